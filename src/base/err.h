@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reason of a failure, on its way from where it happened to the verb that prints it.
+ *
+ * A function that can fail returns a negative errno and fills `err` with one sentence: what failed, on what
+ * (file, offset), and what to do where that is known. It never prints. `err` may be NULL everywhere.
+ */
+#ifndef KRAIT_BASE_ERR_H
+#define KRAIT_BASE_ERR_H
+
+#include "base/base.h"
+
+struct krait_err {
+    int code; /* the negative errno; 0 when nothing failed */
+    char text[1024];
+};
+
+/* Sets the reason and returns `code` (a negative errno), so that a caller can `return krait_err_set(...)`. */
+int krait_err_set(struct krait_err *err, int code, const char *fmt, ...) KRAIT_PRINTF(3, 4);
+
+/* The same, with ": " and the system's text for errno appended; returns -errno. */
+int krait_err_errno(struct krait_err *err, const char *fmt, ...) KRAIT_PRINTF(2, 3);
+
+/* Puts "prefix: " before the reason that is there; returns err's code. For callers that know the file or the
+ * place. */
+int krait_err_prefix(struct krait_err *err, int code, const char *fmt, ...) KRAIT_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numbers as people read and write them. Each writer fills `buf` (always terminated, KRAIT_FMT_SIZE is
+ * enough) and returns it. Plain ASCII.
+ */
+#ifndef KRAIT_BASE_FMT_H
+#define KRAIT_BASE_FMT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum { KRAIT_FMT_SIZE = 32 };
+
+/* Four digits and a unit: "999 ns", "1.234 us", "12.34 ms", "123.4 s"; "27.3 min" and "2.50 h" from 10
+ * minutes on. */
+char *krait_fmt_ns(char *buf, uint64_t ns);
+/* "1,234,567" */
+char *krait_fmt_count(char *buf, uint64_t n);
+/* "999 B", "1.2 KiB", "34.5 MiB" */
+char *krait_fmt_bytes(char *buf, uint64_t bytes);
+/* "12.3%", "<0.1%" where there is little, "0.0%" where there is nothing. */
+char *krait_fmt_share(char *buf, uint64_t part, uint64_t whole);
+
+/* Text from a trace made harmless for a terminal: control characters and bytes that are not UTF-8 become \n,
+ * \t or \xNN. Appends to `out`. */
+void krait_fmt_safe(struct krait_buf *out, const char *text);
+
+/* "1.5s", "200ms", "80us", "5ns", "2min", or seconds without a unit. -EINVAL where it is none of these or
+ * negative. */
+int krait_parse_ns(const char *text, uint64_t *ns);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Well-formed UTF-8, Unicode Standard table 3-7: lead bytes, how many follow, what the first that follows may
+ * be. */
+static const struct lead {
+    uint8_t first, last, follow, low, high;
+} leads[] = {
+    { 0xC2, 0xDF, 1, 0x80, 0xBF }, { 0xE0, 0xE0, 2, 0xA0, 0xBF }, { 0xE1, 0xEC, 2, 0x80, 0xBF },
+    { 0xED, 0xED, 2, 0x80, 0x9F }, { 0xEE, 0xEF, 2, 0x80, 0xBF }, { 0xF0, 0xF0, 3, 0x90, 0xBF },
+    { 0xF1, 0xF3, 3, 0x80, 0xBF }, { 0xF4, 0xF4, 3, 0x80, 0x8F },
+};
+
+static bool follows_well(const struct lead *lead, const uint8_t *p, size_t n)
+{
+    if (n <= lead->follow || p[1] < lead->low || p[1] > lead->high)
+        return false;
+    for (size_t i = 2; i <= lead->follow; i++) {
+        if ((p[i] & 0xC0) != 0x80)
+            return false;
+    }
+    return true;
+}
+
+size_t krait_utf8_len(const char *s, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)s;
+    if (p[0] < 0x80)
+        return 1;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(leads); i++) {
+        if (p[0] >= leads[i].first && p[0] <= leads[i].last)
+            return follows_well(&leads[i], p, n) ? leads[i].follow + 1u : 0;
+    }
+    return 0;
+}
+
+#define REPLACEMENT "\xEF\xBF\xBD"
+
+void krait_utf8_clean(struct krait_buf *buf, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        size_t run = i, len;
+        while (run < n && (len = krait_utf8_len(s + run, n - run)))
+            run += len;
+        krait_buf_add(buf, s + i, run - i);
+        if (run < n)
+            krait_buf_str(buf, REPLACEMENT);
+        i = run + 1;
+    }
+}
+
+static bool is_plain(uint8_t c)
+{
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
+static void add_escaped(struct krait_buf *buf, uint8_t c)
+{
+    static const char letters[128] = {
+        ['"'] = '"', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['\b'] = 'b', ['\f'] = 'f'
+    };
+    if (letters[c]) {
+        char text[2] = { '\\', letters[c] };
+        krait_buf_add(buf, text, 2);
+    } else {
+        krait_buf_fmt(buf, "\\u%04x", c);
+    }
+}
+
+/* One character at s that is not plain; returns the bytes it took. */
+static size_t add_special(struct krait_buf *buf, const char *s, size_t n)
+{
+    uint8_t c = (uint8_t)s[0];
+    if (c < 0x80) {
+        add_escaped(buf, c);
+        return 1;
+    }
+    size_t len = krait_utf8_len(s, n);
+    krait_buf_add(buf, len ? s : REPLACEMENT, len ? len : 3);
+    return len ? len : 1;
+}
+
+void krait_json_str(struct krait_buf *buf, const char *s, size_t n)
+{
+    krait_buf_char(buf, '"');
+    for (size_t i = 0; i < n;) {
+        size_t run = i;
+        while (run < n && is_plain((uint8_t)s[run]))
+            run++;
+        krait_buf_add(buf, s + i, run - i);
+        i = run < n ? run + add_special(buf, s + run, n - run) : run;
+    }
+    krait_buf_char(buf, '"');
+}
+
+void krait_json_cstr(struct krait_buf *buf, const char *s)
+{
+    krait_json_str(buf, s, strlen(s));
+}
+
+void krait_json_key(struct krait_buf *buf, const char *key)
+{
+    if (buf->len && buf->data[buf->len - 1] != '{')
+        krait_buf_char(buf, ',');
+    krait_json_cstr(buf, key);
+    krait_buf_char(buf, ':');
+}
+
+void krait_json_u64(struct krait_buf *buf, uint64_t n)
+{
+    char digits[20];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    krait_buf_add(buf, digits + at, sizeof(digits) - at);
+}
+
+void krait_json_double(struct krait_buf *buf, double x)
+{
+    if (!isfinite(x)) {
+        krait_buf_str(buf, "null");
+        return;
+    }
+    char text[32];
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(text, sizeof(text), "%.*g", precision, x);
+        if (strtod(text, NULL) == x)
+            break;
+    }
+    krait_buf_str(buf, text);
+}

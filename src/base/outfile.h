@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A file that appears whole or not at all. What is written goes to an unnamed file in the target's folder
+ * (or, where the file system has none, to a named one that is removed), and takes the target's place when it
+ * is complete, so that neither a full disk nor a kill leaves half of it, and an older file under the name is
+ * lost only to its successor.
+ *
+ * "-" is standard output; pipes, terminals and devices are written directly.
+ *
+ * Writers append to `buf` and call krait_outfile_spill now and then; failures stick, so that only the commit
+ * must be checked, but a long writer looks at spill's result to stop early.
+ */
+#ifndef KRAIT_BASE_OUTFILE_H
+#define KRAIT_BASE_OUTFILE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct krait_outfile {
+    struct krait_buf buf; /* what is not written yet */
+    int fd;
+    int error;      /* the first failure, a negative errno */
+    uint64_t bytes; /* written already */
+    char *path;     /* as the user named it */
+    char *target;   /* what is replaced: symbolic links followed; NULL when written directly */
+    char *tmp;      /* name of the temporary file while it has one */
+};
+
+/* Zeroed memory with fd -1 is what _done takes. */
+#define KRAIT_OUTFILE_INIT \
+    {                      \
+        .fd = -1           \
+    }
+
+/* Errors name the path and say what is wrong with it. */
+int krait_outfile_open(struct krait_outfile *out, const char *path, struct krait_err *err);
+/* Writes out `buf` when it has grown over 256 KiB. Returns 0 or the first failure. */
+int krait_outfile_spill(struct krait_outfile *out);
+/* Writes the rest and puts the file in its place. Then, and only then, the file is there. */
+int krait_outfile_commit(struct krait_outfile *out, struct krait_err *err);
+/* Frees; without a commit before, nothing is left behind. */
+void krait_outfile_done(struct krait_outfile *out);
+
+#define KRAIT_AUTO_OUTFILE KRAIT_CLEANUP(krait_outfile_done) struct krait_outfile
+
+#endif

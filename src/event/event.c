@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/event.h"
+
+#include <string.h>
+
+/* One array of fields per event... */
+#define KRAIT_EVENT(id, symbol, name, doc)    static const struct krait_field_row fields_##symbol[] = {
+#define KRAIT_FIELD(symbol, type, field, doc) { #type, #field, doc },
+#define KRAIT_EVENT_END(symbol) \
+    {                           \
+        NULL, NULL, NULL        \
+    }                           \
+    }                           \
+    ;
+#include "event/events.def"
+#undef KRAIT_EVENT
+#undef KRAIT_FIELD
+#undef KRAIT_EVENT_END
+
+/* ...and the table that points at them. */
+const struct krait_event_row krait_events[] = {
+#define KRAIT_EVENT(id, symbol, name, doc) \
+    { id, name, doc, fields_##symbol, KRAIT_ARRAY_LEN(fields_##symbol) - 1 },
+#define KRAIT_FIELD(symbol, type, field, doc)
+#define KRAIT_EVENT_END(symbol)
+#include "event/events.def"
+#undef KRAIT_EVENT
+#undef KRAIT_FIELD
+#undef KRAIT_EVENT_END
+};
+const size_t krait_event_count = KRAIT_ARRAY_LEN(krait_events);
+
+const struct krait_enum_row krait_enums[] = {
+#define KRAIT_ENUM(enumeration, symbol, value, label, doc) { #enumeration, label, value, doc },
+#include "event/events.def"
+#undef KRAIT_ENUM
+};
+const size_t krait_enum_count = KRAIT_ARRAY_LEN(krait_enums);
+
+/* Sums of field sizes; a string counts so much that the sum says that it is there. */
+enum {
+    BYTES_u8 = 1,
+    BYTES_u16 = 2,
+    BYTES_u32 = 4,
+    BYTES_u64 = 8,
+    BYTES_i32 = 4,
+    BYTES_code = 4,
+    BYTES_code_kind = 1,
+    BYTES_omit_reason = 1,
+    BYTES_process_origin = 1,
+    BYTES_process_end = 1,
+    BYTES_lost_reason = 1,
+    BYTES_str = KRAIT_PAYLOAD_VARIES,
+};
+
+const uint16_t krait_event_payload_bytes[32] = {
+#define KRAIT_EVENT(id, symbol, name, doc)    [id] = 0
+#define KRAIT_FIELD(symbol, type, field, doc) +BYTES_##type
+#define KRAIT_EVENT_END(symbol)               ,
+#include "event/events.def"
+#undef KRAIT_EVENT
+#undef KRAIT_FIELD
+#undef KRAIT_EVENT_END
+    [KRAIT_EVENT_COUNT... 31] = KRAIT_PAYLOAD_VARIES,
+};
+
+const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value)
+{
+    for (size_t i = 0; i < krait_enum_count; i++) {
+        if (krait_enums[i].value == value && strcmp(krait_enums[i].enumeration, enumeration) == 0)
+            return &krait_enums[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is expanded from events.def: ids, enumerations, and the table of events and fields.
+ */
+#ifndef KRAIT_EVENT_EVENT_H
+#define KRAIT_EVENT_EVENT_H
+
+#include "base/base.h"
+
+enum krait_event_id {
+#define KRAIT_EVENT(id, symbol, name, doc) KRAIT_EVENT_##symbol = (id),
+#define KRAIT_FIELD(symbol, type, field, doc)
+#define KRAIT_EVENT_END(symbol)
+#include "event/events.def"
+#undef KRAIT_EVENT
+#undef KRAIT_FIELD
+#undef KRAIT_EVENT_END
+    KRAIT_EVENT_COUNT,
+};
+
+/* KRAIT_code_kind_c and so on. */
+enum krait_event_enum_value {
+#define KRAIT_ENUM(enumeration, symbol, value, label, doc) KRAIT_##enumeration##_##symbol = (value),
+#include "event/events.def"
+#undef KRAIT_ENUM
+};
+
+enum { KRAIT_LOST_REASONS = 6 };
+
+struct krait_field_row {
+    const char *type; /* as in events.def: "u32", "str", "code", or an enumeration's name */
+    const char *name;
+    const char *doc;
+};
+
+struct krait_event_row {
+    uint32_t id;
+    const char *name; /* as in the trace: "python:call" */
+    const char *doc;
+    const struct krait_field_row *fields;
+    size_t field_count;
+};
+
+struct krait_enum_row {
+    const char *enumeration;
+    const char *label;
+    uint32_t value;
+    const char *doc;
+};
+
+extern const struct krait_event_row krait_events[];
+extern const size_t krait_event_count;
+extern const struct krait_enum_row krait_enums[];
+extern const size_t krait_enum_count;
+
+/* Bytes of an event's fields, by id 0 to 31; KRAIT_PAYLOAD_VARIES or more where it has a string, and for ids
+ * that are none. */
+#define KRAIT_PAYLOAD_VARIES 1000
+extern const uint16_t krait_event_payload_bytes[32];
+
+/* The row of a value of an enumeration, or NULL. */
+const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value);
+
+#endif

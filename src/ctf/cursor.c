@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events of a stream, one after the other.
+ */
+#include "ctf/reader.h"
+
+#include "ctf/bits.h"
+#include "ctf/shape.h"
+#include "ctf/text.h"
+
+#include <string.h>
+
+int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
+{
+    uint64_t base = (uint64_t)clock->offset_s * KRAIT_NS_PER_S, ns = ticks;
+    if (clock->freq == KRAIT_NS_PER_S)
+        return (int64_t)(base + clock->offset + ns);
+    base += (uint64_t)(1e9 * (double)clock->offset / (double)clock->freq);
+    double exact = 1e9 * (double)ticks / (double)clock->freq;
+    ns = exact >= 0x1p63 ? (uint64_t)INT64_MAX : (uint64_t)exact;
+    return (int64_t)(base + ns);
+}
+
+int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_reader *reader,
+                          const struct krait_ctf_stream *stream)
+{
+    *cursor = (struct krait_ctf_cursor){ .reader = reader, .stream = stream };
+    return 0;
+}
+
+void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor)
+{
+    free(cursor->d.slots);
+    krait_buf_done(&cursor->packet_text);
+}
+
+static int damage_at(struct krait_ctf_cursor *c, uint64_t bit, const char *why)
+{
+    const struct krait_ctf_packet *packet = c->packet;
+    bit = KRAIT_MIN(bit, packet->content); /* alignment may have gone beyond */
+    return krait_err_set(&c->err, -EBADMSG, "%s: byte %llu, in the packet at byte %llu: %s",
+                         packet->file->path, (unsigned long long)(packet->offset + bit / 8),
+                         (unsigned long long)packet->offset,
+                         packet->cut ? "the packet is cut: the file ends before it does" : why);
+}
+
+/* -- packets -- */
+
+/* Another trace of the same uuid has metadata of its own. */
+static int switch_trace(struct krait_ctf_cursor *c, const struct krait_ctf_trace *trace)
+{
+    if (trace == c->trace)
+        return 0;
+    uint64_t *slots = calloc(trace->metadata->slot_count + 1, sizeof(*slots));
+    if (!slots)
+        return krait_err_set(&c->err, -ENOMEM, "out of memory");
+    free(c->d.slots);
+    c->d.slots = slots;
+    c->trace = trace;
+    c->cls =
+        trace == c->stream->trace ? c->stream->cls : krait_ctf_stream(trace->metadata, c->stream->cls->id);
+    return 0;
+}
+
+/* The time a packet ends at is where its stream's clock stands for the next, unless it lies before its last
+ * event. */
+static void leave_packet(struct krait_ctf_cursor *c)
+{
+    const struct krait_ctf_packet *packet = c->packet;
+    if (packet && packet->said & 1u << KRAIT_MEANING_END && packet->end > c->d.clock)
+        c->d.clock = packet->end;
+}
+
+static int enter_packet(struct krait_ctf_cursor *c)
+{
+    leave_packet(c);
+    c->packet = &c->stream->packets[c->next_packet++];
+    int rc = switch_trace(c, c->packet->file->trace);
+    if (rc)
+        return rc;
+    struct krait_decoder *d = &c->d;
+    d->bytes = c->packet->file->bytes + c->packet->offset;
+    d->at = 0;
+    d->end = c->packet->content;
+    d->meanings_set = 0;
+    d->out = &c->packet_text;
+    krait_buf_clear(&c->packet_text);
+    if (krait_decode_skip(d, &c->trace->packet_header) ||
+        krait_decode_text(d, &c->trace->code[c->cls->index].packet_context))
+        return damage_at(c, d->at, d->why);
+    return 0;
+}
+
+/* -- event headers -- */
+
+static inline void set_time(struct krait_ctf_cursor *c, uint64_t value, unsigned bits)
+{
+    c->d.clock = krait_clock_update(c->d.clock, value, bits);
+}
+
+/* The extended form, which both known shapes share: u32 id and u64 time from the byte at `p`. */
+static uint64_t read_extended(struct krait_ctf_cursor *c, const uint8_t *p)
+{
+    c->d.clock = krait_bytes_le(p + 4, 8);
+    return krait_bytes_le(p, 4);
+}
+
+/* Headers of known shape. Returns false when what is left is too short. */
+static inline bool read_known(struct krait_ctf_cursor *c, enum krait_header_shape shape, uint64_t *id)
+{
+    struct krait_decoder *d = &c->d;
+    unsigned tag = shape == KRAIT_SHAPE_COMPACT ? 1 : 2, head = shape == KRAIT_SHAPE_COMPACT ? 4 : 6;
+    uint64_t at = (d->at + 7) / 8, left = d->end / 8;
+    if (at + head > left)
+        return false;
+    const uint8_t *p = d->bytes + at;
+    uint64_t word = shape == KRAIT_SHAPE_COMPACT ? krait_bytes_le(p, 4) : krait_bytes_le(p, 6);
+    *id = shape == KRAIT_SHAPE_COMPACT ? word & 31 : word & 65535;
+    if (*id != (shape == KRAIT_SHAPE_COMPACT ? 31 : 65535)) {
+        d->at = (at + head) * 8;
+        set_time(c, shape == KRAIT_SHAPE_COMPACT ? word >> 5 : word >> 16,
+                 shape == KRAIT_SHAPE_COMPACT ? 27 : 32);
+        return true;
+    }
+    if (at + tag + 12 > left)
+        return false;
+    d->at = (at + tag + 12) * 8;
+    *id = read_extended(c, p + tag);
+    return true;
+}
+
+static int read_header(struct krait_ctf_cursor *c, const struct krait_ctf_code *code, uint64_t *id)
+{
+    struct krait_decoder *d = &c->d;
+    if (code->shape == KRAIT_SHAPE_COMPACT || code->shape == KRAIT_SHAPE_LARGE) {
+        bool whole = code->shape == KRAIT_SHAPE_COMPACT ? read_known(c, KRAIT_SHAPE_COMPACT, id)
+                                                        : read_known(c, KRAIT_SHAPE_LARGE, id);
+        if (!whole)
+            return damage_at(c, d->at, "an event's header is longer than the rest of its packet");
+        d->slots[c->cls->event_header->members[0].fc->slot] = *id;
+        return 0;
+    }
+    d->meanings_set = 0;
+    if (krait_decode_skip(d, &code->event_header))
+        return damage_at(c, d->at, d->why);
+    bool has_id = d->meanings_set & 1u << KRAIT_MEANING_EVENT_ID;
+    if (!has_id && c->cls->event_count != 1)
+        return damage_at(c, d->at, "the event's header has no id");
+    *id = has_id ? d->meanings[KRAIT_MEANING_EVENT_ID] : c->cls->events[0]->id;
+    return 0;
+}
+
+static int unknown_id(struct krait_ctf_cursor *c, uint64_t id)
+{
+    char why[96];
+    snprintf(why, sizeof(why), "an event has id %llu, which is not in the metadata", (unsigned long long)id);
+    return damage_at(c, c->event_at, why);
+}
+
+static int read_event(struct krait_ctf_cursor *c)
+{
+    const struct krait_ctf_code *code = &c->trace->code[c->cls->index];
+    uint64_t id = 0;
+    c->event_at = c->d.at;
+    int rc = read_header(c, code, &id);
+    if (rc)
+        return rc;
+    c->event = id < code->by_id_count ? code->by_id[id]
+               : code->by_id_count    ? NULL
+                                      : krait_ctf_event(c->cls, id);
+    if (!c->event)
+        return unknown_id(c, id);
+    c->ticks = c->d.clock;
+    c->ns = c->cls->clock ? krait_ctf_ns(c->cls->clock, c->ticks) : 0;
+    return 1;
+}
+
+int krait_ctf_next(struct krait_ctf_cursor *c)
+{
+    while (!c->packet || c->d.at >= c->d.end) {
+        if (c->packet && c->packet->cut)
+            return damage_at(c, c->d.at, "");
+        if (c->next_packet == c->stream->packet_count) {
+            c->err = c->stream->damage;
+            return c->err.code;
+        }
+        int rc = enter_packet(c);
+        if (rc)
+            return rc;
+    }
+    return read_event(c);
+}
+
+/* -- fields -- */
+
+static const struct krait_program *event_program(struct krait_ctf_cursor *c)
+{
+    struct krait_program *program = &c->trace->code[c->cls->index].events[c->event->index];
+    if (KRAIT_LIKELY(program->ops))
+        return program;
+    unsigned text = c->reader->options.text;
+    const struct krait_program_scope scopes[] = {
+        { c->cls->event_context, "stream.event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
+        { c->event->context, "event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
+        { c->event->fields, "event.fields", text & KRAIT_TEXT_FIELD_NAMES },
+    };
+    if (krait_program_new(program, &c->reader->arena, scopes, KRAIT_ARRAY_LEN(scopes), KRAIT_SCOPE_EVENT,
+                          text)) {
+        krait_err_set(&c->err, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    return program;
+}
+
+/* An event of no bits would come again for ever. */
+static int check_progress(struct krait_ctf_cursor *c)
+{
+    return c->d.at == c->event_at ? damage_at(c, c->event_at, "an event of no bits") : 0;
+}
+
+int krait_ctf_event_skip(struct krait_ctf_cursor *c)
+{
+    const struct krait_program *program = event_program(c);
+    if (!program)
+        return -ENOMEM;
+    if (krait_decode_skip(&c->d, program))
+        return damage_at(c, c->d.at, c->d.why);
+    return check_progress(c);
+}
+
+int krait_ctf_event_text(struct krait_ctf_cursor *c, struct krait_buf *out)
+{
+    const struct krait_program *program = event_program(c);
+    size_t before = out->len;
+    if (!program)
+        return -ENOMEM;
+    if (c->packet_text.len)
+        krait_text_add(out, c->packet_text.data, c->packet_text.len);
+    size_t context = out->len;
+    krait_text_add(out, ", ", c->packet_text.len ? 2 : 0);
+    size_t fields = out->len;
+    c->d.out = out;
+    int rc = krait_decode_text(&c->d, program);
+    if (!rc && out->len == fields)
+        out->len = context; /* nothing follows the comma */
+    if (!rc)
+        rc = check_progress(c);
+    else
+        damage_at(c, c->d.at, c->d.why);
+    if (rc)
+        out->len = before;
+    return rc;
+}

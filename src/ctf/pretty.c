@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/pretty.h"
+
+#include "ctf/text.h"
+
+#include <string.h>
+
+#define LITERAL(out, s) krait_text_add(out, s, sizeof(s) - 1)
+
+static void add_str(struct krait_buf *out, const char *s)
+{
+    krait_text_add(out, s, strlen(s));
+}
+
+/* -- times -- */
+
+static void add_seconds(struct krait_buf *out, int64_t ns)
+{
+    uint64_t magnitude = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    if (ns < 0)
+        LITERAL(out, "-");
+    krait_text_u64(out, magnitude / KRAIT_NS_PER_S);
+    LITERAL(out, ".");
+    krait_text_digits(out, magnitude % KRAIT_NS_PER_S, 9);
+}
+
+/* Fills clock_text for a second; false where the C library cannot. */
+static bool new_second(struct krait_pretty *pretty, int64_t second)
+{
+    struct tm tm;
+    time_t t = (time_t)second;
+    const char *format = pretty->flags & KRAIT_PRETTY_DATE ? "%Y-%m-%d %H:%M:%S." : "%H:%M:%S.";
+    if (!(pretty->flags & KRAIT_PRETTY_GMT ? gmtime_r(&t, &tm) : localtime_r(&t, &tm)))
+        return false;
+    pretty->clock_len = strftime(pretty->clock_text, sizeof(pretty->clock_text), format, &tm);
+    pretty->clock_second = second;
+    pretty->clock_known = pretty->clock_len > 0;
+    return pretty->clock_known;
+}
+
+/* Times before the origin have no time of day: seconds. */
+static void add_time(struct krait_pretty *pretty, struct krait_buf *out, int64_t ns)
+{
+    int64_t second = ns / (int64_t)KRAIT_NS_PER_S;
+    bool same = pretty->clock_known && pretty->clock_second == second;
+    if (ns < 0 || pretty->flags & KRAIT_PRETTY_SECONDS || (!same && !new_second(pretty, second))) {
+        add_seconds(out, ns);
+        return;
+    }
+    krait_text_add(out, pretty->clock_text, pretty->clock_len);
+    krait_text_digits(out, (uint64_t)(ns % (int64_t)KRAIT_NS_PER_S), 9);
+}
+
+static void add_delta(struct krait_pretty *pretty, struct krait_buf *out, int64_t ns, uint64_t ticks)
+{
+    uint64_t delta = (uint64_t)ns - (uint64_t)pretty->last_ns;
+    LITERAL(out, "+");
+    if (pretty->flags & KRAIT_PRETTY_CYCLES) {
+        if (pretty->any)
+            krait_text_digits(out, ticks - pretty->last_ticks, 12);
+        else
+            add_str(out, "??????????\?\?");
+    } else if (pretty->any) {
+        krait_text_u64(out, delta / KRAIT_NS_PER_S);
+        LITERAL(out, ".");
+        krait_text_digits(out, delta % KRAIT_NS_PER_S, 9);
+    } else {
+        LITERAL(out, "?.?????????");
+    }
+}
+
+/* The usual form at once: [time of day] (+delta), of a time after one that was printed. False: not that form.
+ */
+static inline bool add_usual(struct krait_pretty *pretty, struct krait_buf *out, int64_t ns)
+{
+    const unsigned other =
+        KRAIT_PRETTY_SECONDS | KRAIT_PRETTY_CYCLES | KRAIT_PRETTY_NO_DELTA | KRAIT_PRETTY_HEADER_NAMES;
+    uint64_t second = (uint64_t)ns / KRAIT_NS_PER_S, delta = (uint64_t)ns - (uint64_t)pretty->last_ns;
+    char *at = krait_buf_room(out, 128);
+    if (pretty->flags & other || ns < 0 || !pretty->any || !at || !pretty->clock_known ||
+        second != (uint64_t)pretty->clock_second)
+        return false;
+    *at++ = '[';
+    memcpy(at, pretty->clock_text, sizeof(pretty->clock_text));
+    at = krait_text_put_nine(at + pretty->clock_len, (uint32_t)((uint64_t)ns - second * KRAIT_NS_PER_S));
+    memcpy(at, "] (+", 4);
+    at = krait_text_put_u64(at + 4, delta / KRAIT_NS_PER_S);
+    *at++ = '.';
+    at = krait_text_put_nine(at, (uint32_t)(delta % KRAIT_NS_PER_S));
+    memcpy(at, ") ", 2);
+    out->len = (size_t)(at + 2 - out->data);
+    return true;
+}
+
+static void add_timestamp(struct krait_pretty *pretty, struct krait_buf *out,
+                          const struct krait_ctf_cursor *cursor)
+{
+    if (add_usual(pretty, out, cursor->ns))
+        return;
+    bool names = pretty->flags & KRAIT_PRETTY_HEADER_NAMES;
+    add_str(out, names ? "timestamp = " : "[");
+    if (pretty->flags & KRAIT_PRETTY_CYCLES)
+        krait_text_digits(out, cursor->ticks, 20);
+    else
+        add_time(pretty, out, cursor->ns);
+    add_str(out, names ? "" : "] ");
+    if (!(pretty->flags & KRAIT_PRETTY_NO_DELTA)) {
+        add_str(out, names ? ", delta = " : "(");
+        add_delta(pretty, out, cursor->ns, cursor->ticks);
+        add_str(out, names ? "" : ") ");
+    }
+}
+
+/* -- the trace's fields -- */
+
+/* How the fields of a line are held together. */
+struct line {
+    struct krait_buf *out;
+    bool names;
+    bool begun; /* nothing has to be separated from what comes */
+    bool any;   /* a field of the trace was printed */
+};
+
+static void begin_field(struct line *line, const char *name)
+{
+    if (!line->begun)
+        LITERAL(line->out, ", ");
+    if (line->names) {
+        add_str(line->out, name);
+        LITERAL(line->out, " = ");
+    } else if (line->any) {
+        LITERAL(line->out, ":");
+    }
+    line->any = true;
+}
+
+static void add_env(struct line *line, const struct krait_ctf_metadata *md, const char *entry,
+                    const char *name)
+{
+    const char *text = krait_ctf_env_text(md, entry, NULL);
+    if (!text)
+        return;
+    begin_field(line, name);
+    add_str(line->out, text);
+}
+
+static void add_loglevel(struct line *line, int32_t level)
+{
+    static const char *const names[] = { "EMERG",          "ALERT",         "CRIT",         "ERR",
+                                         "WARNING",        "NOTICE",        "INFO",         "DEBUG_SYSTEM",
+                                         "DEBUG_PROGRAM",  "DEBUG_PROCESS", "DEBUG_MODULE", "DEBUG_UNIT",
+                                         "DEBUG_FUNCTION", "DEBUG_LINE",    "DEBUG" };
+    if (level < 0 || level >= (int32_t)KRAIT_ARRAY_LEN(names))
+        return;
+    begin_field(line, "loglevel");
+    krait_buf_fmt(line->out, "TRACE_%s (%d)", names[level], (int)level);
+}
+
+static void add_trace(struct krait_pretty *pretty, struct line *line, const struct krait_ctf_trace *trace,
+                      const struct krait_event_class *event)
+{
+    const struct krait_ctf_metadata *md = trace->metadata;
+    if (pretty->flags & KRAIT_PRETTY_TRACE) {
+        add_str(line->out, line->begun ? "" : ", ");
+        krait_buf_fmt(line->out, line->names ? "trace = %s, " : "%s", trace->name);
+    }
+    if (pretty->flags & KRAIT_PRETTY_HOSTNAME)
+        add_env(line, md, "hostname", "trace:hostname");
+    if (pretty->flags & KRAIT_PRETTY_DOMAIN)
+        add_env(line, md, "domain", "trace:domain");
+    if (pretty->flags & KRAIT_PRETTY_PROCNAME)
+        add_env(line, md, "procname", "trace:procname");
+    const struct krait_env_entry *vpid = krait_ctf_env(md, "vpid");
+    if (pretty->flags & KRAIT_PRETTY_VPID && vpid && !vpid->text) {
+        begin_field(line, "trace:vpid");
+        krait_buf_fmt(line->out, "(%lld)", (long long)vpid->value);
+    }
+    if (pretty->flags & KRAIT_PRETTY_LOGLEVEL)
+        add_loglevel(line, event->log_level);
+}
+
+/* Text that is the same for all events of a class. */
+struct head {
+    const char *text;
+    size_t len;
+};
+
+static void add_head(struct krait_pretty *pretty, const struct krait_ctf_cursor *cursor,
+                     struct krait_buf *out)
+{
+    struct line line = { .out = out, .names = pretty->flags & KRAIT_PRETTY_HEADER_NAMES, .begun = true };
+    line.begun = !cursor->cls->clock || !line.names;
+    add_trace(pretty, &line, cursor->trace, cursor->event);
+    if (line.any && !line.names)
+        LITERAL(out, " ");
+    if (!line.begun)
+        LITERAL(out, ", ");
+    add_str(out, line.names ? "name = " : "");
+    add_str(out, cursor->event->name);
+    add_str(out, line.names ? ", " : ": ");
+}
+
+static KRAIT_COLD struct head *new_head(struct krait_pretty *pretty, const struct krait_ctf_cursor *cursor)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    add_head(pretty, cursor, &text);
+    struct head *head = KRAIT_ARENA_NEW(&pretty->arena, struct head);
+    if (!head || text.failed)
+        return NULL;
+    *head = (struct head){ krait_arena_strndup(&pretty->arena, text.data, text.len), text.len };
+    if (!head->text || krait_map_put(&pretty->heads, (uintptr_t)cursor->event, (uintptr_t)head))
+        return NULL;
+    return head;
+}
+
+int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_buf *out)
+{
+    size_t before = out->len;
+    const uint64_t *known = krait_map_get(&pretty->heads, (uintptr_t)cursor->event);
+    const struct head *head = known ? (const struct head *)(uintptr_t)*known : new_head(pretty, cursor);
+    if (!head)
+        return krait_err_set(&cursor->err, -ENOMEM, "out of memory");
+    if (cursor->cls->clock)
+        add_timestamp(pretty, out, cursor);
+    krait_text_block(out, head->text, head->len);
+    int rc = krait_ctf_event_text(cursor, out);
+    if (rc) {
+        out->len = before;
+        return rc;
+    }
+    LITERAL(out, "\n");
+    if (cursor->cls->clock) {
+        pretty->any = true;
+        pretty->last_ns = cursor->ns;
+        pretty->last_ticks = cursor->ticks;
+    }
+    return 0;
+}
+
+void krait_pretty_done(struct krait_pretty *pretty)
+{
+    krait_map_done(&pretty->heads);
+    krait_arena_done(&pretty->arena);
+}
+
+/* -- losses -- */
+
+static void add_uuid(struct krait_buf *out, const struct krait_ctf_metadata *md)
+{
+    if (!md->has_uuid) {
+        LITERAL(out, "(no UUID) ");
+        return;
+    }
+    LITERAL(out, "(UUID: ");
+    for (int i = 0; i < 16; i++)
+        krait_buf_fmt(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", md->uuid[i]);
+    LITERAL(out, ") ");
+}
+
+void krait_pretty_loss(struct krait_pretty *pretty, const struct krait_ctf_loss *loss, struct krait_buf *out)
+{
+    const struct krait_ctf_stream *stream = loss->stream;
+    if (loss->count)
+        krait_buf_fmt(out, "WARNING: Tracer discarded %llu %s%s ", (unsigned long long)loss->count,
+                      loss->kind, loss->count == 1 ? "" : "s");
+    else
+        krait_buf_fmt(out, "WARNING: Tracer may have discarded %ss ", loss->kind);
+    if (loss->has_times && stream->cls->clock) {
+        LITERAL(out, "between [");
+        add_time(pretty, out, krait_ctf_ns(stream->cls->clock, loss->begin));
+        LITERAL(out, "] and [");
+        add_time(pretty, out, krait_ctf_ns(stream->cls->clock, loss->end));
+        LITERAL(out, "]");
+    } else {
+        LITERAL(out, "(unknown time range)");
+    }
+    krait_buf_fmt(out, " in trace \"%s\" ", stream->trace->name);
+    add_uuid(out, stream->trace->metadata);
+    krait_buf_fmt(out, "within stream \"%s\" (stream class ID: %llu, stream ID: %llu).\n", stream->path,
+                  (unsigned long long)stream->cls->id, (unsigned long long)stream->id);
+}

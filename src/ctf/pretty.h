@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events as lines of text, byte for byte as babeltrace2's sink.text.pretty prints them:
+ *
+ *   [hh:mm:ss.nnnnnnnnn] (+s.nnnnnnnnn) host:process:(pid) NAME: { packet }, { context }, { fields }
+ */
+#ifndef KRAIT_CTF_PRETTY_H
+#define KRAIT_CTF_PRETTY_H
+
+#include "ctf/reader.h"
+
+#include <time.h>
+
+enum krait_pretty_flags {
+    KRAIT_PRETTY_SECONDS = 1 << 0, /* times as seconds since the origin */
+    KRAIT_PRETTY_CYCLES = 1 << 1,  /* times as the clock's ticks */
+    KRAIT_PRETTY_DATE = 1 << 2,
+    KRAIT_PRETTY_GMT = 1 << 3,
+    KRAIT_PRETTY_NO_DELTA = 1 << 4,
+    KRAIT_PRETTY_HEADER_NAMES = 1 << 5, /* "timestamp = ", "name = " */
+    KRAIT_PRETTY_TRACE = 1 << 6,        /* the trace's name; these follow --fields */
+    KRAIT_PRETTY_HOSTNAME = 1 << 7,
+    KRAIT_PRETTY_DOMAIN = 1 << 8,
+    KRAIT_PRETTY_PROCNAME = 1 << 9,
+    KRAIT_PRETTY_VPID = 1 << 10,
+    KRAIT_PRETTY_LOGLEVEL = 1 << 11,
+};
+
+/* What was printed before, for deltas and for not making the same text again. Zeroed memory but flags. */
+struct krait_pretty {
+    unsigned flags;
+    struct krait_arena arena;
+    struct krait_map heads; /* event class to what stands between time and fields */
+    bool any;               /* a time was printed */
+    int64_t last_ns;
+    uint64_t last_ticks;
+    bool clock_known;
+    int64_t clock_second; /* that clock_text is of */
+    char clock_text[40];  /* "hh:mm:ss." */
+    size_t clock_len;
+};
+
+void krait_pretty_done(struct krait_pretty *pretty);
+
+/* Appends the cursor's event and a newline, and passes its fields. On failure out is as before and
+ * cursor->err is set. */
+int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_buf *out);
+
+/* One sentence and a newline: what the tracer says is missing. */
+void krait_pretty_loss(struct krait_pretty *pretty, const struct krait_ctf_loss *loss, struct krait_buf *out);
+
+#endif

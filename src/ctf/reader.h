@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads CTF traces: finds them in folders, maps their files, indexes their packets, and hands out events,
+ * stream by stream or in the order of time.
+ *
+ * Files are mapped, and never read beyond the size they had when they were opened. A file that another
+ * process makes shorter meanwhile ends the reading process with SIGBUS, as with every mapped file: read
+ * copies of what is still cut.
+ *
+ * Damage ends the stream it is in, not the reading: what is whole is handed out, then the reason (file,
+ * offset, why).
+ */
+#ifndef KRAIT_CTF_READER_H
+#define KRAIT_CTF_READER_H
+
+#include "ctf/decode.h"
+
+struct krait_ctf_trace;
+
+struct krait_ctf_file {
+    const struct krait_ctf_trace *trace;
+    const char *path;
+    const uint8_t *bytes;
+    uint64_t size;
+};
+
+struct krait_ctf_packet {
+    const struct krait_ctf_file *file;
+    uint64_t offset;  /* bytes in the file */
+    uint64_t size;    /* bytes; what the file has of it, when it is cut */
+    uint64_t content; /* bits, at most size * 8 */
+    uint64_t begin;   /* ticks; these four are 0 where the packet does not say them */
+    uint64_t end;
+    uint64_t seq;
+    uint64_t discarded; /* events of the stream before its end, since the stream's beginning */
+    uint32_t said;      /* bit per enum krait_meaning */
+    bool cut;           /* it says that it is longer than what the file has */
+};
+
+struct krait_ctf_stream {
+    const struct krait_ctf_trace *trace; /* the first of its files' */
+    const struct krait_stream_class *cls;
+    uint64_t id;
+    bool has_id;      /* said by the packets; else counted in the trace */
+    const char *path; /* of its first file */
+    struct krait_ctf_packet *packets;
+    uint32_t packet_count;
+    uint32_t packet_cap;
+    struct krait_err damage; /* met behind the last packet; code 0 when none */
+};
+
+/* Code of one stream class, made as it is needed. */
+struct krait_ctf_code {
+    struct krait_program packet_context;
+    struct krait_program event_header;
+    struct krait_program *events;           /* by index; ops NULL until used */
+    const struct krait_event_class **by_id; /* of ids below by_id_count */
+    uint32_t by_id_count;
+    uint8_t shape; /* of the event header: known ones are read at once */
+};
+
+struct krait_ctf_trace {
+    struct krait_ctf_metadata *metadata;
+    const char *dir;
+    const char *below;           /* the way from the folder that was asked for to this one; may be empty */
+    const char *name;            /* as babeltrace2 names it: HOST/WAY, one of them, or empty */
+    struct krait_ctf_code *code; /* by index of the stream class */
+    struct krait_program packet_header;
+};
+
+struct krait_ctf_options {
+    unsigned text; /* enum krait_text_flags, for printing */
+};
+
+struct krait_ctf_reader {
+    struct krait_arena arena;
+    struct krait_ctf_options options;
+    struct krait_ctf_trace **traces;
+    uint32_t trace_count;
+    struct krait_ctf_file **files;
+    uint32_t file_count;
+    struct krait_ctf_stream **streams; /* in the order in which equal times are handed out */
+    uint32_t stream_count;
+    uint32_t trace_cap, file_cap, stream_cap;
+    struct krait_err damage; /* of a file of which nothing could be read; code 0 when none */
+};
+
+/* Opens the traces in the folders: a folder with a file `metadata`, else all such below it. Errors: -ENOENT
+ * no trace there; what krait_ctf_metadata_open returns. *out is then untouched. Damaged files do not fail it.
+ */
+int krait_ctf_open(struct krait_ctf_reader **out, const char *const *paths, size_t count,
+                   const struct krait_ctf_options *options, struct krait_err *err);
+void krait_ctf_close(struct krait_ctf_reader *reader);
+
+/* Events of one stream. */
+struct krait_ctf_cursor {
+    struct krait_ctf_reader *reader;
+    const struct krait_ctf_stream *stream;
+    const struct krait_ctf_trace *trace;   /* of the packet */
+    const struct krait_stream_class *cls;  /* of the packet: as its trace has it */
+    const struct krait_ctf_packet *packet; /* NULL before the first */
+    const struct krait_event_class *event; /* the current one */
+    struct krait_decoder d;
+    uint32_t next_packet;
+    uint64_t event_at;            /* bit in the packet where the event begins */
+    uint64_t ticks;               /* of the event */
+    int64_t ns;                   /* of the event, since the clock's origin; 0 without a clock */
+    struct krait_buf packet_text; /* the packet's context, printed once */
+    struct krait_err err;
+};
+
+/* Returns 0 or -ENOMEM. */
+int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_reader *reader,
+                          const struct krait_ctf_stream *stream);
+void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor);
+
+/* Goes to the next event: reads its header. Before it is called again, the event's fields must have been
+ * passed with krait_ctf_event_skip or krait_ctf_event_text. Returns 1, 0 at the end, or a negative errno with
+ * cursor->err set. */
+int krait_ctf_next(struct krait_ctf_cursor *cursor);
+
+/* Goes past the fields. Returns 0 or a negative errno with cursor->err set. */
+int krait_ctf_event_skip(struct krait_ctf_cursor *cursor);
+
+/* Appends the packet's context, the event's contexts and fields to out, separated by ", ". On failure out is
+ * as before. */
+int krait_ctf_event_text(struct krait_ctf_cursor *cursor, struct krait_buf *out);
+
+/* Called for gaps that packets tell of, before the event that follows. `kind` is "event" or "packet"; count
+ * 0: not known. */
+struct krait_ctf_loss {
+    const struct krait_ctf_stream *stream;
+    const char *kind;
+    uint64_t count;
+    bool has_times;
+    uint64_t begin, end; /* ticks */
+};
+
+/* The losses that packet i of a stream tells of: 0 to 2, into losses. */
+unsigned krait_ctf_losses(const struct krait_ctf_stream *stream, uint32_t i, struct krait_ctf_loss losses[2]);
+
+/* Nanoseconds since the clock's origin as babeltrace2 rounds them: offset and value are converted apart, in
+ * double arithmetic where the frequency is not 1 GHz. (Exact conversion: krait_ctf_clock_ns.) */
+int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
+
+/* -- in the order of time -- */
+
+struct krait_ctf_merge;
+
+int krait_ctf_merge_new(struct krait_ctf_merge **out, struct krait_ctf_reader *reader, struct krait_err *err);
+void krait_ctf_merge_free(struct krait_ctf_merge *merge);
+
+/* The cursor at the next event of all streams; NULL at the end. Its fields must be passed before the next
+ * call. Damage ends its stream; the first is kept in `damage`. */
+struct krait_ctf_cursor *krait_ctf_merge_next(struct krait_ctf_merge *merge);
+const struct krait_err *krait_ctf_merge_damage(const struct krait_ctf_merge *merge);
+
+#endif

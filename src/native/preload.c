@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Preloaded into every program of a recording. In one that runs Python it loads the agent as soon as the
+ * interpreter stands; in any other it does nothing more than look once.
+ *
+ * How it knows: an audit hook (PEP 578) may be added before the interpreter exists, and the interpreter
+ * raises audit events from its first import on, with the GIL held. This reaches what no sitecustomize does:
+ * -I, -E and -S, frozen programs, and programs that embed Python. Symbols of Python are looked up, never
+ * linked: most programs have none.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+typedef int audit_hook(const char *event, void *args, void *data);
+
+static int (*is_initialized)(void);
+static int (*agent_enter)(const char *session, const char **why);
+static void (*agent_audit)(void);
+static void (*_Atomic agent_thread_state)(unsigned key, const void *value);
+static int (*_Atomic real_setspecific)(pthread_key_t key, const void *value);
+static char session[PATH_MAX];
+static char agent_path[PATH_MAX];
+
+typedef int add_hook(audit_hook *hook, void *data);
+static add_hook *_Atomic add_audit_hook; /* until it has been called */
+static audit_hook on_audit;
+
+/* Whether `address` lies in the file that Python is in: the interpreter, or libpython. */
+static int is_python(const void *address)
+{
+    Dl_info caller, python;
+    return dladdr(address, &caller) && dladdr((void *)is_initialized, &python) &&
+           caller.dli_fbase == python.dli_fbase;
+}
+
+/* CPython first notes a thread state when it has chosen its memory allocators and before it audits anything.
+ * Not sooner: it frees the hook's entry by the allocator that it has then, which with -X dev or PYTHONMALLOC
+ * is not the one that it begins with, and finding that out ends the program. */
+static void add_hook_once(const void *caller)
+{
+    add_hook *add = atomic_load_explicit(&add_audit_hook, memory_order_relaxed);
+    if (!add || !is_python(caller) || !atomic_compare_exchange_strong(&add_audit_hook, &add, NULL))
+        return;
+    int saved = errno;
+    add(on_audit, NULL);
+    errno = saved;
+}
+
+/* Called in each new thread when CPython notes its thread state, before it can run anything: the one place
+ * where a thread made by C code shows itself before 3.12. */
+PUBLIC int pthread_setspecific(pthread_key_t key, const void *value);
+PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
+{
+    int (*real)(pthread_key_t, const void *) = atomic_load_explicit(&real_setspecific, memory_order_relaxed);
+    if (!real) {
+        *(void **)&real = dlsym(RTLD_NEXT, "pthread_setspecific");
+        atomic_store(&real_setspecific, real);
+    }
+    if (!real)
+        return ENOMEM; /* as when there is no room for the value */
+    int rc = real(key, value);
+    if (value && atomic_load_explicit(&add_audit_hook, memory_order_relaxed))
+        add_hook_once(__builtin_return_address(0));
+    void (*seen)(unsigned, const void *) = atomic_load_explicit(&agent_thread_state, memory_order_acquire);
+    if (seen && value)
+        seen(key, value);
+    return rc;
+}
+
+static int load_agent(void)
+{
+    void *agent = dlopen(agent_path, RTLD_NOW | RTLD_LOCAL);
+    *(void **)&agent_enter = agent ? dlsym(agent, "krait_agent_enter") : NULL;
+    *(void **)&agent_audit = agent ? dlsym(agent, "krait_agent_audit") : NULL;
+    return agent_enter && agent_audit ? 0 : -1;
+}
+
+static void watch_threads(void)
+{
+    void *agent = dlopen(agent_path, RTLD_NOW | RTLD_NOLOAD);
+    void (*thread_state)(unsigned, const void *);
+    *(void **)&thread_state = dlsym(agent, "krait_agent_thread_state");
+    atomic_store(&agent_thread_state, thread_state);
+}
+
+/* Returns what `entered` is next: see on_audit. Why a program cannot be recorded is told to the collector by
+ * the agent; the program just runs. */
+static int enter(void)
+{
+    const char *why;
+    int rc = agent_enter ? 0 : load_agent();
+    if (!rc)
+        rc = agent_enter(session, &why);
+    if (rc)
+        return -1;
+    watch_threads();
+    return 2;
+}
+
+/* GIL held. */
+static int on_audit(const char *event, void *args, void *data)
+{
+    static _Atomic int entered; /* 0 not yet, 1 trying, 2 recording, -1 never */
+    int state = atomic_load_explicit(&entered, memory_order_relaxed);
+    if (state == 2)
+        agent_audit();
+    int not_yet = 0;
+    if (state != 0 || !is_initialized() || !atomic_compare_exchange_strong(&entered, &not_yet, 1))
+        return 0;
+    int saved = errno;
+    atomic_store(&entered, enter());
+    errno = saved;
+    return 0;
+}
+
+/* The agent lies beside this library. */
+static int find_agent(void)
+{
+    Dl_info info;
+    if (!dladdr((void *)on_audit, &info) || !info.dli_fname)
+        return -1;
+    const char *slash = strrchr(info.dli_fname, '/');
+    int dir = slash ? (int)(slash - info.dli_fname) : 0;
+    int n =
+        snprintf(agent_path, sizeof(agent_path), "%.*s/_agent.abi3.so", dir, slash ? info.dli_fname : ".");
+    return n < 0 || (size_t)n >= sizeof(agent_path) ? -1 : 0;
+}
+
+/* --no-children: what this process starts is not recorded; neither is what was not asked for. */
+static void leave_environment(void)
+{
+    unsetenv("KRAIT_SESSION");
+    unsetenv("KRAIT_NO_CHILDREN");
+    const char *after = getenv("KRAIT_PRELOAD_BEFORE");
+    if (after && *after)
+        setenv("LD_PRELOAD", after, 1);
+    else
+        unsetenv("LD_PRELOAD");
+    unsetenv("KRAIT_PRELOAD_BEFORE");
+}
+
+__attribute__((constructor)) static void preload(void)
+{
+    int saved = errno;
+    const char *path = getenv("KRAIT_SESSION");
+    add_hook *add;
+    *(void **)&add = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
+    *(void **)&is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    if (path && *path && strlen(path) < sizeof(session) && add && is_initialized && !find_agent()) {
+        strcpy(session, path);
+        if (getenv("KRAIT_NO_CHILDREN"))
+            leave_environment();
+        atomic_store(&add_audit_hook, add);
+    }
+    errno = saved;
+}

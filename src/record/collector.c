@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A round looks at every process slot and every ring that was ever taken; both are few, and looking costs a
+ * load each.
+ *
+ * What of a ring goes to disk, and when:
+ *
+ *   - closed packets (bits of `ready`), in the order of their sequence numbers, straight from the shared
+ *     memory;
+ *   - of the definitions' ring also what is committed in the open packet, at once, as a packet of its own:
+ *     names must be on disk even if the collector is the one that is killed;
+ *   - of a thread's ring the open packet, once its thread or its process has ended.
+ */
+#include "base/buf.h"
+#include "record/collector_inside.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum {
+    NAP_BUSY_US = 2000,
+    NAP_IDLE_US = 20000,
+};
+
+void krait_collector_note_trouble(struct krait_collector *c, const struct krait_err *err)
+{
+    if (!c->trouble.code)
+        c->trouble = *err;
+}
+
+const char *krait_collector_trouble(struct krait_collector *c)
+{
+    if (!c->trouble.code || c->trouble_told)
+        return NULL;
+    c->trouble_told = true;
+    return c->trouble.text;
+}
+
+/* ---- processes ---- */
+
+/* /proc/PID/NAME with its NULs and newlines made blanks; empty when the process is gone. */
+static void read_proc_text(int pid, const char *name, struct krait_buf *text)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+    krait_buf_read_file(text, path);
+    while (text->len && (text->data[text->len - 1] == '\0' || text->data[text->len - 1] == '\n'))
+        text->data[--text->len] = '\0';
+    for (size_t i = 0; i < text->len; i++) {
+        if (text->data[i] == '\0' || text->data[i] == '\n')
+            text->data[i] = ' ';
+    }
+}
+
+static int make_dir(struct krait_collector *c, uint32_t i, struct krait_err *err)
+{
+    struct krait_collected_proc *proc = &c->procs[i];
+    char name[sizeof(c->shm.procs[i].comm) + 1] = "";
+    memcpy(name, c->shm.procs[i].comm, sizeof(c->shm.procs[i].comm));
+    KRAIT_AUTO_BUF comm = { 0 };
+    KRAIT_AUTO_BUF command = { 0 };
+    read_proc_text(proc->pid, "comm", &comm);
+    read_proc_text(proc->pid, "cmdline", &command);
+    struct krait_tracedir_options options = {
+        .parent = c->dir,
+        .name = comm.len ? comm.data
+                : *name  ? name
+                         : "process",
+        .pid = (uint32_t)proc->pid,
+        .command = command.len ? command.data : "",
+        .clock = &c->clock,
+        .spare_fds = &c->spare_fds,
+    };
+    int rc = krait_tracedir_new(&proc->dir, &options, err);
+    if (rc)
+        return rc;
+    rc = krait_tracedir_stream(proc->dir, 0, &proc->definitions, err);
+    if (rc) {
+        krait_tracedir_free(proc->dir);
+        proc->dir = NULL;
+    }
+    return rc;
+}
+
+static void take_in(struct krait_collector *c, uint32_t i, int pid)
+{
+    struct krait_collected_proc *proc = &c->procs[i];
+    proc->pid = pid;
+    proc->how = KRAIT_process_end_gone;
+    proc->status = -1;
+    proc->pidfd = c->spare_fds > 0 ? (int)syscall(SYS_pidfd_open, proc->pid, 0) : -1;
+    c->spare_fds -= proc->pidfd >= 0;
+    c->total.processes++;
+    c->owner_seen |= proc->pid == c->owner;
+    struct krait_err err = { 0 };
+    if (make_dir(c, i, &err)) {
+        proc->refused = true;
+        krait_collector_note_trouble(c, &err);
+    }
+}
+
+/* An event of the collector's own, in the process's definitions. */
+static void put_own_event(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t id,
+                          const void *payload, size_t n)
+{
+    struct {
+        struct krait_packet_head head;
+        struct krait_event_extended event;
+        uint8_t payload[64];
+    } __attribute__((packed)) packet = { 0 };
+    uint64_t now = krait_clock_now(&c->clock);
+    now = proc->definition_time = KRAIT_MAX(now, proc->definition_time);
+    packet.head.timestamp_begin = packet.head.timestamp_end = now;
+    packet.head.packet_seq_num = proc->definition_seq++;
+    packet.event = (struct krait_event_extended){ .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = now };
+    memcpy(packet.payload, payload, n);
+    struct krait_err err;
+    size_t bytes = sizeof(packet.head) + sizeof(packet.event) + n;
+    uint64_t before = proc->definitions->events;
+    if (krait_tracedir_write(proc->dir, proc->definitions, &packet.head, bytes, &err))
+        krait_collector_note_trouble(c, &err);
+    else
+        c->total.bytes += bytes;
+    c->total.events += proc->definitions->events - before;
+}
+
+/* ---- the end of a process ---- */
+
+static void put_lost(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t i)
+{
+    struct krait_proc *slot = &c->shm.procs[i];
+    atomic_fetch_add(&slot->lost[KRAIT_lost_reason_ring_full], proc->discarded[0]);
+    atomic_fetch_add(&slot->lost[KRAIT_lost_reason_disk], proc->discarded[1]);
+    for (uint32_t reason = 0; reason < KRAIT_LOST_REASONS; reason++) {
+        uint64_t count = atomic_load(&slot->lost[reason]);
+        if (!count)
+            continue;
+        uint8_t payload[9] = { (uint8_t)reason };
+        memcpy(payload + 1, &count, sizeof(count));
+        put_own_event(c, proc, KRAIT_EVENT_lost, payload, sizeof(payload));
+        c->total.lost[reason] += count;
+    }
+}
+
+static void put_exit(struct krait_collector *c, struct krait_collected_proc *proc,
+                     enum krait_event_enum_value how, int status)
+{
+    uint8_t payload[5] = { (uint8_t)how };
+    int32_t value = status;
+    memcpy(payload + 1, &value, sizeof(value));
+    put_own_event(c, proc, KRAIT_EVENT_process_exit, payload, sizeof(payload));
+}
+
+/* What the collector knows of the process goes; its slot is free when its owner cannot write in it any more.
+ */
+static void forget_proc(struct krait_collector *c, uint32_t i)
+{
+    struct krait_collected_proc *proc = &c->procs[i];
+    krait_tracedir_free(proc->dir);
+    if (proc->pidfd >= 0) {
+        close(proc->pidfd);
+        c->spare_fds++;
+    }
+    *proc = (struct krait_collected_proc){ .pidfd = -1 };
+}
+
+static void write_last_metadata(struct krait_collector *c, struct krait_tracedir *dir)
+{
+    struct krait_err err;
+    if (krait_tracedir_write_metadata(dir, &err) == 0)
+        return;
+    if (c->reserve)
+        unlink(c->reserve);
+    if (krait_tracedir_write_metadata(dir, &err))
+        krait_collector_note_trouble(c, &err);
+}
+
+/* Writes all that there is of it. */
+static void complete_proc(struct krait_collector *c, uint32_t i, enum krait_event_enum_value how, int status)
+{
+    struct krait_collected_proc *proc = &c->procs[i];
+    krait_drain_rest(c, i);
+    put_exit(c, proc, how, status);
+    put_lost(c, proc, i);
+    write_last_metadata(c, proc->dir);
+}
+
+/* The process is dead, or has closed its slot. */
+static void finish_proc(struct krait_collector *c, uint32_t i, enum krait_event_enum_value how, int status)
+{
+    complete_proc(c, i, how, status);
+    krait_drain_give_back(c, i);
+    forget_proc(c, i);
+    atomic_store(&c->shm.procs[i].state, KRAIT_SLOT_FREE);
+}
+
+static bool is_gone(const struct krait_collected_proc *proc)
+{
+    if (proc->pidfd < 0)
+        return kill(proc->pid, 0) < 0 && errno == ESRCH;
+    struct pollfd fd = { .fd = proc->pidfd, .events = POLLIN };
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* Whether the process has ended, and all is known that will be known of its end. */
+static bool has_ended(const struct krait_collector *c, const struct krait_collected_proc *proc)
+{
+    return proc->pid != c->child && is_gone(proc);
+}
+
+static void look_at_refused(struct krait_collector *c, uint32_t i, enum krait_slot_state state)
+{
+    krait_drain_discard(c, i);
+    if (state != KRAIT_SLOT_CLOSED && !has_ended(c, &c->procs[i]))
+        return;
+    krait_drain_discard_rest(c, i);
+    krait_drain_give_back(c, i);
+    forget_proc(c, i);
+    atomic_store(&c->shm.procs[i].state, KRAIT_SLOT_FREE);
+}
+
+/* Killed when it had just taken the slot. */
+static void look_at_taken(struct krait_collector *c, uint32_t i, uint32_t word)
+{
+    pid_t pid = (pid_t)krait_slot_owner(word);
+    if (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH))
+        atomic_compare_exchange_strong(&c->shm.procs[i].state, &word, KRAIT_SLOT_FREE);
+}
+
+/* A second image of a pid that is there: the first executed it. */
+static void finish_executed(struct krait_collector *c, uint32_t newer, int pid)
+{
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        if (i != newer && c->procs[i].dir && c->procs[i].pid == pid)
+            finish_proc(c, i, KRAIT_process_end_exec, -1);
+    }
+}
+
+static void look_at_new(struct krait_collector *c, uint32_t i)
+{
+    int pid = __atomic_load_n(&c->shm.procs[i].pid, __ATOMIC_RELAXED);
+    if (pid <= 0) /* not what a writer writes */
+        return;
+    finish_executed(c, i, pid);
+    take_in(c, i, pid);
+}
+
+static void look_at_proc(struct krait_collector *c, uint32_t i)
+{
+    struct krait_collected_proc *proc = &c->procs[i];
+    uint32_t word = atomic_load_explicit(&c->shm.procs[i].state, memory_order_acquire);
+    enum krait_slot_state state = krait_slot_state(word);
+    if (state == KRAIT_SLOT_TAKEN && !proc->pid)
+        look_at_taken(c, i, word);
+    if (state >= KRAIT_SLOT_OPEN && !proc->pid)
+        look_at_new(c, i);
+    if (proc->refused)
+        look_at_refused(c, i, state);
+    if (!proc->dir)
+        return;
+    if (state == KRAIT_SLOT_CLOSED)
+        finish_proc(c, i, KRAIT_process_end_stop, -1);
+    else if (has_ended(c, proc))
+        finish_proc(c, i, proc->how, proc->status);
+}
+
+static void look_at_procs(struct krait_collector *c)
+{
+    for (uint32_t i = 0; i < krait_collector_procs_used(c); i++)
+        look_at_proc(c, i);
+}
+
+bool krait_collector_round(struct krait_collector *c)
+{
+    krait_collector_beat(c);
+    look_at_procs(c);
+    bool any = krait_drain_rings(c);
+    for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
+        if (c->procs[i].dir)
+            krait_tracedir_refresh_metadata(c->procs[i].dir, NULL);
+    }
+    c->busy_nap = any;
+    return any;
+}
+
+void krait_collector_nap(struct krait_collector *c)
+{
+    struct krait_control *control = c->shm.control;
+    long us = c->busy_nap ? NAP_BUSY_US : NAP_IDLE_US;
+    struct timespec nap = { .tv_nsec = us * 1000 };
+    atomic_store(&control->sleeping, 1);
+    syscall(SYS_futex, &control->sleeping, FUTEX_WAIT, 1, &nap, NULL, 0);
+    atomic_store(&control->sleeping, 0);
+    krait_collector_beat(c);
+}
+
+void krait_collector_child(struct krait_collector *c, int pid)
+{
+    c->child = pid;
+}
+
+void krait_collector_ended(struct krait_collector *c, int pid, enum krait_event_enum_value how, int status)
+{
+    c->child = 0;
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        if (c->procs[i].dir && c->procs[i].pid == pid) {
+            c->procs[i].how = how;
+            c->procs[i].status = status;
+        }
+    }
+}
+
+bool krait_collector_owner_left(const struct krait_collector *c)
+{
+    bool records = false;
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++)
+        records |= c->procs[i].dir && c->procs[i].pid == c->owner;
+    return c->owner_seen && !records;
+}
+
+int krait_collector_refusal(const struct krait_collector *c, size_t i, char *why, size_t size)
+{
+    if (i >= KRAIT_REFUSALS)
+        return 0;
+    const struct krait_refusal *row = &c->shm.control->refusals[i];
+    snprintf(why, size, "%.*s", (int)sizeof(row->why) - 1, row->why);
+    return atomic_load(&row->pid);
+}
+
+void krait_collector_finish(struct krait_collector *c, struct krait_collector_summary *summary)
+{
+    krait_clock_refine(&c->clock);
+    atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
+    look_at_procs(c);
+    krait_drain_rings(c);
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        if (!c->procs[i].dir)
+            continue;
+        bool gone = is_gone(&c->procs[i]);
+        c->total.alive += !gone;
+        /* Who lives may still write in its rings: they are nobody else's. */
+        complete_proc(c, i, gone ? c->procs[i].how : KRAIT_process_end_stop, c->procs[i].status);
+        forget_proc(c, i);
+    }
+    for (uint32_t reason = 0; reason < KRAIT_LOST_REASONS; reason++)
+        c->total.lost[reason] += atomic_load(&c->shm.control->lost[reason]);
+    c->total.duration_ns = krait_clock_ns(CLOCK_MONOTONIC) - c->begin_ns;
+    *summary = c->total;
+    if (c->reserve)
+        unlink(c->reserve);
+    atomic_store(&c->shm.control->state, KRAIT_SESSION_DONE);
+    syscall(SYS_futex, &c->shm.control->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}

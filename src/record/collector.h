@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The collector: the other side of the rings. It makes the shared memory, takes whole packets out of it, and
+ * writes them to disk. One thread; prints nothing.
+ */
+#ifndef KRAIT_RECORD_COLLECTOR_H
+#define KRAIT_RECORD_COLLECTOR_H
+
+#include "base/err.h"
+#include "event/event.h"
+
+struct krait_collector;
+
+struct krait_collector_options {
+    const char *dir;            /* the recording's folder; made, with its parents; must be empty or absent */
+    uint64_t ring_bytes;        /* of each thread's ring; 0: 2 MiB */
+    uint32_t max_threads;       /* rings; 0: 4096, or what limits of memory allow */
+    uint32_t flags;             /* enum krait_record_flags */
+    int owner;                  /* the process that asked for the recording itself; 0: none */
+    double max_overhead;        /* percent; 0: no governor */
+    const char *const *include; /* globs */
+    size_t include_count;
+    const char *const *exclude;
+    size_t exclude_count;
+};
+
+struct krait_collector_summary {
+    uint64_t duration_ns;
+    uint32_t processes;
+    uint32_t threads;
+    uint64_t events;
+    uint64_t bytes; /* on disk */
+    uint64_t lost[KRAIT_LOST_REASONS];
+    uint32_t omitted; /* functions that the governor switched off */
+    uint32_t alive;   /* processes that run on, whose recording was stopped */
+};
+
+int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
+                        struct krait_err *err);
+void krait_collector_free(struct krait_collector *collector);
+
+/* The value of KRAIT_SESSION for programs that are to be recorded. */
+const char *krait_collector_session(const struct krait_collector *collector);
+
+/* One round: takes in new processes and threads, writes what is ready, finishes what has ended. Returns
+ * whether there was anything; trouble with the disk is counted, and its first reason kept for
+ * krait_collector_trouble. */
+bool krait_collector_round(struct krait_collector *collector);
+/* Sleeps until there is likely something to do: woken by a ring that is half full, by a signal, or after a
+ * while. */
+void krait_collector_nap(struct krait_collector *collector);
+/* The first trouble with the disk since the last call, or NULL. Owned by the collector. */
+const char *krait_collector_trouble(struct krait_collector *collector);
+
+/* The caller is the parent of `pid` and will call krait_collector_ended: until then its end is not decided.
+ */
+void krait_collector_child(struct krait_collector *collector, int pid);
+/* Says how the process `pid` ended, where its parent knows: `how` is KRAIT_process_end_exit or _signal. */
+void krait_collector_ended(struct krait_collector *collector, int pid, enum krait_event_enum_value how,
+                           int status);
+
+/* Whether the owner has been recorded and is so no more, however short it was. */
+bool krait_collector_owner_left(const struct krait_collector *collector);
+
+/* The i-th process that could not be recorded: its pid, and why in `why` (terminated, at most size bytes); 0
+ * when there are no more. */
+int krait_collector_refusal(const struct krait_collector *collector, size_t i, char *why, size_t size);
+
+/* Ends the recording: stops what still runs, drains everything, writes the last metadata. */
+void krait_collector_finish(struct krait_collector *collector, struct krait_collector_summary *summary);
+
+#endif

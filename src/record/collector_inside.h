@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the collector, for its own files: open.c makes it, drain.c takes out of rings what is in
+ * them, collector.c knows processes, rounds and the end.
+ *
+ * What is in shared memory may be anything at any time. What the collector acts on, it has read once,
+ * checked, and keeps here.
+ */
+#ifndef KRAIT_RECORD_COLLECTOR_INSIDE_H
+#define KRAIT_RECORD_COLLECTOR_INSIDE_H
+
+#include "record/collector.h"
+#include "record/shm.h"
+#include "record/tracedir.h"
+
+/* What the collector knows of a process slot that it has taken in. */
+struct krait_collected_proc {
+    struct krait_tracedir *dir;
+    struct krait_stream *definitions;
+    int pidfd;
+    int pid;
+    uint64_t definition_seq;
+    uint64_t definition_time; /* of the last event in the stream */
+    uint64_t discarded[2];    /* by writers, of rings that are closed; by the disk */
+    enum krait_event_enum_value how;
+    int status;
+    bool refused; /* the disk did not take its folder: what it records is counted as lost */
+};
+
+/* And of a ring. */
+struct krait_collected_ring {
+    bool known;
+    uint32_t proc;
+    uint32_t kind;
+    uint32_t tid;
+    uint64_t next_seq; /* packets below are on disk, or counted as lost */
+    struct krait_stream *stream;
+    uint32_t taken[KRAIT_PACKETS_MAX]; /* bytes of each packet that are on disk already (definitions only) */
+};
+
+struct krait_collector {
+    struct krait_shm shm;
+    int fd;
+    char session[64];
+    char *dir;
+    char *reserve;
+    struct krait_clock clock;
+    uint64_t begin_ns;
+    struct krait_collected_proc procs[KRAIT_PROCS_MAX];
+    struct krait_collected_ring *rings;
+    struct krait_collector_summary total;
+    struct krait_err trouble;
+    bool trouble_told;
+    uint32_t procs_used,
+        rings_used; /* as many as were ever seen to be used: what is shared may shrink by a slip */
+    int spare_fds;  /* how many more files may be kept open */
+    int owner;
+    int child; /* 0, or the process whose end is said by krait_collector_ended */
+    bool owner_seen;
+    bool busy_nap;
+};
+
+static inline void krait_collector_beat(struct krait_collector *c)
+{
+    atomic_store_explicit(&c->shm.control->beat_ns, krait_clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+}
+
+static inline uint32_t krait_collector_rings_used(struct krait_collector *c)
+{
+    uint32_t used = atomic_load(&c->shm.control->ring_used);
+    c->rings_used = KRAIT_MAX(c->rings_used, KRAIT_MIN(used, c->shm.ring_max));
+    return c->rings_used;
+}
+
+static inline uint32_t krait_collector_procs_used(struct krait_collector *c)
+{
+    uint32_t used = atomic_load(&c->shm.control->proc_used);
+    c->procs_used = KRAIT_MAX(c->procs_used, KRAIT_MIN(used, (uint32_t)KRAIT_PROCS_MAX));
+    return c->procs_used;
+}
+
+void krait_collector_note_trouble(struct krait_collector *c, const struct krait_err *err);
+
+/* ---- drain.c ---- */
+
+/* Takes what is ready of all rings whose process is known. Returns whether there was anything. */
+bool krait_drain_rings(struct krait_collector *c);
+/* Takes the rest of the process's rings, open packets too. */
+void krait_drain_rest(struct krait_collector *c, uint32_t proc);
+/* Gives the process's rings back. It is dead, or has closed its slot. */
+void krait_drain_give_back(struct krait_collector *c, uint32_t proc);
+/* Of a process that the disk refused: counts what is in its rings as lost, and gives the packets back, lest
+ * it waits for them; those of rings that are closed altogether. */
+void krait_drain_discard(struct krait_collector *c, uint32_t proc);
+/* The same when the process is dead or has closed its slot: of all its rings. */
+void krait_drain_discard_rest(struct krait_collector *c, uint32_t proc);
+
+#endif

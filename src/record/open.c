@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/collector_inside.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+enum {
+    PACKET_BYTES = 32 * 1024,
+    RING_BYTES = 2 * 1024 * 1024,
+    RINGS = 4096,
+    RESERVE_BYTES = 1024 * 1024, /* given back to a full disk for the last metadata */
+};
+
+static int make_parents(const char *path, struct krait_err *err)
+{
+    KRAIT_AUTO_FREE char *copy = strdup(path);
+    if (!copy)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0777) < 0 && errno != EEXIST)
+            return krait_err_errno(err, "cannot make the folder %s", copy);
+        *slash = '/';
+    }
+    if (mkdir(copy, 0777) < 0 && errno != EEXIST)
+        return krait_err_errno(err, "cannot make the folder %s", copy);
+    return 0;
+}
+
+static int check_empty(const char *path, struct krait_err *err)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return krait_err_errno(err, "cannot read the folder %s", path);
+    const struct dirent *entry;
+    bool empty = true;
+    while ((entry = readdir(dir)))
+        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+    closedir(dir);
+    return empty ? 0
+                 : krait_err_set(err, -EEXIST, "the folder %s is not empty; choose another with -o", path);
+}
+
+/* Keeps a little of the disk for the end; that it cannot is no reason to stop. */
+static void make_reserve(struct krait_collector *c)
+{
+    struct statvfs disk;
+    if (statvfs(c->dir, &disk))
+        return;
+    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (room < 16 * 4096)
+        return;
+    if (asprintf(&c->reserve, "%s/.reserve", c->dir) < 0) {
+        c->reserve = NULL;
+        return;
+    }
+    KRAIT_AUTO_CLOSE int fd = open(c->reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd >= 0 && posix_fallocate(fd, 0, (off_t)KRAIT_MIN(room / 16, (uint64_t)RESERVE_BYTES)) != 0)
+        unlink(c->reserve);
+}
+
+static int add_filters(struct krait_control *control, const struct krait_collector_options *options,
+                       struct krait_err *err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < options->include_count + options->exclude_count; i++) {
+        bool include = i < options->include_count;
+        const char *glob = include ? options->include[i] : options->exclude[i - options->include_count];
+        size_t n = strlen(glob) + 1;
+        if (at + 2 + n >= sizeof(control->filters))
+            return krait_err_set(err, -E2BIG, "--include and --exclude take %zu bytes in all",
+                                 sizeof(control->filters) - 2);
+        control->filters[at++] = include ? '+' : '-';
+        memcpy(control->filters + at, glob, n);
+        at += n;
+    }
+    return 0;
+}
+
+/* How many rings, of `wanted`, may be without coming near what this process may have of memory or file size.
+ */
+static uint32_t affordable_rings(uint32_t wanted, uint64_t ring_bytes)
+{
+    static const int limits[] = { RLIMIT_AS, RLIMIT_FSIZE };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(limits); i++) {
+        struct rlimit limit;
+        if (getrlimit(limits[i], &limit) || limit.rlim_cur == RLIM_INFINITY)
+            continue;
+        uint64_t rings = limit.rlim_cur / 2 / ring_bytes;
+        wanted = rings < wanted ? (uint32_t)rings : wanted;
+    }
+    return wanted;
+}
+
+/* What the memory is like: see shm.h. */
+static int plan_shm(struct krait_shm *plan, const struct krait_collector_options *options,
+                    struct krait_err *err)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint32_t rings = options->max_threads ? options->max_threads : RINGS;
+    uint64_t ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
+    uint64_t packet_bytes = KRAIT_MAX(ring_bytes / KRAIT_PACKETS_MAX, (uint64_t)PACKET_BYTES);
+    packet_bytes = (packet_bytes + page - 1) & ~(page - 1);
+    uint64_t packets = KRAIT_MIN(ring_bytes / packet_bytes, (uint64_t)KRAIT_PACKETS_MAX);
+    if (packets < 2 || ring_bytes > 1ull << 32 || rings > 1u << 20)
+        return krait_err_set(err, -EINVAL, "--ring-size is from %d KiB to 4 GiB, --max-threads up to 1048576",
+                             2 * PACKET_BYTES / 1024);
+    plan->packet_bytes = (uint32_t)packet_bytes;
+    plan->packet_count = (uint32_t)packets;
+    plan->ring_bytes = packet_bytes * packets;
+    plan->ring_max = affordable_rings(rings, plan->ring_bytes);
+    if (!plan->ring_max)
+        return krait_err_set(
+            err, -ENOMEM,
+            "the limits of memory or file size here (ulimit -v, ulimit -f) leave no room for rings;"
+            " raise them, or choose a smaller --ring-size");
+    uint64_t heads = krait_shm_rings_offset() + (uint64_t)plan->ring_max * sizeof(struct krait_ring);
+    plan->rings_offset = (heads + page - 1) & ~(page - 1);
+    plan->bytes = plan->rings_offset + plan->ring_max * plan->ring_bytes;
+    return 0;
+}
+
+static void fill_control(struct krait_control *control, const struct krait_shm *plan,
+                         const struct krait_clock *clock, const struct krait_collector_options *options)
+{
+    control->flags = options->flags;
+    control->total_bytes = plan->bytes;
+    control->rings_offset = plan->rings_offset;
+    control->ring_bytes = plan->ring_bytes;
+    control->packet_bytes = plan->packet_bytes;
+    control->packet_count = plan->packet_count;
+    control->ring_max = plan->ring_max;
+    control->clock_counter = clock->counter;
+    control->clock_freq = clock->freq;
+    control->max_overhead_ppm = (uint32_t)(options->max_overhead * 1e4);
+    control->collector_pid = getpid();
+    control->version = KRAIT_SHM_VERSION;
+    control->magic = KRAIT_SHM_MAGIC;
+}
+
+static int make_shm(struct krait_collector *c, const struct krait_collector_options *options,
+                    struct krait_err *err)
+{
+    struct krait_shm plan = { 0 };
+    int rc = plan_shm(&plan, options, err);
+    if (rc)
+        return rc;
+    c->fd = memfd_create("krait", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (c->fd < 0 || ftruncate(c->fd, (off_t)plan.bytes) < 0 ||
+        fcntl(c->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return krait_err_errno(err, "no shared memory (memfd)");
+    uint8_t *base = mmap(NULL, plan.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, c->fd, 0);
+    if (base == MAP_FAILED)
+        return krait_err_errno(err, "cannot map %zu bytes of shared memory; try a smaller --ring-size",
+                               plan.bytes);
+    fill_control((struct krait_control *)base, &plan, &c->clock, options);
+    krait_shm_at(&c->shm, base, plan.bytes);
+    krait_collector_beat(c);
+    atomic_store(&c->shm.control->state, KRAIT_SESSION_RUN);
+    return add_filters(c->shm.control, options, err);
+}
+
+/* Half of the files that may be open are kept open, after a few for other ends; the rest are opened when they
+ * are written. */
+static int count_spare_fds(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > 100000)
+        return 50000;
+    return limit.rlim_cur > 8 ? (int)(limit.rlim_cur - 8) / 2 : 0;
+}
+
+int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
+                        struct krait_err *err)
+{
+    struct krait_collector *c = calloc(1, sizeof(*c));
+    if (!c)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    c->fd = -1;
+    c->owner = options->owner;
+    c->spare_fds = count_spare_fds();
+    for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
+        c->procs[i].pidfd = -1;
+    krait_clock_init(&c->clock);
+    c->begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    c->dir = strdup(options->dir);
+    int rc = c->dir ? make_parents(c->dir, err) : krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc)
+        rc = check_empty(c->dir, err);
+    if (!rc)
+        rc = make_shm(c, options, err);
+    if (!rc) {
+        c->rings = calloc(c->shm.ring_max, sizeof(*c->rings));
+        rc = c->rings ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    if (!rc && access(c->dir, W_OK | X_OK) < 0)
+        rc = krait_err_errno(err, "cannot write in the folder %s", c->dir);
+    if (rc) {
+        krait_collector_free(c);
+        return rc;
+    }
+    make_reserve(c);
+    snprintf(c->session, sizeof(c->session), "/proc/%d/fd/%d", getpid(), c->fd);
+    *out = c;
+    return 0;
+}
+
+void krait_collector_free(struct krait_collector *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        krait_tracedir_free(c->procs[i].dir);
+        if (c->procs[i].pidfd >= 0)
+            close(c->procs[i].pidfd);
+    }
+    if (c->shm.base)
+        munmap(c->shm.base, c->shm.bytes);
+    if (c->fd >= 0)
+        close(c->fd);
+    if (c->reserve)
+        unlink(c->reserve);
+    free(c->reserve);
+    free(c->rings);
+    free(c->dir);
+    free(c);
+}
+
+const char *krait_collector_session(const struct krait_collector *c)
+{
+    return c->session;
+}

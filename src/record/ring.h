@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hot path: one event, from the hook to shared memory. The rest of the writer is writer.h.
+ *
+ * An event costs the clock, two predicted branches, a store of 4 or 8 bytes and the commit. Everything rare
+ * is behind the one branch: no packet open, packet full, clock's upper bits changed, thread without a ring.
+ * All functions here: any thread, no lock, no system call, errno untouched; "hot path".
+ */
+#ifndef KRAIT_RECORD_RING_H
+#define KRAIT_RECORD_RING_H
+
+#include "base/clock.h"
+#include "ctf/format.h"
+#include "record/shm.h"
+
+#include <string.h>
+
+enum {
+    /* An event of the hot path with its extended header fits below `limit`, plus the frames' payload. */
+    KRAIT_RING_MARGIN = 32,
+};
+
+/* Whether the event at time t can go the short way. */
+static inline bool krait_ring_has_room(const struct krait_ring *ring, uint64_t t)
+{
+    return KRAIT_LIKELY(ring->cur < ring->limit && t >> KRAIT_CTF_TS_BITS == ring->window);
+}
+
+static inline void krait_ring_commit(struct krait_ring *ring, uint8_t *to)
+{
+    /* A release store without the type: on x86 it is the plain store, and gcc keeps it after the event's
+     * bytes. */
+    __atomic_store_n(&ring->cur, to, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t krait_ring_header(uint32_t event, uint64_t t)
+{
+    return (uint32_t)(t << KRAIT_CTF_ID_BITS) | event;
+}
+
+/* Needs krait_ring_has_room. An event without fields: 4 bytes. */
+static inline void krait_ring_put(struct krait_ring *ring, uint64_t t, uint32_t event)
+{
+    uint32_t word = krait_ring_header(event, t);
+    uint8_t *cur = ring->cur;
+    memcpy(cur, &word, sizeof(word));
+    krait_ring_commit(ring, cur + sizeof(word));
+}
+
+/* Needs krait_ring_has_room. An event whose one field is a code: 8 bytes, one store. */
+static inline void krait_ring_put_code(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t code)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t word = krait_ring_header(event, t) | (uint64_t)code << 32;
+#else
+    uint64_t word = (uint64_t)krait_ring_header(event, t) << 32 | code;
+#endif
+    uint8_t *cur = ring->cur;
+    memcpy(cur, &word, sizeof(word));
+    krait_ring_commit(ring, cur + sizeof(word));
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The memory that a traced program and the collector share.
+ *
+ * The collector makes one memfd for the whole recording; every process finds it by the path in KRAIT_SESSION
+ * (/proc/PID/fd/N) and maps what stands before the rings, and of the rings those that are its own: a program
+ * may have little address space (RLIMIT_AS). A memfd needs no room in /dev/shm, is gone when the last process
+ * is, and touched pages alone cost memory. It is sealed against shrinking: nobody can pull it from under
+ * another. Nothing in it is a pointer that the other side follows.
+ *
+ *   ┌─────────┬───────────────────┬─────────────────────────┬────────────────────────────────────────────┐
+ *   │ control │ process slots     │ ring heads              │ rings: ring_bytes each, in packets         │
+ *   └─────────┴───────────────────┴─────────────────────────┴────────────────────────────────────────────┘
+ *
+ * Who writes what, and how the two sides agree without a lock:
+ *
+ *   A slot or ring is taken by a compare-and-swap of `state` from FREE to TAKEN and its owner's number, by a
+ * traced process, and given back to FREE by the collector alone, when its owner is dead or has closed it.
+ * (Two writers in one ring would follow each other's addresses.) TAKEN says whose it is because that owner
+ * may be killed before it says so elsewhere.
+ *
+ *   A ring has one writer, its thread, and up to 64 packets. `ready` has a bit for each packet that is
+ * complete and not yet on disk: the writer sets it (release) when it closes the packet, the collector clears
+ * it (release) when the packet is written. The writer opens the lowest packet whose bit is clear: a thread
+ * that makes few events goes round in a few pages, which stay in the cache, and a burst has the whole ring.
+ *
+ *   In the packet that is open, `cur` is the commit: events below it are whole. The writer moves it after the
+ * bytes (a plain store: x86 keeps the order, elsewhere it is a release). Nobody reads it while the process
+ * lives; when the process is dead, however it died, the collector takes the open packet up to `cur`. At each
+ * instant a packet with events is open, or ready, or both: a packet that is ready first and no longer open
+ * then is never in neither. Its sequence number tells whether it has been taken.
+ *
+ * The writer fills time_begin, time_end, packet_seq_num and events_discarded of a packet's head, the
+ * collector the rest. Both sides check what they read and keep a copy of the layout: a program can write
+ * anywhere in its own memory, and only its own trace may suffer.
+ */
+#ifndef KRAIT_RECORD_SHM_H
+#define KRAIT_RECORD_SHM_H
+
+#include "base/base.h"
+#include "event/event.h"
+
+#include <stdatomic.h>
+
+#define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
+#define KRAIT_SHM_VERSION 3u                    /* agent and collector must agree */
+#define KRAIT_ENV_SESSION "KRAIT_SESSION"
+
+enum {
+    KRAIT_PACKETS_MAX = 64, /* bits of `ready` */
+    KRAIT_PROCS_MAX = 4096,
+    KRAIT_FILTER_BYTES = 8192,
+    KRAIT_REFUSALS = 8,
+};
+
+enum krait_record_flags {
+    KRAIT_RECORD_C_CALLS = 1 << 0,
+    KRAIT_RECORD_CHILDREN = 1 << 1,
+    KRAIT_RECORD_LOSSLESS = 1 << 2,
+    KRAIT_RECORD_CALL_SITES = 1 << 3,
+};
+
+enum krait_session_state {
+    KRAIT_SESSION_RUN = 1,
+    KRAIT_SESSION_STOP = 2, /* agents switch themselves off when they next look */
+    KRAIT_SESSION_DONE = 3, /* all is on disk */
+};
+
+enum krait_slot_state {
+    KRAIT_SLOT_FREE = 0,
+    KRAIT_SLOT_TAKEN = 1, /* being filled; the bits above are a slot's pid, a ring's process slot */
+    KRAIT_SLOT_OPEN = 2,
+    KRAIT_SLOT_CLOSED = 3, /* its owner writes no more; the collector drains and frees it */
+    KRAIT_SLOT_BITS = 2,
+};
+
+static inline enum krait_slot_state krait_slot_state(uint32_t word)
+{
+    return (enum krait_slot_state)(word & ((1u << KRAIT_SLOT_BITS) - 1));
+}
+
+/* The word of a slot that `owner` has just taken, and back. */
+static inline uint32_t krait_slot_taken(uint32_t owner)
+{
+    return owner << KRAIT_SLOT_BITS | KRAIT_SLOT_TAKEN;
+}
+
+static inline uint32_t krait_slot_owner(uint32_t word)
+{
+    return word >> KRAIT_SLOT_BITS;
+}
+
+struct krait_control {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t flags; /* enum krait_record_flags */
+    uint64_t total_bytes;
+    uint64_t rings_offset; /* of the first ring's bytes */
+    uint64_t ring_bytes;
+    uint32_t packet_bytes;
+    uint32_t packet_count;
+    uint32_t ring_max;
+    uint32_t clock_counter; /* 1: the time-stamp counter, 0: CLOCK_MONOTONIC */
+    uint64_t clock_freq;
+    uint32_t max_overhead_ppm; /* 0: no governor */
+    int32_t collector_pid;
+    _Atomic uint32_t state;     /* enum krait_session_state; a futex */
+    _Atomic uint32_t sleeping;  /* 1 while the collector naps; a futex */
+    _Atomic uint32_t ring_used; /* rings below this index have been taken once: what the collector looks at */
+    _Atomic uint32_t proc_used;
+    _Atomic uint32_t ring_frees; /* rings given back: who found none looks again when this has changed */
+    _Atomic uint64_t beat_ns;    /* CLOCK_MONOTONIC of the collector's last sign of life */
+    _Atomic uint64_t lost[KRAIT_LOST_REASONS]; /* where there was no process slot to count in */
+    /* Processes that could not be recorded, and why: the summary says it. A row is taken by setting its pid.
+     */
+    struct krait_refusal {
+        _Atomic int32_t pid;
+        char why[92];
+    } refusals[KRAIT_REFUSALS];
+    /* Filters: strings one after the other, each with its NUL, first byte '+' include or '-' exclude; ends
+     * with an empty string. */
+    char filters[KRAIT_FILTER_BYTES];
+};
+
+/* A process image: one CTF trace. */
+struct krait_proc {
+    _Atomic uint32_t state;
+    int32_t pid;   /* as in the /proc that the session's path goes through */
+    char comm[16]; /* the command's name: the process may be gone before anyone can ask the kernel */
+    _Atomic uint64_t lost[KRAIT_LOST_REASONS];
+    _Atomic uint32_t next_code; /* ids are handed out from 1 */
+    _Atomic uint32_t stopped;   /* the program itself ended the recording (krait.stop) */
+} __attribute__((aligned(64)));
+
+enum krait_ring_kind {
+    KRAIT_RING_THREAD = 0,
+    KRAIT_RING_DEFINITIONS = 1,
+};
+
+struct krait_ring {
+    /* The writer's line: nothing else is touched by an event. */
+    uint8_t *cur;     /* where the next event goes: an address in the writer */
+    uint8_t *limit;   /* from here on the packet is full; NULL: no packet is open */
+    uint64_t window;  /* the last event's time >> 27 */
+    uint8_t *packets; /* packet 0, an address in the writer: cur - packets is an offset */
+    uint64_t calls;   /* the governor's count since its last look */
+    uint64_t unused_hot[3];
+    /* The rest. */
+    _Atomic uint32_t state; /* enum krait_slot_state */
+    uint32_t kind;          /* enum krait_ring_kind */
+    uint32_t proc;          /* index of the process slot */
+    uint32_t tid;
+    _Atomic uint32_t open_packet; /* index, or UINT32_MAX */
+    uint32_t index;               /* of this ring */
+    uint64_t next_seq;
+    _Atomic uint64_t discarded; /* events, by the writer */
+    _Atomic uint32_t resync;    /* events were lost since: say the stack before the next event */
+    _Atomic uint32_t unused;
+    _Atomic uint64_t ready;                   /* the only word that both sides write */
+    _Atomic uint32_t lens[KRAIT_PACKETS_MAX]; /* bytes of each closed packet */
+} __attribute__((aligned(64)));
+
+_Static_assert(offsetof(struct krait_ring, state) == 64, "an event touches one line of its ring");
+_Static_assert(sizeof(struct krait_ring) % 64 == 0, "rings do not share lines");
+
+/* A mapped recording, on either side. The layout is a copy: in the memory itself it may change. */
+struct krait_shm {
+    struct krait_control *control;
+    struct krait_proc *procs;
+    struct krait_ring *rings;
+    uint8_t *base;
+    size_t bytes; /* that are mapped from base on */
+    uint64_t rings_offset;
+    uint64_t ring_bytes;
+    uint32_t packet_bytes;
+    uint32_t packet_count;
+    uint32_t ring_max;
+};
+
+static inline size_t krait_shm_procs_offset(void)
+{
+    return (sizeof(struct krait_control) + 4095) & ~(size_t)4095;
+}
+
+static inline size_t krait_shm_rings_offset(void)
+{
+    return krait_shm_procs_offset() + KRAIT_PROCS_MAX * sizeof(struct krait_proc);
+}
+
+/* The same recording, mapped at another place. */
+static inline void krait_shm_move(struct krait_shm *shm, uint8_t *base, size_t bytes)
+{
+    shm->base = base;
+    shm->bytes = bytes;
+    shm->control = (struct krait_control *)base;
+    shm->procs = (struct krait_proc *)(base + krait_shm_procs_offset());
+    shm->rings = (struct krait_ring *)(base + krait_shm_rings_offset());
+}
+
+/* `bytes` at `base` are mapped, the control page at least. */
+static inline void krait_shm_at(struct krait_shm *shm, uint8_t *base, size_t bytes)
+{
+    krait_shm_move(shm, base, bytes);
+    shm->rings_offset = shm->control->rings_offset;
+    shm->ring_bytes = shm->control->ring_bytes;
+    shm->packet_bytes = shm->control->packet_bytes;
+    shm->packet_count = shm->control->packet_count;
+    shm->ring_max = shm->control->ring_max;
+}
+
+/* A ring's packet where all is mapped: the collector's. */
+static inline uint8_t *krait_shm_packet(const struct krait_shm *shm, uint32_t ring, uint32_t packet)
+{
+    return shm->base + shm->rings_offset + ring * shm->ring_bytes + (uint64_t)packet * shm->packet_bytes;
+}
+
+#endif

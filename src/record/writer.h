@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The writer's side of a recording, in the traced program: joining it, rings, packets, definitions. The hot
+ * path is ring.h. Needs libc alone. Nothing here prints, exits, locks or raises; errno is the caller's to
+ * save.
+ */
+#ifndef KRAIT_RECORD_WRITER_H
+#define KRAIT_RECORD_WRITER_H
+
+#include "record/ring.h"
+
+/* One process's part in a recording. */
+struct krait_writer {
+    struct krait_shm shm;    /* without the rings' bytes */
+    struct krait_proc *proc; /* NULL: no slot was free, or not joined since fork */
+    uint32_t proc_index;
+    bool counter; /* the clock */
+    int fd; /* of the recording; the program may have closed it, and use the number for something else */
+    uint64_t dev, ino; /* of the recording */
+    char path[64];
+    uint8_t *_Atomic *ring_maps;    /* where each ring's bytes are, NULL: not mapped here */
+    _Atomic uint64_t no_ring_since; /* there was none when ring_frees + 1 was this */
+};
+
+/* Maps the recording at `path` (the value of KRAIT_SESSION). Returns 0, or a negative errno: -ENOENT where
+ * the collector is gone, -EPROTO where it is of another version, -ESHUTDOWN where the recording has ended. */
+int krait_writer_map(struct krait_writer *writer, const char *path);
+/* No thread writes any more. */
+void krait_writer_unmap(struct krait_writer *writer);
+
+/* Tells the collector why this process is not recorded. */
+void krait_writer_refuse(struct krait_writer *writer, const char *why);
+
+/* Takes a process slot for this process; again after fork. Returns 0, -EAGAIN when there is none, -ESHUTDOWN
+ * when the recording has ended. */
+int krait_writer_join(struct krait_writer *writer);
+
+/* The process records no more: the collector finishes its trace at once. Fine when it has not joined. */
+void krait_writer_leave(struct krait_writer *writer);
+
+/* A ring for a thread, or for definitions; NULL when there is none left (counted as lost_reason no_ring by
+ * the caller's first event). Any thread. */
+struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait_ring_kind kind,
+                                         uint32_t tid);
+/* The owner writes no more. NULL is fine. */
+void krait_writer_ring_close(struct krait_ring *ring);
+
+static inline uint64_t krait_writer_now(const struct krait_writer *writer)
+{
+    return KRAIT_LIKELY(writer->counter) ? krait_clock_counter() : krait_clock_ns(CLOCK_MONOTONIC);
+}
+
+enum krait_ring_room {
+    KRAIT_ROOM_OK = 0,
+    KRAIT_ROOM_NONE = 1,   /* the ring is full: the event is lost and has been counted */
+    KRAIT_ROOM_RESYNC = 2, /* there is room again after a loss: say the stack first */
+};
+
+/* Makes room for one event of at most `bytes` (header included) at time t: closes a full packet, opens the
+ * next. */
+enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
+                                       size_t bytes);
+
+/* Writes one event with any payload in the long form; needs room for 13 + n bytes. */
+void krait_writer_put_extended(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
+                               size_t n);
+
+void krait_writer_lost(struct krait_writer *writer, enum krait_event_enum_value reason, uint64_t count);
+
+/* A new code id for this process, from 1. */
+uint32_t krait_writer_new_code(struct krait_writer *writer);
+
+/* Whether the recording still runs: not stopped, and the collector alive. */
+bool krait_writer_running(const struct krait_writer *writer);
+
+/* A payload under construction: events with strings. Strings are cut to what fits. */
+struct krait_payload {
+    size_t n;
+    uint8_t bytes[3072];
+};
+
+void krait_payload_u8(struct krait_payload *p, uint8_t v);
+void krait_payload_u16(struct krait_payload *p, uint16_t v);
+void krait_payload_u32(struct krait_payload *p, uint32_t v);
+void krait_payload_u64(struct krait_payload *p, uint64_t v);
+/* At most max bytes of s and a NUL; a UTF-8 character is not cut in two. */
+void krait_payload_str(struct krait_payload *p, const char *s, size_t max);
+
+/* Makes room and writes; returns false when it was lost. For definitions and other rare events. */
+bool krait_writer_event(struct krait_writer *writer, struct krait_ring *ring, uint32_t event,
+                        const struct krait_payload *payload);
+
+#endif

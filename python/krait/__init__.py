@@ -1,0 +1,141 @@
+"""Record where the time of this program goes.
+
+    import krait
+
+    with krait.recording("trace"):
+        work()
+
+    krait.start("trace", c_calls=False)
+    ...
+    krait.stop()
+
+Then look at it from the shell: krait report trace
+"""
+import contextlib as _contextlib
+import os as _os
+import signal as _signal
+import subprocess as _subprocess
+import sys as _sys
+import _thread
+import time as _time
+
+__all__ = ["start", "stop", "recording", "is_recording", "command"]
+__version__ = "0.1.0"
+
+# Of the recording that start() began: its folder, the collector's file, and the process that began it.
+_state = {"dir": None, "session": None, "pid": None}
+_starting = _thread.allocate_lock()
+
+
+def _in_child():
+    global _starting
+    _starting = _thread.allocate_lock()  # another thread may have held it
+
+
+_os.register_at_fork(after_in_child=_in_child)
+
+
+def command():
+    """The path of the krait command that belongs to this package."""
+    here = _os.path.dirname(_os.path.abspath(__file__))
+    candidates = [
+        _os.environ.get("KRAIT"),
+        _os.path.join(here, "..", "..", "krait"),  # the build folder
+        _os.path.join(_os.path.dirname(_sys.executable), "krait"),
+        _os.path.join(_sys.prefix, "bin", "krait"),
+        _os.path.join(here, "..", "..", "..", "..", "bin", "krait"),
+    ]
+    for path in candidates:
+        if path and _os.path.isfile(path) and _os.access(path, _os.X_OK):
+            return _os.path.abspath(path)
+    raise FileNotFoundError("the krait command is not beside its Python package; set KRAIT to its path")
+
+
+def _option_words(options):
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if name in ("c_calls", "children"):
+            if not value:
+                words.append("--no-" + name.replace("_", "-"))
+        elif value is True:
+            words.append(option)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                words += [option, str(item)]
+        elif value is not None and value is not False:
+            words += [option, str(value)]
+    return words
+
+
+def start(path=None, **options):
+    """Begin to record every thread of this process into the folder `path`.
+
+    Options are those of `krait record` with underscores: c_calls=False, children=False, include=[...], exclude=[...],
+    max_overhead=5, ring_size="4M", lossless=True. A collector runs as a process of its own. Frames that are live are
+    part of the recording. Returns the folder's path. Raises RuntimeError with the reason when it cannot.
+    """
+    with _starting:
+        return _start(path, options)
+
+
+def _start(path, options):
+    from krait import _agent
+
+    if _agent.running():
+        raise RuntimeError("a recording is already running in this process")
+    words = [command(), "collect"] + (["-o", _os.fspath(path)] if path is not None else []) + _option_words(options)
+    # The collector leaves its own parent at once, so that it is nobody's child: no wait() of the program meets it.
+    done = _subprocess.run(words, stdin=_subprocess.DEVNULL, stdout=_subprocess.PIPE, stderr=_subprocess.PIPE,
+                           universal_newlines=True)
+    lines = done.stdout.splitlines()
+    if done.returncode or len(lines) != 2:
+        raise RuntimeError(done.stderr.strip() or "the collector did not start")
+    session, folder = lines
+    try:
+        _agent.start(session)
+    except BaseException:
+        _end_collector(session)
+        raise
+    _state.update(dir=folder, session=session, pid=_os.getpid())
+    return folder
+
+
+def _end_collector(session):
+    """Nothing will come: the collector, whose process the path of its file names, would wait for it."""
+    with _contextlib.suppress(OSError, ValueError, IndexError):
+        _os.kill(int(session.split("/")[2]), _signal.SIGKILL)
+
+
+def stop():
+    """End the recording and wait until it is on disk. Returns the folder's path, or None when nothing was recorded.
+
+    In a forked child this ends the child's part alone and does not wait: the recording goes on in the parent.
+    """
+    from krait import _agent
+
+    folder, session, pid = _state["dir"], _state["session"], _state["pid"]
+    _state.update(dir=None, session=None, pid=None)
+    _agent.stop()
+    if folder is None or pid != _os.getpid():
+        return folder
+    while _os.path.exists(session):  # the collector's own file, there as long as it is
+        _time.sleep(0.001)
+    return folder
+
+
+def is_recording():
+    """Whether this process is being recorded, by start() or from outside by `krait record`."""
+    from krait import _agent
+
+    return _agent.running()
+
+
+@_contextlib.contextmanager
+def recording(path=None, **options):
+    """Record the body of a with statement; see start(). Gives the folder's path."""
+    folder = start(path, **options)
+    try:
+        yield folder
+    finally:
+        stop()

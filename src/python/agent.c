@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's life in a process: joining a recording, interpreters, fork, the end; and the slow path of every
+ * event.
+ */
+#include "python/agent.h"
+
+#include "python/codes.h"
+#include "python/compat.h"
+
+#include <sys/mman.h>
+
+struct krait_agent krait_agent;
+
+/* ---- interpreters ---- */
+
+/* By its number too: an interpreter's memory is used again for another. */
+static struct krait_interp *find_interp(PyInterpreterState *interp)
+{
+    int64_t id = PyInterpreterState_GetID(interp);
+    struct krait_interp *in = atomic_load_explicit(&krait_agent.interps, memory_order_acquire);
+    while (in && (in->interp != interp || in->id != id))
+        in = in->next;
+    return in;
+}
+
+/* The interpreter's own dictionary goes at its very end: then nothing of it runs any more. The struct stays,
+ * since hooks and weak references of that interpreter may still name it. */
+static void on_interp_end(PyObject *capsule)
+{
+    struct krait_interp *in = PyCapsule_GetPointer(capsule, NULL);
+    if (!in)
+        return;
+    in->ended = true;
+    in->definitions = NULL;
+    krait_profile_forget(in);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(in->hooks); i++)
+        Py_CLEAR(in->hooks[i]);
+    Py_CLEAR(in->hook_type);
+    krait_codes_done(in);
+}
+
+static int watch_end(struct krait_interp *in)
+{
+    PyObject *dict = PyInterpreterState_GetDict(in->interp);
+    PyObject *capsule = dict ? PyCapsule_New(in, NULL, on_interp_end) : NULL;
+    int rc = capsule ? PyDict_SetItemString(dict, "krait", capsule) : -1;
+    Py_XDECREF(capsule); /* where the dictionary did not take it, this ends `in` */
+    PyErr_Clear();
+    return rc;
+}
+
+static struct krait_interp *new_interp(PyInterpreterState *interp)
+{
+    struct krait_interp *in = calloc(1, sizeof(*in));
+    if (!in || krait_codes_init(in)) {
+        free(in);
+        return NULL;
+    }
+    in->agent = &krait_agent;
+    in->interp = interp;
+    in->id = PyInterpreterState_GetID(interp);
+    in->next = atomic_load(&krait_agent.interps);
+    while (!atomic_compare_exchange_weak(&krait_agent.interps, &in->next, in))
+        ;
+    watch_end(in);
+    return in->ended ? NULL : in;
+}
+
+static void remove_hooks(struct krait_interp *in)
+{
+    if (krait_compat.monitoring)
+        krait_monitoring_remove(in);
+    else
+        krait_profile_remove(in);
+}
+
+static int install(struct krait_interp *in, const char **why)
+{
+    in->starts = atomic_load(&krait_agent.starts);
+    krait_codes_forget(in);
+    in->definitions = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_DEFINITIONS, 0);
+    if (!in->definitions)
+        krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_no_ring, 1);
+    krait_governor_init(in);
+    return krait_compat.monitoring ? krait_monitoring_install(in, why) : krait_profile_install(in, why);
+}
+
+/* An interpreter that is being made raises audit events before it can be recorded. */
+static bool is_whole(void)
+{
+    return !krait_compat.monitoring || PySys_GetObject("monitoring");
+}
+
+void krait_agent_see_interp(void)
+{
+    if (!atomic_load_explicit(&krait_agent.running, memory_order_relaxed))
+        return;
+    PyInterpreterState *interp = krait_compat.interp_get();
+    struct krait_interp *in = find_interp(interp);
+    if (in && (in->ended || in->starts == atomic_load_explicit(&krait_agent.starts, memory_order_relaxed)))
+        return;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    const char *why;
+    if (!in)
+        in = is_whole() ? new_interp(interp) : NULL;
+    else
+        remove_hooks(in); /* of an earlier recording */
+    if (in && install(in, &why) && in->definitions) {
+        krait_writer_ring_close(in->definitions);
+        in->definitions = NULL;
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+/* ---- the mapping ---- */
+
+static bool is_alone(void)
+{
+    size_t n = 0;
+    for (struct krait_interp *i = atomic_load(&krait_agent.interps); i; i = i->next)
+        n += !i->ended;
+    return n < 2 && !atomic_load(&krait_agent.inside);
+}
+
+/* Another thread may stand in a slow path, waiting for the GIL, and an interpreter with a GIL of its own in
+ * any hook. For them the memory stays, as pages that nobody reads. Rare, so its addresses are not used again.
+ */
+static void leave_mapping(void)
+{
+    struct krait_writer *writer = &krait_agent.writer;
+    writer->proc = NULL;
+    if (!writer->shm.base || is_alone())
+        krait_writer_unmap(writer);
+    else
+        mmap(writer->shm.base, writer->shm.bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+/* ---- start ---- */
+
+static void command_line(char *text, size_t size)
+{
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    size_t n = file ? fread(text, 1, size - 1, file) : 0;
+    if (file)
+        fclose(file);
+    while (n && !text[n - 1])
+        n--;
+    text[n] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        if (!text[i])
+            text[i] = ' ';
+    }
+}
+
+static void say_process(struct krait_interp *in, enum krait_event_enum_value origin)
+{
+    char runtime[64], command[2048];
+    const char *version = Py_GetVersion();
+    snprintf(runtime, sizeof(runtime), "CPython %.*s", (int)strcspn(version, " "), version);
+    command_line(command, sizeof(command));
+    struct krait_payload p = { 0 };
+    krait_payload_u32(&p, (uint32_t)getpid());
+    krait_payload_u32(&p, (uint32_t)getppid());
+    krait_payload_u8(&p, (uint8_t)origin);
+    krait_payload_str(&p, runtime, sizeof(runtime));
+    krait_payload_str(&p, command, sizeof(command));
+    if (in->definitions)
+        krait_writer_event(&krait_agent.writer, in->definitions, KRAIT_EVENT_process_start, &p);
+}
+
+/* In the child of fork, before anything else runs there. Async-signal-safe: the parent's other threads may
+ * have held any lock. */
+static void on_fork(void)
+{
+    krait_this_ring = &krait_no_ring;
+    krait_threads_forked();
+    krait_agent.writer.proc = NULL;
+    for (struct krait_interp *i = atomic_load(&krait_agent.interps); i; i = i->next)
+        i->definitions = NULL;
+    atomic_store(&krait_agent.forked, 1);
+}
+
+static void read_options(struct krait_agent *agent)
+{
+    const struct krait_control *control = agent->writer.shm.control;
+    agent->c_calls = control->flags & KRAIT_RECORD_C_CALLS;
+    agent->call_sites = control->flags & KRAIT_RECORD_CALL_SITES;
+    krait_filters_read(agent);
+    /* The short hooks read the counter and nothing else. */
+    agent->selective =
+        agent->filter_count || control->max_overhead_ppm || agent->call_sites || !agent->writer.counter;
+}
+
+static int start_here(enum krait_event_enum_value origin, const char **why)
+{
+    struct krait_interp *in = find_interp(krait_compat.interp_get());
+    if (!in || in->ended)
+        in = new_interp(krait_compat.interp_get());
+    if (!in)
+        return -ENOMEM;
+    int rc = install(in, why);
+    if (rc)
+        return rc;
+    say_process(in, origin);
+    krait_threads_seed(in);
+    return 0;
+}
+
+/* What can only be known in this process: whether its interpreter is one that can be recorded. */
+static int check_interpreter(const char **why)
+{
+    int rc = krait_compat_init(why);
+    if (rc)
+        krait_writer_refuse(&krait_agent.writer, *why);
+    return rc;
+}
+
+static int join(enum krait_event_enum_value origin, const char **why)
+{
+    static bool at_fork;
+    read_options(&krait_agent);
+    *why = "the recording has too many processes";
+    int rc = krait_threads_init();
+    if (!rc)
+        rc = krait_writer_join(&krait_agent.writer);
+    if (!rc && !at_fork)
+        rc = pthread_atfork(NULL, NULL, on_fork);
+    at_fork = at_fork || !rc;
+    if (rc)
+        return rc;
+    atomic_fetch_add(&krait_agent.starts, 1);
+    atomic_store(&krait_agent.running, 1);
+    rc = start_here(origin, why);
+    if (rc)
+        krait_writer_refuse(&krait_agent.writer, *why);
+    return rc;
+}
+
+int krait_agent_start(const char *session, enum krait_event_enum_value origin, const char **why)
+{
+    if (atomic_load(&krait_agent.running)) {
+        *why = "a recording is already running in this process";
+        return -EALREADY;
+    }
+    *why = "the recording's collector cannot be reached";
+    leave_mapping(); /* of a recording that was given up */
+    int rc = krait_writer_map(&krait_agent.writer, session);
+    if (rc)
+        return rc;
+    rc = check_interpreter(why);
+    if (!rc)
+        rc = join(origin, why);
+    if (rc)
+        krait_agent_stop();
+    return rc;
+}
+
+/* ---- fork ---- */
+
+bool krait_agent_rejoin(struct krait_interp *in)
+{
+    struct krait_agent *agent = in->agent;
+    atomic_store(&agent->forked, 0);
+    for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next)
+        krait_codes_forget_ids(i);
+    krait_threads_forget();
+    if (!(agent->writer.shm.control->flags & KRAIT_RECORD_CHILDREN) || krait_writer_join(&agent->writer)) {
+        krait_agent_give_up(in);
+        return false;
+    }
+    for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next) {
+        if (!i->ended && i->starts == atomic_load(&agent->starts))
+            i->definitions = krait_writer_ring_new(&agent->writer, KRAIT_RING_DEFINITIONS, 0);
+    }
+    krait_governor_init(in);
+    say_process(in, KRAIT_process_origin_fork);
+    return true;
+}
+
+/* ---- the end ---- */
+
+void krait_agent_give_up(struct krait_interp *in)
+{
+    atomic_store(&in->agent->running, 0);
+    remove_hooks(in);
+    krait_threads_forget();
+}
+
+void krait_agent_stop(void)
+{
+    struct krait_agent *agent = &krait_agent;
+    struct krait_interp *in = krait_compat.interp_get ? find_interp(krait_compat.interp_get()) : NULL;
+    if (in && atomic_load(&agent->running)) {
+        krait_thread_settle(in);
+        remove_hooks(in);
+    }
+    atomic_store(&agent->running, 0);
+    krait_threads_forget();
+    for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next)
+        i->definitions = NULL;
+    krait_writer_leave(&agent->writer);
+    leave_mapping();
+}
+
+/* ---- the slow path of an event ---- */
+
+static bool has_ring(struct krait_interp *in)
+{
+    const struct krait_agent *agent = in->agent;
+    if (!atomic_load_explicit(&agent->running, memory_order_relaxed) ||
+        in->starts != atomic_load_explicit(&agent->starts, memory_order_relaxed) || in->ended)
+        return false;
+    if (KRAIT_UNLIKELY(atomic_load_explicit(&in->agent->forked, memory_order_relaxed)) &&
+        !krait_agent_rejoin(in))
+        return false;
+    if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
+        return false;
+    krait_greenlets_see();
+    return true;
+}
+
+static void put_event(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t code)
+{
+    bool has_code = krait_event_payload_bytes[event] != 0;
+    if (!krait_ring_has_room(ring, t))
+        krait_writer_put_extended(ring, t, event, &code, has_code ? sizeof(code) : 0);
+    else if (has_code)
+        krait_ring_put_code(ring, t, event, code);
+    else
+        krait_ring_put(ring, t, event);
+}
+
+/* Once in a while a thread that loses events asks whether anybody is there at all. */
+static void count_lost(struct krait_interp *in, const struct krait_ring *ring)
+{
+    enum { ASK_EVERY = 4096 };
+    if (ring->discarded % ASK_EVERY == 1 && !krait_writer_running(&in->agent->writer))
+        krait_agent_give_up(in);
+}
+
+static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uint32_t code,
+                        enum krait_begin_what top)
+{
+    enum { BYTES = sizeof(struct krait_event_extended) + 4 };
+    struct krait_ring *ring = krait_this_ring;
+    if (ring == &krait_no_ring) /* naming ran Python code, which stopped the recording or forked */
+        return;
+    enum krait_ring_room room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
+    if (room == KRAIT_ROOM_RESYNC) {
+        if (!krait_thread_say_stack(in, t, top) || ring != krait_this_ring)
+            return;
+        room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
+    }
+    if (room == KRAIT_ROOM_NONE)
+        count_lost(in, ring);
+    else
+        put_event(ring, t, event, code);
+}
+
+/* Slow paths may call into Python: they keep what the program would notice. */
+struct kept {
+    int saved_errno;
+    PyObject *type, *value, *traceback;
+};
+
+static struct kept keep(void)
+{
+    struct kept kept = { .saved_errno = errno };
+    atomic_fetch_add_explicit(&krait_agent.inside, 1, memory_order_relaxed);
+    PyErr_Fetch(&kept.type, &kept.value, &kept.traceback);
+    return kept;
+}
+
+static void restore(struct kept *kept)
+{
+    PyErr_Restore(kept->type, kept->value, kept->traceback);
+    atomic_fetch_sub_explicit(&krait_agent.inside, 1, memory_order_relaxed);
+    errno = kept->saved_errno;
+}
+
+/* The clock is read last: what we did until then is not the function's time. */
+static void write_begin(struct krait_interp *in, uint32_t event, uint32_t id, enum krait_begin_what top)
+{
+    write_event(in, krait_writer_now(&in->agent->writer), event, id, top);
+}
+
+static bool is_defined(const struct krait_code *slot)
+{
+    return slot && (slot->id || slot->flags & KRAIT_CODE_OMIT);
+}
+
+/* `top` is the innermost frame: the caller, or with KRAIT_TOP_IS_NEW the callee. */
+static uint32_t id_at_site(struct krait_interp *in, const struct krait_code *slot, const void *key,
+                           PyObject *callee, enum krait_begin_what top)
+{
+    if (!slot || !in->agent->call_sites)
+        return slot ? slot->id : 0;
+    uint32_t id = slot->id; /* defining the caller may move the table */
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    PyObject *caller = frame && top == KRAIT_TOP_IS_NEW ? krait_frame_back(frame) : frame;
+    id = krait_code_at_site(in, id, key, callee, caller);
+    if (caller != frame)
+        Py_XDECREF(caller);
+    return id;
+}
+
+bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
+{
+    struct kept kept = keep();
+    bool ready = has_ring(in); /* first: after a fork it takes the ids away */
+    struct krait_code *slot = ready ? krait_code_find(in, code) : NULL;
+    if (ready && !is_defined(slot))
+        slot = krait_code_define(in, code, NULL);
+    bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
+    if (ready && !omit)
+        write_begin(in, event, id_at_site(in, slot, NULL, code, KRAIT_TOP_IS_NEW), KRAIT_TOP_IS_NEW);
+    restore(&kept);
+    return omit;
+}
+
+bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *callable)
+{
+    struct kept kept = keep();
+    bool ready = has_ring(in);
+    struct krait_code *slot = ready ? krait_code_find(in, key) : NULL;
+    if (ready && !is_defined(slot))
+        slot = krait_code_define_c(in, key, callable);
+    bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
+    if (ready && !omit)
+        write_begin(in, KRAIT_EVENT_c_call, id_at_site(in, slot, key, callable, KRAIT_TOP_IS_OLD),
+                    KRAIT_TOP_IS_OLD);
+    restore(&kept);
+    return omit;
+}
+
+void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event)
+{
+    struct kept kept = keep();
+    if (has_ring(in))
+        write_event(in, t, event, 0, KRAIT_TOP_IS_OLD);
+    restore(&kept);
+}
+
+const struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code)
+{
+    struct kept kept = keep();
+    const struct krait_code *slot = has_ring(in) ? krait_code_define(in, code, NULL) : NULL;
+    restore(&kept);
+    return slot;
+}

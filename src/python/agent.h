@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent: what is loaded into the traced Python program. This header is the inside of src/python/; nobody
+ * else includes it.
+ *
+ * One struct krait_agent a process, one struct krait_interp for each interpreter in it, one ring for each
+ * thread. Hooks run with their interpreter's GIL held, so that a krait_interp needs no lock; what
+ * interpreters share is atomic.
+ *
+ * The way of an event: a hook (monitoring.c, profile.c) looks up the function's id by the address of its code
+ * object (codes.h), reads the clock, and stores 8 or 4 bytes in the thread's ring (record/ring.h). Everything
+ * else is in the slow paths behind one branch: defining a function (codes.c), a thread's first event and its
+ * stack (threads.c), room in the ring (record/writer.c).
+ */
+#ifndef KRAIT_PYTHON_AGENT_H
+#define KRAIT_PYTHON_AGENT_H
+
+#include <Python.h>
+
+#include "base/map.h"
+#include "record/writer.h"
+
+#include <pthread.h>
+
+enum krait_code_flags {
+    KRAIT_CODE_KNOWN = 1 << 0, /* looked at; its weak reference exists */
+    KRAIT_CODE_OMIT = 1 << 1,  /* left out: by a filter or by the governor */
+    KRAIT_CODE_HOT = 1 << 2,   /* ... by the governor */
+};
+
+/* A function, by the address that stands for it: code object, PyMethodDef, type. 32 bytes, two a cache line.
+ */
+struct krait_code {
+    const void *key; /* NULL: free; KRAIT_CODE_DEAD: was used */
+    uint32_t id;     /* 0: not defined in this process, or left out */
+    uint32_t flags;
+    uint64_t calls;        /* counted for the governor */
+    uint64_t calls_before; /* at its last look */
+};
+
+#define KRAIT_CODE_DEAD ((const void *)1)
+
+struct krait_filter {
+    bool include;
+    const char *glob; /* in the shared memory */
+};
+
+struct krait_interp {
+    struct krait_agent *agent;
+    struct krait_interp *next;
+    PyInterpreterState *interp;
+    int64_t id;
+    bool ended;                /* another interpreter may stand at its address */
+    uint32_t starts;           /* the recording that it has joined: krait_agent.starts of then */
+    bool was_selective;        /* places may be without their hooks (DISABLE) since an earlier recording */
+    struct krait_code *codes;  /* open addressing, linear probes */
+    uint32_t code_shift;       /* 64 - log2 of the capacity */
+    uint32_t code_misses;      /* looks that did not find it in its place */
+    uint32_t code_used;        /* slots that are not free, dead ones included */
+    struct krait_map weakrefs; /* a weak reference's address to the key it watches; 0 when it is dead */
+    struct krait_map names;   /* before 3.11: a code object's address to its qualified name (char *, owned) */
+    struct krait_map sites;   /* with --call-sites: callee, caller and line to an id */
+    struct krait_map resumes; /* from 3.13: code id and offset to whether a RESUME stands there */
+    PyObject *weakref_callback;
+    struct krait_ring *definitions;
+    PyObject *profile_obj; /* before 3.12: what PyEval_SetProfile gives back to the hook */
+    long tool_id;          /* 3.12 on */
+    PyObject *hook_type;
+    PyObject *hooks[16]; /* callbacks, kept from one recording to the next */
+    bool scan_threads;   /* before 3.12: a thread was started */
+    struct krait_governor {
+        uint64_t begin_ticks;
+        uint64_t spent_ticks; /* recording's own time until the last look */
+        int64_t left;         /* hooks until the next look */
+        uint64_t window;      /* hooks from look to look */
+        uint64_t idle;        /* of them, those of functions that are left out */
+        uint64_t cuts;        /* how often functions were left out */
+        uint64_t pause_ns;
+        bool paused; /* before 3.12: the hook is off all threads */
+    } governor;
+};
+
+struct krait_agent {
+    struct krait_writer writer;
+    struct krait_interp *_Atomic interps;
+    struct krait_filter filters[256];
+    size_t filter_count;
+    bool c_calls;
+    bool call_sites;
+    bool selective; /* filters, a governor, call sites, or no time-stamp counter: the hooks that look at more
+                     */
+    uint64_t event_ticks; /* for the governor: what recording one call and its end costs */
+    uint64_t hook_ticks;  /* ... and what is left of that when the function is left out, before 3.12 */
+    _Atomic int running;
+    _Atomic uint32_t starts; /* recordings begun in this process */
+    _Atomic int inside;      /* slow paths that are under way, in all threads */
+    _Atomic int forked;      /* the process is a copy: join anew before the next event */
+};
+
+extern struct krait_agent krait_agent;
+
+/* The ring of this thread. Never NULL: a thread without a ring has one that is always full. Initial-exec: the
+ * slot is in the static TLS block, which dlopen has room in for a few bytes; reading it is one instruction.
+ */
+extern __thread struct krait_ring *krait_this_ring __attribute__((tls_model("initial-exec")));
+extern struct krait_ring krait_no_ring;
+
+/* ---- agent.c ---- */
+
+/* Joins the recording at `session` and installs the hooks in the calling interpreter. GIL held. Returns 0 or
+ * a negative errno; *why is then a static text. */
+int krait_agent_start(const char *session, enum krait_event_enum_value origin, const char **why);
+/* Takes the hooks off and leaves the recording. GIL held. */
+void krait_agent_stop(void);
+/* Installs the hooks in the calling interpreter if it has none. GIL held. */
+void krait_agent_see_interp(void);
+/* In a forked child, before its first event: a process slot, rings and ids of its own. Returns false when it
+ * is not to be recorded. GIL held. */
+bool krait_agent_rejoin(struct krait_interp *in);
+/* Ends this process's recording because nobody reads it. GIL held. */
+void krait_agent_give_up(struct krait_interp *in);
+
+/* ---- slow paths of the hooks ---- */
+
+enum krait_begin_what {
+    KRAIT_TOP_IS_NEW = 0, /* the innermost frame is the one that begins */
+    KRAIT_TOP_IS_OLD = 1, /* the innermost frame was there before the event */
+};
+
+/* All: GIL held; keep errno and the current exception; make sure of the thread's ring, its stack and room. */
+
+/* A Python function begins (call, resume, throw). Returns true when it is left out. */
+bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code);
+/* A C function is called; `key` is krait_code_key's. Returns true when it is left out. */
+bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *callable);
+/* The innermost function ends, at time t. */
+void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event);
+/* Looks at a function that begins or ends unseen, without an event; its slot or NULL. */
+const struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code);
+
+/* ---- threads.c ---- */
+bool krait_thread_begin(struct krait_interp *in);
+void krait_threads_forget(void);
+/* In a forked child: its only thread is the one that called fork. */
+void krait_threads_forked(void);
+/* For all threads: the next event says the stack first. */
+void krait_threads_break(void);
+/* For this thread alone: nothing is open from now on. */
+void krait_thread_break(void);
+/* This thread's stack is another from now on: the next event says it first. */
+void krait_thread_resync(void);
+/* Writes the Python frames of this thread as they are. Returns false when the ring was full. */
+bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
+/* Says that nothing is open in this thread from now on: the recording ends here. */
+void krait_thread_settle(struct krait_interp *in);
+/* Makes rings for threads that are running already and says their stacks. */
+void krait_threads_seed(struct krait_interp *in);
+int krait_threads_init(void);
+
+/* ---- greenlets.c ---- */
+/* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL
+ * held. */
+void krait_greenlets_see(void);
+
+/* ---- filter.c ---- */
+void krait_filters_read(struct krait_agent *agent);
+bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
+                        const char *file);
+/* For C functions: --exclude alone. */
+bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name);
+
+/* ---- governor.c ---- */
+void krait_governor_init(struct krait_interp *in);
+/* Every `window` begins: leaves functions out when too much was spent. Never moves the table of codes. */
+KRAIT_COLD void krait_governor_look(struct krait_interp *in);
+
+/* A hook whose event is recorded, of `slot`; or that only costs. */
+static inline void krait_governor_count(struct krait_interp *in, struct krait_code *slot)
+{
+    slot->calls++;
+    if (KRAIT_UNLIKELY(--in->governor.left < 0))
+        krait_governor_look(in);
+}
+
+static inline void krait_governor_count_idle(struct krait_interp *in)
+{
+    in->governor.idle++;
+    if (KRAIT_UNLIKELY(--in->governor.left < 0))
+        krait_governor_look(in);
+}
+
+/* ---- monitoring.c (3.12 on), profile.c (before) ---- */
+int krait_monitoring_install(struct krait_interp *in, const char **why);
+void krait_monitoring_remove(struct krait_interp *in);
+int krait_profile_install(struct krait_interp *in, const char **why);
+void krait_profile_remove(struct krait_interp *in);
+/* Takes the hook off all threads and ends what is open in their records; puts it on again. GIL held. */
+void krait_profile_pause(struct krait_interp *in);
+void krait_profile_resume(struct krait_interp *in);
+/* The interpreter has ended. */
+void krait_profile_forget(const struct krait_interp *in);
+/* Called in a new thread when CPython notes its thread state: see native/preload.c. No GIL. */
+void krait_profile_thread_state(unsigned key, const void *value);
+
+#endif

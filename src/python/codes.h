@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a function's address to its id. GIL held everywhere.
+ */
+#ifndef KRAIT_PYTHON_CODES_H
+#define KRAIT_PYTHON_CODES_H
+
+#include "python/agent.h"
+#include "python/compat.h"
+
+/* Addresses are multiples of 16 at least; the multiplication brings the rest into the upper bits. */
+static inline uint32_t krait_code_hash(const struct krait_interp *in, const void *key)
+{
+    return (uint32_t)(((uintptr_t)key >> 4) * 0x9e3779b97f4a7c15ull >> in->code_shift);
+}
+
+struct krait_code *krait_code_probe(struct krait_interp *in, const void *key);
+
+/* The function's slot, or NULL; valid until the next look. Hot path: one multiplication and one load when it
+ * is where it belongs. */
+static inline struct krait_code *krait_code_find(struct krait_interp *in, const void *key)
+{
+    struct krait_code *slot = &in->codes[krait_code_hash(in, key)];
+    return KRAIT_LIKELY(slot->key == key) ? slot : krait_code_probe(in, key);
+}
+
+/* Its id; 0 when it must be looked at first, or is left out. */
+static inline uint32_t krait_code_id(struct krait_interp *in, const void *key)
+{
+    const struct krait_code *slot = krait_code_find(in, key);
+    return KRAIT_LIKELY(slot != NULL) ? slot->id : 0;
+}
+
+int krait_codes_init(struct krait_interp *in);
+/* The interpreter has ended: leaves a table in which nothing is found. */
+void krait_codes_done(struct krait_interp *in);
+
+/* Looks at a function for the first time: names it, applies the filters, hands out an id, writes code:define.
+ * Keeps the current exception. Returns its slot; NULL when memory or the ring is full (then the next call
+ * tries again). `frame` is a frame of the function, or NULL; borrowed. */
+struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, PyObject *frame);
+struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key, PyObject *callable);
+
+enum {
+    /* Offsets that are the same in 3.8 to 3.15: Include/cpython/methodobject.h, descrobject.h. */
+    KRAIT_CFUNCTION_ML = 16,     /* PyCFunctionObject.m_ml */
+    KRAIT_CFUNCTION_SELF = 24,   /* m_self */
+    KRAIT_NEW_OF = 2,            /* added to a type's address: the slot of its __new__ */
+    KRAIT_METHOD_DESCR_DEF = 40, /* PyMethodDescrObject.d_method */
+};
+
+const void *krait_code_key_rare(PyObject *callable);
+
+/* All types' __new__ have one method definition: the type stands for it. That definition is never in the
+ * table, so that the hooks that look there first come here. */
+static inline const void *krait_code_key_new(const void *def, PyObject *callable)
+{
+    if (KRAIT_LIKELY(def != krait_compat.new_def))
+        return def;
+    return (const char *)krait_at(callable, KRAIT_CFUNCTION_SELF) + KRAIT_NEW_OF;
+}
+
+/* What stands for a callable: its method definition, type or descriptor; NULL for Python functions and
+ * methods. The three kinds that nearly all calls are of are told here. Hot path. */
+static inline const void *krait_code_key(PyObject *callable)
+{
+    const PyTypeObject *type = Py_TYPE(callable);
+    if (type == krait_compat.function_type)
+        return NULL;
+    if (type == krait_compat.cfunction_type)
+        return krait_code_key_new(krait_at(callable, KRAIT_CFUNCTION_ML), callable);
+    if (type == krait_compat.method_descr_type)
+        return krait_at(callable, KRAIT_METHOD_DESCR_DEF);
+    return krait_code_key_rare(callable);
+}
+
+/* With --call-sites: the id of the function `id` where it is called from: `caller` is the calling frame,
+ * borrowed, or NULL. `key` is a C callable's, NULL for the code object `callee`. */
+uint32_t krait_code_at_site(struct krait_interp *in, uint32_t id, const void *key, PyObject *callee,
+                            PyObject *caller);
+
+/* After fork: every id is to be defined anew. */
+void krait_codes_forget_ids(struct krait_interp *in);
+/* Another recording: what is left out too. */
+void krait_codes_forget(struct krait_interp *in);
+
+#endif

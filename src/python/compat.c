@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Offsets are of 64-bit release builds: Include/cpython/pystate.h, Include/frameobject.h (3.11:
+ * Include/internal/pycore_frame.h), Include/cpython/code.h of each version.
+ */
+#include "python/compat.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+struct krait_compat krait_compat;
+
+static const struct krait_layout layouts[] = {
+    { .version = 0x0308,
+      .frame_code = 32,
+      .frame_back = 24,
+      .frame_lasti = 104,
+      .code_flags = 36,
+      .code_code = 48,
+      .ts_interp = 16,
+      .ts_tracing = 48,
+      .ts_profilefunc = 56,
+      .ts_profileobj = 72,
+      .tracing_on = 1,
+      .lasti_scale = 1 },
+    { .version = 0x0309,
+      .frame_code = 32,
+      .frame_back = 24,
+      .frame_lasti = 104,
+      .code_flags = 36,
+      .code_code = 48,
+      .ts_interp = 16,
+      .ts_tracing = 48,
+      .ts_profilefunc = 56,
+      .ts_profileobj = 72,
+      .tracing_on = 1,
+      .lasti_scale = 1 },
+    { .version = 0x030a,
+      .frame_code = 32,
+      .frame_back = 24,
+      .frame_lasti = 96,
+      .code_flags = 36,
+      .code_code = 48,
+      .ts_interp = 16,
+      .ts_tracing = 48,
+      .tracing_is_cframe = true,
+      .ts_profilefunc = 56,
+      .ts_profileobj = 72,
+      .tracing_on = 1,
+      .lasti_scale = 2 },
+    { .version = 0x030b,
+      .frame_inner = 24,
+      .frame_code = 32,
+      .frame_lasti = 56,
+      .frame_previous = 48,
+      .code_flags = 48,
+      .ts_interp = 16,
+      .ts_tracing = 56,
+      .tracing_is_cframe = true,
+      .ts_profilefunc = 64,
+      .ts_profileobj = 80,
+      .tracing_on = 255 },
+};
+
+enum {
+    OP_RETURN_VALUE = 83, /* Include/opcode.h, 3.8 to 3.11 */
+    OP_YIELD_VALUE = 86,  /* the same */
+    OP_RESUME = 151,      /* 3.11 */
+    OP_RESUME_QUICK = 150,
+    BYTES_DATA = 32,   /* ob_sval of PyBytesObject */
+    CFUNCTION_ML = 16, /* PyCFunctionObject.m_ml */
+};
+
+static void *find(const char *name)
+{
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+static int find_version(const char **why)
+{
+    const char *text = Py_GetVersion();
+    char *rest;
+    long major = strtol(text, &rest, 10);
+    long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+    krait_compat.version = (int)(major << 8 | minor);
+    if (major != 3 || minor < 8 || minor > 15) {
+        *why = "this Python's version is not one of 3.8 to 3.15";
+        return -ENOTSUP;
+    }
+    if (strstr(text, "free-threading")) {
+        *why = "free-threaded builds of Python are not supported";
+        return -ENOTSUP;
+    }
+    return 0;
+}
+
+static void find_functions(struct krait_compat *c)
+{
+    c->function_type = find("PyFunction_Type");
+    c->method_type = find("PyMethod_Type");
+    c->cfunction_type = find("PyCFunction_Type");
+    c->cmethod_type = find("PyCMethod_Type"); /* 3.9 */
+    c->method_descr_type = find("PyMethodDescr_Type");
+    c->method_wrapper_type = find("_PyMethodWrapper_Type");
+    c->async_yield_type = find("_PyAsyncGenWrappedValue_Type");
+    *(void **)&c->interp_get = find("PyInterpreterState_Get");
+    if (!c->interp_get)
+        *(void **)&c->interp_get = find("_PyInterpreterState_Get");
+    *(void **)&c->frame_get_code = find("PyFrame_GetCode");
+    *(void **)&c->frame_get_back = find("PyFrame_GetBack");
+    *(void **)&c->set_profile = find("PyEval_SetProfile");
+    *(void **)&c->current_frames = find("_PyThread_CurrentFrames");
+    *(void **)&c->thread_head = find("PyInterpreterState_ThreadHead");
+    *(void **)&c->thread_next = find("PyThreadState_Next");
+    *(void **)&c->add_audit_hook = find("PySys_AddAuditHook");
+    *(void **)&c->vectorcall_call = find("PyVectorcall_Call");
+}
+
+int krait_compat_init(const char **why)
+{
+    struct krait_compat *c = &krait_compat;
+    int rc = find_version(why);
+    if (rc)
+        return rc;
+    find_functions(c);
+    c->monitoring = c->version >= 0x030c;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(layouts); i++) {
+        if (layouts[i].version == c->version)
+            c->layout = layouts[i];
+    }
+    if (!c->interp_get || !c->function_type || !c->method_type || !c->cfunction_type || !c->set_profile) {
+        *why = "this Python does not export its C API";
+        return -ENOTSUP;
+    }
+    PyObject *its_new = PyObject_GetAttrString((PyObject *)&PyBaseObject_Type, "__new__");
+    c->new_def = its_new ? krait_at(its_new, CFUNCTION_ML) : NULL;
+    Py_XDECREF(its_new);
+    PyErr_Clear();
+    return 0;
+}
+
+static long attr_long(PyObject *obj, const char *name)
+{
+    PyObject *value = PyObject_GetAttrString(obj, name);
+    long n = value ? PyLong_AsLong(value) : -2;
+    Py_XDECREF(value);
+    PyErr_Clear();
+    return n;
+}
+
+static int lasti_bytes(PyObject *frame)
+{
+    const struct krait_layout *l = &krait_compat.layout;
+    return krait_int_at(frame, l->frame_lasti) * l->lasti_scale;
+}
+
+int krait_compat_check_layout(PyObject *frame, krait_profile_fn *fn, const char **why)
+{
+    const struct krait_layout *l = &krait_compat.layout;
+    const void *tstate = PyThreadState_Get();
+    PyObject *code = PyObject_GetAttrString(frame, "f_code");
+    bool holds = code && sizeof(PyObject) == 16 &&
+                 krait_at(tstate, l->ts_interp) == krait_compat.interp_get() &&
+                 krait_at(tstate, l->ts_profilefunc) == (void *)fn && krait_frame_code_fast(frame) == code &&
+                 krait_int_at(code, l->code_flags) == attr_long(code, "co_flags");
+    if (holds && l->code_code)
+        holds = lasti_bytes(frame) ==
+                attr_long(frame, "f_lasti"); /* the attribute counts bytes in all versions */
+    Py_XDECREF(code);
+    PyErr_Clear();
+    if (holds)
+        return 0;
+    *why = "this build of Python has layouts of its own (a debug build?)";
+    return -ENOTSUP;
+}
+
+/* 3.11: prev_instr points at the instruction itself, two bytes: opcode and argument. */
+static const uint8_t *instruction(PyObject *frame, PyObject *code)
+{
+    const struct krait_layout *l = &krait_compat.layout;
+    if (l->frame_inner)
+        return krait_at(krait_at(frame, l->frame_inner), l->frame_lasti);
+    int lasti = lasti_bytes(frame);
+    return lasti < 0 ? NULL : (const uint8_t *)krait_at(code, l->code_code) + BYTES_DATA + lasti;
+}
+
+/* A fresh generator has run nothing (before 3.11), or stands at RESUME 0; after a yield it is RESUME 1 to 3.
+ */
+bool krait_frame_is_resumed(PyObject *frame, PyObject *code)
+{
+    const uint8_t *at = instruction(frame, code);
+    if (!krait_compat.layout.frame_inner)
+        return at != NULL;
+    return at[1] != 0 || at[0] == OP_YIELD_VALUE; /* RESUME with where from; or still at the yield: a throw */
+}
+
+bool krait_frame_is_yielding(PyObject *frame, PyObject *code)
+{
+    const uint8_t *at = instruction(frame, code);
+    return at && at[0] != OP_RETURN_VALUE;
+}
+
+bool krait_frame_is_unbegun(PyObject *frame, PyObject *code)
+{
+    const uint8_t *at = krait_compat.layout.frame_inner ? instruction(frame, code) + 2 : NULL;
+    return at && (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK) && !krait_code_suspends(code);
+}
+
+PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code, const PyObject *value)
+{
+    const struct krait_layout *l = &krait_compat.layout;
+    bool yields_inside =
+        krait_frame_is_yielding(frame, code) && Py_TYPE(value) != krait_compat.async_yield_type;
+    const void *back = krait_at(krait_at(frame, l->frame_inner), l->frame_previous);
+    if (yields_inside || !back)
+        return NULL;
+    PyObject *waiting = krait_at(back, l->frame_code);
+    const uint8_t *at = krait_at(back, l->frame_lasti);
+    return krait_code_suspends(waiting) && at[0] == OP_YIELD_VALUE ? waiting : NULL;
+}
+
+PyObject *krait_frame_code(PyObject *frame)
+{
+    if (krait_compat.frame_get_code)
+        return krait_compat.frame_get_code(frame);
+    PyObject *code = krait_at(frame, krait_compat.layout.frame_code);
+    Py_XINCREF(code);
+    return code;
+}
+
+PyObject *krait_frame_back(PyObject *frame)
+{
+    if (krait_compat.frame_get_back)
+        return krait_compat.frame_get_back(frame);
+    PyObject *back = krait_at(frame, krait_compat.layout.frame_back);
+    Py_XINCREF(back);
+    return back;
+}
+
+void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj)
+{
+    const struct krait_layout *l = &krait_compat.layout;
+    char *ts = tstate;
+    if (krait_at(ts, l->ts_profilefunc))
+        return;
+    void *tracing = l->tracing_is_cframe ? krait_at(ts, l->ts_tracing) : ts + l->ts_tracing;
+    memcpy(ts + l->ts_profileobj, &obj, sizeof(obj));
+    memcpy(ts + l->ts_profilefunc, &fn, sizeof(fn));
+    if (tracing)
+        *(uint8_t *)tracing = l->tracing_on; /* int or byte: little-endian, and it was 0 */
+}
+
+void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn)
+{
+    const struct krait_layout *l = &krait_compat.layout;
+    char *ts = tstate;
+    if (krait_at(ts, l->ts_profilefunc) != (void *)fn)
+        return;
+    memset(ts + l->ts_profilefunc, 0, sizeof(fn));
+    memset(ts + l->ts_profileobj, 0, sizeof(void *));
+    void *tracing = l->tracing_is_cframe ? krait_at(ts, l->ts_tracing) : ts + l->ts_tracing;
+    bool traced = krait_at(ts, l->ts_profilefunc + sizeof(fn)) != NULL; /* c_tracefunc comes next in all */
+    if (tracing && !traced)
+        *(uint8_t *)tracing = 0;
+}
+
+bool krait_tstate_is_of(const void *tstate, const PyInterpreterState *interp)
+{
+    return krait_at(tstate, krait_compat.layout.ts_interp) == interp;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every difference between CPython 3.8 and 3.15 that the agent must know; compat.c is the only file that
+ * knows them.
+ *
+ * The agent is built once, for the stable ABI of 3.8. What lies outside it is looked up by name at run time;
+ * where a struct must be read (before 3.12 only, whose layouts no longer change), its offsets come from a
+ * table and are checked against the interpreter's own answers before the first use. "borrowed" and "new
+ * reference" mean what they mean in CPython's documentation.
+ */
+#ifndef KRAIT_PYTHON_COMPAT_H
+#define KRAIT_PYTHON_COMPAT_H
+
+#include <Python.h>
+
+#include "base/base.h"
+
+typedef int krait_profile_fn(PyObject *obj, PyObject *frame, int what, PyObject *arg);
+
+struct krait_compat {
+    int version; /* 0x0308 ... */
+    bool monitoring;
+    /* Types, by address. */
+    PyTypeObject *function_type, *method_type, *cfunction_type, *cmethod_type, *method_descr_type,
+        *method_wrapper_type, *async_yield_type;
+    const void *new_def; /* the one PyMethodDef that all types' __new__ share: Objects/typeobject.c */
+    /* Functions; NULL where the version has none. */
+    PyInterpreterState *(*interp_get)(void);
+    PyObject *(*frame_get_code)(PyObject *frame); /* new reference; 3.9 */
+    PyObject *(*frame_get_back)(PyObject *frame); /* new reference or NULL; 3.9 */
+    void (*set_profile)(krait_profile_fn *fn, PyObject *obj);
+    PyObject *(*current_frames)(void); /* new reference: dict of thread ident to frame; 3.8 */
+    PyThreadState *(*thread_head)(PyInterpreterState *interp);
+    PyThreadState *(*thread_next)(PyThreadState *tstate);
+    int (*add_audit_hook)(int (*hook)(const char *event, PyObject *args, void *data), void *data);
+    PyObject *(*vectorcall_call)(PyObject *callable, PyObject *tuple, PyObject *dict);
+    /* Offsets before 3.12; see compat.c. */
+    struct krait_layout {
+        int version;
+        uint16_t frame_code;     /* of PyFrameObject, or with frame_inner of what that points to */
+        uint16_t frame_inner;    /* 0: none */
+        uint16_t frame_back;     /* 3.8 */
+        uint16_t frame_lasti;    /* int; in 3.11 prev_instr, a pointer */
+        uint16_t frame_previous; /* 3.11: of what frame_inner points to */
+        uint16_t code_flags;
+        uint16_t code_code; /* PyBytes *; 0 in 3.11 */
+        uint16_t ts_interp, ts_profilefunc, ts_profileobj;
+        uint16_t ts_tracing; /* int use_tracing, or a pointer to the CFrame that begins with it */
+        bool tracing_is_cframe;
+        uint8_t tracing_on;  /* the value of use_tracing */
+        uint8_t lasti_scale; /* lasti counts units of so many bytes */
+    } layout;
+};
+
+extern struct krait_compat krait_compat;
+
+/* Finds out where it runs. GIL held. Returns 0, or -ENOTSUP with *why set: version outside 3.8 to 3.15,
+ * free-threaded build. */
+int krait_compat_init(const char **why);
+
+/* Before 3.12: checks the offsets against a frame and this thread's state, whose profile function is `fn`
+ * now. Returns -ENOTSUP with *why set when they do not hold (debug builds, other implementations). GIL held.
+ */
+int krait_compat_check_layout(PyObject *frame, krait_profile_fn *fn, const char **why);
+
+static inline void *krait_at(const void *p, size_t offset)
+{
+    void *value;
+    __builtin_memcpy(&value, (const char *)p + offset, sizeof(value));
+    return value;
+}
+
+static inline int krait_int_at(const void *p, size_t offset)
+{
+    int value;
+    __builtin_memcpy(&value, (const char *)p + offset, sizeof(value));
+    return value;
+}
+
+/* The frame's code object, borrowed, before 3.12. Hot path. */
+static inline PyObject *krait_frame_code_fast(PyObject *frame)
+{
+    const struct krait_layout *l = &krait_compat.layout;
+    const void *at = l->frame_inner ? krait_at(frame, l->frame_inner) : frame;
+    return krait_at(at, l->frame_code);
+}
+
+enum {
+    KRAIT_CO_SUSPENDS = 0x20 | 0x80 | 0x200, /* CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
+};
+
+/* Before 3.12: generators, coroutines and their like, whose `call` may be a resume and whose `return` a
+ * yield. */
+static inline bool krait_code_suspends(PyObject *code)
+{
+    return krait_int_at(code, krait_compat.layout.code_flags) & KRAIT_CO_SUSPENDS;
+}
+bool krait_frame_is_resumed(PyObject *frame, PyObject *code);
+bool krait_frame_is_yielding(PyObject *frame, PyObject *code);
+/* 3.11: of a function that unwinds, whether its `call` was never told: it stands before its RESUME, which
+ * looks for signals before it tells, and a signal's handler raised. Of a generator that cannot be seen. */
+bool krait_frame_is_unbegun(PyObject *frame, PyObject *code);
+/* 3.11: the code, borrowed, of the generator or coroutine that goes on without a `call` when `frame` ends
+ * with `value`; mostly NULL. Where something was thrown through it into what it awaits and that returns, or
+ * an asynchronous generator yields a value, gen_throw() (Objects/genobject.c) jumps over the RESUME that
+ * tells. */
+PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code, const PyObject *value);
+
+/* Any version; new references, NULL at the end of the chain. */
+PyObject *krait_frame_code(PyObject *frame);
+PyObject *krait_frame_back(PyObject *frame);
+
+/* Before 3.12: gives the thread of `tstate` the profile function, if it has none. `obj` must never die.
+ * Without the GIL only for a thread state that no other thread uses yet. */
+void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj);
+/* Takes it off where it is `fn`. GIL held. */
+void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn);
+bool krait_tstate_is_of(const void *tstate, const PyInterpreterState *interp);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --include and --exclude: globs on a function's module, qualified name, module.name or file. A function is
+ * taken if an include matches, or there is none, and no exclude does. C functions have no file and belong to
+ * who calls them: for them --exclude alone counts.
+ */
+#include "python/agent.h"
+
+#include <fnmatch.h>
+
+void krait_filters_read(struct krait_agent *agent)
+{
+    const char *at = agent->writer.shm.control->filters;
+    const char *end = at + KRAIT_FILTER_BYTES;
+    agent->filter_count = 0;
+    while (at < end && *at && agent->filter_count < KRAIT_ARRAY_LEN(agent->filters)) {
+        size_t n = strnlen(at + 1, (size_t)(end - at - 1));
+        if (at + 1 + n >= end)
+            return;
+        agent->filters[agent->filter_count++] =
+            (struct krait_filter){ .include = *at == '+', .glob = at + 1 };
+        at += n + 2;
+    }
+}
+
+static bool matches(const char *glob, const char *module, const char *name, const char *file)
+{
+    char full[2048];
+    snprintf(full, sizeof(full), "%s.%s", module, name);
+    return fnmatch(glob, module, 0) == 0 || fnmatch(glob, name, 0) == 0 || fnmatch(glob, full, 0) == 0 ||
+           (*file && fnmatch(glob, file, 0) == 0);
+}
+
+bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
+                        const char *file)
+{
+    bool has_include = false;
+    bool included = false;
+    for (size_t i = 0; i < agent->filter_count; i++) {
+        const struct krait_filter *filter = &agent->filters[i];
+        bool match = matches(filter->glob, module, name, file);
+        if (!filter->include && match)
+            return false;
+        has_include |= filter->include;
+        included |= filter->include && match;
+    }
+    return included || !has_include;
+}
+
+bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name)
+{
+    for (size_t i = 0; i < agent->filter_count; i++) {
+        if (!agent->filters[i].include && matches(agent->filters[i].glob, module, name, ""))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The doors of the agent: krait_agent_enter for the preloaded library, and the extension module krait._agent
+ * for `import krait` in a program.
+ */
+#include "python/agent.h"
+#include "python/compat.h"
+
+/* Called by native/preload.c at the first sign of a running interpreter. GIL held; keeps the current
+ * exception. Returns 0, or a negative errno with *why a static text. */
+KRAIT_PUBLIC int krait_agent_enter(const char *session, const char **why);
+KRAIT_PUBLIC void krait_agent_audit(void);
+KRAIT_PUBLIC void krait_agent_thread_state(unsigned key, const void *value);
+
+int krait_agent_enter(const char *session, const char **why)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    int rc = krait_agent_start(session, KRAIT_process_origin_exec, why);
+    PyErr_Restore(type, value, traceback);
+    return rc;
+}
+
+/* Some audited thing happens: perhaps the first in a new interpreter. GIL held. */
+void krait_agent_audit(void)
+{
+    krait_agent_see_interp();
+}
+
+void krait_agent_thread_state(unsigned key, const void *value)
+{
+    krait_profile_thread_state(key, value);
+}
+
+/* ---- krait._agent ---- */
+
+PyDoc_STRVAR(start_doc,
+             "start(session, /)\n\n"
+             "Joins the recording at session (the path that its collector says) and begins to record this\n"
+             "process. Raises RuntimeError with the reason when it cannot.");
+
+static PyObject *agent_start(PyObject *self, PyObject *arg)
+{
+    PyObject *bytes = PyUnicode_Check(arg) ? PyUnicode_AsEncodedString(arg, "utf-8", "strict") : NULL;
+    if (!bytes) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "session must be a string");
+        return NULL;
+    }
+    const char *why;
+    int rc = krait_agent_start(PyBytes_AsString(bytes), KRAIT_process_origin_attach, &why);
+    Py_DECREF(bytes);
+    if (rc) {
+        PyErr_SetString(PyExc_RuntimeError, why);
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(stop_doc, "stop()\n\nStops recording this process. Nothing happens when it is not recorded.");
+
+static PyObject *agent_stop(PyObject *self, PyObject *none)
+{
+    if (atomic_load(&krait_agent.running))
+        krait_agent_stop();
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(running_doc, "running()\n\nWhether this process is being recorded.");
+
+static PyObject *agent_running(PyObject *self, PyObject *none)
+{
+    return PyBool_FromLong(atomic_load(&krait_agent.running));
+}
+
+static PyMethodDef methods[] = {
+    { "start", agent_start, METH_O, start_doc },
+    { "stop", agent_stop, METH_NOARGS, stop_doc },
+    { "running", agent_running, METH_NOARGS, running_doc },
+    { NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "krait._agent",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__agent(void);
+
+PyMODINIT_FUNC PyInit__agent(void)
+{
+    const char *why;
+    if (krait_compat_init(&why)) {
+        PyErr_Format(PyExc_ImportError, "krait cannot record here: %s", why);
+        return NULL;
+    }
+    return PyModule_Create(&module);
+}

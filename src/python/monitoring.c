@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hooks of Python 3.12 and later: sys.monitoring (PEP 669), with callbacks of our own vectorcall type,
+ * which saves 2 to 6 ns a call against a builtin function.
+ *
+ * The interpreter does not call a tool's callbacks while one runs in the same thread: slow paths may run
+ * Python code. None is immortal from 3.12 on: callbacks return it without counting.
+ *
+ * With filters or a governor other callbacks are registered (selective_...), which look a function up at its
+ * end too, and return DISABLE for what is left out: the interpreter then takes the hook out of that place for
+ * good. PY_THROW and PY_UNWIND have no place to take it out of (ValueError before 3.15).
+ */
+#include "python/codes.h"
+#include "python/compat.h"
+
+#include <structmember.h>
+
+typedef PyObject *krait_vectorcall(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
+
+struct hook {
+    PyObject ob_base;
+    krait_vectorcall *call;
+    struct krait_interp *in;
+};
+
+static PyObject *disable; /* sys.monitoring.DISABLE */
+
+static inline struct krait_interp *hook_interp(PyObject *self)
+{
+    return ((struct hook *)self)->in;
+}
+
+#define KRAIT_ARGS PyObject *self, PyObject *const *args, size_t nargs, PyObject *names
+
+/* ---- all functions are recorded ----
+ *
+ * Each hook has a slow twin with the same arguments, which it leaves to by a jump: the short way then needs
+ * no frame and saves no registers. The clock is the counter alone; without one the selective hooks run. */
+
+#define KRAIT_BEGIN_HOOK(name, event)                                                     \
+    static KRAIT_COLD PyObject *slow_##name(KRAIT_ARGS)                                   \
+    {                                                                                     \
+        struct krait_interp *in = hook_interp(self);                                      \
+        uint32_t id = krait_code_id(in, args[0]);                                         \
+        struct krait_ring *ring = krait_this_ring;                                        \
+        uint64_t t = krait_clock_counter();                                               \
+        if (id && krait_ring_has_room(ring, t)) /* its place in the table is another's */ \
+            krait_ring_put_code(ring, t, event, id);                                      \
+        else                                                                              \
+            krait_slow_begin(in, event, args[0]);                                         \
+        return Py_None;                                                                   \
+    }                                                                                     \
+    static PyObject *name(KRAIT_ARGS)                                                     \
+    {                                                                                     \
+        struct krait_interp *in = hook_interp(self);                                      \
+        const struct krait_code *slot = &in->codes[krait_code_hash(in, args[0])];         \
+        struct krait_ring *ring = krait_this_ring;                                        \
+        if (KRAIT_UNLIKELY(slot->key != args[0] || !slot->id))                            \
+            return slow_##name(self, args, nargs, names);                                 \
+        uint64_t t = krait_clock_counter();                                               \
+        if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t)))                                \
+            return slow_##name(self, args, nargs, names);                                 \
+        krait_ring_put_code(ring, t, event, slot->id);                                    \
+        return Py_None;                                                                   \
+    }
+
+#define KRAIT_END_HOOK(name, event, not_ours)                                \
+    static KRAIT_COLD PyObject *slow_##name(KRAIT_ARGS)                      \
+    {                                                                        \
+        if (!not_ours(args) || krait_code_key(args[2]))                      \
+            krait_slow_end(hook_interp(self), krait_clock_counter(), event); \
+        return Py_None;                                                      \
+    }                                                                        \
+    static PyObject *name(KRAIT_ARGS)                                        \
+    {                                                                        \
+        struct krait_ring *ring = krait_this_ring;                           \
+        uint64_t t = krait_clock_counter();                                  \
+        if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t) || not_ours(args))) \
+            return slow_##name(self, args, nargs, names);                    \
+        krait_ring_put(ring, t, event);                                      \
+        return Py_None;                                                      \
+    }
+
+#define KRAIT_NEVER(args) false
+
+/* The __exit__ of a with statement comes back as a C function even where it is a method written in Python,
+ * which has its own PY_RETURN (3.12 to 3.15). */
+static inline bool is_method(PyObject *const *args)
+{
+    return Py_TYPE(args[2]) == krait_compat.method_type;
+}
+
+KRAIT_BEGIN_HOOK(on_start, KRAIT_EVENT_python_call)
+KRAIT_BEGIN_HOOK(on_resume, KRAIT_EVENT_python_resume)
+KRAIT_BEGIN_HOOK(on_throw, KRAIT_EVENT_python_throw)
+KRAIT_END_HOOK(on_return, KRAIT_EVENT_python_return, KRAIT_NEVER)
+KRAIT_END_HOOK(on_yield, KRAIT_EVENT_python_yield, KRAIT_NEVER)
+KRAIT_END_HOOK(on_c_return, KRAIT_EVENT_c_return, is_method)
+KRAIT_END_HOOK(on_c_raise, KRAIT_EVENT_c_raise, is_method)
+
+/* Callables of the rarer kinds, new ones, and those whose slot is not where it belongs. */
+static KRAIT_COLD PyObject *slow_on_call(KRAIT_ARGS)
+{
+    struct krait_interp *in = hook_interp(self);
+    const void *key = krait_code_key(args[2]);
+    if (!key)
+        return Py_None;
+    uint32_t id = krait_code_id(in, key);
+    struct krait_ring *ring = krait_this_ring;
+    uint64_t t = krait_clock_counter();
+    if (KRAIT_LIKELY(id && krait_ring_has_room(ring, t)))
+        krait_ring_put_code(ring, t, KRAIT_EVENT_c_call, id);
+    else
+        krait_slow_c_call(in, key, args[2]);
+    return Py_None;
+}
+
+/* CALL comes for Python functions too; they have PY_START. */
+static PyObject *on_call(KRAIT_ARGS)
+{
+    const PyTypeObject *type = Py_TYPE(args[2]);
+    if (type == krait_compat.function_type)
+        return Py_None;
+    struct krait_interp *in = hook_interp(self);
+    const void *key;
+    if (type == krait_compat.cfunction_type)
+        key = krait_at(args[2], KRAIT_CFUNCTION_ML);
+    else if (type == krait_compat.method_descr_type)
+        key = krait_at(args[2], KRAIT_METHOD_DESCR_DEF);
+    else
+        return slow_on_call(self, args, nargs, names);
+    const struct krait_code *slot = &in->codes[krait_code_hash(in, key)];
+    struct krait_ring *ring = krait_this_ring;
+    if (KRAIT_UNLIKELY(slot->key != key || !slot->id))
+        return slow_on_call(self, args, nargs, names);
+    uint64_t t = krait_clock_counter();
+    if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t)))
+        return slow_on_call(self, args, nargs, names);
+    krait_ring_put_code(ring, t, KRAIT_EVENT_c_call, slot->id);
+    return Py_None;
+}
+
+/* ---- some are left out ---- */
+
+#define KRAIT_HOOK(name, body)        \
+    static PyObject *name(KRAIT_ARGS) \
+    {                                 \
+        return body;                  \
+    }
+
+/* ---- unwinds of frames that never began ----
+ *
+ * From 3.13 on INSTRUMENTED_RESUME runs signal handlers before it calls PY_START or PY_RESUME
+ * (Python/bytecodes.c: _CHECK_PERIODIC before _MONITOR_RESUME). When one raises, PY_UNWIND comes for a frame
+ * whose begin never came. Such an unwind stands at a RESUME instruction; so does that of a generator that an
+ * exception was thrown into, which has begun with PY_THROW, the event just before. What stands before the
+ * first RESUME 0 has not begun either: from 3.15 on a generator expression asks for its iterator there, which
+ * may raise. */
+
+static uint8_t resume_opcode; /* 0 before 3.13 */
+
+/* The opcode of RESUME is another in each version: it is what any code begins with. */
+static void find_resume_opcode(void)
+{
+    enum { EVAL_INPUT = 258 }; /* Py_eval_input */
+    PyObject *code = krait_compat.version >= 0x030d ? Py_CompileString("0", "<krait>", EVAL_INPUT) : NULL;
+    PyObject *bytes = code ? PyObject_GetAttrString(code, "co_code") : NULL;
+    if (bytes && PyBytes_Check(bytes) && PyBytes_Size(bytes) > 0)
+        resume_opcode = (uint8_t)PyBytes_AsString(bytes)[0];
+    Py_XDECREF(bytes);
+    Py_XDECREF(code);
+    PyErr_Clear();
+}
+
+/* Whether what unwinds at `offset` may not have told its begin. Cache entries read as 0 in co_code. */
+static bool is_untold(PyObject *code, Py_ssize_t offset)
+{
+    PyObject *bytes = PyObject_GetAttrString(code, "co_code");
+    bool there = bytes && PyBytes_Check(bytes) && offset >= 0 && offset + 1 < PyBytes_Size(bytes);
+    const uint8_t *at = there ? (const uint8_t *)PyBytes_AsString(bytes) : NULL;
+    bool untold = at && at[offset] == resume_opcode;
+    if (at && !untold) {
+        Py_ssize_t start = 0;
+        while (start < offset && (at[start] != resume_opcode || at[start + 1] != 0))
+            start += 2;
+        untold = start >= offset;
+    }
+    Py_XDECREF(bytes);
+    PyErr_Clear();
+    return untold;
+}
+
+/* Whether the thread's last event is the throw into this function; true also when it cannot be seen any more.
+ */
+static bool was_thrown_into(const struct krait_ring *ring, uint32_t id)
+{
+    enum { SHORT = 8, LONG = sizeof(struct krait_event_extended) + 4 };
+    if (!ring->limit || ring->open_packet == UINT32_MAX)
+        return true;
+    const struct krait_control *control = krait_agent.writer.shm.control;
+    const uint8_t *first =
+        ring->packets + (size_t)ring->open_packet * control->packet_bytes + sizeof(struct krait_packet_head);
+    size_t n = (size_t)(ring->cur - first);
+    uint32_t code = 0, word = 0;
+    struct krait_event_extended head = { 0 };
+    if (n < SHORT)
+        return true;
+    memcpy(&word, ring->cur - SHORT, sizeof(word));
+    memcpy(&code, ring->cur - sizeof(code), sizeof(code));
+    if (n >= LONG)
+        memcpy(&head, ring->cur - LONG, sizeof(head));
+    bool is_short = (word & KRAIT_CTF_ID_MASK) == KRAIT_EVENT_python_throw;
+    bool is_long = head.tag == KRAIT_CTF_EXTENDED && head.id == KRAIT_EVENT_python_throw;
+    return code == id && (is_short || is_long);
+}
+
+/* Unwinds are rare, and most stand elsewhere: what an offset is, is looked up once. */
+static KRAIT_COLD bool never_began(struct krait_interp *in, PyObject *const *args)
+{
+    const struct krait_code *slot = resume_opcode ? krait_code_find(in, args[0]) : NULL;
+    if (!slot || !slot->id)
+        return false;
+    uint32_t id = slot->id;
+    Py_ssize_t offset = PyLong_AsSsize_t(args[1]);
+    uint64_t place = (uint64_t)id << 32 | (uint32_t)offset;
+    const uint64_t *known = krait_map_get(&in->resumes, place);
+    bool untold = known ? *known : is_untold(args[0], offset);
+    if (!known)
+        krait_map_put(&in->resumes, place, untold);
+    return untold && !was_thrown_into(krait_this_ring, id);
+}
+
+static inline __attribute__((always_inline)) PyObject *end(PyObject *self, uint32_t event)
+{
+    struct krait_interp *in = hook_interp(self);
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    struct krait_ring *ring = krait_this_ring;
+    if (KRAIT_LIKELY(krait_ring_has_room(ring, t)))
+        krait_ring_put(ring, t, event);
+    else
+        krait_slow_end(in, t, event);
+    return Py_None;
+}
+
+static inline bool left_out(const struct krait_code *slot)
+{
+    return slot && slot->flags & KRAIT_CODE_OMIT;
+}
+
+static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject *self, PyObject *code,
+                                                                       uint32_t event, PyObject *omit)
+{
+    struct krait_interp *in = hook_interp(self);
+    struct krait_code *slot = krait_code_find(in, code);
+    if (KRAIT_LIKELY(slot && slot->id))
+        krait_governor_count(in, slot); /* may leave it out, and never moves the table */
+    struct krait_ring *ring = krait_this_ring;
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    if (KRAIT_LIKELY(slot && slot->id && !in->agent->call_sites && krait_ring_has_room(ring, t))) {
+        krait_ring_put_code(ring, t, event, slot->id);
+        return Py_None;
+    }
+    if (left_out(slot))
+        return omit;
+    return krait_slow_begin(in, event, code) ? omit : Py_None;
+}
+
+static PyObject *on_unwind(KRAIT_ARGS)
+{
+    if (resume_opcode && never_began(hook_interp(self), args))
+        return Py_None;
+    return end(self, KRAIT_EVENT_python_unwind);
+}
+
+static inline __attribute__((always_inline)) PyObject *selective_end(PyObject *self, PyObject *code,
+                                                                     uint32_t event, PyObject *omit)
+{
+    struct krait_interp *in = hook_interp(self);
+    const struct krait_code *slot = krait_code_find(in, code);
+    if (KRAIT_UNLIKELY(!slot))
+        slot = krait_slow_look(in, code);
+    return left_out(slot) ? omit : end(self, event);
+}
+
+/* Its calls are left out with it. It may not have been met yet: it was live when the recording began. */
+static inline bool caller_left_out(struct krait_interp *in, PyObject *code)
+{
+    const struct krait_code *slot = krait_code_find(in, code);
+    return left_out(KRAIT_LIKELY(slot) ? slot : krait_slow_look(in, code));
+}
+
+static PyObject *selective_call(KRAIT_ARGS)
+{
+    struct krait_interp *in = hook_interp(self);
+    if (caller_left_out(in, args[0]))
+        return disable; /* what a function that is left out calls */
+    const void *key = krait_code_key(args[2]);
+    if (!key) { /* a Python function: once the budget is tight, its hook here goes */
+        krait_governor_count_idle(in);
+        return in->governor.cuts ? disable : Py_None;
+    }
+    struct krait_code *slot = krait_code_find(in, key);
+    if (left_out(slot)) /* a filter speaks of the function, other functions may be called from here too */
+        return slot->flags & KRAIT_CODE_HOT ? disable : Py_None;
+    if (KRAIT_LIKELY(slot && slot->id))
+        krait_governor_count(in, slot);
+    struct krait_ring *ring = krait_this_ring;
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    if (KRAIT_LIKELY(slot && slot->id && !in->agent->call_sites && krait_ring_has_room(ring, t)))
+        krait_ring_put_code(ring, t, KRAIT_EVENT_c_call, slot->id);
+    else if (!left_out(slot))
+        krait_slow_c_call(in, key, args[2]);
+    return Py_None;
+}
+
+static inline __attribute__((always_inline)) PyObject *selective_c_end(PyObject *self, PyObject *const *args,
+                                                                       uint32_t event)
+{
+    struct krait_interp *in = hook_interp(self);
+    const void *key = krait_code_key(args[2]);
+    if (!key || caller_left_out(in, args[0]) || left_out(krait_code_find(in, key)))
+        return Py_None;
+    return end(self, event);
+}
+
+KRAIT_HOOK(selective_start, selective_begin(self, args[0], KRAIT_EVENT_python_call, disable))
+KRAIT_HOOK(selective_resume, selective_begin(self, args[0], KRAIT_EVENT_python_resume, disable))
+KRAIT_HOOK(selective_throw, selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None))
+KRAIT_HOOK(selective_return, selective_end(self, args[0], KRAIT_EVENT_python_return, disable))
+KRAIT_HOOK(selective_yield, selective_end(self, args[0], KRAIT_EVENT_python_yield, disable))
+KRAIT_HOOK(selective_unwind, never_began(hook_interp(self), args)
+                                 ? Py_None
+                                 : selective_end(self, args[0], KRAIT_EVENT_python_unwind, Py_None))
+KRAIT_HOOK(selective_c_return, selective_c_end(self, args, KRAIT_EVENT_c_return))
+KRAIT_HOOK(selective_c_raise, selective_c_end(self, args, KRAIT_EVENT_c_raise))
+
+/* ---- registering them ---- */
+
+static const struct {
+    const char *event; /* of sys.monitoring.events: their numbers shift between versions */
+    krait_vectorcall *call, *selective;
+    bool c;
+} rows[] = {
+    { "PY_START", on_start, selective_start, false },   { "PY_RESUME", on_resume, selective_resume, false },
+    { "PY_THROW", on_throw, selective_throw, false },   { "PY_RETURN", on_return, selective_return, false },
+    { "PY_YIELD", on_yield, selective_yield, false },   { "PY_UNWIND", on_unwind, selective_unwind, false },
+    { "CALL", on_call, selective_call, true },          { "C_RETURN", on_c_return, selective_c_return, true },
+    { "C_RAISE", on_c_raise, selective_c_raise, true },
+};
+
+_Static_assert(KRAIT_ARRAY_LEN(rows) <= KRAIT_ARRAY_LEN(((struct krait_interp *)0)->hooks), "a hook a row");
+
+/* The type's destructor is never called: hooks are kept for good, since a callback may be running when they
+ * are taken off. */
+static PyObject *new_hook_type(void)
+{
+    static PyMemberDef members[] = {
+        { "__vectorcalloffset__", T_PYSSIZET, offsetof(struct hook, call), READONLY, NULL },
+        { NULL, 0, 0, 0, NULL },
+    };
+    PyType_Slot slots[] = {
+        { Py_tp_members, members },
+        { Py_tp_call, (void *)krait_compat.vectorcall_call },
+        { 0, NULL },
+    };
+    PyType_Spec spec = {
+        .name = "krait.hook",
+        .basicsize = sizeof(struct hook),
+        .flags = Py_TPFLAGS_DEFAULT | 1 << 11, /* Py_TPFLAGS_HAVE_VECTORCALL, in the stable ABI from 3.12 */
+        .slots = slots,
+    };
+    return PyType_FromSpec(&spec);
+}
+
+static PyObject *new_hook(PyTypeObject *type, struct krait_interp *in, krait_vectorcall *call)
+{
+    struct hook *hook = (struct hook *)PyType_GenericAlloc(type, 0);
+    if (!hook)
+        return NULL;
+    hook->call = call;
+    hook->in = in;
+    return (PyObject *)hook;
+}
+
+static long attr_long(PyObject *obj, const char *name)
+{
+    PyObject *value = PyObject_GetAttrString(obj, name);
+    long n = value ? PyLong_AsLong(value) : -1;
+    Py_XDECREF(value);
+    return n;
+}
+
+/* Tool ids are few and have owners: debuggers 0, coverage 1, profilers 2, optimisers 5. 3 and 4 are nobody's;
+ * the interpreter finds tools above 3 by a second branch. */
+static int take_tool(PyObject *monitoring, struct krait_interp *in, const char **why)
+{
+    static const long ids[] = { 3, 4, 2, 5, 1, 0 };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(ids); i++) {
+        PyObject *done = PyObject_CallMethod(monitoring, "use_tool_id", "ls", ids[i], "krait");
+        Py_XDECREF(done);
+        if (done) {
+            in->tool_id = ids[i];
+            return 0;
+        }
+        PyErr_Clear();
+    }
+    *why = "all tool ids of sys.monitoring are in use";
+    return -EBUSY;
+}
+
+static int register_row(PyObject *monitoring, PyObject *events, struct krait_interp *in, PyTypeObject *type,
+                        size_t row, long *mask)
+{
+    long event = attr_long(events, rows[row].event);
+    krait_vectorcall *call = in->agent->selective ? rows[row].selective : rows[row].call;
+    PyObject *hook = in->hooks[row] ? in->hooks[row] : new_hook(type, in, call);
+    if (hook)
+        ((struct hook *)hook)->call = call;
+    PyObject *done = hook && event > 0 ? PyObject_CallMethod(monitoring, "register_callback", "llO",
+                                                             in->tool_id, event, hook)
+                                       : NULL;
+    in->hooks[row] = hook;
+    Py_XDECREF(done);
+    if (!done)
+        return -EINVAL;
+    *mask |= event;
+    return 0;
+}
+
+static int register_all(PyObject *monitoring, struct krait_interp *in, const char **why)
+{
+    PyObject *events = PyObject_GetAttrString(monitoring, "events");
+    if (!in->hook_type)
+        in->hook_type = new_hook_type();
+    int rc = events && in->hook_type ? 0 : -ENOMEM;
+    long mask = 0;
+    for (size_t i = 0; !rc && i < KRAIT_ARRAY_LEN(rows); i++) {
+        if (!rows[i].c || in->agent->c_calls)
+            rc = register_row(monitoring, events, in, (PyTypeObject *)in->hook_type, i, &mask);
+    }
+    PyObject *done = rc ? NULL : PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, mask);
+    if (!done)
+        *why = "sys.monitoring does not take krait's callbacks";
+    Py_XDECREF(events);
+    Py_XDECREF(done);
+    return done ? 0 : -EINVAL;
+}
+
+static PyObject *get_monitoring(void)
+{
+    return PySys_GetObject("monitoring"); /* borrowed */
+}
+
+/* Places that an earlier recording had its hooks taken out of get them back; other tools' too, which they
+ * have to expect at any time. */
+static void restart_events(PyObject *monitoring)
+{
+    PyObject *done = PyObject_CallMethod(monitoring, "restart_events", NULL);
+    Py_XDECREF(done);
+    PyErr_Clear();
+}
+
+int krait_monitoring_install(struct krait_interp *in, const char **why)
+{
+    PyObject *monitoring = get_monitoring();
+    *why = "this Python has no sys.monitoring";
+    if (!monitoring)
+        return -ENOTSUP;
+    if (!disable)
+        disable = PyObject_GetAttrString(monitoring, "DISABLE");
+    if (!resume_opcode)
+        find_resume_opcode();
+    int rc = disable ? take_tool(monitoring, in, why) : -ENOTSUP;
+    if (!rc) {
+        rc = register_all(monitoring, in, why);
+        if (rc)
+            krait_monitoring_remove(in);
+        else if (in->was_selective)
+            restart_events(monitoring);
+        in->was_selective |= in->agent->selective;
+    }
+    PyErr_Clear();
+    return rc;
+}
+
+/* free_tool_id leaves the callbacks to the next owner of the id (3.12, 3.13). */
+static void unregister_all(PyObject *monitoring, struct krait_interp *in)
+{
+    PyObject *events = PyObject_GetAttrString(monitoring, "events");
+    for (size_t i = 0; events && i < KRAIT_ARRAY_LEN(rows); i++) {
+        long event = in->hooks[i] ? attr_long(events, rows[i].event) : -1;
+        PyObject *old = event > 0 ? PyObject_CallMethod(monitoring, "register_callback", "llO", in->tool_id,
+                                                        event, Py_None)
+                                  : NULL;
+        Py_XDECREF(old);
+        PyErr_Clear();
+    }
+    Py_XDECREF(events);
+    PyErr_Clear();
+}
+
+void krait_monitoring_remove(struct krait_interp *in)
+{
+    PyObject *monitoring = get_monitoring();
+    PyObject *none = monitoring ? PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, 0L) : NULL;
+    Py_XDECREF(none);
+    PyErr_Clear();
+    if (monitoring)
+        unregister_all(monitoring, in);
+    PyObject *freed = monitoring ? PyObject_CallMethod(monitoring, "free_tool_id", "l", in->tool_id) : NULL;
+    Py_XDECREF(freed);
+    PyErr_Clear();
+}

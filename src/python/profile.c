@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hook of Python 3.8 to 3.11: a C profile function, which belongs to a thread state. It is given to every
+ * thread that there is; to new ones when CPython notes their thread state (native/preload.c sees that), or,
+ * without the preloaded library, when the thread that starts them comes back from doing so.
+ *
+ * Generators are told from functions by their code's flags, resumes and yields by where the frame stands: the
+ * hook gets `call` and `return` for all of them.
+ *
+ * A program that sets a profile function of its own takes krait's place in that thread until it takes it off;
+ * that is counted as displaced.
+ */
+#include "python/codes.h"
+#include "python/compat.h"
+
+enum { /* Include/cpython/pystate.h: PyTrace_* */
+       WHAT_CALL = 0,
+       WHAT_RETURN = 3,
+       WHAT_C_CALL = 4,
+       WHAT_C_EXCEPTION = 5,
+       WHAT_C_RETURN = 6,
+};
+
+struct profile_obj {
+    PyObject ob_base;
+    struct krait_interp *in;
+};
+
+static krait_profile_fn on_event, on_event_no_c, on_event_311, on_event_311_no_c, on_event_selective;
+
+static krait_profile_fn *the_hook(const struct krait_agent *agent)
+{
+    if (agent->selective)
+        return on_event_selective;
+    if (krait_compat.layout.frame_inner)
+        return agent->c_calls ? on_event_311 : on_event_311_no_c;
+    return agent->c_calls ? on_event : on_event_no_c;
+}
+
+static void scan_threads(struct krait_interp *in)
+{
+    in->scan_threads = false;
+    PyThreadState *ts = krait_compat.thread_head ? krait_compat.thread_head(in->interp) : NULL;
+    for (; ts; ts = krait_compat.thread_next(ts))
+        krait_tstate_set_profile(ts, the_hook(in->agent), in->profile_obj);
+}
+
+/* ---- all functions are recorded ---- */
+
+/* `t` of a begin is read last, of an end first: what we do ourselves is not the function's time. */
+static inline __attribute__((always_inline)) void put_begin(struct krait_interp *in, PyObject *code,
+                                                            uint32_t event)
+{
+    uint32_t id = krait_code_id(in, code);
+    struct krait_ring *ring = krait_this_ring;
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    if (KRAIT_LIKELY(id && krait_ring_has_room(ring, t)))
+        krait_ring_put_code(ring, t, event, id);
+    else
+        krait_slow_begin(in, event, code);
+}
+
+static inline __attribute__((always_inline)) void put_end(struct krait_interp *in, uint64_t t, uint32_t event)
+{
+    struct krait_ring *ring = krait_this_ring;
+    if (KRAIT_LIKELY(krait_ring_has_room(ring, t)))
+        krait_ring_put(ring, t, event);
+    else
+        krait_slow_end(in, t, event);
+}
+
+static inline uint32_t begin_event(PyObject *frame, PyObject *code)
+{
+    if (KRAIT_UNLIKELY(krait_code_suspends(code)) && krait_frame_is_resumed(frame, code))
+        return KRAIT_EVENT_python_resume;
+    return KRAIT_EVENT_python_call;
+}
+
+static inline bool is_unbegun(PyObject *frame, PyObject *code, const PyObject *value)
+{
+    return KRAIT_UNLIKELY(!value) && krait_frame_is_unbegun(frame, code);
+}
+
+static inline uint32_t end_event(PyObject *frame, PyObject *code, const PyObject *value)
+{
+    if (!value)
+        return KRAIT_EVENT_python_unwind;
+    if (KRAIT_UNLIKELY(krait_code_suspends(code)) && krait_frame_is_yielding(frame, code))
+        return KRAIT_EVENT_python_yield;
+    return KRAIT_EVENT_python_return;
+}
+
+static inline void put_c_call(struct krait_interp *in, const void *key, PyObject *callable)
+{
+    uint32_t id = krait_code_id(in, key);
+    struct krait_ring *ring = krait_this_ring;
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    if (KRAIT_LIKELY(id && krait_ring_has_room(ring, t)))
+        krait_ring_put_code(ring, t, KRAIT_EVENT_c_call, id);
+    else
+        krait_slow_c_call(in, key, callable);
+}
+
+/* Who goes on untold after this end (3.11). Where the end says the stack, that one is part of it. */
+static PyObject *goes_on(PyObject *frame, PyObject *code, const PyObject *value)
+{
+    bool may = krait_compat.layout.frame_inner && value && krait_code_suspends(code);
+    bool says_stack = may && atomic_load_explicit(&krait_this_ring->resync, memory_order_relaxed);
+    return may && !says_stack ? krait_frame_goes_on(frame, code, value) : NULL;
+}
+
+/* Every event in the general way: generators, new functions, functions whose place in the table is another's,
+ * and whatever the ring has no room for. */
+static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, int what, PyObject *arg)
+{
+    struct krait_interp *in = ((struct profile_obj *)obj)->in;
+    uint64_t t = krait_clock_counter();
+    PyObject *code = krait_frame_code_fast(frame), *next;
+    const void *key;
+    switch (what) {
+    case WHAT_CALL:
+        put_begin(in, code, begin_event(frame, code));
+        break;
+    case WHAT_RETURN:
+        if (is_unbegun(frame, code, arg))
+            break;
+        next = goes_on(frame, code, arg);
+        put_end(in, t, end_event(frame, code, arg));
+        if (next)
+            put_begin(in, next, KRAIT_EVENT_python_resume);
+        break;
+    case WHAT_C_CALL:
+        key = krait_code_key(arg);
+        if (key)
+            put_c_call(in, key, arg);
+        break;
+    case WHAT_C_RETURN:
+        put_end(in, t, KRAIT_EVENT_c_return);
+        break;
+    case WHAT_C_EXCEPTION:
+        put_end(in, t, KRAIT_EVENT_c_raise);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+/* The offsets that the short way needs, as constants: those of 3.8 to 3.10 and of 3.11 in compat.c's table.
+ */
+struct short_layout {
+    bool inner;
+    uint16_t code_flags;
+};
+
+static inline __attribute__((always_inline)) PyObject *short_code(PyObject *frame, struct short_layout l)
+{
+    return krait_at(l.inner ? krait_at(frame, 24) : frame, 32);
+}
+
+/* The short way: leaves to any_event by a jump, so that it has no stack frame of its own. */
+static inline __attribute__((always_inline)) int
+short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct short_layout l, bool c_calls)
+{
+    struct krait_interp *in = ((struct profile_obj *)obj)->in;
+    struct krait_ring *ring = krait_this_ring;
+    const void *key;
+    uint32_t event;
+    switch (what) {
+    case WHAT_CALL:
+        key = short_code(frame, l);
+        if (KRAIT_UNLIKELY(krait_int_at(key, l.code_flags) & KRAIT_CO_SUSPENDS))
+            return any_event(obj, frame, what, arg);
+        event = KRAIT_EVENT_python_call;
+        break;
+    case WHAT_C_CALL:
+        if (!c_calls)
+            return 0;
+        if (KRAIT_UNLIKELY(Py_TYPE(arg) != krait_compat.cfunction_type))
+            return any_event(obj, frame, what, arg);
+        key = krait_at(arg, KRAIT_CFUNCTION_ML);
+        event = KRAIT_EVENT_c_call;
+        break;
+    case WHAT_RETURN:
+        if (KRAIT_UNLIKELY(!arg || krait_int_at(short_code(frame, l), l.code_flags) & KRAIT_CO_SUSPENDS))
+            return any_event(obj, frame, what, arg);
+        key = NULL;
+        event = KRAIT_EVENT_python_return;
+        break;
+    default:
+        if (KRAIT_UNLIKELY(in->scan_threads))
+            scan_threads(in);
+        if (!c_calls || (what != WHAT_C_RETURN && what != WHAT_C_EXCEPTION))
+            return 0;
+        key = NULL;
+        event = what == WHAT_C_RETURN ? KRAIT_EVENT_c_return : KRAIT_EVENT_c_raise;
+        break;
+    }
+    uint32_t id = 0;
+    if (key) {
+        const struct krait_code *slot = &in->codes[krait_code_hash(in, key)];
+        if (KRAIT_UNLIKELY(slot->key != key || !slot->id))
+            return any_event(obj, frame, what, arg);
+        id = slot->id;
+    }
+    uint64_t t = krait_clock_counter();
+    if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t)))
+        return any_event(obj, frame, what, arg);
+    if (key)
+        krait_ring_put_code(ring, t, event, id);
+    else
+        krait_ring_put(ring, t, event);
+    return 0;
+}
+
+#define KRAIT_SHORT_HOOK(name, inner, code_flags, c_calls)                                              \
+    static int name(PyObject *obj, PyObject *frame, int what, PyObject *arg)                            \
+    {                                                                                                   \
+        return short_event(obj, frame, what, arg, (struct short_layout){ inner, code_flags }, c_calls); \
+    }
+
+KRAIT_SHORT_HOOK(on_event, false, 36, true)
+KRAIT_SHORT_HOOK(on_event_no_c, false, 36, false)
+KRAIT_SHORT_HOOK(on_event_311, true, 48, true)
+KRAIT_SHORT_HOOK(on_event_311_no_c, true, 48, false)
+
+/* ---- some are left out ---- */
+
+static inline bool left_out(const struct krait_code *slot)
+{
+    return slot && slot->flags & KRAIT_CODE_OMIT;
+}
+
+static inline void count(struct krait_interp *in, struct krait_code *slot)
+{
+    if (slot && slot->id)
+        krait_governor_count(in, slot);
+    else if (left_out(slot))
+        krait_governor_count_idle(in);
+}
+
+/* Whether the function of the frame is left out; looks at it if it is new. */
+static inline bool code_left_out(struct krait_interp *in, PyObject *code)
+{
+    const struct krait_code *slot = krait_code_find(in, code);
+    if (KRAIT_UNLIKELY(!slot))
+        slot = krait_slow_look(in, code);
+    return left_out(slot);
+}
+
+static void selective_begin(struct krait_interp *in, PyObject *code, uint32_t event)
+{
+    if (in->agent->call_sites)
+        krait_slow_begin(in, event, code);
+    else
+        put_begin(in, code, event);
+}
+
+static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObject *callable)
+{
+    const void *key = krait_code_key(callable);
+    if (!key || code_left_out(in, code))
+        return;
+    if (what == WHAT_C_CALL)
+        count(in, krait_code_find(in, key));
+    if (left_out(krait_code_find(in, key)))
+        return;
+    if (what == WHAT_C_CALL && in->agent->call_sites)
+        krait_slow_c_call(in, key, callable);
+    else if (what == WHAT_C_CALL)
+        put_c_call(in, key, callable);
+    else if (what == WHAT_C_RETURN)
+        put_end(in, krait_writer_now(&in->agent->writer), KRAIT_EVENT_c_return);
+    else if (what == WHAT_C_EXCEPTION)
+        put_end(in, krait_writer_now(&in->agent->writer), KRAIT_EVENT_c_raise);
+}
+
+static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject *arg)
+{
+    struct krait_interp *in = ((struct profile_obj *)obj)->in;
+    PyObject *code = krait_frame_code_fast(frame);
+    if (KRAIT_UNLIKELY(in->scan_threads))
+        scan_threads(in);
+    if (what == WHAT_CALL) {
+        count(in, krait_code_find(in, code));
+        if (!left_out(krait_code_find(in, code)))
+            selective_begin(in, code, begin_event(frame, code));
+    } else if (what == WHAT_RETURN) {
+        PyObject *next = goes_on(frame, code, arg);
+        if (!is_unbegun(frame, code, arg) && !code_left_out(in, code))
+            put_end(in, krait_writer_now(&in->agent->writer), end_event(frame, code, arg));
+        if (next && !code_left_out(in, next))
+            selective_begin(in, next, KRAIT_EVENT_python_resume);
+    } else if (in->agent->c_calls) {
+        selective_c(in, code, what, arg);
+    }
+    return 0;
+}
+
+/* ---- installing it ---- */
+
+static struct {
+    struct krait_interp *in;
+    int key;
+} watched = { .key = -1 };
+
+/* CPython keeps each thread's state under a pthread key, whose number only the values tell. */
+static int find_tstate_key(void)
+{
+    const void *tstate = PyThreadState_Get();
+    for (unsigned key = 0; key < 1024; key++) {
+        if (pthread_getspecific(key) == tstate)
+            return (int)key;
+    }
+    return -1;
+}
+
+/* The new thread itself, before it runs anything: nobody else uses its state yet. */
+void krait_profile_thread_state(unsigned key, const void *value)
+{
+    struct krait_interp *in = watched.in;
+    if ((int)key != watched.key || !value || !in || !atomic_load(&in->agent->running))
+        return;
+    if (krait_tstate_is_of(value, in->interp))
+        krait_tstate_set_profile((void *)value, the_hook(in->agent), in->profile_obj);
+}
+
+static PyObject *profile_obj_call(PyObject *self, PyObject *args, PyObject *kwargs);
+
+static PyObject *new_profile_obj(struct krait_interp *in)
+{
+    PyType_Slot slots[] = { { Py_tp_call, (void *)profile_obj_call }, { 0, NULL } };
+    PyType_Spec spec = {
+        .name = "krait.profile",
+        .basicsize = sizeof(struct profile_obj),
+        .flags = Py_TPFLAGS_DEFAULT,
+        .slots = slots,
+    };
+    PyObject *type = PyType_FromSpec(&spec);
+    struct profile_obj *obj =
+        type ? (struct profile_obj *)PyType_GenericAlloc((PyTypeObject *)type, 0) : NULL;
+    if (!obj)
+        return NULL;
+    obj->in = in;
+    /* Thread states drop a reference when they end, and are given the object without the GIL: it never dies.
+     */
+    ((PyObject *)obj)->ob_refcnt = 1 << 30;
+    return (PyObject *)obj;
+}
+
+/* A frame to check the layout on: the one that runs, or where none does (python -S -c) one that has run. New
+ * reference. */
+static PyObject *some_frame(void)
+{
+    enum { EVAL_INPUT = 258 }; /* Py_eval_input */
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    if (frame) {
+        Py_INCREF(frame);
+        return frame;
+    }
+    PyObject *builtins = PyImport_AddModule("builtins"); /* borrowed */
+    PyObject *globals = builtins ? PyModule_GetDict(builtins) : NULL;
+    PyObject *code =
+        globals ? Py_CompileString("__import__('sys')._getframe()", "<krait>", EVAL_INPUT) : NULL;
+    frame = code ? PyEval_EvalCode(code, globals, globals) : NULL;
+    Py_XDECREF(code);
+    PyErr_Clear();
+    return frame;
+}
+
+static __thread bool setting; /* the profile function that is being set is ours */
+
+/* The program sets its own function, or takes it off: once it has none, the thread is recorded again. */
+static int come_back(void *arg)
+{
+    struct krait_interp *in = arg;
+    if (atomic_load(&in->agent->running) && !in->ended && !in->governor.paused)
+        scan_threads(in);
+    return 0;
+}
+
+static void on_displaced(struct krait_interp *in)
+{
+    if (krait_this_ring != &krait_no_ring) {
+        krait_writer_lost(&in->agent->writer, KRAIT_lost_reason_displaced, 1);
+        krait_thread_break();
+    }
+    Py_AddPendingCall(come_back, in);
+}
+
+/* What sys.getprofile() gives while krait records. A program that keeps it and sets it again later means us.
+ */
+static PyObject *profile_obj_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    struct krait_interp *in = ((struct profile_obj *)self)->in;
+    setting = true;
+    if (atomic_load(&in->agent->running) && !in->ended)
+        krait_compat.set_profile(the_hook(in->agent), self);
+    else
+        krait_compat.set_profile(NULL, NULL);
+    setting = false;
+    Py_RETURN_NONE;
+}
+
+static int on_audit(const char *event, PyObject *args, void *data)
+{
+    if (event[0] != '_' && event[0] != 's')
+        return 0;
+    struct krait_interp *in = watched.in;
+    if (!in || !atomic_load(&in->agent->running))
+        return 0;
+    if (strcmp(event, "_thread.start_new_thread") == 0)
+        in->scan_threads = true;
+    else if (strcmp(event, "sys.setprofile") == 0 && !setting)
+        on_displaced(in);
+    return 0;
+}
+
+static int set_and_check(struct krait_interp *in, const char **why)
+{
+    /* A subinterpreter that is being made runs no code yet; what it is made of was checked in the first one.
+     */
+    PyObject *frame = watched.in ? NULL : some_frame(); /* before the hook is there to see it */
+    *why = "no Python code can run";
+    if (!frame && !watched.in)
+        return -ENOTSUP;
+    setting = true;
+    krait_compat.set_profile(the_hook(in->agent), in->profile_obj);
+    int rc = frame ? krait_compat_check_layout(frame, the_hook(in->agent), why) : 0;
+    if (rc)
+        krait_compat.set_profile(NULL, NULL);
+    setting = false;
+    Py_XDECREF(frame);
+    return rc;
+}
+
+int krait_profile_install(struct krait_interp *in, const char **why)
+{
+    static bool audited;
+    *why = "out of memory";
+    if (!in->profile_obj)
+        in->profile_obj = new_profile_obj(in);
+    if (!in->profile_obj)
+        return -ENOMEM;
+    int rc = set_and_check(in, why);
+    if (rc)
+        return rc;
+    scan_threads(in);
+    if (!watched.in) {
+        watched.key = find_tstate_key();
+        watched.in = in;
+    }
+    if (!audited && krait_compat.add_audit_hook)
+        audited = krait_compat.add_audit_hook(on_audit, NULL) == 0;
+    PyErr_Clear();
+    return 0;
+}
+
+void krait_profile_forget(const struct krait_interp *in)
+{
+    if (watched.in == in)
+        watched.in = NULL;
+}
+
+/* What has just begun ends with the pause; what it was called from goes on through it. */
+void krait_profile_pause(struct krait_interp *in)
+{
+    if (krait_this_ring != &krait_no_ring)
+        krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), KRAIT_TOP_IS_NEW);
+    in->governor.paused = true;
+    krait_profile_remove(in);
+    krait_threads_break();
+}
+
+void krait_profile_resume(struct krait_interp *in)
+{
+    in->governor.paused = false;
+    scan_threads(in);
+}
+
+void krait_profile_remove(struct krait_interp *in)
+{
+    PyThreadState *ts = krait_compat.thread_head ? krait_compat.thread_head(in->interp) : NULL;
+    for (; ts; ts = krait_compat.thread_next(ts))
+        krait_tstate_clear_profile(ts, the_hook(in->agent));
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/calltree.h"
+
+#include <string.h>
+
+/* A walk's way through the tree: time goes to the node where the thread is; what lies below is summed up
+ * afterwards. */
+struct builder {
+    struct krait_calltree *tree;
+    const struct krait_func *funcs;
+    uint32_t *last_child; /* by node: the child that was entered last, most often entered next */
+    uint32_t last_cap;
+    uint32_t top; /* node under which the thread's stacks begin */
+    uint32_t current;
+    uint64_t last_ns;
+};
+
+static uint64_t child_key(uint32_t parent, uint32_t func, bool group)
+{
+    return (uint64_t)parent << 32 | (group ? func | 1u << 31 : func);
+}
+
+static uint32_t node_add(struct krait_calltree *tree, uint32_t parent, uint32_t func, uint32_t label)
+{
+    if (tree->count == tree->cap) {
+        uint32_t cap = tree->cap ? tree->cap * 2 : 256;
+        struct krait_tree_node *nodes =
+            tree->cap > UINT32_MAX / 4 ? NULL : realloc(tree->nodes, cap * sizeof(*nodes));
+        if (!nodes)
+            return KRAIT_NO_ID;
+        tree->nodes = nodes;
+        tree->cap = cap;
+    }
+    uint32_t id = tree->count++;
+    tree->nodes[id] = (struct krait_tree_node){
+        .func = func,
+        .label = label,
+        .parent = parent,
+        .first_child = KRAIT_NO_ID,
+        .next_sibling = KRAIT_NO_ID,
+        .depth = parent == KRAIT_NO_ID ? 0 : tree->nodes[parent].depth + 1,
+    };
+    return id;
+}
+
+/* The child of `parent`, made when it is not there; KRAIT_NO_ID when memory is out. */
+static uint32_t child_of(struct krait_calltree *tree, uint32_t parent, uint32_t func, uint32_t label)
+{
+    uint64_t key = child_key(parent, label == KRAIT_NO_ID ? func : label, label != KRAIT_NO_ID);
+    uint64_t *found = krait_map_get(&tree->index, key);
+    if (found)
+        return (uint32_t)*found;
+    uint32_t id = node_add(tree, parent, func, label);
+    if (id == KRAIT_NO_ID || krait_map_put(&tree->index, key, id))
+        return KRAIT_NO_ID;
+    /* Children are put in front here and turned round at the end: in order of first call. */
+    tree->nodes[id].next_sibling = tree->nodes[parent].first_child;
+    tree->nodes[parent].first_child = id;
+    return id;
+}
+
+static int grow_last(struct builder *b)
+{
+    if (b->tree->count <= b->last_cap)
+        return 0;
+    uint32_t *last = realloc(b->last_child, b->tree->cap * sizeof(*last));
+    if (!last)
+        return -ENOMEM;
+    for (uint32_t i = b->last_cap; i < b->tree->cap; i++)
+        last[i] = KRAIT_NO_ID;
+    b->last_child = last;
+    b->last_cap = b->tree->cap;
+    return 0;
+}
+
+static int enter(struct builder *b, uint32_t func)
+{
+    func = b->funcs[func].base;
+    uint32_t child = b->last_child[b->current];
+    if (child == KRAIT_NO_ID || b->tree->nodes[child].func != func) {
+        child = child_of(b->tree, b->current, func, KRAIT_NO_ID);
+        if (child == KRAIT_NO_ID || grow_last(b))
+            return -ENOMEM;
+        b->last_child[b->current] = child;
+    }
+    b->current = child;
+    return 0;
+}
+
+/* hot path */
+static int on_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct builder *b = ctx;
+    for (uint32_t i = 0; i < ops->n; i++) {
+        struct krait_tree_node *node = &b->tree->nodes[b->current];
+        if (b->current != b->top)
+            node->self_ns += ops->t_ns[i] - b->last_ns;
+        b->last_ns = ops->t_ns[i];
+        if (krait_op_is_end(ops->kind[i])) {
+            b->current = node->parent;
+            continue;
+        }
+        if (enter(b, ops->func[i]))
+            return -ENOMEM;
+        b->tree->nodes[b->current].calls += ops->kind[i] == KRAIT_OP_CALL;
+    }
+    return 0;
+}
+
+static uint32_t group_node(struct krait_calltree *tree, uint32_t parent, const char *name,
+                           const char *otherwise, uint32_t number)
+{
+    char text[512];
+    int n = snprintf(text, sizeof(text), "%s %u", *name ? name : otherwise, number);
+    uint32_t label = krait_strtab_add(&tree->labels, text, KRAIT_MIN((size_t)n, sizeof(text) - 1));
+    return label == KRAIT_NO_ID ? KRAIT_NO_ID : child_of(tree, parent, KRAIT_NO_ID, label);
+}
+
+/* The node below which a thread's stacks go. */
+static uint32_t thread_top(struct krait_calltree *tree, const struct krait_trace *trace, uint32_t thread,
+                           enum krait_tree_group group)
+{
+    const struct krait_thread *t = &trace->threads[thread];
+    const struct krait_process *process = &trace->processes[t->process];
+    if (group == KRAIT_TREE_MERGED)
+        return 0;
+    uint32_t top = group_node(tree, 0, process->name, "process", process->pid);
+    if (group == KRAIT_TREE_BY_PROCESS || top == KRAIT_NO_ID)
+        return top;
+    return group_node(tree, top, t->name, "thread", t->tid);
+}
+
+static int walk_threads(struct builder *b, const struct krait_trace *trace,
+                        const struct krait_calltree_options *options)
+{
+    for (uint32_t i = 0; i < trace->thread_count; i++) {
+        if (options->take_thread && !options->take_thread(options->ctx, trace, i))
+            continue;
+        b->top = thread_top(b->tree, trace, i, options->group);
+        if (b->top == KRAIT_NO_ID || grow_last(b))
+            return -ENOMEM;
+        b->current = b->top;
+        int rc = krait_trace_walk(trace, i, options->range, on_ops, b, NULL, 0);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static void turn_children(struct krait_calltree *tree, uint32_t node)
+{
+    uint32_t turned = KRAIT_NO_ID;
+    for (uint32_t child = tree->nodes[node].first_child; child != KRAIT_NO_ID;) {
+        uint32_t next = tree->nodes[child].next_sibling;
+        tree->nodes[child].next_sibling = turned;
+        turned = child;
+        child = next;
+    }
+    tree->nodes[node].first_child = turned;
+}
+
+/* Totals from the leaves up: a node lies behind its parent. */
+static void sum_up(struct krait_calltree *tree)
+{
+    for (uint32_t i = tree->count; i-- > 0;) {
+        struct krait_tree_node *node = &tree->nodes[i];
+        node->total_ns += node->self_ns;
+        if (node->parent != KRAIT_NO_ID)
+            tree->nodes[node->parent].total_ns += node->total_ns;
+        turn_children(tree, i);
+    }
+}
+
+int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *trace,
+                       const struct krait_calltree_options *options, struct krait_err *err)
+{
+    struct krait_calltree *tree = calloc(1, sizeof(*tree));
+    if (!tree || node_add(tree, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == KRAIT_NO_ID) {
+        krait_calltree_free(tree);
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    struct builder b = { .tree = tree, .funcs = trace->funcs };
+    int rc = walk_threads(&b, trace, options);
+    free(b.last_child);
+    if (rc) {
+        krait_calltree_free(tree);
+        return krait_err_set(err, rc, "the call tree could not be built: %s", strerror(-rc));
+    }
+    sum_up(tree);
+    *out = tree;
+    return 0;
+}
+
+void krait_calltree_free(struct krait_calltree *tree)
+{
+    if (!tree)
+        return;
+    free(tree->nodes);
+    krait_strtab_done(&tree->labels);
+    krait_map_done(&tree->index);
+    free(tree);
+}
+
+const char *krait_calltree_label(const struct krait_calltree *tree, const struct krait_trace *trace,
+                                 uint32_t node, char *buf, size_t size)
+{
+    const struct krait_tree_node *n = &tree->nodes[node];
+    if (n->label != KRAIT_NO_ID)
+        snprintf(buf, size, "%s", tree->labels.texts[n->label]);
+    else if (n->func != KRAIT_NO_ID)
+        krait_func_label(&trace->funcs[n->func], buf, size);
+    else
+        snprintf(buf, size, "all");
+    return buf;
+}

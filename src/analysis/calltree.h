@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The call tree: every distinct stack with its time and calls. Flame graphs, `report --tree`, folded,
+ * callgrind and pprof are all drawn from it. Its size is that of the program's distinct stacks, not of the
+ * trace.
+ */
+#ifndef KRAIT_ANALYSIS_CALLTREE_H
+#define KRAIT_ANALYSIS_CALLTREE_H
+
+#include "trace/trace.h"
+
+/* Node 0 is the root (func KRAIT_NO_ID): its total_ns is the sum of its children's, its self_ns 0. Children
+ * hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in `nodes`. */
+struct krait_tree_node {
+    uint32_t func;   /* func id, or KRAIT_NO_ID for a group node (see krait_calltree_options.group) */
+    uint32_t label;  /* of a group node: id in krait_calltree.labels; else KRAIT_NO_ID */
+    uint32_t parent; /* KRAIT_NO_ID for the root */
+    uint32_t first_child, next_sibling; /* KRAIT_NO_ID where there is none */
+    uint32_t depth;                     /* root 0 */
+    uint64_t calls;                     /* begins of kind KRAIT_OP_CALL */
+    uint64_t self_ns;                   /* in the function itself */
+    uint64_t total_ns;                  /* with everything below */
+};
+
+struct krait_calltree {
+    struct krait_tree_node *nodes;
+    uint32_t count;
+    uint32_t cap;
+    struct krait_strtab labels;
+    struct krait_map index; /* (parent, func) to node */
+};
+
+enum krait_tree_group {
+    KRAIT_TREE_MERGED = 0, /* all threads in one tree */
+    KRAIT_TREE_BY_THREAD =
+        1, /* below the root a node per process ("python3 4711"), below that one per thread */
+    KRAIT_TREE_BY_PROCESS = 2, /* below the root a node per process */
+};
+
+struct krait_calltree_options {
+    struct krait_range range;
+    enum krait_tree_group group;
+    /* Whether a thread is taken; NULL takes all. */
+    bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
+    void *ctx;
+};
+
+/* Builds the tree of the trace. Returns 0 or a negative errno with err set; *out is then untouched. */
+int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *trace,
+                       const struct krait_calltree_options *options, struct krait_err *err);
+void krait_calltree_free(struct krait_calltree *tree);
+
+/* A node's text: the function's label, or the group's; into buf, always terminated; returns buf. */
+const char *krait_calltree_label(const struct krait_calltree *tree, const struct krait_trace *trace,
+                                 uint32_t node, char *buf, size_t size);
+
+#endif

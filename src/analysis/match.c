@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/match.h"
+
+#include <fnmatch.h>
+#include <regex.h>
+#include <string.h>
+
+struct krait_match {
+    const char *glob; /* or a plain text */
+    bool plain;
+    bool is_regex;
+    regex_t regex;
+};
+
+int krait_match_new(struct krait_match **out, const char *pattern, struct krait_err *err)
+{
+    struct krait_match *match = calloc(1, sizeof(*match));
+    if (!match)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    match->is_regex = strncmp(pattern, "re:", 3) == 0;
+    match->glob = pattern;
+    match->plain = !strpbrk(pattern, "*?[");
+    int rc = match->is_regex ? regcomp(&match->regex, pattern + 3, REG_EXTENDED | REG_NOSUB) : 0;
+    if (rc) {
+        char why[128];
+        regerror(rc, &match->regex, why, sizeof(why));
+        free(match);
+        return krait_err_set(err, -EINVAL, "'%s' is no regular expression: %s", pattern + 3, why);
+    }
+    *out = match;
+    return 0;
+}
+
+void krait_match_free(struct krait_match *match)
+{
+    if (!match)
+        return;
+    if (match->is_regex)
+        regfree(&match->regex);
+    free(match);
+}
+
+bool krait_match_text(const struct krait_match *match, const char *text)
+{
+    if (match->is_regex)
+        return regexec(&match->regex, text, 0, NULL, 0) == 0;
+    if (match->plain)
+        return strstr(text, match->glob) != NULL;
+    return fnmatch(match->glob, text, 0) == 0;
+}
+
+bool krait_match_func(const struct krait_match *match, const char *module, const char *name, const char *file)
+{
+    if (krait_match_text(match, name) || krait_match_text(match, module) || krait_match_text(match, file))
+        return true;
+    KRAIT_AUTO_FREE char *label = NULL;
+    if (asprintf(&label, "%s.%s", module, name) < 0) {
+        label = NULL;
+        return false;
+    }
+    return krait_match_text(match, label);
+}

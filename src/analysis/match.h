@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which functions a user means: a glob on qualified name, module, module and name, or file; a text without
+ * wildcards also means all that contain it; "re:REGEX" is an extended regular expression, found anywhere.
+ */
+#ifndef KRAIT_ANALYSIS_MATCH_H
+#define KRAIT_ANALYSIS_MATCH_H
+
+#include "trace/trace.h"
+
+struct krait_match;
+
+/* `pattern` must outlive the match. -EINVAL where it is no regular expression. */
+int krait_match_new(struct krait_match **out, const char *pattern, struct krait_err *err);
+void krait_match_free(struct krait_match *match);
+
+bool krait_match_text(const struct krait_match *match, const char *text);
+bool krait_match_func(const struct krait_match *match, const char *module, const char *name,
+                      const char *file);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/profile.h"
+
+#include "analysis/hist.h"
+
+#include <string.h>
+
+/* What is counted of a group: one cache line, for an event touches it twice. */
+struct stat {
+    uint64_t self_ns, total_ns, sum_ns;
+    uint64_t calls;
+    uint64_t min_ns, max_ns;
+    struct krait_hist hist; /* its `owners` counts the activations that are open now */
+} __attribute__((aligned(64)));
+
+/* An activation that is open. */
+struct frame {
+    uint64_t begin_ns;
+    uint32_t group;
+};
+
+struct build {
+    const struct krait_trace *trace;
+    const struct krait_profile_options *options;
+    uint32_t *group_of; /* by func; NULL: all of a walk goes to `group` */
+    uint32_t group;
+    uint32_t group_count;
+    uint32_t *sample; /* by group: a func, thread or process that belongs to it, to name it by */
+    bool *python;     /* by group: there is a Python function in it */
+    struct stat *stats;
+    struct frame *frames;
+    uint32_t depth, cap;
+    uint64_t last_ns;
+};
+
+/* --- groups --- */
+
+struct line_key {
+    uint32_t func, line;
+};
+
+/* The text that makes a function's group; functions of equal text are one group. */
+static void group_key(const struct krait_trace *trace, const struct krait_func *func,
+                      enum krait_profile_by by, const void **key, size_t *n, struct line_key *line)
+{
+    uint32_t site = func->site_func;
+    switch (by) {
+    case KRAIT_BY_MODULE:
+        *key = func->module;
+        *n = strlen(func->module);
+        return;
+    case KRAIT_BY_FILE:
+        *key = func->file;
+        *n = strlen(func->file);
+        return;
+    case KRAIT_BY_LINE:
+        *line =
+            (struct line_key){ site == KRAIT_NO_ID ? KRAIT_NO_ID : trace->funcs[site].base, func->site_line };
+        break;
+    default:
+        *line = (struct line_key){ func->base, 0 };
+    }
+    *key = line;
+    *n = sizeof(*line);
+}
+
+static int group_funcs(struct build *b)
+{
+    const struct krait_trace *trace = b->trace;
+    struct krait_strtab groups = { 0 };
+    int rc = -ENOMEM;
+    b->group_of = calloc(trace->func_count + 1, sizeof(*b->group_of));
+    b->sample = calloc(trace->func_count + 1, sizeof(*b->sample));
+    b->python = calloc(trace->func_count + 1, sizeof(*b->python));
+    if (!b->group_of || !b->sample || !b->python)
+        goto out;
+    for (uint32_t i = 0; i < trace->func_count; i++) {
+        const void *key;
+        size_t n;
+        struct line_key line;
+        group_key(trace, &trace->funcs[i], b->options->by, &key, &n, &line);
+        uint32_t group = krait_strtab_add(&groups, key, n);
+        if (group == KRAIT_NO_ID)
+            goto out;
+        if (group == b->group_count)
+            b->sample[b->group_count++] = i;
+        b->group_of[i] = group;
+        b->python[group] |= trace->funcs[i].kind == KRAIT_FUNC_PYTHON;
+    }
+    rc = 0;
+out:
+    krait_strtab_done(&groups);
+    return rc;
+}
+
+/* By thread or process: groups are theirs. */
+static int group_walks(struct build *b)
+{
+    b->group_count = b->options->by == KRAIT_BY_THREAD ? b->trace->thread_count : b->trace->process_count;
+    b->sample = calloc(b->group_count + 1, sizeof(*b->sample));
+    b->python = calloc(b->group_count + 1, sizeof(*b->python));
+    if (!b->sample || !b->python)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < b->group_count; i++) {
+        b->sample[i] = i;
+        b->python[i] = true;
+    }
+    return 0;
+}
+
+static bool by_walk(enum krait_profile_by by)
+{
+    return by == KRAIT_BY_THREAD || by == KRAIT_BY_PROCESS;
+}
+
+/* --- the pass --- */
+
+/* There is always room for one frame above the innermost. */
+static KRAIT_COLD int grow_frames(struct build *b)
+{
+    uint32_t cap = b->cap ? b->cap * 2 : 256;
+    struct frame *frames = realloc(b->frames, cap * sizeof(*frames));
+    if (!frames)
+        return -ENOMEM;
+    b->frames = frames;
+    b->cap = cap;
+    return 0;
+}
+
+/* The hot path: state that changes with each event is in registers. */
+static int on_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct build *b = ctx;
+    struct stat *const stats = b->stats;
+    const uint32_t *const group_of = b->group_of;
+    uint64_t last_ns = b->last_ns;
+    uint32_t depth = b->depth;
+    int rc = 0;
+    for (uint32_t i = 0; i < ops->n && !rc; i++) {
+        uint64_t t_ns = ops->t_ns[i];
+        struct frame *top = &b->frames[depth]; /* one above the innermost */
+        if (krait_op_is_end(ops->kind[i])) {
+            struct stat *stat = &stats[top[-1].group];
+            uint64_t ns = t_ns - top[-1].begin_ns;
+            stat->self_ns += t_ns - last_ns;
+            stat->sum_ns += ns;
+            stat->min_ns = KRAIT_MIN(stat->min_ns, ns);
+            stat->max_ns = KRAIT_MAX(stat->max_ns, ns);
+            stat->total_ns += --stat->hist.owners ? 0 : ns;
+            rc = krait_hist_add(&stat->hist, ns);
+            depth--;
+        } else {
+            uint32_t group = group_of ? group_of[ops->func[i]] : b->group;
+            if (depth)
+                stats[top[-1].group].self_ns += t_ns - last_ns;
+            stats[group].hist.owners++;
+            stats[group].calls += ops->kind[i] == KRAIT_OP_CALL;
+            *top = (struct frame){ t_ns, group };
+            if (KRAIT_UNLIKELY(++depth == b->cap))
+                rc = grow_frames(b);
+        }
+        last_ns = t_ns;
+    }
+    b->last_ns = last_ns;
+    b->depth = depth;
+    return rc;
+}
+
+static int walk_threads(struct build *b, struct krait_profile *profile)
+{
+    const struct krait_profile_options *options = b->options;
+    for (uint32_t i = 0; i < b->trace->thread_count; i++) {
+        if (options->take_thread && !options->take_thread(options->ctx, b->trace, i))
+            continue;
+        char damage[sizeof(profile->damage)];
+        b->group = options->by == KRAIT_BY_THREAD ? i : b->trace->threads[i].process;
+        int rc = krait_trace_walk(b->trace, i, options->range, on_ops, b, damage, sizeof(damage));
+        if (rc)
+            return rc;
+        if (!profile->damage[0])
+            memcpy(profile->damage, damage, sizeof(damage));
+    }
+    return 0;
+}
+
+/* --- rows --- */
+
+static const char *walk_name(struct krait_arena *arena, const struct krait_trace *trace,
+                             enum krait_profile_by by, uint32_t id)
+{
+    const struct krait_process *process =
+        &trace->processes[by == KRAIT_BY_THREAD ? trace->threads[id].process : id];
+    if (by == KRAIT_BY_PROCESS)
+        return krait_arena_fmt(arena, "%s %u", *process->name ? process->name : "process", process->pid);
+    const struct krait_thread *thread = &trace->threads[id];
+    return krait_arena_fmt(arena, "%s %u: %s %u", *process->name ? process->name : "process", process->pid,
+                           *thread->name ? thread->name : "thread", thread->tid);
+}
+
+/* Says what the row is of, by one of its members. Returns 0 or -ENOMEM. */
+static int name_row(struct krait_profile_row *row, struct krait_arena *arena, const struct krait_trace *trace,
+                    enum krait_profile_by by, uint32_t sample)
+{
+    row->func = KRAIT_NO_ID;
+    row->module = row->file = "";
+    if (by_walk(by)) {
+        row->name = walk_name(arena, trace, by, sample);
+        return row->name ? 0 : -ENOMEM;
+    }
+    const struct krait_func *func = &trace->funcs[sample];
+    if (by == KRAIT_BY_MODULE || by == KRAIT_BY_FILE) {
+        row->name = by == KRAIT_BY_MODULE ? func->module : func->file;
+        row->module = by == KRAIT_BY_MODULE ? func->module : "";
+        row->file = by == KRAIT_BY_FILE ? func->file : "";
+        return 0;
+    }
+    uint32_t id = by == KRAIT_BY_LINE ? func->site_func : func->base;
+    row->func = id == KRAIT_NO_ID ? KRAIT_NO_ID : trace->funcs[id].base;
+    if (row->func == KRAIT_NO_ID) {
+        row->name = "";
+        row->line = func->site_line;
+        return 0;
+    }
+    row->name = trace->funcs[id].name;
+    row->module = trace->funcs[id].module;
+    row->file = trace->funcs[id].file;
+    row->line = by == KRAIT_BY_LINE ? func->site_line : trace->funcs[id].line;
+    return 0;
+}
+
+static void fill_row(struct krait_profile_row *row, const struct stat *stat, bool python)
+{
+    const struct krait_hist *hist = &stat->hist;
+    row->kind = python ? KRAIT_FUNC_PYTHON : KRAIT_FUNC_C;
+    row->calls = stat->calls;
+    row->runs = krait_hist_count(hist);
+    row->self_ns = stat->self_ns;
+    row->total_ns = stat->total_ns;
+    row->min_ns = stat->min_ns;
+    row->max_ns = stat->max_ns;
+    row->mean_ns = row->runs ? (stat->sum_ns + row->runs / 2) / row->runs : 0;
+    row->p50_ns = KRAIT_MIN(KRAIT_MAX(krait_hist_quantile(hist, 0.50), stat->min_ns), stat->max_ns);
+    row->p99_ns = KRAIT_MIN(KRAIT_MAX(krait_hist_quantile(hist, 0.99), stat->min_ns), stat->max_ns);
+}
+
+static int by_self(const void *a, const void *b)
+{
+    const struct krait_profile_row *x = a, *y = b;
+    if (x->self_ns != y->self_ns)
+        return x->self_ns > y->self_ns ? -1 : 1;
+    if (x->total_ns != y->total_ns)
+        return x->total_ns > y->total_ns ? -1 : 1;
+    int order = strcmp(x->module, y->module);
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static int make_rows(struct krait_profile *profile, const struct build *b)
+{
+    profile->rows = calloc(b->group_count + 1, sizeof(*profile->rows));
+    if (!profile->rows)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < b->group_count; i++) {
+        if (!b->stats[i].hist.octaves)
+            continue;
+        struct krait_profile_row *row = &profile->rows[profile->count++];
+        fill_row(row, &b->stats[i], b->python[i]);
+        if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]))
+            return -ENOMEM;
+        profile->self_ns += row->self_ns;
+    }
+    qsort(profile->rows, profile->count, sizeof(*profile->rows), by_self);
+    return 0;
+}
+
+static void build_done(struct build *b)
+{
+    for (uint32_t i = 0; b->stats && i < b->group_count; i++)
+        krait_hist_done(&b->stats[i].hist);
+    free(b->stats);
+    free(b->frames);
+    free(b->group_of);
+    free(b->sample);
+    free(b->python);
+}
+
+static bool has_sites(const struct krait_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->func_count; i++) {
+        if (trace->funcs[i].site_func != KRAIT_NO_ID)
+            return true;
+    }
+    return false;
+}
+
+static int build(struct krait_profile *profile, struct build *b)
+{
+    int rc = by_walk(b->options->by) ? group_walks(b) : group_funcs(b);
+    if (rc)
+        return rc;
+    size_t bytes = ((size_t)b->group_count + 1) * sizeof(*b->stats);
+    b->stats = aligned_alloc(_Alignof(struct stat), bytes);
+    if (!b->stats)
+        return -ENOMEM;
+    memset(b->stats, 0, bytes);
+    for (uint32_t i = 0; i < b->group_count; i++)
+        b->stats[i].min_ns = UINT64_MAX;
+    rc = grow_frames(b);
+    rc = rc ? rc : walk_threads(b, profile);
+    return rc ? rc : make_rows(profile, b);
+}
+
+int krait_profile_new(struct krait_profile **out, const struct krait_trace *trace,
+                      const struct krait_profile_options *options, struct krait_err *err)
+{
+    if (options->by == KRAIT_BY_LINE && !has_sites(trace))
+        return krait_err_set(
+            err, -ENODATA,
+            "the trace does not say which line a call is made from; record it with --call-sites");
+    struct krait_profile *profile = calloc(1, sizeof(*profile));
+    struct build b = { .trace = trace, .options = options };
+    int rc = profile ? build(profile, &b) : -ENOMEM;
+    build_done(&b);
+    if (rc) {
+        krait_profile_free(profile);
+        return krait_err_set(err, rc, "the profile could not be made: %s", strerror(-rc));
+    }
+    *out = profile;
+    return 0;
+}
+
+void krait_profile_free(struct krait_profile *profile)
+{
+    if (!profile)
+        return;
+    free(profile->rows);
+    krait_arena_done(&profile->arena);
+    free(profile);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the time went: a row per function (or module, file, thread, process, line of a call) with its calls,
+ * times and the spread of its calls' durations. One pass; memory is that of the rows, not of the trace.
+ *
+ * What the numbers mean:
+ *   self    time in which the function was innermost on its thread's stack
+ *   total   time in which it was anywhere on the stack: recursion counts once, since only the outermost
+ * activation adds calls   calls that began in the range. A function that was live already when the recording
+ * began is no call runs    activations, from a begin to the next end. For plain functions a run is a call. A
+ * generator or coroutine runs once for each step from a resume to the next yield: what it waits in between is
+ * nobody's time min, mean, max, p50, p99   of a run's duration, with everything below it. The events do not
+ * tell two generators of one function apart, so its steps are what can be measured. Percentiles are within
+ * 0.8 % A run whose begin or end was not recorded counts as far as it was seen.
+ */
+#ifndef KRAIT_ANALYSIS_PROFILE_H
+#define KRAIT_ANALYSIS_PROFILE_H
+
+#include "trace/trace.h"
+
+enum krait_profile_by {
+    KRAIT_BY_FUNCTION = 0,
+    KRAIT_BY_MODULE = 1,
+    KRAIT_BY_FILE = 2,
+    KRAIT_BY_THREAD = 3,
+    KRAIT_BY_PROCESS = 4,
+    KRAIT_BY_LINE = 5, /* the line that a call is made from; needs a trace with call sites */
+};
+
+struct krait_profile_row {
+    const char *name;   /* qualified name; of other groups the module, file, thread or process; of a line its
+                           function */
+    const char *module; /* "" where it does not apply */
+    const char *file;
+    uint32_t line;
+    enum krait_func_kind kind; /* C only where all of the row is */
+    uint32_t func;             /* by function: the func id; by line: that of the caller; else KRAIT_NO_ID */
+    uint64_t calls, runs;
+    uint64_t self_ns, total_ns;
+    uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
+};
+
+struct krait_profile {
+    struct krait_profile_row *rows; /* of all groups that ran; by self time, the greatest first */
+    uint32_t count;
+    uint64_t self_ns;  /* of all rows together: the recorded time of the threads that were taken */
+    char damage[1024]; /* the first damage met on the way, or empty */
+    struct krait_arena arena;
+};
+
+struct krait_profile_options {
+    struct krait_range range;
+    enum krait_profile_by by;
+    /* Whether a thread is taken; NULL takes all. */
+    bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
+    void *ctx;
+};
+
+/* Returns 0 or a negative errno with err set: -ENODATA by line, of a trace without call sites. */
+int krait_profile_new(struct krait_profile **out, const struct krait_trace *trace,
+                      const struct krait_profile_options *options, struct krait_err *err);
+void krait_profile_free(struct krait_profile *profile);
+
+#endif

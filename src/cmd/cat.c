@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * krait cat: the events of CTF traces as text.
+ */
+#include "cmd/cmds.h"
+#include "cmd/timearg.h"
+#include "ctf/pretty.h"
+
+#include <signal.h>
+#include <string.h>
+
+struct cat_options {
+    bool seconds, cycles, date, gmt, no_delta;
+    const char *names;
+    const char *fields;
+    const char *begin;
+    const char *end;
+};
+
+static const struct krait_opt cat_opts[] = {
+    { "clock-cycles", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, cycles),
+      "print times as ticks of the clock" },
+    { "clock-date", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, date),
+      "print the date before each time" },
+    { "clock-gmt", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, gmt),
+      "print and take times in UTC, not in the local time zone" },
+    { "clock-seconds", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, seconds),
+      "print times as seconds since the clock's origin" },
+    { "no-delta", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, no_delta),
+      "leave out the time since the event before" },
+    { "names", 'n', KRAIT_OPT_STR, "NAMES", offsetof(struct cat_options, names),
+      "which names to print, separated by commas: payload, context, header, scope, all, none; "
+      "payload,context if not "
+      "given" },
+    { "fields", 'f', KRAIT_OPT_STR, "FIELDS", offsetof(struct cat_options, fields),
+      "which fields of the trace to print, separated by commas: trace, trace:hostname, trace:domain, "
+      "trace:procname, "
+      "trace:vpid, loglevel, all, none; host name, process name and id if not given" },
+    { "begin", 'b', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, begin),
+      "leave out what comes before: [YYYY-MM-DD ]hh:mm:ss[.nnnnnnnnn], or seconds since the origin" },
+    { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "leave out what comes after" },
+    KRAIT_OPTS_END,
+};
+
+/* -- lists of words -- */
+
+struct word {
+    const char *text;
+    unsigned bits;
+};
+
+/* "a,b": the bits of its words. "none" starts again from nothing. */
+static int parse_words(const char *list, const char *option, const struct word *words, unsigned *bits,
+                       struct krait_err *err)
+{
+    *bits = 0;
+    while (*list) {
+        size_t n = strcspn(list, ",");
+        const struct word *word = words;
+        while (word->text && (strlen(word->text) != n || strncmp(word->text, list, n) != 0))
+            word++;
+        if (!word->text)
+            return krait_err_set(err, -EINVAL, "--%s: '%.*s' is none of its words; see krait cat --help",
+                                 option, (int)n, list);
+        *bits = word->bits ? *bits | word->bits : 0;
+        list += n + (list[n] == ',');
+    }
+    return 0;
+}
+
+enum { HEADER_NAMES = 1 << 16 }; /* beside krait_text_flags */
+
+static int parse_names(const struct cat_options *opts, struct krait_ctf_options *ctf,
+                       struct krait_pretty *pretty, struct krait_err *err)
+{
+    static const struct word words[] = {
+        { "payload", KRAIT_TEXT_FIELD_NAMES },
+        { "args", KRAIT_TEXT_FIELD_NAMES },
+        { "arg", KRAIT_TEXT_FIELD_NAMES },
+        { "context", KRAIT_TEXT_CONTEXT_NAMES },
+        { "header", HEADER_NAMES },
+        { "scope", KRAIT_TEXT_SCOPE_NAMES },
+        { "all", KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES | KRAIT_TEXT_SCOPE_NAMES | HEADER_NAMES },
+        { "none", 0 },
+        { NULL, 0 },
+    };
+    unsigned bits = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES;
+    int rc = opts->names ? parse_words(opts->names, "names", words, &bits, err) : 0;
+    ctf->text = bits & ~(unsigned)HEADER_NAMES;
+    pretty->flags |= bits & HEADER_NAMES ? KRAIT_PRETTY_HEADER_NAMES : 0;
+    return rc;
+}
+
+static int parse_fields(const struct cat_options *opts, struct krait_pretty *pretty, struct krait_err *err)
+{
+    static const struct word words[] = {
+        { "trace", KRAIT_PRETTY_TRACE },
+        { "trace:hostname", KRAIT_PRETTY_HOSTNAME },
+        { "trace:domain", KRAIT_PRETTY_DOMAIN },
+        { "trace:procname", KRAIT_PRETTY_PROCNAME },
+        { "trace:vpid", KRAIT_PRETTY_VPID },
+        { "loglevel", KRAIT_PRETTY_LOGLEVEL },
+        { "all", KRAIT_PRETTY_TRACE | KRAIT_PRETTY_HOSTNAME | KRAIT_PRETTY_DOMAIN | KRAIT_PRETTY_PROCNAME |
+                     KRAIT_PRETTY_VPID | KRAIT_PRETTY_LOGLEVEL },
+        { "none", 0 },
+        { NULL, 0 },
+    };
+    unsigned bits = KRAIT_PRETTY_HOSTNAME | KRAIT_PRETTY_PROCNAME | KRAIT_PRETTY_VPID;
+    int rc = opts->fields ? parse_words(opts->fields, "fields", words, &bits, err) : 0;
+    pretty->flags |= bits;
+    return rc;
+}
+
+static void parse_clock(const struct cat_options *opts, struct krait_pretty *pretty)
+{
+    pretty->flags |= (opts->seconds ? KRAIT_PRETTY_SECONDS : 0) | (opts->cycles ? KRAIT_PRETTY_CYCLES : 0) |
+                     (opts->date ? KRAIT_PRETTY_DATE : 0) | (opts->gmt ? KRAIT_PRETTY_GMT : 0) |
+                     (opts->no_delta ? KRAIT_PRETTY_NO_DELTA : 0);
+}
+
+/* -- output -- */
+
+enum { FLUSH_AT = 256 * 1024 };
+
+/* Returns 0, -EPIPE when the reader of our output went away, or another negative errno. */
+static int flush_out(struct krait_buf *out)
+{
+    for (size_t done = 0; done < out->len;) {
+        ssize_t n = write(STDOUT_FILENO, out->data + done, out->len - done);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    out->len = 0;
+    return 0;
+}
+
+static void print_losses(struct krait_pretty *pretty, const struct krait_ctf_reader *reader)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    for (uint32_t s = 0; s < reader->stream_count; s++) {
+        for (uint32_t i = 0; i < reader->streams[s]->packet_count; i++) {
+            struct krait_ctf_loss losses[2];
+            unsigned n = krait_ctf_losses(reader->streams[s], i, losses);
+            for (unsigned k = 0; k < n; k++)
+                krait_pretty_loss(pretty, &losses[k], &text);
+        }
+    }
+    if (text.len && !text.failed)
+        fwrite(text.data, 1, text.len, stderr);
+}
+
+/* -- events -- */
+
+struct cat {
+    struct krait_pretty pretty;
+    struct krait_buf out;
+    struct krait_timearg begin, end;
+    int64_t begin_ns, end_ns;
+    bool range_known;
+};
+
+static void know_range(struct cat *cat, int64_t first_ns)
+{
+    cat->begin_ns = krait_timearg_ns(&cat->begin, first_ns, INT64_MIN);
+    cat->end_ns = krait_timearg_ns(&cat->end, first_ns, INT64_MAX);
+    cat->range_known = true;
+}
+
+static int cat_event(struct cat *cat, struct krait_ctf_cursor *cursor)
+{
+    if (!cat->range_known)
+        know_range(cat, cursor->ns);
+    if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns)
+        return krait_ctf_event_skip(cursor);
+    return krait_pretty_event(&cat->pretty, cursor, &cat->out);
+}
+
+/* All events. The verb's failure is in err; damage is the merge's. */
+static int cat_events(struct cat *cat, struct krait_ctf_merge *merge, struct krait_err *err)
+{
+    struct krait_ctf_cursor *cursor;
+    int rc = 0;
+    while (!rc && (cursor = krait_ctf_merge_next(merge))) {
+        cat_event(cat, cursor); /* its damage ends its stream at the merge's next step */
+        if (cat->out.len >= FLUSH_AT)
+            rc = flush_out(&cat->out);
+    }
+    if (!rc)
+        rc = flush_out(&cat->out);
+    if (rc && rc != -EPIPE)
+        krait_err_set(err, rc, "cannot write the output: %s", strerror(-rc));
+    return rc;
+}
+
+static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct krait_err *err)
+{
+    struct krait_ctf_merge *merge;
+    int rc = krait_ctf_merge_new(&merge, reader, err);
+    if (rc)
+        return rc;
+    rc = cat_events(cat, merge, err);
+    if (!rc)
+        print_losses(&cat->pretty, reader);
+    if (!rc && krait_ctf_merge_damage(merge)->code) {
+        *err = *krait_ctf_merge_damage(merge);
+        rc = err->code;
+    }
+    krait_ctf_merge_free(merge);
+    return rc;
+}
+
+static int parse_options(const struct cat_options *opts, struct cat *cat, struct krait_ctf_options *ctf,
+                         struct krait_err *err)
+{
+    int rc = parse_names(opts, ctf, &cat->pretty, err);
+    if (!rc)
+        rc = parse_fields(opts, &cat->pretty, err);
+    if (!rc)
+        rc = krait_timearg_parse(&cat->begin, "begin", opts->begin, opts->gmt, err);
+    if (!rc)
+        rc = krait_timearg_parse(&cat->end, "end", opts->end, opts->gmt, err);
+    parse_clock(opts, &cat->pretty);
+    return rc;
+}
+
+static int run_cat(void *values, int argc, char **argv)
+{
+    struct cat cat = { 0 };
+    struct krait_ctf_options ctf = { 0 };
+    struct krait_ctf_reader *reader = NULL;
+    struct krait_err err = { 0 };
+    if (argc == 0)
+        krait_err_set(&err, -EINVAL, "which trace? give one folder or more");
+    if (err.code || parse_options(values, &cat, &ctf, &err)) {
+        krait_cmd_fail(&krait_cmd_cat, &err);
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    int rc = krait_ctf_open(&reader, (const char *const *)argv, (size_t)argc, &ctf, &err);
+    if (!rc)
+        rc = cat_reader(&cat, reader, &err);
+    krait_buf_done(&cat.out);
+    krait_pretty_done(&cat.pretty);
+    krait_ctf_close(reader);
+    return rc && rc != -EPIPE ? krait_cmd_fail(&krait_cmd_cat, &err) : 0;
+}
+
+const struct krait_cmd krait_cmd_cat = {
+    .name = "cat",
+    .operands = "TRACE...",
+    .summary = "print the events of any CTF trace as text",
+    .description = "Prints one event a line, in the order of time, as babeltrace2 does: a recording of "
+                   "krait, or any other trace in "
+                   "CTF 1.8 (LTTng, barectf, Zephyr ...).\n\n"
+                   "TRACE is a folder with a file `metadata`, or one with such folders below it. Several are "
+                   "merged on one clock.\n\n"
+                   "What the tracer says it discarded is told on stderr. Of a damaged trace, what is whole "
+                   "is printed, then the "
+                   "reason, and the exit status is 1.",
+    .examples = "krait cat trace\n"
+                "# from one time to another\n"
+                "krait cat --begin 14:03:07 --end 14:03:07.5 trace\n"
+                "# two traces on one timeline, values without names\n"
+                "krait cat --names none trace ~/lttng-traces/kernel\n",
+    .opts = cat_opts,
+    .values_size = sizeof(struct cat_options),
+    .run = run_cat,
+};

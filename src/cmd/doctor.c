@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * krait doctor: what this machine and this user can record, and how to get what is missing.
+ */
+#include "cmd/cmd.h"
+
+#include "base/json.h"
+#include "kernel/probe.h"
+#include "kernel/pythons.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/utsname.h>
+
+struct doctor_options {
+    bool json;
+};
+
+/* What was found. */
+struct doctor {
+    struct krait_pythons pythons;
+    struct krait_check *checks; /* one per row of krait_probes */
+    size_t python_ok;           /* how many can be recorded */
+};
+
+extern const struct krait_cmd krait_cmd_doctor;
+
+static const struct {
+    const char *word;
+    const char *colour;
+} states[] = {
+    [KRAIT_CHECK_OK] = { "ok", "\033[32m" },
+    [KRAIT_CHECK_WARN] = { "warn", "\033[33m" },
+    [KRAIT_CHECK_FAIL] = { "no", "\033[1;31m" },
+};
+
+static bool can_record(const struct doctor *doctor)
+{
+    bool ok = doctor->python_ok > 0;
+    for (size_t i = 0; krait_probes[i].run; i++)
+        ok = ok && doctor->checks[i].state != KRAIT_CHECK_FAIL;
+    return ok;
+}
+
+static int examine(struct doctor *doctor, struct krait_err *err)
+{
+    size_t count = 0;
+    while (krait_probes[count].run)
+        count++;
+    doctor->checks = calloc(count, sizeof(*doctor->checks));
+    if (!doctor->checks)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        krait_probes[i].run(&doctor->checks[i]);
+    int rc = krait_pythons_find(&doctor->pythons, err);
+    for (size_t i = 0; !rc && i < doctor->pythons.count; i++)
+        doctor->python_ok += !krait_python_refusal(&doctor->pythons.items[i]);
+    return rc;
+}
+
+static void doctor_done(struct doctor *doctor)
+{
+    krait_pythons_done(&doctor->pythons);
+    free(doctor->checks);
+}
+
+/* ---- text ---- */
+
+enum { MARK_WIDTH = 4, NAME_WIDTH = 13, VERSION_WIDTH = 8, HOOK_WIDTH = 17, MIN_WIDTH = 40 };
+
+struct page {
+    size_t width; /* columns; SIZE_MAX when it is no terminal: lines are not broken */
+    bool colour;
+};
+
+static struct page page_of_stdout(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+    struct winsize size = { 0 };
+    if (!isatty(STDOUT_FILENO))
+        return (struct page){ .width = SIZE_MAX };
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+        size.ws_col = 80;
+    return (struct page){ .width = KRAIT_MAX((size_t)size.ws_col, (size_t)MIN_WIDTH),
+                          .colour = !(no_color && *no_color) };
+}
+
+static const char *colour(const struct page *page, const char *code)
+{
+    return page->colour ? code : "";
+}
+
+/* Words, broken at blanks; lines after the first start at column `indent`, where the cursor is now. */
+static void put_wrapped(const struct page *page, size_t indent, const char *text)
+{
+    size_t at = indent;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (at > indent && at + 1 + n > page->width) {
+            printf("\n%*s", (int)indent, "");
+            at = indent;
+        } else if (at > indent) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", (int)n, text);
+        at += n;
+        text += n;
+        text += strspn(text, " ");
+    }
+    putchar('\n');
+}
+
+static void put_heading(const struct page *page, const char *text)
+{
+    printf("\n%s%s%s\n", colour(page, "\033[1m"), text, colour(page, "\033[0m"));
+}
+
+static void put_mark(const struct page *page, enum krait_check_state state)
+{
+    printf("  %s%-*s%s  ", colour(page, states[state].colour), MARK_WIDTH, states[state].word,
+           colour(page, "\033[0m"));
+}
+
+/* What to do, under what was found. */
+static void put_fix(const struct page *page, size_t indent, const char *fix)
+{
+    printf("%*s%s", (int)indent, "", colour(page, "\033[2m"));
+    printf("to fix: ");
+    put_wrapped(page, indent + strlen("to fix: "), fix);
+    fputs(colour(page, "\033[0m"), stdout);
+}
+
+static void put_check(const struct page *page, const char *name, const struct krait_check *check)
+{
+    size_t indent = 2 + MARK_WIDTH + 2 + NAME_WIDTH + 2;
+    put_mark(page, check->state);
+    printf("%-*s  ", NAME_WIDTH, name);
+    put_wrapped(page, indent, check->value);
+    if (check->fix[0])
+        put_fix(page, indent, check->fix);
+}
+
+static void python_version(const struct krait_python *python, char *to, size_t n)
+{
+    if (python->answered)
+        snprintf(to, n, "%d.%d.%d%s%s", python->major, python->minor, python->micro,
+                 python->free_threaded ? "t" : "", strcmp(python->release, "final") ? python->release : "");
+    else
+        snprintf(to, n, "?");
+}
+
+/* The path as a shell user writes it, and what is unusual about it. */
+static void python_place(const struct krait_python *python, char *to, size_t n)
+{
+    const char *home = getenv("HOME");
+    size_t len = home ? strlen(home) : 0;
+    bool inside = len > 1 && strncmp(python->path, home, len) == 0 && python->path[len] == '/';
+    snprintf(to, n, "%s%s%s", inside ? "~" : "", python->path + (inside ? len : 0),
+             python->answered && !python->shared ? " (static)" : "");
+}
+
+static void put_python(const struct page *page, const struct krait_python *python)
+{
+    char version[64];
+    char place[4096];
+    const char *refusal = krait_python_refusal(python);
+    const size_t indent = 2 + MARK_WIDTH + 2 + VERSION_WIDTH + 2;
+    python_version(python, version, sizeof(version));
+    python_place(python, place, sizeof(place));
+    put_mark(page, refusal ? KRAIT_CHECK_WARN : KRAIT_CHECK_OK);
+    printf("%-*s  %-*s  ", VERSION_WIDTH, version, HOOK_WIDTH,
+           refusal ? "not recorded" : krait_python_hook(python));
+    put_wrapped(page, indent + HOOK_WIDTH + 2, place);
+    if (!refusal)
+        return;
+    printf("%*s", (int)indent, "");
+    put_wrapped(page, indent, refusal);
+}
+
+static void put_pythons(const struct page *page, const struct doctor *doctor)
+{
+    put_heading(page, "Python");
+    for (size_t i = 0; i < doctor->pythons.count; i++)
+        put_python(page, &doctor->pythons.items[i]);
+    if (doctor->python_ok)
+        return;
+    struct krait_check none = { .state = KRAIT_CHECK_FAIL };
+    krait_check_value(&none, "no interpreter here that can be recorded");
+    krait_check_fix(&none, KRAIT_CHECK_FAIL,
+                    "sudo apt-get install python3, or put CPython 3.8 to 3.15 on PATH");
+    put_check(page, "python3", &none);
+}
+
+static void put_verdict(const struct page *page, const struct doctor *doctor)
+{
+    bool ok = can_record(doctor);
+    const char *paint = colour(page, states[ok ? KRAIT_CHECK_OK : KRAIT_CHECK_FAIL].colour);
+    printf("\n%s%s%s\n", paint,
+           ok ? "Python calls can be recorded." : "Python calls cannot be recorded here.",
+           colour(page, "\033[0m"));
+    if (ok)
+        puts("Next: krait record -- python3 app.py");
+}
+
+static void put_text(const struct doctor *doctor)
+{
+    struct page page = page_of_stdout();
+    struct utsname host;
+    uname(&host);
+    printf("krait %s on %s %s, %s\n", KRAIT_VERSION, host.sysname, host.release, host.machine);
+    put_pythons(&page, doctor);
+    for (size_t i = 0; krait_probes[i].run; i++) {
+        if (i == 0 || strcmp(krait_probes[i].group, krait_probes[i - 1].group) != 0)
+            put_heading(&page, krait_probes[i].group);
+        put_check(&page, krait_probes[i].name, &doctor->checks[i]);
+    }
+    put_verdict(&page, doctor);
+}
+
+/* ---- JSON ---- */
+
+static void json_text(struct krait_buf *out, const char *key, const char *text)
+{
+    krait_json_key(out, key);
+    if (text && *text)
+        krait_json_cstr(out, text);
+    else
+        krait_buf_str(out, "null");
+}
+
+static void json_bool(struct krait_buf *out, const char *key, bool value)
+{
+    krait_json_key(out, key);
+    krait_buf_str(out, value ? "true" : "false");
+}
+
+static void json_python(struct krait_buf *out, const struct krait_python *python)
+{
+    char version[64];
+    const char *refusal = krait_python_refusal(python);
+    python_version(python, version, sizeof(version));
+    krait_buf_char(out, '{');
+    json_text(out, "path", python->path);
+    json_text(out, "found", python->found);
+    json_text(out, "implementation", python->implementation);
+    json_text(out, "version", python->answered ? version : NULL);
+    json_text(out, "hook", refusal ? NULL : krait_python_hook(python));
+    json_bool(out, "shared", python->shared);
+    json_bool(out, "free_threaded", python->free_threaded);
+    json_bool(out, "supported", !refusal);
+    json_text(out, "fix", refusal);
+    krait_buf_char(out, '}');
+}
+
+static void json_check(struct krait_buf *out, const struct krait_probe *probe,
+                       const struct krait_check *check)
+{
+    krait_buf_char(out, '{');
+    json_text(out, "group", probe->group);
+    json_text(out, "name", probe->name);
+    json_text(out, "state", states[check->state].word);
+    json_text(out, "value", check->value);
+    json_text(out, "fix", check->fix);
+    krait_buf_char(out, '}');
+}
+
+static int put_json(const struct doctor *doctor)
+{
+    KRAIT_AUTO_BUF out = { 0 };
+    krait_buf_char(&out, '{');
+    json_text(&out, "version", KRAIT_VERSION);
+    json_bool(&out, "can_record", can_record(doctor));
+    krait_json_key(&out, "pythons");
+    for (size_t i = 0; i < doctor->pythons.count; i++) {
+        krait_buf_char(&out, i ? ',' : '[');
+        json_python(&out, &doctor->pythons.items[i]);
+    }
+    krait_buf_str(&out, doctor->pythons.count ? "]" : "[]");
+    krait_json_key(&out, "checks");
+    for (size_t i = 0; krait_probes[i].run; i++) {
+        krait_buf_char(&out, i ? ',' : '[');
+        json_check(&out, &krait_probes[i], &doctor->checks[i]);
+    }
+    krait_buf_str(&out, "]}\n");
+    if (out.failed)
+        return -ENOMEM;
+    fwrite(out.data, 1, out.len, stdout);
+    return 0;
+}
+
+static int run_doctor(void *values, int argc, char **argv)
+{
+    const struct doctor_options *options = values;
+    KRAIT_CLEANUP(doctor_done) struct doctor doctor = { 0 };
+    struct krait_err err = { 0 };
+    if (argc > 0) {
+        krait_err_set(&err, -EINVAL, "takes no operand, but got '%s'", argv[0]);
+        krait_cmd_fail(&krait_cmd_doctor, &err);
+        return 2;
+    }
+    if (examine(&doctor, &err))
+        return krait_cmd_fail(&krait_cmd_doctor, &err);
+    if (!options->json)
+        put_text(&doctor);
+    else if (put_json(&doctor)) {
+        krait_err_set(&err, -ENOMEM, "out of memory");
+        return krait_cmd_fail(&krait_cmd_doctor, &err);
+    }
+    return can_record(&doctor) ? 0 : 1;
+}
+
+static const struct krait_opt doctor_opts[] = {
+    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct doctor_options, json), "Print one JSON object" },
+    KRAIT_OPTS_END,
+};
+
+const struct krait_cmd krait_cmd_doctor = {
+    .name = "doctor",
+    .operands = "",
+    .summary = "Say what this machine and this user can record",
+    .description = "Looks at the Python interpreters, the clock, shared memory, limits and the kernel's "
+                   "tracing, and says of each\n"
+                   "thing that is missing how to get it. Changes nothing.\n\n"
+                   "Interpreters are sought in PATH, /usr/bin, /usr/local/bin, the active virtual "
+                   "environment, ./.venv, ./venv,\n"
+                   "pyenv and uv. Each is started once.",
+    .examples = "krait doctor\n# the interpreters that can be recorded\n"
+                "krait doctor --json | jq -r '.pythons[] | select(.supported).path'\n",
+    .opts = doctor_opts,
+    .exit_status = "0 when Python calls can be recorded, 1 when not, 2 wrong usage.",
+    .values_size = sizeof(struct doctor_options),
+    .run = run_doctor,
+};

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait flame`: the call tree of recordings as an interactive flame graph, one file of SVG or HTML.
+ */
+#include "view/flame.h"
+#include "base/outfile.h"
+#include "cmd/cmds.h"
+#include "cmd/select.h"
+#include "view/flame_text.h"
+
+#include <math.h>
+#include <string.h>
+
+struct flame_options {
+    const char *output, *title, *by, *unit, *color, *order;
+    struct krait_select select;
+    struct krait_opt_list diff;
+    bool icicle, inverted, reverse;
+    uint64_t width, max_frames;
+    double min_width;
+};
+
+#define AT(field) offsetof(struct flame_options, field)
+
+static const struct krait_opt flame_opts[] = {
+    { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output),
+      "Write to FILE: .svg, or .html for a page; - is standard output (default flame.svg)" },
+    { "diff", 0, KRAIT_OPT_LIST, "DIR", AT(diff),
+      "Compare with the recording DIR: width is this trace, colour how a frame's share changed (may be "
+      "repeated)" },
+    { "color", 0, KRAIT_OPT_CHOICE, "module|layer", AT(color),
+      "Colour by package or by layer (default module)" },
+    { "unit", 0, KRAIT_OPT_CHOICE, "time|calls", AT(unit), "What a frame's width is (default time)" },
+    { "order", 0, KRAIT_OPT_CHOICE, "size|name|call", AT(order),
+      "Order of siblings: widest first, by name, by first call (default size)" },
+    { "by", 0, KRAIT_OPT_CHOICE, "thread|process", AT(by), "A tower for each thread or process" },
+    { "reverse", 'r', KRAIT_OPT_FLAG, NULL, AT(reverse),
+      "Turn the stacks over: functions by their own time, and who called them" },
+    { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle), "Grow downwards, the root on top" },
+    { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "The same as --icicle" },
+    { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Title (default: what was recorded)" },
+    { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Fixed width (default: as wide as the window)" },
+    { "min-width", 0, KRAIT_OPT_DOUBLE, "PIXELS", AT(min_width),
+      "Do not draw narrower frames; zoom shows them (default 0.5)" },
+    { "max-frames", 0, KRAIT_OPT_UINT, "N", AT(max_frames),
+      "Keep the N widest frames in the file, sum up the others (default 200000)" },
+    KRAIT_SELECT_OPTS(struct flame_options, select, "to"),
+    KRAIT_OPTS_END,
+};
+
+static uint32_t taken_threads(const struct flame_options *o, const struct krait_trace *trace)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        n += krait_select_thread((void *)&o->select, trace, i);
+    return n;
+}
+
+/* A recording and its call tree. */
+struct source {
+    struct krait_trace *trace;
+    struct krait_calltree *tree;
+};
+
+static void source_done(struct source *source)
+{
+    krait_calltree_free(source->tree);
+    krait_trace_close(source->trace);
+}
+
+static int source_open(struct source *source, const struct flame_options *o, const char *const *paths,
+                       size_t count, struct krait_err *err)
+{
+    struct krait_calltree_options options = {
+        .group = !o->by          ? KRAIT_TREE_MERGED
+                 : *o->by == 't' ? KRAIT_TREE_BY_THREAD
+                                 : KRAIT_TREE_BY_PROCESS,
+        .take_thread = krait_select_thread,
+        .ctx = (void *)&o->select,
+    };
+    int rc = krait_trace_open(&source->trace, paths, count, err);
+    if (!rc)
+        rc = krait_select_range(&o->select, source->trace, &options.range, err);
+    if (!rc)
+        rc = krait_select_some(&o->select, source->trace, err);
+    if (!rc)
+        rc = krait_calltree_new(&source->tree, source->trace, &options, err);
+    if (!rc && *source->trace->damage)
+        fprintf(stderr, "krait flame: warning: %s\n", source->trace->damage);
+    return rc;
+}
+
+static uint64_t lost_events(const struct krait_trace *trace)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < trace->lost_count; i++)
+        n += trace->lost[i].count;
+    return n;
+}
+
+static void counted(struct krait_buf *to, uint64_t n, const char *one, const char *many)
+{
+    krait_text_count(to, n);
+    krait_buf_fmt(to, " %s", n == 1 ? one : many);
+}
+
+/* "2.31 s in 4 threads of 2 processes · 1,204,331 calls · recorded over 1.02 s". */
+static void subtitle(struct krait_buf *to, const struct flame_options *o, const struct source *source,
+                     const struct krait_flame *flame)
+{
+    const struct krait_trace *trace = source->trace;
+    uint64_t total_ns = 0, calls = 0;
+    for (uint32_t i = 0; i < flame->count; i++) {
+        total_ns += flame->nodes[i].side[0].self_ns;
+        calls += flame->nodes[i].side[0].calls;
+    }
+    krait_text_duration(to, total_ns);
+    krait_buf_str(to, " in ");
+    counted(to, taken_threads(o, trace), "thread", "threads");
+    krait_buf_str(to, " of ");
+    counted(to, trace->process_count, "process", "processes");
+    krait_buf_str(to, " \u00b7 ");
+    counted(to, calls, "call", "calls");
+    krait_buf_str(to, " \u00b7 recorded over ");
+    krait_text_duration(to, trace->end_ns - trace->begin_ns);
+    if (o->select.from || o->select.until)
+        krait_buf_fmt(to, ", here from %s to %s", o->select.from ? o->select.from : "the start",
+                      o->select.until ? o->select.until : "the end");
+    if (o->diff.count)
+        krait_buf_fmt(to, " \u00b7 compared with %s", o->diff.items[0]);
+    if (lost_events(trace)) {
+        krait_buf_str(to, " \u00b7 incomplete: ");
+        counted(to, lost_events(trace), "event lost", "events lost");
+    }
+}
+
+/* The first process's command line, its program without the folders that it lies in. */
+static void default_title(struct krait_buf *to, const struct krait_trace *trace)
+{
+    const struct krait_process *first = trace->process_count ? &trace->processes[0] : NULL;
+    const char *command = !first ? "" : *first->command ? first->command : first->name;
+    const char *program = command;
+    for (const char *p = command; *p && *p != ' '; p++) {
+        if (*p == '/' && p[1] && p[1] != ' ')
+            program = p + 1;
+    }
+    krait_buf_str(to, *program ? program : "Flame graph");
+}
+
+static int build(struct krait_flame **flame, const struct flame_options *o, const struct source *this_one,
+                 const struct source *other, struct krait_err *err)
+{
+    int rc = krait_flame_new(flame, this_one->tree, this_one->trace, err);
+    if (!rc && other->tree)
+        rc = krait_flame_add_other(*flame, other->tree, other->trace, err);
+    if (!rc && o->reverse)
+        rc = krait_flame_reverse(flame, err);
+    return rc;
+}
+
+static bool is_html(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (strcasecmp(dot, ".html") == 0 || strcasecmp(dot, ".htm") == 0);
+}
+
+static void say_written(const char *path, size_t bytes, const struct krait_flame *flame)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    counted(&text, flame->count - 1, "frame", "frames");
+    if (flame->dropped) {
+        krait_buf_str(&text, ", with ");
+        counted(&text, flame->dropped, "smaller one summed up (--max-frames)",
+                "smaller ones summed up (--max-frames)");
+    }
+    if (text.failed)
+        return;
+    if (bytes < 1000000)
+        fprintf(stderr, "krait flame: wrote %s (%zu kB, %s); open it in a browser\n", path,
+                (bytes + 999) / 1000, text.data);
+    else
+        fprintf(stderr, "krait flame: wrote %s (%.1f MB, %s); open it in a browser\n", path,
+                (double)bytes / 1e6, text.data);
+}
+
+static int draw(const struct flame_options *o, struct krait_flame_options *options,
+                const struct source *this_one, struct krait_flame *flame, struct krait_err *err)
+{
+    const char *path = o->output ? o->output : "flame.svg";
+    KRAIT_AUTO_BUF title = { 0 };
+    KRAIT_AUTO_BUF sub = { 0 };
+    KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
+    default_title(&title, this_one->trace);
+    subtitle(&sub, o, this_one, flame);
+    int rc = krait_flame_finish(flame, options, err);
+    if (rc)
+        return rc;
+    options->title = o->title ? o->title : title.data;
+    options->subtitle = sub.data ? sub.data : "";
+    rc = krait_outfile_open(&out, path, err);
+    if (rc)
+        return rc;
+    (is_html(path) ? krait_flame_html : krait_flame_svg)(&out.buf, flame, options);
+    if (out.buf.failed || title.failed || sub.failed)
+        return krait_err_set(err, -ENOMEM, "out of memory while drawing");
+    size_t bytes = out.buf.len;
+    rc = krait_outfile_commit(&out, err);
+    if (!rc && strcmp(path, "-") != 0)
+        say_written(path, bytes, flame);
+    return rc;
+}
+
+static struct krait_flame_options drawing_options(const struct flame_options *o)
+{
+    struct krait_flame_options options = KRAIT_FLAME_OPTIONS_DEFAULT;
+    options.unit = o->unit && *o->unit == 'c' ? KRAIT_FLAME_CALLS : KRAIT_FLAME_TIME;
+    options.color = o->color && *o->color == 'l' ? KRAIT_FLAME_BY_LAYER : KRAIT_FLAME_BY_MODULE;
+    options.order = !o->order || *o->order == 's' ? KRAIT_FLAME_ORDER_SIZE
+                    : *o->order == 'n'            ? KRAIT_FLAME_ORDER_NAME
+                                                  : KRAIT_FLAME_ORDER_FIRST_CALL;
+    options.icicle = o->icicle || o->inverted;
+    options.fixed_width = o->width != 0;
+    options.other = o->diff.count ? o->diff.items[0] : "";
+    if (o->width)
+        options.width = (uint32_t)o->width;
+    if (o->min_width > 0)
+        options.min_width = o->min_width;
+    if (o->max_frames)
+        options.max_frames = (uint32_t)KRAIT_MIN(o->max_frames, (uint64_t)10000000);
+    return options;
+}
+
+static int check_usage(const struct flame_options *o, int argc, struct krait_err *err)
+{
+    if (argc == 0)
+        return krait_err_set(err, -EINVAL, "which recording? Give its folder");
+    if (o->width && (o->width < 200 || o->width > 100000))
+        return krait_err_set(err, -EINVAL, "--width: %llu is not between 200 and 100000",
+                             (unsigned long long)o->width);
+    if (!isfinite(o->min_width) || o->min_width < 0)
+        return krait_err_set(err, -EINVAL, "--min-width: not a width in pixels");
+    if (o->diff.count && o->by)
+        return krait_err_set(
+            err, -EINVAL,
+            "--diff cannot be used with --by: two recordings have no threads or processes in common");
+    return 0;
+}
+
+static int make(struct flame_options *o, int argc, char **argv, struct krait_err *err)
+{
+    struct krait_flame_options options = drawing_options(o);
+    KRAIT_CLEANUP(source_done) struct source this_one = { 0 };
+    KRAIT_CLEANUP(source_done) struct source other = { 0 };
+    struct krait_flame *flame = NULL;
+    int rc = source_open(&this_one, o, (const char *const *)argv, (size_t)argc, err);
+    if (!rc && o->diff.count)
+        rc = source_open(&other, o, o->diff.items, o->diff.count, err);
+    if (!rc)
+        rc = build(&flame, o, &this_one, &other, err);
+    if (!rc)
+        rc = draw(o, &options, &this_one, flame, err);
+    krait_flame_free(flame);
+    return rc;
+}
+
+static int run(void *values, int argc, char **argv)
+{
+    struct flame_options *o = values;
+    struct krait_err err = { 0 };
+    int status = 0;
+    if (check_usage(o, argc, &err)) {
+        krait_cmd_fail(&krait_cmd_flame, &err);
+        status = 2;
+    } else if (make(o, argc, argv, &err)) {
+        status = krait_cmd_fail(&krait_cmd_flame, &err);
+    }
+    krait_opt_list_done(&o->diff);
+    krait_select_done(&o->select);
+    return status;
+}
+
+const struct krait_cmd krait_cmd_flame = {
+    .name = "flame",
+    .operands = "DIR...",
+    .summary = "Draw a flame graph",
+    .description = "Draws where the time of a recording went as a flame graph: each box is a function, as "
+                   "wide as its time, and\n"
+                   "what it called stands on it. The file stands alone, as SVG or, with -o x.html, as a "
+                   "page. In a browser, click\n"
+                   "a box to zoom, press / to search by regular expression, ? for all keys.\n"
+                   "\n"
+                   "With --diff OTHER, widths are those of DIR; red boxes have a larger share of the time "
+                   "than in OTHER, blue\n"
+                   "ones a smaller.",
+    .examples = "krait flame krait-app -o app.svg\n"
+                "# Which functions cost most themselves, and from where they are called\n"
+                "krait flame krait-app --reverse --icicle -o app.html\n"
+                "# What changed since yesterday's recording\n"
+                "krait flame today --diff yesterday -o change.svg\n",
+    .opts = flame_opts,
+    .values_size = sizeof(struct flame_options),
+    .run = run,
+};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is printed from the verbs' rows: help, manual pages (mdoc) and shell completion, so that none can lag
+ * behind.
+ */
+#include "cmd/cmd.h"
+
+#include "cmd/help.h"
+
+#include <string.h>
+
+enum { HELP_COLUMN = 30 };
+
+static void help_option(const struct krait_opt *opt, FILE *to)
+{
+    char left[64];
+    int n = snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", opt->letter ? '-' : ' ',
+                     opt->letter ? opt->letter : ' ', opt->letter ? "," : " ", opt->name, opt->arg ? " " : "",
+                     opt->arg ? opt->arg : "");
+    if (n >= HELP_COLUMN)
+        fprintf(to, "%s\n%*s%s\n", left, HELP_COLUMN, "", opt->help);
+    else
+        fprintf(to, "%-*s%s\n", HELP_COLUMN, left, opt->help);
+}
+
+/* Examples: "# " lines explain, the others are commands. */
+static void help_examples(const char *examples, FILE *to)
+{
+    fputs("\nExamples:\n", to);
+    for (const char *line = examples; *line;) {
+        int n = (int)strcspn(line, "\n");
+        fprintf(to, line[0] == '#' ? "  %.*s\n" : "    %.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+void krait_cmd_help(const struct krait_cmd *cmd, FILE *to)
+{
+    fprintf(to, "Usage: krait %s [options]%s%s\n\n%s.\n\n%s\n\nOptions:\n", cmd->name,
+            *cmd->operands ? " " : "", cmd->operands, cmd->summary, cmd->description);
+    for (const struct krait_opt *opt = cmd->opts; opt->name; opt++)
+        help_option(opt, to);
+    fprintf(to, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "Print this help");
+    if (cmd->examples)
+        help_examples(cmd->examples, to);
+}
+
+void krait_help_all(FILE *to)
+{
+    fputs(
+        "Usage: krait VERB [options] ...\n\n"
+        "Full-stack tracing and visual profiling for Python: shows where the time went, exactly.\n\nVerbs:\n",
+        to);
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        if (!(*cmd)->hidden)
+            fprintf(to, "  %-10s%s\n", (*cmd)->name, (*cmd)->summary);
+    }
+    fputs("\n  krait VERB --help     options and examples of a verb\n"
+          "  krait --version       version\n"
+          "\nA first look:\n"
+          "    krait record -- python3 app.py\n",
+          to);
+}
+
+/* mdoc: a leading dot or quote would be read as a request, and a backslash as an escape; a sentence begins a
+ * line. */
+static void man_text(const char *text, FILE *to)
+{
+    bool line_start = true;
+    for (const char *p = text; *p; p++) {
+        if (line_start && (*p == '.' || *p == '\''))
+            fputs("\\&", to);
+        if (line_start && *p == '\n')
+            fputs(".Pp", to);
+        bool sentence_end = p > text && p[-1] == '.' && *p == ' ';
+        if (*p == '\\')
+            fputs("\\e", to);
+        else
+            fputc(sentence_end ? '\n' : *p, to);
+        line_start = *p == '\n' || sentence_end;
+    }
+    if (!line_start)
+        fputc('\n', to);
+}
+
+static void man_options(const struct krait_cmd *cmd, FILE *to)
+{
+    fputs(".Sh OPTIONS\n.Bl -tag -width Ds\n", to);
+    for (const struct krait_opt *opt = cmd->opts; opt->name; opt++) {
+        fputs(".It ", to);
+        if (opt->letter)
+            fprintf(to, "Fl %c , ", opt->letter);
+        fprintf(to, "Fl \\-%s", opt->name);
+        if (opt->arg)
+            fprintf(to, " Ar %s", opt->arg);
+        fputc('\n', to);
+        man_text(opt->help, to);
+    }
+    fputs(".It Fl h , Fl \\-help\nPrint the help\n.El\n", to);
+}
+
+static void man_examples(const char *examples, FILE *to)
+{
+    fputs(".Sh EXAMPLES\n", to);
+    for (const char *line = examples; *line;) {
+        int n = (int)strcspn(line, "\n");
+        char copy[512];
+        snprintf(copy, sizeof(copy), "%.*s", n, line[0] == '#' ? line + KRAIT_MIN(2, n) : line);
+        if (line[0] != '#')
+            fputs(".Dl ", to);
+        else if (line > examples)
+            fputs(".Pp\n", to);
+        man_text(copy, to);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static void man_verb(const struct krait_cmd *cmd, FILE *to)
+{
+    fprintf(to, ".Dd November 21, 2026\n.Dt KRAIT-%s 1\n.Os\n.Sh NAME\n.Nm krait-%s\n.Nd ", cmd->name,
+            cmd->name);
+    man_text(cmd->summary, to);
+    fprintf(to, ".Sh SYNOPSIS\n.Nm krait %s\n.Op options\n", cmd->name);
+    if (*cmd->operands)
+        fprintf(to, ".Ar %s\n", cmd->operands);
+    fputs(".Sh DESCRIPTION\n", to);
+    man_text(cmd->description, to);
+    man_options(cmd, to);
+    fputs(".Sh EXIT STATUS\n", to);
+    man_text(cmd->exit_status ? cmd->exit_status
+                              : "0 done, 1 failed (the reason is on stderr), 2 wrong usage.",
+             to);
+    if (cmd->examples)
+        man_examples(cmd->examples, to);
+    fputs(".Sh SEE ALSO\n.Xr krait 1\n", to);
+}
+
+static void man_all(FILE *to)
+{
+    fputs(".Dd November 21, 2026\n.Dt KRAIT 1\n.Os\n.Sh NAME\n.Nm krait\n"
+          ".Nd full-stack tracing and visual profiling for Python\n"
+          ".Sh SYNOPSIS\n.Nm\n.Ar verb\n.Op options\n.Sh DESCRIPTION\n.Nm\n"
+          "records every Python call and C call of a program and shows where the time went.\n.Bl -tag -width "
+          "Ds\n",
+          to);
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        if (!(*cmd)->hidden)
+            fprintf(to, ".It Xr krait-%s 1\n%s\n", (*cmd)->name, (*cmd)->summary);
+    }
+    fputs(".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n.It Ev NO_COLOR\nWhen set, nothing is coloured.\n.El\n",
+          to);
+}
+
+int krait_help_man(const char *verb, FILE *to)
+{
+    if (!*verb) {
+        man_all(to);
+        return 0;
+    }
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        if (strcmp((*cmd)->name, verb) == 0) {
+            man_verb(*cmd, to);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+static void complete_verb(const struct krait_cmd *cmd, FILE *to)
+{
+    fprintf(to, "    %s) words=\"--help", cmd->name);
+    for (const struct krait_opt *opt = cmd->opts; opt->name; opt++)
+        fprintf(to, " --%s", opt->name);
+    fputs("\" ;;\n", to);
+}
+
+static void complete_choices(const struct krait_cmd *cmd, FILE *to)
+{
+    for (const struct krait_opt *opt = cmd->opts; opt->name; opt++) {
+        if (opt->type != KRAIT_OPT_CHOICE)
+            continue;
+        fprintf(to, "    %s:--%s) words=\"", cmd->name, opt->name);
+        for (const char *p = opt->arg; *p; p++)
+            fputc(*p == '|' ? ' ' : *p, to);
+        fputs("\" ;;\n", to);
+    }
+}
+
+void krait_help_completion(FILE *to)
+{
+    fputs("# Completion of krait for bash (and zsh with bashcompinit). Made from the verbs' table.\n"
+          "_krait() {\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}"
+          " verb=${COMP_WORDS[1]} words=\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"help",
+          to);
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        if (!(*cmd)->hidden)
+            fprintf(to, " %s", (*cmd)->name);
+    }
+    fputs("\" -- \"$cur\"))\n        return\n    fi\n    case $verb:$prev in\n", to);
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++)
+        complete_choices(*cmd, to);
+    fputs("    *) case $verb in\n", to);
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        if (!(*cmd)->hidden)
+            complete_verb(*cmd, to);
+    }
+    fputs("    esac\n    case $cur in -*) ;; *) words= ;; esac ;;\n    esac\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
+          "complete -o default -F _krait krait\n",
+          to);
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * krait info: what a trace is and what is in it.
+ */
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/cmds.h"
+#include "ctf/count.h"
+#include "trace/trace.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+struct info_options {
+    bool json;
+    bool all;
+};
+
+static const struct krait_opt info_opts[] = {
+    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, json), "print an object for programs" },
+    { "all", 'a', KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, all),
+      "list all processes and event classes, not only the most important" },
+    KRAIT_OPTS_END,
+};
+
+struct info {
+    struct krait_ctf_reader *reader;
+    struct krait_ctf_count count;
+    struct krait_trace *trace; /* the model, of krait's own recordings; else NULL */
+    bool all;
+    unsigned columns; /* of the terminal */
+    const char *bold, *dim, *red, *plain;
+    struct krait_buf out;
+};
+
+enum { LISTED = 12 }; /* processes and event classes without --all */
+
+/* -- losses, of recordings by reason, of other traces as their packets tell -- */
+
+struct loss {
+    const char *reason, *advice;
+    uint64_t count;
+};
+
+static uint32_t loss_count(const struct info *info)
+{
+    return info->trace ? info->trace->lost_count : 2;
+}
+
+static struct loss loss_at(const struct info *info, uint32_t i)
+{
+    if (info->trace)
+        return (struct loss){ info->trace->lost[i].reason, info->trace->lost[i].advice,
+                              info->trace->lost[i].count };
+    if (i == 0)
+        return (struct loss){ "discarded events", "the tracer's buffers were full; make them larger",
+                              info->count.lost_events };
+    return (struct loss){ "discarded packets", "the tracer overwrote or lost whole packets",
+                          info->count.lost_packets };
+}
+
+/* -- JSON -- */
+
+static void json_number_or_null(struct krait_buf *out, const char *key, bool known, uint64_t n)
+{
+    krait_json_key(out, key);
+    if (known)
+        krait_json_u64(out, n);
+    else
+        krait_buf_str(out, "null");
+}
+
+static void json_losses(struct info *info)
+{
+    krait_json_key(&info->out, "lost");
+    krait_buf_char(&info->out, '{');
+    for (uint32_t i = 0; i < loss_count(info); i++) {
+        struct loss loss = loss_at(info, i);
+        if (!loss.count)
+            continue;
+        krait_json_key(&info->out, loss.reason);
+        krait_json_u64(&info->out, loss.count);
+    }
+    krait_buf_char(&info->out, '}');
+}
+
+static void json_classes(struct info *info)
+{
+    krait_json_key(&info->out, "event_classes");
+    krait_buf_char(&info->out, '[');
+    for (uint32_t i = 0; i < info->count.class_count; i++) {
+        krait_buf_str(&info->out, i ? ",{" : "{");
+        krait_json_key(&info->out, "name");
+        krait_json_cstr(&info->out, info->count.classes[i].name);
+        krait_json_key(&info->out, "count");
+        krait_json_u64(&info->out, info->count.classes[i].count);
+        krait_buf_char(&info->out, '}');
+    }
+    krait_buf_char(&info->out, ']');
+}
+
+static uint64_t duration(const struct info *info)
+{
+    return (uint64_t)info->count.end_ns - (uint64_t)info->count.begin_ns;
+}
+
+static void print_json(struct info *info)
+{
+    struct krait_buf *out = &info->out;
+    krait_buf_char(out, '{');
+    json_number_or_null(out, "duration_ns", true, duration(info));
+    json_number_or_null(out, "processes", info->trace, info->trace ? info->trace->process_count : 0);
+    json_number_or_null(out, "threads", info->trace, info->trace ? info->trace->thread_count : 0);
+    json_number_or_null(out, "events", true, info->count.events);
+    json_number_or_null(out, "bytes", true, info->count.bytes);
+    json_losses(info);
+    json_classes(info);
+    json_number_or_null(out, "streams", true, info->reader->stream_count);
+    json_number_or_null(out, "packets", true, info->count.packets);
+    krait_buf_str(out, "}\n");
+}
+
+/* -- for people -- */
+
+static void label(struct info *info, const char *name)
+{
+    krait_buf_fmt(&info->out, "  %s%-10s%s ", info->dim, name, info->plain);
+}
+
+static void heading(struct info *info, const char *text)
+{
+    krait_buf_fmt(&info->out, "\n%s%s%s\n", info->bold, text, info->plain);
+}
+
+/* Text from the trace, cut to what is left of the line. */
+static void add_cut(struct info *info, const char *text, size_t room)
+{
+    KRAIT_AUTO_BUF safe = { 0 };
+    krait_fmt_safe(&safe, text);
+    if (!safe.len)
+        return;
+    size_t used = 0, n = 0;
+    while (n < safe.len) {
+        size_t len = krait_utf8_len(safe.data + n, safe.len - n);
+        if (++used > room)
+            break;
+        n += len ? len : 1;
+    }
+    bool cut = n < safe.len;
+    if (cut && n)
+        for (n--; n && ((unsigned char)safe.data[n] & 0xc0) == 0x80;)
+            n--;
+    krait_buf_add(&info->out, safe.data, n);
+    krait_buf_str(&info->out, cut ? "~" : "");
+}
+
+static void add_date(struct krait_buf *out, int64_t ns, const char *format)
+{
+    time_t t = (time_t)(ns / (int64_t)KRAIT_NS_PER_S);
+    char text[64];
+    struct tm tm;
+    if (localtime_r(&t, &tm) && strftime(text, sizeof(text), format, &tm))
+        krait_buf_fmt(out, "%s.%03u", text, (unsigned)(ns % (int64_t)KRAIT_NS_PER_S / 1000000));
+}
+
+static void print_time(struct info *info)
+{
+    char buf[KRAIT_FMT_SIZE];
+    if (!info->count.has_times)
+        return;
+    label(info, "duration");
+    krait_buf_fmt(&info->out, "%s%s%s", info->bold, krait_fmt_ns(buf, duration(info)), info->plain);
+    if (info->count.begin_ns > 0) {
+        krait_buf_str(&info->out, "   ");
+        add_date(&info->out, info->count.begin_ns, "%Y-%m-%d %H:%M:%S");
+        krait_buf_str(&info->out, " to ");
+        add_date(&info->out, info->count.end_ns, "%H:%M:%S");
+    }
+    krait_buf_char(&info->out, '\n');
+}
+
+static void add_plural(struct krait_buf *out, uint64_t n, const char *one, const char *many)
+{
+    char buf[KRAIT_FMT_SIZE];
+    krait_buf_fmt(out, "%s %s", krait_fmt_count(buf, n), n == 1 ? one : many);
+}
+
+static void print_size(struct info *info)
+{
+    char buf[KRAIT_FMT_SIZE];
+    label(info, "events");
+    krait_buf_fmt(&info->out, "%s%s%s in ", info->bold, krait_fmt_count(buf, info->count.events),
+                  info->plain);
+    add_plural(&info->out, info->reader->stream_count, "stream, ", "streams, ");
+    add_plural(&info->out, info->count.packets, "packet\n", "packets\n");
+    label(info, "size");
+    krait_buf_str(&info->out, krait_fmt_bytes(buf, info->count.bytes));
+    if (info->count.events)
+        krait_buf_fmt(&info->out, ", %.1f bytes an event",
+                      (double)info->count.bytes / (double)info->count.events);
+    krait_buf_char(&info->out, '\n');
+}
+
+static void print_made_by(struct info *info)
+{
+    const struct krait_ctf_metadata *md = info->reader->traces[0]->metadata;
+    const char *tracer = krait_ctf_env_text(md, "tracer_name", ""),
+               *host = krait_ctf_env_text(md, "hostname", "");
+    label(info, "recorded");
+    krait_buf_str(&info->out, *tracer ? "by " : "in CTF 1.8");
+    add_cut(info, tracer, 40);
+    const char *version = krait_ctf_env_text(md, "tracer_version", "");
+    krait_buf_str(&info->out, *version ? " " : "");
+    add_cut(info, version, 20);
+    const struct krait_env_entry *major = krait_ctf_env(md, "tracer_major");
+    if (!*version && major && !major->text)
+        krait_buf_fmt(&info->out, " %lld.%lld", (long long)major->value,
+                      (long long)krait_ctf_env_int(md, "tracer_minor", 0));
+    krait_buf_str(&info->out, *host ? " on " : "");
+    add_cut(info, host, 40);
+    if (info->reader->trace_count > 1)
+        krait_buf_fmt(&info->out, ", %u traces", info->reader->trace_count);
+    krait_buf_char(&info->out, '\n');
+}
+
+static void print_clock(struct info *info)
+{
+    const struct krait_ctf_clock *clock = NULL;
+    for (uint32_t i = 0; i < info->reader->stream_count && !clock; i++)
+        clock = info->reader->streams[i]->cls->clock;
+    label(info, "clock");
+    if (!clock) {
+        krait_buf_str(&info->out, "none: events have no times\n");
+        return;
+    }
+    add_cut(info, clock->name, 40);
+    if (clock->description[0]) {
+        krait_buf_str(&info->out, ", ");
+        add_cut(info, clock->description, 40);
+    }
+    bool giga = clock->freq >= KRAIT_NS_PER_S;
+    krait_buf_fmt(&info->out, ", %.9g %s\n", (double)clock->freq / (giga ? 1e9 : 1e6), giga ? "GHz" : "MHz");
+}
+
+/* Words in lines that fit the terminal, each behind the labels. */
+static void add_wrapped(struct info *info, const char *text)
+{
+    enum { INDENT = 13 };
+    size_t column = 0;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        bool fits = column && column + 1 + n <= info->columns;
+        if (fits)
+            krait_buf_char(&info->out, ' ');
+        else
+            krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
+        krait_buf_add(&info->out, text, n);
+        column = (fits ? column + 1 : INDENT) + n;
+        text += n + (text[n] == ' ');
+    }
+}
+
+static void print_losses(struct info *info)
+{
+    char buf[KRAIT_FMT_SIZE];
+    bool any = false;
+    for (uint32_t i = 0; i < loss_count(info); i++) {
+        struct loss loss = loss_at(info, i);
+        if (!loss.count)
+            continue;
+        any = true;
+        label(info, "lost");
+        krait_buf_fmt(&info->out, "%s%s, %s%s", info->red, krait_fmt_count(buf, loss.count), loss.reason,
+                      info->plain);
+        add_wrapped(info, loss.advice);
+        krait_buf_char(&info->out, '\n');
+    }
+    if (!any) {
+        label(info, "lost");
+        krait_buf_str(&info->out, "nothing\n");
+    }
+}
+
+static uint32_t threads_of(const struct krait_trace *trace, uint32_t process)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        n += trace->threads[i].process == process;
+    return n;
+}
+
+/* The command line without the folder of its program: what tells processes apart comes after it. */
+static const char *short_command(const struct krait_process *process)
+{
+    const char *command = process->command[0] ? process->command : process->name;
+    size_t program = strcspn(command, " ");
+    while (program && command[program - 1] != '/')
+        program--;
+    return command + program;
+}
+
+static void print_process(struct info *info, const struct krait_process *process, uint32_t threads)
+{
+    char buf[KRAIT_FMT_SIZE];
+    krait_buf_fmt(&info->out, "  %8u  %7u  %9s  ", process->pid, threads,
+                  krait_fmt_ns(buf, process->end_ns - process->begin_ns));
+    size_t before = info->out.len;
+    add_cut(info, process->runtime, 16);
+    krait_buf_fmt(&info->out, "%*s  ", (int)(16 - KRAIT_MIN(info->out.len - before, (size_t)16)), "");
+    add_cut(info, short_command(process), info->columns > 70 ? info->columns - 52 : 28);
+    krait_buf_char(&info->out, '\n');
+}
+
+static void print_processes(struct info *info)
+{
+    const struct krait_trace *trace = info->trace;
+    char line[64];
+    uint32_t shown = info->all ? trace->process_count : KRAIT_MIN(trace->process_count, (uint32_t)LISTED);
+    snprintf(line, sizeof(line), "%u process%s, %u thread%s", trace->process_count,
+             trace->process_count == 1 ? "" : "es", trace->thread_count, trace->thread_count == 1 ? "" : "s");
+    heading(info, line);
+    krait_buf_fmt(&info->out, "  %s%8s  %7s  %9s  %-16s  %s%s\n", info->dim, "pid", "threads", "duration",
+                  "runtime", "command", info->plain);
+    for (uint32_t i = 0; i < shown; i++)
+        print_process(info, &trace->processes[i], threads_of(trace, i));
+    if (shown < trace->process_count)
+        krait_buf_fmt(&info->out, "  %s%u more: --all%s\n", info->dim, trace->process_count - shown,
+                      info->plain);
+}
+
+static void print_classes(struct info *info)
+{
+    const struct krait_ctf_count *count = &info->count;
+    uint32_t shown = info->all ? count->class_count : KRAIT_MIN(count->class_count, (uint32_t)LISTED);
+    char number[KRAIT_FMT_SIZE], share[KRAIT_FMT_SIZE];
+    heading(info, "Event classes");
+    krait_buf_fmt(&info->out, "  %s%13s  %6s  %s%s\n", info->dim, "events", "share", "name", info->plain);
+    for (uint32_t i = 0; i < shown; i++) {
+        krait_buf_fmt(&info->out, "  %13s  %6s  ", krait_fmt_count(number, count->classes[i].count),
+                      krait_fmt_share(share, count->classes[i].count, count->events));
+        add_cut(info, count->classes[i].name, info->columns > 50 ? info->columns - 27 : 30);
+        krait_buf_char(&info->out, '\n');
+    }
+    if (shown < count->class_count)
+        krait_buf_fmt(&info->out, "  %s%u more: --all%s\n", info->dim, count->class_count - shown,
+                      info->plain);
+}
+
+static void print_text(struct info *info)
+{
+    print_made_by(info);
+    print_time(info);
+    print_size(info);
+    print_clock(info);
+    print_losses(info);
+    if (info->trace)
+        print_processes(info);
+    if (info->count.class_count)
+        print_classes(info);
+}
+
+/* -- gathering -- */
+
+static bool is_krait(const struct krait_ctf_reader *reader)
+{
+    for (uint32_t i = 0; i < reader->trace_count; i++) {
+        if (strcmp(krait_ctf_env_text(reader->traces[i]->metadata, "tracer_name", ""), "krait") != 0)
+            return false;
+    }
+    return reader->trace_count > 0;
+}
+
+static void look_at_terminal(struct info *info)
+{
+    const char *no_color = getenv("NO_COLOR");
+    struct winsize size;
+    bool colors = isatty(STDOUT_FILENO) && !(no_color && *no_color);
+    bool sized = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col;
+    info->columns = sized ? size.ws_col : 80;
+    info->bold = colors ? "\033[1m" : "";
+    info->dim = colors ? "\033[2m" : "";
+    info->red = colors ? "\033[1;31m" : "";
+    info->plain = colors ? "\033[0m" : "";
+}
+
+static int gather(struct info *info, const char *const *paths, size_t count, struct krait_err *err)
+{
+    int rc = krait_ctf_open(&info->reader, paths, count, NULL, err);
+    if (!rc && krait_ctf_count(&info->count, info->reader))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc && is_krait(info->reader))
+        rc = krait_trace_open(&info->trace, paths, count, err);
+    return rc;
+}
+
+static int show(struct info *info, const struct info_options *opts, struct krait_err *err)
+{
+    look_at_terminal(info);
+    if (opts->json)
+        print_json(info);
+    else
+        print_text(info);
+    if (info->out.failed)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    if (fwrite(info->out.data, 1, info->out.len, stdout) != info->out.len || fflush(stdout))
+        return krait_err_errno(err, "cannot write the output");
+    *err = info->count.damage;
+    return err->code;
+}
+
+static int run_info(void *values, int argc, char **argv)
+{
+    const struct info_options *opts = values;
+    struct info info = { .all = opts->all };
+    struct krait_err err = { 0 };
+    if (argc == 0) {
+        krait_err_set(&err, -EINVAL, "which trace? give one folder or more");
+        krait_cmd_fail(&krait_cmd_info, &err);
+        return 2;
+    }
+    int rc = gather(&info, (const char *const *)argv, (size_t)argc, &err);
+    if (!rc)
+        rc = show(&info, opts, &err);
+    krait_buf_done(&info.out);
+    krait_trace_close(info.trace);
+    krait_ctf_count_done(&info.count);
+    krait_ctf_close(info.reader);
+    return rc ? krait_cmd_fail(&krait_cmd_info, &err) : 0;
+}
+
+const struct krait_cmd krait_cmd_info = {
+    .name = "info",
+    .operands = "TRACE...",
+    .summary = "say what a trace is and what is in it",
+    .description =
+        "Prints how long a trace lasts, how many events it has and of which classes, its size, its clock, "
+        "what was lost "
+        "and why; of krait's own recordings the processes and threads too. Reads any trace in CTF 1.8.\n\n"
+        "With --json an object: duration_ns, processes and threads (null where a trace does not say), "
+        "events, bytes, "
+        "lost (reason to count), event_classes (a list of name and count).",
+    .examples = "krait info trace\n"
+                "krait info --json trace | python3 -m json.tool\n",
+    .opts = info_opts,
+    .values_size = sizeof(struct info_options),
+    .run = run_info,
+};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait VERB ...`: finds the verb's row, parses its options, runs it.
+ */
+#include "cmd/cmds.h"
+#include "cmd/help.h"
+
+#include <string.h>
+
+const struct krait_cmd *const krait_cmds[] = {
+#define KRAIT_CMD(name) &krait_cmd_##name,
+#include "cmd/cmds.def"
+#undef KRAIT_CMD
+    NULL,
+};
+
+static const char *stderr_prefix(bool end)
+{
+    const char *no_color = getenv("NO_COLOR");
+    if (!isatty(STDERR_FILENO) || (no_color && *no_color))
+        return "";
+    return end ? "\033[0m" : "\033[1;31m";
+}
+
+int krait_cmd_fail(const struct krait_cmd *cmd, const struct krait_err *err)
+{
+    fprintf(stderr, "%skrait %s:%s %s\n", stderr_prefix(false), cmd->name, stderr_prefix(true), err->text);
+    return 1;
+}
+
+static int usage_error(const struct krait_cmd *cmd, const struct krait_err *err)
+{
+    krait_cmd_fail(cmd, err);
+    fprintf(stderr, "Try: krait %s --help\n", cmd->name);
+    return 2;
+}
+
+static bool asks_help(const struct krait_cmd *cmd, int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+        if (cmd->stop_at_operand && argv[i][0] != '-')
+            return false;
+    }
+    return false;
+}
+
+static int run_cmd(const struct krait_cmd *cmd, int argc, char **argv)
+{
+    if (asks_help(cmd, argc, argv)) {
+        krait_cmd_help(cmd, stdout);
+        return 0;
+    }
+    struct krait_err err = { 0 };
+    KRAIT_AUTO_FREE void *values = calloc(1, KRAIT_MAX(cmd->values_size, (size_t)1));
+    if (!values) {
+        krait_err_set(&err, -ENOMEM, "out of memory");
+        return krait_cmd_fail(cmd, &err);
+    }
+    int operands;
+    if (krait_opts_parse(cmd->opts, cmd->stop_at_operand, argc, argv, values, &operands, &err))
+        return usage_error(cmd, &err);
+    return cmd->run(values, operands, argv + 1);
+}
+
+static int run_help(int argc, char **argv)
+{
+    const char *topic = argc > 2 ? argv[2] : "";
+    if (strcmp(topic, "man") == 0)
+        return krait_help_man(argc > 3 ? argv[3] : "", stdout) ? 2 : 0;
+    if (strcmp(topic, "markdown") == 0) {
+        krait_help_markdown(stdout);
+        return 0;
+    }
+    if (strcmp(topic, "completion") == 0) {
+        krait_help_completion(stdout);
+        return 0;
+    }
+    for (const struct krait_cmd *const *cmd = krait_cmds; *topic && *cmd; cmd++) {
+        if (strcmp((*cmd)->name, topic) == 0) {
+            krait_cmd_help(*cmd, stdout);
+            return 0;
+        }
+    }
+    krait_help_all(stdout);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *verb = argc > 1 ? argv[1] : "help";
+    if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0) {
+        puts("krait " KRAIT_VERSION);
+        return 0;
+    }
+    if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
+        return run_help(argc, argv);
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        if (strcmp((*cmd)->name, verb) == 0)
+            return run_cmd(*cmd, argc - 1, argv + 1);
+    }
+    fprintf(stderr, "krait: no verb '%s'\nTry: krait help\n", verb);
+    return 2;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/opts.h"
+
+#include <string.h>
+
+static const struct krait_opt *find_long(const struct krait_opt *table, const char *name, size_t n)
+{
+    for (; table->name; table++) {
+        if (strlen(table->name) == n && memcmp(table->name, name, n) == 0)
+            return table;
+    }
+    return NULL;
+}
+
+static const struct krait_opt *find_short(const struct krait_opt *table, char letter)
+{
+    for (; table->name; table++) {
+        if (table->letter == letter)
+            return table;
+    }
+    return NULL;
+}
+
+static int bad_value(const struct krait_opt *opt, const char *value, const char *wanted,
+                     struct krait_err *err)
+{
+    return krait_err_set(err, -EINVAL, "--%s: '%s' is not %s", opt->name, value, wanted);
+}
+
+static int set_uint(const struct krait_opt *opt, const char *value, uint64_t *to, struct krait_err *err)
+{
+    char *end;
+    errno = 0;
+    uint64_t n = strtoull(value, &end, 10);
+    if (errno || end == value || *end || value[0] == '-')
+        return bad_value(opt, value, "a whole number", err);
+    *to = n;
+    return 0;
+}
+
+static int set_size(const struct krait_opt *opt, const char *value, uint64_t *to, struct krait_err *err)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    uint64_t n = strtoull(value, &end, 10);
+    const char *unit = end > value && *end ? strchr(units, *end & ~0x20) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    if (unit)
+        end++;
+    if (errno || end == value || *end || value[0] == '-' || (shift && n >> (64 - shift)))
+        return bad_value(opt, value, "a size such as 512K or 1M", err);
+    *to = n << shift;
+    return 0;
+}
+
+static int set_double(const struct krait_opt *opt, const char *value, double *to, struct krait_err *err)
+{
+    char *end;
+    errno = 0;
+    double x = strtod(value, &end);
+    if (errno || end == value || *end)
+        return bad_value(opt, value, "a number", err);
+    *to = x;
+    return 0;
+}
+
+static int add_to_list(struct krait_opt_list *list, const char *value, struct krait_err *err)
+{
+    const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
+    if (!items)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    items[list->count++] = value;
+    list->items = items;
+    return 0;
+}
+
+static bool is_choice(const char *choices, const char *value)
+{
+    size_t n = strlen(value);
+    for (const char *p = choices; n && p; p = strchr(p, '|') ? strchr(p, '|') + 1 : NULL) {
+        if (strncmp(p, value, n) == 0 && (p[n] == '|' || p[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static int set_value(const struct krait_opt *opt, const char *value, void *values, struct krait_err *err)
+{
+    void *to = (char *)values + opt->offset;
+    switch (opt->type) {
+    case KRAIT_OPT_FLAG:
+        *(bool *)to = true;
+        return 0;
+    case KRAIT_OPT_STR:
+        *(const char **)to = value;
+        return 0;
+    case KRAIT_OPT_UINT:
+        return set_uint(opt, value, to, err);
+    case KRAIT_OPT_SIZE:
+        return set_size(opt, value, to, err);
+    case KRAIT_OPT_DOUBLE:
+        return set_double(opt, value, to, err);
+    case KRAIT_OPT_LIST:
+        return add_to_list(to, value, err);
+    case KRAIT_OPT_CHOICE:
+        if (!is_choice(opt->arg, value))
+            return krait_err_set(err, -EINVAL, "--%s: '%s' is not one of %s", opt->name, value, opt->arg);
+        *(const char **)to = value;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+/* What the parser walks along. */
+struct args {
+    int argc;
+    char **argv;
+    int at;
+};
+
+static const char *next_arg(struct args *args)
+{
+    return args->at < args->argc ? args->argv[args->at++] : NULL;
+}
+
+static int parse_long(const struct krait_opt *table, const char *word, struct args *args, void *values,
+                      struct krait_err *err)
+{
+    const char *eq = strchr(word, '=');
+    size_t n = eq ? (size_t)(eq - word) : strlen(word);
+    const struct krait_opt *opt = find_long(table, word, n);
+    if (!opt)
+        return krait_err_set(err, -EINVAL, "no option --%.*s", (int)n, word);
+    if (opt->type == KRAIT_OPT_FLAG) {
+        if (eq)
+            return krait_err_set(err, -EINVAL, "--%s takes no value", opt->name);
+        return set_value(opt, NULL, values, err);
+    }
+    const char *value = eq ? eq + 1 : next_arg(args);
+    if (!value)
+        return krait_err_set(err, -EINVAL, "--%s needs %s", opt->name, opt->arg);
+    return set_value(opt, value, values, err);
+}
+
+static int parse_short(const struct krait_opt *table, const char *word, struct args *args, void *values,
+                       struct krait_err *err)
+{
+    for (; *word; word++) {
+        const struct krait_opt *opt = find_short(table, *word);
+        if (!opt)
+            return krait_err_set(err, -EINVAL, "no option -%c", *word);
+        if (opt->type == KRAIT_OPT_FLAG) {
+            set_value(opt, NULL, values, err);
+            continue;
+        }
+        const char *value = word[1] ? word + 1 : next_arg(args);
+        if (!value)
+            return krait_err_set(err, -EINVAL, "-%c needs %s", opt->letter, opt->arg);
+        return set_value(opt, value, values, err);
+    }
+    return 0;
+}
+
+int krait_opts_parse(const struct krait_opt *table, bool stop_at_operand, int argc, char **argv, void *values,
+                     int *operands, struct krait_err *err)
+{
+    struct args args = { .argc = argc, .argv = argv, .at = 1 };
+    int kept = 1;
+    bool options_end = false;
+    const char *word;
+    while ((word = next_arg(&args))) {
+        int rc = 0;
+        if (options_end || word[0] != '-' || !word[1]) {
+            argv[kept++] = (char *)word;
+            options_end = options_end || stop_at_operand;
+        } else if (strcmp(word, "--") == 0) {
+            options_end = true;
+        } else if (word[1] == '-') {
+            rc = parse_long(table, word + 2, &args, values, err);
+        } else {
+            rc = parse_short(table, word + 1, &args, values, err);
+        }
+        if (rc)
+            return rc;
+    }
+    *operands = kept - 1;
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Options as tables. A verb's rows say name, argument, help and where the value goes in the verb's own
+ * options struct; parsing, --help, the manual pages and the shell completion are all made from the rows.
+ */
+#ifndef KRAIT_CMD_OPTS_H
+#define KRAIT_CMD_OPTS_H
+
+#include "base/err.h"
+
+enum krait_opt_type {
+    KRAIT_OPT_FLAG,   /* bool: set to true */
+    KRAIT_OPT_STR,    /* const char * */
+    KRAIT_OPT_UINT,   /* uint64_t, decimal */
+    KRAIT_OPT_SIZE,   /* uint64_t bytes: 512K, 1M, 2G */
+    KRAIT_OPT_DOUBLE, /* double */
+    KRAIT_OPT_LIST,   /* struct krait_opt_list: may be given more than once */
+    KRAIT_OPT_CHOICE, /* const char *, one of the words in `arg`, written a|b|c */
+};
+
+struct krait_opt_list {
+    const char **items; /* owned */
+    size_t count;
+};
+
+static inline void krait_opt_list_done(struct krait_opt_list *list)
+{
+    free(list->items);
+}
+
+struct krait_opt {
+    const char *name; /* long name without dashes; NULL ends the table */
+    char letter;      /* short name, or 0 */
+    enum krait_opt_type type;
+    const char *arg;  /* what --help calls the argument: DIR, PERCENT, a|b|c; NULL for flags */
+    size_t offset;    /* of the value in the options struct */
+    const char *help; /* one sentence, no full stop; also the manual page's text */
+};
+
+#define KRAIT_OPTS_END                         \
+    {                                          \
+        NULL, 0, KRAIT_OPT_FLAG, NULL, 0, NULL \
+    }
+
+/* Parses argv[1..argc-1] into `values` (the verb's struct). Options and operands may be mixed, up to `--` or,
+ * with stop_at_operand, up to the first operand. Operands are moved to the front of argv[1..]; *operands is
+ * how many. Returns 0, or -EINVAL with err naming the argument and what would be right. */
+int krait_opts_parse(const struct krait_opt *table, bool stop_at_operand, int argc, char **argv, void *values,
+                     int *operands, struct krait_err *err);
+
+#endif

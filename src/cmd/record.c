@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * krait record: runs a command with the agent preloaded and collects what it writes, until the command ends.
+ *
+ * The command is the user's: what goes wrong with the recording is said, and the command runs all the same.
+ */
+#include "base/fmt.h"
+#include "cmd/cmds.h"
+#include "cmd/recording.h"
+
+#include <glob.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+/* ---- the agent's files ---- */
+
+static bool preload_in(const char *dir, char *path, size_t size)
+{
+    int n = snprintf(path, size, "%s/libkrait-preload.so", dir);
+    return n > 0 && (size_t)n < size && access(path, R_OK) == 0;
+}
+
+/* Installed as a wheel or by meson: in the Python package of some version below the prefix. */
+static bool preload_in_packages(const char *prefix, char *path, size_t size)
+{
+    static const char *const patterns[] = { "lib/python3*/site-packages/krait",
+                                            "lib/python3*/dist-packages/krait",
+                                            "lib/python3/dist-packages/krait",
+                                            "lib64/python3*/site-packages/krait",
+                                            "local/lib/python3*/dist-packages/krait",
+                                            "lib/*/krait",
+                                            "lib/krait" };
+    bool found = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(patterns) && !found; i++) {
+        char pattern[PATH_MAX];
+        glob_t matches = { 0 };
+        if (snprintf(pattern, sizeof(pattern), "%s/%s", prefix, patterns[i]) >= (int)sizeof(pattern))
+            continue;
+        if (glob(pattern, 0, NULL, &matches) == 0) {
+            for (size_t m = 0; m < matches.gl_pathc && !found; m++)
+                found = preload_in(matches.gl_pathv[m], path, size);
+        }
+        globfree(&matches);
+    }
+    return found;
+}
+
+static int find_preload(char *path, size_t size, struct krait_err *err)
+{
+    char dir[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 32);
+    if (n < 0)
+        return krait_err_errno(err, "cannot read /proc/self/exe");
+    dir[n] = '\0';
+    *strrchr(dir, '/') = '\0';
+    size_t len = strlen(dir);
+    strcpy(dir + len, "/python/krait"); /* the build folder */
+    bool found = preload_in(dir, path, size);
+    dir[len] = '\0';
+    char *slash = strrchr(dir, '/');
+    if (!found && slash) {
+        *slash = '\0';
+        found = preload_in_packages(dir, path, size);
+    }
+    if (!found)
+        return krait_err_set(
+            err, -ENOENT,
+            "libkrait-preload.so is neither beside the krait command nor in a Python package below %s;"
+            " is krait installed whole?",
+            dir);
+    if (strpbrk(path, " :"))
+        return krait_err_set(
+            err, -EINVAL,
+            "%s: the loader cannot preload a file whose path has a blank or a colon; install krait"
+            " elsewhere",
+            path);
+    return 0;
+}
+
+static int set_environment(const struct krait_collector *collector,
+                           const struct krait_recording_values *values, struct krait_err *err)
+{
+    char preload[PATH_MAX];
+    int rc = find_preload(preload, sizeof(preload), err);
+    if (rc)
+        return rc;
+    const char *before = getenv("LD_PRELOAD");
+    KRAIT_AUTO_FREE char *all = NULL;
+    if (asprintf(&all, "%s%s%s", preload, before && *before ? ":" : "", before ? before : "") < 0)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    setenv("KRAIT_SESSION", krait_collector_session(collector), 1);
+    if (values->no_children) {
+        setenv("KRAIT_NO_CHILDREN", "1", 1);
+        setenv("KRAIT_PRELOAD_BEFORE", before ? before : "", 1);
+    }
+    setenv("LD_PRELOAD", all, 1);
+    return 0;
+}
+
+/* ---- running the command ---- */
+
+static volatile sig_atomic_t forward_to;
+
+/* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
+ * is always the group's: passed on as well it would interrupt the command twice. */
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    if (signal != SIGINT && forward_to > 0 && info->si_code <= 0)
+        kill((pid_t)forward_to, signal);
+}
+
+static void on_child(int signal)
+{
+}
+
+static bool is_ignored(int signal)
+{
+    struct sigaction action;
+    return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* Signals that krait ignores for itself, and the command shall not. What was ignored when krait began stays
+ * so for both, as under nohup. */
+static sigset_t ignored_here;
+
+static void ignore_here(int signal)
+{
+    if (!is_ignored(signal))
+        sigaddset(&ignored_here, signal);
+    sigaction(signal, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+}
+
+static void catch_signals(void)
+{
+    static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+    struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(passed); i++) {
+        if (!is_ignored(passed[i]))
+            sigaction(passed[i], &pass, NULL);
+    }
+    sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_child }, NULL);
+    ignore_here(SIGPIPE);
+    ignore_here(SIGXFSZ);
+}
+
+static int spawn(pid_t *pid, char **argv, struct krait_err *err)
+{
+    posix_spawnattr_t attr;
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigdefault(&attr, &ignored_here);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+    int rc = posix_spawnp(pid, argv[0], NULL, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    if (!rc)
+        return 0;
+    errno = rc;
+    return krait_err_errno(err, "cannot run %s", argv[0]);
+}
+
+static void tell_trouble(struct krait_collector *collector)
+{
+    const char *text = krait_collector_trouble(collector);
+    if (text)
+        fprintf(stderr, "krait record: %s; the program runs on, what is missing is counted\n", text);
+}
+
+/* Rounds and naps until the command has ended; returns its wait status. */
+static int collect_until_end(struct krait_collector *collector, pid_t pid)
+{
+    int status = 0;
+    for (;;) {
+        pid_t done = waitpid(pid, &status, WNOHANG);
+        krait_collector_round(collector);
+        tell_trouble(collector);
+        if (done == pid || (done < 0 && errno == ECHILD))
+            return status;
+        krait_collector_nap(collector);
+    }
+}
+
+/* ---- the end ---- */
+
+static bool colour(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+    return isatty(STDERR_FILENO) && !(no_color && *no_color);
+}
+
+static void print_lost(const struct krait_collector_summary *s)
+{
+    const char *red = colour() ? "\033[1;31m" : "";
+    const char *plain = colour() ? "\033[0m" : "";
+    for (uint32_t i = 0; i < KRAIT_LOST_REASONS; i++) {
+        if (!s->lost[i])
+            continue;
+        char count[KRAIT_FMT_SIZE];
+        const struct krait_enum_row *row = krait_enum_find("lost_reason", i);
+        fprintf(stderr, "  %slost       %s events, %s%s: %s\n", red, krait_fmt_count(count, s->lost[i]),
+                row->label, plain, row->doc);
+    }
+}
+
+static void print_refusals(const struct krait_collector *collector)
+{
+    char why[128];
+    int pid;
+    for (size_t i = 0; (pid = krait_collector_refusal(collector, i, why, sizeof(why))) != 0; i++)
+        fprintf(stderr, "  Process %d was not recorded: %s. See: krait doctor\n", pid, why);
+}
+
+static void print_summary(const struct krait_collector *collector, const struct krait_collector_summary *s,
+                          const char *dir)
+{
+    char why[128];
+    bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
+    char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
+    const char *bold = colour() ? "\033[1m" : "";
+    const char *plain = colour() ? "\033[0m" : "";
+    fprintf(stderr, "krait: %s%s%s, %u process%s, %u thread%s, %s events, %s in %s%s%s\n", bold,
+            krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
+            s->threads, s->threads == 1 ? "" : "s", krait_fmt_count(events, s->events),
+            krait_fmt_bytes(bytes, s->bytes), bold, dir, plain);
+    print_lost(s);
+    print_refusals(collector);
+    if (s->alive)
+        fprintf(stderr, "  %u process%s still running; recording of %s was stopped\n", s->alive,
+                s->alive == 1 ? " is" : "es are", s->alive == 1 ? "it" : "them");
+    if (!s->processes && !refused)
+        fprintf(stderr,
+                "  No Python program was seen: krait records CPython 3.8 to 3.15. See: krait doctor\n");
+    else if (s->processes)
+        fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", dir, dir);
+}
+
+/* Ends as the command ended: with its status, or by its signal. */
+static int pass_on(int status)
+{
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }); /* the command's core is the one that is wanted */
+    signal(WTERMSIG(status), SIG_DFL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+static void finish(struct krait_collector *collector, pid_t pid, int status,
+                   const struct krait_recording_values *values, const char *dir)
+{
+    bool killed = WIFSIGNALED(status);
+    krait_collector_ended(collector, pid, killed ? KRAIT_process_end_signal : KRAIT_process_end_exit,
+                          killed ? WTERMSIG(status) : WEXITSTATUS(status));
+    struct krait_collector_summary summary;
+    krait_collector_finish(collector, &summary);
+    tell_trouble(collector);
+    if (!values->quiet)
+        print_summary(collector, &summary, dir);
+}
+
+/* A recording that cannot be made does not keep the command from running. */
+static int run_unrecorded(char **argv, const struct krait_err *err)
+{
+    krait_cmd_fail(&krait_cmd_record, err);
+    fprintf(stderr, "krait record: the program runs without being recorded\n");
+    struct krait_err cannot;
+    pid_t pid;
+    catch_signals();
+    if (spawn(&pid, argv, &cannot)) {
+        krait_cmd_fail(&krait_cmd_record, &cannot);
+        return 127;
+    }
+    forward_to = pid;
+    int status;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pass_on(status);
+}
+
+static int record(struct krait_recording_values *values, int argc, char **argv)
+{
+    struct krait_err err = { 0 };
+    if (argc == 0) {
+        krait_err_set(&err, -EINVAL, "no command to record; as in: krait record -- python3 app.py");
+        krait_cmd_fail(&krait_cmd_record, &err);
+        return 2;
+    }
+    char **command = calloc((size_t)argc + 1, sizeof(*command));
+    if (!command)
+        return 1;
+    memcpy(command, argv, (size_t)argc * sizeof(*command));
+    char dir[PATH_MAX];
+    struct krait_collector *collector = NULL;
+    int rc = krait_recording_open(&collector, values, argv[0], 0, dir, sizeof(dir), &err);
+    if (!rc)
+        rc = set_environment(collector, values, &err);
+    pid_t pid = 0;
+    if (!rc) {
+        catch_signals();
+        rc = spawn(&pid, command, &err);
+        if (rc)
+            krait_cmd_fail(&krait_cmd_record, &err);
+    } else if (rc == -EINVAL) {
+        krait_cmd_fail(&krait_cmd_record, &err);
+    } else {
+        rc = run_unrecorded(command, &err);
+        krait_collector_free(collector);
+        free(command);
+        return rc;
+    }
+    int status = 0;
+    if (!rc) {
+        forward_to = pid;
+        krait_collector_child(collector, pid);
+        status = collect_until_end(collector, pid);
+        finish(collector, pid, status, values, dir);
+    }
+    krait_collector_free(collector);
+    free(command);
+    if (rc)
+        return rc == -EINVAL ? 2 : rc == -ENOENT ? 127 : 126;
+    return pass_on(status);
+}
+
+static int run(void *values, int argc, char **argv)
+{
+    struct krait_recording_values *v = values;
+    int status = record(v, argc, argv);
+    krait_opt_list_done(&v->include);
+    krait_opt_list_done(&v->exclude);
+    return status;
+}
+
+static const struct krait_opt opts[] = {
+    KRAIT_RECORDING_OPTS,
+    { "quiet", 'q', KRAIT_OPT_FLAG, NULL, offsetof(struct krait_recording_values, quiet),
+      "Print nothing at the end" },
+    KRAIT_OPTS_END,
+};
+
+const struct krait_cmd krait_cmd_record = {
+    .name = "record",
+    .operands = "-- COMMAND...",
+    .summary = "Run a command and record every Python and C call in it",
+    .description = "Runs COMMAND unchanged, and records all Python programs in it and in what it starts: "
+                   "calls, returns, yields,"
+                   " resumes, throws and unwinds of Python functions, calls, returns and raises of C "
+                   "functions, threads and"
+                   " processes. Another process, on another CPU, writes the recording; what the program had "
+                   "done is in it however"
+                   " the program ends.\n\n"
+                   "Globs of --include and --exclude match a function's module, its qualified name, both "
+                   "joined by a dot, or its"
+                   " file. What is left out costs nothing on Python 3.12 and later.\n\n"
+                   "When a ring is full events are lost and counted; the summary says how many and why.",
+    .examples = "# Record a script, then see where the time went\n"
+                "krait record -o trace -- python3 app.py\n"
+                "krait report trace\n"
+                "# Only your own code, at no more than 5 % of its time\n"
+                "krait record --include 'app*' --max-overhead 5 -- python3 app.py\n"
+                "# A module, a console script, workers that fork\n"
+                "krait record -- python3 -m pytest tests\n"
+                "krait record --no-c-calls -- gunicorn app:wsgi\n",
+    .exit_status = "That of COMMAND; killed by a signal, krait ends by the same signal. 127 when COMMAND is "
+                   "not found, 126 "
+                   "when it cannot be run, 2 for wrong usage.",
+    .opts = opts,
+    .stop_at_operand = true,
+    .values_size = sizeof(struct krait_recording_values),
+    .run = run,
+};

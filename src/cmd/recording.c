@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/recording.h"
+
+#include "record/shm.h"
+
+#include <string.h>
+#include <time.h>
+
+/* krait-app-20261121-093000, in the current folder; with -2 and so on behind where that is there. */
+static void default_dir(const char *command, char *dir, size_t size)
+{
+    const char *slash = strrchr(command, '/');
+    const char *base = slash ? slash + 1 : command;
+    time_t now = time(NULL);
+    struct tm tm;
+    localtime_r(&now, &tm);
+    char when[32];
+    strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+    int n = snprintf(dir, size, "krait-%.*s-%s", 60, base, when);
+    for (int i = 2; access(dir, F_OK) == 0 && i < 1000; i++)
+        snprintf(dir + n, size - (size_t)n, "-%d", i);
+}
+
+static int check(const struct krait_recording_values *values, struct krait_err *err)
+{
+    if (values->max_overhead < 0 || values->max_overhead > 100)
+        return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
+    if (values->max_threads > UINT32_MAX)
+        return krait_err_set(err, -EINVAL, "--max-threads is too large");
+    return 0;
+}
+
+int krait_recording_open(struct krait_collector **out, struct krait_recording_values *values,
+                         const char *command, int owner, char *dir, size_t size, struct krait_err *err)
+{
+    int rc = check(values, err);
+    if (rc)
+        return rc;
+    if (values->output)
+        snprintf(dir, size, "%s", values->output);
+    else
+        default_dir(command, dir, size);
+    struct krait_collector_options options = {
+        .dir = dir,
+        .ring_bytes = values->ring_size,
+        .max_threads = (uint32_t)values->max_threads,
+        .flags = (values->no_c_calls ? 0 : KRAIT_RECORD_C_CALLS) |
+                 (values->no_children ? 0 : KRAIT_RECORD_CHILDREN) |
+                 (values->lossless ? KRAIT_RECORD_LOSSLESS : 0) |
+                 (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0),
+        .owner = owner,
+        .max_overhead = values->max_overhead,
+        .include = values->include.items,
+        .include_count = values->include.count,
+        .exclude = values->exclude.items,
+        .exclude_count = values->exclude.count,
+    };
+    return krait_collector_new(out, &options, err);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report`: where the time went, as a table.
+ */
+#include "cmd/report.h"
+
+#include "base/fmt.h"
+#include "cmd/cmds.h"
+#include "view/width.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+
+enum { TABLE_ROWS = 40 };
+
+#define TREE_SHARE 0.5
+
+static const char *const by_names[] = { "function", "module", "file", "thread", "process", "line-of-call" };
+
+/* --- options --- */
+
+static int parse_limit(struct report *report, struct krait_err *err)
+{
+    const char *text = report->options->limit;
+    report->limit = report->format == REPORT_TABLE ? TABLE_ROWS : 0;
+    if (!text)
+        return 0;
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (errno || end == text || *end || *text == '-' || n > UINT32_MAX)
+        return krait_err_set(err, -EINVAL, "--limit: '%s' is not a whole number; 0 shows all", text);
+    report->limit = (uint32_t)n;
+    return 0;
+}
+
+static int parse_share(struct report *report, struct krait_err *err)
+{
+    const char *text = report->options->min_share;
+    report->min_share = report->format == REPORT_TABLE ? TREE_SHARE : 0;
+    if (!text)
+        return 0;
+    char *end;
+    double x = strtod(text, &end);
+    if (end == text || (*end && strcmp(end, "%") != 0) || !(x >= 0 && x <= 100))
+        return krait_err_set(err, -EINVAL, "--min-share: '%s' is not a percentage", text);
+    report->min_share = x;
+    return 0;
+}
+
+static int check_options(const struct report_options *o, struct krait_err *err)
+{
+    if (o->csv && o->json)
+        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
+    if ((o->tree != 0) + (o->callers != NULL) + (o->callees != NULL) > 1)
+        return krait_err_set(err, -EINVAL, "--tree, --callers and --callees exclude each other");
+    if (o->sort && (o->tree || o->callers || o->callees))
+        return krait_err_set(err, -EINVAL,
+                             "--sort is for tables of functions; trees and relatives are by total time");
+    if (o->by && (o->callers || o->callees))
+        return krait_err_set(err, -EINVAL, "--by does not go with --callers and --callees");
+    if (o->filter && (o->callers || o->callees))
+        return krait_err_set(err, -EINVAL,
+                             "--filter does not go with --callers and --callees, which name a function");
+    return 0;
+}
+
+static bool wants_colour(int fd)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static bool takes_utf8(void)
+{
+    const char *locale = NULL;
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names) && !(locale && *locale); i++)
+        locale = getenv(names[i]);
+    return locale && (strcasestr(locale, "UTF-8") || strcasestr(locale, "utf8"));
+}
+
+static struct krait_table_look terminal_look(void)
+{
+    struct winsize size = { 0 };
+    struct krait_table_look look = { .colour = wants_colour(STDOUT_FILENO), .utf8 = takes_utf8() };
+    if (!isatty(STDOUT_FILENO))
+        return look;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        look.width = size.ws_col;
+    if (!look.width)
+        look.width = 80;
+    return look;
+}
+
+static int parse_options(struct report *report, struct krait_err *err)
+{
+    const struct report_options *o = report->options;
+    int rc = check_options(o, err);
+    if (rc)
+        return rc;
+    for (uint32_t i = 0; o->by && i < KRAIT_ARRAY_LEN(by_names); i++) {
+        if (strcmp(o->by, by_names[i]) == 0)
+            report->by = (enum krait_profile_by)i;
+    }
+    report->format = o->csv ? REPORT_CSV : o->json ? REPORT_JSON : REPORT_TABLE;
+    report->look = terminal_look();
+    rc = parse_limit(report, err);
+    rc = rc ? rc : parse_share(report, err);
+    return rc || !o->filter ? rc : krait_match_new(&report->filter, o->filter, err);
+}
+
+/* --- around the table --- */
+
+/* On a terminal alone: what was recorded. */
+static void add_heading(struct report *report)
+{
+    const struct krait_trace *trace = report->trace;
+    const struct krait_process *first = &trace->processes[0];
+    char ns[KRAIT_FMT_SIZE];
+    KRAIT_AUTO_BUF program = { 0 };
+    if (!report->look.width || report->format != REPORT_TABLE)
+        return;
+    krait_fmt_safe(&program, *first->command ? first->command : first->name);
+    KRAIT_AUTO_BUF rest = { 0 };
+    krait_buf_fmt(&rest, "  %s, %u process%s, %u thread%s", krait_fmt_ns(ns, trace->end_ns - trace->begin_ns),
+                  trace->process_count, trace->process_count == 1 ? "" : "es", trace->thread_count,
+                  trace->thread_count == 1 ? "" : "s");
+    uint32_t room = report->look.width > rest.len ? report->look.width - (uint32_t)rest.len : 0;
+    const char *bold = report->look.colour ? "\033[1m" : "", *plain = report->look.colour ? "\033[0m" : "";
+    krait_buf_str(&report->out, bold);
+    if (program.data)
+        krait_width_shorten(&report->out, program.data, room, report->look.utf8);
+    krait_buf_fmt(&report->out, "%s%s\n\n", plain, rest.data ? rest.data : "");
+    report->out.failed |= program.failed || rest.failed;
+}
+
+static void note_lost(struct report *report)
+{
+    char count[KRAIT_FMT_SIZE];
+    for (uint32_t i = 0; i < report->trace->lost_count; i++) {
+        const struct krait_trace_lost *lost = &report->trace->lost[i];
+        krait_buf_fmt(&report->notes, "lost: %s events (%s): %s\n", krait_fmt_count(count, lost->count),
+                      lost->reason, lost->advice);
+    }
+}
+
+static int by_calls(const void *a, const void *b)
+{
+    const struct krait_trace_omitted *x = a, *y = b;
+    return (x->calls < y->calls) - (x->calls > y->calls);
+}
+
+/* The functions that were left out, those with the most calls first. */
+static void note_omitted(struct report *report)
+{
+    enum { SHOWN = 5 };
+    const struct krait_trace *trace = report->trace;
+    uint32_t n = trace->omitted_count;
+    KRAIT_AUTO_FREE struct krait_trace_omitted *omitted = calloc((size_t)n + 1, sizeof(*omitted));
+    if (!n || !omitted)
+        return;
+    memcpy(omitted, trace->omitted, n * sizeof(*omitted));
+    qsort(omitted, n, sizeof(*omitted), by_calls);
+    krait_buf_fmt(&report->notes,
+                  "left out by --max-overhead: %u function%s, whose time is in their callers':", n,
+                  n == 1 ? "" : "s");
+    for (uint32_t i = 0; i < n && i < SHOWN; i++) {
+        const struct krait_func *func = &trace->funcs[omitted[i].func];
+        char count[KRAIT_FMT_SIZE];
+        size_t bright;
+        krait_buf_str(&report->notes, i ? ", " : " ");
+        krait_report_label(&report->notes, func->module, func->name, func->kind, &bright);
+        krait_buf_fmt(&report->notes, " (after %s calls)", krait_fmt_count(count, omitted[i].calls));
+    }
+    krait_buf_str(&report->notes, n > SHOWN ? ", ...\n" : "\n");
+}
+
+static void note_damage(struct report *report)
+{
+    if (!report->damage[0])
+        return;
+    krait_buf_str(&report->notes, "damaged: ");
+    krait_fmt_safe(&report->notes, report->damage);
+    krait_buf_str(&report->notes, "; what is whole was read\n");
+}
+
+static void print_notes(const struct report *report)
+{
+    bool colour = wants_colour(STDERR_FILENO);
+    for (const char *line = report->notes.data; line && *line;) {
+        int n = (int)strcspn(line, "\n");
+        bool bad = strncmp(line, "lost:", 5) == 0 || strncmp(line, "damaged:", 8) == 0;
+        const char *code = !colour ? "" : bad ? "\033[31m" : "\033[2m";
+        fprintf(stderr, "%s%.*s%s\n", code, n, line, colour ? "\033[0m" : "");
+        line += n + (line[n] == '\n');
+    }
+}
+
+/* --- the verb --- */
+
+static int make_report(struct report *report, struct krait_err *err)
+{
+    const struct report_options *o = report->options;
+    memcpy(report->damage, report->trace->damage, sizeof(report->damage));
+    int rc = krait_select_range(&o->select, report->trace, &report->range, err);
+    rc = rc ? rc : krait_select_some(&o->select, report->trace, err);
+    if (rc)
+        return rc;
+    add_heading(report);
+    if (o->tree)
+        rc = krait_report_tree(report, err);
+    else if (o->callers || o->callees)
+        rc = krait_report_relatives(report, err);
+    else
+        rc = krait_report_rows(report, err);
+    if (rc)
+        return rc;
+    note_lost(report);
+    note_omitted(report);
+    note_damage(report);
+    return report->out.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int print_report(const struct report *report, struct krait_err *err)
+{
+    if (report->out.len)
+        fwrite(report->out.data, 1, report->out.len, stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return krait_err_errno(err, "the report could not be written");
+    print_notes(report);
+    return 0;
+}
+
+static int run_report(void *values, int argc, char **argv)
+{
+    struct report_options *options = values;
+    struct report report = { .options = options };
+    struct krait_trace *trace = NULL;
+    struct krait_err err = { 0 };
+    int rc = parse_options(&report, &err);
+    if (!rc && argc < 1)
+        rc = krait_err_set(&err, -EINVAL, "which recording? Give the folder that `krait record` wrote");
+    if (rc) {
+        krait_select_done(&options->select);
+        krait_match_free(report.filter);
+        krait_cmd_fail(&krait_cmd_report, &err);
+        return 2;
+    }
+    rc = krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, &err);
+    report.trace = trace;
+    rc = rc ? rc : make_report(&report, &err);
+    rc = rc ? rc : print_report(&report, &err);
+    krait_select_done(&options->select);
+    krait_match_free(report.filter);
+    krait_buf_done(&report.out);
+    krait_buf_done(&report.notes);
+    krait_trace_close(trace);
+    return rc ? krait_cmd_fail(&krait_cmd_report, &err) : 0;
+}
+
+#define OPT(field) offsetof(struct report_options, field)
+
+static const struct krait_opt report_opts[] = {
+    { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call", OPT(by),
+      "What a row stands for" },
+    { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|mean|min|max|p50|p99|name", OPT(sort),
+      "The column that decides the order; self time if not given" },
+    { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
+      "Show N rows; 0 for all. A table has 40, CSV and JSON have all" },
+    { "filter", 0, KRAIT_OPT_STR, "PATTERN", OPT(filter),
+      "Only functions whose name, module or file is like this: a glob, a part, or re:REGEX" },
+    KRAIT_SELECT_OPTS(struct report_options, select, "to"),
+    { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),
+      "The call tree; with --by thread or process one for each" },
+    { "min-share", 0, KRAIT_OPT_STR, "PERCENT", OPT(min_share),
+      "Leave branches of the tree out that took less; 0.5 in a table" },
+    { "callers", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callers),
+      "Who calls it, with its time when called from there" },
+    { "callees", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callees), "What it calls, with the time that takes" },
+    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
+    KRAIT_OPTS_END,
+};
+
+const struct krait_cmd krait_cmd_report = {
+    .name = "report",
+    .operands = "DIR...",
+    .summary = "Show where the time went, as a table",
+    .description =
+        "Sums up a recording: for each function its self time (it ran itself), its total time (with all it "
+        "called;\n"
+        "recursion counts once), its calls, and how long a call took: mean, min, max, median and 99th "
+        "percentile.\n"
+        "Shares are of the recorded time of all threads together. Functions written in C are marked (C).\n\n"
+        "The time of a generator or coroutine counts only while it runs. What its calls took is measured "
+        "from each\n"
+        "resume to the next yield.\n\n"
+        "What was lost, damaged or left out by --max-overhead is said on stderr; on stdout is nothing but "
+        "data.\n\n"
+        "Several folders are read as one recording.",
+    .examples = "krait report krait.trace\n# the ten functions with most calls, C functions aside\n"
+                "krait report krait.trace --sort calls --limit 10 --filter 're:[.]py$'\n"
+                "# a thread's call tree in the second second\n"
+                "krait report krait.trace --tree --thread MainThread --from 1s --to 2s\n"
+                "# who calls it, and from where\nkrait report krait.trace --callers json.loads\n",
+    .opts = report_opts,
+    .values_size = sizeof(struct report_options),
+    .run = run_report,
+};

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report`: a profile's rows as a table, CSV or JSON.
+ */
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/report.h"
+
+#include <string.h>
+
+/* --- what outputs share --- */
+
+void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n)
+{
+    krait_json_key(out, key);
+    krait_json_u64(out, n);
+}
+
+static void json_text(struct krait_buf *out, const char *key, const char *text)
+{
+    krait_json_key(out, key);
+    krait_json_cstr(out, text);
+}
+
+void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
+                            uint32_t line, enum krait_func_kind kind)
+{
+    json_text(out, "name", name);
+    json_text(out, "module", module);
+    json_text(out, "file", file);
+    krait_report_json_u64(out, "line", line);
+    json_text(out, "kind", kind == KRAIT_FUNC_C ? "c" : "python");
+}
+
+void krait_report_json_open(struct report *report, uint64_t self_ns)
+{
+    struct krait_buf *out = &report->out;
+    krait_buf_char(out, '{');
+    json_text(out, "by", report->options->by ? report->options->by : "function");
+    krait_report_json_u64(out, "begin_ns", report->trace->begin_ns);
+    krait_report_json_u64(out, "duration_ns", report->trace->end_ns - report->trace->begin_ns);
+    krait_report_json_u64(out, "self_ns", self_ns);
+}
+
+static void json_lost(struct krait_buf *out, const struct krait_trace *trace)
+{
+    krait_json_key(out, "lost");
+    krait_buf_char(out, '{');
+    for (uint32_t i = 0; i < trace->lost_count; i++)
+        krait_report_json_u64(out, trace->lost[i].reason, trace->lost[i].count);
+    krait_buf_char(out, '}');
+}
+
+static void json_omitted(struct krait_buf *out, const struct krait_trace *trace)
+{
+    krait_json_key(out, "omitted");
+    krait_buf_char(out, '[');
+    for (uint32_t i = 0; i < trace->omitted_count; i++) {
+        const struct krait_func *func = &trace->funcs[trace->omitted[i].func];
+        krait_buf_str(out, i ? ",{" : "{");
+        krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
+        krait_report_json_u64(out, "calls", trace->omitted[i].calls);
+        json_text(out, "reason", trace->omitted[i].reason);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+}
+
+void krait_report_json_close(struct report *report)
+{
+    struct krait_buf *out = &report->out;
+    json_lost(out, report->trace);
+    json_omitted(out, report->trace);
+    krait_json_key(out, "damage");
+    if (report->damage[0])
+        krait_json_cstr(out, report->damage);
+    else
+        krait_buf_str(out, "null");
+    krait_buf_str(out, "}\n");
+}
+
+/* RFC 4180: quotes where a separator, a quote or a line end needs them. */
+void krait_report_csv_text(struct krait_buf *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        krait_buf_str(out, text);
+        return;
+    }
+    krait_buf_char(out, '"');
+    for (; *text; text++)
+        krait_buf_str(out, (char[]){ *text, *text == '"' ? '"' : '\0', '\0' });
+    krait_buf_char(out, '"');
+}
+
+void krait_report_label(struct krait_buf *out, const char *module, const char *name,
+                        enum krait_func_kind kind, size_t *bright)
+{
+    krait_fmt_safe(out, module);
+    krait_buf_str(out, *module && *name ? "." : "");
+    size_t before = out->len;
+    krait_fmt_safe(out, name);
+    krait_buf_str(out, kind == KRAIT_FUNC_C ? " (C)" : "");
+    *bright = out->len - before;
+}
+
+enum krait_style krait_report_heat(uint64_t part, uint64_t whole)
+{
+    double share = whole ? (double)part / (double)whole : 0;
+    return share >= 0.10 ? KRAIT_STYLE_HOT : share >= 0.03 ? KRAIT_STYLE_WARM : KRAIT_STYLE_NONE;
+}
+
+void krait_report_cell_ns(struct krait_table *table, uint64_t ns)
+{
+    char text[KRAIT_FMT_SIZE + 2];
+    krait_fmt_ns(text, ns);
+    size_t n = strlen(text);
+    if (n > 2 && text[n - 2] == ' ') /* "s" and "h" one to the right, so that points stay under points */
+        memmove(text + n - 1, text + n - 2, 3);
+    krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
+}
+
+void krait_report_cell_count(struct krait_table *table, uint64_t n)
+{
+    char text[KRAIT_FMT_SIZE];
+    krait_table_cell(table, krait_fmt_count(text, n), KRAIT_STYLE_NONE, 0);
+}
+
+void krait_report_cell_share(struct krait_table *table, uint64_t part, uint64_t whole)
+{
+    char text[KRAIT_FMT_SIZE];
+    krait_table_cell(table, krait_fmt_share(text, part, whole), krait_report_heat(part, whole), 0);
+}
+
+/* --- order --- */
+
+enum { AS_TEXT = -1 };
+
+/* What --sort may name. */
+static const struct {
+    const char *name;
+    ptrdiff_t offset; /* of a uint64_t in the row; AS_TEXT: by name, from A */
+} sorts[] = {
+    { "self", offsetof(struct krait_profile_row, self_ns) },
+    { "total", offsetof(struct krait_profile_row, total_ns) },
+    { "calls", offsetof(struct krait_profile_row, calls) },
+    { "mean", offsetof(struct krait_profile_row, mean_ns) },
+    { "min", offsetof(struct krait_profile_row, min_ns) },
+    { "max", offsetof(struct krait_profile_row, max_ns) },
+    { "p50", offsetof(struct krait_profile_row, p50_ns) },
+    { "p99", offsetof(struct krait_profile_row, p99_ns) },
+    { "name", AS_TEXT },
+};
+
+static int compare_rows(const void *a, const void *b, void *ctx)
+{
+    const struct krait_profile_row *x = a, *y = b;
+    ptrdiff_t offset = *(const ptrdiff_t *)ctx;
+    if (offset != AS_TEXT) {
+        uint64_t u = *(const uint64_t *)((const char *)x + offset),
+                 v = *(const uint64_t *)((const char *)y + offset);
+        if (u != v)
+            return u > v ? -1 : 1;
+    }
+    int order = strcmp(x->module, y->module);
+    order = order ? order : strcmp(x->name, y->name);
+    return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+static void sort_rows(struct krait_profile *profile, const char *by)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(sorts); i++) {
+        if (strcmp(sorts[i].name, by ? by : "self") == 0)
+            qsort_r(profile->rows, profile->count, sizeof(*profile->rows), compare_rows,
+                    (void *)&sorts[i].offset);
+    }
+}
+
+static void filter_rows(struct krait_profile *profile, const struct krait_match *filter)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < profile->count; i++) {
+        const struct krait_profile_row *row = &profile->rows[i];
+        if (krait_match_func(filter, row->module, row->name, row->file))
+            profile->rows[kept++] = *row;
+    }
+    profile->count = kept;
+}
+
+/* --- table --- */
+
+static const struct krait_column columns[] = {
+    { "self", 0, 0, 0 },
+    { "self%", 0, 0, 1 },
+    { "total", 0, 0, 3 },
+    { "total%", 0, 0, 2 },
+    { "calls", 0, 0, 0 },
+    { "mean", 0, 0, 4 },
+    { "min", 0, 0, 8 },
+    { "max", 0, 0, 5 },
+    { "p50", 0, 0, 7 },
+    { "p99", 0, 0, 6 },
+    { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 32, 0 },
+    { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 9 },
+};
+
+enum { NAME_COLUMN = 10, WHERE_COLUMN = 11 };
+
+static void name_cell(struct krait_table *table, const struct krait_profile_row *row,
+                      enum krait_profile_by by)
+{
+    static const char *const nameless[] = { "?", "(no module)", "(no file)",
+                                            "?", "?",           "(not called from Python code)" };
+    KRAIT_AUTO_BUF text = { 0 };
+    size_t bright = 0;
+    bool is_func = by == KRAIT_BY_FUNCTION || by == KRAIT_BY_LINE;
+    if (!*row->name)
+        krait_buf_str(&text, nameless[by]);
+    else
+        krait_report_label(&text, is_func ? row->module : "", row->name,
+                           is_func ? row->kind : KRAIT_FUNC_PYTHON, &bright);
+    if (by == KRAIT_BY_LINE && row->line) {
+        size_t before = text.len;
+        krait_buf_fmt(&text, ":%u", row->line);
+        bright += text.len - before;
+    }
+    krait_table_cell(table, text.data ? text.data : "",
+                     row->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
+}
+
+static void where_cell(struct krait_table *table, const struct krait_profile_row *row)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_fmt_safe(&text, row->file);
+    if (row->line && *row->file)
+        krait_buf_fmt(&text, ":%u", row->line);
+    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_DIM, 0);
+}
+
+static void add_row(struct krait_table *table, const struct krait_profile_row *row, uint64_t whole,
+                    enum krait_profile_by by)
+{
+    krait_report_cell_ns(table, row->self_ns);
+    krait_report_cell_share(table, row->self_ns, whole);
+    krait_report_cell_ns(table, row->total_ns);
+    krait_report_cell_share(table, row->total_ns, whole);
+    krait_report_cell_count(table, row->calls);
+    krait_report_cell_ns(table, row->mean_ns);
+    krait_report_cell_ns(table, row->min_ns);
+    krait_report_cell_ns(table, row->max_ns);
+    krait_report_cell_ns(table, row->p50_ns);
+    krait_report_cell_ns(table, row->p99_ns);
+    name_cell(table, row, by);
+    if (by == KRAIT_BY_FUNCTION || by == KRAIT_BY_LINE)
+        where_cell(table, row);
+}
+
+static int put_table(struct report *report, const struct krait_profile *profile, uint32_t shown)
+{
+    static const char *const titles[] = { "function", "module", "file", "thread", "process", "line of call" };
+    struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
+    memcpy(mine, columns, sizeof(mine));
+    mine[NAME_COLUMN].title = titles[report->by];
+    bool where = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
+    struct krait_table *table;
+    if (krait_table_new(&table, mine, where ? WHERE_COLUMN + 1 : WHERE_COLUMN))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < shown; i++)
+        add_row(table, &profile->rows[i], profile->self_ns, report->by);
+    int rc = krait_table_print(table, &report->look, &report->out);
+    krait_table_free(table);
+    return rc;
+}
+
+/* --- CSV and JSON --- */
+
+/* The numbers of a row, in the order of both. */
+static const struct {
+    const char *name;
+    size_t offset;
+} numbers[] = {
+    { "calls", offsetof(struct krait_profile_row, calls) },
+    { "self_ns", offsetof(struct krait_profile_row, self_ns) },
+    { "total_ns", offsetof(struct krait_profile_row, total_ns) },
+    { "min_ns", offsetof(struct krait_profile_row, min_ns) },
+    { "mean_ns", offsetof(struct krait_profile_row, mean_ns) },
+    { "max_ns", offsetof(struct krait_profile_row, max_ns) },
+    { "p50_ns", offsetof(struct krait_profile_row, p50_ns) },
+    { "p99_ns", offsetof(struct krait_profile_row, p99_ns) },
+    { "runs", offsetof(struct krait_profile_row, runs) },
+};
+
+static uint64_t number_of(const struct krait_profile_row *row, size_t i)
+{
+    return *(const uint64_t *)((const char *)row + numbers[i].offset);
+}
+
+static void put_csv(struct report *report, const struct krait_profile *profile, uint32_t shown)
+{
+    struct krait_buf *out = &report->out;
+    krait_buf_str(out, "name,module,file,line,kind");
+    for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
+        krait_buf_fmt(out, ",%s", numbers[n].name);
+    krait_buf_char(out, '\n');
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct krait_profile_row *row = &profile->rows[i];
+        const char *texts[] = { row->name, row->module, row->file };
+        for (size_t t = 0; t < KRAIT_ARRAY_LEN(texts); t++) {
+            krait_report_csv_text(out, texts[t]);
+            krait_buf_char(out, ',');
+        }
+        krait_buf_fmt(out, "%u,%s", row->line, row->kind == KRAIT_FUNC_C ? "c" : "python");
+        for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
+            krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
+        krait_buf_char(out, '\n');
+    }
+}
+
+static void put_json(struct report *report, const struct krait_profile *profile, uint32_t shown)
+{
+    struct krait_buf *out = &report->out;
+    krait_report_json_open(report, profile->self_ns);
+    krait_json_key(out, "functions");
+    krait_buf_char(out, '[');
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct krait_profile_row *row = &profile->rows[i];
+        krait_buf_str(out, i ? ",\n{" : "\n{");
+        krait_report_json_func(out, row->name, row->module, row->file, row->line, row->kind);
+        for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
+            krait_report_json_u64(out, numbers[n].name, number_of(row, n));
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+    krait_report_json_close(report);
+}
+
+int krait_report_rows(struct report *report, struct krait_err *err)
+{
+    struct krait_profile_options options = {
+        .range = report->range,
+        .by = report->by,
+        .take_thread = krait_select_thread,
+        .ctx = (void *)&report->options->select,
+    };
+    struct krait_profile *profile;
+    int rc = krait_profile_new(&profile, report->trace, &options, err);
+    if (rc)
+        return rc;
+    if (!report->damage[0])
+        memcpy(report->damage, profile->damage, sizeof(report->damage));
+    if (report->filter)
+        filter_rows(profile, report->filter);
+    sort_rows(profile, report->options->sort);
+    uint32_t shown = report->limit ? KRAIT_MIN(report->limit, profile->count) : profile->count;
+    if (report->format == REPORT_TABLE)
+        rc = put_table(report, profile, shown);
+    else if (report->format == REPORT_CSV)
+        put_csv(report, profile, shown);
+    else
+        put_json(report, profile, shown);
+    if (shown < profile->count && report->format == REPORT_TABLE)
+        krait_buf_fmt(&report->notes, "%u more rows; --limit 0 shows all\n", profile->count - shown);
+    if (!profile->count)
+        krait_buf_str(&report->notes,
+                      report->filter ? "no function matches the filter\n" : "no calls were recorded\n");
+    krait_profile_free(profile);
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report --tree`, `--callers` and `--callees`: what is drawn from the call tree.
+ */
+#include "analysis/calltree.h"
+#include "analysis/relatives.h"
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/report.h"
+
+#include <string.h>
+
+static int tree_new(struct krait_calltree **tree, struct report *report, struct krait_err *err)
+{
+    struct krait_calltree_options options = {
+        .range = report->range,
+        .group = report->by == KRAIT_BY_THREAD    ? KRAIT_TREE_BY_THREAD
+                 : report->by == KRAIT_BY_PROCESS ? KRAIT_TREE_BY_PROCESS
+                                                  : KRAIT_TREE_MERGED,
+        .take_thread = krait_select_thread,
+        .ctx = (void *)&report->options->select,
+    };
+    return krait_calltree_new(tree, report->trace, &options, err);
+}
+
+/* --- the tree --- */
+
+/* The nodes that are shown, in their order, and how each hangs on the one above. */
+struct line {
+    uint32_t node;
+    uint32_t depth;
+    bool last; /* of its parent's children that are shown */
+};
+
+struct lines {
+    struct line *items;
+    uint32_t count;
+    uint32_t hidden; /* branches that are too small */
+};
+
+/* A node is shown when the filter means it, one above it, or one below it. */
+static bool *mark_filtered(const struct krait_calltree *tree, const struct report *report)
+{
+    bool *kept = calloc((size_t)tree->count + 1, sizeof(*kept));
+    bool *meant = calloc((size_t)report->trace->func_count + 1, sizeof(*meant));
+    for (uint32_t i = 0; kept && meant && i < report->trace->func_count; i++) {
+        const struct krait_func *f = &report->trace->funcs[i];
+        meant[i] = !report->filter || krait_match_func(report->filter, f->module, f->name, f->file);
+    }
+    for (uint32_t i = 1; kept && meant && i < tree->count; i++) { /* down: parents come first */
+        const struct krait_tree_node *n = &tree->nodes[i];
+        kept[i] = kept[n->parent] || (n->func != KRAIT_NO_ID && meant[n->func]);
+    }
+    for (uint32_t i = tree->count; kept && meant && i-- > 1;) { /* and up */
+        if (kept[i] && !kept[tree->nodes[i].parent])
+            kept[tree->nodes[i].parent] = true;
+    }
+    bool ok = kept && meant;
+    free(meant);
+    if (ok)
+        return kept;
+    free(kept);
+    return NULL;
+}
+
+static int by_total(const void *a, const void *b, void *ctx)
+{
+    const struct krait_tree_node *nodes = ctx;
+    const struct krait_tree_node *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
+    if (x->total_ns != y->total_ns)
+        return x->total_ns > y->total_ns ? -1 : 1;
+    return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+/* Pushes a node's children that are shown, so that the greatest is popped first. */
+static void push_children(struct lines *lines, struct line *stack, uint32_t *depth, uint32_t *children,
+                          const struct krait_calltree *tree, struct line parent, const bool *kept,
+                          uint64_t least)
+{
+    uint32_t n = 0;
+    for (uint32_t c = tree->nodes[parent.node].first_child; c != KRAIT_NO_ID;
+         c = tree->nodes[c].next_sibling) {
+        bool small = tree->nodes[c].total_ns < least;
+        lines->hidden += kept[c] && small;
+        if (kept[c] && !small)
+            children[n++] = c;
+    }
+    qsort_r(children, n, sizeof(*children), by_total, tree->nodes);
+    for (uint32_t i = n; i-- > 0;)
+        stack[(*depth)++] = (struct line){ children[i], parent.depth + 1, i + 1 == n };
+}
+
+static int order_lines(struct lines *lines, const struct krait_calltree *tree, const bool *kept,
+                       uint64_t least)
+{
+    KRAIT_AUTO_FREE struct line *stack = calloc((size_t)tree->count + 1, sizeof(*stack));
+    KRAIT_AUTO_FREE uint32_t *children = calloc((size_t)tree->count + 1, sizeof(*children));
+    lines->items = calloc((size_t)tree->count + 1, sizeof(*lines->items));
+    if (!stack || !children || !lines->items)
+        return -ENOMEM;
+    uint32_t depth = 0;
+    push_children(lines, stack, &depth, children, tree, (struct line){ 0, 0, true }, kept, least);
+    while (depth) {
+        struct line line = stack[--depth];
+        lines->items[lines->count++] = line;
+        push_children(lines, stack, &depth, children, tree, line, kept, least);
+    }
+    return 0;
+}
+
+enum { GUIDES_MAX = 16 };
+
+/* The guides before a name. Deep in, the depth is said in figures: a name needs the room more. */
+static void add_guides(struct krait_buf *text, const struct line *line, const bool *last_at, bool utf8)
+{
+    if (line->depth > GUIDES_MAX) {
+        krait_buf_fmt(text, "[%u] ", line->depth - 1);
+        return;
+    }
+    for (uint32_t d = 2; d < line->depth; d++)
+        krait_buf_str(text, last_at[d] ? "   " : utf8 ? "\xe2\x94\x82  " : "|  ");
+    if (line->depth > 1)
+        krait_buf_str(text, utf8 ? (line->last ? "\xe2\x94\x94\xe2\x94\x80 " : "\xe2\x94\x9c\xe2\x94\x80 ")
+                                 : (line->last ? "`- " : "|- "));
+}
+
+static void node_cell(struct krait_table *table, const struct report *report,
+                      const struct krait_calltree *tree, const struct line *line, const bool *last_at)
+{
+    const struct krait_tree_node *node = &tree->nodes[line->node];
+    KRAIT_AUTO_BUF text = { 0 };
+    size_t bright = 0;
+    enum krait_style style = KRAIT_STYLE_NONE;
+    add_guides(&text, line, last_at, report->look.utf8);
+    if (node->func == KRAIT_NO_ID) {
+        krait_fmt_safe(&text, tree->labels.texts[node->label]);
+        style = KRAIT_STYLE_BOLD;
+    } else {
+        const struct krait_func *func = &report->trace->funcs[node->func];
+        krait_report_label(&text, func->module, func->name, func->kind, &bright);
+        style = func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE;
+    }
+    krait_table_cell(table, text.data ? text.data : "", style, bright);
+}
+
+static int put_tree_table(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
+                          uint32_t shown)
+{
+    static const struct krait_column columns[] = {
+        { "total", 0, 0, 0 },
+        { "total%", 0, 0, 0 },
+        { "self", 0, 0, 1 },
+        { "calls", 0, 0, 0 },
+        { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 40, 0 },
+    };
+    struct krait_table *table;
+    if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
+        return -ENOMEM;
+    bool last_at[GUIDES_MAX + 2] = { false };
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct line *line = &lines->items[i];
+        const struct krait_tree_node *node = &tree->nodes[line->node];
+        if (line->depth < KRAIT_ARRAY_LEN(last_at))
+            last_at[line->depth] = line->last;
+        krait_report_cell_ns(table, node->total_ns);
+        krait_report_cell_share(table, node->total_ns, tree->nodes[0].total_ns);
+        krait_report_cell_ns(table, node->self_ns);
+        krait_report_cell_count(table, node->calls);
+        node_cell(table, report, tree, line, last_at);
+    }
+    int rc = krait_table_print(table, &report->look, &report->out);
+    krait_table_free(table);
+    return rc;
+}
+
+/* A flat list, parents before children: nested objects as deep as a program's recursion break readers. */
+static int put_tree_json(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
+                         uint32_t shown)
+{
+    KRAIT_AUTO_FREE uint32_t *ids = calloc((size_t)tree->count + 1, sizeof(*ids));
+    if (!ids)
+        return -ENOMEM;
+    struct krait_buf *out = &report->out;
+    krait_report_json_open(report, tree->nodes[0].total_ns);
+    krait_json_key(out, "tree");
+    krait_buf_char(out, '[');
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
+        const struct krait_func *func = node->func == KRAIT_NO_ID ? NULL : &report->trace->funcs[node->func];
+        ids[lines->items[i].node] = i;
+        krait_buf_str(out, i ? ",\n{" : "\n{");
+        krait_report_json_u64(out, "id", i);
+        krait_json_key(out, "parent");
+        if (node->parent)
+            krait_json_u64(out, ids[node->parent]);
+        else
+            krait_buf_str(out, "null");
+        krait_report_json_u64(out, "depth", node->depth - 1);
+        if (func)
+            krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
+        else {
+            krait_json_key(out, "name");
+            krait_json_cstr(out, tree->labels.texts[node->label]);
+        }
+        krait_report_json_u64(out, "calls", node->calls);
+        krait_report_json_u64(out, "self_ns", node->self_ns);
+        krait_report_json_u64(out, "total_ns", node->total_ns);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+    krait_report_json_close(report);
+    return 0;
+}
+
+static void put_tree_csv(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
+                         uint32_t shown)
+{
+    struct krait_buf *out = &report->out;
+    krait_buf_str(out, "depth,name,module,file,line,kind,calls,self_ns,total_ns\n");
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
+        struct krait_func group = { .name = "", .module = "", .file = "" };
+        if (node->func == KRAIT_NO_ID)
+            group.name = tree->labels.texts[node->label];
+        const struct krait_func *func =
+            node->func == KRAIT_NO_ID ? &group : &report->trace->funcs[node->func];
+        krait_buf_fmt(out, "%u,", node->depth - 1);
+        krait_report_csv_text(out, func->name);
+        krait_buf_char(out, ',');
+        krait_report_csv_text(out, func->module);
+        krait_buf_char(out, ',');
+        krait_report_csv_text(out, func->file);
+        krait_buf_fmt(out, ",%u,%s,%llu,%llu,%llu\n", func->line,
+                      node->func == KRAIT_NO_ID    ? "group"
+                      : func->kind == KRAIT_FUNC_C ? "c"
+                                                   : "python",
+                      (unsigned long long)node->calls, (unsigned long long)node->self_ns,
+                      (unsigned long long)node->total_ns);
+    }
+}
+
+static int put_tree(struct report *report, const struct krait_calltree *tree, struct lines *lines)
+{
+    uint64_t least = (uint64_t)((double)tree->nodes[0].total_ns * report->min_share / 100);
+    KRAIT_AUTO_FREE bool *kept = mark_filtered(tree, report);
+    int rc = kept ? order_lines(lines, tree, kept, least) : -ENOMEM;
+    if (rc)
+        return rc;
+    uint32_t shown = report->limit ? KRAIT_MIN(report->limit, lines->count) : lines->count;
+    if (report->format == REPORT_TABLE)
+        rc = put_tree_table(report, tree, lines, shown);
+    else if (report->format == REPORT_JSON)
+        rc = put_tree_json(report, tree, lines, shown);
+    else
+        put_tree_csv(report, tree, lines, shown);
+    if (shown < lines->count)
+        krait_buf_fmt(&report->notes, "%u more lines; --limit 0 shows all\n", lines->count - shown);
+    if (lines->hidden)
+        krait_buf_fmt(&report->notes,
+                      "%u branches below %g%% of the time are left out; --min-share 0 shows all\n",
+                      lines->hidden, report->min_share);
+    return rc;
+}
+
+int krait_report_tree(struct report *report, struct krait_err *err)
+{
+    if (report->by != KRAIT_BY_FUNCTION && report->by != KRAIT_BY_THREAD && report->by != KRAIT_BY_PROCESS)
+        return krait_err_set(err, -EINVAL, "--tree goes with --by function, thread or process");
+    struct krait_calltree *tree;
+    int rc = tree_new(&tree, report, err);
+    if (rc)
+        return rc;
+    struct lines lines = { 0 };
+    rc = put_tree(report, tree, &lines);
+    free(lines.items);
+    krait_calltree_free(tree);
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
+}
+
+/* --- callers and callees --- */
+
+static const char *asked(const struct report *report)
+{
+    return report->options->callers ? report->options->callers : report->options->callees;
+}
+
+/* Functions whose name, or module and name, is the text; if there is none, those that the pattern means. */
+static int mark_wanted(bool *wanted, const struct report *report, struct krait_err *err)
+{
+    const struct krait_trace *trace = report->trace;
+    uint32_t found = 0;
+    char label[4096];
+    for (uint32_t i = 0; i < trace->func_count; i++) {
+        const struct krait_func *f = &trace->funcs[i];
+        wanted[i] = strcmp(f->name, asked(report)) == 0 ||
+                    strcmp(krait_func_label(f, label, sizeof(label)), asked(report)) == 0;
+        found += wanted[i];
+    }
+    if (found)
+        return 0;
+    struct krait_match *match;
+    int rc = krait_match_new(&match, asked(report), err);
+    for (uint32_t i = 0; !rc && i < trace->func_count; i++) {
+        const struct krait_func *f = &trace->funcs[i];
+        wanted[i] = krait_match_text(match, f->name) ||
+                    krait_match_text(match, krait_func_label(f, label, sizeof(label)));
+        found += wanted[i];
+    }
+    if (!rc)
+        krait_match_free(match);
+    if (!rc && !found)
+        rc = krait_err_set(err, -ENOENT,
+                           "no function '%s' in the trace; `krait report --filter TEXT` looks for names",
+                           asked(report));
+    return rc;
+}
+
+static const struct krait_func *relative_func(const struct report *report, const struct krait_relative *row)
+{
+    static const struct krait_func outside = { .name = "(thread)", .module = "", .file = "" };
+    return row->func == KRAIT_NO_ID ? &outside : &report->trace->funcs[row->func];
+}
+
+static int put_relatives_table(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
+{
+    struct krait_column columns[] = {
+        { "total", 0, 0, 0 },
+        { "total%", 0, 0, 0 },
+        { "self", 0, 0, 0 },
+        { "calls", 0, 0, 0 },
+        { report->options->callers ? "caller" : "callee", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 30, 0 },
+    };
+    struct krait_table *table;
+    if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct krait_relative *row = &relatives->rows[i];
+        const struct krait_func *func = relative_func(report, row);
+        KRAIT_AUTO_BUF text = { 0 };
+        size_t bright;
+        krait_report_label(&text, func->module, func->name, func->kind, &bright);
+        krait_report_cell_ns(table, row->total_ns);
+        krait_report_cell_share(table, row->total_ns, relatives->of.total_ns);
+        krait_report_cell_ns(table, row->self_ns);
+        krait_report_cell_count(table, row->calls);
+        krait_table_cell(table, text.data ? text.data : "",
+                         func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
+    }
+    int rc = krait_table_print(table, &report->look, &report->out);
+    krait_table_free(table);
+    return rc;
+}
+
+static void relative_numbers(struct krait_buf *out, const struct krait_relative *row)
+{
+    krait_report_json_u64(out, "calls", row->calls);
+    krait_report_json_u64(out, "self_ns", row->self_ns);
+    krait_report_json_u64(out, "total_ns", row->total_ns);
+}
+
+static void put_relatives_json(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
+{
+    struct krait_buf *out = &report->out;
+    krait_report_json_open(report, relatives->of.self_ns);
+    krait_json_key(out, report->options->callers ? "callers_of" : "callees_of");
+    krait_buf_char(out, '{');
+    krait_json_key(out, "pattern");
+    krait_json_cstr(out, asked(report));
+    krait_report_json_u64(out, "matched", relatives->matched);
+    relative_numbers(out, &relatives->of);
+    krait_buf_char(out, '}');
+    krait_json_key(out, "functions");
+    krait_buf_char(out, '[');
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct krait_func *func = relative_func(report, &relatives->rows[i]);
+        krait_buf_str(out, i ? ",\n{" : "\n{");
+        krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
+        relative_numbers(out, &relatives->rows[i]);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+    krait_report_json_close(report);
+}
+
+static void put_relatives_csv(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
+{
+    struct krait_buf *out = &report->out;
+    krait_buf_str(out, "name,module,file,line,kind,calls,self_ns,total_ns\n");
+    for (uint32_t i = 0; i < shown; i++) {
+        const struct krait_relative *row = &relatives->rows[i];
+        const struct krait_func *func = relative_func(report, row);
+        krait_report_csv_text(out, func->name);
+        krait_buf_char(out, ',');
+        krait_report_csv_text(out, func->module);
+        krait_buf_char(out, ',');
+        krait_report_csv_text(out, func->file);
+        krait_buf_fmt(out, ",%u,%s,%llu,%llu,%llu\n", func->line, func->kind == KRAIT_FUNC_C ? "c" : "python",
+                      (unsigned long long)row->calls, (unsigned long long)row->self_ns,
+                      (unsigned long long)row->total_ns);
+    }
+}
+
+/* The function itself, in a note: its times are what the shares are of. */
+static void note_function(struct report *report, const struct krait_relatives *relatives)
+{
+    char self[KRAIT_FMT_SIZE], total[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
+    struct krait_buf *notes = &report->notes;
+    krait_fmt_safe(notes, asked(report));
+    if (relatives->matched != 1)
+        krait_buf_fmt(notes, " (%u functions)", relatives->matched);
+    krait_buf_fmt(notes, ": total %s, self %s, %s calls\n", krait_fmt_ns(total, relatives->of.total_ns),
+                  krait_fmt_ns(self, relatives->of.self_ns), krait_fmt_count(calls, relatives->of.calls));
+}
+
+static int put_relatives(struct report *report, const struct krait_relatives *relatives)
+{
+    int rc = 0;
+    uint32_t shown = report->limit ? KRAIT_MIN(report->limit, relatives->count) : relatives->count;
+    if (report->format == REPORT_TABLE)
+        rc = put_relatives_table(report, relatives, shown);
+    else if (report->format == REPORT_JSON)
+        put_relatives_json(report, relatives, shown);
+    else
+        put_relatives_csv(report, relatives, shown);
+    note_function(report, relatives);
+    if (shown < relatives->count)
+        krait_buf_fmt(&report->notes, "%u more rows; --limit 0 shows all\n", relatives->count - shown);
+    return rc;
+}
+
+int krait_report_relatives(struct report *report, struct krait_err *err)
+{
+    KRAIT_AUTO_FREE bool *wanted = calloc((size_t)report->trace->func_count + 1, sizeof(*wanted));
+    if (!wanted)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    int rc = mark_wanted(wanted, report, err);
+    if (rc)
+        return rc;
+    struct krait_calltree *tree;
+    rc = tree_new(&tree, report, err);
+    if (rc)
+        return rc;
+    struct krait_relatives *relatives = NULL;
+    rc = krait_relatives_new(&relatives, tree, report->trace, wanted,
+                             report->options->callers ? KRAIT_CALLERS : KRAIT_CALLEES);
+    rc = rc ? rc : put_relatives(report, relatives);
+    krait_relatives_free(relatives);
+    krait_calltree_free(tree);
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
+}

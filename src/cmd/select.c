@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/select.h"
+
+#include "base/fmt.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+/* "1.5s", "200ms", "3": nanoseconds after the start. */
+static int parse_time(const char *text, uint64_t *ns, struct krait_err *err)
+{
+    if (krait_parse_ns(text, ns) == 0)
+        return 0;
+    return krait_err_set(err, -EINVAL, "'%s' is not a time such as 1.5s, 200ms or 3", text);
+}
+
+int krait_select_range(const struct krait_select *select, const struct krait_trace *trace,
+                       struct krait_range *range, struct krait_err *err)
+{
+    uint64_t from = 0, until = UINT64_MAX;
+    if ((select->from && parse_time(select->from, &from, err)) ||
+        (select->until && parse_time(select->until, &until, err)))
+        return -EINVAL;
+    if (from >= until)
+        return krait_err_set(err, -EINVAL, "the range is empty: %s is not before %s",
+                             select->from ? select->from : "the beginning", select->until);
+    *range = KRAIT_RANGE_ALL;
+    if (select->from)
+        range->from_ns = trace->begin_ns + from;
+    if (select->until)
+        range->to_ns = trace->begin_ns + until;
+    return 0;
+}
+
+static bool matches(const struct krait_opt_list *globs, const char *name, uint32_t id)
+{
+    char number[16];
+    snprintf(number, sizeof(number), "%u", id);
+    for (size_t i = 0; i < globs->count; i++) {
+        if (fnmatch(globs->items[i], name, 0) == 0 || fnmatch(globs->items[i], number, 0) == 0)
+            return true;
+    }
+    return globs->count == 0;
+}
+
+bool krait_select_thread(void *ctx, const struct krait_trace *trace, uint32_t index)
+{
+    const struct krait_select *select = ctx;
+    const struct krait_thread *thread = &trace->threads[index];
+    const struct krait_process *process = &trace->processes[thread->process];
+    return matches(&select->threads, thread->name, thread->tid) &&
+           matches(&select->processes, process->name, process->pid);
+}
+
+/* The first few threads, for a message. */
+static void add_choices(struct krait_buf *text, const struct krait_trace *trace)
+{
+    enum { SHOWN = 8 };
+    for (uint32_t i = 0; i < trace->thread_count && i < SHOWN; i++) {
+        const struct krait_thread *thread = &trace->threads[i];
+        const struct krait_process *process = &trace->processes[thread->process];
+        krait_buf_str(text, i ? ", " : "");
+        krait_fmt_safe(text, thread->name);
+        krait_buf_fmt(text, "%s%u of ", *thread->name ? " " : "", thread->tid);
+        krait_fmt_safe(text, process->name);
+        krait_buf_fmt(text, " %u", process->pid);
+    }
+    krait_buf_str(text, trace->thread_count > SHOWN ? ", ..." : "");
+}
+
+int krait_select_some(const struct krait_select *select, const struct krait_trace *trace,
+                      struct krait_err *err)
+{
+    for (uint32_t i = 0; i < trace->thread_count; i++) {
+        if (krait_select_thread((void *)select, trace, i))
+            return 0;
+    }
+    if (!trace->thread_count)
+        return 0;
+    KRAIT_AUTO_BUF choices = { 0 };
+    add_choices(&choices, trace);
+    return krait_err_set(err, -ENOENT, "no thread is left by --thread and --process; there are %s",
+                         choices.data ? choices.data : "others");
+}
+
+void krait_select_done(struct krait_select *select)
+{
+    krait_opt_list_done(&select->threads);
+    krait_opt_list_done(&select->processes);
+}

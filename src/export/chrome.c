@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Chrome's Trace Event Format: a line of JSON for each begin (B) and end (E), streamed thread by thread;
+ * readers sort by time. Source: "Trace Event Format", the document by N. Duca and D. Sinclair; what
+ * speedscope and Perfetto make of it: an E without its name is refused by speedscope, and times are read as
+ * doubles, which cannot hold nanoseconds since the epoch: so they count from the trace's beginning, and that
+ * is said in otherData.
+ *
+ * How a call began or ended other than by call and return is a second category, which no reader takes for a
+ * part of the name, as speedscope does args.
+ */
+#include "base/json.h"
+#include "export/formats.h"
+
+struct chrome {
+    struct krait_export_job *job;
+    struct krait_outfile *out;
+    struct krait_export_texts names, kinds;
+    struct krait_export_ids ids;
+    struct krait_buf where; /* pid and tid of the thread, ready to write */
+    bool some;              /* an event is written already */
+};
+
+static const char *const categories[] = {
+    [KRAIT_OP_CALL] = "",          [KRAIT_OP_RESUME] = ",resume", [KRAIT_OP_THROW] = ",throw",
+    [KRAIT_OP_LIVE] = ",live",     [KRAIT_OP_RETURN] = "",        [KRAIT_OP_YIELD] = ",yield",
+    [KRAIT_OP_UNWIND] = ",unwind", [KRAIT_OP_CUT] = ",cut",
+};
+
+static void name_text(struct krait_buf *buf, const struct krait_trace *trace, uint32_t func)
+{
+    KRAIT_AUTO_BUF label = { 0 };
+    krait_export_func_label(&label, &trace->funcs[func]);
+    krait_json_str(buf, label.data, label.len);
+    buf->failed |= label.failed;
+}
+
+static void kind_text(struct krait_buf *buf, const struct krait_trace *trace, uint32_t func)
+{
+    krait_buf_str(buf, trace->funcs[func].kind == KRAIT_FUNC_C ? "c" : "python");
+}
+
+#define ADD(buf, literal) krait_buf_add(buf, literal, sizeof(literal) - 1)
+
+/* Microseconds with the nanoseconds behind the point. */
+static void add_time(struct krait_buf *buf, uint64_t ns)
+{
+    unsigned rest = (unsigned)(ns % KRAIT_NS_PER_US);
+    char fraction[4] = { '.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
+                         (char)('0' + rest % 10) };
+    krait_json_u64(buf, ns / KRAIT_NS_PER_US);
+    krait_buf_add(buf, fraction, sizeof(fraction));
+}
+
+static void add_separator(struct chrome *chrome)
+{
+    krait_buf_str(&chrome->out->buf, chrome->some ? ",\n" : "\n");
+    chrome->some = true;
+}
+
+static void add_event(struct chrome *chrome, uint64_t t_ns, uint32_t func, uint8_t kind)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    add_separator(chrome);
+    ADD(buf, "{\"ph\":\"");
+    krait_buf_char(buf, krait_op_is_end(kind) ? 'E' : 'B');
+    ADD(buf, "\",\"name\":");
+    krait_export_text_add(buf, &chrome->names, func);
+    ADD(buf, ",\"cat\":\"");
+    krait_export_text_add(buf, &chrome->kinds, func);
+    krait_buf_str(buf, categories[kind]);
+    krait_buf_add(buf, chrome->where.data, chrome->where.len);
+    ADD(buf, ",\"ts\":");
+    add_time(buf, krait_export_since_begin(chrome->job, t_ns));
+    krait_buf_char(buf, '}');
+}
+
+static int add_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct chrome *chrome = ctx;
+    for (uint32_t i = 0; i < ops->n; i++) {
+        add_event(chrome, ops->t_ns[i], ops->func[i], ops->kind[i]);
+        if (krait_outfile_spill(chrome->out))
+            return chrome->out->error;
+    }
+    return 0;
+}
+
+static void add_name(struct chrome *chrome, const char *what, uint32_t pid, uint32_t tid, const char *name)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    add_separator(chrome);
+    krait_buf_fmt(buf, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":", what, pid,
+                  tid);
+    krait_json_cstr(buf, name);
+    ADD(buf, "}}");
+}
+
+static int add_thread(void *ctx, uint32_t index)
+{
+    struct chrome *chrome = ctx;
+    const struct krait_trace *trace = chrome->job->trace;
+    const struct krait_thread *thread = &trace->threads[index];
+    uint32_t pid = chrome->ids.pids[thread->process], tid = chrome->ids.tids[index];
+    add_name(chrome, "process_name", pid, pid, krait_export_process_name(&trace->processes[thread->process]));
+    add_name(chrome, "thread_name", pid, tid, krait_export_thread_name(trace, thread));
+    krait_buf_clear(&chrome->where);
+    krait_buf_fmt(&chrome->where, "\",\"pid\":%u,\"tid\":%u", pid, tid);
+    if (chrome->where.failed)
+        return -ENOMEM;
+    return krait_export_walk(chrome->job, index, add_ops, chrome);
+}
+
+static int write_all(struct chrome *chrome, struct krait_err *err)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    krait_buf_fmt(
+        buf,
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"krait %s\",\"begin_ns\":\"%llu\"},"
+        "\"traceEvents\":[",
+        KRAIT_VERSION, (unsigned long long)chrome->job->trace->begin_ns);
+    int rc = krait_export_each_thread(chrome->job, add_thread, chrome);
+    ADD(buf, "\n]}\n");
+    return rc ? krait_err_set(err, rc, "cannot read the calls") : 0;
+}
+
+int krait_export_write_chrome(struct krait_export_job *job, struct krait_outfile *out, struct krait_err *err)
+{
+    struct chrome chrome = { .job = job, .out = out };
+    int rc = krait_export_texts_init(&chrome.names, job->trace, name_text, err);
+    if (!rc)
+        rc = krait_export_texts_init(&chrome.kinds, job->trace, kind_text, err);
+    if (!rc)
+        rc = krait_export_ids_init(&chrome.ids, job->trace, err);
+    if (!rc)
+        rc = write_all(&chrome, err);
+    krait_export_texts_done(&chrome.names);
+    krait_export_texts_done(&chrome.kinds);
+    krait_export_ids_done(&chrome.ids);
+    krait_buf_done(&chrome.where);
+    return rc;
+}

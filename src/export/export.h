@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recordings in other tools' formats. A format is one file here and one row in exports.def.
+ *
+ * Formats of single calls are streamed: memory does not grow with the trace. The others are drawn from the
+ * call tree, whose size is that of the program's distinct stacks. Names are untrusted: each format escapes
+ * them so that no name can break it.
+ */
+#ifndef KRAIT_EXPORT_EXPORT_H
+#define KRAIT_EXPORT_EXPORT_H
+
+#include "analysis/calltree.h"
+#include "base/outfile.h"
+
+/* What values are measured in, for the formats that have a choice. */
+enum krait_export_unit {
+    KRAIT_EXPORT_NS = 0,
+    KRAIT_EXPORT_US,
+    KRAIT_EXPORT_CALLS,
+};
+
+struct krait_export_job {
+    const struct krait_trace *trace;
+    /* Range and threads; its `group` is each format's own affair and is ignored. */
+    struct krait_calltree_options what;
+    enum krait_export_unit unit;
+    /* Damage met on the way, the first (empty when none). What was whole is exported. */
+    char damage[1024];
+    uint64_t bytes; /* set by krait_export_run: how many were written */
+};
+
+struct krait_export_format {
+    const char *name;
+    const char *summary;
+    bool has_unit;      /* looks at job.unit */
+    const char *opener; /* what opens the file, for "open it with" */
+    /* Writes all into out->buf, spilling; neither opens nor commits. 0 or a negative errno with err set;
+     * failures of writing are left to the commit (returns 0 or out->error then). */
+    int (*write)(struct krait_export_job *job, struct krait_outfile *out, struct krait_err *err);
+};
+
+extern const struct krait_export_format krait_export_formats[]; /* ends with a NULL name */
+
+/* NULL when there is none of that name. */
+const struct krait_export_format *krait_export_find(const char *name);
+
+/* Opens `path`, writes, commits. */
+int krait_export_run(const struct krait_export_format *format, struct krait_export_job *job, const char *path,
+                     struct krait_err *err);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the formats share among themselves.
+ */
+#ifndef KRAIT_EXPORT_FORMATS_H
+#define KRAIT_EXPORT_FORMATS_H
+
+#include "export/export.h"
+
+#define KRAIT_EXPORT(id, text, unit, opener)                                             \
+    int krait_export_write_##id(struct krait_export_job *job, struct krait_outfile *out, \
+                                struct krait_err *err);
+#include "export/exports.def"
+#undef KRAIT_EXPORT
+
+bool krait_export_takes(const struct krait_export_job *job, uint32_t thread);
+
+/* Walks one thread and keeps the first damage in the job. */
+int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx);
+
+/* Calls each(ctx, thread) for the threads that are taken, until one returns other than 0; returns that. */
+int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread),
+                             void *ctx);
+
+/* Nanoseconds after the trace's beginning. What damage has put before it counts as the beginning. */
+static inline uint64_t krait_export_since_begin(const struct krait_export_job *job, uint64_t t_ns)
+{
+    return t_ns > job->trace->begin_ns ? t_ns - job->trace->begin_ns : 0;
+}
+
+/* The call tree of the job, grouped. */
+int krait_export_tree(const struct krait_export_job *job, enum krait_tree_group group,
+                      struct krait_calltree **out, struct krait_err *err);
+static inline void krait_export_tree_free(struct krait_calltree **tree)
+{
+    krait_calltree_free(*tree);
+}
+#define KRAIT_AUTO_TREE KRAIT_CLEANUP(krait_export_tree_free) struct krait_calltree
+
+/* The node after this one when parents come before their children, and these in order; KRAIT_NO_ID after the
+ * last. */
+uint32_t krait_export_tree_next(const struct krait_calltree *tree, uint32_t node);
+
+/* Module and name, whole: krait_func_label without its bound. "?" where neither is known. */
+void krait_export_func_label(struct krait_buf *buf, const struct krait_func *func);
+/* "python3", "MainThread"; the kind of thing where it has no name. */
+const char *krait_export_process_name(const struct krait_process *process);
+const char *krait_export_thread_name(const struct krait_trace *trace, const struct krait_thread *thread);
+
+/* A piece of text for each function, made once: that a million calls cost no escaping. */
+struct krait_export_texts {
+    struct krait_buf buf;
+    size_t *ends; /* of function i: from ends[i - 1] to ends[i] */
+};
+
+typedef void krait_export_text_fn(struct krait_buf *buf, const struct krait_trace *trace, uint32_t func);
+
+/* 0 or -ENOMEM with err set; _done in either case. */
+int krait_export_texts_init(struct krait_export_texts *texts, const struct krait_trace *trace,
+                            krait_export_text_fn *fn, struct krait_err *err);
+void krait_export_texts_done(struct krait_export_texts *texts);
+
+static inline void krait_export_text_add(struct krait_buf *buf, const struct krait_export_texts *texts,
+                                         uint32_t func)
+{
+    size_t from = func ? texts->ends[func - 1] : 0;
+    krait_buf_add(buf, texts->buf.data + from, texts->ends[func] - from);
+}
+
+/* Process and thread ids that differ for different processes and threads, for formats that know nothing else
+ * of them: ids come again after an exec, after four million forks, and on another host. What clashes gets a
+ * number that Linux does not give (its highest is 2^22, PID_MAX_LIMIT in linux/threads.h). */
+struct krait_export_ids {
+    uint32_t *pids, *tids; /* by index of process and thread */
+};
+
+int krait_export_ids_init(struct krait_export_ids *ids, const struct krait_trace *trace,
+                          struct krait_err *err);
+void krait_export_ids_done(struct krait_export_ids *ids);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Perfetto's protobuf: a Trace is a row of TracePackets (field 1). Each thread is a packet sequence of its
+ * own:
+ *
+ *   clock snapshot          once: says that the trace's times are nanoseconds since the epoch
+ *   track descriptor        of each process
+ *   track descriptor        of the thread, with which its sequence begins: SEQ_INCREMENTAL_STATE_CLEARED, and
+ * as defaults of all packets after it the thread's track track event             SLICE_BEGIN {name, category,
+ * source location} or SLICE_END, with its time. Names and locations are interned: said once a sequence, in
+ * the first packet that uses them
+ *
+ * How a call began or ended other than by call and return is a debug annotation, "begin" or "end".
+ *
+ * Times are absolute and in the trace's default clock: the trace processor sorts packets by them. Its default
+ * is BOOTTIME; the snapshot sets REALTIME equal to it, so that the wall-clock times shown are right.
+ *
+ * Source: the protos of the package perfetto 0.59 (trace_packet, track_event, track_descriptor,
+ * interned_data, clock_snapshot), and "Synthetic Track Event" in Perfetto's documentation.
+ */
+#include "export/formats.h"
+#include "export/proto.h"
+
+#include <string.h>
+
+enum { TRACE_PACKET = 1 };
+enum {
+    PACKET_CLOCK_SNAPSHOT = 6,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE_ID = 10,
+    PACKET_TRACK_EVENT = 11,
+    PACKET_INTERNED_DATA = 12,
+    PACKET_SEQUENCE_FLAGS = 13,
+    PACKET_DEFAULTS = 59,
+    PACKET_TRACK_DESCRIPTOR = 60,
+};
+enum { SEQ_CLEARED = 1, SEQ_NEEDS_STATE = 2 };
+enum { SNAPSHOT_CLOCK = 1, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, REALTIME = 1, BOOTTIME = 6 };
+enum { DEFAULTS_TRACK_EVENT = 11, EVENT_DEFAULTS_TRACK = 11 };
+enum { TRACK_UUID = 1, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5 };
+enum { PROCESS_PID = 1, PROCESS_CMDLINE = 2, PROCESS_NAME = 6 };
+enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
+enum { EVENT_CATEGORY = 3, EVENT_ANNOTATION = 4, EVENT_TYPE = 9, EVENT_NAME = 10, EVENT_LOCATION = 34 };
+enum { SLICE_BEGIN = 1, SLICE_END = 2 };
+enum { ANNOTATION_NAME = 1, ANNOTATION_TEXT = 17 };
+enum {
+    INTERNED_CATEGORY = 1,
+    INTERNED_NAME = 2,
+    INTERNED_KEY = 3,
+    INTERNED_LOCATION = 4,
+    INTERNED_TEXT = 29
+};
+enum { IID = 1, INTERNED_STRING = 2, LOCATION_FILE = 2, LOCATION_LINE = 4 };
+
+/* Interned with the thread's descriptor: categories by enum krait_func_kind, annotations by enum
+ * krait_op_kind; iids are the index + 1, as 0 is not one. */
+static const char *const categories[] = { [KRAIT_FUNC_PYTHON] = "python", [KRAIT_FUNC_C] = "c" };
+static const char *const keys[] = { "begin", "end" };
+static const char *const ways[] = {
+    [KRAIT_OP_CALL] = NULL,       [KRAIT_OP_RESUME] = "resume", [KRAIT_OP_THROW] = "throw",
+    [KRAIT_OP_LIVE] = "live",     [KRAIT_OP_RETURN] = NULL,     [KRAIT_OP_YIELD] = "yield",
+    [KRAIT_OP_UNWIND] = "unwind", [KRAIT_OP_CUT] = "cut",
+};
+
+struct perfetto {
+    struct krait_export_job *job;
+    struct krait_outfile *out;
+    struct krait_export_ids ids;
+    struct krait_export_texts names;
+    uint32_t sequence;
+    uint32_t *said_in; /* by function: the sequence in which it was interned last */
+    bool *has_track;   /* by process */
+};
+
+static uint64_t process_track(uint32_t process)
+{
+    return (uint64_t)process + 1;
+}
+
+static uint64_t thread_track(const struct krait_trace *trace, uint32_t thread)
+{
+    return (uint64_t)trace->process_count + thread + 1;
+}
+
+static void name_text(struct krait_buf *buf, const struct krait_trace *trace, uint32_t func)
+{
+    KRAIT_AUTO_BUF label = { 0 };
+    krait_export_func_label(&label, &trace->funcs[func]);
+    krait_pb_str(buf, INTERNED_STRING, label.data, label.len);
+    buf->failed |= label.failed;
+}
+
+static void add_clock(struct krait_buf *buf, uint32_t id, uint64_t ns)
+{
+    size_t clock = krait_pb_begin(buf, SNAPSHOT_CLOCK);
+    krait_pb_u64(buf, CLOCK_ID, id);
+    krait_pb_u64(buf, CLOCK_TIMESTAMP, ns);
+    krait_pb_end(buf, clock);
+}
+
+static void add_clocks(struct krait_buf *buf, uint64_t ns, uint32_t sequence)
+{
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_TIMESTAMP, ns);
+    size_t snapshot = krait_pb_begin(buf, PACKET_CLOCK_SNAPSHOT);
+    add_clock(buf, BOOTTIME, ns);
+    add_clock(buf, REALTIME, ns);
+    krait_pb_end(buf, snapshot);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, sequence);
+    krait_pb_end(buf, packet);
+}
+
+static void add_process(struct perfetto *perfetto, uint32_t index)
+{
+    const struct krait_process *process = &perfetto->job->trace->processes[index];
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    size_t track = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
+    krait_pb_u64(buf, TRACK_UUID, process_track(index));
+    size_t descriptor = krait_pb_begin(buf, TRACK_PROCESS);
+    krait_pb_u64(buf, PROCESS_PID, perfetto->ids.pids[index]);
+    if (*process->command)
+        krait_pb_cstr(buf, PROCESS_CMDLINE, process->command);
+    krait_pb_cstr(buf, PROCESS_NAME, krait_export_process_name(process));
+    krait_pb_end(buf, descriptor);
+    krait_pb_end(buf, track);
+    krait_pb_end(buf, packet);
+}
+
+static void add_thread_track(struct perfetto *perfetto, uint32_t index)
+{
+    const struct krait_trace *trace = perfetto->job->trace;
+    const struct krait_thread *thread = &trace->threads[index];
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t track = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
+    krait_pb_u64(buf, TRACK_UUID, thread_track(trace, index));
+    krait_pb_u64(buf, TRACK_PARENT, process_track(thread->process));
+    size_t descriptor = krait_pb_begin(buf, TRACK_THREAD);
+    krait_pb_u64(buf, THREAD_PID, perfetto->ids.pids[thread->process]);
+    krait_pb_u64(buf, THREAD_TID, perfetto->ids.tids[index]);
+    krait_pb_cstr(buf, THREAD_NAME, krait_export_thread_name(trace, thread));
+    krait_pb_end(buf, descriptor);
+    krait_pb_end(buf, track);
+}
+
+/* Interned from `texts`, which may have holes. */
+static void intern_list(struct krait_buf *buf, uint32_t field, const char *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!texts[i])
+            continue;
+        size_t entry = krait_pb_begin(buf, field);
+        krait_pb_u64(buf, IID, i + 1);
+        krait_pb_cstr(buf, INTERNED_STRING, texts[i]);
+        krait_pb_end(buf, entry);
+    }
+}
+
+static void add_sequence_start(struct perfetto *perfetto, uint32_t index)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_CLEARED);
+    size_t interned = krait_pb_begin(buf, PACKET_INTERNED_DATA);
+    intern_list(buf, INTERNED_CATEGORY, categories, KRAIT_ARRAY_LEN(categories));
+    intern_list(buf, INTERNED_KEY, keys, KRAIT_ARRAY_LEN(keys));
+    intern_list(buf, INTERNED_TEXT, ways, KRAIT_ARRAY_LEN(ways));
+    krait_pb_end(buf, interned);
+    size_t defaults = krait_pb_begin(buf, PACKET_DEFAULTS);
+    size_t event = krait_pb_begin(buf, DEFAULTS_TRACK_EVENT);
+    krait_pb_u64(buf, EVENT_DEFAULTS_TRACK, thread_track(perfetto->job->trace, index));
+    krait_pb_end(buf, event);
+    krait_pb_end(buf, defaults);
+    add_thread_track(perfetto, index);
+    krait_pb_end(buf, packet);
+}
+
+static void intern_func(struct perfetto *perfetto, uint32_t id)
+{
+    const struct krait_func *func = &perfetto->job->trace->funcs[id];
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t interned = krait_pb_begin(buf, PACKET_INTERNED_DATA);
+    size_t name = krait_pb_begin(buf, INTERNED_NAME);
+    krait_pb_u64(buf, IID, (uint64_t)id + 1);
+    krait_export_text_add(buf, &perfetto->names, id);
+    krait_pb_end(buf, name);
+    if (*func->file) {
+        size_t location = krait_pb_begin(buf, INTERNED_LOCATION);
+        krait_pb_u64(buf, IID, (uint64_t)id + 1);
+        krait_pb_cstr(buf, LOCATION_FILE, func->file);
+        krait_pb_u64(buf, LOCATION_LINE, func->line);
+        krait_pb_end(buf, location);
+    }
+    krait_pb_end(buf, interned);
+    perfetto->said_in[id] = perfetto->sequence;
+}
+
+static void add_way(struct krait_buf *buf, uint8_t kind)
+{
+    if (!ways[kind])
+        return;
+    size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
+    krait_pb_u64(buf, ANNOTATION_NAME, krait_op_is_end(kind) ? 2 : 1);
+    krait_pb_u64(buf, ANNOTATION_TEXT, (uint64_t)kind + 1);
+    krait_pb_end(buf, annotation);
+}
+
+static void add_begin(struct perfetto *perfetto, uint32_t id, uint8_t kind)
+{
+    const struct krait_func *func = &perfetto->job->trace->funcs[id];
+    struct krait_buf *buf = &perfetto->out->buf;
+    if (perfetto->said_in[id] != perfetto->sequence)
+        intern_func(perfetto, id);
+    size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
+    krait_pb_u64(buf, EVENT_TYPE, SLICE_BEGIN);
+    krait_pb_u64(buf, EVENT_NAME, (uint64_t)id + 1);
+    krait_pb_u64(buf, EVENT_CATEGORY, func->kind == KRAIT_FUNC_C ? 2 : 1);
+    if (*func->file)
+        krait_pb_u64(buf, EVENT_LOCATION, (uint64_t)id + 1);
+    add_way(buf, kind);
+    krait_pb_end(buf, event);
+}
+
+static void add_end(struct krait_buf *buf, uint8_t kind)
+{
+    size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
+    krait_pb_u64(buf, EVENT_TYPE, SLICE_END);
+    add_way(buf, kind);
+    krait_pb_end(buf, event);
+}
+
+static int add_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct perfetto *perfetto = ctx;
+    struct krait_buf *buf = &perfetto->out->buf;
+    for (uint32_t i = 0; i < ops->n; i++) {
+        size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+        krait_pb_u64(buf, PACKET_TIMESTAMP, ops->t_ns[i]);
+        krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+        krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+        if (krait_op_is_end(ops->kind[i]))
+            add_end(buf, ops->kind[i]);
+        else
+            add_begin(perfetto, ops->func[i], ops->kind[i]);
+        krait_pb_end(buf, packet);
+        if (krait_outfile_spill(perfetto->out))
+            return perfetto->out->error;
+    }
+    return 0;
+}
+
+static int add_thread(void *ctx, uint32_t index)
+{
+    struct perfetto *perfetto = ctx;
+    uint32_t process = perfetto->job->trace->threads[index].process;
+    perfetto->sequence++;
+    if (perfetto->sequence == 1)
+        add_clocks(&perfetto->out->buf, perfetto->job->trace->begin_ns, perfetto->sequence);
+    if (!perfetto->has_track[process])
+        add_process(perfetto, process);
+    perfetto->has_track[process] = true;
+    add_sequence_start(perfetto, index);
+    return krait_export_walk(perfetto->job, index, add_ops, perfetto);
+}
+
+static int write_all(struct perfetto *perfetto, struct krait_err *err)
+{
+    const struct krait_trace *trace = perfetto->job->trace;
+    perfetto->said_in = calloc((size_t)trace->func_count + 1, sizeof(*perfetto->said_in));
+    perfetto->has_track = calloc((size_t)trace->process_count + 1, sizeof(*perfetto->has_track));
+    if (!perfetto->said_in || !perfetto->has_track)
+        return krait_err_set(err, -ENOMEM, "out of memory for %u functions", trace->func_count);
+    int rc = krait_export_each_thread(perfetto->job, add_thread, perfetto);
+    return rc ? krait_err_set(err, rc, "cannot read the calls") : 0;
+}
+
+int krait_export_write_perfetto(struct krait_export_job *job, struct krait_outfile *out,
+                                struct krait_err *err)
+{
+    struct perfetto perfetto = { .job = job, .out = out };
+    int rc = krait_export_texts_init(&perfetto.names, job->trace, name_text, err);
+    if (!rc)
+        rc = krait_export_ids_init(&perfetto.ids, job->trace, err);
+    if (!rc)
+        rc = write_all(&perfetto, err);
+    krait_export_texts_done(&perfetto.names);
+    krait_export_ids_done(&perfetto.ids);
+    free(perfetto.said_in);
+    free(perfetto.has_track);
+    return rc;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/formats.h"
+
+#include <string.h>
+
+enum { FIRST_MADE_UP_ID = (1 << 22) + 1 };
+
+bool krait_export_takes(const struct krait_export_job *job, uint32_t thread)
+{
+    return !job->what.take_thread || job->what.take_thread(job->what.ctx, job->trace, thread);
+}
+
+int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx)
+{
+    char damage[sizeof(job->damage)] = "";
+    int rc = krait_trace_walk(job->trace, thread, job->what.range, fn, ctx, damage, sizeof(damage));
+    if (!*job->damage)
+        memcpy(job->damage, damage, sizeof(damage));
+    return rc;
+}
+
+int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread), void *ctx)
+{
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < job->trace->thread_count; i++) {
+        if (krait_export_takes(job, i))
+            rc = each(ctx, i);
+    }
+    return rc;
+}
+
+int krait_export_tree(const struct krait_export_job *job, enum krait_tree_group group,
+                      struct krait_calltree **out, struct krait_err *err)
+{
+    struct krait_calltree_options options = job->what;
+    options.group = group;
+    return krait_calltree_new(out, job->trace, &options, err);
+}
+
+uint32_t krait_export_tree_next(const struct krait_calltree *tree, uint32_t node)
+{
+    if (tree->nodes[node].first_child != KRAIT_NO_ID)
+        return tree->nodes[node].first_child;
+    while (node != KRAIT_NO_ID && tree->nodes[node].next_sibling == KRAIT_NO_ID)
+        node = tree->nodes[node].parent;
+    return node == KRAIT_NO_ID ? node : tree->nodes[node].next_sibling;
+}
+
+void krait_export_func_label(struct krait_buf *buf, const struct krait_func *func)
+{
+    krait_buf_str(buf, func->module);
+    if (*func->module && *func->name)
+        krait_buf_char(buf, '.');
+    krait_buf_str(buf, *func->module || *func->name ? func->name : "?");
+}
+
+const char *krait_export_process_name(const struct krait_process *process)
+{
+    return *process->name ? process->name : "process";
+}
+
+const char *krait_export_thread_name(const struct krait_trace *trace, const struct krait_thread *thread)
+{
+    if (*thread->name)
+        return thread->name;
+    return thread->tid == trace->processes[thread->process].pid ? "main thread" : "thread";
+}
+
+int krait_export_texts_init(struct krait_export_texts *texts, const struct krait_trace *trace,
+                            krait_export_text_fn *fn, struct krait_err *err)
+{
+    *texts =
+        (struct krait_export_texts){ .ends = calloc((size_t)trace->func_count + 1, sizeof(*texts->ends)) };
+    for (uint32_t i = 0; texts->ends && i < trace->func_count; i++) {
+        fn(&texts->buf, trace, i);
+        texts->ends[i] = texts->buf.len;
+    }
+    if (!texts->ends || texts->buf.failed)
+        return krait_err_set(err, -ENOMEM, "out of memory for the names of %u functions", trace->func_count);
+    return 0;
+}
+
+void krait_export_texts_done(struct krait_export_texts *texts)
+{
+    krait_buf_done(&texts->buf);
+    free(texts->ends);
+    texts->ends = NULL;
+}
+
+/* An id that is not taken under `scope`, `wanted` if it can be. Returns 0 when memory is out. */
+static uint32_t free_id(struct krait_map *taken, uint32_t scope, uint32_t wanted, uint32_t *made_up)
+{
+    uint32_t id = wanted;
+    while (!id || krait_map_get(taken, (uint64_t)scope << 32 | id))
+        id = (*made_up)++;
+    return krait_map_put(taken, (uint64_t)scope << 32 | id, 1) ? 0 : id;
+}
+
+static bool give_ids(struct krait_export_ids *ids, const struct krait_trace *trace, struct krait_map *taken)
+{
+    uint32_t made_up = FIRST_MADE_UP_ID;
+    for (uint32_t i = 0; i < trace->process_count; i++) {
+        ids->pids[i] = free_id(taken, 0, trace->processes[i].pid, &made_up);
+        if (!ids->pids[i])
+            return false;
+    }
+    for (uint32_t i = 0; i < trace->thread_count; i++) {
+        const struct krait_thread *thread = &trace->threads[i];
+        bool is_main = thread->tid == trace->processes[thread->process].pid;
+        uint32_t pid = ids->pids[thread->process];
+        ids->tids[i] = free_id(taken, pid, is_main ? pid : thread->tid, &made_up);
+        if (!ids->tids[i])
+            return false;
+    }
+    return true;
+}
+
+int krait_export_ids_init(struct krait_export_ids *ids, const struct krait_trace *trace,
+                          struct krait_err *err)
+{
+    struct krait_map taken = { 0 };
+    ids->pids = calloc((size_t)trace->process_count + 1, sizeof(*ids->pids));
+    ids->tids = calloc((size_t)trace->thread_count + 1, sizeof(*ids->tids));
+    bool done = ids->pids && ids->tids && give_ids(ids, trace, &taken);
+    krait_map_done(&taken);
+    return done ? 0 : krait_err_set(err, -ENOMEM, "out of memory for the ids of processes and threads");
+}
+
+void krait_export_ids_done(struct krait_export_ids *ids)
+{
+    free(ids->pids);
+    free(ids->tids);
+    *ids = (struct krait_export_ids){ 0 };
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The definitions of a process: functions, names, how it began and ended, what was lost.
+ */
+#include "trace/import.h"
+#include "trace/payload.h"
+
+/* What the handlers of the definitions' events share. */
+struct define {
+    struct krait_trace *trace;
+    struct krait_process *process;
+    struct krait_image *image;
+    uint32_t code_max; /* ids above cannot be honest */
+    uint64_t t_ns;     /* of the event */
+    struct krait_damage damage;
+    const char *path;
+};
+
+int krait_trace_grow(void *array_ptr, uint32_t len, uint32_t *cap, size_t item)
+{
+    if (len < *cap)
+        return 0;
+    if (*cap > UINT32_MAX / 4)
+        return -ENOMEM;
+    uint32_t more = *cap ? *cap * 2 : 16;
+    void *array = realloc(*(void **)array_ptr, more * item);
+    if (!array)
+        return -ENOMEM;
+    *(void **)array_ptr = array;
+    *cap = more;
+    return 0;
+}
+
+static int grow_codes(struct krait_image *image, uint32_t code)
+{
+    if (code < image->code_count)
+        return 0;
+    uint32_t count = KRAIT_MAX(code + 1, image->code_count * 2);
+    uint32_t *map = realloc(image->code_func, count * sizeof(*map));
+    if (!map)
+        return -ENOMEM;
+    for (uint32_t i = image->code_count; i < count; i++)
+        map[i] = KRAIT_NO_ID;
+    image->code_func = map;
+    image->code_count = count;
+    return 0;
+}
+
+static uint32_t func_of(const struct krait_image *image, uint32_t code)
+{
+    return code < image->code_count ? image->code_func[code] : KRAIT_NO_ID;
+}
+
+static int on_code_define(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_code_define code;
+    if (!krait_read_code_define(cursor, &code))
+        return -EBADMSG;
+    if (!code.id || code.id > def->code_max) {
+        krait_damage_say(&def->damage, "%s: a code id of %u cannot be", def->path, code.id);
+        return 0;
+    }
+    struct krait_func func = {
+        .name = code.qualname,
+        .module = code.module,
+        .file = code.file,
+        .line = code.line,
+        .kind = code.kind == KRAIT_code_kind_c ? KRAIT_FUNC_C : KRAIT_FUNC_PYTHON,
+        .site_func = code.site ? func_of(def->image, code.site) : KRAIT_NO_ID,
+        .site_line = code.site ? code.site_line : 0,
+    };
+    uint32_t id = krait_trace_intern(def->trace, &func);
+    if (id == KRAIT_NO_ID || grow_codes(def->image, code.id))
+        return -ENOMEM;
+    def->image->code_func[code.id] = id;
+    return 0;
+}
+
+static int count_omitted(struct krait_trace *trace, uint32_t func, uint8_t reason, uint64_t calls)
+{
+    struct krait_trace_impl *impl = trace->impl;
+    uint64_t *index = krait_map_get(&impl->omitted, func);
+    if (index) {
+        trace->omitted[*index].calls += calls;
+        return 0;
+    }
+    if (krait_trace_grow(&trace->omitted, trace->omitted_count, &impl->omitted_cap,
+                         sizeof(*trace->omitted)) ||
+        krait_map_put(&impl->omitted, func, trace->omitted_count))
+        return -ENOMEM;
+    const struct krait_enum_row *row = krait_enum_find("omit_reason", reason);
+    trace->omitted[trace->omitted_count++] = (struct krait_trace_omitted){
+        .func = func,
+        .reason = row ? row->label : "?",
+        .calls = calls,
+    };
+    return 0;
+}
+
+static int on_code_omit(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_code_omit omit;
+    if (!krait_read_code_omit(cursor, &omit))
+        return -EBADMSG;
+    struct krait_image *image = def->image;
+    if (krait_trace_grow(&image->omits, image->omit_count, &image->omit_cap, sizeof(*image->omits)))
+        return -ENOMEM;
+    image->omits[image->omit_count++] = (struct krait_omit){ .t_ns = def->t_ns, .code = omit.id };
+    uint32_t func = func_of(image, omit.id);
+    return count_omitted(def->trace, func == KRAIT_NO_ID ? KRAIT_FUNC_UNKNOWN_PYTHON : func, omit.reason,
+                         omit.calls);
+}
+
+static int on_thread_name(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_thread_name thread;
+    if (!krait_read_thread_name(cursor, &thread))
+        return -EBADMSG;
+    struct krait_image *image = def->image;
+    const char *name = krait_arena_strdup(&def->trace->impl->arena, thread.name);
+    if (!name ||
+        krait_trace_grow(&image->namings, image->naming_count, &image->naming_cap, sizeof(*image->namings)))
+        return -ENOMEM;
+    image->namings[image->naming_count++] =
+        (struct krait_naming){ .t_ns = def->t_ns, .tid = thread.vtid, .name = name };
+    return 0;
+}
+
+static int on_process_start(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_process_start start;
+    if (!krait_read_process_start(cursor, &start))
+        return -EBADMSG;
+    struct krait_arena *arena = &def->trace->impl->arena;
+    const struct krait_enum_row *row = krait_enum_find("process_origin", start.origin);
+    const char *runtime = krait_arena_strdup(arena, start.runtime);
+    const char *command = krait_arena_strdup(arena, start.command);
+    if (!runtime || !command)
+        return -ENOMEM;
+    def->process->pid = start.vpid;
+    def->process->ppid = start.vppid;
+    def->process->origin = row ? row->label : "";
+    def->process->runtime = runtime;
+    if (*command)
+        def->process->command = command;
+    def->image->start_ns = def->t_ns;
+    return 0;
+}
+
+static int on_process_exit(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_process_exit end;
+    if (!krait_read_process_exit(cursor, &end))
+        return -EBADMSG;
+    const struct krait_enum_row *row = krait_enum_find("process_end", end.how);
+    def->process->end = row ? row->label : "";
+    def->process->end_status = end.status;
+    def->image->exit_ns = def->t_ns;
+    return 0;
+}
+
+static int on_lost(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_lost lost;
+    if (!krait_read_lost(cursor, &lost))
+        return -EBADMSG;
+    def->image->lost[lost.reason] =
+        KRAIT_MAX(def->image->lost[lost.reason], lost.count); /* a total, not a step */
+    return 0;
+}
+
+typedef int define_fn(struct define *def, struct krait_cursor *cursor);
+
+static define_fn *const handlers[] = {
+    [KRAIT_EVENT_code_define] = on_code_define,   [KRAIT_EVENT_code_omit] = on_code_omit,
+    [KRAIT_EVENT_thread_name] = on_thread_name,   [KRAIT_EVENT_process_start] = on_process_start,
+    [KRAIT_EVENT_process_exit] = on_process_exit, [KRAIT_EVENT_lost] = on_lost,
+};
+
+static int read_event(struct define *def, uint32_t id, struct krait_cursor *cursor)
+{
+    if (id < KRAIT_ARRAY_LEN(handlers) && handlers[id])
+        return handlers[id](def, cursor);
+    return krait_payload_skip(id, cursor) ? 0 : -EBADMSG;
+}
+
+/* All events of a packet; the first that is not whole ends it. Returns 0 or -ENOMEM. */
+static int read_packet(struct define *def, const struct krait_packet *packet)
+{
+    struct krait_cursor cursor = { packet->body, packet->end };
+    uint64_t ticks = packet->head.timestamp_begin;
+    while (cursor.at < cursor.end) {
+        const uint8_t *event = cursor.at;
+        uint32_t id = 0;
+        bool whole = krait_read_header(&cursor, &id, &ticks);
+        def->t_ns = krait_ticks_ns(&def->image->clock, ticks);
+        int rc = whole ? read_event(def, id, &cursor) : -EBADMSG;
+        if (rc == -EBADMSG) {
+            krait_damage_say(
+                &def->damage, "%s: byte %zu: no whole event is here (id %u); the packet's rest is left out",
+                def->path, packet->offset + sizeof(packet->head) + (size_t)(event - packet->body), id);
+            return 0;
+        }
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct krait_omit *x = a, *y = b;
+    return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
+}
+
+int krait_definitions_read(struct krait_trace *trace, uint32_t index)
+{
+    struct krait_image *image = &trace->impl->images[index];
+    KRAIT_AUTO_FREE char *path = NULL;
+    if (asprintf(&path, "%s/" KRAIT_FILE_DEFINITIONS, image->dir) < 0)
+        return -ENOMEM;
+    struct define def = {
+        .trace = trace,
+        .process = &trace->processes[index],
+        .image = image,
+        .damage = { trace->damage, sizeof(trace->damage) },
+        .path = path,
+    };
+    struct krait_packets packets;
+    struct krait_err err;
+    if (krait_packets_open(&packets, path, image->uuid, &err)) {
+        krait_damage_say(&def.damage, "%s; its functions have no names", err.text);
+        return 0;
+    }
+    trace->bytes += packets.size;
+    def.code_max =
+        (uint32_t)KRAIT_MIN(KRAIT_MAX(packets.size, (size_t)KRAIT_CODES_MIN), (size_t)UINT32_MAX / 8);
+    struct krait_packet packet;
+    int rc = 0;
+    while (!rc && krait_packets_next(&packets, &packet, &def.damage))
+        rc = read_packet(&def, &packet);
+    krait_packets_close(&packets);
+    if (image->omit_count)
+        qsort(image->omits, image->omit_count, sizeof(*image->omits), by_time);
+    return rc;
+}

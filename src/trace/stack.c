@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/stack.h"
+
+void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_ops_fn *fn, void *ctx)
+{
+    stack->range = range;
+    stack->emitting = range.from_ns == 0;
+    stack->fn = fn;
+    stack->ctx = ctx;
+}
+
+void krait_stack_done(struct krait_stack *stack)
+{
+    free(stack->frames);
+    free(stack->py);
+}
+
+void krait_stack_flush(struct krait_stack *stack)
+{
+    struct krait_ops ops = { .n = stack->n, .t_ns = stack->t_ns, .func = stack->func, .kind = stack->kind };
+    stack->n = 0;
+    if (ops.n && !stack->rc)
+        stack->rc = stack->fn(stack->ctx, &ops);
+}
+
+void krait_stack_start_range(struct krait_stack *stack)
+{
+    stack->emitting = true;
+    for (uint32_t i = 0; i < stack->len; i++)
+        krait_stack_emit(stack, stack->range.from_ns, stack->frames[i].func, KRAIT_OP_LIVE);
+}
+
+int krait_stack_grow(struct krait_stack *stack)
+{
+    if (stack->cap >= KRAIT_STACK_DEPTH_MAX) {
+        stack->over++;
+        return -E2BIG;
+    }
+    uint32_t cap = stack->cap ? stack->cap * 2 : 256;
+    struct krait_stack_frame *frames = realloc(stack->frames, cap * sizeof(*frames));
+    if (frames)
+        stack->frames = frames;
+    uint32_t *py = realloc(stack->py, cap * sizeof(*py));
+    if (py)
+        stack->py = py;
+    if (!frames || !py) {
+        stack->rc = stack->rc ? stack->rc : -ENOMEM;
+        return -ENOMEM;
+    }
+    stack->cap = cap;
+    return 0;
+}
+
+static void cut_to(struct krait_stack *stack, uint64_t t_ns, uint32_t len)
+{
+    while (stack->len > len)
+        krait_stack_pop(stack, t_ns, KRAIT_OP_CUT);
+}
+
+void krait_stack_cut_c(struct krait_stack *stack, uint64_t t_ns)
+{
+    while (stack->len && stack->frames[stack->len - 1].lang == KRAIT_STACK_C)
+        krait_stack_pop(stack, t_ns, KRAIT_OP_CUT);
+}
+
+/* Cuts all that is not the first `depth` Python calls and what those are inside of. */
+static void cut_to_depth(struct krait_stack *stack, uint64_t t_ns, uint32_t depth)
+{
+    if (depth < stack->py_len)
+        cut_to(stack, t_ns, stack->py[depth]);
+    krait_stack_cut_c(stack, t_ns);
+}
+
+/* Re-synchronising says where the range's begin lies as any begin does. */
+static uint64_t resync_time(struct krait_stack *stack, uint64_t t_ns)
+{
+    t_ns = krait_stack_time(stack, t_ns);
+    if (!stack->emitting && t_ns > stack->range.from_ns)
+        krait_stack_start_range(stack);
+    return t_ns;
+}
+
+/* What has gone ended somewhere in the time that nothing is known of: it is cut at the beginning of that, so
+ * that a gap is not charged to what was innermost then, but to what is open on both sides. */
+void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth)
+{
+    stack->over = 0;
+    if (depth < stack->py_len && stack->frames[stack->py[depth]].code == code)
+        return;
+    cut_to_depth(stack, stack->last_ns, depth);
+    krait_stack_begin(stack, resync_time(stack, t_ns), func, code, KRAIT_OP_LIVE, KRAIT_STACK_PYTHON);
+}
+
+void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth)
+{
+    stack->over = 0;
+    cut_to_depth(stack, stack->last_ns, depth);
+    resync_time(stack, t_ns);
+}
+
+/* The lowest open call of that code, or len. */
+static uint32_t lowest_of(const struct krait_stack *stack, uint32_t code)
+{
+    uint32_t i = 0;
+    while (i < stack->len && stack->frames[i].code != code)
+        i++;
+    return i;
+}
+
+void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
+{
+    uint32_t from = lowest_of(stack, code);
+    if (from == stack->len)
+        return;
+    t_ns = resync_time(stack, t_ns);
+    uint32_t len = stack->len;
+    cut_to(stack, t_ns, from);
+    for (uint32_t i = from; i < len; i++) { /* frames above len are still as they were */
+        struct krait_stack_frame frame = stack->frames[i];
+        if (frame.code != code)
+            krait_stack_begin(stack, t_ns, frame.func, frame.code, KRAIT_OP_LIVE, frame.lang);
+    }
+}
+
+void krait_stack_finish(struct krait_stack *stack, uint64_t t_ns)
+{
+    t_ns = KRAIT_MIN(krait_stack_time(stack, t_ns), stack->range.to_ns);
+    if (!stack->emitting && t_ns > stack->range.from_ns)
+        krait_stack_start_range(stack);
+    cut_to(stack, t_ns, 0);
+    krait_stack_flush(stack);
+}

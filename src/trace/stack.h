@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One thread's stack, kept in step with its events: what goes in may miss anything, what comes out is
+ * balanced and in nesting order. Begins and ends leave in batches of columns (struct krait_ops).
+ *
+ * Rules, where the events alone do not balance:
+ *   - an end of a C call while the innermost call is not C is ignored: its begin was not recorded
+ *   - an end of a Python call ends the C calls above it first, as cut; with no Python call open it is ignored
+ *   - python:frame at a depth where the same code is open leaves it open; else what is there and above is
+ * cut, and the frame begins as KRAIT_OP_LIVE. C calls go with what they were called from
+ *   - python:stack cuts all Python calls from that depth on, and C calls on top: the loss has most likely
+ * hidden their ends
+ *   - what python:frame and python:stack cut ends at the latest time seen before them, where the gap begins:
+ * a gap is the time of what is open on both sides of it
+ *   - code that is left out from now on is cut wherever it is open; what was open inside it goes on as
+ * KRAIT_OP_LIVE
+ *   - at the range's begin what is open begins as KRAIT_OP_LIVE; at its end, and at the end of all, it is cut
+ *   - time never goes back: an earlier time counts as the latest one seen
+ *
+ * Memory is the batch and the stack's depth, which is bounded; deeper calls are not handed out.
+ */
+#ifndef KRAIT_TRACE_STACK_H
+#define KRAIT_TRACE_STACK_H
+
+#include "trace/trace.h"
+
+enum {
+    KRAIT_STACK_BATCH = 2048,
+    KRAIT_STACK_DEPTH_MAX = 1 << 22,
+};
+
+enum krait_stack_lang { KRAIT_STACK_PYTHON = 0, KRAIT_STACK_C = 1 };
+
+struct krait_stack_frame {
+    uint32_t func;
+    uint32_t code;
+    uint32_t lang; /* enum krait_stack_lang */
+};
+
+struct krait_stack {
+    uint64_t t_ns[KRAIT_STACK_BATCH];
+    uint32_t func[KRAIT_STACK_BATCH];
+    uint8_t kind[KRAIT_STACK_BATCH];
+    uint32_t n;   /* entries in the batch */
+    uint32_t len; /* open calls */
+    uint32_t cap;
+    uint32_t py_len; /* open Python calls */
+    struct krait_stack_frame *frames;
+    uint32_t *py; /* frames of Python calls, by depth */
+    uint64_t last_ns;
+    bool emitting; /* the range has begun */
+    struct krait_range range;
+    krait_ops_fn *fn;
+    void *ctx;
+    int rc;           /* of fn, or -ENOMEM; once it is not 0 nothing more is handed out */
+    uint64_t over;    /* open calls above the depth that is kept */
+    uint64_t orphans; /* ends that had no begin */
+};
+
+/* `stack` is zeroed memory; it is large, so not for the C stack of a small thread. */
+void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_ops_fn *fn, void *ctx);
+void krait_stack_done(struct krait_stack *stack);
+
+/* Of the slow paths below and the batch; not for callers. */
+void krait_stack_flush(struct krait_stack *stack);
+void krait_stack_start_range(struct krait_stack *stack);
+int krait_stack_grow(struct krait_stack *stack);
+void krait_stack_cut_c(struct krait_stack *stack, uint64_t t_ns);
+
+/* A python:frame, a python:stack, a code:omit, and the end of the stream at t_ns, which hands out what is
+ * left. */
+void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth);
+void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth);
+void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
+void krait_stack_finish(struct krait_stack *stack, uint64_t t_ns);
+
+static inline void krait_stack_emit(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint8_t kind)
+{
+    uint32_t n = stack->n;
+    stack->t_ns[n] = t_ns;
+    stack->func[n] = func;
+    stack->kind[n] = kind;
+    stack->n = n + 1;
+    if (KRAIT_UNLIKELY(n + 1 == KRAIT_STACK_BATCH))
+        krait_stack_flush(stack);
+}
+
+static inline uint64_t krait_stack_time(struct krait_stack *stack, uint64_t t_ns)
+{
+    t_ns = KRAIT_MAX(t_ns, stack->last_ns);
+    stack->last_ns = t_ns;
+    return t_ns;
+}
+
+/* A begin of any kind. hot path */
+static inline void krait_stack_begin(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code,
+                                     enum krait_op_kind kind, enum krait_stack_lang lang)
+{
+    t_ns = krait_stack_time(stack, t_ns);
+    if (KRAIT_UNLIKELY(!stack->emitting) && t_ns >= stack->range.from_ns)
+        krait_stack_start_range(stack);
+    if (KRAIT_UNLIKELY(stack->len == stack->cap) && krait_stack_grow(stack))
+        return;
+    if (lang == KRAIT_STACK_PYTHON)
+        stack->py[stack->py_len++] = stack->len;
+    stack->frames[stack->len++] = (struct krait_stack_frame){ func, code, lang };
+    if (KRAIT_LIKELY(stack->emitting))
+        krait_stack_emit(stack, t_ns, func, (uint8_t)kind);
+}
+
+/* Ends the innermost call, whatever it is; there is one. hot path */
+static inline void krait_stack_pop(struct krait_stack *stack, uint64_t t_ns, enum krait_op_kind kind)
+{
+    const struct krait_stack_frame *top = &stack->frames[--stack->len];
+    stack->py_len -= top->lang == KRAIT_STACK_PYTHON;
+    if (KRAIT_LIKELY(stack->emitting))
+        krait_stack_emit(stack, t_ns, top->func, (uint8_t)kind);
+}
+
+/* An end of a call in that language. hot path */
+static inline void krait_stack_end(struct krait_stack *stack, uint64_t t_ns, enum krait_op_kind kind,
+                                   enum krait_stack_lang lang)
+{
+    t_ns = krait_stack_time(stack, t_ns);
+    if (KRAIT_UNLIKELY(!stack->emitting) && t_ns > stack->range.from_ns)
+        krait_stack_start_range(stack);
+    if (KRAIT_UNLIKELY(stack->over)) {
+        stack->over--;
+        return;
+    }
+    if (KRAIT_UNLIKELY(!stack->len || stack->frames[stack->len - 1].lang != lang)) {
+        if (lang == KRAIT_STACK_PYTHON)
+            krait_stack_cut_c(stack, t_ns);
+        if (lang == KRAIT_STACK_C || !stack->len) {
+            stack->orphans++;
+            return;
+        }
+    }
+    krait_stack_pop(stack, t_ns, kind);
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trace model: what analyses, exports and views read, whatever recorded it.
+ *
+ * Opening reads the metadata, the definitions and the packets' heads: functions, processes and threads are
+ * then in memory, interned, and the same function of two processes is one. The calls themselves are streamed:
+ * each thread's are handed out in its own order, in batches of columns that stay in the cache, so that memory
+ * does not grow with the trace. What is handed out is always balanced: every begin has its end, in nesting
+ * order, whatever was lost or cut; what had to be added is flagged.
+ *
+ * Times are nanoseconds since the epoch (CLOCK_REALTIME). Ids are dense, from 0. Nothing here is safe for two
+ * threads on one struct krait_trace, but two threads may walk different threads of it (krait_trace_walk is
+ * const).
+ */
+#ifndef KRAIT_TRACE_TRACE_H
+#define KRAIT_TRACE_TRACE_H
+
+#include "base/err.h"
+#include "base/map.h"
+
+enum krait_func_kind {
+    KRAIT_FUNC_PYTHON = 0,
+    KRAIT_FUNC_C = 1,
+};
+
+/* A function. Strings are owned by the trace; never NULL, empty where not known. */
+struct krait_func {
+    const char *name;   /* qualified in its module: JSONDecoder.decode */
+    const char *module; /* dotted: json.decoder */
+    const char *file;
+    uint32_t line; /* first line, 0 where there is none */
+    enum krait_func_kind kind;
+    uint32_t site_func; /* recorded with --call-sites: who calls, a func id; else KRAIT_NO_ID */
+    uint32_t site_line; /* and from which line; else 0 */
+    uint32_t base; /* the same function whoever calls it: its own id where nothing is known of the site */
+};
+
+struct krait_process {
+    uint32_t pid;
+    uint32_t ppid;       /* 0 where not known */
+    const char *name;    /* python3, gunicorn */
+    const char *command; /* command line; may be empty */
+    const char *runtime; /* "CPython 3.13.0"; may be empty */
+    const char *host;    /* host name; may be empty */
+    const char *dir;     /* the folder of its CTF trace */
+    const char *origin;  /* label of process_origin; may be empty */
+    const char *end;     /* label of process_end; empty when not said */
+    int32_t end_status;  /* exit status or signal; -1 where not known */
+    uint64_t begin_ns, end_ns;
+};
+
+struct krait_thread {
+    uint32_t process; /* index */
+    uint32_t tid;
+    const char *name; /* the last one it had; may be empty */
+    uint64_t begin_ns, end_ns;
+};
+
+struct krait_trace_lost {
+    const char *reason; /* label of lost_reason */
+    const char *advice;
+    uint64_t count;
+};
+
+struct krait_trace {
+    struct krait_func *funcs;
+    uint32_t func_count;
+    struct krait_process *processes;
+    uint32_t process_count;
+    struct krait_thread *threads; /* ordered by process, then by begin_ns */
+    uint32_t thread_count;
+    uint64_t begin_ns, end_ns;     /* of all events */
+    uint64_t bytes;                /* of all files */
+    struct krait_trace_lost *lost; /* reasons that have a count above 0 */
+    uint32_t lost_count;
+    struct krait_trace_omitted {
+        uint32_t func;
+        const char *reason; /* label of omit_reason */
+        uint64_t calls;     /* recorded before it was left out, all processes */
+    } * omitted;            /* functions that the governor switched off */
+    uint32_t omitted_count;
+    /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none.
+     */
+    char damage[1024];
+    struct krait_trace_impl *impl; /* of the importer */
+};
+
+/* Opens recordings (folders as `krait record` wrote them, or one process's folder inside) as one trace.
+ * Errors: -ENOENT no such folder, -EINVAL not a krait recording, -EBADMSG damaged beyond use, -ENOMEM; err
+ * says which. */
+int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, struct krait_err *err);
+void krait_trace_close(struct krait_trace *trace);
+
+/* "json.decoder.JSONDecoder.decode": module and name joined, into buf (always terminated); returns buf. */
+const char *krait_func_label(const struct krait_func *func, char *buf, size_t size);
+
+enum krait_op_kind {
+    KRAIT_OP_CALL = 0,   /* a function begins */
+    KRAIT_OP_RESUME = 1, /* a generator or coroutine goes on */
+    KRAIT_OP_THROW = 2,  /* ... with an exception */
+    KRAIT_OP_LIVE =
+        3, /* was live already when the recording (or the chosen range) began: a begin, not a call */
+    KRAIT_OP_END = 4, /* all from here on end the innermost open begin */
+    KRAIT_OP_RETURN = 4,
+    KRAIT_OP_YIELD = 5,
+    KRAIT_OP_UNWIND = 6, /* left by an exception (for C functions: raise) */
+    KRAIT_OP_CUT =
+        7, /* its own end was not recorded: lost, left out, process killed, end of the chosen range */
+};
+
+static inline bool krait_op_is_end(uint8_t kind)
+{
+    return kind >= KRAIT_OP_END;
+}
+
+/* A run of a thread's begins and ends: columns of n entries. Times never go backwards in a thread. */
+struct krait_ops {
+    uint32_t n;
+    const uint64_t *t_ns;
+    const uint32_t *func; /* of begins and of ends alike */
+    const uint8_t *kind;  /* enum krait_op_kind */
+};
+
+struct krait_range {
+    uint64_t from_ns, to_ns; /* what lies outside is cut off at the edges; 0 and UINT64_MAX for all */
+};
+
+#define KRAIT_RANGE_ALL ((struct krait_range){ 0, UINT64_MAX })
+
+/* Called with each batch in order; a value other than 0 ends the walk and is returned by it. */
+typedef int krait_ops_fn(void *ctx, const struct krait_ops *ops);
+
+/* Walks the calls of one thread. Streaming: memory is the batch and the stack. Returns 0, what fn returned,
+ * or a negative errno. Damage does not fail it: what is whole is handed out, open calls are closed with
+ * KRAIT_OP_CUT, and `damage` (size bytes, may be NULL) is set to a sentence that names file, offset and
+ * reason. */
+int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
+                     krait_ops_fn *fn, void *ctx, char *damage, size_t size);
+
+#endif

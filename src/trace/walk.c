@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a thread's bytes to its calls: the loop that every analysis of a recording waits for.
+ */
+#include "trace/import.h"
+#include "trace/payload.h"
+#include "trace/stack.h"
+
+#include <string.h>
+
+/* The two halves of an event's first 8 bytes, whatever the byte order. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define KRAIT_HEAD_OF(word) ((uint32_t)(word))
+#define KRAIT_CODE_OF(word) ((uint32_t)((word) >> 32))
+#else
+#define KRAIT_HEAD_OF(word) ((uint32_t)((word) >> 32))
+#define KRAIT_CODE_OF(word) ((uint32_t)(word))
+#endif
+
+struct walk {
+    struct krait_stack *stack;
+    const struct krait_image *image;
+    struct krait_ticks clock; /* a copy: it remembers a second */
+    uint32_t next_omit;       /* index */
+    uint64_t next_omit_ns;
+    struct krait_damage damage;
+    const char *path;
+    bool over; /* the range's end was reached */
+};
+
+/* Its row's payload is one code and nothing else: the begins of the hot loop. */
+_Static_assert(sizeof(struct krait_payload_python_call) == 4 && sizeof(struct krait_payload_c_call) == 4 &&
+                   sizeof(struct krait_payload_python_resume) == 4 &&
+                   sizeof(struct krait_payload_python_throw) == 4,
+               "events.def: a begin has one field, its code");
+
+static uint32_t func_of(const struct krait_image *image, uint32_t code, enum krait_stack_lang lang)
+{
+    uint32_t func = KRAIT_LIKELY(code < image->code_count) ? image->code_func[code] : KRAIT_NO_ID;
+    if (KRAIT_LIKELY(func != KRAIT_NO_ID))
+        return func;
+    return lang == KRAIT_STACK_C ? KRAIT_FUNC_UNKNOWN_C : KRAIT_FUNC_UNKNOWN_PYTHON;
+}
+
+static KRAIT_COLD void apply_omits(struct walk *walk, uint64_t t_ns)
+{
+    const struct krait_image *image = walk->image;
+    while (walk->next_omit < image->omit_count && image->omits[walk->next_omit].t_ns <= t_ns) {
+        krait_stack_omit(walk->stack, image->omits[walk->next_omit].t_ns, image->omits[walk->next_omit].code);
+        walk->next_omit++;
+    }
+    walk->next_omit_ns =
+        walk->next_omit < image->omit_count ? image->omits[walk->next_omit].t_ns : UINT64_MAX;
+}
+
+/* Events off the hot path. False when the payload is not whole or the id not known. */
+static KRAIT_COLD bool rare_event(struct walk *walk, uint32_t id, uint64_t t_ns, struct krait_cursor *cursor)
+{
+    struct krait_payload_python_frame frame;
+    struct krait_payload_python_stack settle;
+    switch (id) {
+    case KRAIT_EVENT_python_frame:
+        if (!krait_read_python_frame(cursor, &frame))
+            return false;
+        krait_stack_live(walk->stack, t_ns, func_of(walk->image, frame.code, KRAIT_STACK_PYTHON), frame.code,
+                         frame.depth);
+        return true;
+    case KRAIT_EVENT_python_stack:
+        if (!krait_read_python_stack(cursor, &settle))
+            return false;
+        krait_stack_settle(walk->stack, t_ns, settle.depth);
+        return true;
+    default:
+        return krait_payload_skip(id, cursor);
+    }
+}
+
+static bool begin_event(struct walk *walk, uint64_t t_ns, struct krait_cursor *cursor,
+                        enum krait_op_kind kind, enum krait_stack_lang lang)
+{
+    uint32_t code;
+    if (!krait_read_bytes(cursor, &code, sizeof(code)))
+        return false;
+    krait_stack_begin(walk->stack, t_ns, func_of(walk->image, code, lang), code, kind, lang);
+    return true;
+}
+
+/* One event after its header. False when it is not whole. hot path */
+static inline bool one_event(struct walk *walk, uint32_t id, uint64_t t_ns, struct krait_cursor *cursor)
+{
+    struct krait_stack *stack = walk->stack;
+    switch (id) {
+    case KRAIT_EVENT_python_call:
+        return begin_event(walk, t_ns, cursor, KRAIT_OP_CALL, KRAIT_STACK_PYTHON);
+    case KRAIT_EVENT_python_return:
+        krait_stack_end(stack, t_ns, KRAIT_OP_RETURN, KRAIT_STACK_PYTHON);
+        return true;
+    case KRAIT_EVENT_c_call:
+        return begin_event(walk, t_ns, cursor, KRAIT_OP_CALL, KRAIT_STACK_C);
+    case KRAIT_EVENT_c_return:
+        krait_stack_end(stack, t_ns, KRAIT_OP_RETURN, KRAIT_STACK_C);
+        return true;
+    case KRAIT_EVENT_c_raise:
+        krait_stack_end(stack, t_ns, KRAIT_OP_UNWIND, KRAIT_STACK_C);
+        return true;
+    case KRAIT_EVENT_python_resume:
+        return begin_event(walk, t_ns, cursor, KRAIT_OP_RESUME, KRAIT_STACK_PYTHON);
+    case KRAIT_EVENT_python_throw:
+        return begin_event(walk, t_ns, cursor, KRAIT_OP_THROW, KRAIT_STACK_PYTHON);
+    case KRAIT_EVENT_python_yield:
+        krait_stack_end(stack, t_ns, KRAIT_OP_YIELD, KRAIT_STACK_PYTHON);
+        return true;
+    case KRAIT_EVENT_python_unwind:
+        krait_stack_end(stack, t_ns, KRAIT_OP_UNWIND, KRAIT_STACK_PYTHON);
+        return true;
+    default:
+        return rare_event(walk, id, t_ns, cursor);
+    }
+}
+
+static void damaged_event(struct walk *walk, const struct krait_packet *packet, const uint8_t *event,
+                          uint32_t id)
+{
+    size_t offset = packet->offset + sizeof(packet->head) + (size_t)(event - packet->body);
+    krait_damage_say(&walk->damage,
+                     "%s: byte %zu: no whole event is here (id %u); the packet's last %zu bytes are left out",
+                     walk->path, offset, id, (size_t)(packet->end - event));
+}
+
+/* An event whose header did not go the short way, or that meets a border: the way that can do everything.
+ * False at the end of the range or of what is whole. */
+static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *packet,
+                                  struct krait_cursor *cursor, uint64_t *ticks)
+{
+    const uint8_t *event = cursor->at;
+    uint64_t to_ns = walk->stack->range.to_ns;
+    uint32_t id = 0;
+    if (!krait_read_header(cursor, &id, ticks)) {
+        damaged_event(walk, packet, event, id);
+        return false;
+    }
+    uint64_t t_ns = krait_ticks_ns(&walk->clock, *ticks);
+    if (t_ns >= walk->next_omit_ns)
+        apply_omits(walk, KRAIT_MIN(t_ns, to_ns - 1));
+    walk->over = t_ns >= to_ns;
+    if (walk->over)
+        return false;
+    if (!one_event(walk, id, t_ns, cursor)) {
+        damaged_event(walk, packet, event, id);
+        return false;
+    }
+    return true;
+}
+
+/* What the short way knows of an event by its id: bits of begins, of C calls, and the kind of op. */
+enum {
+    SHORT_IDS = KRAIT_EVENT_c_raise + 1, /* the ids below are all begins and ends */
+    SHORT_BYTES = 8,                     /* of the longest: header and code */
+    BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume | 1 << KRAIT_EVENT_python_throw |
+             1 << KRAIT_EVENT_c_call,
+    IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise,
+};
+
+static const uint8_t short_kinds[SHORT_IDS] = {
+    [KRAIT_EVENT_python_call] = KRAIT_OP_CALL,   [KRAIT_EVENT_python_return] = KRAIT_OP_RETURN,
+    [KRAIT_EVENT_python_yield] = KRAIT_OP_YIELD, [KRAIT_EVENT_python_resume] = KRAIT_OP_RESUME,
+    [KRAIT_EVENT_python_throw] = KRAIT_OP_THROW, [KRAIT_EVENT_python_unwind] = KRAIT_OP_UNWIND,
+    [KRAIT_EVENT_c_call] = KRAIT_OP_CALL,        [KRAIT_EVENT_c_return] = KRAIT_OP_RETURN,
+    [KRAIT_EVENT_c_raise] = KRAIT_OP_UNWIND,
+};
+
+/* As many events as go the short way: begins and ends in the compact form that balance, before any border.
+ * Stops in front of the first that does not. It does what one_event and the stack's inline functions do, with
+ * the state in registers: the batch's column of bytes would otherwise make the compiler load all of it again
+ * after each store. hot path */
+static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_t *ticks_at)
+{
+    struct krait_stack *const stack = walk->stack;
+    const struct krait_ticks clock = walk->clock;
+    const uint32_t *const code_func = walk->image->code_func;
+    const uint32_t code_count = walk->image->code_count;
+    const uint64_t border_ns = KRAIT_MIN(walk->next_omit_ns, stack->range.to_ns);
+    const uint64_t mask = (1u << KRAIT_CTF_TS_BITS) - 1;
+    struct krait_stack_frame *const frames = stack->frames;
+    uint32_t *const py = stack->py;
+    const uint8_t *at = cursor->at;
+    uint64_t ticks = *ticks_at, last_ns = stack->last_ns;
+    uint32_t n = stack->n, len = stack->len, py_len = stack->py_len;
+    while (cursor->end - at >= SHORT_BYTES && n < KRAIT_STACK_BATCH) {
+        uint64_t word;
+        memcpy(&word, at, sizeof(word));
+        uint32_t head = KRAIT_HEAD_OF(word), id = head & KRAIT_CTF_ID_MASK;
+        uint64_t now = ticks + (((head >> KRAIT_CTF_ID_BITS) - ticks) & mask);
+        uint64_t in_second = now - clock.base;
+        uint64_t t_ns = clock.base_ns + in_second * clock.ratio +
+                        (uint64_t)(((unsigned __int128)in_second * clock.fraction) >> 64);
+        if (KRAIT_UNLIKELY(id >= SHORT_IDS || in_second >= clock.freq || t_ns >= border_ns))
+            break;
+        t_ns = KRAIT_MAX(t_ns, last_ns);
+        uint32_t lang = IN_C >> id & 1, func;
+        if (BEGINS >> id & 1) {
+            uint32_t code = KRAIT_CODE_OF(word);
+            func = KRAIT_LIKELY(code < code_count) ? code_func[code] : KRAIT_NO_ID;
+            if (KRAIT_UNLIKELY(func == KRAIT_NO_ID || len == stack->cap))
+                break;
+            py[py_len] = len; /* stays only for Python */
+            py_len += lang == KRAIT_STACK_PYTHON;
+            frames[len++] = (struct krait_stack_frame){ func, code, lang };
+            at += 8;
+        } else {
+            if (KRAIT_UNLIKELY(!len || frames[len - 1].lang != lang))
+                break;
+            func = frames[--len].func;
+            py_len -= lang == KRAIT_STACK_PYTHON;
+            at += 4;
+        }
+        stack->t_ns[n] = t_ns;
+        stack->func[n] = func;
+        stack->kind[n++] = short_kinds[id];
+        ticks = now;
+        last_ns = t_ns;
+    }
+    cursor->at = at;
+    *ticks_at = ticks;
+    stack->last_ns = last_ns;
+    stack->n = n;
+    stack->len = len;
+    stack->py_len = py_len;
+    if (n == KRAIT_STACK_BATCH)
+        krait_stack_flush(stack);
+}
+
+static void walk_packet(struct walk *walk, const struct krait_packet *packet)
+{
+    struct krait_cursor cursor = { packet->body, packet->end };
+    uint64_t ticks = packet->head.timestamp_begin;
+    while (cursor.at < cursor.end) {
+        const uint8_t *before = cursor.at;
+        if (walk->stack->emitting && !walk->stack->over)
+            short_events(walk, &cursor, &ticks);
+        if (cursor.at == before && !slow_event(walk, packet, &cursor, &ticks))
+            return;
+    }
+}
+
+/* What is open at the end lasted to the end of its process, where that is known: it was waiting, or running
+ * without a call. */
+static uint64_t last_time(const struct krait_trace *trace, uint32_t thread)
+{
+    const struct krait_image *image = &trace->impl->images[trace->threads[thread].process];
+    return KRAIT_MAX(trace->threads[thread].end_ns, image->exit_ns);
+}
+
+static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
+{
+    struct krait_packets packets;
+    struct krait_err err;
+    walk->path = trace->impl->streams[thread];
+    int rc = krait_packets_open(&packets, walk->path, walk->image->uuid, &err);
+    if (rc) {
+        krait_damage_say(&walk->damage, "%s", err.text);
+        return rc == -ENOMEM ? rc : 0;
+    }
+    struct krait_packet packet;
+    while (!walk->over && !walk->stack->rc && krait_packets_next(&packets, &packet, &walk->damage)) {
+        walk_packet(walk, &packet);
+        krait_packets_release(&packets);
+    }
+    krait_packets_close(&packets);
+    uint64_t end_ns = last_time(trace, thread);
+    apply_omits(walk, KRAIT_MIN(end_ns, walk->stack->range.to_ns - 1));
+    krait_stack_finish(walk->stack, end_ns);
+    return walk->stack->rc;
+}
+
+int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
+                     krait_ops_fn *fn, void *ctx, char *damage, size_t size)
+{
+    if (damage && size)
+        damage[0] = '\0';
+    if (thread >= trace->thread_count)
+        return -EINVAL;
+    if (range.from_ns >= range.to_ns || trace->threads[thread].begin_ns >= range.to_ns)
+        return 0;
+    struct krait_stack *stack = calloc(1, sizeof(*stack));
+    if (!stack)
+        return -ENOMEM;
+    const struct krait_image *image = &trace->impl->images[trace->threads[thread].process];
+    struct walk walk = {
+        .stack = stack,
+        .image = image,
+        .clock = image->clock,
+        .next_omit_ns = image->omit_count ? image->omits[0].t_ns : UINT64_MAX,
+        .damage = { damage, size },
+    };
+    krait_stack_init(stack, range, fn, ctx);
+    int rc = walk_stream(&walk, trace, thread);
+    krait_stack_done(stack);
+    free(stack);
+    return rc;
+}

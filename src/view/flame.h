@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The flame graph: a call tree made into a picture that stands alone, as SVG or HTML.
+ *
+ *     krait_calltree ──new──▶ krait_flame ──(diff)──(reverse)──▶ finish ──▶ svg / html
+ *
+ * The graph holds its own names, merged by what a person reads (module, name, kind, file, line), so that two
+ * traces meet in one graph. Each node has two sides: this trace and, for a differential graph, the other one.
+ */
+#ifndef KRAIT_VIEW_FLAME_H
+#define KRAIT_VIEW_FLAME_H
+
+#include "analysis/calltree.h"
+#include "base/buf.h"
+
+enum krait_flame_layer {
+    KRAIT_LAYER_PYTHON, /* enum krait_func_kind, in its order, then what is no function */
+    KRAIT_LAYER_C,
+    KRAIT_LAYER_GROUP, /* process, thread, the root */
+    KRAIT_LAYER_REST,  /* stands for frames too small to keep */
+    KRAIT_LAYER_COUNT,
+};
+
+enum {
+    KRAIT_FLAME_HUES = 12,  /* packages with a colour of their own; hue KRAIT_FLAME_HUES is all others */
+    KRAIT_FLAME_SHADES = 3, /* of each hue, by function, so that neighbours differ */
+    KRAIT_FLAME_ROW = 18,   /* pixels a row */
+    KRAIT_FLAME_MAX_DRAWN = 3000, /* frames drawn without scripts; the script draws from the full data */
+};
+
+/* Texts are clean (see krait_text_clean). */
+struct krait_flame_name {
+    const char *name, *module, *file;
+    uint32_t line;
+    enum krait_flame_layer layer;
+    uint32_t package; /* id in krait_flame.packages */
+    uint32_t shade;
+};
+
+struct krait_flame_side {
+    uint64_t self_ns, calls;        /* of the node itself */
+    uint64_t total_ns, total_calls; /* with everything below; filled by krait_flame_finish */
+};
+
+struct krait_flame_node {
+    uint32_t name;
+    uint32_t parent, first_child, next_sibling; /* KRAIT_NO_ID where there is none */
+    uint32_t depth;
+    struct krait_flame_side side[2]; /* this trace, the other trace */
+};
+
+struct krait_flame_package {
+    const char *text;
+    uint64_t weight; /* own time or calls of its functions in this trace */
+    uint32_t hue;    /* KRAIT_FLAME_HUES: no own colour */
+};
+
+enum krait_flame_unit { KRAIT_FLAME_TIME, KRAIT_FLAME_CALLS };
+enum krait_flame_color { KRAIT_FLAME_BY_MODULE, KRAIT_FLAME_BY_LAYER };
+enum krait_flame_order { KRAIT_FLAME_ORDER_SIZE, KRAIT_FLAME_ORDER_NAME, KRAIT_FLAME_ORDER_FIRST_CALL };
+
+struct krait_flame {
+    struct krait_flame_node *nodes; /* parent before child; 0 is the root */
+    uint32_t count, cap;
+    struct krait_map index; /* (parent, name) to node */
+    struct krait_flame_name *names;
+    uint32_t name_count, name_cap;
+    struct krait_strtab name_keys; /* ids are those of names */
+    struct krait_map loose;        /* hash of module, name and kind to the first name that has them */
+    struct krait_strtab package_texts;
+    struct krait_flame_package *packages; /* ids of package_texts; filled by finish */
+    struct krait_arena texts;
+    bool reversed, has_other;
+    enum krait_flame_unit unit;
+    uint32_t dropped; /* nodes that finish folded into rest nodes */
+};
+
+struct krait_flame_options {
+    enum krait_flame_unit unit; /* what a frame's width is */
+    enum krait_flame_order order;
+    enum krait_flame_color color;
+    bool icicle;         /* root on top */
+    bool fixed_width;    /* else the script follows the window */
+    uint32_t width;      /* pixels */
+    double min_width;    /* pixels; narrower frames are not drawn */
+    uint32_t max_frames; /* kept in the data; smaller ones become a rest frame of their parent */
+    const char *title;   /* untrusted, like the others */
+    const char *subtitle;
+    const char *other; /* what the other trace is called */
+};
+
+#define KRAIT_FLAME_OPTIONS_DEFAULT                        \
+    ((struct krait_flame_options){ .width = 1200,          \
+                                   .min_width = 0.5,       \
+                                   .max_frames = 200000,   \
+                                   .title = "Flame graph", \
+                                   .subtitle = "",         \
+                                   .other = "" })
+
+/* A graph of a tree. 0 or -ENOMEM. The graph keeps nothing of tree and trace. */
+int krait_flame_new(struct krait_flame **out, const struct krait_calltree *tree,
+                    const struct krait_trace *trace, struct krait_err *err);
+void krait_flame_free(struct krait_flame *flame);
+
+/* Puts another trace's tree on the other side of the same nodes. Before reverse and finish. */
+int krait_flame_add_other(struct krait_flame *flame, const struct krait_calltree *tree,
+                          const struct krait_trace *trace, struct krait_err *err);
+
+/* Turns the stacks over: below the root the functions by their self time, below each its callers. */
+int krait_flame_reverse(struct krait_flame **flame, struct krait_err *err);
+
+/* Totals, order, limit, colours. Needed before what follows; once. */
+int krait_flame_finish(struct krait_flame *flame, const struct krait_flame_options *options,
+                       struct krait_err *err);
+
+static inline uint64_t krait_flame_own(const struct krait_flame *flame, const struct krait_flame_node *node,
+                                       int side)
+{
+    return flame->unit == KRAIT_FLAME_TIME ? node->side[side].self_ns : node->side[side].calls;
+}
+
+static inline uint64_t krait_flame_total(const struct krait_flame *flame, const struct krait_flame_node *node,
+                                         int side)
+{
+    return flame->unit == KRAIT_FLAME_TIME ? node->side[side].total_ns : node->side[side].total_calls;
+}
+
+/* The node after `node` in preorder, or KRAIT_NO_ID; with `skip` set, after everything below it. */
+enum krait_flame_walk { KRAIT_FLAME_INTO, KRAIT_FLAME_OVER };
+uint32_t krait_flame_next(const struct krait_flame *flame, uint32_t node, enum krait_flame_walk walk);
+
+/* The whole picture, appended to `to` (check to->failed). */
+void krait_flame_svg(struct krait_buf *to, const struct krait_flame *flame,
+                     const struct krait_flame_options *options);
+void krait_flame_html(struct krait_buf *to, const struct krait_flame *flame,
+                      const struct krait_flame_options *options);
+
+#endif

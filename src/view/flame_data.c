@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The data of the script.
+ *
+ *     {"title": …, options…, "strings": [text…], "names": [name, module, file, line, layer, hue, shade, …],
+ * "tree": "…"}
+ *
+ * `tree` is the graph in preorder as numbers of base 32, least digit first, a digit a character of DIGITS,
+ * those from 32 on say that more digits follow. A node is: how many levels up from the node before its parent
+ * is (0: that node is the parent), its name, own ns, own calls, and in a differential graph own ns and calls
+ * of the other trace. A node takes about ten bytes, so 100,000 are about 1 MB and read in a few milliseconds.
+ * Example: "BC-H" begins a node: up 1, name 2, own 30 + 32 * 7 = 254 ns.
+ */
+#include "view/flame_draw.h"
+
+#include "view/flame_text.h"
+
+#include <string.h>
+
+static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static void number(struct krait_buf *to, uint64_t n)
+{
+    char digits[13];
+    size_t len = 0;
+    do {
+        digits[len++] = DIGITS[(n & 31) | (n >> 5 ? 32 : 0)];
+        n >>= 5;
+    } while (n);
+    krait_buf_add(to, digits, len);
+}
+
+static void tree(struct krait_buf *to, const struct krait_flame *flame)
+{
+    uint32_t last_depth = 0;
+    for (uint32_t i = krait_flame_next(flame, 0, KRAIT_FLAME_INTO); i != KRAIT_NO_ID;
+         i = krait_flame_next(flame, i, KRAIT_FLAME_INTO)) {
+        const struct krait_flame_node *node = &flame->nodes[i];
+        number(to, last_depth + 1 - node->depth);
+        number(to, node->name);
+        for (int s = 0; s <= flame->has_other; s++) {
+            number(to, node->side[s].self_ns);
+            number(to, node->side[s].calls);
+        }
+        last_depth = node->depth;
+    }
+}
+
+static void names(struct krait_buf *to, const struct krait_flame *flame, struct krait_strtab *strings)
+{
+    krait_buf_str(to, ",\"names\":[");
+    for (uint32_t i = 0; i < flame->name_count; i++) {
+        const struct krait_flame_name *name = &flame->names[i];
+        uint32_t hue = name->package == KRAIT_NO_ID ? KRAIT_FLAME_HUES : flame->packages[name->package].hue;
+        const char *texts[] = { name->name, name->module, name->file };
+        for (size_t t = 0; t < KRAIT_ARRAY_LEN(texts); t++)
+            krait_buf_fmt(to, "%s%u", i + t ? "," : "",
+                          krait_strtab_add(strings, texts[t], strlen(texts[t])));
+        krait_buf_fmt(to, ",%u,%d,%u,%u", name->line, (int)name->layer, hue, name->shade);
+    }
+    krait_buf_char(to, ']');
+}
+
+static void text_member(struct krait_buf *to, const char *key, const char *text)
+{
+    krait_buf_fmt(to, "\"%s\":", key);
+    KRAIT_AUTO_BUF clean = { 0 };
+    krait_text_clean(&clean, text);
+    krait_text_json(to, clean.len ? clean.data : "");
+    krait_buf_char(to, ',');
+    to->failed |= clean.failed;
+}
+
+static void settings(struct krait_buf *to, const struct krait_flame *flame,
+                     const struct krait_flame_options *options)
+{
+    krait_buf_fmt(
+        to,
+        "\"unit\":%d,\"layers\":%d,\"icicle\":%d,\"reversed\":%d,\"diff\":%d,\"fixed\":%d,\"width\":%u,"
+        "\"min\":%g,\"row\":%d,\"pad\":%d,\"top\":%d,\"foot\":%d,\"noise\":%g,\"steps\":[",
+        options->unit, options->color, options->icicle, flame->reversed, flame->has_other,
+        options->fixed_width, options->width, options->min_width, KRAIT_FLAME_ROW, FLAME_PAD, FLAME_TOP,
+        FLAME_FOOT, FLAME_DIFF_NOISE);
+    for (int i = 0; i < FLAME_DIFF_STEPS; i++)
+        krait_buf_fmt(to, "%s%g", i ? "," : "", krait_flame_diff_steps[i]);
+    krait_buf_str(to, "]");
+}
+
+void krait_flame_json(struct krait_buf *to, const struct krait_flame *flame,
+                      const struct krait_flame_options *options)
+{
+    struct krait_strtab strings = { 0 };
+    krait_buf_char(to, '{');
+    text_member(to, "title", options->title);
+    text_member(to, "other", options->other);
+    settings(to, flame, options);
+    names(to, flame, &strings);
+    krait_buf_str(to, ",\"strings\":[");
+    for (uint32_t i = 0; i < strings.len; i++) {
+        krait_buf_str(to, i ? "," : "");
+        krait_text_json(to, strings.texts[i]);
+    }
+    krait_buf_str(to, "],\"tree\":\"");
+    tree(to, flame);
+    krait_buf_str(to, "\"}");
+    krait_strtab_done(&strings);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the flame graph's parts know of each other. flame.js draws by the same measures: they are handed to
+ * it.
+ */
+#ifndef KRAIT_VIEW_FLAME_DRAW_H
+#define KRAIT_VIEW_FLAME_DRAW_H
+
+#include "view/flame.h"
+
+enum {
+    FLAME_PAD = 16,       /* left and right of everything */
+    FLAME_TOP = 104,      /* of the graph: the title, subtitle, legend and path lie above */
+    FLAME_FOOT = 54,      /* the details below the graph */
+    FLAME_DIFF_STEPS = 4, /* shades on each side of "no change" */
+};
+
+/* Part of its share by which a frame must have changed to be coloured at all. */
+#define FLAME_DIFF_NOISE 0.05
+
+/* Percentage points of change at which the differential colours step. */
+extern const double krait_flame_diff_steps[FLAME_DIFF_STEPS];
+
+/* A frame as drawn: pixels from the graph's left edge, row from the root. */
+struct flame_box {
+    uint32_t node;
+    double x, width;
+};
+
+struct flame_layout {
+    struct flame_box *boxes; /* preorder */
+    uint32_t count;
+    uint32_t rows;
+    double width; /* of the root */
+};
+
+/* Which frames are drawn where without scripts. 0 or -ENOMEM. */
+int krait_flame_layout(struct flame_layout *layout, const struct krait_flame *flame,
+                       const struct krait_flame_options *options);
+
+/* Share of this trace's whole that a node has; 0 of an empty trace. */
+double krait_flame_share(const struct krait_flame *flame, const struct krait_flame_node *node, int side);
+
+/* The legends of all ways to colour. */
+void krait_flame_legends(struct krait_buf *to, const struct krait_flame *flame,
+                         const struct krait_flame_options *options);
+
+/* The data of the script, a JSON object. */
+void krait_flame_json(struct krait_buf *to, const struct krait_flame *flame,
+                      const struct krait_flame_options *options);
+
+/* Embedded by tools/embed.py. */
+extern const char krait_flame_css[], krait_flame_js[];
+extern const size_t krait_flame_css_len, krait_flame_js_len;
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/flame_text.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+#define NARROW_SPACE "\u202f"
+#define ELLIPSIS     "\u2026"
+
+enum { REPLACEMENT = 0xFFFD, CONTROL_PICTURES = 0x2400, PICTURE_OF_DEL = 0x2421 };
+
+/* One character; *len is how many bytes it took. An invalid byte is REPLACEMENT, one byte long. */
+static uint32_t decode(const char *s, size_t n, size_t *len)
+{
+    static const unsigned char lead_bits[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
+    size_t valid = krait_utf8_len(s, n);
+    *len = valid ? valid : 1;
+    if (!valid)
+        return REPLACEMENT;
+    uint32_t c = (unsigned char)s[0] & lead_bits[valid];
+    for (size_t i = 1; i < valid; i++)
+        c = c << 6 | ((unsigned char)s[i] & 0x3F);
+    return c;
+}
+
+struct char_range {
+    uint32_t from, to;
+};
+
+static bool in_ranges(const struct char_range *ranges, size_t n, uint32_t c)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (c >= ranges[i].from && c <= ranges[i].to)
+            return true;
+    }
+    return false;
+}
+
+/* C1 controls, soft hyphen, bidirectional and invisible formatting, line separators, noncharacters. */
+static const struct char_range unprintable[] = {
+    { 0x7F, 0x9F },     { 0xAD, 0xAD },     { 0x61C, 0x61C },   { 0x200B, 0x200F }, { 0x2028, 0x202E },
+    { 0x2060, 0x206F }, { 0xFDD0, 0xFDEF }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE0FFF },
+};
+
+static uint32_t printable(uint32_t c)
+{
+    if (c < 0x20)
+        return CONTROL_PICTURES + c;
+    if (c == 0x7F)
+        return PICTURE_OF_DEL;
+    if ((c & 0xFFFE) == 0xFFFE || in_ranges(unprintable, KRAIT_ARRAY_LEN(unprintable), c))
+        return REPLACEMENT;
+    return c;
+}
+
+static size_t encode(char *to, uint32_t c)
+{
+    if (c < 0x80) {
+        to[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        to[0] = (char)(0xC0 | c >> 6);
+        to[1] = (char)(0x80 | (c & 0x3F));
+        return 2;
+    }
+    if (c < 0x10000) {
+        to[0] = (char)(0xE0 | c >> 12);
+        to[1] = (char)(0x80 | (c >> 6 & 0x3F));
+        to[2] = (char)(0x80 | (c & 0x3F));
+        return 3;
+    }
+    to[0] = (char)(0xF0 | c >> 18);
+    to[1] = (char)(0x80 | (c >> 12 & 0x3F));
+    to[2] = (char)(0x80 | (c >> 6 & 0x3F));
+    to[3] = (char)(0x80 | (c & 0x3F));
+    return 4;
+}
+
+void krait_text_clean(struct krait_buf *to, const char *s)
+{
+    size_t n = strlen(s), kept = 0;
+    for (size_t i = 0, len; i < n; i += len) {
+        char bytes[4];
+        size_t size = encode(bytes, printable(decode(s + i, n - i, &len)));
+        kept += size;
+        if (kept > KRAIT_TEXT_MAX) {
+            krait_buf_str(to, ELLIPSIS);
+            return;
+        }
+        krait_buf_add(to, bytes, size);
+    }
+}
+
+void krait_text_xml(struct krait_buf *to, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        switch (s[i]) {
+        case '&':
+            krait_buf_str(to, "&amp;");
+            break;
+        case '<':
+            krait_buf_str(to, "&lt;");
+            break;
+        case '>':
+            krait_buf_str(to, "&gt;");
+            break;
+        case '"':
+            krait_buf_str(to, "&quot;");
+            break;
+        default:
+            krait_buf_char(to, s[i]);
+        }
+    }
+}
+
+void krait_text_json(struct krait_buf *to, const char *s)
+{
+    krait_buf_char(to, '"');
+    for (; *s; s++) {
+        if (strchr("\"\\<>&", *s))
+            krait_buf_fmt(to, "\\u%04x", (unsigned)(unsigned char)*s);
+        else
+            krait_buf_char(to, *s);
+    }
+    krait_buf_char(to, '"');
+}
+
+/* Blocks of Unicode's East Asian Width "W" and "F" (UAX 11), and of emoji; coarse on purpose. */
+static const struct char_range wide[] = {
+    { 0x1100, 0x115F }, { 0x2E80, 0xA4CF }, { 0xAC00, 0xD7A3 },   { 0xF900, 0xFAFF },   { 0xFE30, 0xFE6F },
+    { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1FAFF }, { 0x20000, 0x3FFFD },
+};
+
+size_t krait_text_fit(const char *s, size_t n, size_t columns)
+{
+    size_t i = 0;
+    while (i < n) {
+        size_t len;
+        size_t width = in_ranges(wide, KRAIT_ARRAY_LEN(wide), decode(s + i, n - i, &len)) ? 2 : 1;
+        if (width > columns)
+            break;
+        columns -= width;
+        i += len;
+    }
+    return i;
+}
+
+size_t krait_text_columns(const char *s, size_t n)
+{
+    size_t columns = 0;
+    for (size_t i = 0, len; i < n; i += len)
+        columns += in_ranges(wide, KRAIT_ARRAY_LEN(wide), decode(s + i, n - i, &len)) ? 2 : 1;
+    return columns;
+}
+
+/* Three significant digits. */
+static void scaled(struct krait_buf *to, double x, const char *unit)
+{
+    int digits = x < 9.995 ? 2 : x < 99.95 ? 1 : 0;
+    krait_buf_fmt(to, "%.*f" NARROW_SPACE "%s", digits, x, unit);
+}
+
+void krait_text_duration(struct krait_buf *to, uint64_t ns)
+{
+    double x = (double)ns;
+    if (ns < 1000)
+        krait_buf_fmt(to, "%u" NARROW_SPACE "ns", (unsigned)ns);
+    else if (x < 999.5e3)
+        scaled(to, x / 1e3, "\u00b5s");
+    else if (x < 999.5e6)
+        scaled(to, x / 1e6, "ms");
+    else
+        scaled(to, x / 1e9, "s");
+}
+
+void krait_text_count(struct krait_buf *to, uint64_t n)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            krait_buf_char(to, ',');
+        krait_buf_char(to, digits[i]);
+    }
+}
+
+void krait_text_percent(struct krait_buf *to, double share)
+{
+    double x = share * 100;
+    krait_buf_fmt(to, x && x < 0.995 ? "%.2f" NARROW_SPACE "%%" : "%.1f" NARROW_SPACE "%%", x);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/table.h"
+
+#include "base/arena.h"
+#include "view/width.h"
+
+#include <string.h>
+
+enum { GAP = 2 };
+
+struct cell {
+    const char *text;
+    uint32_t columns; /* on the terminal */
+    uint32_t bright;  /* columns at the end that stand out; 0: all alike */
+    enum krait_style style;
+};
+
+struct krait_table {
+    const struct krait_column *columns;
+    uint32_t column_count;
+    struct cell *cells;
+    size_t cell_count, cap;
+    struct krait_arena arena;
+    bool failed;
+};
+
+static const char *const style_codes[] = {
+    [KRAIT_STYLE_NONE] = "",        [KRAIT_STYLE_DIM] = "\033[2m",   [KRAIT_STYLE_BOLD] = "\033[1m",
+    [KRAIT_STYLE_HOT] = "\033[31m", [KRAIT_STYLE_WARM] = "\033[33m", [KRAIT_STYLE_C] = "\033[36m",
+};
+
+int krait_table_new(struct krait_table **out, const struct krait_column *columns, uint32_t count)
+{
+    struct krait_table *table = calloc(1, sizeof(*table));
+    if (!table)
+        return -ENOMEM;
+    table->columns = columns;
+    table->column_count = count;
+    *out = table;
+    return 0;
+}
+
+void krait_table_free(struct krait_table *table)
+{
+    if (!table)
+        return;
+    free(table->cells);
+    krait_arena_done(&table->arena);
+    free(table);
+}
+
+void krait_table_cell(struct krait_table *table, const char *text, enum krait_style style, size_t bright)
+{
+    if (table->cell_count == table->cap) {
+        size_t cap = table->cap ? table->cap * 2 : 256;
+        struct cell *cells = realloc(table->cells, cap * sizeof(*cells));
+        table->failed |= !cells;
+        if (!cells)
+            return;
+        table->cells = cells;
+        table->cap = cap;
+    }
+    size_t n = strlen(text);
+    const char *copy = krait_arena_strndup(&table->arena, text, n);
+    table->failed |= !copy;
+    bright = KRAIT_MIN(bright, n);
+    table->cells[table->cell_count++] = (struct cell){
+        .text = copy ? copy : "",
+        .columns = krait_width_of(text, n),
+        .bright = krait_width_of(text + n - bright, bright),
+        .style = style,
+    };
+}
+
+/* The layout: a width for each column, 0 for those that are dropped. */
+
+static void natural_widths(const struct krait_table *table, uint32_t *widths)
+{
+    for (uint32_t c = 0; c < table->column_count; c++)
+        widths[c] = krait_width_of(table->columns[c].title, strlen(table->columns[c].title));
+    for (size_t i = 0; i < table->cell_count; i++) {
+        uint32_t c = (uint32_t)(i % table->column_count);
+        widths[c] = KRAIT_MAX(widths[c], table->cells[i].columns);
+    }
+}
+
+static uint32_t least_width(const struct krait_column *column, uint32_t natural)
+{
+    return column->flags & KRAIT_COLUMN_SHORTEN ? KRAIT_MIN(column->min, natural) : natural;
+}
+
+/* Width of the table when all that can be shortened is. */
+static uint32_t least_total(const struct krait_table *table, const uint32_t *widths)
+{
+    uint32_t total = 0;
+    for (uint32_t c = 0; c < table->column_count; c++)
+        total += widths[c] ? least_width(&table->columns[c], widths[c]) + (total ? GAP : 0) : 0;
+    return total;
+}
+
+/* The column that goes next, or column_count when all others are to be kept. */
+static uint32_t next_to_drop(const struct krait_table *table, const uint32_t *widths)
+{
+    uint32_t found = table->column_count;
+    for (uint32_t c = 0; c < table->column_count; c++) {
+        uint32_t drop = table->columns[c].drop;
+        if (widths[c] && drop && (found == table->column_count || drop > table->columns[found].drop))
+            found = c;
+    }
+    return found;
+}
+
+/* Hands what is left over the least widths to those that can use it, the first first. */
+static void spread(const struct krait_table *table, uint32_t *widths, uint32_t spare)
+{
+    for (uint32_t c = 0; c < table->column_count; c++) {
+        uint32_t least = least_width(&table->columns[c], widths[c]);
+        uint32_t more = KRAIT_MIN(widths[c] - least, spare);
+        widths[c] = least + more;
+        spare -= more;
+    }
+}
+
+/* What cannot be dropped and still is too wide: the last column that can be shortened gives, whatever its
+ * minimum. */
+static void squeeze(const struct krait_table *table, uint32_t *widths, uint32_t over)
+{
+    for (uint32_t c = table->column_count; c-- > 0 && over;) {
+        if (!(table->columns[c].flags & KRAIT_COLUMN_SHORTEN) || widths[c] < 2)
+            continue;
+        uint32_t less = KRAIT_MIN(over, widths[c] - 1);
+        widths[c] -= less;
+        over -= less;
+    }
+}
+
+static void fit(const struct krait_table *table, uint32_t *widths, uint32_t limit)
+{
+    natural_widths(table, widths);
+    if (!limit)
+        return;
+    uint32_t drop;
+    while (least_total(table, widths) > limit && (drop = next_to_drop(table, widths)) < table->column_count)
+        widths[drop] = 0;
+    uint32_t least = least_total(table, widths);
+    spread(table, widths, least < limit ? limit - least : 0);
+    squeeze(table, widths, least > limit ? least - limit : 0);
+}
+
+static void pad(struct krait_buf *out, uint32_t n)
+{
+    for (; n; n--)
+        krait_buf_char(out, ' ');
+}
+
+/* The text with its style; what is not bright is dim. `bright` are columns at its end. */
+static void styled(struct krait_buf *out, const char *text, uint32_t columns, const struct cell *cell,
+                   bool colour)
+{
+    if (!colour) {
+        krait_buf_str(out, text);
+        return;
+    }
+    size_t dim = 0;
+    if (cell->bright && cell->bright < columns) {
+        dim = krait_width_fit(text, strlen(text), columns - cell->bright);
+        krait_buf_fmt(out, "%s%.*s\033[0m", style_codes[KRAIT_STYLE_DIM], (int)dim, text);
+    }
+    const char *code = style_codes[cell->style];
+    krait_buf_fmt(out, "%s%s%s", code, text + dim, *code ? "\033[0m" : "");
+}
+
+static void print_cell(const struct cell *cell, const struct krait_column *column, uint32_t width, bool last,
+                       const struct krait_table_look *look, struct krait_buf *out)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_width_shorten(&text, cell->text, width, look->utf8);
+    out->failed |= text.failed;
+    uint32_t columns = krait_width_of(text.data ? text.data : "", text.len);
+    uint32_t space = width > columns ? width - columns : 0;
+    bool left = column->flags & KRAIT_COLUMN_LEFT;
+    pad(out, left ? 0 : space);
+    styled(out, text.data ? text.data : "", columns, cell, look->colour);
+    pad(out, left && !last ? space : 0);
+}
+
+static void print_row(const struct krait_table *table, const struct cell *cells, const uint32_t *widths,
+                      const struct krait_table_look *look, struct krait_buf *out)
+{
+    uint32_t last = table->column_count;
+    while (last > 0 && !widths[last - 1])
+        last--;
+    bool first = true;
+    for (uint32_t c = 0; c < last; c++) {
+        if (!widths[c])
+            continue;
+        pad(out, first ? 0 : GAP);
+        print_cell(&cells[c], &table->columns[c], widths[c], c + 1 == last, look, out);
+        first = false;
+    }
+    while (out->len && out->data[out->len - 1] == ' ')
+        out->len--;
+    krait_buf_char(out, '\n');
+}
+
+static int print_header(const struct krait_table *table, const uint32_t *widths,
+                        const struct krait_table_look *look, struct krait_buf *out)
+{
+    KRAIT_AUTO_FREE struct cell *cells = calloc(table->column_count, sizeof(*cells));
+    if (!cells)
+        return -ENOMEM;
+    for (uint32_t c = 0; c < table->column_count; c++)
+        cells[c] = (struct cell){ .text = table->columns[c].title, .style = KRAIT_STYLE_BOLD };
+    print_row(table, cells, widths, look, out);
+    return 0;
+}
+
+int krait_table_print(const struct krait_table *table, const struct krait_table_look *look,
+                      struct krait_buf *out)
+{
+    KRAIT_AUTO_FREE uint32_t *widths = calloc(table->column_count, sizeof(*widths));
+    if (!widths || table->failed)
+        return -ENOMEM;
+    fit(table, widths, look->width);
+    if (print_header(table, widths, look, out))
+        return -ENOMEM;
+    for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count)
+        print_row(table, &table->cells[i], widths, look, out);
+    return out->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables for a terminal: right-aligned numbers, a header, and a width that fits. Where it does not, columns
+ * that can do without are dropped, and long names lose their middle.
+ *
+ * Cells are text without control characters; the table copies them.
+ */
+#ifndef KRAIT_VIEW_TABLE_H
+#define KRAIT_VIEW_TABLE_H
+
+#include "base/buf.h"
+
+enum krait_style {
+    KRAIT_STYLE_NONE = 0,
+    KRAIT_STYLE_DIM,
+    KRAIT_STYLE_BOLD,
+    KRAIT_STYLE_HOT,  /* much: red */
+    KRAIT_STYLE_WARM, /* something: yellow */
+    KRAIT_STYLE_C,    /* of the C layer */
+};
+
+enum krait_column_flags {
+    KRAIT_COLUMN_LEFT = 1 << 0,    /* aligned left; else right */
+    KRAIT_COLUMN_SHORTEN = 1 << 1, /* may be shortened, down to `min` columns */
+};
+
+struct krait_column {
+    const char *title;
+    uint32_t flags; /* enum krait_column_flags */
+    uint32_t min;
+    uint32_t drop; /* when it is too wide: 0 is kept, greater numbers go first */
+};
+
+struct krait_table;
+
+struct krait_table_look {
+    uint32_t width; /* columns of the terminal; 0: as wide as it gets */
+    bool colour;
+    bool utf8;
+};
+
+/* `columns` must outlive the table. Returns 0 or -ENOMEM. */
+int krait_table_new(struct krait_table **out, const struct krait_column *columns, uint32_t count);
+void krait_table_free(struct krait_table *table);
+
+/* The next cell, row by row from the left. Its last `bright` bytes stand out where there is colour, what
+ * comes before them is dim; 0 for all alike. A failed allocation shows in krait_table_print. */
+void krait_table_cell(struct krait_table *table, const char *text, enum krait_style style, size_t bright);
+
+/* Appends header and rows to `out`. Returns 0 or -ENOMEM. */
+int krait_table_print(const struct krait_table *table, const struct krait_table_look *look,
+                      struct krait_buf *out);
+
+#endif

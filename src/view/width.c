@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/width.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+struct span {
+    uint32_t first, last;
+};
+
+static const struct span no_columns[] = {
+    { 0x0300, 0x036f }, { 0x0483, 0x0489 }, { 0x0591, 0x05bd }, { 0x0610, 0x061a }, { 0x064b, 0x065f },
+    { 0x093c, 0x093c }, { 0x0941, 0x0948 }, { 0x0e31, 0x0e31 }, { 0x0e34, 0x0e3a }, { 0x1ab0, 0x1aff },
+    { 0x1dc0, 0x1dff }, { 0x200b, 0x200f }, { 0x202a, 0x202e }, { 0x2060, 0x2069 }, { 0x20d0, 0x20ff },
+    { 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f }, { 0xfeff, 0xfeff },
+};
+
+static const struct span two_columns[] = {
+    { 0x1100, 0x115f },   { 0x231a, 0x231b },   { 0x2e80, 0x303e },   { 0x3041, 0x33ff },
+    { 0x3400, 0x4dbf },   { 0x4e00, 0x9fff },   { 0xa000, 0xa4cf },   { 0xac00, 0xd7a3 },
+    { 0xf900, 0xfaff },   { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },
+    { 0x1f300, 0x1f64f }, { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd },
+};
+
+static bool in_spans(const struct span *spans, size_t count, uint32_t c)
+{
+    for (size_t i = 0; i < count && spans[i].first <= c; i++) {
+        if (c <= spans[i].last)
+            return true;
+    }
+    return false;
+}
+
+/* A code point of UTF-8 that is `len` bytes long. */
+static uint32_t code_point(const unsigned char *p, size_t len)
+{
+    static const unsigned char first_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+    uint32_t c = p[0] & first_bits[len];
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | (p[i] & 0x3f);
+    return c;
+}
+
+static uint32_t char_columns(const char *p, size_t len)
+{
+    if (len == 1)
+        return 1;
+    uint32_t c = code_point((const unsigned char *)p, len);
+    if (in_spans(no_columns, KRAIT_ARRAY_LEN(no_columns), c))
+        return 0;
+    return in_spans(two_columns, KRAIT_ARRAY_LEN(two_columns), c) ? 2 : 1;
+}
+
+static size_t char_len(const char *p, size_t left)
+{
+    size_t len = krait_utf8_len(p, left);
+    return len ? len : 1;
+}
+
+uint32_t krait_width_of(const char *text, size_t n)
+{
+    uint32_t columns = 0;
+    for (size_t at = 0; at < n;) {
+        size_t len = char_len(text + at, n - at);
+        columns += char_columns(text + at, len);
+        at += len;
+    }
+    return columns;
+}
+
+const char *krait_width_ellipsis(bool utf8)
+{
+    return utf8 ? "\xe2\x80\xa6" : "..";
+}
+
+size_t krait_width_fit(const char *text, size_t n, uint32_t columns)
+{
+    size_t at = 0;
+    while (at < n) {
+        size_t len = char_len(text + at, n - at);
+        uint32_t width = char_columns(text + at, len);
+        if (width > columns)
+            break;
+        columns -= width;
+        at += len;
+    }
+    return at;
+}
+
+/* Where the longest ending that takes at most `columns` begins. */
+static size_t tail_start(const char *text, size_t n, uint32_t columns)
+{
+    size_t at = 0;
+    uint32_t width = krait_width_of(text, n);
+    while (width > columns) {
+        size_t len = char_len(text + at, n - at);
+        width -= char_columns(text + at, len);
+        at += len;
+    }
+    return at;
+}
+
+/* The longest ending of whole components that takes at most `columns` and not less than a third of them; else
+ * just the ending of four fifths. */
+static size_t choose_tail(const char *text, size_t n, uint32_t columns)
+{
+    for (size_t at = tail_start(text, n, columns); at < n; at++) {
+        if (krait_width_of(text + at, n - at) < columns / 3)
+            break;
+        if (at && (text[at - 1] == '.' || text[at - 1] == '/'))
+            return at;
+    }
+    return tail_start(text, n, columns * 4 / 5);
+}
+
+void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
+{
+    size_t n = strlen(text);
+    uint32_t mark = utf8 ? 1 : 2;
+    if (krait_width_of(text, n) <= columns) {
+        krait_buf_add(out, text, n);
+        return;
+    }
+    if (columns <= mark + 2) {
+        krait_buf_add(out, text, krait_width_fit(text, n, columns));
+        return;
+    }
+    uint32_t head = KRAIT_MIN(columns / 5, 4u); /* at least */
+    size_t tail = choose_tail(text, n, columns - mark - head);
+    uint32_t head_columns = columns - mark - krait_width_of(text + tail, n - tail);
+    krait_buf_add(out, text, krait_width_fit(text, n, head_columns));
+    krait_buf_str(out, krait_width_ellipsis(utf8));
+    krait_buf_add(out, text + tail, n - tail);
+}

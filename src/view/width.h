@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text in columns: how wide it is on a terminal, and how a name that is too long is shortened. Text is valid
+ * UTF-8 without control characters (krait_fmt_safe makes it so).
+ */
+#ifndef KRAIT_VIEW_WIDTH_H
+#define KRAIT_VIEW_WIDTH_H
+
+#include "base/buf.h"
+
+/* Columns that the first n bytes take: 2 for wide East Asian characters and emoji, 0 for combining marks.
+ * Source: Unicode 15, UAX #11 and general category Mn, in the ranges that programs use. */
+uint32_t krait_width_of(const char *text, size_t n);
+
+/* Bytes of the longest beginning that takes at most `columns`. */
+size_t krait_width_fit(const char *text, size_t n, uint32_t columns);
+
+/* What a mark of something left out looks like: "…" where the terminal takes UTF-8, else "..". */
+const char *krait_width_ellipsis(bool utf8);
+
+/* Appends text in at most `columns`. What is too long loses its middle; what follows the cut begins, if it
+ * can, at a component of a dotted name or path, since a name's end says most. */
+void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8);
+
+#endif

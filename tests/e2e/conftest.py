@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the end-to-end tests share: the command, the interpreters, recordings.
+
+KRAIT            the command under test; else build/krait
+KRAIT_PYTHONS    run with these interpreters only: versions such as 3.8,3.13; else all that tools/pythons finds
+"""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from recording import ROOT, Recording  # noqa: E402
+
+KRAIT = os.environ.get("KRAIT", str(ROOT / "build" / "krait"))
+BUILD = Path(KRAIT).resolve().parent
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    version: str  # 3.13.0
+    prefix: tuple  # what has to stand before a command that runs it: words, mostly none
+    exe: str
+    kind: str  # shared or static
+
+    @property
+    def number(self):
+        return tuple(int(n) for n in self.version.split("-")[0].split(".")[:2])
+
+    @property
+    def has_monitoring(self):
+        return self.number >= (3, 12)
+
+    @property
+    def origin(self):
+        return "sid" if self.prefix else "pyenv" if "/versions/" in self.exe else "system" if self.exe.startswith("/usr/bin/") else "path"
+
+    def __str__(self):
+        return f"py{'.'.join(map(str, self.number))}-{self.origin}"
+
+    def run(self, *args, **options):
+        """Runs the interpreter without krait."""
+        options = {"capture_output": True, "text": True, "timeout": 120, **options}
+        return subprocess.run([*self.prefix, self.exe, *map(str, args)], **options)
+
+
+@lru_cache
+def found_pythons():
+    """(interpreters, [(version, why not)])"""
+    lines = subprocess.run([ROOT / "tools" / "pythons", "list"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    rows = [line.split("\t") for line in lines]
+    wanted = [v for v in os.environ.get("KRAIT_PYTHONS", "").split(",") if v]
+    chosen = [row for row in rows if not wanted or ".".join(row[row[0] == "skip"].split(".")[:2]) in wanted]
+    pythons = [Interpreter(v, tuple(how.split()[:-1]), how.split()[-1], kind) for v, how, kind in chosen if v != "skip"]
+    return pythons, [tuple(row[1:]) for row in chosen if row[0] == "skip"]
+
+
+def python_params():
+    pythons, absent = found_pythons()
+    return [pytest.param(p, id=str(p)) for p in pythons] + [
+        pytest.param(None, id=f"py{version}", marks=pytest.mark.skip(reason=f"no Python {version} here: {why}"))
+        for version, why in absent
+    ]
+
+
+def pytest_generate_tests(metafunc):
+    """`python` is every interpreter; the marker pythons(least, most) narrows that."""
+    own = [mark for mark in metafunc.definition.iter_markers("parametrize") if "python" in mark.args[0]]
+    if "python" not in metafunc.fixturenames or own:
+        return
+    params = python_params()
+    if marker := metafunc.definition.get_closest_marker("pythons"):
+        least, most = marker.kwargs.get("least", (3, 8)), marker.kwargs.get("most", (3, 99))
+        params = [p for p in params if p.values[0] is None or least <= p.values[0].number <= most]
+    metafunc.parametrize("python", params, indirect=False)
+
+
+@pytest.fixture(scope="session")
+def any_python():
+    """One interpreter, for what does not depend on its version."""
+    pythons = [p for p in found_pythons()[0] if not p.prefix and "-" not in p.version]
+    if not pythons:
+        pytest.skip("no Python of this machine's own")
+    return max(pythons, key=lambda p: p.number)
+
+
+@pytest.fixture(scope="session")
+def krait():
+    """The command's path."""
+    if not os.access(KRAIT, os.X_OK):
+        pytest.fail(f"{KRAIT} is not built; run: make")
+    return KRAIT
+
+
+def verb_json(krait, *args):
+    run = subprocess.run([krait, *map(str, args), "--json"], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.fixture
+def info(krait):
+    return lambda folder: verb_json(krait, "info", folder)
+
+
+@pytest.fixture
+def report(krait):
+    """The functions of `krait report --json`."""
+    return lambda folder, *options: verb_json(krait, "report", folder, *options)["functions"]
+
+
+@pytest.fixture
+def cat(krait):
+    def lines(folder):
+        run = subprocess.run([krait, "cat", str(folder)], capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0, run.stderr
+        return run.stdout.splitlines()
+
+    return lines
+
+
+@pytest.fixture
+def synth(tmp_path):
+    """synth(script) writes a recording with given times and returns its folder; tests/synth.c says the script."""
+
+    def make(script, name="synth"):
+        run = subprocess.run(
+            [BUILD / "tests" / "synth", tmp_path / name], input=textwrap.dedent(script), capture_output=True, text=True
+        )
+        assert run.returncode == 0, run.stderr
+        return tmp_path / name
+
+    return make
+
+
+class Recorder:
+    """Runs commands under `krait record`, in a folder of the test's own."""
+
+    def __init__(self, krait, folder):
+        self.krait, self.folder, self.count = krait, folder, 0
+
+    def new_trace(self):
+        self.count += 1
+        return self.folder / f"trace{self.count}"
+
+    def script(self, text, name="app.py"):
+        path = self.folder / name
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def command(self, python, words, trace, options=()):
+        return [*python.prefix, self.krait, "record", "-o", str(trace), *map(str, options), "--", *map(str, words)]
+
+    def start(self, python, *args, options=(), trace=None, **popen):
+        """A Popen of a recording that goes on, and the folder."""
+        trace = trace or self.new_trace()
+        popen = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": self.folder, **popen}
+        return subprocess.Popen(self.command(python, [python.exe, *args], trace, options), **popen), trace
+
+    def words(self, python, *words, options=(), timeout=120, trace=None, env=None, **run):
+        """Records any command line; `python` says where it runs."""
+        trace = trace or self.new_trace()
+        run = {"capture_output": True, "text": True, "cwd": self.folder, **run}
+        env = {**os.environ, **env} if env else None
+        result = subprocess.run(self.command(python, words, trace, options), timeout=timeout, env=env, **run)
+        return Recording(trace, result)
+
+    def __call__(self, python, *args, **options):
+        """Records the interpreter with these arguments."""
+        return self.words(python, python.exe, *args, **options)
+
+    def text(self, python, text, *args, ok=True, **options):
+        """Records a program given as text; with `ok` it has to end well."""
+        result = self(python, self.script(text), *args, **options)
+        assert not ok or result.status == 0, result.stderr
+        return result
+
+
+@pytest.fixture
+def record(krait, tmp_path):
+    """record(python, *args), record.text(python, source), record.words(python, *command): see Recorder."""
+    return Recorder(krait, tmp_path)
+
+
+@pytest.fixture
+def venv(tmp_path):
+    """venv(python) makes a virtual environment, and gives the interpreter in it."""
+
+    def make(python, *packages, name="venv"):
+        folder = tmp_path / name
+        made = python.run("-m", "venv", folder)
+        if made.returncode:
+            pytest.skip(f"{python} makes no virtual environment: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
+        inside = Interpreter(python.version, python.prefix, str(folder / "bin" / "python"), python.kind)
+        if packages:
+            install(inside, *packages)
+        return inside
+
+    return make
+
+
+def install(python, *packages):
+    """pip install into a virtual environment; without a network that is a skip."""
+    run = python.run("-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+    if run.returncode:
+        offline = "Could not find a version" in run.stderr or "NewConnectionError" in run.stderr
+        (pytest.skip if offline else pytest.fail)(f"pip install {' '.join(map(str, packages))}: {run.stderr.strip()[-300:]}")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """small_disk(bytes): a folder on a file system of this size."""
+    mounted = []
+
+    def make(size):
+        folder = tmp_path / f"small{len(mounted)}"
+        folder.mkdir()
+        run = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, text=True)
+        if run.returncode:
+            pytest.skip(f"no right to mount a small file system: {run.stderr.strip()}")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="run the long matrix too: CPython's own tests on every version")
+
+
+def pytest_collection_modifyitems(config, items):
+    """The long matrix is left out by name, not counted as skipped: it was not asked for."""
+    if config.getoption("--long"):
+        return
+    kept = [i for i in items if not i.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=[i for i in items if i.get_closest_marker("long")])
+    items[:] = kept
+
+
+def pytest_report_header(config):
+    pythons, absent = found_pythons()
+    return [f"krait: {KRAIT}", "pythons: " + " ".join(map(str, pythons))] + [f"no Python {v}: {why}" for v, why in absent]
+
+

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait cat prints what babeltrace2 prints: of its own recordings, and of the traces that others recorded."""
+
+import hashlib
+import os
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from recording import ROOT
+
+CORPUS = Path(os.environ.get("KRAIT_CTF_CORPUS", ROOT.parent / "shared" / "ctf-corpus"))
+UTC = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
+
+# babeltrace2 before 2.0.5 shows an empty string as the one that its field object held before, and the table's text of
+# this trace was made so. These are the sums of what 2.1.2 prints.
+CORRECTED = {"tracecompass/uneven-streams": "b8480c09be47067b2849219c3a97e44d26947d492ec65eb23355e8d6a1833f42"}
+
+
+def cat_bytes(krait, *args, **options):
+    return subprocess.run([krait, "cat", *map(str, args)], capture_output=True, env=UTC, timeout=120, **options)
+
+
+# -- traces that others recorded --
+
+
+def corpus_rows():
+    table = CORPUS / "expected.tsv"
+    if not table.exists():
+        reason = f"no corpus of CTF traces at {CORPUS}; KRAIT_CTF_CORPUS names it"
+        return [pytest.param(None, id="corpus", marks=pytest.mark.skip(reason=reason))]
+    lines = table.read_text().splitlines()[1:]
+    return [pytest.param(line.split("\t"), id=line.split("\t")[0]) for line in lines]
+
+
+def is_ctf2(trace):
+    """JSON records begin with a record separator."""
+    head = (CORPUS / trace / "metadata").read_bytes()[:4096]
+    return re.search(rb"\x1e\s*\{", head) or "PMETA" in trace
+
+
+def check_readable(run, row):
+    trace, author, bt2, yactfr, _, _, sha = row
+    assert run.returncode == 0, run.stderr.decode()
+    if bt2 != "ok":  # the specification's author or another reader reads it
+        assert run.stdout.count(b"\n") == int(yactfr)
+    else:
+        assert hashlib.sha256(run.stdout).hexdigest() == CORRECTED.get(trace, sha)
+
+
+@pytest.mark.parametrize("row", corpus_rows())
+def test_traces_of_others_read_as_they_should(krait, row):
+    trace, author, bt2, yactfr = row[:4]
+    run = cat_bytes(krait, CORPUS / trace)
+    if is_ctf2(trace):
+        assert run.returncode == 1 and run.stdout == b""
+        assert b"CTF 2 cannot be read yet" in run.stderr
+    elif bt2 == "ok" or author == "ok" or (author == "-" and yactfr.isdigit()):
+        check_readable(run, row)
+    else:
+        assert run.returncode == 1
+        assert run.stderr.startswith(b"krait cat: ")
+        if bt2 == "refuse" and row[4] != "0":  # valid events before the damage
+            assert hashlib.sha256(run.stdout).hexdigest() == row[6]
+
+
+# -- krait's own --
+
+SCRIPT = """\
+process 10 app
+code 1 python pkg.mod Class.method%20<locals> /src/f.py 3
+code 2 c builtins len - 0
+thread 10 Main%22Thread
+repeat 3000
+1us call 1
+2us ccall 2
+3us creturn
+4us return
+end
+packet 7
+300ms call 1
+301ms unwind
+thread 11 worker
+2us call 1
+2us call 99
+3us resume 1
+5us yield
+9us return
+400ms return
+exit 0 0
+lost 0 5
+process 20 other 10
+code 1 python m%22q g%0Ah%3F f.py 9
+thread 20
+2us call 1
+9us frame 1 0
+9us stack 1
+500ms return
+exit 0 0
+"""
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cat") / "trace"
+    tool = ROOT / "build" / "tests" / "synth"
+    subprocess.run([tool, folder], input=SCRIPT, text=True, check=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--clock-seconds"],
+        ["--clock-date"],
+        ["--clock-gmt", "--clock-date"],
+        ["--clock-cycles"],
+        ["--no-delta"],
+        ["--names=none"],
+        ["--names=all"],
+        ["--names=header"],
+        ["--names=payload,scope"],
+        ["--fields=trace:procname"],
+        ["--fields=trace:domain,trace:vpid"],
+        ["--fields=trace:hostname,loglevel"],
+        ["--fields=trace"],
+        ["--fields=all", "--names=all"],
+        ["--clock-seconds", "--begin=1767225600.000003", "--end=1767225600.3005"],
+        ["--begin=00:00:00.000000003", "--end=00:00:00.35", "--clock-gmt"],
+        ["--begin=2026-01-01 00:00:00.001", "--clock-gmt"],
+    ],
+    ids=" ".join,
+)
+def test_own_recordings_print_as_babeltrace2_prints_them(krait, recording, options):
+    ours = cat_bytes(krait, *options, recording)
+    assert ours.returncode == 0, ours.stderr.decode()
+    theirs = babeltrace_but_losses(*options, recording)
+    assert ours.stdout.splitlines() == theirs.splitlines()
+    assert ours.stdout == theirs
+    assert ours.stdout.count(b"\n") > 5
+
+
+def babeltrace_but_losses(*args):
+    """Its text; of its stderr, only what tells of discarded events may be there."""
+    tool = shutil.which("babeltrace2")
+    if not tool:
+        pytest.skip("babeltrace2 is not installed")
+    run = subprocess.run([tool, *map(str, args)], capture_output=True, env=UTC, timeout=120)
+    others = [line for line in run.stderr.decode().splitlines() if "discarded" not in line]
+    assert run.returncode == 0 and not others, others
+    return run.stdout
+
+
+def test_events_that_a_tracer_discarded_are_told_on_stderr(krait, recording):
+    run = cat_bytes(krait, recording)
+    assert b"Tracer discarded 7 events between [00:00:00" in run.stderr
+
+
+def test_several_folders_are_one_timeline(krait, recording):
+    parts = sorted(p for p in recording.iterdir() if p.is_dir())
+    assert len(parts) == 2
+    assert cat_bytes(krait, *parts).stdout == cat_bytes(krait, recording).stdout
+
+
+def test_output_that_nobody_reads_ends_quietly(krait, recording):
+    run = subprocess.run(f"'{krait}' cat '{recording}' | head -n 1; exit ${{PIPESTATUS[0]}}", shell=True,
+                         executable="/bin/bash", capture_output=True, text=True)
+    assert run.returncode == 0 and run.stderr == "" and run.stdout.count("\n") == 1
+
+
+# -- damage --
+
+
+@pytest.fixture
+def damaged(recording, tmp_path):
+    """A copy of one process, and its largest stream."""
+    copy = tmp_path / "app"
+    shutil.copytree(next(p for p in recording.iterdir() if p.name.startswith("app")), copy)
+    return copy, max((p for p in copy.iterdir() if p.name != "metadata"), key=lambda p: p.stat().st_size)
+
+
+def test_a_stream_that_is_cut_prints_what_is_whole_then_the_reason(krait, damaged):
+    folder, stream = damaged
+    whole = cat_bytes(krait, folder).stdout.splitlines()
+    stream.write_bytes(stream.read_bytes()[:-9])
+    run = cat_bytes(krait, folder)
+    assert run.returncode == 1
+    assert f"{stream}: byte ".encode() in run.stderr and b"the packet is cut" in run.stderr
+    lines = run.stdout.splitlines()
+    assert len(whole) - 6 <= len(lines) < len(whole)
+    assert [l.split(b") ", 1)[1] for l in lines[:3000]] == [l.split(b") ", 1)[1] for l in whole[:3000]]
+
+
+def test_a_packet_that_is_none_is_named(krait, damaged):
+    folder, stream = damaged
+    stream.write_bytes(b"\0" * 200)
+    run = cat_bytes(krait, folder)
+    assert run.returncode == 1
+    assert f"{stream}: byte 0: no packet begins here".encode() in run.stderr
+    assert b"code:define" in run.stdout
+
+
+def test_an_unknown_event_ends_its_stream_alone(krait, damaged):
+    folder, stream = damaged
+    data = bytearray(stream.read_bytes())
+    data[84] = data[84] & 0xE0 | 30  # the first event of the first packet: an id that no event has
+    stream.write_bytes(data)
+    run = cat_bytes(krait, folder)
+    assert run.returncode == 1
+    assert b"an event has id 30, which is not in the metadata" in run.stderr
+    assert b"code:define" in run.stdout
+
+
+def test_metadata_that_is_cut_is_refused_with_its_line(krait, damaged):
+    folder, _ = damaged
+    text = (folder / "metadata").read_text()
+    (folder / "metadata").write_text(text[: len(text) // 2])
+    run = cat_bytes(krait, folder)
+    assert run.returncode == 1 and run.stdout == b""
+    assert f"{folder}/metadata: line ".encode() in run.stderr
+
+
+def test_a_folder_without_a_trace_is_said(krait, tmp_path):
+    run = cat_bytes(krait, tmp_path)
+    assert run.returncode == 1 and b"no CTF trace in there" in run.stderr
+    run = cat_bytes(krait, tmp_path / "nowhere")
+    assert run.returncode == 1 and b"nowhere" in run.stderr
+
+
+def test_wrong_options_are_wrong_usage(krait, recording):
+    assert cat_bytes(krait).returncode == 2
+    assert cat_bytes(krait, "--begin=yesterday", recording).returncode == 2
+    assert cat_bytes(krait, "--names=nonsense", recording).returncode == 2
+
+
+def test_whatever_bytes_are_wrong_nothing_worse_than_an_error_comes_of_it(krait, damaged):
+    folder, stream = damaged
+    random.seed(4)
+    originals = {path: path.read_bytes()[:3000] for path in (stream, folder / "metadata")}
+    for _ in range(150):
+        for path, data in originals.items():
+            wrong = bytearray(data)
+            for _ in range(random.randrange(4)):
+                wrong[random.randrange(min(len(wrong), random.choice((100, 3000))))] = random.choice((0, 1, 34, 59, 127, 255))
+            path.write_bytes(wrong)
+        run = cat_bytes(krait, folder)
+        assert run.returncode in (0, 1), run.returncode
+        assert run.returncode == 0 or run.stderr

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs no one here wrote: parts of CPython's own test suite give the same results under krait as without.
+
+The quick ones run on every Python that ships its tests; of the slow ones each version takes one or two, so that all
+are run by old and new hooks alike. `pytest --long` runs all of them on all versions.
+"""
+
+import xml.etree.ElementTree as xml
+
+import pytest
+
+from conftest import python_params
+
+QUICK = ["test_generators", "test_coroutines", "test_exceptions", "test_contextlib", "test_asyncgen", "test_with", "test_scope"]
+SLOW = ["test_threading", "test_subprocess", "test_asyncio", "test_concurrent_futures", "test_multiprocessing_fork", "test_socket"]
+# Tests that make the process's first allocations fail, by number: some of the first are krait's, which gets by without.
+COUNT_ALLOCATIONS = ["test_memory_error_in_PyErr_PrintEx", "test_exec_set_nomemory_hang"]
+# Lists every open descriptor of a child: a recorded process keeps one more, a high one, for its rings.
+LIST_DESCRIPTORS = ["test_pass_fds_redirected"]
+# Has a signal's handler raise at the instant at which a generator that catches it is resumed: CPython from 3.11 on
+# tells of the generator's end then and not of its begin.
+RAISES_AT_RESUME = ["test_raise_and_yield_from"]
+# Threads that may be out of balance, of the hundreds of a run: where a signal's handler raises as a generator is resumed,
+# and on 3.11 where an aclose() that is awaited is cancelled, CPython tells of an end and not of its begin.
+UNTOLD_BEGINS = 1
+IN_CI = {
+    (3, 8): ["test_subprocess"],
+    (3, 9): ["test_threading"],
+    (3, 10): ["test_threading"],
+    (3, 11): ["test_asyncio"],
+    (3, 12): ["test_subprocess"],
+    (3, 13): ["test_threading"],
+    (3, 14): ["test_subprocess"],
+    (3, 15): ["test_threading"],
+}
+
+
+def cases():
+    for param in python_params():
+        python = param.values[0]
+        yield pytest.param(python, QUICK, id=f"{param.id}-quick", marks=param.marks)
+        for module in SLOW:
+            chosen = python is None or module in IN_CI.get(python.number, [])
+            marks = [*param.marks, *([] if chosen else [pytest.mark.long])]
+            if python is not None or module == SLOW[0]:
+                yield pytest.param(python, [module], id=f"{param.id}-{module}", marks=marks)
+
+
+def outcome(path):
+    """From the results in JUnit's form: test -> passed, skipped, or what went wrong."""
+    results = {}
+    for case in xml.parse(path).iter("testcase"):
+        states = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+        results[case.get("name")] = states[0] if states else "passed"
+    return results
+
+
+def cpython_tells_all(process):
+    """Without memory CPython tells of few begins."""
+    return "set_nomemory" not in process.calls()
+
+
+def explain(theirs, ours):
+    changed = [f"{t}: {theirs.get(t)} without krait, {ours.get(t)} with it" for t in sorted({*theirs, *ours}) if theirs.get(t) != ours.get(t)]
+    return "\n".join(changed)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("python, modules", list(cases()))
+def test_cpythons_own_tests_give_the_same_results(record, tmp_path, python, modules):
+    there = [m for m in modules if python.run("-c", f"import test.{m}").returncode == 0]
+    if not there:
+        pytest.skip(f"{python} does not ship {', '.join(modules)}")
+    ignored = [word for name in COUNT_ALLOCATIONS + LIST_DESCRIPTORS + RAISES_AT_RESUME for word in ("--ignore", name)]
+    arguments = ["-m", "test", "--timeout", "600", *ignored, "--junit-xml"]
+    plain = python.run(*arguments, tmp_path / "plain.xml", *there, timeout=900, cwd=tmp_path)
+    traced = record(python, *arguments, tmp_path / "traced.xml", *there, timeout=900, options=["--lossless"])
+    theirs, ours = outcome(tmp_path / "plain.xml"), outcome(tmp_path / "traced.xml")
+    assert len(theirs) > 20, plain.stdout[-2000:]
+    assert explain(theirs, ours) == "", traced.stdout[-3000:]
+    assert traced.status == plain.returncode
+    assert traced.lost == 0
+    wrong = [text for process in traced.processes if cpython_tells_all(process) for text in process.unbalanced()]
+    assert len(wrong) <= UNTOLD_BEGINS, "\n".join(wrong)

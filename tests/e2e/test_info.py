@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait info says what is in a trace; its counts are those of the events that krait cat prints."""
+
+import collections
+import json
+import re
+import subprocess
+
+import pytest
+
+from test_cat import CORPUS, UTC
+
+SCRIPT = """\
+    process 10 app
+    code 1 python m f f.py 3
+    code 2 c builtins len - 0
+    thread 10 main
+    repeat 1000
+    1us call 1
+    2us ccall 2
+    3us creturn
+    4us return
+    end
+    packet 7
+    300ms call 1
+    301ms unwind
+    exit 0 0
+    lost 3 5
+    process 20 other 10
+    code 1 python m g f.py 9
+    thread 20
+    400ms call 1
+    500ms return
+    exit 0 0
+    """
+
+
+def counts_of_cat(krait, folder):
+    text = subprocess.run([krait, "cat", folder], capture_output=True, text=True, env=UTC).stdout
+    return collections.Counter(re.search(r"(\S+): \{ vtid", line).group(1) for line in text.splitlines())
+
+
+def test_counts_are_those_of_cat(krait, synth, info):
+    folder = synth(SCRIPT)
+    facts = info(folder)
+    counts = counts_of_cat(krait, folder)
+    assert {c["name"]: c["count"] for c in facts["event_classes"]} == counts
+    assert facts["events"] == counts.total()
+    assert [c["count"] for c in facts["event_classes"]] == sorted(counts.values(), reverse=True)
+
+
+def test_an_object_has_the_keys_that_programs_rely_on(synth, info):
+    folder = synth(SCRIPT)
+    facts = info(folder)
+    assert facts["processes"] == 2 and facts["threads"] == 2
+    assert facts["bytes"] == sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+    assert facts["lost"] == {"ring full": 7, "displaced": 5}
+    assert 500_000_000 <= facts["duration_ns"] < 600_000_000
+
+
+def test_the_summary_says_what_was_lost_and_what_to_do(krait, synth):
+    run = subprocess.run([krait, "info", synth(SCRIPT)], capture_output=True, text=True, env=UTC)
+    assert run.returncode == 0 and not run.stderr
+    assert re.search(r"lost +7, ring full\n.*--ring-size", run.stdout)
+    assert re.search(r"lost +5, displaced\n +the program set", run.stdout)
+    assert "2 processes, 2 threads" in run.stdout
+    assert re.search(r"1,001 +24\.9% +python:call", run.stdout) or re.search(r"1,002 +\S+ +python:call", run.stdout)
+    assert "\033" not in run.stdout and max(map(len, run.stdout.splitlines())) <= 80
+
+
+def test_names_from_a_trace_cannot_write_to_the_terminal(krait, synth):
+    folder = synth("process 10 app%1B[2J%0A%C3\ncode 1 python m f f.py 3\nthread 10\n1us call 1\n2us return\n")
+    run = subprocess.run([krait, "info", folder], capture_output=True, env=UTC)
+    assert run.returncode == 0 and b"\x1b" not in run.stdout and b"app" in run.stdout
+    run.stdout.decode()
+    text = subprocess.run([krait, "info", "--json", folder], capture_output=True, env=UTC).stdout
+    json.loads(text.decode())
+
+
+def test_a_damaged_stream_is_counted_up_to_the_damage(krait, synth):
+    folder = synth(SCRIPT)
+    stream = max((p for p in folder.rglob("thread-10-*")), key=lambda p: p.stat().st_size)
+    stream.write_bytes(stream.read_bytes()[:-9])
+    run = subprocess.run([krait, "info", "--json", folder], capture_output=True, text=True, env=UTC)
+    assert run.returncode == 1 and f"{stream}: byte " in run.stderr
+    assert json.loads(run.stdout)["events"] > 4000
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason=f"no corpus of CTF traces at {CORPUS}")
+def test_traces_of_others_are_counted(krait, info):
+    facts = info(CORPUS / "lttng-ref-traces/basic-kernel-analysis/kernel")
+    assert facts["events"] == 134500 and facts["processes"] is None
+    assert facts["event_classes"][0] == {"name": "kmem_mm_page_alloc", "count": 33703}
+    assert facts["lost"] == {}
+
+
+def test_what_is_no_trace_is_said(krait, tmp_path):
+    run = subprocess.run([krait, "info", tmp_path], capture_output=True, text=True)
+    assert run.returncode == 1 and "no CTF trace in there" in run.stderr
+    assert subprocess.run([krait, "info"], capture_output=True).returncode == 2

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is recorded of a program's calls, on every Python: the exact order of begins and ends, read from the bytes."""
+
+import pytest
+
+
+def shape(recording, only="app.py"):
+    """Begins and ends of app.py on the main thread, without those of its module body."""
+    recording.check()
+    process = recording.main
+    lines, _ = process.shape(process.threads[0], only)
+    assert lines[0] == "call <module>" and lines[-1] in ("return <module>", "unwind <module>")
+    return lines[1:-1]
+
+
+def as_known(lines, python):
+    """Before sys.monitoring nobody tells a throw from a resume."""
+    return lines if python.has_monitoring else [line.replace("throw", "resume") for line in lines]
+
+
+def same(lines, expected, python):
+    expected = [line.strip() for line in expected.strip().splitlines()]
+    assert as_known(lines, python) == as_known(expected, python)
+
+
+def test_calls_and_returns_nest(record, python):
+    run = record.text(
+        python,
+        """
+        def inner(x):
+            return len(x)
+        class Box:
+            def method(self):
+                return inner([1])
+        Box().method()
+        inner("")
+        """,
+    )
+    lines = [line for line in shape(run) if "Box" not in line or "method" in line]
+    lines = [line for line in lines if "__build_class__" not in line]
+    same(
+        lines,
+        """
+        call Box.method
+        call inner
+        c call len
+        c return len
+        return inner
+        return Box.method
+        call inner
+        c call len
+        c return len
+        return inner
+        """,
+        python,
+    )
+
+
+def test_module_file_and_line_are_said(record, python):
+    run = record.text(python, "# one\n# two\ndef f():\n    return len('')\nf()\n")
+    codes = {c.qualname: c for c in run.main.codes.values()}
+    assert (codes["f"].kind, codes["f"].module, codes["f"].line) == ("python", "__main__", 3)
+    assert codes["f"].file.endswith("/app.py")
+    assert (codes["len"].kind, codes["len"].module, codes["len"].line) == ("c", "builtins", 0)
+
+
+def test_a_generator_yields_and_resumes(record, python):
+    run = record.text(
+        python,
+        """
+        def gen():
+            yield 1
+            yield 2
+        def drive():
+            for _ in gen():
+                pass
+        drive()
+        """,
+    )
+    same(
+        shape(run),
+        """
+        call drive
+        call gen
+        yield gen
+        resume gen
+        yield gen
+        resume gen
+        return gen
+        return drive
+        """,
+        python,
+    )
+
+
+def test_a_generator_that_is_closed_or_collected_ends_once(record, python):
+    run = record.text(
+        python,
+        """
+        import gc
+        def gen():
+            try:
+                yield 1
+            finally:
+                cleanup()
+        def cleanup():
+            pass
+        def close():
+            g = gen()
+            next(g)
+            g.close()
+        def collect():
+            g = gen()
+            next(g)
+            del g
+        close()
+        collect()
+        """,
+    )
+    lines = [line for line in shape(run) if not line.startswith("c ")]
+    ends = ["call gen", "yield gen", "throw gen", "call cleanup", "return cleanup", "unwind gen"]
+    same(lines, "\n".join(["call close", *ends, "return close", "call collect", *ends, "return collect"]), python)
+
+
+def test_an_exception_thrown_into_a_generator(record, python):
+    run = record.text(
+        python,
+        """
+        def gen():
+            try:
+                yield 1
+            except ValueError:
+                yield 2
+        def drive():
+            g = gen()
+            next(g)
+            g.throw(ValueError())
+            next(g, None)
+        drive()
+        """,
+    )
+    lines = [line for line in shape(run) if not line.startswith("c ")]
+    same(
+        lines,
+        """
+        call drive
+        call gen
+        yield gen
+        throw gen
+        yield gen
+        resume gen
+        return gen
+        return drive
+        """,
+        python,
+    )
+
+
+def test_who_waited_goes_on_when_what_was_thrown_is_caught(record, python):
+    """CPython 3.11 tells nothing of `outer` going on (gen_throw jumps over its RESUME); krait does."""
+    run = record.text(
+        python,
+        """
+        def inner():
+            try:
+                yield 1
+            except ValueError:
+                return 5
+        def leaf():
+            pass
+        def outer():
+            yield from inner()
+            leaf()
+            yield 2
+        def drive():
+            g = outer()
+            next(g)
+            g.throw(ValueError())
+        drive()
+        """,
+    )
+    lines = [line for line in shape(run) if not line.startswith("c ")]
+    again = "throw" if python.has_monitoring else "resume"
+    same(
+        lines[: lines.index("return drive") + 1],
+        "\n".join(
+            ["call drive", "call outer", "call inner", "yield inner", "yield outer"]
+            + ["throw inner", "return inner", f"{again} outer", "call leaf", "return leaf", "yield outer"]
+            + ["return drive"]
+        ),
+        python,
+    )
+
+
+def test_exceptions_unwind_each_frame(record, python):
+    run = record.text(
+        python,
+        """
+        def third():
+            raise KeyError(1)
+        def second():
+            third()
+        def first():
+            try:
+                second()
+            except KeyError:
+                return None
+        first()
+        """,
+    )
+    lines = [line for line in shape(run) if not line.startswith("c ")]
+    # Before 3.12 the profile hook says `return` for both; the agent tells them by the value, which is absent.
+    same(
+        lines,
+        """
+        call first
+        call second
+        call third
+        unwind third
+        unwind second
+        return first
+        """,
+        python,
+    )
+
+
+def test_a_c_function_that_raises(record, python):
+    run = record.text(
+        python,
+        """
+        def f():
+            try:
+                len(5)
+            except TypeError:
+                pass
+        f()
+        """,
+    )
+    same(shape(run), "call f\nc call len\nc raise len\nreturn f", python)
+
+
+def test_a_recursion_error_leaves_the_stack_balanced(record, python):
+    run = record.text(
+        python,
+        """
+        import sys
+        sys.setrecursionlimit(200)
+        def down(n):
+            return down(n + 1)
+        for _ in range(3):
+            try:
+                down(0)
+            except RecursionError:
+                print("deep")
+        """,
+    )
+    assert run.stdout.split() == ["deep"] * 3
+    run.check()
+    calls = run.calls()["down"]
+    assert 3 * 100 < calls <= 3 * 200
+
+
+def test_coroutines_run_under_asyncio(record, python):
+    run = record.text(
+        python,
+        """
+        import asyncio
+        async def worker(n):
+            for _ in range(n):
+                await asyncio.sleep(0)
+            return n
+        async def main():
+            return sum(await asyncio.gather(*(worker(n) for n in range(4))))
+        print(asyncio.run(main()))
+        """,
+    )
+    assert run.stdout.strip() == "6"
+    run.check()
+    process = run.main
+    lines, _ = process.shape(process.threads[0], "app.py")
+    assert lines.count("call worker") == 4 and lines.count("return worker") == 4
+    assert lines.count("yield worker") == lines.count("resume worker") == 6
+
+
+def test_an_async_generator_and_a_comprehension(record, python):
+    run = record.text(
+        python,
+        """
+        import asyncio
+        async def numbers():
+            for i in range(3):
+                yield i
+                await asyncio.sleep(0)
+        async def main():
+            return [i async for i in numbers()]
+        print(asyncio.run(main()))
+        """,
+    )
+    assert run.stdout.strip() == "[0, 1, 2]"
+    run.check()
+    assert run.calls()["numbers"] == 1
+
+
+def test_every_call_of_a_million_is_there(record, python):
+    run = record.text(
+        python,
+        """
+        def f():
+            pass
+        for _ in range(500_000):
+            f()
+        """,
+        options=["--lossless"],
+    )
+    run.check()
+    assert run.calls()["f"] == 500_000
+
+
+def test_a_call_and_its_return_take_at_most_12_bytes(record, python, info):
+    run = record.text(python, "def f():\n    pass\nfor _ in range(300_000):\n    f()\n", options=["--lossless"])
+    size = sum(p.stat().st_size for p in run.path.glob("*/thread-*"))
+    thread = max((t for p in run.processes for t in p.threads), key=lambda t: len(t.events))
+    ours = sum(thread.sizes[name] for name in ("python:call", "python:return"))
+    pairs = sum(e.name == "python:return" for e in thread.events)
+    assert ours / pairs < 12.05  # the clock's upper bits are said anew now and then
+    assert size / pairs < 13  # packets' heads, padding and the interpreter's start included
+    assert info(run.path)["bytes"] >= size
+
+
+def test_c_calls_can_be_left_out(record, python):
+    run = record.text(python, "def f():\n    return len('')\nf()\n", options=["--no-c-calls"])
+    run.check()
+    assert not [e for t in run.main.threads for e in t.events if e.name.startswith("c:")]
+    assert run.calls()["f"] == 1
+
+
+@pytest.mark.parametrize(
+    "options, kept, gone",
+    [
+        (["--exclude", "b*"], {"a", "ab"}, {"b", "ba"}),
+        (["--include", "a*"], {"a", "ab"}, {"b", "ba"}),
+        (["--include", "a*", "--include", "ba", "--exclude", "ab"], {"a", "ba"}, {"b", "ab"}),
+        (["--include", "*/app.py"], {"a", "ab", "b", "ba"}, set()),
+        (["--exclude", "__main__"], set(), {"a", "ab", "b", "ba"}),
+    ],
+)
+def test_functions_are_chosen_by_module_name_or_file(record, python, options, kept, gone):
+    run = record.text(
+        python,
+        """
+        def a(): ab(); b()
+        def b(): ba()
+        def ab(): pass
+        def ba(): pass
+        for _ in range(5): a()
+        """,
+        options=options,
+    )
+    run.check()
+    calls = run.calls()
+    assert {name for name in ("a", "ab", "b", "ba") if calls[name]} == kept
+    assert all(calls[name] == 5 for name in kept) and not any(calls[name] for name in gone)
+
+
+def test_sys_setprofile_of_the_program_is_counted_or_lives_beside(record, python):
+    run = record.text(
+        python,
+        """
+        import sys
+        seen = []
+        def f():
+            pass
+        sys.setprofile(lambda frame, event, arg: seen.append(event))
+        for _ in range(100):
+            f()
+        sys.setprofile(None)
+        print(seen.count("call"))
+        """,
+    )
+    assert run.stdout.strip() == "100"
+    if python.has_monitoring:
+        assert run.check().calls()["f"] == 100
+    else:
+        reasons = {f["reason"] for p in run.processes for f in p.said("krait:lost") if f["count"]}
+        assert run.calls()["f"] == 100 or "displaced" in reasons

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads and processes: one recording holds them all, however they came to be."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from recording import Recording
+
+
+def with_function(recording, name):
+    """The processes that called a function."""
+    return [p for p in recording.processes if p.calls()[name]]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_multiprocessing(record, python, method):
+    run = record.text(
+        python,
+        f"""
+        import multiprocessing as mp
+        def work(n):
+            return n * n
+        if __name__ == "__main__":
+            with mp.get_context({method!r}).Pool(2) as pool:
+                print(sum(pool.map(work, range(20), chunksize=1)))
+                pool.close()
+                pool.join()
+        """,
+    )
+    assert run.stdout.strip() == str(sum(n * n for n in range(20)))
+    workers = with_function(run, "work")
+    assert sum(p.calls()["work"] for p in workers) == 20
+    assert len(workers) in (1, 2)  # one worker may have taken all
+    assert all(p.pid != run.main.pid for p in workers)
+    assert run.check(ended=False)
+    if method == "fork":
+        assert {p.origin for p in workers} == {"fork"}
+
+
+def test_subprocesses_and_their_ends(record, python):
+    run = record.text(
+        python,
+        """
+        import subprocess, sys
+        code = "def child(n):\\n    raise SystemExit(n)\\nchild(%d)"
+        print([subprocess.run([sys.executable, "-c", code % n]).returncode for n in (0, 7)])
+        """,
+    )
+    assert run.stdout.strip() == "[0, 7]"
+    run.check()
+    children = with_function(run, "child")
+    assert len(children) == 2 and {p.origin for p in children} == {"exec"}
+    assert [p.ending[0] for p in children] == ["gone", "gone"]  # their status is known to their parent alone
+    assert all(p.said("process:start")[0]["vppid"] == run.main.pid for p in children)
+
+
+def test_children_are_left_out_when_asked(record, python):
+    run = record.text(
+        python,
+        """
+        import os, subprocess, sys
+        def child():
+            pass
+        pid = os.fork()
+        if not pid:
+            child()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        subprocess.run([sys.executable, "-c", "def grandchild(): pass\\ngrandchild()"], check=True)
+        """,
+        options=["--no-children"],
+    )
+    run.check()
+    assert len(run.processes) == 1
+    assert not run.calls()["child"] and not run.calls()["grandchild"]
+
+
+def test_executors(record, python):
+    run = record.text(
+        python,
+        """
+        from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+        def in_thread(n):
+            return n
+        def in_process(n):
+            return n
+        if __name__ == "__main__":
+            with ThreadPoolExecutor(3) as pool:
+                print(sum(pool.map(in_thread, range(30))))
+            with ProcessPoolExecutor(2) as pool:
+                print(sum(pool.map(in_process, range(10))))
+        """,
+    )
+    assert run.stdout.split() == ["435", "45"]
+    run.check(ended=False)
+    assert run.calls()["in_thread"] == 30 and run.calls()["in_process"] == 10
+    assert not run.main.calls()["in_process"]
+
+
+def test_threads_and_their_names(record, python):
+    run = record.text(
+        python,
+        """
+        import threading
+        def work():
+            for _ in range(100):
+                step()
+        def step():
+            pass
+        threads = [threading.Thread(target=work, name=f"worker {n}") for n in range(4)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        work()
+        """,
+    )
+    run.check()
+    process = run.main
+    assert process.calls()["step"] == 500
+    counts = sorted(sum(e.name == "python:call" and process.name_of(e) == "step" for e in t.events) for t in process.threads)
+    assert counts == [100] * 5
+    names = set(process.thread_names.values())
+    assert {"MainThread", "worker 0", "worker 1", "worker 2", "worker 3"} <= names
+
+
+def test_a_thousand_threads_one_after_the_other(record, python):
+    run = record.text(
+        python,
+        """
+        import threading
+        def step():
+            pass
+        for _ in range(1500):
+            t = threading.Thread(target=step)
+            t.start()
+            t.join()
+        """,
+    )
+    assert run.check().calls()["step"] == 1500
+
+
+def test_threads_that_c_code_makes(record, python):
+    run = record.text(
+        python,
+        """
+        import ctypes
+        def from_c(argument):
+            return 0
+        callback = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(from_c)
+        libc = ctypes.CDLL(None)
+        thread = ctypes.c_ulong()
+        create = libc.pthread_create
+        for _ in range(3):
+            assert create(ctypes.byref(thread), None, callback, None) == 0
+            libc.pthread_join(thread, None)
+        print("joined")
+        """,
+    )
+    assert run.stdout.strip() == "joined"
+    run.check()
+    process = run.main
+    elsewhere = [t for t in process.threads if any(process.name_of(e) == "from_c" for e in t.events)]
+    assert process.calls()["from_c"] == 3
+    assert process.pid not in {t.tid for t in elsewhere}
+
+
+SUBINTERPRETER = """
+    import sys
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    def outside():
+        pass
+    outside()
+    i = interpreters.create()
+    failed = (interpreters.exec if hasattr(interpreters, "exec") else interpreters.run_string)(
+        i, "def inside(): pass\\nfor _ in range(10): inside()")
+    interpreters.destroy(i)
+    outside()
+    print(failed)
+    """
+
+
+def test_subinterpreters(record, python):
+    run = record.text(python, SUBINTERPRETER)
+    assert run.stdout.strip() == "None"
+    run.check()
+    assert run.calls()["outside"] == 2
+    assert run.calls()["inside"] == 10
+
+
+def test_fork_from_a_thread(record, python):
+    run = record.text(
+        python,
+        """
+        import os, threading
+        def child():
+            pass
+        def fork():
+            pid = os.fork()
+            if not pid:
+                child()
+                os._exit(3)
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) if hasattr(os, "waitstatus_to_exitcode") else 3)
+        t = threading.Thread(target=fork)
+        t.start()
+        t.join()
+        """,
+    )
+    assert run.stdout.strip() == "3"
+    run.check(ended=False)
+    run.main.check_balanced()
+    (child,) = with_function(run, "child")
+    assert child.origin == "fork" and child.pid != run.main.pid
+
+
+def test_exec_begins_a_new_image_of_the_same_process(record, python):
+    run = record.text(
+        python,
+        """
+        import os, sys
+        def before():
+            pass
+        before()
+        os.execv(sys.executable, [sys.executable, "-c", "def after(): pass\\nafter()"])
+        """,
+    )
+    run.check(ended=False)
+    (first,), (second,) = with_function(run, "before"), with_function(run, "after")
+    assert first.pid == second.pid and first.folder != second.folder
+
+
+def test_os__exit_loses_nothing(record, python):
+    run = record.text(
+        python,
+        """
+        import os
+        def f():
+            pass
+        for _ in range(1000):
+            f()
+        os._exit(9)
+        """,
+        ok=False,
+    )
+    assert run.status == 9
+    assert run.check(ended=False).calls()["f"] == 1000
+    assert run.main.ending == ("exit", 9)
+
+
+def test_a_segmentation_fault_loses_nothing(record, python):
+    run = record.text(
+        python,
+        """
+        import ctypes
+        def f():
+            pass
+        for _ in range(1000):
+            f()
+        ctypes.string_at(0)
+        """,
+        ok=False,
+    )
+    assert run.status in (-signal.SIGSEGV, 128 + signal.SIGSEGV)
+    assert run.check(ended=False).calls()["f"] == 1000
+    assert run.main.ending == ("signal", signal.SIGSEGV)
+
+
+def test_a_program_that_forks_and_never_waits(record, python):
+    run = record.text(
+        python,
+        """
+        import os, time
+        def orphan():
+            pass
+        if not os.fork():
+            time.sleep(0.3)
+            orphan()
+            os._exit(0)
+        """,
+    )
+    run.check(ended=False)
+    assert run.calls()["orphan"] in (0, 1)  # it may be stopped with its parent, but harms nothing
+
+
+def test_gunicorn_with_workers(record, any_python, venv, tmp_path):
+    python = venv(any_python, "gunicorn==23.0.0")
+    record.script(
+        """
+        def app(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/plain")])
+            return [answer()]
+        def answer():
+            return b"krait"
+        """,
+        "service.py",
+    )
+    socket = tmp_path / "port"
+    gunicorn = os.path.join(os.path.dirname(python.exe), "gunicorn")
+    trace = record.new_trace()
+    command = record.command(python, [gunicorn, "--workers", "2", "--bind", f"unix:{socket}", "service:app"], trace)
+    server = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        answers = [ask(socket) for _ in range(10)]
+        assert all(a.endswith(b"krait") for a in answers)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        _, errors = server.communicate(timeout=60)
+    recording = Recording(trace)
+    recording.check(ended=False)
+    assert recording.calls()["answer"] == 10, errors
+    assert recording.main.calls()["answer"] == 0
+    assert len(recording.processes) == 3
+
+
+def ask(path, tries=100):
+    """GET / over a unix socket."""
+    import socket
+
+    for _ in range(tries):
+        try:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(str(path))
+                s.sendall(b"GET / HTTP/1.0\r\nHost: x\r\n\r\n")
+                return b"".join(iter(lambda: s.recv(4096), b""))
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the server never answered")
+
+
+def test_pytest_with_tests_of_its_own(record, any_python, venv, tmp_path):
+    python = venv(any_python, "pytest==8.3.5")
+    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.parametrize('n', range(5))\ndef test_one(n):\n    assert n < 4\n")
+    pytest_command = os.path.join(os.path.dirname(python.exe), "pytest")
+    run = record.words(python, pytest_command, "-q", "-p", "no:cacheprovider", "test_it.py")
+    assert run.status == 1 and "1 failed, 4 passed" in run.stdout
+    assert run.check().calls()["test_one"] == 5

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait record as a guest: the program runs as without it, and what goes wrong harms neither it nor the recording."""
+
+import os
+import pty
+import random
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+
+from recording import Recording
+
+SIGNALLED = lambda number: (-number, 128 + number)  # noqa: E731 - as a parent or as a shell sees it
+
+
+@pytest.mark.parametrize("status", [0, 1, 7, 255])
+def test_the_exit_status_passes_through(record, python, status):
+    run = record(python, "-c", f"raise SystemExit({status})")
+    assert run.status == status
+    assert run.check().main.ending == ("exit", status)
+
+
+def test_output_input_and_arguments_are_the_programs_own(record, python):
+    run = record(
+        python, "-c", "import sys; print(sys.argv[1:], sys.stdin.read()); print('e', file=sys.stderr)", "-o", "--", "x y", input="typed"
+    )
+    assert run.stdout == "['-o', '--', 'x y'] typed\n"
+    assert run.stderr.startswith("e\n")
+
+
+def test_modules_commands_and_scripts_of_an_environment(record, python, venv, tmp_path):
+    assert record(python, "-m", "json.tool", "--help").check().calls()["main"] >= 1
+    inside = venv(python)
+    script = tmp_path / "venv" / "bin" / "hello"
+    script.write_text(f"#!{inside.exe}\ndef hello():\n    print('hello')\nhello()\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    run = record.words(python, script)
+    assert run.stdout == "hello\n" and run.status == 0
+    assert run.check().calls()["hello"] == 1
+
+
+def test_a_shell_that_ends_up_running_python(record, python):
+    run = record.words(python, "sh", "-c", f"{python.exe} -c 'def f(): pass\nf()' && exit 4")
+    assert run.status == 4
+    assert run.check().calls()["f"] == 1
+
+
+def test_a_command_that_is_not_there(record, any_python):
+    run = record.words(any_python, "no-such-command-at-all")
+    assert run.status == 127
+    assert "no-such-command-at-all" in run.stderr
+
+
+def test_a_command_that_runs_no_python_is_said(record, any_python):
+    run = record.words(any_python, "true")
+    assert run.status == 0
+    assert "Python" in run.stderr
+
+
+def test_the_summary_says_what_there_is_and_what_to_type(record, any_python, info):
+    run = record.text(any_python, "def f(): pass\nfor _ in range(1000): f()\n")
+    assert not run.stdout
+    said = run.stderr
+    for word in ("process", "thread", "event", "krait report", str(run.path)):
+        assert word in said, f"{word!r} is not in {said!r}"
+    assert "\033" not in said
+    facts = info(run.path)
+    assert facts["processes"] == 1 and facts["threads"] >= 1
+    assert facts["events"] == sum(len(t.events) for t in run.main.threads) + len(run.main.definitions)
+    assert facts["duration_ns"] > 0 and not any(facts["lost"].values())
+    assert facts["bytes"] == sum(f.stat().st_size for f in run.path.rglob("*") if f.is_file())
+
+
+def test_quiet_is_silent(record, any_python):
+    run = record(any_python, "-c", "pass", options=["-q"])
+    assert (run.status, run.stdout, run.stderr) == (0, "", "")
+    assert run.processes
+
+
+def test_a_folder_of_its_own_is_made_when_none_is_named(krait, any_python, tmp_path):
+    command = [krait, "record", "--", any_python.exe, "-c", "pass"]
+    for _ in range(2):
+        assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
+    folders = list(tmp_path.iterdir())
+    assert len(folders) == 2 and all(Recording(f).processes for f in folders)
+
+
+def test_a_folder_that_holds_something_is_left_alone(record, any_python, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "precious").write_text("x")
+    run = record(any_python, "-c", "print('ran')", trace=tmp_path / "full")
+    assert (run.status, run.stdout) == (0, "ran\n")
+    assert f"{tmp_path}/full is not empty" in run.stderr
+    assert [p.name for p in (tmp_path / "full").iterdir()] == ["precious"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2])
+def test_signals_pass_through(record, any_python, number):
+    script = record.script(
+        """
+        import signal, sys, time
+        def handler(number, frame):
+            print("got", number, flush=True)
+            sys.exit(5)
+        signal.signal(int(sys.argv[1]), handler)
+        print("ready", flush=True)
+        time.sleep(30)
+        """
+    )
+    process, trace = record.start(any_python, script, int(number))
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)
+    assert (out, process.returncode) == (f"got {int(number)}\n", 5)
+    assert Recording(trace).check().calls()["handler"] == 1
+
+
+@pytest.mark.parametrize("ignored", [[], ["PIPE"], ["HUP", "INT", "QUIT"]], ids=["none", "PIPE", "nohup"])
+def test_the_program_ignores_the_signals_it_would_ignore_without_krait(krait, tmp_path, ignored):
+    trap = f"trap '' {' '.join(ignored)}; " if ignored else ""
+    look = ["grep", "SigIgn", "/proc/self/status"]
+
+    def ignores(*command):
+        shell = ["sh", "-c", f'{trap}exec "$@"', "sh", *map(str, command)]
+        said = subprocess.run(shell, capture_output=True, text=True, timeout=60).stdout.split()[1]
+        return int(said, 16) & 0x7FFFFFFF  # 32 and 33 are glibc's own: posix_spawn ignores them until they are used
+
+    assert ignores(krait, "record", "-q", "-o", tmp_path / "trace", "--", *look) == ignores(*look)
+
+
+def test_a_program_killed_by_a_signal(record, python):
+    run = record(python, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
+    assert run.status in SIGNALLED(signal.SIGTERM)
+    assert run.main.ending == ("signal", signal.SIGTERM)
+    run.check(ended=False)
+
+
+def test_ctrl_c_ends_the_program_and_not_the_recording(record, python):
+    script = record.script(
+        """
+        import time
+        def wait():
+            while True:
+                time.sleep(0.01)
+        print("ready", flush=True)
+        wait()
+        """
+    )
+    process, trace = record.start(python, script, start_new_session=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode in SIGNALLED(signal.SIGINT)
+    assert "KeyboardInterrupt" in errors and str(trace) in errors
+    recording = Recording(trace).check()
+    lines, _ = recording.main.shape(recording.main.threads[0], "app.py")
+    assert "unwind wait" in lines
+
+
+def test_ctrl_c_that_the_program_survives(record, any_python):
+    script = record.script(
+        """
+        import time
+        try:
+            print("ready", flush=True)
+            time.sleep(30)
+        except KeyboardInterrupt:
+            print("caught", flush=True)
+        def after():
+            return "after"
+        print(after(), flush=True)
+        """
+    )
+    process, trace = record.start(any_python, script, start_new_session=True)
+    process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, out) == (0, "caught\nafter\n")
+    assert Recording(trace).check().calls()["after"] == 1
+
+
+def test_a_terminal_stays_the_programs_own(record, any_python):
+    """Job control and isatty are as without krait."""
+    main, side = pty.openpty()
+    script = record.script("import os, sys\nprint(sys.stdout.isatty(), sys.stdin.isatty(), os.tcgetpgrp(0) == os.getpgrp())\n")
+    trace = record.new_trace()
+    command = ["setsid", "--ctty", "--wait", *record.command(any_python, [any_python.exe, script], trace, ["-q"])]
+    process = subprocess.Popen(command, stdin=side, stdout=side, stderr=side)
+    os.close(side)
+    assert process.wait(timeout=30) == 0
+    assert os.read(main, 1000).decode().strip() == "True True True"
+    os.close(main)
+
+
+# -- when the disk does not do its part --
+
+BUSY = """\
+    import sys
+    def f(n):
+        return n
+    for n in range(400_000):
+        f(n)
+    print("finished")
+    """
+
+
+def test_a_full_disk_is_said_and_the_program_runs_on(record, python, small_disk, info):
+    disk = small_disk(1 << 20)
+    run = record.text(python, BUSY, trace=disk / "trace")
+    assert run.stdout == "finished\n" and run.status == 0
+    assert "No space left" in run.stderr
+    facts = info(run.path)
+    assert facts["lost"]["disk"] > 0 and facts["events"] > 1000
+    assert "lost" in run.stderr
+    assert run.calls()["f"] > 1000
+
+
+def test_a_disk_that_is_full_from_the_start(record, any_python, small_disk):
+    disk = small_disk(4096)
+    (disk / "fill").write_bytes(b"x" * 4096)
+    run = record.text(any_python, BUSY, trace=disk / "trace", ok=False)
+    assert "No space left" in run.stderr
+    assert run.stdout in ("finished\n", "")  # refused at the start, or run on unharmed
+    assert run.status == (0 if run.stdout else 1)
+
+
+def test_a_missing_folder_is_made_with_its_parents(record, any_python, tmp_path):
+    run = record(any_python, "-c", "pass", trace=tmp_path / "a" / "b" / "c")
+    assert run.status == 0 and run.check().processes
+
+
+def test_a_path_that_cannot_be_written(record, any_python, small_disk):
+    disk = small_disk(1 << 20)
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    run = record.text(any_python, BUSY, trace=disk / "trace", ok=False)
+    assert "Read-only file system" in run.stderr and str(disk) in run.stderr
+    assert run.status in (0, 1) and run.stdout == ("finished\n" if run.status == 0 else "")
+
+
+def test_a_folder_that_vanishes_while_recording(record, any_python):
+    script = record.script(
+        """
+        import sys
+        def f(): pass
+        print("ready", flush=True)
+        sys.stdin.read()
+        for _ in range(400_000): f()
+        print("finished")
+        """
+    )
+    process, trace = record.start(any_python, script, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    while trace.exists():  # krait may be writing into it
+        shutil.rmtree(trace, ignore_errors=True)
+    out, errors = process.communicate("go", timeout=60)
+    assert (process.returncode, out) == (0, "finished\n"), errors
+
+
+def test_the_programs_address_space_stays_its_own(record, python):
+    script = record.script(
+        """
+        import resource, threading
+        limit = 600 << 20
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        most = bytearray(300 << 20)
+        def f(): pass
+        for _ in range(4):
+            thread = threading.Thread(target=f)
+            thread.start()
+            thread.join()
+        print("enough")
+        """
+    )
+    run = record(python, script)
+    assert (run.status, run.stdout) == (0, "enough\n"), run.stderr
+    assert run.check().calls()["f"] == 4
+
+
+@pytest.mark.parametrize("limit", ["-f 100000", "-v 1000000", "-n 12", "-n 7"])
+def test_limits_of_the_shell_are_kept(krait, any_python, tmp_path, limit):
+    command = [krait, "record", "-o", tmp_path / "trace", "--", any_python.exe, "-c", "def f(): pass\nf()"]
+    shell = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *map(str, command)]
+    run = subprocess.run(shell, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and "cannot" not in run.stderr, run.stderr
+    assert Recording(tmp_path / "trace").check().calls()["f"] == 1
+
+
+def test_a_limit_too_small_for_any_ring_is_said(krait, any_python, tmp_path):
+    command = [krait, "record", "-o", tmp_path / "trace", "--", any_python.exe, "-c", "print(1)"]
+    shell = ["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh", *map(str, command)]
+    run = subprocess.run(shell, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout) == (0, "1\n")
+    assert "ulimit" in run.stderr and "runs without being recorded" in run.stderr
+
+
+# -- when someone is killed --
+
+
+@pytest.mark.parametrize("options", [[], ["--lossless"]], ids=["", "lossless"])
+def test_killing_the_collector_harms_nothing(record, python, options, tmp_path):
+    script = record.script(
+        """
+        import os, sys, time
+        def f(): pass
+        print("ready", flush=True)
+        for _ in range(2_000_000): f()
+        open(sys.argv[1], "w").write("finished")
+        """
+    )
+    done = tmp_path / "done"
+    process, trace = record.start(python, script, done, options=options)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.02)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 60
+    while not done.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.05)
+    assert done.read_text() == "finished"
+    for recorded in Recording(trace, torn=True).processes:
+        recorded.check_balanced(ended=False)
+
+
+COUNTED = """
+    import mmap, os, sys
+    with open(sys.argv[1], "r+b") as f:
+        shared = mmap.mmap(f.fileno(), 4096)
+    shared[8:16] = os.getpid().to_bytes(8, "little")
+    def step(n):
+        return n
+    n = 0
+    while True:
+        step(n)
+        n += 1
+        shared[0:8] = n.to_bytes(8, "little")
+    """
+
+
+def test_nothing_complete_is_lost_when_the_program_is_killed(record, python, tmp_path):
+    """The program writes how many calls are complete where a kill cannot reach it; the trace has to hold them all."""
+    progress = tmp_path / "progress"
+    script = record.script(COUNTED)
+    rng = random.Random(20261121)
+    for kill in range(30):
+        progress.write_bytes(bytes(4096))
+        process, trace = record.start(python, script, progress, options=["-q", "--lossless"])
+        done = killed_at_random(process, progress, rng)
+        assert process.returncode in SIGNALLED(signal.SIGKILL)
+        recording = Recording(trace).check(ended=False)
+        thread = next(t for t in recording.main.threads if any(recording.main.name_of(e) == "step" for e in t.events))
+        lines, _ = recording.main.shape(thread, "app.py")
+        calls, returns = lines.count("call step"), lines.count("return step")
+        assert done <= returns <= calls <= returns + 1 and calls <= done + 2, f"kill {kill}: {done} done, {calls} recorded"
+        assert recording.main.ending == ("signal", signal.SIGKILL)
+        shutil.rmtree(trace)
+
+
+def killed_at_random(process, progress, rng):
+    """Kills the program, not krait, a random while after its first step; returns how many steps were complete."""
+    deadline = time.monotonic() + 30
+    while not (first := progress.read_bytes())[0:8].strip(b"\0"):
+        assert time.monotonic() < deadline and process.poll() is None, process.communicate()
+        time.sleep(0.001)
+    time.sleep(rng.expovariate(1 / 0.004))
+    os.kill(int.from_bytes(first[8:16], "little"), signal.SIGKILL)
+    process.communicate(timeout=60)
+    return int.from_bytes(progress.read_bytes()[0:8], "little")
+
+
+# -- what others read --
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="babeltrace2 is not installed")
+def test_babeltrace2_reads_it_without_a_message_and_agrees_with_cat(record, python, cat):
+    run = record.text(
+        python,
+        """
+        import threading
+        def f(n):
+            return len(str(n))
+        def work():
+            for n in range(300):
+                f(n)
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        """,
+    )
+    command = ["babeltrace2", str(run.path)]
+    for prefix in {python.prefix, ()}:  # sid's is 2.1
+        read = subprocess.run([*prefix, *command], capture_output=True, text=True, timeout=120)
+        assert (read.returncode, read.stderr) == (0, "")
+        theirs = read.stdout.splitlines()
+        assert any('"__main__.f' in line or "f" in line for line in theirs if "python:call" in line)
+        ours = cat(run.path)
+        assert len(ours) == len(theirs) == sum(len(t.events) for t in run.main.threads) + len(run.main.definitions)
+        name = re.compile(r"\b(?:python|c|code|thread|process|krait):\w+")
+        assert [name.search(line).group() for line in ours] == [name.search(line).group() for line in theirs]

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * synth OUTDIR < SCRIPT: writes a recording with given times, by the code that real recordings are written
+ * with, so that tests know what must come out. Time 0 is 2026-01-01 00:00:00 UTC, the clock's frequency 1
+ * GHz. Words are separated by blanks; in a word %20 is a blank, %XX any byte. One command a line, # begins a
+ * comment:
+ *
+ *   process PID NAME [PPID]                  a new process; what follows is in it
+ *   code ID python|c MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
+ *   thread TID [NAME]                        a new stream, or goes on with the one of this tid
+ *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
+ *   TIME return|yield|unwind|creturn|craise
+ *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
+ *   packet [LOST]                            ends the stream's packet; LOST events are missing before the
+ * next lost REASON COUNT                        krait:lost in the definitions, REASON a number exit HOW
+ * STATUS                          process:exit in the definitions, HOW a number repeat N ... end the lines
+ * between, N times, each time later by the last time in them
+ */
+#include "base/buf.h"
+#include "event/event.h"
+#include "record/tracedir.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { THREADS = 64, WORDS = 12, PACKET = 32 * 1024 };
+
+#define EPOCH_NS 1767225600000000000ull
+
+struct packet {
+    struct krait_stream *stream;
+    uint32_t tid;
+    uint64_t seq, lost, last;
+    size_t n;
+    uint8_t bytes[PACKET + 4096];
+};
+
+struct synth {
+    const char *out;
+    struct krait_clock clock;
+    struct krait_tracedir *dir;
+    struct packet definitions;
+    struct packet *threads;
+    size_t thread_count;
+    struct packet *thread;
+    uint64_t base, last; /* of repeat */
+    unsigned line;
+};
+
+static void die(const struct synth *s, const char *what)
+{
+    fprintf(stderr, "synth: line %u: %s\n", s->line, what);
+    exit(1);
+}
+
+static void flush(struct synth *s, struct packet *p)
+{
+    if (p->n <= sizeof(struct krait_packet_head))
+        return;
+    struct krait_packet_head *head = (struct krait_packet_head *)p->bytes;
+    head->timestamp_end = p->last;
+    head->packet_seq_num = p->seq++;
+    head->events_discarded = p->lost;
+    struct krait_err err;
+    if (krait_tracedir_write(s->dir, p->stream, head, p->n, &err))
+        die(s, err.text);
+    p->n = 0;
+}
+
+static void put(struct synth *s, struct packet *p, uint64_t t, uint32_t id, const void *payload, size_t n)
+{
+    if (p->n + n > PACKET)
+        flush(s, p);
+    struct krait_packet_head *head = (struct krait_packet_head *)p->bytes;
+    if (!p->n) {
+        memset(head, 0, sizeof(*head));
+        head->timestamp_begin = p->last = t;
+        p->n = sizeof(*head);
+    }
+    if (p == &s->definitions || t >> KRAIT_CTF_TS_BITS != p->last >> KRAIT_CTF_TS_BITS) {
+        struct krait_event_extended e = { .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = t };
+        memcpy(p->bytes + p->n, &e, sizeof(e));
+        p->n += sizeof(e);
+    } else {
+        uint32_t word = (uint32_t)(t << KRAIT_CTF_ID_BITS) | id;
+        memcpy(p->bytes + p->n, &word, sizeof(word));
+        p->n += sizeof(word);
+    }
+    if (n)
+        memcpy(p->bytes + p->n, payload, n);
+    p->n += n;
+    p->last = t;
+}
+
+static void unescape(char *word)
+{
+    char *to = word;
+    for (const char *p = word; *p; p++) {
+        unsigned byte;
+        if (*p == '%' && sscanf(p + 1, "%2x", &byte) == 1) {
+            *to++ = (char)byte;
+            p += 2;
+        } else {
+            *to++ = *p;
+        }
+    }
+    *to = '\0';
+}
+
+static uint32_t number(const struct synth *s, char **words, int i)
+{
+    if (!words[i])
+        die(s, "a number is missing");
+    return (uint32_t)strtoul(words[i], NULL, 10);
+}
+
+static void payload_str(struct krait_buf *p, const char *s)
+{
+    krait_buf_add(p, strcmp(s, "-") == 0 ? "" : s, strcmp(s, "-") == 0 ? 1 : strlen(s) + 1);
+}
+
+static void payload_u32(struct krait_buf *p, uint32_t v)
+{
+    krait_buf_add(p, &v, sizeof(v));
+}
+
+static void define(struct synth *s, uint32_t id, const struct krait_buf *payload)
+{
+    struct packet *p = &s->definitions;
+    put(s, p, s->base + s->last, id, payload->data, payload->len);
+    uint64_t first, last;
+    size_t n = sizeof(struct krait_event_extended) + payload->len;
+    krait_tracedir_define(s->dir, p->bytes + p->n - n, n, &first, &last);
+}
+
+static void end_process(struct synth *s)
+{
+    if (!s->dir)
+        return;
+    struct krait_err err;
+    for (size_t i = 0; i < s->thread_count; i++)
+        flush(s, &s->threads[i]);
+    flush(s, &s->definitions);
+    if (krait_tracedir_write_metadata(s->dir, &err))
+        die(s, err.text);
+    krait_tracedir_free(s->dir);
+    s->dir = NULL;
+    s->thread = NULL;
+    s->thread_count = 0;
+}
+
+static void do_process(struct synth *s, char **w)
+{
+    end_process(s);
+    struct krait_err err;
+    struct krait_tracedir_options options = {
+        .parent = s->out,
+        .name = w[2],
+        .pid = number(s, w, 1),
+        .command = w[2],
+        .clock = &s->clock,
+    };
+    if (krait_tracedir_new(&s->dir, &options, &err))
+        die(s, err.text);
+    memset(&s->definitions, 0, sizeof(s->definitions));
+    if (krait_tracedir_stream(s->dir, 0, &s->definitions.stream, &err))
+        die(s, err.text);
+    KRAIT_AUTO_BUF p = { 0 };
+    payload_u32(&p, options.pid);
+    payload_u32(&p, w[3] ? number(s, w, 3) : 1);
+    krait_buf_char(&p, 0);
+    payload_str(&p, "CPython 3.13.0");
+    payload_str(&p, w[2]);
+    define(s, KRAIT_EVENT_process_start, &p);
+}
+
+static void do_code(struct synth *s, char **w)
+{
+    KRAIT_AUTO_BUF p = { 0 };
+    payload_u32(&p, number(s, w, 1));
+    krait_buf_char(&p, strcmp(w[2], "c") == 0);
+    payload_u32(&p, number(s, w, 6));
+    payload_str(&p, w[3]);
+    payload_str(&p, w[4]);
+    payload_str(&p, w[5]);
+    payload_u32(&p, w[7] ? number(s, w, 7) : 0);
+    payload_u32(&p, w[7] ? number(s, w, 8) : 0);
+    define(s, KRAIT_EVENT_code_define, &p);
+}
+
+static void do_thread(struct synth *s, char **w)
+{
+    uint32_t tid = number(s, w, 1);
+    s->thread = NULL;
+    for (size_t i = 0; i < s->thread_count; i++) {
+        if (s->threads[i].tid == tid)
+            s->thread = &s->threads[i];
+    }
+    if (!s->thread) {
+        if (s->thread_count == THREADS)
+            die(s, "too many threads");
+        struct krait_err err;
+        s->thread = &s->threads[s->thread_count++];
+        memset(s->thread, 0, sizeof(*s->thread));
+        s->thread->tid = tid;
+        if (krait_tracedir_stream(s->dir, tid, &s->thread->stream, &err))
+            die(s, err.text);
+    }
+    if (w[2]) {
+        KRAIT_AUTO_BUF p = { 0 };
+        payload_u32(&p, tid);
+        payload_str(&p, w[2]);
+        define(s, KRAIT_EVENT_thread_name, &p);
+    }
+}
+
+static void do_small(struct synth *s, char **w, uint32_t event)
+{
+    KRAIT_AUTO_BUF p = { 0 };
+    if (event == KRAIT_EVENT_lost) {
+        uint64_t count = number(s, w, 2);
+        krait_buf_char(&p, (char)number(s, w, 1));
+        krait_buf_add(&p, &count, sizeof(count));
+    } else {
+        krait_buf_char(&p, (char)number(s, w, 1));
+        payload_u32(&p, number(s, w, 2));
+    }
+    define(s, event, &p);
+}
+
+static const struct {
+    const char *word;
+    uint32_t event;
+} event_words[] = {
+    { "call", KRAIT_EVENT_python_call },   { "return", KRAIT_EVENT_python_return },
+    { "yield", KRAIT_EVENT_python_yield }, { "resume", KRAIT_EVENT_python_resume },
+    { "throw", KRAIT_EVENT_python_throw }, { "unwind", KRAIT_EVENT_python_unwind },
+    { "ccall", KRAIT_EVENT_c_call },       { "creturn", KRAIT_EVENT_c_return },
+    { "craise", KRAIT_EVENT_c_raise },     { "frame", KRAIT_EVENT_python_frame },
+    { "stack", KRAIT_EVENT_python_stack }, { "omit", KRAIT_EVENT_code_omit },
+};
+
+static uint64_t parse_time(const char *word)
+{
+    char *unit;
+    double x = strtod(word, &unit);
+    double scale = strcmp(unit, "us") == 0   ? 1e3
+                   : strcmp(unit, "ms") == 0 ? 1e6
+                   : strcmp(unit, "s") == 0  ? 1e9
+                                             : 1;
+    return (uint64_t)(x * scale + 0.5);
+}
+
+static void do_event(struct synth *s, char **w)
+{
+    uint32_t event = UINT32_MAX;
+    for (size_t i = 0; w[1] && i < KRAIT_ARRAY_LEN(event_words); i++) {
+        if (strcmp(w[1], event_words[i].word) == 0)
+            event = event_words[i].event;
+    }
+    if (event == UINT32_MAX)
+        die(s, "no such command");
+    s->last = parse_time(w[0]);
+    KRAIT_AUTO_BUF p = { 0 };
+    if (event == KRAIT_EVENT_python_stack) {
+        uint16_t depth = (uint16_t)number(s, w, 2);
+        krait_buf_add(&p, &depth, sizeof(depth));
+    } else if (krait_events[event].field_count) {
+        payload_u32(&p, number(s, w, 2));
+    }
+    if (event == KRAIT_EVENT_python_frame) {
+        uint16_t depth = (uint16_t)number(s, w, 3);
+        krait_buf_add(&p, &depth, sizeof(depth));
+    }
+    if (event == KRAIT_EVENT_code_omit) {
+        uint64_t calls = number(s, w, 3);
+        krait_buf_char(&p, 0);
+        krait_buf_add(&p, &calls, sizeof(calls));
+        define(s, event, &p);
+        return;
+    }
+    if (!s->thread)
+        die(s, "no thread yet");
+    put(s, s->thread, s->base + s->last, event, p.data, p.len);
+}
+
+static void do_line(struct synth *s, char *line)
+{
+    char *words[WORDS] = { 0 };
+    size_t n = 0;
+    char *rest;
+    for (char *w = strtok_r(line, " \t\n", &rest); w && n < WORDS - 1 && w[0] != '#';
+         w = strtok_r(NULL, " \t\n", &rest))
+        unescape(words[n++] = w);
+    if (!n)
+        return;
+    if (strcmp(words[0], "process") == 0) {
+        do_process(s, words);
+        return;
+    }
+    if (!s->dir)
+        die(s, "no process yet");
+    if (strcmp(words[0], "code") == 0) {
+        do_code(s, words);
+    } else if (strcmp(words[0], "thread") == 0) {
+        do_thread(s, words);
+    } else if (strcmp(words[0], "packet") == 0) {
+        flush(s, s->thread);
+        s->thread->lost += words[1] ? number(s, words, 1) : 0;
+    } else if (strcmp(words[0], "lost") == 0) {
+        do_small(s, words, KRAIT_EVENT_lost);
+    } else if (strcmp(words[0], "exit") == 0) {
+        do_small(s, words, KRAIT_EVENT_process_exit);
+    } else {
+        do_event(s, words);
+    }
+}
+
+/* Runs the lines of `text`; a repeat runs its own part again and again. */
+static void run(struct synth *s, const char *text, const char *end)
+{
+    while (text < end) {
+        const char *eol = memchr(text, '\n', (size_t)(end - text));
+        const char *next = eol ? eol + 1 : end;
+        s->line++;
+        unsigned times;
+        if (sscanf(text, " repeat %u", &times) == 1) {
+            const char *stop = strstr(text, "\nend");
+            if (!stop)
+                die(s, "repeat without end");
+            unsigned line = s->line;
+            for (unsigned i = 0; i < times; i++) {
+                s->line = line;
+                run(s, next, stop + 1);
+                s->base += s->last;
+            }
+            text = stop + 4;
+            continue;
+        }
+        KRAIT_AUTO_FREE char *line = strndup(text, (size_t)(next - text));
+        do_line(s, line);
+        text = next;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct packet threads[THREADS];
+    static struct synth s;
+    if (argc != 2 || (mkdir(argv[1], 0777) < 0 && errno != EEXIST)) {
+        fprintf(stderr, "usage: synth OUTDIR < SCRIPT\n");
+        return 1;
+    }
+    s.out = argv[1];
+    s.threads = threads;
+    s.clock = (struct krait_clock){ .freq = KRAIT_NS_PER_S, .first = { .realtime_ns = EPOCH_NS } };
+    KRAIT_AUTO_BUF text = { 0 };
+    if (krait_buf_read_file(&text, "/dev/stdin") || !text.data)
+        die(&s, "cannot read the script");
+    run(&s, text.data, text.data + text.len);
+    end_process(&s);
+    return 0;
+}

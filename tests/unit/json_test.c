@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void expect_str(const char *in, size_t n, const char *out)
+{
+    KRAIT_AUTO_BUF buf = { 0 };
+    krait_json_str(&buf, in, n);
+    assert_false(buf.failed);
+    assert_string_equal(buf.data, out);
+    assert_int_equal(buf.len, strlen(out));
+}
+
+#define EXPECT_STR(in, out) expect_str(in, sizeof(in) - 1, out)
+#define BAD                 "\xEF\xBF\xBD"
+
+static void plain_text_is_only_quoted(void **state)
+{
+    EXPECT_STR("", "\"\"");
+    EXPECT_STR("json.decoder.JSONDecoder.decode", "\"json.decoder.JSONDecoder.decode\"");
+    EXPECT_STR("<lambda> / a'b", "\"<lambda> / a'b\"");
+}
+
+static void quotes_backslashes_and_control_bytes_are_escaped(void **state)
+{
+    EXPECT_STR("a\"b\\c", "\"a\\\"b\\\\c\"");
+    EXPECT_STR("\n\r\t\b\f", "\"\\n\\r\\t\\b\\f\"");
+    EXPECT_STR("\x01\x1f\0x", "\"\\u0001\\u001f\\u0000x\"");
+    EXPECT_STR("\x7f", "\"\\u007f\"");
+}
+
+static void valid_utf8_passes_unchanged(void **state)
+{
+    EXPECT_STR("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x90\x8D", "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x90\x8D\"");
+    EXPECT_STR("\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF", "\"\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF\"");
+}
+
+static void every_byte_that_is_no_utf8_becomes_a_replacement(void **state)
+{
+    EXPECT_STR("a\xFFz", "\"a" BAD "z\"");
+    EXPECT_STR("\x80", "\"" BAD "\"");
+    EXPECT_STR("\xC0\xAF", "\"" BAD BAD "\"");                 /* overlong */
+    EXPECT_STR("\xE0\x80\xAF", "\"" BAD BAD BAD "\"");         /* overlong */
+    EXPECT_STR("\xED\xA0\x80", "\"" BAD BAD BAD "\"");         /* surrogate */
+    EXPECT_STR("\xF4\x90\x80\x80", "\"" BAD BAD BAD BAD "\""); /* above U+10FFFF */
+    EXPECT_STR("\xE2\x82\"", "\"" BAD BAD "\\\"\"");           /* cut short by a quote */
+    EXPECT_STR("\xF0\x9F\x90", "\"" BAD BAD BAD "\"");         /* cut short by the end */
+}
+
+static void ten_thousand_characters_come_out_whole(void **state)
+{
+    enum { N = 10000 };
+    KRAIT_AUTO_FREE char *text = malloc(N);
+    memset(text, '"', N);
+    KRAIT_AUTO_BUF buf = { 0 };
+    krait_json_str(&buf, text, N);
+    assert_int_equal(buf.len, 2 * N + 2);
+}
+
+static void numbers_read_back_the_same(void **state)
+{
+    static const uint64_t whole[] = { 0, 9, 10, 1893456000000000001ull, UINT64_MAX };
+    static const double real[] = { 0, 0.1, 1e-9, 123456789.25, 1.0 / 3, -2.5e300 };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(whole); i++) {
+        KRAIT_AUTO_BUF buf = { 0 };
+        krait_json_u64(&buf, whole[i]);
+        assert_true(strtoull(buf.data, NULL, 10) == whole[i]);
+    }
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(real); i++) {
+        KRAIT_AUTO_BUF buf = { 0 };
+        krait_json_double(&buf, real[i]);
+        assert_true(strtod(buf.data, NULL) == real[i]);
+    }
+    KRAIT_AUTO_BUF buf = { 0 };
+    krait_json_double(&buf, 0.1);
+    krait_json_double(&buf, (double)__builtin_inf());
+    assert_string_equal(buf.data, "0.1null");
+}
+
+static void keys_get_their_commas(void **state)
+{
+    KRAIT_AUTO_BUF buf = { 0 };
+    krait_buf_char(&buf, '{');
+    krait_json_key(&buf, "a");
+    krait_json_u64(&buf, 1);
+    krait_json_key(&buf, "b");
+    krait_json_cstr(&buf, "x");
+    krait_buf_char(&buf, '}');
+    assert_string_equal(buf.data, "{\"a\":1,\"b\":\"x\"}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_text_is_only_quoted),
+        cmocka_unit_test(quotes_backslashes_and_control_bytes_are_escaped),
+        cmocka_unit_test(valid_utf8_passes_unchanged),
+        cmocka_unit_test(every_byte_that_is_no_utf8_becomes_a_replacement),
+        cmocka_unit_test(ten_thousand_characters_come_out_whole),
+        cmocka_unit_test(numbers_read_back_the_same),
+        cmocka_unit_test(keys_get_their_commas),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

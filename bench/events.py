@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one event costs from C: through krait's ring, as an LTTng-UST tracepoint, as a write to trace_marker.
+
+What cannot be had here (no LTTng, not root) is left out, with the reason in the results.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+import lib
+
+EVENTS = 20_000_000
+SYSTEM_CALLS = 500_000
+
+
+class Missing(Exception):
+    pass
+
+
+def answer(command, **options):
+    run = subprocess.run([str(w) for w in command], capture_output=True, text=True, **options)
+    if run.returncode:
+        raise Missing((run.stderr.strip().splitlines() or ["exit status %d" % run.returncode])[-1])
+    return json.loads(run.stdout)
+
+
+def ring(events):
+    sources = [lib.HERE / "ring_events.c", lib.ROOT / "src" / "record" / "writer.c"]
+    flags = ["-I", lib.ROOT / "src", "-D_GNU_SOURCE", "-DKRAIT_VERSION=\"bench\""]
+    program = lib.compile_c("ring_events", sources, flags, [lib.BUILD / "src" / "libkrait.a", "-lpthread", "-lm"])
+    folder = lib.OUT / "ring-trace"
+    shutil.rmtree(folder, ignore_errors=True)
+    data = answer([program, folder, events // 2])
+    data["bytes_event"] = data["bytes"] / (data["events"] - data["lost"])
+    shutil.rmtree(folder, ignore_errors=True)
+    return data
+
+
+@contextlib.contextmanager
+def lttng_session(folder):
+    """A session daemon of our own, unless one runs already; a session with our tracepoint."""
+    daemon = None
+    if subprocess.run(["lttng", "--no-sessiond", "list"], capture_output=True).returncode:
+        daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if not subprocess.run(["lttng", "--no-sessiond", "list"], capture_output=True).returncode:
+                break
+            time.sleep(0.05)
+    lttng = ["lttng", "--no-sessiond", "--quiet"]
+    try:
+        subprocess.run([*lttng, "create", "krait-bench", "--output", folder], check=True, capture_output=True)
+        subprocess.run(
+            [*lttng, "enable-channel", "-s", "krait-bench", "-u", "bench", "--subbuf-size=2M", "--num-subbuf=8"],
+            check=True,
+            capture_output=True,
+        )
+        subprocess.run(
+            [*lttng, "enable-event", "-s", "krait-bench", "-u", "krait_bench:call", "-c", "bench"],
+            check=True,
+            capture_output=True,
+        )
+        subprocess.run([*lttng, "start", "krait-bench"], check=True, capture_output=True)
+        yield
+    finally:
+        subprocess.run([*lttng, "destroy", "krait-bench"], capture_output=True)
+        if daemon:
+            daemon.terminate()
+            daemon.wait()
+
+
+def lttng(events):
+    if not shutil.which("lttng-sessiond"):
+        raise Missing("lttng-tools is not installed")
+    try:
+        program = lib.compile_c(
+            "lttng_events", [lib.HERE / "lttng_events.c"], ["-I", lib.HERE], ["-llttng-ust", "-ldl"]
+        )
+    except subprocess.CalledProcessError:
+        raise Missing("liblttng-ust-dev is not installed")
+    folder = tempfile.mkdtemp(prefix="lttng-", dir=lib.OUT)
+    try:
+        with lttng_session(folder):
+            data = answer([program, events])
+        data["bytes"] = lib.folder_bytes(folder)
+    except subprocess.CalledProcessError as e:
+        raise Missing("lttng: %s" % (e.stderr or b"").decode().strip())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return data
+
+
+@contextlib.contextmanager
+def tracefs():
+    """A mounted tracefs: the one that is there, else one for the while."""
+    if os.path.exists("/sys/kernel/tracing/trace_marker"):
+        yield "/sys/kernel/tracing"
+        return
+    if os.geteuid():
+        raise Missing("tracefs is not mounted, and only root can mount it")
+    at = tempfile.mkdtemp(prefix="tracing-", dir=lib.OUT)
+    mounted = subprocess.run(["mount", "-t", "tracefs", "nodev", at], capture_output=True, text=True)
+    if mounted.returncode:
+        os.rmdir(at)
+        raise Missing(mounted.stderr.strip())
+    try:
+        yield at
+    finally:
+        subprocess.run(["umount", at], check=True)
+        os.rmdir(at)
+
+
+def marker(count):
+    program = lib.compile_c("marker_events", [lib.HERE / "marker_events.c"])
+    with tracefs() as at:
+        instance = os.path.join(at, "instances", "krait-bench")
+        try:
+            os.mkdir(instance)
+        except OSError as e:
+            raise Missing("%s: %s" % (instance, e.strerror))
+        try:
+            return answer([program, os.path.join(instance, "trace_marker"), count])
+        finally:
+            os.rmdir(instance)
+
+
+def run(options):
+    share = 5 if options.quick else 1
+    measures = {
+        "krait": lambda: ring(EVENTS // share),
+        "LTTng-UST": lambda: lttng(EVENTS // share // 4),
+        "trace_marker": lambda: marker(SYSTEM_CALLS // share),
+    }
+    result = {}
+    for name in list(measures):
+        try:
+            measures[name]()  # compiles, mounts, warms up
+        except Missing as e:
+            lib.say("%s left out: %s" % (name, e))
+            result[name] = {"missing": str(e)}
+            del measures[name]
+    lib.say("events: %s" % ", ".join(measures))
+    runs = lib.interleaved(list(measures), options.reps, lambda name: measures[name]())
+    for name, r in runs.items():
+        result[name] = dict(r[-1], ns_event=lib.median([x["ns_event"] for x in r]))
+    return result

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/benchmarks.md from the results: tables, and the figures that the project holds itself to."""
+
+import lib
+import programs
+
+GOALS = """\
+The slowdown of a program is its time under a tool over its time without one, the median of runs that take turns. The
+**floor** is what no recorder of calls can go below on the same Python: the interpreter's hook, one read of the clock and
+one store into a cached buffer for each event, with no ids, no shared memory and no file (`bench/floor.c`). Added time is
+slowdown minus one; its median over the programs is what tools are compared by.
+"""
+
+
+def table(head, rows):
+    """Markdown with aligned columns: the first to the left, the others to the right."""
+    cells = [head] + rows
+    widths = [max(3, *(len(r[i]) for r in cells)) for i in range(len(head))]
+    line = lambda r: "| " + " | ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths))) + " |"
+    rule = "|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":") for i, w in enumerate(widths)) + "|"
+    return "\n".join([line(head), rule] + [line(r) for r in rows]) + "\n"
+
+
+def mib(n):
+    return "%.1f" % (n / 2**20)
+
+
+# ---- programs ----
+
+
+def slowdowns(data):
+    tools = [t for t in lib.TOOLS if t != "none" and any(t in p for p in data["programs"].values())]
+    rows = []
+    for name, program in data["programs"].items():
+        cells = ["%.2f" % programs.slowdown(program, t) if t in program else "" for t in tools]
+        rows.append([name, "%.3f" % program["none"]["wall"], "%.1f" % (100 * lib.spread(program["none"]["walls"]))] + cells)
+    medians = ["%.2f" % programs.median_slowdown(data["programs"], t) for t in tools]
+    rows.append(["**median**", "", ""] + medians)
+    cpu = ["%.2f" % programs.median_slowdown(data["programs"], t, "cpu") for t in tools]
+    rows.append(["median, CPU time", "", ""] + cpu)
+    whole = ["%.2f" % programs.median_slowdown(data["programs"], t, "process") for t in tools]
+    rows.append(["median, whole process", "", ""] + whole)
+    return table(["program", "untraced s", "noise %"] + tools, rows)
+
+
+def goal(text, met):
+    return "- %s %s\n" % ("**Met:**" if met else "**Not met:**", text)
+
+
+def ratio_goals(data):
+    p = data["programs"]
+    have = {t for program in p.values() for t in program}
+    text = ""
+    rows = [
+        ("krait", "floor", 1.15, "added time, C calls recorded, over the floor's"),
+        ("krait --no-c-calls", "floor, no C calls", 1.15, "added time, Python calls only, over the floor's"),
+        ("krait", "VizTracer", 0.5, "added time, C calls recorded, over VizTracer's"),
+        ("krait --no-c-calls", "VizTracer, no C calls", 0.5, "added time, Python calls only, over VizTracer's"),
+    ]
+    for tool, base, limit, what in rows:
+        if tool in have and base in have:
+            ratio = programs.added_ratio(p, tool, base)
+            others = (
+                programs.added_ratio(p, tool, base, "cpu"),
+                programs.added_ratio(p, tool, base, "process"),
+                programs.added_ratios(p, tool, base),
+                programs.added_ratios(p, tool, base, "cpu"),
+            )
+            figures = (
+                "%.2f (at most %.2f); in CPU time %.2f; of whole processes, from start to saved, %.2f;"
+                " median of the programs' own ratios %.2f, in CPU time %.2f"
+            )
+            text += goal("%s: %s." % (what, figures % (ratio, limit, *others)), ratio <= limit)
+    return text
+
+
+def budget_goal(data):
+    tool = "krait --max-overhead 5"
+    if not any(tool in p for p in data["programs"].values()):
+        return ""
+    beyond = programs.over_budget(data["programs"], tool, 0.05)
+    if not beyond:
+        return goal("`--max-overhead 5`: no program slowed by more than 5 % beyond the noise of its untraced runs.", True)
+    named = ", ".join("%s %.3f (noise %.1f %%)" % (n, s, 100 * noise) for n, s, noise in beyond)
+    return goal("`--max-overhead 5`: slowed by more than 5 % beyond the noise: " + named + ".", False)
+
+
+def costs(data):
+    """Bytes, collector, memory; under krait with C calls."""
+    rows = []
+    for name, program in data["programs"].items():
+        krait, none = program.get("krait"), program["none"]
+        if not krait or not krait.get("events"):
+            continue
+        collector = max(0.0, krait["all_cpu"] - krait["total_cpu"])
+        rows.append(
+            [
+                name,
+                "%.1f" % (krait["events"] / krait["wall"] / 1e6),
+                "%.1f" % (2 * krait["bytes"] / krait["events"]),
+                "%.0f" % (100 * collector / krait["process"]),
+                "%.1f" % (none["rss_kib"] / 1024),
+                "%.1f" % (krait["rss_kib"] / 1024),
+                str(krait.get("lost", "")),
+            ]
+        )
+    if not rows:
+        return ""
+    head = ["program", "M events/s", "bytes a call", "collector CPU %", "RSS untraced MiB", "RSS traced MiB", "lost"]
+    return (
+        "### What a recording takes\n\nUnder `krait record`, C calls recorded. A call is two events. The collector's CPU is a"
+        " share of the run's\nwall time, on another CPU. RSS is the program's own at its peak, with the rings that it"
+        " touched.\n\n" + table(head, rows) + "\n"
+    )
+
+
+def programs_text(data):
+    packages = ", ".join("%s %s" % item for item in sorted(data["packages"].items()))
+    return (
+        "## Programs\n\nCPython %s; %s. %d runs of each program under each tool.\n\n%s\n%s%s\n%s"
+        % (data["python"], packages, data["reps"], slowdowns(data), ratio_goals(data), budget_goal(data), costs(data))
+    )
+
+
+# ---- the others ----
+
+
+def calls_text(data):
+    fib = ["floor, no C calls", "krait --no-c-calls", "floor", "krait"]
+    length = ["floor", "krait"]
+    cell = lambda d, t: "%.0f" % d[t] if t in d else ""
+    rows = [
+        [version, "%.0f" % d["fib"]["untraced"]]
+        + [cell(d["fib"], t) for t in fib]
+        + ["%.0f" % d["len"]["untraced"]]
+        + [cell(d["len"], t) for t in length]
+        for version, d in data.items()
+    ]
+    head = ["Python", "fib"] + ["fib " + t for t in fib] + ["len"] + ["len " + t for t in length]
+    return (
+        "## A call\n\nNanoseconds that recording adds to a call (two events): `fib` calls Python functions, `len` a C"
+        " function. The columns `fib`\nand `len` are the untraced call itself.\n\n" + table(head, rows) + "\n"
+    )
+
+
+EVENT_ROWS = [
+    ("krait", "krait's ring, collected to disk", lambda d: "%.1f" % d["bytes_event"]),
+    ("LTTng-UST", "LTTng-UST tracepoint, one 32-bit field", lambda d: "%.1f" % (d["bytes"] / d["events"])),
+    ("trace_marker", "write of 12 bytes to trace_marker", lambda d: ""),
+]
+
+
+def events_text(data):
+    rows = [
+        [what, "%.1f" % data[name]["ns_event"], size(data[name])]
+        for name, what, size in EVENT_ROWS
+        if "ns_event" in data.get(name, {})
+    ]
+    missing = "".join("\n%s: left out, %s.\n" % (n, d["missing"]) for n, d in data.items() if "missing" in d)
+    return (
+        "## An event from C\n\nOne thread writing as fast as it can, the clock read for each event; krait's are calls and"
+        " returns in turn.\n\n" + table(["way", "ns an event", "bytes an event"], rows) + missing + "\n"
+    )
+
+
+def report_text(data):
+    if "missing" in data:
+        return "## krait report\n\nLeft out: %s.\n\n" % data["missing"]
+    rows = [
+        [
+            "%.1f" % (t["events"] / 1e6),
+            mib(t["bytes"]),
+            "%.2f" % t["seconds"],
+            "%.1f" % (t["events"] / t["seconds"] / 1e6),
+            "%.0f" % (t["rss_kib"] / 1024),
+        ]
+        for t in data["traces"]
+    ]
+    head = ["M events", "trace MiB", "seconds", "M events/s", "peak memory MiB"]
+    return (
+        "## krait report\n\nOn recordings of `%s`, page cache warm; peak memory counts the mapped pages of the trace"
+        " too.\n\n%s\n" % (data["program"], table(head, rows))
+    )
+
+
+def page(results):
+    m = results["machine"]
+    text = "# Benchmarks\n\nMade by `make bench`; do not edit. "
+    text += "%s, %s: %s, %d CPUs%s, %s GiB, Linux %s, %s.\n\n" % (
+        m["krait"],
+        m["date"],
+        m["cpu"],
+        m["cpus"],
+        " of a virtual machine" if m["virtual"] else "",
+        m["memory_gib"],
+        m["kernel"],
+        m["libc"],
+    )
+    if results.get("quick"):
+        text += "Short runs (`--quick`), for a look: not what the goals are judged by.\n\n"
+    if m["load"] > 0.5:
+        text += (
+            "**Other programs ran on the machine meanwhile (load average %.1f at the start): times, and the noise of them,"
+            " are larger than\nthey would be; see the CPU times.**\n\n" % m["load"]
+        )
+    text += GOALS + "\n"
+    parts = (("programs", programs_text), ("calls", calls_text), ("events", events_text), ("report", report_text))
+    for name, render in parts:
+        if name in results:
+            text += render(results[name])
+    return text.rstrip("\n") + "\n"

@@ -36,7 +36,7 @@ struct build {
 /* --- groups --- */
 
 struct line_key {
-    uint32_t func, line;
+    uint32_t func, line, callee;
 };
 
 /* The text that makes a function's group; functions of equal text are one group. */
@@ -54,11 +54,11 @@ static void group_key(const struct krait_trace *trace, const struct krait_func *
         *n = strlen(func->file);
         return;
     case KRAIT_BY_LINE:
-        *line =
-            (struct line_key){ site == KRAIT_NO_ID ? KRAIT_NO_ID : trace->funcs[site].base, func->site_line };
+        *line = (struct line_key){ site == KRAIT_NO_ID ? KRAIT_NO_ID : trace->funcs[site].base,
+                                   func->site_line, func->base };
         break;
     default:
-        *line = (struct line_key){ func->base, 0 };
+        *line = (struct line_key){ .func = func->base };
     }
     *key = line;
     *n = sizeof(*line);
@@ -201,7 +201,7 @@ static const char *walk_name(struct krait_arena *arena, const struct krait_trace
 static int name_row(struct krait_profile_row *row, struct krait_arena *arena, const struct krait_trace *trace,
                     enum krait_profile_by by, uint32_t sample)
 {
-    row->func = KRAIT_NO_ID;
+    row->func = row->callee = KRAIT_NO_ID;
     row->module = row->file = "";
     if (by_walk(by)) {
         row->name = walk_name(arena, trace, by, sample);
@@ -215,6 +215,7 @@ static int name_row(struct krait_profile_row *row, struct krait_arena *arena, co
         return 0;
     }
     uint32_t id = by == KRAIT_BY_LINE ? func->site_func : func->base;
+    row->callee = by == KRAIT_BY_LINE ? func->base : KRAIT_NO_ID;
     row->func = id == KRAIT_NO_ID ? KRAIT_NO_ID : trace->funcs[id].base;
     if (row->func == KRAIT_NO_ID) {
         row->name = "";

@@ -24,7 +24,7 @@ enum krait_profile_by {
     KRAIT_BY_FILE = 2,
     KRAIT_BY_THREAD = 3,
     KRAIT_BY_PROCESS = 4,
-    KRAIT_BY_LINE = 5, /* the line that a call is made from; needs a trace with call sites */
+    KRAIT_BY_LINE = 5, /* a line and what it calls; needs a trace with call sites */
 };
 
 struct krait_profile_row {
@@ -35,6 +35,7 @@ struct krait_profile_row {
     uint32_t line;
     enum krait_func_kind kind; /* C only where all of the row is */
     uint32_t func;             /* by function: the func id; by line: that of the caller; else KRAIT_NO_ID */
+    uint32_t callee;           /* by line: the func id of what is called from there; else KRAIT_NO_ID */
     uint64_t calls, runs;
     uint64_t self_ns, total_ns;
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;

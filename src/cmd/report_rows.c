@@ -175,12 +175,23 @@ static void sort_rows(struct krait_profile *profile, const char *by)
     }
 }
 
-static void filter_rows(struct krait_profile *profile, const struct krait_match *filter)
+/* A line is meant by its caller and by what it calls alike. */
+static bool is_meant(const struct krait_profile_row *row, const struct krait_trace *trace,
+                     const struct krait_match *filter)
+{
+    if (krait_match_func(filter, row->module, row->name, row->file))
+        return true;
+    const struct krait_func *callee = row->callee == KRAIT_NO_ID ? NULL : &trace->funcs[row->callee];
+    return callee && krait_match_func(filter, callee->module, callee->name, callee->file);
+}
+
+static void filter_rows(struct krait_profile *profile, const struct krait_trace *trace,
+                        const struct krait_match *filter)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < profile->count; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
-        if (krait_match_func(filter, row->module, row->name, row->file))
+        if (is_meant(row, trace, filter))
             profile->rows[kept++] = *row;
     }
     profile->count = kept;
@@ -203,28 +214,62 @@ static const struct krait_column columns[] = {
     { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 9 },
 };
 
-enum { NAME_COLUMN = 10, WHERE_COLUMN = 11 };
+enum { NAME_COLUMN = 10, WHERE_COLUMN = 11, LINE_MIN = 40 };
 
 static void name_cell(struct krait_table *table, const struct krait_profile_row *row,
                       enum krait_profile_by by)
 {
-    static const char *const nameless[] = { "?", "(no module)", "(no file)",
-                                            "?", "?",           "(not called from Python code)" };
+    static const char *const nameless[] = { "?", "(no module)", "(no file)", "?", "?" };
     KRAIT_AUTO_BUF text = { 0 };
     size_t bright = 0;
-    bool is_func = by == KRAIT_BY_FUNCTION || by == KRAIT_BY_LINE;
+    bool is_func = by == KRAIT_BY_FUNCTION;
     if (!*row->name)
         krait_buf_str(&text, nameless[by]);
     else
         krait_report_label(&text, is_func ? row->module : "", row->name,
                            is_func ? row->kind : KRAIT_FUNC_PYTHON, &bright);
-    if (by == KRAIT_BY_LINE && row->line) {
-        size_t before = text.len;
-        krait_buf_fmt(&text, ":%u", row->line);
-        bright += text.len - before;
-    }
     krait_table_cell(table, text.data ? text.data : "",
                      row->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
+}
+
+/* The file's name without its folders, and "<frozen importlib._bootstrap>" without its package. A package's
+ * file does not say which it is, so its folder comes along: json/__init__.py */
+static void add_short_file(struct krait_buf *out, const char *file)
+{
+    const char *dot = strrchr(file, '.');
+    if (*file == '<' && dot) {
+        krait_buf_char(out, '<');
+        krait_fmt_safe(out, dot + 1);
+        return;
+    }
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
+    if (strcmp(name, "__init__.py") == 0 && slash > file) {
+        for (name = slash; name > file && name[-1] != '/';)
+            name--;
+    }
+    krait_fmt_safe(out, name);
+}
+
+/* "encoder.py:258 -> JSONEncoder.default": the line of the caller, and what it calls. */
+static void line_cell(struct krait_table *table, const struct krait_profile_row *row,
+                      const struct krait_trace *trace)
+{
+    const struct krait_func *callee = &trace->funcs[row->callee];
+    KRAIT_AUTO_BUF text = { 0 };
+    if (*row->name)
+        add_short_file(&text, *row->file ? row->file : row->name);
+    else
+        krait_buf_str(&text, "(not from Python)");
+    if (row->line)
+        krait_buf_fmt(&text, ":%u", row->line);
+    krait_buf_str(&text, " -> ");
+    size_t kept = text.len, bright;
+    bool bare = callee->kind == KRAIT_FUNC_PYTHON && *callee->name != '<'; /* <module> alone says nothing */
+    krait_report_label(&text, bare ? "" : callee->module, callee->name, callee->kind, &bright);
+    krait_table_cell(table, text.data ? text.data : "",
+                     callee->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, text.len - kept);
+    krait_table_keep(table, kept);
 }
 
 static void where_cell(struct krait_table *table, const struct krait_profile_row *row)
@@ -236,9 +281,10 @@ static void where_cell(struct krait_table *table, const struct krait_profile_row
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_DIM, 0);
 }
 
-static void add_row(struct krait_table *table, const struct krait_profile_row *row, uint64_t whole,
-                    enum krait_profile_by by)
+static void add_row(struct krait_table *table, const struct report *report,
+                    const struct krait_profile_row *row, uint64_t whole)
 {
+    enum krait_profile_by by = report->by;
     krait_report_cell_ns(table, row->self_ns);
     krait_report_cell_share(table, row->self_ns, whole);
     krait_report_cell_ns(table, row->total_ns);
@@ -249,7 +295,10 @@ static void add_row(struct krait_table *table, const struct krait_profile_row *r
     krait_report_cell_ns(table, row->max_ns);
     krait_report_cell_ns(table, row->p50_ns);
     krait_report_cell_ns(table, row->p99_ns);
-    name_cell(table, row, by);
+    if (by == KRAIT_BY_LINE)
+        line_cell(table, row, report->trace);
+    else
+        name_cell(table, row, by);
     if (by == KRAIT_BY_FUNCTION || by == KRAIT_BY_LINE)
         where_cell(table, row);
 }
@@ -260,12 +309,14 @@ static int put_table(struct report *report, const struct krait_profile *profile,
     struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
     memcpy(mine, columns, sizeof(mine));
     mine[NAME_COLUMN].title = titles[report->by];
+    if (report->by == KRAIT_BY_LINE)
+        mine[NAME_COLUMN].min = LINE_MIN;
     bool where = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
     struct krait_table *table;
     if (krait_table_new(&table, mine, where ? WHERE_COLUMN + 1 : WHERE_COLUMN))
         return -ENOMEM;
     for (uint32_t i = 0; i < shown; i++)
-        add_row(table, &profile->rows[i], profile->self_ns, report->by);
+        add_row(table, report, &profile->rows[i], profile->self_ns);
     int rc = krait_table_print(table, &report->look, &report->out);
     krait_table_free(table);
     return rc;
@@ -294,13 +345,31 @@ static uint64_t number_of(const struct krait_profile_row *row, size_t i)
     return *(const uint64_t *)((const char *)row + numbers[i].offset);
 }
 
+static void csv_callee(struct krait_buf *out, const struct krait_func *callee)
+{
+    krait_buf_char(out, ',');
+    krait_report_csv_text(out, callee->name);
+    krait_buf_char(out, ',');
+    krait_report_csv_text(out, callee->module);
+}
+
+/* What is called from the line, as an object of its own: the row's keys are the caller's. */
+static void json_callee(struct krait_buf *out, const struct krait_func *callee)
+{
+    krait_json_key(out, "callee");
+    krait_buf_char(out, '{');
+    krait_report_json_func(out, callee->name, callee->module, callee->file, callee->line, callee->kind);
+    krait_buf_char(out, '}');
+}
+
 static void put_csv(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
+    bool lines = report->by == KRAIT_BY_LINE;
     krait_buf_str(out, "name,module,file,line,kind");
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
         krait_buf_fmt(out, ",%s", numbers[n].name);
-    krait_buf_char(out, '\n');
+    krait_buf_str(out, lines ? ",callee_name,callee_module\n" : "\n");
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
         const char *texts[] = { row->name, row->module, row->file };
@@ -311,6 +380,8 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
         krait_buf_fmt(out, "%u,%s", row->line, row->kind == KRAIT_FUNC_C ? "c" : "python");
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
+        if (lines)
+            csv_callee(out, &report->trace->funcs[row->callee]);
         krait_buf_char(out, '\n');
     }
 }
@@ -327,6 +398,8 @@ static void put_json(struct report *report, const struct krait_profile *profile,
         krait_report_json_func(out, row->name, row->module, row->file, row->line, row->kind);
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_report_json_u64(out, numbers[n].name, number_of(row, n));
+        if (report->by == KRAIT_BY_LINE)
+            json_callee(out, &report->trace->funcs[row->callee]);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -348,7 +421,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
     if (!report->damage[0])
         memcpy(report->damage, profile->damage, sizeof(report->damage));
     if (report->filter)
-        filter_rows(profile, report->filter);
+        filter_rows(profile, report->trace, report->filter);
     sort_rows(profile, report->options->sort);
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, profile->count) : profile->count;
     if (report->format == REPORT_TABLE)

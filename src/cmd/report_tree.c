@@ -28,14 +28,16 @@ static int tree_new(struct krait_calltree **tree, struct report *report, struct 
 /* The nodes that are shown, in their order, and how each hangs on the one above. */
 struct line {
     uint32_t node;
-    uint32_t depth;
-    bool last; /* of its parent's children that are shown */
+    uint32_t indent; /* branches above it: an only child stands below its parent, not beside */
+    bool last;       /* of its parent's children that are shown */
+    bool only;       /* its parent has no other that is shown */
 };
 
 struct lines {
     struct line *items;
     uint32_t count;
-    uint32_t hidden; /* branches that are too small */
+    uint32_t hidden;  /* branches that are too small */
+    uint32_t deepest; /* indent */
 };
 
 /* A node is shown when the filter means it, one above it, or one below it. */
@@ -87,7 +89,12 @@ static void push_children(struct lines *lines, struct line *stack, uint32_t *dep
     }
     qsort_r(children, n, sizeof(*children), by_total, tree->nodes);
     for (uint32_t i = n; i-- > 0;)
-        stack[(*depth)++] = (struct line){ children[i], parent.depth + 1, i + 1 == n };
+        stack[(*depth)++] = (struct line){
+            .node = children[i],
+            .indent = parent.indent + (n > 1 || parent.node == 0),
+            .last = i + 1 == n,
+            .only = n == 1 && parent.node != 0,
+        };
 }
 
 static int order_lines(struct lines *lines, const struct krait_calltree *tree, const bool *kept,
@@ -99,39 +106,73 @@ static int order_lines(struct lines *lines, const struct krait_calltree *tree, c
     if (!stack || !children || !lines->items)
         return -ENOMEM;
     uint32_t depth = 0;
-    push_children(lines, stack, &depth, children, tree, (struct line){ 0, 0, true }, kept, least);
+    push_children(lines, stack, &depth, children, tree, (struct line){ .last = true }, kept, least);
     while (depth) {
         struct line line = stack[--depth];
         lines->items[lines->count++] = line;
+        lines->deepest = KRAIT_MAX(lines->deepest, line.indent);
         push_children(lines, stack, &depth, children, tree, line, kept, least);
     }
     return 0;
 }
 
-enum { GUIDES_MAX = 16 };
+/* The lines before the names. Indents count from 1, that of the outermost functions, which have none.
+ *
+ *     main                          indent 1
+ *     |- run                        2
+ *     |  > step                     2, the only one that run calls
+ *     |  |- read                    3
+ *
+ * Where the tree is deeper than fits, the drawing is moved to the left as a whole, and each of its lines says
+ * in brackets by how many indents. It is moved back when a line would begin left of it. */
+struct guides {
+    bool *last_at;  /* by indent: the line that was drawn last there is the last of its parent's */
+    uint32_t shift; /* indents that lie left of the drawing */
+    uint32_t room;  /* indents that fit */
+    bool utf8;
+};
 
-/* The guides before a name. Deep in, the depth is said in figures: a name needs the room more. */
-static void add_guides(struct krait_buf *text, const struct line *line, const bool *last_at, bool utf8)
+static uint32_t guides_room(const struct krait_table_look *look)
 {
-    if (line->depth > GUIDES_MAX) {
-        krait_buf_fmt(text, "[%u] ", line->depth - 1);
-        return;
-    }
-    for (uint32_t d = 2; d < line->depth; d++)
-        krait_buf_str(text, last_at[d] ? "   " : utf8 ? "\xe2\x94\x82  " : "|  ");
-    if (line->depth > 1)
+    enum { STEP = 3, OTHERS = 62, LEAST = 4, MOST = 16 }; /* columns; numbers and the least of a name */
+    uint32_t room = look->width > OTHERS ? (look->width - OTHERS) / STEP : 0;
+    return look->width ? KRAIT_MIN(KRAIT_MAX(room, (uint32_t)LEAST), (uint32_t)MOST) : MOST;
+}
+
+static void move_guides(struct guides *guides, uint32_t indent)
+{
+    if (indent > guides->shift + guides->room)
+        guides->shift = indent - guides->room / 2;
+    else if (guides->shift && indent <= guides->shift + 1)
+        guides->shift = indent <= guides->room ? 0 : indent - guides->room / 2;
+}
+
+static void add_guides(struct krait_buf *text, const struct line *line, struct guides *guides)
+{
+    bool utf8 = guides->utf8;
+    move_guides(guides, line->indent);
+    if (!line->only)
+        guides->last_at[line->indent] = line->last;
+    if (guides->shift)
+        krait_buf_fmt(text, "[%u] ", guides->shift);
+    for (uint32_t i = guides->shift + 2; i < line->indent + line->only; i++)
+        krait_buf_str(text, guides->last_at[i] ? "   " : utf8 ? "\xe2\x94\x82  " : "|  ");
+    if (line->only)
+        krait_buf_str(text, "> ");
+    else if (line->indent > 1)
         krait_buf_str(text, utf8 ? (line->last ? "\xe2\x94\x94\xe2\x94\x80 " : "\xe2\x94\x9c\xe2\x94\x80 ")
                                  : (line->last ? "`- " : "|- "));
 }
 
 static void node_cell(struct krait_table *table, const struct report *report,
-                      const struct krait_calltree *tree, const struct line *line, const bool *last_at)
+                      const struct krait_calltree *tree, const struct line *line, struct guides *guides)
 {
     const struct krait_tree_node *node = &tree->nodes[line->node];
     KRAIT_AUTO_BUF text = { 0 };
     size_t bright = 0;
     enum krait_style style = KRAIT_STYLE_NONE;
-    add_guides(&text, line, last_at, report->look.utf8);
+    add_guides(&text, line, guides);
+    size_t kept = text.len;
     if (node->func == KRAIT_NO_ID) {
         krait_fmt_safe(&text, tree->labels.texts[node->label]);
         style = KRAIT_STYLE_BOLD;
@@ -141,6 +182,7 @@ static void node_cell(struct krait_table *table, const struct report *report,
         style = func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE;
     }
     krait_table_cell(table, text.data ? text.data : "", style, bright);
+    krait_table_keep(table, kept);
 }
 
 static int put_tree_table(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
@@ -153,20 +195,21 @@ static int put_tree_table(struct report *report, const struct krait_calltree *tr
         { "calls", 0, 0, 0 },
         { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 40, 0 },
     };
+    KRAIT_AUTO_FREE bool *last_at = calloc((size_t)lines->deepest + 1, sizeof(*last_at));
+    struct guides guides = { .last_at = last_at,
+                             .room = guides_room(&report->look),
+                             .utf8 = report->look.utf8 };
     struct krait_table *table;
-    if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
+    if (!last_at || krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
         return -ENOMEM;
-    bool last_at[GUIDES_MAX + 2] = { false };
     for (uint32_t i = 0; i < shown; i++) {
         const struct line *line = &lines->items[i];
         const struct krait_tree_node *node = &tree->nodes[line->node];
-        if (line->depth < KRAIT_ARRAY_LEN(last_at))
-            last_at[line->depth] = line->last;
         krait_report_cell_ns(table, node->total_ns);
         krait_report_cell_share(table, node->total_ns, tree->nodes[0].total_ns);
         krait_report_cell_ns(table, node->self_ns);
         krait_report_cell_count(table, node->calls);
-        node_cell(table, report, tree, line, last_at);
+        node_cell(table, report, tree, line, &guides);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
     krait_table_free(table);

@@ -12,6 +12,7 @@ struct cell {
     const char *text;
     uint32_t columns; /* on the terminal */
     uint32_t bright;  /* columns at the end that stand out; 0: all alike */
+    uint32_t keep;    /* bytes at the beginning that stay when it is shortened */
     enum krait_style style;
 };
 
@@ -70,6 +71,14 @@ void krait_table_cell(struct krait_table *table, const char *text, enum krait_st
         .bright = krait_width_of(text + n - bright, bright),
         .style = style,
     };
+}
+
+void krait_table_keep(struct krait_table *table, size_t bytes)
+{
+    if (!table->cell_count)
+        return;
+    struct cell *cell = &table->cells[table->cell_count - 1];
+    cell->keep = (uint32_t)KRAIT_MIN(bytes, strlen(cell->text));
 }
 
 /* The layout: a width for each column, 0 for those that are dropped. */
@@ -170,11 +179,21 @@ static void styled(struct krait_buf *out, const char *text, uint32_t columns, co
     krait_buf_fmt(out, "%s%s%s", code, text + dim, *code ? "\033[0m" : "");
 }
 
+/* What is kept of a cell stays while a few columns are left for the rest; else all is shortened alike. */
+static void shorten(struct krait_buf *text, const struct cell *cell, uint32_t width, bool utf8)
+{
+    enum { REST_MIN = 8 };
+    uint32_t kept = krait_width_of(cell->text, cell->keep);
+    size_t from = kept + REST_MIN <= width ? cell->keep : 0;
+    krait_buf_add(text, cell->text, from);
+    krait_width_shorten(text, cell->text + from, from ? width - kept : width, utf8);
+}
+
 static void print_cell(const struct cell *cell, const struct krait_column *column, uint32_t width, bool last,
                        const struct krait_table_look *look, struct krait_buf *out)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    krait_width_shorten(&text, cell->text, width, look->utf8);
+    shorten(&text, cell, width, look->utf8);
     out->failed |= text.failed;
     uint32_t columns = krait_width_of(text.data ? text.data : "", text.len);
     uint32_t space = width > columns ? width - columns : 0;

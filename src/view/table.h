@@ -47,6 +47,9 @@ void krait_table_free(struct krait_table *table);
  * comes before them is dim; 0 for all alike. A failed allocation shows in krait_table_print. */
 void krait_table_cell(struct krait_table *table, const char *text, enum krait_style style, size_t bright);
 
+/* The first `bytes` of the cell that was added last stay when it is shortened. */
+void krait_table_keep(struct krait_table *table, size_t bytes);
+
 /* Appends header and rows to `out`. Returns 0 or -ENOMEM. */
 int krait_table_print(const struct krait_table *table, const struct krait_table_look *look,
                       struct krait_buf *out);

@@ -390,7 +390,7 @@ def test_the_tree_as_text(synth, run):
         " total  total%   self  calls  function\n"
         "100 ns  100.0%  60 ns      1  app.main\n"
         " 30 ns   30.0%  20 ns      1  |- app.fib\n"
-        " 10 ns   10.0%  10 ns      1  |  `- app.fib\n"
+        " 10 ns   10.0%  10 ns      1  |  > app.fib\n"
         " 10 ns   10.0%  10 ns      1  `- builtins.len (C)\n"
     )
 

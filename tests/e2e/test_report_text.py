@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `krait report` looks like: whole tables, at the widths that people have."""
+
+import json
+import re
+
+import pytest
+
+from test_report import CODES, figures, on_terminal, run  # noqa: F401  (run is a fixture)
+
+
+def screen(krait, columns, *args):
+    """The lines of the table on a terminal, without the heading that says what was recorded."""
+    return on_terminal(krait, columns, *args, NO_COLOR="1").split("\n\n", 1)[1].splitlines()
+
+
+SITES = """
+process 4711 python3
+code 1 python json.encoder _make_iterencode.<locals>._iterencode /usr/lib/python3.13/json/encoder.py 200
+code 2 python json.encoder JSONEncoder.default /usr/lib/python3.13/json/encoder.py 161 1 258
+code 3 c _io TextIOWrapper.write - 0 1 258
+code 4 python json dumps /usr/lib/python3.13/json/__init__.py 183
+code 5 python json.encoder JSONEncoder.default /usr/lib/python3.13/json/encoder.py 161 4 238
+code 6 python importlib._bootstrap _find_spec <frozen%20importlib._bootstrap> 1240
+code 7 python app <module> /srv/app.py 1 6 488
+thread 4711
+0 call 1
+10us call 2
+60us return
+61us ccall 3
+71us creturn
+80us return
+80us call 4
+80us call 5
+100us return
+100us return
+100us call 6
+100us call 7
+104us return
+104us return
+"""
+
+
+def test_a_line_of_call_names_the_line_and_what_it_calls(synth, krait):
+    lines = screen(krait, 80, synth(SITES), "--by", "line-of-call")
+    assert lines == [
+        "    self  self%  total%  calls  line of call",
+        "50.00 us  48.1%   48.1%      1  encoder.py:258 -> JSONEncoder.default",
+        "20.00 us  19.2%   76.9%      1  (not from Python) -> _make_…<locals>._iterencode",
+        "20.00 us  19.2%   19.2%      1  json/__init__.py:238 -> JSONEncoder.default",
+        "10.00 us   9.6%    9.6%      1  encoder.py:258 -> _io.TextIOWrapper.write (C)",
+        "4.000 us   3.8%    3.8%      1  <_bootstrap>:488 -> app.<module>",
+        "    0 ns   0.0%   19.2%      1  (not from Python) -> dumps",
+        "    0 ns   0.0%    3.8%      1  (not from Python) -> _find_spec",
+    ]
+
+
+def test_lines_of_call_say_the_callee_in_json_and_csv(synth, run):
+    folder = synth(SITES)
+    row = json.loads(run(folder, "--by", "line-of-call", "--json").stdout)["functions"][0]
+    assert figures(row, "name", "line", "calls") == ("_make_iterencode.<locals>._iterencode", 258, 1)
+    assert figures(row["callee"], "name", "module", "line", "kind") == ("JSONEncoder.default", "json.encoder", 161, "python")
+    head, first = run(folder, "--by", "line-of-call", "--csv").stdout.splitlines()[:2]
+    assert head.endswith(",callee_name,callee_module") and first.endswith(",JSONEncoder.default,json.encoder")
+
+
+def test_a_filter_means_callers_and_callees_of_lines(synth, run):
+    rows = json.loads(run(synth(SITES), "--by", "line-of-call", "--filter", "TextIOWrapper*", "--json").stdout)["functions"]
+    assert [row["callee"]["name"] for row in rows] == ["TextIOWrapper.write"]
+
+
+def deep(depth):
+    """`depth` functions that call each other, each with a leaf of its own beside: a tree as deep as it gets."""
+    codes = "".join(f"code {i} python a_package.some_module function_{i} m.py {i}\n" for i in range(1, depth + 2))
+    calls = "".join(f"{i}ms call {i}\n" for i in range(1, depth + 1))
+    at = depth + 1
+    ends = ""
+    for i in range(depth):
+        ends += f"{at}ms call {depth + 1}\n{at + 1}ms return\n{at + 2}ms return\n"
+        at += 3
+    return f"process 1 python3\n{codes}thread 1\n{calls}{ends}"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_branches_of_a_deep_tree_are_whole(synth, krait, columns):
+    lines = screen(krait, columns, synth(deep(30)), "--tree", "--min-share", "0")
+    assert len(lines) == 41  # header and the rows of a table
+    assert max(map(len, lines)) <= columns
+    names = [re.split(r"  +", line, maxsplit=4)[-1] if line[0] == " " else line for line in lines[1:]]
+    for line in lines[1:]:
+        drawing, name = re.search(r"(?:  |\] )((?:│  |   )*(?:├─ |└─ |> )?)(\S*function_\d+|\S*…\S*)$", line).groups()
+        assert len(name) >= 8, names
+    assert any(re.search(r"  \[\d+\] ", line) for line in lines)  # the drawing was moved, and says so
+
+
+def test_a_moved_tree_keeps_its_branches_in_line(synth, krait):
+    got = [line.split("  1  ", 1)[-1] for line in screen(krait, 80, synth(deep(9)), "--tree", "--min-share", "0")[1:]]
+    got = [re.sub(r"a_pac.*?(\d+)$", r"f\1", line) for line in got]
+    assert got == [
+        "f1",
+        "├─ f2",
+        "│  ├─ f3",
+        "│  │  ├─ f4",
+        "│  │  │  ├─ f5",
+        "│  │  │  │  ├─ f6",
+        "[4] │  ├─ f7",
+        "[4] │  │  ├─ f8",
+        "[4] │  │  │  ├─ f9",
+        "[4] │  │  │  │  > f10",
+        "[4] │  │  │  └─ f10",
+        "[4] │  │  └─ f10",
+        "[4] │  └─ f10",
+        "[4] └─ f10",
+        "│  │  │  └─ f10",
+        "│  │  └─ f10",
+        "│  └─ f10",
+        "└─ f10",
+    ]
+
+
+def test_only_children_stand_below_and_not_beside(synth, run):
+    folder = synth(CODES + "0 call 1\n1 call 4\n2 call 2\n3 ccall 3\n5 creturn\n6 call 2\n7 return\n8 return\n9 return\n10 return\n")
+    assert run(folder, "--tree", LC_ALL="C").stdout == (
+        "total  total%  self  calls  function\n"
+        "10 ns  100.0%  2 ns      1  app.main\n"
+        " 8 ns   80.0%  2 ns      1  > lib.gen.numbers\n"
+        " 6 ns   60.0%  3 ns      1  > app.fib\n"
+        " 2 ns   20.0%  2 ns      1  |- builtins.len (C)\n"
+        " 1 ns   10.0%  1 ns      1  `- app.fib\n"
+    )

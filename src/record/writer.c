@@ -45,16 +45,6 @@ static int open_session(const char *path, struct stat *st)
     return fd;
 }
 
-/* Far from the numbers that the program sees. -1: none is kept, and the path is opened each time. */
-static int keep_away(int fd)
-{
-    static const int from[] = { 1000, 200, 60 };
-    int kept = -1;
-    for (size_t i = 0; kept < 0 && i < KRAIT_ARRAY_LEN(from); i++)
-        kept = fcntl(fd, F_DUPFD_CLOEXEC, from[i]);
-    return kept;
-}
-
 /* `bytes` at `offset` of the file; not in core dumps, which are the program's. */
 static uint8_t *map_part(int fd, uint64_t offset, size_t bytes)
 {
@@ -111,15 +101,38 @@ int krait_writer_map(struct krait_writer *writer, const char *path)
     if (strlen(path) < sizeof(made.path))
         strcpy(made.path, path);
     made.counter = made.shm.control->clock_counter;
-    made.fd = keep_away(fd);
     *writer = made;
     return 0;
 }
 
-static bool is_ours(const struct krait_writer *writer, int fd)
+/* The ring's bytes by what is mapped already: mremap with an old size of 0 maps the same file once more, from
+ * the given page on and as far as is asked for (mremap(2), of shareable mappings). So it is from the last
+ * page below the ring that is mapped here, mostly the ring's neighbour's, and what lies between goes at once;
+ * pages of it that are locked (mlockall) would be filled. */
+static uint8_t *map_by_neighbour(const struct krait_writer *writer, uint32_t i)
+{
+    uint32_t next = i; /* as far as it is mapped */
+    while (next && !atomic_load_explicit(&writer->ring_maps[next - 1], memory_order_acquire))
+        next--;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = writer->shm.ring_bytes;
+    size_t between = page + (i - next) * bytes;
+    uint8_t *end = next ? writer->ring_maps[next - 1] + bytes : writer->shm.base + writer->shm.bytes;
+    munlock(end - page, page);
+    uint8_t *at = mremap(end - page, 0, between + bytes, MREMAP_MAYMOVE);
+    if (at == MAP_FAILED)
+        return NULL;
+    munmap(at, between);
+    return at + between;
+}
+
+/* Where a limit of address space or a kernel of another kind forbids that. */
+static uint8_t *map_by_path(const struct krait_writer *writer, uint32_t i)
 {
     struct stat st;
-    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == writer->dev && st.st_ino == writer->ino;
+    KRAIT_AUTO_CLOSE int fd = open_session(writer->path, &st);
+    bool ours = fd >= 0 && st.st_dev == writer->dev && st.st_ino == writer->ino;
+    return ours ? map_part(fd, writer->shm.rings_offset + i * writer->shm.ring_bytes, writer->shm.ring_bytes)
+                : NULL;
 }
 
 /* The bytes of a ring that this thread has taken, mapped once and kept: the ring is likely to be taken here
@@ -129,13 +142,9 @@ static uint8_t *map_ring(struct krait_writer *writer, uint32_t i)
     uint8_t *at = atomic_load_explicit(&writer->ring_maps[i], memory_order_acquire);
     if (at)
         return at;
-    struct stat st;
-    bool kept = is_ours(writer, writer->fd);
-    int fd = kept ? writer->fd : open_session(writer->path, &st);
-    if (is_ours(writer, fd))
-        at = map_part(fd, writer->shm.rings_offset + i * writer->shm.ring_bytes, writer->shm.ring_bytes);
-    if (!kept && fd >= 0)
-        close(fd);
+    at = map_by_neighbour(writer, i);
+    if (!at)
+        at = map_by_path(writer, i);
     atomic_store_explicit(&writer->ring_maps[i], at, memory_order_release);
     return at;
 }
@@ -150,9 +159,7 @@ void krait_writer_unmap(struct krait_writer *writer)
     }
     free(writer->ring_maps);
     munmap(writer->shm.base, writer->shm.bytes);
-    if (is_ours(writer, writer->fd))
-        close(writer->fd);
-    *writer = (struct krait_writer){ .fd = -1 };
+    *writer = (struct krait_writer){ 0 };
 }
 
 void krait_writer_refuse(struct krait_writer *writer, const char *why)

@@ -14,8 +14,7 @@ struct krait_writer {
     struct krait_shm shm;    /* without the rings' bytes */
     struct krait_proc *proc; /* NULL: no slot was free, or not joined since fork */
     uint32_t proc_index;
-    bool counter; /* the clock */
-    int fd; /* of the recording; the program may have closed it, and use the number for something else */
+    bool counter;      /* the clock */
     uint64_t dev, ino; /* of the recording */
     char path[64];
     uint8_t *_Atomic *ring_maps;    /* where each ring's bytes are, NULL: not mapped here */

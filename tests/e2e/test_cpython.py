@@ -15,8 +15,6 @@ QUICK = ["test_generators", "test_coroutines", "test_exceptions", "test_contextl
 SLOW = ["test_threading", "test_subprocess", "test_asyncio", "test_concurrent_futures", "test_multiprocessing_fork", "test_socket"]
 # Tests that make the process's first allocations fail, by number: some of the first are krait's, which gets by without.
 COUNT_ALLOCATIONS = ["test_memory_error_in_PyErr_PrintEx", "test_exec_set_nomemory_hang"]
-# Lists every open descriptor of a child: a recorded process keeps one more, a high one, for its rings.
-LIST_DESCRIPTORS = ["test_pass_fds_redirected"]
 # Has a signal's handler raise at the instant at which a generator that catches it is resumed: CPython from 3.11 on
 # tells of the generator's end then and not of its begin.
 RAISES_AT_RESUME = ["test_raise_and_yield_from"]
@@ -71,7 +69,7 @@ def test_cpythons_own_tests_give_the_same_results(record, tmp_path, python, modu
     there = [m for m in modules if python.run("-c", f"import test.{m}").returncode == 0]
     if not there:
         pytest.skip(f"{python} does not ship {', '.join(modules)}")
-    ignored = [word for name in COUNT_ALLOCATIONS + LIST_DESCRIPTORS + RAISES_AT_RESUME for word in ("--ignore", name)]
+    ignored = [word for name in COUNT_ALLOCATIONS + RAISES_AT_RESUME for word in ("--ignore", name)]
     arguments = ["-m", "test", "--timeout", "600", *ignored, "--junit-xml"]
     plain = python.run(*arguments, tmp_path / "plain.xml", *there, timeout=900, cwd=tmp_path)
     traced = record(python, *arguments, tmp_path / "traced.xml", *there, timeout=900, options=["--lossless"])

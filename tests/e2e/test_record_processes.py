@@ -339,3 +339,26 @@ def test_pytest_with_tests_of_its_own(record, any_python, venv, tmp_path):
     run = record.words(python, pytest_command, "-q", "-p", "no:cacheprovider", "test_it.py")
     assert run.status == 1 and "1 failed, 4 passed" in run.stdout
     assert run.check().calls()["test_one"] == 5
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may chroot")
+def test_threads_that_begin_after_chroot_and_setuid(record, any_python, tmp_path):
+    (tmp_path / "jail").mkdir(mode=0o755)
+    run = record.text(
+        any_python,
+        f"""
+        import os, sys, threading
+        def work():
+            pass
+        before = sorted(int(n) for n in os.listdir("/proc/self/fd"))
+        os.chroot({str(tmp_path / "jail")!r})
+        os.setuid(65534)
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        print(before)
+        """,
+    )
+    assert run.check().calls()["work"] == 3
+    assert run.lost == 0
+    assert run.stdout.strip() == "[0, 1, 2, 3]"  # the listing's own is the last

@@ -4,6 +4,7 @@
 #include "record/tracedir.h"
 #include "record/writer.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -589,10 +590,66 @@ static void many_processes_at_once(void **state)
 
 /* ---- limits ---- */
 
+/* Open descriptors of this process. */
+static int count_descriptors(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static void a_recorded_process_keeps_no_descriptor(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, NULL);
+    int before = count_descriptors();
+    join(f, &writer);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_non_null(krait_writer_ring_new(&writer, KRAIT_RING_THREAD, i + 1));
+    assert_int_equal(count_descriptors(), before);
+    leave(&writer);
+    assert_int_equal(count_descriptors(), before);
+}
+
+/* As after chroot, or setuid, which closes /proc/PID/fd of others. */
+static void rings_are_had_where_the_sessions_path_leads_nowhere(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer first, writer;
+    collect(f, NULL);
+    join(f, &first);
+    join(f, &writer);
+    strcpy(writer.path, "/nowhere");
+    enum { RINGS = 12 };
+    for (uint32_t i = 0; i < RINGS; i++) {
+        assert_non_null(
+            krait_writer_ring_new(&first, KRAIT_RING_THREAD, i % 3 + 1)); /* not all are neighbours */
+        struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 100 + i);
+        assert_non_null(ring);
+        for (uint32_t k = 0; k < 3000; k++)
+            assert_int_equal(put(&writer, ring, k + 1), KRAIT_ROOM_OK);
+    }
+    leave(&writer);
+    leave(&first);
+    finish(f);
+    struct seen seen = look(f);
+    assert_int_equal(seen.calls, RINGS * 3000);
+    assert_int_equal(seen.out_of_turn, 0);
+}
+
 static void a_program_with_little_address_space_is_recorded(void **state)
 {
     struct fixture *f = *state;
+    struct krait_writer others;
     collect(f, NULL);
+    join(f, &others);
+    for (uint32_t i = 0; i < 40; i++) /* more than the program has room to map in passing */
+        assert_non_null(krait_writer_ring_new(&others, KRAIT_RING_THREAD, i + 1));
     pid_t pid = fork();
     if (pid == 0) {
         struct krait_writer writer;
@@ -882,6 +939,8 @@ int main(void)
         RECORD_TEST(a_process_that_was_gone_before_it_was_seen_has_its_name),
         RECORD_TEST(rings_of_who_lives_on_are_nobody_elses_after_the_end),
         RECORD_TEST(many_processes_at_once),
+        RECORD_TEST(a_recorded_process_keeps_no_descriptor),
+        RECORD_TEST(rings_are_had_where_the_sessions_path_leads_nowhere),
         RECORD_TEST(a_program_with_little_address_space_is_recorded),
         RECORD_TEST(a_recording_fits_a_limit_on_file_sizes),
         RECORD_TEST(what_the_disk_refuses_is_counted_and_the_rest_is_whole),

@@ -5,7 +5,7 @@
  * GHz. Words are separated by blanks; in a word %20 is a blank, %XX any byte. One command a line, # begins a
  * comment:
  *
- *   process PID NAME [PPID]                  a new process; what follows is in it
+ *   process PID NAME [PPID [COMMAND]]        a new process; what follows is in it
  *   code ID python|c MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
  *   thread TID [NAME]                        a new stream, or goes on with the one of this tid
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
@@ -152,12 +152,13 @@ static void end_process(struct synth *s)
 static void do_process(struct synth *s, char **w)
 {
     end_process(s);
+    const char *command = w[3] && w[4] ? w[4] : w[2];
     struct krait_err err;
     struct krait_tracedir_options options = {
         .parent = s->out,
         .name = w[2],
         .pid = number(s, w, 1),
-        .command = w[2],
+        .command = command,
         .clock = &s->clock,
     };
     if (krait_tracedir_new(&s->dir, &options, &err))
@@ -170,7 +171,7 @@ static void do_process(struct synth *s, char **w)
     payload_u32(&p, w[3] ? number(s, w, 3) : 1);
     krait_buf_char(&p, 0);
     payload_str(&p, "CPython 3.13.0");
-    payload_str(&p, w[2]);
+    payload_str(&p, command);
     define(s, KRAIT_EVENT_process_start, &p);
 }
 

@@ -202,6 +202,7 @@ static int name_row(struct krait_profile_row *row, struct krait_arena *arena, co
                     enum krait_profile_by by, uint32_t sample)
 {
     row->func = row->callee = KRAIT_NO_ID;
+    row->process = by == KRAIT_BY_PROCESS ? sample : KRAIT_NO_ID;
     row->module = row->file = "";
     if (by_walk(by)) {
         row->name = walk_name(arena, trace, by, sample);

@@ -36,6 +36,7 @@ struct krait_profile_row {
     enum krait_func_kind kind; /* C only where all of the row is */
     uint32_t func;             /* by function: the func id; by line: that of the caller; else KRAIT_NO_ID */
     uint32_t callee;           /* by line: the func id of what is called from there; else KRAIT_NO_ID */
+    uint32_t process;          /* by process: its index; else KRAIT_NO_ID */
     uint64_t calls, runs;
     uint64_t self_ns, total_ns;
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;

@@ -112,6 +112,16 @@ void krait_fmt_safe(struct krait_buf *out, const char *text)
     }
 }
 
+const char *krait_fmt_command(const char *command)
+{
+    const char *program = command;
+    for (const char *p = command; *p && *p != ' '; p++) {
+        if (*p == '/' && p[1] && p[1] != ' ')
+            program = p + 1;
+    }
+    return program;
+}
+
 int krait_parse_ns(const char *text, uint64_t *ns)
 {
     static const struct {

@@ -25,6 +25,10 @@ char *krait_fmt_share(char *buf, uint64_t part, uint64_t whole);
  * \t or \xNN. Appends to `out`. */
 void krait_fmt_safe(struct krait_buf *out, const char *text);
 
+/* A command line without the folders of its program: "python3 -m pip" of "/usr/bin/python3 -m pip". Returns a
+ * part of `command`. */
+const char *krait_fmt_command(const char *command);
+
 /* "1.5s", "200ms", "80us", "5ns", "2min", or seconds without a unit. -EINVAL where it is none of these or
  * negative. */
 int krait_parse_ns(const char *text, uint64_t *ns);

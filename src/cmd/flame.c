@@ -3,6 +3,7 @@
  * `krait flame`: the call tree of recordings as an interactive flame graph, one file of SVG or HTML.
  */
 #include "view/flame.h"
+#include "base/fmt.h"
 #include "base/outfile.h"
 #include "cmd/cmds.h"
 #include "cmd/select.h"
@@ -139,11 +140,7 @@ static void default_title(struct krait_buf *to, const struct krait_trace *trace)
 {
     const struct krait_process *first = trace->process_count ? &trace->processes[0] : NULL;
     const char *command = !first ? "" : *first->command ? first->command : first->name;
-    const char *program = command;
-    for (const char *p = command; *p && *p != ' '; p++) {
-        if (*p == '/' && p[1] && p[1] != ' ')
-            program = p + 1;
-    }
+    const char *program = krait_fmt_command(command);
     krait_buf_str(to, *program ? program : "Flame graph");
 }
 

@@ -122,7 +122,7 @@ static void add_heading(struct report *report)
     KRAIT_AUTO_BUF program = { 0 };
     if (!report->look.width || report->format != REPORT_TABLE)
         return;
-    krait_fmt_safe(&program, *first->command ? first->command : first->name);
+    krait_fmt_safe(&program, krait_fmt_command(*first->command ? first->command : first->name));
     KRAIT_AUTO_BUF rest = { 0 };
     krait_buf_fmt(&rest, "  %s, %u process%s, %u thread%s", krait_fmt_ns(ns, trace->end_ns - trace->begin_ns),
                   trace->process_count, trace->process_count == 1 ? "" : "es", trace->thread_count,

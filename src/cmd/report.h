@@ -54,6 +54,7 @@ void krait_report_csv_text(struct krait_buf *out, const char *text);
 void krait_report_label(struct krait_buf *out, const char *module, const char *name,
                         enum krait_func_kind kind, size_t *bright);
 enum krait_style krait_report_heat(uint64_t part, uint64_t whole);
+void krait_report_cell_where(struct krait_table *table, const char *file, uint32_t line);
 void krait_report_cell_ns(struct krait_table *table, uint64_t ns);
 void krait_report_cell_count(struct krait_table *table, uint64_t n);
 void krait_report_cell_share(struct krait_table *table, uint64_t part, uint64_t whole);

@@ -199,22 +199,43 @@ static void filter_rows(struct krait_profile *profile, const struct krait_trace 
 
 /* --- table --- */
 
-static const struct krait_column columns[] = {
-    { "self", 0, 0, 0 },
-    { "self%", 0, 0, 1 },
-    { "total", 0, 0, 3 },
-    { "total%", 0, 0, 2 },
-    { "calls", 0, 0, 0 },
-    { "mean", 0, 0, 4 },
-    { "min", 0, 0, 8 },
-    { "max", 0, 0, 5 },
-    { "p50", 0, 0, 7 },
-    { "p99", 0, 0, 6 },
-    { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 32, 0 },
-    { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 9 },
+/* What a cell is made from. */
+enum cell_kind { CELL_NS, CELL_SHARE, CELL_COUNT, CELL_NAME, CELL_WHERE, CELL_COMMAND };
+
+/* When a column is in the table. */
+enum column_when {
+    ALWAYS = 0,
+    OF_RUNS,      /* rows are of functions: a run of a module or thread says nothing */
+    OF_MANY_RUNS, /* and there is a row with more runs than calls, or less */
+    OF_PLACES,    /* rows have a file and line */
+    OF_PROCESSES,
 };
 
-enum { NAME_COLUMN = 10, WHERE_COLUMN = 11, LINE_MIN = 40 };
+static const struct rows_column {
+    struct krait_column column;
+    enum cell_kind kind;
+    enum column_when when;
+    size_t offset; /* of a uint64_t in the row */
+} columns[] = {
+#define OF(member) offsetof(struct krait_profile_row, member)
+    { { "self", 0, 0, 0 }, CELL_NS, ALWAYS, OF(self_ns) },
+    { { "self%", 0, 0, 1 }, CELL_SHARE, ALWAYS, OF(self_ns) },
+    { { "total", 0, 0, 3 }, CELL_NS, ALWAYS, OF(total_ns) },
+    { { "total%", 0, 0, 2 }, CELL_SHARE, ALWAYS, OF(total_ns) },
+    { { "calls", 0, 0, 0 }, CELL_COUNT, ALWAYS, OF(calls) },
+    { { "runs", 0, 0, 5 }, CELL_COUNT, OF_MANY_RUNS, OF(runs) },
+    { { "mean", 0, 0, 4 }, CELL_NS, OF_RUNS, OF(mean_ns) },
+    { { "min", 0, 0, 10 }, CELL_NS, OF_RUNS, OF(min_ns) },
+    { { "max", 0, 0, 7 }, CELL_NS, OF_RUNS, OF(max_ns) },
+    { { "p50", 0, 0, 9 }, CELL_NS, OF_RUNS, OF(p50_ns) },
+    { { "p99", 0, 0, 8 }, CELL_NS, OF_RUNS, OF(p99_ns) },
+    { { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 32, 0 }, CELL_NAME, ALWAYS, 0 },
+    { { "command", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 16, 0 }, CELL_COMMAND, OF_PROCESSES, 0 },
+    { { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 6 }, CELL_WHERE, OF_PLACES, 0 },
+#undef OF
+};
+
+enum { LINE_MIN = 40 /* columns that the line of a call and its callee have at least */ };
 
 static void name_cell(struct krait_table *table, const struct krait_profile_row *row,
                       enum krait_profile_by by)
@@ -272,53 +293,111 @@ static void line_cell(struct krait_table *table, const struct krait_profile_row 
     krait_table_keep(table, kept);
 }
 
-static void where_cell(struct krait_table *table, const struct krait_profile_row *row)
+void krait_report_cell_where(struct krait_table *table, const char *file, uint32_t line)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, row->file);
-    if (row->line && *row->file)
-        krait_buf_fmt(&text, ":%u", row->line);
+    krait_fmt_safe(&text, file);
+    if (line && *file)
+        krait_buf_fmt(&text, ":%u", line);
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_DIM, 0);
 }
 
-static void add_row(struct krait_table *table, const struct report *report,
-                    const struct krait_profile_row *row, uint64_t whole)
+static void command_cell(struct krait_table *table, const struct krait_process *process)
 {
-    enum krait_profile_by by = report->by;
-    krait_report_cell_ns(table, row->self_ns);
-    krait_report_cell_share(table, row->self_ns, whole);
-    krait_report_cell_ns(table, row->total_ns);
-    krait_report_cell_share(table, row->total_ns, whole);
-    krait_report_cell_count(table, row->calls);
-    krait_report_cell_ns(table, row->mean_ns);
-    krait_report_cell_ns(table, row->min_ns);
-    krait_report_cell_ns(table, row->max_ns);
-    krait_report_cell_ns(table, row->p50_ns);
-    krait_report_cell_ns(table, row->p99_ns);
-    if (by == KRAIT_BY_LINE)
-        line_cell(table, row, report->trace);
-    else
-        name_cell(table, row, by);
-    if (by == KRAIT_BY_FUNCTION || by == KRAIT_BY_LINE)
-        where_cell(table, row);
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_fmt_safe(&text, krait_fmt_command(process->command));
+    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+}
+
+static void add_cell(struct krait_table *table, const struct report *report,
+                     const struct krait_profile_row *row, const struct rows_column *column, uint64_t whole)
+{
+    const uint64_t *number = (const uint64_t *)((const char *)row + column->offset);
+    switch (column->kind) {
+    case CELL_NS:
+        krait_report_cell_ns(table, *number);
+        return;
+    case CELL_SHARE:
+        krait_report_cell_share(table, *number, whole);
+        return;
+    case CELL_COUNT:
+        krait_report_cell_count(table, *number);
+        return;
+    case CELL_NAME:
+        if (report->by == KRAIT_BY_LINE)
+            line_cell(table, row, report->trace);
+        else
+            name_cell(table, row, report->by);
+        return;
+    case CELL_COMMAND:
+        command_cell(table, &report->trace->processes[row->process]);
+        return;
+    case CELL_WHERE:
+        krait_report_cell_where(table, row->file, row->line);
+        return;
+    }
+}
+
+/* A generator runs more often than it is called; what was running when the recording began was not called. */
+static bool has_many_runs(const struct krait_profile *profile, uint32_t shown)
+{
+    for (uint32_t i = 0; i < shown; i++) {
+        if (profile->rows[i].runs != profile->rows[i].calls)
+            return true;
+    }
+    return false;
+}
+
+/* Which columns there are, into `chosen`; returns how many. The one that the order is by stays. */
+static uint32_t choose_columns(const struct report *report, bool many_runs, struct krait_column *mine,
+                               const struct rows_column **chosen)
+{
+    static const char *const titles[] = { "function", "module", "file", "thread", "process", "line of call" };
+    bool functions = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
+    const bool present[] = {
+        [ALWAYS] = true,
+        [OF_RUNS] = functions,
+        [OF_MANY_RUNS] = functions && many_runs,
+        [OF_PLACES] = functions,
+        [OF_PROCESSES] = report->by == KRAIT_BY_PROCESS,
+    };
+    const char *sort = report->options->sort;
+    uint32_t n = 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        if (!present[columns[i].when])
+            continue;
+        chosen[n] = &columns[i];
+        mine[n] = columns[i].column;
+        if (sort && strcmp(mine[n].title, sort) == 0)
+            mine[n].drop = 0;
+        if (columns[i].kind == CELL_NAME) {
+            mine[n].title = titles[report->by];
+            mine[n].min = report->by == KRAIT_BY_LINE ? LINE_MIN : mine[n].min;
+        }
+        n++;
+    }
+    return n;
 }
 
 static int put_table(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
-    static const char *const titles[] = { "function", "module", "file", "thread", "process", "line of call" };
     struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
-    memcpy(mine, columns, sizeof(mine));
-    mine[NAME_COLUMN].title = titles[report->by];
-    if (report->by == KRAIT_BY_LINE)
-        mine[NAME_COLUMN].min = LINE_MIN;
-    bool where = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
+    const struct rows_column *chosen[KRAIT_ARRAY_LEN(columns)];
+    bool many_runs = has_many_runs(profile, shown);
+    uint32_t count = choose_columns(report, many_runs, mine, chosen);
     struct krait_table *table;
-    if (krait_table_new(&table, mine, where ? WHERE_COLUMN + 1 : WHERE_COLUMN))
+    if (krait_table_new(&table, mine, count))
         return -ENOMEM;
-    for (uint32_t i = 0; i < shown; i++)
-        add_row(table, report, &profile->rows[i], profile->self_ns);
+    for (uint32_t i = 0; i < shown; i++) {
+        for (uint32_t c = 0; c < count; c++)
+            add_cell(table, report, &profile->rows[i], chosen[c], profile->self_ns);
+    }
     int rc = krait_table_print(table, &report->look, &report->out);
     krait_table_free(table);
+    if (many_runs && (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE))
+        krait_buf_str(&report->notes,
+                      "mean to p99 are of runs: a generator or coroutine runs from each resume "
+                      "to the next yield\n");
     return rc;
 }
 
@@ -400,6 +479,8 @@ static void put_json(struct report *report, const struct krait_profile *profile,
             krait_report_json_u64(out, numbers[n].name, number_of(row, n));
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);
+        if (report->by == KRAIT_BY_PROCESS)
+            json_text(out, "command", report->trace->processes[row->process].command);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');

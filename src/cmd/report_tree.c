@@ -372,6 +372,7 @@ static int put_relatives_table(struct report *report, const struct krait_relativ
         { "self", 0, 0, 0 },
         { "calls", 0, 0, 0 },
         { report->options->callers ? "caller" : "callee", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 30, 0 },
+        { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 1 },
     };
     struct krait_table *table;
     if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
@@ -388,6 +389,7 @@ static int put_relatives_table(struct report *report, const struct krait_relativ
         krait_report_cell_count(table, row->calls);
         krait_table_cell(table, text.data ? text.data : "",
                          func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
+        krait_report_cell_where(table, func->file, func->line);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
     krait_table_free(table);

@@ -305,6 +305,45 @@ static int folders_add(struct folders *folders, const char *dir)
     return 0;
 }
 
+static bool is_recording(const char *dir)
+{
+    struct names names;
+    if (names_read(&names, dir))
+        return false;
+    bool found = false;
+    for (int i = 0; i < names.count && !found; i++) {
+        KRAIT_AUTO_FREE char *inner = NULL;
+        found = asprintf(&inner, "%s/%s", dir, names.entries[i]->d_name) > 0 &&
+                is_file(inner, KRAIT_FILE_METADATA);
+    }
+    names_done(&names);
+    return found;
+}
+
+/* Why a folder is none; where recordings lie in it, which. Sets err and returns its code. */
+static int no_recording(const char *path, const struct names *names, struct krait_err *err)
+{
+    enum { SHOWN = 8 };
+    KRAIT_AUTO_BUF list = { 0 };
+    uint32_t found = 0;
+    int length = (int)strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    for (int i = 0; i < names->count && found <= SHOWN; i++) {
+        KRAIT_AUTO_FREE char *dir = NULL;
+        if (asprintf(&dir, "%.*s/%s", length, path, names->entries[i]->d_name) <= 0 || !is_recording(dir))
+            continue;
+        if (found++ < SHOWN)
+            krait_buf_fmt(&list, "\n  %s", dir);
+    }
+    if (found)
+        return krait_err_set(err, -EINVAL, "%s: not a recording, but it holds some; name those you mean:%s%s",
+                             path, list.data ? list.data : "", found > SHOWN ? "\n  ..." : "");
+    return krait_err_set(err, -EINVAL, "%s: %s", path,
+                         names->count == 0 ? "the folder is empty"
+                                           : "not a recording: no folder with a file `metadata` in it");
+}
+
 /* The processes' folders below a recording, or the folder itself when it is a process's. */
 static int find_folders(struct folders *folders, const char *path, struct krait_err *err)
 {
@@ -330,15 +369,12 @@ static int find_folders(struct folders *folders, const char *path, struct krait_
             found = true;
         }
     }
-    bool empty = !rc && names.count == 0;
-    names_done(&names);
     if (rc)
-        return krait_err_set(err, rc, "%s: %s", path, strerror(-rc));
-    if (!found)
-        return krait_err_set(err, -EINVAL, "%s: %s", path,
-                             empty ? "the folder is empty"
-                                   : "not a recording: no folder with a file `metadata` in it");
-    return 0;
+        krait_err_set(err, rc, "%s: %s", path, strerror(-rc));
+    else if (!found)
+        rc = no_recording(path, &names, err);
+    names_done(&names);
+    return rc;
 }
 
 /* One process's metadata and definitions, into the next place. A folder that cannot be read is left out and

@@ -128,3 +128,63 @@ def test_only_children_stand_below_and_not_beside(synth, run):
         " 2 ns   20.0%  2 ns      1  |- builtins.len (C)\n"
         " 1 ns   10.0%  1 ns      1  `- app.fib\n"
     )
+
+
+GENERATOR = CODES + "0 call 1\n10us call 4\n20us yield\n30us resume 4\n50us return\n60us ccall 3\n61us creturn\n90us return\n"
+
+
+def test_runs_are_shown_where_a_generator_is_in_the_table(synth, run):
+    result = run(synth(GENERATOR))
+    assert result.stdout == (
+        "    self  self%     total  total%  calls  runs      mean       min       max       p50       p99  function          where\n"
+        "59.00 us  65.6%  90.00 us  100.0%      1     1  90.00 us  90.00 us  90.00 us  90.00 us  90.00 us  app.main          app.py:1\n"
+        "30.00 us  33.3%  30.00 us   33.3%      1     2  15.00 us  10.00 us  20.00 us  10.05 us  20.00 us  lib.gen.numbers   lib/gen.py:5\n"
+        "1.000 us   1.1%  1.000 us    1.1%      1     1  1.000 us  1.000 us  1.000 us  1.000 us  1.000 us  builtins.len (C)\n"
+    )
+    assert result.stderr == "mean to p99 are of runs: a generator or coroutine runs from each resume to the next yield\n"
+    without = run(synth(GENERATOR), "--filter", "builtins.*")
+    assert "runs" not in without.stdout + without.stderr
+
+
+@pytest.mark.parametrize("by, title", [("module", "module"), ("thread", "thread"), ("file", "file")])
+def test_groups_have_no_times_of_single_calls(synth, run, by, title):
+    result = run(synth(GENERATOR), "--by", by)
+    assert result.stdout.splitlines()[0].split() == ["self", "self%", "total", "total%", "calls", title]
+    assert result.stderr == ""
+
+
+def test_processes_show_their_command_lines(synth, run, krait):
+    command = "/usr/local/bin/python3%20-m%20pip%20list"
+    folder = synth(f"process 7 python3 1 {command}\ncode 1 python m f m.py 1\nthread 7\n0 call 1\n1us return\n")
+    assert run(folder, "--by", "process").stdout == (
+        "    self   self%     total  total%  calls  process    command\n"
+        "1.000 us  100.0%  1.000 us  100.0%      1  python3 7  python3 -m pip list\n"
+    )
+    assert json.loads(run(folder, "--by", "process", "--json").stdout)["functions"][0]["command"].startswith("/usr/local/bin/")
+    assert "python3 -m pip list" in "\n".join(screen(krait, 80, folder, "--by", "process"))
+
+
+def test_callers_and_callees_say_where(synth, run):
+    folder = synth(GENERATOR)
+    assert run(folder, "--callers", "numbers").stdout == (
+        "   total  total%      self  calls  caller    where\n"
+        "30.00 us  100.0%  30.00 us      1  app.main  app.py:1\n"
+    )
+    assert run(folder, "--callees", "app.main").stdout.splitlines()[1].endswith("lib.gen.numbers   lib/gen.py:5")
+
+
+def test_where_stays_at_140_columns_and_the_sorted_column_anywhere(synth, krait):
+    folder = synth(GENERATOR)
+    assert screen(krait, 140, folder)[0].endswith("where")
+    long = synth(deep(3), "long")
+    assert "where" in screen(krait, 140, long)[0].split()
+    assert "p99" not in screen(krait, 80, long)[0].split()
+    assert "p99" in screen(krait, 80, long, "--sort", "p99")[0].split()
+
+
+def test_a_folder_of_recordings_names_them(synth, run):
+    one, two = synth(GENERATOR, "one"), synth(GENERATOR, "two")
+    assert one.parent == two.parent
+    result = run(f"{one.parent}/")
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[1:] == [f"  {one}", f"  {two}"]

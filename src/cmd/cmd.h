@@ -27,6 +27,9 @@ extern const struct krait_cmd *const krait_cmds[]; /* NULL-terminated, in the or
 /* "krait VERB: text" on stderr; returns 1. Red "krait" on a terminal unless NO_COLOR is set. */
 int krait_cmd_fail(const struct krait_cmd *cmd, const struct krait_err *err);
 
+/* The same for wrong usage, and where the help is; returns 2. */
+int krait_cmd_usage(const struct krait_cmd *cmd, const struct krait_err *err);
+
 /* Prints --help of a verb. */
 void krait_cmd_help(const struct krait_cmd *cmd, FILE *to);
 

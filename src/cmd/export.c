@@ -19,7 +19,7 @@ struct export_options {
 #define AT(field) offsetof(struct export_options, field)
 
 /* "folded|chrome|...", from the table. */
-#define KRAIT_EXPORT(id, text, unit, opener) "|" #id
+#define KRAIT_EXPORT(id, text, flags, opener) "|" #id
 static const char choices[] =
 #include "export/exports.def"
     ;
@@ -30,7 +30,7 @@ static const struct krait_opt export_opts[] = {
     { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output), "Where to; - is standard output" },
     { "unit", 0, KRAIT_OPT_CHOICE, "ns|us|calls", AT(unit),
       "Values of folded stacks: own time in ns (the default) or us, or calls" },
-    KRAIT_SELECT_OPTS(struct export_options, select, "until"),
+    KRAIT_SELECT_OPTS(struct export_options, select),
     KRAIT_OPTS_END,
 };
 
@@ -49,9 +49,14 @@ static int check_usage(const struct export_options *o, int argc, struct krait_er
         return krait_err_set(err, -EINVAL, "which format? --to %s", choices + 1);
     if (!o->output)
         return krait_err_set(err, -EINVAL, "where to? -o FILE, or -o - for standard output");
-    if (o->unit && !krait_export_find(o->to)->has_unit)
+    uint32_t flags = krait_export_find(o->to)->flags;
+    if (o->unit && !(flags & KRAIT_EXPORT_HAS_UNIT))
         return krait_err_set(err, -EINVAL, "--unit: --to %s has a unit of its own", o->to);
-    return 0;
+    if ((flags & KRAIT_EXPORT_BINARY) && strcmp(o->output, "-") == 0 && isatty(STDOUT_FILENO))
+        return krait_err_set(err, -EINVAL,
+                             "-o -: %s is binary, and standard output is a terminal; give a file, or a pipe",
+                             o->to);
+    return krait_select_check(&o->select, err);
 }
 
 static void say_written(const char *path, uint64_t bytes, const struct krait_export_format *format)
@@ -66,13 +71,13 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
 {
     struct krait_export_job job = {
         .trace = trace,
-        .what = { .take_thread = krait_select_thread, .ctx = &o->select },
+        .what = { .range = krait_select_range(&o->select, trace),
+                  .take_thread = krait_select_thread,
+                  .ctx = &o->select },
         .unit = unit_of(o->unit),
     };
     const struct krait_export_format *format = krait_export_find(o->to);
-    int rc = krait_select_range(&o->select, trace, &job.what.range, err);
-    if (!rc)
-        rc = krait_select_some(&o->select, trace, err);
+    int rc = krait_select_some(&o->select, trace, err);
     if (!rc)
         rc = krait_export_run(format, &job, o->output, err);
     const char *damage = *job.damage ? job.damage : trace->damage;
@@ -90,9 +95,8 @@ static int run_export(void *values, int argc, char **argv)
     struct export_options *o = values;
     struct krait_err err = { 0 };
     if (check_usage(o, argc, &err)) {
-        krait_cmd_fail(&krait_cmd_export, &err);
-        fputs("Try: krait export --help\n", stderr);
-        return 2;
+        krait_select_done(&o->select);
+        return krait_cmd_usage(&krait_cmd_export, &err);
     }
     /* A reader that goes away early is an error like any other, with its text. */
     signal(SIGPIPE, SIG_IGN);
@@ -106,7 +110,7 @@ static int run_export(void *values, int argc, char **argv)
 }
 
 /* The list of formats in the description, from the table. */
-#define KRAIT_EXPORT(id, text, unit, opener) "\n\n" #id ": " text "."
+#define KRAIT_EXPORT(id, text, flags, opener) "\n\n" #id ": " text "."
 
 const struct krait_cmd krait_cmd_export = {
     .name = "export",

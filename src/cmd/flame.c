@@ -45,7 +45,8 @@ static const struct krait_opt flame_opts[] = {
       "Do not draw narrower frames; zoom shows them (default 0.5)" },
     { "max-frames", 0, KRAIT_OPT_UINT, "N", AT(max_frames),
       "Keep the N widest frames in the file, sum up the others (default 200000)" },
-    KRAIT_SELECT_OPTS(struct flame_options, select, "to"),
+    KRAIT_SELECT_OPTS(struct flame_options, select),
+    KRAIT_SELECT_TO_OPT(struct flame_options, select),
     KRAIT_OPTS_END,
 };
 
@@ -81,11 +82,11 @@ static int source_open(struct source *source, const struct flame_options *o, con
     };
     int rc = krait_trace_open(&source->trace, paths, count, err);
     if (!rc)
-        rc = krait_select_range(&o->select, source->trace, &options.range, err);
-    if (!rc)
         rc = krait_select_some(&o->select, source->trace, err);
-    if (!rc)
+    if (!rc) {
+        options.range = krait_select_range(&o->select, source->trace);
         rc = krait_calltree_new(&source->tree, source->trace, &options, err);
+    }
     if (!rc && *source->trace->damage)
         fprintf(stderr, "krait flame: warning: %s\n", source->trace->damage);
     return rc;
@@ -155,10 +156,27 @@ static int build(struct krait_flame **flame, const struct flame_options *o, cons
     return rc;
 }
 
+/* ".svg"; "" where the file's name has none, or is hidden. */
+static const char *extension(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return dot && dot > name ? dot : "";
+}
+
 static bool is_html(const char *path)
 {
-    const char *dot = strrchr(path, '.');
-    return dot && (strcasecmp(dot, ".html") == 0 || strcasecmp(dot, ".htm") == 0);
+    return strcasecmp(extension(path), ".html") == 0 || strcasecmp(extension(path), ".htm") == 0;
+}
+
+static int check_output(const char *path, struct krait_err *err)
+{
+    const char *ext = extension(path);
+    if (!*ext || strcasecmp(ext, ".svg") == 0 || is_html(path))
+        return 0;
+    return krait_err_set(err, -EINVAL, "-o %s: flame graphs are written as .svg or .html, not as %s", path,
+                         ext);
 }
 
 static void say_written(const char *path, size_t bytes, const struct krait_flame *flame)
@@ -240,7 +258,8 @@ static int check_usage(const struct flame_options *o, int argc, struct krait_err
         return krait_err_set(
             err, -EINVAL,
             "--diff cannot be used with --by: two recordings have no threads or processes in common");
-    return 0;
+    int rc = o->output ? check_output(o->output, err) : 0;
+    return rc ? rc : krait_select_check(&o->select, err);
 }
 
 static int make(struct flame_options *o, int argc, char **argv, struct krait_err *err)
@@ -266,8 +285,7 @@ static int run(void *values, int argc, char **argv)
     struct krait_err err = { 0 };
     int status = 0;
     if (check_usage(o, argc, &err)) {
-        krait_cmd_fail(&krait_cmd_flame, &err);
-        status = 2;
+        status = krait_cmd_usage(&krait_cmd_flame, &err);
     } else if (make(o, argc, argv, &err)) {
         status = krait_cmd_fail(&krait_cmd_flame, &err);
     }

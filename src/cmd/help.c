@@ -6,21 +6,77 @@
 #include "cmd/cmd.h"
 
 #include "cmd/help.h"
+#include "view/width.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
 
-enum { HELP_COLUMN = 30 };
+/* How help is laid out: within the terminal, or 80 columns where there is none. */
+struct layout {
+    uint32_t width;
+    uint32_t column; /* where the texts of options begin */
+};
 
-static void help_option(const struct krait_opt *opt, FILE *to)
+static struct layout layout_of(FILE *to)
 {
-    char left[64];
-    int n = snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", opt->letter ? '-' : ' ',
-                     opt->letter ? opt->letter : ' ', opt->letter ? "," : " ", opt->name, opt->arg ? " " : "",
-                     opt->arg ? opt->arg : "");
-    if (n >= HELP_COLUMN)
-        fprintf(to, "%s\n%*s%s\n", left, HELP_COLUMN, "", opt->help);
+    enum { USUAL = 80, LEAST = 30, MOST = 110, NARROW = 60 };
+    struct winsize size = { 0 };
+    int fd = fileno(to);
+    uint32_t width = USUAL;
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        width = KRAIT_MIN(KRAIT_MAX((uint32_t)size.ws_col, (uint32_t)LEAST), (uint32_t)MOST);
+    return (struct layout){ .width = width, .column = width < NARROW ? 8 : 30 };
+}
+
+static void put_wrapped(const char *text, uint32_t at, uint32_t indent, uint32_t width, FILE *to)
+{
+    KRAIT_AUTO_BUF out = { 0 };
+    krait_width_wrap(&out, text, at, indent, width);
+    fputs(out.data ? out.data : "", to);
+    fputc('\n', to);
+}
+
+/* What stands left is long or short; its text begins in the same column, below it if need be. */
+static void help_entry(const char *left, const char *text, const struct layout *layout, FILE *to)
+{
+    bool below = strlen(left) >= layout->column;
+    fputs(left, to);
+    if (below)
+        fputc('\n', to);
+    fprintf(to, "%*s", (int)(below ? layout->column : layout->column - strlen(left)), "");
+    put_wrapped(text, layout->column, layout->column, layout->width, to);
+}
+
+/* "a|b|c" with a blank behind the bar where a line may end; only what is too wide gets them. */
+static void add_choices(struct krait_buf *left, const char *arg, const struct layout *layout)
+{
+    enum { INDENT = 8 };
+    uint32_t at = (uint32_t)left->len;
+    for (const char *p = arg; *p;) {
+        size_t n = strcspn(p, "|");
+        n += p[n] == '|';
+        if (at + n > layout->width && at > INDENT) {
+            krait_buf_fmt(left, "\n%*s", INDENT, "");
+            at = INDENT;
+        }
+        krait_buf_add(left, p, n);
+        at += (uint32_t)n;
+        p += n;
+    }
+}
+
+static void help_option(const struct krait_opt *opt, const struct layout *layout, FILE *to)
+{
+    KRAIT_AUTO_BUF left = { 0 };
+    if (opt->letter)
+        krait_buf_fmt(&left, "  -%c, --%s", opt->letter, opt->name);
     else
-        fprintf(to, "%-*s%s\n", HELP_COLUMN, left, opt->help);
+        krait_buf_fmt(&left, "      --%s", opt->name);
+    krait_buf_str(&left, opt->arg ? " " : "");
+    if (opt->arg)
+        add_choices(&left, opt->arg, layout);
+    if (!left.failed)
+        help_entry(left.data, opt->help, layout, to);
 }
 
 /* Examples: "# " lines explain, the others are commands. */
@@ -36,24 +92,34 @@ static void help_examples(const char *examples, FILE *to)
 
 void krait_cmd_help(const struct krait_cmd *cmd, FILE *to)
 {
-    fprintf(to, "Usage: krait %s [options]%s%s\n\n%s.\n\n%s\n\nOptions:\n", cmd->name,
-            *cmd->operands ? " " : "", cmd->operands, cmd->summary, cmd->description);
+    struct layout layout = layout_of(to);
+    KRAIT_AUTO_BUF summary = { 0 };
+    krait_buf_fmt(&summary, "%s.", cmd->summary);
+    fprintf(to, "Usage: krait %s [options]%s%s\n\n", cmd->name, *cmd->operands ? " " : "", cmd->operands);
+    put_wrapped(summary.data ? summary.data : "", 0, 0, layout.width, to);
+    fputc('\n', to);
+    put_wrapped(cmd->description, 0, 0, layout.width, to);
+    fputs("\nOptions:\n", to);
     for (const struct krait_opt *opt = cmd->opts; opt->name; opt++)
-        help_option(opt, to);
-    fprintf(to, "%-*s%s\n", HELP_COLUMN, "  -h, --help", "Print this help");
+        help_option(opt, &layout, to);
+    help_entry("  -h, --help", "Print this help", &layout, to);
     if (cmd->examples)
         help_examples(cmd->examples, to);
 }
 
 void krait_help_all(FILE *to)
 {
-    fputs(
-        "Usage: krait VERB [options] ...\n\n"
-        "Full-stack tracing and visual profiling for Python: shows where the time went, exactly.\n\nVerbs:\n",
-        to);
+    struct layout layout = layout_of(to);
+    layout.column = 12;
+    fputs("Usage: krait VERB [options] ...\n\n", to);
+    put_wrapped("Full-stack tracing and visual profiling for Python: shows where the time went, exactly.", 0,
+                0, layout.width, to);
+    fputs("\nVerbs:\n", to);
     for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        char left[16];
+        snprintf(left, sizeof(left), "  %s", (*cmd)->name);
         if (!(*cmd)->hidden)
-            fprintf(to, "  %-10s%s\n", (*cmd)->name, (*cmd)->summary);
+            help_entry(left, (*cmd)->summary, &layout, to);
     }
     fputs("\n  krait VERB --help     options and examples of a verb\n"
           "  krait --version       version\n"

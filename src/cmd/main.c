@@ -4,6 +4,7 @@
  */
 #include "cmd/cmds.h"
 #include "cmd/help.h"
+#include "cmd/suggest.h"
 
 #include <string.h>
 
@@ -28,7 +29,7 @@ int krait_cmd_fail(const struct krait_cmd *cmd, const struct krait_err *err)
     return 1;
 }
 
-static int usage_error(const struct krait_cmd *cmd, const struct krait_err *err)
+int krait_cmd_usage(const struct krait_cmd *cmd, const struct krait_err *err)
 {
     krait_cmd_fail(cmd, err);
     fprintf(stderr, "Try: krait %s --help\n", cmd->name);
@@ -60,15 +61,40 @@ static int run_cmd(const struct krait_cmd *cmd, int argc, char **argv)
     }
     int operands;
     if (krait_opts_parse(cmd->opts, cmd->stop_at_operand, argc, argv, values, &operands, &err))
-        return usage_error(cmd, &err);
+        return krait_cmd_usage(cmd, &err);
     return cmd->run(values, operands, argv + 1);
+}
+
+/* NULL for the verb that is not there. */
+static const struct krait_cmd *find_cmd(const char *verb)
+{
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        if (strcmp((*cmd)->name, verb) == 0)
+            return *cmd;
+    }
+    return NULL;
+}
+
+static int no_such_verb(const char *verb)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(verb, strlen(verb));
+    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
+        if (!(*cmd)->hidden)
+            krait_suggest_try(&suggest, (*cmd)->name);
+    }
+    if (suggest.best)
+        fprintf(stderr, "krait: no verb '%s'; did you mean '%s'?\n", verb, suggest.best);
+    else
+        fprintf(stderr, "krait: no verb '%s'\n", verb);
+    fputs("Try: krait help\n", stderr);
+    return 2;
 }
 
 static int run_help(int argc, char **argv)
 {
     const char *topic = argc > 2 ? argv[2] : "";
     if (strcmp(topic, "man") == 0)
-        return krait_help_man(argc > 3 ? argv[3] : "", stdout) ? 2 : 0;
+        return krait_help_man(argc > 3 ? argv[3] : "", stdout) ? no_such_verb(argv[3]) : 0;
     if (strcmp(topic, "markdown") == 0) {
         krait_help_markdown(stdout);
         return 0;
@@ -77,13 +103,13 @@ static int run_help(int argc, char **argv)
         krait_help_completion(stdout);
         return 0;
     }
-    for (const struct krait_cmd *const *cmd = krait_cmds; *topic && *cmd; cmd++) {
-        if (strcmp((*cmd)->name, topic) == 0) {
-            krait_cmd_help(*cmd, stdout);
-            return 0;
-        }
-    }
-    krait_help_all(stdout);
+    const struct krait_cmd *cmd = find_cmd(topic);
+    if (*topic && !cmd)
+        return no_such_verb(topic);
+    if (cmd)
+        krait_cmd_help(cmd, stdout);
+    else
+        krait_help_all(stdout);
     return 0;
 }
 
@@ -96,10 +122,6 @@ int main(int argc, char **argv)
     }
     if (strcmp(verb, "help") == 0 || strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0)
         return run_help(argc, argv);
-    for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
-        if (strcmp((*cmd)->name, verb) == 0)
-            return run_cmd(*cmd, argc - 1, argv + 1);
-    }
-    fprintf(stderr, "krait: no verb '%s'\nTry: krait help\n", verb);
-    return 2;
+    const struct krait_cmd *cmd = find_cmd(verb);
+    return cmd ? run_cmd(cmd, argc - 1, argv + 1) : no_such_verb(verb);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/opts.h"
 
+#include "cmd/suggest.h"
+
 #include <string.h>
 
 static const struct krait_opt *find_long(const struct krait_opt *table, const char *name, size_t n)
@@ -124,6 +126,16 @@ static const char *next_arg(struct args *args)
     return args->at < args->argc ? args->argv[args->at++] : NULL;
 }
 
+static int no_such_option(const struct krait_opt *table, const char *word, size_t n, struct krait_err *err)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(word, n);
+    for (; table->name; table++)
+        krait_suggest_try(&suggest, table->name);
+    if (!suggest.best)
+        return krait_err_set(err, -EINVAL, "no option --%.*s", (int)n, word);
+    return krait_err_set(err, -EINVAL, "no option --%.*s; did you mean --%s?", (int)n, word, suggest.best);
+}
+
 static int parse_long(const struct krait_opt *table, const char *word, struct args *args, void *values,
                       struct krait_err *err)
 {
@@ -131,7 +143,7 @@ static int parse_long(const struct krait_opt *table, const char *word, struct ar
     size_t n = eq ? (size_t)(eq - word) : strlen(word);
     const struct krait_opt *opt = find_long(table, word, n);
     if (!opt)
-        return krait_err_set(err, -EINVAL, "no option --%.*s", (int)n, word);
+        return no_such_option(table, word, n, err);
     if (opt->type == KRAIT_OPT_FLAG) {
         if (eq)
             return krait_err_set(err, -EINVAL, "--%s takes no value", opt->name);

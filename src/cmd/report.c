@@ -94,10 +94,21 @@ static struct krait_table_look terminal_look(void)
     return look;
 }
 
+/* The tree's nodes are functions, below threads or processes. */
+static int check_tree(const struct report *report, struct krait_err *err)
+{
+    if (!report->options->tree || report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_THREAD ||
+        report->by == KRAIT_BY_PROCESS)
+        return 0;
+    return krait_err_set(err, -EINVAL, "--tree goes with --by function, thread or process");
+}
+
 static int parse_options(struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
+    const char *relatives = o->callers ? o->callers : o->callees;
     int rc = check_options(o, err);
+    rc = rc ? rc : krait_select_check(&o->select, err);
     if (rc)
         return rc;
     for (uint32_t i = 0; o->by && i < KRAIT_ARRAY_LEN(by_names); i++) {
@@ -106,8 +117,11 @@ static int parse_options(struct report *report, struct krait_err *err)
     }
     report->format = o->csv ? REPORT_CSV : o->json ? REPORT_JSON : REPORT_TABLE;
     report->look = terminal_look();
-    rc = parse_limit(report, err);
+    rc = check_tree(report, err);
+    rc = rc ? rc : parse_limit(report, err);
     rc = rc ? rc : parse_share(report, err);
+    if (!rc && relatives)
+        rc = krait_match_new(&report->asked, relatives, err);
     return rc || !o->filter ? rc : krait_match_new(&report->filter, o->filter, err);
 }
 
@@ -204,8 +218,8 @@ static int make_report(struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
     memcpy(report->damage, report->trace->damage, sizeof(report->damage));
-    int rc = krait_select_range(&o->select, report->trace, &report->range, err);
-    rc = rc ? rc : krait_select_some(&o->select, report->trace, err);
+    report->range = krait_select_range(&o->select, report->trace);
+    int rc = krait_select_some(&o->select, report->trace, err);
     if (rc)
         return rc;
     add_heading(report);
@@ -242,22 +256,18 @@ static int run_report(void *values, int argc, char **argv)
     int rc = parse_options(&report, &err);
     if (!rc && argc < 1)
         rc = krait_err_set(&err, -EINVAL, "which recording? Give the folder that `krait record` wrote");
-    if (rc) {
-        krait_select_done(&options->select);
-        krait_match_free(report.filter);
-        krait_cmd_fail(&krait_cmd_report, &err);
-        return 2;
-    }
-    rc = krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, &err);
+    int status = rc ? krait_cmd_usage(&krait_cmd_report, &err) : 0;
+    rc = rc ? rc : krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, &err);
     report.trace = trace;
     rc = rc ? rc : make_report(&report, &err);
     rc = rc ? rc : print_report(&report, &err);
     krait_select_done(&options->select);
     krait_match_free(report.filter);
+    krait_match_free(report.asked);
     krait_buf_done(&report.out);
     krait_buf_done(&report.notes);
     krait_trace_close(trace);
-    return rc ? krait_cmd_fail(&krait_cmd_report, &err) : 0;
+    return status || !rc ? status : krait_cmd_fail(&krait_cmd_report, &err);
 }
 
 #define OPT(field) offsetof(struct report_options, field)
@@ -271,7 +281,8 @@ static const struct krait_opt report_opts[] = {
       "Show N rows; 0 for all. A table has 40, CSV and JSON have all" },
     { "filter", 0, KRAIT_OPT_STR, "PATTERN", OPT(filter),
       "Only functions whose name, module or file is like this: a glob, a part, or re:REGEX" },
-    KRAIT_SELECT_OPTS(struct report_options, select, "to"),
+    KRAIT_SELECT_OPTS(struct report_options, select),
+    KRAIT_SELECT_TO_OPT(struct report_options, select),
     { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),
       "The call tree; with --by thread or process one for each" },
     { "min-share", 0, KRAIT_OPT_STR, "PERCENT", OPT(min_share),
@@ -303,7 +314,7 @@ const struct krait_cmd krait_cmd_report = {
     .examples = "krait report krait.trace\n# the ten functions with most calls, C functions aside\n"
                 "krait report krait.trace --sort calls --limit 10 --filter 're:[.]py$'\n"
                 "# a thread's call tree in the second second\n"
-                "krait report krait.trace --tree --thread MainThread --from 1s --to 2s\n"
+                "krait report krait.trace --tree --thread MainThread --from 1s --until 2s\n"
                 "# who calls it, and from where\nkrait report krait.trace --callers json.loads\n",
     .opts = report_opts,
     .values_size = sizeof(struct report_options),

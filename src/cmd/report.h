@@ -30,6 +30,7 @@ struct report {
     uint32_t limit;             /* rows; 0: all */
     double min_share;           /* percent of the tree's time below which a branch is left out */
     struct krait_match *filter; /* NULL: all */
+    struct krait_match *asked;  /* of --callers and --callees; NULL without */
     struct krait_table_look look;
     struct krait_buf out;   /* stdout's text */
     struct krait_buf notes; /* stderr's, one line each */

@@ -307,8 +307,6 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
 
 int krait_report_tree(struct report *report, struct krait_err *err)
 {
-    if (report->by != KRAIT_BY_FUNCTION && report->by != KRAIT_BY_THREAD && report->by != KRAIT_BY_PROCESS)
-        return krait_err_set(err, -EINVAL, "--tree goes with --by function, thread or process");
     struct krait_calltree *tree;
     int rc = tree_new(&tree, report, err);
     if (rc)
@@ -341,21 +339,17 @@ static int mark_wanted(bool *wanted, const struct report *report, struct krait_e
     }
     if (found)
         return 0;
-    struct krait_match *match;
-    int rc = krait_match_new(&match, asked(report), err);
-    for (uint32_t i = 0; !rc && i < trace->func_count; i++) {
+    for (uint32_t i = 0; i < trace->func_count; i++) {
         const struct krait_func *f = &trace->funcs[i];
-        wanted[i] = krait_match_text(match, f->name) ||
-                    krait_match_text(match, krait_func_label(f, label, sizeof(label)));
+        wanted[i] = krait_match_text(report->asked, f->name) ||
+                    krait_match_text(report->asked, krait_func_label(f, label, sizeof(label)));
         found += wanted[i];
     }
-    if (!rc)
-        krait_match_free(match);
-    if (!rc && !found)
-        rc = krait_err_set(err, -ENOENT,
-                           "no function '%s' in the trace; `krait report --filter TEXT` looks for names",
-                           asked(report));
-    return rc;
+    if (found)
+        return 0;
+    return krait_err_set(err, -ENOENT,
+                         "no function '%s' in the trace; `krait report --filter TEXT` looks for names",
+                         asked(report));
 }
 
 static const struct krait_func *relative_func(const struct report *report, const struct krait_relative *row)

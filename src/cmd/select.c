@@ -14,22 +14,38 @@ static int parse_time(const char *text, uint64_t *ns, struct krait_err *err)
     return krait_err_set(err, -EINVAL, "'%s' is not a time such as 1.5s, 200ms or 3", text);
 }
 
-int krait_select_range(const struct krait_select *select, const struct krait_trace *trace,
-                       struct krait_range *range, struct krait_err *err)
+static int parse_range(const struct krait_select *select, uint64_t *from, uint64_t *until,
+                       struct krait_err *err)
 {
-    uint64_t from = 0, until = UINT64_MAX;
-    if ((select->from && parse_time(select->from, &from, err)) ||
-        (select->until && parse_time(select->until, &until, err)))
+    *from = 0;
+    *until = UINT64_MAX;
+    if ((select->from && parse_time(select->from, from, err)) ||
+        (select->until && parse_time(select->until, until, err)))
         return -EINVAL;
-    if (from >= until)
-        return krait_err_set(err, -EINVAL, "the range is empty: %s is not before %s",
-                             select->from ? select->from : "the beginning", select->until);
-    *range = KRAIT_RANGE_ALL;
-    if (select->from)
-        range->from_ns = trace->begin_ns + from;
-    if (select->until)
-        range->to_ns = trace->begin_ns + until;
     return 0;
+}
+
+int krait_select_check(const struct krait_select *select, struct krait_err *err)
+{
+    uint64_t from, until;
+    int rc = parse_range(select, &from, &until, err);
+    if (!rc && from >= until)
+        rc = krait_err_set(err, -EINVAL, "the range is empty: %s is not before %s",
+                           select->from ? select->from : "the beginning", select->until);
+    return rc;
+}
+
+struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace)
+{
+    struct krait_range range = KRAIT_RANGE_ALL;
+    uint64_t from, until;
+    struct krait_err ignored;
+    parse_range(select, &from, &until, &ignored);
+    if (select->from)
+        range.from_ns = trace->begin_ns + from;
+    if (select->until)
+        range.to_ns = trace->begin_ns + until;
+    return range;
 }
 
 static bool matches(const struct krait_opt_list *globs, const char *name, uint32_t id)

@@ -14,16 +14,15 @@ struct krait_select {
     struct krait_opt_list threads, processes; /* globs; empty takes all */
 };
 
-/* Rows for a verb's table: `values` is the verb's options struct, `member` its struct krait_select. `until`
- * is what the option for the end is called: "to", or "until" where --to means something else. */
-#define KRAIT_SELECT_OPTS(values, member, until_name)                             \
+/* Rows for a verb's table: `values` is the verb's options struct, `member` its struct krait_select. */
+#define KRAIT_SELECT_OPTS(values, member)                                         \
     { "from",                                                                     \
       0,                                                                          \
       KRAIT_OPT_STR,                                                              \
       "TIME",                                                                     \
       offsetof(values, member.from),                                              \
       "Leave out what lies before TIME after the start: 1.5s, 200ms, 3" },        \
-        { until_name,                                                             \
+        { "until",                                                                \
           0,                                                                      \
           KRAIT_OPT_STR,                                                          \
           "TIME",                                                                 \
@@ -40,9 +39,17 @@ struct krait_select {
             "Only processes with this name or id (may be repeated)"               \
     }
 
-/* The range in the trace's time. -EINVAL with err set when a time is none, or from is not before until. */
-int krait_select_range(const struct krait_select *select, const struct krait_trace *trace,
-                       struct krait_range *range, struct krait_err *err);
+/* --to for --until, in verbs where --to means nothing else. */
+#define KRAIT_SELECT_TO_OPT(values, member)                                                   \
+    {                                                                                         \
+        "to", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until), "The same as --until" \
+    }
+
+/* Whether the times are times, and from is before until: -EINVAL with err set where not. */
+int krait_select_check(const struct krait_select *select, struct krait_err *err);
+
+/* The range in the trace's time, of a selection that krait_select_check found right. */
+struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace);
 
 /* Whether a thread is chosen; `select` is a struct krait_select, so that it fits
  * krait_calltree_options.take_thread. */

@@ -6,10 +6,10 @@
 #include <string.h>
 
 const struct krait_export_format krait_export_formats[] = {
-#define KRAIT_EXPORT(id, text, unit, opener) { #id, text, unit, opener, krait_export_write_##id },
+#define KRAIT_EXPORT(id, text, flags, opener) { #id, text, flags, opener, krait_export_write_##id },
 #include "export/exports.def"
 #undef KRAIT_EXPORT
-    { NULL, NULL, false, NULL, NULL },
+    { NULL, NULL, 0, NULL, NULL },
 };
 
 const struct krait_export_format *krait_export_find(const char *name)

@@ -29,10 +29,15 @@ struct krait_export_job {
     uint64_t bytes; /* set by krait_export_run: how many were written */
 };
 
+enum krait_export_flags {
+    KRAIT_EXPORT_HAS_UNIT = 1 << 0, /* looks at job.unit */
+    KRAIT_EXPORT_BINARY = 1 << 1,   /* nothing for a terminal */
+};
+
 struct krait_export_format {
     const char *name;
     const char *summary;
-    bool has_unit;      /* looks at job.unit */
+    uint32_t flags;     /* enum krait_export_flags */
     const char *opener; /* what opens the file, for "open it with" */
     /* Writes all into out->buf, spilling; neither opens nor commits. 0 or a negative errno with err set;
      * failures of writing are left to the commit (returns 0 or out->error then). */

@@ -7,7 +7,7 @@
 
 #include "export/export.h"
 
-#define KRAIT_EXPORT(id, text, unit, opener)                                             \
+#define KRAIT_EXPORT(id, text, flags, opener)                                            \
     int krait_export_write_##id(struct krait_export_job *job, struct krait_outfile *out, \
                                 struct krait_err *err);
 #include "export/exports.def"

@@ -133,3 +133,37 @@ void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t colum
     krait_buf_str(out, krait_width_ellipsis(utf8));
     krait_buf_add(out, text + tail, n - tail);
 }
+
+static void new_line(struct krait_buf *out, uint32_t indent)
+{
+    krait_buf_char(out, '\n');
+    for (uint32_t i = 0; i < indent; i++)
+        krait_buf_char(out, ' ');
+}
+
+void krait_width_wrap(struct krait_buf *out, const char *text, uint32_t at, uint32_t indent, uint32_t columns)
+{
+    bool begins = true; /* of a line: no blank before the word */
+    while (*text) {
+        size_t blanks = strspn(text, " \n");
+        size_t word = strcspn(text + blanks, " \n");
+        uint32_t width = krait_width_of(text + blanks, word);
+        const char *first = memchr(text, '\n', blanks);
+        bool paragraph = first && memchr(first + 1, '\n', blanks - (size_t)(first + 1 - text));
+        if (!word)
+            return;
+        if (paragraph)
+            krait_buf_char(out, '\n');
+        if (paragraph || (!begins && at + 1 + width > columns)) {
+            new_line(out, indent);
+            at = indent;
+            begins = true;
+        }
+        if (!begins)
+            krait_buf_char(out, ' ');
+        krait_buf_add(out, text + blanks, word);
+        at += width + !begins;
+        begins = false;
+        text += blanks + word;
+    }
+}

@@ -22,4 +22,10 @@ const char *krait_width_ellipsis(bool utf8);
  * can, at a component of a dotted name or path, since a name's end says most. */
 void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8);
 
+/* Appends text in lines of at most `columns`, broken at blanks; a word that is longer stays whole. `at`
+ * columns of the first line are taken; the others begin with `indent` blanks. A line end in the text is a
+ * blank, but for empty lines, which stay. */
+void krait_width_wrap(struct krait_buf *out, const char *text, uint32_t at, uint32_t indent,
+                      uint32_t columns);
+
 #endif

@@ -588,14 +588,25 @@ def test_wrong_usage_says_what_is_missing(krait, args, said):
 
 
 def test_a_wrong_time_or_thread_is_named(krait, big, tmp_path):
-    def said(*options):
+    def said(status, *options):
         done = subprocess.run([krait, "export", big, "--to", "chrome", "-o", tmp_path / "x", *options], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 1 and not (tmp_path / "x").exists()
+        assert done.returncode == status and not (tmp_path / "x").exists()
         return done.stderr
 
-    assert "'soon' is not a time" in said("--from", "soon")
-    assert "the range is empty: 2s is not before 1s" in said("--from", "2s", "--until", "1s")
-    assert "no thread is left" in said("--thread", "nobody")
+    assert "'soon' is not a time" in said(2, "--from", "soon")
+    assert "the range is empty: 2s is not before 1s" in said(2, "--from", "2s", "--until", "1s")
+    assert "no thread is left" in said(1, "--thread", "nobody")
+
+
+@pytest.mark.parametrize("fmt, status", [("pprof", 2), ("perfetto", 2), ("folded", 0)])
+def test_binary_formats_are_not_for_a_terminal(krait, synth, fmt, status):
+    folder = synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\n1us call 1\n3us return\n")
+    main, side = os.openpty()
+    done = subprocess.run([krait, "export", folder, "--to", fmt, "-o", "-"], stdout=side, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(side)
+    os.close(main)
+    assert done.returncode == status
+    assert not status or f"{fmt} is binary, and standard output is a terminal" in done.stderr
 
 
 # -- size --

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Help, manual pages, completion and the reference: all from the verbs' table, none behind it."""
 
+import fcntl
+import os
+import pty
 import re
 import shutil
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -77,7 +82,100 @@ def test_bash_completes_verbs_options_and_choices(krait, verbs):
 
 
 def test_wrong_usage_is_status_2_with_the_reason(krait, verbs):
-    for args in (["nonsense"], *([verb, "--no-such-option"] for verb in verbs)):
+    for args in (["nonsense"], ["help", "nonsense"], ["help", "man", "nonsense"], *([verb, "--no-such-option"] for verb in verbs)):
         run = subprocess.run([krait, *args], capture_output=True, text=True)
         assert run.returncode == 2 and not run.stdout
         assert args[-1] in run.stderr and "Try: krait" in run.stderr
+
+
+def usages(krait, verb):
+    """Command lines of a verb that are wrong whatever lies on the disk, from its own help."""
+    text = out(krait, verb, "--help")
+    yield [verb, "-\x01"]
+    for name, argument in re.findall(r"^  (?:-\w, |    )--([a-z0-9-]+)(?: (\S+))?$", re.sub(r"(?m)^(.{8,}?\S)  +.*$", r"\1", text), re.M):
+        if name == "help":
+            continue
+        yield [verb, f"--{name}"] if argument else [verb, f"--{name}=value", "x"]
+        if "|" in argument:
+            yield [verb, f"--{name}", "none-of-them", "x"]
+    if re.search(r"^Usage: krait \w+ \[options\] (?!\[)\S", text):
+        yield [verb]
+
+
+def test_every_wrong_usage_of_every_verb_is_status_2(krait, verbs):
+    seen = 0
+    for verb in verbs:
+        for args in usages(krait, verb):
+            run = subprocess.run([krait, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20)
+            assert (run.returncode, run.stdout) == (2, ""), args
+            assert run.stderr.startswith(f"krait {verb}: "), args
+            seen += 1
+    assert seen > 5 * len(verbs)
+
+
+def test_failures_are_status_1(krait, verbs, tmp_path):
+    for verb in set(verbs) - {"record", "doctor"}:  # what is missing there is the command's, or the machine's
+        more = ["--to", "folded", "-o", "-"] if verb == "export" else []
+        run = subprocess.run([krait, verb, tmp_path / "absent", *more], capture_output=True, text=True)
+        assert run.returncode == 1 and "absent" in run.stderr, verb
+
+
+@pytest.mark.parametrize(
+    "args, meant",
+    [
+        (["repot"], "'report'"),
+        (["falme"], "'flame'"),
+        (["help", "recrod"], "'record'"),
+        (["report", "--limt", "5", "x"], "--limit"),
+        (["report", "--fil", "x"], "--filter"),
+        (["flame", "--invertd", "x"], "--inverted"),
+        (["export", "--ouptut", "x"], "--output"),
+    ],
+)
+def test_what_was_mistyped_is_guessed(krait, args, meant):
+    run = subprocess.run([krait, *args], capture_output=True, text=True)
+    assert run.returncode == 2 and f"did you mean {meant}?" in run.stderr
+
+
+@pytest.mark.parametrize("word", ["xyzzy", "x", "--", "r" * 5000])
+def test_what_is_like_nothing_is_not_guessed(krait, word):
+    run = subprocess.run([krait, word], capture_output=True, text=True)
+    assert run.returncode == 2 and "did you mean" not in run.stderr
+
+
+@pytest.mark.parametrize("columns", [30, 50, 72, 80, 200])
+def test_help_wraps_to_the_terminal(krait, verbs, columns):
+    for verb in verbs:
+        lines = terminal(krait, columns, verb, "--help").splitlines()
+        body = lines[1 : lines.index("Examples:") if "Examples:" in lines else None]  # commands cannot be broken
+        assert max(map(len, body)) <= max(columns, 44), verb  # an option and its argument stay whole
+        assert max(map(len, body)) <= 110
+        assert not [line for line in body if line.endswith(" ")]
+        hanging = [line for line in body if line.startswith(" " * 30)]
+        assert verb != "report" or bool(hanging) == (columns >= 60)
+
+
+def test_help_without_a_terminal_is_80_columns_with_hanging_indents(krait):
+    text = out(krait, "report", "--help")
+    assert max(len(line) for line in text.split("\nExamples:")[0].splitlines()) <= 80
+    assert (
+        "  -n, --limit N               Show N rows; 0 for all. A table has 40, CSV and\n"
+        "                              JSON have all\n"
+    ) in text
+
+
+def terminal(krait, columns, *args):
+    """What the command prints on a terminal of that width."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    run = subprocess.Popen([krait, *args], stdout=side)
+    os.close(side)
+    text = b""
+    try:
+        while more := os.read(main, 65536):
+            text += more
+    except OSError:  # the other side is closed
+        pass
+    os.close(main)
+    assert run.wait(timeout=20) == 0
+    return text.decode().replace("\r\n", "\n")

@@ -324,6 +324,7 @@ RANGE = CODES + "0 call 1\n1ms call 2\n3ms return\n4ms call 2\n5ms return\n10ms 
 @pytest.mark.parametrize(
     "options, main, fib",
     [
+        (["--until", "2ms"], (1, 1000000, 2000000), (1, 1000000, 1000000)),
         (["--from", "2ms"], (0, 6000000, 8000000), (1, 2000000, 2000000)),
         (["--to", "2ms"], (1, 1000000, 2000000), (1, 1000000, 1000000)),
         (["--from", "0.002", "--to", "0.0045s"], (0, 1000000, 2500000), (1, 1500000, 1500000)),
@@ -339,7 +340,7 @@ def test_a_range_cuts_calls_at_its_edges(synth, rows, options, main, fib):
 @pytest.mark.parametrize("options", [["--from", "x"], ["--to", "-1"], ["--from", "2s", "--to", "1s"]])
 def test_a_range_that_cannot_be_is_an_error(synth, run, options):
     result = run(synth(RANGE), *options)
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert options[1] in result.stderr
 
 
@@ -636,6 +637,8 @@ def test_no_folder_is_wrong_usage(run):
     assert run("--csv", "--json", "x").returncode == 2
     assert run("--tree", "--callers", "f", "x").returncode == 2
     assert run("--limit", "many", "x").returncode == 2
+    assert run("--tree", "--by", "module", "x").returncode == 2
+    assert run("--callers", "re:(", "x").returncode == 2
 
 
 def test_what_is_no_recording_is_an_error_that_says_why(run, tmp_path):

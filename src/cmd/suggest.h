@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * "Did you mean": the word of a list that is nearest to one that was mistyped.
+ */
+#ifndef KRAIT_CMD_SUGGEST_H
+#define KRAIT_CMD_SUGGEST_H
+
+#include "base/base.h"
+
+struct krait_suggest {
+    const char *word; /* what was typed, n bytes */
+    size_t n;
+    const char *best; /* NULL while nothing is near */
+    uint32_t best_distance;
+};
+
+#define KRAIT_SUGGEST(typed, length)    \
+    {                                   \
+        .word = (typed), .n = (length), \
+    }
+
+/* Takes a candidate into account: insertions, deletions, replacements and swaps of neighbours count one each
+ * (the optimal string alignment distance), and a third of the word may be wrong. A beginning of a candidate
+ * counts one. `best` is the candidate itself. */
+void krait_suggest_try(struct krait_suggest *suggest, const char *candidate);
+
+#endif

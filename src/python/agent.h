@@ -60,7 +60,7 @@ struct krait_interp {
     struct krait_map weakrefs; /* a weak reference's address to the key it watches; 0 when it is dead */
     struct krait_map names;   /* before 3.11: a code object's address to its qualified name (char *, owned) */
     struct krait_map sites;   /* with --call-sites: callee, caller and line to an id */
-    struct krait_map resumes; /* from 3.13: code id and offset to whether a RESUME stands there */
+    struct krait_map resumes; /* from 3.13: code id and offset to what stands there: untold.c */
     PyObject *weakref_callback;
     struct krait_ring *definitions;
     PyObject *profile_obj; /* before 3.12: what PyEval_SetProfile gives back to the hook */
@@ -156,6 +156,15 @@ void krait_thread_settle(struct krait_interp *in);
 /* Makes rings for threads that are running already and says their stacks. */
 void krait_threads_seed(struct krait_interp *in);
 int krait_threads_init(void);
+
+/* ---- untold.c ---- */
+void krait_untold_init(void);
+/* Of a PY_UNWIND's arguments, whether the frame's begin was never told (3.13 on). GIL held; keeps the current
+ * exception, which is not set in callbacks. */
+KRAIT_COLD bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception);
+/* Whether the innermost function that is open in this thread is `id`, begun by `event`; true also where the
+ * thread's packet does not go back far enough to say. Reads the whole packet: for rare cases. GIL held. */
+KRAIT_COLD bool krait_has_begun(uint32_t id, uint32_t event);
 
 /* ---- greenlets.c ---- */
 /* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL

@@ -200,10 +200,10 @@ bool krait_frame_is_yielding(PyObject *frame, PyObject *code)
     return at && at[0] != OP_RETURN_VALUE;
 }
 
-bool krait_frame_is_unbegun(PyObject *frame, PyObject *code)
+bool krait_frame_is_at_begin(PyObject *frame, PyObject *code)
 {
-    const uint8_t *at = krait_compat.layout.frame_inner ? instruction(frame, code) + 2 : NULL;
-    return at && (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK) && !krait_code_suspends(code);
+    const uint8_t *at = krait_compat.layout.frame_inner ? instruction(frame, code) : NULL;
+    return at && (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK);
 }
 
 PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code, const PyObject *value)

@@ -97,9 +97,8 @@ static inline bool krait_code_suspends(PyObject *code)
 }
 bool krait_frame_is_resumed(PyObject *frame, PyObject *code);
 bool krait_frame_is_yielding(PyObject *frame, PyObject *code);
-/* 3.11: of a function that unwinds, whether its `call` was never told: it stands before its RESUME, which
- * looks for signals before it tells, and a signal's handler raised. Of a generator that cannot be seen. */
-bool krait_frame_is_unbegun(PyObject *frame, PyObject *code);
+/* 3.11: whether a frame that unwinds stands at its RESUME, where a signal's handler raised. */
+bool krait_frame_is_at_begin(PyObject *frame, PyObject *code);
 /* 3.11: the code, borrowed, of the generator or coroutine that goes on without a `call` when `frame` ends
  * with `value`; mostly NULL. Where something was thrown through it into what it awaits and that returns, or
  * an asynchronous generator yields a value, gen_throw() (Objects/genobject.c) jumps over the RESUME that

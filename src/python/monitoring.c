@@ -148,88 +148,6 @@ static PyObject *on_call(KRAIT_ARGS)
         return body;                  \
     }
 
-/* ---- unwinds of frames that never began ----
- *
- * From 3.13 on INSTRUMENTED_RESUME runs signal handlers before it calls PY_START or PY_RESUME
- * (Python/bytecodes.c: _CHECK_PERIODIC before _MONITOR_RESUME). When one raises, PY_UNWIND comes for a frame
- * whose begin never came. Such an unwind stands at a RESUME instruction; so does that of a generator that an
- * exception was thrown into, which has begun with PY_THROW, the event just before. What stands before the
- * first RESUME 0 has not begun either: from 3.15 on a generator expression asks for its iterator there, which
- * may raise. */
-
-static uint8_t resume_opcode; /* 0 before 3.13 */
-
-/* The opcode of RESUME is another in each version: it is what any code begins with. */
-static void find_resume_opcode(void)
-{
-    enum { EVAL_INPUT = 258 }; /* Py_eval_input */
-    PyObject *code = krait_compat.version >= 0x030d ? Py_CompileString("0", "<krait>", EVAL_INPUT) : NULL;
-    PyObject *bytes = code ? PyObject_GetAttrString(code, "co_code") : NULL;
-    if (bytes && PyBytes_Check(bytes) && PyBytes_Size(bytes) > 0)
-        resume_opcode = (uint8_t)PyBytes_AsString(bytes)[0];
-    Py_XDECREF(bytes);
-    Py_XDECREF(code);
-    PyErr_Clear();
-}
-
-/* Whether what unwinds at `offset` may not have told its begin. Cache entries read as 0 in co_code. */
-static bool is_untold(PyObject *code, Py_ssize_t offset)
-{
-    PyObject *bytes = PyObject_GetAttrString(code, "co_code");
-    bool there = bytes && PyBytes_Check(bytes) && offset >= 0 && offset + 1 < PyBytes_Size(bytes);
-    const uint8_t *at = there ? (const uint8_t *)PyBytes_AsString(bytes) : NULL;
-    bool untold = at && at[offset] == resume_opcode;
-    if (at && !untold) {
-        Py_ssize_t start = 0;
-        while (start < offset && (at[start] != resume_opcode || at[start + 1] != 0))
-            start += 2;
-        untold = start >= offset;
-    }
-    Py_XDECREF(bytes);
-    PyErr_Clear();
-    return untold;
-}
-
-/* Whether the thread's last event is the throw into this function; true also when it cannot be seen any more.
- */
-static bool was_thrown_into(const struct krait_ring *ring, uint32_t id)
-{
-    enum { SHORT = 8, LONG = sizeof(struct krait_event_extended) + 4 };
-    if (!ring->limit || ring->open_packet == UINT32_MAX)
-        return true;
-    const struct krait_control *control = krait_agent.writer.shm.control;
-    const uint8_t *first =
-        ring->packets + (size_t)ring->open_packet * control->packet_bytes + sizeof(struct krait_packet_head);
-    size_t n = (size_t)(ring->cur - first);
-    uint32_t code = 0, word = 0;
-    struct krait_event_extended head = { 0 };
-    if (n < SHORT)
-        return true;
-    memcpy(&word, ring->cur - SHORT, sizeof(word));
-    memcpy(&code, ring->cur - sizeof(code), sizeof(code));
-    if (n >= LONG)
-        memcpy(&head, ring->cur - LONG, sizeof(head));
-    bool is_short = (word & KRAIT_CTF_ID_MASK) == KRAIT_EVENT_python_throw;
-    bool is_long = head.tag == KRAIT_CTF_EXTENDED && head.id == KRAIT_EVENT_python_throw;
-    return code == id && (is_short || is_long);
-}
-
-/* Unwinds are rare, and most stand elsewhere: what an offset is, is looked up once. */
-static KRAIT_COLD bool never_began(struct krait_interp *in, PyObject *const *args)
-{
-    const struct krait_code *slot = resume_opcode ? krait_code_find(in, args[0]) : NULL;
-    if (!slot || !slot->id)
-        return false;
-    uint32_t id = slot->id;
-    Py_ssize_t offset = PyLong_AsSsize_t(args[1]);
-    uint64_t place = (uint64_t)id << 32 | (uint32_t)offset;
-    const uint64_t *known = krait_map_get(&in->resumes, place);
-    bool untold = known ? *known : is_untold(args[0], offset);
-    if (!known)
-        krait_map_put(&in->resumes, place, untold);
-    return untold && !was_thrown_into(krait_this_ring, id);
-}
-
 static inline __attribute__((always_inline)) PyObject *end(PyObject *self, uint32_t event)
 {
     struct krait_interp *in = hook_interp(self);
@@ -267,7 +185,7 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
 
 static PyObject *on_unwind(KRAIT_ARGS)
 {
-    if (resume_opcode && never_began(hook_interp(self), args))
+    if (krait_untold(hook_interp(self), args[0], args[1], args[2]))
         return Py_None;
     return end(self, KRAIT_EVENT_python_unwind);
 }
@@ -328,7 +246,7 @@ KRAIT_HOOK(selective_resume, selective_begin(self, args[0], KRAIT_EVENT_python_r
 KRAIT_HOOK(selective_throw, selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None))
 KRAIT_HOOK(selective_return, selective_end(self, args[0], KRAIT_EVENT_python_return, disable))
 KRAIT_HOOK(selective_yield, selective_end(self, args[0], KRAIT_EVENT_python_yield, disable))
-KRAIT_HOOK(selective_unwind, never_began(hook_interp(self), args)
+KRAIT_HOOK(selective_unwind, krait_untold(hook_interp(self), args[0], args[1], args[2])
                                  ? Py_None
                                  : selective_end(self, args[0], KRAIT_EVENT_python_unwind, Py_None))
 KRAIT_HOOK(selective_c_return, selective_c_end(self, args, KRAIT_EVENT_c_return))
@@ -468,8 +386,7 @@ int krait_monitoring_install(struct krait_interp *in, const char **why)
         return -ENOTSUP;
     if (!disable)
         disable = PyObject_GetAttrString(monitoring, "DISABLE");
-    if (!resume_opcode)
-        find_resume_opcode();
+    krait_untold_init();
     int rc = disable ? take_tool(monitoring, in, why) : -ENOTSUP;
     if (!rc) {
         rc = register_all(monitoring, in, why);

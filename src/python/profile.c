@@ -76,9 +76,13 @@ static inline uint32_t begin_event(PyObject *frame, PyObject *code)
     return KRAIT_EVENT_python_call;
 }
 
-static inline bool is_unbegun(PyObject *frame, PyObject *code, const PyObject *value)
+/* Of an end, whether its begin was never told: see untold.c. 3.11 looks for signals before it tells, and once
+ * more after. */
+static inline bool is_untold(struct krait_interp *in, PyObject *frame, PyObject *code, const PyObject *value)
 {
-    return KRAIT_UNLIKELY(!value) && krait_frame_is_unbegun(frame, code);
+    if (KRAIT_LIKELY(value) || !krait_frame_is_at_begin(frame, code))
+        return false;
+    return !krait_has_begun(krait_code_id(in, code), begin_event(frame, code));
 }
 
 static inline uint32_t end_event(PyObject *frame, PyObject *code, const PyObject *value)
@@ -122,7 +126,7 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
         put_begin(in, code, begin_event(frame, code));
         break;
     case WHAT_RETURN:
-        if (is_unbegun(frame, code, arg))
+        if (is_untold(in, frame, code, arg))
             break;
         next = goes_on(frame, code, arg);
         put_end(in, t, end_event(frame, code, arg));
@@ -287,7 +291,7 @@ static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject
             selective_begin(in, code, begin_event(frame, code));
     } else if (what == WHAT_RETURN) {
         PyObject *next = goes_on(frame, code, arg);
-        if (!is_unbegun(frame, code, arg) && !code_left_out(in, code))
+        if (!is_untold(in, frame, code, arg) && !code_left_out(in, code))
             put_end(in, krait_writer_now(&in->agent->writer), end_event(frame, code, arg));
         if (next && !code_left_out(in, next))
             selective_begin(in, next, KRAIT_EVENT_python_resume);

@@ -192,6 +192,51 @@ def test_who_waited_goes_on_when_what_was_thrown_is_caught(record, python):
     )
 
 
+def test_a_signal_that_raises_as_a_function_begins(record, python):
+    """CPython from 3.11 on runs the handler before it tells of the begin, but tells of the end: krait drops that."""
+    run = record.text(
+        python,
+        """
+        import _thread, signal
+        def handler(*_):
+            raise KeyError
+        signal.signal(signal.SIGINT, handler)
+        def numbers():
+            while True:
+                yield 1
+        def function(_):
+            pass
+        interrupts = iter(_thread.interrupt_main, 0)  # next() of it is C alone: nothing looks for signals until later
+        def into_a_generator():
+            g = numbers()
+            next(g)
+            try:
+                next(zip(interrupts, g))
+            except KeyError:
+                pass
+        def into_a_function():
+            try:
+                next(map(function, interrupts))
+            except KeyError:
+                pass
+        def thrown():
+            g = numbers()
+            next(g)
+            try:
+                g.throw(KeyError())
+            except KeyError:
+                pass
+        into_a_generator()
+        into_a_function()
+        thrown()
+        """,
+    )
+    lines = [line for line in shape(run) if line.endswith(("handler", "into_a_generator", "into_a_function", "thrown"))]
+    expected = [f"{what} {name}" for name in ("into_a_generator", "into_a_function", "thrown") for what in ("call", "return")]
+    assert [line for line in lines if not line.endswith("handler")] == expected
+    assert lines.count("call handler") == lines.count("unwind handler") == 2
+
+
 def test_exceptions_unwind_each_frame(record, python):
     run = record.text(
         python,

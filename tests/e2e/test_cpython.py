@@ -21,6 +21,7 @@ RAISES_AT_RESUME = ["test_raise_and_yield_from"]
 # Threads that may be out of balance, of the hundreds of a run: where a signal's handler raises as a generator is resumed,
 # and on 3.11 where an aclose() that is awaited is cancelled, CPython tells of an end and not of its begin.
 UNTOLD_BEGINS = 1
+HANGS_AFTER = 200  # seconds in one test file
 IN_CI = {
     (3, 8): ["test_subprocess"],
     (3, 9): ["test_threading"],
@@ -46,6 +47,8 @@ def cases():
 
 def outcome(path):
     """From the results in JUnit's form: test -> passed, skipped, or what went wrong."""
+    if not path.exists():
+        return {"the run": "hung or died"}
     results = {}
     for case in xml.parse(path).iter("testcase"):
         states = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
@@ -70,12 +73,16 @@ def test_cpythons_own_tests_give_the_same_results(record, tmp_path, python, modu
     if not there:
         pytest.skip(f"{python} does not ship {', '.join(modules)}")
     ignored = [word for name in COUNT_ALLOCATIONS + RAISES_AT_RESUME for word in ("--ignore", name)]
-    arguments = ["-m", "test", "--timeout", "600", *ignored, "--junit-xml"]
-    plain = python.run(*arguments, tmp_path / "plain.xml", *there, timeout=900, cwd=tmp_path)
-    traced = record(python, *arguments, tmp_path / "traced.xml", *there, timeout=900, options=["--lossless"])
-    theirs, ours = outcome(tmp_path / "plain.xml"), outcome(tmp_path / "traced.xml")
+    arguments = ["-m", "test", "--timeout", str(HANGS_AFTER), *ignored, "--junit-xml"]
+    for attempt in (1, 2):  # some fail by themselves on a busy machine: a difference counts when a second pair has one too
+        results = [tmp_path / f"plain{attempt}.xml", tmp_path / f"traced{attempt}.xml"]
+        plain = python.run(*arguments, results[0], *there, timeout=900, cwd=tmp_path)
+        traced = record(python, *arguments, results[1], *there, timeout=900, options=["--lossless"])
+        theirs, ours = map(outcome, results)
+        if not explain(theirs, ours):
+            break
+    assert explain(theirs, ours) == "", traced.stdout[-3000:] + traced.stderr[-3000:]
     assert len(theirs) > 20, plain.stdout[-2000:]
-    assert explain(theirs, ours) == "", traced.stdout[-3000:]
     assert traced.status == plain.returncode
     assert traced.lost == 0
     wrong = [text for process in traced.processes if cpython_tells_all(process) for text in process.unbalanced()]

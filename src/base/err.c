@@ -4,6 +4,14 @@
 #include <stdarg.h>
 #include <string.h>
 
+static int set_code(struct krait_err *err, int code)
+{
+    err->code = code;
+    err->file_len = 0;
+    err->offset = KRAIT_NO_OFFSET;
+    return code;
+}
+
 int krait_err_set(struct krait_err *err, int code, const char *fmt, ...)
 {
     if (!err)
@@ -12,8 +20,7 @@ int krait_err_set(struct krait_err *err, int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof(err->text), fmt, ap);
     va_end(ap);
-    err->code = code;
-    return code;
+    return set_code(err, code);
 }
 
 int krait_err_errno(struct krait_err *err, const char *fmt, ...)
@@ -27,8 +34,7 @@ int krait_err_errno(struct krait_err *err, const char *fmt, ...)
     va_end(ap);
     if (n >= 0 && (size_t)n < sizeof(err->text))
         snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s", strerror(saved));
-    err->code = -saved;
-    return -saved;
+    return set_code(err, -saved);
 }
 
 int krait_err_prefix(struct krait_err *err, int code, const char *fmt, ...)
@@ -44,6 +50,14 @@ int krait_err_prefix(struct krait_err *err, int code, const char *fmt, ...)
     va_end(ap);
     if (n >= 0 && (size_t)n < sizeof(err->text))
         snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s", before);
-    err->code = code;
-    return code;
+    return set_code(err, code);
+}
+
+int krait_err_place(struct krait_err *err, size_t file_len, uint64_t offset)
+{
+    if (!err)
+        return 0;
+    err->file_len = file_len;
+    err->offset = offset;
+    return err->code;
 }

@@ -13,7 +13,11 @@
 struct krait_err {
     int code; /* the negative errno; 0 when nothing failed */
     char text[1024];
+    size_t file_len; /* of the file's path, with which the text then begins; 0 where there is none */
+    uint64_t offset; /* bytes in that file, or KRAIT_NO_OFFSET */
 };
+
+#define KRAIT_NO_OFFSET UINT64_MAX
 
 /* Sets the reason and returns `code` (a negative errno), so that a caller can `return krait_err_set(...)`. */
 int krait_err_set(struct krait_err *err, int code, const char *fmt, ...) KRAIT_PRINTF(3, 4);
@@ -24,5 +28,9 @@ int krait_err_errno(struct krait_err *err, const char *fmt, ...) KRAIT_PRINTF(2,
 /* Puts "prefix: " before the reason that is there; returns err's code. For callers that know the file or the
  * place. */
 int krait_err_prefix(struct krait_err *err, int code, const char *fmt, ...) KRAIT_PRINTF(3, 4);
+
+/* Says which file the reason that is there is about, for programs: its text begins with the file's path, of
+ * that length. Returns err's code. */
+int krait_err_place(struct krait_err *err, size_t file_len, uint64_t offset);
 
 #endif

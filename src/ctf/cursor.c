@@ -38,10 +38,10 @@ static int damage_at(struct krait_ctf_cursor *c, uint64_t bit, const char *why)
 {
     const struct krait_ctf_packet *packet = c->packet;
     bit = KRAIT_MIN(bit, packet->content); /* alignment may have gone beyond */
-    return krait_err_set(&c->err, -EBADMSG, "%s: byte %llu, in the packet at byte %llu: %s",
-                         packet->file->path, (unsigned long long)(packet->offset + bit / 8),
-                         (unsigned long long)packet->offset,
-                         packet->cut ? "the packet is cut: the file ends before it does" : why);
+    krait_err_set(&c->err, -EBADMSG, "%s: byte %llu, in the packet at byte %llu: %s", packet->file->path,
+                  (unsigned long long)(packet->offset + bit / 8), (unsigned long long)packet->offset,
+                  packet->cut ? "the packet is cut: the file ends before it does" : why);
+    return krait_err_place(&c->err, strlen(packet->file->path), packet->offset + bit / 8);
 }
 
 /* -- packets -- */
@@ -170,6 +170,7 @@ static int read_event(struct krait_ctf_cursor *c)
                                       : krait_ctf_event(c->cls, id);
     if (!c->event)
         return unknown_id(c, id);
+    c->fields_at = c->d.at;
     c->ticks = c->d.clock;
     c->ns = c->cls->clock ? krait_ctf_ns(c->cls->clock, c->ticks) : 0;
     return 1;
@@ -193,23 +194,45 @@ int krait_ctf_next(struct krait_ctf_cursor *c)
 
 /* -- fields -- */
 
+static KRAIT_COLD int compile_event(struct krait_ctf_reader *reader, struct krait_program *program,
+                                    const struct krait_event_class *event)
+{
+    unsigned text = reader->options.text;
+    const struct krait_program_scope scopes[] = {
+        { event->stream->event_context, "stream.event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
+        { event->context, "event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
+        { event->fields, "event.fields", text & KRAIT_TEXT_FIELD_NAMES },
+    };
+    return krait_program_new(program, &reader->arena, scopes, KRAIT_ARRAY_LEN(scopes), KRAIT_SCOPE_EVENT,
+                             text);
+}
+
 static const struct krait_program *event_program(struct krait_ctf_cursor *c)
 {
     struct krait_program *program = &c->trace->code[c->cls->index].events[c->event->index];
     if (KRAIT_LIKELY(program->ops))
         return program;
-    unsigned text = c->reader->options.text;
-    const struct krait_program_scope scopes[] = {
-        { c->cls->event_context, "stream.event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
-        { c->event->context, "event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
-        { c->event->fields, "event.fields", text & KRAIT_TEXT_FIELD_NAMES },
-    };
-    if (krait_program_new(program, &c->reader->arena, scopes, KRAIT_ARRAY_LEN(scopes), KRAIT_SCOPE_EVENT,
-                          text)) {
+    if (compile_event(c->reader, program, c->event)) {
         krait_err_set(&c->err, -ENOMEM, "out of memory");
         return NULL;
     }
     return program;
+}
+
+int krait_ctf_compile(struct krait_ctf_reader *reader)
+{
+    int rc = 0;
+    for (uint32_t t = 0; t < reader->trace_count; t++) {
+        const struct krait_ctf_trace *trace = reader->traces[t];
+        for (uint32_t s = 0; s < trace->metadata->stream_count; s++) {
+            const struct krait_stream_class *cls = trace->metadata->streams[s];
+            for (uint32_t i = 0; i < cls->event_count && !rc; i++) {
+                if (!trace->code[s].events[i].ops)
+                    rc = compile_event(reader, &trace->code[s].events[i], cls->events[i]);
+            }
+        }
+    }
+    return rc;
 }
 
 /* An event of no bits would come again for ever. */

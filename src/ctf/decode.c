@@ -178,7 +178,7 @@ INLINE int do_elements(struct krait_decoder *d, const struct krait_program *prog
     return 0;
 }
 
-static uint32_t option_for(const struct krait_fc *fc, uint64_t tag)
+uint32_t krait_decode_option(const struct krait_fc *fc, uint64_t tag)
 {
     const struct krait_enum_map *map = fc->tag_labels;
     for (uint32_t i = 0; i < map->count; i++) {
@@ -193,7 +193,7 @@ static uint32_t option_for(const struct krait_fc *fc, uint64_t tag)
 INLINE int do_variant(struct krait_decoder *d, const struct krait_program *program, const struct krait_op *op,
                       enum mode mode)
 {
-    uint32_t option = option_for(op->fc, d->slots[op->slot]);
+    uint32_t option = krait_decode_option(op->fc, d->slots[op->slot]);
     if (option == KRAIT_NO_ID)
         return damaged(d, "a variant's tag stands for none of its options");
     if (shown(op, mode))

@@ -25,6 +25,9 @@ struct krait_decoder {
 int krait_decode_skip(struct krait_decoder *d, const struct krait_program *program);
 int krait_decode_text(struct krait_decoder *d, const struct krait_program *program);
 
+/* The option of a variant that its tag's value stands for; KRAIT_NO_ID: none. */
+uint32_t krait_decode_option(const struct krait_fc *fc, uint64_t tag);
+
 /* A clock's value of `bits` bits was met: it wraps at most once between two of them (CTF 1.8.3, 8). */
 static inline uint64_t krait_clock_update(uint64_t clock, uint64_t value, unsigned bits)
 {

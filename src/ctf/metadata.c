@@ -135,7 +135,9 @@ int krait_ctf_metadata_parse(struct krait_ctf_metadata **out, const char *dir, c
         rc = parse_bytes(md, bytes, size, err);
     if (rc) {
         krait_ctf_metadata_free(md);
-        return krait_err_prefix(err, rc, "%s/metadata", dir);
+        krait_err_prefix(err, rc, "%s/metadata", dir);
+        krait_err_place(err, strlen(dir) + strlen("/metadata"), KRAIT_NO_OFFSET);
+        return rc;
     }
     *out = md;
     return 0;

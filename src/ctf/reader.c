@@ -59,7 +59,8 @@ static int map_file(struct krait_ctf_file *file, struct krait_err *err)
 static int packet_damage(const struct krait_ctf_file *file, uint64_t offset, const char *why,
                          struct krait_err *err)
 {
-    return krait_err_set(err, -EBADMSG, "%s: byte %llu: %s", file->path, (unsigned long long)offset, why);
+    krait_err_set(err, -EBADMSG, "%s: byte %llu: %s", file->path, (unsigned long long)offset, why);
+    return krait_err_place(err, strlen(file->path), offset);
 }
 
 static bool said(const struct krait_decoder *d, enum krait_meaning meaning)
@@ -295,6 +296,8 @@ static void rank_streams(struct krait_ctf_reader *reader)
             stream->id = next;
     }
     qsort(reader->streams, reader->stream_count, sizeof(*reader->streams), by_rank);
+    for (uint32_t i = 0; i < reader->stream_count; i++)
+        reader->streams[i]->index = i;
 }
 
 /* -- traces -- */

@@ -40,6 +40,7 @@ struct krait_ctf_packet {
 struct krait_ctf_stream {
     const struct krait_ctf_trace *trace; /* the first of its files' */
     const struct krait_stream_class *cls;
+    uint32_t index; /* among the reader's */
     uint64_t id;
     bool has_id;      /* said by the packets; else counted in the trace */
     const char *path; /* of its first file */
@@ -92,6 +93,10 @@ int krait_ctf_open(struct krait_ctf_reader **out, const char *const *paths, size
                    const struct krait_ctf_options *options, struct krait_err *err);
 void krait_ctf_close(struct krait_ctf_reader *reader);
 
+/* Compiles all event classes, which otherwise happens as they are met: after it the reader is not changed any
+ * more, and cursors of several threads may use it. Returns 0 or -ENOMEM. */
+int krait_ctf_compile(struct krait_ctf_reader *reader);
+
 /* Events of one stream. */
 struct krait_ctf_cursor {
     struct krait_ctf_reader *reader;
@@ -103,6 +108,7 @@ struct krait_ctf_cursor {
     struct krait_decoder d;
     uint32_t next_packet;
     uint64_t event_at;            /* bit in the packet where the event begins */
+    uint64_t fields_at;           /* where its header ends */
     uint64_t ticks;               /* of the event */
     int64_t ns;                   /* of the event, since the clock's origin; 0 without a clock */
     struct krait_buf packet_text; /* the packet's context, printed once */

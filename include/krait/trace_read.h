@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads CTF traces: krait's own recordings, LTTng's, barectf's, any other in CTF 1.8.
+ *
+ *   open  ->  look fields up, once per event class  ->  cursor  ->  events  ->  values by handle
+ *
+ *   struct krait_trace_reader *reader;
+ *   struct krait_read_error error;
+ *   const char *path = "trace";
+ *   if (krait_trace_reader_open(&reader, &path, 1, &error))
+ *       die(error.text);
+ *   const struct krait_trace_class *sched = krait_trace_reader_class_named(reader, "sched_switch");
+ *   const struct krait_trace_field *tid;
+ *   krait_trace_class_field(sched, KRAIT_TRACE_PAYLOAD, "prev_tid", &tid, &error);
+ *   struct krait_trace_cursor *cursor;
+ *   krait_trace_cursor_new_ordered(&cursor, reader, &error);
+ *   while ((what = krait_trace_cursor_next(cursor)) > 0)
+ *       if (what == KRAIT_TRACE_EVENT && krait_trace_cursor_class(cursor) == sched)
+ *           krait_trace_cursor_signed(cursor, tid, &value);
+ *
+ * docs/trace_read.md explains it, docs/examples/ has whole programs.
+ *
+ * Results. Functions that can fail return 0 or a negative errno and leave their outputs as they were on
+ * failure. `error` may be NULL. Nothing is printed, the process is never ended.
+ *
+ * Ownership. What is `const` belongs to the reader and is valid until it is closed. Strings are
+ * NUL-terminated unless they come with a length. What a cursor hands out is valid until its next step.
+ *
+ * Threads. A reader may be used by any number of threads at once. A cursor and the values from it belong to
+ * one thread at a time: give each thread a cursor of its own, over packets or streams of its own. Closing the
+ * reader comes after freeing all its cursors.
+ *
+ * Allocation. Reading values never allocates. krait_trace_cursor_next may at the begin of a packet only.
+ *
+ * Trust. The bytes of a trace are checked before they are handed out: damage is an error, never a crash. The
+ * files are mapped: a file that is made shorter while it is read ends the process with SIGBUS.
+ *
+ * Versions. The library's soname changes when a program that was linked with it would break. Structs that the
+ * caller allocates do not change their size within a soname, and enumerations only grow: treat unknown values
+ * of them as something to pass over.
+ */
+#ifndef KRAIT_TRACE_READ_H
+#define KRAIT_TRACE_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef KRAIT_API
+#define KRAIT_API __attribute__((visibility("default")))
+#endif
+
+/* Grows with each addition; the soname's number stays. */
+#define KRAIT_TRACE_READ_VERSION 1
+
+/* KRAIT_TRACE_READ_VERSION of the library that runs. */
+KRAIT_API unsigned krait_trace_read_version(void);
+
+struct krait_trace_reader; /* the traces that were opened */
+struct krait_trace_class;  /* an event class of one of them */
+struct krait_trace_field;  /* a place in the events of one class */
+struct krait_trace_cursor; /* goes through events */
+
+#define KRAIT_READ_NO_OFFSET UINT64_MAX
+
+struct krait_read_error {
+    int code;        /* the negative errno; 0 when nothing failed */
+    uint32_t unused; /* 0 */
+    uint64_t offset; /* bytes from the file's begin; KRAIT_READ_NO_OFFSET where none is known */
+    char file[1024]; /* that it is about; empty where it is about none */
+    char text[1024]; /* one sentence: what failed, on what, with file and offset */
+};
+
+/* -- opening -- */
+
+/* Opens the traces of the folders: a folder with a file `metadata`, else all such folders below it. Several
+ * are one timeline. Streams that are damaged do not fail it: what is whole is handed out, the damage is told
+ * by the cursor.
+ * Errors: -EINVAL count is 0, -ENOENT no trace in there, -EBADMSG damaged metadata, -ENOTSUP metadata of a
+ * version that is not known, -ENOMEM, and what opening files gives. */
+KRAIT_API int krait_trace_reader_open(struct krait_trace_reader **reader, const char *const *paths,
+                                      size_t count, struct krait_read_error *error);
+/* NULL is fine. No cursor may be left. */
+KRAIT_API void krait_trace_reader_close(struct krait_trace_reader *reader);
+
+/* -- streams: what one tracer's buffer wrote, in its order (a CPU's, a thread's) -- */
+
+/* Streams are numbered from 0. A number that is too high: 0, or NULL. */
+KRAIT_API uint32_t krait_trace_reader_stream_count(const struct krait_trace_reader *reader);
+/* Path of the stream's first file. */
+KRAIT_API const char *krait_trace_stream_path(const struct krait_trace_reader *reader, uint32_t stream);
+/* As its packets say, else counted in its trace. */
+KRAIT_API uint64_t krait_trace_stream_id(const struct krait_trace_reader *reader, uint32_t stream);
+KRAIT_API uint32_t krait_trace_stream_packet_count(const struct krait_trace_reader *reader, uint32_t stream);
+/* An entry of the environment of the stream's trace (hostname, vpid, tracer_name ...). NULL, or -ENODATA,
+ * where there is none, or one of the other type. */
+KRAIT_API const char *krait_trace_stream_env_text(const struct krait_trace_reader *reader, uint32_t stream,
+                                                  const char *name);
+KRAIT_API int krait_trace_stream_env_int(const struct krait_trace_reader *reader, uint32_t stream,
+                                         const char *name, int64_t *value);
+/* Hz of the clock that the stream's times are in; 0 where it has none. */
+KRAIT_API uint64_t krait_trace_stream_clock_frequency(const struct krait_trace_reader *reader,
+                                                      uint32_t stream);
+
+/* -- event classes -- */
+
+/* The classes of all opened traces are numbered from 0 on: a program keeps what it knows of each in an array.
+ * NULL: no such class. */
+KRAIT_API uint32_t krait_trace_reader_class_count(const struct krait_trace_reader *reader);
+KRAIT_API const struct krait_trace_class *krait_trace_reader_class(const struct krait_trace_reader *reader,
+                                                                   uint32_t index);
+/* The first class of that name. Others may bear it too: one in each trace and stream class. */
+KRAIT_API const struct krait_trace_class *
+krait_trace_reader_class_named(const struct krait_trace_reader *reader, const char *name);
+
+KRAIT_API uint32_t krait_trace_class_index(const struct krait_trace_class *cls);
+/* Empty where the metadata has none. */
+KRAIT_API const char *krait_trace_class_name(const struct krait_trace_class *cls);
+/* As the metadata says; unique in its stream class only. */
+KRAIT_API uint64_t krait_trace_class_id(const struct krait_trace_class *cls);
+KRAIT_API uint64_t krait_trace_class_stream_class_id(const struct krait_trace_class *cls);
+/* As LTTng counts them (0 is TRACE_EMERG, 14 TRACE_DEBUG); -1 where the metadata has none. */
+KRAIT_API int krait_trace_class_log_level(const struct krait_trace_class *cls);
+
+/* -- fields -- */
+
+/* Where in an event to look. */
+enum krait_trace_scope {
+    KRAIT_TRACE_ANY_SCOPE, /* the first of the next four that has the path */
+    KRAIT_TRACE_PAYLOAD,
+    KRAIT_TRACE_EVENT_CONTEXT,  /* of this class alone */
+    KRAIT_TRACE_COMMON_CONTEXT, /* of all events of the stream (vtid, procname ...) */
+    KRAIT_TRACE_PACKET_CONTEXT, /* of the packet that the event is in (cpu_id ...) */
+    KRAIT_TRACE_PACKET_HEADER,
+    KRAIT_TRACE_EVENT_HEADER,
+};
+
+enum krait_trace_kind {
+    KRAIT_TRACE_UNSIGNED = 1,
+    KRAIT_TRACE_SIGNED,
+    KRAIT_TRACE_DOUBLE,
+    KRAIT_TRACE_TEXT,    /* strings, and arrays of characters */
+    KRAIT_TRACE_STRUCT,  /* children: its members */
+    KRAIT_TRACE_ARRAY,   /* children: its elements; sequences too */
+    KRAIT_TRACE_VARIANT, /* of fields only: the kind is the chosen option's, known for each event */
+};
+
+/* Looks a field up by its path, once per class; the handle is the reader's and fits events of `cls` alone.
+ * A path is names with points between: "prev_tid", "args[2]", "addr.ip". An array's element has its index in
+ * brackets. A variant by its name is whatever option is chosen; what is in an option is found by that
+ * option's name: "data.as_int.value". An empty path is the scope itself. Names are without the underscore
+ * that LTTng puts before them; those that the metadata spells are found too. Errors: -ENOENT the class has no
+ * such field (the text says where the path ends), -EINVAL the path is none, -ENOMEM. May be called by several
+ * threads at once. Each call takes memory: keep the handle. */
+KRAIT_API int krait_trace_class_field(const struct krait_trace_class *cls, enum krait_trace_scope scope,
+                                      const char *path, const struct krait_trace_field **field,
+                                      struct krait_read_error *error);
+KRAIT_API enum krait_trace_kind krait_trace_field_kind(const struct krait_trace_field *field);
+/* The last name of its path. */
+KRAIT_API const char *krait_trace_field_name(const struct krait_trace_field *field);
+/* Whether it is an enumeration: an integer with labels. */
+KRAIT_API bool krait_trace_field_is_enum(const struct krait_trace_field *field);
+/* Whether its place is known without looking at what stands before it: such a field costs one load. */
+KRAIT_API bool krait_trace_field_is_fixed(const struct krait_trace_field *field);
+
+/* -- cursors -- */
+
+/* All streams by time. At equal times the order is always the same. */
+KRAIT_API int krait_trace_cursor_new_ordered(struct krait_trace_cursor **cursor,
+                                             const struct krait_trace_reader *reader,
+                                             struct krait_read_error *error);
+/* The events of one stream. -EINVAL: there is none of that number. */
+KRAIT_API int krait_trace_cursor_new_stream(struct krait_trace_cursor **cursor,
+                                            const struct krait_trace_reader *reader, uint32_t stream,
+                                            struct krait_read_error *error);
+/* The events of `count` packets of one stream from packet `first` on: how threads share a stream. -EINVAL:
+ * there are no such packets. -ENOTSUP: first is not 0, and the packet does not say its whole begin time, so
+ * that the times in it depend on the packets before it; read the stream with one cursor then. */
+KRAIT_API int krait_trace_cursor_new_packets(struct krait_trace_cursor **cursor,
+                                             const struct krait_trace_reader *reader, uint32_t stream,
+                                             uint32_t first, uint32_t count, struct krait_read_error *error);
+/* NULL is fine. */
+KRAIT_API void krait_trace_cursor_free(struct krait_trace_cursor *cursor);
+
+/* What a cursor's step came to; unknown ones are to be passed over. */
+enum krait_trace_step {
+    KRAIT_TRACE_END = 0,
+    KRAIT_TRACE_EVENT = 1,
+    KRAIT_TRACE_LOST = 2, /* see krait_trace_cursor_lost */
+};
+
+/* Goes on. Returns an enum krait_trace_step, or a negative errno. Damage ends its stream alone: the events of
+ * the others, and those before it, are handed out first; then, in place of the end, comes the error, which
+ * krait_trace_cursor_error has. After END or an error it returns the same again. hot path */
+KRAIT_API int krait_trace_cursor_next(struct krait_trace_cursor *cursor);
+/* Of the step that failed; code 0 when none did. */
+KRAIT_API void krait_trace_cursor_error(const struct krait_trace_cursor *cursor,
+                                        struct krait_read_error *error);
+
+/* Of the event; hot path, all of them. Before the first event, after the end and at LOST they may not be
+ * called, except _stream at LOST. */
+KRAIT_API const struct krait_trace_class *krait_trace_cursor_class(const struct krait_trace_cursor *cursor);
+KRAIT_API uint32_t krait_trace_cursor_stream(const struct krait_trace_cursor *cursor);
+/* Packet of the stream, from 0. */
+KRAIT_API uint32_t krait_trace_cursor_packet(const struct krait_trace_cursor *cursor);
+/* Nanoseconds since the clock's origin (1970 for most), rounded as babeltrace2 does; 0 without a clock. */
+KRAIT_API int64_t krait_trace_cursor_ns(const struct krait_trace_cursor *cursor);
+/* The clock's own count, without its offset. */
+KRAIT_API uint64_t krait_trace_cursor_cycles(const struct krait_trace_cursor *cursor);
+
+/* What the tracer says it had to leave out. It is told before the first event of the packet that says it. */
+struct krait_trace_lost {
+    uint32_t stream;
+    uint32_t packets; /* 1: whole packets are missing, 0: events */
+    uint64_t count;   /* 0: not known */
+    int64_t begin_ns; /* between these; both 0 where the packets say no times */
+    int64_t end_ns;
+};
+
+/* -EINVAL: the last step was not LOST. */
+KRAIT_API int krait_trace_cursor_lost(const struct krait_trace_cursor *cursor, struct krait_trace_lost *lost);
+
+/* -- values of the current event, by handle -- */
+
+/* Errors of all of them: -EINVAL the handle is of another class, or the field is of another kind; -ENODATA
+ * the event has no such value (another option of a variant is chosen, an index is beyond the array).
+ * hot path */
+
+/* An integer that is not signed, or one of KRAIT_TRACE_SIGNED that is not negative (-ERANGE: it is). */
+KRAIT_API int krait_trace_cursor_unsigned(const struct krait_trace_cursor *cursor,
+                                          const struct krait_trace_field *field, uint64_t *value);
+/* Any integer that fits: -ERANGE when it is over INT64_MAX. */
+KRAIT_API int krait_trace_cursor_signed(const struct krait_trace_cursor *cursor,
+                                        const struct krait_trace_field *field, int64_t *value);
+/* A floating-point number, or an integer made one. */
+KRAIT_API int krait_trace_cursor_double(const struct krait_trace_cursor *cursor,
+                                        const struct krait_trace_field *field, double *value);
+/* A view of the trace's own bytes, up to the NUL and without it. Any bytes may be in it. */
+KRAIT_API int krait_trace_cursor_text(const struct krait_trace_cursor *cursor,
+                                      const struct krait_trace_field *field, const char **text, size_t *size);
+/* The enumeration's label of the value, the first that fits. -ENODATA: no label stands for it. */
+KRAIT_API int krait_trace_cursor_label(const struct krait_trace_cursor *cursor,
+                                       const struct krait_trace_field *field, const char **label);
+
+/* -- values of any kind -- */
+
+/* A value of the current event, in the caller's memory. Not to be changed by hand. */
+struct krait_trace_value {
+    const void *opaque[2];
+    uint64_t number[5];
+};
+
+KRAIT_API int krait_trace_cursor_value(const struct krait_trace_cursor *cursor,
+                                       const struct krait_trace_field *field,
+                                       struct krait_trace_value *value);
+
+KRAIT_API enum krait_trace_kind krait_trace_value_kind(const struct krait_trace_value *value);
+/* The member's name; of an element, its array's. */
+KRAIT_API const char *krait_trace_value_name(const struct krait_trace_value *value);
+/* Name of the option that a variant has here; NULL where the value is of none. */
+KRAIT_API const char *krait_trace_value_option(const struct krait_trace_value *value);
+/* Members or elements; 0 of scalars. */
+KRAIT_API uint64_t krait_trace_value_count(const struct krait_trace_value *value);
+
+/* As those by handle. */
+KRAIT_API int krait_trace_value_unsigned(const struct krait_trace_value *value, uint64_t *number);
+KRAIT_API int krait_trace_value_signed(const struct krait_trace_value *value, int64_t *number);
+KRAIT_API int krait_trace_value_double(const struct krait_trace_value *value, double *number);
+KRAIT_API int krait_trace_value_text(const struct krait_trace_value *value, const char **text, size_t *size);
+KRAIT_API int krait_trace_value_label(const struct krait_trace_value *value, const char **label);
+
+/* Goes through members or elements: zero `child` with krait_trace_value_children, then step. Returns 1 with
+ * the child, 0 behind the last, or a negative errno. An inner loop has to be done before the outer steps:
+ * lengths of an element's own sequences are those of the element that was reached last. */
+KRAIT_API void krait_trace_value_children(const struct krait_trace_value *parent,
+                                          struct krait_trace_value *child);
+KRAIT_API int krait_trace_value_next(const struct krait_trace_value *parent, struct krait_trace_value *child);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

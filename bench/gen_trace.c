@@ -21,7 +21,7 @@ enum { PACKET = 64 * 1024, DEPTH = 400, CALLEES = 8 };
 struct gen {
     struct krait_tracedir *dir;
     struct krait_stream *stream;
-    uint64_t seed, t, last, seq;
+    uint64_t seed, t, last;
     uint32_t functions;
     uint32_t *callees; /* CALLEES of each function */
     bool *is_c;
@@ -48,8 +48,7 @@ static void flush(struct gen *g)
     if (g->n <= sizeof(*head))
         return;
     head->timestamp_end = g->last;
-    head->packet_seq_num = g->seq++;
-    if (krait_tracedir_write(g->dir, g->stream, head, g->n, &err))
+    if (krait_tracedir_write(g->dir, g->stream, head, head + 1, g->n - sizeof(*head), &err))
         die(err.text);
     g->n = 0;
 }
@@ -168,7 +167,6 @@ int main(int argc, char **argv)
     define_all(&g);
     for (uint32_t i = 0; i < threads; i++) {
         g.t = i * 1000;
-        g.seq = 0;
         if (krait_tracedir_stream(g.dir, 1000 + i, &g.stream, &err))
             die(err.text);
         run_thread(&g, events / threads);

@@ -30,7 +30,7 @@ enum { THREADS = 64, WORDS = 12, PACKET = 32 * 1024 };
 struct packet {
     struct krait_stream *stream;
     uint32_t tid;
-    uint64_t seq, lost, last;
+    uint64_t lost, last;
     size_t n;
     uint8_t bytes[PACKET + 4096];
 };
@@ -59,10 +59,9 @@ static void flush(struct synth *s, struct packet *p)
         return;
     struct krait_packet_head *head = (struct krait_packet_head *)p->bytes;
     head->timestamp_end = p->last;
-    head->packet_seq_num = p->seq++;
     head->events_discarded = p->lost;
     struct krait_err err;
-    if (krait_tracedir_write(s->dir, p->stream, head, p->n, &err))
+    if (krait_tracedir_write(s->dir, p->stream, head, head + 1, p->n - sizeof(*head), &err))
         die(s, err.text);
     p->n = 0;
 }

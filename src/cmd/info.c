@@ -5,6 +5,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
+#include "cmd/ending.h"
 #include "ctf/count.h"
 #include "trace/trace.h"
 
@@ -100,6 +101,51 @@ static void json_classes(struct info *info)
     krait_buf_char(&info->out, ']');
 }
 
+static uint32_t threads_of(const struct krait_trace *trace, uint32_t process)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        n += trace->threads[i].process == process;
+    return n;
+}
+
+static void json_text_or_null(struct krait_buf *out, const char *key, const char *text)
+{
+    krait_json_key(out, key);
+    if (*text)
+        krait_json_cstr(out, text);
+    else
+        krait_buf_str(out, "null");
+}
+
+static void json_process(struct krait_buf *out, const struct krait_process *process, uint32_t threads)
+{
+    krait_buf_char(out, '{');
+    json_number_or_null(out, "pid", true, process->pid);
+    json_text_or_null(out, "name", process->name);
+    json_text_or_null(out, "command", process->command);
+    json_text_or_null(out, "runtime", process->runtime);
+    json_number_or_null(out, "threads", true, threads);
+    json_number_or_null(out, "duration_ns", true, process->end_ns - process->begin_ns);
+    json_text_or_null(out, "end", process->end);
+    bool known = process->end[0] && process->end_status >= 0;
+    json_number_or_null(out, "status", known, (uint64_t)process->end_status);
+    krait_buf_char(out, '}');
+}
+
+static void json_processes(struct info *info)
+{
+    krait_json_key(&info->out, "finished");
+    krait_buf_str(&info->out, krait_ending_unfinished(info->trace) ? "false" : "true");
+    krait_json_key(&info->out, "process_list");
+    krait_buf_char(&info->out, '[');
+    for (uint32_t i = 0; i < info->trace->process_count; i++) {
+        krait_buf_str(&info->out, i ? "," : "");
+        json_process(&info->out, &info->trace->processes[i], threads_of(info->trace, i));
+    }
+    krait_buf_char(&info->out, ']');
+}
+
 static uint64_t duration(const struct info *info)
 {
     return (uint64_t)info->count.end_ns - (uint64_t)info->count.begin_ns;
@@ -118,6 +164,8 @@ static void print_json(struct info *info)
     json_classes(info);
     json_number_or_null(out, "streams", true, info->reader->stream_count);
     json_number_or_null(out, "packets", true, info->count.packets);
+    if (info->trace)
+        json_processes(info);
     krait_buf_str(out, "}\n");
 }
 
@@ -278,16 +326,21 @@ static void print_losses(struct info *info)
     }
     if (!any) {
         label(info, "lost");
-        krait_buf_str(&info->out, "nothing\n");
+        bool known = !info->trace || !krait_ending_unfinished(info->trace);
+        krait_buf_str(&info->out, known ? "nothing\n" : "nothing that is known\n");
     }
 }
 
-static uint32_t threads_of(const struct krait_trace *trace, uint32_t process)
+static void print_unfinished(struct info *info)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < trace->thread_count; i++)
-        n += trace->threads[i].process == process;
-    return n;
+    uint32_t n = krait_ending_unfinished(info->trace);
+    if (!n)
+        return;
+    label(info, "unfinished");
+    krait_buf_fmt(&info->out, "%s%u of %u process%s%s", info->red, n, info->trace->process_count,
+                  info->trace->process_count == 1 ? "" : "es", info->plain);
+    add_wrapped(info, krait_ending_why);
+    krait_buf_char(&info->out, '\n');
 }
 
 /* The command line without the folder of its program: what tells processes apart comes after it. */
@@ -303,12 +356,14 @@ static const char *short_command(const struct krait_process *process)
 static void print_process(struct info *info, const struct krait_process *process, uint32_t threads)
 {
     char buf[KRAIT_FMT_SIZE];
-    krait_buf_fmt(&info->out, "  %8u  %7u  %9s  ", process->pid, threads,
+    krait_buf_fmt(&info->out, "  %7u  %7u  %9s  ", process->pid, threads,
                   krait_fmt_ns(buf, process->end_ns - process->begin_ns));
+    krait_buf_fmt(&info->out, "%s%-10s%s  ", process->end[0] ? "" : info->red,
+                  krait_ending_text(buf, process), process->end[0] ? "" : info->plain);
     size_t before = info->out.len;
     add_cut(info, process->runtime, 16);
     krait_buf_fmt(&info->out, "%*s  ", (int)(16 - KRAIT_MIN(info->out.len - before, (size_t)16)), "");
-    add_cut(info, short_command(process), info->columns > 70 ? info->columns - 52 : 28);
+    add_cut(info, short_command(process), info->columns > 79 ? info->columns - 63 : 16);
     krait_buf_char(&info->out, '\n');
 }
 
@@ -320,8 +375,8 @@ static void print_processes(struct info *info)
     snprintf(line, sizeof(line), "%u process%s, %u thread%s", trace->process_count,
              trace->process_count == 1 ? "" : "es", trace->thread_count, trace->thread_count == 1 ? "" : "s");
     heading(info, line);
-    krait_buf_fmt(&info->out, "  %s%8s  %7s  %9s  %-16s  %s%s\n", info->dim, "pid", "threads", "duration",
-                  "runtime", "command", info->plain);
+    krait_buf_fmt(&info->out, "  %s%7s  %7s  %9s  %-10s  %-16s  %s%s\n", info->dim, "pid", "threads",
+                  "duration", "end", "runtime", "command", info->plain);
     for (uint32_t i = 0; i < shown; i++)
         print_process(info, &trace->processes[i], threads_of(trace, i));
     if (shown < trace->process_count)
@@ -354,8 +409,10 @@ static void print_text(struct info *info)
     print_size(info);
     print_clock(info);
     print_losses(info);
-    if (info->trace)
+    if (info->trace) {
+        print_unfinished(info);
         print_processes(info);
+    }
     if (info->count.class_count)
         print_classes(info);
 }
@@ -436,10 +493,22 @@ const struct krait_cmd krait_cmd_info = {
     .description =
         "Prints how long a trace lasts, how many events it has and of which classes, its size, its clock, "
         "what was lost "
-        "and why; of krait's own recordings the processes and threads too. Reads any trace in CTF 1.8.\n\n"
+        "and why; of krait's own recordings the processes and threads too, and how each process ended. Reads "
+        "any "
+        "trace in CTF 1.8.\n\n"
+        "A process whose end is \"ended\" has a status that its parent alone knows; one that \"runs on\" was "
+        "recorded "
+        "no more when the recording ended; \"unfinished\" means that nobody ended the recording: it still "
+        "runs, or its "
+        "collector was killed, and of each thread up to the last second may be missing.\n\n"
         "With --json an object: duration_ns, processes and threads (null where a trace does not say), "
         "events, bytes, "
-        "lost (reason to count), event_classes (a list of name and count).",
+        "lost (reason to count), event_classes (a list of name and count), streams, packets; of krait's own "
+        "recordings "
+        "finished (false where a process's end is missing) and process_list (a list of pid, name, command, "
+        "runtime, "
+        "threads, duration_ns, end: exit, signal, exec, gone, stop or null, and status: exit status, signal "
+        "or null).",
     .examples = "krait info trace\n"
                 "krait info --json trace | python3 -m json.tool\n",
     .opts = info_opts,

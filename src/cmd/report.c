@@ -6,6 +6,7 @@
 
 #include "base/fmt.h"
 #include "cmd/cmds.h"
+#include "cmd/ending.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -191,6 +192,14 @@ static void note_omitted(struct report *report)
     krait_buf_str(&report->notes, n > SHOWN ? ", ...\n" : "\n");
 }
 
+static void note_unfinished(struct report *report)
+{
+    uint32_t n = krait_ending_unfinished(report->trace);
+    if (n)
+        krait_buf_fmt(&report->notes, "unfinished: %u of %u processes: %s\n", n, report->trace->process_count,
+                      krait_ending_why);
+}
+
 static void note_damage(struct report *report)
 {
     if (!report->damage[0])
@@ -205,7 +214,8 @@ static void print_notes(const struct report *report)
     bool colour = wants_colour(STDERR_FILENO);
     for (const char *line = report->notes.data; line && *line;) {
         int n = (int)strcspn(line, "\n");
-        bool bad = strncmp(line, "lost:", 5) == 0 || strncmp(line, "damaged:", 8) == 0;
+        bool bad = strncmp(line, "lost:", 5) == 0 || strncmp(line, "damaged:", 8) == 0 ||
+                   strncmp(line, "unfinished:", 11) == 0;
         const char *code = !colour ? "" : bad ? "\033[31m" : "\033[2m";
         fprintf(stderr, "%s%.*s%s\n", code, n, line, colour ? "\033[0m" : "");
         line += n + (line[n] == '\n');
@@ -233,6 +243,7 @@ static int make_report(struct report *report, struct krait_err *err)
         return rc;
     note_lost(report);
     note_omitted(report);
+    note_unfinished(report);
     note_damage(report);
     return report->out.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }

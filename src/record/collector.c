@@ -9,7 +9,9 @@
  *     memory;
  *   - of the definitions' ring also what is committed in the open packet, at once, as a packet of its own:
  *     names must be on disk even if the collector is the one that is killed;
- *   - of a thread's ring the open packet, once its thread or its process has ended.
+ *   - of a thread's ring what is committed in the open packet, once its thread or its process has ended; and
+ *     every second as a packet of its own: a collector that is killed loses no more of a thread that is
+ * quiet.
  */
 #include "base/buf.h"
 #include "record/collector_inside.h"
@@ -37,6 +39,20 @@ const char *krait_collector_trouble(struct krait_collector *c)
         return NULL;
     c->trouble_told = true;
     return c->trouble.text;
+}
+
+int krait_collector_write(struct krait_collector *c, struct krait_collected_proc *proc,
+                          struct krait_stream *stream, const struct krait_packet_head *head,
+                          const void *events, size_t n)
+{
+    struct krait_err err;
+    uint64_t events_before = stream->events, bytes_before = stream->bytes;
+    int rc = krait_tracedir_write(proc->dir, stream, head, events, n, &err);
+    if (rc)
+        krait_collector_note_trouble(c, &err);
+    c->total.events += stream->events - events_before;
+    c->total.bytes += stream->bytes - bytes_before;
+    return rc;
 }
 
 /* ---- processes ---- */
@@ -106,25 +122,15 @@ static void take_in(struct krait_collector *c, uint32_t i, int pid)
 static void put_own_event(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t id,
                           const void *payload, size_t n)
 {
-    struct {
-        struct krait_packet_head head;
-        struct krait_event_extended event;
-        uint8_t payload[64];
-    } __attribute__((packed)) packet = { 0 };
     uint64_t now = krait_clock_now(&c->clock);
     now = proc->definition_time = KRAIT_MAX(now, proc->definition_time);
-    packet.head.timestamp_begin = packet.head.timestamp_end = now;
-    packet.head.packet_seq_num = proc->definition_seq++;
-    packet.event = (struct krait_event_extended){ .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = now };
-    memcpy(packet.payload, payload, n);
-    struct krait_err err;
-    size_t bytes = sizeof(packet.head) + sizeof(packet.event) + n;
-    uint64_t before = proc->definitions->events;
-    if (krait_tracedir_write(proc->dir, proc->definitions, &packet.head, bytes, &err))
-        krait_collector_note_trouble(c, &err);
-    else
-        c->total.bytes += bytes;
-    c->total.events += proc->definitions->events - before;
+    struct {
+        struct krait_event_extended head;
+        uint8_t payload[64];
+    } __attribute__((packed)) event = { .head = { .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = now } };
+    memcpy(event.payload, payload, n);
+    struct krait_packet_head head = { .timestamp_begin = now, .timestamp_end = now };
+    krait_collector_write(c, proc, proc->definitions, &head, &event, sizeof(event.head) + n);
 }
 
 /* ---- the end of a process ---- */
@@ -183,9 +189,10 @@ static void complete_proc(struct krait_collector *c, uint32_t i, enum krait_even
 {
     struct krait_collected_proc *proc = &c->procs[i];
     krait_drain_rest(c, i);
+    write_last_metadata(c, proc->dir); /* first: on a full disk it makes room, and a recording without an end
+                                        * is taken for one whose collector was killed */
     put_exit(c, proc, how, status);
     put_lost(c, proc, i);
-    write_last_metadata(c, proc->dir);
 }
 
 /* The process is dead, or has closed its slot. */
@@ -278,6 +285,10 @@ bool krait_collector_round(struct krait_collector *c)
     krait_collector_beat(c);
     look_at_procs(c);
     bool any = krait_drain_rings(c);
+    if (krait_clock_ns(CLOCK_MONOTONIC) - c->opened_ns >= c->open_ns) {
+        krait_drain_open(c);
+        c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    }
     for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
         if (c->procs[i].dir)
             krait_tracedir_refresh_metadata(c->procs[i].dir, NULL);

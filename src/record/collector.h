@@ -11,11 +11,15 @@
 
 struct krait_collector;
 
+/* How much of what a thread did last may be missing when the collector is killed. */
+#define KRAIT_COLLECTOR_OPEN_NS KRAIT_NS_PER_S
+
 struct krait_collector_options {
     const char *dir;            /* the recording's folder; made, with its parents; must be empty or absent */
     uint64_t ring_bytes;        /* of each thread's ring; 0: 2 MiB */
     uint32_t max_threads;       /* rings; 0: 4096, or what limits of memory allow */
     uint32_t flags;             /* enum krait_record_flags */
+    uint64_t open_ns;           /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
     int owner;                  /* the process that asked for the recording itself; 0: none */
     double max_overhead;        /* percent; 0: no governor */
     const char *const *include; /* globs */

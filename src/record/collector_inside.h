@@ -19,7 +19,6 @@ struct krait_collected_proc {
     struct krait_stream *definitions;
     int pidfd;
     int pid;
-    uint64_t definition_seq;
     uint64_t definition_time; /* of the last event in the stream */
     uint64_t discarded[2];    /* by writers, of rings that are closed; by the disk */
     enum krait_event_enum_value how;
@@ -35,7 +34,8 @@ struct krait_collected_ring {
     uint32_t tid;
     uint64_t next_seq; /* packets below are on disk, or counted as lost */
     struct krait_stream *stream;
-    uint32_t taken[KRAIT_PACKETS_MAX]; /* bytes of each packet that are on disk already (definitions only) */
+    uint32_t taken[KRAIT_PACKETS_MAX]; /* bytes of each packet that are on disk already */
+    uint64_t taken_time;               /* of the last event of them, of a thread's ring */
 };
 
 struct krait_collector {
@@ -46,6 +46,7 @@ struct krait_collector {
     char *reserve;
     struct krait_clock clock;
     uint64_t begin_ns;
+    uint64_t open_ns, opened_ns; /* how often open packets are taken, and when they were last */
     struct krait_collected_proc procs[KRAIT_PROCS_MAX];
     struct krait_collected_ring *rings;
     struct krait_collector_summary total;
@@ -81,10 +82,17 @@ static inline uint32_t krait_collector_procs_used(struct krait_collector *c)
 
 void krait_collector_note_trouble(struct krait_collector *c, const struct krait_err *err);
 
+/* Writes a packet of the process (see krait_tracedir_write) and counts it; that it cannot is noted. */
+int krait_collector_write(struct krait_collector *c, struct krait_collected_proc *proc,
+                          struct krait_stream *stream, const struct krait_packet_head *head,
+                          const void *events, size_t n);
+
 /* ---- drain.c ---- */
 
 /* Takes what is ready of all rings whose process is known. Returns whether there was anything. */
 bool krait_drain_rings(struct krait_collector *c);
+/* Takes what is committed in the open packets of all threads; they go on in them. */
+void krait_drain_open(struct krait_collector *c);
 /* Takes the rest of the process's rings, open packets too. */
 void krait_drain_rest(struct krait_collector *c, uint32_t proc);
 /* Gives the process's rings back. It is dead, or has closed its slot. */

@@ -56,55 +56,78 @@ static struct krait_stream *ring_stream(struct krait_collector *c, uint32_t r)
     return ring->stream;
 }
 
-static void write_thread_packet(struct krait_collector *c, uint32_t r, uint32_t packet, uint32_t bytes)
+/* What the head says of the events that are not on disk yet. A copy, since the program may change it. */
+static struct krait_packet_head head_of_rest(const struct krait_collector *c, uint32_t r, uint32_t packet)
+{
+    struct krait_packet_head head = *packet_head(c, r, packet);
+    if (c->rings[r].taken[packet])
+        head.timestamp_begin = c->rings[r].taken_time;
+    return head;
+}
+
+static uint32_t first_untaken(const struct krait_collector *c, uint32_t r, uint32_t packet)
+{
+    return KRAIT_MAX(c->rings[r].taken[packet], (uint32_t)sizeof(struct krait_packet_head));
+}
+
+static void write_thread_events(struct krait_collector *c, uint32_t r, const struct krait_packet_head *head,
+                                const uint8_t *events, size_t n)
 {
     struct krait_collected_proc *proc = &c->procs[c->rings[r].proc];
-    struct krait_packet_head *head = packet_head(c, r, packet);
     struct krait_stream *stream = ring_stream(c, r);
-    struct krait_err err;
-    uint64_t before = stream ? stream->events : 0;
-    if (bytes <= sizeof(*head))
+    if (stream && krait_collector_write(c, proc, stream, head, events, n) == 0)
         return;
-    if (!stream || krait_tracedir_write(proc->dir, stream, head, bytes, &err)) {
-        if (stream)
-            krait_collector_note_trouble(c, &err);
-        proc->discarded[1] += krait_packet_count_events((uint8_t *)(head + 1), bytes - sizeof(*head));
-        /* The thread's stack is no longer what a reader would believe. */
-        atomic_store(&c->shm.rings[r].resync, 1);
+    proc->discarded[1] += krait_packet_count_events(events, n);
+    /* The thread's stack is no longer what a reader would believe. */
+    atomic_store(&c->shm.rings[r].resync, 1);
+}
+
+static void write_thread_packet(struct krait_collector *c, uint32_t r, uint32_t packet, uint32_t bytes)
+{
+    uint32_t from = first_untaken(c, r, packet);
+    if (bytes <= from)
         return;
-    }
-    c->total.events += stream->events - before;
-    c->total.bytes += bytes;
+    struct krait_packet_head head = head_of_rest(c, r, packet);
+    write_thread_events(c, r, &head, krait_shm_packet(&c->shm, r, packet) + from, bytes - from);
+}
+
+/* What is committed in the open packet leaves as a packet of its own, which ends with its last event: the
+ * writer goes on, and what it adds begins there. */
+static void write_open_events(struct krait_collector *c, uint32_t r, uint32_t packet, uint32_t bytes)
+{
+    uint32_t from = first_untaken(c, r, packet);
+    if (bytes <= from)
+        return;
+    struct krait_packet_head head = head_of_rest(c, r, packet);
+    const uint8_t *events = krait_shm_packet(&c->shm, r, packet) + from;
+    uint64_t time = head.timestamp_begin;
+    size_t whole = krait_packet_last_time(events, bytes - from, &time);
+    head.timestamp_end = time;
+    write_thread_events(c, r, &head, events, whole);
+    c->rings[r].taken[packet] = from + (uint32_t)whole;
+    c->rings[r].taken_time = time;
 }
 
 /* Definitions leave in pieces: [taken, bytes) of the packet, under a head of our own. */
 static void write_definitions(struct krait_collector *c, uint32_t r, uint32_t packet, uint32_t bytes)
 {
     struct krait_collected_proc *proc = &c->procs[c->rings[r].proc];
-    uint32_t *taken = &c->rings[r].taken[packet];
-    uint32_t from = KRAIT_MAX(*taken, (uint32_t)sizeof(struct krait_packet_head));
+    uint32_t from = first_untaken(c, r, packet);
     if (bytes <= from)
         return;
     size_t n = bytes - from;
-    KRAIT_AUTO_FREE uint8_t *copy = calloc(1, sizeof(struct krait_packet_head) + n);
+    KRAIT_AUTO_FREE uint8_t *copy = malloc(n);
     if (!copy)
         return;
-    struct krait_packet_head *head = (struct krait_packet_head *)copy;
-    memcpy(head + 1, krait_shm_packet(&c->shm, r, packet) + from, n);
+    memcpy(copy, krait_shm_packet(&c->shm, r, packet) + from, n);
+    struct krait_packet_head head = { 0 };
     uint64_t first = 0, last = 0;
-    krait_tracedir_order((uint8_t *)(head + 1), n, &proc->definition_time, krait_clock_now(&c->clock));
-    size_t whole = krait_tracedir_define(proc->dir, (uint8_t *)(head + 1), n, &first, &last);
-    head->timestamp_begin = first;
-    head->timestamp_end = last;
-    head->packet_seq_num = proc->definition_seq++;
-    struct krait_err err;
-    uint64_t before = proc->definitions->events;
-    if (krait_tracedir_write(proc->dir, proc->definitions, head, sizeof(*head) + whole, &err))
-        krait_collector_note_trouble(c, &err);
-    else
-        c->total.bytes += whole ? sizeof(*head) + whole : 0;
-    c->total.events += proc->definitions->events - before;
-    *taken = bytes;
+    krait_tracedir_order(copy, n, &proc->definition_time, krait_clock_now(&c->clock));
+    size_t whole = krait_tracedir_define(proc->dir, copy, n, &first, &last);
+    head.timestamp_begin = first;
+    head.timestamp_end = last;
+    krait_collector_write(c, proc, proc->definitions, &head, copy, whole);
+    c->rings[r].taken[packet] = bytes;
 }
 
 static void write_packet(struct krait_collector *c, uint32_t r, uint32_t packet, uint32_t bytes)
@@ -241,6 +264,26 @@ bool krait_drain_rings(struct krait_collector *c)
         }
     }
     return any;
+}
+
+/* A packet that was closed since the last look stands before the open one: such a thread is not quiet. */
+static void take_open_events(struct krait_collector *c, uint32_t r)
+{
+    uint32_t packet, bytes;
+    if (open_packet(c, r, &packet, &bytes) &&
+        !(atomic_load_explicit(&c->shm.rings[r].ready, memory_order_acquire) & known_packets(c)))
+        write_open_events(c, r, packet, bytes);
+}
+
+void krait_drain_open(struct krait_collector *c)
+{
+    uint32_t used = krait_collector_rings_used(c);
+    for (uint32_t r = 0; r < used; r++) {
+        uint32_t word = atomic_load_explicit(&c->shm.rings[r].state, memory_order_acquire);
+        if (krait_slot_state(word) == KRAIT_SLOT_OPEN && c->rings[r].known &&
+            c->rings[r].kind != KRAIT_RING_DEFINITIONS)
+            take_open_events(c, r);
+    }
 }
 
 /* Whether the ring is the process's: as it was known first, or as it says now. */

@@ -187,7 +187,8 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
         c->procs[i].pidfd = -1;
     krait_clock_init(&c->clock);
-    c->begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    c->begin_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
     c->dir = strdup(options->dir);
     int rc = c->dir ? make_parents(c->dir, err) : krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)

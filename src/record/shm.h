@@ -25,10 +25,11 @@
  * that makes few events goes round in a few pages, which stay in the cache, and a burst has the whole ring.
  *
  *   In the packet that is open, `cur` is the commit: events below it are whole. The writer moves it after the
- * bytes (a plain store: x86 keeps the order, elsewhere it is a release). Nobody reads it while the process
- * lives; when the process is dead, however it died, the collector takes the open packet up to `cur`. At each
- * instant a packet with events is open, or ready, or both: a packet that is ready first and no longer open
- * then is never in neither. Its sequence number tells whether it has been taken.
+ * bytes (a plain store: x86 keeps the order, elsewhere it is a release). Once a second, and when the process
+ * is dead, however it died, the collector takes the open packet up to `cur`; the writer does not know, and
+ * what it adds is taken later. At each instant a packet with events is open, or ready, or both: a packet that
+ * is ready first and no longer open then is never in neither. Its sequence number tells whether it has been
+ * taken whole.
  *
  * The writer fills time_begin, time_end, packet_seq_num and events_discarded of a packet's head, the
  * collector the rest. Both sides check what they read and keep a copy of the layout: a program can write

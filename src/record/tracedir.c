@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 struct krait_tracedir {
     char *path;
@@ -308,27 +309,47 @@ uint64_t krait_packet_count_events(const uint8_t *events, size_t n)
     }
 }
 
-static int write_all(int fd, const void *bytes, size_t n)
+size_t krait_packet_last_time(const uint8_t *events, size_t n, uint64_t *time)
 {
-    const char *p = bytes;
-    while (n) {
-        ssize_t done = write(fd, p, n);
+    const uint64_t wrap = 1ull << KRAIT_CTF_TS_BITS;
+    size_t at = 0;
+    for (size_t bytes; (bytes = event_bytes(events + at, n - at)) != SIZE_MAX; at += bytes) {
+        struct krait_event_extended head = { 0 };
+        uint32_t word;
+        memcpy(&word, events + at, sizeof(word));
+        if ((word & KRAIT_CTF_ID_MASK) == KRAIT_CTF_EXTENDED)
+            memcpy(&head, events + at, sizeof(head));
+        else
+            head.timestamp = *time + (((word >> KRAIT_CTF_ID_BITS) - *time) & (wrap - 1));
+        *time = head.timestamp;
+    }
+    return at;
+}
+
+static int write_all(int fd, struct iovec *parts, int count)
+{
+    while (count) {
+        ssize_t done = writev(fd, parts, count);
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)
             return done < 0 ? -errno : -EIO;
-        p += done;
-        n -= (size_t)done;
+        for (; count && (size_t)done >= parts->iov_len; parts++, count--)
+            done -= (ssize_t)parts->iov_len;
+        if (count) {
+            parts->iov_base = (char *)parts->iov_base + done;
+            parts->iov_len -= (size_t)done;
+        }
     }
     return 0;
 }
 
-static int append(const struct krait_stream *stream, const void *packet, size_t bytes)
+static int append(const struct krait_stream *stream, struct iovec parts[2])
 {
     int fd = stream->fd >= 0 ? stream->fd : stream_open(stream);
     if (fd < 0)
         return -errno;
-    int rc = write_all(fd, packet, bytes);
+    int rc = write_all(fd, parts, 2);
     /* The part that was written would be damage to a reader. */
     if (rc && ftruncate(fd, (off_t)stream->bytes) < 0)
         rc = -errno;
@@ -337,27 +358,36 @@ static int append(const struct krait_stream *stream, const void *packet, size_t 
     return rc;
 }
 
+/* The head is a copy: the program can change its own at any time. */
 int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream,
-                         struct krait_packet_head *head, size_t bytes, struct krait_err *err)
+                         const struct krait_packet_head *head, const void *events, size_t n,
+                         struct krait_err *err)
 {
-    if (bytes <= sizeof(*head))
+    if (!n)
         return 0;
-    uint64_t events = krait_packet_count_events((uint8_t *)(head + 1), bytes - sizeof(*head));
-    head->magic = KRAIT_CTF_MAGIC;
-    memcpy(head->uuid, dir->uuid, sizeof(dir->uuid));
-    head->stream_id = 0;
-    head->stream_instance = stream->instance;
-    head->content_size = head->packet_size = (uint64_t)bytes * 8;
-    head->events_discarded += stream->discarded;
-    head->vtid = stream->tid;
-    int rc = append(stream, head, bytes);
+    uint64_t count = krait_packet_count_events(events, n);
+    uint64_t bits = 8 * (uint64_t)(sizeof(*head) + n);
+    struct krait_packet_head whole = {
+        .magic = KRAIT_CTF_MAGIC,
+        .stream_instance = stream->instance,
+        .timestamp_begin = head->timestamp_begin,
+        .timestamp_end = head->timestamp_end,
+        .content_size = bits,
+        .packet_size = bits,
+        .packet_seq_num = stream->packets++,
+        .events_discarded = head->events_discarded + stream->discarded,
+        .vtid = stream->tid,
+    };
+    memcpy(whole.uuid, dir->uuid, sizeof(dir->uuid));
+    struct iovec parts[] = { { &whole, sizeof(whole) }, { (void *)events, n } };
+    int rc = append(stream, parts);
     if (rc) {
-        stream->discarded += events;
+        stream->discarded += count;
         errno = -rc;
         return krait_err_errno(err, "cannot write %s", stream->path);
     }
-    stream->bytes += bytes;
-    stream->events += events;
+    stream->bytes += bits / 8;
+    stream->events += count;
     return 0;
 }
 
@@ -481,7 +511,8 @@ int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *
         asprintf(&beside, "%s/.metadata", dir->path) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
     KRAIT_AUTO_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int rc = fd < 0 ? -errno : write_all(fd, text.data, text.len);
+    struct iovec all = { text.data, text.len };
+    int rc = fd < 0 ? -errno : write_all(fd, &all, 1);
     if (!rc && rename(beside, path) < 0)
         rc = -errno;
     if (rc) {

@@ -20,6 +20,7 @@ struct krait_stream {
     uint64_t instance;  /* stream_instance_id */
     uint64_t discarded; /* events that the disk did not take */
     uint64_t events;
+    uint64_t packets; /* on disk, or refused by it: the next one's number */
     uint32_t tid;
 };
 
@@ -44,12 +45,13 @@ int krait_tracedir_stream(struct krait_tracedir *dir, uint32_t tid, struct krait
                           struct krait_err *err);
 void krait_tracedir_stream_close(struct krait_tracedir *dir, struct krait_stream *stream);
 
-/* Writes one packet of `bytes` (head and events). The caller has filled timestamp_begin, timestamp_end,
- * packet_seq_num and events_discarded; the rest of the head is filled here, in place. A packet goes to disk
- * whole or not at all. When it does not: returns the negative errno, err says why, and its events are counted
- * in stream->discarded. Packets without events are left out. */
+/* Writes one packet: n bytes of events under a head like `head`, of which timestamp_begin, timestamp_end and
+ * events_discarded are the caller's and the rest is filled in. A packet goes to disk whole or not at all.
+ * When it does not: returns the negative errno, err says why, and its events are counted in
+ * stream->discarded. Packets without events are left out. */
 int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream,
-                         struct krait_packet_head *head, size_t bytes, struct krait_err *err);
+                         const struct krait_packet_head *head, const void *events, size_t n,
+                         struct krait_err *err);
 
 /* Learns the labels in a run of events of the definitions' stream (after the head): n bytes, all in the long
  * form. Sets the first and last time. Stops at the first event that is not whole; returns the bytes
@@ -68,5 +70,7 @@ int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err
 
 /* Events in a packet's n bytes after the head, up to the first that is not whole. */
 uint64_t krait_packet_count_events(const uint8_t *events, size_t n);
+/* The bytes of those events. *time is the clock before the first of them, and then that of the last. */
+size_t krait_packet_last_time(const uint8_t *events, size_t n, uint64_t *time);
 
 #endif

@@ -58,6 +58,31 @@ def test_an_object_has_the_keys_that_programs_rely_on(synth, info):
     assert 500_000_000 <= facts["duration_ns"] < 600_000_000
 
 
+def test_each_process_has_its_command_and_its_end(krait, synth, info):
+    """how: exit 0, signal 1, exec 2, gone 3, stop 4; and one that nobody ended."""
+    ends = ["exit 0 3", "exit 1 9", "exit 2 -1", "exit 3 -1", "exit 4 -1", ""]
+    script = "".join(f"process {i + 1} app\nthread {i + 1}\n{i + 1}us call 1\n{i + 2}us return\n{end}\n" for i, end in enumerate(ends))
+    folder = synth(script)
+    facts = info(folder)
+    assert facts["finished"] is False
+    listed = [(p["pid"], p["end"], p["status"]) for p in facts["process_list"]]
+    assert listed == [(1, "exit", 3), (2, "signal", 9), (3, "exec", None), (4, "gone", None), (5, "stop", None), (6, None, None)]
+    assert {p["threads"] for p in facts["process_list"]} == {1}
+    assert all("app" in p["command"] for p in facts["process_list"])
+    text = subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+    table = [line for line in text.splitlines() if re.match(r" +[1-6] +1 ", line)]
+    for line, end in zip(table, ["exit 3", "SIGKILL", "exec", "ended", "runs on", "unfinished"], strict=True):
+        assert f" {end} " in line and "app" in line
+    assert "unfinished 1 of 6 processes" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_recording_that_was_finished_says_so(synth, info, krait):
+    folder = synth(SCRIPT)
+    assert info(folder)["finished"] is True
+    assert "unfinished" not in subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+
+
 def test_the_summary_says_what_was_lost_and_what_to_do(krait, synth):
     run = subprocess.run([krait, "info", synth(SCRIPT)], capture_output=True, text=True, env=UTC)
     assert run.returncode == 0 and not run.stderr

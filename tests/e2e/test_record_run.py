@@ -328,6 +328,45 @@ def test_killing_the_collector_harms_nothing(record, python, options, tmp_path):
         recorded.check_balanced(ended=False)
 
 
+def wait_until(holds, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it does not become so"
+        time.sleep(0.05)
+
+
+def count_of(facts, name):
+    return next((c["count"] for c in facts["event_classes"] if c["name"] == name), 0)
+
+
+def test_a_killed_collector_has_written_what_a_quiet_thread_did(record, any_python, krait, info, report, tmp_path):
+    script = record.script(
+        """
+        import sys
+        def f(): pass
+        for _ in range(50): f()
+        print("ready", flush=True)
+        sys.stdin.readline()
+        open(sys.argv[1], "w").write("finished")
+        """
+    )
+    done = tmp_path / "done"
+    process, trace = record.start(any_python, script, done, options=["--no-c-calls", "--include", "f"], stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    wait_until(lambda: count_of(info(trace), "python:call") == 50)  # while the thread waits for its line
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    wait_until(done.exists)
+    (entry,) = info(trace)["process_list"]
+    assert info(trace)["finished"] is False and entry["end"] is None and entry["status"] is None
+    assert [(f["name"], f["calls"]) for f in report(trace)] == [("f", 50)]
+    text = subprocess.run([krait, "info", trace], capture_output=True, text=True).stdout
+    assert "unfinished 1 of 1 process" in text and "collector was killed" in text
+    notes = subprocess.run([krait, "report", trace], capture_output=True, text=True).stderr
+    assert "unfinished: 1 of 1 processes: the recording still runs, or its collector was killed" in notes
+
+
 COUNTED = """
     import mmap, os, sys
     with open(sys.argv[1], "r+b") as f:

@@ -433,7 +433,7 @@ def test_callers_of_no_function_is_an_error(synth, run):
 
 
 def test_the_table_as_text(synth, run):
-    folder = synth(CODES + "0 call 1\n10us call 2\n20us return\n30us ccall 3\n40us creturn\n1234us return\n")
+    folder = synth(CODES + "0 call 1\n10us call 2\n20us return\n30us ccall 3\n40us creturn\n1234us return\nexit 0 0\n")
     result = run(folder)
     assert result.stdout == (
         "    self  self%     total  total%  calls      mean       min       max       p50       p99  function          where\n"

@@ -130,7 +130,7 @@ def test_only_children_stand_below_and_not_beside(synth, run):
     )
 
 
-GENERATOR = CODES + "0 call 1\n10us call 4\n20us yield\n30us resume 4\n50us return\n60us ccall 3\n61us creturn\n90us return\n"
+GENERATOR = CODES + "0 call 1\n10us call 4\n20us yield\n30us resume 4\n50us return\n60us ccall 3\n61us creturn\n90us return\nexit 0 0\n"
 
 
 def test_runs_are_shown_where_a_generator_is_in_the_table(synth, run):

@@ -343,6 +343,63 @@ static void definitions_are_on_disk_while_their_process_lives(void **state)
 }
 
 /* Each interpreter of a process has its ring; they share the stream. */
+/* And is read back as if it had been written in one: in order, at its times, with no packet missing. */
+static void what_a_quiet_thread_did_is_on_disk_while_it_lives(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, &(struct krait_collector_options){ .open_ns = 1 });
+    join(f, &writer);
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7);
+    const uint64_t window = 1ull << KRAIT_CTF_TS_BITS;
+    uint64_t t = krait_writer_now(&writer), times = 0, now;
+    for (uint32_t i = 1; i <= 60; i++) {
+        now = t + i * (i % 7 ? window / 3 : window - 1); /* some in the short form, some in the long one */
+        times += now;
+        assert_int_equal(put_at(&writer, ring, now, i), KRAIT_ROOM_OK);
+        krait_collector_round(f->collector);
+        assert_int_equal(look(f).last, i);
+    }
+    for (uint32_t i = 61; i <= 20000; i++) { /* through many packets, with rounds in and between them */
+        times += now += i;
+        assert_int_equal(put_at(&writer, ring, now, i), KRAIT_ROOM_OK);
+        if (i % 1000 == 0)
+            krait_collector_round(f->collector);
+    }
+    leave(&writer);
+    struct krait_collector_summary summary = finish(f);
+    struct seen seen = look(f);
+    assert_int_equal(seen.calls, 20000);
+    assert_int_equal(seen.out_of_turn, 0);
+    assert_int_equal(seen.packet_gaps, 0);
+    assert_int_equal(seen.losses, 0);
+    assert_int_equal(seen.times, times);
+    assert_int_equal(summary.events, seen.events);
+}
+
+/* Pieces are taken from one end while the thread writes at the other. */
+static void taking_open_packets_meets_a_thread_that_writes(void **state)
+{
+    struct fixture *f = *state;
+    collect(f, &(struct krait_collector_options){ .open_ns = 1, .flags = KRAIT_RECORD_LOSSLESS });
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct krait_writer writer;
+        struct krait_ring *ring;
+        child_writer(f, &writer, &ring);
+        for (uint32_t i = 1; i <= 1000000; i++)
+            put(&writer, ring, i);
+        _exit(0);
+    }
+    collect_until_dead(f, pid);
+    finish(f);
+    struct seen seen = look(f);
+    assert_int_equal(seen.calls, 1000000);
+    assert_int_equal(seen.out_of_turn, 0);
+    assert_int_equal(seen.packet_gaps, 0);
+    assert_false(seen.back);
+}
+
 static void definitions_of_several_rings_are_in_the_order_of_time(void **state)
 {
     struct fixture *f = *state;
@@ -930,6 +987,8 @@ int main(void)
         RECORD_TEST(lossless_waits_for_the_collector),
         RECORD_TEST(lossless_waits_no_more_for_a_collector_that_is_silent),
         RECORD_TEST(definitions_are_on_disk_while_their_process_lives),
+        RECORD_TEST(what_a_quiet_thread_did_is_on_disk_while_it_lives),
+        RECORD_TEST(taking_open_packets_meets_a_thread_that_writes),
         RECORD_TEST(definitions_of_several_rings_are_in_the_order_of_time),
         RECORD_TEST(times_are_right_across_the_clocks_windows),
         RECORD_TEST(nothing_published_is_lost_when_the_writer_is_killed),

@@ -656,6 +656,15 @@ function recall() {
 function toRoot() {
   if (standsAlone()) scrollTo(0, icicle ? 0 : height);
   pin();
+  noteRoot();
+}
+
+let atRoot = true, windowHeight = 0;
+// A resize scrolls too, and comes before its event: that is no one leaving the root.
+function noteRoot() {
+  const h = windowSize().h, end = icicle ? scrollY < ROW : scrollY + h > height - ROW;
+  if (h === windowHeight || end) atRoot = end;
+  windowHeight = h;
 }
 
 /* ---- what the script adds to the picture ---- */
@@ -753,8 +762,14 @@ input.addEventListener('input', () => {
   clearTimeout(typingTimer);
   typingTimer = setTimeout(() => search(input.value), COUNT > 50000 ? 200 : 60);
 });
-addEventListener('scroll', pin, {passive: true});
-addEventListener('resize', () => { measure(); draw(); });
+addEventListener('scroll', () => { pin(); noteRoot(); }, {passive: true});
+// Who looks at the root goes on doing so: a window often gets its size after the file was opened.
+addEventListener('resize', () => {
+  const rooted = atRoot;
+  measure();
+  draw();
+  if (rooted) toRoot();
+});
 addEventListener('hashchange', recall);
 addEventListener('popstate', recall);
 

@@ -383,7 +383,7 @@ def test_wrong_usage_is_said_clearly(small, tmp_path, args, code, says):
 in_browser = pytest.mark.skipif(not BROWSER, reason="no Chromium: apt-get install chromium")
 
 
-def run_page(path, tmp_path, script="", address=""):
+def run_page(path, tmp_path, script="", address="", window="1232,700"):
     """Opens the file, lets the script act, and returns the document as it is then, with the script's result."""
     page = tmp_path / ("page" + path.suffix)
     text = path.read_text()
@@ -403,7 +403,7 @@ document.getElementById('about').textContent = 'RESULT' + encodeURIComponent(JSO
     at = text.rindex(close)
     page.write_text(text[:at] + wrapped + text[at:])
     run = subprocess.run(
-        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1232,700", "--virtual-time-budget=8000",
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={window}", "--virtual-time-budget=8000",
          f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{page}{address}"],
         capture_output=True, text=True, timeout=120)
     result = re.search("RESULT(.*?)END", run.stdout)
@@ -516,3 +516,30 @@ def test_diff_shows_both_traces_on_hover(changed, small, tmp_path):
     result = run_page(path, tmp_path, """
         frame('builtins.len').dispatchEvent(new MouseEvent('mouseover', {bubbles: true})); result = text('numbers');""")
     assert "other 20.0\u202fms  20.0\u202f% of all, change +40.00 points" in result
+
+
+@pytest.fixture(scope="module")
+def tower(tmp_path_factory):
+    """A recording whose stack is 120 calls deep: higher than any window."""
+    folder = tmp_path_factory.mktemp("tower")
+    codes = "".join(f"code {i} python m f{i} m.py {i}\n" for i in range(1, 121))
+    calls = "".join(f"{i}ms call {i}\n" for i in range(1, 121)) + "".join(f"{i}ms return\n" for i in range(121, 241))
+    subprocess.run([SYNTH, folder / "t"], input=f"process 1 python3\n{codes}thread 1\n{calls}", text=True, check=True)
+    return folder / "t"
+
+
+ROOT_IN_WINDOW = """
+const box = frame('all').getBoundingClientRect(), head = document.getElementById('head').getBoundingClientRect();
+const foot = document.getElementById('foot').getBoundingClientRect();
+result = [Math.round(head.top), box.top >= head.bottom - 1, box.bottom <= foot.top + 1, Math.round(foot.bottom) <= innerHeight, scrollY > 0];
+"""
+
+
+@in_browser
+@pytest.mark.parametrize("form", ["svg", "html"])
+@pytest.mark.parametrize("window", ["800,600", "1400,900"])
+@pytest.mark.parametrize("grow", [[], ["--icicle"], ["--inverted"]])
+def test_the_root_is_in_the_window_at_first(tower, tmp_path, form, window, grow):
+    path = tmp_path / f"f.{form}"
+    flame(tower, "-o", path, *grow)
+    assert run_page(path, tmp_path, ROOT_IN_WINDOW, window=window) == [0, True, True, True, not grow]

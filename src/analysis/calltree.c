@@ -171,6 +171,72 @@ static void sum_up(struct krait_calltree *tree)
     }
 }
 
+/* Modules of the machinery: its own names, and those under which the frozen ones bear them. */
+static bool is_machinery(const struct krait_func *func)
+{
+    static const char *const modules[] = { "_frozen_importlib", "_frozen_importlib_external",
+                                           "importlib._bootstrap", "importlib._bootstrap_external" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(modules); i++) {
+        if (strcmp(func->module, modules[i]) == 0)
+            return func->kind == KRAIT_FUNC_PYTHON;
+    }
+    return false;
+}
+
+/* How the machinery goes from one of its frames to the next, or to the module. */
+static bool is_between(const struct krait_func *func)
+{
+    return func->kind == KRAIT_FUNC_C && strcmp(func->module, "builtins") == 0 &&
+           (strcmp(func->name, "exec") == 0 || strcmp(func->name, "__import__") == 0);
+}
+
+/* Adds a node's like below `parent` of another tree; a node of the machinery below another of it is that one.
+ */
+static uint32_t add_folded(struct krait_calltree *to, uint32_t parent, const struct krait_calltree *from,
+                           const struct krait_tree_node *node, const struct krait_func *funcs,
+                           uint32_t import)
+{
+    const struct krait_func *func = node->func == KRAIT_NO_ID ? NULL : &funcs[node->func];
+    bool inside = to->nodes[parent].label == import;
+    bool folds = func && (is_machinery(func) || (inside && is_between(func)));
+    uint32_t id = inside && folds ? parent : KRAIT_NO_ID;
+    uint32_t label = folds ? import : KRAIT_NO_ID;
+    if (node->label != KRAIT_NO_ID)
+        label =
+            krait_strtab_add(&to->labels, from->labels.texts[node->label], from->labels.lens[node->label]);
+    if (id == KRAIT_NO_ID)
+        id = child_of(to, parent, folds ? KRAIT_NO_ID : node->func, label);
+    if (id == KRAIT_NO_ID)
+        return id;
+    to->nodes[id].self_ns += node->self_ns;
+    to->nodes[id].calls += inside && folds ? 0 : node->calls;
+    return id;
+}
+
+/* Parents lie before their children, so that one pass has each node's place when its children come. */
+static int fold_imports(struct krait_calltree **tree, const struct krait_trace *trace)
+{
+    const struct krait_calltree *from = *tree;
+    KRAIT_AUTO_FREE uint32_t *place = calloc(from->count, sizeof(*place));
+    struct krait_calltree *to = calloc(1, sizeof(*to));
+    int rc = place && to && node_add(to, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == 0 ? 0 : -ENOMEM;
+    uint32_t import =
+        rc ? KRAIT_NO_ID : krait_strtab_add(&to->labels, KRAIT_IMPORT_LABEL, strlen(KRAIT_IMPORT_LABEL));
+    rc = import == KRAIT_NO_ID ? -ENOMEM : 0;
+    for (uint32_t i = 1; !rc && i < from->count; i++) {
+        const struct krait_tree_node *node = &from->nodes[i];
+        place[i] = add_folded(to, place[node->parent], from, node, trace->funcs, import);
+        rc = place[i] == KRAIT_NO_ID ? -ENOMEM : 0;
+    }
+    if (rc) {
+        krait_calltree_free(to);
+        return rc;
+    }
+    krait_calltree_free(*tree);
+    *tree = to;
+    return 0;
+}
+
 int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *trace,
                        const struct krait_calltree_options *options, struct krait_err *err)
 {
@@ -182,6 +248,8 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
     struct builder b = { .tree = tree, .funcs = trace->funcs };
     int rc = walk_threads(&b, trace, options);
     free(b.last_child);
+    if (!rc && options->fold_imports)
+        rc = fold_imports(&tree, trace);
     if (rc) {
         krait_calltree_free(tree);
         return krait_err_set(err, rc, "the call tree could not be built: %s", strerror(-rc));

@@ -12,9 +12,9 @@
 /* Node 0 is the root (func KRAIT_NO_ID): its total_ns is the sum of its children's, its self_ns 0. Children
  * hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in `nodes`. */
 struct krait_tree_node {
-    uint32_t func;   /* func id, or KRAIT_NO_ID for a group node (see krait_calltree_options.group) */
-    uint32_t label;  /* of a group node: id in krait_calltree.labels; else KRAIT_NO_ID */
-    uint32_t parent; /* KRAIT_NO_ID for the root */
+    uint32_t func;                      /* func id, or KRAIT_NO_ID for a group (see krait_calltree_options) */
+    uint32_t label;                     /* of a group node: id in krait_calltree.labels; else KRAIT_NO_ID */
+    uint32_t parent;                    /* KRAIT_NO_ID for the root */
     uint32_t first_child, next_sibling; /* KRAIT_NO_ID where there is none */
     uint32_t depth;                     /* root 0 */
     uint64_t calls;                     /* begins of kind KRAIT_OP_CALL */
@@ -37,9 +37,16 @@ enum krait_tree_group {
     KRAIT_TREE_BY_PROCESS = 2, /* below the root a node per process */
 };
 
+#define KRAIT_IMPORT_LABEL "<import>"
+
 struct krait_calltree_options {
     struct krait_range range;
     enum krait_tree_group group;
+    /* Python's import machinery, a dozen frames for each module, becomes one node "<import>" (see
+     * KRAIT_IMPORT_LABEL): frames of importlib._bootstrap and _bootstrap_external that follow each other,
+     * with the exec and __import__ between them. What they call hangs on it, the module's own code too, which
+     * says what is imported. Its times are the sums of theirs, its calls are those from outside. */
+    bool fold_imports;
     /* Whether a thread is taken; NULL takes all. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;

@@ -13,6 +13,7 @@
 
 struct export_options {
     const char *to, *output, *unit;
+    bool fold_imports;
     struct krait_select select;
 };
 
@@ -30,6 +31,8 @@ static const struct krait_opt export_opts[] = {
     { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output), "Where to; - is standard output" },
     { "unit", 0, KRAIT_OPT_CHOICE, "ns|us|calls", AT(unit),
       "Values of folded stacks: own time in ns (the default) or us, or calls" },
+    { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
+      "In folded stacks, Python's import machinery is one frame <import>, not a dozen for each module" },
     KRAIT_SELECT_OPTS(struct export_options, select),
     KRAIT_OPTS_END,
 };
@@ -52,6 +55,8 @@ static int check_usage(const struct export_options *o, int argc, struct krait_er
     uint32_t flags = krait_export_find(o->to)->flags;
     if (o->unit && !(flags & KRAIT_EXPORT_HAS_UNIT))
         return krait_err_set(err, -EINVAL, "--unit: --to %s has a unit of its own", o->to);
+    if (o->fold_imports && !(flags & KRAIT_EXPORT_FOLDS_IMPORTS))
+        return krait_err_set(err, -EINVAL, "--fold-imports: --to %s cannot; --to folded can", o->to);
     if ((flags & KRAIT_EXPORT_BINARY) && strcmp(o->output, "-") == 0 && isatty(STDOUT_FILENO))
         return krait_err_set(err, -EINVAL,
                              "-o -: %s is binary, and standard output is a terminal; give a file, or a pipe",
@@ -72,6 +77,7 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
     struct krait_export_job job = {
         .trace = trace,
         .what = { .range = krait_select_range(&o->select, trace),
+                  .fold_imports = o->fold_imports,
                   .take_thread = krait_select_thread,
                   .ctx = &o->select },
         .unit = unit_of(o->unit),

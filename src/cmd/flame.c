@@ -16,7 +16,7 @@ struct flame_options {
     const char *output, *title, *by, *unit, *color, *order;
     struct krait_select select;
     struct krait_opt_list diff;
-    bool icicle, inverted, reverse;
+    bool icicle, inverted, reverse, fold_imports;
     uint64_t width, max_frames;
     double min_width;
 };
@@ -37,6 +37,8 @@ static const struct krait_opt flame_opts[] = {
     { "by", 0, KRAIT_OPT_CHOICE, "thread|process", AT(by), "A tower for each thread or process" },
     { "reverse", 'r', KRAIT_OPT_FLAG, NULL, AT(reverse),
       "Turn the stacks over: functions by their own time, and who called them" },
+    { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
+      "Draw Python's import machinery as one frame <import>, not a dozen for each module" },
     { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle), "Grow downwards, the root on top" },
     { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "The same as --icicle" },
     { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Title (default: what was recorded)" },
@@ -77,6 +79,7 @@ static int source_open(struct source *source, const struct flame_options *o, con
         .group = !o->by          ? KRAIT_TREE_MERGED
                  : *o->by == 't' ? KRAIT_TREE_BY_THREAD
                                  : KRAIT_TREE_BY_PROCESS,
+        .fold_imports = o->fold_imports,
         .take_thread = krait_select_thread,
         .ctx = (void *)&o->select,
     };

@@ -55,6 +55,8 @@ static int check_options(const struct report_options *o, struct krait_err *err)
         return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
     if ((o->tree != 0) + (o->callers != NULL) + (o->callees != NULL) > 1)
         return krait_err_set(err, -EINVAL, "--tree, --callers and --callees exclude each other");
+    if (o->fold_imports && !o->tree)
+        return krait_err_set(err, -EINVAL, "--fold-imports goes with --tree");
     if (o->sort && (o->tree || o->callers || o->callees))
         return krait_err_set(err, -EINVAL,
                              "--sort is for tables of functions; trees and relatives are by total time");
@@ -298,6 +300,8 @@ static const struct krait_opt report_opts[] = {
       "The call tree; with --by thread or process one for each" },
     { "min-share", 0, KRAIT_OPT_STR, "PERCENT", OPT(min_share),
       "Leave branches of the tree out that took less; 0.5 in a table" },
+    { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, OPT(fold_imports),
+      "In the tree, Python's import machinery is one function <import>, not a dozen for each module" },
     { "callers", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callers),
       "Who calls it, with its time when called from there" },
     { "callees", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callees), "What it calls, with the time that takes" },

@@ -17,7 +17,7 @@ enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
 struct report_options {
     struct krait_select select;
     const char *by, *sort, *limit, *filter, *callers, *callees, *min_share;
-    bool tree, csv, json;
+    bool tree, csv, json, fold_imports;
 };
 
 /* What every part needs. */

@@ -17,6 +17,7 @@ static int tree_new(struct krait_calltree **tree, struct report *report, struct 
         .group = report->by == KRAIT_BY_THREAD    ? KRAIT_TREE_BY_THREAD
                  : report->by == KRAIT_BY_PROCESS ? KRAIT_TREE_BY_PROCESS
                                                   : KRAIT_TREE_MERGED,
+        .fold_imports = report->options->fold_imports,
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,
     };

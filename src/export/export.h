@@ -30,8 +30,9 @@ struct krait_export_job {
 };
 
 enum krait_export_flags {
-    KRAIT_EXPORT_HAS_UNIT = 1 << 0, /* looks at job.unit */
-    KRAIT_EXPORT_BINARY = 1 << 1,   /* nothing for a terminal */
+    KRAIT_EXPORT_HAS_UNIT = 1 << 0,      /* looks at job.unit */
+    KRAIT_EXPORT_BINARY = 1 << 1,        /* nothing for a terminal */
+    KRAIT_EXPORT_FOLDS_IMPORTS = 1 << 2, /* takes a tree with nodes that are no functions */
 };
 
 struct krait_export_format {

@@ -3,6 +3,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -188,3 +189,100 @@ def test_a_folder_of_recordings_names_them(synth, run):
     result = run(f"{one.parent}/")
     assert result.returncode == 1
     assert result.stderr.splitlines()[1:] == [f"  {one}", f"  {two}"]
+
+
+IMPORTS = """
+process 1 python3
+code 1 python app <module> app.py 1
+code 2 python _frozen_importlib _find_and_load <frozen%20importlib._bootstrap> 1349
+code 3 python _frozen_importlib_external SourceLoader.exec_module <frozen%20importlib._bootstrap_external> 1020
+code 4 c builtins exec - 0
+code 5 python lib <module> lib.py 1
+code 6 c posix stat - 0
+code 7 python importlib._bootstrap _handle_fromlist <frozen%20importlib._bootstrap> 1400
+code 8 c builtins __import__ - 0
+code 9 python lib.part <module> lib/part.py 1
+thread 1 MainThread
+0 call 1
+1us call 2
+3us ccall 6
+6us creturn
+7us call 3
+8us ccall 4
+10us call 5
+12us ccall 4
+14us creturn
+16us call 2
+17us call 3
+18us ccall 4
+19us call 9
+29us return
+30us creturn
+31us return
+32us return
+33us return
+34us creturn
+36us return
+37us return
+38us call 7
+39us ccall 8
+40us call 2
+44us return
+45us creturn
+46us return
+50us return
+"""
+
+
+def test_import_machinery_is_folded_and_what_it_runs_stays(synth, run):
+    folder = synth(IMPORTS)
+    assert run(folder, "--tree", "--fold-imports", LC_ALL="C").stdout == (
+        "   total  total%      self  calls  function\n"
+        "50.00 us  100.0%  6.000 us      1  app.<module>\n"
+        "44.00 us   88.0%  18.00 us      2  > <import>\n"
+        "23.00 us   46.0%  5.000 us      1  |- lib.<module>\n"
+        "16.00 us   32.0%  6.000 us      1  |  |- <import>\n"
+        "10.00 us   20.0%  10.00 us      1  |  |  > lib.part.<module>\n"
+        "2.000 us    4.0%  2.000 us      1  |  `- builtins.exec (C)\n"
+        "3.000 us    6.0%  3.000 us      1  `- posix.stat (C)\n"
+    )
+
+
+def leaves(folded):
+    """{frames without the machinery: time} of folded stacks."""
+    machinery = ("_frozen_importlib", "importlib._bootstrap", "<import>", "builtins.exec", "builtins.__import__")
+    sums = {}
+    for line in folded.splitlines():
+        stack, value = line.rsplit(" ", 1)
+        key = tuple(frame for frame in stack.split(";") if not frame.startswith(machinery))
+        sums[key] = sums.get(key, 0) + int(value)
+    return sums
+
+
+@pytest.mark.parametrize("options", [[], ["--from", "5us", "--until", "41us"]])
+def test_folding_imports_changes_no_time(synth, krait, options):
+    folder = synth(IMPORTS)
+    export = [krait, "export", folder, "--to", "folded", "-o", "-", *options]
+    whole, folded = (subprocess.run([*export, *more], capture_output=True, text=True, check=True).stdout for more in ([], ["--fold-imports"]))
+    assert leaves(whole) == leaves(folded)
+    assert "_frozen_importlib" in whole and "_frozen_importlib" not in folded
+    assert ";app.<module>;<import>;lib.<module>;<import>;lib.part.<module> " in folded
+
+
+def test_a_real_program_folds_to_the_same_time(record, krait, python):
+    recording = record.text(python, "import json.tool, argparse")
+    export = [krait, "export", recording.path, "--to", "folded", "-o", "-"]
+    whole, folded = (subprocess.run([*export, *more], capture_output=True, text=True, check=True).stdout for more in ([], ["--fold-imports"]))
+    assert leaves(whole) == leaves(folded)
+    assert "<import>" in folded and len(folded) < len(whole)
+
+
+def test_a_flame_graph_folds_imports_too(synth, krait):
+    picture = subprocess.run([krait, "flame", synth(IMPORTS), "--fold-imports", "-o", "-"], capture_output=True, text=True, check=True).stdout
+    assert "&lt;import&gt;" in picture and "_find_and_load" not in picture
+
+
+def test_folding_is_refused_where_it_does_nothing(synth, run, krait):
+    assert run(synth(IMPORTS), "--fold-imports").returncode == 2
+    done = subprocess.run([krait, "export", "x", "--to", "pprof", "--fold-imports", "-o", "y"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--to folded can" in done.stderr

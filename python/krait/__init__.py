@@ -11,6 +11,7 @@
 
 Then look at it from the shell: krait report trace
 """
+import atexit as _atexit
 import contextlib as _contextlib
 import os as _os
 import signal as _signal
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
 _state = {"dir": None, "session": None, "pid": None}
 _starting = _thread.allocate_lock()
+_PATIENCE = 10  # seconds that the end of a program waits for its recording
 
 
 def _in_child():
@@ -73,7 +75,8 @@ def start(path=None, **options):
 
     Options are those of `krait record` with underscores: c_calls=False, children=False, include=[...], exclude=[...],
     max_overhead=5, ring_size="4M", lossless=True. A collector runs as a process of its own. Frames that are live are
-    part of the recording. Returns the folder's path. Raises RuntimeError with the reason when it cannot.
+    part of the recording. Returns the folder's path. Raises RuntimeError with the reason when it cannot. Without stop()
+    the recording ends with the program.
     """
     with _starting:
         return _start(path, options)
@@ -83,7 +86,7 @@ def _start(path, options):
     from krait import _agent
 
     if _agent.running():
-        raise RuntimeError("a recording is already running in this process")
+        raise RuntimeError(f"krait.start({'' if path is None else repr(_os.fspath(path))}): {_already(_agent.session())}")
     words = [command(), "collect"] + (["-o", _os.fspath(path)] if path is not None else []) + _option_words(options)
     # The collector leaves its own parent at once, so that it is nobody's child: no wait() of the program meets it.
     done = _subprocess.run(words, stdin=_subprocess.DEVNULL, stdout=_subprocess.PIPE, stderr=_subprocess.PIPE,
@@ -101,6 +104,18 @@ def _start(path, options):
     return folder
 
 
+def _already(session):
+    """Who records this process already, and what to do."""
+    if _state["dir"] is not None and _state["session"] == session:
+        return f"krait.start() already records this process, into {_state['dir']}; call krait.stop() first"
+    collector = session.split("/")[2]
+    command = "krait record"
+    with _contextlib.suppress(OSError), open(f"/proc/{collector}/cmdline", "rb") as file:
+        command = _os.fsdecode(file.read().rstrip(b"\0").replace(b"\0", b" ")) or command
+    return (f"this process is already recorded by process {collector}, `{command}`; run the program without "
+            "`krait record`, or start a recording of its own only if not krait.is_recording()")
+
+
 def _end_collector(session):
     """Nothing will come: the collector, whose process the path of its file names, would wait for it."""
     with _contextlib.suppress(OSError, ValueError, IndexError):
@@ -112,6 +127,10 @@ def stop():
 
     In a forked child this ends the child's part alone and does not wait: the recording goes on in the parent.
     """
+    return _stop(float("inf"))
+
+
+def _stop(patience):
     from krait import _agent
 
     folder, session, pid = _state["dir"], _state["session"], _state["pid"]
@@ -119,9 +138,17 @@ def stop():
     _agent.stop()
     if folder is None or pid != _os.getpid():
         return folder
-    while _os.path.exists(session):  # the collector's own file, there as long as it is
+    last = _time.monotonic() + patience
+    while _os.path.exists(session) and _time.monotonic() < last:  # the collector's own file, there as long as it is
         _time.sleep(0.001)
     return folder
+
+
+@_atexit.register
+def _at_exit():
+    """A recording that start() began here is on disk when the program has ended; it is not waited for for ever."""
+    if _state["dir"] is not None and _state["pid"] == _os.getpid():
+        _stop(_PATIENCE)
 
 
 def is_recording():

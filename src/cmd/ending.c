@@ -29,7 +29,7 @@ static void signal_text(char *buf, int signal)
 static const char *plain_text(const char *end)
 {
     static const char *const texts[][2] = {
-        { "", "unfinished" }, { "exec", "exec" }, { "gone", "ended" }, { "stop", "runs on" }
+        { "", "unfinished" }, { "exec", "exec" }, { "gone", "ended" }, { "stop", "stopped" }
     };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++) {
         if (strcmp(end, texts[i][0]) == 0)

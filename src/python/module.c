@@ -73,10 +73,20 @@ static PyObject *agent_running(PyObject *self, PyObject *none)
     return PyBool_FromLong(atomic_load(&krait_agent.running));
 }
 
+PyDoc_STRVAR(session_doc, "session()\n\nThe path of the recording that this process is part of, or None.");
+
+static PyObject *agent_session(PyObject *self, PyObject *none)
+{
+    if (!atomic_load(&krait_agent.running))
+        Py_RETURN_NONE;
+    return PyUnicode_FromString(krait_agent.writer.path);
+}
+
 static PyMethodDef methods[] = {
     { "start", agent_start, METH_O, start_doc },
     { "stop", agent_stop, METH_NOARGS, stop_doc },
     { "running", agent_running, METH_NOARGS, running_doc },
+    { "session", agent_session, METH_NOARGS, session_doc },
     { NULL, NULL, 0, NULL },
 };
 

@@ -2,6 +2,7 @@
 """import krait: recording from inside a program."""
 
 import os
+import signal
 
 import pytest
 
@@ -126,7 +127,93 @@ def test_wrong_use_is_said(record, any_python, tmp_path):
     first, second, third = result.stdout.splitlines()
     assert "/proc/nowhere" in first
     assert "max-overhead" in second
-    assert "already" in third
+    assert third == f"krait.start('{tmp_path}/trace2'): krait.start() already records this process, into {tmp_path}/trace; call krait.stop() first"
+
+
+def test_starting_under_krait_record_names_both(record, any_python, tmp_path):
+    run = record.text(
+        any_python,
+        """
+        import sys, krait
+        def f(): pass
+        try:
+            krait.start(sys.argv[1])
+        except RuntimeError as e:
+            print(e)
+        f()
+        """,
+        tmp_path / "inner",
+        env=PACKAGE,
+    )
+    assert run.stdout.startswith(f"krait.start('{tmp_path}/inner'): this process is already recorded by process ")
+    assert f" record -o {run.path} -- " in run.stdout and "krait.is_recording()" in run.stdout
+    assert run.check().calls()["f"] == 1 and not (tmp_path / "inner").exists()
+
+
+def test_a_recording_is_finished_when_its_program_has_ended(record, python, tmp_path, info):
+    """Without krait.stop(), and with exit functions that run after krait's own."""
+    run(
+        python,
+        record,
+        """
+        import atexit, sys
+        def last(): pass
+        atexit.register(last)
+        import krait
+        def f(): pass
+        atexit.register(f)
+        krait.start(sys.argv[1])
+        f()
+        """,
+        tmp_path / "trace",
+    )
+    facts = info(tmp_path / "trace")  # at once
+    assert facts["finished"] is True
+    calls = Recording(tmp_path / "trace").check(ended=False).calls()
+    assert (calls["f"], calls["last"]) == (2, 0)
+
+
+def test_a_forked_child_that_exits_leaves_its_parents_recording_alone(record, any_python, tmp_path):
+    run(
+        any_python,
+        record,
+        """
+        import os, sys, krait
+        krait.start(sys.argv[1])
+        def f(): pass
+        pid = os.fork()
+        if pid == 0:
+            f()
+            sys.exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert krait.is_recording()
+        f()
+        """,
+        tmp_path / "trace",
+    )
+    parent, child = Recording(tmp_path / "trace").check(ended=False).processes
+    assert parent.calls()["f"] == child.calls()["f"] == 1
+
+
+def test_a_collector_that_hangs_does_not_keep_a_program_from_ending(record, any_python, tmp_path):
+    result = run(
+        any_python,
+        record,
+        """
+        import os, signal, sys, krait
+        krait.start(sys.argv[1])
+        krait._PATIENCE = 0.2
+        collector = int(krait._state["session"].split("/")[2])
+        print(collector, flush=True)
+        os.kill(collector, signal.SIGSTOP)
+        def f(): pass
+        f()
+        """,
+        tmp_path / "trace",
+    )
+    os.kill(int(result.stdout), signal.SIGCONT)
+    wait_for_end(tmp_path / "trace")
+    assert Recording(tmp_path / "trace").check(ended=False).calls()["f"] == 1
 
 
 @pytest.mark.parametrize("how", ["exit", "kill"])

@@ -71,7 +71,7 @@ def test_each_process_has_its_command_and_its_end(krait, synth, info):
     assert all("app" in p["command"] for p in facts["process_list"])
     text = subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
     table = [line for line in text.splitlines() if re.match(r" +[1-6] +1 ", line)]
-    for line, end in zip(table, ["exit 3", "SIGKILL", "exec", "ended", "runs on", "unfinished"], strict=True):
+    for line, end in zip(table, ["exit 3", "SIGKILL", "exec", "ended", "stopped", "unfinished"], strict=True):
         assert f" {end} " in line and "app" in line
     assert "unfinished 1 of 6 processes" in text
     assert max(map(len, text.splitlines())) <= 80

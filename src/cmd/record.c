@@ -262,12 +262,18 @@ static void finish(struct krait_collector *collector, pid_t pid, int status,
         print_summary(collector, &summary, dir);
 }
 
+/* Said at the start and at the end: what the program prints between may be long. */
+static void tell_unrecorded(const char *when, const struct krait_err *err)
+{
+    fprintf(stderr, "%skrait record: %s: %s%s\n", colour() ? "\033[1;31m" : "", when, err->text,
+            colour() ? "\033[0m" : "");
+}
+
 /* A recording that cannot be made does not keep the command from running. */
 static int run_unrecorded(char **argv, const struct krait_err *err)
 {
-    krait_cmd_fail(&krait_cmd_record, err);
-    fprintf(stderr, "krait record: the program runs without being recorded\n");
     struct krait_err cannot;
+    tell_unrecorded("the program runs without being recorded", err);
     pid_t pid;
     catch_signals();
     if (spawn(&pid, argv, &cannot)) {
@@ -278,6 +284,7 @@ static int run_unrecorded(char **argv, const struct krait_err *err)
     int status;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    tell_unrecorded("nothing was recorded", err);
     return pass_on(status);
 }
 

@@ -16,6 +16,13 @@ enum {
     RESERVE_BYTES = 1024 * 1024, /* given back to a full disk for the last metadata */
 };
 
+static int no_folder(struct krait_err *err, const char *what, const char *path)
+{
+    int rc = errno ? -errno : -EIO;
+    return krait_err_set(err, rc, "cannot %s the folder %s: %s; choose another with -o", what, path,
+                         strerror(-rc));
+}
+
 static int make_parents(const char *path, struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *copy = strdup(path);
@@ -24,11 +31,11 @@ static int make_parents(const char *path, struct krait_err *err)
     for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            return krait_err_errno(err, "cannot make the folder %s", copy);
+            return no_folder(err, "make", copy);
         *slash = '/';
     }
     if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-        return krait_err_errno(err, "cannot make the folder %s", copy);
+        return no_folder(err, "make", copy);
     return 0;
 }
 
@@ -36,7 +43,7 @@ static int check_empty(const char *path, struct krait_err *err)
 {
     DIR *dir = opendir(path);
     if (!dir)
-        return krait_err_errno(err, "cannot read the folder %s", path);
+        return no_folder(err, "read", path);
     const struct dirent *entry;
     bool empty = true;
     while ((entry = readdir(dir)))
@@ -200,7 +207,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
         rc = c->rings ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     }
     if (!rc && access(c->dir, W_OK | X_OK) < 0)
-        rc = krait_err_errno(err, "cannot write in the folder %s", c->dir);
+        rc = no_folder(err, "write in", c->dir);
     if (rc) {
         krait_collector_free(c);
         return rc;

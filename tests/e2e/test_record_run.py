@@ -95,8 +95,29 @@ def test_a_folder_that_holds_something_is_left_alone(record, any_python, tmp_pat
     (tmp_path / "full" / "precious").write_text("x")
     run = record(any_python, "-c", "print('ran')", trace=tmp_path / "full")
     assert (run.status, run.stdout) == (0, "ran\n")
-    assert f"{tmp_path}/full is not empty" in run.stderr
+    why = f"the folder {tmp_path}/full is not empty; choose another with -o"
+    assert run.stderr.splitlines() == [
+        f"krait record: the program runs without being recorded: {why}",
+        f"krait record: nothing was recorded: {why}",
+    ]
     assert [p.name for p in (tmp_path / "full").iterdir()] == ["precious"]
+
+
+def test_that_nothing_is_recorded_is_said_at_the_start_and_in_red_at_the_end(krait, any_python, tmp_path):
+    """In a terminal: before the program's first words and after its last, however it ends."""
+    (tmp_path / "file").write_text("")
+    program = "import os; print('out', flush=True); os.kill(os.getpid(), 15)"
+    command = [krait, "record", "-o", tmp_path / "file" / "trace", "--", any_python.exe, "-c", program]
+    master, slave = os.openpty()
+    environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    run = subprocess.Popen([str(w) for w in command], stdout=slave, stderr=slave, env=environment)
+    assert run.wait(timeout=60) == -signal.SIGTERM
+    os.close(slave)
+    first, out, last = os.read(master, 65536).decode().splitlines()
+    os.close(master)
+    assert "runs without being recorded" in first and out == "out"
+    assert last.startswith("\033[1;31mkrait record: nothing was recorded: cannot make the folder") and last.endswith("\033[0m")
+    assert "Not a directory; choose another with -o" in last
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2])
@@ -239,8 +260,8 @@ def test_a_path_that_cannot_be_written(record, any_python, small_disk):
     disk = small_disk(1 << 20)
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     run = record.text(any_python, BUSY, trace=disk / "trace", ok=False)
-    assert "Read-only file system" in run.stderr and str(disk) in run.stderr
-    assert run.status in (0, 1) and run.stdout == ("finished\n" if run.status == 0 else "")
+    assert run.stderr.count(f"cannot make the folder {disk}/trace: Read-only file system; choose another with -o") == 2
+    assert (run.status, run.stdout) == (0, "finished\n")
 
 
 def test_a_folder_that_vanishes_while_recording(record, any_python):

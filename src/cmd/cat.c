@@ -4,6 +4,8 @@
  */
 #include "cmd/cmds.h"
 #include "cmd/timearg.h"
+#include "ctf/filter.h"
+#include "ctf/json_event.h"
 #include "ctf/pretty.h"
 
 #include <signal.h>
@@ -15,6 +17,8 @@ struct cat_options {
     const char *fields;
     const char *begin;
     const char *end;
+    const char *filter;
+    bool json;
 };
 
 static const struct krait_opt cat_opts[] = {
@@ -39,6 +43,11 @@ static const struct krait_opt cat_opts[] = {
     { "begin", 'b', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, begin),
       "leave out what comes before: [YYYY-MM-DD ]hh:mm:ss[.nnnnnnnnn], or seconds since the origin" },
     { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "leave out what comes after" },
+    { "filter", 0, KRAIT_OPT_STR, "EXPR", offsetof(struct cat_options, filter),
+      "print only events for which this holds: 'name == \"sched_*\" && (prev_tid == 0 || $ctx.procname == "
+      "bash)'" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, json),
+      "print a JSON object a line; times, and integers of more than 53 bits, are strings" },
     KRAIT_OPTS_END,
 };
 
@@ -118,6 +127,17 @@ static void parse_clock(const struct cat_options *opts, struct krait_pretty *pre
                      (opts->no_delta ? KRAIT_PRETTY_NO_DELTA : 0);
 }
 
+struct cat {
+    struct krait_pretty pretty;
+    struct krait_json_events json_events;
+    struct krait_filter *filter; /* NULL: all events */
+    bool json;
+    struct krait_buf out;
+    struct krait_timearg begin, end;
+    int64_t begin_ns, end_ns;
+    bool range_known;
+};
+
 /* -- output -- */
 
 enum { FLUSH_AT = 256 * 1024 };
@@ -135,7 +155,8 @@ static int flush_out(struct krait_buf *out)
     return 0;
 }
 
-static void print_losses(struct krait_pretty *pretty, const struct krait_ctf_reader *reader)
+/* Objects among the others in JSON; else sentences on stderr. */
+static void print_losses(struct cat *cat, const struct krait_ctf_reader *reader)
 {
     KRAIT_AUTO_BUF text = { 0 };
     for (uint32_t s = 0; s < reader->stream_count; s++) {
@@ -143,22 +164,15 @@ static void print_losses(struct krait_pretty *pretty, const struct krait_ctf_rea
             struct krait_ctf_loss losses[2];
             unsigned n = krait_ctf_losses(reader->streams[s], i, losses);
             for (unsigned k = 0; k < n; k++)
-                krait_pretty_loss(pretty, &losses[k], &text);
+                cat->json ? krait_json_loss(&losses[k], &text)
+                          : krait_pretty_loss(&cat->pretty, &losses[k], &text);
         }
     }
     if (text.len && !text.failed)
-        fwrite(text.data, 1, text.len, stderr);
+        fwrite(text.data, 1, text.len, cat->json ? stdout : stderr);
 }
 
 /* -- events -- */
-
-struct cat {
-    struct krait_pretty pretty;
-    struct krait_buf out;
-    struct krait_timearg begin, end;
-    int64_t begin_ns, end_ns;
-    bool range_known;
-};
 
 static void know_range(struct cat *cat, int64_t first_ns)
 {
@@ -167,13 +181,27 @@ static void know_range(struct cat *cat, int64_t first_ns)
     cat->range_known = true;
 }
 
+/* Filters and forms that look at single fields: those are there once the event was passed. */
+static int cat_passed(struct cat *cat, struct krait_ctf_cursor *cursor)
+{
+    int rc = krait_ctf_event_skip(cursor);
+    if (rc || (cat->filter && !krait_filter_wants(cat->filter, cursor)))
+        return rc;
+    if (cat->json)
+        return krait_json_event(&cat->json_events, cursor, &cat->out);
+    krait_ctf_event_rewind(cursor);
+    return krait_pretty_event(&cat->pretty, cursor, &cat->out);
+}
+
 static int cat_event(struct cat *cat, struct krait_ctf_cursor *cursor)
 {
     if (!cat->range_known)
         know_range(cat, cursor->ns);
     if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns)
         return krait_ctf_event_skip(cursor);
-    return krait_pretty_event(&cat->pretty, cursor, &cat->out);
+    if (!cat->filter && !cat->json)
+        return krait_pretty_event(&cat->pretty, cursor, &cat->out);
+    return cat_passed(cat, cursor);
 }
 
 /* All events. The verb's failure is in err; damage is the merge's. */
@@ -196,12 +224,14 @@ static int cat_events(struct cat *cat, struct krait_ctf_merge *merge, struct kra
 static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct krait_err *err)
 {
     struct krait_ctf_merge *merge;
-    int rc = krait_ctf_merge_new(&merge, reader, err);
+    int rc = cat->filter ? krait_filter_bind(cat->filter, reader, err) : 0;
+    if (!rc)
+        rc = krait_ctf_merge_new(&merge, reader, err);
     if (rc)
         return rc;
     rc = cat_events(cat, merge, err);
     if (!rc)
-        print_losses(&cat->pretty, reader);
+        print_losses(cat, reader);
     if (!rc && krait_ctf_merge_damage(merge)->code) {
         *err = *krait_ctf_merge_damage(merge);
         rc = err->code;
@@ -220,7 +250,10 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
         rc = krait_timearg_parse(&cat->begin, "begin", opts->begin, opts->gmt, err);
     if (!rc)
         rc = krait_timearg_parse(&cat->end, "end", opts->end, opts->gmt, err);
+    if (!rc && opts->filter)
+        rc = krait_filter_new(&cat->filter, opts->filter, err);
     parse_clock(opts, &cat->pretty);
+    cat->json = opts->json;
     return rc;
 }
 
@@ -242,6 +275,8 @@ static int run_cat(void *values, int argc, char **argv)
         rc = cat_reader(&cat, reader, &err);
     krait_buf_done(&cat.out);
     krait_pretty_done(&cat.pretty);
+    krait_json_events_done(&cat.json_events);
+    krait_filter_free(cat.filter);
     krait_ctf_close(reader);
     return rc && rc != -EPIPE ? krait_cmd_fail(&krait_cmd_cat, &err) : 0;
 }
@@ -255,12 +290,17 @@ const struct krait_cmd krait_cmd_cat = {
                    "CTF 1.8 (LTTng, barectf, Zephyr ...).\n\n"
                    "TRACE is a folder with a file `metadata`, or one with such folders below it. Several are "
                    "merged on one clock.\n\n"
+                   "--filter takes comparisons (== != < <= > >=) of fields with numbers and texts, joined by "
+                   "&&, ||, ! and brackets; `name` is the event's name, * in a text is anything, $ctx. asks "
+                   "the contexts alone. docs/cat.md has its rules, and what --json prints.\n\n"
                    "What the tracer says it discarded is told on stderr. Of a damaged trace, what is whole "
                    "is printed, then the "
                    "reason, and the exit status is 1.",
     .examples = "krait cat trace\n"
                 "# from one time to another\n"
                 "krait cat --begin 14:03:07 --end 14:03:07.5 trace\n"
+                "# the switches away from the idle task, as JSON\n"
+                "krait cat --json --filter 'name == sched_switch && prev_tid == 0' trace\n"
                 "# two traces on one timeline, values without names\n"
                 "krait cat --names none trace ~/lttng-traces/kernel\n",
     .opts = cat_opts,

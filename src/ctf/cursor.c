@@ -171,6 +171,7 @@ static int read_event(struct krait_ctf_cursor *c)
     if (!c->event)
         return unknown_id(c, id);
     c->fields_at = c->d.at;
+    c->fields_be = c->d.bits_be;
     c->ticks = c->d.clock;
     c->ns = c->cls->clock ? krait_ctf_ns(c->cls->clock, c->ticks) : 0;
     return 1;
@@ -249,6 +250,13 @@ int krait_ctf_event_skip(struct krait_ctf_cursor *c)
     if (krait_decode_skip(&c->d, program))
         return damage_at(c, c->d.at, c->d.why);
     return check_progress(c);
+}
+
+void krait_ctf_event_rewind(struct krait_ctf_cursor *c)
+{
+    c->d.at = c->fields_at;
+    c->d.clock = c->ticks;
+    c->d.bits_be = c->fields_be;
 }
 
 int krait_ctf_event_text(struct krait_ctf_cursor *c, struct krait_buf *out)

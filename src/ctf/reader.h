@@ -109,6 +109,7 @@ struct krait_ctf_cursor {
     uint32_t next_packet;
     uint64_t event_at;            /* bit in the packet where the event begins */
     uint64_t fields_at;           /* where its header ends */
+    bool fields_be;               /* the decoder's bits_be there */
     uint64_t ticks;               /* of the event */
     int64_t ns;                   /* of the event, since the clock's origin; 0 without a clock */
     struct krait_buf packet_text; /* the packet's context, printed once */
@@ -127,6 +128,9 @@ int krait_ctf_next(struct krait_ctf_cursor *cursor);
 
 /* Goes past the fields. Returns 0 or a negative errno with cursor->err set. */
 int krait_ctf_event_skip(struct krait_ctf_cursor *cursor);
+
+/* Goes back to where the fields begin, so that they can be printed after they were passed. */
+void krait_ctf_event_rewind(struct krait_ctf_cursor *cursor);
 
 /* Appends the packet's context, the event's contexts and fields to out, separated by ", ". On failure out is
  * as before. */

@@ -725,6 +725,7 @@ static void a_program_with_little_address_space_is_recorded(void **state)
         _exit(mine ? 0 : 96);
     }
     assert_int_equal(wait_status(pid), 0);
+    leave(&others);
     finish(f);
     assert_int_equal(look(f).calls, 1);
 }

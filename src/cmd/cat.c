@@ -4,8 +4,7 @@
  */
 #include "cmd/cmds.h"
 #include "cmd/timearg.h"
-#include "ctf/filter.h"
-#include "ctf/json_event.h"
+#include "ctf/csv_event.h"
 #include "ctf/pretty.h"
 
 #include <signal.h>
@@ -18,7 +17,7 @@ struct cat_options {
     const char *begin;
     const char *end;
     const char *filter;
-    bool json;
+    bool json, csv;
 };
 
 static const struct krait_opt cat_opts[] = {
@@ -48,6 +47,8 @@ static const struct krait_opt cat_opts[] = {
       "bash)'" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, json),
       "print a JSON object a line; times, and integers of more than 53 bits, are strings" },
+    { "csv", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, csv),
+      "print CSV: a column a field where --filter leaves events of one name, else the scopes as JSON" },
     KRAIT_OPTS_END,
 };
 
@@ -130,8 +131,9 @@ static void parse_clock(const struct cat_options *opts, struct krait_pretty *pre
 struct cat {
     struct krait_pretty pretty;
     struct krait_json_events json_events;
+    struct krait_csv_events csv_events;
     struct krait_filter *filter; /* NULL: all events */
-    bool json;
+    bool json, csv;
     struct krait_buf out;
     struct krait_timearg begin, end;
     int64_t begin_ns, end_ns;
@@ -189,6 +191,8 @@ static int cat_passed(struct cat *cat, struct krait_ctf_cursor *cursor)
         return rc;
     if (cat->json)
         return krait_json_event(&cat->json_events, cursor, &cat->out);
+    if (cat->csv)
+        return krait_csv_event(&cat->csv_events, cursor, &cat->out);
     krait_ctf_event_rewind(cursor);
     return krait_pretty_event(&cat->pretty, cursor, &cat->out);
 }
@@ -199,7 +203,7 @@ static int cat_event(struct cat *cat, struct krait_ctf_cursor *cursor)
         know_range(cat, cursor->ns);
     if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns)
         return krait_ctf_event_skip(cursor);
-    if (!cat->filter && !cat->json)
+    if (!cat->filter && !cat->json && !cat->csv)
         return krait_pretty_event(&cat->pretty, cursor, &cat->out);
     return cat_passed(cat, cursor);
 }
@@ -229,6 +233,8 @@ static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct k
         rc = krait_ctf_merge_new(&merge, reader, err);
     if (rc)
         return rc;
+    if (cat->csv)
+        krait_csv_begin(&cat->csv_events, reader, cat->filter, &cat->out);
     rc = cat_events(cat, merge, err);
     if (!rc)
         print_losses(cat, reader);
@@ -254,6 +260,9 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
         rc = krait_filter_new(&cat->filter, opts->filter, err);
     parse_clock(opts, &cat->pretty);
     cat->json = opts->json;
+    cat->csv = opts->csv;
+    if (!rc && cat->json && cat->csv)
+        rc = krait_err_set(err, -EINVAL, "--json and --csv: one of them");
     return rc;
 }
 
@@ -276,6 +285,7 @@ static int run_cat(void *values, int argc, char **argv)
     krait_buf_done(&cat.out);
     krait_pretty_done(&cat.pretty);
     krait_json_events_done(&cat.json_events);
+    krait_csv_events_done(&cat.csv_events);
     krait_filter_free(cat.filter);
     krait_ctf_close(reader);
     return rc && rc != -EPIPE ? krait_cmd_fail(&krait_cmd_cat, &err) : 0;

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-enum { SCOPES = 4, MAX_EXACT_BITS = 53 };
+enum { MAX_EXACT_BITS = 53 };
 
 static const struct {
     const char *key;
     enum krait_field_scope scope;
-} scopes[SCOPES] = {
+} scopes[KRAIT_JSON_SCOPES] = {
     { "packet_context", KRAIT_FIELD_PACKET_CONTEXT },
     { "common_context", KRAIT_FIELD_COMMON_CONTEXT },
     { "event_context", KRAIT_FIELD_EVENT_CONTEXT },
@@ -21,7 +21,7 @@ static const struct {
 struct json_class {
     const char *head; /* what is the same for all its events */
     size_t head_len;
-    const struct krait_locator *scopes[SCOPES]; /* NULL: it has none */
+    const struct krait_locator *scopes[KRAIT_JSON_SCOPES]; /* NULL: it has none */
 };
 
 void krait_json_events_done(struct krait_json_events *events)
@@ -69,6 +69,16 @@ static bool is_readers_own(const char *name)
     return false;
 }
 
+bool krait_json_shows(int scope, const char *name)
+{
+    return scopes[scope].scope != KRAIT_FIELD_PACKET_CONTEXT || !is_readers_own(name);
+}
+
+const char *krait_json_scope_name(int scope)
+{
+    return scopes[scope].key;
+}
+
 static void add_children(const struct krait_value *value, bool in_packet, struct krait_buf *out)
 {
     bool is_struct = value->node->fc->kind == KRAIT_FC_STRUCT, any = false;
@@ -107,6 +117,11 @@ void krait_json_value(const struct krait_value *value, struct krait_buf *out)
     }
 }
 
+void krait_json_scope(const struct krait_value *value, int scope, struct krait_buf *out)
+{
+    add_children(value, scopes[scope].scope == KRAIT_FIELD_PACKET_CONTEXT, out);
+}
+
 /* -- events -- */
 
 static void add_head(const struct krait_ctf_cursor *cursor, struct krait_buf *out)
@@ -137,7 +152,7 @@ static KRAIT_COLD struct json_class *new_class(struct krait_json_events *events,
         return NULL;
     cls->head = krait_arena_strndup(&events->arena, head.data, head.len);
     cls->head_len = head.len;
-    for (int i = 0; i < SCOPES; i++) {
+    for (int i = 0; i < KRAIT_JSON_SCOPES; i++) {
         int rc = krait_locator_new(&cls->scopes[i], &events->arena, cursor->trace, cursor->event,
                                    scopes[i].scope, "", NULL);
         if (rc && rc != -ENOENT)
@@ -153,24 +168,36 @@ static void add_ns(struct krait_buf *out, const char *key, int64_t ns)
     krait_buf_fmt(out, "\"%s\":\"%lld\"", key, (long long)ns);
 }
 
+static const struct json_class *class_of(struct krait_json_events *events,
+                                         const struct krait_ctf_cursor *cursor)
+{
+    const uint64_t *known = krait_map_get(&events->classes, (uintptr_t)cursor->event);
+    return known ? (const struct json_class *)(uintptr_t)*known : new_class(events, cursor);
+}
+
+const struct krait_locator *const *krait_json_scopes(struct krait_json_events *events,
+                                                     const struct krait_ctf_cursor *cursor)
+{
+    const struct json_class *cls = class_of(events, cursor);
+    return cls ? cls->scopes : NULL;
+}
+
 int krait_json_event(struct krait_json_events *events, struct krait_ctf_cursor *cursor, struct krait_buf *out)
 {
     size_t before = out->len;
-    const uint64_t *known = krait_map_get(&events->classes, (uintptr_t)cursor->event);
-    const struct json_class *cls =
-        known ? (const struct json_class *)(uintptr_t)*known : new_class(events, cursor);
+    const struct json_class *cls = class_of(events, cursor);
     krait_buf_char(out, '{');
     if (cursor->cls->clock)
         add_ns(out, "time_ns", cursor->ns);
     krait_buf_fmt(out, "%s\"stream\":%u", cursor->cls->clock ? "," : "", cursor->stream->index);
     if (cls)
         krait_text_add(out, cls->head, cls->head_len);
-    for (int i = 0; cls && i < SCOPES; i++) {
+    for (int i = 0; cls && i < KRAIT_JSON_SCOPES; i++) {
         struct krait_value value;
         if (!cls->scopes[i] || krait_locator_value(cls->scopes[i], cursor, &value))
             continue;
         krait_buf_fmt(out, ",\"%s\":", scopes[i].key);
-        add_children(&value, scopes[i].scope == KRAIT_FIELD_PACKET_CONTEXT, out);
+        krait_json_scope(&value, i, out);
     }
     krait_buf_str(out, "}\n");
     if (cls && !out->failed)

@@ -33,6 +33,18 @@ int krait_json_event(struct krait_json_events *events, struct krait_ctf_cursor *
  * count and no times where they are not known. */
 void krait_json_loss(const struct krait_ctf_loss *loss, struct krait_buf *out);
 
+/* -- parts, for other forms -- */
+
+enum { KRAIT_JSON_SCOPES = 4 }; /* numbered in the order above */
+
+const char *krait_json_scope_name(int scope);
+/* Whether a scope's member is told: not those of a packet's context that are the reader's own. */
+bool krait_json_shows(int scope, const char *name);
+/* Of the event's class, by scope; NULL for one that it has not. NULL: out of memory. */
+const struct krait_locator *const *krait_json_scopes(struct krait_json_events *events,
+                                                     const struct krait_ctf_cursor *cursor);
+/* A scope as an object. */
+void krait_json_scope(const struct krait_value *value, int scope, struct krait_buf *out);
 /* One value of any kind. */
 void krait_json_value(const struct krait_value *value, struct krait_buf *out);
 

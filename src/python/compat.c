@@ -10,43 +10,15 @@
 
 struct krait_compat krait_compat;
 
+/* What 3.8, 3.9 and 3.10 share. */
+#define KRAIT_LAYOUT_BEFORE_311                                                             \
+    .frame_code = 32, .frame_back = 24, .code_flags = 36, .code_code = 48, .ts_interp = 16, \
+    .ts_tracing = 48, .ts_profilefunc = 56, .ts_profileobj = 72, .tracing_on = 1
+
 static const struct krait_layout layouts[] = {
-    { .version = 0x0308,
-      .frame_code = 32,
-      .frame_back = 24,
-      .frame_lasti = 104,
-      .code_flags = 36,
-      .code_code = 48,
-      .ts_interp = 16,
-      .ts_tracing = 48,
-      .ts_profilefunc = 56,
-      .ts_profileobj = 72,
-      .tracing_on = 1,
-      .lasti_scale = 1 },
-    { .version = 0x0309,
-      .frame_code = 32,
-      .frame_back = 24,
-      .frame_lasti = 104,
-      .code_flags = 36,
-      .code_code = 48,
-      .ts_interp = 16,
-      .ts_tracing = 48,
-      .ts_profilefunc = 56,
-      .ts_profileobj = 72,
-      .tracing_on = 1,
-      .lasti_scale = 1 },
-    { .version = 0x030a,
-      .frame_code = 32,
-      .frame_back = 24,
-      .frame_lasti = 96,
-      .code_flags = 36,
-      .code_code = 48,
-      .ts_interp = 16,
-      .ts_tracing = 48,
-      .tracing_is_cframe = true,
-      .ts_profilefunc = 56,
-      .ts_profileobj = 72,
-      .tracing_on = 1,
+    { KRAIT_LAYOUT_BEFORE_311, .version = 0x0308, .frame_lasti = 104, .lasti_scale = 1 },
+    { KRAIT_LAYOUT_BEFORE_311, .version = 0x0309, .frame_lasti = 104, .lasti_scale = 1 },
+    { KRAIT_LAYOUT_BEFORE_311, .version = 0x030a, .frame_lasti = 96, .tracing_is_cframe = true,
       .lasti_scale = 2 },
     { .version = 0x030b,
       .frame_inner = 24,

@@ -10,7 +10,9 @@
  */
 #include "krait/trace_read.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,15 +93,22 @@ static void check_value(const struct krait_trace_cursor *cursor, enum krait_trac
     const struct krait_trace_field *field = field_of(krait_trace_cursor_class(cursor), scope, path);
     enum krait_trace_kind kind = krait_trace_value_kind(value);
     struct krait_trace_value same, child;
+    if (field && kind == KRAIT_TRACE_VARIANT) { /* an optional value that is not there */
+        if (krait_trace_cursor_value(cursor, field, &same) != -ENODATA)
+            differs("absence", path);
+        return;
+    }
     if (!field || krait_trace_cursor_value(cursor, field, &same)) {
         differs("handle", path);
         return;
     }
     if (krait_trace_field_kind(field) != KRAIT_TRACE_VARIANT && krait_trace_field_kind(field) != kind)
         differs("kind", path);
-    if (krait_trace_field_kind(field) == KRAIT_TRACE_VARIANT) {
+    const char *name = krait_trace_value_option(value);
+    if (krait_trace_field_kind(field) == KRAIT_TRACE_VARIANT && name) {
         char option[MAX_PATH];
-        if (snprintf(option, MAX_PATH, "%s.%s", path, krait_trace_value_option(value)) < MAX_PATH)
+        bool has_name = *name; /* CTF 2's options may be without */
+        if (has_name && snprintf(option, MAX_PATH, "%s.%s", path, name) < MAX_PATH)
             check_value(cursor, scope, value, option);
         return;
     }

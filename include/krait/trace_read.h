@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads CTF traces: krait's own recordings, LTTng's, barectf's, any other in CTF 1.8.
+ * Reads CTF traces: krait's own recordings, LTTng's, barectf's, any other in CTF 1.8 or CTF 2.
  *
  *   open  ->  look fields up, once per event class  ->  cursor  ->  events  ->  values by handle
  *
@@ -143,10 +143,11 @@ enum krait_trace_kind {
     KRAIT_TRACE_UNSIGNED = 1,
     KRAIT_TRACE_SIGNED,
     KRAIT_TRACE_DOUBLE,
-    KRAIT_TRACE_TEXT,    /* strings, and arrays of characters */
+    KRAIT_TRACE_TEXT,    /* strings, and arrays of characters; in the trace's own encoding */
     KRAIT_TRACE_STRUCT,  /* children: its members */
-    KRAIT_TRACE_ARRAY,   /* children: its elements; sequences too */
-    KRAIT_TRACE_VARIANT, /* of fields only: the kind is the chosen option's, known for each event */
+    KRAIT_TRACE_ARRAY,   /* children: its elements; sequences and CTF 2's blobs too */
+    KRAIT_TRACE_VARIANT, /* of fields, optional ones too: the kind is the chosen option's, known for each
+                            event. Of a child: an optional value that is not there */
 };
 
 /* Looks a field up by its path, once per class; the handle is the reader's and fits events of `cls` alone.

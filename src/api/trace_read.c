@@ -309,8 +309,8 @@ static enum krait_trace_kind kind_of(const struct krait_node *node)
         return fc->is_signed ? KRAIT_TRACE_SIGNED : KRAIT_TRACE_UNSIGNED;
     static const enum krait_trace_kind kinds[] = {
         [KRAIT_FC_FLOAT] = KRAIT_TRACE_DOUBLE,    [KRAIT_FC_STRUCT] = KRAIT_TRACE_STRUCT,
-        [KRAIT_FC_VARIANT] = KRAIT_TRACE_VARIANT, [KRAIT_FC_ARRAY] = KRAIT_TRACE_ARRAY,
-        [KRAIT_FC_SEQUENCE] = KRAIT_TRACE_ARRAY,
+        [KRAIT_FC_VARIANT] = KRAIT_TRACE_VARIANT, [KRAIT_FC_OPTIONAL] = KRAIT_TRACE_VARIANT,
+        [KRAIT_FC_ARRAY] = KRAIT_TRACE_ARRAY,     [KRAIT_FC_SEQUENCE] = KRAIT_TRACE_ARRAY,
     };
     return kinds[fc->kind];
 }

@@ -39,6 +39,17 @@ size_t krait_utf8_len(const char *s, size_t n)
 
 #define REPLACEMENT "\xEF\xBF\xBD"
 
+void krait_utf8_add(struct krait_buf *buf, uint32_t character)
+{
+    if (character > 0x10FFFF || (character >= 0xD800 && character <= 0xDFFF))
+        character = 0xFFFD;
+    unsigned follow = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+    static const uint8_t marks[] = { 0, 0xC0, 0xE0, 0xF0 };
+    krait_buf_char(buf, (char)(marks[follow] | character >> 6 * follow));
+    while (follow--)
+        krait_buf_char(buf, (char)(0x80 | (character >> 6 * follow & 0x3F)));
+}
+
 void krait_utf8_clean(struct krait_buf *buf, const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {

@@ -22,6 +22,8 @@ void krait_json_double(struct krait_buf *buf, double x);
 
 /* Length of the valid UTF-8 sequence at s (1 to 4), or 0 when there is none in its first n bytes (n > 0). */
 size_t krait_utf8_len(const char *s, size_t n);
+/* Appends a character; U+FFFD for a surrogate or what lies above U+10FFFF. */
+void krait_utf8_add(struct krait_buf *buf, uint32_t character);
 /* The text with U+FFFD for each byte that is no part of valid UTF-8. */
 void krait_utf8_clean(struct krait_buf *buf, const char *s, size_t n);
 

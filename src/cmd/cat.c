@@ -297,7 +297,7 @@ const struct krait_cmd krait_cmd_cat = {
     .summary = "print the events of any CTF trace as text",
     .description = "Prints one event a line, in the order of time, as babeltrace2 does: a recording of "
                    "krait, or any other trace in "
-                   "CTF 1.8 (LTTng, barectf, Zephyr ...).\n\n"
+                   "CTF 1.8 or CTF 2 (LTTng, barectf, Zephyr ...).\n\n"
                    "TRACE is a folder with a file `metadata`, or one with such folders below it. Several are "
                    "merged on one clock.\n\n"
                    "--filter takes comparisons (== != < <= > >=) of fields with numbers and texts, joined by "

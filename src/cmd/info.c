@@ -256,7 +256,7 @@ static void print_made_by(struct info *info)
     const char *tracer = krait_ctf_env_text(md, "tracer_name", ""),
                *host = krait_ctf_env_text(md, "hostname", "");
     label(info, "recorded");
-    krait_buf_str(&info->out, *tracer ? "by " : "in CTF 1.8");
+    krait_buf_str(&info->out, *tracer ? "by " : md->is_ctf2 ? "in CTF 2" : "in CTF 1.8");
     add_cut(info, tracer, 40);
     const char *version = krait_ctf_env_text(md, "tracer_version", "");
     krait_buf_str(&info->out, *version ? " " : "");
@@ -495,7 +495,7 @@ const struct krait_cmd krait_cmd_info = {
         "what was lost "
         "and why; of krait's own recordings the processes and threads too, and how each process ended. Reads "
         "any "
-        "trace in CTF 1.8.\n\n"
+        "trace in CTF 1.8 or CTF 2.\n\n"
         "A process whose end is \"ended\" has a status that its parent alone knows; of one that is "
         "\"stopped\" the "
         "recording ended before it did; \"unfinished\" means that nobody ended the recording: it still runs, "

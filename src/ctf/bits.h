@@ -43,6 +43,20 @@ static inline uint64_t krait_bits_be(const uint8_t *bytes, uint64_t at, unsigned
     return v >> (64 - bits);
 }
 
+/* An integer in groups of seven bits, the least significant first (LEB128: CTF2-SPEC-2.0, 6.4; DWARF 4, 7.6),
+ * in the first of `size` bytes; `bits` is seven times the bytes it takes. Returns NULL, or why there is none.
+ */
+const char *krait_leb_read(const uint8_t *p, uint64_t size, bool is_signed, uint64_t *value, unsigned *bits);
+
+/* The first of `bits` bits becomes the last. */
+static inline uint64_t krait_bits_reversed(uint64_t v, unsigned bits)
+{
+    uint64_t turned = 0;
+    for (unsigned i = 0; i < bits; i++)
+        turned |= (v >> i & 1) << (bits - 1 - i);
+    return turned;
+}
+
 static inline uint64_t krait_sign_extend(uint64_t v, unsigned bits)
 {
     return (uint64_t)((int64_t)(v << (64 - bits)) >> (64 - bits));

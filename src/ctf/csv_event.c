@@ -47,12 +47,14 @@ static void add_value(struct krait_buf *out, const struct krait_value *value)
     const char *label = fc->kind == KRAIT_FC_ENUM ? krait_enum_label(fc, krait_value_int(value)) : NULL;
     if (label) {
         add_cell(out, label, strlen(label));
-    } else if (krait_fc_is_int(fc)) {
+    } else if (krait_fc_is_int(fc) && fc->form != KRAIT_INT_BOOL) {
         add_int(out, fc, krait_value_int(value));
     } else if (krait_node_is_text(value->node)) {
         size_t n;
-        const char *text = krait_value_text(value, &n);
+        KRAIT_AUTO_BUF utf8 = { 0 };
+        const char *text = krait_value_utf8(value, &utf8, &n);
         add_cell(out, text, n);
+        out->failed = out->failed || utf8.failed;
     } else {
         KRAIT_AUTO_BUF json = { 0 };
         krait_json_value(value, &json);
@@ -121,7 +123,7 @@ static void add_names(struct krait_buf *out, const struct krait_event_class *eve
         const struct krait_fc *fc = scope_of(event, s);
         for (uint32_t i = 0; fc && i < fc->count; i++) {
             const char *name = fc->members[i].name;
-            if (!krait_json_shows(s, name))
+            if (!krait_json_shows(s, fc->members[i].fc))
                 continue;
             krait_buf_char(out, ',');
             if (is_taken(event, s, name))
@@ -150,7 +152,7 @@ static void add_wide(struct krait_buf *out, const struct krait_value *scope, int
 {
     struct krait_value child = { 0 };
     while (krait_value_next(scope, &child) > 0) {
-        if (!krait_json_shows(s, child.node->name))
+        if (!krait_json_shows(s, scope->node->fc->members[child.index].fc))
             continue;
         krait_buf_char(out, ',');
         add_value(out, &child);

@@ -3,6 +3,7 @@
 
 #include "ctf/bits.h"
 #include "ctf/text.h"
+#include "ctf/wide.h"
 
 /* An element or event of no bits does not come to an end by itself: more than this many in a row are damage.
  */
@@ -36,14 +37,14 @@ INLINE bool align_to(struct krait_decoder *d, uint64_t align)
 }
 
 /* What the reader itself wants of an integer. */
-static void take_value(struct krait_decoder *d, const struct krait_op *op, uint64_t value)
+static void take_value(struct krait_decoder *d, const struct krait_op *op, uint64_t value, unsigned bits)
 {
     if (op->meaning) {
         d->meanings[op->meaning] = value;
         d->meanings_set |= 1u << op->meaning;
     }
     if (op->flags & KRAIT_OPF_CLOCK)
-        d->clock = krait_clock_update(d->clock, value, op->bits);
+        d->clock = krait_clock_update(d->clock, value, bits);
     if (op->slot != KRAIT_NO_SLOT)
         d->slots[op->slot] = value;
 }
@@ -80,7 +81,7 @@ INLINE void take_int(struct krait_decoder *d, const struct krait_op *op, uint64_
     if (op->flags & KRAIT_OPF_SIGNED)
         value = krait_sign_extend(value, op->bits);
     if (op->flags & KRAIT_OPF_BUSY)
-        take_value(d, op, value);
+        take_value(d, op, value, op->bits);
     if (shown(op, mode)) {
         krait_text_block(d->out, op->text, op->text_len);
         krait_text_int(d->out, op->fc, value);
@@ -95,7 +96,29 @@ static bool load_bits(struct krait_decoder *d, const struct krait_op *op, uint64
         return false;
     d->bits_be = be;
     *value = be ? krait_bits_be(d->bytes, at, op->bits) : krait_bits_le(d->bytes, at, op->bits);
+    if (KRAIT_UNLIKELY(op->flags & KRAIT_OPF_REVERSED))
+        *value = krait_bits_reversed(*value, op->bits);
     return true;
+}
+
+static int do_leb(struct krait_decoder *d, const struct krait_op *op, enum mode mode)
+{
+    uint64_t value;
+    unsigned bits;
+    if (!align_to(d, 8))
+        return damaged(d, "an integer begins behind the packet's content");
+    const char *why = krait_leb_read(d->bytes + d->at / 8, (d->end - d->at) / 8, op->flags & KRAIT_OPF_SIGNED,
+                                     &value, &bits);
+    if (why)
+        return damaged(d, why);
+    d->at += bits / 7 * 8;
+    if (op->flags & KRAIT_OPF_BUSY)
+        take_value(d, op, value, bits);
+    if (shown(op, mode)) {
+        krait_text_block(d->out, op->text, op->text_len);
+        krait_text_int(d->out, op->fc, value);
+    }
+    return 0;
 }
 
 static void print_float(struct krait_decoder *d, const struct krait_op *op, uint64_t raw)
@@ -113,11 +136,29 @@ static void print_float(struct krait_decoder *d, const struct krait_op *op, uint
     krait_text_float(d->out, number);
 }
 
+/* Of two or four bytes a unit. */
+static KRAIT_COLD int do_wide_string(struct krait_decoder *d, const struct krait_op *op, const uint8_t *from,
+                                     enum mode mode)
+{
+    size_t room = (d->end - d->at) / 8, unit = krait_encoding_unit(op->fc->encoding);
+    size_t length = krait_wide_length(op->fc->encoding, from, room);
+    if (room - length < unit)
+        return damaged(d, "a string has no end in its packet");
+    d->at += (length + unit) * 8;
+    if (shown(op, mode)) {
+        krait_text_block(d->out, op->text, op->text_len);
+        krait_text_wide(d->out, op->fc->encoding, from, length);
+    }
+    return 0;
+}
+
 INLINE int do_string(struct krait_decoder *d, const struct krait_op *op, enum mode mode)
 {
     if (!align_to(d, 8))
         return damaged(d, "a string begins behind the packet's content");
     const uint8_t *from = d->bytes + d->at / 8;
+    if (KRAIT_UNLIKELY(op->fc->encoding))
+        return do_wide_string(d, op, from, mode);
     const uint8_t *nul = memchr(from, 0, (d->end - d->at) / 8);
     if (!nul)
         return damaged(d, "a string has no end in its packet");
@@ -134,11 +175,17 @@ INLINE int do_text(struct krait_decoder *d, const struct krait_op *op, uint64_t 
     if (!align_to(d, op->align) || length > (d->end - d->at) / 8)
         return damaged(d, "a text is longer than the rest of its packet");
     const char *from = (const char *)d->bytes + d->at / 8;
+    if (KRAIT_UNLIKELY(op->fc->encoding) && length % krait_encoding_unit(op->fc->encoding))
+        return damaged(d, "a text ends within a character");
     d->at += length * 8;
-    if (shown(op, mode)) {
-        krait_text_block(d->out, op->text, op->text_len);
+    if (!shown(op, mode))
+        return 0;
+    krait_text_block(d->out, op->text, op->text_len);
+    if (KRAIT_UNLIKELY(op->fc->encoding))
+        krait_text_wide(d->out, op->fc->encoding, (const uint8_t *)from,
+                        krait_wide_length(op->fc->encoding, (const uint8_t *)from, length));
+    else
         krait_text_quoted(d->out, from, strnlen(from, length));
-    }
     return 0;
 }
 
@@ -180,14 +227,12 @@ INLINE int do_elements(struct krait_decoder *d, const struct krait_program *prog
 
 uint32_t krait_decode_option(const struct krait_fc *fc, uint64_t tag)
 {
-    const struct krait_enum_map *map = fc->tag_labels;
-    for (uint32_t i = 0; i < map->count; i++) {
-        const struct krait_enum_range *range = &map->ranges[i];
-        if (krait_enum_holds(range, tag, fc->tag_signed) &&
-            fc->option_of_label[range->label_id] != KRAIT_NO_ID)
-            return fc->option_of_label[range->label_id];
+    for (uint32_t i = 0; i < fc->choice_count; i++) {
+        const struct krait_fc_choice *choice = &fc->choices[i];
+        if (krait_range_holds(choice->lo, choice->hi, tag, fc->tag_signed))
+            return choice->option;
     }
-    return KRAIT_NO_ID;
+    return fc->kind == KRAIT_FC_OPTIONAL ? 1 : KRAIT_NO_ID;
 }
 
 INLINE int do_variant(struct krait_decoder *d, const struct krait_program *program, const struct krait_op *op,
@@ -236,6 +281,9 @@ INLINE int run_any(struct krait_decoder *d, const struct krait_program *program,
                 return damaged(d, "the byte order changes within a byte");
             if (shown(op, mode))
                 print_float(d, op, value);
+            break;
+        case KRAIT_DO_LEB:
+            rc = do_leb(d, op, mode);
             break;
         case KRAIT_DO_STRING:
             rc = do_string(d, op, mode);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4). Plain
- * data, made by the metadata parser, owned by the metadata's arena, never changed afterwards.
+ * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4; CTF 2.0,
+ * section 5.3). Plain data, made by the metadata parsers, owned by the metadata's arena, never changed
+ * afterwards.
  *
  * Every place in the metadata has nodes of its own (a type that is used twice is copied), so that a field
  * that is the length of a sequence or the tag of a variant has one slot, in which the decoder leaves its
@@ -19,6 +20,7 @@ enum krait_fc_kind {
     KRAIT_FC_STRING,
     KRAIT_FC_STRUCT,
     KRAIT_FC_VARIANT,
+    KRAIT_FC_OPTIONAL, /* one member, which is there or not */
     KRAIT_FC_ARRAY,
     KRAIT_FC_SEQUENCE, /* an array whose length is a field */
 };
@@ -27,6 +29,37 @@ enum krait_byte_order {
     KRAIT_BO_NATIVE, /* of the trace; resolved before the parser returns */
     KRAIT_BO_LE,
     KRAIT_BO_BE,
+};
+
+/* What an integer stands for. A blob is an array of bytes, a text of known length an array of characters. */
+enum krait_int_form {
+    KRAIT_INT_NUMBER,
+    KRAIT_INT_BITS, /* CTF 2's bit array or bit map */
+    KRAIT_INT_BOOL, /* every value but 0 is true */
+};
+
+enum krait_encoding {
+    KRAIT_ENCODING_UTF8, /* or ASCII: bytes are passed on as they are */
+    KRAIT_ENCODING_UTF16_LE,
+    KRAIT_ENCODING_UTF16_BE,
+    KRAIT_ENCODING_UTF32_LE,
+    KRAIT_ENCODING_UTF32_BE,
+};
+
+/* What a field is to the reader: by its name in CTF 1.8, by its role in CTF 2. */
+enum krait_meaning {
+    KRAIT_MEANING_NONE,
+    KRAIT_MEANING_MAGIC,
+    KRAIT_MEANING_STREAM_ID,
+    KRAIT_MEANING_STREAM_INSTANCE,
+    KRAIT_MEANING_BEGIN,
+    KRAIT_MEANING_END,
+    KRAIT_MEANING_CONTENT,
+    KRAIT_MEANING_SIZE,
+    KRAIT_MEANING_SEQ,
+    KRAIT_MEANING_DISCARDED,
+    KRAIT_MEANING_EVENT_ID,
+    KRAIT_MEANING_COUNT,
 };
 
 #define KRAIT_NO_SLOT UINT32_MAX
@@ -54,9 +87,17 @@ struct krait_enum_map {
     const struct krait_enum_range **by_label; /* by label_id, when they do */
 };
 
+/* Tags lo to hi, both included, choose an option: signed or unsigned as the tag is. */
+struct krait_fc_choice {
+    uint64_t lo, hi;
+    uint32_t option;
+};
+
+struct krait_ctf2_location;
+
 struct krait_fc_member {
-    const char *name;      /* as shown: without LTTng's leading underscore */
-    const char *tsdl_name; /* as written */
+    const char *name;      /* as shown: without LTTng's leading underscore in CTF 1.8 */
+    const char *tsdl_name; /* as written; an option of CTF 2 may be without */
     struct krait_fc *fc;
 };
 
@@ -65,28 +106,37 @@ struct krait_fc {
     uint8_t bits; /* INT, ENUM: 1 to 64; FLOAT: 32 or 64 */
     bool is_signed;
     bool is_text;       /* INT, ENUM: encoding set; ARRAY, SEQUENCE: of such bytes, shown as a string */
+    bool is_blob;       /* ARRAY, SEQUENCE: of bytes that only their reader can understand */
+    bool is_leb;        /* INT, ENUM: of as many bytes as it needs, seven bits in each (LEB128) */
+    bool is_reversed;   /* INT, ENUM, FLOAT: its bits stand against the way of its byte order */
+    uint8_t form;       /* INT, ENUM: enum krait_int_form */
+    uint8_t encoding;   /* STRING; ARRAY, SEQUENCE with is_text: enum krait_encoding */
+    uint8_t meaning;    /* INT, ENUM: enum krait_meaning */
+    uint16_t roles;     /* CTF 2: a bit per role, until they are meanings */
+    uint32_t at;        /* CTF 2: byte of the metadata, for what its user is told */
     uint8_t byte_order; /* INT, ENUM, FLOAT: enum krait_byte_order */
     uint8_t base;       /* INT, ENUM: 2, 8, 10, 16 */
     uint8_t depth;      /* of the types below it: bounds every recursion */
     uint32_t align;     /* bits, a power of two */
     uint32_t slot;      /* where the decoder leaves an integer's value for others; KRAIT_NO_SLOT for most */
-    uint32_t ref_slot;  /* SEQUENCE: slot of its length; VARIANT: of its tag */
+    uint32_t ref_slot;  /* SEQUENCE: slot of its length; VARIANT, OPTIONAL: of its tag */
     union {
         const struct krait_ctf_clock *clock; /* INT, ENUM: the clock it is mapped to, or NULL */
-        uint32_t count;                      /* STRUCT, VARIANT: members or options */
+        uint32_t count;                      /* STRUCT, VARIANT, OPTIONAL: members or options */
     };
     union {
         struct krait_enum_map *labels;   /* ENUM */
-        struct krait_fc_member *members; /* STRUCT, VARIANT */
+        struct krait_fc_member *members; /* STRUCT, VARIANT, OPTIONAL */
         struct krait_fc *elem;           /* ARRAY, SEQUENCE */
     };
     union {
         uint64_t length; /* ARRAY */
         const char *ref; /* SEQUENCE, VARIANT: the path as written; NULL for a variant without a tag */
+        const struct krait_ctf2_location *location; /* the same of CTF 2; OPTIONAL too */
     };
-    /* VARIANT: the option of each label_id of the tag's enumeration, KRAIT_NO_ID where there is none. */
-    const uint32_t *option_of_label;
-    const struct krait_enum_map *tag_labels;
+    /* VARIANT, OPTIONAL: the first that holds the tag decides; an OPTIONAL that none holds is not there. */
+    const struct krait_fc_choice *choices;
+    uint32_t choice_count;
     bool tag_signed;
 };
 
@@ -98,11 +148,19 @@ static inline bool krait_fc_is_int(const struct krait_fc *fc)
 /* The member or option of that shown name, or NULL. */
 const struct krait_fc_member *krait_fc_member(const struct krait_fc *fc, const char *name);
 
-static inline bool krait_enum_holds(const struct krait_enum_range *range, uint64_t value, bool is_signed)
+/* The field that has this meaning, at any depth; the first of several. NULL where there is none. */
+const struct krait_fc *krait_fc_meant(const struct krait_fc *fc, enum krait_meaning meaning);
+
+static inline bool krait_range_holds(uint64_t lo, uint64_t hi, uint64_t value, bool is_signed)
 {
     if (is_signed)
-        return (int64_t)value >= (int64_t)range->lo && (int64_t)value <= (int64_t)range->hi;
-    return value >= range->lo && value <= range->hi;
+        return (int64_t)value >= (int64_t)lo && (int64_t)value <= (int64_t)hi;
+    return value >= lo && value <= hi;
+}
+
+static inline bool krait_enum_holds(const struct krait_enum_range *range, uint64_t value, bool is_signed)
+{
+    return krait_range_holds(range->lo, range->hi, value, is_signed);
 }
 
 /* The range that holds the value, by the index `sorted`, which must be there. */

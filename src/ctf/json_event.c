@@ -58,20 +58,23 @@ static void add_enum(const struct krait_fc *fc, uint64_t value, struct krait_buf
 }
 
 /* What the reader itself takes from the packets' contexts says nothing of the event. */
-static bool is_readers_own(const char *name)
+static bool is_readers_own(const struct krait_fc *fc)
 {
-    static const char *const names[] = { "timestamp_begin", "timestamp_end",  "content_size",
-                                         "packet_size",     "packet_seq_num", "events_discarded" };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
-        if (strcmp(names[i], name) == 0)
-            return true;
-    }
-    return false;
+    return krait_fc_is_int(fc) && fc->meaning;
 }
 
-bool krait_json_shows(int scope, const char *name)
+static void add_text(const struct krait_value *value, struct krait_buf *out)
 {
-    return scopes[scope].scope != KRAIT_FIELD_PACKET_CONTEXT || !is_readers_own(name);
+    size_t n;
+    KRAIT_AUTO_BUF utf8 = { 0 };
+    const char *text = krait_value_utf8(value, &utf8, &n);
+    krait_json_str(out, text, n);
+    out->failed = out->failed || utf8.failed;
+}
+
+bool krait_json_shows(int scope, const struct krait_fc *fc)
+{
+    return scopes[scope].scope != KRAIT_FIELD_PACKET_CONTEXT || !is_readers_own(fc);
 }
 
 const char *krait_json_scope_name(int scope)
@@ -85,7 +88,7 @@ static void add_children(const struct krait_value *value, bool in_packet, struct
     struct krait_value child = { 0 };
     krait_buf_char(out, is_struct ? '{' : '[');
     while (krait_value_next(value, &child) > 0 && !out->failed) {
-        if (in_packet && is_readers_own(child.node->name))
+        if (in_packet && is_readers_own(value->node->fc->members[child.index].fc))
             continue;
         if (any)
             krait_buf_char(out, ',');
@@ -103,9 +106,11 @@ void krait_json_value(const struct krait_value *value, struct krait_buf *out)
 {
     const struct krait_fc *fc = value->node->fc;
     if (krait_node_is_text(value->node)) {
-        size_t n;
-        const char *text = krait_value_text(value, &n);
-        krait_json_str(out, text, n);
+        add_text(value, out);
+    } else if (fc->kind == KRAIT_FC_OPTIONAL) { /* what is there has taken its place */
+        krait_buf_str(out, "null");
+    } else if (krait_fc_is_int(fc) && fc->form == KRAIT_INT_BOOL) {
+        krait_buf_str(out, krait_value_int(value) ? "true" : "false");
     } else if (fc->kind == KRAIT_FC_ENUM) {
         add_enum(fc, krait_value_int(value), out);
     } else if (fc->kind == KRAIT_FC_INT) {

@@ -39,7 +39,7 @@ enum { KRAIT_JSON_SCOPES = 4 }; /* numbered in the order above */
 
 const char *krait_json_scope_name(int scope);
 /* Whether a scope's member is told: not those of a packet's context that are the reader's own. */
-bool krait_json_shows(int scope, const char *name);
+bool krait_json_shows(int scope, const struct krait_fc *fc);
 /* Of the event's class, by scope; NULL for one that it has not. NULL: out of memory. */
 const struct krait_locator *const *krait_json_scopes(struct krait_json_events *events,
                                                      const struct krait_ctf_cursor *cursor);

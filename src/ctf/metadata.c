@@ -2,11 +2,12 @@
 #include "ctf/metadata.h"
 
 #include "base/buf.h"
+#include "ctf/ctf2.h"
 #include "ctf/tsdl.h"
 
 #include <string.h>
 
-/* -- packets of metadata: CTF 1.8.3, 7.1; byte order by the magic number -- */
+/* -- packets of metadata: CTF 1.8.3, 7.1; CTF2-PMETA-1.0; byte order by the magic number -- */
 
 #define METADATA_MAGIC 0x75D11D57u
 
@@ -34,10 +35,10 @@ static int check_packet(const struct metadata_packet *packet, size_t at, size_t 
 {
     if (packet->magic != METADATA_MAGIC)
         return krait_err_set(err, -EBADMSG, "byte %zu: no metadata packet begins here", at);
-    if (packet->major == 2)
-        return krait_err_set(err, -ENOTSUP, "CTF 2 cannot be read yet; this reads CTF 1.8");
-    if (packet->major != 1 || packet->minor != 8)
-        return krait_err_set(err, -ENOTSUP, "byte %zu: metadata of version %u.%u; this reads CTF 1.8", at,
+    bool is_known = (packet->major == 1 && packet->minor == 8) || (packet->major == 2 && packet->minor == 0);
+    if (!is_known)
+        return krait_err_set(err, -ENOTSUP,
+                             "byte %zu: metadata of version %u.%u; this reads CTF 1.8 and CTF 2", at,
                              packet->major, packet->minor);
     if (packet->compression || packet->encryption)
         return krait_err_set(err, -ENOTSUP, "byte %zu: compressed or encrypted metadata", at);
@@ -50,6 +51,19 @@ static int check_packet(const struct metadata_packet *packet, size_t at, size_t 
         return krait_err_set(err, -EBADMSG, "byte %zu: a metadata packet of %zu bytes, but %zu are left", at,
                              content, left);
     return 0;
+}
+
+/* A header of CTF 2 may go on with three zero bytes and its own size in bits; text never begins with a zero.
+ */
+static size_t header_size(const struct metadata_packet *packet, const char *bytes, bool swapped)
+{
+    uint32_t bits;
+    size_t content = packet->content_size / 8;
+    if (packet->major != 2 || content < sizeof(*packet) + 7 || bytes[sizeof(*packet)])
+        return sizeof(*packet);
+    memcpy(&bits, bytes + sizeof(*packet) + 3, sizeof(bits));
+    size_t size = (swapped ? __builtin_bswap32(bits) : bits) / 8;
+    return size >= sizeof(*packet) + 7 && size <= content ? size : sizeof(*packet);
 }
 
 static int unpack(struct krait_buf *text, const char *bytes, size_t size, bool swapped, uint8_t uuid[16],
@@ -73,7 +87,8 @@ static int unpack(struct krait_buf *text, const char *bytes, size_t size, bool s
         else if (memcmp(uuid, packet.uuid, 16) != 0)
             return krait_err_set(err, -EBADMSG,
                                  "byte %zu: a metadata packet of another trace (its uuid differs)", at);
-        krait_buf_add(text, bytes + at + sizeof(packet), packet.content_size / 8 - sizeof(packet));
+        size_t header = header_size(&packet, bytes + at, swapped);
+        krait_buf_add(text, bytes + at + header, packet.content_size / 8 - header);
         at += KRAIT_MIN((size_t)packet.packet_size / 8, size - at);
     }
     return 0;
@@ -81,23 +96,31 @@ static int unpack(struct krait_buf *text, const char *bytes, size_t size, bool s
 
 /* -- text -- */
 
-/* CTF 2's metadata is a JSON text sequence (RFC 7464): its records begin with this byte. */
-#define JSON_SEQUENCE 0x1e
+/* CTF 2's metadata is a JSON text sequence (RFC 7464): its records begin with the byte 0x1e. Who forgot it is
+ * told so. */
+static bool is_json_sequence(const char *text, size_t size)
+{
+    size_t at = 0;
+    while (at < size && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t'))
+        at++;
+    return at < size && (text[at] == '\x1e' || text[at] == '{');
+}
 
 static int check_signature(const char *text, size_t size, struct krait_err *err)
 {
     unsigned major, minor;
     char head[32] = "";
     memcpy(head, text, KRAIT_MIN(size, sizeof(head) - 1));
-    if (memchr(text, JSON_SEQUENCE, KRAIT_MIN(size, (size_t)4096)))
-        return krait_err_set(err, -ENOTSUP, "CTF 2 cannot be read yet; this reads CTF 1.8");
     if (sscanf(head, "/* CTF %9u.%9u", &major, &minor) == 2 && (major != 1 || minor != 8))
-        return krait_err_set(err, -ENOTSUP, "the metadata is of CTF %u.%u; this reads CTF 1.8", major, minor);
+        return krait_err_set(err, -ENOTSUP, "the metadata is of CTF %u.%u; this reads CTF 1.8 and CTF 2",
+                             major, minor);
     return 0;
 }
 
 static int parse_text(struct krait_ctf_metadata *md, const char *text, size_t size, struct krait_err *err)
 {
+    if (is_json_sequence(text, size))
+        return krait_ctf2_parse(md, text, size, err);
     int rc = check_signature(text, size, err);
     /* A NUL ends the text, as a C string's: tracers pad with them. */
     const char *nul = size ? memchr(text, '\0', size) : NULL;
@@ -116,7 +139,8 @@ static int parse_bytes(struct krait_ctf_metadata *md, const char *bytes, size_t 
         return rc;
     if (text.failed)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    return parse_text(md, text.data ? text.data : "", text.len, err);
+    rc = parse_text(md, text.data ? text.data : "", text.len, err);
+    return rc ? krait_err_prefix(err, rc, "in the text of its packets") : 0;
 }
 
 /* -- open -- */
@@ -236,6 +260,20 @@ const struct krait_fc_member *krait_fc_member(const struct krait_fc *fc, const c
             return &fc->members[i];
     }
     return NULL;
+}
+
+const struct krait_fc *krait_fc_meant(const struct krait_fc *fc, enum krait_meaning meaning)
+{
+    if (!fc || krait_fc_is_int(fc))
+        return fc && fc->meaning == meaning ? fc : NULL;
+    if (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
+        return krait_fc_meant(fc->elem, meaning);
+    bool has_members =
+        fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT || fc->kind == KRAIT_FC_OPTIONAL;
+    const struct krait_fc *found = NULL;
+    for (uint32_t i = 0; has_members && i < fc->count && !found; i++)
+        found = krait_fc_meant(fc->members[i].fc, meaning);
+    return found;
 }
 
 const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map, uint64_t value,

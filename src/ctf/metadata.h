@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A CTF trace's metadata, parsed: what the trace is (environment, clocks) and what its bits mean (streams,
- * events). Source: CTF specification 1.8.3, section 7 and appendix A to C. CTF 2 is refused with -ENOTSUP.
+ * events). Source: CTF specification 1.8.3, section 7 and appendix A to C; CTF2-SPEC-2.0, section 5.
  */
 #ifndef KRAIT_CTF_METADATA_H
 #define KRAIT_CTF_METADATA_H
@@ -16,7 +16,7 @@ struct krait_env_entry {
 };
 
 struct krait_ctf_clock {
-    const char *name;
+    const char *name;        /* CTF 2: its id */
     const char *description; /* may be empty */
     const char *uuid_text;   /* as written; empty where there is none */
     uint8_t uuid[16];
@@ -55,6 +55,8 @@ struct krait_stream_class {
 struct krait_ctf_metadata {
     struct krait_arena arena; /* everything below */
     const char *dir;          /* as given to open */
+    const char *name;         /* as CTF 2 has it; NULL where it has none */
+    bool is_ctf2;
     uint8_t uuid[16];
     bool has_uuid;
     enum krait_byte_order byte_order;
@@ -68,8 +70,9 @@ struct krait_ctf_metadata {
     uint32_t slot_count; /* of all field classes, see field.h */
 };
 
-/* Reads DIR/metadata, plain text or packets of either byte order. Errors: -ENOENT there is none, -EBADMSG
- * damaged or not TSDL (err names file, line and reason), -ENOTSUP CTF 2, -ENOMEM. *out is then untouched. */
+/* Reads DIR/metadata, of CTF 1.8 or 2, plain text or packets of either byte order. Errors: -ENOENT there is
+ * none, -EBADMSG damaged (err names file, line or byte, and reason), -ENOTSUP what is not read here: other
+ * versions, extensions, integers beyond 64 bits; -ENOMEM. *out is then untouched. */
 int krait_ctf_metadata_open(struct krait_ctf_metadata **out, const char *dir, struct krait_err *err);
 
 /* The same from the file's bytes; `dir` only names the trace in messages. */

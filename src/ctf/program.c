@@ -78,35 +78,12 @@ static uint64_t run_place(struct compiler *c, uint32_t align)
 
 /* -- what is shown -- */
 
-static enum krait_meaning meaning_of(enum krait_scope kind, const char *name)
-{
-    static const struct {
-        enum krait_scope kind;
-        const char *name;
-        enum krait_meaning meaning;
-    } rows[] = {
-        { KRAIT_SCOPE_PACKET_HEADER, "magic", KRAIT_MEANING_MAGIC },
-        { KRAIT_SCOPE_PACKET_HEADER, "stream_id", KRAIT_MEANING_STREAM_ID },
-        { KRAIT_SCOPE_PACKET_HEADER, "stream_instance_id", KRAIT_MEANING_STREAM_INSTANCE },
-        { KRAIT_SCOPE_PACKET_CONTEXT, "timestamp_begin", KRAIT_MEANING_BEGIN },
-        { KRAIT_SCOPE_PACKET_CONTEXT, "timestamp_end", KRAIT_MEANING_END },
-        { KRAIT_SCOPE_PACKET_CONTEXT, "content_size", KRAIT_MEANING_CONTENT },
-        { KRAIT_SCOPE_PACKET_CONTEXT, "packet_size", KRAIT_MEANING_SIZE },
-        { KRAIT_SCOPE_PACKET_CONTEXT, "packet_seq_num", KRAIT_MEANING_SEQ },
-        { KRAIT_SCOPE_PACKET_CONTEXT, "events_discarded", KRAIT_MEANING_DISCARDED },
-        { KRAIT_SCOPE_EVENT_HEADER, "id", KRAIT_MEANING_EVENT_ID },
-    };
-    for (size_t i = 0; name && i < KRAIT_ARRAY_LEN(rows); i++) {
-        if (rows[i].kind == kind && strcmp(rows[i].name, name) == 0)
-            return rows[i].meaning;
-    }
-    return KRAIT_MEANING_NONE;
-}
+static bool is_shown(const struct krait_fc *fc);
 
-static bool any_member_shown(const struct krait_fc *fc, enum krait_scope kind)
+static bool any_member_shown(const struct krait_fc *fc)
 {
     for (uint32_t i = 0; i < fc->count; i++) {
-        if (krait_fc_is_shown(fc->members[i].fc, kind, NULL))
+        if (is_shown(fc->members[i].fc))
             return true;
     }
     return false;
@@ -114,28 +91,20 @@ static bool any_member_shown(const struct krait_fc *fc, enum krait_scope kind)
 
 /* As babeltrace2 has it: integers that are mapped to a clock or have a meaning are left out, unless a length
  * or a tag. */
-bool krait_fc_is_shown(const struct krait_fc *fc, enum krait_scope kind, const char *name)
+static bool is_shown(const struct krait_fc *fc)
 {
     switch ((enum krait_fc_kind)fc->kind) {
     case KRAIT_FC_INT:
     case KRAIT_FC_ENUM:
-        return fc->slot != KRAIT_NO_SLOT || (!fc->clock && !meaning_of(kind, name));
+        return fc->slot != KRAIT_NO_SLOT || (!fc->clock && !fc->meaning);
     case KRAIT_FC_STRUCT:
-        if (name &&
-            kind == KRAIT_SCOPE_PACKET_CONTEXT) { /* the scope itself: its members' names have meanings */
-            for (uint32_t i = 0; i < fc->count; i++) {
-                if (krait_fc_is_shown(fc->members[i].fc, kind,
-                                      krait_fc_is_int(fc->members[i].fc) ? fc->members[i].name : NULL))
-                    return true;
-            }
-            return fc->count == 0;
-        }
-        return fc->count == 0 || any_member_shown(fc, kind);
+        return fc->count == 0 || any_member_shown(fc);
     case KRAIT_FC_VARIANT:
-        return any_member_shown(fc, kind);
+    case KRAIT_FC_OPTIONAL:
+        return any_member_shown(fc);
     case KRAIT_FC_ARRAY:
     case KRAIT_FC_SEQUENCE:
-        return krait_fc_is_shown(fc->elem, kind, NULL);
+        return is_shown(fc->elem);
     default:
         return true;
     }
@@ -145,10 +114,8 @@ bool krait_fc_is_shown(const struct krait_fc *fc, enum krait_scope kind, const c
 
 /* How a value stands in its surroundings. */
 struct place {
-    const char *name; /* of the member, for its meaning; NULL elsewhere */
-    bool names;       /* members' names are printed */
+    bool names; /* members' names are printed */
     bool hidden;
-    bool top; /* the scope itself */
 };
 
 static void compile_fc(struct compiler *c, const struct krait_fc *fc, struct place place);
@@ -164,31 +131,50 @@ static void mark_run_busy(struct compiler *c)
         c->ops[c->run].flags |= KRAIT_OPF_BUSY;
 }
 
+/* Whether the reader itself wants the value. */
+static bool want_value(struct krait_op *op, const struct krait_fc *fc)
+{
+    op->slot = fc->slot;
+    op->meaning = fc->meaning;
+    bool busy = op->meaning || fc->clock || fc->slot != KRAIT_NO_SLOT;
+    op->flags |= (uint8_t)((fc->clock ? KRAIT_OPF_CLOCK : 0) | (busy ? KRAIT_OPF_BUSY : 0));
+    return busy;
+}
+
+static void compile_leb(struct compiler *c, const struct krait_fc *fc, struct place place)
+{
+    end_run(c);
+    struct krait_op *op = add_op(c, KRAIT_DO_LEB);
+    op->fc = fc;
+    op->bits = fc->bits;
+    op->flags = (uint8_t)((fc->is_signed ? KRAIT_OPF_SIGNED : 0) | (place.hidden ? KRAIT_OPF_HIDDEN : 0));
+    want_value(op, fc);
+    if (!place.hidden)
+        take_text(c, op);
+}
+
 static void compile_scalar(struct compiler *c, const struct krait_fc *fc, struct place place)
 {
+    if (fc->is_leb) {
+        compile_leb(c, fc, place);
+        return;
+    }
     uint64_t off = run_place(c, fc->align);
     bool bytes = c->run != KRAIT_NO_ID && c->ops[c->run].align >= 8 && off % 8 == 0;
     bool whole = fc->bits == 8 || fc->bits == 16 || fc->bits == 32 || fc->bits == 64;
-    enum krait_op_code code = fc->kind == KRAIT_FC_FLOAT ? KRAIT_DO_FLOAT
-                              : bytes && whole           ? KRAIT_DO_INT
-                                                         : KRAIT_DO_BITS;
+    enum krait_op_code code = fc->kind == KRAIT_FC_FLOAT           ? KRAIT_DO_FLOAT
+                              : bytes && whole && !fc->is_reversed ? KRAIT_DO_INT
+                                                                   : KRAIT_DO_BITS;
     struct krait_op *op = add_op(c, code);
     op->off = (uint32_t)off;
     op->bits = fc->bits;
     op->fc = fc;
-    op->flags =
-        (uint8_t)((fc->is_signed ? KRAIT_OPF_SIGNED : 0) | (is_swapped(fc) ? KRAIT_OPF_SWAP : 0) |
-                  (fc->byte_order == KRAIT_BO_BE ? KRAIT_OPF_BE : 0) | (place.hidden ? KRAIT_OPF_HIDDEN : 0));
+    op->flags = (uint8_t)((fc->is_signed ? KRAIT_OPF_SIGNED : 0) | (is_swapped(fc) ? KRAIT_OPF_SWAP : 0) |
+                          (fc->byte_order == KRAIT_BO_BE ? KRAIT_OPF_BE : 0) |
+                          (fc->is_reversed ? KRAIT_OPF_REVERSED : 0) | (place.hidden ? KRAIT_OPF_HIDDEN : 0));
     c->off = off + fc->bits;
-    if (krait_fc_is_int(fc)) {
-        op->slot = fc->slot;
-        op->meaning = (uint8_t)meaning_of(c->kind, place.name);
-        op->flags |= fc->clock ? KRAIT_OPF_CLOCK : 0;
-        if (op->meaning || fc->clock || fc->slot != KRAIT_NO_SLOT) {
-            op->flags |= KRAIT_OPF_BUSY;
-            mark_run_busy(c);
-        }
-    }
+    if (krait_fc_is_int(fc) && want_value(op, fc))
+        mark_run_busy(c);
     if (!place.hidden)
         take_text(c, op);
 }
@@ -211,16 +197,13 @@ static void compile_struct(struct compiler *c, const struct krait_fc *fc, struct
         krait_buf_char(&c->text, '{');
     for (uint32_t i = 0; i < fc->count; i++) {
         const struct krait_fc_member *member = &fc->members[i];
-        /* Meanings are of the scope's own members; an event's id may lie deeper. */
-        const char *name = place.top || c->kind == KRAIT_SCOPE_EVENT_HEADER ? member->name : NULL;
-        bool hidden = place.hidden ||
-                      !krait_fc_is_shown(member->fc, c->kind, krait_fc_is_int(member->fc) ? name : NULL);
+        bool hidden = place.hidden || !is_shown(member->fc);
         if (!hidden)
             krait_buf_str(&c->text, any ? ", " : " ");
         if (!hidden && place.names)
             krait_buf_fmt(&c->text, "%s = ", member->name);
         any = any || !hidden;
-        compile_fc(c, member->fc, (struct place){ .name = name, .names = place.names, .hidden = hidden });
+        compile_fc(c, member->fc, (struct place){ .names = place.names, .hidden = hidden });
     }
     if (!place.hidden)
         krait_buf_str(&c->text, " }");
@@ -228,12 +211,17 @@ static void compile_struct(struct compiler *c, const struct krait_fc *fc, struct
 
 /* Code between an array's or a variant's instruction and END: it begins and ends with no run open and no text
  * waiting. */
-static void compile_block(struct compiler *c, const struct krait_fc *fc, struct place place)
+static void end_block(struct compiler *c)
 {
-    compile_fc(c, fc, place);
     end_run(c);
     flush_text(c);
     add_op(c, KRAIT_DO_END);
+}
+
+static void compile_block(struct compiler *c, const struct krait_fc *fc, struct place place)
+{
+    compile_fc(c, fc, place);
+    end_block(c);
 }
 
 static bool any_busy(const struct compiler *c, uint32_t from)
@@ -275,12 +263,12 @@ static void compile_array(struct compiler *c, const struct krait_fc *fc, struct 
         krait_buf_char(&c->text, '[');
         take_text(c, op);
     }
-    compile_block(c, elem, (struct place){ .names = place.names, .hidden = place.hidden });
+    compile_block(c, elem, place);
     if (c->failed)
         return;
     op = &c->ops[at];
     op->next = c->count;
-    bool scalar = krait_fc_is_int(elem) || elem->kind == KRAIT_FC_FLOAT;
+    bool scalar = (krait_fc_is_int(elem) && !elem->is_leb) || elem->kind == KRAIT_FC_FLOAT;
     if (any_busy(c, at + 1))
         op->flags |= KRAIT_OPF_BUSY;
     else if (scalar)
@@ -289,33 +277,64 @@ static void compile_array(struct compiler *c, const struct krait_fc *fc, struct 
         krait_buf_str(&c->text, " ]");
 }
 
-static void compile_variant(struct compiler *c, const struct krait_fc *fc, struct place place)
+/* The instruction before the options, which `count` blocks have to follow. NULL when memory is out. */
+static struct krait_op *begin_options(struct compiler *c, const struct krait_fc *fc, uint32_t count,
+                                      struct place place)
 {
     end_run(c);
-    uint32_t at = c->count;
-    uint32_t *options = krait_arena_alloc(c->arena, KRAIT_MAX(fc->count, 1u) * sizeof(*options));
+    uint32_t *options = krait_arena_alloc(c->arena, KRAIT_MAX(count, 1u) * sizeof(*options));
     struct krait_op *op = add_op(c, KRAIT_DO_VARIANT);
     if (!options) {
         c->failed = true;
-        return;
+        return NULL;
     }
     op->slot = fc->ref_slot;
     op->fc = fc;
     op->options = options;
     op->flags = place.hidden ? KRAIT_OPF_HIDDEN : 0;
+    return op;
+}
+
+static void compile_variant(struct compiler *c, const struct krait_fc *fc, struct place place)
+{
+    struct krait_op *op = begin_options(c, fc, fc->count, place);
+    if (!op || c->failed)
+        return;
+    uint32_t at = (uint32_t)(op - c->ops), *options = (uint32_t *)op->options;
     if (!place.hidden) {
         krait_buf_str(&c->text, "{ ");
         take_text(c, op);
     }
     for (uint32_t i = 0; i < fc->count; i++) {
         options[i] = c->count;
-        compile_block(c, fc->members[i].fc, (struct place){ .names = place.names, .hidden = place.hidden });
+        compile_block(c, fc->members[i].fc, place);
     }
     if (c->failed)
         return;
     c->ops[at].next = c->count;
     if (!place.hidden)
         krait_buf_str(&c->text, " }");
+}
+
+/* The braces are of the value: what is not there has none. */
+static void compile_optional(struct compiler *c, const struct krait_fc *fc, struct place place)
+{
+    struct krait_op *op = begin_options(c, fc, 2, place);
+    if (!op || c->failed)
+        return;
+    uint32_t at = (uint32_t)(op - c->ops), *options = (uint32_t *)op->options;
+    if (!place.hidden)
+        take_text(c, op);
+    options[0] = c->count;
+    krait_buf_str(&c->text, place.hidden ? "" : "{ ");
+    compile_fc(c, fc->members[0].fc, place);
+    krait_buf_str(&c->text, place.hidden ? "" : " }");
+    end_block(c);
+    options[1] = c->count;
+    krait_buf_str(&c->text, place.hidden ? "" : "<none>");
+    end_block(c);
+    if (!c->failed)
+        c->ops[at].next = c->count;
 }
 
 static void compile_fc(struct compiler *c, const struct krait_fc *fc, struct place place)
@@ -326,6 +345,8 @@ static void compile_fc(struct compiler *c, const struct krait_fc *fc, struct pla
         compile_struct(c, fc, place);
     else if (fc->kind == KRAIT_FC_VARIANT)
         compile_variant(c, fc, place);
+    else if (fc->kind == KRAIT_FC_OPTIONAL)
+        compile_optional(c, fc, place);
     else if (fc->kind == KRAIT_FC_STRING)
         compile_string(c, fc, place);
     else if (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
@@ -339,15 +360,15 @@ static void compile_scope(struct compiler *c, const struct krait_program_scope *
 {
     if (!scope->fc)
         return;
-    bool hidden = c->kind == KRAIT_SCOPE_PACKET_HEADER || c->kind == KRAIT_SCOPE_EVENT_HEADER ||
-                  !krait_fc_is_shown(scope->fc, c->kind, "");
+    bool hidden =
+        c->kind == KRAIT_SCOPE_PACKET_HEADER || c->kind == KRAIT_SCOPE_EVENT_HEADER || !is_shown(scope->fc);
     if (!hidden && *any)
         krait_buf_str(&c->text, ", ");
     if (!hidden && (text & KRAIT_TEXT_SCOPE_NAMES))
         krait_buf_fmt(&c->text, "%s = ", scope->name);
     *any = *any || !hidden;
     end_run(c); /* each scope is aligned for itself */
-    compile_fc(c, scope->fc, (struct place){ .names = scope->names, .hidden = hidden, .top = true });
+    compile_fc(c, scope->fc, (struct place){ .names = scope->names, .hidden = hidden });
 }
 
 /* One run, and behind it nothing but text. */

@@ -28,12 +28,14 @@ enum krait_op_code {
     KRAIT_DO_INT,      /* whole bytes at a byte */
     KRAIT_DO_BITS,     /* an integer at any bit */
     KRAIT_DO_FLOAT,    /* at any bit */
+    KRAIT_DO_LEB,      /* an integer of as many bytes as it needs */
     KRAIT_DO_STRING,   /* up to a NUL */
     KRAIT_DO_TEXT,     /* `size` bytes, shown up to a NUL */
     KRAIT_DO_TEXT_SEQ, /* the same of a slot's length */
     KRAIT_DO_ARRAY,    /* `size` elements: the code up to END, which is at `next` - 1 */
     KRAIT_DO_SEQUENCE, /* the same of a slot's length */
-    KRAIT_DO_VARIANT,  /* one of the options, each code up to an END; behind them all is `next` */
+    KRAIT_DO_VARIANT,  /* one of the options, each code up to an END; behind them all is `next`. OPTIONAL: the
+                          second option is that it is not there */
     KRAIT_DO_LITERAL,  /* nothing but its text */
     KRAIT_DO_END,
 };
@@ -46,22 +48,7 @@ enum krait_op_flags {
     KRAIT_OPF_CLOCK = 16, /* moves the clock */
     KRAIT_OPF_BUSY = 32,  /* has a meaning, a slot or a clock; RUN, ARRAY, SEQUENCE: something in it has */
     KRAIT_OPF_NAMED = 64, /* ARRAY, SEQUENCE: elements are printed with their index */
-};
-
-/* What a field is to the reader. */
-enum krait_meaning {
-    KRAIT_MEANING_NONE,
-    KRAIT_MEANING_MAGIC,
-    KRAIT_MEANING_STREAM_ID,
-    KRAIT_MEANING_STREAM_INSTANCE,
-    KRAIT_MEANING_BEGIN,
-    KRAIT_MEANING_END,
-    KRAIT_MEANING_CONTENT,
-    KRAIT_MEANING_SIZE,
-    KRAIT_MEANING_SEQ,
-    KRAIT_MEANING_DISCARDED,
-    KRAIT_MEANING_EVENT_ID,
-    KRAIT_MEANING_COUNT,
+    KRAIT_OPF_REVERSED = 128, /* BITS, FLOAT: the bits are then turned around */
 };
 
 struct krait_op {
@@ -114,8 +101,5 @@ struct krait_program_scope {
 int krait_program_new(struct krait_program *program, struct krait_arena *arena,
                       const struct krait_program_scope *scopes, size_t count, enum krait_scope kind,
                       unsigned text);
-
-/* Whether anything of it is printed. */
-bool krait_fc_is_shown(const struct krait_fc *fc, enum krait_scope kind, const char *name);
 
 #endif

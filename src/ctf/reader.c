@@ -398,6 +398,10 @@ static int name_traces(struct krait_ctf_reader *reader)
             if (k != i && same_trace(reader->traces[k], trace))
                 way = "";
         }
+        if (trace->metadata->name) {
+            trace->name = trace->metadata->name;
+            continue;
+        }
         trace->name = krait_arena_fmt(&reader->arena, "%s%s%s", host, *host && *way ? "/" : "", way);
         if (!trace->name)
             return -ENOMEM;
@@ -459,10 +463,11 @@ void krait_ctf_close(struct krait_ctf_reader *reader)
 
 /* How far a counter of a packet's context went: it wraps at its width, and where it goes backward it tells
  * nothing. */
-static uint64_t advance(const struct krait_stream_class *cls, const char *name, uint64_t from, uint64_t to)
+static uint64_t advance(const struct krait_stream_class *cls, enum krait_meaning meaning, uint64_t from,
+                        uint64_t to)
 {
-    const struct krait_fc_member *member = krait_fc_member(cls->packet_context, name);
-    unsigned unused = member && krait_fc_is_int(member->fc) ? 64u - member->fc->bits : 0;
+    const struct krait_fc *counter = krait_fc_meant(cls->packet_context, meaning);
+    unsigned unused = counter ? 64u - counter->bits : 0;
     uint64_t way = (to - from) << unused >> unused;
     return way << unused >> 63 ? 0 : way;
 }
@@ -475,9 +480,10 @@ unsigned krait_ctf_losses(const struct krait_ctf_stream *stream, uint32_t i, str
     bool counts = packet->said & 1u << KRAIT_MEANING_DISCARDED,
          numbers = packet->said & 1u << KRAIT_MEANING_SEQ;
     uint64_t events =
-        counts && before ? advance(stream->cls, "events_discarded", before->discarded, packet->discarded) : 0;
+        counts && before ? advance(stream->cls, KRAIT_MEANING_DISCARDED, before->discarded, packet->discarded)
+                         : 0;
     uint64_t packets =
-        numbers && before ? advance(stream->cls, "packet_seq_num", before->seq, packet->seq) : 0;
+        numbers && before ? advance(stream->cls, KRAIT_MEANING_SEQ, before->seq, packet->seq) : 0;
     unsigned n = 0;
     if (events || (counts && !before && packet->discarded)) {
         loss.kind = "event";

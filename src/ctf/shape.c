@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/shape.h"
 
-#include <string.h>
-
-static bool is_plain_int(const struct krait_fc_member *member, const char *name, unsigned bits,
+static bool is_plain_int(const struct krait_fc_member *member, enum krait_meaning meaning, unsigned bits,
                          uint32_t align, bool clock)
 {
     const struct krait_fc *fc = member->fc;
-    return strcmp(member->name, name) == 0 && fc->kind == KRAIT_FC_INT && fc->bits == bits &&
-           fc->align == align && !fc->is_signed && fc->byte_order == KRAIT_BO_LE && !!fc->clock == clock &&
-           fc->slot == KRAIT_NO_SLOT;
+    return fc->kind == KRAIT_FC_INT && fc->meaning == meaning && !fc->is_leb && !fc->is_reversed &&
+           fc->bits == bits && fc->align == align && !fc->is_signed && fc->byte_order == KRAIT_BO_LE &&
+           !!fc->clock == clock && fc->slot == KRAIT_NO_SLOT;
 }
 
 static bool is_struct(const struct krait_fc *fc, uint32_t members, uint32_t align)
@@ -18,27 +16,28 @@ static bool is_struct(const struct krait_fc *fc, uint32_t members, uint32_t alig
 }
 
 /* The tag's highest value alone stands for the second option, all others for the first. */
-static bool splits_at_top(const struct krait_fc *tag, const struct krait_fc *variant, uint64_t top)
+static bool splits_at_top(const struct krait_fc *variant, uint64_t top)
 {
-    const struct krait_enum_map *map = tag->labels;
-    return map->count == 2 && map->ranges[0].lo == 0 && map->ranges[0].hi == top - 1 &&
-           map->ranges[1].lo == top && map->ranges[1].hi == top && variant->option_of_label[0] == 0 &&
-           variant->option_of_label[1] == 1;
+    const struct krait_fc_choice *choices = variant->choices;
+    return variant->choice_count == 2 && choices[0].lo == 0 && choices[0].hi == top - 1 &&
+           choices[1].lo == top && choices[1].hi == top && choices[0].option == 0 && choices[1].option == 1;
 }
 
 static bool has_shape(const struct krait_fc *header, unsigned tag_bits, unsigned time_bits, uint32_t align)
 {
     const struct krait_fc *tag = header->members[0].fc, *variant = header->members[1].fc;
-    if (strcmp(header->members[0].name, "id") != 0 || tag->kind != KRAIT_FC_ENUM || tag->bits != tag_bits ||
-        tag->align != align || tag->is_signed || tag->byte_order != KRAIT_BO_LE || tag->clock)
+    if (tag->meaning != KRAIT_MEANING_EVENT_ID || !krait_fc_is_int(tag) || tag->bits != tag_bits ||
+        tag->align != align || tag->is_signed || tag->is_leb || tag->is_reversed ||
+        tag->byte_order != KRAIT_BO_LE || tag->clock)
         return false;
     if (variant->kind != KRAIT_FC_VARIANT || variant->count != 2 || variant->ref_slot != tag->slot ||
-        !splits_at_top(tag, variant, ((uint64_t)1 << tag_bits) - 1))
+        !splits_at_top(variant, ((uint64_t)1 << tag_bits) - 1))
         return false;
     const struct krait_fc *small = variant->members[0].fc, *large = variant->members[1].fc;
-    return is_struct(small, 1, align) && is_plain_int(small->members, "timestamp", time_bits, align, true) &&
-           is_struct(large, 2, 8) && is_plain_int(&large->members[0], "id", 32, 8, false) &&
-           is_plain_int(&large->members[1], "timestamp", 64, 8, true);
+    return is_struct(small, 1, align) &&
+           is_plain_int(small->members, KRAIT_MEANING_NONE, time_bits, align, true) &&
+           is_struct(large, 2, 8) && is_plain_int(&large->members[0], KRAIT_MEANING_EVENT_ID, 32, 8, false) &&
+           is_plain_int(&large->members[1], KRAIT_MEANING_NONE, 64, 8, true);
 }
 
 enum krait_header_shape krait_header_shape(const struct krait_fc *header)

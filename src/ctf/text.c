@@ -140,7 +140,9 @@ static void add_enum(struct krait_buf *out, const struct krait_fc *fc, uint64_t 
 
 void krait_text_int(struct krait_buf *out, const struct krait_fc *fc, uint64_t value)
 {
-    if (fc->kind == KRAIT_FC_ENUM)
+    if (fc->form == KRAIT_INT_BOOL)
+        krait_text_add(out, value ? "true" : "false", value ? 4 : 5);
+    else if (fc->kind == KRAIT_FC_ENUM)
         add_enum(out, fc, value);
     else
         add_number(out, fc, value);

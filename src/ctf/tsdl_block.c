@@ -3,6 +3,7 @@
  * The blocks at the top of the metadata: trace, env, clock, stream, event, callsite (CTF 1.8.3, section 7 and
  * 8).
  */
+#include "ctf/model.h"
 #include "ctf/tsdl.h"
 
 #include <string.h>
@@ -234,12 +235,13 @@ static struct krait_ctf_clock *clock_new(struct krait_tsdl_parser *p)
 
 static void clock_add(struct krait_tsdl_parser *p, struct krait_ctf_clock *clock)
 {
-    struct krait_ctf_metadata *md = p->md;
-    if (!p->rc && krait_ctf_clock_named(md, clock->name))
+    int rc = p->rc ? 0 : krait_model_add_clock(p->md, &p->clock_cap, clock);
+    if (rc == -EEXIST)
         krait_tsdl_fail(p, -EBADMSG, "a second clock '%s'", clock->name);
-    md->clocks = krait_tsdl_grow(p, md->clocks, md->clock_count, &p->clock_cap, sizeof(*md->clocks));
-    if (!p->rc)
-        md->clocks[md->clock_count++] = clock;
+    else if (rc == -ERANGE)
+        krait_tsdl_fail(p, -EBADMSG, "the clock's offset does not fit 64 bits");
+    else if (rc)
+        krait_tsdl_oom(p);
 }
 
 void krait_tsdl_clock(struct krait_tsdl_parser *p)
@@ -260,9 +262,6 @@ void krait_tsdl_clock(struct krait_tsdl_parser *p)
     /* Old LTTng tracers: their clock is the epoch's, and they do not say so. */
     if (p->is_lttng && strcmp(clock->name, "monotonic") == 0)
         clock->absolute = true;
-    if (__builtin_add_overflow(clock->offset_s, (int64_t)(clock->offset / clock->freq), &clock->offset_s))
-        krait_tsdl_fail(p, -EBADMSG, "the clock's offset does not fit 64 bits");
-    clock->offset %= clock->freq;
     clock_add(p, clock);
 }
 
@@ -278,14 +277,11 @@ static struct krait_stream_class *stream_new(struct krait_tsdl_parser *p)
 
 static void stream_add(struct krait_tsdl_parser *p, struct krait_stream_class *stream)
 {
-    struct krait_ctf_metadata *md = p->md;
-    if (!p->rc && krait_ctf_stream(md, stream->id))
+    int rc = p->rc ? 0 : krait_model_add_stream(p->md, &p->stream_cap, stream);
+    if (rc == -EEXIST)
         krait_tsdl_fail(p, -EBADMSG, "a second stream of id %llu", (unsigned long long)stream->id);
-    md->streams = krait_tsdl_grow(p, md->streams, md->stream_count, &p->stream_cap, sizeof(*md->streams));
-    if (p->rc)
-        return;
-    stream->index = md->stream_count;
-    md->streams[md->stream_count++] = stream;
+    else if (rc)
+        krait_tsdl_oom(p);
 }
 
 static void stream_entry(struct krait_tsdl_parser *p, struct krait_stream_class *stream,
@@ -380,22 +376,11 @@ static struct krait_stream_class *event_stream(struct krait_tsdl_parser *p, bool
 static void event_add(struct krait_tsdl_parser *p, struct krait_stream_class *stream,
                       struct krait_event_class *event)
 {
-    if (!p->rc && krait_ctf_event(stream, event->id))
+    int rc = p->rc ? 0 : krait_model_add_event(p->arena, stream, event);
+    if (rc == -EEXIST)
         krait_tsdl_fail(p, -EBADMSG, "event '%s' has the id %llu of another", event->name,
                         (unsigned long long)event->id);
-    if (p->rc)
-        return;
-    event->stream = stream;
-    event->index = stream->event_count;
-    /* Doubling at powers of two: the list needs no capacity of its own. */
-    uint32_t cap = stream->event_count < 8                             ? (stream->event_count ? 8 : 0)
-                   : (stream->event_count & (stream->event_count - 1)) ? UINT32_MAX
-                                                                       : stream->event_count;
-    stream->events = krait_tsdl_grow(p, stream->events, stream->event_count, &cap, sizeof(*stream->events));
-    if (p->rc)
-        return;
-    stream->events[stream->event_count++] = event;
-    if (krait_map_put(&stream->by_id, event->id, event->index))
+    else if (rc)
         krait_tsdl_oom(p);
 }
 

@@ -4,7 +4,7 @@
  * (CTF 1.8.3, 4.2), where lengths and tags lie (7.3.2), and whether the fields that readers rely on are what
  * they must be.
  */
-#include "ctf/text.h"
+#include "ctf/model.h"
 #include "ctf/tsdl.h"
 
 #include <string.h>
@@ -121,12 +121,13 @@ static void resolve_sequence(struct finish *f, struct krait_fc *fc)
         fc->ref_slot = slot_of(f, target);
 }
 
-/* Which option each label of the tag stands for. */
+/* Which option each of the tag's labels stands for. */
 static void map_options(struct finish *f, struct krait_fc *fc, const struct krait_enum_map *labels)
 {
-    uint32_t *options = krait_arena_alloc(f->p->arena, KRAIT_MAX(labels->label_count, 1u) * sizeof(*options));
+    struct krait_fc_choice *choices =
+        krait_arena_alloc(f->p->arena, KRAIT_MAX(labels->count, 1u) * sizeof(*choices));
     struct krait_strtab names = { 0 };
-    if (!options) {
+    if (!choices) {
         krait_tsdl_oom(f->p);
         return;
     }
@@ -136,11 +137,12 @@ static void map_options(struct finish *f, struct krait_fc *fc, const struct krai
     }
     for (uint32_t i = 0; i < labels->count; i++) {
         const struct krait_enum_range *range = &labels->ranges[i];
-        options[range->label_id] = krait_strtab_find(&names, range->label, strlen(range->label));
+        uint32_t option = krait_strtab_find(&names, range->label, strlen(range->label));
+        if (option != KRAIT_NO_ID)
+            choices[fc->choice_count++] = (struct krait_fc_choice){ range->lo, range->hi, option };
     }
     krait_strtab_done(&names);
-    fc->option_of_label = options;
-    fc->tag_labels = labels;
+    fc->choices = choices;
 }
 
 static void resolve_variant(struct finish *f, struct krait_fc *fc)
@@ -161,75 +163,11 @@ static void resolve_variant(struct finish *f, struct krait_fc *fc)
 
 /* -- the walk -- */
 
-static int by_lo(const void *a, const void *b)
-{
-    uint64_t x = (*(const struct krait_enum_range *const *)a)->lo;
-    uint64_t y = (*(const struct krait_enum_range *const *)b)->lo;
-    return x < y ? -1 : x > y;
-}
-
-static int by_signed_lo(const void *a, const void *b)
-{
-    int64_t x = (int64_t)(*(const struct krait_enum_range *const *)a)->lo;
-    int64_t y = (int64_t)(*(const struct krait_enum_range *const *)b)->lo;
-    return x < y ? -1 : x > y;
-}
-
-/* What is printed before a value that the range alone holds. */
-static bool show_labels(struct finish *f, struct krait_enum_map *map)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    for (uint32_t i = 0; i < map->count && !f->p->rc; i++) {
-        struct krait_enum_range *range = &map->ranges[i];
-        krait_buf_clear(&text);
-        krait_buf_str(&text, "( ");
-        krait_text_quoted(&text, range->label, strlen(range->label));
-        krait_buf_str(&text, " : container = ");
-        range->shown = text.failed ? NULL : krait_arena_strndup(f->p->arena, text.data, text.len);
-        range->shown_len = (uint32_t)text.len;
-        if (!range->shown)
-            krait_tsdl_oom(f->p);
-    }
-    return !f->p->rc;
-}
-
-static int by_label(const void *a, const void *b)
-{
-    const struct krait_enum_range *x = *(const struct krait_enum_range *const *)a;
-    const struct krait_enum_range *y = *(const struct krait_enum_range *const *)b;
-    return x->label_id < y->label_id ? -1 : x->label_id > y->label_id;
-}
-
-/* Ranges in order, when each value belongs to one at most; else by their labels. */
-static void index_enum(struct finish *f, struct krait_enum_map *map, bool is_signed)
-{
-    uint64_t flip = is_signed ? (uint64_t)1 << 63 : 0;
-    map->indexed = true;
-    const struct krait_enum_range **sorted =
-        krait_arena_alloc(f->p->arena, KRAIT_MAX(map->count, 1u) * sizeof(*sorted));
-    if (!sorted) {
-        krait_tsdl_oom(f->p);
-        return;
-    }
-    for (uint32_t i = 0; i < map->count; i++)
-        sorted[i] = &map->ranges[i];
-    qsort(sorted, map->count, sizeof(*sorted), is_signed ? by_signed_lo : by_lo);
-    for (uint32_t i = 0; i < map->count; i++) {
-        bool backward = (sorted[i]->lo ^ flip) > (sorted[i]->hi ^ flip);
-        if (backward || (i && (sorted[i]->lo ^ flip) <= (sorted[i - 1]->hi ^ flip))) {
-            qsort(sorted, map->count, sizeof(*sorted), by_label);
-            map->by_label = sorted;
-            return;
-        }
-    }
-    if (show_labels(f, map))
-        map->sorted = sorted;
-}
-
 static void finish_int(struct finish *f, struct krait_fc *fc)
 {
-    if (fc->kind == KRAIT_FC_ENUM && !fc->labels->indexed)
-        index_enum(f, fc->labels, fc->is_signed);
+    if (fc->kind == KRAIT_FC_ENUM && !fc->labels->indexed &&
+        krait_model_index_enum(f->p->arena, fc->labels, fc->is_signed))
+        krait_tsdl_oom(f->p);
     const struct krait_ctf_clock *clock = fc->clock;
     if (clock && f->clock && clock != f->clock)
         krait_tsdl_fail(f->p, -EBADMSG, "a stream has two clocks, '%s' and '%s'", f->clock->name,
@@ -331,6 +269,46 @@ static void map_by_name(struct krait_tsdl_parser *p, const struct krait_fc *fc, 
     }
 }
 
+/* -- meanings -- */
+
+static enum krait_meaning meaning_of(enum scope_kind scope, const char *name)
+{
+    static const struct {
+        enum scope_kind scope;
+        const char *name;
+        enum krait_meaning meaning;
+    } rows[] = {
+        { SCOPE_HEADER, "magic", KRAIT_MEANING_MAGIC },
+        { SCOPE_HEADER, "stream_id", KRAIT_MEANING_STREAM_ID },
+        { SCOPE_HEADER, "stream_instance_id", KRAIT_MEANING_STREAM_INSTANCE },
+        { SCOPE_PACKET, "timestamp_begin", KRAIT_MEANING_BEGIN },
+        { SCOPE_PACKET, "timestamp_end", KRAIT_MEANING_END },
+        { SCOPE_PACKET, "content_size", KRAIT_MEANING_CONTENT },
+        { SCOPE_PACKET, "packet_size", KRAIT_MEANING_SIZE },
+        { SCOPE_PACKET, "packet_seq_num", KRAIT_MEANING_SEQ },
+        { SCOPE_PACKET, "events_discarded", KRAIT_MEANING_DISCARDED },
+        { SCOPE_EVENT_HEADER, "id", KRAIT_MEANING_EVENT_ID },
+    };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(rows); i++) {
+        if (rows[i].scope == scope && strcmp(rows[i].name, name) == 0)
+            return rows[i].meaning;
+    }
+    return KRAIT_MEANING_NONE;
+}
+
+/* Meanings are of the scope's own members; an event's id may lie deeper. */
+static void give_meanings(const struct krait_fc *fc, enum scope_kind scope)
+{
+    bool has_members = fc && (fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT);
+    for (uint32_t i = 0; has_members && i < fc->count; i++) {
+        struct krait_fc *child = fc->members[i].fc;
+        if (krait_fc_is_int(child) && fc->kind == KRAIT_FC_STRUCT)
+            child->meaning = (uint8_t)meaning_of(scope, fc->members[i].name);
+        else if (scope == SCOPE_EVENT_HEADER)
+            give_meanings(child, scope);
+    }
+}
+
 /* -- checks -- */
 
 static void check_int(struct krait_tsdl_parser *p, const struct krait_fc *scope, const char *where,
@@ -397,6 +375,8 @@ static void finish_stream(struct finish *f, struct krait_stream_class *stream)
     map_by_name(p, stream->event_header, "timestamp");
     map_by_name(p, stream->packet_context, "timestamp_begin");
     map_by_name(p, stream->packet_context, "timestamp_end");
+    give_meanings(stream->packet_context, SCOPE_PACKET);
+    give_meanings(stream->event_header, SCOPE_EVENT_HEADER);
     finish_scope(f, SCOPE_PACKET, stream->packet_context);
     finish_scope(f, SCOPE_EVENT_HEADER, stream->event_header);
     finish_scope(f, SCOPE_STREAM_CONTEXT, stream->event_context);
@@ -421,6 +401,7 @@ void krait_tsdl_finish(struct krait_tsdl_parser *p)
         krait_tsdl_fail(p, -EBADMSG, "there is no trace block");
     if (p->rc)
         return;
+    give_meanings(p->md->packet_header, SCOPE_HEADER);
     finish_scope(&f, SCOPE_HEADER, p->md->packet_header);
     if (f.clock)
         krait_tsdl_fail(p, -EBADMSG, "packet.header has a field mapped to a clock");

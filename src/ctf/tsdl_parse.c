@@ -3,6 +3,7 @@
  * The TSDL parser's floor (tokens, values) and its order: statements may stand in any order in the text, and
  * are read in the order in which they need each other.
  */
+#include "ctf/model.h"
 #include "ctf/tsdl.h"
 
 #include <stdarg.h>
@@ -101,18 +102,10 @@ bool krait_tsdl_until(struct krait_tsdl_parser *p, char punct)
 
 void *krait_tsdl_grow(struct krait_tsdl_parser *p, void *array, uint32_t count, uint32_t *cap, size_t size)
 {
-    if (count < *cap || p->rc)
-        return array;
-    uint32_t bigger = *cap ? *cap * 2 : 8;
-    void *to = krait_arena_alloc(p->arena, (size_t)bigger * size);
-    if (!to) {
+    void *to = p->rc ? array : krait_model_grow(p->arena, array, count, cap, size);
+    if (!to)
         krait_tsdl_oom(p);
-        return array;
-    }
-    if (count)
-        memcpy(to, array, count * size);
-    *cap = bigger;
-    return to;
+    return to ? to : array;
 }
 
 /* -- values -- */

@@ -2,6 +2,7 @@
 #include "ctf/value.h"
 
 #include "ctf/bits.h"
+#include "ctf/wide.h"
 
 #include <string.h>
 
@@ -68,6 +69,8 @@ static uint64_t load(const struct krait_decoder *d, const struct krait_fc *fc, u
 {
     bool native = fc->byte_order == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? KRAIT_BO_LE : KRAIT_BO_BE);
     const uint8_t *p = d->bytes + at / 8;
+    if (KRAIT_UNLIKELY(fc->is_reversed))
+        native = false;
     if (native && at % 8 == 0 && fc->bits == 32) {
         uint32_t value;
         memcpy(&value, p, sizeof(value));
@@ -78,13 +81,20 @@ static uint64_t load(const struct krait_decoder *d, const struct krait_fc *fc, u
         memcpy(&value, p, sizeof(value));
         return value;
     }
-    return fc->byte_order == KRAIT_BO_BE ? krait_bits_be(d->bytes, at, fc->bits)
-                                         : krait_bits_le(d->bytes, at, fc->bits);
+    uint64_t bits = fc->byte_order == KRAIT_BO_BE ? krait_bits_be(d->bytes, at, fc->bits)
+                                                  : krait_bits_le(d->bytes, at, fc->bits);
+    return fc->is_reversed ? krait_bits_reversed(bits, fc->bits) : bits;
 }
 
 static uint64_t load_int(const struct krait_decoder *d, const struct krait_fc *fc, uint64_t at)
 {
-    uint64_t value = load(d, fc, at);
+    uint64_t value = 0;
+    unsigned bits;
+    if (KRAIT_UNLIKELY(fc->is_leb)) {
+        krait_leb_read(d->bytes + at / 8, (d->end - at) / 8, fc->is_signed, &value, &bits);
+        return value;
+    }
+    value = load(d, fc, at);
     return fc->is_signed ? krait_sign_extend(value, fc->bits) : value;
 }
 
@@ -110,17 +120,51 @@ double krait_value_float(const struct krait_value *value)
 const char *krait_value_text(const struct krait_value *value, size_t *size)
 {
     const char *text = (const char *)value->d->bytes + value->at / 8;
-    *size = strnlen(text, value->count);
+    enum krait_encoding encoding = value->node->fc->encoding;
+    *size = encoding ? krait_wide_length(encoding, (const uint8_t *)text, value->count)
+                     : strnlen(text, value->count);
     return text;
+}
+
+const char *krait_value_utf8(const struct krait_value *value, struct krait_buf *room, size_t *size)
+{
+    const char *text = krait_value_text(value, size);
+    enum krait_encoding encoding = value->node->fc->encoding;
+    if (!encoding)
+        return text;
+    krait_wide_utf8(room, encoding, (const uint8_t *)text, *size);
+    *size = room->len;
+    return room->data ? room->data : "";
 }
 
 static int string_at(struct krait_value *value)
 {
     struct krait_decoder *d = value->d;
     const uint8_t *from = d->bytes + value->at / 8;
+    enum krait_encoding encoding = value->node->fc->encoding;
+    if (KRAIT_UNLIKELY(encoding)) {
+        size_t room = (d->end - value->at) / 8, length = krait_wide_length(encoding, from, room);
+        value->count = length + krait_encoding_unit(encoding);
+        return value->count <= room ? 0 : -EBADMSG;
+    }
     const uint8_t *nul = memchr(from, 0, (d->end - value->at) / 8);
     value->count = nul ? (uint64_t)(nul - from) + 1 : 0;
     return nul ? 0 : -EBADMSG;
+}
+
+/* An integer of as many bytes as it needs: `count` says how many. */
+static int leb_at(struct krait_value *value)
+{
+    struct krait_decoder *d = value->d;
+    const struct krait_fc *fc = value->node->fc;
+    unsigned bits;
+    uint64_t number;
+    if (krait_leb_read(d->bytes + value->at / 8, (d->end - value->at) / 8, fc->is_signed, &number, &bits))
+        return -EBADMSG;
+    value->count = bits / 7;
+    if (fc->slot != KRAIT_NO_SLOT)
+        d->slots[fc->slot] = number;
+    return 0;
 }
 
 /* What a kind has to have beside its place. */
@@ -130,6 +174,8 @@ static int measure(struct krait_value *value)
     struct krait_decoder *d = value->d;
     if (fc->kind == KRAIT_FC_STRING)
         return string_at(value);
+    if (krait_fc_is_int(fc) && fc->is_leb)
+        return leb_at(value);
     if (fc->kind == KRAIT_FC_STRUCT)
         value->count = fc->count;
     if (fc->kind == KRAIT_FC_ARRAY)
@@ -147,15 +193,22 @@ static int measure(struct krait_value *value)
     return 0;
 }
 
+static bool has_options(const struct krait_fc *fc)
+{
+    return fc->kind == KRAIT_FC_VARIANT || fc->kind == KRAIT_FC_OPTIONAL;
+}
+
 int krait_value_at(struct krait_value *value, struct krait_decoder *d, const struct krait_node *node,
                    uint64_t at)
 {
     const char *name = NULL;
-    while (node->fc->kind == KRAIT_FC_VARIANT) {
+    while (has_options(node->fc)) {
         uint32_t option = krait_decode_option(node->fc, d->slots[node->fc->ref_slot]);
         if (option == KRAIT_NO_ID)
             return -ENODATA;
-        name = node->fc->members[option].name;
+        if (option == node->fc->count)
+            break; /* an optional value that is not there */
+        name = node->fc->kind == KRAIT_FC_VARIANT ? node->fc->members[option].name : name;
         node = &node->kids[option];
     }
     at = align_up(at, node->fc->align);
@@ -168,7 +221,9 @@ static int value_end(const struct krait_value *value, uint64_t *at)
 {
     const struct krait_node *node = value->node;
     *at = value->at;
-    if (is_number(node->fc))
+    if (krait_fc_is_int(node->fc) && node->fc->is_leb)
+        *at += value->count * 8;
+    else if (is_number(node->fc))
         *at += node->fc->bits;
     else if (krait_node_is_text(node))
         *at += value->count * 8;
@@ -264,14 +319,15 @@ int krait_locator_value(const struct krait_locator *locator, struct krait_ctf_cu
         const struct hop *hop = &locator->hops[0];
         *value =
             (struct krait_value){ .node = locator->node, .d = d, .at = align_up(at, hop->align) + hop->size };
-        return krait_fc_is_int(locator->node->fc) ? 0 : measure(value);
+        return krait_fc_is_int(locator->node->fc) && !locator->node->fc->is_leb ? 0 : measure(value);
     }
     for (uint32_t i = 0; i < locator->hop_count; i++) {
         int rc = take_hop(d, &locator->hops[i], &at);
         if (rc)
             return rc;
     }
-    return krait_value_at(value, d, locator->node, at);
+    int rc = krait_value_at(value, d, locator->node, at);
+    return !rc && value->node->fc->kind == KRAIT_FC_OPTIONAL ? -ENODATA : rc;
 }
 
 /* -- compiling -- */
@@ -461,6 +517,15 @@ static int route_element(struct route *r, const struct krait_fc **at)
     return hop->element ? 0 : route_oom(r);
 }
 
+/* A path leads through an optional field without a name of its own. */
+static int route_optional(struct route *r, const struct krait_fc **at)
+{
+    if (!add_hop(r, HOP_OPTION, *at, 0))
+        return -EINVAL;
+    *at = (*at)->members[0].fc;
+    return 0;
+}
+
 static int route_part(struct route *r, const struct krait_fc **at, const char **name)
 {
     switch ((*at)->kind) {
@@ -468,6 +533,8 @@ static int route_part(struct route *r, const struct krait_fc **at, const char **
         return route_members(r, at, name);
     case KRAIT_FC_VARIANT:
         return route_option(r, at, name);
+    case KRAIT_FC_OPTIONAL:
+        return route_optional(r, at);
     case KRAIT_FC_ARRAY:
     case KRAIT_FC_SEQUENCE:
         if (!(*at)->is_text)
@@ -519,8 +586,8 @@ static int finish_route(struct route *r, struct krait_locator *locator, const st
     locator->hops = krait_arena_alloc(r->arena, KRAIT_MAX(r->hop_count, 1u) * sizeof(*locator->hops));
     if (!locator->node || !locator->hops)
         return route_oom(r);
-    locator->fixed = r->hop_count == 1 && r->hops[0].fixed && at->kind != KRAIT_FC_VARIANT &&
-                     extend(&r->hops[0], at->align, 0);
+    locator->fixed =
+        r->hop_count == 1 && r->hops[0].fixed && !has_options(at) && extend(&r->hops[0], at->align, 0);
     locator->hop_count = r->hop_count;
     memcpy(locator->hops, r->hops, r->hop_count * sizeof(*r->hops));
     return 0;

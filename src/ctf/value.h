@@ -20,7 +20,7 @@ struct krait_node {
     const struct krait_fc *fc;
     const char *name;          /* of the member; an option has its variant's */
     struct krait_program skip; /* past a value; not of integers, enumerations, floats and text */
-    struct krait_node *kids;   /* STRUCT: members, VARIANT: options, ARRAY and SEQUENCE: the element */
+    struct krait_node *kids;   /* STRUCT: members; VARIANT, OPTIONAL: options; ARRAY, SEQUENCE: the element */
     uint32_t kid_count;
 };
 
@@ -33,12 +33,14 @@ struct krait_value {
     const struct krait_node *node;
     struct krait_decoder *d;
     uint64_t at;        /* bits in the packet */
-    uint64_t count;     /* STRUCT: members; ARRAY, SEQUENCE: elements; text: bytes, all that it takes */
+    uint64_t count;     /* STRUCT: members; ARRAY, SEQUENCE: elements; text and integers of variable length:
+                           bytes, all that it takes */
     uint64_t index;     /* among its parent's */
     const char *option; /* that it is of its variant; NULL elsewhere */
 };
 
-/* The value of `node` at bit `at`, aligned, a variant replaced by its chosen option. Returns 0, -ENODATA when
+/* The value of `node` at bit `at`, aligned, a variant replaced by its chosen option, an optional
+ * field by what it holds; one that is not there stays. Returns 0, -ENODATA when
  * a tag stands for no option, -EBADMSG when it does not fit its packet. */
 int krait_value_at(struct krait_value *value, struct krait_decoder *d, const struct krait_node *node,
                    uint64_t at);
@@ -58,8 +60,10 @@ static inline bool krait_node_is_text(const struct krait_node *node)
 uint64_t krait_value_int(const struct krait_value *value);
 /* Of floats. */
 double krait_value_float(const struct krait_value *value);
-/* Of texts: up to the NUL. */
+/* Of texts: up to the NUL, in the trace's own encoding. */
 const char *krait_value_text(const struct krait_value *value, size_t *size);
+/* The same in UTF-8: converted into `room` where the trace has it in another encoding. */
+const char *krait_value_utf8(const struct krait_value *value, struct krait_buf *room, size_t *size);
 
 /* -- locators -- */
 
@@ -85,7 +89,7 @@ const struct krait_node *krait_locator_node(const struct krait_locator *locator)
 bool krait_locator_is_fixed(const struct krait_locator *locator);
 
 /* The value in the cursor's event, which was passed. Returns as krait_value_at; -ENODATA too where another
- * option is chosen or an index is beyond the array. */
+ * option is chosen, an optional field is not there or an index is beyond the array. */
 int krait_locator_value(const struct krait_locator *locator, struct krait_ctf_cursor *cursor,
                         struct krait_value *value);
 

@@ -4,7 +4,6 @@
 import hashlib
 import os
 import random
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -37,17 +36,34 @@ def corpus_rows():
     return [pytest.param(line.split("\t"), id=line.split("\t")[0]) for line in lines]
 
 
-def is_ctf2(trace):
-    """JSON records begin with a record separator."""
-    head = (CORPUS / trace / "metadata").read_bytes()[:4096]
-    return re.search(rb"\x1e\s*\{", head) or "PMETA" in trace
+# CTF 2 traces that their author's reader reads and babeltrace2 and yactfr refuse, because the specification does: most
+# are not JSON. What krait says of them.
+COMMA = b"where a key's quote should be"
+NOT_CTF2 = {
+    "actf-ctf2/dyn_str_shorter_than_len": COMMA,
+    "actf-ctf2/dyn_str_utf8": COMMA,
+    "actf-ctf2/ev_rec_hdr_variant_role": b"where a value should be",
+    "actf-ctf2/fld_loc_double_arr": b"no record separator",
+    "actf-ctf2/fxd_len_bit_map": COMMA,
+    "actf-ctf2/fxd_len_enum_uint64": b"an unsigned integer with a label for values below 0",
+    "actf-ctf2/fxd_len_int_print": b"a second member '32-bit lil endian'",
+    "actf-ctf2/null_term_str": COMMA,
+    "actf-ctf2/null_term_str_utf32": COMMA,
+    "actf-ctf2/pkt_ctxt_align_eof_content": COMMA,
+    "actf-ctf2/static_str_utf8": COMMA,
+    "actf-ctf2/var_len_int_clk_role": COMMA,
+    "actf-ctf2/var_len_int_enum": COMMA,
+}
+
+# Packets of metadata (CTF2-PMETA-1.0), which neither of the two reads: how many events their author has.
+PACKETISED = {"actf-ctf2/CTF2-PMETA-1.0-be": 1, "actf-ctf2/CTF2-PMETA-1.0-le": 1}
 
 
 def check_readable(run, row):
     trace, author, bt2, yactfr, _, _, sha = row
     assert run.returncode == 0, run.stderr.decode()
     if bt2 != "ok":  # the specification's author or another reader reads it
-        assert run.stdout.count(b"\n") == int(yactfr)
+        assert run.stdout.count(b"\n") == (PACKETISED[trace] if yactfr == "refuse" else int(yactfr))
     else:
         assert hashlib.sha256(run.stdout).hexdigest() == CORRECTED.get(trace, sha)
 
@@ -56,10 +72,10 @@ def check_readable(run, row):
 def test_traces_of_others_read_as_they_should(krait, row):
     trace, author, bt2, yactfr = row[:4]
     run = cat_bytes(krait, CORPUS / trace)
-    if is_ctf2(trace):
+    if trace in NOT_CTF2:
         assert run.returncode == 1 and run.stdout == b""
-        assert b"CTF 2 cannot be read yet" in run.stderr
-    elif bt2 == "ok" or author == "ok" or (author == "-" and yactfr.isdigit()):
+        assert NOT_CTF2[trace] in run.stderr and b"/metadata: byte " in run.stderr
+    elif author != "refuse" and bt2 == "ok" or author == "ok" or (author == "-" and yactfr.isdigit()):
         check_readable(run, row)
     else:
         assert run.returncode == 1

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from test_cat import CORPUS, SCRIPT, cat_bytes, corpus_rows, is_ctf2
+from test_cat import CORPUS, SCRIPT, cat_bytes, corpus_rows
 
 KERNEL = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
 needs_corpus = pytest.mark.skipif(not KERNEL.exists(), reason=f"no corpus of CTF traces at {CORPUS}")
@@ -38,8 +38,6 @@ def kernel(krait):
 
 @pytest.mark.parametrize("row", corpus_rows())
 def test_every_event_is_an_object(krait, row):
-    if is_ctf2(row[0]):
-        pytest.skip("CTF 2")
     text = cat_bytes(krait, "--fields=none", "--no-delta", "--clock-seconds", CORPUS / row[0])
     objects = events(cat_json(krait, CORPUS / row[0], status=text.returncode))
     lines = text.stdout.decode(errors="replace").splitlines() if b"\r" not in text.stdout else []
@@ -47,7 +45,7 @@ def test_every_event_is_an_object(krait, row):
     for line, event in zip(lines, objects):
         if "time_ns" in event and not event["time_ns"].startswith("-"):
             seconds = event["time_ns"].zfill(10)
-            assert line.startswith(f"[{seconds[:-9]}.{seconds[-9:]}] {event['event']}: ")
+            assert line.startswith(f"[{seconds[:-9]}.{seconds[-9:]}] {event['event'] or '<unknown>'}: ")
 
 
 @needs_corpus

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import BUILD
 from recording import ROOT
-from test_cat import CORPUS, SCRIPT, cat_bytes, corpus_rows, is_ctf2
+from test_cat import CORPUS, SCRIPT, cat_bytes, corpus_rows
 
 EXAMPLES = BUILD / "docs" / "examples"
 KERNEL = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
@@ -84,8 +84,6 @@ def test_examples_say_what_is_wrong(recording, tmp_path):
 @pytest.mark.parametrize("row", corpus_rows())
 def test_values_by_handle_are_those_that_stepping_reaches(krait, row):
     trace = row[0]
-    if is_ctf2(trace):
-        pytest.skip("CTF 2")
     found = read_check(CORPUS / trace)
     text = cat_bytes(krait, CORPUS / trace)
     lines = text.stdout.count(b"\n")

@@ -98,9 +98,13 @@ static void types_of_all_kinds_are_read(void **state)
     assert_null(krait_enum_label(tag, 1));
     assert_string_equal(krait_enum_label(field(md, "neg"), (uint64_t)-1), "Y");
     const struct krait_fc *v = field(md, "v");
-    assert_int_equal(v->option_of_label[tag->labels->ranges[0].label_id], 1);
-    assert_int_equal(v->option_of_label[tag->labels->ranges[1].label_id], 0);
-    assert_int_equal(v->option_of_label[tag->labels->ranges[2].label_id], KRAIT_NO_ID);
+    assert_int_equal(v->choice_count, 3);
+    assert_int_equal(v->choices[0].lo, tag->labels->ranges[0].lo);
+    assert_int_equal(v->choices[0].option, 1);
+    assert_int_equal(v->choices[1].hi, tag->labels->ranges[1].hi);
+    assert_int_equal(v->choices[1].option, 0);
+    assert_int_equal(v->choices[2].lo, 30);
+    assert_int_equal(v->choices[2].option, 1);
     krait_ctf_metadata_free(md);
 }
 
@@ -145,7 +149,7 @@ static void malformed_text_is_refused_with_its_line(void **state)
 static void other_versions_are_refused(void **state)
 {
     refuses("/* CTF 1.9 */", -ENOTSUP, "CTF 1.9");
-    refuses("\x1e{\"type\": \"preamble\", \"version\": 2}", -ENOTSUP, "CTF 2");
+    refuses("\x1e{\"type\": \"preamble\", \"version\": 3}", -ENOTSUP, "CTF 3");
     refuses("trace { major = 0; minor = 8; byte_order = le; };", -ENOTSUP, "major is 0");
 }
 

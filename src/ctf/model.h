@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Building the metadata's model: what the parsers of CTF 1.8 and CTF 2 share. All memory is the metadata's
+ * arena's.
+ */
+#ifndef KRAIT_CTF_MODEL_H
+#define KRAIT_CTF_MODEL_H
+
+#include "ctf/metadata.h"
+
+/* Room for one more behind `count` entries, by doubling. Returns the array, NULL when memory is out. */
+void *krait_model_grow(struct krait_arena *arena, void *array, uint32_t count, uint32_t *cap, size_t size);
+
+/* Each returns 0, -EEXIST for an id or name that is taken, or -ENOMEM. */
+int krait_model_add_stream(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_stream_class *stream);
+int krait_model_add_event(struct krait_arena *arena, struct krait_stream_class *stream,
+                          struct krait_event_class *event);
+/* Whole seconds move from the offset in cycles to that in seconds; -ERANGE when they do not fit. */
+int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_ctf_clock *clock);
+
+/* Sorts an enumeration's ranges for look-ups: by value when each value belongs to one range at most, else by
+ * their labels. Returns 0 or -ENOMEM. */
+int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed);
+
+#endif

@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CTF 2 traces are read: every field class, role and location, and what is wrong is refused with its place.
+
+The traces are made here, so that each shows one thing; test_cat.py compares with the text of another reader.
+"""
+
+import json
+import os
+import struct
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+
+UTC = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
+PREAMBLE = {"type": "preamble", "version": 2}
+
+
+def u(bits, **more):
+    return {"type": "fixed-length-unsigned-integer", "length": bits, "byte-order": "little-endian", "alignment": 8} | more
+
+
+def s(bits, **more):
+    return u(bits, **more) | {"type": "fixed-length-signed-integer"}
+
+
+def fixed(kind, bits, **more):
+    return {"type": f"fixed-length-{kind}", "length": bits, "byte-order": "little-endian"} | more
+
+
+def struct_of(**members):
+    return {"type": "structure", "member-classes": [{"name": k, "field-class": v} for k, v in members.items()]}
+
+
+def path(*names, origin=None):
+    return {"path": list(names)} | ({"origin": origin} if origin else {})
+
+
+def sequence(*fragments):
+    return b"".join(b"\x1e" + json.dumps(fragment).encode() + b"\n" for fragment in fragments)
+
+
+def event(payload, **more):
+    return {"type": "event-record-class", "name": "e", "payload-field-class": payload} | more
+
+
+class Trace:
+    def __init__(self, krait, folder):
+        self.krait, self.folder = krait, folder
+
+    def cat(self, metadata, *streams, options=()):
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / "metadata").write_bytes(metadata)
+        for i, data in enumerate(streams):
+            (self.folder / f"s{i}").write_bytes(data)
+        args = [self.krait, "cat", *options, str(self.folder)]
+        return subprocess.run(args, capture_output=True, env=UTC, timeout=60)
+
+    def text(self, metadata, *streams, options=()):
+        run = self.cat(metadata, *streams, options=options)
+        assert run.returncode == 0, run.stderr.decode()
+        # The public interface reads the same events, and each value by its handle as by stepping to it.
+        check = subprocess.run([BUILD / "tests" / "read_check", self.folder], capture_output=True, text=True, timeout=60)
+        assert check.returncode == 0, check.stderr
+        assert check.stdout.splitlines()[0] == f"events {len(run.stdout.splitlines())}"
+        return run.stdout.decode()
+
+    def payload(self, payload, data):
+        """What is printed between the event's braces."""
+        text = self.text(sequence(PREAMBLE, {"type": "data-stream-class"}, event(payload)), data)
+        assert text.startswith("e: { ") and text.endswith(" }\n") and text.count("\n") == 1
+        return text[5:-3]
+
+    def refused(self, metadata, why, data=b""):
+        run = self.cat(metadata, data)
+        assert run.returncode == 1
+        assert run.stdout == b""
+        assert why in run.stderr.decode(), run.stderr.decode()
+
+    def payload_refused(self, payload, why, data=b""):
+        self.refused(sequence(PREAMBLE, {"type": "data-stream-class"}, event(payload)), why, data)
+
+
+@pytest.fixture
+def trace(krait, tmp_path):
+    return Trace(krait, tmp_path / "trace")
+
+
+# -- a trace as LTTng makes it --
+
+COMPACT = struct_of(
+    id=u(5, alignment=1, roles=["event-record-class-id"], mappings={"compact": [[0, 30]], "extended": [[31, 31]]}),
+    v={
+        "type": "variant",
+        "selector-field-location": path("id", origin="event-record-header"),
+        "options": [
+            {
+                "name": "compact",
+                "selector-field-ranges": [[0, 30]],
+                "field-class": struct_of(timestamp=u(27, alignment=1, roles=["default-clock-timestamp"])),
+            },
+            {
+                "name": "extended",
+                "selector-field-ranges": [[31, 31]],
+                "field-class": struct_of(
+                    id=u(32, roles=["event-record-class-id"]), timestamp=u(64, roles=["default-clock-timestamp"])
+                ),
+            },
+        ],
+    },
+) | {"minimum-alignment": 8}
+
+LTTNG = [
+    PREAMBLE | {"uuid": list(range(16))},
+    {
+        "type": "trace-class",
+        "namespace": "lttng.org,2009",
+        "name": "auto",
+        "uid": "00010203-0405-0607-0809-0a0b0c0d0e0f",
+        "environment": {"hostname": "box", "domain": "ust", "tracer_major": 2, "vpid": -3},
+        "packet-header-field-class": struct_of(
+            magic=u(32, roles=["packet-magic-number"]),
+            uuid={"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]},
+            stream_id=u(32, roles=["data-stream-class-id"]),
+            stream_instance_id=u(64, roles=["data-stream-id"]),
+        ),
+    },
+    {
+        "type": "clock-class",
+        "id": "monotonic",
+        "frequency": 1000000000,
+        "origin": "unix-epoch",
+        "offset-from-origin": {"seconds": 1000, "cycles": 5},
+        "precision": 1,
+    },
+    {
+        "type": "data-stream-class",
+        "id": 7,
+        "default-clock-class-id": "monotonic",
+        "packet-context-field-class": struct_of(
+            timestamp_begin=u(64, roles=["default-clock-timestamp"]),
+            timestamp_end=u(64, roles=["packet-end-default-clock-timestamp"]),
+            content_size=u(64, roles=["packet-content-length"]),
+            packet_size=u(64, roles=["packet-total-length"]),
+            packet_seq_num=u(64, roles=["packet-sequence-number"]),
+            events_discarded=u(64, roles=["discarded-event-record-counter-snapshot"]),
+            cpu_id=u(32),
+        ),
+        "event-record-header-field-class": COMPACT,
+        "event-record-common-context-field-class": struct_of(vpid=s(32)),
+    },
+    event(
+        struct_of(n=u(32), text={"type": "null-terminated-string"}),
+        **{"id": 2, "data-stream-class-id": 7, "name": "tp:two", "attributes": {"lttng.org,2009": {"log-level": 13}}},
+    ),
+    event(struct_of(), **{"id": 40, "data-stream-class-id": 7, "name": "tp:forty"}),
+]
+
+
+def packet(seq, discarded, begin, end, body, stream=1):
+    head = struct.pack("<I16sIQ", 0xC1FC1FC1, bytes(range(16)), 7, stream)
+    size = (len(head) + 52 + len(body)) * 8
+    return head + struct.pack("<QQQQQQI", begin, end, size, size + 64, seq, discarded, 3) + body + bytes(8)
+
+
+def lttng_body(base):
+    two = struct.pack("<Ii", 2 | (base & 0x7FFFFFF) << 5, -9) + struct.pack("<I", 77) + b"hi\0"
+    return two + struct.pack("<BIQi", 31, 40, base + 10, 8)
+
+
+def test_a_trace_as_lttng_makes_it_prints_like_one_of_ctf_1(trace):
+    data = packet(0, 0, 100, 200, lttng_body(150)) + packet(3, 4, 300, 400, lttng_body(350))
+    run = trace.cat(sequence(*LTTNG), data, options=["--fields=all", "--clock-seconds"])
+    assert run.returncode == 0, run.stderr.decode()
+    assert run.stdout.decode() == (
+        "[1000.000000155] (+?.?????????) autobox:ust:(-3):TRACE_DEBUG_LINE (13) tp:two: { cpu_id = 3 }, { vpid = -9 }, "
+        '{ n = 77, text = "hi" }\n'
+        "[1000.000000165] (+0.000000010) autobox:ust:(-3) tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
+        "[1000.000000355] (+0.000000190) autobox:ust:(-3):TRACE_DEBUG_LINE (13) tp:two: { cpu_id = 3 }, { vpid = -9 }, "
+        '{ n = 77, text = "hi" }\n'
+        "[1000.000000365] (+0.000000010) autobox:ust:(-3) tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
+    )
+    losses = run.stderr.decode()
+    assert "discarded 4 events" in losses and "discarded 2 packets" in losses
+    assert "stream class ID: 7, stream ID: 1" in losses
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("header", [37, 44])
+def test_metadata_in_packets_is_read(trace, order, header):
+    text, packets = sequence(*LTTNG), b""
+    for at in range(0, len(text), 100):
+        part = text[at : at + 100]
+        sizes = ((header + len(part)) * 8, (header + len(part) + 5) * 8)
+        head = struct.pack(order + "I16sIIIBBBBB", 0x75D11D57, bytes(16), 0, *sizes, 0, 0, 0, 2, 0)
+        if header == 44:
+            head += bytes(3) + struct.pack(order + "I", header * 8)
+        packets += head + part + bytes(5)
+    assert trace.text(packets, packet(0, 0, 1, 99, lttng_body(50))).count("\n") == 2
+
+
+def test_several_files_of_one_stream_are_one(trace):
+    one, two = packet(0, 0, 100, 200, lttng_body(150)), packet(1, 0, 300, 400, lttng_body(350))
+    text = trace.text(sequence(*LTTNG), two, one, options=["--clock-seconds", "--no-delta"])
+    assert [line.split("]")[0] for line in text.splitlines()] == [
+        "[1000.000000155", "[1000.000000165", "[1000.000000355", "[1000.000000365"
+    ]  # fmt: skip
+
+
+def test_events_before_the_damage_are_printed(trace):
+    data = packet(0, 0, 100, 200, lttng_body(150)) + packet(1, 0, 300, 400, lttng_body(350)[:-1])
+    run = trace.cat(sequence(*LTTNG), data)
+    assert run.returncode == 1
+    assert run.stdout.count(b"\n") == 3
+    assert b"/s0: byte " in run.stderr
+
+
+# -- field classes --
+
+UTF16 = "h\u00e9\U0001f40d?"
+
+VALUES = [
+    (fixed("bit-array", 12), b"\xbc\x0a", "0xABC"),
+    (fixed("bit-map", 8, flags={"a": [[0, 3]]}), b"\x45", "0x45"),
+    (fixed("boolean", 8), b"\x02", "true"),
+    (fixed("boolean", 8), b"\x00", "false"),
+    (u(24), b"\x01\x02\x03", str(0x030201)),
+    (u(64), b"\xff" * 8, "18446744073709551615"),
+    (s(16, **{"byte-order": "big-endian"}), b"\xff\xfe", "-2"),
+    (u(16, **{"preferred-display-base": 16}), b"\x01\xab", "0xAB01"),
+    (u(16, **{"preferred-display-base": 8}), b"\x08\x00", "010"),
+    (u(4, **{"preferred-display-base": 2}), b"\x05", "0b0101"),
+    (u(8, **{"bit-order": "last-to-first"}), b"\x01", "128"),
+    (u(8, **{"byte-order": "big-endian", "bit-order": "first-to-last"}), b"\x01", "128"),
+    (u(8, mappings={"one": [[1, 1]], "few": [[2, 5], [9, 9]]}), b"\x09", '( "few" : container = 9 )'),
+    (u(8, mappings={"low": [[0, 9]], "odd": [[1, 1], [3, 3]]}), b"\x03", '( "low", "odd" : container = 3 )'),
+    (s(8, mappings={"neg": [[-9, -1]]}), b"\xfe", '( "neg" : container = -2 )'),
+    (u(8, mappings={"one": [[1, 1]]}), b"\x09", "( <unknown> : container = 9 )"),
+    (u(8, mappings={}), b"\x09", "9"),
+    (fixed("floating-point-number", 32), struct.pack("<f", 1.5), "1.5"),
+    (fixed("floating-point-number", 64, **{"byte-order": "big-endian"}), struct.pack(">d", -2e300), "-2e+300"),
+    ({"type": "variable-length-unsigned-integer"}, b"\xb4\x07", str(0x3B4)),
+    ({"type": "variable-length-unsigned-integer"}, b"\xff" * 9 + b"\x01", "18446744073709551615"),
+    ({"type": "variable-length-unsigned-integer"}, b"\x80\x80\x00", "0"),
+    ({"type": "variable-length-signed-integer"}, b"\x7f", "-1"),
+    ({"type": "variable-length-signed-integer"}, b"\x80" * 9 + b"\x7f", "-9223372036854775808"),
+    ({"type": "variable-length-signed-integer", "mappings": {"m": [[-5, -1]]}}, b"\x7e", '( "m" : container = -2 )'),
+    ({"type": "null-terminated-string"}, b"a\"b\0", '"a\\"b"'),
+    ({"type": "null-terminated-string", "encoding": "utf-16le"}, UTF16.encode("utf-16le") + b"\0\0", '"hé\U0001f40d\\?"'),
+    ({"type": "null-terminated-string", "encoding": "utf-32be"}, UTF16.encode("utf-32be") + bytes(4), '"hé\U0001f40d\\?"'),
+    ({"type": "null-terminated-string", "encoding": "utf-16be"}, b"\xd8\x00\0\0", '"\ufffd"'),
+    ({"type": "static-length-string", "length": 4}, b"ab\0c", '"ab"'),
+    ({"type": "static-length-string", "length": 0}, b"", '""'),
+    ({"type": "static-length-string", "length": 6, "encoding": "utf-16be"}, "aé\0".encode("utf-16be"), '"aé"'),
+    ({"type": "static-length-blob", "length": 3, "media-type": "a/b"}, b"\x01\x02\xff", "[ [0] = 0x1, [1] = 0x2, [2] = 0xFF ]"),
+    ({"type": "static-length-array", "length": 2, "element-field-class": s(8)}, b"\x01\xff", "[ [0] = 1, [1] = -1 ]"),
+    ({"type": "static-length-array", "length": 0, "element-field-class": s(8)}, b"", "[ ]"),
+    (struct_of(a=u(8), b=struct_of()), b"\x07", "{ a = 7, b = { } }"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "data", "shown"), VALUES, ids=[f"{v[0]['type']}-{v[2][:20]}" for v in VALUES])
+def test_a_field_prints_its_value(trace, field, data, shown):
+    assert trace.payload(struct_of(before=u(8), x=field, after=u(8)), b"\x01" + data + b"\x63") == (
+        f"before = 1, x = {shown}, after = 99"
+    )
+
+
+def test_alignment_is_of_the_field_and_of_what_holds_it(trace):
+    inner = struct_of(x=u(8)) | {"minimum-alignment": 32}
+    holder = {"type": "static-length-array", "length": 2, "minimum-alignment": 64, "element-field-class": inner}
+    data = b"\x01" + b"\xee" * 7 + b"\x02\xee\xee\xee\x03\xee\x04\x00"
+    assert trace.payload(struct_of(a=u(8), h=holder, c=u(16, alignment=16)), data) == (
+        "a = 1, h = [ [0] = { x = 2 }, [1] = { x = 3 } ], c = 4"
+    )
+
+
+def test_an_alias_stands_for_its_field_class(trace):
+    aliases = [
+        {"type": "field-class-alias", "name": "byte", "field-class": u(8)},
+        {"type": "field-class-alias", "name": "pair", "field-class": struct_of(a="byte", b="byte")},
+    ]
+    metadata = sequence(PREAMBLE, *aliases, {"type": "data-stream-class"}, event(struct_of(x="pair", y="byte")))
+    assert trace.text(metadata, b"\x01\x02\x03") == "e: { x = { a = 1, b = 2 }, y = 3 }\n"
+
+
+# -- lengths and selectors --
+
+
+def sized(where, kind="dynamic-length-array", **more):
+    return {"type": kind, "length-field-location": where} | more
+
+
+def optional(selector, ranges=None, field=None):
+    found = {"type": "optional", "selector-field-location": selector, "field-class": field or u(8)}
+    return found | ({"selector-field-ranges": ranges} if ranges else {})
+
+
+def variant(selector, *options):
+    rows = [{"selector-field-ranges": ranges, "field-class": field} for ranges, field in options]
+    return {"type": "variant", "selector-field-location": selector, "options": rows}
+
+
+LOCATED = [
+    (struct_of(n=u(8), x=sized(path("n"), **{"element-field-class": u(8)})), b"\x02\x05\x06", "n = 2, x = [ [0] = 5, [1] = 6 ]"),
+    (struct_of(n=u(8), x=sized(path("n"), "dynamic-length-string")), b"\x02ab", 'n = 2, x = "ab"'),
+    (struct_of(n=u(8), x=sized(path("n"), "dynamic-length-string", encoding="utf-16le")), b"\x02a\0", 'n = 2, x = "a"'),
+    (struct_of(n=u(8), x=sized(path("n"), "dynamic-length-blob")), b"\x01\xab", "n = 1, x = [ [0] = 0xAB ]"),
+    (
+        struct_of(n={"type": "variable-length-unsigned-integer"}, x=sized(path("n"), "dynamic-length-string")),
+        b"\x81\x00a", 'n = 1, x = "a"',
+    ),
+    (struct_of(n=u(8), d=struct_of(n=u(8), x=sized(path(None, "n"), "dynamic-length-string"))), b"\x01\x02a", 'n = 1, d = { n = 2, x = "a" }'),
+    (struct_of(n=u(8), d=struct_of(n=u(8), x=sized(path("n"), "dynamic-length-string"))), b"\x01\x02ab", 'n = 1, d = { n = 2, x = "ab" }'),
+    (
+        struct_of(d=struct_of(n=u(8)), x=sized(path("d", "n", origin="event-record-payload"), "dynamic-length-string")),
+        b"\x01a", 'd = { n = 1 }, x = "a"',
+    ),
+    (struct_of(b=fixed("boolean", 8), x=optional(path("b"))), b"\x01\x05", "b = true, x = { 5 }"),
+    (struct_of(b=fixed("boolean", 8), x=optional(path("b"))), b"\x00", "b = false, x = <none>"),
+    (struct_of(i=s(8), x=optional(path("i"), [[-3, -1]])), b"\xfe\x05", "i = -2, x = { 5 }"),
+    (struct_of(i=s(8), x=optional(path("i"), [[-3, -1]])), b"\x02", "i = 2, x = <none>"),
+    (struct_of(i=u(8), x=optional(path("i"), [[1, 9], [2, 3]])), b"\x08\x05", "i = 8, x = { 5 }"),
+    (struct_of(i=s(8), x=variant(path("i"), ([[0, 5]], u(16)), ([[-9, -1]], u(8)))), b"\xff\x07", "i = -1, x = { 7 }"),
+    (struct_of(i=s(8), x=variant(path("i"), ([[0, 5]], u(16)), ([[-9, -1]], u(8)))), b"\x05\x07\x01", "i = 5, x = { 263 }"),
+    (
+        struct_of(i=u(8), v=variant(path("i"), ([[1, 1]], struct_of(n=u(8))), ([[2, 2]], struct_of(n=u(16)))), x=sized(path("v", "n"), "dynamic-length-string")),
+        b"\x02\x03\x00abc", 'i = 2, v = { { n = 3 } }, x = "abc"',
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("payload", "data", "shown"), LOCATED, ids=[v[2] for v in LOCATED])
+def test_a_length_or_selector_is_found(trace, payload, data, shown):
+    assert trace.payload(payload, data) == shown
+
+
+def test_a_length_is_found_in_the_scopes_before(trace):
+    stream = {
+        "type": "data-stream-class",
+        "packet-context-field-class": struct_of(n=u(8)),
+        "event-record-header-field-class": struct_of(m=u(8)),
+        "event-record-common-context-field-class": struct_of(
+            t=sized(path("m", origin="event-record-header"), "dynamic-length-string")
+        ),
+    }
+    payload = struct_of(t=sized(path("n", origin="packet-context"), "dynamic-length-string"))
+    text = trace.text(sequence(PREAMBLE, stream, event(payload)), b"\x02\x01xab")
+    assert text == 'e: { n = 2 }, { t = "x" }, { t = "ab" }\n'
+
+
+def test_a_time_of_variable_length_moves_the_clock_by_its_bits(trace):
+    clock = {"type": "clock-class", "id": "c", "frequency": 1000}
+    header = struct_of(t={"type": "variable-length-unsigned-integer", "roles": ["default-clock-timestamp"]})
+    stream = {"type": "data-stream-class", "default-clock-class-id": "c", "event-record-header-field-class": header}
+    text = trace.text(
+        sequence(PREAMBLE, clock, stream, event(struct_of(x=u(8)))),
+        b"\x81\x01\x01" + b"\x02\x02" + b"\x01\x03",
+        options=["--clock-cycles", "--no-delta"],
+    )
+    assert [int(line[1:21]) for line in text.splitlines()] == [129, 130, 257]
+
+
+def test_values_are_written_as_json(trace):
+    payload = struct_of(
+        b=fixed("boolean", 8),
+        there=optional(path("b")),
+        flag=fixed("boolean", 8),
+        absent=optional(path("flag")),
+        wide={"type": "null-terminated-string", "encoding": "utf-16be"},
+        blob={"type": "static-length-blob", "length": 2},
+        leb={"type": "variable-length-signed-integer"},
+    )
+    metadata = sequence(PREAMBLE, {"type": "data-stream-class"}, event(payload))
+    data = b"\x01\x07\x00" + "\u00e9".encode("utf-16be") + b"\0\0" + b"\x01\xff" + b"\x7f"
+    assert json.loads(trace.text(metadata, data, options=["--json"]))["payload"] == {
+        "b": True, "there": 7, "flag": False, "absent": None, "wide": "\u00e9", "blob": [1, 255], "leb": "-1"
+    }  # fmt: skip
+
+
+# -- what is refused --
+
+BAD = [
+    ([{"type": "data-stream-class"}], "byte 1: the first fragment is not a preamble"),
+    ([PREAMBLE, PREAMBLE], "a second preamble"),
+    ([PREAMBLE | {"version": 3}], "CTF 3"),
+    ([PREAMBLE | {"extensions": {"acme": {"zip": {}}}}], "needs the extension 'zip' of 'acme'"),
+    ([PREAMBLE | {"uuid": [1, 2]}], "'uuid' is not 16 bytes"),
+    ([PREAMBLE, {"type": "nope"}], "a fragment of type 'nope'"),
+    ([PREAMBLE, {"type": "trace-class"}, {"type": "trace-class"}], "a second trace class"),
+    ([PREAMBLE, {"type": "data-stream-class"}, {"type": "trace-class"}], "follows a data stream class"),
+    ([PREAMBLE, {"type": "data-stream-class"}, {"type": "data-stream-class"}], "a second data stream class of id 0"),
+    ([PREAMBLE, {"type": "data-stream-class", "default-clock-class-id": "c"}], "no clock class 'c'"),
+    ([PREAMBLE, {"type": "data-stream-class", "zap": 1}], "the property 'zap' is not known"),
+    ([PREAMBLE, {"type": "data-stream-class"}, event(u(8))], "is not a structure"),
+    ([PREAMBLE, event(struct_of())], "no data stream class of id 0"),
+    ([PREAMBLE, {"type": "data-stream-class"}, event(struct_of()), event(struct_of())], "a second event record class"),
+    ([PREAMBLE, {"type": "clock-class", "id": "c"}], "'frequency' is missing"),
+    ([PREAMBLE, {"type": "clock-class", "id": "c", "frequency": 0}], "frequency is 0"),
+    (
+        [PREAMBLE, {"type": "data-stream-class", "event-record-header-field-class": struct_of(t=u(8, roles=["default-clock-timestamp"]))}],
+        "without a default clock class",
+    ),
+    ([PREAMBLE, 7], "a fragment that is not an object"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fragments", "why"), BAD, ids=[why for _, why in BAD])
+def test_metadata_that_the_specification_forbids_is_refused(trace, fragments, why):
+    trace.refused(sequence(*fragments), why)
+
+
+BAD_FIELDS = [
+    ({"type": "nope"}, "a field class of type 'nope'"),
+    ("nope", "no field class alias 'nope'"),
+    (u(0), "a field of no bits"),
+    (u(65), "a field of 65 bits"),
+    (u(8, alignment=3), "not a power of two"),
+    (u(8, **{"byte-order": "middle"}), "'middle' is not one of"),
+    (u(8, **{"preferred-display-base": 7}), "none of 2, 8, 10 and 16"),
+    (u(8, roles=["nope"]), "'nope' is not one of"),
+    (s(8, roles=["packet-sequence-number"]), "'roles' is not known"),
+    (u(8, mappings={"a": [[2, 1]]}), "a range that ends before it begins"),
+    (u(8, mappings={"a": [[-1, 1]]}), "values below 0"),
+    (s(8, mappings={"a": [[0, 2**63]]}), "values above 2^63 - 1"),
+    (u(8, mappings={"a": [1]}), "a range that is not two integers"),
+    (fixed("floating-point-number", 16), "floating point number of 16 bits"),
+    (fixed("bit-map", 4, flags={"a": [[4, 4]]}), "bits that the map does not have"),
+    ({"type": "static-length-string", "length": 3, "encoding": "utf-16le"}, "ends within a character"),
+    ({"type": "static-length-string", "length": -1}, "'length' is not an integer of 0 or more"),
+    (sized(path("x"), "dynamic-length-string"), "the field 'x' is not there before"),
+    (sized(path(None, None, "x"), "dynamic-length-string"), "the field 'x' is not there before"),
+    (sized(path("after"), "dynamic-length-string"), "the field 'after' is not there before"),
+    (sized(path("neg"), "dynamic-length-string"), "no unsigned integer"),
+    (sized(path("text"), "dynamic-length-string"), "no unsigned integer"),
+    (sized(path("list", "n"), "dynamic-length-string"), "in an array"),
+    (sized({"path": []}, "dynamic-length-string"), "a path that leads to no field"),
+    (sized(path("n", origin="nowhere"), "dynamic-length-string"), "'nowhere' is not one of"),
+    (optional(path("n")), "there are no ranges"),
+    (optional(path("bool"), [[1, 1]]), "there are ranges"),
+    (optional(path("n"), [[-1, 1]]), "an unsigned selector with ranges below 0"),
+    (optional(path("neg"), [[1, 2**63]]), "a signed selector with ranges above"),
+    (variant(path("n"), ([[0, 5]], u(8)), ([[5, 9]], u(8))), "two options of a variant"),
+    (variant(path("n")), "a variant without options"),
+    (variant(path("bool"), ([[0, 5]], u(8))), "is a variant's selector, but no integer"),
+]
+
+
+@pytest.mark.parametrize(("field", "why"), BAD_FIELDS, ids=[why for _, why in BAD_FIELDS])
+def test_a_field_class_that_cannot_be_is_refused(trace, field, why):
+    before = {
+        "n": u(8), "neg": s(8), "bool": fixed("boolean", 8), "text": {"type": "null-terminated-string"},
+        "list": {"type": "static-length-array", "length": 1, "element-field-class": struct_of(n=u(8))},
+    }  # fmt: skip
+    trace.payload_refused(struct_of(**before, x=field, after=u(8)), why)
+
+
+BAD_DATA = [
+    ({"type": "variable-length-unsigned-integer"}, b"\xff" * 9 + b"\x02", "more than 64 bits"),
+    ({"type": "variable-length-unsigned-integer"}, b"\xff" * 10 + b"\x00", "more than 64 bits"),
+    ({"type": "variable-length-signed-integer"}, b"\x80" * 9 + b"\x01", "more than 64 bits"),
+    ({"type": "variable-length-unsigned-integer"}, b"\x80\x80", "longer than the rest"),
+    ({"type": "null-terminated-string", "encoding": "utf-16le"}, b"a\0\0", "has no end"),
+    ({"type": "static-length-string", "length": 9}, b"ab", "longer than the rest"),
+]
+
+
+@pytest.mark.parametrize(("field", "data", "why"), BAD_DATA, ids=range(len(BAD_DATA)))
+def test_data_that_cannot_be_is_damage(trace, field, data, why):
+    trace.payload_refused(struct_of(x=field), why, data)
+
+
+def test_a_text_of_half_characters_is_damage(trace):
+    field = sized(path("n"), "dynamic-length-string", encoding="utf-32le")
+    trace.payload_refused(struct_of(n=u(8), x=field), "ends within a character", b"\x05aaaaa")
+
+
+def test_a_selector_without_an_option_is_damage(trace):
+    trace.payload_refused(struct_of(n=u(8), x=variant(path("n"), ([[0, 5]], u(8)))), "none of its options", b"\x07\x01")
+
+
+def test_aliases_that_double_each_other_do_not_fill_memory(trace):
+    aliases = [{"type": "field-class-alias", "name": "a0", "field-class": u(8)}]
+    for i in range(1, 60):
+        aliases.append({"type": "field-class-alias", "name": f"a{i}", "field-class": struct_of(x=f"a{i-1}", y=f"a{i-1}")})
+    trace.refused(sequence(PREAMBLE, *aliases), "more than 1048576 field classes")
+
+
+def test_field_classes_of_any_depth_do_not_break_the_reader(trace):
+    field = u(8)
+    for _ in range(100):
+        field = struct_of(x=field)
+    trace.payload_refused(field, "deeper than 96")
+
+
+def test_metadata_that_is_no_json_is_refused_with_its_byte(trace):
+    trace.refused(b'\x1e{"type": "preamble",}', "/metadata: byte 21: '}' where a key's quote should be")
+    trace.refused(b'\x1e{"type": "preamble", "version": 2}\n\x1e{"type"', "byte 44: the text ends")
+    trace.refused(b'{"type": "preamble", "version": 2}', "no record separator (0x1e)")
+    trace.refused(b"\x1e", "there is no preamble")

@@ -187,28 +187,39 @@ static struct krait_fc *bit_array(struct krait_ctf2_parser *p, const struct krai
 {
     static const char *const keys[] = { FIXED, NULL };
     krait_ctf2_keys(p, object, keys);
-    struct krait_fc *fc = fixed_length(p, object, KRAIT_FC_INT);
-    if (fc)
-        fc->form = KRAIT_INT_BITS;
-    return fc;
+    return fixed_length(p, object, KRAIT_FC_INT);
 }
 
-/* The names of its flags are not kept: babeltrace2 prints the bits alone. */
+static void flag(struct krait_ctf2_parser *p, struct krait_fc *fc, const struct krait_json *set)
+{
+    struct krait_enum_map *map = fc->labels;
+    const char *label = krait_ctf2_keep(p, set->key);
+    for (const struct krait_json *item = range_set(p, set); item && !p->rc; item = item->next) {
+        struct range range = read_range(p, item);
+        if (range.lo_negative || (!p->rc && range.hi >= fc->bits))
+            krait_ctf2_fail(p, item->at, -EBADMSG, "a flag of bits that the map does not have");
+        if (!p->rc)
+            map->ranges[map->count++] = (struct krait_enum_range){
+                .label = label, .lo = range.lo, .hi = range.hi, .label_id = map->label_count
+            };
+    }
+    map->label_count++;
+}
+
 static struct krait_fc *bit_map(struct krait_ctf2_parser *p, const struct krait_json *object)
 {
     static const char *const keys[] = { FIXED, "flags", NULL };
     krait_ctf2_keys(p, object, keys);
     struct krait_fc *fc = fixed_length(p, object, KRAIT_FC_INT);
     const struct krait_json *flags = krait_ctf2_need(p, object, "flags", KRAIT_JSON_OBJECT);
-    for (const struct krait_json *set = flags ? flags->first : NULL; set && !p->rc; set = set->next) {
-        for (const struct krait_json *item = range_set(p, set); item && !p->rc; item = item->next) {
-            struct range range = read_range(p, item);
-            if (range.lo_negative || (!p->rc && range.hi >= fc->bits))
-                krait_ctf2_fail(p, item->at, -EBADMSG, "a flag of bits that the map does not have");
-        }
-    }
-    if (fc)
-        fc->form = KRAIT_INT_BITS;
+    if (p->rc)
+        return NULL;
+    fc->form = KRAIT_INT_FLAGS;
+    fc->labels = krait_ctf2_alloc(p, 1, sizeof(*fc->labels));
+    if (fc->labels)
+        fc->labels->ranges = krait_ctf2_alloc(p, count_ranges(flags), sizeof(*fc->labels->ranges));
+    for (const struct krait_json *set = flags->first; set && !p->rc; set = set->next)
+        flag(p, fc, set);
     return p->rc ? NULL : fc;
 }
 

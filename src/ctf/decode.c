@@ -201,6 +201,17 @@ static int skip_stride(struct krait_decoder *d, const struct krait_op *op, uint6
     return 0;
 }
 
+static KRAIT_COLD int print_blob(struct krait_decoder *d, uint64_t length)
+{
+    if (length > (d->end - d->at) / 8)
+        return damaged(d, "a blob is longer than the rest of its packet");
+    if (length > MAX_TEXT / 3)
+        return damaged(d, "an event of more than 256 MiB of text");
+    krait_text_blob(d->out, d->bytes + d->at / 8, length);
+    d->at += length * 8;
+    return 0;
+}
+
 INLINE int do_elements(struct krait_decoder *d, const struct krait_program *program,
                        const struct krait_op *op, uint64_t length, enum mode mode)
 {
@@ -210,6 +221,8 @@ INLINE int do_elements(struct krait_decoder *d, const struct krait_program *prog
         krait_text_block(d->out, op->text, op->text_len);
     else if (op->stride)
         return skip_stride(d, op, length);
+    if (shown(op, mode) && op->fc->is_blob)
+        return print_blob(d, length);
     for (uint64_t i = 0; i < length; i++) {
         uint64_t before = d->at;
         if (shown(op, mode))

@@ -34,8 +34,8 @@ enum krait_byte_order {
 /* What an integer stands for. A blob is an array of bytes, a text of known length an array of characters. */
 enum krait_int_form {
     KRAIT_INT_NUMBER,
-    KRAIT_INT_BITS, /* CTF 2's bit array or bit map */
-    KRAIT_INT_BOOL, /* every value but 0 is true */
+    KRAIT_INT_FLAGS, /* CTF 2's bit map: each range of `labels` is of bits */
+    KRAIT_INT_BOOL,  /* every value but 0 is true */
 };
 
 enum krait_encoding {
@@ -125,7 +125,7 @@ struct krait_fc {
         uint32_t count;                      /* STRUCT, VARIANT, OPTIONAL: members or options */
     };
     union {
-        struct krait_enum_map *labels;   /* ENUM */
+        struct krait_enum_map *labels;   /* ENUM; INT whose form is FLAGS */
         struct krait_fc_member *members; /* STRUCT, VARIANT, OPTIONAL */
         struct krait_fc *elem;           /* ARRAY, SEQUENCE */
     };

@@ -260,7 +260,7 @@ static void compile_array(struct compiler *c, const struct krait_fc *fc, struct 
     op->fc = fc;
     op->flags = (uint8_t)((place.hidden ? KRAIT_OPF_HIDDEN : 0) | (place.names ? KRAIT_OPF_NAMED : 0));
     if (!place.hidden) {
-        krait_buf_char(&c->text, '[');
+        krait_buf_char(&c->text, fc->is_blob ? '{' : '[');
         take_text(c, op);
     }
     compile_block(c, elem, place);
@@ -274,7 +274,7 @@ static void compile_array(struct compiler *c, const struct krait_fc *fc, struct 
     else if (scalar)
         op->stride = (elem->bits + elem->align - 1) & ~(uint64_t)(elem->align - 1);
     if (!place.hidden)
-        krait_buf_str(&c->text, " ]");
+        krait_buf_str(&c->text, fc->is_blob ? " }" : " ]");
 }
 
 /* The instruction before the options, which `count` blocks have to follow. NULL when memory is out. */

@@ -138,6 +138,23 @@ static void add_enum(struct krait_buf *out, const struct krait_fc *fc, uint64_t 
     krait_text_add(out, " )", 2);
 }
 
+/* babeltrace2 2.1: the flags of which a bit is set, none where there is none. */
+static void add_flags(struct krait_buf *out, const struct krait_fc *fc, uint64_t value)
+{
+    uint32_t last = KRAIT_NO_ID;
+    for (uint32_t i = 0; i < fc->labels->count; i++) {
+        const struct krait_enum_range *range = &fc->labels->ranges[i];
+        uint64_t bits = (~0ull >> (63 - (range->hi - range->lo))) << range->lo;
+        if (range->label_id == last || !(value & bits))
+            continue;
+        krait_text_add(out, last == KRAIT_NO_ID ? " { " : ", ", last == KRAIT_NO_ID ? 3 : 2);
+        krait_text_quoted(out, range->label, strlen(range->label));
+        last = range->label_id;
+    }
+    if (last != KRAIT_NO_ID)
+        krait_text_add(out, " }", 2);
+}
+
 void krait_text_int(struct krait_buf *out, const struct krait_fc *fc, uint64_t value)
 {
     if (fc->form == KRAIT_INT_BOOL)
@@ -146,6 +163,8 @@ void krait_text_int(struct krait_buf *out, const struct krait_fc *fc, uint64_t v
         add_enum(out, fc, value);
     else
         add_number(out, fc, value);
+    if (fc->form == KRAIT_INT_FLAGS)
+        add_flags(out, fc, value);
 }
 
 void krait_text_float(struct krait_buf *out, double value)
@@ -191,6 +210,14 @@ void krait_text_quoted(struct krait_buf *out, const char *s, size_t n)
         }
     }
     krait_text_add(out, "\"", 1);
+}
+
+void krait_text_blob(struct krait_buf *out, const uint8_t *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char text[3] = { ' ', "0123456789abcdef"[bytes[i] >> 4], "0123456789abcdef"[bytes[i] & 15] };
+        krait_text_add(out, text, sizeof(text));
+    }
 }
 
 void krait_text_element(struct krait_buf *out, uint64_t index, bool named)

@@ -34,6 +34,8 @@ static inline void krait_text_block(struct krait_buf *out, const char *text, siz
 void krait_text_u64(struct krait_buf *out, uint64_t value);
 /* Decimal with leading zeros up to `digits`. */
 void krait_text_digits(struct krait_buf *out, uint64_t value, unsigned digits);
+/* A blob's bytes as babeltrace2 2.1 has them, a blank before each: " 01 ff". */
+void krait_text_blob(struct krait_buf *out, const uint8_t *bytes, size_t n);
 
 /* An integer or enumeration (sign-extended already) in its base. */
 void krait_text_int(struct krait_buf *out, const struct krait_fc *fc, uint64_t value);

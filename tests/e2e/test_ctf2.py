@@ -222,7 +222,9 @@ UTF16 = "h\u00e9\U0001f40d?"
 
 VALUES = [
     (fixed("bit-array", 12), b"\xbc\x0a", "0xABC"),
-    (fixed("bit-map", 8, flags={"a": [[0, 3]]}), b"\x45", "0x45"),
+    (fixed("bit-map", 8, flags={"a": [[0, 3]]}), b"\x45", '0x45 { "a" }'),
+    (fixed("bit-map", 8, flags={"a": [[0, 0]], "b": [[1, 2], [7, 7]]}), b"\x85", '0x85 { "a", "b" }'),
+    (fixed("bit-map", 8, flags={"a": [[0, 0]]}), b"\x08", "0x8"),
     (fixed("boolean", 8), b"\x02", "true"),
     (fixed("boolean", 8), b"\x00", "false"),
     (u(24), b"\x01\x02\x03", str(0x030201)),
@@ -253,7 +255,7 @@ VALUES = [
     ({"type": "static-length-string", "length": 4}, b"ab\0c", '"ab"'),
     ({"type": "static-length-string", "length": 0}, b"", '""'),
     ({"type": "static-length-string", "length": 6, "encoding": "utf-16be"}, "aé\0".encode("utf-16be"), '"aé"'),
-    ({"type": "static-length-blob", "length": 3, "media-type": "a/b"}, b"\x01\x02\xff", "[ [0] = 0x1, [1] = 0x2, [2] = 0xFF ]"),
+    ({"type": "static-length-blob", "length": 3, "media-type": "a/b"}, b"\x01\x02\xff", "{ 01 02 ff }"),
     ({"type": "static-length-array", "length": 2, "element-field-class": s(8)}, b"\x01\xff", "[ [0] = 1, [1] = -1 ]"),
     ({"type": "static-length-array", "length": 0, "element-field-class": s(8)}, b"", "[ ]"),
     (struct_of(a=u(8), b=struct_of()), b"\x07", "{ a = 7, b = { } }"),
@@ -306,7 +308,7 @@ LOCATED = [
     (struct_of(n=u(8), x=sized(path("n"), **{"element-field-class": u(8)})), b"\x02\x05\x06", "n = 2, x = [ [0] = 5, [1] = 6 ]"),
     (struct_of(n=u(8), x=sized(path("n"), "dynamic-length-string")), b"\x02ab", 'n = 2, x = "ab"'),
     (struct_of(n=u(8), x=sized(path("n"), "dynamic-length-string", encoding="utf-16le")), b"\x02a\0", 'n = 2, x = "a"'),
-    (struct_of(n=u(8), x=sized(path("n"), "dynamic-length-blob")), b"\x01\xab", "n = 1, x = [ [0] = 0xAB ]"),
+    (struct_of(n=u(8), x=sized(path("n"), "dynamic-length-blob")), b"\x01\xab", "n = 1, x = { ab }"),
     (
         struct_of(n={"type": "variable-length-unsigned-integer"}, x=sized(path("n"), "dynamic-length-string")),
         b"\x81\x00a", 'n = 1, x = "a"',

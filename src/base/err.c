@@ -23,6 +23,13 @@ int krait_err_set(struct krait_err *err, int code, const char *fmt, ...)
     return set_code(err, code);
 }
 
+int krait_err_at_byte(struct krait_err *err, int code, size_t byte, const char *fmt, va_list ap)
+{
+    char why[512];
+    vsnprintf(why, sizeof(why), fmt, ap);
+    return krait_err_set(err, code, "byte %zu: %s", byte, why);
+}
+
 int krait_err_errno(struct krait_err *err, const char *fmt, ...)
 {
     int saved = errno ? errno : EIO;

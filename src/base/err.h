@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 
+#include <stdarg.h>
+
 struct krait_err {
     int code; /* the negative errno; 0 when nothing failed */
     char text[1024];
@@ -24,6 +26,9 @@ int krait_err_set(struct krait_err *err, int code, const char *fmt, ...) KRAIT_P
 
 /* The same, with ": " and the system's text for errno appended; returns -errno. */
 int krait_err_errno(struct krait_err *err, const char *fmt, ...) KRAIT_PRINTF(2, 3);
+
+/* Sets the reason for what is wrong at a byte of a text: "byte 12: why". Returns `code`. */
+int krait_err_at_byte(struct krait_err *err, int code, size_t byte, const char *fmt, va_list ap);
 
 /* Puts "prefix: " before the reason that is there; returns err's code. For callers that know the file or the
  * place. */

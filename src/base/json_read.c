@@ -23,14 +23,12 @@ static struct krait_json *read_value(struct reader *r);
 
 KRAIT_COLD KRAIT_PRINTF(3, 4) static void fail(struct reader *r, const char *at, const char *fmt, ...)
 {
-    char why[160];
     va_list args;
     if (r->rc)
         return;
     va_start(args, fmt);
-    vsnprintf(why, sizeof(why), fmt, args);
+    r->rc = krait_err_at_byte(r->err, -EBADMSG, r->base + (size_t)(at - r->begin), fmt, args);
     va_end(args);
-    r->rc = krait_err_set(r->err, -EBADMSG, "byte %zu: %s", r->base + (size_t)(at - r->begin), why);
     r->end = r->at;
 }
 

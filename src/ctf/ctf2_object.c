@@ -9,14 +9,12 @@
 
 KRAIT_COLD void krait_ctf2_fail(struct krait_ctf2_parser *p, size_t at, int code, const char *fmt, ...)
 {
-    char why[512];
     va_list args;
     if (p->rc)
         return;
     va_start(args, fmt);
-    vsnprintf(why, sizeof(why), fmt, args);
+    p->rc = krait_err_at_byte(p->err, code, at, fmt, args);
     va_end(args);
-    p->rc = krait_err_set(p->err, code, "byte %zu: %s", at, why);
 }
 
 KRAIT_COLD void krait_ctf2_oom(struct krait_ctf2_parser *p)

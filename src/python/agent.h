@@ -159,6 +159,8 @@ int krait_threads_init(void);
 
 /* ---- untold.c ---- */
 void krait_untold_init(void);
+/* Notes what PY_THROW is told of. GIL held. */
+void krait_untold_throw(const PyObject *exception);
 /* Of a PY_UNWIND's arguments, whether the frame's begin was never told (3.13 on). GIL held; keeps the current
  * exception, which is not set in callbacks. */
 KRAIT_COLD bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception);

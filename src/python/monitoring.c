@@ -92,7 +92,7 @@ static inline bool is_method(PyObject *const *args)
 
 KRAIT_BEGIN_HOOK(on_start, KRAIT_EVENT_python_call)
 KRAIT_BEGIN_HOOK(on_resume, KRAIT_EVENT_python_resume)
-KRAIT_BEGIN_HOOK(on_throw, KRAIT_EVENT_python_throw)
+KRAIT_BEGIN_HOOK(tell_throw, KRAIT_EVENT_python_throw)
 KRAIT_END_HOOK(on_return, KRAIT_EVENT_python_return, KRAIT_NEVER)
 KRAIT_END_HOOK(on_yield, KRAIT_EVENT_python_yield, KRAIT_NEVER)
 KRAIT_END_HOOK(on_c_return, KRAIT_EVENT_c_return, is_method)
@@ -183,6 +183,12 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
     return krait_slow_begin(in, event, code) ? omit : Py_None;
 }
 
+static PyObject *on_throw(KRAIT_ARGS)
+{
+    krait_untold_throw(args[2]);
+    return tell_throw(self, args, nargs, names);
+}
+
 static PyObject *on_unwind(KRAIT_ARGS)
 {
     if (krait_untold(hook_interp(self), args[0], args[1], args[2]))
@@ -243,7 +249,13 @@ static inline __attribute__((always_inline)) PyObject *selective_c_end(PyObject 
 
 KRAIT_HOOK(selective_start, selective_begin(self, args[0], KRAIT_EVENT_python_call, disable))
 KRAIT_HOOK(selective_resume, selective_begin(self, args[0], KRAIT_EVENT_python_resume, disable))
-KRAIT_HOOK(selective_throw, selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None))
+
+static PyObject *selective_throw(KRAIT_ARGS)
+{
+    krait_untold_throw(args[2]);
+    return selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None);
+}
+
 KRAIT_HOOK(selective_return, selective_end(self, args[0], KRAIT_EVENT_python_return, disable))
 KRAIT_HOOK(selective_yield, selective_end(self, args[0], KRAIT_EVENT_python_yield, disable))
 KRAIT_HOOK(selective_unwind, krait_untold(hook_interp(self), args[0], args[1], args[2])

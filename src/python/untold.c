@@ -89,6 +89,29 @@ static uint64_t place_at(struct krait_interp *in, uint32_t id, PyObject *code, l
     return place;
 }
 
+/* ---- what was thrown ---- */
+
+/* Exceptions that were thrown into generators, by address: they are compared, never followed. One that is
+ * gone may have left its address to another; then an unwind is told that need not be. */
+static __thread struct {
+    const void *exceptions[8];
+    unsigned next;
+} thrown;
+
+void krait_untold_throw(const PyObject *exception)
+{
+    thrown.exceptions[thrown.next++ % KRAIT_ARRAY_LEN(thrown.exceptions)] = exception;
+}
+
+static bool was_thrown(const PyObject *exception)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(thrown.exceptions); i++) {
+        if (thrown.exceptions[i] == exception)
+            return true;
+    }
+    return false;
+}
+
 /* ---- what the thread's packet says ---- */
 
 enum { DEPTH_MAX = 512 };
@@ -153,7 +176,9 @@ bool krait_has_begun(uint32_t id, uint32_t event)
     if (!opened.depth || opened.deeper)
         return true;
     size_t top = opened.depth - 1;
-    return opened.code[top] == id && opened.event[top] == event;
+    bool same =
+        krait_agent.call_sites || opened.code[top] == id; /* there a function has an id for each line */
+    return same && opened.event[top] == event;
 }
 
 bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception)
@@ -169,5 +194,5 @@ bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyO
         return place & PLACE_BEFORE;
     long raised = raised_at(exception);
     bool before = raised >= 0 && place_at(in, id, code, raised) & PLACE_BEFORE;
-    return before && !krait_has_begun(id, KRAIT_EVENT_python_throw);
+    return before && !was_thrown(exception) && !krait_has_begun(id, KRAIT_EVENT_python_throw);
 }

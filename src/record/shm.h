@@ -44,7 +44,7 @@
 #include <stdatomic.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 3u                    /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 4u                    /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
@@ -130,7 +130,6 @@ struct krait_proc {
     char comm[16]; /* the command's name: the process may be gone before anyone can ask the kernel */
     _Atomic uint64_t lost[KRAIT_LOST_REASONS];
     _Atomic uint32_t next_code; /* ids are handed out from 1 */
-    _Atomic uint32_t stopped;   /* the program itself ended the recording (krait.stop) */
 } __attribute__((aligned(64)));
 
 enum krait_ring_kind {

@@ -224,7 +224,6 @@ int krait_writer_join(struct krait_writer *writer)
         for (size_t r = 0; r < KRAIT_LOST_REASONS; r++)
             atomic_store(&proc->lost[r], 0);
         atomic_store(&proc->next_code, 1);
-        atomic_store(&proc->stopped, 0);
         atomic_store(&proc->state, KRAIT_SLOT_OPEN);
         writer->proc = proc;
         writer->proc_index = i;

@@ -192,6 +192,36 @@ def test_who_waited_goes_on_when_what_was_thrown_is_caught(record, python):
     )
 
 
+@pytest.mark.parametrize("options", [[], ["--call-sites"]], ids=["", "call-sites"])
+def test_what_is_thrown_into_a_generator_that_cleans_up(record, python, options):
+    run = record.text(
+        python,
+        """
+        import contextlib
+        def cleanup():
+            pass
+        @contextlib.contextmanager
+        def guarded():
+            try:
+                yield
+            finally:
+                cleanup()
+        def work():
+            for _ in range(3):
+                try:
+                    with guarded():
+                        raise KeyError
+                except KeyError:
+                    pass
+        work()
+        """,
+        options=options,
+    )
+    lines = [line for line in as_known(shape(run), python) if line.endswith((" guarded", " cleanup", " work"))]
+    once = ["call guarded", "yield guarded", "throw guarded", "call cleanup", "return cleanup", "unwind guarded"]
+    assert lines == as_known(["call work", *3 * once, "return work"], python)
+
+
 def test_a_signal_that_raises_as_a_function_begins(record, python):
     """CPython from 3.11 on runs the handler before it tells of the begin, but tells of the end: krait drops that."""
     run = record.text(

@@ -234,40 +234,19 @@ def test_exec_begins_a_new_image_of_the_same_process(record, python):
     assert first.pid == second.pid and first.folder != second.folder
 
 
-def test_os__exit_loses_nothing(record, python):
-    run = record.text(
-        python,
-        """
-        import os
-        def f():
-            pass
-        for _ in range(1000):
-            f()
-        os._exit(9)
-        """,
-        ok=False,
-    )
-    assert run.status == 9
+@pytest.mark.parametrize(
+    "end, statuses, ending",
+    [
+        ("import os; os._exit(9)", [9], ("exit", 9)),
+        ("import ctypes; ctypes.string_at(0)", [-signal.SIGSEGV, 128 + signal.SIGSEGV], ("signal", signal.SIGSEGV)),
+    ],
+    ids=["os._exit", "segmentation fault"],
+)
+def test_a_sudden_end_loses_nothing(record, python, end, statuses, ending):
+    run = record.text(python, f"def f():\n    pass\nfor _ in range(1000):\n    f()\n{end}\n", ok=False)
+    assert run.status in statuses
     assert run.check(ended=False).calls()["f"] == 1000
-    assert run.main.ending == ("exit", 9)
-
-
-def test_a_segmentation_fault_loses_nothing(record, python):
-    run = record.text(
-        python,
-        """
-        import ctypes
-        def f():
-            pass
-        for _ in range(1000):
-            f()
-        ctypes.string_at(0)
-        """,
-        ok=False,
-    )
-    assert run.status in (-signal.SIGSEGV, 128 + signal.SIGSEGV)
-    assert run.check(ended=False).calls()["f"] == 1000
-    assert run.main.ending == ("signal", signal.SIGSEGV)
+    assert run.main.ending == ending
 
 
 def test_a_program_that_forks_and_never_waits(record, python):

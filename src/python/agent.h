@@ -160,13 +160,14 @@ int krait_threads_init(void);
 /* ---- untold.c ---- */
 void krait_untold_init(void);
 /* Notes what PY_THROW is told of. GIL held. */
-void krait_untold_throw(const PyObject *exception);
+void krait_untold_throw(const PyObject *code, const PyObject *exception);
 /* Of a PY_UNWIND's arguments, whether the frame's begin was never told (3.13 on). GIL held; keeps the current
  * exception, which is not set in callbacks. */
 KRAIT_COLD bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception);
-/* Whether the innermost function that is open in this thread is `id`, begun by `event`; true also where the
- * thread's packet does not go back far enough to say. Reads the whole packet: for rare cases. GIL held. */
-KRAIT_COLD bool krait_has_begun(uint32_t id, uint32_t event);
+/* Whether the innermost function that is open in this thread is `id`; true also where the thread's packet
+ * does not go back far enough to say, and with call sites. Reads the whole packet: for rare cases. GIL held.
+ */
+KRAIT_COLD bool krait_has_begun(uint32_t id);
 
 /* ---- greenlets.c ---- */
 /* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL

@@ -185,7 +185,7 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
 
 static PyObject *on_throw(KRAIT_ARGS)
 {
-    krait_untold_throw(args[2]);
+    krait_untold_throw(args[0], args[2]);
     return tell_throw(self, args, nargs, names);
 }
 
@@ -252,7 +252,7 @@ KRAIT_HOOK(selective_resume, selective_begin(self, args[0], KRAIT_EVENT_python_r
 
 static PyObject *selective_throw(KRAIT_ARGS)
 {
-    krait_untold_throw(args[2]);
+    krait_untold_throw(args[0], args[2]);
     return selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None);
 }
 

@@ -91,22 +91,26 @@ static uint64_t place_at(struct krait_interp *in, uint32_t id, PyObject *code, l
 
 /* ---- what was thrown ---- */
 
-/* Exceptions that were thrown into generators, by address: they are compared, never followed. One that is
- * gone may have left its address to another; then an unwind is told that need not be. */
+/* The generators' code and what was thrown into them, by address: compared, never followed. What is gone may
+ * have left both addresses to others; then an unwind is told that need not be. */
+struct thrown_into {
+    const PyObject *code, *exception;
+};
+
 static __thread struct {
-    const void *exceptions[8];
+    struct thrown_into last[8];
     unsigned next;
 } thrown;
 
-void krait_untold_throw(const PyObject *exception)
+void krait_untold_throw(const PyObject *code, const PyObject *exception)
 {
-    thrown.exceptions[thrown.next++ % KRAIT_ARRAY_LEN(thrown.exceptions)] = exception;
+    thrown.last[thrown.next++ % KRAIT_ARRAY_LEN(thrown.last)] = (struct thrown_into){ code, exception };
 }
 
-static bool was_thrown(const PyObject *exception)
+static bool was_thrown(const PyObject *code, const PyObject *exception)
 {
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(thrown.exceptions); i++) {
-        if (thrown.exceptions[i] == exception)
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(thrown.last); i++) {
+        if (thrown.last[i].exception == exception && thrown.last[i].code == code)
             return true;
     }
     return false;
@@ -118,7 +122,6 @@ enum { DEPTH_MAX = 512 };
 
 struct opened {
     uint32_t code[DEPTH_MAX];
-    uint8_t event[DEPTH_MAX];
     size_t depth;
     bool deeper; /* than there is room for: nothing is known */
 };
@@ -129,8 +132,7 @@ static void follow(struct opened *opened, uint32_t event, uint32_t code)
         opened->deeper |= opened->depth == DEPTH_MAX;
         if (opened->deeper)
             return;
-        opened->code[opened->depth] = code;
-        opened->event[opened->depth++] = (uint8_t)event;
+        opened->code[opened->depth++] = code;
     } else if (krait_event_payload_bytes[event] == 0) {
         opened->depth -= opened->depth > 0;
     } else { /* the stack is said: what is open is not known from here */
@@ -155,7 +157,7 @@ static size_t read_event(const uint8_t *at, uint32_t *event, uint32_t *code)
     return n + krait_event_payload_bytes[*event];
 }
 
-bool krait_has_begun(uint32_t id, uint32_t event)
+bool krait_has_begun(uint32_t id)
 {
     const struct krait_ring *ring = krait_this_ring;
     struct opened opened;
@@ -175,10 +177,8 @@ bool krait_has_begun(uint32_t id, uint32_t event)
     }
     if (!opened.depth || opened.deeper)
         return true;
-    size_t top = opened.depth - 1;
-    bool same =
-        krait_agent.call_sites || opened.code[top] == id; /* there a function has an id for each line */
-    return same && opened.event[top] == event;
+    /* With call sites a function has an id for each line. */
+    return krait_agent.call_sites || opened.code[opened.depth - 1] == id;
 }
 
 bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception)
@@ -194,5 +194,5 @@ bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyO
         return place & PLACE_BEFORE;
     long raised = raised_at(exception);
     bool before = raised >= 0 && place_at(in, id, code, raised) & PLACE_BEFORE;
-    return before && !was_thrown(exception) && !krait_has_begun(id, KRAIT_EVENT_python_throw);
+    return before && !was_thrown(code, exception) && !krait_has_begun(id);
 }

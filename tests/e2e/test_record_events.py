@@ -222,6 +222,41 @@ def test_what_is_thrown_into_a_generator_that_cleans_up(record, python, options)
     assert lines == as_known(["call work", *3 * once, "return work"], python)
 
 
+def test_what_is_thrown_comes_out_after_others_and_a_yield(record, python):
+    """The exception was raised where the generator stood then; it has begun again since, and others were thrown."""
+    run = record.text(
+        python,
+        """
+        def slow():
+            try:
+                yield 1
+            finally:
+                yield 2
+        def other():
+            yield
+        def work():
+            g = slow()
+            next(g)
+            g.throw(KeyError())
+            for _ in range(20):
+                o = other()
+                next(o)
+                try:
+                    o.throw(ValueError())
+                except ValueError:
+                    pass
+            try:
+                next(g)
+            except KeyError:
+                pass
+        work()
+        """,
+    )
+    lines = [line for line in as_known(shape(run), python) if line.endswith((" slow", " work"))]
+    runs = ["call slow", "yield slow", "throw slow", "yield slow", "resume slow", "unwind slow"]
+    assert lines == as_known(["call work", *runs, "return work"], python)
+
+
 def test_a_signal_that_raises_as_a_function_begins(record, python):
     """CPython from 3.11 on runs the handler before it tells of the begin, but tells of the end: krait drops that."""
     run = record.text(

@@ -48,7 +48,7 @@ reference: all
 	@build/krait help markdown >docs/reference.md
 
 format:
-	@find src tests include -name '*.[ch]' | xargs clang-format -i
+	@find src tests include bench -name '*.[ch]' | xargs clang-format -i
 
 clean:
 	rm -rf build build-*

@@ -221,23 +221,32 @@ static void data_stream_class(struct krait_ctf2_parser *p, const struct krait_js
 
 /* -- event-record-class -- */
 
-/* As LTTng says it (a number), or babeltrace2 (a word). */
-static int32_t log_level(const struct krait_json *event)
+/* A word, as LTTng (lttng-tools, ctf2-trace-class-visitor.cpp) and babeltrace2 write it; LTTng's number is
+ * taken too. */
+static int32_t log_level_of(const struct krait_json *level)
 {
     static const char *const words[] = { "emergency",      "alert",         "critical",     "error",
                                          "warning",        "notice",        "info",         "debug:system",
                                          "debug:program",  "debug:process", "debug:module", "debug:unit",
                                          "debug:function", "debug:line",    "debug" };
-    const struct krait_json *attributes = krait_json_get(event, "attributes");
-    const struct krait_json *lttng = attributes ? krait_json_get(attributes, "lttng.org,2009") : NULL;
-    const struct krait_json *bt2 = attributes ? krait_json_get(attributes, "babeltrace.org,2020") : NULL;
-    const struct krait_json *level = lttng ? krait_json_get(lttng, "log-level") : NULL;
-    const struct krait_json *word = bt2 ? krait_json_get(bt2, "log-level") : NULL;
-    if (level && level->kind == KRAIT_JSON_UNSIGNED && level->number < KRAIT_ARRAY_LEN(words))
+    if (level->kind == KRAIT_JSON_UNSIGNED && level->number < KRAIT_ARRAY_LEN(words))
         return (int32_t)level->number;
-    for (size_t i = 0; word && word->kind == KRAIT_JSON_TEXT && i < KRAIT_ARRAY_LEN(words); i++) {
-        if (strcmp(words[i], word->text) == 0)
+    for (size_t i = 0; level->kind == KRAIT_JSON_TEXT && i < KRAIT_ARRAY_LEN(words); i++) {
+        if (strcmp(words[i], level->text) == 0)
             return (int32_t)i;
+    }
+    return -1;
+}
+
+static int32_t log_level(const struct krait_json *event)
+{
+    static const char *const namespaces[] = { "lttng.org,2009", "babeltrace.org,2020" };
+    const struct krait_json *attributes = krait_json_get(event, "attributes");
+    for (size_t i = 0; attributes && i < KRAIT_ARRAY_LEN(namespaces); i++) {
+        const struct krait_json *ours = krait_json_get(attributes, namespaces[i]);
+        const struct krait_json *level = ours ? krait_json_get(ours, "log-level") : NULL;
+        if (level)
+            return log_level_of(level);
     }
     return -1;
 }

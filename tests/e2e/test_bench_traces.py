@@ -62,8 +62,8 @@ def babeltrace(command, trace):
     return done.stdout
 
 
-def text_of(krait, trace):
-    done = cat_bytes(krait, trace)
+def text_of(krait, trace, *options):
+    done = cat_bytes(krait, *options, trace)
     assert done.returncode == 0 and done.stderr == b"", done.stderr.decode()
     return done.stdout
 
@@ -89,6 +89,8 @@ def test_user_space_events_are_the_same_in_ctf_2(krait, ust):
     text = text_of(krait, ust / "ctf2")
     assert text == text_of(krait, ust / "ctf1")
     assert text == babeltrace(babeltrace_2_1(), ust / "ctf2")
+    levels = [text_of(krait, ust / version, "--fields=loglevel") for version in ("ctf1", "ctf2")]
+    assert levels[0] == levels[1] != text
 
 
 def test_recordings_of_any_size_print_as_babeltrace2_prints_them(krait, own):

@@ -152,9 +152,9 @@ LTTNG = [
     },
     event(
         struct_of(n=u(32), text={"type": "null-terminated-string"}),
-        **{"id": 2, "data-stream-class-id": 7, "name": "tp:two", "attributes": {"lttng.org,2009": {"log-level": 13}}},
+        **{"id": 2, "data-stream-class-id": 7, "name": "tp:two", "attributes": {"lttng.org,2009": {"log-level": "debug:line"}}},
     ),
-    event(struct_of(), **{"id": 40, "data-stream-class-id": 7, "name": "tp:forty"}),
+    event(struct_of(), **{"id": 40, "data-stream-class-id": 7, "name": "tp:forty", "attributes": {"lttng.org,2009": {"log-level": 6}}}),
 ]
 
 
@@ -176,10 +176,10 @@ def test_a_trace_as_lttng_makes_it_prints_like_one_of_ctf_1(trace):
     assert run.stdout.decode() == (
         "[1000.000000155] (+?.?????????) autobox:ust:(-3):TRACE_DEBUG_LINE (13) tp:two: { cpu_id = 3 }, { vpid = -9 }, "
         '{ n = 77, text = "hi" }\n'
-        "[1000.000000165] (+0.000000010) autobox:ust:(-3) tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
+        "[1000.000000165] (+0.000000010) autobox:ust:(-3):TRACE_INFO (6) tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
         "[1000.000000355] (+0.000000190) autobox:ust:(-3):TRACE_DEBUG_LINE (13) tp:two: { cpu_id = 3 }, { vpid = -9 }, "
         '{ n = 77, text = "hi" }\n'
-        "[1000.000000365] (+0.000000010) autobox:ust:(-3) tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
+        "[1000.000000365] (+0.000000010) autobox:ust:(-3):TRACE_INFO (6) tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
     )
     losses = run.stderr.decode()
     assert "discarded 4 events" in losses and "discarded 2 packets" in losses

@@ -21,8 +21,7 @@
 #include "ctf/metadata.h"
 
 enum {
-    KRAIT_CTF2_MAX_DEPTH = 96,      /* field classes within each other: bounds every recursion over them */
-    KRAIT_CTF2_MAX_FIELDS = 1 << 20 /* aliases that double each other would fill memory */
+    KRAIT_CTF2_MAX_DEPTH = 96, /* field classes within each other: bounds every recursion over them */
 };
 
 /* The scopes in the order in which they are read: a location may lead to its own or one before. */

@@ -4,6 +4,7 @@
  * lengths and selectors are, alignments of what holds others) is left to ctf2_finish.c.
  */
 #include "ctf/ctf2.h"
+#include "ctf/model.h"
 
 #include <string.h>
 
@@ -32,8 +33,8 @@ static const char *const role_names[] = {
 
 static struct krait_fc *new_field(struct krait_ctf2_parser *p, size_t at, enum krait_fc_kind kind)
 {
-    if (p->fc_count++ >= KRAIT_CTF2_MAX_FIELDS)
-        krait_ctf2_fail(p, at, -EBADMSG, "more than %d field classes", (int)KRAIT_CTF2_MAX_FIELDS);
+    if (p->fc_count++ >= KRAIT_CTF_MAX_FIELDS)
+        krait_ctf2_fail(p, at, -EBADMSG, "more than %d field classes", KRAIT_CTF_MAX_FIELDS);
     struct krait_fc *fc = krait_ctf2_alloc(p, 1, sizeof(*fc));
     if (!fc)
         return NULL;

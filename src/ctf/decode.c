@@ -92,7 +92,7 @@ INLINE void take_int(struct krait_decoder *d, const struct krait_op *op, uint64_
 static bool load_bits(struct krait_decoder *d, const struct krait_op *op, uint64_t at, uint64_t *value)
 {
     bool be = op->flags & KRAIT_OPF_BE;
-    if (at % 8 && be != d->bits_be)
+    if (at % 8 && d->bits_be == !be)
         return false;
     d->bits_be = be;
     *value = be ? krait_bits_be(d->bytes, at, op->bits) : krait_bits_le(d->bytes, at, op->bits);

@@ -8,6 +8,8 @@
 
 #include "ctf/program.h"
 
+enum { KRAIT_BITS_ANY = 2 };
+
 struct krait_decoder {
     const uint8_t *bytes; /* the packet's first */
     uint64_t at;          /* bits from there */
@@ -16,7 +18,7 @@ struct krait_decoder {
     uint64_t *slots;      /* krait_ctf_metadata.slot_count */
     uint64_t meanings[KRAIT_MEANING_COUNT];
     uint32_t meanings_set; /* bit per meaning */
-    bool bits_be;          /* byte order of the last field that ended within a byte */
+    uint8_t bits_be; /* byte order of the last field that ended within a byte; KRAIT_BITS_ANY: not known */
     struct krait_buf *out; /* of printing */
     const char *why;       /* of a failure: a static text */
 };

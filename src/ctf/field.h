@@ -109,6 +109,7 @@ struct krait_fc {
     bool is_blob;       /* ARRAY, SEQUENCE: of bytes that only their reader can understand */
     bool is_leb;        /* INT, ENUM: of as many bytes as it needs, seven bits in each (LEB128) */
     bool is_reversed;   /* INT, ENUM, FLOAT: its bits stand against the way of its byte order */
+    bool order_counts;  /* INT, ENUM, FLOAT: its bits may meet some of the other byte order within a byte */
     uint8_t form;       /* INT, ENUM: enum krait_int_form */
     uint8_t encoding;   /* STRING; ARRAY, SEQUENCE with is_text: enum krait_encoding */
     uint8_t meaning;    /* INT, ENUM: enum krait_meaning */

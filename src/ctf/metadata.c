@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "ctf/ctf2.h"
+#include "ctf/model.h"
 #include "ctf/tsdl.h"
 
 #include <string.h>
@@ -157,6 +158,8 @@ int krait_ctf_metadata_parse(struct krait_ctf_metadata **out, const char *dir, c
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)
         rc = parse_bytes(md, bytes, size, err);
+    if (!rc)
+        krait_model_note_orders(md);
     if (rc) {
         krait_ctf_metadata_free(md);
         krait_err_prefix(err, rc, "%s/metadata", dir);

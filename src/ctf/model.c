@@ -134,3 +134,59 @@ int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map
     map->sorted = sorted;
     return 0;
 }
+
+/* -- byte orders -- */
+
+/* Orders of bits that were met, a bit each; with `mark`, the fields are told. */
+struct orders {
+    unsigned met;
+    bool mark;
+};
+
+static bool is_bits(const struct krait_fc *fc)
+{
+    return (krait_fc_is_int(fc) || fc->kind == KRAIT_FC_FLOAT) && !fc->is_leb &&
+           (fc->bits % 8 || fc->align % 8);
+}
+
+static void walk_orders(struct orders *orders, struct krait_fc *fc)
+{
+    if (!fc)
+        return;
+    if (is_bits(fc)) {
+        orders->met |= 1u << fc->byte_order;
+        fc->order_counts = orders->mark;
+    }
+    if (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
+        walk_orders(orders, fc->elem);
+    bool has_members =
+        fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT || fc->kind == KRAIT_FC_OPTIONAL;
+    for (uint32_t i = 0; has_members && i < fc->count; i++)
+        walk_orders(orders, fc->members[i].fc);
+}
+
+/* The metadata's own field classes, which it does not change any more but here. */
+static void walk_all_orders(struct orders *orders, const struct krait_ctf_metadata *md)
+{
+    walk_orders(orders, (struct krait_fc *)md->packet_header);
+    for (uint32_t s = 0; s < md->stream_count; s++) {
+        const struct krait_stream_class *stream = md->streams[s];
+        walk_orders(orders, (struct krait_fc *)stream->packet_context);
+        walk_orders(orders, (struct krait_fc *)stream->event_header);
+        walk_orders(orders, (struct krait_fc *)stream->event_context);
+        for (uint32_t i = 0; i < stream->event_count; i++) {
+            walk_orders(orders, (struct krait_fc *)stream->events[i]->context);
+            walk_orders(orders, (struct krait_fc *)stream->events[i]->fields);
+        }
+    }
+}
+
+void krait_model_note_orders(struct krait_ctf_metadata *md)
+{
+    struct orders orders = { 0 };
+    walk_all_orders(&orders, md);
+    if (orders.met != (1u << KRAIT_BO_LE | 1u << KRAIT_BO_BE))
+        return;
+    orders.mark = true;
+    walk_all_orders(&orders, md);
+}

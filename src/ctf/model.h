@@ -8,6 +8,12 @@
 
 #include "ctf/metadata.h"
 
+/* Field classes of a trace: types and aliases that double each other would fill memory. Fuzzing has a lower
+ * limit, or it would spend its time there. */
+#ifndef KRAIT_CTF_MAX_FIELDS
+#define KRAIT_CTF_MAX_FIELDS (1 << 20)
+#endif
+
 /* Room for one more behind `count` entries, by doubling. Returns the array, NULL when memory is out. */
 void *krait_model_grow(struct krait_arena *arena, void *array, uint32_t count, uint32_t *cap, size_t size);
 
@@ -21,5 +27,9 @@ int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct k
 /* Sorts an enumeration's ranges for look-ups: by value when each value belongs to one range at most, else by
  * their labels. Returns 0 or -ENOMEM. */
 int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed);
+
+/* Where the metadata has bits of both byte orders, their fields' order_counts is set: such fields are looked
+ * at even by who goes past them, or a change within a byte would be damage to some readers only. */
+void krait_model_note_orders(struct krait_ctf_metadata *md);
 
 #endif

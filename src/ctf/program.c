@@ -173,7 +173,9 @@ static void compile_scalar(struct compiler *c, const struct krait_fc *fc, struct
                           (fc->byte_order == KRAIT_BO_BE ? KRAIT_OPF_BE : 0) |
                           (fc->is_reversed ? KRAIT_OPF_REVERSED : 0) | (place.hidden ? KRAIT_OPF_HIDDEN : 0));
     c->off = off + fc->bits;
-    if (krait_fc_is_int(fc) && want_value(op, fc))
+    if (fc->order_counts)
+        op->flags |= KRAIT_OPF_BUSY;
+    if ((krait_fc_is_int(fc) && want_value(op, fc)) || fc->order_counts)
         mark_run_busy(c);
     if (!place.hidden)
         take_text(c, op);

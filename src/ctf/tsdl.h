@@ -14,8 +14,7 @@
 #include "ctf/tsdl_lex.h"
 
 enum {
-    KRAIT_TSDL_MAX_DEPTH = 96,      /* types within types: bounds every recursion over field classes */
-    KRAIT_TSDL_MAX_FIELDS = 1 << 20 /* field classes: types that double each other would fill memory */
+    KRAIT_TSDL_MAX_DEPTH = 96, /* types within types: bounds every recursion over field classes */
 };
 
 enum krait_type_space {

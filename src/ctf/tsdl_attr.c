@@ -3,14 +3,15 @@
  * The scalar types: integer { }, floating_point { }, string { } and an enumeration's labels (CTF 1.8.3,
  * section 4.1).
  */
+#include "ctf/model.h"
 #include "ctf/tsdl.h"
 
 #include <string.h>
 
 struct krait_fc *krait_tsdl_fc_new(struct krait_tsdl_parser *p, enum krait_fc_kind kind)
 {
-    if (p->fc_count++ >= KRAIT_TSDL_MAX_FIELDS) {
-        krait_tsdl_fail(p, -EBADMSG, "more than %d fields", (int)KRAIT_TSDL_MAX_FIELDS);
+    if (p->fc_count++ >= KRAIT_CTF_MAX_FIELDS) {
+        krait_tsdl_fail(p, -EBADMSG, "more than %d fields", KRAIT_CTF_MAX_FIELDS);
         return NULL;
     }
     struct krait_fc *fc = KRAIT_ARENA_NEW(p->arena, struct krait_fc);

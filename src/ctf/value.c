@@ -54,8 +54,9 @@ const struct krait_node *krait_node_new(struct krait_arena *arena, const struct 
 static int walk(struct krait_decoder *d, const struct krait_program *program, uint64_t *at)
 {
     uint64_t stood = d->at, clock = d->clock;
-    bool bits_be = d->bits_be;
+    uint8_t bits_be = d->bits_be;
     d->at = *at;
+    d->bits_be = KRAIT_BITS_ANY; /* orders were looked at when the event was passed */
     int rc = krait_decode_skip(d, program);
     if (!rc)
         *at = d->at;

@@ -501,3 +501,29 @@ def test_metadata_that_is_no_json_is_refused_with_its_byte(trace):
     trace.refused(b'\x1e{"type": "preamble", "version": 2}\n\x1e{"type"', "byte 44: the text ends")
     trace.refused(b'{"type": "preamble", "version": 2}', "no record separator (0x1e)")
     trace.refused(b"\x1e", "there is no preamble")
+
+
+# -- one trace, one answer: whoever reads --
+
+
+def test_a_byte_order_that_changes_within_a_byte_is_damage_to_every_reader(trace, krait):
+    bits = struct_of(a=fixed("unsigned-integer", 5), n=u(2, alignment=1), b=fixed("unsigned-integer", 8) | {"byte-order": "big-endian"})
+    metadata = sequence(PREAMBLE, {"type": "data-stream-class"}, event(bits))
+    for args in (["cat"], ["cat", "--json"], ["cat", "--csv"], ["cat", "--filter=a >= 0"], ["info"]):
+        trace.cat(metadata, bytes(2))
+        run = subprocess.run([krait, *args, trace.folder], capture_output=True, env=UTC, timeout=60)
+        assert run.returncode == 1, args
+        assert "the byte order changes within a byte" in run.stderr.decode(), args
+    check = subprocess.run([BUILD / "tests" / "read_check", trace.folder], capture_output=True, text=True, timeout=60)
+    assert check.stdout.splitlines()[-1].startswith("error -74 ")
+
+
+def test_fields_of_both_byte_orders_are_found_by_their_names(trace):
+    both = struct_of(
+        a=u(4, alignment=1),
+        s={"type": "null-terminated-string"},
+        b=u(4, alignment=1) | {"byte-order": "big-endian"},
+        c=u(7, alignment=1) | {"byte-order": "big-endian"},
+        d={"type": "static-length-array", "length": 2, "element-field-class": struct_of(x=u(3, alignment=1), t={"type": "null-terminated-string"})},
+    )
+    assert trace.payload(both, b"\x0fhi\0" + b"\x1f\x00" + b"\x07A\0" + b"\x05B\0")

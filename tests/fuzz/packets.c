@@ -1,124 +1,210 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a trace's stream: all events are printed and counted, whatever they are. The first byte
- * chooses the metadata; with ff ff ff ff in the input, what is before them is the metadata itself.
+ * Any bytes as a trace: every event in every form, which have to agree; then the public interface. The first
+ * byte below FUZZ_TEXTS chooses the metadata, and what follows is a stream; else the input is
+ *
+ *   METADATA ff ff ff ff STREAM [ff ff ff ff STREAM]
  */
+#include "packets.h"
+
+#include "../read_all.h"
+#include "base/json_read.h"
 #include "ctf/count.h"
+#include "ctf/csv_event.h"
 #include "ctf/pretty.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-#define INTS                                                                              \
-    "typealias integer { size = 8; align = 8; encoding = UTF8; } := u8;\n"                \
-    "typealias integer { size = 16; } := u16; typealias integer { size = 32; } := u32;\n" \
-    "typealias integer { size = 64; } := u64; typealias integer { size = 32; signed = true; } := int;\n"
+/* What a pass over all events came to. */
+struct pass {
+    uint64_t events;
+    struct krait_buf text;
+    struct krait_err damage;
+};
 
-/* As LTTng's: compact header, sizes, discarded events. */
-static const char lttng[] =
-    INTS "trace { major = 1; minor = 8; byte_order = le;\n"
-         "packet.header := struct { u32 magic; u8 uuid[16]; u32 stream_id; u64 stream_instance_id; }; };\n"
-         "clock { name = m; freq = 1234567; offset_s = 5; };\n"
-         "typealias integer { size = 27; align = 1; map = clock.m.value; } := t27;\n"
-         "typealias integer { size = 64; align = 8; map = clock.m.value; } := t64;\n"
-         "struct header { enum : integer { size = 5; align = 1; } { compact = 0 ... 30, extended = 31 } id;\n"
-         "variant <id> { struct { t27 timestamp; } compact; struct { u32 id; t64 timestamp; } extended; } v; "
-         "} align(8);\n"
-         "stream { id = 0; event.header := struct header; packet.context := struct { t64 timestamp_begin;\n"
-         "t64 timestamp_end; u64 content_size; u64 packet_size; u64 packet_seq_num; u32 events_discarded; "
-         "u32 cpu_id; };\n"
-         "event.context := struct { int _vpid; u8 _procname[17]; }; };\n"
-         "event { name = a; id = 0; stream_id = 0; fields := struct { u32 n; string s; u16 tail; }; };\n"
-         "event { name = b; id = 1; stream_id = 0; fields := struct { u16 _len; u8 _text[_len]; u16 _n; int "
-         "_list[_n]; }; };\n"
-         "event { name = c; id = 40; stream_id = 0; };\n";
+static void pass_done(struct pass *pass)
+{
+    krait_buf_done(&pass->text);
+}
 
-/* All kinds of fields, in bits of both orders; sizes of packets are not said. */
-static const char mixed[] = INTS
-    "trace { major = 1; minor = 8; byte_order = be; };\n"
-    "stream { event.header := struct { integer { size = 3; } id; integer { size = 13; map = clock.c.value; } "
-    "timestamp; };\n"
-    "packet.context := struct { u16 content_size; }; };\n"
-    "clock { name = c; };\n"
-    "event { name = a; id = 0; fields := struct { integer { size = 7; signed = true; base = 2; } b;\n"
-    "integer { size = 61; byte_order = be; base = 16; } h; floating_point { exp_dig = 8; mant_dig = 24; } "
-    "f;\n"
-    "integer { size = 5; byte_order = le; align = 8; base = 8; } o; }; };\n"
-    "event { name = b; id = 1; fields := struct { enum : u8 { A = 0, B = 1 ... 5, \"x\" = 3, C = 200 ... 255 "
-    "} tag;\n"
-    "variant <tag> { string A; struct { u8 n; struct { u8 k; u16 a[k]; string s; } list[n]; } B; u64 C[3]; } "
-    "v; }; };\n"
-    "event { name = d; id = 2; fields := struct { struct { } none; struct { } many[stream.event.header.id];\n"
-    "u8 zero[0]; u8 grid[2][3]; integer { size = 1; align = 1; } bits[9]; string last; } align(16); };\n"
-    "event { name = e; id = 3; context := struct { u8 n; }; fields := struct { struct { } "
-    "none[event.context.n]; }; };\n";
+/* -- forms -- */
 
-static char dir[64];
+struct forms {
+    struct krait_pretty pretty;
+    struct krait_json_events json;
+    struct krait_csv_events csv;
+    struct krait_filter *filter;
+    uint64_t columns;
+    struct krait_buf line;
+};
+
+static void forms_done(struct forms *forms)
+{
+    krait_pretty_done(&forms->pretty);
+    krait_json_events_done(&forms->json);
+    krait_csv_events_done(&forms->csv);
+    krait_filter_free(forms->filter);
+    krait_buf_done(&forms->line);
+}
+
+/* One comparison of each kind with the first fields of the first classes; NULL: their names are none of a
+ * filter's. */
+static struct krait_filter *make_filter(const struct krait_ctf_reader *reader)
+{
+    static const char *const tests[] = { "%s > 3", "%s == \"a*\"", "!%s", "$ctx.%s <= -1", "name == %s" };
+    KRAIT_AUTO_BUF text = { 0 };
+    struct krait_filter *filter = NULL;
+    struct krait_err err;
+    size_t n = 0;
+    for (uint32_t s = 0; reader->trace_count && s < reader->traces[0]->metadata->stream_count; s++) {
+        const struct krait_stream_class *cls = reader->traces[0]->metadata->streams[s];
+        for (uint32_t i = 0; i < cls->event_count; i++) {
+            const struct krait_fc *fields = cls->events[i]->fields;
+            for (uint32_t k = 0; fields && k < fields->count && k < 4 && n < 12; k++, n++) {
+                krait_buf_str(&text, n ? " || " : "");
+                krait_buf_fmt(&text, tests[n % KRAIT_ARRAY_LEN(tests)], fields->members[k].name);
+            }
+        }
+    }
+    if (!text.len || krait_filter_new(&filter, text.data, &err))
+        return NULL;
+    if (krait_filter_bind(filter, reader, &err) == 0)
+        return filter;
+    krait_filter_free(filter);
+    return NULL;
+}
+
+/* What is printed as JSON is JSON. */
+static void check_json(const struct krait_buf *line)
+{
+    struct krait_arena arena = { 0 };
+    struct krait_json *value;
+    struct krait_err err = { 0 };
+    if (!line->len || line->data[line->len - 1] != '\n' || memchr(line->data, '\n', line->len - 1))
+        abort();
+    if (krait_json_read(&value, &arena, line->data, line->len - 1, 0, &err) && err.code != -ENOTSUP) {
+        fprintf(stderr, "%s\n%.*s", err.text, (int)line->len, line->data);
+        abort();
+    }
+    krait_arena_done(&arena);
+}
+
+static uint64_t count_columns(const struct krait_buf *line)
+{
+    uint64_t n = 1;
+    bool quoted = false;
+    for (size_t i = 0; i < line->len; i++) {
+        quoted ^= line->data[i] == '"';
+        n += !quoted && line->data[i] == ',';
+    }
+    return n;
+}
+
+/* An event that was passed, as JSON and CSV. */
+static void other_forms(struct forms *forms, struct krait_ctf_cursor *cursor)
+{
+    krait_buf_clear(&forms->line);
+    if (krait_json_event(&forms->json, cursor, &forms->line))
+        abort();
+    check_json(&forms->line);
+    if (forms->filter && !krait_filter_wants(forms->filter, cursor))
+        return; /* in the wide form there is no column for it */
+    krait_buf_clear(&forms->line);
+    if (krait_csv_event(&forms->csv, cursor, &forms->line))
+        abort();
+    if (forms->columns != count_columns(&forms->line))
+        abort();
+}
+
+/* -- passes -- */
+
+enum { SHOWN = KRAIT_PRETTY_GMT | KRAIT_PRETTY_DATE | KRAIT_PRETTY_TRACE | KRAIT_PRETTY_LOGLEVEL };
+
+/* As `krait cat` prints it, `forms` NULL; with them, each event is passed, and printed after its other forms.
+ */
+static void read_all_events(struct pass *pass, struct krait_ctf_reader *reader, struct forms *forms)
+{
+    struct krait_pretty pretty = { .flags = SHOWN };
+    struct krait_ctf_merge *merge;
+    struct krait_ctf_cursor *cursor;
+    if (krait_ctf_merge_new(&merge, reader, NULL))
+        abort();
+    while ((cursor = krait_ctf_merge_next(merge))) {
+        int rc = forms ? krait_ctf_event_skip(cursor) : 0;
+        if (!rc && forms) {
+            other_forms(forms, cursor);
+            krait_ctf_event_rewind(cursor);
+        }
+        if (!rc)
+            rc = krait_pretty_event(&pretty, cursor, &pass->text);
+        if (rc && !cursor->err.text[0])
+            abort();
+        pass->events += !rc;
+    }
+    pass->damage = *krait_ctf_merge_damage(merge);
+    krait_ctf_merge_free(merge);
+    krait_pretty_done(&pretty);
+}
+
+static void check_forms(struct krait_ctf_reader *reader, const struct pass *plain)
+{
+    KRAIT_CLEANUP(forms_done) struct forms forms = { .filter = make_filter(reader) };
+    KRAIT_CLEANUP(pass_done) struct pass pass = { 0 };
+    krait_csv_begin(&forms.csv, reader, forms.filter, &forms.line);
+    forms.columns = count_columns(&forms.line);
+    read_all_events(&pass, reader, &forms);
+    if (pass.events != plain->events || pass.text.len != plain->text.len ||
+        (pass.text.len && memcmp(pass.text.data, plain->text.data, pass.text.len) != 0))
+        abort();
+}
+
+static void check_count(struct krait_ctf_reader *reader, const struct pass *plain)
+{
+    struct krait_ctf_count count;
+    if (krait_ctf_count(&count, reader))
+        abort();
+    if (count.events != plain->events || !count.damage.code != !plain->damage.code)
+        abort();
+    krait_ctf_count_done(&count);
+}
+
+static void check_api(const struct pass *plain)
+{
+    struct read_all all;
+    const char *path = fuzz_dir;
+    int rc = read_all(&all, &path, 1);
+    if (all.wrong || all.events != plain->events || all.by_stream != plain->events ||
+        !rc != !plain->damage.code)
+        abort();
+}
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    strcpy(dir, access("/dev/shm", W_OK) ? "/tmp/fuzzXXXXXX" : "/dev/shm/fuzzXXXXXX");
-    return mkdtemp(dir) ? 0 : 1;
-}
-
-static void write_file(const char *name, const void *bytes, size_t n)
-{
-    char path[96];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    KRAIT_AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, bytes, n) != (ssize_t)n)
-        abort();
-}
-
-static void write_trace(const uint8_t *data, size_t size)
-{
-    static const struct {
-        const char *text;
-        size_t n;
-    } texts[] = { { lttng, sizeof(lttng) - 1 }, { mixed, sizeof(mixed) - 1 } };
-    const uint8_t *cut = memmem(data, size, "\xff\xff\xff\xff", 4);
-    const uint8_t *stream = cut ? cut + 4 : data + (size > 0);
-    size_t which = size ? data[0] % KRAIT_ARRAY_LEN(texts) : 0;
-    write_file("metadata", cut ? (const char *)data : texts[which].text,
-               cut ? (size_t)(cut - data) : texts[which].n);
-    write_file("stream", stream, (size_t)(data + size - stream));
-}
-
-static void print_all(struct krait_ctf_reader *reader)
-{
-    struct krait_ctf_merge *merge;
-    struct krait_ctf_cursor *cursor;
-    struct krait_pretty pretty = { .flags = KRAIT_PRETTY_GMT | KRAIT_PRETTY_DATE };
-    KRAIT_AUTO_BUF out = { 0 };
-    if (krait_ctf_merge_new(&merge, reader, NULL))
-        abort();
-    while ((cursor = krait_ctf_merge_next(merge))) {
-        if (krait_pretty_event(&pretty, cursor, &out) && !cursor->err.text[0])
-            abort();
-        krait_buf_clear(&out);
-    }
-    krait_ctf_merge_free(merge);
-    krait_pretty_done(&pretty);
+    return fuzz_make_dir();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct krait_ctf_options options = { .text = KRAIT_TEXT_FIELD_NAMES };
+    struct krait_ctf_options options = { .text = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES };
     struct krait_ctf_reader *reader = NULL;
-    struct krait_ctf_count count;
-    const char *path = dir;
-    write_trace(data, size);
-    if (krait_ctf_open(&reader, &path, 1, &options, NULL))
+    struct krait_err err = { 0 };
+    const char *path = fuzz_dir;
+    fuzz_write_trace(data, size);
+    if (krait_ctf_open(&reader, &path, 1, &options, &err)) {
+        if (!err.text[0])
+            abort();
         return 0;
-    print_all(reader);
-    if (krait_ctf_count(&count, reader) == 0)
-        krait_ctf_count_done(&count);
+    }
+    KRAIT_CLEANUP(pass_done) struct pass plain = { 0 };
+    read_all_events(&plain, reader, NULL);
+    check_forms(reader, &plain);
+    check_count(reader, &plain);
     krait_ctf_close(reader);
+    check_api(&plain);
     return 0;
 }

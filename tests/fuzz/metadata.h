@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the targets for metadata do with it: parsed or refused with a reason, then every scope is compiled.
+ */
+#ifndef KRAIT_TESTS_FUZZ_METADATA_H
+#define KRAIT_TESTS_FUZZ_METADATA_H
+
+#include "ctf/program.h"
+
+static void fuzz_compile(struct krait_arena *arena, const struct krait_fc *fc, enum krait_scope kind)
+{
+    struct krait_program_scope scope = { fc, "scope", true };
+    struct krait_program program;
+    if (krait_program_new(&program, arena, &scope, 1, kind, KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_SCOPE_NAMES))
+        abort();
+}
+
+static void fuzz_compile_all(const struct krait_ctf_metadata *md)
+{
+    struct krait_arena arena = { 0 };
+    fuzz_compile(&arena, md->packet_header, KRAIT_SCOPE_PACKET_HEADER);
+    for (uint32_t s = 0; s < md->stream_count; s++) {
+        const struct krait_stream_class *stream = md->streams[s];
+        fuzz_compile(&arena, stream->packet_context, KRAIT_SCOPE_PACKET_CONTEXT);
+        fuzz_compile(&arena, stream->event_header, KRAIT_SCOPE_EVENT_HEADER);
+        fuzz_compile(&arena, stream->event_context, KRAIT_SCOPE_EVENT);
+        for (uint32_t i = 0; i < stream->event_count; i++) {
+            fuzz_compile(&arena, stream->events[i]->context, KRAIT_SCOPE_EVENT);
+            fuzz_compile(&arena, stream->events[i]->fields, KRAIT_SCOPE_EVENT);
+        }
+    }
+    krait_arena_done(&arena);
+}
+
+static int fuzz_metadata(const void *bytes, size_t size)
+{
+    struct krait_ctf_metadata *md = NULL;
+    struct krait_err err = { 0 };
+    int rc = krait_ctf_metadata_parse(&md, "fuzz", bytes, size, &err);
+    if (rc ? md != NULL || !err.text[0] : md == NULL)
+        abort();
+    if (!rc)
+        fuzz_compile_all(md);
+    krait_ctf_metadata_free(md);
+    return 0;
+}
+
+#endif

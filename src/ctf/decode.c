@@ -5,8 +5,7 @@
 #include "ctf/text.h"
 #include "ctf/wide.h"
 
-/* An element or event of no bits does not come to an end by itself: more than this many in a row are damage.
- */
+/* Elements of no bits do not come to an end by themselves: more than this many in a scope are damage. */
 enum { MAX_EMPTY = 1 << 16 };
 
 /* An array of bits makes text of a hundred times its size: what one event may fill memory with. */
@@ -212,6 +211,18 @@ static KRAIT_COLD int print_blob(struct krait_decoder *d, uint64_t length)
     return 0;
 }
 
+/* Element i took no bits, nor did anything change: those behind it are as it was, with as many empty elements
+ * within each. Who shows nothing does not walk them. Returns how many elements are done with, 0: damage. */
+static KRAIT_COLD uint64_t pass_empty(struct krait_decoder *d, uint64_t within, uint64_t left, bool walks)
+{
+    uint64_t others = walks ? 0 : left - 1, all;
+    if (__builtin_mul_overflow(others, within + 1, &all) || __builtin_add_overflow(all, d->empty + 1, &all) ||
+        all > MAX_EMPTY)
+        return 0;
+    d->empty = all;
+    return others + 1;
+}
+
 INLINE int do_elements(struct krait_decoder *d, const struct krait_program *program,
                        const struct krait_op *op, uint64_t length, enum mode mode)
 {
@@ -223,15 +234,18 @@ INLINE int do_elements(struct krait_decoder *d, const struct krait_program *prog
         return skip_stride(d, op, length);
     if (shown(op, mode) && op->fc->is_blob)
         return print_blob(d, length);
-    for (uint64_t i = 0; i < length; i++) {
-        uint64_t before = d->at;
+    for (uint64_t i = 0; i < length;) {
+        uint64_t before = d->at, empty = d->empty, done = 1;
         if (shown(op, mode))
             krait_text_element(d->out, i, op->flags & KRAIT_OPF_NAMED);
         int rc = mode == TEXT ? run_text(d, program, op + 1) : run_skip(d, program, op + 1);
         if (rc)
             return rc;
-        if (d->at == before && i >= MAX_EMPTY)
+        if (KRAIT_UNLIKELY(d->at == before))
+            done = pass_empty(d, d->empty - empty, length - i, shown(op, mode));
+        if (!done)
             return damaged(d, "an array of many elements that have no bits");
+        i += done;
         if (mode == TEXT && (d->out->failed || d->out->len > MAX_TEXT))
             return damaged(d, d->out->failed ? "out of memory" : "an event of more than 256 MiB of text");
     }
@@ -343,6 +357,7 @@ static int run_text(struct krait_decoder *d, const struct krait_program *program
 
 int krait_decode_skip(struct krait_decoder *d, const struct krait_program *program)
 {
+    d->empty = 0;
     if (KRAIT_LIKELY(program->fixed)) {
         if (!align_to(d, program->align) || program->size > d->end - d->at)
             return damaged(d, "an event is longer than the rest of its packet");
@@ -354,6 +369,7 @@ int krait_decode_skip(struct krait_decoder *d, const struct krait_program *progr
 
 int krait_decode_text(struct krait_decoder *d, const struct krait_program *program)
 {
+    d->empty = 0;
     int rc = run_text(d, program, program->ops);
     return !rc && d->out->failed ? damaged(d, "out of memory") : rc;
 }

@@ -19,6 +19,7 @@ struct krait_decoder {
     uint64_t meanings[KRAIT_MEANING_COUNT];
     uint32_t meanings_set; /* bit per meaning */
     uint8_t bits_be; /* byte order of the last field that ended within a byte; KRAIT_BITS_ANY: not known */
+    uint64_t empty;  /* elements of no bits in the scope so far */
     struct krait_buf *out; /* of printing */
     const char *why;       /* of a failure: a static text */
 };

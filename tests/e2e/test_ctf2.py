@@ -527,3 +527,17 @@ def test_fields_of_both_byte_orders_are_found_by_their_names(trace):
         d={"type": "static-length-array", "length": 2, "element-field-class": struct_of(x=u(3, alignment=1), t={"type": "null-terminated-string"})},
     )
     assert trace.payload(both, b"\x0fhi\0" + b"\x1f\x00" + b"\x07A\0" + b"\x05B\0")
+
+
+@pytest.mark.parametrize("lengths, refused", [((20, 30, 100), False), ((60000, 60000, 60000), True)])
+def test_arrays_of_nothing_within_arrays_come_to_an_end(trace, krait, lengths, refused):
+    nothing = struct_of()
+    for length in lengths:
+        nothing = {"type": "static-length-array", "length": length, "element-field-class": nothing}
+    metadata = sequence(PREAMBLE, {"type": "data-stream-class"}, event(struct_of(a=nothing, x=u(8))))
+    trace.cat(metadata, b"xyz")
+    check = BUILD / "tests" / "read_check"
+    for args in ([krait, "cat"], [krait, "cat", "--json"], [krait, "cat", "--csv"], [krait, "info"], [check]):
+        run = subprocess.run([*args, trace.folder], capture_output=True, env=UTC, timeout=20)
+        said = "an array of many elements that have no bits" in run.stderr.decode() or b"error -74 0" in run.stdout
+        assert said == refused, args

@@ -281,6 +281,90 @@ KRAIT_API void krait_trace_value_children(const struct krait_trace_value *parent
                                           struct krait_trace_value *child);
 KRAIT_API int krait_trace_value_next(const struct krait_trace_value *parent, struct krait_trace_value *child);
 
+/* -- batches: many events at a time, all their fields decoded --
+ *
+ * The fastest way to read, some times as fast as event by event. A batch has events, and for each a row of
+ * 64-bit cells, made by machine code that is compiled for the trace. In a row are first two cells of the
+ * event itself, then its fields, which krait_trace_class_cell lists:
+ *
+ *   events[i]   { ns, cls, cells } ---.
+ *                                     v
+ *   cells       ... | origin | address | field | field | address of text | bytes of text | ... | next row
+ *
+ *   origin   the stream's number in the low 32 bits, its packet's above
+ *   address  of the event in the mapped file, in the low 61 bits; the bit of that byte above
+ *   field    an integer or enumeration: its value, sign-extended; a float: a double's bits;
+ *            a text, or an array or sequence of numbers: two cells, where its bytes are in the mapped file,
+ * and how many bytes (up to a NUL) or elements
+ *
+ * What has no such cells (variants, optional fields, arrays of structs, numbers that are not of whole bytes
+ * in arrays, texts of UTF-16 and UTF-32, more than some 4,000 cells) is reached by krait_trace_cursor_select,
+ * which makes one event of the batch the cursor's current one, for all functions above. */
+
+enum {
+    KRAIT_TRACE_CELL_ORIGIN = 0,
+    KRAIT_TRACE_CELL_ADDRESS = 1,
+};
+
+struct krait_trace_event {
+    int64_t ns;     /* as krait_trace_cursor_ns */
+    uint32_t cls;   /* krait_trace_class_index of its class */
+    uint32_t cells; /* where its row begins in the batch's cells */
+};
+
+struct krait_trace_batch {
+    const struct krait_trace_event *events;
+    const uint64_t *cells;
+    uint64_t cell_count; /* of a stream's cursor: the rows lie side by side in [0, cell_count), in the events'
+                            order; 0: in the order of time, rows are found by events alone */
+    const struct krait_trace_lost *lost; /* losses that were met since the last batch: told before or up to
+                                            some thousand events ahead of where they happened */
+    uint32_t count;                      /* of events; may be 0 when there are losses */
+    uint32_t lost_count;
+    uint64_t unused[4]; /* 0 */
+};
+
+/* The next events, some thousand. Returns KRAIT_TRACE_EVENT, KRAIT_TRACE_END, or a negative errno in place of
+ * the end as krait_trace_cursor_next does: damage comes last. All that the batch points to is valid until the
+ * next call. -EINVAL: the cursor was already stepped by krait_trace_cursor_next, which does not go with it.
+ * hot path */
+KRAIT_API int krait_trace_cursor_next_batch(struct krait_trace_cursor *cursor,
+                                            struct krait_trace_batch *batch);
+
+/* Makes event `index` of the batch (the last one of this cursor) the current one: krait_trace_cursor_class,
+ * _stream, _packet, _ns and all values, by handle or stepping. Not a hot path: its header is read again.
+ * -EINVAL: there is no such event. */
+KRAIT_API int krait_trace_cursor_select(struct krait_trace_cursor *cursor,
+                                        const struct krait_trace_batch *batch, uint32_t index);
+
+enum krait_trace_cell_flags {
+    KRAIT_TRACE_CELL_SIGNED = 1,     /* elements are signed integers */
+    KRAIT_TRACE_CELL_FLOAT = 2,      /* elements are floats */
+    KRAIT_TRACE_CELL_BIG_ENDIAN = 4, /* elements' bytes in the file begin with the most significant */
+};
+
+/* A field that has cells. */
+struct krait_trace_cell {
+    const char *path; /* as krait_trace_class_field takes it */
+    enum krait_trace_scope scope;
+    enum krait_trace_kind kind; /* UNSIGNED, SIGNED, DOUBLE: one cell; TEXT, ARRAY: two */
+    uint32_t cell;              /* the first, counted from the row's begin */
+    uint32_t element_bits;      /* ARRAY: 8, 16, 32 or 64 */
+    uint32_t flags;             /* ARRAY: of enum krait_trace_cell_flags */
+    uint32_t unused;
+};
+
+/* Cells of a class's row, the two of the event among them. May take memory at the first call. A negative
+ * errno: -ENOMEM. */
+KRAIT_API int krait_trace_class_row_size(const struct krait_trace_class *cls);
+/* How many fields have cells; a negative errno as before. */
+KRAIT_API int krait_trace_class_cell_count(const struct krait_trace_class *cls);
+/* The i-th of them, in the order of the trace. -EINVAL: there is none. */
+KRAIT_API int krait_trace_class_cell(const struct krait_trace_class *cls, uint32_t i,
+                                     struct krait_trace_cell *cell);
+/* The first cell of a field; -ENODATA: it has none. */
+KRAIT_API int krait_trace_field_cell(const struct krait_trace_field *field);
+
 #ifdef __cplusplus
 }
 #endif

@@ -193,6 +193,34 @@ int krait_ctf_next(struct krait_ctf_cursor *c)
     return read_event(c);
 }
 
+/* A little before the time: the header's own bits of it say the rest. */
+static uint64_t ticks_before(const struct krait_ctf_clock *clock, int64_t ns)
+{
+    uint64_t since = (uint64_t)ns - (uint64_t)krait_ctf_ns(clock, 0);
+    if (clock->freq == KRAIT_NS_PER_S)
+        return since;
+    double ticks = (double)since * (double)clock->freq / 1e9;
+    return ticks < 64 ? 0 : (uint64_t)ticks - 64;
+}
+
+int krait_ctf_seek(struct krait_ctf_cursor *c, const struct krait_ctf_stream *stream, uint32_t packet,
+                   uint64_t bit, int64_t ns)
+{
+    if (c->stream != stream || c->packet != &stream->packets[packet]) {
+        c->stream = stream;
+        c->packet = NULL;
+        c->next_packet = packet;
+        int rc = enter_packet(c);
+        if (rc)
+            return rc;
+    }
+    c->d.at = bit;
+    c->d.clock = c->cls->clock ? ticks_before(c->cls->clock, ns) : 0;
+    int rc = read_event(c);
+    c->ns = ns;
+    return KRAIT_MIN(rc, 0);
+}
+
 /* -- fields -- */
 
 static KRAIT_COLD int compile_event(struct krait_ctf_reader *reader, struct krait_program *program,

@@ -38,6 +38,26 @@ static int push(struct krait_arena *arena, void *list, uint32_t *count, uint32_t
 
 /* -- files -- */
 
+/* With pages behind the file's that can be read: nobody has to look at a text's end before each step. */
+static size_t mapped_size(const struct krait_ctf_file *file)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (file->size + page - 1) / page * page + page;
+}
+
+static const uint8_t *map_guarded(const struct krait_ctf_file *file, int fd)
+{
+    uint8_t *room =
+        mmap(NULL, mapped_size(file), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return NULL;
+    if (mmap(room, file->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        munmap(room, mapped_size(file));
+        return NULL;
+    }
+    return room;
+}
+
 static int map_file(struct krait_ctf_file *file, struct krait_err *err)
 {
     KRAIT_AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -47,11 +67,8 @@ static int map_file(struct krait_ctf_file *file, struct krait_err *err)
     file->size = (uint64_t)st.st_size;
     if (!file->size)
         return 0;
-    void *bytes = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return krait_err_errno(err, "%s: cannot be mapped", file->path);
-    file->bytes = bytes;
-    return 0;
+    file->bytes = map_guarded(file, fd);
+    return file->bytes ? 0 : krait_err_errno(err, "%s: cannot be mapped", file->path);
 }
 
 /* -- packets -- */
@@ -449,7 +466,7 @@ void krait_ctf_close(struct krait_ctf_reader *reader)
         return;
     for (uint32_t i = 0; i < reader->file_count; i++) {
         if (reader->files[i]->bytes)
-            munmap((void *)reader->files[i]->bytes, reader->files[i]->size);
+            munmap((void *)reader->files[i]->bytes, mapped_size(reader->files[i]));
     }
     for (uint32_t i = 0; i < reader->stream_count; i++)
         free(reader->streams[i]->packets);

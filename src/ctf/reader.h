@@ -20,7 +20,7 @@ struct krait_ctf_trace;
 struct krait_ctf_file {
     const struct krait_ctf_trace *trace;
     const char *path;
-    const uint8_t *bytes;
+    const uint8_t *bytes; /* behind them is a page that reads as 0 */
     uint64_t size;
 };
 
@@ -125,6 +125,12 @@ void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor);
  * passed with krait_ctf_event_skip or krait_ctf_event_text. Returns 1, 0 at the end, or a negative errno with
  * cursor->err set. */
 int krait_ctf_next(struct krait_ctf_cursor *cursor);
+
+/* Goes to an event of a packet of the cursor's reader, of which bit and time are known: it is then the
+ * current one, its fields not passed. Its count of ticks is exact where the clock counts nanoseconds, else as
+ * good as a double. Returns 0 or a negative errno with cursor->err set. */
+int krait_ctf_seek(struct krait_ctf_cursor *cursor, const struct krait_ctf_stream *stream, uint32_t packet,
+                   uint64_t bit, int64_t ns);
 
 /* Goes past the fields. Returns 0 or a negative errno with cursor->err set. */
 int krait_ctf_event_skip(struct krait_ctf_cursor *cursor);

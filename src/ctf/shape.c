@@ -48,3 +48,60 @@ enum krait_header_shape krait_header_shape(const struct krait_fc *header)
         return KRAIT_SHAPE_COMPACT;
     return has_shape(header, 16, 32, 8) ? KRAIT_SHAPE_LARGE : KRAIT_SHAPE_OTHER;
 }
+
+/* -- flat headers -- */
+
+static uint32_t align_up(uint32_t at, uint32_t align)
+{
+    return (at + align - 1) & ~(align - 1);
+}
+
+/* Takes an integer at bit `at`; false where it is not whole and plain. */
+static bool take_flat_int(struct krait_header_form *form, const struct krait_fc *fc, uint32_t at)
+{
+    bool whole = fc->bits == 8 || fc->bits == 16 || fc->bits == 32 || fc->bits == 64;
+    bool is_id = fc->meaning == KRAIT_MEANING_EVENT_ID;
+    if (!whole || at % 8 || fc->is_leb || fc->is_reversed || fc->is_signed ||
+        (fc->byte_order != KRAIT_BO_LE && fc->bits > 8) || (is_id && form->id_bits) ||
+        (fc->clock && form->time_bits))
+        return false;
+    if (is_id) {
+        form->id_at = at / 8;
+        form->id_bits = fc->bits;
+    }
+    if (fc->clock) {
+        form->time_at = at / 8;
+        form->time_bits = fc->bits;
+    }
+    return true;
+}
+
+static bool take_flat(struct krait_header_form *form, const struct krait_fc *fc, uint32_t *at)
+{
+    *at = align_up(*at, fc->align);
+    if (krait_fc_is_int(fc)) {
+        bool ok = take_flat_int(form, fc, *at);
+        *at += fc->bits;
+        return ok;
+    }
+    bool ok = fc->kind == KRAIT_FC_STRUCT;
+    for (uint32_t i = 0; ok && i < fc->count; i++)
+        ok = take_flat(form, fc->members[i].fc, at);
+    return ok;
+}
+
+void krait_header_form(struct krait_header_form *form, const struct krait_stream_class *cls)
+{
+    const struct krait_fc *header = cls->event_header;
+    uint32_t at = 0;
+    *form = (struct krait_header_form){ .shape = krait_header_shape(header), .align = 1 };
+    if (form->shape != KRAIT_SHAPE_OTHER || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || !header ||
+        header->align < 8 || header->align > 64 || !take_flat(form, header, &at) || !at)
+        return;
+    if (!form->id_bits && cls->event_count != 1)
+        return;
+    form->only_id = form->id_bits ? 0 : cls->events[0]->id;
+    form->align = header->align / 8;
+    form->size = at / 8;
+    form->shape = KRAIT_SHAPE_FLAT;
+}

@@ -49,11 +49,15 @@ int krait_value_at(struct krait_value *value, struct krait_decoder *d, const str
  * krait_value_at. */
 int krait_value_next(const struct krait_value *parent, struct krait_value *child);
 
-static inline bool krait_node_is_text(const struct krait_node *node)
+static inline bool krait_fc_is_text(const struct krait_fc *fc)
 {
-    const struct krait_fc *fc = node->fc;
     return fc->kind == KRAIT_FC_STRING ||
            ((fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE) && fc->is_text);
+}
+
+static inline bool krait_node_is_text(const struct krait_node *node)
+{
+    return krait_fc_is_text(node->fc);
 }
 
 /* Of integers and enumerations: sign-extended. */

@@ -20,15 +20,22 @@ SWITCHES = {"swapper/1": 265, "rcu_sched": 249, "kworker/u4:1": 137, "sshd": 125
 PREV_TIDS = 11039959
 
 
-def run(tool, *args):
-    return subprocess.run([tool, *map(str, args)], capture_output=True, text=True, timeout=120)
+def run(tool, *args, env=None):
+    return subprocess.run([tool, *map(str, args)], capture_output=True, text=True, timeout=120, env=env)
+
+
+def found(done):
+    """What one of the checks counted; it fails where two ways to read differ."""
+    assert done.returncode == 0, done.stderr
+    return {words[0]: words[1:] for words in (line.split(" ") for line in done.stdout.splitlines())}
 
 
 def read_check(*traces):
-    """What it counted; it fails where two ways to read differ."""
-    done = run(BUILD / "tests" / "read_check", *traces)
-    assert done.returncode == 0, done.stderr
-    return {words[0]: words[1:] for words in (line.split(" ") for line in done.stdout.splitlines())}
+    return found(run(BUILD / "tests" / "read_check", *traces))
+
+
+def batch_check(*traces, interpret=""):
+    return found(run(BUILD / "tests" / "batch_check", *traces, env={**os.environ, "KRAIT_READ_INTERPRET": interpret}))
 
 
 def count_by(*args):
@@ -84,17 +91,31 @@ def test_examples_say_what_is_wrong(recording, tmp_path):
 @pytest.mark.parametrize("row", corpus_rows())
 def test_values_by_handle_are_those_that_stepping_reaches(krait, row):
     trace = row[0]
-    found = read_check(CORPUS / trace)
+    counts = read_check(CORPUS / trace)
     text = cat_bytes(krait, CORPUS / trace)
     lines = text.stdout.count(b"\n")
-    assert found.get("events", ["0"]) == [str(lines)]
-    assert found.get("by_stream", ["0"]) == [str(lines)]
-    assert ("error" in found) == (text.returncode == 1)
+    assert counts.get("events", ["0"]) == [str(lines)]
+    assert counts.get("by_stream", ["0"]) == [str(lines)]
+    assert ("error" in counts) == (text.returncode == 1)
+
+
+@pytest.mark.parametrize("interpret", ["", "1"], ids=["code", "interpreter"])
+@pytest.mark.parametrize("row", corpus_rows())
+def test_batches_hold_what_single_events_hold(row, interpret):
+    counts = batch_check(CORPUS / row[0], interpret=interpret)
+    assert counts.get("events") == counts.get("by_stream") == read_check(CORPUS / row[0]).get("events")
+
+
+def test_batches_tell_losses_and_end_with_damage(recording):
+    assert batch_check(recording)["lost"] == ["7"]
+    stream = max((p for p in recording.rglob("*") if p.is_file() and p.name != "metadata"), key=lambda p: p.stat().st_size)
+    stream.write_bytes(stream.read_bytes()[:-9])
+    assert batch_check(recording)["error"] == ["-74"]
 
 
 def test_packets_add_up_to_the_stream(recording):
-    found = read_check(recording)
-    assert found["by_packet"] == found["by_stream"] == found["events"]
+    counts = read_check(recording)
+    assert counts["by_packet"] == counts["by_stream"] == counts["events"]
 
 
 # -- damage --
@@ -105,10 +126,10 @@ def test_damage_comes_last_with_its_file_and_offset(recording):
     stream = max((p for p in recording.rglob("*") if p.is_file() and p.name != "metadata"), key=lambda p: p.stat().st_size)
     data = stream.read_bytes()
     stream.write_bytes(data[:-9])
-    found = read_check(recording)
-    code, offset, file = found["error"]
+    counts = read_check(recording)
+    code, offset, file = counts["error"]
     assert (code, file) == ("-74", str(stream)) and 0 < int(offset) <= len(data)
-    assert whole - 6 <= int(found["events"][0]) < whole
+    assert whole - 6 <= int(counts["events"][0]) < whole
 
 
 def test_damaged_metadata_is_named(recording):

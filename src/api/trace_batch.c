@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/trace_read_api.h"
+
+#include <string.h>
+
+/* Cells of a stream's batch: what fits a processor's second cache and stays in it. */
+enum { BATCH_CELLS = 32 * 1024 };
+
+struct krait_batches {
+    struct krait_row_order *order; /* NULL: of one stream, by `source` into `chunk` */
+    struct krait_row_source source;
+    struct krait_row_chunk chunk;
+    struct krait_trace_lost *lost;
+    uint32_t lost_count, lost_cap;
+    struct krait_trace_batch last;
+    struct krait_ctf_cursor at; /* of krait_trace_cursor_select */
+};
+
+_Static_assert(sizeof(struct krait_row) == sizeof(struct krait_trace_event) &&
+                   offsetof(struct krait_row, cls) == offsetof(struct krait_trace_event, cls) &&
+                   offsetof(struct krait_row, cells) == offsetof(struct krait_trace_event, cells),
+               "the public event is a row");
+
+/* -- what has cells -- */
+
+static const struct krait_row_set *rows_of(struct krait_trace_reader *reader)
+{
+    pthread_mutex_lock(&reader->lock);
+    if (!reader->rows)
+        krait_row_set_new(&reader->rows, reader->ctf, KRAIT_EMIT_ROWS); /* NULL when memory is out */
+    const struct krait_row_set *rows = reader->rows;
+    pthread_mutex_unlock(&reader->lock);
+    return rows;
+}
+
+static const struct krait_row_class *row_of(const struct krait_trace_class *cls)
+{
+    const struct krait_row_set *rows = rows_of(cls->reader);
+    return rows ? &rows->classes[cls->index] : NULL;
+}
+
+int krait_trace_class_row_size(const struct krait_trace_class *cls)
+{
+    const struct krait_row_class *row = row_of(cls);
+    return row ? row->cells : -ENOMEM;
+}
+
+int krait_trace_class_cell_count(const struct krait_trace_class *cls)
+{
+    const struct krait_row_class *row = row_of(cls);
+    return row ? (int)row->field_count : -ENOMEM;
+}
+
+static uint32_t element_flags(const struct krait_fc *elem)
+{
+    if (elem->kind == KRAIT_FC_FLOAT)
+        return KRAIT_TRACE_CELL_FLOAT | (elem->byte_order == KRAIT_BO_BE ? KRAIT_TRACE_CELL_BIG_ENDIAN : 0u);
+    return (elem->is_signed ? KRAIT_TRACE_CELL_SIGNED : 0u) |
+           (elem->byte_order == KRAIT_BO_BE ? KRAIT_TRACE_CELL_BIG_ENDIAN : 0u);
+}
+
+int krait_trace_class_cell(const struct krait_trace_class *cls, uint32_t i, struct krait_trace_cell *cell)
+{
+    static const enum krait_trace_scope scopes[] = { [KRAIT_FIELD_PAYLOAD] = KRAIT_TRACE_PAYLOAD,
+                                                     [KRAIT_FIELD_EVENT_CONTEXT] = KRAIT_TRACE_EVENT_CONTEXT,
+                                                     [KRAIT_FIELD_COMMON_CONTEXT] =
+                                                         KRAIT_TRACE_COMMON_CONTEXT };
+    const struct krait_row_class *row = row_of(cls);
+    if (!row)
+        return -ENOMEM;
+    if (i >= row->field_count)
+        return -EINVAL;
+    const struct krait_row_field *field = &row->fields[i];
+    *cell = (struct krait_trace_cell){ .path = field->path,
+                                       .scope = scopes[field->scope],
+                                       .kind = krait_kind_of(field->fc),
+                                       .cell = field->cell };
+    if (cell->kind == KRAIT_TRACE_ARRAY) {
+        cell->element_bits = field->fc->elem->bits;
+        cell->flags = element_flags(field->fc->elem);
+    }
+    return 0;
+}
+
+int krait_trace_field_cell(const struct krait_trace_field *field)
+{
+    const struct krait_row_class *row = row_of(field->cls);
+    const struct krait_fc *fc = krait_locator_node(field->locator)->fc;
+    for (uint32_t i = 0; row && i < row->field_count; i++) {
+        if (row->fields[i].fc == fc)
+            return row->fields[i].cell;
+    }
+    return row ? -ENODATA : -ENOMEM;
+}
+
+/* -- beginning -- */
+
+static int begin_stream(struct krait_batches *b, struct krait_trace_cursor *c,
+                        const struct krait_row_set *rows)
+{
+    int rc = krait_row_source_init(&b->source, rows, &c->part);
+    b->source.cursor.next_packet = c->own.next_packet;
+    b->chunk.cell_limit = BATCH_CELLS;
+    b->chunk.cells = malloc((BATCH_CELLS + rows->most_cells) * sizeof(uint64_t));
+    b->chunk.rows = malloc((BATCH_CELLS / KRAIT_ROW_HEAD + 1) * sizeof(struct krait_row));
+    return b->chunk.cells && b->chunk.rows ? rc : -ENOMEM;
+}
+
+static int begin_batches(struct krait_trace_cursor *c)
+{
+    const struct krait_row_set *rows = rows_of(c->reader);
+    struct krait_batches *b = rows ? calloc(1, sizeof(*b)) : NULL;
+    if (!b)
+        return krait_err_set(&c->err, -ENOMEM, "out of memory");
+    int rc = c->merge ? krait_row_order_new(&b->order, rows) : begin_stream(b, c, rows);
+    if (!rc)
+        rc = krait_ctf_cursor_init(&b->at, c->reader->ctf, NULL);
+    if (rc) {
+        krait_batches_free(b);
+        return krait_err_set(&c->err, rc, "out of memory");
+    }
+    c->batches = b;
+    return 0;
+}
+
+void krait_batches_free(struct krait_batches *b)
+{
+    if (!b)
+        return;
+    krait_row_order_free(b->order);
+    krait_row_source_done(&b->source);
+    krait_ctf_cursor_done(&b->at);
+    free(b->chunk.cells);
+    free(b->chunk.rows);
+    free(b->lost);
+    free(b);
+}
+
+/* -- losses -- */
+
+static int add_lost(struct krait_batches *b, const struct krait_ctf_loss *loss)
+{
+    if (b->lost_count == b->lost_cap) {
+        uint32_t cap = b->lost_cap ? b->lost_cap * 2 : 8;
+        struct krait_trace_lost *grown = realloc(b->lost, cap * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        b->lost = grown;
+        b->lost_cap = cap;
+    }
+    krait_lost_of(&b->lost[b->lost_count++], loss);
+    return 0;
+}
+
+/* Those of the packets that a stream has come to. */
+static int add_losses(struct krait_trace_cursor *c, const struct krait_row_source *source)
+{
+    const struct krait_ctf_stream *stream = source->cursor.stream;
+    uint32_t *told = &c->told[stream->index], until = source->cursor.next_packet;
+    int rc = 0;
+    if (source->ended && !source->cursor.err.code)
+        until = stream->packet_count;
+    while (*told < until && !rc) {
+        struct krait_ctf_loss losses[2];
+        unsigned n = krait_ctf_losses(stream, (*told)++, losses);
+        for (unsigned i = 0; i < n && !rc; i++)
+            rc = add_lost(c->batches, &losses[i]);
+    }
+    return rc;
+}
+
+static int add_all_losses(struct krait_trace_cursor *c)
+{
+    struct krait_batches *b = c->batches;
+    int rc = 0;
+    b->lost_count = 0;
+    if (!b->order)
+        return add_losses(c, &b->source);
+    for (uint32_t i = 0; i < c->reader->ctf->stream_count && !rc; i++)
+        rc = add_losses(c, krait_row_order_source(b->order, i));
+    return rc;
+}
+
+/* -- batches -- */
+
+static void next_ordered(struct krait_batches *b, struct krait_trace_batch *batch)
+{
+    batch->events = (const struct krait_trace_event *)krait_row_order_next(b->order, &batch->count);
+    batch->cells = krait_row_order_cells(b->order);
+}
+
+static void next_of_stream(struct krait_batches *b, struct krait_trace_batch *batch)
+{
+    b->chunk.count = 0;
+    b->chunk.cell_at = 0;
+    krait_row_fill(&b->source, &b->chunk);
+    batch->events = (const struct krait_trace_event *)b->chunk.rows;
+    batch->cells = b->chunk.cells;
+    batch->count = b->chunk.count;
+    batch->cell_count = b->chunk.cell_at;
+}
+
+static int end_batches(struct krait_trace_cursor *c)
+{
+    c->err = c->batches->order ? *krait_row_order_damage(c->batches->order) : c->batches->source.cursor.err;
+    return c->err.code;
+}
+
+int krait_trace_cursor_next_batch(struct krait_trace_cursor *c, struct krait_trace_batch *batch)
+{
+    if (c->stepped)
+        return -EINVAL;
+    if (!c->batches && begin_batches(c))
+        return c->err.code;
+    struct krait_batches *b = c->batches;
+    struct krait_trace_batch next = { 0 };
+    c->at = NULL;
+    if (b->order)
+        next_ordered(b, &next);
+    else
+        next_of_stream(b, &next);
+    if (add_all_losses(c))
+        return krait_err_set(&c->err, -ENOMEM, "out of memory");
+    next.lost = b->lost;
+    next.lost_count = b->lost_count;
+    *batch = b->last = next;
+    return next.count || next.lost_count ? KRAIT_TRACE_EVENT : end_batches(c);
+}
+
+/* -- one event of a batch -- */
+
+int krait_trace_cursor_select(struct krait_trace_cursor *c, const struct krait_trace_batch *batch,
+                              uint32_t index)
+{
+    struct krait_batches *b = c->batches;
+    if (!b || batch->events != b->last.events || index >= b->last.count)
+        return -EINVAL;
+    const struct krait_trace_event *event = &batch->events[index];
+    const uint64_t *row = batch->cells + event->cells;
+    uint64_t address = row[KRAIT_TRACE_CELL_ADDRESS];
+    const struct krait_ctf_stream *stream =
+        krait_stream_of(c->reader, (uint32_t)row[KRAIT_TRACE_CELL_ORIGIN]);
+    uint32_t packet = (uint32_t)(row[KRAIT_TRACE_CELL_ORIGIN] >> 32);
+    const uint8_t *bytes = stream->packets[packet].file->bytes + stream->packets[packet].offset;
+    uint64_t byte = (address & (((uint64_t)1 << KRAIT_ROW_ADDRESS_BITS) - 1)) - (uintptr_t)bytes;
+    int rc =
+        krait_ctf_seek(&b->at, stream, packet, byte * 8 + (address >> KRAIT_ROW_ADDRESS_BITS), event->ns);
+    if (!rc)
+        rc = krait_ctf_event_skip(&b->at);
+    if (rc)
+        return rc;
+    c->at = &b->at;
+    c->stream = stream;
+    c->first_class = event->cls - b->at.event->index;
+    c->cls = b->at.cls;
+    return 0;
+}

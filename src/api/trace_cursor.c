@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/trace_read_api.h"
+
+#include <string.h>
+
+/* -- cursors -- */
+
+static int new_cursor(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
+                      struct krait_read_error *error)
+{
+    struct krait_trace_cursor *cursor = calloc(1, sizeof(*cursor));
+    if (cursor)
+        cursor->told = calloc(KRAIT_MAX(reader->ctf->stream_count, 1u), sizeof(*cursor->told));
+    if (!cursor || !cursor->told) {
+        free(cursor);
+        return krait_tell_oom(error);
+    }
+    cursor->reader = (struct krait_trace_reader *)reader; /* what it makes later is under its lock */
+    *out = cursor;
+    return 0;
+}
+
+int krait_trace_cursor_new_ordered(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
+                                   struct krait_read_error *error)
+{
+    struct krait_trace_cursor *cursor = NULL;
+    struct krait_err err;
+    int rc = new_cursor(&cursor, reader, error);
+    if (rc)
+        return rc;
+    rc = krait_ctf_merge_new(&cursor->merge, reader->ctf, &err);
+    if (rc) {
+        krait_trace_cursor_free(cursor);
+        return krait_tell(error, &err);
+    }
+    *out = cursor;
+    return 0;
+}
+
+/* Whether the times in a packet can be known without the packets before it. */
+static bool is_independent(const struct krait_ctf_stream *stream, uint32_t packet)
+{
+    const struct krait_fc *context = stream->cls->packet_context;
+    const struct krait_fc_member *begin = context ? krait_fc_member(context, "timestamp_begin") : NULL;
+    if (packet == 0 || !stream->cls->clock)
+        return true;
+    return begin && krait_fc_is_int(begin->fc) && begin->fc->clock && begin->fc->bits == 64;
+}
+
+static int check_packets(const struct krait_trace_reader *reader, uint32_t stream, uint32_t first,
+                         uint32_t count, struct krait_err *err)
+{
+    const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
+    if (!s)
+        return krait_err_set(err, -EINVAL, "there is no stream %u: they are %u", stream,
+                             reader->ctf->stream_count);
+    if (first > s->packet_count || count > s->packet_count - first)
+        return krait_err_set(err, -EINVAL, "%s: there are no %u packets from packet %u on: it has %u",
+                             s->path, count, first, s->packet_count);
+    if (!is_independent(s, first))
+        return krait_err_set(err, -ENOTSUP,
+                             "%s: the times of packet %u depend on the packets before it: read the stream as "
+                             "a whole",
+                             s->path, first);
+    return 0;
+}
+
+int krait_trace_cursor_new_packets(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
+                                   uint32_t stream, uint32_t first, uint32_t count,
+                                   struct krait_read_error *error)
+{
+    struct krait_trace_cursor *cursor = NULL;
+    struct krait_err err;
+    if (check_packets(reader, stream, first, count, &err))
+        return krait_tell(error, &err);
+    int rc = new_cursor(&cursor, reader, error);
+    if (rc)
+        return rc;
+    cursor->stream = krait_stream_of(reader, stream);
+    cursor->part = *cursor->stream;
+    cursor->part.packet_count = first + count;
+    if (first + count < cursor->stream->packet_count)
+        cursor->part.damage = (struct krait_err){ 0 }; /* it lies behind the last */
+    krait_ctf_cursor_init(&cursor->own, reader->ctf, &cursor->part);
+    cursor->own.next_packet = first;
+    cursor->told[stream] = first;
+    *out = cursor;
+    return 0;
+}
+
+int krait_trace_cursor_new_stream(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
+                                  uint32_t stream, struct krait_read_error *error)
+{
+    return krait_trace_cursor_new_packets(out, reader, stream, 0,
+                                          krait_trace_stream_packet_count(reader, stream), error);
+}
+
+void krait_trace_cursor_free(struct krait_trace_cursor *cursor)
+{
+    if (!cursor)
+        return;
+    krait_ctf_merge_free(cursor->merge);
+    krait_batches_free(cursor->batches);
+    krait_ctf_cursor_done(&cursor->own);
+    free(cursor->told);
+    free(cursor);
+}
+
+/* -- steps -- */
+
+/* The next event whose fields are whole, in `at`; NULL at the end, with the damage in err. */
+static void fetch_ordered(struct krait_trace_cursor *c)
+{
+    do {
+        c->at = krait_ctf_merge_next(c->merge);
+    } while (c->at && krait_ctf_event_skip(c->at)); /* its stream ends there: the merge keeps why */
+    if (!c->at)
+        c->err = *krait_ctf_merge_damage(c->merge);
+}
+
+static void fetch_own(struct krait_trace_cursor *c)
+{
+    bool whole = krait_ctf_next(&c->own) > 0 && !krait_ctf_event_skip(&c->own);
+    c->at = whole ? &c->own : NULL;
+    if (!whole)
+        c->err = c->own.err;
+}
+
+/* Takes the losses of the stream's packets up to `until`, those of one packet at a time. */
+static bool take_losses(struct krait_trace_cursor *c, const struct krait_ctf_stream *stream, uint32_t until)
+{
+    uint32_t *told = &c->told[stream->index];
+    c->loss_count = c->loss_next = 0;
+    while (*told < until && !c->loss_count)
+        c->loss_count = krait_ctf_losses(stream, (*told)++, c->losses);
+    c->stream = stream;
+    return c->loss_count;
+}
+
+/* Of packets behind the last event. */
+static bool take_last_losses(struct krait_trace_cursor *c)
+{
+    if (!c->merge)
+        return take_losses(c, &c->part, c->part.packet_count);
+    const struct krait_ctf_reader *ctf = c->reader->ctf;
+    for (uint32_t i = 0; i < ctf->stream_count; i++) {
+        if (take_losses(c, ctf->streams[i], ctf->streams[i]->packet_count))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t packet_of(const struct krait_trace_cursor *c)
+{
+    return (uint32_t)(c->at->packet - c->at->stream->packets);
+}
+
+static KRAIT_COLD int tell_loss(struct krait_trace_cursor *c)
+{
+    c->loss_next++;
+    c->at_loss = true;
+    return KRAIT_TRACE_LOST;
+}
+
+/* The trace of a packet has its own classes. */
+static KRAIT_COLD void switch_class(struct krait_trace_cursor *c)
+{
+    const uint64_t *first = krait_map_get(&c->reader->first, (uintptr_t)c->at->cls);
+    c->first_class = first ? (uint32_t)*first : 0;
+    c->cls = c->at->cls;
+}
+
+static int end_step(struct krait_trace_cursor *c)
+{
+    c->ended = true;
+    c->held = false;
+    if (take_last_losses(c))
+        return tell_loss(c);
+    return c->err.code;
+}
+
+int krait_trace_cursor_next(struct krait_trace_cursor *c)
+{
+    if (KRAIT_UNLIKELY(c->batches != NULL))
+        return -EINVAL;
+    c->stepped = true;
+    c->at_loss = false;
+    if (c->loss_next < c->loss_count)
+        return tell_loss(c);
+    if (c->ended)
+        return end_step(c);
+    if (!c->held)
+        c->merge ? fetch_ordered(c) : fetch_own(c);
+    if (!c->at)
+        return end_step(c);
+    const struct krait_ctf_stream *stream = c->at->stream;
+    c->held = c->told[stream->index] <= packet_of(c) && take_losses(c, stream, packet_of(c) + 1);
+    if (c->held)
+        return tell_loss(c);
+    c->stream = stream;
+    if (KRAIT_UNLIKELY(c->at->cls != c->cls))
+        switch_class(c);
+    return KRAIT_TRACE_EVENT;
+}
+
+void krait_trace_cursor_error(const struct krait_trace_cursor *cursor, struct krait_read_error *error)
+{
+    krait_tell(error, &cursor->err);
+}
+
+const struct krait_trace_class *krait_trace_cursor_class(const struct krait_trace_cursor *cursor)
+{
+    return &cursor->reader->classes[cursor->first_class + cursor->at->event->index];
+}
+
+uint32_t krait_trace_cursor_stream(const struct krait_trace_cursor *cursor)
+{
+    return cursor->stream->index;
+}
+
+uint32_t krait_trace_cursor_packet(const struct krait_trace_cursor *cursor)
+{
+    return packet_of(cursor);
+}
+
+int64_t krait_trace_cursor_ns(const struct krait_trace_cursor *cursor)
+{
+    return cursor->at->ns;
+}
+
+uint64_t krait_trace_cursor_cycles(const struct krait_trace_cursor *cursor)
+{
+    return cursor->at->ticks;
+}
+
+void krait_lost_of(struct krait_trace_lost *lost, const struct krait_ctf_loss *loss)
+{
+    const struct krait_ctf_clock *clock = loss->has_times ? loss->stream->cls->clock : NULL;
+    *lost = (struct krait_trace_lost){ .stream = loss->stream->index,
+                                       .packets = loss->kind[0] == 'p',
+                                       .count = loss->count,
+                                       .begin_ns = clock ? krait_ctf_ns(clock, loss->begin) : 0,
+                                       .end_ns = clock ? krait_ctf_ns(clock, loss->end) : 0 };
+}
+
+int krait_trace_cursor_lost(const struct krait_trace_cursor *cursor, struct krait_trace_lost *lost)
+{
+    if (!cursor->at_loss)
+        return -EINVAL;
+    krait_lost_of(lost, &cursor->losses[cursor->loss_next - 1]);
+    return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/row_order.h"
+
+#include <string.h>
+
+/* Cells of all chunks together, as far as each has enough to be worth its turn: what fits a processor's
+ * second cache. */
+enum { ALL_CELLS = 64 * 1024, FEWEST_CELLS = 128 };
+
+struct lane {
+    struct krait_row_source source;
+    struct krait_row_chunk chunk;
+    uint32_t from; /* rows before were handed out */
+};
+
+struct krait_row_order {
+    struct lane *lanes;
+    uint32_t count;
+    uint64_t *cells;
+    size_t chunk_cells;          /* from one chunk's begin to the next's */
+    size_t chunk_limit;          /* of cells in which rows begin */
+    struct krait_row *rows;      /* of the chunks */
+    struct krait_row *merged[2]; /* take turns */
+    uint32_t *ends;              /* of the runs in the one that is read */
+    struct krait_err damage;
+};
+
+/* -- memory -- */
+
+static size_t rows_of(size_t cells)
+{
+    return cells / KRAIT_ROW_HEAD + 1;
+}
+
+static int allocate(struct krait_row_order *o, uint32_t count, uint32_t most_cells)
+{
+    size_t n = KRAIT_MAX(count, 1u);
+    o->chunk_limit = KRAIT_MAX(ALL_CELLS / n, (size_t)FEWEST_CELLS);
+    o->chunk_cells = o->chunk_limit + most_cells;
+    if (n * o->chunk_cells > UINT32_MAX)
+        return -ENOMEM;
+    o->lanes = calloc(n, sizeof(*o->lanes));
+    o->cells = malloc(n * o->chunk_cells * sizeof(*o->cells));
+    o->rows = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
+    o->merged[0] = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
+    o->merged[1] = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
+    o->ends = malloc(n * sizeof(*o->ends));
+    return o->lanes && o->cells && o->rows && o->merged[0] && o->merged[1] && o->ends ? 0 : -ENOMEM;
+}
+
+int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set *set)
+{
+    const struct krait_ctf_reader *reader = set->reader;
+    struct krait_row_order *o = calloc(1, sizeof(*o));
+    int rc = o ? allocate(o, reader->stream_count, set->most_cells) : -ENOMEM;
+    for (uint32_t i = 0; i < reader->stream_count && !rc; i++, o->count++) {
+        struct lane *lane = &o->lanes[i];
+        rc = krait_row_source_init(&lane->source, set, reader->streams[i]);
+        lane->chunk.cells = o->cells;
+        lane->chunk.rows = o->rows + i * rows_of(o->chunk_limit);
+    }
+    if (rc) {
+        krait_row_order_free(o);
+        return rc;
+    }
+    o->damage = reader->damage;
+    *out = o;
+    return 0;
+}
+
+void krait_row_order_free(struct krait_row_order *o)
+{
+    if (!o)
+        return;
+    for (uint32_t i = 0; i < o->count; i++)
+        krait_row_source_done(&o->lanes[i].source);
+    free(o->lanes);
+    free(o->cells);
+    free(o->rows);
+    free(o->merged[0]);
+    free(o->merged[1]);
+    free(o->ends);
+    free(o);
+}
+
+/* -- chunks -- */
+
+static void refill(struct krait_row_order *o, struct lane *lane)
+{
+    size_t begin = (size_t)(lane - o->lanes) * o->chunk_cells;
+    lane->from = lane->chunk.count = 0;
+    lane->chunk.cell_at = begin;
+    lane->chunk.cell_limit = begin + o->chunk_limit;
+    krait_row_fill(&lane->source, &lane->chunk);
+    if (lane->source.cursor.err.code && !o->damage.code)
+        o->damage = lane->source.cursor.err;
+}
+
+/* Decodes where all was handed out; returns the stream whose chunk ends first, NULL where none goes on. */
+static const struct lane *refill_all(struct krait_row_order *o)
+{
+    const struct lane *first = NULL;
+    int64_t first_ns = 0;
+    for (struct lane *lane = o->lanes; lane < o->lanes + o->count; lane++) {
+        if (lane->from == lane->chunk.count && !lane->source.ended)
+            refill(o, lane);
+        if (lane->source.ended)
+            continue;
+        int64_t ns = lane->chunk.rows[lane->chunk.count - 1].ns;
+        if (!first || ns < first_ns) {
+            first = lane;
+            first_ns = ns;
+        }
+    }
+    return first;
+}
+
+/* How many of the lane's rows come before everything that `first` still has to decode: those up to its last
+ * row's time, and without that time itself where first's events go before the lane's. */
+static uint32_t cut(const struct lane *lane, const struct lane *first)
+{
+    uint32_t from = lane->from, to = lane->chunk.count;
+    if (!first || lane == first)
+        return to;
+    int64_t ns = first->chunk.rows[first->chunk.count - 1].ns;
+    while (from < to) {
+        uint32_t mid = from + (to - from) / 2;
+        int64_t at = lane->chunk.rows[mid].ns;
+        if (at < ns || (at == ns && lane < first))
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+/* -- merging -- */
+
+/* Merges two sorted runs from both ends at once: two chains of comparisons that do not wait for each other.
+ * In each turn neither end can come to the end of a run: there are as many steps as the shorter has rows. */
+static void merge_pair(const struct krait_row *a, size_t na, const struct krait_row *b, size_t nb,
+                       struct krait_row *out)
+{
+    const struct krait_row *a_end = a + na, *b_end = b + nb;
+    struct krait_row *out_end = out + na + nb;
+    while (a < a_end && b < b_end) {
+        size_t steps = (size_t)KRAIT_MIN(a_end - a, b_end - b);
+        for (; steps > 0; steps--) {
+            bool take_b = b->ns < a->ns, end_a = b_end[-1].ns < a_end[-1].ns;
+            *out++ = take_b ? *b : *a;
+            b += take_b;
+            a += !take_b;
+            *--out_end = end_a ? a_end[-1] : b_end[-1];
+            a_end -= end_a;
+            b_end -= !end_a;
+        }
+    }
+    memcpy(out, a, (size_t)(a_end - a) * sizeof(*a));
+    memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof(*b));
+}
+
+/* Merges neighbours until one run is left; returns where it is. */
+static const struct krait_row *merge_runs(struct krait_row_order *o, uint32_t runs)
+{
+    struct krait_row *from = o->merged[0], *to = o->merged[1];
+    while (runs > 1) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < runs; i += 2) {
+            uint32_t begin = i ? o->ends[i - 1] : 0, mid = o->ends[i],
+                     end = i + 1 < runs ? o->ends[i + 1] : mid;
+            merge_pair(from + begin, mid - begin, from + mid, end - mid, to + begin);
+            o->ends[kept++] = end;
+        }
+        struct krait_row *swapped = from;
+        from = to;
+        to = swapped;
+        runs = kept;
+    }
+    return from;
+}
+
+const struct krait_row *krait_row_order_next(struct krait_row_order *o, uint32_t *count)
+{
+    const struct lane *first = refill_all(o);
+    uint32_t runs = 0, total = 0;
+    for (struct lane *lane = o->lanes; lane < o->lanes + o->count; lane++) {
+        uint32_t to = cut(lane, first), n = to - lane->from;
+        if (!n)
+            continue;
+        memcpy(o->merged[0] + total, lane->chunk.rows + lane->from, n * sizeof(struct krait_row));
+        lane->from = to;
+        total += n;
+        o->ends[runs++] = total;
+    }
+    *count = total;
+    return merge_runs(o, runs);
+}
+
+const uint64_t *krait_row_order_cells(const struct krait_row_order *o)
+{
+    return o->cells;
+}
+
+const struct krait_err *krait_row_order_damage(const struct krait_row_order *o)
+{
+    return &o->damage;
+}
+
+const struct krait_row_source *krait_row_order_source(const struct krait_row_order *o, uint32_t stream)
+{
+    return &o->lanes[stream].source;
+}

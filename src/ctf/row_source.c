@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/row_source.h"
+
+int krait_row_source_init(struct krait_row_source *source, const struct krait_row_set *set,
+                          const struct krait_ctf_stream *stream)
+{
+    *source = (struct krait_row_source){ .set = set };
+    return krait_ctf_cursor_init(&source->cursor, set->reader, stream);
+}
+
+void krait_row_source_done(struct krait_row_source *source)
+{
+    krait_ctf_cursor_done(&source->cursor);
+}
+
+/* -- by machine code -- */
+
+static uint64_t origin_of(const struct krait_ctf_cursor *c)
+{
+    uint64_t packet = (uint64_t)(c->packet - c->stream->packets);
+    return c->stream->index | packet << 32;
+}
+
+/* Ticks were written in the place of times. */
+static void convert_times(struct krait_row *row, const struct krait_row *end,
+                          const struct krait_ctf_clock *clock)
+{
+    for (; row < end; row++)
+        row->ns = clock ? krait_ctf_ns(clock, (uint64_t)row->ns) : 0;
+}
+
+static void run_code(struct krait_row_source *source, struct krait_row_chunk *chunk)
+{
+    const struct krait_row_stream *stream = source->stream;
+    struct krait_decoder *d = &source->cursor.d;
+    struct krait_row *first = chunk->rows + chunk->count;
+    struct krait_emit_run run = {
+        .at = d->bytes + d->at / 8,
+        .end = d->bytes + d->end / 8,
+        .packet = d->bytes,
+        .clock = d->clock,
+        .base = stream->base,
+        .origin = origin_of(&source->cursor),
+        .cells = chunk->cells,
+        .cell_at = chunk->cell_at,
+        .cell_limit = chunk->cell_limit,
+        .rows = first,
+    };
+    krait_engine_run(stream->engine, &run);
+    if (!stream->in_ns)
+        convert_times(first, run.rows, stream->cls->clock);
+    d->at = (uint64_t)(run.at - d->bytes) * 8;
+    d->clock = run.clock;
+    d->bits_be = false;
+    chunk->cell_at = run.cell_at;
+    chunk->count = (uint32_t)(run.rows - chunk->rows);
+}
+
+/* Within a packet, between two events, both at whole bytes. */
+static bool may_run_code(const struct krait_row_source *source)
+{
+    const struct krait_ctf_cursor *c = &source->cursor;
+    return source->stream && source->stream->engine && c->d.at < c->d.end && (c->d.at | c->d.end) % 8 == 0;
+}
+
+/* -- with care -- */
+
+/* The cursor's event is whole: its row. */
+static void add_row(struct krait_row_source *source, struct krait_row_chunk *chunk)
+{
+    struct krait_ctf_cursor *c = &source->cursor;
+    const struct krait_row_class *row = &source->stream->classes[c->event->index];
+    uint64_t *cells = chunk->cells + chunk->cell_at;
+    const uint8_t *bytes = c->d.bytes;
+    cells[KRAIT_ROW_ORIGIN] = origin_of(c);
+    cells[KRAIT_ROW_ADDRESS] = (uintptr_t)(bytes + c->event_at / 8) | c->event_at % 8
+                                                                          << KRAIT_ROW_ADDRESS_BITS;
+    if (row->steps)
+        krait_row_walk(row, bytes + c->fields_at / 8, bytes, bytes + c->d.end / 8, cells);
+    else
+        krait_row_locate(row, c, cells);
+    chunk->rows[chunk->count++] =
+        (struct krait_row){ .ns = c->ns, .cls = row->index, .cells = (uint32_t)chunk->cell_at };
+    chunk->cell_at += row->cells;
+}
+
+static void end_source(struct krait_row_source *source)
+{
+    source->ended = true;
+    source->held = false;
+}
+
+/* Goes to the next event, if not there already. */
+static bool fetch(struct krait_row_source *source)
+{
+    struct krait_ctf_cursor *c = &source->cursor;
+    if (!source->held && krait_ctf_next(c) <= 0) {
+        end_source(source);
+        return false;
+    }
+    source->held = true;
+    if (!source->stream || source->stream->cls != c->cls)
+        source->stream = krait_row_stream_of(source->set, c->cls);
+    return true;
+}
+
+/* One event by the careful reader. False when it was not added. */
+static bool add_with_care(struct krait_row_source *source, struct krait_row_chunk *chunk)
+{
+    struct krait_ctf_cursor *c = &source->cursor;
+    if (!fetch(source) || (chunk->count && c->ns < chunk->rows[chunk->count - 1].ns))
+        return false;
+    if (krait_ctf_event_skip(c)) {
+        end_source(source);
+        return false;
+    }
+    source->held = false;
+    add_row(source, chunk);
+    return true;
+}
+
+void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk)
+{
+    while (!source->ended && chunk->cell_at < chunk->cell_limit) {
+        if (!source->held && may_run_code(source))
+            run_code(source, chunk);
+        if (chunk->cell_at < chunk->cell_limit && !add_with_care(source, chunk))
+            break;
+    }
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * batch_check TRACE...: reads traces in batches and event by event at once, all by time and each stream by
+ * itself, and compares everything that a batch says. Prints what there was:
+ *
+ *   events N / cells N / selected N / lost N / by_stream N / error CODE
+ *
+ * Exit status 1: something differed, said on stderr.
+ */
+#include "krait/trace_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One of so many events is made the current one and looked at that way too. */
+enum { SELECT_EVERY = 7 };
+
+struct cell {
+    struct krait_trace_cell info;
+    const struct krait_trace_field *field;
+};
+
+struct class_cells {
+    struct cell *cells;
+    int count;
+};
+
+static struct class_cells *classes;
+static uint64_t cells, selected, lost, wrong;
+
+static void differs(const char *what, const char *where)
+{
+    if (wrong++ < 10)
+        fprintf(stderr, "batch_check: %s differs at '%s'\n", what, where);
+}
+
+static void look_up(const struct krait_trace_class *cls, struct class_cells *known)
+{
+    int row = krait_trace_class_row_size(cls);
+    uint32_t next = 2;
+    known->count = krait_trace_class_cell_count(cls);
+    known->cells = calloc((size_t)known->count + 1, sizeof(*known->cells));
+    if (known->count < 0 || !known->cells)
+        exit(2);
+    for (int i = 0; i < known->count; i++) {
+        struct cell *cell = &known->cells[i];
+        if (krait_trace_class_cell(cls, (uint32_t)i, &cell->info))
+            differs("the list of cells", krait_trace_class_name(cls));
+        if (krait_trace_class_field(cls, cell->info.scope, cell->info.path, &cell->field, NULL))
+            continue; /* a name with a point in it */
+        if (cell->info.cell < next || krait_trace_field_kind(cell->field) != cell->info.kind)
+            differs("the cell's field", cell->info.path);
+        next = cell->info.cell +
+               (cell->info.kind == KRAIT_TRACE_TEXT || cell->info.kind == KRAIT_TRACE_ARRAY ? 2 : 1);
+        int found = krait_trace_field_cell(cell->field);
+        if (found >= 0 && (uint32_t)found != cell->info.cell)
+            cell->field = NULL; /* one of several of the same name */
+    }
+    if (row < 0 || next > (uint32_t)row)
+        differs("the row's size", krait_trace_class_name(cls));
+}
+
+static uint64_t load_element(const uint8_t *at, const struct krait_trace_cell *info)
+{
+    uint64_t v = 0;
+    unsigned bytes = info->element_bits / 8;
+    for (unsigned i = 0; i < bytes; i++)
+        v |= (uint64_t)at[i] << 8 * (info->flags & KRAIT_TRACE_CELL_BIG_ENDIAN ? bytes - 1 - i : i);
+    if (info->flags & KRAIT_TRACE_CELL_SIGNED)
+        v = (uint64_t)((int64_t)(v << (64 - info->element_bits)) >> (64 - info->element_bits));
+    return v;
+}
+
+/* The elements of an array: of floats only how many. */
+static void check_array(const struct krait_trace_cursor *cursor, const struct cell *cell, const uint64_t *row)
+{
+    struct krait_trace_value array, element;
+    const uint8_t *at = (const uint8_t *)(uintptr_t)row[0];
+    uint64_t number = 0;
+    if (krait_trace_cursor_value(cursor, cell->field, &array) || krait_trace_value_count(&array) != row[1]) {
+        differs("the number of elements", cell->info.path);
+        return;
+    }
+    krait_trace_value_children(&array, &element);
+    while (!(cell->info.flags & KRAIT_TRACE_CELL_FLOAT) && at &&
+           krait_trace_value_next(&array, &element) > 0) {
+        int64_t signed_number = 0;
+        if (krait_trace_value_unsigned(&element, &number) &&
+            krait_trace_value_signed(&element, &signed_number) == 0)
+            number = (uint64_t)signed_number;
+        if (number != load_element(at, &cell->info))
+            differs("an element", cell->info.path);
+        at += cell->info.element_bits / 8;
+    }
+}
+
+static void check_cell(const struct krait_trace_cursor *cursor, const struct cell *cell, const uint64_t *row)
+{
+    uint64_t u = 0;
+    int64_t s = 0;
+    double d = 0;
+    const char *text = NULL;
+    size_t size = 0;
+    row += cell->info.cell;
+    cells++;
+    switch ((int)cell->info.kind) {
+    case KRAIT_TRACE_UNSIGNED:
+        if (krait_trace_cursor_unsigned(cursor, cell->field, &u) || u != row[0])
+            differs("an unsigned number", cell->info.path);
+        break;
+    case KRAIT_TRACE_SIGNED:
+        if (krait_trace_cursor_signed(cursor, cell->field, &s) || (uint64_t)s != row[0])
+            differs("a signed number", cell->info.path);
+        break;
+    case KRAIT_TRACE_DOUBLE:
+        if (krait_trace_cursor_double(cursor, cell->field, &d) || memcmp(&d, row, sizeof(d)) != 0)
+            differs("a float", cell->info.path);
+        break;
+    case KRAIT_TRACE_TEXT:
+        if (krait_trace_cursor_text(cursor, cell->field, &text, &size) || size != row[1] ||
+            memcmp(text, (const char *)(uintptr_t)row[0], size) != 0)
+            differs("a text", cell->info.path);
+        break;
+    default:
+        check_array(cursor, cell, row);
+    }
+}
+
+static void check_cells(const struct krait_trace_cursor *cursor, const uint64_t *row)
+{
+    const struct krait_trace_class *cls = krait_trace_cursor_class(cursor);
+    struct class_cells *known = &classes[krait_trace_class_index(cls)];
+    if (!known->cells)
+        look_up(cls, known);
+    for (int i = 0; i < known->count; i++) {
+        if (known->cells[i].field)
+            check_cell(cursor, &known->cells[i], row);
+    }
+}
+
+/* `single` is at the same event by steps. */
+static void check_event(const struct krait_trace_cursor *single, struct krait_trace_cursor *batches,
+                        const struct krait_trace_batch *batch, uint32_t i)
+{
+    const struct krait_trace_event *event = &batch->events[i];
+    const uint64_t *row = batch->cells + event->cells;
+    const struct krait_trace_class *cls = krait_trace_cursor_class(single);
+    const char *name = krait_trace_class_name(cls);
+    if (event->cls != krait_trace_class_index(cls)) {
+        differs("the class", name);
+        return;
+    }
+    if (event->ns != krait_trace_cursor_ns(single))
+        differs("the time", name);
+    if (row[KRAIT_TRACE_CELL_ORIGIN] !=
+        (krait_trace_cursor_stream(single) | (uint64_t)krait_trace_cursor_packet(single) << 32))
+        differs("the origin", name);
+    check_cells(single, row);
+    if (i % SELECT_EVERY)
+        return;
+    selected++;
+    if (krait_trace_cursor_select(batches, batch, i) || krait_trace_cursor_class(batches) != cls ||
+        krait_trace_cursor_ns(batches) != event->ns ||
+        krait_trace_cursor_cycles(batches) != krait_trace_cursor_cycles(single) ||
+        krait_trace_cursor_packet(batches) != krait_trace_cursor_packet(single))
+        differs("the selected event", name);
+    check_cells(batches, row);
+}
+
+/* To the next event; false where there is none. */
+static bool step(struct krait_trace_cursor *single, int *rc)
+{
+    do {
+        *rc = krait_trace_cursor_next(single);
+    } while (*rc == KRAIT_TRACE_LOST);
+    return *rc == KRAIT_TRACE_EVENT;
+}
+
+/* Both cursors at once, to the end; both are freed. Returns the number of events. */
+static uint64_t compare(struct krait_trace_cursor *single, struct krait_trace_cursor *batches, int *end)
+{
+    struct krait_trace_batch batch;
+    uint64_t events = 0;
+    int rc, single_rc = 0;
+    while ((rc = krait_trace_cursor_next_batch(batches, &batch)) > 0) {
+        for (uint32_t i = 0; i < batch.count; i++, events++) {
+            if (!step(single, &single_rc)) {
+                differs("the number of events", "");
+                break;
+            }
+            check_event(single, batches, &batch, i);
+        }
+        for (uint32_t i = 0; i < batch.lost_count; i++)
+            lost += batch.lost[i].packets ? 0 : batch.lost[i].count;
+    }
+    if (step(single, &single_rc) || single_rc != rc)
+        differs("the end", "");
+    *end = rc;
+    krait_trace_cursor_free(single);
+    krait_trace_cursor_free(batches);
+    return events;
+}
+
+static uint64_t compare_stream(const struct krait_trace_reader *reader, uint32_t stream)
+{
+    struct krait_trace_cursor *single, *batches;
+    int end;
+    if (krait_trace_cursor_new_stream(&single, reader, stream, NULL) ||
+        krait_trace_cursor_new_stream(&batches, reader, stream, NULL))
+        exit(2);
+    return compare(single, batches, &end);
+}
+
+int main(int argc, char **argv)
+{
+    struct krait_trace_reader *reader;
+    struct krait_read_error error = { 0 };
+    struct krait_trace_cursor *single, *batches;
+    int end = krait_trace_reader_open(&reader, (const char *const *)argv + 1, (size_t)argc - 1, &error);
+    if (end) {
+        printf("error %d\n", end);
+        return 0;
+    }
+    classes = calloc(krait_trace_reader_class_count(reader) + 1, sizeof(*classes));
+    if (!classes || krait_trace_cursor_new_ordered(&single, reader, NULL) ||
+        krait_trace_cursor_new_ordered(&batches, reader, NULL))
+        return 2;
+    uint64_t events = compare(single, batches, &end), by_stream = 0, lost_by_time = lost;
+    printf("events %" PRIu64 "\ncells %" PRIu64 "\nselected %" PRIu64 "\nlost %" PRIu64 "\n", events, cells,
+           selected, lost);
+    for (uint32_t s = 0; s < krait_trace_reader_stream_count(reader); s++)
+        by_stream += compare_stream(reader, s);
+    if (lost != 2 * lost_by_time)
+        differs("what was lost", "");
+    printf("by_stream %" PRIu64 "\n", by_stream);
+    if (end)
+        printf("error %d\n", end);
+    for (uint32_t i = 0; i < krait_trace_reader_class_count(reader); i++)
+        free(classes[i].cells);
+    free(classes);
+    krait_trace_reader_close(reader);
+    return wrong > 0;
+}

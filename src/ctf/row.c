@@ -144,8 +144,8 @@ static void compile_number(struct row_compiler *c, const struct krait_fc *fc)
     bool is_float = fc->kind == KRAIT_FC_FLOAT;
     align_to(c, fc->align);
     bool bytes = c->off % 8 == 0 && is_whole(fc->bits);
-    if (fc->is_leb || fc->is_reversed || (!is_float && fc->clock) || c->off % 8 + fc->bits > 64 ||
-        (is_float && !bytes))
+    if (fc->order_counts || fc->is_leb || fc->is_reversed || (!is_float && fc->clock) ||
+        c->off % 8 + fc->bits > 64 || (is_float && !bytes))
         irregular(c);
     if (!c->regular)
         return;

@@ -18,14 +18,10 @@ EVENTS = 20_000_000
 SYSTEM_CALLS = 500_000
 
 
-class Missing(Exception):
-    pass
-
-
 def answer(command, **options):
     run = subprocess.run([str(w) for w in command], capture_output=True, text=True, **options)
     if run.returncode:
-        raise Missing((run.stderr.strip().splitlines() or ["exit status %d" % run.returncode])[-1])
+        raise lib.Missing((run.stderr.strip().splitlines() or ["exit status %d" % run.returncode])[-1])
     return json.loads(run.stdout)
 
 
@@ -75,20 +71,20 @@ def lttng_session(folder):
 
 def lttng(events):
     if not shutil.which("lttng-sessiond"):
-        raise Missing("lttng-tools is not installed")
+        raise lib.Missing("lttng-tools is not installed")
     try:
         program = lib.compile_c(
             "lttng_events", [lib.HERE / "lttng_events.c"], ["-I", lib.HERE], ["-llttng-ust", "-ldl"]
         )
     except subprocess.CalledProcessError:
-        raise Missing("liblttng-ust-dev is not installed")
+        raise lib.Missing("liblttng-ust-dev is not installed")
     folder = tempfile.mkdtemp(prefix="lttng-", dir=lib.OUT)
     try:
         with lttng_session(folder):
             data = answer([program, events])
         data["bytes"] = lib.folder_bytes(folder)
     except subprocess.CalledProcessError as e:
-        raise Missing("lttng: %s" % (e.stderr or b"").decode().strip())
+        raise lib.Missing("lttng: %s" % (e.stderr or b"").decode().strip())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return data
@@ -101,12 +97,12 @@ def tracefs():
         yield "/sys/kernel/tracing"
         return
     if os.geteuid():
-        raise Missing("tracefs is not mounted, and only root can mount it")
+        raise lib.Missing("tracefs is not mounted, and only root can mount it")
     at = tempfile.mkdtemp(prefix="tracing-", dir=lib.OUT)
     mounted = subprocess.run(["mount", "-t", "tracefs", "nodev", at], capture_output=True, text=True)
     if mounted.returncode:
         os.rmdir(at)
-        raise Missing(mounted.stderr.strip())
+        raise lib.Missing(mounted.stderr.strip())
     try:
         yield at
     finally:
@@ -121,7 +117,7 @@ def marker(count):
         try:
             os.mkdir(instance)
         except OSError as e:
-            raise Missing("%s: %s" % (instance, e.strerror))
+            raise lib.Missing("%s: %s" % (instance, e.strerror))
         try:
             return answer([program, os.path.join(instance, "trace_marker"), count])
         finally:
@@ -139,7 +135,7 @@ def run(options):
     for name in list(measures):
         try:
             measures[name]()  # compiles, mounts, warms up
-        except Missing as e:
+        except lib.Missing as e:
             lib.say("%s left out: %s" % (name, e))
             result[name] = {"missing": str(e)}
             del measures[name]

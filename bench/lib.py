@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import statistics
@@ -97,14 +98,18 @@ def packages(python):
     return {p["name"]: p["version"] for p in json.loads(listing.stdout) if p["name"] in wanted}
 
 
-def compile_c(target, sources, flags=(), libs=()):
-    """Compiles C into build/bench when a source is newer; returns the path."""
+class Missing(Exception):
+    """What cannot be had here, and why."""
+
+
+def compile_c(target, sources, flags=(), libs=(), compiler=None):
+    """Compiles C into build/bench when a source is newer; returns the path. With a compiler: what that compiles."""
     OUT.mkdir(parents=True, exist_ok=True)
     target = OUT / target
     sources = [str(s) for s in sources]
     if not target.exists() or any(os.path.getmtime(s) > target.stat().st_mtime for s in sources):
-        cc = os.environ.get("CC", "cc")
-        subprocess.run([cc, "-O2", "-g", "-std=gnu17", *flags, "-o", target, *sources, *libs], check=True)
+        cc = [compiler] if compiler else [os.environ.get("CC", "cc"), "-std=gnu17"]
+        subprocess.run([*cc, "-O2", "-g", *flags, "-o", target, *sources, *libs], check=True)
     return target
 
 
@@ -150,9 +155,34 @@ def run(python, tool, program, loops):
     return data
 
 
-def last_line(path):
-    lines = path.read_text(errors="replace").strip().splitlines()
+def last_line_of(text):
+    lines = text.strip().splitlines()
     return lines[-1] if lines else "no output"
+
+
+def last_line(path):
+    return last_line_of(path.read_text(errors="replace"))
+
+
+def quiet(command, **options):
+    """A command's end and output, as text."""
+    return subprocess.run([str(w) for w in command], capture_output=True, text=True, **options)
+
+
+def callgrind(out):
+    """What stands before a command to count its instructions into the file."""
+    return ["valgrind", "--tool=callgrind", "--callgrind-out-file=%s" % out, "--compress-strings=no", "--compress-pos=no"]
+
+
+def callgrind_counts(out):
+    """{function: instructions} of such a file."""
+    listing = quiet(["callgrind_annotate", "--threshold=100", "--auto=no", "--show-percs=no", out]).stdout
+    counts = {}
+    for line in listing.splitlines():
+        match = re.match(r"\s*([\d,]+)\s+\S*?:?([^:\s]+)( \[.*)?$", line)
+        if match and "PROGRAM TOTALS" not in line:
+            counts[match.group(2)] = counts.get(match.group(2), 0) + int(match.group(1).replace(",", ""))
+    return counts
 
 
 def folder_bytes(folder):

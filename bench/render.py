@@ -3,6 +3,8 @@
 
 import lib
 import programs
+import readers
+import traces
 
 GOALS = """\
 The slowdown of a program is its time under a tool over its time without one, the median of runs that take turns. The
@@ -183,6 +185,121 @@ def report_text(data):
     )
 
 
+# ---- reading traces ----
+
+BASE = "babeltrace2 2.0"  # what others are compared with: every field in stream order, text with text
+SUM = ("sum of the bytes", "limit", 1)
+
+
+def row_of(trace, reader, mode, threads=1):
+    """The row of a reader whose name begins so; None where it was left out."""
+    for row in trace["rows"]:
+        if row["reader"].startswith(reader) and (row["mode"], row["threads"]) == (mode, threads):
+            return row
+    return None
+
+
+def faster(slow, quick):
+    return slow["seconds"] / quick["seconds"] if slow and quick else None
+
+
+def cell(form, value):
+    return form % value if value is not None else ""
+
+
+def read_rows(trace, base):
+    for mode, what in readers.MODES.items():
+        for row in trace["rows"]:
+            if row["mode"] != mode:
+                continue
+            theirs = row_of(base, BASE, "text" if mode == "text" else "stream")
+            yield [
+                "%s: %s%s" % (what, row["reader"], ", %d threads" % row["threads"] if row["threads"] > 1 else ""),
+                "%.3f" % row["seconds"],
+                "%.3f" % row["cpu"],
+                "%.1f" % (trace["events"] / row["seconds"] / 1e6),
+                "%.0f" % (trace["bytes"] / row["seconds"] / 1e6),
+                cell("%.1f", faster(theirs, row) if mode != "limit" else None),
+                cell("%.3f", faster(row_of(trace, *SUM), row)),
+                cell("%.3f", row.get("cold_seconds")),
+            ]
+
+
+def base_of(data, trace):
+    """The trace on which babeltrace2 2.0 was run: it reads no CTF 2, and is compared by the same bytes in CTF 1.8."""
+    same = traces.TRACES[trace["name"]][2]
+    return next((t for t in data["traces"] if t["name"] == same), trace)
+
+
+def read_trace_text(data, trace):
+    head = ["reader", "seconds", "CPU s", "M events/s", "MB/s", "times babeltrace2", "of the sum", "cold s"]
+    text = "### %s\n\n%.1f million events, %.0f MB.\n\n" % (trace["name"], trace["events"] / 1e6, trace["bytes"] / 1e6)
+    return text + table(head, list(read_rows(trace, base_of(data, trace)))) + "\n"
+
+
+# What issue 3 asks for, by trace: (mode, reader) -> times babeltrace2 2.0; and the share of the summing loop.
+READ_AIMS = {
+    "LTTng user space": {"stream": 50, "time": 50, "count": 200, "text": 20, "sum": 0.25},
+    "LTTng user space, CTF 2": {"stream": 50, "time": 50, "count": 200, "text": 20, "sum": 0.25},
+    "LTTng kernel, repeated": {"stream": 120, "time": 50, "count": 200, "text": 20, "sum": 0.4},
+}
+FASTEST_AIM, THREADS_AIM, MEMORY_AIM_KIB, CTF2_AIM = 40, 1.8, 64 * 1024, 0.95
+
+
+def read_aims(data, trace):
+    """[(what, value, least)]"""
+    aims, base = READ_AIMS.get(trace["name"], {}), base_of(data, trace)
+    own = row_of(trace, "krait", "stream")
+    others = [r for r in trace["rows"] if r["mode"] == "stream" and r["threads"] == 1 and not r["reader"].startswith("krait")]
+    fastest = min(others, key=lambda r: r["seconds"], default=None)
+    for mode in ("stream", "time", "count", "text"):
+        theirs = row_of(base, BASE, "text" if mode == "text" else "stream")
+        yield "%s, times babeltrace2" % readers.MODES[mode], faster(theirs, row_of(trace, "krait", mode)), aims.get(mode)
+    yield "every field, share of the summing loop", faster(row_of(trace, *SUM), own), aims.get("sum")
+    if fastest and aims:
+        yield "every field, times %s" % fastest["reader"], faster(fastest, own), FASTEST_AIM
+    if aims:
+        yield "two threads, times one", faster(own, row_of(trace, "krait", "stream", 2)), THREADS_AIM
+    if base is not trace:
+        yield "every field, times CTF 1.8", faster(row_of(base, "krait", "stream"), own), CTF2_AIM
+
+
+def read_goals(data):
+    text = ""
+    for trace in data["traces"]:
+        for what, value, least in read_aims(data, trace):
+            if value is not None and least is not None:
+                text += goal("%s: %s %.2f (at least %g)." % (trace["name"], what, value, least), value >= least)
+    most = max((r.get("anon_kib", 0) for t in data["traces"] for r in t["rows"]), default=0)
+    return text + goal("memory of the reader that is no mapped file: %s MiB (at most 64)." % mib(most * 1024), most <= MEMORY_AIM_KIB)
+
+
+def instructions_text(data):
+    text = "### Where the instructions go\n\nInstructions an event, by callgrind, one thread; and the functions that take a"
+    text += " twentieth or more of them.\n\n"
+    for trace, counted in data["instructions"].items():
+        for what, found in counted.items():
+            top = ", ".join("`%s` %.0f" % (f, n) for f, n in found["functions"] if n >= found["event"] / 20)
+            text += "- %s: %s **%.0f**: %s\n" % (trace, what, found["event"], top)
+    return text + "\n"
+
+
+def read_text(data):
+    missing = "".join("%s: left out, %s.\n\n" % item for item in data["missing"].items())
+    return (
+        "## Reading traces\n\nWhole processes, from start to end, %d runs (slow readers fewer), median; the page cache has the"
+        " trace, except in the\ncolumn `cold s`, where it was made to forget it (posix_fadvise). All readers agree on the number"
+        " of events and on the sums\nof their fields' values. `times babeltrace2` is against 2.0's C interface touching every"
+        " field in stream order, text against its\ntext; `of the sum` is against adding up the same mapped bytes by one thread.\n\n"
+        % data["reps"]
+        + missing
+        + "".join(read_trace_text(data, t) for t in data["traces"])
+        + read_goals(data)
+        + "\n"
+        + instructions_text(data)
+    )
+
+
 def page(results):
     m = results["machine"]
     text = "# Benchmarks\n\nMade by `make bench`; do not edit. "
@@ -203,8 +320,15 @@ def page(results):
             "**Other programs ran on the machine meanwhile (load average %.1f at the start): times, and the noise of them,"
             " are larger than\nthey would be; see the CPU times.**\n\n" % m["load"]
         )
-    text += GOALS + "\n"
-    parts = (("programs", programs_text), ("calls", calls_text), ("events", events_text), ("report", report_text))
+    if "programs" in results or "calls" in results:
+        text += GOALS + "\n"
+    parts = (
+        ("programs", programs_text),
+        ("calls", calls_text),
+        ("events", events_text),
+        ("report", report_text),
+        ("read", read_text),
+    )
     for name, render in parts:
         if name in results:
             text += render(results[name])

@@ -46,16 +46,22 @@ static int damage_at(struct krait_ctf_cursor *c, uint64_t bit, const char *why)
 
 /* -- packets -- */
 
-/* Another trace of the same uuid has metadata of its own. */
-static int switch_trace(struct krait_ctf_cursor *c, const struct krait_ctf_trace *trace)
+static int new_slots(struct krait_ctf_cursor *c, const struct krait_ctf_trace *trace)
 {
-    if (trace == c->trace)
-        return 0;
     uint64_t *slots = calloc(trace->metadata->slot_count + 1, sizeof(*slots));
     if (!slots)
         return krait_err_set(&c->err, -ENOMEM, "out of memory");
     free(c->d.slots);
     c->d.slots = slots;
+    return 0;
+}
+
+/* Another trace of the same uuid has metadata of its own; and a cursor that seeks comes from another stream.
+ */
+static int switch_trace(struct krait_ctf_cursor *c, const struct krait_ctf_trace *trace)
+{
+    if (trace != c->trace && new_slots(c, trace))
+        return c->err.code;
     c->trace = trace;
     c->cls =
         trace == c->stream->trace ? c->stream->cls : krait_ctf_stream(trace->metadata, c->stream->cls->id);

@@ -47,6 +47,7 @@ def krait_readers():
     program = lib.BUILD / "tests" / "read_trace"
     own = [("stream", 1), ("stream", 2), ("time", 1), ("count", 1), ("count", 2)]
     readers = [Reader("krait", mode, (program, mode, str(n)), threads=n, cold=mode == "stream") for mode, n in own]
+    readers.append(Reader("krait, event by event", "stream", (program, "single", "1")))
     readers.append(Reader("krait info", "count", (lib.KRAIT, "info", "--json")))
     readers.append(Reader("krait cat", "text", (lib.KRAIT, "cat")))
     return readers

@@ -30,6 +30,8 @@ int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_read
 
 void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor)
 {
+    if (cursor->held)
+        krait_ctf_let_go(cursor->held, cursor->held_from, cursor->packet->offset + cursor->packet->size);
     free(cursor->d.slots);
     krait_buf_done(&cursor->packet_text);
 }
@@ -77,10 +79,27 @@ static void leave_packet(struct krait_ctf_cursor *c)
         c->d.clock = packet->end;
 }
 
+/* Pages that all cursors together hold behind them, in bytes, and what one holds at least: fewer calls. */
+enum { HELD = 16 << 20, HELD_LEAST = 256 << 10 };
+
+static void let_go_behind(struct krait_ctf_cursor *c)
+{
+    const struct krait_ctf_packet *packet = c->packet;
+    uint64_t most = KRAIT_MAX((uint64_t)HELD / c->reader->stream_count, (uint64_t)HELD_LEAST);
+    bool goes_on = packet->file == c->held && packet->offset >= c->held_from;
+    if (goes_on && packet->offset - c->held_from < most)
+        return;
+    if (c->held)
+        krait_ctf_let_go(c->held, c->held_from, goes_on ? packet->offset : c->held->size);
+    c->held = packet->file;
+    c->held_from = packet->offset;
+}
+
 static int enter_packet(struct krait_ctf_cursor *c)
 {
     leave_packet(c);
     c->packet = &c->stream->packets[c->next_packet++];
+    let_go_behind(c);
     int rc = switch_trace(c, c->packet->file->trace);
     if (rc)
         return rc;

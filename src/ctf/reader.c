@@ -71,6 +71,20 @@ static int map_file(struct krait_ctf_file *file, struct krait_err *err)
     return file->bytes ? 0 : krait_err_errno(err, "%s: cannot be mapped", file->path);
 }
 
+/* A fault maps what is around it too, in blocks of this size (fault_around_bytes): some of what was let go of
+ * came back. */
+enum { FAULT_BLOCK = 64 * 1024 };
+
+void krait_ctf_let_go(const struct krait_ctf_file *file, uint64_t from, uint64_t to)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    from -= KRAIT_MIN(from, (uint64_t)FAULT_BLOCK);
+    from &= ~(page - 1);
+    to &= ~(page - 1);
+    if (to > from)
+        madvise((void *)(file->bytes + from), to - from, MADV_DONTNEED);
+}
+
 /* -- packets -- */
 
 static int packet_damage(const struct krait_ctf_file *file, uint64_t offset, const char *why,
@@ -232,6 +246,8 @@ static struct krait_ctf_stream *file_stream(struct krait_ctf_reader *reader,
     return stream;
 }
 
+enum { INDEX_HOLDS = 4 << 20 }; /* bytes of a file, while its packets are listed */
+
 /* All packets of a file. Damage ends it and is noted; only lack of memory fails. */
 static int index_file(struct krait_ctf_reader *reader, const struct krait_ctf_file *file,
                       struct krait_decoder *d)
@@ -239,6 +255,7 @@ static int index_file(struct krait_ctf_reader *reader, const struct krait_ctf_fi
     struct krait_ctf_stream *stream = NULL;
     const struct krait_stream_class *first = NULL, *cls = NULL;
     bool alone = false;
+    uint64_t held_from = 0;
     for (uint64_t offset = 0; offset < file->size;) {
         struct krait_ctf_packet packet;
         const char *why = read_packet(file, offset, d, &packet, &cls);
@@ -263,7 +280,12 @@ static int index_file(struct krait_ctf_reader *reader, const struct krait_ctf_fi
         if (rc)
             return rc;
         offset += KRAIT_MAX(packet.size, (uint64_t)1);
+        if (offset - held_from >= INDEX_HOLDS) {
+            krait_ctf_let_go(file, held_from, offset);
+            held_from = offset;
+        }
     }
+    krait_ctf_let_go(file, held_from, file->size);
     return 0;
 }
 

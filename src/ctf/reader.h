@@ -97,6 +97,10 @@ void krait_ctf_close(struct krait_ctf_reader *reader);
  * more, and cursors of several threads may use it. Returns 0 or -ENOMEM. */
 int krait_ctf_compile(struct krait_ctf_reader *reader);
 
+/* Lets go of the file's pages from byte `from` up to `to`: who reads a trace once needs few of them at a
+ * time. They come back, from the page cache, when they are read again. */
+void krait_ctf_let_go(const struct krait_ctf_file *file, uint64_t from, uint64_t to);
+
 /* Events of one stream. */
 struct krait_ctf_cursor {
     struct krait_ctf_reader *reader;
@@ -107,12 +111,14 @@ struct krait_ctf_cursor {
     const struct krait_event_class *event; /* the current one */
     struct krait_decoder d;
     uint32_t next_packet;
-    uint64_t event_at;            /* bit in the packet where the event begins */
-    uint64_t fields_at;           /* where its header ends */
-    bool fields_be;               /* the decoder's bits_be there */
-    uint64_t ticks;               /* of the event */
-    int64_t ns;                   /* of the event, since the clock's origin; 0 without a clock */
-    struct krait_buf packet_text; /* the packet's context, printed once */
+    uint64_t event_at;                 /* bit in the packet where the event begins */
+    uint64_t fields_at;                /* where its header ends */
+    bool fields_be;                    /* the decoder's bits_be there */
+    uint64_t ticks;                    /* of the event */
+    int64_t ns;                        /* of the event, since the clock's origin; 0 without a clock */
+    struct krait_buf packet_text;      /* the packet's context, printed once */
+    const struct krait_ctf_file *held; /* pages of it are held */
+    uint64_t held_from;                /* from this byte on, to the packet */
     struct krait_err err;
 };
 

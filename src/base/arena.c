@@ -11,7 +11,12 @@ struct krait_arena_block {
     _Alignas(16) char bytes[];
 };
 
-enum { BLOCK_BYTES = 64 * 1024 - sizeof(struct krait_arena_block) };
+/* Blocks double from the first to the last: there are many small arenas, and calloc clears what is asked for.
+ */
+enum {
+    FIRST_BLOCK = 1024 - sizeof(struct krait_arena_block),
+    LAST_BLOCK = 64 * 1024 - sizeof(struct krait_arena_block)
+};
 
 void krait_arena_done(struct krait_arena *arena)
 {
@@ -27,7 +32,8 @@ static struct krait_arena_block *block_with_room(struct krait_arena *arena, size
     struct krait_arena_block *block = arena->blocks;
     if (block && block->cap - block->used >= n)
         return block;
-    size_t cap = KRAIT_MAX(n, (size_t)BLOCK_BYTES);
+    size_t usual = block ? KRAIT_MIN(block->cap * 2, (size_t)LAST_BLOCK) : FIRST_BLOCK;
+    size_t cap = KRAIT_MAX(n, usual);
     if (cap > SIZE_MAX - sizeof(*block))
         return NULL;
     block = calloc(1, sizeof(*block) + cap);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/count.h"
 
+#include "ctf/row_source.h"
+
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,62 +37,50 @@ static void tally_done(struct tally *tally)
     free(tally->counts);
 }
 
-static void note_time(struct krait_ctf_count *count, int64_t ns)
+static void count_stream(struct krait_ctf_count *count, const struct krait_row_set *set,
+                         const struct krait_ctf_stream *stream, struct krait_row_tally *found)
 {
-    if (!count->has_times || ns < count->begin_ns)
-        count->begin_ns = ns;
-    if (!count->has_times || ns > count->end_ns)
-        count->end_ns = ns;
-    count->has_times = true;
+    struct krait_row_source source;
+    krait_row_source_init(&source, set, stream);
+    krait_row_count(&source, found);
+    if (source.cursor.err.code && !count->damage.code)
+        count->damage = source.cursor.err;
+    krait_row_source_done(&source);
 }
 
-/* Counts by index of one stream class, on their way into the tally by name. */
-struct by_index {
-    const struct krait_stream_class *cls; /* NULL: none yet */
-    uint64_t *counts;
-};
-
-static int flush_counts(struct by_index *by, struct tally *tally)
+/* Classes of one name are one. */
+static int sum_up(struct krait_ctf_count *count, const struct krait_row_set *set,
+                  const struct krait_row_tally *found, struct tally *tally)
 {
     int rc = 0;
-    for (uint32_t i = 0; by->cls && i < by->cls->event_count && !rc; i++) {
-        if (by->counts[i])
-            rc = tally_add(tally, by->cls->events[i]->name, by->counts[i]);
+    for (uint32_t i = 0; i < set->class_count && !rc; i++) {
+        count->events += found->counts[i];
+        if (found->counts[i])
+            rc = tally_add(tally, set->classes[i].event->name, found->counts[i]);
     }
-    free(by->counts);
-    *by = (struct by_index){ 0 };
+    count->has_times = found->has_times;
+    count->begin_ns = found->begin_ns;
+    count->end_ns = found->end_ns;
     return rc;
 }
 
-/* A stream's packets may be of several folders, each with metadata of its own. */
-static int switch_class(struct by_index *by, const struct krait_stream_class *cls, struct tally *tally)
+static int count_events(struct krait_ctf_count *count, struct krait_ctf_reader *reader, struct tally *tally)
 {
-    int rc = flush_counts(by, tally);
+    struct krait_row_set *set = NULL;
+    int rc = krait_row_set_new(&set, reader, KRAIT_EMIT_COUNT);
     if (rc)
         return rc;
-    by->counts = calloc(KRAIT_MAX(cls->event_count, 1u), sizeof(*by->counts));
-    by->cls = by->counts ? cls : NULL;
-    return by->counts ? 0 : -ENOMEM;
-}
-
-static int count_stream(struct krait_ctf_count *count, struct krait_ctf_cursor *cursor, struct tally *tally)
-{
-    struct by_index by = { 0 };
-    int rc = 0;
-    while (!rc && krait_ctf_next(cursor) > 0) {
-        if (by.cls != cursor->cls)
-            rc = switch_class(&by, cursor->cls, tally);
-        if (rc || krait_ctf_event_skip(cursor))
-            break;
-        by.counts[cursor->event->index]++;
-        count->events++;
-        if (cursor->cls->clock)
-            note_time(count, cursor->ns);
-    }
-    int flushed = flush_counts(&by, tally);
-    if (cursor->err.code && !count->damage.code)
-        count->damage = cursor->err;
-    return rc ? rc : flushed;
+    KRAIT_AUTO_FREE struct krait_row_tally *found = calloc(1, sizeof(*found));
+    KRAIT_AUTO_FREE uint64_t *counts = calloc(KRAIT_MAX(set->class_count, 1u), sizeof(*counts));
+    rc = found && counts ? 0 : -ENOMEM;
+    if (!rc)
+        found->counts = counts;
+    for (uint32_t i = 0; i < reader->stream_count && !rc; i++)
+        count_stream(count, set, reader->streams[i], found);
+    if (!rc)
+        rc = sum_up(count, set, found, tally);
+    krait_row_set_free(set);
+    return rc;
 }
 
 static void count_losses(struct krait_ctf_count *count, const struct krait_ctf_stream *stream)
@@ -144,13 +134,9 @@ static int list_classes(struct krait_ctf_count *count, const struct tally *tally
 int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *reader)
 {
     struct tally tally = { 0 };
-    int rc = 0;
     *count = (struct krait_ctf_count){ .damage = reader->damage };
-    for (uint32_t i = 0; i < reader->stream_count && !rc; i++) {
-        struct krait_ctf_cursor cursor;
-        krait_ctf_cursor_init(&cursor, reader, reader->streams[i]);
-        rc = count_stream(count, &cursor, &tally);
-        krait_ctf_cursor_done(&cursor);
+    int rc = count_events(count, reader, &tally);
+    for (uint32_t i = 0; i < reader->stream_count; i++) {
         count->packets += reader->streams[i]->packet_count;
         count_losses(count, reader->streams[i]);
     }

@@ -44,6 +44,7 @@ struct emitter {
     const uint8_t *tail;    /* no room for a header: the end, or odd */
     const uint8_t *string;  /* goes on where 16 bytes of a string had no NUL */
     const uint8_t *text;    /* length of RCX bytes at RDX up to a NUL */
+    uint32_t in_rax;        /* the cell whose value RAX still has, or KRAIT_NO_ID */
 };
 
 static struct krait_x86_mem cell(unsigned i)
@@ -137,7 +138,7 @@ static uint8_t *emit_find_nul(struct krait_x86 *c, int base)
     krait_x86_rr(c, X86_PMOVMSKB, X86_32, RBX, XMM1);
     krait_x86_rr(c, X86_TEST, X86_32, RBX, RBX);
     uint8_t *none = krait_x86_skip(c, X86_E);
-    krait_x86_rr(c, X86_BSF, X86_32, RBX, RBX);
+    krait_x86_rr(c, X86_TZCNT, X86_32, RBX, RBX);
     krait_x86_rr(c, X86_ADD, X86_64, RAX, RBX);
     return none;
 }
@@ -403,7 +404,7 @@ static void emit_fixed_text(struct emitter *e, const struct krait_row_step *step
     if (step->n <= 16) {
         emit_nul_mask(c);
         krait_x86_imm(c, X86_IMM_OR, X86_32, RAX, (int32_t)(1u << step->n));
-        krait_x86_rr(c, X86_BSF, X86_32, RAX, RAX);
+        krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
     } else {
         krait_x86_mov_imm(c, RCX, step->n);
         krait_x86_call(c, e->text);
@@ -429,7 +430,7 @@ static void emit_string_step(struct emitter *e, const struct krait_row_step *ste
     krait_x86_call(c, e->string);
     uint8_t *known = krait_x86_skip(c, X86_ALWAYS);
     krait_x86_here(c, shorter);
-    krait_x86_rr(c, X86_BSF, X86_32, RAX, RAX);
+    krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
     krait_x86_here(c, known);
     krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, 0, 1));
     krait_x86_rr(c, X86_CMP, X86_64, AT, END);
@@ -444,7 +445,8 @@ static void emit_sequence(struct emitter *e, const struct krait_row_step *step)
 {
     struct krait_x86 *c = &e->c;
     uint8_t scale = (uint8_t)__builtin_ctz(step->bits / 8);
-    load64(c, RAX, cell(step->length));
+    if (e->in_rax != step->length)
+        load64(c, RAX, cell(step->length));
     krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
     move(c, RCX, END);
     krait_x86_rr(c, X86_SUB, X86_64, RCX, RDX);
@@ -502,8 +504,11 @@ static void emit_steps(struct emitter *e, const struct krait_row_class *row)
         [KRAIT_ROW_END] = emit_end,
     };
     for (uint32_t i = 0; i < row->step_count; i++) {
-        if (is_needed(e, &row->steps[i]))
-            emitters[row->steps[i].code](e, &row->steps[i]);
+        const struct krait_row_step *step = &row->steps[i];
+        if (!is_needed(e, step))
+            continue;
+        emitters[step->code](e, step);
+        e->in_rax = step->code == KRAIT_ROW_INT || step->code == KRAIT_ROW_BITS ? step->cell : KRAIT_NO_ID;
     }
 }
 

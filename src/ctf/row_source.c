@@ -29,29 +29,38 @@ static void convert_times(struct krait_row *row, const struct krait_row *end,
         row->ns = clock ? krait_ctf_ns(clock, (uint64_t)row->ns) : 0;
 }
 
+static struct krait_emit_run begin_run(const struct krait_row_source *source)
+{
+    const struct krait_decoder *d = &source->cursor.d;
+    return (struct krait_emit_run){ .at = d->bytes + d->at / 8,
+                                    .end = d->bytes + d->end / 8,
+                                    .packet = d->bytes,
+                                    .clock = d->clock,
+                                    .base = source->stream->base,
+                                    .origin = origin_of(&source->cursor) };
+}
+
+static void end_run(struct krait_row_source *source, const struct krait_emit_run *run)
+{
+    struct krait_decoder *d = &source->cursor.d;
+    d->at = (uint64_t)(run->at - d->bytes) * 8;
+    d->clock = run->clock;
+    d->bits_be = false;
+}
+
 static void run_code(struct krait_row_source *source, struct krait_row_chunk *chunk)
 {
     const struct krait_row_stream *stream = source->stream;
-    struct krait_decoder *d = &source->cursor.d;
     struct krait_row *first = chunk->rows + chunk->count;
-    struct krait_emit_run run = {
-        .at = d->bytes + d->at / 8,
-        .end = d->bytes + d->end / 8,
-        .packet = d->bytes,
-        .clock = d->clock,
-        .base = stream->base,
-        .origin = origin_of(&source->cursor),
-        .cells = chunk->cells,
-        .cell_at = chunk->cell_at,
-        .cell_limit = chunk->cell_limit,
-        .rows = first,
-    };
+    struct krait_emit_run run = begin_run(source);
+    run.cells = chunk->cells;
+    run.cell_at = chunk->cell_at;
+    run.cell_limit = chunk->cell_limit;
+    run.rows = first;
     krait_engine_run(stream->engine, &run);
+    end_run(source, &run);
     if (!stream->in_ns)
         convert_times(first, run.rows, stream->cls->clock);
-    d->at = (uint64_t)(run.at - d->bytes) * 8;
-    d->clock = run.clock;
-    d->bits_be = false;
     chunk->cell_at = run.cell_at;
     chunk->count = (uint32_t)(run.rows - chunk->rows);
 }
@@ -126,5 +135,43 @@ void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chu
             run_code(source, chunk);
         if (chunk->cell_at < chunk->cell_limit && !add_with_care(source, chunk))
             break;
+    }
+}
+
+/* -- counting -- */
+
+static void note_time(struct krait_row_tally *tally, const struct krait_ctf_clock *clock, int64_t ns)
+{
+    if (!clock)
+        return;
+    tally->begin_ns = tally->has_times ? KRAIT_MIN(tally->begin_ns, ns) : ns;
+    tally->end_ns = tally->has_times ? KRAIT_MAX(tally->end_ns, ns) : ns;
+    tally->has_times = true;
+}
+
+/* Behind an event that was noted: the code stops before time goes backward, so that its last event is its
+ * latest. */
+static void count_by_code(struct krait_row_source *source, struct krait_row_tally *tally)
+{
+    const struct krait_ctf_clock *clock = source->stream->cls->clock;
+    struct krait_emit_run run = begin_run(source);
+    const uint8_t *from = run.at;
+    run.cells = tally->scratch;
+    run.counts = tally->counts + source->stream->classes->index;
+    krait_engine_run(source->stream->engine, &run);
+    end_run(source, &run);
+    if (clock && run.at != from)
+        note_time(tally, clock, krait_ctf_ns(clock, run.clock));
+}
+
+void krait_row_count(struct krait_row_source *source, struct krait_row_tally *tally)
+{
+    struct krait_ctf_cursor *c = &source->cursor;
+    while (fetch(source) && krait_ctf_event_skip(c) == 0) {
+        source->held = false;
+        tally->counts[source->stream->classes[c->event->index].index]++;
+        note_time(tally, c->cls->clock, c->ns);
+        if (may_run_code(source))
+            count_by_code(source, tally);
     }
 }

@@ -34,4 +34,16 @@ void krait_row_source_done(struct krait_row_source *source);
  * one and the chunk is empty. Damage ends the stream: cursor.err has it. hot path, no GIL */
 void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk);
 
+/* What krait_row_count found; added to what is there. */
+struct krait_row_tally {
+    uint64_t *counts; /* of events, by krait_row_class.index */
+    bool has_times;
+    int64_t begin_ns, end_ns; /* earliest and latest event */
+    uint64_t scratch[KRAIT_ROW_MAX_CELLS];
+};
+
+/* Counts the events of the rest of the stream, with a set of KRAIT_EMIT_COUNT. Damage ends it: cursor.err has
+ * it. */
+void krait_row_count(struct krait_row_source *source, struct krait_row_tally *tally);
+
 #endif

@@ -30,7 +30,6 @@ enum krait_x86_op {
     X86_CMOVA = 0x0F47,
     X86_MOVZX8 = 0x0FB6,
     X86_MOVZX16 = 0x0FB7,
-    X86_BSF = 0x0FBC,
     X86_MOVSX8 = 0x0FBE,
     X86_MOVSX16 = 0x0FBF,
     X86_PCMPEQB = 0x660F74,
@@ -40,6 +39,7 @@ enum krait_x86_op {
     X86_PXOR = 0x660FEF,
     X86_MOVDQU = 0xF30F6F,
     X86_CVTSS2SD = 0xF30F5A,
+    X86_TZCNT = 0xF30FBC, /* older processors take it for BSF: the same where a bit is set */
 };
 
 /* Groups whose operation is in ModRM's middle: opcode and that. */

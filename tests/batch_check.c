@@ -3,7 +3,7 @@
  * batch_check TRACE...: reads traces in batches and event by event at once, all by time and each stream by
  * itself, and compares everything that a batch says. Prints what there was:
  *
- *   events N / cells N / selected N / lost N / by_stream N / error CODE
+ *   events N / cells N / selected N / lost N / by_stream N / by_part N / error CODE
  *
  * Exit status 1: something differed, said on stderr.
  */
@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* One of so many events is made the current one and looked at that way too. */
-enum { SELECT_EVERY = 7 };
+enum { SELECT_EVERY = 7, PARTS = 3 };
 
 struct cell {
     struct krait_trace_cell info;
@@ -178,14 +178,14 @@ static bool step(struct krait_trace_cursor *single, int *rc)
     return *rc == KRAIT_TRACE_EVENT;
 }
 
-/* Both cursors at once, to the end; both are freed. Returns the number of events. */
-static uint64_t compare(struct krait_trace_cursor *single, struct krait_trace_cursor *batches, int *end)
+/* All that `batches` has, which is freed; returns how it ended. */
+static int compare_batches(struct krait_trace_cursor *single, struct krait_trace_cursor *batches,
+                           uint64_t *events)
 {
     struct krait_trace_batch batch;
-    uint64_t events = 0;
     int rc, single_rc = 0;
     while ((rc = krait_trace_cursor_next_batch(batches, &batch)) > 0) {
-        for (uint32_t i = 0; i < batch.count; i++, events++) {
+        for (uint32_t i = 0; i < batch.count; i++, ++*events) {
             if (!step(single, &single_rc)) {
                 differs("the number of events", "");
                 break;
@@ -195,11 +195,45 @@ static uint64_t compare(struct krait_trace_cursor *single, struct krait_trace_cu
         for (uint32_t i = 0; i < batch.lost_count; i++)
             lost += batch.lost[i].packets ? 0 : batch.lost[i].count;
     }
-    if (step(single, &single_rc) || single_rc != rc)
-        differs("the end", "");
-    *end = rc;
-    krait_trace_cursor_free(single);
     krait_trace_cursor_free(batches);
+    return rc;
+}
+
+/* `single` has to be at its end too; it is freed. */
+static void compare_end(struct krait_trace_cursor *single, int end)
+{
+    int single_rc;
+    if (step(single, &single_rc) || single_rc != end)
+        differs("the end", "");
+    krait_trace_cursor_free(single);
+}
+
+/* Both cursors at once, to the end; both are freed. Returns the number of events. */
+static uint64_t compare(struct krait_trace_cursor *single, struct krait_trace_cursor *batches, int *end)
+{
+    uint64_t events = 0;
+    *end = compare_batches(single, batches, &events);
+    compare_end(single, *end);
+    return events;
+}
+
+/* Time in parts: together they are the whole. */
+static uint64_t compare_parts(const struct krait_trace_reader *reader)
+{
+    struct krait_trace_cursor *single, *batches;
+    uint64_t events = 0;
+    int end = 0;
+    if (krait_trace_cursor_new_ordered(&single, reader, NULL))
+        exit(2);
+    for (uint32_t part = 0; part < PARTS; part++) {
+        int64_t from = krait_trace_reader_split(reader, part, PARTS),
+                to = krait_trace_reader_split(reader, part + 1, PARTS);
+        if (krait_trace_cursor_new_between(&batches, reader, from, to, NULL))
+            exit(2);
+        int rc = compare_batches(single, batches, &events);
+        end = end ? end : rc;
+    }
+    compare_end(single, end);
     return events;
 }
 
@@ -230,9 +264,11 @@ int main(int argc, char **argv)
     uint64_t events = compare(single, batches, &end), by_stream = 0, lost_by_time = lost;
     printf("events %" PRIu64 "\ncells %" PRIu64 "\nselected %" PRIu64 "\nlost %" PRIu64 "\n", events, cells,
            selected, lost);
+    if (!end) /* a part may begin behind the damage */
+        printf("by_part %" PRIu64 "\n", compare_parts(reader));
     for (uint32_t s = 0; s < krait_trace_reader_stream_count(reader); s++)
         by_stream += compare_stream(reader, s);
-    if (lost != 2 * lost_by_time)
+    if (lost != (end ? 2 : 3) * lost_by_time)
         differs("what was lost", "");
     printf("by_stream %" PRIu64 "\n", by_stream);
     if (end)

@@ -331,6 +331,19 @@ struct krait_trace_batch {
 KRAIT_API int krait_trace_cursor_next_batch(struct krait_trace_cursor *cursor,
                                             struct krait_trace_batch *batch);
 
+/* All streams by time, the events from begin_ns on and before end_ns, in batches alone: how threads share the
+ * order of time. Packets that end before are not read, nor is anything behind the end. Losses are those of
+ * the packets that begin in that time, those before the first event among them where begin_ns is INT64_MIN.
+ */
+KRAIT_API int krait_trace_cursor_new_between(struct krait_trace_cursor **cursor,
+                                             const struct krait_trace_reader *reader, int64_t begin_ns,
+                                             int64_t end_ns, struct krait_read_error *error);
+
+/* The time that has about part/parts of the packets' bytes before it: where to cut for that many threads.
+ * INT64_MIN for part 0, INT64_MAX for `parts` and more. */
+KRAIT_API int64_t krait_trace_reader_split(const struct krait_trace_reader *reader, uint32_t part,
+                                           uint32_t parts);
+
 /* Makes event `index` of the batch (the last one of this cursor) the current one: krait_trace_cursor_class,
  * _stream, _packet, _ns and all values, by handle or stepping. Not a hot path: its header is read again.
  * -EINVAL: there is no such event. */

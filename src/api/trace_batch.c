@@ -112,7 +112,9 @@ static int begin_batches(struct krait_trace_cursor *c)
     struct krait_batches *b = rows ? calloc(1, sizeof(*b)) : NULL;
     if (!b)
         return krait_err_set(&c->err, -ENOMEM, "out of memory");
-    int rc = c->merge ? krait_row_order_new(&b->order, rows) : begin_stream(b, c, rows);
+    int rc = c->merge     ? krait_row_order_new(&b->order, rows, INT64_MIN, INT64_MAX)
+             : c->between ? krait_row_order_new(&b->order, rows, c->begin_ns, c->end_ns)
+                          : begin_stream(b, c, rows);
     if (!rc)
         rc = krait_ctf_cursor_init(&b->at, c->reader->ctf, NULL);
     if (rc) {
@@ -152,6 +154,15 @@ static int add_lost(struct krait_batches *b, const struct krait_ctf_loss *loss)
     return 0;
 }
 
+/* Of what lies between two times, each packet's losses are told by whom it begins. */
+static bool tells_losses(const struct krait_trace_cursor *c, const struct krait_ctf_stream *stream,
+                         uint32_t packet)
+{
+    const struct krait_ctf_clock *clock = stream->cls->clock;
+    int64_t ns = clock ? krait_ctf_ns(clock, stream->packets[packet].begin) : 0;
+    return !c->between || (ns >= c->begin_ns && ns < c->end_ns);
+}
+
 /* Those of the packets that a stream has come to. */
 static int add_losses(struct krait_trace_cursor *c, const struct krait_row_source *source)
 {
@@ -160,9 +171,9 @@ static int add_losses(struct krait_trace_cursor *c, const struct krait_row_sourc
     int rc = 0;
     if (source->ended && !source->cursor.err.code)
         until = stream->packet_count;
-    while (*told < until && !rc) {
+    for (; *told < until && !rc; ++*told) {
         struct krait_ctf_loss losses[2];
-        unsigned n = krait_ctf_losses(stream, (*told)++, losses);
+        unsigned n = tells_losses(c, stream, *told) ? krait_ctf_losses(stream, *told, losses) : 0;
         for (unsigned i = 0; i < n && !rc; i++)
             rc = add_lost(c->batches, &losses[i]);
     }
@@ -225,6 +236,36 @@ int krait_trace_cursor_next_batch(struct krait_trace_cursor *c, struct krait_tra
     next.lost_count = b->lost_count;
     *batch = b->last = next;
     return next.count || next.lost_count ? KRAIT_TRACE_EVENT : end_batches(c);
+}
+
+/* -- sharing -- */
+
+static uint64_t bytes_before(const struct krait_ctf_reader *ctf, int64_t ns)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < ctf->stream_count; i++) {
+        const struct krait_ctf_stream *stream = ctf->streams[i];
+        for (uint32_t p = 0; p < stream->packet_count && stream->cls->clock; p++)
+            bytes +=
+                krait_ctf_ns(stream->cls->clock, stream->packets[p].begin) < ns ? stream->packets[p].size : 0;
+    }
+    return bytes;
+}
+
+int64_t krait_trace_reader_split(const struct krait_trace_reader *reader, uint32_t part, uint32_t parts)
+{
+    int64_t from = INT64_MIN, to = INT64_MAX;
+    if (!part || part >= parts)
+        return part ? to : from;
+    uint64_t wanted = (uint64_t)((double)bytes_before(reader->ctf, INT64_MAX) * part / parts);
+    while (from < to) {
+        int64_t mid = (from & to) + ((from ^ to) >> 1); /* the mean, rounded down, of any two */
+        if (bytes_before(reader->ctf, mid) < wanted)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
 }
 
 /* -- one event of a batch -- */

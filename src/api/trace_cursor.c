@@ -20,6 +20,20 @@ static int new_cursor(struct krait_trace_cursor **out, const struct krait_trace_
     return 0;
 }
 
+int krait_trace_cursor_new_between(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
+                                   int64_t begin_ns, int64_t end_ns, struct krait_read_error *error)
+{
+    struct krait_trace_cursor *cursor = NULL;
+    int rc = new_cursor(&cursor, reader, error);
+    if (rc)
+        return rc;
+    cursor->between = true;
+    cursor->begin_ns = begin_ns;
+    cursor->end_ns = end_ns;
+    *out = cursor;
+    return 0;
+}
+
 int krait_trace_cursor_new_ordered(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
                                    struct krait_read_error *error)
 {
@@ -37,16 +51,6 @@ int krait_trace_cursor_new_ordered(struct krait_trace_cursor **out, const struct
     return 0;
 }
 
-/* Whether the times in a packet can be known without the packets before it. */
-static bool is_independent(const struct krait_ctf_stream *stream, uint32_t packet)
-{
-    const struct krait_fc *context = stream->cls->packet_context;
-    const struct krait_fc_member *begin = context ? krait_fc_member(context, "timestamp_begin") : NULL;
-    if (packet == 0 || !stream->cls->clock)
-        return true;
-    return begin && krait_fc_is_int(begin->fc) && begin->fc->clock && begin->fc->bits == 64;
-}
-
 static int check_packets(const struct krait_trace_reader *reader, uint32_t stream, uint32_t first,
                          uint32_t count, struct krait_err *err)
 {
@@ -57,7 +61,7 @@ static int check_packets(const struct krait_trace_reader *reader, uint32_t strea
     if (first > s->packet_count || count > s->packet_count - first)
         return krait_err_set(err, -EINVAL, "%s: there are no %u packets from packet %u on: it has %u",
                              s->path, count, first, s->packet_count);
-    if (!is_independent(s, first))
+    if (!krait_ctf_packet_is_independent(s, first))
         return krait_err_set(err, -ENOTSUP,
                              "%s: the times of packet %u depend on the packets before it: read the stream as "
                              "a whole",
@@ -181,7 +185,7 @@ static int end_step(struct krait_trace_cursor *c)
 
 int krait_trace_cursor_next(struct krait_trace_cursor *c)
 {
-    if (KRAIT_UNLIKELY(c->batches != NULL))
+    if (KRAIT_UNLIKELY(c->batches || c->between))
         return -EINVAL;
     c->stepped = true;
     c->at_loss = false;

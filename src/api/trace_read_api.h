@@ -38,6 +38,8 @@ struct krait_batches;
 struct krait_trace_cursor {
     struct krait_trace_reader *reader;
     struct krait_ctf_merge *merge; /* NULL: of one stream, `own` */
+    bool between;                  /* batches alone, of all streams, of these times */
+    int64_t begin_ns, end_ns;
     struct krait_ctf_cursor own;
     struct krait_ctf_stream part;          /* the packets that `own` goes through */
     const struct krait_ctf_stream *stream; /* of the last step */

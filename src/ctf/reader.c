@@ -289,6 +289,30 @@ static int index_file(struct krait_ctf_reader *reader, const struct krait_ctf_fi
     return 0;
 }
 
+/* -- packets by time -- */
+
+bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint32_t i)
+{
+    const struct krait_fc *context = stream->cls->packet_context;
+    const struct krait_fc *begin = context ? krait_fc_meant(context, KRAIT_MEANING_BEGIN) : NULL;
+    return i == 0 || !stream->cls->clock || (begin && begin->clock && begin->bits == 64);
+}
+
+static bool ends_before(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
+                        int64_t ns)
+{
+    return packet->said & 1u << KRAIT_MEANING_END && packet->end >= packet->begin && /* 0: nobody closed it */
+           krait_ctf_ns(stream->cls->clock, packet->end) < ns;
+}
+
+uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t ns)
+{
+    uint32_t i = 0;
+    while (stream->cls->clock && i < stream->packet_count && ends_before(stream, &stream->packets[i], ns))
+        i++;
+    return i < stream->packet_count && !krait_ctf_packet_is_independent(stream, i) ? 0 : i;
+}
+
 /* -- order of streams -- */
 
 static int compare_uuid(const struct krait_ctf_metadata *a, const struct krait_ctf_metadata *b)

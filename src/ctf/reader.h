@@ -148,6 +148,14 @@ void krait_ctf_event_rewind(struct krait_ctf_cursor *cursor);
  * as before. */
 int krait_ctf_event_text(struct krait_ctf_cursor *cursor, struct krait_buf *out);
 
+/* Whether the times in packet i of a stream can be known without the packets before it: it is the first, or
+ * says its begin in full. */
+bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint32_t i);
+
+/* The first packet of a stream that can have events at `ns` or later: those before say that they end earlier.
+ * 0 where times depend on the packets before. */
+uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t ns);
+
 /* Called for gaps that packets tell of, before the event that follows. `kind` is "event" or "packet"; count
  * 0: not known. */
 struct krait_ctf_loss {

@@ -22,6 +22,7 @@ struct krait_row_order {
     struct krait_row *rows;      /* of the chunks */
     struct krait_row *merged[2]; /* take turns */
     uint32_t *ends;              /* of the runs in the one that is read */
+    int64_t begin_ns, end_ns;
     struct krait_err damage;
 };
 
@@ -48,7 +49,8 @@ static int allocate(struct krait_row_order *o, uint32_t count, uint32_t most_cel
     return o->lanes && o->cells && o->rows && o->merged[0] && o->merged[1] && o->ends ? 0 : -ENOMEM;
 }
 
-int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set *set)
+int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set *set, int64_t begin_ns,
+                        int64_t end_ns)
 {
     const struct krait_ctf_reader *reader = set->reader;
     struct krait_row_order *o = calloc(1, sizeof(*o));
@@ -56,6 +58,7 @@ int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set
     for (uint32_t i = 0; i < reader->stream_count && !rc; i++, o->count++) {
         struct lane *lane = &o->lanes[i];
         rc = krait_row_source_init(&lane->source, set, reader->streams[i]);
+        lane->source.cursor.next_packet = krait_ctf_first_packet(reader->streams[i], begin_ns);
         lane->chunk.cells = o->cells;
         lane->chunk.rows = o->rows + i * rows_of(o->chunk_limit);
     }
@@ -64,6 +67,8 @@ int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set
         return rc;
     }
     o->damage = reader->damage;
+    o->begin_ns = begin_ns;
+    o->end_ns = end_ns;
     *out = o;
     return 0;
 }
@@ -85,15 +90,44 @@ void krait_row_order_free(struct krait_row_order *o)
 
 /* -- chunks -- */
 
-static void refill(struct krait_row_order *o, struct lane *lane)
+/* The first row from `from` on that is at `ns` or later. */
+static uint32_t first_at(const struct krait_row_chunk *chunk, uint32_t from, int64_t ns)
 {
+    uint32_t to = chunk->count;
+    while (from < to) {
+        uint32_t mid = from + (to - from) / 2;
+        if (chunk->rows[mid].ns < ns)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static void decode_chunk(struct krait_row_order *o, struct lane *lane)
+{
+    struct krait_row_chunk *chunk = &lane->chunk;
     size_t begin = (size_t)(lane - o->lanes) * o->chunk_cells;
-    lane->from = lane->chunk.count = 0;
-    lane->chunk.cell_at = begin;
-    lane->chunk.cell_limit = begin + o->chunk_limit;
-    krait_row_fill(&lane->source, &lane->chunk);
+    chunk->count = 0;
+    chunk->cell_at = begin;
+    chunk->cell_limit = begin + o->chunk_limit;
+    krait_row_fill(&lane->source, chunk);
     if (lane->source.cursor.err.code && !o->damage.code)
         o->damage = lane->source.cursor.err;
+}
+
+/* Decodes until there are rows of the time that was asked for. */
+static void refill(struct krait_row_order *o, struct lane *lane)
+{
+    struct krait_row_chunk *chunk = &lane->chunk;
+    do {
+        decode_chunk(o, lane);
+        lane->from = o->begin_ns == INT64_MIN ? 0 : first_at(chunk, 0, o->begin_ns);
+    } while (lane->from == chunk->count && !lane->source.ended);
+    if (o->end_ns != INT64_MAX && chunk->count && chunk->rows[chunk->count - 1].ns >= o->end_ns) {
+        chunk->count = first_at(chunk, lane->from, o->end_ns);
+        lane->source.ended = true;
+    }
 }
 
 /* Decodes where all was handed out; returns the stream whose chunk ends first, NULL where none goes on. */
@@ -115,23 +149,16 @@ static const struct lane *refill_all(struct krait_row_order *o)
     return first;
 }
 
-/* How many of the lane's rows come before everything that `first` still has to decode: those up to its last
- * row's time, and without that time itself where first's events go before the lane's. */
+/* Where the lane's rows end that come before everything that `first` still has to decode: those up to its
+ * last row's time, and without that time itself where first's events go before the lane's. */
 static uint32_t cut(const struct lane *lane, const struct lane *first)
 {
-    uint32_t from = lane->from, to = lane->chunk.count;
     if (!first || lane == first)
-        return to;
+        return lane->chunk.count;
     int64_t ns = first->chunk.rows[first->chunk.count - 1].ns;
-    while (from < to) {
-        uint32_t mid = from + (to - from) / 2;
-        int64_t at = lane->chunk.rows[mid].ns;
-        if (at < ns || (at == ns && lane < first))
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return from;
+    if (lane < first && ns < INT64_MAX)
+        ns++;
+    return first_at(&lane->chunk, lane->from, ns);
 }
 
 /* -- merging -- */

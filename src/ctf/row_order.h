@@ -15,8 +15,9 @@
 
 struct krait_row_order;
 
-/* All streams of the set's reader. Returns 0 or -ENOMEM. */
-int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set *set);
+/* All streams of the set's reader, their events from begin_ns on and before end_ns. Returns 0 or -ENOMEM. */
+int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set *set, int64_t begin_ns,
+                        int64_t end_ns);
 void krait_row_order_free(struct krait_row_order *order);
 
 /* The next events: `*count` of them, 0 at the end. They and their cells are valid until the next call. hot

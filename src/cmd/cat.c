@@ -176,11 +176,18 @@ static void print_losses(struct cat *cat, const struct krait_ctf_reader *reader)
 
 /* -- events -- */
 
-static void know_range(struct cat *cat, int64_t first_ns)
+static void know_range(struct cat *cat, struct krait_ctf_merge *merge, int64_t first_ns)
 {
     cat->begin_ns = krait_timearg_ns(&cat->begin, first_ns, INT64_MIN);
     cat->end_ns = krait_timearg_ns(&cat->end, first_ns, INT64_MAX);
     cat->range_known = true;
+    krait_ctf_merge_range(merge, cat->begin_ns, cat->end_ns);
+}
+
+/* A time without a date is of the first event's day: that event has to be read first. */
+static bool needs_first(const struct krait_timearg *time)
+{
+    return time->given && !time->has_day;
 }
 
 /* Filters and forms that look at single fields: those are there once the event was passed. */
@@ -199,8 +206,6 @@ static int cat_passed(struct cat *cat, struct krait_ctf_cursor *cursor)
 
 static int cat_event(struct cat *cat, struct krait_ctf_cursor *cursor)
 {
-    if (!cat->range_known)
-        know_range(cat, cursor->ns);
     if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns)
         return krait_ctf_event_skip(cursor);
     if (!cat->filter && !cat->json && !cat->csv)
@@ -213,7 +218,11 @@ static int cat_events(struct cat *cat, struct krait_ctf_merge *merge, struct kra
 {
     struct krait_ctf_cursor *cursor;
     int rc = 0;
+    if (!needs_first(&cat->begin) && !needs_first(&cat->end))
+        know_range(cat, merge, 0);
     while (!rc && (cursor = krait_ctf_merge_next(merge))) {
+        if (!cat->range_known)
+            know_range(cat, merge, cursor->ns);
         cat_event(cat, cursor); /* its damage ends its stream at the merge's next step */
         if (cat->out.len >= FLUSH_AT)
             rc = flush_out(&cat->out);

@@ -116,6 +116,60 @@ static int enter_packet(struct krait_ctf_cursor *c)
     return 0;
 }
 
+/* -- ranges -- */
+
+void krait_ctf_cursor_range(struct krait_ctf_cursor *c, int64_t from_ns, int64_t to_ns)
+{
+    c->ranged = true;
+    c->from_ns = from_ns;
+    c->to_ns = to_ns;
+}
+
+static int64_t packet_ns(const struct krait_ctf_cursor *c, const struct krait_ctf_packet *packet,
+                         uint64_t ticks)
+{
+    const struct krait_ctf_trace *trace = packet->file->trace;
+    const struct krait_stream_class *cls = c->stream->cls;
+    if (trace != c->stream->trace)
+        cls = krait_ctf_stream(trace->metadata, cls->id);
+    return krait_ctf_ns(cls->clock, ticks);
+}
+
+/* Events of a packet lie before the next one's begin: its own end may be 0, or too early by an event
+ * (babeltrace2 mends both, of LTTng's). The next one begins the clock anew. The last is always read. */
+static bool ends_before(const struct krait_ctf_cursor *c, const struct krait_ctf_packet *packet, int64_t ns)
+{
+    const struct krait_ctf_packet *next = packet + 1;
+    return next < c->stream->packets + c->stream->packet_count && packet->whole_begin && next->whole_begin &&
+           !packet->cut && next->begin >= packet->begin &&
+           (!packet->whole_end || next->begin >= packet->end) && packet_ns(c, next, next->begin) < ns;
+}
+
+static bool begins_after(const struct krait_ctf_cursor *c, const struct krait_ctf_packet *packet, int64_t ns)
+{
+    return packet->whole_begin && !packet->cut && packet_ns(c, packet, packet->begin) > ns;
+}
+
+static void pass_packets_before(struct krait_ctf_cursor *c)
+{
+    while (c->next_packet < c->stream->packet_count &&
+           ends_before(c, &c->stream->packets[c->next_packet], c->from_ns))
+        c->next_packet++;
+}
+
+/* A packet may have events from before its begin (barectf's, before 2.3.1): only when its first lies behind
+ * the range too, it and those that follow do. */
+static bool pass_packets_behind(struct krait_ctf_cursor *c)
+{
+    if (c->ns <= c->to_ns || !begins_after(c, c->packet, c->to_ns))
+        return false;
+    while (c->next_packet < c->stream->packet_count &&
+           begins_after(c, &c->stream->packets[c->next_packet], c->to_ns))
+        c->next_packet++;
+    c->d.at = c->d.end;
+    return true;
+}
+
 /* -- event headers -- */
 
 static inline void set_time(struct krait_ctf_cursor *c, uint64_t value, unsigned bits)
@@ -202,20 +256,34 @@ static int read_event(struct krait_ctf_cursor *c)
     return 1;
 }
 
+static int next_packet(struct krait_ctf_cursor *c)
+{
+    if (c->packet && c->packet->cut)
+        return damage_at(c, c->d.at, "");
+    if (KRAIT_UNLIKELY(c->ranged))
+        pass_packets_before(c);
+    if (c->next_packet == c->stream->packet_count) {
+        c->err = c->stream->damage;
+        return c->err.code;
+    }
+    int rc = enter_packet(c);
+    return rc ? rc : 1;
+}
+
 int krait_ctf_next(struct krait_ctf_cursor *c)
 {
-    while (!c->packet || c->d.at >= c->d.end) {
-        if (c->packet && c->packet->cut)
-            return damage_at(c, c->d.at, "");
-        if (c->next_packet == c->stream->packet_count) {
-            c->err = c->stream->damage;
-            return c->err.code;
+    bool first = false;
+    int rc;
+    do {
+        while (!c->packet || c->d.at >= c->d.end) {
+            rc = next_packet(c);
+            if (rc <= 0)
+                return rc;
+            first = c->ranged;
         }
-        int rc = enter_packet(c);
-        if (rc)
-            return rc;
-    }
-    return read_event(c);
+        rc = read_event(c);
+    } while (KRAIT_UNLIKELY(first) && rc > 0 && pass_packets_behind(c));
+    return rc;
 }
 
 /* A little before the time: the header's own bits of it say the rest. */

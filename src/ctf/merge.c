@@ -98,6 +98,12 @@ void krait_ctf_merge_free(struct krait_ctf_merge *m)
     free(m);
 }
 
+void krait_ctf_merge_range(struct krait_ctf_merge *m, int64_t from_ns, int64_t to_ns)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        krait_ctf_cursor_range(&m->cursors[i], from_ns, to_ns);
+}
+
 struct krait_ctf_cursor *krait_ctf_merge_next(struct krait_ctf_merge *m)
 {
     if (!m->count)

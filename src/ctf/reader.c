@@ -147,7 +147,8 @@ static const char *read_packet(const struct krait_ctf_file *file, uint64_t offse
     *cls = packet_class(trace, d);
     if (!*cls)
         return "the packet's stream is not in the metadata";
-    if (krait_decode_skip(d, &trace->code[(*cls)->index].packet_context))
+    const struct krait_ctf_code *code = &trace->code[(*cls)->index];
+    if (krait_decode_skip(d, &code->packet_context))
         return "the packet's context is cut";
     *packet = (struct krait_ctf_packet){ .file = file,
                                          .offset = offset,
@@ -156,6 +157,8 @@ static const char *read_packet(const struct krait_ctf_file *file, uint64_t offse
                                          .seq = d->meanings[KRAIT_MEANING_SEQ],
                                          .discarded = d->meanings[KRAIT_MEANING_DISCARDED],
                                          .said = d->meanings_set };
+    packet->whole_begin = code->whole_begin && said(d, KRAIT_MEANING_BEGIN);
+    packet->whole_end = code->whole_end && said(d, KRAIT_MEANING_END);
     return packet_sizes(packet, d, left);
 }
 
@@ -365,6 +368,21 @@ static void rank_streams(struct krait_ctf_reader *reader)
 
 /* -- traces -- */
 
+/* A member of the packet's context that is the clock's value, all of it, and the only one of that meaning. */
+static bool is_whole_time(const struct krait_stream_class *cls, enum krait_meaning meaning)
+{
+    const struct krait_fc *context = cls->packet_context, *time = NULL;
+    for (uint32_t i = 0; context && i < context->count; i++) {
+        if (!krait_fc_meant(context->members[i].fc, meaning))
+            continue;
+        if (time)
+            return false;
+        time = context->members[i].fc;
+    }
+    return time && krait_fc_is_int(time) && time->clock && time->clock == cls->clock && time->bits == 64 &&
+           !time->is_leb;
+}
+
 static int compile_stream(struct krait_ctf_reader *reader, struct krait_ctf_code *code,
                           const struct krait_stream_class *cls)
 {
@@ -388,6 +406,8 @@ static int compile_stream(struct krait_ctf_reader *reader, struct krait_ctf_code
     for (uint32_t i = 0; code->by_id_count && i < cls->event_count; i++)
         code->by_id[cls->events[i]->id] = cls->events[i];
     code->shape = (uint8_t)krait_header_shape(cls->event_header);
+    code->whole_begin = is_whole_time(cls, KRAIT_MEANING_BEGIN);
+    code->whole_end = is_whole_time(cls, KRAIT_MEANING_END);
     return 0;
 }
 

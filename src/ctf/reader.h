@@ -35,6 +35,8 @@ struct krait_ctf_packet {
     uint64_t discarded; /* events of the stream before its end, since the stream's beginning */
     uint32_t said;      /* bit per enum krait_meaning */
     bool cut;           /* it says that it is longer than what the file has */
+    bool whole_begin;   /* all 64 bits of the clock are said: its times need no packet before it */
+    bool whole_end;
 };
 
 struct krait_ctf_stream {
@@ -57,7 +59,8 @@ struct krait_ctf_code {
     struct krait_program *events;           /* by index; ops NULL until used */
     const struct krait_event_class **by_id; /* of ids below by_id_count */
     uint32_t by_id_count;
-    uint8_t shape; /* of the event header: known ones are read at once */
+    uint8_t shape;               /* of the event header: known ones are read at once */
+    bool whole_begin, whole_end; /* of the packets that say these times */
 };
 
 struct krait_ctf_trace {
@@ -111,12 +114,14 @@ struct krait_ctf_cursor {
     const struct krait_event_class *event; /* the current one */
     struct krait_decoder d;
     uint32_t next_packet;
-    uint64_t event_at;                 /* bit in the packet where the event begins */
-    uint64_t fields_at;                /* where its header ends */
-    bool fields_be;                    /* the decoder's bits_be there */
-    uint64_t ticks;                    /* of the event */
-    int64_t ns;                        /* of the event, since the clock's origin; 0 without a clock */
-    struct krait_buf packet_text;      /* the packet's context, printed once */
+    uint64_t event_at;            /* bit in the packet where the event begins */
+    uint64_t fields_at;           /* where its header ends */
+    bool fields_be;               /* the decoder's bits_be there */
+    uint64_t ticks;               /* of the event */
+    int64_t ns;                   /* of the event, since the clock's origin; 0 without a clock */
+    struct krait_buf packet_text; /* the packet's context, printed once */
+    bool ranged;
+    int64_t from_ns, to_ns;            /* with `ranged`: packets outside are passed over */
     const struct krait_ctf_file *held; /* pages of it are held */
     uint64_t held_from;                /* from this byte on, to the packet */
     struct krait_err err;
@@ -126,6 +131,11 @@ struct krait_ctf_cursor {
 int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_reader *reader,
                           const struct krait_ctf_stream *stream);
 void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor);
+
+/* From the next packet on, only packets are read that may have events from from_ns to to_ns, both included: a
+ * packet lies outside when it says so in whole times that its neighbours do not contradict. What is in one
+ * that lies outside, damage too, is not met. */
+void krait_ctf_cursor_range(struct krait_ctf_cursor *cursor, int64_t from_ns, int64_t to_ns);
 
 /* Goes to the next event: reads its header. Before it is called again, the event's fields must have been
  * passed with krait_ctf_event_skip or krait_ctf_event_text. Returns 1, 0 at the end, or a negative errno with
@@ -179,6 +189,9 @@ struct krait_ctf_merge;
 
 int krait_ctf_merge_new(struct krait_ctf_merge **out, struct krait_ctf_reader *reader, struct krait_err *err);
 void krait_ctf_merge_free(struct krait_ctf_merge *merge);
+
+/* krait_ctf_cursor_range for all streams. */
+void krait_ctf_merge_range(struct krait_ctf_merge *merge, int64_t from_ns, int64_t to_ns);
 
 /* The cursor at the next event of all streams; NULL at the end. Its fields must be passed before the next
  * call. Damage ends its stream; the first is kept in `damage`. */

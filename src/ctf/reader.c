@@ -45,16 +45,36 @@ static size_t mapped_size(const struct krait_ctf_file *file)
     return (file->size + page - 1) / page * page + page;
 }
 
+/* Where a file is that has this many bytes at least. The page cache may hold it in pieces of this size, of
+ * which each is then mapped at once: half of what reading memory costs are page faults (Linux: mm/filemap.c,
+ * filemap_map_pmd). */
+enum { HUGE_PAGE = 2 << 20 };
+
+/* Address space for the file and its guard; NULL when there is none. */
+static uint8_t *reserve(const struct krait_ctf_file *file)
+{
+    size_t size = mapped_size(file), more = file->size >= HUGE_PAGE ? HUGE_PAGE : 0;
+    uint8_t *room = mmap(NULL, size + more, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED || !more)
+        return room == MAP_FAILED ? NULL : room;
+    size_t before = -(uintptr_t)room % HUGE_PAGE;
+    if (before)
+        munmap(room, before);
+    if (before < more)
+        munmap(room + before + size, more - before);
+    return room + before;
+}
+
 static const uint8_t *map_guarded(const struct krait_ctf_file *file, int fd)
 {
-    uint8_t *room =
-        mmap(NULL, mapped_size(file), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED)
+    uint8_t *room = reserve(file);
+    if (!room)
         return NULL;
     if (mmap(room, file->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
         munmap(room, mapped_size(file));
         return NULL;
     }
+    madvise(room, file->size, MADV_HUGEPAGE); /* what is read from the disk comes in such pieces; a wish */
     return room;
 }
 

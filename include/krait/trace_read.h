@@ -304,6 +304,8 @@ KRAIT_API int krait_trace_value_next(const struct krait_trace_value *parent, str
 enum {
     KRAIT_TRACE_CELL_ORIGIN = 0,
     KRAIT_TRACE_CELL_ADDRESS = 1,
+    KRAIT_TRACE_CELLS_BEYOND = 32, /* so many cells from a row's begin on can be read, whatever its size: what
+                                      is behind its end has no meaning */
 };
 
 struct krait_trace_event {

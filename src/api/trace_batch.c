@@ -20,6 +20,7 @@ _Static_assert(sizeof(struct krait_row) == sizeof(struct krait_trace_event) &&
                    offsetof(struct krait_row, cls) == offsetof(struct krait_trace_event, cls) &&
                    offsetof(struct krait_row, cells) == offsetof(struct krait_trace_event, cells),
                "the public event is a row");
+_Static_assert((int)KRAIT_ROW_BEYOND == (int)KRAIT_TRACE_CELLS_BEYOND, "it is promised");
 
 /* -- what has cells -- */
 
@@ -101,7 +102,7 @@ static int begin_stream(struct krait_batches *b, struct krait_trace_cursor *c,
     int rc = krait_row_source_init(&b->source, rows, &c->part);
     b->source.cursor.next_packet = c->own.next_packet;
     b->chunk.cell_limit = BATCH_CELLS;
-    b->chunk.cells = malloc((BATCH_CELLS + rows->most_cells) * sizeof(uint64_t));
+    b->chunk.cells = calloc(BATCH_CELLS + rows->most_cells + KRAIT_ROW_BEYOND, sizeof(uint64_t));
     b->chunk.rows = malloc((BATCH_CELLS / KRAIT_ROW_HEAD + 1) * sizeof(struct krait_row));
     return b->chunk.cells && b->chunk.rows ? rc : -ENOMEM;
 }

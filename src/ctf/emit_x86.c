@@ -29,6 +29,9 @@ enum { XMM0, XMM1 };
 /* Bytes of code: more than any step, and any class with its two jumps, takes. */
 enum { STEP_ROOM = 96, CLASS_ROOM = 320, SHARED_ROOM = 1024 };
 
+/* How many bytes ahead memory is asked for: processors do not look beyond the page by themselves. */
+enum { PREFETCH = 4096 };
+
 struct krait_engine {
     uint8_t *code;
     size_t size;
@@ -301,6 +304,7 @@ static void emit_next(struct emitter *e)
 {
     const struct krait_header_form *form = e->plan->header;
     move(&e->c, EVENT, AT);
+    krait_x86_rm(&e->c, X86_PREFETCH, X86_32, 1, X86_AT(AT, PREFETCH));
     if (form->shape == KRAIT_SHAPE_COMPACT)
         emit_tagged_header(e, 5, 27);
     else if (form->shape == KRAIT_SHAPE_LARGE)

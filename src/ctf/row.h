@@ -36,6 +36,7 @@ enum {
     KRAIT_ROW_HEAD,    /* where the fields begin */
     KRAIT_ROW_ADDRESS_BITS = 61,
     KRAIT_ROW_MAX_CELLS = 4096, /* further fields have none */
+    KRAIT_ROW_BEYOND = 32,      /* cells behind a chunk's last that may be read */
 };
 
 enum krait_row_code {

@@ -41,7 +41,7 @@ static int allocate(struct krait_row_order *o, uint32_t count, uint32_t most_cel
     if (n * o->chunk_cells > UINT32_MAX)
         return -ENOMEM;
     o->lanes = calloc(n, sizeof(*o->lanes));
-    o->cells = malloc(n * o->chunk_cells * sizeof(*o->cells));
+    o->cells = calloc(n * o->chunk_cells + KRAIT_ROW_BEYOND, sizeof(*o->cells));
     o->rows = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
     o->merged[0] = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
     o->merged[1] = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));

@@ -28,6 +28,7 @@ enum krait_x86_op {
     X86_LOAD = 0x8B,
     X86_LEA = 0x8D,
     X86_CMOVA = 0x0F47,
+    X86_PREFETCH = 0x0F18, /* reg: 1 for all caches */
     X86_MOVZX8 = 0x0FB6,
     X86_MOVZX16 = 0x0FB7,
     X86_MOVSX8 = 0x0FBE,

@@ -6,9 +6,7 @@
 
 #include <string.h>
 
-/* A string literal. Names come from programs: quotes, backslashes and control bytes are escaped, bytes that
- * are not UTF-8 pass as they are. */
-static void add_literal(struct krait_buf *out, const char *s)
+void krait_tsdl_write_literal(struct krait_buf *out, const char *s)
 {
     krait_buf_char(out, '"');
     for (; *s; s++) {
@@ -25,7 +23,7 @@ static void add_literal(struct krait_buf *out, const char *s)
     krait_buf_char(out, '"');
 }
 
-static void add_uuid(struct krait_buf *out, const uint8_t uuid[16])
+void krait_tsdl_write_uuid(struct krait_buf *out, const uint8_t uuid[16])
 {
     for (int i = 0; i < 16; i++)
         krait_buf_fmt(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
@@ -48,7 +46,7 @@ static void add_types(struct krait_buf *out)
 static void add_trace(struct krait_buf *out, const struct krait_tsdl *tsdl)
 {
     krait_buf_str(out, "\ntrace {\n    major = 1;\n    minor = 8;\n    uuid = \"");
-    add_uuid(out, tsdl->uuid);
+    krait_tsdl_write_uuid(out, tsdl->uuid);
     krait_buf_fmt(out, "\";\n    byte_order = %s;\n",
                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "le" : "be");
     krait_buf_str(out, "    packet.header := struct {\n        u32 magic;\n        u8 uuid[16];\n"
@@ -58,25 +56,31 @@ static void add_trace(struct krait_buf *out, const struct krait_tsdl *tsdl)
 static void add_env(struct krait_buf *out, const struct krait_tsdl *tsdl)
 {
     krait_buf_str(out, "\nenv {\n    domain = \"ust\";\n    hostname = ");
-    add_literal(out, tsdl->host);
+    krait_tsdl_write_literal(out, tsdl->host);
     krait_buf_str(out, ";\n    procname = ");
-    add_literal(out, tsdl->procname);
+    krait_tsdl_write_literal(out, tsdl->procname);
     krait_buf_fmt(out, ";\n    vpid = %u;\n    command = ", tsdl->vpid);
-    add_literal(out, tsdl->command);
+    krait_tsdl_write_literal(out, tsdl->command);
     krait_buf_fmt(out,
                   ";\n    tracer_name = \"krait\";\n    tracer_version = \"%s\";\n"
                   "    krait_format_major = %d;\n    krait_format_minor = %d;\n};\n",
                   KRAIT_VERSION, KRAIT_FORMAT_MAJOR, KRAIT_FORMAT_MINOR);
 }
 
-static void add_clock(struct krait_buf *out, const struct krait_tsdl_clock *clock)
+/* Absolute: the offset is from the epoch. babeltrace2 takes LTTng's clocks for that whatever they say, and
+ * joins no others with them (its visitor-generate-ir.c). */
+void krait_tsdl_write_clock(struct krait_buf *out, const struct krait_tsdl_clock *clock)
 {
     krait_buf_fmt(out,
                   "\nclock {\n    name = \"monotonic\";\n    uuid = \"%s\";\n    description = \"%s\";\n"
-                  "    freq = %llu;\n    offset_s = %llu;\n    offset = %llu;\n};\n",
+                  "    freq = %llu;\n    offset_s = %llu;\n    offset = %llu;\n    absolute = true;\n};\n",
                   clock->uuid, clock->tsc ? "time-stamp counter" : "CLOCK_MONOTONIC",
                   (unsigned long long)clock->freq, (unsigned long long)clock->offset_s,
                   (unsigned long long)clock->offset);
+}
+
+static void add_time_types(struct krait_buf *out)
+{
     krait_buf_str(out, "typealias integer { size = 27; align = 1; signed = false;"
                        " map = clock.monotonic.value; } := u27_time;\n"
                        "typealias integer { size = 64; align = 8; signed = false;"
@@ -106,7 +110,7 @@ static void add_codes(struct krait_buf *out, const struct krait_tsdl *tsdl)
     krait_buf_str(out, "\ntypealias enum : u32 {\n    \"?\" = 0,\n");
     for (size_t i = 0; i < tsdl->code_count; i++) {
         krait_buf_str(out, "    ");
-        add_literal(out, tsdl->codes[i].label);
+        krait_tsdl_write_literal(out, tsdl->codes[i].label);
         krait_buf_fmt(out, " = %u,\n", tsdl->codes[i].id);
     }
     krait_buf_str(out, "} := code;\n");
@@ -148,7 +152,8 @@ void krait_tsdl_write(struct krait_buf *out, const struct krait_tsdl *tsdl)
     add_types(out);
     add_trace(out, tsdl);
     add_env(out, tsdl);
-    add_clock(out, &tsdl->clock);
+    krait_tsdl_write_clock(out, &tsdl->clock);
+    add_time_types(out);
     add_stream(out);
     add_codes(out, tsdl);
     add_enums(out);

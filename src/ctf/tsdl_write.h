@@ -35,4 +35,14 @@ struct krait_tsdl {
 /* Appends the whole text to `out`; check out->failed. */
 void krait_tsdl_write(struct krait_buf *out, const struct krait_tsdl *tsdl);
 
+/* ---- parts, for metadata of other traces ---- */
+
+/* A string literal. Names come from programs: quotes, backslashes and control bytes are escaped, bytes that
+ * are not UTF-8 pass as they are. */
+void krait_tsdl_write_literal(struct krait_buf *out, const char *s);
+/* Without quotes. */
+void krait_tsdl_write_uuid(struct krait_buf *out, const uint8_t uuid[16]);
+/* The block of the clock `monotonic`. */
+void krait_tsdl_write_clock(struct krait_buf *out, const struct krait_tsdl_clock *clock);
+
 #endif

@@ -41,6 +41,11 @@ const char *krait_collector_trouble(struct krait_collector *c)
     return c->trouble.text;
 }
 
+const struct krait_clock *krait_collector_clock(const struct krait_collector *c)
+{
+    return &c->clock;
+}
+
 int krait_collector_write(struct krait_collector *c, struct krait_collected_proc *proc,
                           struct krait_stream *stream, const struct krait_packet_head *head,
                           const void *events, size_t n)

@@ -6,6 +6,7 @@
 #ifndef KRAIT_RECORD_COLLECTOR_H
 #define KRAIT_RECORD_COLLECTOR_H
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "event/event.h"
 
@@ -45,6 +46,10 @@ void krait_collector_free(struct krait_collector *collector);
 
 /* The value of KRAIT_SESSION for programs that are to be recorded. */
 const char *krait_collector_session(const struct krait_collector *collector);
+
+/* The recording's clock, for who records beside it: krait_collector_finish measures its frequency once more.
+ * Owned by the collector. */
+const struct krait_clock *krait_collector_clock(const struct krait_collector *collector);
 
 /* One round: takes in new processes and threads, writes what is ready, finishes what has ended. Returns
  * whether there was anything; trouble with the disk is counted, and its first reason kept for

@@ -4,11 +4,11 @@
 #include "base/map.h"
 #include "ctf/tsdl_write.h"
 #include "event/event.h"
+#include "record/traceid.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -80,10 +80,8 @@ int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_
     dir->name = strdup(options->name);
     dir->command = strdup(options->command);
     int rc = dir->name && dir->command ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc && getrandom(dir->uuid, sizeof(dir->uuid), 0) != sizeof(dir->uuid))
-        rc = krait_err_errno(err, "no random numbers");
-    dir->uuid[6] = (dir->uuid[6] & 0x0f) | 0x40; /* RFC 4122, version 4 */
-    dir->uuid[8] = (dir->uuid[8] & 0x3f) | 0x80;
+    if (!rc)
+        rc = krait_traceid_new(dir->uuid, err);
     if (!rc)
         rc = make_dir(dir, options->parent, err);
     if (!rc)
@@ -472,22 +470,11 @@ void krait_tracedir_order(uint8_t *events, size_t n, uint64_t *last, uint64_t no
     }
 }
 
-static void boot_id(char out[37])
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    memset(out, '0', 36);
-    out[36] = '\0';
-    out[8] = out[13] = out[18] = out[23] = '-';
-    if (krait_buf_read_file(&text, "/proc/sys/kernel/random/boot_id") == 0 && text.len >= 36)
-        memcpy(out, text.data, 36);
-}
-
 static void metadata_text(const struct krait_tracedir *dir, struct krait_buf *text)
 {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     struct krait_tsdl tsdl = {
-        .clock = { .freq = dir->clock->freq, .tsc = dir->clock->counter },
         .host = host,
         .procname = dir->name,
         .command = dir->command,
@@ -496,8 +483,7 @@ static void metadata_text(const struct krait_tracedir *dir, struct krait_buf *te
         .code_count = dir->code_count,
     };
     memcpy(tsdl.uuid, dir->uuid, sizeof(tsdl.uuid));
-    boot_id(tsdl.clock.uuid);
-    krait_clock_offset(dir->clock, &tsdl.clock.offset_s, &tsdl.clock.offset);
+    krait_traceid_clock(&tsdl.clock, dir->clock);
     krait_tsdl_write(text, &tsdl);
 }
 

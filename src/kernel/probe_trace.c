@@ -4,78 +4,42 @@
  */
 #include "kernel/probe.h"
 
-#include "base/buf.h"
+#include "kernel/tracefs.h"
 
 #include <linux/capability.h>
 #include <linux/perf_event.h>
-#include <mntent.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
-#define TRACEFS  "/sys/kernel/tracing"
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
-
-/* Where tracefs is mounted, or an empty string. */
-static void find_tracefs(char *to, size_t n)
-{
-    to[0] = '\0';
-    FILE *mounts = setmntent("/proc/self/mounts", "r");
-    if (!mounts)
-        return;
-    struct mntent entry;
-    char line[4096];
-    while (!to[0] && getmntent_r(mounts, &entry, line, sizeof(line))) {
-        if (strcmp(entry.mnt_type, "tracefs") == 0)
-            snprintf(to, n, "%s", entry.mnt_dir);
-    }
-    endmntent(mounts);
-}
-
-static bool kernel_has_tracefs(void)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    return !krait_buf_read_file(&text, "/proc/filesystems") && text.data && strstr(text.data, "\ttracefs\n");
-}
 
 void krait_probe_tracefs(struct krait_check *check)
 {
-    char at[256];
-    char events[300];
-    find_tracefs(at, sizeof(at));
-    snprintf(events, sizeof(events), "%s/events/sched", at);
-    if (!kernel_has_tracefs()) {
-        krait_check_value(check, "not in this kernel");
-        krait_check_fix(check, KRAIT_CHECK_WARN, "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING");
-    } else if (!at[0]) {
-        krait_check_value(check, "not mounted");
-        krait_check_fix(check, KRAIT_CHECK_WARN, "sudo mount -t tracefs nodev " TRACEFS);
-    } else if (access(events, R_OK | X_OK)) {
-        krait_check_value(check, "%s, not yours to read", at);
-        krait_check_fix(check, KRAIT_CHECK_WARN,
-                        "run krait as root, or sudo mount -o remount,gid=%u,mode=750 %s", (unsigned)getgid(),
-                        at);
-    } else {
-        krait_check_value(check, "%s, readable", at);
+    struct krait_err err = { 0 };
+    KRAIT_AUTO_CLOSE int root = krait_tracefs_open(&err);
+    if (root >= 0) {
+        krait_check_value(check, "the kernel can be recorded");
+        return;
     }
+    krait_check_value(check, "the kernel cannot be recorded by this user");
+    krait_check_fix(check, KRAIT_CHECK_WARN, "%s", err.text);
+}
+
+static void no_tracefs(struct krait_check *check)
+{
+    krait_check_value(check, "unknown without tracefs");
+    krait_check_fix(check, KRAIT_CHECK_WARN, "see tracefs");
 }
 
 /* The kernel's events can carry the same counter as ours when x86-tsc is among its clocks
- * (Documentation/trace/ ftrace.rst, trace_clock). */
+ * (Documentation/trace/ftrace.rst, trace_clock). */
 void krait_probe_trace_clock(struct krait_check *check)
 {
-    char path[300];
-    find_tracefs(path, sizeof(path) - sizeof("/trace_clock"));
-    if (!path[0]) {
-        krait_check_value(check, "unknown while tracefs is not mounted");
-        krait_check_fix(check, KRAIT_CHECK_WARN, "see tracefs");
-        return;
-    }
-    strcat(path, "/trace_clock");
     KRAIT_AUTO_BUF text = { 0 };
-    if (krait_buf_read_file(&text, path) || !text.data) {
-        krait_check_value(check, "not readable");
-        krait_check_fix(check, KRAIT_CHECK_WARN, "see tracefs");
+    KRAIT_AUTO_CLOSE int root = krait_tracefs_open(NULL);
+    if (root < 0 || krait_tracefs_read(root, "trace_clock", &text) || !text.data) {
+        no_tracefs(check);
         return;
     }
     const char *name = strstr(text.data, "x86-tsc") ? "x86-tsc" : strstr(text.data, "mono") ? "mono" : NULL;
@@ -83,6 +47,30 @@ void krait_probe_trace_clock(struct krait_check *check)
     if (!name)
         krait_check_fix(check, KRAIT_CHECK_WARN,
                         "kernel and Python events will not order exactly: newer kernel");
+}
+
+static void add_name(void *data, const char *name)
+{
+    struct krait_buf *names = data;
+    krait_buf_fmt(names, "%s%s", names->len ? ", " : "", name);
+}
+
+/* Instances of kraits that were killed: their events are still switched on. */
+void krait_probe_left_behind(struct krait_check *check)
+{
+    KRAIT_AUTO_BUF names = { 0 };
+    KRAIT_AUTO_CLOSE int root = krait_tracefs_open(NULL);
+    if (root < 0) {
+        no_tracefs(check);
+        return;
+    }
+    krait_tracefs_stale(root, add_name, &names);
+    krait_check_value(check, "%s", names.len ? names.data : "nothing");
+    if (names.len)
+        krait_check_fix(
+            check, KRAIT_CHECK_WARN,
+            "tracing of recordings that were killed, which goes on; the next krait record --kernel "
+            "ends it, as does sudo rmdir of its folder in /sys/kernel/tracing/" KRAIT_TRACEFS_INSTANCES);
 }
 
 static int perf_open(uint32_t type, uint64_t config, pid_t pid, int cpu)

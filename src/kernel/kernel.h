@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recording the kernel: a tracefs instance of krait's own on one side, a CTF folder with LTTng's names on the
+ * other. Whole system, since wake-ups come from anywhere. One thread; prints nothing.
+ *
+ * Pages leave the kernel's rings by splice, full ones alone; once a second, and at the end, what the open
+ * page holds as well. Each is turned into LTTng's events at once and goes to disk in packets of 64 KiB, so
+ * that a recorder that is killed leaves all but the last second.
+ *
+ * The rings overwrite their oldest when they are full: the kernel then says at which page how many events are
+ * missing, and packets carry it as events_discarded.
+ */
+#ifndef KRAIT_KERNEL_KERNEL_H
+#define KRAIT_KERNEL_KERNEL_H
+
+#include "base/clock.h"
+#include "base/err.h"
+
+#define KRAIT_KERNEL_FOLDER "kernel"
+
+struct krait_kernel;
+
+struct krait_kernel_options {
+    const char *dir;                 /* the recording's folder, which exists; DIR/kernel is made */
+    const char *groups;              /* sched,irq; empty: all */
+    uint64_t ring_bytes;             /* of each CPU; 0: 4 MiB */
+    const struct krait_clock *clock; /* the recording's; as long as the source lives */
+};
+
+struct krait_kernel_summary {
+    uint64_t events;
+    uint64_t bytes;   /* on disk */
+    uint64_t lost;    /* the kernel's rings were full */
+    uint64_t refused; /* the disk did not take them */
+    uint64_t damaged; /* pages that could not be read to their end */
+    uint32_t cpus;    /* with losses */
+};
+
+/* -EINVAL with err naming the word when `groups` holds one that is no group. */
+int krait_kernel_check_groups(const char *groups, struct krait_err *err);
+
+/* Makes the instance, after those that dead kraits left were removed, writes the state dump, and switches the
+ * events on. Errors: what krait_tracefs_open gives, or what of the kernel or the disk failed; then nothing is
+ * left behind. */
+int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_options *options,
+                      struct krait_err *err);
+/* Takes what is there. Returns whether there was anything. */
+bool krait_kernel_round(struct krait_kernel *kernel);
+/* The first trouble since the last call, or NULL. Owned by the source. */
+const char *krait_kernel_trouble(struct krait_kernel *kernel);
+/* Switches the events off: what happens from now on is not in the recording. */
+void krait_kernel_stop(struct krait_kernel *kernel);
+/* Stops, takes the rest, writes the last metadata. */
+void krait_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
+/* Removes the instance. */
+void krait_kernel_free(struct krait_kernel *kernel);
+
+#endif

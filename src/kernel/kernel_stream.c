@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/kernel_stream.h"
+
+#include "ctf/format.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+enum { PACKET_FULL = 64 * 1024, EXTENDED = 0xffff };
+
+struct compact {
+    uint16_t id;
+    uint32_t time;
+    int32_t tid;
+} __attribute__((packed));
+
+struct extended {
+    uint16_t tag;
+    uint32_t id;
+    uint64_t time;
+    int32_t tid;
+} __attribute__((packed));
+
+int krait_kernel_stream_init(struct krait_kernel_stream *stream, const char *path, const uint8_t uuid[16],
+                             uint32_t cpu, uint64_t instance, struct krait_err *err)
+{
+    *stream = (struct krait_kernel_stream){ .cpu = cpu, .instance = instance };
+    memcpy(stream->uuid, uuid, sizeof(stream->uuid));
+    stream->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return stream->fd < 0 ? krait_err_errno(err, "cannot make %s", path) : 0;
+}
+
+void krait_kernel_stream_done(struct krait_kernel_stream *stream)
+{
+    if (stream->fd >= 0)
+        close(stream->fd);
+    krait_buf_done(&stream->packet);
+}
+
+/* ---- packets ---- */
+
+static void fill_head(struct krait_kernel_stream *stream)
+{
+    struct krait_packet_head head = {
+        .magic = KRAIT_CTF_MAGIC,
+        .stream_instance = stream->instance,
+        .timestamp_begin = stream->first,
+        .timestamp_end = stream->last,
+        .content_size = 8 * stream->packet.len,
+        .packet_size = 8 * stream->packet.len,
+        .packet_seq_num = stream->sequence++,
+        .events_discarded = stream->lost,
+        .vtid = stream->cpu, /* the same place, here of the CPU */
+    };
+    memcpy(head.uuid, stream->uuid, sizeof(head.uuid));
+    memcpy(stream->packet.data, &head, sizeof(head));
+}
+
+static int write_whole(int fd, const char *bytes, size_t n, uint64_t at)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t written = pwrite(fd, bytes + done, n - done, (off_t)(at + done));
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written < 0 ? -errno : -EIO;
+        done += (size_t)written;
+    }
+    return 0;
+}
+
+int krait_kernel_stream_flush(struct krait_kernel_stream *stream)
+{
+    struct krait_buf *packet = &stream->packet;
+    if (!packet->len)
+        return 0;
+    fill_head(stream);
+    int rc = write_whole(stream->fd, packet->data, packet->len, stream->bytes);
+    if (!rc) {
+        stream->bytes += packet->len;
+        stream->events += stream->in_packet;
+    } else {
+        if (ftruncate(stream->fd, (off_t)stream->bytes)) /* half a packet would be damage */
+            rc = -errno;
+        stream->refused += stream->in_packet;
+        stream->lost += stream->in_packet;
+    }
+    stream->in_packet = 0;
+    krait_buf_clear(packet);
+    return rc;
+}
+
+int krait_kernel_stream_lose(struct krait_kernel_stream *stream, uint64_t count)
+{
+    int rc = krait_kernel_stream_flush(stream);
+    stream->lost += count;
+    return rc;
+}
+
+/* ---- events ---- */
+
+static bool open_packet(struct krait_kernel_stream *stream, uint64_t time)
+{
+    if (!krait_buf_room(&stream->packet, sizeof(struct krait_packet_head)))
+        return false;
+    stream->packet.len = sizeof(struct krait_packet_head);
+    stream->first = stream->last = time;
+    return true;
+}
+
+static size_t put_header(struct krait_kernel_stream *stream, char *to, uint16_t id, uint64_t time,
+                         int32_t tid)
+{
+    if (KRAIT_LIKELY(time - stream->last <= UINT32_MAX)) {
+        struct compact head = { id, (uint32_t)time, tid };
+        memcpy(to, &head, sizeof(head));
+        return sizeof(head);
+    }
+    struct extended head = { EXTENDED, id, time, tid };
+    memcpy(to, &head, sizeof(head));
+    return sizeof(head);
+}
+
+int krait_kernel_stream_mark(struct krait_kernel_stream *stream, uint64_t time)
+{
+    int rc = krait_kernel_stream_flush(stream);
+    if (rc)
+        return rc;
+    return open_packet(stream, KRAIT_MAX(time, stream->last)) ? krait_kernel_stream_flush(stream) : -ENOMEM;
+}
+
+uint8_t *krait_kernel_stream_begin(struct krait_kernel_stream *stream, uint16_t id, uint64_t time,
+                                   int32_t tid, size_t max, int *rc)
+{
+    struct krait_buf *packet = &stream->packet;
+    *rc = packet->len >= PACKET_FULL ? krait_kernel_stream_flush(stream) : 0;
+    time = KRAIT_MAX(time, stream->last);
+    if (!packet->len && !open_packet(stream, time))
+        return NULL;
+    char *to = krait_buf_room(packet, sizeof(struct extended) + max);
+    if (!to)
+        return NULL;
+    packet->len += put_header(stream, to, id, time, tid);
+    stream->last = time;
+    return (uint8_t *)packet->data + packet->len;
+}
+
+void krait_kernel_stream_end(struct krait_kernel_stream *stream, size_t n)
+{
+    stream->packet.len += n;
+    stream->in_packet++;
+}

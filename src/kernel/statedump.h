@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What there is when the recording begins, as LTTng's state dump says it: threads with their processes, names
+ * and states, CPUs, block devices, interrupts. From /proc; each event has the time at which it was read.
+ */
+#ifndef KRAIT_KERNEL_STATEDUMP_H
+#define KRAIT_KERNEL_STATEDUMP_H
+
+#include "base/clock.h"
+#include "kernel/kernel_class.h"
+#include "kernel/kernel_stream.h"
+
+enum krait_statedump_event {
+    KRAIT_STATEDUMP_START,
+    KRAIT_STATEDUMP_PROCESS,
+    KRAIT_STATEDUMP_CPU,
+    KRAIT_STATEDUMP_DISK,
+    KRAIT_STATEDUMP_IRQ,
+    KRAIT_STATEDUMP_END,
+    KRAIT_STATEDUMP_EVENTS,
+};
+
+struct krait_statedump {
+    uint16_t ids[KRAIT_STATEDUMP_EVENTS];
+};
+
+/* Declares its classes. Returns 0 or -ENOMEM. */
+int krait_statedump_declare(struct krait_statedump *dump, struct krait_kernel_classes *classes);
+
+/* Writes all into the stream, and notes in `classes` which process each thread is of. Returns 0, or a
+ * negative errno from the disk. */
+int krait_statedump_write(const struct krait_statedump *dump, struct krait_kernel_classes *classes,
+                          struct krait_kernel_stream *stream, const struct krait_clock *clock);
+
+#endif

@@ -72,7 +72,7 @@ static void help_option(const struct krait_opt *opt, const struct layout *layout
         krait_buf_fmt(&left, "  -%c, --%s", opt->letter, opt->name);
     else
         krait_buf_fmt(&left, "      --%s", opt->name);
-    krait_buf_str(&left, opt->arg ? " " : "");
+    krait_buf_str(&left, krait_opt_joint(opt));
     if (opt->arg)
         add_choices(&left, opt->arg, layout);
     if (!left.failed)
@@ -158,7 +158,7 @@ static void man_options(const struct krait_cmd *cmd, FILE *to)
             fprintf(to, "Fl %c , ", opt->letter);
         fprintf(to, "Fl \\-%s", opt->name);
         if (opt->arg)
-            fprintf(to, " Ar %s", opt->arg);
+            fprintf(to, "%s Ar %s", *krait_opt_joint(opt) ? "" : " Ns", opt->arg);
         fputc('\n', to);
         man_text(opt->help, to);
     }

@@ -33,7 +33,7 @@ static void option_row(const struct krait_opt *opt, FILE *to)
         fprintf(to, "`-%c`, ", opt->letter);
     fprintf(to, "`--%s", opt->name);
     if (opt->arg) {
-        fputc(' ', to);
+        fputs(krait_opt_joint(opt), to);
         code_cell(opt->arg, to);
     }
     fputs("` | ", to);

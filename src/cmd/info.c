@@ -28,7 +28,8 @@ static const struct krait_opt info_opts[] = {
 struct info {
     struct krait_ctf_reader *reader;
     struct krait_ctf_count count;
-    struct krait_trace *trace; /* the model, of krait's own recordings; else NULL */
+    struct krait_trace *trace;           /* the model, of krait's own recordings; else NULL */
+    struct krait_ctf_trace_count kernel; /* of such a recording's kernel part */
     bool all;
     unsigned columns; /* of the terminal */
     const char *bold, *dim, *red, *plain;
@@ -46,11 +47,15 @@ struct loss {
 
 static uint32_t loss_count(const struct info *info)
 {
-    return info->trace ? info->trace->lost_count : 2;
+    return info->trace ? info->trace->lost_count + 1 : 2;
 }
 
 static struct loss loss_at(const struct info *info, uint32_t i)
 {
+    if (info->trace && i == info->trace->lost_count)
+        return (struct loss){ "kernel ring full",
+                              "kernel events came faster than they were written: --kernel-ring-size",
+                              info->kernel.lost_events };
     if (info->trace)
         return (struct loss){ info->trace->lost[i].reason, info->trace->lost[i].advice,
                               info->trace->lost[i].count };
@@ -146,6 +151,21 @@ static void json_processes(struct info *info)
     krait_buf_char(&info->out, ']');
 }
 
+static void json_kernel(struct info *info)
+{
+    struct krait_buf *out = &info->out;
+    krait_json_key(out, "kernel");
+    if (!info->kernel.streams) {
+        krait_buf_str(out, "null");
+        return;
+    }
+    krait_buf_char(out, '{');
+    json_number_or_null(out, "events", true, info->kernel.events);
+    json_number_or_null(out, "streams", true, info->kernel.streams);
+    json_number_or_null(out, "lost", true, info->kernel.lost_events);
+    krait_buf_char(out, '}');
+}
+
 static uint64_t duration(const struct info *info)
 {
     return (uint64_t)info->count.end_ns - (uint64_t)info->count.begin_ns;
@@ -164,6 +184,7 @@ static void print_json(struct info *info)
     json_classes(info);
     json_number_or_null(out, "streams", true, info->reader->stream_count);
     json_number_or_null(out, "packets", true, info->count.packets);
+    json_kernel(info);
     if (info->trace)
         json_processes(info);
     krait_buf_str(out, "}\n");
@@ -250,9 +271,33 @@ static void print_size(struct info *info)
     krait_buf_char(&info->out, '\n');
 }
 
+static void print_kernel(struct info *info)
+{
+    char buf[KRAIT_FMT_SIZE];
+    if (!info->kernel.streams)
+        return;
+    label(info, "kernel");
+    krait_buf_fmt(&info->out, "%s events in ", krait_fmt_count(buf, info->kernel.events));
+    add_plural(&info->out, info->kernel.streams, "stream\n", "streams\n");
+}
+
+static bool is_kernel(const struct krait_ctf_trace *trace)
+{
+    return strcmp(krait_ctf_env_text(trace->metadata, "domain", ""), "kernel") == 0;
+}
+
+/* Of a recording with a kernel part, a process's. */
+static const struct krait_ctf_metadata *first_metadata(const struct info *info)
+{
+    uint32_t i = 0;
+    while (info->trace && i + 1 < info->reader->trace_count && is_kernel(info->reader->traces[i]))
+        i++;
+    return info->reader->traces[i]->metadata;
+}
+
 static void print_made_by(struct info *info)
 {
-    const struct krait_ctf_metadata *md = info->reader->traces[0]->metadata;
+    const struct krait_ctf_metadata *md = first_metadata(info);
     const char *tracer = krait_ctf_env_text(md, "tracer_name", ""),
                *host = krait_ctf_env_text(md, "hostname", "");
     label(info, "recorded");
@@ -407,6 +452,7 @@ static void print_text(struct info *info)
     print_made_by(info);
     print_time(info);
     print_size(info);
+    print_kernel(info);
     print_clock(info);
     print_losses(info);
     if (info->trace) {
@@ -419,13 +465,34 @@ static void print_text(struct info *info)
 
 /* -- gathering -- */
 
+static bool is_by_krait(const struct krait_ctf_trace *trace)
+{
+    return strcmp(krait_ctf_env_text(trace->metadata, "tracer_name", ""), "krait") == 0;
+}
+
+/* Recordings of krait's, and nothing else; a kernel part is known by who recorded it. */
 static bool is_krait(const struct krait_ctf_reader *reader)
 {
+    bool any = false;
     for (uint32_t i = 0; i < reader->trace_count; i++) {
-        if (strcmp(krait_ctf_env_text(reader->traces[i]->metadata, "tracer_name", ""), "krait") != 0)
+        const struct krait_ctf_trace *trace = reader->traces[i];
+        any |= is_by_krait(trace);
+        if (!is_by_krait(trace) &&
+            strncmp(krait_ctf_env_text(trace->metadata, "recorded_by", ""), "krait ", 6) != 0)
             return false;
     }
-    return reader->trace_count > 0;
+    return any;
+}
+
+static void sum_kernel(struct info *info)
+{
+    for (uint32_t i = 0; i < info->reader->trace_count; i++) {
+        if (!is_kernel(info->reader->traces[i]))
+            continue;
+        info->kernel.events += info->count.traces[i].events;
+        info->kernel.lost_events += info->count.traces[i].lost_events;
+        info->kernel.streams += info->count.traces[i].streams;
+    }
 }
 
 static void look_at_terminal(struct info *info)
@@ -448,6 +515,8 @@ static int gather(struct info *info, const char *const *paths, size_t count, str
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && is_krait(info->reader))
         rc = krait_trace_open(&info->trace, paths, count, err);
+    if (!rc && info->trace)
+        sum_kernel(info);
     return rc;
 }
 
@@ -503,7 +572,9 @@ const struct krait_cmd krait_cmd_info = {
         "collector was killed, and of each thread up to the last second may be missing.\n\n"
         "With --json an object: duration_ns, processes and threads (null where a trace does not say), "
         "events, bytes, "
-        "lost (reason to count), event_classes (a list of name and count), streams, packets; of krait's own "
+        "lost (reason to count), event_classes (a list of name and count), streams, packets, kernel (of "
+        "krait's "
+        "own recordings with a kernel part its events, streams and lost; else null); of krait's own "
         "recordings "
         "finished (false where a process's end is missing) and process_list (a list of pid, name, command, "
         "runtime, "

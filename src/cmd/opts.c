@@ -95,6 +95,7 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
         *(bool *)to = true;
         return 0;
     case KRAIT_OPT_STR:
+    case KRAIT_OPT_MAYBE:
         *(const char **)to = value;
         return 0;
     case KRAIT_OPT_UINT:
@@ -149,7 +150,7 @@ static int parse_long(const struct krait_opt *table, const char *word, struct ar
             return krait_err_set(err, -EINVAL, "--%s takes no value", opt->name);
         return set_value(opt, NULL, values, err);
     }
-    const char *value = eq ? eq + 1 : next_arg(args);
+    const char *value = eq ? eq + 1 : opt->type == KRAIT_OPT_MAYBE ? "" : next_arg(args);
     if (!value)
         return krait_err_set(err, -EINVAL, "--%s needs %s", opt->name, opt->arg);
     return set_value(opt, value, values, err);

@@ -16,6 +16,7 @@ enum krait_opt_type {
     KRAIT_OPT_DOUBLE, /* double */
     KRAIT_OPT_LIST,   /* struct krait_opt_list: may be given more than once */
     KRAIT_OPT_CHOICE, /* const char *, one of the words in `arg`, written a|b|c */
+    KRAIT_OPT_MAYBE,  /* const char *, only as --name=VALUE; --name alone sets the empty text */
 };
 
 struct krait_opt_list {
@@ -32,10 +33,16 @@ struct krait_opt {
     const char *name; /* long name without dashes; NULL ends the table */
     char letter;      /* short name, or 0 */
     enum krait_opt_type type;
-    const char *arg;  /* what --help calls the argument: DIR, PERCENT, a|b|c; NULL for flags */
+    const char *arg;  /* what --help calls the argument: DIR, PERCENT, a|b|c, [=VALUE]; NULL for flags */
     size_t offset;    /* of the value in the options struct */
     const char *help; /* one sentence, no full stop; also the manual page's text */
 };
+
+/* What stands between the option and its argument, in help. */
+static inline const char *krait_opt_joint(const struct krait_opt *opt)
+{
+    return !opt->arg || opt->type == KRAIT_OPT_MAYBE ? "" : " ";
+}
 
 #define KRAIT_OPTS_END                         \
     {                                          \

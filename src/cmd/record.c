@@ -6,7 +6,7 @@
  */
 #include "base/fmt.h"
 #include "cmd/cmds.h"
-#include "cmd/recording.h"
+#include "cmd/record_kernel.h"
 
 #include <glob.h>
 #include <limits.h>
@@ -171,13 +171,16 @@ static void tell_trouble(struct krait_collector *collector)
 }
 
 /* Rounds and naps until the command has ended; returns its wait status. */
-static int collect_until_end(struct krait_collector *collector, pid_t pid)
+static int collect_until_end(struct krait_collector *collector, struct krait_kernel *kernel, pid_t pid)
 {
     int status = 0;
     for (;;) {
         pid_t done = waitpid(pid, &status, WNOHANG);
         krait_collector_round(collector);
         tell_trouble(collector);
+        if (kernel)
+            krait_kernel_round(kernel);
+        krait_record_kernel_trouble(kernel);
         if (done == pid || (done < 0 && errno == ECHILD))
             return status;
         krait_collector_nap(collector);
@@ -215,7 +218,7 @@ static void print_refusals(const struct krait_collector *collector)
 }
 
 static void print_summary(const struct krait_collector *collector, const struct krait_collector_summary *s,
-                          const char *dir)
+                          const struct krait_kernel_summary *kernel, const char *dir)
 {
     char why[128];
     bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
@@ -227,6 +230,8 @@ static void print_summary(const struct krait_collector *collector, const struct 
             s->threads, s->threads == 1 ? "" : "s", krait_fmt_count(events, s->events),
             krait_fmt_bytes(bytes, s->bytes), bold, dir, plain);
     print_lost(s);
+    if (kernel)
+        krait_record_kernel_print(kernel, colour() ? "\033[1;31m" : "", plain);
     print_refusals(collector);
     if (s->alive)
         fprintf(stderr, "  %u process%s still running; recording of %s was stopped\n", s->alive,
@@ -249,17 +254,21 @@ static int pass_on(int status)
     return 128 + WTERMSIG(status);
 }
 
-static void finish(struct krait_collector *collector, pid_t pid, int status,
+static void finish(struct krait_collector *collector, struct krait_kernel *kernel, pid_t pid, int status,
                    const struct krait_recording_values *values, const char *dir)
 {
     bool killed = WIFSIGNALED(status);
     krait_collector_ended(collector, pid, killed ? KRAIT_process_end_signal : KRAIT_process_end_exit,
                           killed ? WTERMSIG(status) : WEXITSTATUS(status));
     struct krait_collector_summary summary;
+    struct krait_kernel_summary of_kernel = { 0 };
+    if (kernel)
+        krait_kernel_stop(kernel);
     krait_collector_finish(collector, &summary);
     tell_trouble(collector);
+    krait_record_kernel_finish(kernel, &of_kernel);
     if (!values->quiet)
-        print_summary(collector, &summary, dir);
+        print_summary(collector, &summary, kernel ? &of_kernel : NULL, dir);
 }
 
 /* Said at the start and at the end: what the program prints between may be long. */
@@ -302,12 +311,14 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
     memcpy(command, argv, (size_t)argc * sizeof(*command));
     char dir[PATH_MAX];
     struct krait_collector *collector = NULL;
+    struct krait_kernel *kernel = NULL;
     int rc = krait_recording_open(&collector, values, argv[0], 0, dir, sizeof(dir), &err);
     if (!rc)
         rc = set_environment(collector, values, &err);
     pid_t pid = 0;
     if (!rc) {
         catch_signals();
+        kernel = krait_record_kernel_open(values, dir, krait_collector_clock(collector));
         rc = spawn(&pid, command, &err);
         if (rc)
             krait_cmd_fail(&krait_cmd_record, &err);
@@ -323,9 +334,10 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
     if (!rc) {
         forward_to = pid;
         krait_collector_child(collector, pid);
-        status = collect_until_end(collector, pid);
-        finish(collector, pid, status, values, dir);
+        status = collect_until_end(collector, kernel, pid);
+        finish(collector, kernel, pid, status, values, dir);
     }
+    krait_kernel_free(kernel);
     krait_collector_free(collector);
     free(command);
     if (rc)
@@ -344,6 +356,12 @@ static int run(void *values, int argc, char **argv)
 
 static const struct krait_opt opts[] = {
     KRAIT_RECORDING_OPTS,
+    { "kernel", 0, KRAIT_OPT_MAYBE, "[=GROUPS]", offsetof(struct krait_recording_values, kernel),
+      "Record the kernel too: sched, syscalls, irq, net, block, power, or those of them named, with commas "
+      "between (needs root)" },
+    { "kernel-ring-size", 0, KRAIT_OPT_SIZE, "SIZE",
+      offsetof(struct krait_recording_values, kernel_ring_size),
+      "Memory of each CPU's ring of kernel events (default: 4M)" },
     { "quiet", 'q', KRAIT_OPT_FLAG, NULL, offsetof(struct krait_recording_values, quiet),
       "Print nothing at the end" },
     KRAIT_OPTS_END,
@@ -353,17 +371,21 @@ const struct krait_cmd krait_cmd_record = {
     .name = "record",
     .operands = "-- COMMAND...",
     .summary = "Run a command and record every Python and C call in it",
-    .description = "Runs COMMAND unchanged, and records all Python programs in it and in what it starts: "
-                   "calls, returns, yields,"
-                   " resumes, throws and unwinds of Python functions, calls, returns and raises of C "
-                   "functions, threads and"
-                   " processes. Another process, on another CPU, writes the recording; what the program had "
-                   "done is in it however"
-                   " the program ends.\n\n"
-                   "Globs of --include and --exclude match a function's module, its qualified name, both "
-                   "joined by a dot, or its"
-                   " file. What is left out costs nothing on Python 3.12 and later.\n\n"
-                   "When a ring is full events are lost and counted; the summary says how many and why.",
+    .description =
+        "Runs COMMAND unchanged, and records all Python programs in it and in what it starts: "
+        "calls, returns, yields,"
+        " resumes, throws and unwinds of Python functions, calls, returns and raises of C "
+        "functions, threads and"
+        " processes. Another process, on another CPU, writes the recording; what the program had "
+        "done is in it however"
+        " the program ends.\n\n"
+        "Globs of --include and --exclude match a function's module, its qualified name, both "
+        "joined by a dot, or its"
+        " file. What is left out costs nothing on Python 3.12 and later.\n\n"
+        "When a ring is full events are lost and counted; the summary says how many and why.\n\n"
+        "With --kernel the kernel's events of the whole machine are recorded too, on the same clock, "
+        "as a CTF folder with LTTng's names beside the program's. Where that cannot be, the reason is "
+        "said and the program is recorded. docs/kernel.md says more.",
     .examples = "# Record a script, then see where the time went\n"
                 "krait record -o trace -- python3 app.py\n"
                 "krait report trace\n"
@@ -371,7 +393,9 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --include 'app*' --max-overhead 5 -- python3 app.py\n"
                 "# A module, a console script, workers that fork\n"
                 "krait record -- python3 -m pytest tests\n"
-                "krait record --no-c-calls -- gunicorn app:wsgi\n",
+                "krait record --no-c-calls -- gunicorn app:wsgi\n"
+                "# What the kernel did meanwhile: scheduling and interrupts\n"
+                "krait record --kernel=sched,irq -- python3 app.py\n",
     .exit_status = "That of COMMAND; killed by a signal, krait ends by the same signal. 127 when COMMAND is "
                    "not found, 126 "
                    "when it cannot be run, 2 for wrong usage.",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/recording.h"
 
+#include "kernel/kernel.h"
 #include "record/shm.h"
 
 #include <string.h>
@@ -27,7 +28,9 @@ static int check(const struct krait_recording_values *values, struct krait_err *
         return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
     if (values->max_threads > UINT32_MAX)
         return krait_err_set(err, -EINVAL, "--max-threads is too large");
-    return 0;
+    if (values->kernel_ring_size > 1ull << 40)
+        return krait_err_set(err, -EINVAL, "--kernel-ring-size is too large");
+    return values->kernel ? krait_kernel_check_groups(values->kernel, err) : 0;
 }
 
 int krait_recording_open(struct krait_collector **out, struct krait_recording_values *values,

@@ -14,6 +14,8 @@ struct krait_recording_values {
     bool no_c_calls, no_children, call_sites, lossless, quiet;
     double max_overhead;
     uint64_t ring_size, max_threads;
+    const char *kernel; /* groups of events; NULL: the kernel is not recorded */
+    uint64_t kernel_ring_size;
 };
 
 /* The rows, for a table whose options struct begins with a struct krait_recording_values. */

@@ -64,6 +64,20 @@ static int sum_up(struct krait_ctf_count *count, const struct krait_row_set *set
     return rc;
 }
 
+/* The set's classes are in the order of their traces. */
+static void sum_traces(struct krait_ctf_count *count, const struct krait_ctf_reader *reader,
+                       const struct krait_row_tally *found)
+{
+    uint32_t class = 0;
+    for (uint32_t i = 0; i < reader->trace_count; i++) {
+        const struct krait_ctf_metadata *metadata = reader->traces[i]->metadata;
+        for (uint32_t s = 0; s < metadata->stream_count; s++) {
+            for (uint32_t e = 0; e < metadata->streams[s]->event_count; e++)
+                count->traces[i].events += found->counts[class ++];
+        }
+    }
+}
+
 static int count_events(struct krait_ctf_count *count, struct krait_ctf_reader *reader, struct tally *tally)
 {
     struct krait_row_set *set = NULL;
@@ -79,8 +93,21 @@ static int count_events(struct krait_ctf_count *count, struct krait_ctf_reader *
         count_stream(count, set, reader->streams[i], found);
     if (!rc)
         rc = sum_up(count, set, found, tally);
+    if (!rc)
+        sum_traces(count, reader, found);
     krait_row_set_free(set);
     return rc;
+}
+
+/* A stream of several folders counts for the first of them. */
+static struct krait_ctf_trace_count *trace_of(struct krait_ctf_count *count,
+                                              const struct krait_ctf_reader *reader,
+                                              const struct krait_ctf_stream *stream)
+{
+    uint32_t i = 0;
+    while (i + 1 < reader->trace_count && reader->traces[i] != stream->trace)
+        i++;
+    return &count->traces[i];
 }
 
 static void count_losses(struct krait_ctf_count *count, const struct krait_ctf_stream *stream)
@@ -135,10 +162,15 @@ int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *read
 {
     struct tally tally = { 0 };
     *count = (struct krait_ctf_count){ .damage = reader->damage };
-    int rc = count_events(count, reader, &tally);
-    for (uint32_t i = 0; i < reader->stream_count; i++) {
+    count->traces = krait_arena_alloc(&count->arena, (reader->trace_count + 1) * sizeof(*count->traces));
+    int rc = count->traces ? count_events(count, reader, &tally) : -ENOMEM;
+    for (uint32_t i = 0; i < reader->stream_count && !rc; i++) {
+        struct krait_ctf_trace_count *trace = trace_of(count, reader, reader->streams[i]);
+        uint64_t lost = count->lost_events;
         count->packets += reader->streams[i]->packet_count;
         count_losses(count, reader->streams[i]);
+        trace->streams++;
+        trace->lost_events += count->lost_events - lost;
     }
     count_bytes(count, reader);
     if (!rc)

@@ -12,10 +12,18 @@ struct krait_ctf_class_count {
     uint64_t count;
 };
 
+/* Of one trace among those that were opened. */
+struct krait_ctf_trace_count {
+    uint64_t events;
+    uint64_t lost_events;
+    uint32_t streams;
+};
+
 struct krait_ctf_count {
     struct krait_arena arena;
     struct krait_ctf_class_count *classes; /* that have events, most frequent first; equal names are one */
     uint32_t class_count;
+    struct krait_ctf_trace_count *traces; /* by index, as the reader has them */
     uint64_t events;
     uint64_t packets;
     uint64_t bytes; /* of streams and metadata */

@@ -93,9 +93,15 @@ static uint64_t file_bytes(const char *dir, const char *name)
     return asprintf(&path, "%s/%s", dir, name) > 0 && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+/* Beside the processes' folders lies what `krait record --kernel` wrote. It is no process, and no damage. */
+enum { KERNEL_PART = -EMEDIUMTYPE };
+
 static int check_metadata(const struct krait_ctf_metadata *metadata, const char *dir, struct krait_err *err)
 {
     const char *tracer = krait_ctf_env_text(metadata, "tracer_name", "another tracer");
+    if (strcmp(krait_ctf_env_text(metadata, "domain", ""), "kernel") == 0)
+        return krait_err_set(err, KERNEL_PART,
+                             "%s: recorded in the kernel, no process's; `krait cat` reads it", dir);
     if (strcmp(tracer, "krait") != 0)
         return krait_err_set(err, -EINVAL, "%s: recorded by %s, not by krait; `krait cat` reads it", dir,
                              tracer);
@@ -484,7 +490,7 @@ static int open_folders(struct krait_trace *trace, const struct folders *folders
         if (rc && !first.code)
             first = reason;
         struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
-        if (rc)
+        if (rc && rc != KERNEL_PART)
             krait_damage_say(&damage, "%s; the process is left out", reason.text);
     }
     if (!trace->process_count) {

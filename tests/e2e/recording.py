@@ -234,7 +234,7 @@ class Recording:
     @cached_property
     def processes(self):
         """Read once, when first asked for: in the order of their first event."""
-        found = [Process(p.parent, self.torn) for p in sorted(self.path.glob("*/metadata"))]
+        found = [Process(p.parent, self.torn) for p in sorted(self.path.glob("*/metadata")) if p.parent.name != "kernel"]
         return sorted(found, key=lambda p: min((e.time for e in p.definitions), default=0))
 
     @property

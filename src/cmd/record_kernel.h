@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernel's part of `krait record --kernel`. Where the kernel cannot be recorded that is said, and the
+ * program is recorded without it.
+ */
+#ifndef KRAIT_CMD_RECORD_KERNEL_H
+#define KRAIT_CMD_RECORD_KERNEL_H
+
+#include "cmd/recording.h"
+#include "kernel/kernel.h"
+
+/* NULL when it is not asked for, or cannot be: said on stderr. `dir` is the recording's folder. */
+struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values, const char *dir,
+                                              const struct krait_clock *clock);
+/* Says what went wrong since the last call. NULL is fine here and below. */
+void krait_record_kernel_trouble(struct krait_kernel *kernel);
+/* The end; after krait_collector_finish, which has measured the clock. */
+void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
+/* The summary's lines, with the colours `red` and `plain`. */
+void krait_record_kernel_print(const struct krait_kernel_summary *summary, const char *red,
+                               const char *plain);
+
+#endif

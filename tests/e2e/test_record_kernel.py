@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait record --kernel: the kernel's events beside the program's, on one clock, and nothing left behind."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from recording import ROOT
+
+CORPUS = ROOT.parent / "shared" / "ctf-corpus" / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
+IN_TRACEFS = ["unshare", "-m", "sh", "-c", 'mount -t tracefs nodev /mnt && cd /mnt && eval "$0"']
+
+
+def in_tracefs(command):
+    """Runs a shell command in tracefs, mounted for it alone."""
+    return subprocess.run([*IN_TRACEFS, command], capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tracefs():
+    if os.geteuid() != 0:
+        pytest.skip("tracing the kernel needs root")
+    if "\ttracefs\n" not in Path("/proc/filesystems").read_text():
+        pytest.skip("this kernel has no tracefs")
+    run = in_tracefs("ls instances")
+    if run.returncode:
+        pytest.skip(f"tracefs cannot be mounted: {run.stderr.strip()}")
+
+
+def instances():
+    return set(in_tracefs("ls instances").stdout.split())
+
+
+@pytest.fixture
+def kernel(record, any_python):
+    """Records a program given as text with the kernel."""
+
+    def run(text, *options, groups="", **more):
+        option = f"--kernel={groups}" if groups else "--kernel"
+        return record.text(any_python, text, options=(option, *options), **more)
+
+    return run
+
+
+@pytest.fixture
+def events(krait):
+    """Events as `krait cat --json` prints them."""
+
+    def read(folder, expression=None):
+        words = ["--filter", expression] if expression else []
+        run = subprocess.run([krait, "cat", "--json", *words, str(folder)], capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0 and not run.stderr, run.stderr
+        return [json.loads(line) for line in run.stdout.splitlines()]
+
+    return read
+
+
+def ns(event):
+    return int(event["time_ns"])
+
+
+def tid(event):
+    return event["common_context"]["tid"]
+
+
+# ---- what is in it ----
+
+
+def test_system_calls_lie_within_the_calls_that_make_them(kernel, events):
+    run = kernel("import os\nfor _ in range(1000):\n    os.getppid()\n")
+    merged = events(run.path, 'name == "c:*" || name == "syscall_*_getppid"')
+    main, inside, order = run.main.pid, False, []
+    for event in merged:
+        if event["event"].startswith("c:"):
+            inside = event["event"] == "c:call" and event["payload"]["code"]["label"] == "posix.getppid"
+        elif tid(event) == main:
+            order.append((event["event"], inside))
+    made = [("syscall_entry_getppid", True), ("syscall_exit_getppid", True)] * 1000
+    assert order[-2000:] == made, [o for o in order if not o[1]]
+
+
+def test_every_event_of_a_thread_is_there(kernel, events):
+    run = kernel("import os\nfor _ in range(20000):\n    os.getppid()\n", groups="syscalls")
+    main = run.main.pid
+    calls = [e for e in events(run.path / "kernel", 'name == "syscall_*_getppid"') if tid(e) == main][-40000:]
+    assert [e["event"] for e in calls] == ["syscall_entry_getppid", "syscall_exit_getppid"] * 20000
+    assert len({e["payload"]["ret"] for e in calls[1::2]}) == 1  # the same parent all the time
+
+
+def test_a_sleep_is_a_switch_away_and_a_wake_up_by_the_timer(kernel, events):
+    run = kernel("import time\ntime.sleep(0.2)\n", groups="sched,irq")
+    main = run.main.pid
+    sched = events(run.path / "kernel", 'name == "sched_*" || name == timer_hrtimer_expire_entry')
+    away = {}
+    gaps = []
+    for i, event in enumerate(sched):
+        fields = event["payload"]
+        if event["event"] != "sched_switch":
+            continue
+        if fields["prev_tid"] == main:
+            away = {"at": i, "time": ns(event), "state": int(fields["prev_state"])}
+        elif fields["next_tid"] == main and away:
+            gaps.append((ns(event) - away["time"], away["state"], sched[away["at"] : i]))
+    length, state, between = max(gaps, key=lambda gap: gap[0])
+    assert 0.2e9 <= length < 0.3e9
+    assert state == 1  # interruptible
+    wakes = [e for e in between if e["event"] == "sched_waking" and e["payload"]["tid"] == main]
+    assert len(wakes) == 1
+    before = [e for e in between if ns(e) <= ns(wakes[0]) and e["packet_context"] == wakes[0]["packet_context"]]
+    assert any(e["event"] == "timer_hrtimer_expire_entry" for e in before[-4:]), before[-4:]
+
+
+def test_processes_and_threads_have_their_makers(kernel, events):
+    run = kernel(
+        """
+        import os, subprocess, threading
+        t = threading.Thread(target=os.getppid)
+        t.start(); t.join()
+        pid = os.fork()
+        if not pid:
+            os._exit(7)
+        os.waitpid(pid, 0)
+        subprocess.run(["true"])
+        print(pid)
+        """,
+        groups="sched",
+    )
+    main, child = run.main.pid, int(run.stdout)
+    forks = [e["payload"] for e in events(run.path / "kernel", f"name == sched_process_fork && parent_pid == {main}")]
+    threads = [f for f in forks if f["child_pid"] == main]
+    assert len(threads) == 1 and threads[0]["child_tid"] != main
+    assert [f["child_pid"] for f in forks if f["child_tid"] == child] == [child]
+    assert {f["parent_tid"] for f in forks} == {main}
+    execs = events(run.path / "kernel", "name == sched_process_exec")
+    assert any(e["payload"]["filename"].endswith("/true") for e in execs)
+    exits = events(run.path / "kernel", f"name == sched_process_exit && tid == {child}")
+    assert [e["payload"]["tid"] for e in exits] == [child]
+
+
+def test_the_state_dump_knows_who_was_there(kernel, events):
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        run = kernel("pass\n", groups="sched")
+        dump = events(run.path / "kernel", 'name == "lttng_statedump_*"')
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert dump[0]["event"] == "lttng_statedump_start" and dump[-1]["event"] == "lttng_statedump_end"
+    states = {e["payload"]["tid"]: e["payload"] for e in dump if e["event"] == "lttng_statedump_process_state"}
+    state = states[sleeper.pid]
+    assert (state["name"], state["pid"], state["vpid"], state["ppid"]) == ("sleep", sleeper.pid, sleeper.pid, os.getpid())
+    assert (state["type"], state["status"]) == (0, 5)  # a user's thread, waiting
+    assert states[2]["name"] == "kthreadd" and states[2]["type"] == 1 or 2 not in states
+    assert {e["payload"]["cpu_id"] for e in dump if e["event"] == "lttng_statedump_cpu_topology"} >= set(os.sched_getaffinity(0))
+
+
+def test_groups_choose_the_events(kernel, events):
+    run = kernel("import os\nos.getppid()\n", groups="sched")
+    names = {e["event"] for e in events(run.path / "kernel")}
+    assert "sched_switch" in names
+    assert all(name.startswith(("sched_", "lttng_statedump_")) for name in names), names
+
+
+def test_a_group_that_is_none_is_wrong_usage(krait, tmp_path):
+    run = subprocess.run([krait, "record", "--kernel=sched,disk", "-o", tmp_path / "t", "true"], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert "'disk' is not one of sched, syscalls" in run.stderr
+    assert not (tmp_path / "t").exists()
+
+
+# ---- how it is read ----
+
+
+def declared(metadata):
+    """Event name to [(field, bits or text)] of TSDL as LTTng and krait write it."""
+    sizes = dict(re.findall(r"integer \{ size = (\d+);[^}]*\} := (\w+);", metadata))
+    sizes = {name: bits for bits, name in sizes.items()} | {n: b for b, n in re.findall(r"integer \{ size = (\d+);[^}]*\} := (\w+);", metadata)}
+    found = {}
+    for block in re.findall(r"^event \{\n(.*?)^\};", metadata, re.M | re.S):
+        name = re.search(r'name = "([^"]+)"', block)[1]
+        fields = re.findall(r"^\s+(integer \{ size = (\d+);[^}]*\}|string(?: <[^>]*>)?|\w+) _(\w+)(\[16\])?;", block, re.M)
+        found[name] = {field: bits or sizes.get(kind, "text") + (array or "") if not bits else bits + (array or "") for kind, bits, field, array in fields}
+    return found
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="babeltrace2 is not installed")
+def test_names_and_widths_are_lttngs(kernel):
+    if not CORPUS.exists():
+        pytest.skip("no reference traces of LTTng here: ../shared/ctf-corpus")
+    run = kernel("pass\n")
+    theirs = declared(subprocess.run(["babeltrace2", "-o", "ctf-metadata", CORPUS], capture_output=True, text=True, check=True).stdout)
+    ours = declared((run.path / "kernel" / "metadata").read_text())
+    compared = 0
+    for name in set(theirs) & set(ours):
+        if name.startswith("syscall_entry_"):
+            continue  # addresses where LTTng has strings, and arguments' types went on since
+        for field in set(theirs[name]) & set(ours[name]):
+            assert ours[name][field] == theirs[name][field], (name, field)
+            compared += 1
+    assert compared > 100
+    assert set(theirs["sched_switch"]) == set(ours["sched_switch"])
+    assert set(theirs["lttng_statedump_process_state"]) == set(ours["lttng_statedump_process_state"])
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="babeltrace2 is not installed")
+def test_babeltrace2_reads_both_parts_as_one_without_a_message(kernel, krait):
+    run = kernel("import subprocess, time\nsubprocess.run(['true'])\ntime.sleep(0.01)\n")
+    reference = subprocess.run(["babeltrace2", run.path], capture_output=True, text=True)
+    assert reference.returncode == 0 and reference.stderr == ""
+    ours = subprocess.run([krait, "cat", run.path], capture_output=True, text=True)
+    assert ours.stdout == reference.stdout and "sched_switch" in ours.stdout and "python:call" in ours.stdout
+
+
+def test_the_other_verbs_see_the_program_alone(kernel, krait, report):
+    run = kernel("def f():\n    pass\nfor _ in range(100):\n    f()\n")
+    assert [row["calls"] for row in report(run.path) if row["name"].endswith("f") and row["module"] == "__main__"] == [100]
+    flame = subprocess.run([krait, "flame", run.path, "-o", run.path.parent / "f.svg"], capture_output=True, text=True)
+    assert flame.returncode == 0 and "warning" not in flame.stderr
+    alone = subprocess.run([krait, "report", run.path / "kernel"], capture_output=True, text=True)
+    assert alone.returncode == 1 and "krait cat" in alone.stderr
+
+
+def test_info_and_the_summary_tell_the_kernels_part(kernel, krait, info):
+    run = kernel("pass\n")
+    said = re.search(r"^  kernel +([\d,.]+) events, [\d.]+ \wi?B", run.stderr, re.M)
+    text = subprocess.run([krait, "info", run.path], capture_output=True, text=True).stdout
+    assert "recorded   by krait" in text
+    told = re.search(r"^  kernel +([\d,]+) events in (\d+) streams$", text, re.M)
+    assert said and told and said[1] == told[1]
+    facts = info(run.path)
+    assert facts["kernel"]["events"] == int(told[1].replace(",", "")) and facts["kernel"]["lost"] == 0
+    assert facts["processes"] == 1 and facts["finished"] is True
+    assert any(row["name"] == "sched_switch" for row in facts["event_classes"])
+
+
+# ---- losses ----
+
+
+def test_losses_are_counted_where_they_happen(kernel, krait, info, events):
+    """krait is stopped for a while, and its small rings run over."""
+    text = """
+        import os, signal, time
+        parent = os.getppid()
+        os.kill(parent, signal.SIGSTOP)
+        for _ in range(50000):
+            os.getppid()
+        os.kill(parent, signal.SIGCONT)
+        time.sleep(0.1)
+        """
+    run = kernel(text, "--kernel-ring-size", "64K", groups="syscalls")
+    lost = re.search(r"lost +([\d,]+) kernel events on \d+ CPUs?: .*--kernel-ring-size", run.stderr)
+    assert lost, run.stderr
+    facts = info(run.path)
+    assert facts["kernel"]["lost"] == int(lost[1].replace(",", "")) == facts["lost"]["kernel ring full"]
+    assert "kernel ring full" in subprocess.run([krait, "info", run.path], capture_output=True, text=True).stdout
+    told = subprocess.run([krait, "cat", run.path / "kernel"], capture_output=True, text=True).stderr
+    assert "discarded" in told
+    printed = subprocess.run([krait, "cat", "--json", run.path / "kernel"], capture_output=True, text=True).stdout
+    kept = sum(json.loads(line).get("event", "").endswith("getppid") for line in printed.splitlines())
+    assert kept < 100000 <= kept + facts["kernel"]["lost"]
+
+
+def test_a_full_disk_loses_events_and_harms_nothing(record, krait, any_python, small_disk):
+    folder = small_disk("3m")
+    run = record.text(
+        any_python, "import os\nfor _ in range(200000):\n    os.getppid()\n", options=("--kernel", "--no-c-calls"), trace=folder / "t"
+    )
+    assert run.status == 0
+    assert re.search(r"lost +[\d,]+ kernel events: the disk did not take them", run.stderr), run.stderr
+    assert "cannot write the kernel's events" in run.stderr
+    cat = subprocess.run([krait, "cat", folder / "t" / "kernel"], capture_output=True, text=True)
+    assert cat.returncode == 0 and "sched_switch" in cat.stdout
+
+
+# ---- a guest of the kernel ----
+
+
+def test_nothing_is_left_behind(kernel):
+    kernel("pass\n")
+    assert not [name for name in instances() if name.startswith("krait-")]
+
+
+def test_ctrl_c_ends_the_recording_of_the_kernel(record, any_python, events):
+    script = record.script("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
+    process, trace = record.start(any_python, script, options=("--kernel=sched",), start_new_session=True)
+    assert process.stdout.readline() == "up\n"
+    mine = f"krait-{process.pid}"
+    assert mine in instances()
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert "kernel " in stderr and mine not in instances()
+    assert events(trace / "kernel", "name == sched_process_exit")
+
+
+def killed(record, any_python, seconds):
+    """A recording whose recorder was killed; the program is ended too. Its folder, and the recorder's pid."""
+    script = record.script("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
+    process, trace = record.start(any_python, script, options=("--kernel",), start_new_session=True)
+    assert process.stdout.readline() == "up\n"
+    time.sleep(seconds)
+    process.kill()
+    when = time.time_ns()
+    process.wait()
+    os.killpg(process.pid, signal.SIGKILL)
+    return trace, process.pid, when
+
+
+def test_a_killed_recorder_leaves_an_instance_that_doctor_shows_and_the_next_removes(record, any_python, krait, kernel):
+    _, pid, _ = killed(record, any_python, 0.1)
+    mine = f"krait-{pid}"
+    assert mine in instances()
+    checks = json.loads(subprocess.run([krait, "doctor", "--json"], capture_output=True, text=True).stdout)["checks"]
+    row = next(c for c in checks if c["name"] == "left behind")
+    assert row["state"] == "warn" and mine in row["value"] and "krait record --kernel" in row["fix"]
+    kernel("pass\n")
+    assert mine not in instances()
+    checks = json.loads(subprocess.run([krait, "doctor", "--json"], capture_output=True, text=True).stdout)["checks"]
+    assert next(c for c in checks if c["name"] == "left behind")["state"] == "ok"
+
+
+def test_a_killed_recorder_leaves_all_but_the_last_second(record, any_python, kernel, events):
+    trace, _, when = killed(record, any_python, 3)
+    recorded = events(trace / "kernel", "name == sched_switch")
+    assert when - ns(recorded[-1]) < 1.5e9
+    kernel("pass\n")  # takes the instance away
+
+
+def test_what_others_trace_is_left_as_it_was(kernel):
+    state = "cat instances/other/tracing_on instances/other/events/sched/sched_switch/enable instances/other/trace_clock events/enable tracing_on trace_clock"
+    made = in_tracefs("mkdir instances/other && echo 1 > instances/other/events/sched/sched_switch/enable && " + state)
+    assert made.returncode == 0, made.stderr
+    try:
+        kernel("pass\n")
+        assert in_tracefs(state).stdout == made.stdout
+        assert "other" in instances()
+        assert "sched_switch" in in_tracefs("head -c 100000 instances/other/trace").stdout
+    finally:
+        in_tracefs("rmdir instances/other")
+
+
+def test_two_recordings_at_once(record, any_python, events):
+    script = record.script("import os, time\nfor _ in range(300):\n    os.getppid(); time.sleep(0.001)\n")
+    both = [record.start(any_python, script, options=("--kernel=syscalls",)) for _ in range(2)]
+    for process, _ in both:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    for _, trace in both:
+        assert len(events(trace / "kernel", "name == syscall_entry_getppid")) >= 300
+    assert not [name for name in instances() if name.startswith("krait-")]
+
+
+def test_without_rights_the_program_is_recorded_and_what_is_missing_said(krait):
+    if not shutil.which("setpriv"):
+        pytest.skip("setpriv is not installed")
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if subprocess.run([*nobody, "test", "-x", krait]).returncode:
+        pytest.skip(f"a user without rights may not run {krait}")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o777)
+        command = ["record", "--kernel", "-o", f"{folder}/t", "--", "sh", "-c", "echo done; exit 3"]
+        run = subprocess.run([*nobody, krait, *command], capture_output=True, text=True, cwd=folder)
+        assert run.returncode == 3 and run.stdout == "done\n"
+        assert "the kernel is not recorded, the program is: " in run.stderr
+        assert "run krait as root" in run.stderr
+        assert os.path.isdir(f"{folder}/t") and not os.path.exists(f"{folder}/t/kernel")
+
+
+def test_the_commands_of_its_page_work(krait, any_python, tmp_path):
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "krait").symlink_to(krait)
+    (bin_folder / "python3").symlink_to(any_python.exe)
+    env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "NO_COLOR": "1"}
+    text = (ROOT / "docs" / "kernel.md").read_text()
+    name, body = re.search(r"^```python (\S+)\n(.*?)^```$", text, re.M | re.S).groups()
+    (tmp_path / name).write_text(body)
+    lines = re.findall(r"^\$ (.*)$", text, re.M)
+    said = [subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120) for line in lines]
+    assert [run.returncode for run in said] == [0] * 4, said
+    assert "  kernel " in said[0].stderr and "  kernel " in said[1].stdout
+    assert re.search(r"c:call: .*posix\.stat", said[2].stdout) and "syscall_entry_" in said[2].stdout
+    assert len(said[3].stdout.splitlines()) == 3
+
+
+def test_its_page_lists_the_events(kernel):
+    table = (ROOT / "src" / "kernel" / "kernel_events.def").read_text()
+    names = [n for n in re.findall(r'^KRAIT_KERNEL_EVENT\(\w+, "[^"]+", "([^"]*)"\)', table, re.M) if n]
+    page = (ROOT / "docs" / "kernel.md").read_text()
+    said = []
+    for cell in re.findall(r"^\| `\w+` \| (.*) \|$", page, re.M):
+        first = ""
+        for word in re.findall(r"`([^`]+)`", cell):
+            first = word if not word.startswith("_") else first
+            said.append(first[: first.rindex("_")] + word if word.startswith("_") else word)
+    assert len(names) > 40
+    for name in names:
+        assert any(re.fullmatch(word.replace("*", ".*"), name) for word in said), name

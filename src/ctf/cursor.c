@@ -5,6 +5,7 @@
 #include "ctf/reader.h"
 
 #include "ctf/bits.h"
+#include "ctf/print.h"
 #include "ctf/shape.h"
 #include "ctf/text.h"
 
@@ -36,7 +37,7 @@ void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor)
     krait_buf_done(&cursor->packet_text);
 }
 
-static int damage_at(struct krait_ctf_cursor *c, uint64_t bit, const char *why)
+static KRAIT_COLD int damage_at(struct krait_ctf_cursor *c, uint64_t bit, const char *why)
 {
     const struct krait_ctf_packet *packet = c->packet;
     bit = KRAIT_MIN(bit, packet->content); /* alignment may have gone beyond */
@@ -47,6 +48,8 @@ static int damage_at(struct krait_ctf_cursor *c, uint64_t bit, const char *why)
 }
 
 /* -- packets -- */
+
+enum { PACKET_TEXT_END = 2 }; /* ", " */
 
 static int new_slots(struct krait_ctf_cursor *c, const struct krait_ctf_trace *trace)
 {
@@ -67,6 +70,7 @@ static int switch_trace(struct krait_ctf_cursor *c, const struct krait_ctf_trace
     c->trace = trace;
     c->cls =
         trace == c->stream->trace ? c->stream->cls : krait_ctf_stream(trace->metadata, c->stream->cls->id);
+    c->code = &trace->code[c->cls->index];
     return 0;
 }
 
@@ -95,6 +99,24 @@ static void let_go_behind(struct krait_ctf_cursor *c)
     c->held_from = packet->offset;
 }
 
+/* The packet's context, which all its events print; with what stands between it and theirs. */
+static int print_packet(struct krait_ctf_cursor *c)
+{
+    const struct krait_program *program = &c->code->packet_context;
+    struct krait_buf *out = &c->packet_text;
+    krait_buf_clear(out);
+    c->d.out = out;
+    char *to = krait_print_room(&c->d, 0, program->steps_room);
+    if (to)
+        to = krait_print(&c->d, program, to);
+    if (!to)
+        return -EBADMSG;
+    out->len = (size_t)(to - out->data);
+    if (out->len)
+        krait_text_add(out, ", ", PACKET_TEXT_END);
+    return 0;
+}
+
 static int enter_packet(struct krait_ctf_cursor *c)
 {
     leave_packet(c);
@@ -108,12 +130,8 @@ static int enter_packet(struct krait_ctf_cursor *c)
     d->at = 0;
     d->end = c->packet->content;
     d->meanings_set = 0;
-    d->out = &c->packet_text;
-    krait_buf_clear(&c->packet_text);
-    if (krait_decode_skip(d, &c->trace->packet_header) ||
-        krait_decode_text(d, &c->trace->code[c->cls->index].packet_context))
-        return damage_at(c, d->at, d->why);
-    return 0;
+    bool damaged = krait_decode_skip(d, &c->trace->packet_header) || print_packet(c);
+    return damaged ? damage_at(c, d->at, d->why) : 0;
 }
 
 /* -- ranges -- */
@@ -216,7 +234,7 @@ static int read_header(struct krait_ctf_cursor *c, const struct krait_ctf_code *
                                                         : read_known(c, KRAIT_SHAPE_LARGE, id);
         if (!whole)
             return damage_at(c, d->at, "an event's header is longer than the rest of its packet");
-        d->slots[c->cls->event_header->members[0].fc->slot] = *id;
+        d->slots[code->id_slot] = *id;
         return 0;
     }
     d->meanings_set = 0;
@@ -229,7 +247,7 @@ static int read_header(struct krait_ctf_cursor *c, const struct krait_ctf_code *
     return 0;
 }
 
-static int unknown_id(struct krait_ctf_cursor *c, uint64_t id)
+static KRAIT_COLD int unknown_id(struct krait_ctf_cursor *c, uint64_t id)
 {
     char why[96];
     snprintf(why, sizeof(why), "an event has id %llu, which is not in the metadata", (unsigned long long)id);
@@ -238,7 +256,7 @@ static int unknown_id(struct krait_ctf_cursor *c, uint64_t id)
 
 static int read_event(struct krait_ctf_cursor *c)
 {
-    const struct krait_ctf_code *code = &c->trace->code[c->cls->index];
+    const struct krait_ctf_code *code = c->code;
     uint64_t id = 0;
     c->event_at = c->d.at;
     int rc = read_header(c, code, &id);
@@ -270,20 +288,25 @@ static int next_packet(struct krait_ctf_cursor *c)
     return rc ? rc : 1;
 }
 
-int krait_ctf_next(struct krait_ctf_cursor *c)
+/* The first event behind the packet. */
+static KRAIT_COLD int next_behind(struct krait_ctf_cursor *c)
 {
-    bool first = false;
     int rc;
     do {
-        while (!c->packet || c->d.at >= c->d.end) {
+        do {
             rc = next_packet(c);
             if (rc <= 0)
                 return rc;
-            first = c->ranged;
-        }
+        } while (c->d.at >= c->d.end);
         rc = read_event(c);
-    } while (KRAIT_UNLIKELY(first) && rc > 0 && pass_packets_behind(c));
+    } while (c->ranged && rc > 0 && pass_packets_behind(c));
     return rc;
+}
+
+int krait_ctf_next(struct krait_ctf_cursor *c)
+{
+    return KRAIT_LIKELY(c->d.at < c->d.end) ? read_event(c)
+                                            : next_behind(c); /* without a packet both are 0 */
 }
 
 /* A little before the time: the header's own bits of it say the rest. */
@@ -331,7 +354,7 @@ static KRAIT_COLD int compile_event(struct krait_ctf_reader *reader, struct krai
 
 static const struct krait_program *event_program(struct krait_ctf_cursor *c)
 {
-    struct krait_program *program = &c->trace->code[c->cls->index].events[c->event->index];
+    struct krait_program *program = &c->code->events[c->event->index];
     if (KRAIT_LIKELY(program->ops))
         return program;
     if (compile_event(c->reader, program, c->event)) {
@@ -380,26 +403,27 @@ void krait_ctf_event_rewind(struct krait_ctf_cursor *c)
     c->d.bits_be = c->fields_be;
 }
 
-int krait_ctf_event_text(struct krait_ctf_cursor *c, struct krait_buf *out)
+const struct krait_program *krait_ctf_text_program(struct krait_ctf_cursor *c)
 {
     const struct krait_program *program = event_program(c);
-    size_t before = out->len;
-    if (!program)
-        return -ENOMEM;
-    if (c->packet_text.len)
-        krait_text_add(out, c->packet_text.data, c->packet_text.len);
-    size_t context = out->len;
-    krait_text_add(out, ", ", c->packet_text.len ? 2 : 0);
-    size_t fields = out->len;
-    c->d.out = out;
-    int rc = krait_decode_text(&c->d, program);
-    if (!rc && out->len == fields)
-        out->len = context; /* nothing follows the comma */
-    if (!rc)
-        rc = check_progress(c);
-    else
+    if (!program || program->steps)
+        return program;
+    if (krait_print_compile((struct krait_program *)program, &c->reader->arena)) {
+        krait_err_set(&c->err, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    return program;
+}
+
+char *krait_ctf_event_text(struct krait_ctf_cursor *c, const struct krait_program *program, char *to)
+{
+    size_t context = c->packet_text.len;
+    if (context) {
+        krait_text_copy(to, c->packet_text.data, context);
+        to += context - (program->prints ? 0 : PACKET_TEXT_END);
+    }
+    to = krait_print(&c->d, program, to);
+    if (KRAIT_UNLIKELY(!to))
         damage_at(c, c->d.at, c->d.why);
-    if (rc)
-        out->len = before;
-    return rc;
+    return KRAIT_LIKELY(to && !check_progress(c)) ? to : NULL;
 }

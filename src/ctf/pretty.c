@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/pretty.h"
 
+#include "ctf/digits.h"
+#include "ctf/print.h"
 #include "ctf/text.h"
 
 #include <string.h>
@@ -69,34 +71,9 @@ static void add_delta(struct krait_pretty *pretty, struct krait_buf *out, int64_
     }
 }
 
-/* The usual form at once: [time of day] (+delta), of a time after one that was printed. False: not that form.
- */
-static inline bool add_usual(struct krait_pretty *pretty, struct krait_buf *out, int64_t ns)
-{
-    const unsigned other =
-        KRAIT_PRETTY_SECONDS | KRAIT_PRETTY_CYCLES | KRAIT_PRETTY_NO_DELTA | KRAIT_PRETTY_HEADER_NAMES;
-    uint64_t second = (uint64_t)ns / KRAIT_NS_PER_S, delta = (uint64_t)ns - (uint64_t)pretty->last_ns;
-    char *at = krait_buf_room(out, 128);
-    if (pretty->flags & other || ns < 0 || !pretty->any || !at || !pretty->clock_known ||
-        second != (uint64_t)pretty->clock_second)
-        return false;
-    *at++ = '[';
-    memcpy(at, pretty->clock_text, sizeof(pretty->clock_text));
-    at = krait_text_put_nine(at + pretty->clock_len, (uint32_t)((uint64_t)ns - second * KRAIT_NS_PER_S));
-    memcpy(at, "] (+", 4);
-    at = krait_text_put_u64(at + 4, delta / KRAIT_NS_PER_S);
-    *at++ = '.';
-    at = krait_text_put_nine(at, (uint32_t)(delta % KRAIT_NS_PER_S));
-    memcpy(at, ") ", 2);
-    out->len = (size_t)(at + 2 - out->data);
-    return true;
-}
-
 static void add_timestamp(struct krait_pretty *pretty, struct krait_buf *out,
                           const struct krait_ctf_cursor *cursor)
 {
-    if (add_usual(pretty, out, cursor->ns))
-        return;
     bool names = pretty->flags & KRAIT_PRETTY_HEADER_NAMES;
     add_str(out, names ? "timestamp = " : "[");
     if (pretty->flags & KRAIT_PRETTY_CYCLES)
@@ -109,6 +86,60 @@ static void add_timestamp(struct krait_pretty *pretty, struct krait_buf *out,
         add_delta(pretty, out, cursor->ns, cursor->ticks);
         add_str(out, names ? "" : ") ");
     }
+}
+
+/* -- the usual form of time: [time of day] (+delta) -- */
+
+enum { TENTH_NS = 100000000, USUAL_MOST = KRAIT_PRETTY_TIME + 32 };
+
+/* Keeps the text of the tenth of a second that a time is in, when the next may be printed by put_usual. */
+static void keep_tenth(struct krait_pretty *pretty, int64_t ns)
+{
+    const unsigned other =
+        KRAIT_PRETTY_SECONDS | KRAIT_PRETTY_CYCLES | KRAIT_PRETTY_NO_DELTA | KRAIT_PRETTY_HEADER_NAMES;
+    int64_t second = ns / (int64_t)KRAIT_NS_PER_S;
+    pretty->tenth_known = pretty->any && !(pretty->flags & other) && ns >= 0 && pretty->clock_known &&
+                          second == pretty->clock_second;
+    if (!pretty->tenth_known)
+        return;
+    char *at = pretty->tenth_text;
+    *at++ = '[';
+    memcpy(at, pretty->clock_text, pretty->clock_len);
+    at[pretty->clock_len] = (char)('0' + ns % (int64_t)KRAIT_NS_PER_S / TENTH_NS);
+    pretty->tenth_len = pretty->clock_len + 2;
+    pretty->tenth_ns = ns - ns % TENTH_NS;
+}
+
+/* A time in the same tenth of a second as the one before, and at most a tenth later: only sixteen digits are
+ * new. `to` has room for USUAL_MOST bytes. NULL: it is another. */
+static inline char *put_usual(const struct krait_pretty *pretty, char *to, int64_t ns)
+{
+    uint64_t rest = (uint64_t)ns - (uint64_t)pretty->tenth_ns;
+    uint64_t delta = (uint64_t)ns - (uint64_t)pretty->last_ns;
+    if (KRAIT_UNLIKELY(!pretty->tenth_known || rest >= TENTH_NS || delta >= TENTH_NS))
+        return NULL;
+    memcpy(to, pretty->tenth_text, sizeof(pretty->tenth_text));
+    to = krait_put_eight(to + pretty->tenth_len, (uint32_t)rest);
+    memcpy(to, "] (+0.0", 7);
+    to = krait_put_eight(to + 7, (uint32_t)delta);
+    memcpy(to, ") ", 2);
+    return to + 2;
+}
+
+/* Any time. Returns where the text goes on, with room for n bytes; NULL when memory is out. */
+static KRAIT_COLD char *put_other(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, size_t n)
+{
+    struct krait_buf *out = cursor->d.out;
+    add_timestamp(pretty, out, cursor);
+    keep_tenth(pretty, cursor->ns);
+    return out->failed ? NULL : krait_print_room(&cursor->d, out->len, n);
+}
+
+/* The same for any event that has a time. */
+static inline char *put_time(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, char *to, size_t n)
+{
+    char *behind = put_usual(pretty, to, cursor->ns);
+    return KRAIT_LIKELY(behind) ? behind : put_other(pretty, cursor, n);
 }
 
 /* -- the trace's fields -- */
@@ -179,12 +210,6 @@ static void add_trace(struct krait_pretty *pretty, struct line *line, const stru
         add_loglevel(line, event->log_level);
 }
 
-/* Text that is the same for all events of a class. */
-struct head {
-    const char *text;
-    size_t len;
-};
-
 static void add_head(struct krait_pretty *pretty, const struct krait_ctf_cursor *cursor,
                      struct krait_buf *out)
 {
@@ -200,35 +225,68 @@ static void add_head(struct krait_pretty *pretty, const struct krait_ctf_cursor 
     add_str(out, line.names ? ", " : ": ");
 }
 
-static KRAIT_COLD struct head *new_head(struct krait_pretty *pretty, const struct krait_ctf_cursor *cursor)
+static struct krait_pretty_head *new_head(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor)
 {
     KRAIT_AUTO_BUF text = { 0 };
     add_head(pretty, cursor, &text);
-    struct head *head = KRAIT_ARENA_NEW(&pretty->arena, struct head);
+    struct krait_pretty_head *head = KRAIT_ARENA_NEW(&pretty->arena, struct krait_pretty_head);
     if (!head || text.failed)
         return NULL;
-    *head = (struct head){ krait_arena_strndup(&pretty->arena, text.data, text.len), text.len };
-    if (!head->text || krait_map_put(&pretty->heads, (uintptr_t)cursor->event, (uintptr_t)head))
+    head->event = cursor->event;
+    head->text = krait_arena_strndup(&pretty->arena, text.data, text.len);
+    head->len = text.len;
+    head->program = krait_ctf_text_program(cursor);
+    if (!head->text || !head->program ||
+        krait_map_put(&pretty->heads, (uintptr_t)cursor->event, (uintptr_t)head))
         return NULL;
+    head->room = USUAL_MOST + head->len + 2 * KRAIT_TEXT_BLOCK + head->program->steps_room;
     return head;
+}
+
+static KRAIT_COLD const struct krait_pretty_head *
+find_head(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_pretty_head *recent)
+{
+    const uint64_t *known = krait_map_get(&pretty->heads, (uintptr_t)cursor->event);
+    const struct krait_pretty_head *head =
+        known ? (const struct krait_pretty_head *)(uintptr_t)*known : new_head(pretty, cursor);
+    if (!head)
+        return NULL;
+    *recent = *head;
+    return recent;
+}
+
+static inline const struct krait_pretty_head *head_of(struct krait_pretty *pretty,
+                                                      struct krait_ctf_cursor *cursor)
+{
+    struct krait_pretty_head *recent = &pretty->recent[cursor->event->index % KRAIT_PRETTY_RECENT];
+    return KRAIT_LIKELY(recent->event == cursor->event) ? recent : find_head(pretty, cursor, recent);
+}
+
+static KRAIT_COLD int failed(struct krait_ctf_cursor *cursor, struct krait_buf *out, size_t before)
+{
+    out->len = before;
+    return cursor->err.code ? cursor->err.code : krait_err_set(&cursor->err, -ENOMEM, "out of memory");
 }
 
 int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_buf *out)
 {
-    size_t before = out->len;
-    const uint64_t *known = krait_map_get(&pretty->heads, (uintptr_t)cursor->event);
-    const struct head *head = known ? (const struct head *)(uintptr_t)*known : new_head(pretty, cursor);
-    if (!head)
-        return krait_err_set(&cursor->err, -ENOMEM, "out of memory");
-    if (cursor->cls->clock)
-        add_timestamp(pretty, out, cursor);
-    krait_text_block(out, head->text, head->len);
-    int rc = krait_ctf_event_text(cursor, out);
-    if (rc) {
-        out->len = before;
-        return rc;
-    }
-    LITERAL(out, "\n");
+    size_t before = out->len, room;
+    const struct krait_pretty_head *head = head_of(pretty, cursor);
+    if (KRAIT_UNLIKELY(!head))
+        return failed(cursor, out, before);
+    cursor->d.out = out;
+    room = head->room + cursor->packet_text.len;
+    char *to = krait_print_room(&cursor->d, before, room);
+    if (to && cursor->cls->clock)
+        to = put_time(pretty, cursor, to, room);
+    if (KRAIT_UNLIKELY(!to))
+        return failed(cursor, out, before);
+    krait_text_copy(to, head->text, head->len);
+    to = krait_ctf_event_text(cursor, head->program, to + head->len);
+    if (KRAIT_UNLIKELY(!to))
+        return failed(cursor, out, before);
+    *to++ = '\n';
+    out->len = (size_t)(to - out->data);
     if (cursor->cls->clock) {
         pretty->any = true;
         pretty->last_ns = cursor->ns;

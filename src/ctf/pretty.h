@@ -26,18 +26,36 @@ enum krait_pretty_flags {
     KRAIT_PRETTY_LOGLEVEL = 1 << 11,
 };
 
+/* What is the same for all events of a class. */
+struct krait_pretty_head {
+    const struct krait_event_class *event; /* NULL: none is kept here */
+    const char *text;                      /* between the time and the fields */
+    size_t len;
+    size_t room; /* for a line, but the packet's context, up to what asks for itself */
+    const struct krait_program *program; /* of the fields */
+};
+
+enum { KRAIT_PRETTY_RECENT = 256, KRAIT_PRETTY_TIME = 48 };
+
 /* What was printed before, for deltas and for not making the same text again. Zeroed memory but flags. */
 struct krait_pretty {
     unsigned flags;
     struct krait_arena arena;
-    struct krait_map heads; /* event class to what stands between time and fields */
-    bool any;               /* a time was printed */
+    struct krait_map heads; /* event class to its head */
+    struct krait_pretty_head
+        recent[KRAIT_PRETTY_RECENT]; /* the same by index of the class, as far as it goes */
+    bool any;                        /* a time was printed */
     int64_t last_ns;
     uint64_t last_ticks;
     bool clock_known;
-    int64_t clock_second; /* that clock_text is of */
-    char clock_text[40];  /* "hh:mm:ss." */
+    int64_t clock_second;               /* that clock_text is of */
+    char clock_text[KRAIT_PRETTY_TIME]; /* "hh:mm:ss." */
     size_t clock_len;
+    /* The tenth of a second that the last event was in, where times are printed in the usual form. */
+    bool tenth_known;
+    int64_t tenth_ns;
+    char tenth_text[KRAIT_PRETTY_TIME]; /* "[hh:mm:ss.d" */
+    size_t tenth_len;
 };
 
 void krait_pretty_done(struct krait_pretty *pretty);

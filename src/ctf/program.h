@@ -69,9 +69,14 @@ struct krait_op {
     const uint32_t *options;   /* VARIANT: where each option's code begins */
 };
 
+struct krait_step;
+
 struct krait_program {
     struct krait_op *ops;
     uint32_t count;
+    const struct krait_step *steps; /* the same for printing (print.h); NULL until somebody prints */
+    uint32_t steps_room;            /* bytes that they can take before one asks for more */
+    bool prints;                    /* any of them makes text */
     bool fixed;     /* it is one run that nobody wants a value of: to go past it is one addition */
     uint32_t align; /* of the run, bits */
     uint64_t size;

@@ -6,6 +6,7 @@
 
 #include "ctf/find.h"
 #include "ctf/format.h"
+#include "ctf/print.h"
 #include "ctf/shape.h"
 
 #include <fcntl.h>
@@ -413,6 +414,8 @@ static int compile_stream(struct krait_ctf_reader *reader, struct krait_ctf_code
     int rc = krait_program_new(&code->packet_context, &reader->arena, &context, 1, KRAIT_SCOPE_PACKET_CONTEXT,
                                text);
     if (!rc)
+        rc = krait_print_compile(&code->packet_context, &reader->arena);
+    if (!rc)
         rc = krait_program_new(&code->event_header, &reader->arena, &header, 1, KRAIT_SCOPE_EVENT_HEADER,
                                text);
     code->events = krait_arena_alloc(&reader->arena, KRAIT_MAX(cls->event_count, 1u) * sizeof(*code->events));
@@ -428,6 +431,8 @@ static int compile_stream(struct krait_ctf_reader *reader, struct krait_ctf_code
     code->shape = (uint8_t)krait_header_shape(cls->event_header);
     code->whole_begin = is_whole_time(cls, KRAIT_MEANING_BEGIN);
     code->whole_end = is_whole_time(cls, KRAIT_MEANING_END);
+    if (code->shape != KRAIT_SHAPE_OTHER)
+        code->id_slot = cls->event_header->members[0].fc->slot;
     return 0;
 }
 

@@ -60,6 +60,7 @@ struct krait_ctf_code {
     const struct krait_event_class **by_id; /* of ids below by_id_count */
     uint32_t by_id_count;
     uint8_t shape;               /* of the event header: known ones are read at once */
+    uint32_t id_slot;            /* of the event's id, where the shape is known */
     bool whole_begin, whole_end; /* of the packets that say these times */
 };
 
@@ -97,7 +98,7 @@ int krait_ctf_open(struct krait_ctf_reader **out, const char *const *paths, size
 void krait_ctf_close(struct krait_ctf_reader *reader);
 
 /* Compiles all event classes, which otherwise happens as they are met: after it the reader is not changed any
- * more, and cursors of several threads may use it. Returns 0 or -ENOMEM. */
+ * more, and cursors of several threads may use it, but for printing. Returns 0 or -ENOMEM. */
 int krait_ctf_compile(struct krait_ctf_reader *reader);
 
 /* Lets go of the file's pages from byte `from` up to `to`: who reads a trace once needs few of them at a
@@ -110,16 +111,17 @@ struct krait_ctf_cursor {
     const struct krait_ctf_stream *stream;
     const struct krait_ctf_trace *trace;   /* of the packet */
     const struct krait_stream_class *cls;  /* of the packet: as its trace has it */
+    const struct krait_ctf_code *code;     /* of cls */
     const struct krait_ctf_packet *packet; /* NULL before the first */
     const struct krait_event_class *event; /* the current one */
     struct krait_decoder d;
     uint32_t next_packet;
     uint64_t event_at;            /* bit in the packet where the event begins */
     uint64_t fields_at;           /* where its header ends */
-    bool fields_be;               /* the decoder's bits_be there */
+    uint8_t fields_be;            /* the decoder's bits_be there */
     uint64_t ticks;               /* of the event */
     int64_t ns;                   /* of the event, since the clock's origin; 0 without a clock */
-    struct krait_buf packet_text; /* the packet's context, printed once */
+    struct krait_buf packet_text; /* the packet's context, printed once, and ", " */
     bool ranged;
     int64_t from_ns, to_ns;            /* with `ranged`: packets outside are passed over */
     const struct krait_ctf_file *held; /* pages of it are held */
@@ -154,9 +156,14 @@ int krait_ctf_event_skip(struct krait_ctf_cursor *cursor);
 /* Goes back to where the fields begin, so that they can be printed after they were passed. */
 void krait_ctf_event_rewind(struct krait_ctf_cursor *cursor);
 
-/* Appends the packet's context, the event's contexts and fields to out, separated by ", ". On failure out is
- * as before. */
-int krait_ctf_event_text(struct krait_ctf_cursor *cursor, struct krait_buf *out);
+/* What prints events of the current one's class, the same for all of them. NULL: cursor->err is set. */
+const struct krait_program *krait_ctf_text_program(struct krait_ctf_cursor *cursor);
+
+/* Writes the packet's context, the event's contexts and fields to `to`, separated by ", ", and passes the
+ * event. `to` was made by krait_print_room of cursor->d, whose `out` was set, with room for
+ * cursor->packet_text.len, KRAIT_TEXT_BLOCK and program->steps_room bytes. Returns as krait_print; NULL:
+ * cursor->err is set. Hot path. */
+char *krait_ctf_event_text(struct krait_ctf_cursor *cursor, const struct krait_program *program, char *to);
 
 /* Whether the times in packet i of a stream can be known without the packets before it: it is the first, or
  * says its begin in full. */

@@ -1,69 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/text.h"
 
-/* Two digits at a time. */
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-                            "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-                            "8081828384858687888990919293949596979899";
-
-/* Writes the digits to the end of `at`; returns where they begin. */
-static char *digits_before(char *at, uint64_t value)
-{
-    while (value >= 100) {
-        at -= 2;
-        memcpy(at, &pairs[value % 100 * 2], 2);
-        value /= 100;
-    }
-    if (value >= 10) {
-        at -= 2;
-        memcpy(at, &pairs[value * 2], 2);
-    } else {
-        *--at = (char)('0' + value);
-    }
-    return at;
-}
+#include "ctf/digits.h"
 
 void krait_text_u64(struct krait_buf *out, uint64_t value)
 {
-    char buf[20], *end = buf + sizeof(buf);
-    char *from = digits_before(end, value);
-    krait_text_add(out, from, (size_t)(end - from));
-}
-
-char *krait_text_put_u64(char *to, uint64_t value)
-{
-    char buf[20], *end = buf + sizeof(buf);
-    char *from = digits_before(end, value);
-    memcpy(to, from, (size_t)(end - from));
-    return to + (end - from);
-}
-
-char *krait_text_put_nine(char *to, uint32_t value)
-{
-    uint32_t high = value / 10000, low = value % 10000; /* five digits and four */
-    *to = (char)('0' + high / 10000);
-    high %= 10000;
-    memcpy(to + 1, &pairs[high / 100 * 2], 2);
-    memcpy(to + 3, &pairs[high % 100 * 2], 2);
-    memcpy(to + 5, &pairs[low / 100 * 2], 2);
-    memcpy(to + 7, &pairs[low % 100 * 2], 2);
-    return to + 9;
+    char *to = krait_buf_room(out, KRAIT_DIGITS_ROOM);
+    if (to)
+        out->len += (size_t)(krait_put_u64(to, value) - to);
 }
 
 void krait_text_digits(struct krait_buf *out, uint64_t value, unsigned digits)
 {
-    char buf[40], *end = buf + sizeof(buf);
-    char *from = digits_before(end, value);
-    while (from > buf && end - from < (ptrdiff_t)digits)
-        *--from = '0';
-    krait_text_add(out, from, (size_t)(end - from));
+    char buf[KRAIT_DIGITS_ROOM];
+    size_t n = (size_t)(krait_put_u64(buf, value) - buf);
+    for (size_t i = n; i < digits; i++)
+        krait_text_add(out, "0", 1);
+    krait_text_add(out, buf, n);
 }
 
 static void add_signed(struct krait_buf *out, int64_t value)
 {
-    if (value < 0)
-        krait_text_add(out, "-", 1);
-    krait_text_u64(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
+    char *to = krait_buf_room(out, KRAIT_DIGITS_ROOM);
+    if (to)
+        out->len += (size_t)(krait_put_i64(to, value) - to);
 }
 
 /* The bits of an integer rounded up to whole digits of `shift` bits; negative numbers show their two's
@@ -176,38 +136,53 @@ void krait_text_float(struct krait_buf *out, double value)
 
 /* -- strings -- */
 
-static void add_escaped(struct krait_buf *out, unsigned char c)
+char *krait_put_escaped(char *to, unsigned char c)
 {
     static const char from[] = "\\'\"?\a\b\033\f\n\r\t\v";
-    static const char to[] = "\\'\"?abefnrtv";
-    char buf[8];
+    static const char letters[] = "\\'\"?abefnrtv";
     const char *found = memchr(from, c, sizeof(from) - 1);
+    *to++ = '\\';
+    *to++ = found ? letters[found - from] : 'x';
     if (found)
-        snprintf(buf, sizeof(buf), "\\%c", to[found - from]);
-    else
-        snprintf(buf, sizeof(buf), "\\x%02x", c);
-    krait_text_add(out, buf, strlen(buf));
+        return to;
+    *to++ = "0123456789abcdef"[c >> 4];
+    *to++ = "0123456789abcdef"[c & 15];
+    return to;
 }
 
-static inline bool is_plain(unsigned char c)
+static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c != 0x7f && c != '\\' && c != '\'' && c != '"' && c != '?';
 }
 
+/* krait_put_plain where fewer bytes than a chunk can be read. */
+static size_t put_plain_slowly(char *to, const char *from, size_t size)
+{
+    size_t n = 0;
+    for (; n < size && is_plain((unsigned char)from[n]); n++)
+        to[n] = from[n];
+    return n;
+}
+
+/* A chunk, and one character that is not plain, as long as there are any. */
+static char *put_part(char *to, const char **from, const char *end)
+{
+    size_t size = (size_t)(end - *from);
+    size_t n = size >= KRAIT_TEXT_CHUNK ? krait_put_plain(to, *from) : put_plain_slowly(to, *from, size);
+    *from += n;
+    to += n;
+    return n < KRAIT_TEXT_CHUNK && *from < end ? krait_put_escaped(to, (unsigned char)*(*from)++) : to;
+}
+
 void krait_text_quoted(struct krait_buf *out, const char *s, size_t n)
 {
+    const char *end = s + n;
     krait_text_add(out, "\"", 1);
-    while (n) {
-        size_t plain = 0;
-        while (plain < n && is_plain((unsigned char)s[plain]))
-            plain++;
-        krait_text_add(out, s, plain);
-        s += plain;
-        n -= plain;
-        if (n) {
-            add_escaped(out, (unsigned char)*s++);
-            n--;
-        }
+    while (s < end) {
+        char *to = krait_buf_room(out, KRAIT_TEXT_CHUNK + KRAIT_TEXT_ESCAPE);
+        if (!to)
+            return;
+        out->len += (size_t)(put_part(to, &s, end) - to);
     }
     krait_text_add(out, "\"", 1);
 }
@@ -220,13 +195,15 @@ void krait_text_blob(struct krait_buf *out, const uint8_t *bytes, size_t n)
     }
 }
 
-void krait_text_element(struct krait_buf *out, uint64_t index, bool named)
+char *krait_put_element(char *to, uint64_t index, bool named)
 {
-    krait_text_add(out, ", ", index ? 2 : 0);
-    krait_text_add(out, " ", index ? 0 : 1);
+    *to = ',';
+    to += index > 0;
+    *to++ = ' ';
     if (!named)
-        return;
-    krait_text_add(out, "[", 1);
-    krait_text_u64(out, index);
-    krait_text_add(out, "] = ", 4);
+        return to;
+    *to++ = '[';
+    to = krait_put_u64(to, index);
+    memcpy(to, "] = ", 4);
+    return to + 4;
 }

@@ -18,15 +18,23 @@ static inline void krait_text_add(struct krait_buf *out, const char *text, size_
     out->len += n;
 }
 
+enum { KRAIT_TEXT_BLOCK = 16 };
+
+/* Whole blocks, as many as hold n bytes: up to KRAIT_TEXT_BLOCK - 1 bytes more are read and written. */
+static inline void krait_text_copy(char *to, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i += KRAIT_TEXT_BLOCK)
+        memcpy(to + i, text + i, KRAIT_TEXT_BLOCK);
+}
+
 /* The same for texts of an arena: those may be read in blocks of 16 bytes, up to the block that their last
  * byte is in. */
 static inline void krait_text_block(struct krait_buf *out, const char *text, size_t n)
 {
-    if (KRAIT_UNLIKELY(out->cap - out->len <= n + 16) && !krait_buf_room(out, n + 16))
+    if (KRAIT_UNLIKELY(out->cap - out->len <= n + KRAIT_TEXT_BLOCK) &&
+        !krait_buf_room(out, n + KRAIT_TEXT_BLOCK))
         return;
-    char *to = out->data + out->len;
-    for (size_t i = 0; i < n; i += 16)
-        memcpy(to + i, text + i, 16);
+    krait_text_copy(out->data + out->len, text, n);
     out->len += n;
 }
 
@@ -42,11 +50,47 @@ void krait_text_int(struct krait_buf *out, const struct krait_fc *fc, uint64_t v
 void krait_text_float(struct krait_buf *out, double value);
 /* "text" with its escapes. */
 void krait_text_quoted(struct krait_buf *out, const char *s, size_t n);
-/* The same digits at `to`, which has to have 20 bytes; returns behind them. */
-char *krait_text_put_u64(char *to, uint64_t value);
-/* Nine digits of a value below 10^9. */
-char *krait_text_put_nine(char *to, uint32_t value);
-/* What stands before an array's element. */
-void krait_text_element(struct krait_buf *out, uint64_t index, bool named);
+
+/* -- at a place that has room -- */
+
+enum { KRAIT_TEXT_CHUNK = 16, KRAIT_TEXT_ESCAPE = 4 }; /* bytes */
+
+typedef uint8_t krait_chunk __attribute__((vector_size(KRAIT_TEXT_CHUNK)));
+
+/* Which of 16 lanes of all ones or zeros is the first of ones; 16 where none is. */
+static inline unsigned krait_first_lane(krait_chunk lanes)
+{
+#if defined(__SSE2__)
+    typedef char chars __attribute__((vector_size(KRAIT_TEXT_CHUNK)));
+    return (unsigned)__builtin_ctz((unsigned)__builtin_ia32_pmovmskb128((chars)lanes) |
+                                   1u << KRAIT_TEXT_CHUNK);
+#else
+    uint64_t half[2];
+    memcpy(half, &lanes, sizeof(half));
+    bool low = half[0] != 0;
+    uint64_t bits = low ? half[0] : half[1];
+    if (!bits)
+        return KRAIT_TEXT_CHUNK;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    bits = __builtin_bswap64(bits);
+#endif
+    return (unsigned)__builtin_ctzll(bits) / 8 + (low ? 0 : 8);
+#endif
+}
+
+/* Copies 16 bytes; returns how many of them come before the first that has to be escaped, or is NUL. */
+static inline size_t krait_put_plain(char *to, const char *from)
+{
+    krait_chunk c;
+    memcpy(&c, from, sizeof(c));
+    memcpy(to, &c, sizeof(c));
+    return krait_first_lane(
+        (krait_chunk)((c < 0x20) | (c == 0x7f) | (c == '\\') | (c == '\'') | (c == '"') | (c == '?')));
+}
+
+/* One character that is not plain: KRAIT_TEXT_ESCAPE bytes at the most. */
+char *krait_put_escaped(char *to, unsigned char c);
+/* What stands before an array's element: KRAIT_DIGITS_MAX + 8 bytes at the most. */
+char *krait_put_element(char *to, uint64_t index, bool named);
 
 #endif

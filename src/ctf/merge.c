@@ -5,54 +5,59 @@
  */
 #include "ctf/reader.h"
 
+/* A stream's next event. What decides lies together, so that a match reads two of these and no cursor. */
+struct player {
+    int64_t ns;
+    uint32_t rank; /* of the cursor; the lower goes first at equal times */
+};
+
+enum { OUT = 1u << 31 }; /* in `rank`, with the last of all times: a stream that has come to its end */
+
 struct krait_ctf_merge {
     struct krait_ctf_reader *reader;
-    struct krait_ctf_cursor *cursors; /* by rank: the lower goes first at equal times */
-    bool *live;
+    struct krait_ctf_cursor *cursors; /* by rank */
     uint32_t count;
-    uint32_t *losers; /* [1, count): inner nodes; [0]: the winner */
+    struct player winner;
+    struct player *losers; /* [1, count): inner nodes; behind them, while the tree is built, the streams */
     bool started;
     struct krait_err damage;
 };
 
-static bool goes_first(const struct krait_ctf_merge *m, uint32_t a, uint32_t b)
+static inline bool goes_first(struct player a, struct player b)
 {
-    if (!m->live[a] || !m->live[b])
-        return m->live[a] || (!m->live[b] && a < b);
-    int64_t x = m->cursors[a].ns, y = m->cursors[b].ns;
-    return x != y ? x < y : a < b;
+    return (a.ns < b.ns) | ((a.ns == b.ns) & (a.rank < b.rank));
 }
 
-static void advance(struct krait_ctf_merge *m, uint32_t i)
+static struct player advance(struct krait_ctf_merge *m, uint32_t i)
 {
     struct krait_ctf_cursor *cursor = &m->cursors[i];
-    int rc = cursor->err.code ? cursor->err.code : krait_ctf_next(cursor);
-    m->live[i] = rc > 0;
+    int rc = KRAIT_UNLIKELY(cursor->err.code) ? cursor->err.code : krait_ctf_next(cursor);
+    if (KRAIT_LIKELY(rc > 0))
+        return (struct player){ .ns = cursor->ns, .rank = i };
     if (rc < 0 && !m->damage.code)
         m->damage = cursor->err;
+    return (struct player){ .ns = INT64_MAX, .rank = i | OUT };
 }
 
-/* Plays stream i up to the root. */
-static void replay(struct krait_ctf_merge *m, uint32_t i)
+/* Plays the stream that has won before up to the root. */
+static inline struct player replay(struct krait_ctf_merge *m, uint32_t i, struct player winner)
 {
-    uint32_t winner = i;
     for (uint32_t node = (i + m->count) / 2; node > 0; node /= 2) {
-        uint32_t other = m->losers[node];
-        if (other != KRAIT_NO_ID && goes_first(m, other, winner)) {
-            m->losers[node] = winner;
-            winner = other;
-        }
+        struct player other = m->losers[node];
+        bool first = goes_first(other, winner);
+        m->losers[node] = first ? winner : other;
+        winner = first ? other : winner;
     }
-    m->losers[0] = winner;
+    return winner;
 }
 
 /* Builds the tree: the winner below each node, from the leaves up. */
-static uint32_t play(struct krait_ctf_merge *m, uint32_t node)
+static struct player play(struct krait_ctf_merge *m, uint32_t node)
 {
     if (node >= m->count)
-        return node - m->count;
-    uint32_t a = play(m, node * 2), b = play(m, node * 2 + 1);
-    bool first = goes_first(m, a, b);
+        return m->losers[node];
+    struct player a = play(m, node * 2), b = play(m, node * 2 + 1);
+    bool first = goes_first(a, b);
     m->losers[node] = first ? b : a;
     return first ? a : b;
 }
@@ -61,8 +66,8 @@ static void start(struct krait_ctf_merge *m)
 {
     m->started = true;
     for (uint32_t i = 0; i < m->count; i++)
-        advance(m, i);
-    m->losers[0] = m->count > 1 ? play(m, 1) : 0;
+        m->losers[m->count + i] = advance(m, i);
+    m->winner = m->count ? play(m, 1) : (struct player){ .rank = OUT };
 }
 
 int krait_ctf_merge_new(struct krait_ctf_merge **out, struct krait_ctf_reader *reader, struct krait_err *err)
@@ -72,10 +77,9 @@ int krait_ctf_merge_new(struct krait_ctf_merge **out, struct krait_ctf_reader *r
     if (m) {
         m->reader = reader;
         m->cursors = calloc(n, sizeof(*m->cursors));
-        m->live = calloc(n, sizeof(*m->live));
-        m->losers = calloc(n, sizeof(*m->losers));
+        m->losers = calloc(n * 2, sizeof(*m->losers));
     }
-    if (!m || !m->cursors || !m->live || !m->losers) {
+    if (!m || !m->cursors || !m->losers) {
         krait_ctf_merge_free(m);
         return krait_err_set(err, -ENOMEM, "out of memory");
     }
@@ -93,7 +97,6 @@ void krait_ctf_merge_free(struct krait_ctf_merge *m)
     for (uint32_t i = 0; i < m->count; i++)
         krait_ctf_cursor_done(&m->cursors[i]);
     free(m->cursors);
-    free(m->live);
     free(m->losers);
     free(m);
 }
@@ -106,18 +109,12 @@ void krait_ctf_merge_range(struct krait_ctf_merge *m, int64_t from_ns, int64_t t
 
 struct krait_ctf_cursor *krait_ctf_merge_next(struct krait_ctf_merge *m)
 {
-    if (!m->count)
-        return NULL;
-    if (!m->started) {
+    uint32_t last = m->winner.rank;
+    if (KRAIT_UNLIKELY(!m->started))
         start(m);
-    } else {
-        uint32_t last = m->losers[0];
-        advance(m, last);
-        if (m->count > 1)
-            replay(m, last);
-    }
-    uint32_t winner = m->losers[0];
-    return m->live[winner] ? &m->cursors[winner] : NULL;
+    else if (!(last & OUT))
+        m->winner = replay(m, last, advance(m, last));
+    return m->winner.rank & OUT ? NULL : &m->cursors[m->winner.rank];
 }
 
 const struct krait_err *krait_ctf_merge_damage(const struct krait_ctf_merge *m)

@@ -28,17 +28,23 @@ struct sums {
     uint64_t *counts; /* by class */
 };
 
-/* An array's or a text's two cells in a row. */
-struct view {
-    uint32_t cell, bits, flags;
-    bool text;
+/* An array's two cells in a row. */
+struct array {
+    uint32_t cell;
+    uint64_t (*sum)(const uint8_t *at, uint64_t count);
 };
 
-/* What there is to read in the events of a class: the views in its rows, and what has no cells (of `single`:
- * all). */
+/* What the rows of a class have besides numbers: this is looked at for each event, and small for that. */
+struct row_plan {
+    const uint32_t *texts; /* their first cells */
+    const struct array *arrays;
+    uint32_t text_count, array_count;
+    uint32_t row_size;
+    enum { UNKNOWN, ROWS_ALONE, HAS_OTHERS } what; /* others: fields without cells */
+};
+
+/* The fields of a class that are read by handle: of `single` all, else those that have no cells. */
 struct plan {
-    uint32_t row_size, view_count;
-    struct view *views;
     size_t count;
     struct {
         const struct krait_trace_field *field;
@@ -63,7 +69,8 @@ struct work {
 
 struct worker {
     struct work *work;
-    struct plan **plans; /* by class; made when the first event is seen */
+    struct row_plan *rows; /* by class; made when the first event is seen */
+    struct plan **plans;
     struct sums sums;
     pthread_t thread;
 };
@@ -200,71 +207,94 @@ static void plan_keep_without_cells(struct plan *plan)
     plan->count = kept;
 }
 
-static void plan_views(struct plan *plan, const struct krait_trace_class *cls)
+/* ---- elements of arrays ---- */
+
+#define NATIVE(x) (x)
+
+/* The bytes may lie anywhere: loads are unaligned. */
+#define SUM(name, type, swap)                                      \
+    static uint64_t name(const uint8_t *at, uint64_t count)        \
+    {                                                              \
+        uint64_t sum = 0;                                          \
+        for (uint64_t i = 0; i < count; i++) {                     \
+            type value;                                            \
+            memcpy(&value, at + i * sizeof(value), sizeof(value)); \
+            sum += (uint64_t)(type)swap(value);                    \
+        }                                                          \
+        return sum;                                                \
+    }
+
+SUM(sum_u8, uint8_t, NATIVE)
+SUM(sum_u16, uint16_t, NATIVE)
+SUM(sum_u32, uint32_t, NATIVE)
+SUM(sum_u64, uint64_t, NATIVE)
+SUM(sum_i8, int8_t, NATIVE)
+SUM(sum_i16, int16_t, NATIVE)
+SUM(sum_i32, int32_t, NATIVE)
+SUM(sum_u16_be, uint16_t, __builtin_bswap16)
+SUM(sum_u32_be, uint32_t, __builtin_bswap32)
+SUM(sum_u64_be, uint64_t, __builtin_bswap64)
+SUM(sum_i16_be, int16_t, __builtin_bswap16)
+SUM(sum_i32_be, int32_t, __builtin_bswap32)
+
+static uint64_t sum_f32(const uint8_t *at, uint64_t count)
+{
+    struct sums sums = { 0 };
+    for (uint64_t i = 0; i < count; i++) {
+        float value;
+        memcpy(&value, at + i * sizeof(value), sizeof(value));
+        add_double(&sums, (double)value);
+    }
+    return sums.numbers;
+}
+
+/* By the bits of an element (8, 16, 32, 64) and what its flags say. */
+static uint64_t (*const SUMS[4][KRAIT_TRACE_CELL_BIG_ENDIAN * 2])(const uint8_t *at, uint64_t count) = {
+    { sum_u8, sum_i8, NULL, NULL, sum_u8, sum_i8 },
+    { sum_u16, sum_i16, NULL, NULL, sum_u16_be, sum_i16_be },
+    { sum_u32, sum_i32, sum_f32, NULL, sum_u32_be, sum_i32_be },
+    { sum_u64, sum_u64, sum_u64, NULL, sum_u64_be, sum_u64_be, sum_u64_be },
+};
+
+/* ---- what there is in the rows of a class ---- */
+
+static struct array array_of(const struct krait_trace_cell *cell)
+{
+    unsigned width = (unsigned)__builtin_ctz(cell->element_bits) - 3;
+    struct array array = { cell->cell,
+                           width < 4 ? SUMS[width][cell->flags % (KRAIT_TRACE_CELL_BIG_ENDIAN * 2)] : NULL };
+    if (!array.sum)
+        die(cell->path, "an array of elements that this program has no sum for");
+    return array;
+}
+
+static void row_plan_fill(struct row_plan *row, const struct krait_trace_class *cls, uint32_t *texts,
+                          struct array *arrays, uint32_t count)
+{
+    struct krait_trace_cell cell;
+    for (uint32_t i = 0; i < count; i++) {
+        if (krait_trace_class_cell(cls, i, &cell))
+            die(krait_trace_class_name(cls), "has no cell");
+        if (cell.kind == KRAIT_TRACE_TEXT)
+            texts[row->text_count++] = cell.cell;
+        if (cell.kind == KRAIT_TRACE_ARRAY)
+            arrays[row->array_count++] = array_of(&cell);
+    }
+    row->texts = texts;
+    row->arrays = arrays;
+}
+
+static void row_plan_make(struct row_plan *row, const struct krait_trace_class *cls)
 {
     int count = krait_trace_class_cell_count(cls), row_size = krait_trace_class_row_size(cls);
-    struct krait_trace_cell cell;
     if (count < 0 || row_size < 0)
         die(krait_trace_class_name(cls), strerror(ENOMEM));
-    plan->row_size = (uint32_t)row_size;
-    plan->views = allocate((size_t)count, sizeof(*plan->views));
-    for (uint32_t i = 0; i < (uint32_t)count; i++) {
-        if (krait_trace_class_cell(cls, i, &cell) == 0 && cell.kind >= KRAIT_TRACE_TEXT)
-            plan->views[plan->view_count++] = (struct view){ .cell = cell.cell,
-                                                             .bits = cell.element_bits,
-                                                             .flags = cell.flags,
-                                                             .text = cell.kind == KRAIT_TRACE_TEXT };
-    }
+    row->row_size = (uint32_t)row_size;
+    row_plan_fill(row, cls, allocate((size_t)count, sizeof(uint32_t)),
+                  allocate((size_t)count, sizeof(struct array)), (uint32_t)count);
 }
 
 /* ---- batches ---- */
-
-static uint64_t element(const uint8_t *at, const struct view *view)
-{
-    uint64_t word = 0;
-    unsigned unused = 64 - view->bits;
-    memcpy(&word, at, view->bits / 8);
-    if (view->flags & KRAIT_TRACE_CELL_BIG_ENDIAN)
-        word = __builtin_bswap64(word) >> unused;
-    return view->flags & KRAIT_TRACE_CELL_SIGNED ? (uint64_t)((int64_t)(word << unused) >> unused) : word;
-}
-
-static void add_float(struct sums *sums, uint64_t word, unsigned bits)
-{
-    double value;
-    float narrow;
-    memcpy(&value, &word, sizeof(value));
-    memcpy(&narrow, &word, sizeof(narrow));
-    add_double(sums, bits == 32 ? (double)narrow : value);
-}
-
-static void add_elements(struct sums *sums, const struct view *view, const uint8_t *at, uint64_t count)
-{
-    size_t step = view->bits / 8;
-    if (view->flags & KRAIT_TRACE_CELL_FLOAT) {
-        for (uint64_t i = 0; i < count; i++)
-            add_float(sums, element(at + i * step, view), view->bits);
-        return;
-    }
-    uint64_t numbers = 0;
-    for (uint64_t i = 0; i < count; i++)
-        numbers += element(at + i * step, view);
-    sums->numbers += numbers;
-}
-
-/* The row's cells have been added up, those of its views among them: these are no numbers. */
-static inline void correct_views(struct sums *sums, const struct plan *plan, const uint64_t *row)
-{
-    for (uint32_t i = 0; i < plan->view_count; i++) {
-        const struct view *view = &plan->views[i];
-        uint64_t address = row[view->cell], count = row[view->cell + 1];
-        sums->numbers -= address + count;
-        if (view->text)
-            sums->text += count;
-        else
-            add_elements(sums, view, (const uint8_t *)(uintptr_t)address, count);
-    }
-}
 
 static void select_event(struct krait_trace_cursor *cursor, const struct krait_trace_batch *batch, uint32_t i)
 {
@@ -273,26 +303,36 @@ static void select_event(struct krait_trace_cursor *cursor, const struct krait_t
         die("selecting an event of a batch", strerror(-rc));
 }
 
-static __attribute__((noinline)) void touch_selected(struct worker *worker, struct krait_trace_cursor *cursor,
-                                                     const struct krait_trace_batch *batch, uint32_t i,
-                                                     const struct plan *plan)
+static void touch_others(struct worker *worker, struct krait_trace_cursor *cursor,
+                         const struct krait_trace_batch *batch, uint32_t i)
 {
+    const struct plan *plan = worker->plans[batch->events[i].cls];
     select_event(cursor, batch, i);
     for (size_t k = 0; k < plan->count; k++)
         touch(&worker->sums, cursor, plan->leaf[k].field, plan->leaf[k].kind);
 }
 
-static __attribute__((noinline)) struct plan *plan_of_batch(struct worker *worker,
-                                                            struct krait_trace_cursor *cursor,
-                                                            const struct krait_trace_batch *batch, uint32_t i)
+static void meet_class(struct worker *worker, struct krait_trace_cursor *cursor,
+                       const struct krait_trace_batch *batch, uint32_t i)
 {
-    const struct krait_trace_class *cls =
-        krait_trace_reader_class(worker->work->reader, batch->events[i].cls);
+    uint32_t cls = batch->events[i].cls;
+    struct row_plan *row = &worker->rows[cls];
     select_event(cursor, batch, i);
-    struct plan *plan = plan_make(cursor);
-    plan_keep_without_cells(plan);
-    plan_views(plan, cls);
-    return worker->plans[batch->events[i].cls] = plan;
+    worker->plans[cls] = plan_make(cursor);
+    plan_keep_without_cells(worker->plans[cls]);
+    row_plan_make(row, krait_trace_reader_class(worker->work->reader, cls));
+    row->what = worker->plans[cls]->count ? HAS_OTHERS : ROWS_ALONE;
+}
+
+/* What is rare: the first event of a class, and events that do not fit into rows. */
+static __attribute__((noinline)) void not_rows_alone(struct worker *worker, struct krait_trace_cursor *cursor,
+                                                     const struct krait_trace_batch *batch, uint32_t i)
+{
+    struct row_plan *plan = &worker->rows[batch->events[i].cls];
+    if (plan->what == UNKNOWN)
+        meet_class(worker, cursor, batch, i);
+    if (plan->what == HAS_OTHERS)
+        touch_others(worker, cursor, batch, i);
 }
 
 static uint64_t sum_cells(const uint64_t *cells, uint64_t count)
@@ -303,27 +343,51 @@ static uint64_t sum_cells(const uint64_t *cells, uint64_t count)
     return sum;
 }
 
-/* All cells side by side are added up at once where they lie so, else row by row; then what is no number is
- * taken out. */
+/* The cells have been added up, among them those that are no numbers: these are taken out again. */
+static inline uint64_t correction(const struct row_plan *plan, const uint64_t *row, uint64_t *text)
+{
+    uint64_t numbers = -(row[KRAIT_TRACE_CELL_ORIGIN] + row[KRAIT_TRACE_CELL_ADDRESS]);
+    for (uint32_t i = 0; i < plan->text_count; i++) {
+        const uint64_t *view = row + plan->texts[i];
+        numbers -= view[0] + view[1];
+        *text += view[1];
+    }
+    for (uint32_t i = 0; i < plan->array_count; i++) {
+        const uint64_t *view = row + plan->arrays[i].cell;
+        numbers += plan->arrays[i].sum((const uint8_t *)(uintptr_t)view[0], view[1]) - view[0] - view[1];
+    }
+    return numbers;
+}
+
+/* All cells are added up at once where they lie side by side, else row by row. */
+static inline __attribute__((always_inline)) void take_rows(struct worker *worker,
+                                                            struct krait_trace_cursor *cursor,
+                                                            const struct krait_trace_batch *batch,
+                                                            bool side_by_side)
+{
+    const struct krait_trace_event *events = batch->events;
+    const uint64_t *cells = batch->cells;
+    uint64_t numbers = side_by_side ? sum_cells(cells, batch->cell_count) : 0, text = 0, times = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct row_plan *plan = &worker->rows[events[i].cls];
+        const uint64_t *row = cells + events[i].cells;
+        if (__builtin_expect(plan->what != ROWS_ALONE, 0))
+            not_rows_alone(worker, cursor, batch, i);
+        numbers += correction(plan, row, &text) + (side_by_side ? 0 : sum_cells(row, plan->row_size));
+        times += (uint64_t)events[i].ns;
+    }
+    worker->sums.numbers += numbers;
+    worker->sums.text += text;
+    worker->sums.times += times;
+}
+
 static void take_batch(struct worker *worker, struct krait_trace_cursor *cursor,
                        const struct krait_trace_batch *batch)
 {
-    struct sums *sums = &worker->sums;
-    sums->numbers += sum_cells(batch->cells, batch->cell_count);
-    for (uint32_t i = 0; i < batch->count; i++) {
-        const struct krait_trace_event *event = &batch->events[i];
-        const uint64_t *row = batch->cells + event->cells;
-        const struct plan *plan = worker->plans[event->cls];
-        if (__builtin_expect(!plan, 0))
-            plan = plan_of_batch(worker, cursor, batch, i);
-        if (!batch->cell_count)
-            sums->numbers += sum_cells(row, plan->row_size);
-        sums->times += (uint64_t)event->ns;
-        sums->numbers -= row[KRAIT_TRACE_CELL_ORIGIN] + row[KRAIT_TRACE_CELL_ADDRESS];
-        correct_views(sums, plan, row);
-        if (__builtin_expect(plan->count != 0, 0))
-            touch_selected(worker, cursor, batch, i, plan);
-    }
+    if (batch->cell_count)
+        take_rows(worker, cursor, batch, true);
+    else
+        take_rows(worker, cursor, batch, false);
 }
 
 static void count_batch(struct sums *sums, const struct krait_trace_batch *batch)
@@ -488,6 +552,7 @@ int main(int argc, char **argv)
     struct worker *workers = allocate(threads, sizeof(*workers));
     for (unsigned i = 0; i < threads; i++) {
         workers[i].work = &work;
+        workers[i].rows = allocate(classes, sizeof(*workers[i].rows));
         workers[i].plans = allocate(classes, sizeof(*workers[i].plans));
         workers[i].sums.counts = allocate(classes, sizeof(*workers[i].sums.counts));
     }

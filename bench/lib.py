@@ -175,13 +175,14 @@ def callgrind(out):
 
 
 def callgrind_counts(out):
-    """{function: instructions} of such a file."""
+    """{function: instructions} of such a file. Code that the program made itself has no name."""
     listing = quiet(["callgrind_annotate", "--threshold=100", "--auto=no", "--show-percs=no", out]).stdout
     counts = {}
     for line in listing.splitlines():
         match = re.match(r"\s*([\d,]+)\s+\S*?:?([^:\s]+)( \[.*)?$", line)
         if match and "PROGRAM TOTALS" not in line:
-            counts[match.group(2)] = counts.get(match.group(2), 0) + int(match.group(1).replace(",", ""))
+            name = "emitted code" if match.group(3) == " [???]" else match.group(2)
+            counts[name] = counts.get(name, 0) + int(match.group(1).replace(",", ""))
     return counts
 
 

@@ -27,10 +27,8 @@ def check(trace, reader, says, agreed):
 
 
 def summarise(reader, runs, cold):
-    row = {key: lib.median([r[key] for r in runs]) for key in ("seconds", "cpu", "rss_kib")}
+    row = {key: lib.median([r[key] for r in runs]) for key in ("seconds", "cpu")}
     row.update(reader=reader.name, mode=reader.mode, threads=reader.threads, all_seconds=[round(r["seconds"], 4) for r in runs])
-    if "anon_kib" in runs[-1]["says"]:
-        row["anon_kib"] = max(r["says"]["anon_kib"] for r in runs)
     if cold:
         row["cold_seconds"] = lib.median([r["seconds"] for r in cold])
     return row
@@ -56,6 +54,9 @@ def measure_trace(name, path, there, options):
         runs[reader] += more
     cold = lib.interleaved([r for r in there if r.cold], min(slow_reps, COLD_REPS), measure_cold)
     rows = [summarise(reader, runs[reader], cold.get(reader)) for reader in there]
+    for reader, row in zip(there, rows):
+        if reader.name.startswith("krait"):
+            row["anon_kib"] = readers.memory_of(reader, path)
     return {"name": name, "events": agreed["events"][0], "bytes": traces.stream_bytes(path), "rows": rows}
 
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * read_trace stream|time|count|single THREADS TRACE: what krait's C interface takes for a trace. Prints one
- * line of JSON: the events, and sums of what is in them, to be compared with other readers', and the memory
- * that is no mapped file.
+ * line of JSON: the events, and sums of what is in them, to be compared with other readers'.
  *
  *   stream   every field of each event, in batches; threads share the packets
  *   time     the same with all streams in order of time; one thread
@@ -497,20 +496,6 @@ static void run_ordered(struct worker *worker)
 
 /* ---- results ---- */
 
-/* Memory of the process that is no file's: Linux' RssAnon, which only grows while this program reads. */
-static unsigned long anonymous_kib(void)
-{
-    char line[256];
-    unsigned long kib = 0;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status && fgets(line, sizeof(line), status))
-        if (sscanf(line, "RssAnon: %lu", &kib) == 1)
-            break;
-    if (status)
-        fclose(status);
-    return kib;
-}
-
 static void print_sums(struct worker *workers, unsigned threads, uint32_t classes)
 {
     struct sums all = { 0 };
@@ -527,7 +512,7 @@ static void print_sums(struct worker *workers, unsigned threads, uint32_t classe
             count += workers[i].sums.counts[c];
         seen += count > 0;
     }
-    printf("{\"events\": %" PRIu64 ", \"anon_kib\": %lu, ", all.events, anonymous_kib());
+    printf("{\"events\": %" PRIu64 ", ", all.events);
     if (workers->work->count_only)
         printf("\"classes\": %u}\n", seen);
     else

@@ -92,4 +92,5 @@ test)
     node_packages tests
     tools/pythons make
     ;;
+bench) tools/pythons make ;; # and babeltrace2 2.1
 esac

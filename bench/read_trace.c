@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * read_trace stream|time|count|single THREADS TRACE: what krait's C interface takes for a trace. Prints one
+ * read_trace MODE THREADS TRACE: what krait's C interface takes for a trace. Prints one
  * line of JSON: the events, and sums of what is in them, to be compared with other readers'.
  *
  *   stream   every field of each event, in batches; threads share the packets
- *   time     the same with all streams in order of time; one thread
+ *   time     the same with all streams in order of time; threads share time
  *   count    events by class, in batches, without looking at fields; threads share the packets
  *   single   as stream, an event at a time, with a handle for each field
+ *   check    as stream, with sums that can be compared; check-time: as time
  *
  * Summed up are the fields of events' payloads and contexts; numbers as 64 bits, doubles by their bits, texts
- * by their lengths.
+ * by their lengths. What is timed (stream, time) adds up all cells of the batches and all elements of arrays:
+ * the addresses of events, texts and arrays are in that sum, which is another one in each run. The checks
+ * take them out again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART_PACKETS = 8, THREADS = 64, PATH_BYTES = 512 };
+enum { PART_PACKETS = 8, PARTS_EACH = 8, THREADS = 64, PATH_BYTES = 512 };
 
 struct sums {
     uint64_t events, numbers, text, times;
@@ -33,13 +36,20 @@ struct array {
     uint64_t (*sum)(const uint8_t *at, uint64_t count);
 };
 
-/* What the rows of a class have besides numbers: this is looked at for each event, and small for that. */
+/* What the rows of a class have besides numbers. */
 struct row_plan {
     const uint32_t *texts; /* their first cells */
     const struct array *arrays;
     uint32_t text_count, array_count;
     uint32_t row_size;
-    enum { UNKNOWN, ROWS_ALONE, HAS_OTHERS } what; /* others: fields without cells */
+    bool has_others; /* fields without cells */
+};
+
+/* What has to be done for an event besides adding up its row: one byte, since it is looked at for each. */
+enum what {
+    UNKNOWN, /* the first of its class */
+    NOTHING,
+    SPECIAL, /* there are arrays, or fields without cells */
 };
 
 /* The fields of a class that are read by handle: of `single` all, else those that have no cells. */
@@ -51,8 +61,10 @@ struct plan {
     } leaf[];
 };
 
+/* What a thread takes at a time: packets of a stream, or all that happened between two times. */
 struct part {
     uint32_t stream, first, count;
+    int64_t begin_ns, end_ns;
 };
 
 struct worker;
@@ -60,7 +72,7 @@ struct worker;
 struct work {
     const struct krait_trace_reader *reader;
     void (*read)(struct worker *worker, struct krait_trace_cursor *cursor);
-    bool count_only;
+    bool count_only, ordered, checked;
     struct part *parts;
     size_t part_count;
     atomic_size_t next;
@@ -68,7 +80,8 @@ struct work {
 
 struct worker {
     struct work *work;
-    struct row_plan *rows; /* by class; made when the first event is seen */
+    uint8_t *what; /* enum what, by class, as the next two; made when the first event is seen */
+    struct row_plan *rows;
     struct plan **plans;
     struct sums sums;
     pthread_t thread;
@@ -320,17 +333,29 @@ static void meet_class(struct worker *worker, struct krait_trace_cursor *cursor,
     worker->plans[cls] = plan_make(cursor);
     plan_keep_without_cells(worker->plans[cls]);
     row_plan_make(row, krait_trace_reader_class(worker->work->reader, cls));
-    row->what = worker->plans[cls]->count ? HAS_OTHERS : ROWS_ALONE;
+    row->has_others = worker->plans[cls]->count > 0;
+    worker->what[cls] = row->has_others || row->array_count ? SPECIAL : NOTHING;
 }
 
-/* What is rare: the first event of a class, and events that do not fit into rows. */
-static __attribute__((noinline)) void not_rows_alone(struct worker *worker, struct krait_trace_cursor *cursor,
-                                                     const struct krait_trace_batch *batch, uint32_t i)
+static uint64_t sum_arrays(const struct row_plan *plan, const uint64_t *row)
 {
-    struct row_plan *plan = &worker->rows[batch->events[i].cls];
-    if (plan->what == UNKNOWN)
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < plan->array_count; i++) {
+        const uint64_t *view = row + plan->arrays[i].cell;
+        sum += plan->arrays[i].sum((const uint8_t *)(uintptr_t)view[0], view[1]);
+    }
+    return sum;
+}
+
+static __attribute__((noinline)) void take_special(struct worker *worker, struct krait_trace_cursor *cursor,
+                                                   const struct krait_trace_batch *batch, uint32_t i)
+{
+    const struct krait_trace_event *event = &batch->events[i];
+    const struct row_plan *plan = &worker->rows[event->cls];
+    if (worker->what[event->cls] == UNKNOWN)
         meet_class(worker, cursor, batch, i);
-    if (plan->what == HAS_OTHERS)
+    worker->sums.numbers += sum_arrays(plan, batch->cells + event->cells);
+    if (plan->has_others)
         touch_others(worker, cursor, batch, i);
 }
 
@@ -342,22 +367,6 @@ static uint64_t sum_cells(const uint64_t *cells, uint64_t count)
     return sum;
 }
 
-/* The cells have been added up, among them those that are no numbers: these are taken out again. */
-static inline uint64_t correction(const struct row_plan *plan, const uint64_t *row, uint64_t *text)
-{
-    uint64_t numbers = -(row[KRAIT_TRACE_CELL_ORIGIN] + row[KRAIT_TRACE_CELL_ADDRESS]);
-    for (uint32_t i = 0; i < plan->text_count; i++) {
-        const uint64_t *view = row + plan->texts[i];
-        numbers -= view[0] + view[1];
-        *text += view[1];
-    }
-    for (uint32_t i = 0; i < plan->array_count; i++) {
-        const uint64_t *view = row + plan->arrays[i].cell;
-        numbers += plan->arrays[i].sum((const uint8_t *)(uintptr_t)view[0], view[1]) - view[0] - view[1];
-    }
-    return numbers;
-}
-
 /* All cells are added up at once where they lie side by side, else row by row. */
 static inline __attribute__((always_inline)) void take_rows(struct worker *worker,
                                                             struct krait_trace_cursor *cursor,
@@ -365,19 +374,34 @@ static inline __attribute__((always_inline)) void take_rows(struct worker *worke
                                                             bool side_by_side)
 {
     const struct krait_trace_event *events = batch->events;
-    const uint64_t *cells = batch->cells;
-    uint64_t numbers = side_by_side ? sum_cells(cells, batch->cell_count) : 0, text = 0, times = 0;
+    uint64_t numbers = side_by_side ? sum_cells(batch->cells, batch->cell_count) : 0, times = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
-        const struct row_plan *plan = &worker->rows[events[i].cls];
-        const uint64_t *row = cells + events[i].cells;
-        if (__builtin_expect(plan->what != ROWS_ALONE, 0))
-            not_rows_alone(worker, cursor, batch, i);
-        numbers += correction(plan, row, &text) + (side_by_side ? 0 : sum_cells(row, plan->row_size));
+        if (__builtin_expect(worker->what[events[i].cls] != NOTHING, 0))
+            take_special(worker, cursor, batch, i);
+        if (!side_by_side)
+            numbers += sum_cells(batch->cells + events[i].cells, worker->rows[events[i].cls].row_size);
         times += (uint64_t)events[i].ns;
     }
     worker->sums.numbers += numbers;
-    worker->sums.text += text;
     worker->sums.times += times;
+}
+
+/* Takes out of the sum what is no number. */
+static void correct(struct worker *worker, const struct krait_trace_batch *batch)
+{
+    struct sums *sums = &worker->sums;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct row_plan *plan = &worker->rows[batch->events[i].cls];
+        const uint64_t *row = batch->cells + batch->events[i].cells;
+        sums->numbers -= row[KRAIT_TRACE_CELL_ORIGIN] + row[KRAIT_TRACE_CELL_ADDRESS];
+        for (uint32_t k = 0; k < plan->text_count; k++) {
+            const uint64_t *view = row + plan->texts[k];
+            sums->numbers -= view[0] + view[1];
+            sums->text += view[1];
+        }
+        for (uint32_t k = 0; k < plan->array_count; k++)
+            sums->numbers -= row[plan->arrays[k].cell] + row[plan->arrays[k].cell + 1];
+    }
 }
 
 static void take_batch(struct worker *worker, struct krait_trace_cursor *cursor,
@@ -387,6 +411,8 @@ static void take_batch(struct worker *worker, struct krait_trace_cursor *cursor,
         take_rows(worker, cursor, batch, true);
     else
         take_rows(worker, cursor, batch, false);
+    if (worker->work->checked)
+        correct(worker, batch);
 }
 
 static void count_batch(struct sums *sums, const struct krait_trace_batch *batch)
@@ -441,24 +467,40 @@ static void read_single(struct worker *worker, struct krait_trace_cursor *cursor
     end_of(cursor, step);
 }
 
+static struct krait_trace_cursor *open_part(const struct work *work, const struct part *part)
+{
+    struct krait_trace_cursor *cursor;
+    struct krait_read_error error;
+    int rc = work->ordered
+                 ? krait_trace_cursor_new_between(&cursor, work->reader, part->begin_ns, part->end_ns, &error)
+                 : krait_trace_cursor_new_packets(&cursor, work->reader, part->stream, part->first,
+                                                  part->count, &error);
+    if (rc)
+        die("a part of the trace", error.text);
+    return cursor;
+}
+
 static void *read_parts(void *argument)
 {
     struct worker *worker = argument;
     struct work *work = worker->work;
-    struct krait_read_error error;
-    for (size_t i; (i = work->next++) < work->part_count;) {
-        struct krait_trace_cursor *cursor;
-        const struct part *part = &work->parts[i];
-        if (krait_trace_cursor_new_packets(&cursor, work->reader, part->stream, part->first, part->count,
-                                           &error))
-            die("packets", error.text);
-        work->read(worker, cursor);
-    }
+    for (size_t i; (i = work->next++) < work->part_count;)
+        work->read(worker, open_part(work, &work->parts[i]));
     return NULL;
 }
 
+static void cut_time(struct work *work, unsigned threads)
+{
+    uint32_t parts = threads > 1 ? threads * PARTS_EACH : 1;
+    work->parts = allocate(parts, sizeof(*work->parts));
+    for (uint32_t i = 0; i < parts; i++)
+        work->parts[work->part_count++] =
+            (struct part){ .begin_ns = krait_trace_reader_split(work->reader, i, parts),
+                           .end_ns = krait_trace_reader_split(work->reader, i + 1, parts) };
+}
+
 /* One thread takes each stream as a whole; several take some packets at a time. */
-static void cut(struct work *work, unsigned threads)
+static void cut_packets(struct work *work, unsigned threads)
 {
     uint32_t streams = krait_trace_reader_stream_count(work->reader);
     size_t most = 0;
@@ -469,29 +511,21 @@ static void cut(struct work *work, unsigned threads)
         uint32_t packets = krait_trace_stream_packet_count(work->reader, s);
         uint32_t step = threads > 1 ? PART_PACKETS : packets;
         for (uint32_t first = 0; first < packets; first += step)
-            work->parts[work->part_count++] =
-                (struct part){ s, first, packets - first < step ? packets - first : step };
+            work->parts[work->part_count++] = (struct part){
+                .stream = s, .first = first, .count = packets - first < step ? packets - first : step
+            };
     }
 }
 
 static void run_threads(struct worker *workers, unsigned threads)
 {
-    cut(workers->work, threads);
+    (workers->work->ordered ? cut_time : cut_packets)(workers->work, threads);
     for (unsigned i = 1; i < threads; i++)
         if (pthread_create(&workers[i].thread, NULL, read_parts, &workers[i]))
             die("threads", strerror(EAGAIN));
     read_parts(&workers[0]);
     for (unsigned i = 1; i < threads; i++)
         pthread_join(workers[i].thread, NULL);
-}
-
-static void run_ordered(struct worker *worker)
-{
-    struct krait_read_error error;
-    struct krait_trace_cursor *cursor;
-    if (krait_trace_cursor_new_ordered(&cursor, worker->work->reader, &error))
-        die("ordering", error.text);
-    worker->work->read(worker, cursor);
 }
 
 /* ---- results ---- */
@@ -515,9 +549,19 @@ static void print_sums(struct worker *workers, unsigned threads, uint32_t classe
     printf("{\"events\": %" PRIu64 ", ", all.events);
     if (workers->work->count_only)
         printf("\"classes\": %u}\n", seen);
-    else
+    else if (workers->work->checked)
         printf("\"numbers\": %" PRIu64 ", \"text\": %" PRIu64 ", \"times\": %" PRIu64 "}\n", all.numbers,
                all.text, all.times);
+    else
+        printf("\"times\": %" PRIu64 ", \"cells\": %" PRIu64 "}\n", all.times, all.numbers);
+}
+
+/* Whether the mode is one of those, which have blanks around them. */
+static bool is_of(const char *mode, const char *modes)
+{
+    char word[32];
+    snprintf(word, sizeof(word), " %s ", mode);
+    return strstr(modes, word) != NULL;
 }
 
 int main(int argc, char **argv)
@@ -525,26 +569,25 @@ int main(int argc, char **argv)
     struct krait_trace_reader *reader;
     struct krait_read_error error;
     unsigned threads = argc == 4 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
-    bool ordered = argc == 4 && strcmp(argv[1], "time") == 0;
-    if (!threads || threads > THREADS || (ordered && threads > 1))
-        die("usage", "read_trace stream|time|count|single THREADS TRACE");
+    if (!threads || threads > THREADS || !is_of(argv[1], " stream time count single check check-time "))
+        die("usage", "read_trace stream|time|count|single|check|check-time THREADS TRACE");
     if (krait_trace_reader_open(&reader, (const char *const *)&argv[3], 1, &error))
         die(argv[3], error.text);
     uint32_t classes = krait_trace_reader_class_count(reader);
     struct work work = { .reader = reader,
-                         .read = strcmp(argv[1], "single") == 0 ? read_single : read_batches,
-                         .count_only = strcmp(argv[1], "count") == 0 };
+                         .read = is_of(argv[1], " single ") ? read_single : read_batches,
+                         .count_only = is_of(argv[1], " count "),
+                         .ordered = is_of(argv[1], " time check-time "),
+                         .checked = is_of(argv[1], " single check check-time ") };
     struct worker *workers = allocate(threads, sizeof(*workers));
     for (unsigned i = 0; i < threads; i++) {
         workers[i].work = &work;
+        workers[i].what = allocate(classes, sizeof(*workers[i].what));
         workers[i].rows = allocate(classes, sizeof(*workers[i].rows));
         workers[i].plans = allocate(classes, sizeof(*workers[i].plans));
         workers[i].sums.counts = allocate(classes, sizeof(*workers[i].sums.counts));
     }
-    if (ordered)
-        run_ordered(workers);
-    else
-        run_threads(workers, threads);
+    run_threads(workers, threads);
     print_sums(workers, threads, classes);
     return 0; /* the process ends: it needs not free what it has */
 }

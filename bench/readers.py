@@ -45,12 +45,22 @@ def limit_readers():
 
 def krait_readers():
     program = lib.BUILD / "tests" / "read_trace"
-    own = [("stream", 1), ("stream", 2), ("time", 1), ("count", 1), ("count", 2)]
+    own = [("stream", 1), ("stream", 2), ("time", 1), ("time", 2), ("count", 1), ("count", 2)]
     readers = [Reader("krait", mode, (program, mode, str(n)), threads=n, cold=mode == "stream") for mode, n in own]
     readers.append(Reader("krait, event by event", "stream", (program, "single", "1")))
     readers.append(Reader("krait info", "count", (lib.KRAIT, "info", "--json")))
     readers.append(Reader("krait cat", "text", (lib.KRAIT, "cat")))
     return readers
+
+
+def krait_checks():
+    """What is not timed: the same reading with sums that can be compared with other readers'."""
+    program = lib.BUILD / "tests" / "read_trace"
+    return [
+        Reader("krait's check", mode, (program, inner, str(n)), threads=n)
+        for mode, inner in (("stream", "check"), ("time", "check-time"))
+        for n in (1, 2)
+    ]
 
 
 def yactfr_readers():

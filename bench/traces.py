@@ -35,11 +35,11 @@ def make_recording(folder, events):
     next(p for p in folder.iterdir() if p.is_dir()).rename(folder / "trace")
 
 
-# what is made -> (its program, how)
+# what is made -> (its program, how, which files decide what comes out)
 MAKERS = {
-    "user space": ("gen_ust", make_user_space),
-    "kernel": ("gen_kernel", make_kernel),
-    "krait": ("gen_trace", make_recording),
+    "user space": ("gen_ust", make_user_space, ["bench/gen_ust.c", "bench/ust_events.c", "bench/ust_metadata.c"]),
+    "kernel": ("gen_kernel", make_kernel, ["bench/gen_kernel.c"]),
+    "krait": ("gen_trace", make_recording, ["bench/gen_trace.c", "src/event/events.def", "src/ctf/tsdl_write.c"]),
 }
 
 # name -> (what has to be made, its folder in that, the other trace that has the same bytes)
@@ -53,10 +53,11 @@ TRACES = {
 
 def folder_of(what, events):
     """The folder with a trace of that many events, made when it is not there."""
-    program, make = MAKERS[what]
+    program, make, sources = MAKERS[what]
     folder = lib.OUT / "traces" / ("%s-%d" % (program, events))
     mark = folder / "made"
-    if not mark.exists() or mark.stat().st_mtime < generator(program).stat().st_mtime:
+    newest = max((lib.ROOT / source).stat().st_mtime for source in sources)
+    if not mark.exists() or mark.stat().st_mtime < newest:
         lib.say("making %s" % folder)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -137,7 +137,6 @@ struct cat {
     struct krait_buf out;
     struct krait_timearg begin, end;
     int64_t begin_ns, end_ns;
-    bool range_known;
 };
 
 /* -- output -- */
@@ -176,18 +175,31 @@ static void print_losses(struct cat *cat, const struct krait_ctf_reader *reader)
 
 /* -- events -- */
 
-static void know_range(struct cat *cat, struct krait_ctf_merge *merge, int64_t first_ns)
-{
-    cat->begin_ns = krait_timearg_ns(&cat->begin, first_ns, INT64_MIN);
-    cat->end_ns = krait_timearg_ns(&cat->end, first_ns, INT64_MAX);
-    cat->range_known = true;
-    krait_ctf_merge_range(merge, cat->begin_ns, cat->end_ns);
-}
-
-/* A time without a date is of the first event's day: that event has to be read first. */
+/* A time without a date is of the first event's day. */
 static bool needs_first(const struct krait_timearg *time)
 {
     return time->given && !time->has_day;
+}
+
+static int know_first(struct krait_ctf_reader *reader, int64_t *ns, struct krait_err *err)
+{
+    struct krait_ctf_merge *merge;
+    int rc = krait_ctf_merge_new(&merge, reader, err);
+    if (rc)
+        return rc;
+    const struct krait_ctf_cursor *first = krait_ctf_merge_next(merge);
+    *ns = first ? first->ns : 0;
+    krait_ctf_merge_free(merge);
+    return 0;
+}
+
+static int know_range(struct cat *cat, struct krait_ctf_reader *reader, struct krait_err *err)
+{
+    int64_t first_ns = 0;
+    int rc = needs_first(&cat->begin) || needs_first(&cat->end) ? know_first(reader, &first_ns, err) : 0;
+    cat->begin_ns = krait_timearg_ns(&cat->begin, first_ns, INT64_MIN);
+    cat->end_ns = krait_timearg_ns(&cat->end, first_ns, INT64_MAX);
+    return rc;
 }
 
 /* Filters and forms that look at single fields: those are there once the event was passed. */
@@ -218,11 +230,7 @@ static int cat_events(struct cat *cat, struct krait_ctf_merge *merge, struct kra
 {
     struct krait_ctf_cursor *cursor;
     int rc = 0;
-    if (!needs_first(&cat->begin) && !needs_first(&cat->end))
-        know_range(cat, merge, 0);
     while (!rc && (cursor = krait_ctf_merge_next(merge))) {
-        if (!cat->range_known)
-            know_range(cat, merge, cursor->ns);
         cat_event(cat, cursor); /* its damage ends its stream at the merge's next step */
         if (cat->out.len >= FLUSH_AT)
             rc = flush_out(&cat->out);
@@ -244,6 +252,7 @@ static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct k
         return rc;
     if (cat->csv)
         krait_csv_begin(&cat->csv_events, reader, cat->filter, &cat->out);
+    krait_ctf_merge_range(merge, cat->begin_ns, cat->end_ns);
     rc = cat_events(cat, merge, err);
     if (!rc)
         print_losses(cat, reader);
@@ -252,6 +261,25 @@ static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct k
         rc = err->code;
     }
     krait_ctf_merge_free(merge);
+    return rc;
+}
+
+/* Of a range, few packets may be needed: index files tell of the others, unless they are wrong. */
+static int open_range(struct cat *cat, struct krait_ctf_reader **out, const char *const *paths, size_t count,
+                      struct krait_ctf_options *ctf, struct krait_err *err)
+{
+    struct krait_ctf_reader *reader = NULL;
+    ctf->indexes = cat->begin.given || cat->end.given;
+    int rc = krait_ctf_open(&reader, paths, count, ctf, err);
+    if (!rc)
+        rc = know_range(cat, reader, err);
+    if (!rc && ctf->indexes && !krait_ctf_settle(reader, cat->begin_ns, cat->end_ns)) {
+        krait_ctf_close(reader);
+        reader = NULL;
+        ctf->indexes = false;
+        rc = krait_ctf_open(&reader, paths, count, ctf, err);
+    }
+    *out = reader;
     return rc;
 }
 
@@ -288,7 +316,7 @@ static int run_cat(void *values, int argc, char **argv)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    int rc = krait_ctf_open(&reader, (const char *const *)argv, (size_t)argc, &ctf, &err);
+    int rc = open_range(&cat, &reader, (const char *const *)argv, (size_t)argc, &ctf, &err);
     if (!rc)
         rc = cat_reader(&cat, reader, &err);
     krait_buf_done(&cat.out);

@@ -143,35 +143,10 @@ void krait_ctf_cursor_range(struct krait_ctf_cursor *c, int64_t from_ns, int64_t
     c->to_ns = to_ns;
 }
 
-static int64_t packet_ns(const struct krait_ctf_cursor *c, const struct krait_ctf_packet *packet,
-                         uint64_t ticks)
-{
-    const struct krait_ctf_trace *trace = packet->file->trace;
-    const struct krait_stream_class *cls = c->stream->cls;
-    if (trace != c->stream->trace)
-        cls = krait_ctf_stream(trace->metadata, cls->id);
-    return krait_ctf_ns(cls->clock, ticks);
-}
-
-/* Events of a packet lie before the next one's begin: its own end may be 0, or too early by an event
- * (babeltrace2 mends both, of LTTng's). The next one begins the clock anew. The last is always read. */
-static bool ends_before(const struct krait_ctf_cursor *c, const struct krait_ctf_packet *packet, int64_t ns)
-{
-    const struct krait_ctf_packet *next = packet + 1;
-    return next < c->stream->packets + c->stream->packet_count && packet->whole_begin && next->whole_begin &&
-           !packet->cut && next->begin >= packet->begin &&
-           (!packet->whole_end || next->begin >= packet->end) && packet_ns(c, next, next->begin) < ns;
-}
-
-static bool begins_after(const struct krait_ctf_cursor *c, const struct krait_ctf_packet *packet, int64_t ns)
-{
-    return packet->whole_begin && !packet->cut && packet_ns(c, packet, packet->begin) > ns;
-}
-
 static void pass_packets_before(struct krait_ctf_cursor *c)
 {
     while (c->next_packet < c->stream->packet_count &&
-           ends_before(c, &c->stream->packets[c->next_packet], c->from_ns))
+           krait_ctf_packet_ends_before(c->stream, c->next_packet, c->from_ns))
         c->next_packet++;
 }
 
@@ -179,10 +154,10 @@ static void pass_packets_before(struct krait_ctf_cursor *c)
  * the range too, it and those that follow do. */
 static bool pass_packets_behind(struct krait_ctf_cursor *c)
 {
-    if (c->ns <= c->to_ns || !begins_after(c, c->packet, c->to_ns))
+    if (c->ns <= c->to_ns || !krait_ctf_packet_begins_after(c->stream, c->next_packet - 1, c->to_ns))
         return false;
     while (c->next_packet < c->stream->packet_count &&
-           begins_after(c, &c->stream->packets[c->next_packet], c->to_ns))
+           krait_ctf_packet_begins_after(c->stream, c->next_packet, c->to_ns))
         c->next_packet++;
     c->d.at = c->d.end;
     return true;

@@ -6,6 +6,7 @@
 
 #include "ctf/find.h"
 #include "ctf/format.h"
+#include "ctf/index.h"
 #include "ctf/print.h"
 #include "ctf/shape.h"
 
@@ -150,9 +151,8 @@ static const char *packet_sizes(struct krait_ctf_packet *packet, const struct kr
     return NULL;
 }
 
-/* Reads the header and context of the packet at `offset`. Returns NULL or why it cannot be read. */
-static const char *read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,
-                               struct krait_ctf_packet *packet, const struct krait_stream_class **cls)
+const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,
+                                  struct krait_ctf_packet *packet, const struct krait_stream_class **cls)
 {
     const struct krait_ctf_trace *trace = file->trace;
     uint64_t left = file->size - offset;
@@ -270,71 +270,129 @@ static struct krait_ctf_stream *file_stream(struct krait_ctf_reader *reader,
     return stream;
 }
 
-enum { INDEX_HOLDS = 4 << 20 }; /* bytes of a file, while its packets are listed */
+/* A file's packets on their way into a stream. */
+struct listing {
+    struct krait_ctf_reader *reader;
+    const struct krait_ctf_file *file;
+    struct krait_decoder *d;
+    struct krait_ctf_stream *stream; /* NULL before the first packet */
+    const struct krait_stream_class *cls;
+    bool alone; /* the stream has no other files */
+};
 
-/* All packets of a file. Damage ends it and is noted; only lack of memory fails. */
-static int index_file(struct krait_ctf_reader *reader, const struct krait_ctf_file *file,
-                      struct krait_decoder *d)
+/* The decoder still has what the first packet says. */
+static int begin_listing(struct listing *l, const struct krait_ctf_packet *first,
+                         const struct krait_stream_class *cls)
 {
-    struct krait_ctf_stream *stream = NULL;
-    const struct krait_stream_class *first = NULL, *cls = NULL;
-    bool alone = false;
-    uint64_t held_from = 0;
-    for (uint64_t offset = 0; offset < file->size;) {
-        struct krait_ctf_packet packet;
-        const char *why = read_packet(file, offset, d, &packet, &cls);
-        if (!why && first && cls != first)
-            why = "the packet is of another stream class than the file's first";
-        struct krait_err *damage = stream ? &stream->damage : &reader->damage;
-        if (why && !damage->code)
-            packet_damage(file, offset, why, damage);
-        if (why)
-            return 0;
-        if (!stream) {
-            stream = file_stream(reader, file, cls, d);
-            if (!stream)
-                return -ENOMEM;
-            first = cls;
-            alone = stream->packet_count == 0;
-            if (!alone && packet_ns(&packet, cls) < packet_ns(&stream->packets[0], cls))
-                stream->path = file->path;
-        }
-        int rc =
-            alone ? append_packet(stream, &packet, stream->packet_count) : insert_packet(stream, &packet);
-        if (rc)
-            return rc;
-        offset += KRAIT_MAX(packet.size, (uint64_t)1);
-        if (offset - held_from >= INDEX_HOLDS) {
-            krait_ctf_let_go(file, held_from, offset);
-            held_from = offset;
-        }
-    }
-    krait_ctf_let_go(file, held_from, file->size);
+    l->stream = file_stream(l->reader, l->file, cls, l->d);
+    if (!l->stream)
+        return -ENOMEM;
+    l->cls = cls;
+    l->alone = l->stream->packet_count == 0;
+    if (!l->alone && packet_ns(first, cls) < packet_ns(&l->stream->packets[0], cls))
+        l->stream->path = l->file->path;
     return 0;
 }
 
-/* -- packets by time -- */
-
-bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint32_t i)
+static int list_packet(struct listing *l, const struct krait_ctf_packet *packet,
+                       const struct krait_stream_class *cls)
 {
-    const struct krait_fc *context = stream->cls->packet_context;
-    const struct krait_fc *begin = context ? krait_fc_meant(context, KRAIT_MEANING_BEGIN) : NULL;
-    return i == 0 || !stream->cls->clock || (begin && begin->clock && begin->bits == 64);
+    int rc = l->stream ? 0 : begin_listing(l, packet, cls);
+    if (rc)
+        return rc;
+    return l->alone ? append_packet(l->stream, packet, l->stream->packet_count)
+                    : insert_packet(l->stream, packet);
 }
 
-static bool ends_before(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
-                        int64_t ns)
+/* Notes why the file ends there. */
+static void end_listing(struct listing *l, uint64_t offset, const char *why)
 {
-    return packet->said & 1u << KRAIT_MEANING_END && packet->end >= packet->begin && /* 0: nobody closed it */
-           krait_ctf_ns(stream->cls->clock, packet->end) < ns;
+    struct krait_err *damage = l->stream ? &l->stream->damage : &l->reader->damage;
+    if (!damage->code)
+        packet_damage(l->file, offset, why, damage);
 }
 
-uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t ns)
+enum { LISTING_HOLDS = 4 << 20 }; /* bytes of a file, while its packets are listed */
+
+/* All packets of a file. Damage ends it and is noted; only lack of memory fails. */
+static int list_all(struct listing *l)
 {
-    uint32_t i = 0;
-    while (stream->cls->clock && i < stream->packet_count && ends_before(stream, &stream->packets[i], ns))
-        i++;
-    return i < stream->packet_count && !krait_ctf_packet_is_independent(stream, i) ? 0 : i;
+    const struct krait_stream_class *cls = NULL;
+    uint64_t held_from = 0;
+    for (uint64_t offset = 0; offset < l->file->size;) {
+        struct krait_ctf_packet packet;
+        const char *why = krait_ctf_read_packet(l->file, offset, l->d, &packet, &cls);
+        if (!why && l->stream && cls != l->cls)
+            why = "the packet is of another stream class than the file's first";
+        if (why) {
+            end_listing(l, offset, why);
+            return 0;
+        }
+        int rc = list_packet(l, &packet, cls);
+        if (rc)
+            return rc;
+        offset += KRAIT_MAX(packet.size, (uint64_t)1);
+        if (offset - held_from >= LISTING_HOLDS) {
+            krait_ctf_let_go(l->file, held_from, offset);
+            held_from = offset;
+        }
+    }
+    krait_ctf_let_go(l->file, held_from, l->file->size);
+    return 0;
+}
+
+/* Whether entry i tells what was read into the decoder and `packet`. */
+static bool tells(const struct krait_ctf_index *index, uint32_t i, const struct krait_decoder *d,
+                  const struct krait_ctf_packet *packet)
+{
+    struct krait_ctf_index_entry entry = krait_ctf_index_entry(index, i);
+    struct krait_ctf_packet told;
+    return krait_ctf_index_packet(index, i, packet, &told) && krait_ctf_packet_is(&told, packet) &&
+           (!said(d, KRAIT_MEANING_STREAM_ID) ||
+            d->meanings[KRAIT_MEANING_STREAM_ID] == entry.stream_class) &&
+           (!index->has_ids || !said(d, KRAIT_MEANING_STREAM_INSTANCE) ||
+            d->meanings[KRAIT_MEANING_STREAM_INSTANCE] == entry.stream);
+}
+
+/* The first and the last packet are read; `first` is the file's. False where the index is not to be believed.
+ */
+static bool is_of_file(const struct krait_ctf_index *index, struct listing *l, struct krait_ctf_packet *first,
+                       const struct krait_stream_class **cls)
+{
+    struct krait_ctf_packet last;
+    uint64_t at = krait_ctf_index_entry(index, index->count - 1).offset;
+    if (krait_ctf_read_packet(l->file, at, l->d, &last, cls) || !tells(index, index->count - 1, l->d, &last))
+        return false;
+    const struct krait_stream_class *of_last = *cls;
+    return !krait_ctf_read_packet(l->file, 0, l->d, first, cls) && *cls == of_last &&
+           tells(index, 0, l->d, first);
+}
+
+static int list_told(struct listing *l, const struct krait_ctf_index *index,
+                     const struct krait_ctf_packet *first, const struct krait_stream_class *cls)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < index->count && !rc; i++) {
+        struct krait_ctf_packet packet;
+        krait_ctf_index_packet(index, i, first, &packet);
+        packet.unread = i != 0 && i != index->count - 1;
+        rc = list_packet(l, &packet, cls);
+    }
+    return rc;
+}
+
+static int list_file(struct krait_ctf_reader *reader, const struct krait_ctf_file *file,
+                     struct krait_decoder *d)
+{
+    struct listing l = { .reader = reader, .file = file, .d = d };
+    struct krait_ctf_index index;
+    struct krait_ctf_packet first;
+    const struct krait_stream_class *cls;
+    if (!reader->options.indexes || krait_ctf_index_open(&index, file))
+        return list_all(&l);
+    int rc = is_of_file(&index, &l, &first, &cls) ? list_told(&l, &index, &first, cls) : list_all(&l);
+    krait_ctf_index_done(&index);
+    return rc;
 }
 
 /* -- order of streams -- */
@@ -389,7 +447,8 @@ static void rank_streams(struct krait_ctf_reader *reader)
 
 /* -- traces -- */
 
-/* A member of the packet's context that is the clock's value, all of it, and the only one of that meaning. */
+/* A member of the packet's context that is the clock's value, all of it, and the only one of that meaning. An
+ * end has no clock: it would move it. */
 static bool is_whole_time(const struct krait_stream_class *cls, enum krait_meaning meaning)
 {
     const struct krait_fc *context = cls->packet_context, *time = NULL;
@@ -400,7 +459,8 @@ static bool is_whole_time(const struct krait_stream_class *cls, enum krait_meani
             return false;
         time = context->members[i].fc;
     }
-    return time && krait_fc_is_int(time) && time->clock && time->clock == cls->clock && time->bits == 64 &&
+    bool moves = time && krait_fc_is_int(time) && time->clock && time->clock == cls->clock;
+    return time && krait_fc_is_int(time) && (moves || meaning == KRAIT_MEANING_END) && time->bits == 64 &&
            !time->is_leb;
 }
 
@@ -466,7 +526,7 @@ static int open_file(struct krait_ctf_reader *reader, const struct krait_ctf_tra
     int rc = map_file(file, err);
     if (rc || !file->size)
         return rc;
-    return index_file(reader, file, d) ? oom(err) : 0;
+    return list_file(reader, file, d) ? oom(err) : 0;
 }
 
 static int open_trace(struct krait_ctf_reader *reader, const char *dir, const char *below,

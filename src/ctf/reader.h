@@ -37,6 +37,7 @@ struct krait_ctf_packet {
     bool cut;           /* it says that it is longer than what the file has */
     bool whole_begin;   /* all 64 bits of the clock are said: its times need no packet before it */
     bool whole_end;
+    bool unread; /* an index told of it */
 };
 
 struct krait_ctf_stream {
@@ -75,6 +76,7 @@ struct krait_ctf_trace {
 
 struct krait_ctf_options {
     unsigned text; /* enum krait_text_flags, for printing */
+    bool indexes;  /* few packets are wanted: LTTng's index files tell of the others; see krait_ctf_settle */
 };
 
 struct krait_ctf_reader {
@@ -169,9 +171,27 @@ char *krait_ctf_event_text(struct krait_ctf_cursor *cursor, const struct krait_p
  * says its begin in full. */
 bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint32_t i);
 
-/* The first packet of a stream that can have events at `ns` or later: those before say that they end earlier.
- * 0 where times depend on the packets before. */
+/* Whether all events of packet i lie before or after a time, as far as packets can tell; false where it is
+ * not known. A packet may have events from before its begin all the same. */
+bool krait_ctf_packet_ends_before(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
+bool krait_ctf_packet_begins_after(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
+
+/* The first packet of a stream that can have events at `ns` or later: 0 where times depend on the packets
+ * before. */
 uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t ns);
+
+/* With options.indexes, before events of a range are read: looks at the packets that it needs. False: one is
+ * not what its index told; open the traces again, without indexes. */
+bool krait_ctf_settle(struct krait_ctf_reader *reader, int64_t from_ns, int64_t to_ns);
+
+/* -- inside the reader -- */
+
+/* Reads the header and context of the packet at `offset`. Returns NULL or why it cannot be read. */
+const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,
+                                  struct krait_ctf_packet *packet, const struct krait_stream_class **cls);
+
+/* Whether both say the same. */
+bool krait_ctf_packet_is(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b);
 
 /* Called for gaps that packets tell of, before the event that follows. `kind` is "event" or "packet"; count
  * 0: not known. */

@@ -1,8 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "batches.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Any bytes as a trace, as the target packets takes them: batches against events, cell by cell.
+ */
+#include "packets.h"
 
 #include <stdio.h>
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int batch_check_main(int argc, char **argv);
 
 /* The program as it is, once for each input; what it prints goes nowhere. */
@@ -10,10 +15,19 @@ int batch_check_main(int argc, char **argv);
 #define printf(...) ((void)snprintf(NULL, 0, __VA_ARGS__))
 #include "../batch_check.c"
 
-void fuzz_batches(const char *path)
+int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    char *argv[] = { "batch_check", (char *)path, NULL };
+    (void)argc;
+    (void)argv;
+    return fuzz_make_dir();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *argv[] = { "batch_check", fuzz_dir, NULL };
+    fuzz_write_trace(data, size);
     cells = selected = lost = wrong = 0;
     if (batch_check_main(2, argv))
         abort();
+    return 0;
 }

@@ -6,7 +6,6 @@
  *   METADATA ff ff ff ff STREAM [ff ff ff ff STREAM]
  */
 #include "packets.h"
-#include "batches.h"
 
 #include "../read_all.h"
 #include "base/json_read.h"
@@ -207,6 +206,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_count(reader, &plain);
     krait_ctf_close(reader);
     check_api(&plain);
-    fuzz_batches(fuzz_dir);
     return 0;
 }

@@ -30,6 +30,7 @@ struct krait_kernel {
     const struct krait_clock *clock;
     struct krait_clock own_clock; /* when the kernel has not the recording's */
     int root, instance;
+    int on; /* tracing_on; open, it keeps others from removing the instance */
     int pipe[2];
     char *dir;
     uint8_t uuid[16];
@@ -68,6 +69,13 @@ const char *krait_kernel_trouble(struct krait_kernel *k)
 }
 
 /* ---- the instance ---- */
+
+/* Cannot fail once it is open, and where it does there is nothing to be done about it. */
+static void switch_tracing(const struct krait_kernel *k, bool on)
+{
+    ssize_t n = write(k->on, on ? "1" : "0", 1);
+    (void)n;
+}
 
 static int configure(struct krait_kernel *k, const char *file, const char *value, struct krait_err *err)
 {
@@ -179,12 +187,10 @@ static int start(struct krait_kernel *k, uint32_t groups, struct krait_err *err)
     if (asprintf(&path, "%s/statedump_0", k->dir) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
     int rc = krait_kernel_stream_init(&k->dump_stream, path, k->uuid, 0, 0, err);
-    if (!rc)
-        rc = configure(k, "tracing_on", "0", err);
+    switch_tracing(k, false);
     if (!rc)
         rc = krait_kernel_enable(k->instance, groups & ~syscalls, err);
-    if (!rc)
-        rc = configure(k, "tracing_on", "1", err);
+    switch_tracing(k, true);
     if (!rc)
         note_trouble(k, krait_statedump_write(&k->dump, &k->classes, &k->dump_stream, k->clock));
     return rc ? rc : krait_kernel_enable(k->instance, groups & syscalls, err);
@@ -211,6 +217,9 @@ static int open_all(struct krait_kernel *k, const struct krait_kernel_options *o
     k->instance = krait_tracefs_make_instance(k->root, err);
     if (k->instance < 0)
         return k->instance;
+    k->on = openat(k->instance, "tracing_on", O_WRONLY | O_CLOEXEC);
+    if (k->on < 0)
+        return krait_err_errno(err, "cannot open the tracing instance's tracing_on");
     rc = set_up(k, options->ring_bytes, err);
     if (!rc)
         rc = learn_page(k, err);
@@ -247,7 +256,7 @@ int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_optio
     if (!k)
         return krait_err_set(err, -ENOMEM, "out of memory");
     k->clock = options->clock;
-    k->root = k->instance = k->pipe[0] = k->pipe[1] = k->dump_stream.fd = -1;
+    k->root = k->instance = k->on = k->pipe[0] = k->pipe[1] = k->dump_stream.fd = -1;
     int rc = open_all(k, options, err);
     if (rc) {
         remove_folder(k);
@@ -268,6 +277,7 @@ void krait_kernel_free(struct krait_kernel *k)
     }
     krait_close_fd(&k->pipe[0]);
     krait_close_fd(&k->pipe[1]);
+    krait_close_fd(&k->on);
     if (k->instance >= 0) {
         close(k->instance);
         krait_tracefs_remove_instance(k->root);
@@ -423,7 +433,7 @@ static void finish_cpu(struct krait_kernel *k, struct cpu *cpu, struct krait_ker
 
 void krait_kernel_stop(struct krait_kernel *k)
 {
-    krait_tracefs_write(k->instance, "tracing_on", "0");
+    switch_tracing(k, false);
 }
 
 void krait_kernel_finish(struct krait_kernel *k, struct krait_kernel_summary *summary)

@@ -58,12 +58,23 @@ static bool kernel_has_tracefs(void)
 static int cannot_open(int rc, bool mounted, struct krait_err *err)
 {
     if (mounted)
-        return krait_err_set(err, rc, "tracefs is not this user's to read (%s); run krait as root",
+        return krait_err_set(err, rc, "tracefs is not this user's to use (%s); run krait as root",
                              strerror(-rc));
     return krait_err_set(err, rc,
                          "tracefs is not mounted, and this user may not mount it (%s); run krait as root, or "
                          "mount it: sudo mount -t tracefs nodev " MOUNT_POINT,
                          strerror(-rc));
+}
+
+/* The same descriptor when instances can be made there; else it is closed. Containers see the host's mount,
+ * read-only. */
+static int usable(int fd)
+{
+    if (fd < 0 || faccessat(fd, KRAIT_TRACEFS_INSTANCES, W_OK | X_OK, AT_EACCESS) == 0)
+        return fd;
+    int rc = -errno;
+    close(fd);
+    return rc;
 }
 
 int krait_tracefs_open(struct krait_err *err)
@@ -72,17 +83,13 @@ int krait_tracefs_open(struct krait_err *err)
         return krait_err_set(err, -ENOENT,
                              "this kernel has no tracefs; boot one with CONFIG_FTRACE and "
                              "CONFIG_EVENT_TRACING");
-    int fd = open_mounted();
-    bool mounted = fd != -ENOENT;
-    if (!mounted)
-        fd = open_unmounted();
-    if (fd < 0)
-        return cannot_open(fd, mounted, err);
-    if (faccessat(fd, KRAIT_TRACEFS_INSTANCES, W_OK | X_OK, AT_EACCESS) == 0)
-        return fd;
-    int rc = -errno;
-    close(fd);
-    return cannot_open(rc, true, err);
+    int mounted = usable(open_mounted());
+    if (mounted >= 0)
+        return mounted;
+    int own = usable(open_unmounted());
+    if (own >= 0)
+        return own;
+    return mounted == -ENOENT ? cannot_open(own, false, err) : cannot_open(mounted, true, err);
 }
 
 /* ---- files ---- */

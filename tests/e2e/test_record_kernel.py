@@ -176,6 +176,89 @@ def test_a_group_that_is_none_is_wrong_usage(krait, tmp_path):
     assert not (tmp_path / "t").exists()
 
 
+TEXT = re.compile(r"-\d+ +\[(\d+)\] \S+ +(\d+): (\w+): (.*)")
+STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 32, "Z": 32, "P": 64, "I": 128, "R+": 256}
+
+
+def kernels_text(lines):
+    """The kernel's own rendering of its events: CPU to [(ticks, what)]."""
+    found = {}
+    for cpu, ticks, name, text in (match.groups() for match in map(TEXT.search, lines) if match):
+        number = {key: int(value) for key, value in re.findall(r"(\w+)=0*(\d+)\b", text)}
+        if name == "sched_switch":
+            state = re.search(r"prev_state=(\S+)", text)[1]
+            what = (number["prev_pid"], number["prev_prio"] - 100, STATES[state], number["next_pid"], number["next_prio"] - 100)
+        elif name.startswith("sched_wak"):
+            what = (number["pid"], number["prio"] - 100, number["target_cpu"])
+        else:
+            name, what = f"irq_{name}", int(re.search(r"vec=(\d+)", text)[1])
+        found.setdefault(int(cpu), []).append((int(ticks), (name, what)))
+    return found
+
+
+def krait_text(krait, folder):
+    """The same of what krait recorded."""
+    wanted = 'name == sched_switch || name == sched_waking || name == sched_wakeup || name == "irq_softirq_*"'
+    command = [krait, "cat", "--clock-cycles", "--no-delta", "-f", "none", "--filter", wanted, folder]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    fields = {"sched_switch": ("prev_tid", "prev_prio", "prev_state", "next_tid", "next_prio")}
+    found = {}
+    for line in run.stdout.splitlines():
+        ticks, name, cpu = re.match(r"\[(\d+)\] (\w+): \{ cpu_id = (\d+) \}", line).groups()
+        number = {key: int(value) for key, value in re.findall(r"(\w+) = (-?\d+)\b", line.split("}, {", 2)[-1])}
+        if number.get("prev_state") == 16:
+            number["prev_state"] = 32  # a zombie that is reaped between one instance's look and the other's
+        if name.startswith("irq_softirq_"):
+            what = number["vec"]
+        else:
+            what = tuple(number[f] for f in fields.get(name, ("tid", "prio", "target_cpu")))
+        found.setdefault(int(cpu), []).append((int(ticks), (name, what)))
+    return found
+
+
+def test_the_kernels_own_text_says_the_same(kernel, krait):
+    """Another instance records the same events, and the kernel prints them."""
+    if "x86-tsc" not in in_tracefs("cat trace_clock").stdout:
+        pytest.skip("this kernel's clock is not the program's counter")
+    names = "sched/sched_switch sched/sched_waking sched/sched_wakeup irq/softirq_entry irq/softirq_exit irq/softirq_raise"
+    made = in_tracefs(
+        "mkdir instances/text && cd instances/text && echo 16384 > buffer_size_kb && echo x86-tsc > trace_clock && "
+        f"for e in {names}; do echo 1 > events/$e/enable || exit 1; done"
+    )
+    assert made.returncode == 0, made.stderr
+    try:
+        run = kernel(
+            """
+            import subprocess, threading, time
+            def naps():
+                for _ in range(300):
+                    time.sleep(0.001)
+            threads = [threading.Thread(target=naps) for _ in range(4)]
+            for t in threads: t.start()
+            for _ in range(5): subprocess.run(["true"])
+            for t in threads: t.join()
+            """,
+            groups="sched,irq",
+        )
+        text = in_tracefs("echo 0 > instances/text/tracing_on; cat instances/text/trace").stdout
+    finally:
+        in_tracefs("rmdir instances/text")
+    theirs = kernels_text(text.splitlines())
+    wanted = {what[0] for events in theirs.values() for _, what in events}
+    compared = 0
+    for cpu, events in krait_text(krait, run.path / "kernel").items():
+        ours = [event for event in events if event[1][0] in wanted][5:-5]
+        beside = theirs[cpu]
+        # Each instance takes its own time, the one right after the other.
+        first = [what for _, what in ours[:20]]
+        starts = [i for i in range(len(beside)) if [what for _, what in beside[i : i + 20]] == first]
+        start = min(starts, key=lambda i: abs(beside[i][0] - ours[0][0]))
+        for (our_ticks, our_what), (their_ticks, their_what) in zip(ours, beside[start:]):
+            assert our_what == their_what and abs(our_ticks - their_ticks) < 2_000_000, (cpu, our_ticks, their_ticks)
+            compared += 1
+    assert compared > 2000
+
+
 # ---- how it is read ----
 
 

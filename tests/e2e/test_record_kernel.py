@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait record --kernel: the kernel's events beside the program's, on one clock, and nothing left behind."""
 
+import fcntl
 import json
 import os
 import re
@@ -33,6 +34,14 @@ def tracefs():
     run = in_tracefs("ls instances")
     if run.returncode:
         pytest.skip(f"tracefs cannot be mounted: {run.stderr.strip()}")
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """One test at a time: there is one kernel, and each recording clears away what dead ones left."""
+    with open("/tmp/krait-kernel-tests.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def instances():

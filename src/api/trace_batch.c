@@ -289,8 +289,10 @@ int krait_trace_cursor_select(struct krait_trace_cursor *c, const struct krait_t
         krait_ctf_seek(&b->at, stream, packet, byte * 8 + (address >> KRAIT_ROW_ADDRESS_BITS), event->ns);
     if (!rc)
         rc = krait_ctf_event_skip(&b->at);
-    if (rc)
+    if (rc) {
+        c->err = b->at.err;
         return rc;
+    }
     c->at = &b->at;
     c->stream = stream;
     c->first_class = event->cls - b->at.event->index;

@@ -219,8 +219,8 @@ static bool is_plain(const struct krait_fc *elem)
     bool is_int = krait_fc_is_int(elem);
     if (!is_int && elem->kind != KRAIT_FC_FLOAT)
         return false;
-    return is_whole(elem->bits) && elem->align <= elem->bits && !elem->is_leb && !elem->is_reversed &&
-           !(is_int && (elem->clock || elem->slot != KRAIT_NO_SLOT));
+    return is_whole(elem->bits) && elem->align >= 8 && elem->align <= elem->bits && !elem->is_leb &&
+           !elem->is_reversed && !(is_int && (elem->clock || elem->slot != KRAIT_NO_SLOT));
 }
 
 static void compile_fc(struct row_compiler *c, const struct krait_fc *fc);

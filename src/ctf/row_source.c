@@ -45,7 +45,7 @@ static void end_run(struct krait_row_source *source, const struct krait_emit_run
     struct krait_decoder *d = &source->cursor.d;
     d->at = (uint64_t)(run->at - d->bytes) * 8;
     d->clock = run->clock;
-    d->bits_be = false;
+    d->bits_be = KRAIT_BITS_ANY; /* fields whose order counts are not read by code */
 }
 
 static void run_code(struct krait_row_source *source, struct krait_row_chunk *chunk)

@@ -109,7 +109,7 @@ static inline int krait_take_bits(struct krait_decoder *d, const struct krait_op
 {
     bool be = op->flags & KRAIT_OPF_BE;
     uint64_t at = d->run + op->off;
-    if (at % 8 && d->bits_be == !be)
+    if (at % 8 && op->fc->order_counts && d->bits_be == !be)
         return krait_damaged(d, "the byte order changes within a byte");
     d->bits_be = be;
     *value = be ? krait_bits_be(d->bytes, at, op->bits) : krait_bits_le(d->bytes, at, op->bits);

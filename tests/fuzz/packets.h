@@ -157,8 +157,12 @@ static void fuzz_remove_dir(void)
 
 static int fuzz_make_dir(void)
 {
+    char index[96];
     strcpy(fuzz_dir, access("/dev/shm", W_OK) ? "/tmp/fuzzXXXXXX" : "/dev/shm/fuzzXXXXXX");
-    return mkdtemp(fuzz_dir) ? atexit(fuzz_remove_dir) : 1;
+    if (!mkdtemp(fuzz_dir))
+        return 1;
+    snprintf(index, sizeof(index), "%s/index", fuzz_dir);
+    return mkdir(index, 0700) ? 1 : atexit(fuzz_remove_dir);
 }
 
 static void fuzz_write_file(const char *name, const void *bytes, size_t n)
@@ -180,7 +184,7 @@ static void fuzz_write_part(const char *name, const uint8_t **data, size_t *size
     *size -= behind;
 }
 
-static void fuzz_write_trace(const uint8_t *data, size_t size)
+static inline void fuzz_write_trace(const uint8_t *data, size_t size)
 {
     static const struct {
         const char *text;

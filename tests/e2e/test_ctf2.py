@@ -61,9 +61,10 @@ class Trace:
         run = self.cat(metadata, *streams, options=options)
         assert run.returncode == 0, run.stderr.decode()
         # The public interface reads the same events, and each value by its handle as by stepping to it.
-        check = subprocess.run([BUILD / "tests" / "read_check", self.folder], capture_output=True, text=True, timeout=60)
-        assert check.returncode == 0, check.stderr
-        assert check.stdout.splitlines()[0] == f"events {len(run.stdout.splitlines())}"
+        for tool in ("read_check", "batch_check"):
+            check = subprocess.run([BUILD / "tests" / tool, self.folder], capture_output=True, text=True, timeout=60)
+            assert check.returncode == 0, check.stderr
+            assert check.stdout.splitlines()[0] == f"events {len(run.stdout.splitlines())}"
         return run.stdout.decode()
 
     def payload(self, payload, data):
@@ -541,3 +542,10 @@ def test_arrays_of_nothing_within_arrays_come_to_an_end(trace, krait, lengths, r
         run = subprocess.run([*args, trace.folder], capture_output=True, env=UTC, timeout=20)
         said = "an array of many elements that have no bits" in run.stderr.decode() or b"error -74 0" in run.stdout
         assert said == refused, args
+
+
+def test_events_may_begin_within_a_byte(trace):
+    context = struct_of(size=u(8, roles=["packet-content-length"]), bits=u(6, alignment=1))
+    stream = {"type": "data-stream-class", "packet-context-field-class": context}
+    words = event(struct_of(s={"type": "null-terminated-string"}, n=u(16)))
+    assert trace.text(sequence(PREAMBLE, stream, words), b"\x38\x01hi\0\x07\0") == 'e: { bits = 1 }, { s = "hi", n = 7 }\n'

@@ -421,21 +421,22 @@ class Trace:
         return "".join("\x1e%s\n" % json.dumps(f) for f in fragments)
 
     def located(self, fc, origin):
-        """CTF 2 names a field by its whole path: that of each length and tag, which stand in the same struct."""
+        """CTF 2 finds a field by its whole path from an origin, or from the struct that the asker is in. Both are used, but
+        the second alone within options, which a path does not name."""
 
-        def walk(node, path):
+        def walk(node, path, in_option):
             if node["type"] == "structure":
                 for member in node["member-classes"]:
-                    walk(member["field-class"], path + [member["name"]])
+                    walk(member["field-class"], path + [member["name"]], in_option)
             for key in ("length-field-location", "selector-field-location"):
-                if key in node:
+                if key in node and not in_option and self.dice.random() < 0.5:
                     node[key] = {"origin": origin, "path": path[:-1] + node[key]["path"]}
             if "element-field-class" in node:
-                walk(node["element-field-class"], path + [None])
+                walk(node["element-field-class"], path + [None], in_option)
             for option in node.get("options", []):
-                walk(option["field-class"], path + [option["name"]])
+                walk(option["field-class"], path, True)
 
-        walk(fc, [])
+        walk(fc, [], False)
         return fc
 
     # -- events --

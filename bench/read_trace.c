@@ -14,9 +14,10 @@
  * the addresses of events, texts and arrays are in that sum, which is another one in each run. The checks
  * take them out again.
  */
+#include "sum_rows.h"
+
 #include <errno.h>
 #include <inttypes.h>
-#include <krait/trace_read.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -41,7 +42,6 @@ struct row_plan {
     const uint32_t *texts; /* their first cells */
     const struct array *arrays;
     uint32_t text_count, array_count;
-    uint32_t row_size;
     bool has_others; /* fields without cells */
 };
 
@@ -80,7 +80,8 @@ struct work {
 
 struct worker {
     struct work *work;
-    uint8_t *what; /* enum what, by class, as the next two; made when the first event is seen */
+    uint8_t *what; /* enum what, by class, as the next three; made when the first event is seen */
+    uint32_t *row_sizes;
     struct row_plan *rows;
     struct plan **plans;
     struct sums sums;
@@ -298,10 +299,9 @@ static void row_plan_fill(struct row_plan *row, const struct krait_trace_class *
 
 static void row_plan_make(struct row_plan *row, const struct krait_trace_class *cls)
 {
-    int count = krait_trace_class_cell_count(cls), row_size = krait_trace_class_row_size(cls);
-    if (count < 0 || row_size < 0)
-        die(krait_trace_class_name(cls), strerror(ENOMEM));
-    row->row_size = (uint32_t)row_size;
+    int count = krait_trace_class_cell_count(cls);
+    if (count < 0)
+        die(krait_trace_class_name(cls), strerror(-count));
     row_plan_fill(row, cls, allocate((size_t)count, sizeof(uint32_t)),
                   allocate((size_t)count, sizeof(struct array)), (uint32_t)count);
 }
@@ -333,6 +333,8 @@ static void meet_class(struct worker *worker, struct krait_trace_cursor *cursor,
     worker->plans[cls] = plan_make(cursor);
     plan_keep_without_cells(worker->plans[cls]);
     row_plan_make(row, krait_trace_reader_class(worker->work->reader, cls));
+    worker->row_sizes[cls] =
+        (uint32_t)krait_trace_class_row_size(krait_trace_reader_class(worker->work->reader, cls));
     row->has_others = worker->plans[cls]->count > 0;
     worker->what[cls] = row->has_others || row->array_count ? SPECIAL : NOTHING;
 }
@@ -359,33 +361,6 @@ static __attribute__((noinline)) void take_special(struct worker *worker, struct
         touch_others(worker, cursor, batch, i);
 }
 
-static uint64_t sum_cells(const uint64_t *cells, uint64_t count)
-{
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < count; i++)
-        sum += cells[i];
-    return sum;
-}
-
-/* All cells are added up at once where they lie side by side, else row by row. */
-static inline __attribute__((always_inline)) void take_rows(struct worker *worker,
-                                                            struct krait_trace_cursor *cursor,
-                                                            const struct krait_trace_batch *batch,
-                                                            bool side_by_side)
-{
-    const struct krait_trace_event *events = batch->events;
-    uint64_t numbers = side_by_side ? sum_cells(batch->cells, batch->cell_count) : 0, times = 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        if (__builtin_expect(worker->what[events[i].cls] != NOTHING, 0))
-            take_special(worker, cursor, batch, i);
-        if (!side_by_side)
-            numbers += sum_cells(batch->cells + events[i].cells, worker->rows[events[i].cls].row_size);
-        times += (uint64_t)events[i].ns;
-    }
-    worker->sums.numbers += numbers;
-    worker->sums.times += times;
-}
-
 /* Takes out of the sum what is no number. */
 static void correct(struct worker *worker, const struct krait_trace_batch *batch)
 {
@@ -404,13 +379,20 @@ static void correct(struct worker *worker, const struct krait_trace_batch *batch
     }
 }
 
+/* All cells are added up at once where they lie side by side, else row by row. */
 static void take_batch(struct worker *worker, struct krait_trace_cursor *cursor,
                        const struct krait_trace_batch *batch)
 {
-    if (batch->cell_count)
-        take_rows(worker, cursor, batch, true);
-    else
-        take_rows(worker, cursor, batch, false);
+    const struct krait_trace_event *events = batch->events;
+    uint64_t times = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        if (__builtin_expect(worker->what[events[i].cls] != NOTHING, 0))
+            take_special(worker, cursor, batch, i);
+        times += (uint64_t)events[i].ns;
+    }
+    worker->sums.times += times;
+    worker->sums.numbers +=
+        batch->cell_count ? sum_cells(batch->cells, batch->cell_count) : sum_rows(batch, worker->row_sizes);
     if (worker->work->checked)
         correct(worker, batch);
 }
@@ -583,6 +565,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < threads; i++) {
         workers[i].work = &work;
         workers[i].what = allocate(classes, sizeof(*workers[i].what));
+        workers[i].row_sizes = allocate(classes, sizeof(*workers[i].row_sizes));
         workers[i].rows = allocate(classes, sizeof(*workers[i].rows));
         workers[i].plans = allocate(classes, sizeof(*workers[i].plans));
         workers[i].sums.counts = allocate(classes, sizeof(*workers[i].sums.counts));

@@ -113,6 +113,12 @@ static int skip_block(struct krait_decoder *d, const struct krait_program *progr
     return 0;
 }
 
+int krait_decode_block(struct krait_decoder *d, const struct krait_program *program,
+                       const struct krait_op *op)
+{
+    return skip_block(d, program, op);
+}
+
 int krait_decode_op(struct krait_decoder *d, const struct krait_program *program, const struct krait_op *op)
 {
     return skip_op(d, program, op);

@@ -28,6 +28,9 @@ struct krait_decoder {
 
 /* Both return 0, or -EBADMSG with `why` and `at` set. */
 int krait_decode_skip(struct krait_decoder *d, const struct krait_program *program);
+/* The instructions from `op` to its block's END. */
+int krait_decode_block(struct krait_decoder *d, const struct krait_program *program,
+                       const struct krait_op *op);
 /* One instruction, with those of its block. */
 int krait_decode_op(struct krait_decoder *d, const struct krait_program *program, const struct krait_op *op);
 

@@ -73,6 +73,19 @@ KRAIT_INLINE char *put_run(struct krait_decoder *d, const struct krait_step *s, 
     return to;
 }
 
+/* Where it does not fit, the decoder finds out what of it does not. */
+KRAIT_INLINE char *put_stretch(struct krait_decoder *d, const struct krait_program *program,
+                               const struct krait_step *s, char *to, const uint8_t **run)
+{
+    uint64_t at = (d->at + s->align - 1) & ~(uint64_t)(s->align - 1);
+    if (KRAIT_UNLIKELY(at > d->end || s->size > d->end - at))
+        return krait_decode_block(d, program, s->op) ? NULL
+                                                     : damaged(d, "an event is longer than its packet");
+    *run = d->bytes + at / 8;
+    d->at = at + s->size;
+    return to;
+}
+
 static char *put_value(struct krait_decoder *d, const struct krait_step *s, char *to, uint64_t value)
 {
     krait_text_int(by_buf(d, to), s->op->fc, value);
@@ -160,6 +173,13 @@ KRAIT_INLINE char *put_chars(struct krait_decoder *d, const struct krait_step *s
     if (KRAIT_UNLIKELY(krait_take_text(d, s->op, length, &from)))
         return NULL;
     return put_quoted(d, s, to, &from, from + length);
+}
+
+/* Of a stretch, which is there. */
+KRAIT_INLINE char *put_placed(struct krait_decoder *d, const struct krait_step *s, char *to,
+                              const uint8_t *from)
+{
+    return put_quoted(d, s, to, &from, from + s->size);
 }
 
 static char *put_wide_string(struct krait_decoder *d, const struct krait_step *s, char *to)

@@ -4,7 +4,7 @@
  * over them. A step is one value with the text before it, and its code says how the value is printed, so that
  * nothing is decided per event which the metadata decides: width, sign, base, byte order, encoding.
  *
- *   struct { u32 a; u16 b; string s; }      RUN     48 bits, aligned to 8
+ *   struct { u32 a; u16 b; string s; }      STRETCH 48 bits, aligned to 8
  *                                           U32     "{ a = "      at byte 0
  *                                           U16     ", b = "      at byte 4
  *                                           STRING  ", s = \""
@@ -41,14 +41,14 @@ struct krait_step {
     uint8_t code;
     uint8_t text_len;
     union {
-        uint32_t at;     /* integers: bytes from their run's begin */
-        uint32_t align;  /* RUN: bits */
+        uint32_t at;     /* integers, PLACED_TEXT: bytes from the begin of their run or stretch */
+        uint32_t align;  /* RUN, STRETCH: bits */
         uint32_t behind; /* BLOCK: how many steps are its own */
     };
     uint32_t room;   /* of steps that ask: bytes that those behind can take before another asks */
     uint32_t inside; /* ARRAY, VARIANT: the same of an element or option */
     union {
-        uint64_t size;           /* RUN: bits; ARRAY, TEXT_ARRAY: length */
+        uint64_t size;           /* RUN, STRETCH: bits; ARRAY, TEXT_ARRAY: length */
         const uint32_t *options; /* VARIANT: steps from here to each */
     };
     const struct krait_op *op;

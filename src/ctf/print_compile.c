@@ -13,6 +13,8 @@ struct compiler {
     uint32_t count;
     uint32_t *step_of; /* by instruction */
     uint32_t *need;    /* by step: bytes that it and those behind it take before one asks */
+    uint32_t *place;   /* by instruction of the stretch: bytes from its begin, of a field its run's */
+    uint32_t end;      /* instructions before this one are of the stretch */
 };
 
 enum { ASKS = -1 };
@@ -85,6 +87,53 @@ static const char *text_end(enum krait_step_code code)
     return code >= KRAIT_STEP_STRING && code <= KRAIT_STEP_TEXT_SEQUENCE ? "\"" : "";
 }
 
+/* -- stretches: runs and texts of fixed size, behind each other -- */
+
+static bool is_nothing(const struct krait_op *op)
+{
+    return op->code == KRAIT_DO_INT && op->flags & KRAIT_OPF_HIDDEN && !(op->flags & KRAIT_OPF_BUSY);
+}
+
+/* Whether all of its fields are integers that need no more than their place. */
+static bool is_plain_run(const struct compiler *c, const struct krait_op *run)
+{
+    bool plain = run->align >= 8;
+    for (const struct krait_op *op = run + 1; plain && op < &c->program->ops[run->next]; op++)
+        plain = is_nothing(op) || (op->code == KRAIT_DO_INT && step_code(op) != KRAIT_STEP_INT &&
+                                   step_code(op) != KRAIT_STEP_PASS);
+    return plain;
+}
+
+/* Whether it can be a part, of `size` bits. */
+static bool is_part(const struct compiler *c, const struct krait_op *op, uint64_t *size)
+{
+    const uint64_t most = 1u << 24;
+    *size = op->code == KRAIT_DO_TEXT ? op->size * 8 : op->size;
+    if (op->size > most)
+        return false;
+    return op->code == KRAIT_DO_RUN ? is_plain_run(c, op) : step_code(op) == KRAIT_STEP_TEXT_ARRAY;
+}
+
+/* Finds the stretch that begins with a run, and the place of all that is in it. Returns its size in bits, 0
+ * where there is none. */
+static uint64_t find_stretch(struct compiler *c, uint32_t first)
+{
+    const struct krait_op *ops = c->program->ops;
+    uint64_t all = 0, size;
+    uint32_t i = first;
+    while (is_part(c, &ops[i], &size) && ops[i].align <= ops[first].align) {
+        uint64_t at = (all + ops[i].align - 1) & ~(uint64_t)(ops[i].align - 1);
+        uint32_t next = ops[i].code == KRAIT_DO_RUN ? ops[i].next : i + 1;
+        if (at % 8 || at + size > UINT32_MAX)
+            break;
+        for (; i < next; i++)
+            c->place[i] = (uint32_t)(at / 8);
+        all = at + size;
+    }
+    c->end = i;
+    return all;
+}
+
 /* -- steps -- */
 
 static struct krait_step *add_step(struct compiler *c, enum krait_step_code code, const struct krait_op *op)
@@ -94,9 +143,25 @@ static struct krait_step *add_step(struct compiler *c, enum krait_step_code code
     return step;
 }
 
-/* The text before a value is in its step, or in a step of its own when it is long. */
-static void add_op(struct compiler *c, const struct krait_op *op)
+/* Within a stretch, what is checked once for all of it is not checked again. */
+static void place_step(const struct compiler *c, struct krait_step *step, uint32_t i)
 {
+    const struct krait_op *op = &c->program->ops[i];
+    bool placed = i < c->end;
+    if (op->code == KRAIT_DO_RUN)
+        step->align = op->align;
+    else if (op->code == KRAIT_DO_INT)
+        step->at = (placed ? c->place[i] : 0) + op->off / 8;
+    else if (placed)
+        step->at = c->place[i];
+    if (placed && step->code == KRAIT_STEP_TEXT_ARRAY)
+        step->code = KRAIT_STEP_PLACED_TEXT;
+}
+
+/* The text before a value is in its step, or in a step of its own when it is long. */
+static void add_op(struct compiler *c, uint32_t i)
+{
+    const struct krait_op *op = &c->program->ops[i];
     enum krait_step_code code = step_code(op);
     const char *end = text_end(code);
     size_t end_len = strlen(end), len = op->text_len;
@@ -111,10 +176,22 @@ static void add_op(struct compiler *c, const struct krait_op *op)
         memcpy(step->text, op->text, len);
     memcpy(step->text + len, end, end_len);
     step->text_len = (uint8_t)(len + end_len);
-    if (code == KRAIT_STEP_RUN)
-        step->align = op->align;
-    else if (op->code == KRAIT_DO_INT)
-        step->at = op->off / 8;
+    place_step(c, step, i);
+}
+
+/* Where a run is the begin of a stretch, one step stands for all of its runs. */
+static void add_run(struct compiler *c, uint32_t i)
+{
+    if (i < c->end)
+        return;
+    uint64_t size = find_stretch(c, i);
+    if (c->end == i) {
+        add_op(c, i);
+        return;
+    }
+    struct krait_step *step = add_step(c, KRAIT_STEP_STRETCH, &c->program->ops[i]);
+    step->align = step->op->align;
+    step->size = size;
 }
 
 /* END has the text that stands alone before it. */
@@ -125,11 +202,6 @@ static bool is_last_text(const struct compiler *c, uint32_t i)
            c->steps[c->count - 1].code == KRAIT_STEP_TEXT;
 }
 
-static bool is_nothing(const struct krait_op *op)
-{
-    return op->code == KRAIT_DO_INT && op->flags & KRAIT_OPF_HIDDEN && !(op->flags & KRAIT_OPF_BUSY);
-}
-
 static void add_steps(struct compiler *c)
 {
     for (uint32_t i = 0; i < c->program->count; i++) {
@@ -137,8 +209,10 @@ static void add_steps(struct compiler *c)
         c->step_of[i] = c->count;
         if (is_last_text(c, i))
             c->steps[--c->step_of[i]].code = KRAIT_STEP_END;
+        else if (op->code == KRAIT_DO_RUN)
+            add_run(c, i);
         else if (!is_nothing(op))
-            add_op(c, op);
+            add_op(c, i);
     }
 }
 
@@ -207,11 +281,12 @@ int krait_print_compile(struct krait_program *program, struct krait_arena *arena
     uint32_t most = program->count * 2; /* each may have a step for its text */
     KRAIT_AUTO_FREE uint32_t *step_of = calloc(program->count, sizeof(*step_of));
     KRAIT_AUTO_FREE uint32_t *need = calloc(most, sizeof(*need));
+    KRAIT_AUTO_FREE uint32_t *place = calloc(program->count, sizeof(*place));
     struct krait_step *steps = krait_arena_alloc(arena, most * sizeof(*steps));
     struct compiler c = {
-        .arena = arena, .program = program, .steps = steps, .step_of = step_of, .need = need
+        .arena = arena, .program = program, .steps = steps, .step_of = step_of, .need = need, .place = place
     };
-    if (!step_of || !need || !steps)
+    if (!step_of || !need || !place || !steps)
         return -ENOMEM;
     add_steps(&c);
     if (link_blocks(&c))

@@ -231,6 +231,53 @@ def test_what_has_parts_as_babeltrace(maker, options):
     maker.same_as_babeltrace(*options)
 
 
+# Type, name, alignment in bytes, bytes: numbers behind texts, texts behind numbers, at all distances. None: the text.
+ALIGNED = [
+    (integer(8), "a", 1, b"\1"), (CHAR, "t[3]", 1, b"abc"), (integer(32, align=32), "b", 4, b"\2\0\0\0"), (CHAR, "u[17]", 1, b"x" * 17),
+    (integer(64, align=64), "c", 8, b"\3" + bytes(7)), (CHAR, "v[2]", 1, b"y\0"), (integer(16, align=16), "d", 2, b"\4\0"),
+    ("string", "s", 1, None), (CHAR, "w[1]", 1, b"z"), (f"struct {{ {integer(8)} x; }} align(64)", "e", 8, b"\5"),
+    (CHAR, "f[5]", 1, b"12\0\0\0"), ("struct { } align(32)", "g", 4, b""), (CHAR, "h[4]", 1, b"wxyz"), (integer(8, True), "i", 1, b"\xff"),
+]
+
+
+@pytest.fixture
+def aligned(maker):
+    """A trace with a string of 0 to 19 characters in the middle of each event, and its bytes."""
+    data = b""
+    for length in range(20):
+        data += struct.pack("<Q", length)
+        data += bytes(-len(data) % 8)  # the payload is aligned as its widest member
+        for _, _, align, raw in ALIGNED:
+            data += bytes(-len(data) % align) + (b"q" * length + b"\0" if raw is None else raw)
+    maker.write(" ".join(f"{kind} {name};" for kind, name, _, _ in ALIGNED), [])
+    (maker.folder / "stream").write_bytes(data)
+    return maker.folder, data
+
+
+def test_alignment_between_numbers_and_texts(krait, aligned):
+    folder, _ = aligned
+    lines = cat_bytes(krait, folder).stdout.decode().splitlines()
+    assert [line.split("{ ", 1)[1] for line in lines] == [
+        f'a = 1, t = "abc", b = 2, u = "{"x" * 17}", c = 3, v = "y", d = 4, s = "{"q" * length}", w = "z", e = {{ x = 5 }}, '
+        'f = "12", g = { }, h = "wxyz", i = -1 }' for length in range(20)]
+
+
+@needs_babeltrace
+def test_alignment_as_babeltrace(maker, aligned):
+    maker.same_as_babeltrace("--clock-cycles")
+
+
+def test_damage_is_the_same_to_who_prints_and_who_passes(krait, aligned):
+    """Of an event that is cut at any byte, text and JSON print the same events before it and the same reason."""
+    folder, data = aligned
+    for cut in range(1, 70):
+        (folder / "stream").write_bytes(data[:-cut])
+        text, objects = cat_bytes(krait, folder), cat_bytes(krait, "--json", folder)
+        assert text.returncode == objects.returncode == 1
+        assert text.stderr == objects.stderr and b"stream: byte " in text.stderr
+        assert text.stdout.count(b"\n") == objects.stdout.count(b"\n") == 19
+
+
 # -- times --
 
 TIMES = [0, 0, 1, 2, 99_999_999, 100_000_000, 199_999_999, 200_000_001, 300_000_001, 400_000_002, 999_999_999, 1_000_000_000,

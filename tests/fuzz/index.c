@@ -169,8 +169,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_write_file("index/s0.idx", m.index, m.index_size);
     int64_t first = krait_ctf_ns(&clock, (uint64_t)m.times[from % m.packets]) + from / 16 - 8;
     int64_t last = krait_ctf_ns(&clock, (uint64_t)m.times[to % m.packets]) + to / 16 - 8;
-    compare(first, last);
-    compare(INT64_MIN, last);
-    compare(first, INT64_MAX);
+    compare(from % 4 == 1 ? INT64_MIN : first, from % 4 == 2 ? INT64_MAX : last);
     return 0;
 }

@@ -43,8 +43,9 @@ static inline uint64_t krait_bits_be(const uint8_t *bytes, uint64_t at, unsigned
     return v >> (64 - bits);
 }
 
-/* An integer in groups of seven bits, the least significant first (LEB128: CTF2-SPEC-2.0, 6.4; DWARF 4, 7.6),
- * in the first of `size` bytes; `bits` is seven times the bytes it takes. Returns NULL, or why there is none.
+/* An integer in groups of seven bits, the least significant first (LEB128: CTF2-SPEC-2.0, variable-length
+ * integers; DWARF 4, 7.6), in the first of `size` bytes; `bits` is seven times the bytes it takes. Returns
+ * NULL, or why there is none.
  */
 const char *krait_leb_read(const uint8_t *p, uint64_t size, bool is_signed, uint64_t *value, unsigned *bits);
 

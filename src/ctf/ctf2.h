@@ -2,7 +2,8 @@
  *
  * The inside of the CTF 2 metadata parser, shared by its files: ctf2_parse.c (the JSON text sequence and its
  * fragments), ctf2_object.c (what every object is asked), ctf2_fields.c (field classes), ctf2_finish.c
- * (roles, alignments, locations). Source: CTF2-SPEC-2.0, section 5.
+ * (roles, alignments, locations). Source: CTF2-SPEC-2.0, on the metadata stream (its parts are named here,
+ * not numbered).
  *
  *   RS {"type": "preamble", "version": 2}            first, once
  *   RS {"type": "trace-class", ...}                  at most once, before the stream classes
@@ -86,7 +87,7 @@ void krait_ctf2_fail(struct krait_ctf2_parser *p, size_t at, int code, const cha
 void krait_ctf2_oom(struct krait_ctf2_parser *p);
 
 /* Refuses keys that are not among the names (which NULL ends), `type`, `attributes` and `extensions`, and any
- * extension: none is known here, and a reader may not read past one (CTF 2.0, 5.1.2). */
+ * extension: none is known here, and a reader may not read past one (CTF2-SPEC-2.0, extensions). */
 void krait_ctf2_keys(struct krait_ctf2_parser *p, const struct krait_json *object, const char *const *names);
 
 /* The member of that kind; NULL where there is none, and a failure when it must be there or is of another

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CTF 2's field classes (CTF2-SPEC-2.0, 5.3), from JSON to struct krait_fc. What needs the whole scope (where
+ * CTF 2's field classes (CTF2-SPEC-2.0), from JSON to struct krait_fc. What needs the whole scope (where
  * lengths and selectors are, alignments of what holds others) is left to ctf2_finish.c.
  */
 #include "ctf/ctf2.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be said of CTF 2's metadata only when it was read whole: what roles mean where they are
- * (CTF2-SPEC-2.0, 5.3.7 and 6.1), alignments of what holds others, and where lengths and selectors lie
- * (5.3.1 and 6.3).
+ * What can be said of CTF 2's metadata only when it was read whole: what roles mean where they are,
+ * alignments of what holds others, and where lengths and selectors lie (CTF2-SPEC-2.0: roles, alignment,
+ * field locations).
  */
 #include "ctf/ctf2.h"
 #include "ctf/model.h"

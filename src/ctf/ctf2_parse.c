@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CTF 2's metadata: a JSON text sequence (RFC 7464) of fragments (CTF2-SPEC-2.0, 5.1 and 5.4 to 5.9).
+ * CTF 2's metadata: a JSON text sequence (RFC 7464) of fragments (CTF2-SPEC-2.0).
  */
 #include "ctf/ctf2.h"
 #include "ctf/model.h"

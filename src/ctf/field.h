@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4; CTF 2.0,
- * section 5.3). Plain data, made by the metadata parsers, owned by the metadata's arena, never changed
- * afterwards.
+ * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4;
+ * CTF2-SPEC-2.0, field classes). Plain data, made by the metadata parsers, owned by the metadata's arena,
+ * never changed afterwards.
  *
  * Every place in the metadata has nodes of its own (a type that is used twice is copied), so that a field
  * that is the length of a sequence or the tag of a variant has one slot, in which the decoder leaves its

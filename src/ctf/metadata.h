@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A CTF trace's metadata, parsed: what the trace is (environment, clocks) and what its bits mean (streams,
- * events). Source: CTF specification 1.8.3, section 7 and appendix A to C; CTF2-SPEC-2.0, section 5.
+ * events). Source: CTF specification 1.8.3, section 7 and appendix A to C; CTF2-SPEC-2.0, metadata stream.
  */
 #ifndef KRAIT_CTF_METADATA_H
 #define KRAIT_CTF_METADATA_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Texts of wide characters: UTF-16 and UTF-32 (CTF 2.0, 5.3.13 to 5.3.15).
+ * Texts of wide characters: UTF-16 and UTF-32 (CTF2-SPEC-2.0, string field classes).
  */
 #ifndef KRAIT_CTF_WIDE_H
 #define KRAIT_CTF_WIDE_H

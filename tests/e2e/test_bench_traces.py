@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, found_pythons
+from recording import ROOT
 from test_cat import CORPUS, UTC, cat_bytes
 
 KERNEL = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
@@ -128,3 +129,14 @@ def test_the_measured_program_reads_the_same_in_every_mode(request, krait, made)
     assert len(sums) == 1 and all(sums.pop())
     assert len({run["classes"] for (mode, _), run in runs.items() if mode == "count"}) == 1
     tool("batch_check", trace)  # of two stream classes in one trace, among others
+
+
+def test_a_reader_that_finds_something_else_ends_the_measurement(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "bench")
+    import read
+
+    agreed = {}
+    read.check("a trace", "one", {"events": 7, "numbers": 20}, agreed)
+    read.check("a trace", "two", {"events": 7}, agreed)
+    with pytest.raises(RuntimeError, match="a trace: numbers is 21 by three, but 20 by one"):
+        read.check("a trace", "three", {"events": 7, "numbers": 21}, agreed)

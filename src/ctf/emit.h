@@ -61,8 +61,8 @@ struct krait_engine_plan {
 
 struct krait_engine;
 
-/* Errors: -ENOTSUP no code can be made for this machine or this header, or the system forbids it; -ENOMEM.
- * The engine is not changed any more: threads may share it. */
+/* Errors: -ENOTSUP no code can be made for this machine or this header, or the system has no memory that may
+ * be executed; -ENOMEM. The engine is not changed any more: threads may share it. */
 int krait_engine_new(struct krait_engine **out, const struct krait_engine_plan *plan);
 void krait_engine_free(struct krait_engine *engine);
 

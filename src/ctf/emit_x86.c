@@ -585,7 +585,7 @@ static int make_code(struct krait_engine *engine, const struct krait_engine_plan
     engine->size = room_needed(plan);
     void *code = mmap(NULL, engine->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED)
-        return -ENOMEM;
+        return -ENOTSUP;
     engine->code = code;
     struct emitter e = { .c = { .begin = code, .at = code, .end = engine->code + engine->size },
                          .plan = plan };

@@ -204,6 +204,8 @@ static void complete_proc(struct krait_collector *c, uint32_t i, enum krait_even
 static void finish_proc(struct krait_collector *c, uint32_t i, enum krait_event_enum_value how, int status)
 {
     complete_proc(c, i, how, status);
+    const char *path = krait_tracedir_path(c->procs[i].dir);
+    krait_buf_add(&c->ended, path, strlen(path) + 1);
     krait_drain_give_back(c, i);
     forget_proc(c, i);
     atomic_store(&c->shm.procs[i].state, KRAIT_SLOT_FREE);
@@ -346,8 +348,22 @@ int krait_collector_refusal(const struct krait_collector *c, size_t i, char *why
     return atomic_load(&row->pid);
 }
 
+/* All parts of a recording have one clock, or what happened at once in two of them would not be at one time.
+ * Its frequency is known best at the end. */
+static void agree_on_clock(struct krait_collector *c, uint64_t freq_before)
+{
+    struct krait_err err;
+    for (size_t at = 0; c->clock.freq != freq_before && at < c->ended.len;
+         at += strlen(c->ended.data + at) + 1) {
+        int rc = krait_tracedir_set_clock(c->ended.data + at, &c->clock, &err);
+        if (rc && rc != -ENOENT) /* somebody may have taken the folder away */
+            krait_collector_note_trouble(c, &err);
+    }
+}
+
 void krait_collector_finish(struct krait_collector *c, struct krait_collector_summary *summary)
 {
+    uint64_t freq_before = c->clock.freq;
     krait_clock_refine(&c->clock);
     atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
     look_at_procs(c);
@@ -367,6 +383,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     *summary = c->total;
     if (c->reserve)
         unlink(c->reserve);
+    agree_on_clock(c, freq_before);
     atomic_store(&c->shm.control->state, KRAIT_SESSION_DONE);
     syscall(SYS_futex, &c->shm.control->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }

@@ -9,6 +9,7 @@
 #ifndef KRAIT_RECORD_COLLECTOR_INSIDE_H
 #define KRAIT_RECORD_COLLECTOR_INSIDE_H
 
+#include "base/buf.h"
 #include "record/collector.h"
 #include "record/shm.h"
 #include "record/tracedir.h"
@@ -49,6 +50,7 @@ struct krait_collector {
     uint64_t open_ns, opened_ns; /* how often open packets are taken, and when they were last */
     struct krait_collected_proc procs[KRAIT_PROCS_MAX];
     struct krait_collected_ring *rings;
+    struct krait_buf ended; /* folders of processes that have ended, each with its NUL */
     struct krait_collector_summary total;
     struct krait_err trouble;
     bool trouble_told;

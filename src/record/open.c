@@ -233,6 +233,7 @@ void krait_collector_free(struct krait_collector *c)
         close(c->fd);
     if (c->reserve)
         unlink(c->reserve);
+    krait_buf_done(&c->ended);
     free(c->reserve);
     free(c->rings);
     free(c->dir);

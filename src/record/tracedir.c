@@ -487,27 +487,55 @@ static void metadata_text(const struct krait_tracedir *dir, struct krait_buf *te
     krait_tsdl_write(text, &tsdl);
 }
 
+static int put_metadata(const char *dir, const struct krait_buf *text, struct krait_err *err)
+{
+    KRAIT_AUTO_FREE char *path = NULL;
+    KRAIT_AUTO_FREE char *beside = NULL;
+    if (text->failed || asprintf(&path, "%s/" KRAIT_FILE_METADATA, dir) < 0 ||
+        asprintf(&beside, "%s/.metadata", dir) < 0)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    KRAIT_AUTO_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    struct iovec all = { text->data, text->len };
+    int rc = fd < 0 ? -errno : write_all(fd, &all, 1);
+    if (!rc && rename(beside, path) < 0)
+        rc = -errno;
+    if (!rc)
+        return 0;
+    unlink(beside);
+    errno = -rc;
+    return krait_err_errno(err, "cannot write %s", path);
+}
+
 int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *err)
 {
     KRAIT_AUTO_BUF text = { 0 };
     metadata_text(dir, &text);
+    int rc = put_metadata(dir->path, &text, err);
+    if (!rc)
+        dir->codes_written = dir->code_count;
+    return rc;
+}
+
+/* The block begins a line and its end is a line: names have no newlines, they are escaped. */
+int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err)
+{
+    KRAIT_AUTO_BUF before = { 0 };
+    KRAIT_AUTO_BUF after = { 0 };
     KRAIT_AUTO_FREE char *path = NULL;
-    KRAIT_AUTO_FREE char *beside = NULL;
-    if (text.failed || asprintf(&path, "%s/" KRAIT_FILE_METADATA, dir->path) < 0 ||
-        asprintf(&beside, "%s/.metadata", dir->path) < 0)
+    struct krait_tsdl_clock about;
+    if (asprintf(&path, "%s/" KRAIT_FILE_METADATA, dir) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    KRAIT_AUTO_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    struct iovec all = { text.data, text.len };
-    int rc = fd < 0 ? -errno : write_all(fd, &all, 1);
-    if (!rc && rename(beside, path) < 0)
-        rc = -errno;
-    if (rc) {
-        unlink(beside);
-        errno = -rc;
-        return krait_err_errno(err, "cannot write %s", path);
-    }
-    dir->codes_written = dir->code_count;
-    return 0;
+    int rc = krait_buf_read_file(&before, path);
+    const char *begin = rc || !before.data ? NULL : strstr(before.data, "\nclock {\n");
+    const char *end = begin ? strstr(begin, "\n};\n") : NULL;
+    if (!end)
+        return krait_err_set(err, rc ? rc : -EBADMSG, "cannot read %s", path);
+    end += strlen("\n};\n");
+    krait_traceid_clock(&about, clock);
+    krait_buf_add(&after, before.data, (size_t)(begin - before.data));
+    krait_tsdl_write_clock(&after, &about);
+    krait_buf_add(&after, end, before.len - (size_t)(end - before.data));
+    return put_metadata(dir, &after, err);
 }
 
 int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err *err)

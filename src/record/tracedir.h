@@ -68,6 +68,9 @@ int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *
 /* The same, if the labels have doubled since. */
 int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err *err);
 
+/* In the metadata of a folder that is finished: the clock as it is known now. */
+int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err);
+
 /* Events in a packet's n bytes after the head, up to the first that is not whole. */
 uint64_t krait_packet_count_events(const uint8_t *events, size_t n);
 /* The bytes of those events. *time is the clock before the first of them, and then that of the last. */

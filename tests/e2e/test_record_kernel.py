@@ -83,17 +83,41 @@ def tid(event):
 # ---- what is in it ----
 
 
-def test_system_calls_lie_within_the_calls_that_make_them(kernel, events):
-    run = kernel("import os\nfor _ in range(1000):\n    os.getppid()\n")
-    merged = events(run.path, 'name == "c:*" || name == "syscall_*_getppid"')
-    main, inside, order = run.main.pid, False, []
+def assert_nested(merged, pid, count):
+    """The last `count` calls of os.getppid each hold their system call."""
+    inside, order = False, []
     for event in merged:
         if event["event"].startswith("c:"):
-            inside = event["event"] == "c:call" and event["payload"]["code"]["label"] == "posix.getppid"
-        elif tid(event) == main:
+            if event["vpid"] == pid:
+                inside = event["event"] == "c:call" and event["payload"]["code"]["label"] == "posix.getppid"
+        elif tid(event) == pid:
             order.append((event["event"], inside))
-    made = [("syscall_entry_getppid", True), ("syscall_exit_getppid", True)] * 1000
-    assert order[-2000:] == made, [o for o in order if not o[1]]
+    made = [("syscall_entry_getppid", True), ("syscall_exit_getppid", True)] * count
+    assert order[-2 * count :] == made, sum(not inside for _, inside in order)
+
+
+def test_system_calls_lie_within_the_calls_that_make_them(kernel, events):
+    run = kernel("import os\nfor _ in range(1000):\n    os.getppid()\n")
+    assert_nested(events(run.path, 'name == "c:*" || name == "syscall_*_getppid"'), run.main.pid, 1000)
+
+
+def test_so_they_do_in_a_process_that_ends_early(kernel, events):
+    """Its metadata is written long before the kernel's: both say the same clock."""
+    run = kernel(
+        """
+        import os, subprocess, sys, time
+        time.sleep(2)
+        text = "import os\\nfor _ in range(1000):\\n    os.getppid()\\n"
+        child = subprocess.Popen([sys.executable, "-c", text])
+        child.wait()
+        print(child.pid)
+        time.sleep(2)
+        """,
+        groups="syscalls",
+    )
+    assert_nested(events(run.path, 'name == "c:*" || name == "syscall_*_getppid"'), int(run.stdout), 1000)
+    clocks = [re.search(r"^clock \{.*?^\};", path.read_text(), re.M | re.S)[0] for path in run.path.glob("*/metadata")]
+    assert len(clocks) == 3 and len(set(clocks)) == 1
 
 
 def test_every_event_of_a_thread_is_there(kernel, events):

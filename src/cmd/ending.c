@@ -56,3 +56,13 @@ uint32_t krait_ending_unfinished(const struct krait_trace *trace)
         n += !trace->processes[i].end[0];
     return n;
 }
+
+void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage)
+{
+    uint32_t n = krait_ending_unfinished(trace);
+    if (*damage)
+        fprintf(stderr, "krait %s: warning: %s\n", verb, damage);
+    if (n)
+        fprintf(stderr, "krait %s: warning: unfinished: %u of %u processes: %s\n", verb, n,
+                trace->process_count, krait_ending_why);
+}

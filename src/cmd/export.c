@@ -6,6 +6,7 @@
 
 #include "base/fmt.h"
 #include "cmd/cmds.h"
+#include "cmd/ending.h"
 #include "cmd/select.h"
 
 #include <signal.h>
@@ -87,10 +88,10 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
     if (!rc)
         rc = krait_export_run(format, &job, o->output, err);
     const char *damage = *job.damage ? job.damage : trace->damage;
-    if (!rc && *damage)
-        fprintf(stderr, "krait export: warning: %s\n", damage);
-    if (!rc)
+    if (!rc) {
+        krait_ending_warn("export", trace, damage);
         say_written(o->output, job.bytes, format);
+    }
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "base/outfile.h"
 #include "cmd/cmds.h"
+#include "cmd/ending.h"
 #include "cmd/select.h"
 #include "view/flame_text.h"
 
@@ -90,8 +91,8 @@ static int source_open(struct source *source, const struct flame_options *o, con
         options.range = krait_select_range(&o->select, source->trace);
         rc = krait_calltree_new(&source->tree, source->trace, &options, err);
     }
-    if (!rc && *source->trace->damage)
-        fprintf(stderr, "krait flame: warning: %s\n", source->trace->damage);
+    if (!rc)
+        krait_ending_warn("flame", source->trace, source->trace->damage);
     return rc;
 }
 

@@ -265,7 +265,7 @@ PPROF_ROW = re.compile(r"^ *(-?\d+)(?:ns)? +[\d.]+% +[\d.]+% +(-?\d+)(?:ns)? +[\
 
 def pprof_top(path, sample, *options):
     go = need_tool("go", "Debian's golang-go")
-    args = ["-top", "-unit=ns", "-nodefraction=0", "-edgefraction=0", "-nodecount=1000000", f"-sample_index={sample}"]
+    args = ["-top", "-unit=ns", "-trim=false", "-nodefraction=0", "-edgefraction=0", "-nodecount=1000000", f"-sample_index={sample}"]
     text = run(go, "tool", "pprof", "-symbolize=none", *args, *options, path)
     rows = [m.groups() for line in text.decode().splitlines() if (m := PPROF_ROW.match(line))]
     return {name: (int(flat), int(cum)) for flat, cum, name in rows}

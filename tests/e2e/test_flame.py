@@ -37,6 +37,7 @@ thread 101 MainThread
 60ms call 4
 90ms return
 100ms return
+exit 0 0
 """
 
 

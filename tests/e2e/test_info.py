@@ -77,6 +77,14 @@ def test_each_process_has_its_command_and_its_end(krait, synth, info):
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_pictures_and_exports_say_what_nobody_ended(krait, synth, tmp_path):
+    folder = synth("process 1 app\nthread 1\n1us call 1\n2us return\n")
+    for verb in (["flame", "-o", tmp_path / "f.svg"], ["export", "--to", "folded", "-o", tmp_path / "f.txt"]):
+        done = subprocess.run([krait, *verb, folder], capture_output=True, text=True, env=UTC)
+        assert done.returncode == 0
+        assert f"krait {verb[0]}: warning: unfinished: 1 of 1 processes: the recording still runs" in done.stderr
+
+
 def test_a_recording_that_was_finished_says_so(synth, info, krait):
     folder = synth(SCRIPT)
     assert info(folder)["finished"] is True

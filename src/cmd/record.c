@@ -106,11 +106,14 @@ static int set_environment(const struct krait_collector *collector,
 /* ---- running the command ---- */
 
 static volatile sig_atomic_t forward_to;
+static volatile sig_atomic_t before_start; /* a signal that came when there was no command yet */
 
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
  * is always the group's: passed on as well it would interrupt the command twice. */
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
+    if (forward_to <= 0)
+        before_start = signal;
     if (signal != SIGINT && forward_to > 0 && info->si_code <= 0)
         kill((pid_t)forward_to, signal);
 }
@@ -297,6 +300,17 @@ static int run_unrecorded(char **argv, const struct krait_err *err)
     return pass_on(status);
 }
 
+/* Setting the kernel's tracing up takes a while; a signal meanwhile ends krait as it would have the command.
+ */
+static int stop_before_start(struct krait_collector *collector, struct krait_kernel *kernel)
+{
+    krait_kernel_free(kernel);
+    krait_collector_free(collector);
+    signal(before_start, SIG_DFL);
+    raise(before_start);
+    return 128 + before_start;
+}
+
 static int record(struct krait_recording_values *values, int argc, char **argv)
 {
     struct krait_err err = { 0 };
@@ -319,6 +333,8 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
     if (!rc) {
         catch_signals();
         kernel = krait_record_kernel_open(values, dir, krait_collector_clock(collector));
+        if (before_start)
+            return stop_before_start(collector, kernel);
         rc = spawn(&pid, command, &err);
         if (rc)
             krait_cmd_fail(&krait_cmd_record, &err);

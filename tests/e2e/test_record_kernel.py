@@ -416,6 +416,17 @@ def test_ctrl_c_ends_the_recording_of_the_kernel(record, any_python, events):
     assert events(trace / "kernel", "name == sched_process_exit")
 
 
+def test_a_signal_before_the_program_begins_ends_the_recording(record, any_python):
+    script = record.script("import time\ntime.sleep(60)\n")
+    process, trace = record.start(any_python, script, options=("--kernel",))
+    while not (trace / "kernel").exists() and process.poll() is None:
+        time.sleep(0.001)
+    process.terminate()
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGTERM, stderr
+    assert f"krait-{process.pid}" not in instances()
+
+
 def killed(record, any_python, seconds):
     """A recording whose recorder was killed; the program is ended too. Its folder, and the recorder's pid."""
     script = record.script("import time\nprint('up', flush=True)\ntime.sleep(60)\n")

@@ -62,35 +62,34 @@ static bool counts_on(const struct krait_ctf_stream *stream, uint32_t i)
     return packet->discarded != before->discarded || (numbered && packet->seq != before->seq + 1);
 }
 
-/* Whether a cursor of the range enters packet i, or what it says is told. Where begins and counters are right
- * at both ends and go up, those between hide nothing. */
-static bool is_needed(const struct krait_ctf_stream *stream, uint32_t i, int64_t from_ns, int64_t to_ns)
-{
-    bool before = krait_ctf_packet_ends_before(stream, i, from_ns);
-    bool behind = i && krait_ctf_packet_begins_after(stream, i, to_ns) &&
-                  krait_ctf_packet_begins_after(stream, i - 1, to_ns);
-    return (!before && !behind) || counts_on(stream, i) || counts_on(stream, i + 1);
-}
-
-static bool is_true(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
+/* Reads the packet again; the decoder is then where its events begin. */
+static bool is_true(const struct krait_ctf_stream *stream, struct krait_ctf_packet *packet,
                     struct krait_decoder *d)
 {
     const struct krait_stream_class *cls;
     struct krait_ctf_packet found;
-    return !krait_ctf_read_packet(packet->file, packet->offset, d, &found, &cls) &&
-           cls->id == stream->cls->id && krait_ctf_packet_is(packet, &found);
+    bool same = !krait_ctf_read_packet(packet->file, packet->offset, d, &found, &cls) &&
+                cls->id == stream->cls->id && krait_ctf_packet_is(packet, &found);
+    packet->unread = packet->unread && !same;
+    return same;
 }
 
+/* Looks at the packets that a cursor of the range enters (behind the range: up to the first that has an
+ * event), and at those whose counters are told. Where begins and counters are right at both ends and go up,
+ * those between hide nothing. */
 static bool settle_stream(const struct krait_ctf_stream *stream, struct krait_decoder *d, int64_t from_ns,
                           int64_t to_ns)
 {
+    bool over = false;
     for (uint32_t i = 0; i < stream->packet_count; i++) {
         struct krait_ctf_packet *packet = &stream->packets[i];
-        if (!packet->unread || !is_needed(stream, i, from_ns, to_ns))
-            continue;
-        if (!is_true(stream, packet, d))
+        bool behind = krait_ctf_packet_begins_after(stream, i, to_ns);
+        over = over && behind;
+        bool entered = !over && !krait_ctf_packet_ends_before(stream, i, from_ns);
+        bool told = packet->unread && (counts_on(stream, i) || counts_on(stream, i + 1));
+        if ((entered || told) && !is_true(stream, packet, d))
             return false;
-        packet->unread = false;
+        over = over || (entered && behind && d->at < packet->content);
     }
     return true;
 }

@@ -106,3 +106,20 @@ def test_an_index_of_another_file_changes_nothing(krait, trace, expected):
     for rows in (entries_of(trace / "s1"), entries_of(other / "s0"), list(reversed(entries_of(trace / "s0")))):
         write_index(trace / "s0", rows)
         assert texts(krait, trace) == expected
+
+
+def test_packets_without_events_are_looked_at_until_one_has_some(krait, tmp_path):
+    """Behind the range a stream is read up to the first event there is."""
+    path = large.make(tmp_path / "trace", count=COUNT, size=SIZE) / "s0"
+    data = bytearray(path.read_bytes())
+    for k in range(3, 6):
+        head = list(large.HEAD.unpack_from(data, k * SIZE))
+        head[5] = large.HEAD.size * 8
+        large.HEAD.pack_into(data, k * SIZE, *head)
+    path.write_bytes(data)
+    rows = entries_of(path)
+    rows[5][2] -= 8  # less than its header
+    write_index(path, rows)
+    run = cat_bytes(krait, "--clock-seconds", "--end", seconds(2 * K + 16), path.parent)
+    assert run.returncode == 0, run.stderr.decode()
+    assert len(text_lines(run)) == 2 * PER_PACKET + 3

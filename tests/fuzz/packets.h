@@ -146,7 +146,8 @@ static char fuzz_dir[64];
 
 static void fuzz_remove_dir(void)
 {
-    static const char *const names[] = { "metadata", "s0", "s1", "index/s0.idx", "index", "." };
+    static const char *const names[] = { "metadata", "s0",          "s1",          "index/s0.idx",
+                                         "index",    "definitions", "thread-10-0", "." };
     char path[96];
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
         snprintf(path, sizeof(path), "%s/%s", fuzz_dir, names[i]);

@@ -260,7 +260,7 @@ def read_callgrind(path):
 
 # -- pprof --
 
-PPROF_ROW = re.compile(r"^ *(-?\d+)(?:ns)? +[\d.]+% +[\d.]+% +(-?\d+)(?:ns)? +[\d.]+%  (.*)$")
+PPROF_ROW = re.compile(r"^ *(-?\d+)(?:ns)? +[-\d.e]+% +[-\d.e]+% +(-?\d+)(?:ns)? +[-\d.e]+%  (.*)$")
 
 
 def pprof_top(path, sample, *options):

@@ -392,27 +392,39 @@ static void emit_float(struct emitter *e, const struct krait_row_step *step)
     krait_x86_rm(c, X86_MOVQ_STORE, X86_32, XMM1, cell(step->cell));
 }
 
-/* EAX = a bit for each NUL in the 16 bytes at RDX. */
-static void emit_nul_mask(struct krait_x86 *c)
+/* `reg` = a bit for each NUL in the 16 bytes at RDX + off. */
+static void emit_nul_mask(struct krait_x86 *c, int reg, unsigned off)
 {
-    krait_x86_rm(c, X86_MOVDQU, X86_32, XMM1, X86_AT(RDX, 0));
+    krait_x86_rm(c, X86_MOVDQU, X86_32, XMM1, X86_AT(RDX, off));
     krait_x86_rr(c, X86_PCMPEQB, X86_32, XMM1, XMM0);
-    krait_x86_rr(c, X86_PMOVMSKB, X86_32, RAX, XMM1);
+    krait_x86_rr(c, X86_PMOVMSKB, X86_32, reg, XMM1);
 }
 
-/* A bit at the text's end bounds the search where 16 bytes are enough. */
+/* How long a text of `n` bytes at RDX is, to RAX. Up to 31 without a branch (LTTng's names of threads have 16
+ * or 17): a bit at its end bounds the search. */
+static void emit_text_length(struct emitter *e, uint32_t n)
+{
+    struct krait_x86 *c = &e->c;
+    if (n > 31) {
+        krait_x86_mov_imm(c, RCX, n);
+        krait_x86_call(c, e->text);
+        return;
+    }
+    emit_nul_mask(c, RAX, 0);
+    if (n > 16) {
+        emit_nul_mask(c, RCX, 16);
+        krait_x86_shift(c, X86_SHL, X86_32, RCX, 16);
+        krait_x86_rr(c, X86_OR, X86_32, RAX, RCX);
+    }
+    krait_x86_imm(c, X86_IMM_OR, X86_32, RAX, (int32_t)(1u << n));
+    krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
+}
+
 static void emit_fixed_text(struct emitter *e, const struct krait_row_step *step)
 {
     struct krait_x86 *c = &e->c;
     krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
-    if (step->n <= 16) {
-        emit_nul_mask(c);
-        krait_x86_imm(c, X86_IMM_OR, X86_32, RAX, (int32_t)(1u << step->n));
-        krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
-    } else {
-        krait_x86_mov_imm(c, RCX, step->n);
-        krait_x86_call(c, e->text);
-    }
+    emit_text_length(e, step->n);
     store64(c, cell(step->cell), RDX);
     store64(c, cell(step->cell + 1u), RAX);
 }
@@ -428,7 +440,7 @@ static void emit_string_step(struct emitter *e, const struct krait_row_step *ste
 {
     struct krait_x86 *c = &e->c;
     krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
-    emit_nul_mask(c);
+    emit_nul_mask(c, RAX, 0);
     krait_x86_rr(c, X86_TEST, X86_32, RAX, RAX);
     uint8_t *shorter = krait_x86_skip(c, X86_NE);
     krait_x86_call(c, e->string);

@@ -18,6 +18,7 @@ enum krait_x86_reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R
 
 enum krait_x86_op {
     X86_ADD = 0x03, /* reg, r/m */
+    X86_OR = 0x0B,
     X86_AND = 0x23,
     X86_SUB = 0x2B,
     X86_XOR = 0x33,

@@ -303,10 +303,8 @@ def read_text(data):
     )
 
 
-def page(results):
-    m = results["machine"]
-    text = "# Benchmarks\n\nMade by `make bench`; do not edit. "
-    text += "%s, %s: %s, %d CPUs%s, %s GiB, Linux %s, %s.\n\n" % (
+def machine_text(m):
+    return "%s, %s: %s, %d CPUs%s, %s GiB, Linux %s, %s.\n\n" % (
         m["krait"],
         m["date"],
         m["cpu"],
@@ -316,6 +314,19 @@ def page(results):
         m["kernel"],
         m["libc"],
     )
+
+
+def part_text(results, name, render):
+    """A part that was measured elsewhere says where."""
+    text, there = render(results[name]), results.get("machines", {}).get(name, results["machine"])
+    heading, rest = text.split("\n\n", 1)
+    return text if there == results["machine"] else "%s\n\n%s%s" % (heading, machine_text(there), rest)
+
+
+def page(results):
+    m = results["machine"]
+    text = "# Benchmarks\n\nMade by `make bench`; do not edit. "
+    text += machine_text(m)
     if results.get("quick"):
         text += "Short runs (`--quick`): each program ran a third as long as in a full run, which weighs beginnings more.\n\n"
     if m["load"] > 1:
@@ -334,5 +345,5 @@ def page(results):
     )
     for name, render in parts:
         if name in results:
-            text += render(results[name])
+            text += part_text(results, name, render)
     return text.rstrip("\n") + "\n"

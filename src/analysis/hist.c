@@ -27,6 +27,20 @@ int krait_hist_open(struct krait_hist *hist, uint32_t octave)
     return 0;
 }
 
+int krait_hist_merge(struct krait_hist *to, const struct krait_hist *from)
+{
+    for (uint32_t o = 0; o < from->octaves; o++) {
+        uint32_t octave = from->first + o;
+        if (octave - to->first >= to->octaves && krait_hist_open(to, octave))
+            return -ENOMEM;
+        uint32_t *sum = &to->counts[(octave - to->first) * KRAIT_HIST_CLASSES];
+        const uint32_t *more = &from->counts[o * KRAIT_HIST_CLASSES];
+        for (uint32_t i = 0; i < KRAIT_HIST_CLASSES; i++)
+            sum[i] = more[i] > UINT32_MAX - sum[i] ? UINT32_MAX : sum[i] + more[i];
+    }
+    return 0;
+}
+
 /* The middle of a class; of classes of one value, that value. */
 static uint64_t class_value(uint32_t octave, uint32_t class)
 {

@@ -28,6 +28,8 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct krait_hist) == 16, "fits bes
 void krait_hist_done(struct krait_hist *hist);
 /* Makes room for an octave outside of those that there are. Returns 0 or -ENOMEM. */
 int krait_hist_open(struct krait_hist *hist, uint32_t octave);
+/* Adds the values of another. Returns 0 or -ENOMEM. */
+int krait_hist_merge(struct krait_hist *to, const struct krait_hist *from);
 /* How many values were added. */
 uint64_t krait_hist_count(const struct krait_hist *hist);
 /* The smallest value that a share q (0 to 1) of all values does not exceed, to the histogram's precision; 0

@@ -7,10 +7,10 @@
 #include "base/fmt.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
+#include "cmd/terminal.h"
 #include "view/width.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 
 enum { TABLE_ROWS = 40 };
 
@@ -19,21 +19,6 @@ enum { TABLE_ROWS = 40 };
 static const char *const by_names[] = { "function", "module", "file", "thread", "process", "line-of-call" };
 
 /* --- options --- */
-
-static int parse_limit(struct report *report, struct krait_err *err)
-{
-    const char *text = report->options->limit;
-    report->limit = report->format == REPORT_TABLE ? TABLE_ROWS : 0;
-    if (!text)
-        return 0;
-    char *end;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (errno || end == text || *end || *text == '-' || n > UINT32_MAX)
-        return krait_err_set(err, -EINVAL, "--limit: '%s' is not a whole number; 0 shows all", text);
-    report->limit = (uint32_t)n;
-    return 0;
-}
 
 static int parse_share(struct report *report, struct krait_err *err)
 {
@@ -68,35 +53,6 @@ static int check_options(const struct report_options *o, struct krait_err *err)
     return 0;
 }
 
-static bool wants_colour(int fd)
-{
-    const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    return isatty(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
-}
-
-static bool takes_utf8(void)
-{
-    const char *locale = NULL;
-    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names) && !(locale && *locale); i++)
-        locale = getenv(names[i]);
-    return locale && (strcasestr(locale, "UTF-8") || strcasestr(locale, "utf8"));
-}
-
-static struct krait_table_look terminal_look(void)
-{
-    struct winsize size = { 0 };
-    struct krait_table_look look = { .colour = wants_colour(STDOUT_FILENO), .utf8 = takes_utf8() };
-    if (!isatty(STDOUT_FILENO))
-        return look;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        look.width = size.ws_col;
-    if (!look.width)
-        look.width = 80;
-    return look;
-}
-
 /* The tree's nodes are functions, below threads or processes. */
 static int check_tree(const struct report *report, struct krait_err *err)
 {
@@ -119,9 +75,11 @@ static int parse_options(struct report *report, struct krait_err *err)
             report->by = (enum krait_profile_by)i;
     }
     report->format = o->csv ? REPORT_CSV : o->json ? REPORT_JSON : REPORT_TABLE;
-    report->look = terminal_look();
+    report->look = krait_terminal_look();
     rc = check_tree(report, err);
-    rc = rc ? rc : parse_limit(report, err);
+    rc = rc ? rc
+            : krait_select_limit(&report->limit, o->limit, report->format == REPORT_TABLE ? TABLE_ROWS : 0,
+                                 err);
     rc = rc ? rc : parse_share(report, err);
     if (!rc && relatives)
         rc = krait_match_new(&report->asked, relatives, err);
@@ -211,19 +169,6 @@ static void note_damage(struct report *report)
     krait_buf_str(&report->notes, "; what is whole was read\n");
 }
 
-static void print_notes(const struct report *report)
-{
-    bool colour = wants_colour(STDERR_FILENO);
-    for (const char *line = report->notes.data; line && *line;) {
-        int n = (int)strcspn(line, "\n");
-        bool bad = strncmp(line, "lost:", 5) == 0 || strncmp(line, "damaged:", 8) == 0 ||
-                   strncmp(line, "unfinished:", 11) == 0;
-        const char *code = !colour ? "" : bad ? "\033[31m" : "\033[2m";
-        fprintf(stderr, "%s%.*s%s\n", code, n, line, colour ? "\033[0m" : "");
-        line += n + (line[n] == '\n');
-    }
-}
-
 /* --- the verb --- */
 
 static int make_report(struct report *report, struct krait_err *err)
@@ -256,7 +201,7 @@ static int print_report(const struct report *report, struct krait_err *err)
         fwrite(report->out.data, 1, report->out.len, stdout);
     if (fflush(stdout) != 0 || ferror(stdout))
         return krait_err_errno(err, "the report could not be written");
-    print_notes(report);
+    krait_terminal_notes(&report->notes);
     return 0;
 }
 

@@ -35,12 +35,31 @@ int krait_select_check(const struct krait_select *select, struct krait_err *err)
     return rc;
 }
 
+void krait_select_times(const struct krait_select *select, uint64_t *from_ns, uint64_t *until_ns)
+{
+    struct krait_err ignored;
+    parse_range(select, from_ns, until_ns, &ignored);
+}
+
+int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, struct krait_err *err)
+{
+    *limit = otherwise;
+    if (!text)
+        return 0;
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (errno || end == text || *end || *text == '-' || n > UINT32_MAX)
+        return krait_err_set(err, -EINVAL, "--limit: '%s' is not a whole number; 0 shows all", text);
+    *limit = (uint32_t)n;
+    return 0;
+}
+
 struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace)
 {
     struct krait_range range = KRAIT_RANGE_ALL;
     uint64_t from, until;
-    struct krait_err ignored;
-    parse_range(select, &from, &until, &ignored);
+    krait_select_times(select, &from, &until);
     if (select->from)
         range.from_ns = trace->begin_ns + from;
     if (select->until)
@@ -48,7 +67,7 @@ struct krait_range krait_select_range(const struct krait_select *select, const s
     return range;
 }
 
-static bool matches(const struct krait_opt_list *globs, const char *name, uint32_t id)
+bool krait_select_named(const struct krait_opt_list *globs, const char *name, uint32_t id)
 {
     char number[16];
     snprintf(number, sizeof(number), "%u", id);
@@ -64,8 +83,8 @@ bool krait_select_thread(void *ctx, const struct krait_trace *trace, uint32_t in
     const struct krait_select *select = ctx;
     const struct krait_thread *thread = &trace->threads[index];
     const struct krait_process *process = &trace->processes[thread->process];
-    return matches(&select->threads, thread->name, thread->tid) &&
-           matches(&select->processes, process->name, process->pid);
+    return krait_select_named(&select->threads, thread->name, thread->tid) &&
+           krait_select_named(&select->processes, process->name, process->pid);
 }
 
 /* The first few threads, for a message. */

@@ -48,6 +48,16 @@ struct krait_select {
 /* Whether the times are times, and from is before until: -EINVAL with err set where not. */
 int krait_select_check(const struct krait_select *select, struct krait_err *err);
 
+/* The times after the start, of a selection that krait_select_check found right: 0 and UINT64_MAX where it
+ * says none. */
+void krait_select_times(const struct krait_select *select, uint64_t *from_ns, uint64_t *until_ns);
+
+/* The argument of --limit; `otherwise` where there is none. */
+int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, struct krait_err *err);
+
+/* Whether one of the globs is like the name or the number; so is an empty list. */
+bool krait_select_named(const struct krait_opt_list *globs, const char *name, uint32_t id);
+
 /* The range in the trace's time, of a selection that krait_select_check found right. */
 struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace);
 

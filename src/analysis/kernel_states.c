@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/kernel_states.h"
+
+#include "analysis/kernel_block.h"
+
+#include <string.h>
+
+typedef struct krait_kernel_states machine;
+
+/* -- durations -- */
+
+void krait_spread_done(struct krait_spread *spread)
+{
+    krait_hist_done(&spread->hist);
+}
+
+static int spread_add(struct krait_spread *spread, uint64_t ns)
+{
+    spread->min = spread->count ? KRAIT_MIN(spread->min, ns) : ns;
+    spread->max = KRAIT_MAX(spread->max, ns);
+    spread->count++;
+    spread->sum += ns;
+    return krait_hist_add(&spread->hist, ns);
+}
+
+int krait_spread_merge(struct krait_spread *to, const struct krait_spread *from)
+{
+    if (!from->count)
+        return 0;
+    to->min = to->count ? KRAIT_MIN(to->min, from->min) : from->min;
+    to->max = KRAIT_MAX(to->max, from->max);
+    to->count += from->count;
+    to->sum += from->sum;
+    return krait_hist_merge(&to->hist, &from->hist);
+}
+
+static void spread_clear(struct krait_spread *spread)
+{
+    krait_spread_done(spread);
+    *spread = (struct krait_spread){ 0 };
+}
+
+static void late(machine *m, enum krait_latency which, int64_t since_ns)
+{
+    if (since_ns != INT64_MIN && spread_add(&m->latencies[which], (uint64_t)(m->now - since_ns)))
+        m->failed = true;
+}
+
+/* -- time -- */
+
+/* Times of a damaged stream may go backward: ours do not. */
+static inline void tick(machine *m, const struct krait_kev *ev)
+{
+    if (KRAIT_LIKELY(ev->ns > m->now))
+        m->now = ev->ns;
+}
+
+/* Counts the time since the last change for `as`, which is the state but for what was only now learned. */
+static inline void leave(const machine *m, struct krait_kthread *t, enum krait_thread_state as,
+                         enum krait_thread_state to)
+{
+    t->ns[as] += (uint64_t)(m->now - t->since);
+    t->since = m->now;
+    t->state = (uint8_t)to;
+}
+
+static inline void turn(const machine *m, struct krait_kthread *t, enum krait_thread_state to)
+{
+    if (t->state != to)
+        leave(m, t, t->state, to);
+}
+
+static void turn_cpu(const machine *m, struct krait_kcpu *cpu, enum krait_cpu_state to)
+{
+    if (cpu->state == to)
+        return;
+    cpu->ns[cpu->state] += (uint64_t)(m->now - cpu->since);
+    cpu->since = m->now;
+    cpu->state = (uint8_t)to;
+}
+
+/* -- threads, processes, CPUs -- */
+
+/* Room for one more in a list of `size` bytes each. */
+static bool grow(machine *m, void *list, uint32_t count, uint32_t *cap, size_t size)
+{
+    if (count < *cap)
+        return true;
+    uint32_t wanted = *cap ? *cap * 2 : 64;
+    void *grown = realloc(*(void **)list, wanted * size);
+    if (!grown) {
+        m->failed = true;
+        return false;
+    }
+    *(void **)list = grown;
+    *cap = wanted;
+    return true;
+}
+
+static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum krait_thread_state before)
+{
+    struct krait_kthread *t = KRAIT_ARENA_NEW(&m->arena, struct krait_kthread);
+    if (!t || !grow(m, &m->threads, m->thread_count, &m->thread_cap, sizeof(struct krait_kthread *)) ||
+        krait_map_put(&m->by_tid, (uint32_t)tid, (uintptr_t)t)) {
+        m->failed = true;
+        return NULL;
+    }
+    *t = (struct krait_kthread){ .tid = tid,
+                                 .process = KRAIT_NO_ID,
+                                 .state = (uint8_t)before,
+                                 .since = m->begin_ns,
+                                 .call = KRAIT_NO_ID,
+                                 .stats_call = KRAIT_NO_ID,
+                                 .waking_ns = INT64_MIN,
+                                 .queued_ns = INT64_MIN };
+    m->threads[m->thread_count++] = t;
+    return t;
+}
+
+/* NULL for the idle tasks, for what is no thread's number, and when memory is out. */
+static inline struct krait_kthread *thread_of(machine *m, int64_t tid)
+{
+    if (tid <= 0 || tid > INT32_MAX)
+        return NULL;
+    const uint64_t *found = krait_map_get(&m->by_tid, (uint64_t)tid);
+    return found ? (struct krait_kthread *)(uintptr_t)*found : new_thread(m, (int32_t)tid, KRAIT_TS_UNKNOWN);
+}
+
+static void set_name(char name[16], const char *text, size_t n)
+{
+    n = KRAIT_MIN(n, (size_t)15);
+    if (!n || (strncmp(name, text, n) == 0 && !name[n]))
+        return;
+    memcpy(name, text, n);
+    name[n] = '\0';
+}
+
+static void name_thread(struct krait_kthread *t, const struct krait_kev *ev, unsigned field)
+{
+    size_t n;
+    const char *text = krait_kev_text(ev, field, &n);
+    set_name(t->name, text, strnlen(text, n));
+}
+
+static uint32_t process_of(machine *m, int64_t pid)
+{
+    if (pid < 0 || pid > INT32_MAX)
+        return KRAIT_NO_ID;
+    const uint64_t *found = krait_map_get(&m->by_pid, (uint64_t)pid);
+    if (found)
+        return (uint32_t)*found;
+    if (!grow(m, &m->processes, m->process_count, &m->process_cap, sizeof(*m->processes)) ||
+        krait_map_put(&m->by_pid, (uint64_t)pid, m->process_count)) {
+        m->failed = true;
+        return KRAIT_NO_ID;
+    }
+    m->processes[m->process_count] = (struct krait_kprocess){ .pid = (int32_t)pid };
+    return m->process_count++;
+}
+
+static void set_process(machine *m, struct krait_kthread *t, uint32_t process)
+{
+    if (process == KRAIT_NO_ID || t->process == process)
+        return;
+    t->process = process;
+    t->stats_call = KRAIT_NO_ID;
+}
+
+static KRAIT_COLD bool meet_cpu(machine *m, uint32_t number)
+{
+    if (number >= m->cpu_count) {
+        struct krait_kcpu *grown = realloc(m->cpus, (number + 1) * sizeof(*grown));
+        if (!grown) {
+            m->failed = true;
+            return false;
+        }
+        memset(grown + m->cpu_count, 0, (number + 1 - m->cpu_count) * sizeof(*grown));
+        m->cpus = grown;
+        m->cpu_count = number + 1;
+    }
+    struct krait_kcpu *cpu = &m->cpus[number];
+    cpu->met = true;
+    cpu->state = cpu->base = KRAIT_CS_UNKNOWN;
+    cpu->since = m->begin_ns;
+    return true;
+}
+
+static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kev *ev)
+{
+    bool met = ev->cpu < m->cpu_count && m->cpus[ev->cpu].met;
+    return KRAIT_LIKELY(met) || meet_cpu(m, ev->cpu) ? &m->cpus[ev->cpu] : NULL;
+}
+
+/* -- what runs -- */
+
+/* States of a CPU and of the thread on it, from what is known of both. */
+static void settle(machine *m, struct krait_kcpu *cpu)
+{
+    bool stopped = cpu->irqs || cpu->softirqs;
+    turn_cpu(m, cpu,
+             cpu->irqs       ? KRAIT_CS_IRQ
+             : cpu->softirqs ? KRAIT_CS_SOFTIRQ
+                             : (enum krait_cpu_state)cpu->base);
+    struct krait_kthread *t = cpu->current;
+    if (t)
+        turn(m, t,
+             stopped                                  ? KRAIT_TS_INTERRUPT
+             : t->call != KRAIT_NO_ID || t->is_kernel ? KRAIT_TS_SYSTEM
+                                                      : KRAIT_TS_USER);
+}
+
+static bool is_running(const struct krait_kthread *t)
+{
+    return t->state == KRAIT_TS_USER || t->state == KRAIT_TS_SYSTEM || t->state == KRAIT_TS_INTERRUPT;
+}
+
+static bool is_blocked(const struct krait_kthread *t)
+{
+    return t->state == KRAIT_TS_BLOCKED;
+}
+
+/* -- switches -- */
+
+/* prev_state's bits: include/linux/sched.h. From 4.14 on what is reported ends at 0x80, and 0x100 is a thread
+ * that was preempted; before, that is 0x400 or more, and 0x200 is TASK_PARKED. 0x30 are the two of a thread
+ * at its end. Before 4.14 0x40 is that too; then it is TASK_PARKED, where only the kernel's own threads go.
+ */
+enum { NOT_RUNNABLE = 0x2ff, AT_END = 0x30, DEAD_OR_PARKED = 0x40, MAY_BE_END = 0xf0 };
+
+static enum krait_thread_state state_after(const struct krait_kthread *t, int64_t prev_state)
+{
+    if (!(prev_state & NOT_RUNNABLE))
+        return KRAIT_TS_PREEMPTED;
+    int64_t end = t->exiting ? MAY_BE_END : t->is_kernel ? AT_END : AT_END | DEAD_OR_PARKED;
+    return prev_state & end ? KRAIT_TS_GONE : KRAIT_TS_BLOCKED;
+}
+
+static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    if (cpu->current && cpu->current != t && is_running(cpu->current))
+        turn(m, cpu->current, KRAIT_TS_UNKNOWN); /* its switch was lost */
+    if (!t)
+        return;
+    if (!t->name[0])
+        name_thread(t, ev, 4);
+    leave(m, t, t->state, state_after(t, krait_kev_int(ev, 1)));
+    t->waking_ns = t->queued_ns = INT64_MIN;
+}
+
+static void switch_in(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 2));
+    cpu->current = t;
+    cpu->known = true;
+    cpu->base = KRAIT_CS_IDLE;
+    if (!t)
+        return;
+    name_thread(t, ev, 3);
+    if (t->state == KRAIT_TS_WOKEN)
+        late(m, KRAIT_LATENCY_QUEUE, t->queued_ns);
+    else if (t->state == KRAIT_TS_PREEMPTED)
+        late(m, KRAIT_LATENCY_PREEMPTED, KRAIT_MAX(t->since, m->begin_ns));
+    cpu->base = t->call != KRAIT_NO_ID || t->is_kernel ? KRAIT_CS_SYSTEM : KRAIT_CS_USER;
+}
+
+static void on_switch(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (!cpu)
+        return;
+    tick(m, ev);
+    cpu->irqs = cpu->softirqs = 0; /* a switch is in none: an end was lost */
+    switch_out(m, cpu, ev);
+    switch_in(m, cpu, ev);
+    settle(m, cpu);
+}
+
+/* -- wake-ups -- */
+
+static enum krait_thread_state cause_of(const machine *m, const struct krait_kthread *t,
+                                        const struct krait_kcpu *waker)
+{
+    enum krait_thread_state told =
+        t->call == KRAIT_NO_ID ? KRAIT_TS_BLOCKED : (enum krait_thread_state)m->blocks_on[t->call];
+    if (told != KRAIT_TS_BLOCKED)
+        return told;
+    return (enum krait_thread_state)(waker->irqs       ? waker->irq_cause
+                                     : waker->softirqs ? waker->soft_cause
+                                                       : KRAIT_TS_BLOCKED);
+}
+
+static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
+{
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    struct krait_kthread *t = cpu ? thread_of(m, krait_kev_int(ev, 0)) : NULL;
+    tick(m, ev);
+    if (!t || is_running(t))
+        return NULL;
+    if (is_blocked(t))
+        leave(m, t, cause_of(m, t, cpu), KRAIT_TS_WOKEN);
+    else if (t->state == KRAIT_TS_UNKNOWN || t->state == KRAIT_TS_GONE)
+        turn(m, t, KRAIT_TS_WOKEN);
+    return t->state == KRAIT_TS_WOKEN ? t : NULL;
+}
+
+static void on_waking(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kthread *t = wake(m, ev);
+    if (t && t->waking_ns == INT64_MIN)
+        t->waking_ns = m->now;
+}
+
+static void on_wakeup(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kthread *t = wake(m, ev);
+    if (!t || t->queued_ns != INT64_MIN)
+        return;
+    t->queued_ns = m->now;
+    late(m, KRAIT_LATENCY_WAKING, t->waking_ns);
+}
+
+/* -- lives -- */
+
+static void on_fork(void *ctx, const struct krait_kev *ev)
+{
+    enum { KTHREADD = 2 };
+    machine *m = ctx;
+    int64_t tid = krait_kev_int(ev, 0), parent_tid = krait_kev_int(ev, 2);
+    const struct krait_kthread *parent = thread_of(m, parent_tid);
+    if (tid <= 0 || tid > INT32_MAX)
+        return;
+    tick(m, ev);
+    const uint64_t *before = krait_map_get(&m->by_tid, (uint64_t)tid);
+    if (before)
+        turn(m, (struct krait_kthread *)(uintptr_t)*before, KRAIT_TS_GONE);
+    struct krait_kthread *t = new_thread(m, (int32_t)tid, KRAIT_TS_GONE);
+    if (!t)
+        return;
+    turn(m, t, KRAIT_TS_WOKEN);
+    name_thread(t, ev, 3);
+    set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
+    t->is_kernel = parent_tid == KTHREADD;
+    t->call = parent ? parent->call : KRAIT_NO_ID; /* it returns from it too, which is no call of its own */
+}
+
+static void on_thread_exit(void *ctx, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(ctx, krait_kev_int(ev, 0));
+    if (t)
+        t->exiting = true;
+}
+
+static void on_free(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    tick(m, ev);
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    if (t && !is_running(t))
+        turn(m, t, KRAIT_TS_GONE);
+}
+
+/* LTTng's numbers: lttng-modules, src/lttng-statedump-impl.c. */
+enum { KERNEL_THREAD = 1, WAIT_CPU = 2, DUMP_EXIT = 3, DUMP_ZOMBIE = 4, DUMP_WAIT = 5, DUMP_DEAD = 7 };
+
+static enum krait_thread_state dumped_state(int64_t status)
+{
+    static const uint8_t states[] = { [WAIT_CPU] = KRAIT_TS_PREEMPTED + 1,
+                                      [DUMP_EXIT] = KRAIT_TS_GONE + 1,
+                                      [DUMP_ZOMBIE] = KRAIT_TS_GONE + 1,
+                                      [DUMP_WAIT] = KRAIT_TS_BLOCKED + 1,
+                                      [DUMP_DEAD] = KRAIT_TS_GONE + 1 };
+    bool said = status >= 0 && status < (int64_t)KRAIT_ARRAY_LEN(states) && states[status];
+    return said ? (enum krait_thread_state)(states[status] - 1) : KRAIT_TS_UNKNOWN;
+}
+
+static void on_statedump(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    if (!t)
+        return;
+    tick(m, ev);
+    t->is_kernel = krait_kev_int(ev, 2) == KERNEL_THREAD;
+    set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
+    if (!t->name[0])
+        name_thread(t, ev, 4);
+    if (t->state == KRAIT_TS_UNKNOWN)
+        turn(m, t, dumped_state(krait_kev_int(ev, 3)));
+}
+
+/* -- system calls -- */
+
+/* Before a CPU's first switch, the context may say who runs. */
+static void adopt(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    int64_t tid = krait_kev_tid(ev);
+    if (cpu->known || tid < 0)
+        return;
+    cpu->current = thread_of(m, tid);
+    cpu->known = true;
+}
+
+static void on_call_begin(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (!cpu)
+        return;
+    tick(m, ev);
+    adopt(m, cpu, ev);
+    cpu->base = KRAIT_CS_SYSTEM;
+    struct krait_kthread *t = cpu->current;
+    if (t) {
+        t->call = m->call_of[ev->cls->index];
+        t->call_ns = m->now;
+        t->call_counts = true;
+    }
+    settle(m, cpu);
+}
+
+static KRAIT_COLD bool find_stats(machine *m, struct krait_kthread *t)
+{
+    uint64_t key = (uint64_t)t->process << 32 | t->call;
+    const uint64_t *found = krait_map_get(&m->by_call, key);
+    t->stats_call = t->call;
+    if (found) {
+        t->stats = (uint32_t)*found;
+        return true;
+    }
+    if (!grow(m, &m->stats, m->stats_count, &m->stats_cap, sizeof(*m->stats)) ||
+        krait_map_put(&m->by_call, key, m->stats_count)) {
+        t->stats_call = KRAIT_NO_ID;
+        m->failed = true;
+        return false;
+    }
+    m->stats[m->stats_count] = (struct krait_kcalls){ .process = t->process, .call = t->call };
+    t->stats = m->stats_count++;
+    return true;
+}
+
+static void count_call(machine *m, struct krait_kthread *t, int64_t ret)
+{
+    enum { MOST_ERRNO = 4095 };
+    if (t->stats_call != t->call && !find_stats(m, t))
+        return;
+    struct krait_kcalls *calls = &m->stats[t->stats];
+    calls->errors += ret < 0 && ret >= -MOST_ERRNO;
+    if (spread_add(&calls->took, (uint64_t)(m->now - t->call_ns)))
+        m->failed = true;
+}
+
+static void on_call_end(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (!cpu)
+        return;
+    tick(m, ev);
+    adopt(m, cpu, ev);
+    cpu->base = KRAIT_CS_USER;
+    struct krait_kthread *t = cpu->current;
+    uint32_t own = m->call_of[ev->cls->index];
+    if (t && t->call != KRAIT_NO_ID && t->call_counts && (own == KRAIT_NO_ID || own == t->call))
+        count_call(m, t, krait_kev_int(ev, 0));
+    else
+        m->unmatched++;
+    if (t) {
+        t->call = KRAIT_NO_ID;
+        t->call_counts = false;
+    }
+    settle(m, cpu);
+}
+
+/* -- interrupts -- */
+
+static void on_irq_begin(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (!cpu)
+        return;
+    tick(m, ev);
+    if (!cpu->irqs++)
+        cpu->irq_cause = KRAIT_TS_BLOCKED;
+    settle(m, cpu);
+}
+
+static void on_irq_end(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (!cpu)
+        return;
+    tick(m, ev);
+    cpu->irqs -= cpu->irqs > 0;
+    settle(m, cpu);
+}
+
+static void on_softirq_begin(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (!cpu)
+        return;
+    tick(m, ev);
+    cpu->softirqs = 1; /* they do not nest */
+    cpu->soft_cause = (uint8_t)krait_kernel_softirq_cause(krait_kev_int(ev, 0));
+    settle(m, cpu);
+}
+
+static void on_softirq_end(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (!cpu)
+        return;
+    tick(m, ev);
+    cpu->softirqs = 0;
+    settle(m, cpu);
+}
+
+/* What an interrupt does tells what those that it wakes waited for. */
+static void note_cause(machine *m, const struct krait_kev *ev, enum krait_thread_state cause)
+{
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (cpu && cpu->irqs)
+        cpu->irq_cause = (uint8_t)cause;
+    else if (cpu && cpu->softirqs)
+        cpu->soft_cause = (uint8_t)cause;
+}
+
+static void on_timer(void *ctx, const struct krait_kev *ev)
+{
+    note_cause(ctx, ev, KRAIT_TS_TIMER);
+}
+
+static void on_disk(void *ctx, const struct krait_kev *ev)
+{
+    note_cause(ctx, ev, KRAIT_TS_DISK);
+}
+
+static void on_net(void *ctx, const struct krait_kev *ev)
+{
+    note_cause(ctx, ev, KRAIT_TS_NETWORK);
+}
+
+/* -- beginning and end -- */
+
+static void on_begin(void *ctx, int64_t ns)
+{
+    machine *m = ctx;
+    m->begin_ns = m->now = ns;
+}
+
+/* The range begins: states go on, what was counted does not count. */
+static void on_from(void *ctx, int64_t ns)
+{
+    machine *m = ctx;
+    m->begin_ns = m->now = ns;
+    for (uint32_t i = 0; i < m->thread_count; i++) {
+        memset(m->threads[i]->ns, 0, sizeof(m->threads[i]->ns));
+        m->threads[i]->since = ns;
+    }
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        memset(m->cpus[i].ns, 0, sizeof(m->cpus[i].ns));
+        m->cpus[i].since = ns;
+    }
+    for (uint32_t i = 0; i < m->stats_count; i++) {
+        m->stats[i].errors = 0;
+        spread_clear(&m->stats[i].took);
+    }
+    for (uint32_t i = 0; i < KRAIT_LATENCIES; i++)
+        spread_clear(&m->latencies[i]);
+    m->unmatched = 0;
+}
+
+/* A process is called as its first thread, or as one of them. */
+static void name_processes(machine *m)
+{
+    for (uint32_t i = 0; i < m->thread_count; i++) {
+        const struct krait_kthread *t = m->threads[i];
+        struct krait_kprocess *process = t->process == KRAIT_NO_ID ? NULL : &m->processes[t->process];
+        if (process && t->name[0] && (t->tid == process->pid || !process->name[0]))
+            memcpy(process->name, t->name, sizeof(process->name));
+    }
+}
+
+static void finish(machine *m, int64_t end_ns)
+{
+    m->now = m->end_ns = KRAIT_MAX(end_ns, m->now);
+    for (uint32_t i = 0; i < m->thread_count; i++)
+        leave(m, m->threads[i], m->threads[i]->state, (enum krait_thread_state)m->threads[i]->state);
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        struct krait_kcpu *cpu = &m->cpus[i];
+        if (cpu->met)
+            cpu->ns[cpu->state] += (uint64_t)(m->now - cpu->since);
+    }
+    name_processes(m);
+}
+
+static int know_calls(machine *m, const struct krait_kev_class *classes, uint32_t count)
+{
+    m->call_of = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u) * sizeof(*m->call_of));
+    m->blocks_on = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u));
+    if (!m->call_of || !m->blocks_on)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_call = classes[i].kind == KRAIT_KEV_CALL_BEGIN || classes[i].kind == KRAIT_KEV_CALL_END;
+        m->call_of[i] = KRAIT_NO_ID;
+        if (!is_call || !*classes[i].rest)
+            continue;
+        uint32_t id = krait_strtab_add(&m->calls, classes[i].rest, strlen(classes[i].rest));
+        if (id == KRAIT_NO_ID)
+            return -ENOMEM;
+        m->call_of[i] = id;
+        m->blocks_on[id] = (uint8_t)krait_kernel_blocks_on(classes[i].rest);
+    }
+    return 0;
+}
+
+static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_range *range)
+{
+    const struct krait_kev_walk walk = {
+        .ctx = m,
+        .from_ns = range->from_ns,
+        .until_ns = range->until_ns,
+        .begin = on_begin,
+        .from = on_from,
+        .handlers = { [KRAIT_KEV_SWITCH] = on_switch,
+                      [KRAIT_KEV_WAKING] = on_waking,
+                      [KRAIT_KEV_WAKEUP] = on_wakeup,
+                      [KRAIT_KEV_FORK] = on_fork,
+                      [KRAIT_KEV_EXIT] = on_thread_exit,
+                      [KRAIT_KEV_FREE] = on_free,
+                      [KRAIT_KEV_STATEDUMP] = on_statedump,
+                      [KRAIT_KEV_CALL_BEGIN] = on_call_begin,
+                      [KRAIT_KEV_CALL_END] = on_call_end,
+                      [KRAIT_KEV_IRQ_BEGIN] = on_irq_begin,
+                      [KRAIT_KEV_IRQ_END] = on_irq_end,
+                      [KRAIT_KEV_SOFTIRQ_BEGIN] = on_softirq_begin,
+                      [KRAIT_KEV_SOFTIRQ_END] = on_softirq_end,
+                      [KRAIT_KEV_TIMER] = on_timer,
+                      [KRAIT_KEV_DISK] = on_disk,
+                      [KRAIT_KEV_NET] = on_net },
+    };
+    uint32_t count;
+    const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);
+    int rc = know_calls(m, classes, count);
+    return rc ? rc : krait_kevs_walk(kevs, &walk);
+}
+
+int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs *kevs,
+                            const struct krait_kernel_range *range, struct krait_err *err)
+{
+    machine *m = calloc(1, sizeof(*m));
+    int rc = m ? run(m, kevs, range) : -ENOMEM;
+    if (rc || m->failed)
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    else if (krait_kevs_end(kevs) == INT64_MIN)
+        rc = krait_err_set(err, -ENODATA, "there are no kernel events in that time");
+    if (rc) {
+        krait_kernel_states_free(m);
+        return rc;
+    }
+    finish(m, krait_kevs_end(kevs));
+    *out = m;
+    return 0;
+}
+
+void krait_kernel_states_free(struct krait_kernel_states *m)
+{
+    if (!m)
+        return;
+    for (uint32_t i = 0; i < m->stats_count; i++)
+        krait_spread_done(&m->stats[i].took);
+    for (uint32_t i = 0; i < KRAIT_LATENCIES; i++)
+        krait_spread_done(&m->latencies[i]);
+    free(m->threads);
+    free(m->processes);
+    free(m->stats);
+    free(m->cpus);
+    krait_strtab_done(&m->calls);
+    krait_map_done(&m->by_tid);
+    krait_map_done(&m->by_pid);
+    krait_map_done(&m->by_call);
+    krait_arena_done(&m->arena);
+    free(m);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What threads and CPUs were doing, as the kernel's events tell: a state for each at any time, and the time
+ * in each state; the system calls; how long threads waited to run.
+ *
+ * A thread's states follow from sched_switch, wake-ups, interrupts and system calls on its CPU:
+ *
+ *      fork ──> woken ──────────> user <──────> system ──── interrupt: whichever of both it was
+ *                 ^                 │  system      │        is stopped, and goes on
+ *                 │ wake-up         │  call        │
+ *                 │                 v              v
+ *              blocked <──── switch, not runnable ; switch, runnable ──> preempted ──> user, system
+ *
+ * What it is blocked on is known when it is woken: by the system call that it is in where that tells
+ * (kernel_block.h), else by what runs on the CPU that wakes it - a timer, the network's or the disk's
+ * interrupt. The states are those of Trace Compass's kernel analysis (KernelEventHandlers of
+ * org.eclipse.tracecompass.analysis.os.linux), with WAIT_BLOCKED split up and WAIT_FOR_CPU in two.
+ *
+ * Before a thread's first event nothing is known of it, unless a state dump says more.
+ */
+#ifndef KRAIT_ANALYSIS_KERNEL_STATES_H
+#define KRAIT_ANALYSIS_KERNEL_STATES_H
+
+#include "analysis/hist.h"
+#include "base/map.h"
+#include "trace/kernel_events.h"
+
+/* X(name, for programs, column's title) */
+#define KRAIT_THREAD_STATES(X)                                                                     \
+    X(USER, "user", "user")                                                                        \
+    X(SYSTEM, "system", "system")          /* in a system call; of a kernel thread, all running */ \
+    X(INTERRUPT, "interrupt", "irq")       /* stopped by an interrupt on its CPU */                \
+    X(WOKEN, "woken", "woken")             /* runnable, after it was blocked or made */            \
+    X(PREEMPTED, "preempted", "preempted") /* runnable, after it ran */                            \
+    X(DISK, "blocked_disk", "disk")                                                                \
+    X(NETWORK, "blocked_network", "network")                                                       \
+    X(TIMER, "blocked_timer", "timer")                                                             \
+    X(LOCK, "blocked_lock", "lock")                                                                \
+    X(CHILD, "blocked_child", "child")                                                             \
+    X(BLOCKED, "blocked_other", "other") /* on something else, or not known on what */             \
+    X(UNKNOWN, "unknown", "unknown")                                                               \
+    X(GONE, "gone", "gone") /* it is not there: before it is made, after its end */
+
+#define KRAIT_CPU_STATES(X)          \
+    X(IDLE, "idle", "idle")          \
+    X(USER, "user", "user")          \
+    X(SYSTEM, "system", "system")    \
+    X(IRQ, "interrupt", "irq")       \
+    X(SOFTIRQ, "softirq", "softirq") \
+    X(UNKNOWN, "unknown", "unknown")
+
+enum krait_thread_state {
+#define X(name, text, title) KRAIT_TS_##name,
+    KRAIT_THREAD_STATES(X)
+#undef X
+        KRAIT_TS_COUNT,
+};
+
+enum krait_cpu_state {
+#define X(name, text, title) KRAIT_CS_##name,
+    KRAIT_CPU_STATES(X)
+#undef X
+        KRAIT_CS_COUNT,
+};
+
+/* Durations: their number, sum, extremes, and quantiles within 0.8 %. */
+struct krait_spread {
+    uint64_t count, sum, min, max;
+    struct krait_hist hist;
+};
+
+/* One life of a thread: a number that is used again is another thread. */
+struct krait_kthread {
+    uint64_t ns[KRAIT_TS_COUNT]; /* adding up to the range */
+    int32_t tid;
+    uint32_t process; /* index; KRAIT_NO_ID where not known */
+    char name[16];    /* the last it had, terminated; may be empty */
+    bool is_kernel;   /* a thread of the kernel's own, as far as known */
+    /* of the machine */
+    bool exiting, call_counts;
+    uint8_t state;
+    uint32_t call;              /* id of the system call that it is in, or KRAIT_NO_ID */
+    uint32_t stats_call, stats; /* the last's, and where it is counted */
+    int64_t since, call_ns, waking_ns, queued_ns;
+};
+
+struct krait_kprocess {
+    int32_t pid;
+    char name[16]; /* of its first thread, or of one that was met */
+};
+
+/* A system call's calls that ended, of one process. */
+struct krait_kcalls {
+    uint32_t process; /* index; KRAIT_NO_ID where not known */
+    uint32_t call;    /* id in `calls` */
+    uint64_t errors;
+    struct krait_spread took;
+};
+
+struct krait_kcpu {
+    uint64_t ns[KRAIT_CS_COUNT]; /* adding up to the range; all 0: no such CPU was met */
+    bool met;
+    /* of the machine */
+    bool known;                    /* which thread runs */
+    uint8_t state, base;           /* enum krait_cpu_state: now; without the interrupts */
+    uint8_t irq_cause, soft_cause; /* enum krait_thread_state: what those that they wake waited for */
+    uint32_t irqs, softirqs;       /* begun and not ended */
+    struct krait_kthread *current; /* NULL: the idle task, or not known */
+    int64_t since;
+};
+
+enum krait_latency {
+    KRAIT_LATENCY_WAKING,    /* from sched_waking to sched_wakeup: to the other CPU's queue */
+    KRAIT_LATENCY_QUEUE,     /* from sched_wakeup to running */
+    KRAIT_LATENCY_PREEMPTED, /* from losing the CPU while runnable to running again */
+    KRAIT_LATENCIES,
+};
+
+struct krait_kernel_states {
+    int64_t begin_ns, end_ns;       /* of the range */
+    struct krait_kthread **threads; /* in the order in which they were met */
+    uint32_t thread_count, thread_cap;
+    struct krait_kprocess *processes;
+    uint32_t process_count, process_cap;
+    struct krait_kcalls *stats;
+    uint32_t stats_count, stats_cap;
+    struct krait_kcpu *cpus; /* by number */
+    uint32_t cpu_count;
+    struct krait_strtab calls; /* names of system calls */
+    struct krait_spread latencies[KRAIT_LATENCIES];
+    uint64_t unmatched; /* ends of system calls without their begin */
+    /* of the machine */
+    struct krait_arena arena;
+    struct krait_map by_tid;  /* to struct krait_kthread * */
+    struct krait_map by_pid;  /* to the index in `processes` */
+    struct krait_map by_call; /* process and call, to the index in `stats` */
+    uint32_t *call_of;        /* by event class: the id of its system call, or KRAIT_NO_ID */
+    uint8_t *blocks_on;       /* by that id: enum krait_thread_state */
+    int64_t now;
+    bool failed; /* memory is out */
+};
+
+/* Nanoseconds after the trace's first event. */
+struct krait_kernel_range {
+    uint64_t from_ns, until_ns; /* UINT64_MAX: the end */
+};
+
+/* Runs the machine over all events up to until_ns, and counts from from_ns on: what is begun then goes on.
+ * System calls count when they end in the range. Returns 0, or a negative errno with err set: -ENODATA there
+ * are no events, or none in the range. */
+int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs *kevs,
+                            const struct krait_kernel_range *range, struct krait_err *err);
+void krait_kernel_states_free(struct krait_kernel_states *states);
+
+/* Adds up durations of which others are part. Returns 0 or -ENOMEM. */
+int krait_spread_merge(struct krait_spread *to, const struct krait_spread *from);
+void krait_spread_done(struct krait_spread *spread);
+
+#endif

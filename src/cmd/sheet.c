@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/sheet.h"
+
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/report.h"
+
+#include <string.h>
+
+void krait_sheet_done(struct krait_sheet *sheet)
+{
+    free(sheet->cells);
+}
+
+struct krait_sheet_cell *krait_sheet_row(struct krait_sheet *sheet)
+{
+    size_t row_size = sheet->column_count * sizeof(*sheet->cells);
+    if (sheet->rows == sheet->cap) {
+        uint32_t cap = sheet->cap ? sheet->cap * 2 : 64;
+        struct krait_sheet_cell *cells = realloc(sheet->cells, cap * row_size);
+        if (!cells) {
+            sheet->failed = true;
+            return NULL;
+        }
+        sheet->cells = cells;
+        sheet->cap = cap;
+    }
+    return memset(sheet->cells + (size_t)sheet->rows++ * sheet->column_count, 0, row_size);
+}
+
+static bool is_upward(enum krait_sheet_kind kind)
+{
+    return kind == KRAIT_SHEET_NAME || kind == KRAIT_SHEET_NUMBER;
+}
+
+static int compare_cells(const struct krait_sheet_cell *x, const struct krait_sheet_cell *y,
+                         enum krait_sheet_kind kind)
+{
+    if (kind == KRAIT_SHEET_NAME)
+        return strcmp(x->name ? x->name : "", y->name ? y->name : "");
+    int order = (x->number > y->number) - (x->number < y->number);
+    return is_upward(kind) ? order : -order;
+}
+
+struct order {
+    const struct krait_sheet *sheet;
+    uint32_t column;
+};
+
+static int compare_rows(const void *a, const void *b, void *ctx)
+{
+    const struct order *o = ctx;
+    const struct krait_sheet_column *columns = o->sheet->columns;
+    const struct krait_sheet_cell *x = a, *y = b;
+    int order = compare_cells(&x[o->column], &y[o->column], columns[o->column].kind);
+    for (uint32_t i = 0; i < o->sheet->column_count && !order; i++)
+        order = compare_cells(&x[i], &y[i], columns[i].kind);
+    return order;
+}
+
+int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err)
+{
+    struct order order = { .sheet = sheet };
+    while (order.column < sheet->column_count && strcmp(sheet->columns[order.column].key, key) != 0)
+        order.column++;
+    if (order.column < sheet->column_count) {
+        qsort_r(sheet->cells, sheet->rows, sheet->column_count * sizeof(*sheet->cells), compare_rows, &order);
+        return 0;
+    }
+    KRAIT_AUTO_BUF keys = { 0 };
+    for (uint32_t i = 0; i < sheet->column_count; i++)
+        krait_buf_fmt(&keys, "%s%s", i ? ", " : "", sheet->columns[i].key);
+    return krait_err_set(err, -EINVAL, "--sort: there is no column '%s'; there are %s", key,
+                         keys.data ? keys.data : "others");
+}
+
+static uint32_t shown_rows(const struct krait_sheet *sheet, uint32_t limit)
+{
+    return limit ? KRAIT_MIN(limit, sheet->rows) : sheet->rows;
+}
+
+static const struct krait_sheet_cell *cell_at(const struct krait_sheet *sheet, uint32_t row, uint32_t column)
+{
+    return &sheet->cells[(size_t)row * sheet->column_count + column];
+}
+
+/* -- tables -- */
+
+static bool is_shown(const struct krait_sheet *sheet, uint32_t rows, uint32_t column)
+{
+    unsigned flags = sheet->columns[column].flags;
+    bool shown = !(flags & (KRAIT_SHEET_QUIET | KRAIT_SHEET_DATA));
+    for (uint32_t i = 0; i < rows && !shown && !(flags & KRAIT_SHEET_DATA); i++)
+        shown = cell_at(sheet, i, column)->number > 0;
+    return shown;
+}
+
+static void number_cell(struct krait_table *table, uint64_t number)
+{
+    char text[KRAIT_FMT_SIZE];
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    krait_table_cell(table, number == KRAIT_SHEET_NONE ? "?" : text, KRAIT_STYLE_NONE, 0);
+}
+
+static void name_cell(struct krait_table *table, const char *name)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_fmt_safe(&text, name && *name ? name : "?");
+    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+}
+
+static void ns_cell(struct krait_table *table, uint64_t ns, bool dash)
+{
+    if (ns || !dash)
+        krait_report_cell_ns(table, ns);
+    else
+        krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
+}
+
+static void add_cell(struct krait_table *table, const struct krait_sheet_column *column,
+                     const struct krait_sheet_cell *cell)
+{
+    switch (column->kind) {
+    case KRAIT_SHEET_NS:
+        ns_cell(table, cell->number, column->flags & KRAIT_SHEET_DASH);
+        return;
+    case KRAIT_SHEET_COUNT:
+        krait_report_cell_count(table, cell->number);
+        return;
+    case KRAIT_SHEET_NUMBER:
+        number_cell(table, cell->number);
+        return;
+    case KRAIT_SHEET_NAME:
+        name_cell(table, cell->name);
+        return;
+    }
+}
+
+int krait_sheet_table(const struct krait_sheet *sheet, uint32_t limit, const struct krait_table_look *look,
+                      struct krait_buf *out)
+{
+    enum { MOST_COLUMNS = 32 };
+    struct krait_column columns[MOST_COLUMNS];
+    uint32_t from[MOST_COLUMNS], count = 0, rows = shown_rows(sheet, limit);
+    struct krait_table *table = NULL;
+    for (uint32_t i = 0; i < sheet->column_count && count < MOST_COLUMNS; i++) {
+        if (!is_shown(sheet, rows, i))
+            continue;
+        columns[count] = sheet->columns[i].column;
+        from[count++] = i;
+    }
+    if (sheet->failed || krait_table_new(&table, columns, count))
+        return -ENOMEM;
+    for (uint32_t row = 0; row < rows; row++) {
+        for (uint32_t i = 0; i < count; i++)
+            add_cell(table, &sheet->columns[from[i]], cell_at(sheet, row, from[i]));
+    }
+    int rc = krait_table_print(table, look, out);
+    krait_table_free(table);
+    return rc;
+}
+
+/* -- for programs -- */
+
+static bool is_known(const struct krait_sheet_cell *cell, enum krait_sheet_kind kind)
+{
+    return kind == KRAIT_SHEET_NAME     ? cell->name != NULL
+           : kind == KRAIT_SHEET_NUMBER ? cell->number != KRAIT_SHEET_NONE
+                                        : true;
+}
+
+static void add_value(struct krait_buf *out, const struct krait_sheet_cell *cell, enum krait_sheet_kind kind,
+                      void (*add_text)(struct krait_buf *out, const char *text), const char *unknown)
+{
+    if (!is_known(cell, kind))
+        krait_buf_str(out, unknown);
+    else if (kind == KRAIT_SHEET_NAME)
+        add_text(out, cell->name);
+    else
+        krait_json_u64(out, cell->number);
+}
+
+int krait_sheet_csv(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out)
+{
+    for (uint32_t i = 0; i < sheet->column_count; i++)
+        krait_buf_fmt(out, "%s%s", i ? "," : "", sheet->columns[i].key);
+    krait_buf_char(out, '\n');
+    for (uint32_t row = 0; row < shown_rows(sheet, limit); row++) {
+        for (uint32_t i = 0; i < sheet->column_count; i++) {
+            krait_buf_str(out, i ? "," : "");
+            add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_report_csv_text, "");
+        }
+        krait_buf_char(out, '\n');
+    }
+    return sheet->failed ? -ENOMEM : 0;
+}
+
+int krait_sheet_json(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out)
+{
+    krait_buf_char(out, '[');
+    for (uint32_t row = 0; row < shown_rows(sheet, limit); row++) {
+        krait_buf_str(out, row ? ",{" : "{");
+        for (uint32_t i = 0; i < sheet->column_count; i++) {
+            krait_json_key(out, sheet->columns[i].key);
+            add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_json_cstr, "null");
+        }
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+    return sheet->failed ? -ENOMEM : 0;
+}

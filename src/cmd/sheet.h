@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A sheet: rows of numbers and names under columns that a table in a program describes, sorted, cut, and
+ * printed as a table for people, as CSV or as JSON, from the same cells.
+ */
+#ifndef KRAIT_CMD_SHEET_H
+#define KRAIT_CMD_SHEET_H
+
+#include "base/err.h"
+#include "view/table.h"
+
+enum krait_sheet_kind {
+    KRAIT_SHEET_NS,
+    KRAIT_SHEET_COUNT,
+    KRAIT_SHEET_NUMBER, /* an id: no separators; KRAIT_SHEET_NONE is not known */
+    KRAIT_SHEET_NAME,
+};
+
+#define KRAIT_SHEET_NONE UINT64_MAX
+
+enum krait_sheet_flags {
+    KRAIT_SHEET_QUIET = 1, /* tables leave it out when all its numbers are 0 */
+    KRAIT_SHEET_DATA = 2,  /* not in tables */
+    KRAIT_SHEET_DASH = 4,  /* tables have a dash for 0 */
+};
+
+struct krait_sheet_column {
+    struct krait_column column;
+    const char *key; /* in CSV, JSON and --sort */
+    enum krait_sheet_kind kind;
+    unsigned flags;
+};
+
+struct krait_sheet_cell {
+    uint64_t number;
+    const char *name; /* NULL: not known */
+};
+
+struct krait_sheet {
+    const struct krait_sheet_column *columns;
+    uint32_t column_count;
+    struct krait_sheet_cell *cells;
+    uint32_t rows, cap;
+    bool failed;
+};
+
+void krait_sheet_done(struct krait_sheet *sheet);
+/* A new last row, its cells zeroed: column_count of them; NULL when memory is out. */
+struct krait_sheet_cell *krait_sheet_row(struct krait_sheet *sheet);
+/* By a column: numbers the greatest first, names and ids from the least; then by the other columns.
+ * -EINVAL: no such column; err lists those that there are. */
+int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err);
+
+/* Each appends the first `limit` rows (0: all). Return 0 or -ENOMEM. */
+int krait_sheet_table(const struct krait_sheet *sheet, uint32_t limit, const struct krait_table_look *look,
+                      struct krait_buf *out);
+int krait_sheet_csv(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out);
+/* An array of objects. */
+int krait_sheet_json(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out);
+
+#endif

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait states`: what threads and CPUs were doing, as the kernel's events tell.
+ */
+#include "analysis/kernel_states.h"
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/cmds.h"
+#include "cmd/report.h"
+#include "cmd/select.h"
+#include "cmd/sheet.h"
+#include "cmd/terminal.h"
+
+#include <string.h>
+
+struct states_options {
+    struct krait_select select;
+    const char *by, *sort, *limit;
+    bool csv, json;
+};
+
+struct states {
+    const struct states_options *options;
+    const struct krait_kernel_states *found;
+    uint64_t lost;
+    struct krait_err damage;
+    const struct view *only; /* NULL: all */
+    uint32_t limit;
+    struct krait_table_look look;
+    struct krait_buf out, notes;
+};
+
+struct view {
+    const char *by, *key, *title;
+    const char *sort; /* without --sort; NULL: as they are */
+    const struct krait_sheet_column *columns;
+    uint32_t column_count;
+    int (*fill)(const struct states *states, struct krait_sheet *sheet);
+    bool of_processes; /* its numbers are kept by process: --thread cannot choose among them */
+    bool in_overview;
+    uint32_t rows; /* of the overview's table; 0: all */
+};
+
+/* -- what is chosen -- */
+
+static const char *process_name(const struct states *s, uint32_t process)
+{
+    return process == KRAIT_NO_ID ? NULL : s->found->processes[process].name;
+}
+
+static uint64_t pid_of(const struct states *s, uint32_t process)
+{
+    return process == KRAIT_NO_ID ? KRAIT_SHEET_NONE : (uint64_t)s->found->processes[process].pid;
+}
+
+static bool takes_process(const struct states *s, uint32_t process)
+{
+    const struct krait_opt_list *globs = &s->options->select.processes;
+    if (process == KRAIT_NO_ID)
+        return globs->count == 0;
+    return krait_select_named(globs, process_name(s, process), (uint32_t)pid_of(s, process));
+}
+
+static bool takes_thread(const struct states *s, const struct krait_kthread *t)
+{
+    return takes_process(s, t->process) &&
+           krait_select_named(&s->options->select.threads, t->name, (uint32_t)t->tid);
+}
+
+/* Whether it was there at all in the range. */
+static bool was_there(const struct states *s, const struct krait_kthread *t)
+{
+    return t->ns[KRAIT_TS_GONE] < (uint64_t)(s->found->end_ns - s->found->begin_ns);
+}
+
+/* -- columns -- */
+
+#define NS(title, key, drop)                          \
+    {                                                 \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, 0 \
+    }
+#define COUNT(title, key, drop)                          \
+    {                                                    \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_COUNT, 0 \
+    }
+#define ID(title, key, drop)                              \
+    {                                                     \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NUMBER, 0 \
+    }
+#define NAME(title, key, min, drop)                                                              \
+    {                                                                                            \
+        { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, key, KRAIT_SHEET_NAME, 0 \
+    }
+
+/* Of thread states: those that say most go last when there is no room. */
+#define DROP_USER             7
+#define DROP_SYSTEM           6
+#define DROP_INTERRUPT        14
+#define DROP_WOKEN            5
+#define DROP_PREEMPTED        4
+#define DROP_DISK             3
+#define DROP_NETWORK          8
+#define DROP_TIMER            9
+#define DROP_LOCK             10
+#define DROP_CHILD            11
+#define DROP_BLOCKED          2
+#define DROP_UNKNOWN          13
+#define DROP_GONE             0
+#define OFTEN                 KRAIT_SHEET_DASH
+#define SELDOM                (KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET)
+#define STATE_FLAGS_USER      OFTEN
+#define STATE_FLAGS_SYSTEM    OFTEN
+#define STATE_FLAGS_INTERRUPT SELDOM
+#define STATE_FLAGS_WOKEN     SELDOM
+#define STATE_FLAGS_PREEMPTED SELDOM
+#define STATE_FLAGS_DISK      SELDOM
+#define STATE_FLAGS_NETWORK   SELDOM
+#define STATE_FLAGS_TIMER     SELDOM
+#define STATE_FLAGS_LOCK      SELDOM
+#define STATE_FLAGS_CHILD     SELDOM
+#define STATE_FLAGS_BLOCKED   SELDOM
+#define STATE_FLAGS_UNKNOWN   SELDOM
+#define STATE_FLAGS_GONE      KRAIT_SHEET_DATA
+#define STATE(name, text, title) \
+    { { title, 0, 0, DROP_##name }, text "_ns", KRAIT_SHEET_NS, STATE_FLAGS_##name },
+
+static const struct krait_sheet_column thread_columns[] = {
+    ID("tid", "tid", 0),
+    NS("on CPU", "on_cpu_ns", 0),
+    KRAIT_THREAD_STATES(STATE) ID("pid", "pid", 15),
+    NAME("process", "process", 8, 16),
+    NAME("thread", "name", 12, 0),
+};
+
+static const struct krait_sheet_column process_columns[] = {
+    ID("pid", "pid", 0),
+    NS("on CPU", "on_cpu_ns", 0),
+    KRAIT_THREAD_STATES(STATE) COUNT("threads", "threads", 15),
+    COUNT("calls", "syscalls", 12),
+    COUNT("errors", "errors", 16),
+    NAME("process", "name", 12, 0),
+};
+
+#define CPU_STATE(name, text, title) { { title, 0, 0, CPU_DROP_##name }, text "_ns", KRAIT_SHEET_NS, OFTEN },
+#define CPU_DROP_IDLE                0
+#define CPU_DROP_USER                0
+#define CPU_DROP_SYSTEM              0
+#define CPU_DROP_IRQ                 1
+#define CPU_DROP_SOFTIRQ             2
+#define CPU_DROP_UNKNOWN             3
+
+static const struct krait_sheet_column cpu_columns[] = { ID("cpu", "cpu", 0), KRAIT_CPU_STATES(CPU_STATE) };
+
+#define SPREAD                                                                                            \
+    NS("total", "total_ns", 2), NS("mean", "mean_ns", 0), NS("min", "min_ns", 6), NS("p50", "p50_ns", 3), \
+        NS("p90", "p90_ns", 5), NS("p99", "p99_ns", 1), NS("max", "max_ns", 4)
+
+static const struct krait_sheet_column call_columns[] = { COUNT("calls", "calls", 0),
+                                                          COUNT("errors", "errors", 0), SPREAD,
+                                                          NAME("system call", "name", 12, 0) };
+
+static const struct krait_sheet_column process_call_columns[] = {
+    COUNT("calls", "calls", 0), COUNT("errors", "errors", 0),     SPREAD,
+    ID("pid", "pid", 7),        NAME("process", "process", 8, 0), NAME("system call", "name", 12, 0)
+};
+
+static const struct krait_sheet_column latency_columns[] = { COUNT("count", "count", 0), SPREAD,
+                                                             NAME("latency", "name", 20, 0) };
+
+/* -- rows -- */
+
+static struct krait_sheet_cell *put(struct krait_sheet_cell *cell, uint64_t number)
+{
+    cell->number = number;
+    return cell + 1;
+}
+
+static struct krait_sheet_cell *put_name(struct krait_sheet_cell *cell, const char *name)
+{
+    cell->name = name;
+    return cell + 1;
+}
+
+static uint64_t quantile(const struct krait_spread *spread, double q)
+{
+    uint64_t ns = krait_hist_quantile(&spread->hist, q);
+    return KRAIT_MAX(spread->min, KRAIT_MIN(spread->max, ns));
+}
+
+static struct krait_sheet_cell *put_spread(struct krait_sheet_cell *cell, const struct krait_spread *spread)
+{
+    cell = put(cell, spread->sum);
+    cell = put(cell, spread->count ? spread->sum / spread->count : 0);
+    cell = put(cell, spread->min);
+    cell = put(cell, quantile(spread, 0.5));
+    cell = put(cell, quantile(spread, 0.9));
+    cell = put(cell, quantile(spread, 0.99));
+    return put(cell, spread->max);
+}
+
+static struct krait_sheet_cell *put_states(struct krait_sheet_cell *cell, const uint64_t ns[KRAIT_TS_COUNT])
+{
+    cell = put(cell, ns[KRAIT_TS_USER] + ns[KRAIT_TS_SYSTEM]);
+    for (unsigned i = 0; i < KRAIT_TS_COUNT; i++)
+        cell = put(cell, ns[i]);
+    return cell;
+}
+
+static int fill_threads(const struct states *s, struct krait_sheet *sheet)
+{
+    for (uint32_t i = 0; i < s->found->thread_count; i++) {
+        const struct krait_kthread *t = s->found->threads[i];
+        struct krait_sheet_cell *cell = was_there(s, t) && takes_thread(s, t) ? krait_sheet_row(sheet) : NULL;
+        if (!cell)
+            continue;
+        cell = put_states(put(cell, (uint64_t)t->tid), t->ns);
+        cell = put_name(put(cell, pid_of(s, t->process)), process_name(s, t->process));
+        put_name(cell, t->name);
+    }
+    return 0;
+}
+
+/* What the threads and calls of a process come to. Those whose process is not known are one. */
+struct process_sum {
+    uint64_t ns[KRAIT_TS_COUNT];
+    uint64_t threads, calls, errors;
+};
+
+static void sum_processes(const struct states *s, struct process_sum *sums)
+{
+    for (uint32_t i = 0; i < s->found->thread_count; i++) {
+        const struct krait_kthread *t = s->found->threads[i];
+        struct process_sum *sum = &sums[KRAIT_MIN(t->process, s->found->process_count)];
+        if (!was_there(s, t) || !takes_thread(s, t))
+            continue;
+        sum->threads++;
+        for (unsigned k = 0; k < KRAIT_TS_COUNT; k++)
+            sum->ns[k] += t->ns[k];
+    }
+    for (uint32_t i = 0; i < s->found->stats_count; i++) {
+        const struct krait_kcalls *calls = &s->found->stats[i];
+        struct process_sum *sum = &sums[KRAIT_MIN(calls->process, s->found->process_count)];
+        sum->calls += calls->took.count;
+        sum->errors += calls->errors;
+    }
+}
+
+static int fill_processes(const struct states *s, struct krait_sheet *sheet)
+{
+    uint32_t count = s->found->process_count;
+    KRAIT_AUTO_FREE struct process_sum *sums = calloc((size_t)count + 1, sizeof(*sums));
+    if (!sums)
+        return -ENOMEM;
+    sum_processes(s, sums);
+    for (uint32_t i = 0; i <= count; i++) {
+        uint32_t process = i < count ? i : KRAIT_NO_ID;
+        struct krait_sheet_cell *cell = sums[i].threads ? krait_sheet_row(sheet) : NULL;
+        if (!cell)
+            continue;
+        cell = put_states(put(cell, pid_of(s, process)), sums[i].ns);
+        cell = put(put(put(cell, sums[i].threads), sums[i].calls), sums[i].errors);
+        put_name(cell, process_name(s, process));
+    }
+    return 0;
+}
+
+static int fill_cpus(const struct states *s, struct krait_sheet *sheet)
+{
+    for (uint32_t i = 0; i < s->found->cpu_count; i++) {
+        struct krait_sheet_cell *cell = s->found->cpus[i].met ? krait_sheet_row(sheet) : NULL;
+        if (!cell)
+            continue;
+        cell = put(cell, i);
+        for (unsigned k = 0; k < KRAIT_CS_COUNT; k++)
+            cell = put(cell, s->found->cpus[i].ns[k]);
+    }
+    return 0;
+}
+
+static void put_calls(struct krait_sheet_cell *cell, const struct states *s, const struct krait_kcalls *calls,
+                      bool by_process)
+{
+    cell = put_spread(put(put(cell, calls->took.count), calls->errors), &calls->took);
+    if (by_process)
+        cell = put_name(put(cell, pid_of(s, calls->process)), process_name(s, calls->process));
+    put_name(cell, s->found->calls.texts[calls->call]);
+}
+
+static int fill_process_calls(const struct states *s, struct krait_sheet *sheet)
+{
+    for (uint32_t i = 0; i < s->found->stats_count; i++) {
+        const struct krait_kcalls *calls = &s->found->stats[i];
+        struct krait_sheet_cell *cell =
+            calls->took.count && takes_process(s, calls->process) ? krait_sheet_row(sheet) : NULL;
+        if (cell)
+            put_calls(cell, s, calls, true);
+    }
+    return 0;
+}
+
+static int sum_calls(const struct states *s, struct krait_kcalls *sums)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < s->found->stats_count && !rc; i++) {
+        const struct krait_kcalls *calls = &s->found->stats[i];
+        if (!takes_process(s, calls->process))
+            continue;
+        sums[calls->call].errors += calls->errors;
+        rc = krait_spread_merge(&sums[calls->call].took, &calls->took);
+    }
+    return rc;
+}
+
+static int fill_calls(const struct states *s, struct krait_sheet *sheet)
+{
+    uint32_t count = s->found->calls.len;
+    KRAIT_AUTO_FREE struct krait_kcalls *sums = calloc((size_t)count + 1, sizeof(*sums));
+    int rc = sums ? sum_calls(s, sums) : -ENOMEM;
+    for (uint32_t i = 0; sums && i < count; i++) {
+        struct krait_sheet_cell *cell = sums[i].took.count && !rc ? krait_sheet_row(sheet) : NULL;
+        sums[i].call = i;
+        if (cell)
+            put_calls(cell, s, &sums[i], false);
+        krait_spread_done(&sums[i].took);
+    }
+    return rc;
+}
+
+static int fill_latencies(const struct states *s, struct krait_sheet *sheet)
+{
+    static const char *const names[] = {
+        [KRAIT_LATENCY_WAKING] = "waking to wake-up",
+        [KRAIT_LATENCY_QUEUE] = "wake-up to running",
+        [KRAIT_LATENCY_PREEMPTED] = "preempted to running",
+    };
+    for (unsigned i = 0; i < KRAIT_LATENCIES; i++) {
+        const struct krait_spread *spread = &s->found->latencies[i];
+        struct krait_sheet_cell *cell = spread->count ? krait_sheet_row(sheet) : NULL;
+        if (cell)
+            put_name(put_spread(put(cell, spread->count), spread), names[i]);
+    }
+    return 0;
+}
+
+/* -- views -- */
+
+static const struct view views[] = {
+#define COLUMNS(c) c, KRAIT_ARRAY_LEN(c)
+    { "cpu", "cpus", "CPUs", NULL, COLUMNS(cpu_columns), fill_cpus, false, true, 0 },
+    { "process", "processes", "Processes", "on_cpu_ns", COLUMNS(process_columns), fill_processes, false, true,
+      15 },
+    { "thread", "threads", "Threads", "on_cpu_ns", COLUMNS(thread_columns), fill_threads, false, true, 15 },
+    { "syscall", "syscalls", "System calls", "total_ns", COLUMNS(call_columns), fill_calls, true, true, 15 },
+    { "process-syscall", "process_syscalls", "System calls by process", "total_ns",
+      COLUMNS(process_call_columns), fill_process_calls, true, false, 0 },
+    { "latency", "latencies", "Waiting to run", NULL, COLUMNS(latency_columns), fill_latencies, false, true,
+      0 },
+#undef COLUMNS
+};
+
+static int make_sheet(const struct states *s, const struct view *view, struct krait_sheet *sheet,
+                      struct krait_err *err)
+{
+    *sheet = (struct krait_sheet){ .columns = view->columns, .column_count = view->column_count };
+    if (view->fill(s, sheet) || sheet->failed)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    const char *sort = s->options->sort ? s->options->sort : view->sort;
+    return sort ? krait_sheet_sort(sheet, sort, err) : 0;
+}
+
+/* Heading and the first rows, and how many more there are. */
+static void print_section(struct states *s, const struct view *view, const struct krait_sheet *sheet)
+{
+    bool bold = s->look.colour;
+    uint32_t limit = s->options->limit || s->only ? s->limit : view->rows;
+    if (!s->only)
+        krait_buf_fmt(&s->out, "%s%s%s%s\n", s->out.len ? "\n" : "", bold ? "\033[1m" : "", view->title,
+                      bold ? "\033[0m" : "");
+    krait_sheet_table(sheet, limit, &s->look, &s->out);
+    if (limit && sheet->rows > limit)
+        krait_buf_fmt(&s->notes, "%s: %u of %u rows; --limit 0 shows all\n", view->title, limit, sheet->rows);
+}
+
+static int add_view(struct states *s, const struct view *view, struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
+    int rc = make_sheet(s, view, &sheet, err);
+    if (rc)
+        return rc;
+    if (s->options->csv)
+        return krait_sheet_csv(&sheet, s->limit, &s->out);
+    if (!s->options->json) {
+        if (sheet.rows || s->only)
+            print_section(s, view, &sheet);
+        return 0;
+    }
+    krait_json_key(&s->out, view->key);
+    return krait_sheet_json(&sheet, s->limit, &s->out);
+}
+
+static bool is_wanted(const struct states *s, const struct view *view)
+{
+    if (s->only)
+        return s->only == view;
+    bool cannot = view->of_processes && s->options->select.threads.count;
+    return !cannot && (view->in_overview || s->options->json);
+}
+
+static void open_json(struct states *s)
+{
+    krait_buf_char(&s->out, '{');
+    krait_report_json_u64(&s->out, "begin_ns", (uint64_t)s->found->begin_ns);
+    krait_report_json_u64(&s->out, "duration_ns", (uint64_t)(s->found->end_ns - s->found->begin_ns));
+}
+
+static void close_json(struct states *s)
+{
+    krait_report_json_u64(&s->out, "lost", s->lost);
+    krait_json_key(&s->out, "damage");
+    if (s->damage.code)
+        krait_json_cstr(&s->out, s->damage.text);
+    else
+        krait_buf_str(&s->out, "null");
+    krait_buf_str(&s->out, "}\n");
+}
+
+static void note_state(struct states *s)
+{
+    char count[KRAIT_FMT_SIZE];
+    if (s->lost)
+        krait_buf_fmt(&s->notes, "lost: %s events of the kernel's: what they would have changed is missing\n",
+                      krait_fmt_count(count, s->lost));
+    if (!s->damage.code)
+        return;
+    krait_buf_str(&s->notes, "damaged: ");
+    krait_fmt_safe(&s->notes, s->damage.text);
+    krait_buf_str(&s->notes, "; what is whole was read\n");
+}
+
+static int some_thread(const struct states *s, struct krait_err *err)
+{
+    for (uint32_t i = 0; i < s->found->thread_count; i++) {
+        if (takes_thread(s, s->found->threads[i]))
+            return 0;
+    }
+    if (!s->options->select.threads.count && !s->options->select.processes.count)
+        return 0;
+    return krait_err_set(err, -ENOENT,
+                         "no thread is left by --thread and --process; krait states --by thread lists them");
+}
+
+static int make_output(struct states *s, struct krait_err *err)
+{
+    int rc = some_thread(s, err);
+    if (rc)
+        return rc;
+    if (s->options->json)
+        open_json(s);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(views) && !rc; i++) {
+        if (is_wanted(s, &views[i]))
+            rc = add_view(s, &views[i], err);
+    }
+    if (s->options->json)
+        close_json(s);
+    note_state(s);
+    if (!rc && s->out.failed)
+        rc = -ENOMEM;
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}
+
+/* -- the verb -- */
+
+static int check_options(struct states *s, struct krait_err *err)
+{
+    const struct states_options *o = s->options;
+    enum { TABLE_ROWS = 40 };
+    for (size_t i = 0; o->by && i < KRAIT_ARRAY_LEN(views); i++) {
+        if (strcmp(views[i].by, o->by) == 0)
+            s->only = &views[i];
+    }
+    if (o->csv && o->json)
+        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
+    if (!o->by && (o->csv || o->sort))
+        return krait_err_set(err, -EINVAL, "--%s needs --by: the overview has several tables",
+                             o->csv ? "csv" : "sort");
+    if (s->only && s->only->of_processes && o->select.threads.count)
+        return krait_err_set(err, -EINVAL, "--thread does not go with --by %s: calls are counted by process",
+                             o->by);
+    int rc = krait_select_check(&o->select, err);
+    return rc ? rc : krait_select_limit(&s->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
+}
+
+static int analyse(struct states *s, char **paths, size_t count, struct krait_kernel_states **found,
+                   struct krait_err *err)
+{
+    struct krait_kevs *kevs = NULL;
+    struct krait_kernel_range range;
+    krait_select_times(&s->options->select, &range.from_ns, &range.until_ns);
+    int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
+    rc = rc ? rc : krait_kernel_states_new(found, kevs, &range, err);
+    if (kevs) {
+        s->lost = krait_kevs_lost(kevs);
+        s->damage = *krait_kevs_damage(kevs);
+    }
+    krait_kevs_close(kevs);
+    s->found = *found;
+    return rc;
+}
+
+static int print_output(const struct states *s, struct krait_err *err)
+{
+    if (s->out.len)
+        fwrite(s->out.data, 1, s->out.len, stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return krait_err_errno(err, "the states could not be written");
+    krait_terminal_notes(&s->notes);
+    return 0;
+}
+
+static int run_states(void *values, int argc, char **argv)
+{
+    struct states_options *options = values;
+    struct states s = { .options = options, .look = krait_terminal_look() };
+    struct krait_kernel_states *found = NULL;
+    struct krait_err err = { 0 };
+    int rc = check_options(&s, &err);
+    if (!rc && argc < 1)
+        rc = krait_err_set(&err, -EINVAL, "which trace? Give the folder of a kernel trace");
+    int status = rc ? krait_cmd_usage(&krait_cmd_states, &err) : 0;
+    rc = rc ? rc : analyse(&s, argv, (size_t)argc, &found, &err);
+    rc = rc ? rc : make_output(&s, &err);
+    rc = rc ? rc : print_output(&s, &err);
+    krait_select_done(&options->select);
+    krait_buf_done(&s.out);
+    krait_buf_done(&s.notes);
+    krait_kernel_states_free(found);
+    return status || !rc ? status : krait_cmd_fail(&krait_cmd_states, &err);
+}
+
+#define OPT(field) offsetof(struct states_options, field)
+
+static const struct krait_opt states_opts[] = {
+    { "by", 0, KRAIT_OPT_CHOICE, "cpu|process|thread|syscall|process-syscall|latency", OPT(by),
+      "One table, of these; without it all of them, the busiest rows of each" },
+    { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
+      "The column that decides the order, by its name in --csv: on_cpu_ns, blocked_disk_ns, p99_ns" },
+    { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
+      "Show N rows; 0 for all. A table has 40, in the overview 15; CSV and JSON have all" },
+    KRAIT_SELECT_OPTS(struct states_options, select),
+    KRAIT_SELECT_TO_OPT(struct states_options, select),
+    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns; with --by" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
+    KRAIT_OPTS_END,
+};
+
+const struct krait_cmd krait_cmd_states = {
+    .name = "states",
+    .operands = "TRACE...",
+    .summary = "Show what threads and CPUs were doing, from the kernel's events",
+    .description =
+        "Reads the kernel's part of a recording (krait record --kernel), or a kernel trace of LTTng's.\n\n"
+        "For each thread, the time it ran in user mode and in system calls, was stopped by interrupts, was "
+        "ready to run\n"
+        "but did not (woken, or preempted), and was blocked: on the disk, the network, a timer, a lock, a "
+        "child process,\n"
+        "or something else. For each CPU, the time it was idle, in user mode, in system calls, in interrupts "
+        "and soft\n"
+        "interrupts. System calls with their number, errors and how long they took; and how long threads "
+        "waited to run.\n\n"
+        "Times after the start are counted from the kernel's first event. What a thread did before its first "
+        "event is unknown.",
+    .examples = "krait states trace\n# which threads waited longest for the disk\n"
+                "krait states trace --by thread --sort blocked_disk_ns\n"
+                "# the system calls of one process\nkrait states trace --by syscall --process postgres\n"
+                "# for other programs\nkrait states trace --by thread --csv > threads.csv\n",
+    .opts = states_opts,
+    .values_size = sizeof(struct states_options),
+    .run = run_states,
+};

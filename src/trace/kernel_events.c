@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/kernel_events.h"
+
+#include "ctf/find.h"
+#include "ctf/row_order.h"
+
+#include <string.h>
+
+/* Which CPU the packet is of that a stream was met at last. */
+struct lane {
+    uint32_t packet;
+    uint32_t cpu;
+    bool known;
+};
+
+struct krait_kevs {
+    struct krait_ctf_reader *reader;
+    struct krait_row_set *rows;
+    struct krait_kev_class *classes;     /* by the row class's index */
+    const struct krait_locator **cpu_of; /* by the same: of the packet's cpu_id, made when it is asked for */
+    struct lane *lanes;                  /* by stream */
+    struct krait_ctf_cursor at;          /* of the first event of a packet */
+    bool has_at, any, began;
+    int64_t begin_ns, end_ns;
+    struct krait_arena arena;
+    struct krait_err damage;
+};
+
+/* -- names and fields -- */
+
+struct kind_of_name {
+    const char *name;
+    enum krait_kev_kind kind;
+};
+
+static const struct kind_of_name names[] = {
+#define KRAIT_KEV(kind, fields)
+#define KRAIT_KEV_NAME(kind, name) { name, KRAIT_KEV_##kind },
+#include "trace/kernel_events.def"
+};
+
+static const char *const fields_of[KRAIT_KEV_KINDS] = {
+#define KRAIT_KEV(kind, fields) [KRAIT_KEV_##kind] = fields,
+#define KRAIT_KEV_NAME(kind, name)
+#include "trace/kernel_events.def"
+};
+
+/* Behind the part of the name that stands before the *; NULL where it is another name. */
+static const char *rest_of(const char *name, const char *pattern)
+{
+    size_t n = strlen(pattern);
+    if (n && pattern[n - 1] == '*')
+        return strncmp(name, pattern, n - 1) == 0 ? name + n - 1 : NULL;
+    return strcmp(name, pattern) == 0 ? "" : NULL;
+}
+
+static enum krait_kev_kind kind_of(const char *name, const char **rest)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
+        if ((*rest = rest_of(name, names[i].name)))
+            return names[i].kind;
+    }
+    return KRAIT_KEV_NONE;
+}
+
+/* The cell of a field that is a number, or text: what analyses take it for. */
+static uint16_t cell_of(const struct krait_row_class *row, bool payload, const char *name, size_t n)
+{
+    for (uint32_t i = 0; i < row->field_count; i++) {
+        const struct krait_row_field *field = &row->fields[i];
+        bool right = krait_fc_is_int(field->fc) || krait_fc_is_text(field->fc);
+        if ((field->scope == KRAIT_FIELD_PAYLOAD) == payload && right && strncmp(field->path, name, n) == 0 &&
+            !field->path[n])
+            return field->cell;
+    }
+    return 0;
+}
+
+static bool is_text_name(const char *name, size_t n)
+{
+    return n >= 4 && (strncmp(name + n - 4, "comm", 4) == 0 || strncmp(name + n - 4, "name", 4) == 0);
+}
+
+static bool is_text_cell(const struct krait_row_class *row, uint16_t cell)
+{
+    for (uint32_t i = 0; i < row->field_count; i++) {
+        if (row->fields[i].cell == cell)
+            return krait_fc_is_text(row->fields[i].fc);
+    }
+    return false;
+}
+
+/* Text where a number should be, or the other way round, is no such field. */
+static uint16_t checked_cell(const struct krait_row_class *row, bool payload, const char *name, size_t n)
+{
+    uint16_t cell = cell_of(row, payload, name, n);
+    return cell && is_text_cell(row, cell) == is_text_name(name, n) ? cell : 0;
+}
+
+static void know_fields(struct krait_kev_class *cls, const struct krait_row_class *row)
+{
+    const char *at = fields_of[cls->kind];
+    for (unsigned i = 0; *at; i++) {
+        size_t n = strcspn(at, " ");
+        cls->cell[i] = checked_cell(row, true, at, n);
+        at += n + (at[n] == ' ');
+    }
+    if (*fields_of[cls->kind] && !cls->cell[0])
+        cls->kind = KRAIT_KEV_NONE;
+    cls->tid_cell = checked_cell(row, false, "tid", 3);
+    cls->cpu_cell = checked_cell(row, true, "cpu_id", 6);
+}
+
+static void know_class(struct krait_kevs *k, uint32_t i)
+{
+    struct krait_kev_class *cls = &k->classes[i];
+    const struct krait_row_class *row = &k->rows->classes[i];
+    cls->index = i;
+    cls->kind = (uint8_t)kind_of(row->event->name, &cls->rest);
+    if (cls->kind)
+        know_fields(cls, row);
+}
+
+/* -- opening -- */
+
+/* Whether threads or system calls can be followed by its events. */
+static bool is_kernels(const struct krait_ctf_metadata *metadata)
+{
+    for (uint32_t s = 0; s < metadata->stream_count; s++) {
+        for (uint32_t i = 0; i < metadata->streams[s]->event_count; i++) {
+            const char *rest;
+            enum krait_kev_kind kind = kind_of(metadata->streams[s]->events[i]->name, &rest);
+            if (kind == KRAIT_KEV_SWITCH || kind == KRAIT_KEV_CALL_BEGIN)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Leaves in `names` the folders that have the kernel's events. */
+static int keep_kernels(struct krait_names *folders, struct krait_err *err)
+{
+    size_t kept = 0, count = folders->count;
+    int rc = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct krait_ctf_metadata *metadata = NULL;
+        rc = rc ? rc : krait_ctf_metadata_open(&metadata, folders->list[i], err);
+        char *folder = folders->list[i];
+        folders->list[i] = NULL;
+        if (metadata && is_kernels(metadata))
+            folders->list[kept++] = folder;
+        else
+            free(folder);
+        krait_ctf_metadata_free(metadata);
+    }
+    folders->count = kept;
+    return rc;
+}
+
+static int open_reader(struct krait_kevs *k, const char *const *paths, size_t count, struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_names_done) struct krait_names folders = { 0 };
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = krait_find_traces(&folders, paths[i], err);
+    rc = rc ? rc : keep_kernels(&folders, err);
+    if (rc)
+        return rc;
+    if (!folders.count)
+        return krait_err_set(err, -ENODATA,
+                             "%s: no events of the kernel's scheduler or system calls; "
+                             "krait record --kernel and LTTng record them",
+                             paths[0]);
+    struct krait_ctf_options options = { 0 };
+    return krait_ctf_open(&k->reader, (const char *const *)folders.list, folders.count, &options, err);
+}
+
+static int allocate(struct krait_kevs *k)
+{
+    size_t classes = KRAIT_MAX(k->rows->class_count, 1u), streams = KRAIT_MAX(k->reader->stream_count, 1u);
+    k->classes = krait_arena_alloc(&k->arena, classes * sizeof(*k->classes));
+    k->cpu_of = krait_arena_alloc(&k->arena, classes * sizeof(*k->cpu_of));
+    k->lanes = krait_arena_alloc(&k->arena, streams * sizeof(*k->lanes));
+    return k->classes && k->cpu_of && k->lanes ? 0 : -ENOMEM;
+}
+
+int krait_kevs_open(struct krait_kevs **out, const char *const *paths, size_t count, struct krait_err *err)
+{
+    struct krait_kevs *k = calloc(1, sizeof(*k));
+    int rc = k ? open_reader(k, paths, count, err) : krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc && (krait_row_set_new(&k->rows, k->reader, KRAIT_EMIT_ROWS) || allocate(k)))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; !rc && i < k->rows->class_count; i++)
+        know_class(k, i);
+    if (rc)
+        krait_kevs_close(k);
+    else
+        *out = k;
+    return rc;
+}
+
+void krait_kevs_close(struct krait_kevs *k)
+{
+    if (!k)
+        return;
+    if (k->has_at)
+        krait_ctf_cursor_done(&k->at);
+    krait_row_set_free(k->rows);
+    krait_ctf_close(k->reader);
+    krait_arena_done(&k->arena);
+    free(k);
+}
+
+/* -- the CPU -- */
+
+/* Goes to the event whose row it is, so that its packet can be asked. */
+static int go_to(struct krait_kevs *k, const struct krait_row *row, const uint64_t *cells)
+{
+    const struct krait_ctf_stream *stream = k->reader->streams[(uint32_t)cells[KRAIT_ROW_ORIGIN]];
+    uint32_t packet = (uint32_t)(cells[KRAIT_ROW_ORIGIN] >> 32);
+    uint64_t address = cells[KRAIT_ROW_ADDRESS];
+    const uint8_t *bytes = stream->packets[packet].file->bytes + stream->packets[packet].offset;
+    uint64_t byte = (address & (((uint64_t)1 << KRAIT_ROW_ADDRESS_BITS) - 1)) - (uintptr_t)bytes;
+    if (!k->has_at && krait_ctf_cursor_init(&k->at, k->reader, stream))
+        return -ENOMEM;
+    k->has_at = true;
+    int rc = krait_ctf_seek(&k->at, stream, packet, byte * 8 + (address >> KRAIT_ROW_ADDRESS_BITS), row->ns);
+    return rc ? rc : krait_ctf_event_skip(&k->at);
+}
+
+static KRAIT_COLD void know_cpu(struct krait_kevs *k, struct lane *lane, const struct krait_row *row,
+                                const uint64_t *cells)
+{
+    const struct krait_locator **locator = &k->cpu_of[row->cls];
+    struct krait_value value;
+    struct krait_err ignored;
+    lane->packet = (uint32_t)(cells[KRAIT_ROW_ORIGIN] >> 32);
+    lane->known = true;
+    lane->cpu = UINT32_MAX;
+    if (go_to(k, row, cells))
+        return;
+    if (!*locator && krait_locator_new(locator, &k->arena, k->at.trace, k->at.event,
+                                       KRAIT_FIELD_PACKET_CONTEXT, "cpu_id", &ignored))
+        return;
+    if (krait_locator_value(*locator, &k->at, &value) == 0 && krait_fc_is_int(value.node->fc))
+        lane->cpu = (uint32_t)KRAIT_MIN(krait_value_int(&value), (uint64_t)UINT32_MAX);
+}
+
+/* Where nothing says it, the stream: tracers write one for each CPU. */
+static inline uint32_t cpu_of(struct krait_kevs *k, const struct krait_row *row, const uint64_t *cells)
+{
+    struct lane *lane = &k->lanes[(uint32_t)cells[KRAIT_ROW_ORIGIN]];
+    if (KRAIT_UNLIKELY(!lane->known || lane->packet != cells[KRAIT_ROW_ORIGIN] >> 32))
+        know_cpu(k, lane, row, cells);
+    uint16_t own = k->classes[row->cls].cpu_cell;
+    if (KRAIT_UNLIKELY(lane->cpu == UINT32_MAX) && own)
+        return (uint32_t)KRAIT_MIN(cells[own], (uint64_t)UINT32_MAX);
+    return lane->cpu == UINT32_MAX ? (uint32_t)cells[KRAIT_ROW_ORIGIN] : lane->cpu;
+}
+
+/* -- walking -- */
+
+static void hand_out(struct krait_kevs *k, const struct krait_kev_walk *walk, const uint64_t *all,
+                     const struct krait_row *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct krait_kev_class *cls = &k->classes[rows[i].cls];
+        krait_kev_handler *handler = walk->handlers[cls->kind];
+        if (!handler)
+            continue;
+        const uint64_t *cells = all + rows[i].cells;
+        struct krait_kev event = {
+            .ns = rows[i].ns, .cpu = cpu_of(k, &rows[i], cells), .cls = cls, .cells = cells
+        };
+        if (KRAIT_LIKELY(event.cpu < KRAIT_KEV_CPUS))
+            handler(walk->ctx, &event);
+    }
+}
+
+static uint64_t after(const struct krait_kevs *k, const struct krait_row *row)
+{
+    return (uint64_t)row->ns - (uint64_t)k->begin_ns;
+}
+
+/* How many of the rows are before a time. */
+static uint32_t before(const struct krait_kevs *k, const struct krait_row *rows, uint32_t count, uint64_t ns)
+{
+    while (count && after(k, &rows[count - 1]) >= ns)
+        count--;
+    return count;
+}
+
+/* The rows up to where the range ends, in two parts where it begins among them. Returns how many. */
+static uint32_t walk_rows(struct krait_kevs *k, const struct krait_kev_walk *walk, const uint64_t *cells,
+                          const struct krait_row *rows, uint32_t count)
+{
+    if (!k->any)
+        walk->begin(walk->ctx, k->begin_ns = rows[0].ns);
+    k->any = true;
+    uint32_t first = k->began ? 0 : before(k, rows, count, walk->from_ns);
+    uint32_t last = before(k, rows, count, walk->until_ns);
+    hand_out(k, walk, cells, rows, KRAIT_MIN(first, last));
+    if (first < count && !k->began) {
+        k->began = true;
+        walk->from(walk->ctx, k->begin_ns + (int64_t)walk->from_ns);
+    }
+    if (k->began && last < count)
+        k->end_ns = k->begin_ns + (int64_t)walk->until_ns;
+    else if (k->began)
+        k->end_ns = rows[last - 1].ns;
+    if (last > first)
+        hand_out(k, walk, cells, rows + first, last - first);
+    return last;
+}
+
+int krait_kevs_walk(struct krait_kevs *k, const struct krait_kev_walk *walk)
+{
+    struct krait_row_order *order = NULL;
+    uint32_t count, taken;
+    k->end_ns = INT64_MIN;
+    if (krait_row_order_new(&order, k->rows, INT64_MIN, INT64_MAX))
+        return -ENOMEM;
+    do {
+        const struct krait_row *rows = krait_row_order_next(order, &count);
+        taken = count ? walk_rows(k, walk, krait_row_order_cells(order), rows, count) : 0;
+    } while (taken && taken == count);
+    k->damage = *krait_row_order_damage(order);
+    krait_row_order_free(order);
+    return 0;
+}
+
+/* -- what there is to say of it -- */
+
+const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *k, uint32_t *count)
+{
+    *count = k->rows->class_count;
+    return k->classes;
+}
+
+int64_t krait_kevs_end(const struct krait_kevs *k)
+{
+    return k->end_ns;
+}
+
+uint64_t krait_kevs_lost(const struct krait_kevs *k)
+{
+    uint64_t lost = 0;
+    for (uint32_t s = 0; s < k->reader->stream_count; s++) {
+        const struct krait_ctf_stream *stream = k->reader->streams[s];
+        for (uint32_t i = 0; i < stream->packet_count; i++) {
+            struct krait_ctf_loss losses[2];
+            unsigned n = krait_ctf_losses(stream, i, losses);
+            for (unsigned l = 0; l < n; l++)
+                lost += strcmp(losses[l].kind, "event") == 0 ? losses[l].count : 0;
+        }
+    }
+    return lost;
+}
+
+const struct krait_err *krait_kevs_damage(const struct krait_kevs *k)
+{
+    return &k->damage;
+}

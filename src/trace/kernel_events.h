@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernel's events, in the order of time, whoever recorded them: by kind, with the fields that analyses
+ * ask for in known places, and the CPU that each happened on.
+ *
+ * Events come as rows of cells (ctf/row.h). What a kind's fields are, and which cells they have in a trace,
+ * is looked up once for each event class; an event costs its row and a call through a table.
+ */
+#ifndef KRAIT_TRACE_KERNEL_EVENTS_H
+#define KRAIT_TRACE_KERNEL_EVENTS_H
+
+#include "base/err.h"
+
+enum krait_kev_kind {
+    KRAIT_KEV_NONE,
+#define KRAIT_KEV(kind, fields) KRAIT_KEV_##kind,
+#define KRAIT_KEV_NAME(kind, name)
+#include "trace/kernel_events.def"
+    KRAIT_KEV_KINDS,
+};
+
+enum {
+    KRAIT_KEV_FIELDS = 5,  /* of a kind, at the most */
+    KRAIT_KEV_CPUS = 8192, /* an event of a CPU with a greater number is passed over: Linux has no more */
+};
+
+/* Of one event class of a trace. */
+struct krait_kev_class {
+    uint8_t kind;
+    uint16_t cell[KRAIT_KEV_FIELDS]; /* by place in the kind's list; 0: the trace has no such field */
+    uint16_t tid_cell;               /* of the context that says the thread; 0: none */
+    uint16_t cpu_cell;               /* of a field that says the CPU, where packets do not */
+    const char *rest;                /* of the name, where the kind's ends in *: of a system call, its name */
+    uint32_t index;                  /* among the classes */
+};
+
+struct krait_kev {
+    int64_t ns;
+    uint32_t cpu;
+    const struct krait_kev_class *cls;
+    const uint64_t *cells; /* of the row */
+};
+
+static inline bool krait_kev_has(const struct krait_kev *ev, unsigned field)
+{
+    return ev->cls->cell[field] != 0;
+}
+
+/* A number; -1 where the trace has no such field. */
+static inline int64_t krait_kev_int(const struct krait_kev *ev, unsigned field)
+{
+    uint16_t cell = ev->cls->cell[field];
+    return cell ? (int64_t)ev->cells[cell] : -1;
+}
+
+/* Text, which is not terminated; *size is 0 where there is none. */
+static inline const char *krait_kev_text(const struct krait_kev *ev, unsigned field, size_t *size)
+{
+    uint16_t cell = ev->cls->cell[field];
+    *size = cell ? ev->cells[cell + 1] : 0;
+    return cell ? (const char *)(uintptr_t)ev->cells[cell] : "";
+}
+
+/* Of the context; -1 where there is none. */
+static inline int64_t krait_kev_tid(const struct krait_kev *ev)
+{
+    return ev->cls->tid_cell ? (int64_t)ev->cells[ev->cls->tid_cell] : -1;
+}
+
+struct krait_kevs; /* opaque */
+
+typedef void krait_kev_handler(void *ctx, const struct krait_kev *event);
+
+/* Opens the kernel's part of the traces in the folders: those with scheduling or system calls in their
+ * metadata. Errors: -ENOENT no trace there; -ENODATA traces, but none of the kernel's; what opening a CTF
+ * trace returns. */
+int krait_kevs_open(struct krait_kevs **out, const char *const *paths, size_t count, struct krait_err *err);
+void krait_kevs_close(struct krait_kevs *kevs);
+
+const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *kevs, uint32_t *count);
+
+/* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once
+ * before all of them, with the time of the first event of any kind; `from` once before the events from
+ * from_ns on, with that time. Times are nanoseconds after the first event. Events at until_ns and later are
+ * left out. No gil. hot path. Returns 0 or -ENOMEM. */
+struct krait_kev_walk {
+    void *ctx;
+    uint64_t from_ns, until_ns; /* UINT64_MAX: there is no end */
+    void (*begin)(void *ctx, int64_t ns);
+    void (*from)(void *ctx, int64_t ns);
+    krait_kev_handler *handlers[KRAIT_KEV_KINDS];
+};
+int krait_kevs_walk(struct krait_kevs *kevs, const struct krait_kev_walk *walk);
+
+/* After the walk, where what it was asked for ends: the last event's time, of any kind, or until_ns where
+ * events go on; INT64_MIN where there are no events from from_ns on. */
+int64_t krait_kevs_end(const struct krait_kevs *kevs);
+/* Events that the tracer says it lost; the first damage met (code 0: none). */
+uint64_t krait_kevs_lost(const struct krait_kevs *kevs);
+const struct krait_err *krait_kevs_damage(const struct krait_kevs *kevs);
+
+#endif

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `krait states` has to find in a kernel trace, worked out from the trace's text alone: slowly, with lists of
+what happened to each thread, and nothing of krait's own code. docs/states.md has the rules."""
+
+import math
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+
+from test_cat import UTC
+
+LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?([\w:]+): (.*)$")
+NUMBER = re.compile(r"\b(cpu_id|prev_tid|next_tid|tid|prev_state|child_tid|child_pid|parent_tid|pid|ret|vec|status|type) = (-?\d+)")
+SOCKETS = "recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg accept accept4 connect"
+TOLD = {
+    "lock": "futex futex_time64 futex_wait futex_waitv semop semtimedop flock",
+    "timer": "nanosleep clock_nanosleep clock_nanosleep_time64",
+    "child": "wait4 waitid waitpid vfork",
+    "disk": "fsync fdatasync sync syncfs sync_file_range msync io_getevents",
+    "network": SOCKETS,
+}
+BY_CALL = {call: f"blocked_{what}" for what, calls in TOLD.items() for call in calls.split()}
+BY_VECTOR = {1: "blocked_timer", 2: "blocked_network", 3: "blocked_network", 4: "blocked_disk", 8: "blocked_timer"}
+DOES = {
+    "timer_hrtimer_expire_entry": "blocked_timer",
+    "hrtimer_expire_entry": "blocked_timer",
+    "timer_expire_entry": "blocked_timer",
+    "block_rq_complete": "blocked_disk",
+    "net_if_receive_skb": "blocked_network",
+    "netif_receive_skb": "blocked_network",
+}
+
+
+def text_of(krait, folder):
+    """babeltrace2's text, or krait's where there is none: test_cat.py compares both."""
+    bt2 = shutil.which("babeltrace2")
+    words = [bt2, "--clock-seconds", "--no-delta"] if bt2 else [krait, "cat", "--clock-seconds", "--no-delta"]
+    return subprocess.run([*words, folder], capture_output=True, text=True, env=UTC, timeout=120, check=True).stdout
+
+
+def events_of(text):
+    for line in text.splitlines():
+        match = LINE.match(line)
+        assert match, line
+        fields = {}
+        for key, value in NUMBER.findall(re.sub(r'"(?:\\.|[^"\\])*"', '""', match[4])):
+            fields.setdefault(key, int(value))  # the first: the CPU is the packet's
+        yield int(match[1]) * 10**9 + int(match[2]), match[3], fields
+
+
+class Thread:
+    def __init__(self, tid, begin, state):
+        self.tid, self.history = tid, [(begin, state)]
+        self.call = self.call_at = self.pid = None
+        self.kernel = self.exiting = False
+        self.waking = self.queued = None
+
+    @property
+    def state(self):
+        return self.history[-1][1]
+
+    @property
+    def runs(self):
+        return self.state in ("user", "system", "interrupt")
+
+    def turn(self, ns, state):
+        if state != self.state:
+            self.history.append((ns, state))
+
+    def was(self, state):
+        """Only now it is known what the last state was."""
+        self.history[-1] = (self.history[-1][0], state)
+
+    def sums(self, end):
+        sums = defaultdict(int)
+        for (begin, state), (until, _) in zip(self.history, [*self.history[1:], (end, None)]):
+            sums[state] += until - begin
+        return dict(sums)
+
+
+class Cpu:
+    def __init__(self, begin):
+        self.history = [(begin, "unknown")]
+        self.thread, self.base, self.irqs, self.softirq = None, "unknown", [], None
+
+    sums = Thread.sums
+
+
+class Oracle:
+    def __init__(self, text):
+        self.threads, self.lives, self.cpus = {}, [], {}
+        self.calls, self.errors = defaultdict(list), defaultdict(int)
+        self.late = defaultdict(list)
+        self.begin = None
+        for self.now, name, fields in events_of(text):
+            if self.begin is None:
+                self.begin = self.now
+            self.handle(name, fields)
+        self.end = self.now
+
+    def thread(self, tid, state="unknown", new=False):
+        if tid is None or tid <= 0:
+            return None
+        if new or tid not in self.threads:
+            self.threads[tid] = Thread(tid, self.begin, state)
+            self.lives.append(self.threads[tid])
+        return self.threads[tid]
+
+    def handle(self, name, f):
+        cpu = self.cpus.get(f["cpu_id"])
+        call = re.match(r"(?:compat_)?syscall_(entry|exit)_(.*)", name)
+        if call:
+            kind = f"on_call_{call[1]}"
+        elif name in DOES:
+            kind = "on_does"
+        else:
+            kind = "on_" + name
+        method = getattr(self, kind, None)
+        if not method:
+            return
+        touches = kind not in ("on_sched_process_fork", "on_sched_process_exit", "on_sched_process_free", "on_lttng_statedump_process_state")
+        if touches and cpu is None:
+            cpu = self.cpus[f["cpu_id"]] = Cpu(self.begin)
+        method(cpu, f, call[2] if call else name)
+
+    def settle(self, cpu):
+        state = "interrupt" if cpu.irqs else "softirq" if cpu.softirq else cpu.base
+        if cpu.history[-1][1] != state:
+            cpu.history.append((self.now, state))
+        t = cpu.thread
+        if t:
+            stopped = cpu.irqs or cpu.softirq
+            t.turn(self.now, "interrupt" if stopped else "system" if t.call or t.kernel else "user")
+
+    def on_sched_switch(self, cpu, f, _):
+        cpu.irqs, cpu.softirq = [], None
+        before, after = self.thread(f["prev_tid"]), self.thread(f["next_tid"])
+        if cpu.thread and cpu.thread is not before and cpu.thread.runs:
+            cpu.thread.turn(self.now, "unknown")
+        if before:
+            bits = f["prev_state"]
+            end = 0xF0 if before.exiting else 0x30 if before.kernel else 0x70
+            state = "preempted" if not bits & 0x2FF else "gone" if bits & end else "blocked_other"
+            before.history.append((self.now, state))
+            before.waking = before.queued = None
+        cpu.thread, cpu.base = after, "idle"
+        if after:
+            if after.state == "woken" and after.queued is not None:
+                self.late["wake-up to running"].append(self.now - after.queued)
+            elif after.state == "preempted":
+                self.late["preempted to running"].append(self.now - after.history[-1][0])
+            cpu.base = "system" if after.call or after.kernel else "user"
+        self.settle(cpu)
+
+    def wake(self, cpu, f):
+        t = self.thread(f["tid"])
+        if t is None or t.runs:
+            return None
+        if t.state == "blocked_other":
+            context = cpu.irqs[-1] if cpu.irqs else cpu.softirq
+            t.was(BY_CALL.get(t.call) or context or "blocked_other")
+            t.history.append((self.now, "woken"))
+        elif t.state in ("unknown", "gone"):
+            t.turn(self.now, "woken")
+        return t if t.state == "woken" else None
+
+    def on_sched_waking(self, cpu, f, _):
+        t = self.wake(cpu, f)
+        if t and t.waking is None:
+            t.waking = self.now
+
+    def on_sched_wakeup(self, cpu, f, _):
+        t = self.wake(cpu, f)
+        if t and t.queued is None:
+            t.queued = self.now
+            if t.waking is not None:
+                self.late["waking to wake-up"].append(self.now - t.waking)
+
+    on_sched_wakeup_new = on_sched_wakeup
+
+    def on_sched_process_fork(self, _cpu, f, _):
+        parent = self.thread(f["parent_tid"])
+        if f["child_tid"] in self.threads:
+            self.threads[f["child_tid"]].turn(self.now, "gone")
+        child = self.thread(f["child_tid"], "gone", new=True)
+        child.turn(self.now, "woken")
+        child.pid, child.call, child.kernel = f.get("child_pid"), parent and parent.call, f["parent_tid"] == 2
+
+    def on_sched_process_exit(self, _cpu, f, _):
+        self.thread(f["tid"]).exiting = True
+
+    def on_sched_process_free(self, _cpu, f, _):
+        t = self.thread(f["tid"])
+        if t and not t.runs:
+            t.turn(self.now, "gone")
+
+    def on_lttng_statedump_process_state(self, _cpu, f, _):
+        t = self.thread(f["tid"])
+        if not t:
+            return
+        t.pid, t.kernel = f["pid"], f["type"] == 1
+        if t.state == "unknown":
+            t.turn(self.now, {2: "preempted", 3: "gone", 4: "gone", 5: "blocked_other", 7: "gone"}.get(f["status"], "unknown"))
+
+    def on_call_entry(self, cpu, _f, call):
+        cpu.base = "system"
+        if cpu.thread:
+            cpu.thread.call, cpu.thread.call_at = call, self.now
+        self.settle(cpu)
+
+    def on_call_exit(self, cpu, f, call):
+        cpu.base = "user"
+        t = cpu.thread
+        if t and t.call == call and t.call_at is not None:
+            self.calls[t.pid, call].append(self.now - t.call_at)
+            self.errors[t.pid, call] += -4095 <= f["ret"] < 0
+        if t:
+            t.call = t.call_at = None
+        self.settle(cpu)
+
+    def on_irq_handler_entry(self, cpu, _f, _):
+        cpu.irqs.append("blocked_other" if not cpu.irqs else cpu.irqs[-1])
+        self.settle(cpu)
+
+    def on_irq_handler_exit(self, cpu, _f, _):
+        cpu.irqs = cpu.irqs[:-1]
+        self.settle(cpu)
+
+    def on_irq_softirq_entry(self, cpu, f, _):
+        cpu.softirq = BY_VECTOR.get(f["vec"], "blocked_other")
+        self.settle(cpu)
+
+    def on_irq_softirq_exit(self, cpu, _f, _):
+        cpu.softirq = None
+        self.settle(cpu)
+
+    def on_does(self, cpu, _f, name):
+        if cpu.irqs:
+            cpu.irqs = [DOES[name]] * len(cpu.irqs)
+        elif cpu.softirq:
+            cpu.softirq = DOES[name]
+
+
+def quantile(values, share):
+    return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]

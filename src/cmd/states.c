@@ -124,9 +124,14 @@ static bool was_there(const struct states *s, const struct krait_kthread *t)
 #define STATE(name, text, title) \
     { { title, 0, 0, DROP_##name }, text "_ns", KRAIT_SHEET_NS, STATE_FLAGS_##name },
 
+#define ON_CPU                                                    \
+    {                                                             \
+        { "on CPU", 0, 0, 0 }, "on_cpu_ns", KRAIT_SHEET_NS, OFTEN \
+    }
+
 static const struct krait_sheet_column thread_columns[] = {
     ID("tid", "tid", 0),
-    NS("on CPU", "on_cpu_ns", 0),
+    ON_CPU,
     KRAIT_THREAD_STATES(STATE) ID("pid", "pid", 15),
     NAME("process", "process", 8, 16),
     NAME("thread", "name", 12, 0),
@@ -134,7 +139,7 @@ static const struct krait_sheet_column thread_columns[] = {
 
 static const struct krait_sheet_column process_columns[] = {
     ID("pid", "pid", 0),
-    NS("on CPU", "on_cpu_ns", 0),
+    ON_CPU,
     KRAIT_THREAD_STATES(STATE) COUNT("threads", "threads", 15),
     COUNT("calls", "syscalls", 12),
     COUNT("errors", "errors", 16),

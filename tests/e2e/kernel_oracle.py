@@ -43,9 +43,10 @@ def events_of(text):
     for line in text.splitlines():
         match = LINE.match(line)
         assert match, line
-        fields = {}
-        for key, value in NUMBER.findall(re.sub(r'"(?:\\.|[^"\\])*"', '""', match[4])):
-            fields.setdefault(key, int(value))  # the first: the CPU is the packet's
+        contexts, _, payload = ("}, {" + re.sub(r'"(?:\\.|[^"\\])*"', '""', match[4])).rpartition("}, {")
+        fields = {key: int(value) for key, value in NUMBER.findall(payload)}
+        context = {key: int(value) for key, value in NUMBER.findall(contexts)}
+        fields.update({"cpu_id": context.get("cpu_id", fields.get("cpu_id")), "context_tid": context.get("tid")})
         yield int(match[1]) * 10**9 + int(match[2]), match[3], fields
 
 
@@ -83,6 +84,7 @@ class Cpu:
     def __init__(self, begin):
         self.history = [(begin, "unknown")]
         self.thread, self.base, self.irqs, self.softirq = None, "unknown", [], None
+        self.known = False  # who runs
 
     sums = Thread.sums
 
@@ -114,6 +116,8 @@ class Oracle:
             kind = f"on_call_{call[1]}"
         elif name in DOES:
             kind = "on_does"
+        elif vector := re.match(r"x86_irq_vectors_.*_(entry|exit)$", name):
+            kind = f"on_irq_handler_{vector[1]}"
         else:
             kind = "on_" + name
         method = getattr(self, kind, None)
@@ -144,7 +148,7 @@ class Oracle:
             state = "preempted" if not bits & 0x2FF else "gone" if bits & end else "blocked_other"
             before.history.append((self.now, state))
             before.waking = before.queued = None
-        cpu.thread, cpu.base = after, "idle"
+        cpu.thread, cpu.base, cpu.known = after, "idle", True
         if after:
             if after.state == "woken" and after.queued is not None:
                 self.late["wake-up to running"].append(self.now - after.queued)
@@ -203,13 +207,19 @@ class Oracle:
         if t.state == "unknown":
             t.turn(self.now, {2: "preempted", 3: "gone", 4: "gone", 5: "blocked_other", 7: "gone"}.get(f["status"], "unknown"))
 
-    def on_call_entry(self, cpu, _f, call):
+    def adopt(self, cpu, f):
+        if not cpu.known and f["context_tid"] is not None:
+            cpu.thread, cpu.known = self.thread(f["context_tid"]), True
+
+    def on_call_entry(self, cpu, f, call):
+        self.adopt(cpu, f)
         cpu.base = "system"
         if cpu.thread:
             cpu.thread.call, cpu.thread.call_at = call, self.now
         self.settle(cpu)
 
     def on_call_exit(self, cpu, f, call):
+        self.adopt(cpu, f)
         cpu.base = "user"
         t = cpu.thread
         if t and t.call == call and t.call_at is not None:

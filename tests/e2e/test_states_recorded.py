@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait states of krait's own kernel recordings: a program that waits for known things, for known times."""
+
+import pytest
+
+from conftest import verb_json
+from kernel_oracle import Oracle, text_of
+from test_record_kernel import alone, kernel, tracefs  # noqa: F401
+
+WAITS = """
+import os, socket, subprocess, sys, threading, time
+
+def named(name, work):
+    def run():
+        open("/proc/thread-self/comm", "w").write(name)
+        work()
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+def wait_for_lock():
+    lock = threading.Lock()
+    lock.acquire()
+    threading.Timer(0.2, lock.release).start()
+    lock.acquire()
+
+def wait_for_socket():
+    ours, theirs = socket.socketpair()
+    threading.Timer(0.15, theirs.send, [b"x"]).start()
+    ours.recv(1)
+
+def wait_for_pipe():
+    ours, theirs = os.pipe()
+    threading.Timer(0.1, os.write, [theirs, b"x"]).start()
+    os.read(ours, 1)
+
+def spin():
+    until = time.thread_time() + 0.25
+    while time.thread_time() < until:
+        pass
+
+named("sleeper", lambda: time.sleep(0.3))
+named("parent", lambda: os.waitpid(os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "0.25"), 0))
+named("locker", wait_for_lock)
+named("receiver", wait_for_socket)
+named("reader", wait_for_pipe)
+named("spinner", spin)
+"""
+WAITED = {
+    "sleeper": ("blocked_timer", 0.3),
+    "parent": ("blocked_child", 0.25),
+    "locker": ("blocked_lock", 0.2),
+    "receiver": ("blocked_network", 0.15),
+    "reader": ("blocked_other", 0.1),
+}
+MS = 1_000_000
+
+
+@pytest.fixture
+def waits(kernel):  # noqa: F811
+    return kernel(WAITS).path / "kernel"
+
+
+def test_a_thread_waits_for_what_the_program_says(krait, waits):
+    found = verb_json(krait, "states", waits)["threads"]
+    threads = {t["name"]: t for t in sorted(found, key=lambda t: -t["tid"])}  # threads that they start inherit the name
+    for name, (state, seconds) in WAITED.items():
+        told = threads[name][f"{state}_ns"]
+        wanted = round(seconds * 1000) * MS
+        # The thread that wakes it may itself have to wait for a CPU; the kernel's timer does not.
+        late = max(MS, wanted // 50) if name == "sleeper" else 250 * MS
+        assert wanted - MS <= told <= wanted + late, (name, threads[name])
+        others = sum(v for k, v in threads[name].items() if k.startswith("blocked_") and k != f"{state}_ns")
+        assert others < 100 * MS, (name, threads[name])
+    spinner = threads["spinner"]
+    assert spinner["on_cpu_ns"] + spinner["interrupt_ns"] == pytest.approx(250 * MS, rel=0.02, abs=MS)
+    assert len({threads[name]["pid"] for name in WAITED}) == 1
+
+
+def test_a_recording_of_ours_is_as_its_text_says(krait, waits):
+    oracle = Oracle(text_of(krait, waits))
+    found = verb_json(krait, "states", waits)
+    ours = {t.tid: t.sums(oracle.end) for t in oracle.lives}
+    told = {t["tid"]: {k[:-3]: v for k, v in t.items() if k.endswith("_ns") and k != "on_cpu_ns" and v} for t in found["threads"]}
+    assert len(told) > 20
+    for tid, times in told.items():
+        assert {k: v for k, v in ours[tid].items() if v} == times, tid
+    calls = sum(len(v) for v in oracle.calls.values())
+    assert sum(c["calls"] for c in found["syscalls"]) == calls > 1000

@@ -13,6 +13,12 @@ struct lane {
     uint32_t from; /* rows before were handed out */
 };
 
+/* Rows by time: a part of a chunk, or what was merged. */
+struct run {
+    const struct krait_row *rows;
+    uint32_t count;
+};
+
 struct krait_row_order {
     struct lane *lanes;
     uint32_t count;
@@ -21,7 +27,7 @@ struct krait_row_order {
     size_t chunk_limit;          /* of cells in which rows begin */
     struct krait_row *rows;      /* of the chunks */
     struct krait_row *merged[2]; /* take turns */
-    uint32_t *ends;              /* of the runs in the one that is read */
+    struct run *runs;            /* that are to be merged, by their streams' order */
     int64_t begin_ns, end_ns;
     struct krait_err damage;
 };
@@ -45,8 +51,8 @@ static int allocate(struct krait_row_order *o, uint32_t count, uint32_t most_cel
     o->rows = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
     o->merged[0] = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
     o->merged[1] = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
-    o->ends = malloc(n * sizeof(*o->ends));
-    return o->lanes && o->cells && o->rows && o->merged[0] && o->merged[1] && o->ends ? 0 : -ENOMEM;
+    o->runs = malloc(n * sizeof(*o->runs));
+    return o->lanes && o->cells && o->rows && o->merged[0] && o->merged[1] && o->runs ? 0 : -ENOMEM;
 }
 
 int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set *set, int64_t begin_ns,
@@ -84,7 +90,7 @@ void krait_row_order_free(struct krait_row_order *o)
     free(o->rows);
     free(o->merged[0]);
     free(o->merged[1]);
-    free(o->ends);
+    free(o->runs);
     free(o);
 }
 
@@ -186,41 +192,38 @@ static void merge_pair(const struct krait_row *a, size_t na, const struct krait_
     memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof(*b));
 }
 
-/* Merges neighbours until one run is left; returns where it is. */
-static const struct krait_row *merge_runs(struct krait_row_order *o, uint32_t runs)
+/* Merges neighbours until one run is left. What is merged goes to one room and the other in turn: nothing of
+ * a round's runs lies where that round writes. */
+static const struct krait_row *merge_runs(struct krait_row_order *o, uint32_t count)
 {
-    struct krait_row *from = o->merged[0], *to = o->merged[1];
-    while (runs > 1) {
+    for (unsigned round = 0; count > 1; round++) {
+        struct krait_row *to = o->merged[round % 2];
         uint32_t kept = 0;
-        for (uint32_t i = 0; i < runs; i += 2) {
-            uint32_t begin = i ? o->ends[i - 1] : 0, mid = o->ends[i],
-                     end = i + 1 < runs ? o->ends[i + 1] : mid;
-            merge_pair(from + begin, mid - begin, from + mid, end - mid, to + begin);
-            o->ends[kept++] = end;
+        for (uint32_t i = 0; i < count; i += 2) {
+            struct run a = o->runs[i], b = i + 1 < count ? o->runs[i + 1] : (struct run){ to, 0 };
+            merge_pair(a.rows, a.count, b.rows, b.count, to);
+            o->runs[kept++] = (struct run){ to, a.count + b.count };
+            to += a.count + b.count;
         }
-        struct krait_row *swapped = from;
-        from = to;
-        to = swapped;
-        runs = kept;
+        count = kept;
     }
-    return from;
+    return o->runs[0].rows;
 }
 
 const struct krait_row *krait_row_order_next(struct krait_row_order *o, uint32_t *count)
 {
     const struct lane *first = refill_all(o);
-    uint32_t runs = 0, total = 0;
+    uint32_t runs = 0;
+    *count = 0;
     for (struct lane *lane = o->lanes; lane < o->lanes + o->count; lane++) {
         uint32_t to = cut(lane, first), n = to - lane->from;
         if (!n)
             continue;
-        memcpy(o->merged[0] + total, lane->chunk.rows + lane->from, n * sizeof(struct krait_row));
+        o->runs[runs++] = (struct run){ lane->chunk.rows + lane->from, n };
         lane->from = to;
-        total += n;
-        o->ends[runs++] = total;
+        *count += n;
     }
-    *count = total;
-    return merge_runs(o, runs);
+    return runs ? merge_runs(o, runs) : NULL;
 }
 
 const uint64_t *krait_row_order_cells(const struct krait_row_order *o)

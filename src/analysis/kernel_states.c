@@ -7,6 +7,24 @@
 
 typedef struct krait_kernel_states machine;
 
+/* Makes room for one more in the list that `list` points at, its elements of `size` bytes. */
+static bool grow(machine *m, void *list, uint32_t count, uint32_t *cap, size_t size)
+{
+    if (count < *cap)
+        return true;
+    uint32_t wanted = *cap ? *cap * 2 : 64;
+    void *old;
+    memcpy(&old, list, sizeof(old)); /* copied: the list's own type may not be read as another */
+    void *grown = realloc(old, wanted * size);
+    if (!grown) {
+        m->failed = true;
+        return false;
+    }
+    memcpy(list, &grown, sizeof(grown));
+    *cap = wanted;
+    return true;
+}
+
 /* -- durations -- */
 
 void krait_spread_done(struct krait_spread *spread)
@@ -55,16 +73,32 @@ static inline void tick(machine *m, const struct krait_kev *ev)
         m->now = ev->ns;
 }
 
+static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum krait_thread_state state)
+{
+    const struct krait_kinterval *last = t->interval_count ? &t->intervals[t->interval_count - 1] : NULL;
+    bool goes_on = last && last->state == state && last->call == t->state_call && last->by == t->state_by;
+    if (m->now == t->since || goes_on ||
+        !grow(m, &t->intervals, t->interval_count, &t->interval_cap, sizeof(*t->intervals)))
+        return;
+    t->intervals[t->interval_count++] = (struct krait_kinterval){
+        .begin_ns = t->since, .call = t->state_call, .by = t->state_by, .state = (uint8_t)state
+    };
+}
+
 /* Counts the time since the last change for `as`, which is the state but for what was only now learned. */
-static inline void leave(const machine *m, struct krait_kthread *t, enum krait_thread_state as,
+static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_state as,
                          enum krait_thread_state to)
 {
+    if (KRAIT_UNLIKELY(t->kept))
+        keep_interval(m, t, as);
     t->ns[as] += (uint64_t)(m->now - t->since);
     t->since = m->now;
     t->state = (uint8_t)to;
+    t->state_call = t->call;
+    t->state_by = 0;
 }
 
-static inline void turn(const machine *m, struct krait_kthread *t, enum krait_thread_state to)
+static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_state to)
 {
     if (t->state != to)
         leave(m, t, t->state, to);
@@ -81,22 +115,6 @@ static void turn_cpu(const machine *m, struct krait_kcpu *cpu, enum krait_cpu_st
 
 /* -- threads, processes, CPUs -- */
 
-/* Room for one more in a list of `size` bytes each. */
-static bool grow(machine *m, void *list, uint32_t count, uint32_t *cap, size_t size)
-{
-    if (count < *cap)
-        return true;
-    uint32_t wanted = *cap ? *cap * 2 : 64;
-    void *grown = realloc(*(void **)list, wanted * size);
-    if (!grown) {
-        m->failed = true;
-        return false;
-    }
-    *(void **)list = grown;
-    *cap = wanted;
-    return true;
-}
-
 static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum krait_thread_state before)
 {
     struct krait_kthread *t = KRAIT_ARENA_NEW(&m->arena, struct krait_kthread);
@@ -110,9 +128,11 @@ static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum
                                  .state = (uint8_t)before,
                                  .since = m->begin_ns,
                                  .call = KRAIT_NO_ID,
+                                 .state_call = KRAIT_NO_ID,
                                  .stats_call = KRAIT_NO_ID,
                                  .waking_ns = INT64_MIN,
                                  .queued_ns = INT64_MIN };
+    t->kept = m->options->keep && m->options->keep(m->options->ctx, m->thread_count, tid);
     m->threads[m->thread_count++] = t;
     return t;
 }
@@ -245,6 +265,8 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     if (!t->name[0])
         name_thread(t, ev, 4);
     leave(m, t, t->state, state_after(t, krait_kev_int(ev, 1)));
+    if (t->state == KRAIT_TS_PREEMPTED)
+        t->state_by = (int32_t)krait_kev_int(ev, 2);
     t->waking_ns = t->queued_ns = INT64_MIN;
 }
 
@@ -291,18 +313,24 @@ static enum krait_thread_state cause_of(const machine *m, const struct krait_kth
                                                        : KRAIT_TS_BLOCKED);
 }
 
+/* The thread that wakes others on a CPU; 0 where an interrupt does, or it is not known. */
+static int32_t waker_on(const struct krait_kcpu *cpu)
+{
+    return cpu->current && !cpu->irqs && !cpu->softirqs ? cpu->current->tid : 0;
+}
+
 static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
 {
     struct krait_kcpu *cpu = cpu_of(m, ev);
     struct krait_kthread *t = cpu ? thread_of(m, krait_kev_int(ev, 0)) : NULL;
     tick(m, ev);
-    if (!t || is_running(t))
+    if (!t || is_running(t) || t->state == KRAIT_TS_PREEMPTED)
         return NULL;
-    if (is_blocked(t))
-        leave(m, t, cause_of(m, t, cpu), KRAIT_TS_WOKEN);
-    else if (t->state == KRAIT_TS_UNKNOWN || t->state == KRAIT_TS_GONE)
-        turn(m, t, KRAIT_TS_WOKEN);
-    return t->state == KRAIT_TS_WOKEN ? t : NULL;
+    if (t->state == KRAIT_TS_WOKEN)
+        return t;
+    leave(m, t, is_blocked(t) ? cause_of(m, t, cpu) : (enum krait_thread_state)t->state, KRAIT_TS_WOKEN);
+    t->state_by = waker_on(cpu);
+    return t;
 }
 
 static void on_waking(void *ctx, const struct krait_kev *ev)
@@ -345,6 +373,8 @@ static void on_fork(void *ctx, const struct krait_kev *ev)
     set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
     t->is_kernel = parent_tid == KTHREADD;
     t->call = parent ? parent->call : KRAIT_NO_ID; /* it returns from it too, which is no call of its own */
+    t->state_call = t->call;
+    t->state_by = parent ? parent->tid : 0;
 }
 
 static void on_thread_exit(void *ctx, const struct krait_kev *ev)
@@ -394,10 +424,12 @@ static void on_statedump(void *ctx, const struct krait_kev *ev)
 
 /* -- system calls -- */
 
-/* Before a CPU's first switch, the context may say who runs. */
-static void adopt(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+/* A thread is about to enter the kernel or to leave it. Before a CPU's first switch the context may say
+ * which; interrupts have ended, also where that was lost. */
+static void meet_caller(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     int64_t tid = krait_kev_tid(ev);
+    cpu->irqs = cpu->softirqs = 0;
     if (cpu->known || tid < 0)
         return;
     cpu->current = thread_of(m, tid);
@@ -411,7 +443,7 @@ static void on_call_begin(void *ctx, const struct krait_kev *ev)
     if (!cpu)
         return;
     tick(m, ev);
-    adopt(m, cpu, ev);
+    meet_caller(m, cpu, ev);
     cpu->base = KRAIT_CS_SYSTEM;
     struct krait_kthread *t = cpu->current;
     if (t) {
@@ -460,7 +492,7 @@ static void on_call_end(void *ctx, const struct krait_kev *ev)
     if (!cpu)
         return;
     tick(m, ev);
-    adopt(m, cpu, ev);
+    meet_caller(m, cpu, ev);
     cpu->base = KRAIT_CS_USER;
     struct krait_kthread *t = cpu->current;
     uint32_t own = m->call_of[ev->cls->index];
@@ -553,17 +585,19 @@ static void on_net(void *ctx, const struct krait_kev *ev)
 static void on_begin(void *ctx, int64_t ns)
 {
     machine *m = ctx;
-    m->begin_ns = m->now = ns;
+    m->origin_ns = m->begin_ns = m->now = ns;
 }
 
 /* The range begins: states go on, what was counted does not count. */
 static void on_from(void *ctx, int64_t ns)
 {
     machine *m = ctx;
-    m->begin_ns = m->now = ns;
+    m->begin_ns = ns;
+    m->now = KRAIT_MAX(m->now, ns);
     for (uint32_t i = 0; i < m->thread_count; i++) {
         memset(m->threads[i]->ns, 0, sizeof(m->threads[i]->ns));
         m->threads[i]->since = ns;
+        m->threads[i]->interval_count = 0;
     }
     for (uint32_t i = 0; i < m->cpu_count; i++) {
         memset(m->cpus[i].ns, 0, sizeof(m->cpus[i].ns));
@@ -622,12 +656,12 @@ static int know_calls(machine *m, const struct krait_kev_class *classes, uint32_
     return 0;
 }
 
-static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_range *range)
+static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_options *options)
 {
     const struct krait_kev_walk walk = {
         .ctx = m,
-        .from_ns = range->from_ns,
-        .until_ns = range->until_ns,
+        .from_ns = options->from_ns,
+        .until_ns = options->until_ns,
         .begin = on_begin,
         .from = on_from,
         .handlers = { [KRAIT_KEV_SWITCH] = on_switch,
@@ -649,26 +683,36 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_ra
     };
     uint32_t count;
     const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);
+    m->options = options;
     int rc = know_calls(m, classes, count);
     return rc ? rc : krait_kevs_walk(kevs, &walk);
 }
 
 int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs *kevs,
-                            const struct krait_kernel_range *range, struct krait_err *err)
+                            const struct krait_kernel_options *options, struct krait_err *err)
 {
     machine *m = calloc(1, sizeof(*m));
-    int rc = m ? run(m, kevs, range) : -ENOMEM;
+    int rc = m ? run(m, kevs, options) : -ENOMEM;
+    bool none = !rc && krait_kevs_end(kevs) == INT64_MIN;
+    if (!rc && !none)
+        finish(m, krait_kevs_end(kevs));
     if (rc || m->failed)
         rc = krait_err_set(err, -ENOMEM, "out of memory");
-    else if (krait_kevs_end(kevs) == INT64_MIN)
+    else if (none)
         rc = krait_err_set(err, -ENODATA, "there are no kernel events in that time");
     if (rc) {
         krait_kernel_states_free(m);
         return rc;
     }
-    finish(m, krait_kevs_end(kevs));
+    m->options = NULL;
     *out = m;
     return 0;
+}
+
+const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *m, int32_t tid)
+{
+    const uint64_t *found = krait_map_get(&m->by_tid, (uint32_t)tid);
+    return found ? (const struct krait_kthread *)(uintptr_t)*found : NULL;
 }
 
 void krait_kernel_states_free(struct krait_kernel_states *m)
@@ -679,6 +723,8 @@ void krait_kernel_states_free(struct krait_kernel_states *m)
         krait_spread_done(&m->stats[i].took);
     for (uint32_t i = 0; i < KRAIT_LATENCIES; i++)
         krait_spread_done(&m->latencies[i]);
+    for (uint32_t i = 0; i < m->thread_count; i++)
+        free(m->threads[i]->intervals);
     free(m->threads);
     free(m->processes);
     free(m->stats);

@@ -25,39 +25,40 @@
 #include "base/map.h"
 #include "trace/kernel_events.h"
 
-/* X(name, for programs, column's title) */
-#define KRAIT_THREAD_STATES(X)                                                                     \
-    X(USER, "user", "user")                                                                        \
-    X(SYSTEM, "system", "system")          /* in a system call; of a kernel thread, all running */ \
-    X(INTERRUPT, "interrupt", "irq")       /* stopped by an interrupt on its CPU */                \
-    X(WOKEN, "woken", "woken")             /* runnable, after it was blocked or made */            \
-    X(PREEMPTED, "preempted", "preempted") /* runnable, after it ran */                            \
-    X(DISK, "blocked_disk", "disk")                                                                \
-    X(NETWORK, "blocked_network", "network")                                                       \
-    X(TIMER, "blocked_timer", "timer")                                                             \
-    X(LOCK, "blocked_lock", "lock")                                                                \
-    X(CHILD, "blocked_child", "child")                                                             \
-    X(BLOCKED, "blocked_other", "other") /* on something else, or not known on what */             \
-    X(UNKNOWN, "unknown", "unknown")                                                               \
-    X(GONE, "gone", "gone") /* it is not there: before it is made, after its end */
+/* X(name, for programs, column's title, how soon narrow tables leave it out; 0: it is in none). From DISK to
+ * BLOCKED the thread is blocked. */
+#define KRAIT_THREAD_STATES(X)                                                                         \
+    X(USER, "user", "user", 5)                                                                         \
+    X(SYSTEM, "system", "system", 4)           /* in a system call; of a kernel thread, all running */ \
+    X(INTERRUPT, "interrupt", "irq", 13)       /* stopped by an interrupt on its CPU */                \
+    X(WOKEN, "woken", "woken", 15)             /* runnable, after it was blocked or made */            \
+    X(PREEMPTED, "preempted", "preempted", 14) /* runnable, after it ran */                            \
+    X(DISK, "blocked_disk", "disk", 6)                                                                 \
+    X(NETWORK, "blocked_network", "network", 9)                                                        \
+    X(TIMER, "blocked_timer", "timer", 8)                                                              \
+    X(LOCK, "blocked_lock", "lock", 10)                                                                \
+    X(CHILD, "blocked_child", "child", 11)                                                             \
+    X(BLOCKED, "blocked_other", "other", 7) /* on something else, or not known on what */              \
+    X(UNKNOWN, "unknown", "unknown", 12)                                                               \
+    X(GONE, "gone", "gone", 0) /* it is not there: before it is made, after its end */
 
-#define KRAIT_CPU_STATES(X)          \
-    X(IDLE, "idle", "idle")          \
-    X(USER, "user", "user")          \
-    X(SYSTEM, "system", "system")    \
-    X(IRQ, "interrupt", "irq")       \
-    X(SOFTIRQ, "softirq", "softirq") \
-    X(UNKNOWN, "unknown", "unknown")
+#define KRAIT_CPU_STATES(X)             \
+    X(IDLE, "idle", "idle", 1)          \
+    X(USER, "user", "user", 2)          \
+    X(SYSTEM, "system", "system", 3)    \
+    X(IRQ, "interrupt", "irq", 4)       \
+    X(SOFTIRQ, "softirq", "softirq", 5) \
+    X(UNKNOWN, "unknown", "unknown", 6)
 
 enum krait_thread_state {
-#define X(name, text, title) KRAIT_TS_##name,
+#define X(name, text, title, drop) KRAIT_TS_##name,
     KRAIT_THREAD_STATES(X)
 #undef X
         KRAIT_TS_COUNT,
 };
 
 enum krait_cpu_state {
-#define X(name, text, title) KRAIT_CS_##name,
+#define X(name, text, title, drop) KRAIT_CS_##name,
     KRAIT_CPU_STATES(X)
 #undef X
         KRAIT_CS_COUNT,
@@ -69,6 +70,15 @@ struct krait_spread {
     struct krait_hist hist;
 };
 
+/* One stretch of time in one state. It ends where the thread's next begins, the last one with the range. */
+struct krait_kinterval {
+    int64_t begin_ns;
+    uint32_t call; /* id of the system call that the thread is in, or KRAIT_NO_ID */
+    int32_t by;    /* WOKEN: the thread that woke or made it; PREEMPTED: the one that runs in its place; 0: an
+                      interrupt, or not known */
+    uint8_t state;
+};
+
 /* One life of a thread: a number that is used again is another thread. */
 struct krait_kthread {
     uint64_t ns[KRAIT_TS_COUNT]; /* adding up to the range */
@@ -76,9 +86,14 @@ struct krait_kthread {
     uint32_t process; /* index; KRAIT_NO_ID where not known */
     char name[16];    /* the last it had, terminated; may be empty */
     bool is_kernel;   /* a thread of the kernel's own, as far as known */
+    bool kept;        /* its intervals are asked for: */
+    struct krait_kinterval *intervals;
+    uint32_t interval_count, interval_cap;
     /* of the machine */
     bool exiting, call_counts;
     uint8_t state;
+    uint32_t state_call; /* of the interval that goes on */
+    int32_t state_by;
     uint32_t call;              /* id of the system call that it is in, or KRAIT_NO_ID */
     uint32_t stats_call, stats; /* the last's, and where it is counted */
     int64_t since, call_ns, waking_ns, queued_ns;
@@ -117,6 +132,7 @@ enum krait_latency {
 };
 
 struct krait_kernel_states {
+    int64_t origin_ns;              /* the trace's first event */
     int64_t begin_ns, end_ns;       /* of the range */
     struct krait_kthread **threads; /* in the order in which they were met */
     uint32_t thread_count, thread_cap;
@@ -130,6 +146,7 @@ struct krait_kernel_states {
     struct krait_spread latencies[KRAIT_LATENCIES];
     uint64_t unmatched; /* ends of system calls without their begin */
     /* of the machine */
+    const struct krait_kernel_options *options; /* while it runs */
     struct krait_arena arena;
     struct krait_map by_tid;  /* to struct krait_kthread * */
     struct krait_map by_pid;  /* to the index in `processes` */
@@ -140,17 +157,23 @@ struct krait_kernel_states {
     bool failed; /* memory is out */
 };
 
-/* Nanoseconds after the trace's first event. */
-struct krait_kernel_range {
-    uint64_t from_ns, until_ns; /* UINT64_MAX: the end */
+struct krait_kernel_options {
+    uint64_t from_ns, until_ns; /* after the trace's first event; UINT64_MAX: the end */
+    /* Whether a thread's intervals are kept: 24 bytes for each change of its state. Asked when it is met;
+     * `index` is its place in `threads`, the same in each run over a trace. NULL: none are. */
+    bool (*keep)(void *ctx, uint32_t index, int32_t tid);
+    void *ctx;
 };
 
 /* Runs the machine over all events up to until_ns, and counts from from_ns on: what is begun then goes on.
  * System calls count when they end in the range. Returns 0, or a negative errno with err set: -ENODATA there
  * are no events, or none in the range. */
 int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs *kevs,
-                            const struct krait_kernel_range *range, struct krait_err *err);
+                            const struct krait_kernel_options *options, struct krait_err *err);
 void krait_kernel_states_free(struct krait_kernel_states *states);
+
+/* The last thread of that number, or NULL. */
+const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *states, int32_t tid);
 
 /* Adds up durations of which others are part. Returns 0 or -ENOMEM. */
 int krait_spread_merge(struct krait_spread *to, const struct krait_spread *from);

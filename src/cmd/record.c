@@ -244,6 +244,8 @@ static void print_summary(const struct krait_collector *collector, const struct 
                 "  No Python program was seen: krait records CPython 3.8 to 3.15. See: krait doctor\n");
     else if (s->processes)
         fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", dir, dir);
+    if (s->processes && kernel && kernel->events)
+        fprintf(stderr, "         krait states %s\n", dir);
 }
 
 /* Ends as the command ended: with its status, or by its signal. */

@@ -30,7 +30,7 @@ struct krait_sheet_cell *krait_sheet_row(struct krait_sheet *sheet)
 
 static bool is_upward(enum krait_sheet_kind kind)
 {
-    return kind == KRAIT_SHEET_NAME || kind == KRAIT_SHEET_NUMBER;
+    return kind == KRAIT_SHEET_NAME || kind == KRAIT_SHEET_NUMBER || kind == KRAIT_SHEET_TIME;
 }
 
 static int compare_cells(const struct krait_sheet_cell *x, const struct krait_sheet_cell *y,
@@ -63,6 +63,8 @@ int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_er
     struct order order = { .sheet = sheet };
     while (order.column < sheet->column_count && strcmp(sheet->columns[order.column].key, key) != 0)
         order.column++;
+    if (!sheet->rows && order.column < sheet->column_count)
+        return 0; /* there are no cells, which qsort may not be given */
     if (order.column < sheet->column_count) {
         qsort_r(sheet->cells, sheet->rows, sheet->column_count * sizeof(*sheet->cells), compare_rows, &order);
         return 0;
@@ -102,10 +104,18 @@ static void number_cell(struct krait_table *table, uint64_t number)
     krait_table_cell(table, number == KRAIT_SHEET_NONE ? "?" : text, KRAIT_STYLE_NONE, 0);
 }
 
-static void name_cell(struct krait_table *table, const char *name)
+static void time_cell(struct krait_table *table, uint64_t ns)
+{
+    char text[KRAIT_FMT_SIZE];
+    snprintf(text, sizeof(text), "%llu.%09llu", (unsigned long long)(ns / KRAIT_NS_PER_S),
+             (unsigned long long)(ns % KRAIT_NS_PER_S));
+    krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
+}
+
+static void name_cell(struct krait_table *table, const char *name, bool dash)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, name && *name ? name : "?");
+    krait_fmt_safe(&text, name && *name ? name : dash ? "-" : "?");
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
@@ -124,6 +134,9 @@ static void add_cell(struct krait_table *table, const struct krait_sheet_column 
     case KRAIT_SHEET_NS:
         ns_cell(table, cell->number, column->flags & KRAIT_SHEET_DASH);
         return;
+    case KRAIT_SHEET_TIME:
+        time_cell(table, cell->number);
+        return;
     case KRAIT_SHEET_COUNT:
         krait_report_cell_count(table, cell->number);
         return;
@@ -131,7 +144,7 @@ static void add_cell(struct krait_table *table, const struct krait_sheet_column 
         number_cell(table, cell->number);
         return;
     case KRAIT_SHEET_NAME:
-        name_cell(table, cell->name);
+        name_cell(table, cell->name, column->flags & KRAIT_SHEET_DASH);
         return;
     }
 }

@@ -11,6 +11,7 @@
 
 enum krait_sheet_kind {
     KRAIT_SHEET_NS,
+    KRAIT_SHEET_TIME, /* a moment, in ns: tables have seconds with all digits */
     KRAIT_SHEET_COUNT,
     KRAIT_SHEET_NUMBER, /* an id: no separators; KRAIT_SHEET_NONE is not known */
     KRAIT_SHEET_NAME,
@@ -21,7 +22,7 @@ enum krait_sheet_kind {
 enum krait_sheet_flags {
     KRAIT_SHEET_QUIET = 1, /* tables leave it out when all its numbers are 0 */
     KRAIT_SHEET_DATA = 2,  /* not in tables */
-    KRAIT_SHEET_DASH = 4,  /* tables have a dash for 0 */
+    KRAIT_SHEET_DASH = 4,  /* tables have a dash for 0, or for a name that is not known */
 };
 
 struct krait_sheet_column {
@@ -47,7 +48,7 @@ struct krait_sheet {
 void krait_sheet_done(struct krait_sheet *sheet);
 /* A new last row, its cells zeroed: column_count of them; NULL when memory is out. */
 struct krait_sheet_cell *krait_sheet_row(struct krait_sheet *sheet);
-/* By a column: numbers the greatest first, names and ids from the least; then by the other columns.
+/* By a column: numbers the greatest first, times, names and ids from the least; then by the other columns.
  * -EINVAL: no such column; err lists those that there are. */
 int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err);
 

@@ -37,8 +37,8 @@ struct view {
     uint32_t column_count;
     int (*fill)(const struct states *states, struct krait_sheet *sheet);
     bool of_processes; /* its numbers are kept by process: --thread cannot choose among them */
-    bool in_overview;
-    uint32_t rows; /* of the overview's table; 0: all */
+    enum { ALONE, IN_JSON, IN_ALL } where; /* without --by */
+    uint32_t rows;                         /* of the overview's table; 0: all */
 };
 
 /* -- what is chosen -- */
@@ -92,67 +92,38 @@ static bool was_there(const struct states *s, const struct krait_kthread *t)
         { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, key, KRAIT_SHEET_NAME, 0 \
     }
 
-/* Of thread states: those that say most go last when there is no room. */
-#define DROP_USER             7
-#define DROP_SYSTEM           6
-#define DROP_INTERRUPT        14
-#define DROP_WOKEN            5
-#define DROP_PREEMPTED        4
-#define DROP_DISK             3
-#define DROP_NETWORK          8
-#define DROP_TIMER            9
-#define DROP_LOCK             10
-#define DROP_CHILD            11
-#define DROP_BLOCKED          2
-#define DROP_UNKNOWN          13
-#define DROP_GONE             0
-#define OFTEN                 KRAIT_SHEET_DASH
-#define SELDOM                (KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET)
-#define STATE_FLAGS_USER      OFTEN
-#define STATE_FLAGS_SYSTEM    OFTEN
-#define STATE_FLAGS_INTERRUPT SELDOM
-#define STATE_FLAGS_WOKEN     SELDOM
-#define STATE_FLAGS_PREEMPTED SELDOM
-#define STATE_FLAGS_DISK      SELDOM
-#define STATE_FLAGS_NETWORK   SELDOM
-#define STATE_FLAGS_TIMER     SELDOM
-#define STATE_FLAGS_LOCK      SELDOM
-#define STATE_FLAGS_CHILD     SELDOM
-#define STATE_FLAGS_BLOCKED   SELDOM
-#define STATE_FLAGS_UNKNOWN   SELDOM
-#define STATE_FLAGS_GONE      KRAIT_SHEET_DATA
-#define STATE(name, text, title) \
-    { { title, 0, 0, DROP_##name }, text "_ns", KRAIT_SHEET_NS, STATE_FLAGS_##name },
-
-#define ON_CPU                                                    \
-    {                                                             \
-        { "on CPU", 0, 0, 0 }, "on_cpu_ns", KRAIT_SHEET_NS, OFTEN \
+#define MAYBE(title, key)                                                                                  \
+    {                                                                                                      \
+        { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 }, key, KRAIT_SHEET_NAME, KRAIT_SHEET_DASH \
     }
+#define SUM(title, key)                                           \
+    {                                                             \
+        { title, 0, 0, 0 }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH \
+    }
+/* A state that no thread was in has no column in tables. */
+#define STATE(name, text, title, drop) \
+    { { title, 0, 0, drop },           \
+      text "_ns",                      \
+      KRAIT_SHEET_NS,                  \
+      drop ? KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET : KRAIT_SHEET_DATA },
+#define STATES                                                                          \
+    SUM("on CPU", "on_cpu_ns"), SUM("ready", "ready_ns"), SUM("blocked", "blocked_ns"), \
+        KRAIT_THREAD_STATES(STATE)
 
 static const struct krait_sheet_column thread_columns[] = {
     ID("tid", "tid", 0),
-    ON_CPU,
-    KRAIT_THREAD_STATES(STATE) ID("pid", "pid", 15),
-    NAME("process", "process", 8, 16),
+    STATES ID("pid", "pid", 16),
+    NAME("process", "process", 8, 17),
     NAME("thread", "name", 12, 0),
 };
 
 static const struct krait_sheet_column process_columns[] = {
-    ID("pid", "pid", 0),
-    ON_CPU,
-    KRAIT_THREAD_STATES(STATE) COUNT("threads", "threads", 15),
-    COUNT("calls", "syscalls", 12),
-    COUNT("errors", "errors", 16),
-    NAME("process", "name", 12, 0),
+    ID("pid", "pid", 0),           STATES COUNT("threads", "threads", 16), COUNT("calls", "syscalls", 8),
+    COUNT("errors", "errors", 17), NAME("process", "name", 12, 0),
 };
 
-#define CPU_STATE(name, text, title) { { title, 0, 0, CPU_DROP_##name }, text "_ns", KRAIT_SHEET_NS, OFTEN },
-#define CPU_DROP_IDLE                0
-#define CPU_DROP_USER                0
-#define CPU_DROP_SYSTEM              0
-#define CPU_DROP_IRQ                 1
-#define CPU_DROP_SOFTIRQ             2
-#define CPU_DROP_UNKNOWN             3
+#define CPU_STATE(name, text, title, drop) \
+    { { title, 0, 0, drop }, text "_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH },
 
 static const struct krait_sheet_column cpu_columns[] = { ID("cpu", "cpu", 0), KRAIT_CPU_STATES(CPU_STATE) };
 
@@ -171,6 +142,17 @@ static const struct krait_sheet_column process_call_columns[] = {
 
 static const struct krait_sheet_column latency_columns[] = { COUNT("count", "count", 0), SPREAD,
                                                              NAME("latency", "name", 20, 0) };
+
+static const struct krait_sheet_column interval_columns[] = {
+    { { "time", 0, 0, 0 }, "time_ns", KRAIT_SHEET_TIME, 0 },
+    NS("took", "duration_ns", 0),
+    NAME("state", "state", 16, 0),
+    MAYBE("system call", "syscall"),
+    MAYBE("by", "by_name"),
+    { { "by tid", 0, 0, 1 }, "by_tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA },
+    ID("tid", "tid", 0),
+    NAME("thread", "name", 8, 2),
+};
 
 /* -- rows -- */
 
@@ -205,7 +187,12 @@ static struct krait_sheet_cell *put_spread(struct krait_sheet_cell *cell, const 
 
 static struct krait_sheet_cell *put_states(struct krait_sheet_cell *cell, const uint64_t ns[KRAIT_TS_COUNT])
 {
+    uint64_t blocked = 0;
+    for (unsigned i = KRAIT_TS_DISK; i <= KRAIT_TS_BLOCKED; i++)
+        blocked += ns[i];
     cell = put(cell, ns[KRAIT_TS_USER] + ns[KRAIT_TS_SYSTEM]);
+    cell = put(cell, ns[KRAIT_TS_WOKEN] + ns[KRAIT_TS_PREEMPTED]);
+    cell = put(cell, blocked);
     for (unsigned i = 0; i < KRAIT_TS_COUNT; i++)
         cell = put(cell, ns[i]);
     return cell;
@@ -347,19 +334,55 @@ static int fill_latencies(const struct states *s, struct krait_sheet *sheet)
     return 0;
 }
 
+static void put_interval(struct krait_sheet_cell *cell, const struct states *s, const struct krait_kthread *t,
+                         uint32_t i)
+{
+    static const char *const names[] = {
+#define X(name, text, title, drop) text,
+        KRAIT_THREAD_STATES(X)
+#undef X
+    };
+    const struct krait_kinterval *at = &t->intervals[i];
+    int64_t until = i + 1 < t->interval_count ? at[1].begin_ns : s->found->end_ns;
+    const struct krait_kthread *by = at->by ? krait_kernel_states_thread(s->found, at->by) : NULL;
+    cell = put(cell, (uint64_t)(at->begin_ns - s->found->origin_ns));
+    cell = put(cell, (uint64_t)(until - at->begin_ns));
+    cell = put_name(cell, names[at->state]);
+    cell = put_name(cell, at->call == KRAIT_NO_ID ? NULL : s->found->calls.texts[at->call]);
+    cell = put_name(cell, by ? by->name : NULL);
+    cell = put(cell, by ? (uint64_t)by->tid : KRAIT_SHEET_NONE);
+    put_name(put(cell, (uint64_t)t->tid), t->name);
+}
+
+static int fill_intervals(const struct states *s, struct krait_sheet *sheet)
+{
+    for (uint32_t i = 0; i < s->found->thread_count; i++) {
+        const struct krait_kthread *t = s->found->threads[i];
+        for (uint32_t k = 0; k < t->interval_count; k++) {
+            struct krait_sheet_cell *cell = krait_sheet_row(sheet);
+            if (cell)
+                put_interval(cell, s, t, k);
+        }
+    }
+    return 0;
+}
+
 /* -- views -- */
 
 static const struct view views[] = {
 #define COLUMNS(c) c, KRAIT_ARRAY_LEN(c)
-    { "cpu", "cpus", "CPUs", NULL, COLUMNS(cpu_columns), fill_cpus, false, true, 0 },
-    { "process", "processes", "Processes", "on_cpu_ns", COLUMNS(process_columns), fill_processes, false, true,
+    { "cpu", "cpus", "CPUs", NULL, COLUMNS(cpu_columns), fill_cpus, false, IN_ALL, 0 },
+    { "process", "processes", "Processes", "on_cpu_ns", COLUMNS(process_columns), fill_processes, false,
+      IN_ALL, 15 },
+    { "thread", "threads", "Threads", "on_cpu_ns", COLUMNS(thread_columns), fill_threads, false, IN_ALL, 15 },
+    { "syscall", "syscalls", "System calls", "total_ns", COLUMNS(call_columns), fill_calls, true, IN_ALL,
       15 },
-    { "thread", "threads", "Threads", "on_cpu_ns", COLUMNS(thread_columns), fill_threads, false, true, 15 },
-    { "syscall", "syscalls", "System calls", "total_ns", COLUMNS(call_columns), fill_calls, true, true, 15 },
     { "process-syscall", "process_syscalls", "System calls by process", "total_ns",
-      COLUMNS(process_call_columns), fill_process_calls, true, false, 0 },
-    { "latency", "latencies", "Waiting to run", NULL, COLUMNS(latency_columns), fill_latencies, false, true,
+      COLUMNS(process_call_columns), fill_process_calls, true, IN_JSON, 0 },
+    { "latency", "latencies", "Waiting to run", NULL, COLUMNS(latency_columns), fill_latencies, false, IN_ALL,
       0 },
+    { "interval", "intervals", "Intervals", "time_ns", COLUMNS(interval_columns), fill_intervals, false,
+      ALONE, 0 },
 #undef COLUMNS
 };
 
@@ -408,7 +431,7 @@ static bool is_wanted(const struct states *s, const struct view *view)
     if (s->only)
         return s->only == view;
     bool cannot = view->of_processes && s->options->select.threads.count;
-    return !cannot && (view->in_overview || s->options->json);
+    return !cannot && (view->where == IN_ALL || (view->where == IN_JSON && s->options->json));
 }
 
 static void open_json(struct states *s)
@@ -475,6 +498,20 @@ static int make_output(struct states *s, struct krait_err *err)
 
 /* -- the verb -- */
 
+static int check_by(const struct states *s, struct krait_err *err)
+{
+    const struct states_options *o = s->options;
+    if (!o->by && (o->csv || o->sort))
+        return krait_err_set(err, -EINVAL, "--%s needs --by: the overview has several tables",
+                             o->csv ? "csv" : "sort");
+    if (s->only && s->only->of_processes && o->select.threads.count)
+        return krait_err_set(err, -EINVAL, "--thread does not go with --by %s: calls are counted by process",
+                             o->by);
+    if (s->only && s->only->where == ALONE && !o->select.threads.count && !o->select.processes.count)
+        return krait_err_set(err, -EINVAL, "--by %s needs --thread or --process", o->by);
+    return 0;
+}
+
 static int check_options(struct states *s, struct krait_err *err)
 {
     const struct states_options *o = s->options;
@@ -485,24 +522,52 @@ static int check_options(struct states *s, struct krait_err *err)
     }
     if (o->csv && o->json)
         return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
-    if (!o->by && (o->csv || o->sort))
-        return krait_err_set(err, -EINVAL, "--%s needs --by: the overview has several tables",
-                             o->csv ? "csv" : "sort");
-    if (s->only && s->only->of_processes && o->select.threads.count)
-        return krait_err_set(err, -EINVAL, "--thread does not go with --by %s: calls are counted by process",
-                             o->by);
-    int rc = krait_select_check(&o->select, err);
+    int rc = check_by(s, err);
+    rc = rc ? rc : krait_select_check(&o->select, err);
     return rc ? rc : krait_select_limit(&s->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
+}
+
+/* Which threads' intervals are kept, by their index. */
+struct kept {
+    const bool *threads;
+    uint32_t count;
+};
+
+static bool is_kept(void *ctx, uint32_t index, int32_t tid)
+{
+    const struct kept *kept = ctx;
+    return index < kept->count && kept->threads[index];
+}
+
+/* Which threads are meant is known at the end alone, where all have their names: intervals take a second run.
+ */
+static int run_again(struct states *s, struct krait_kevs *kevs, struct krait_kernel_options *options,
+                     struct krait_kernel_states **found, struct krait_err *err)
+{
+    uint32_t count = (*found)->thread_count;
+    KRAIT_AUTO_FREE bool *threads = calloc((size_t)count + 1, sizeof(*threads));
+    if (!threads)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    s->found = *found;
+    for (uint32_t i = 0; i < count; i++)
+        threads[i] = was_there(s, s->found->threads[i]) && takes_thread(s, s->found->threads[i]);
+    krait_kernel_states_free(*found);
+    *found = NULL;
+    options->keep = is_kept;
+    options->ctx = &(struct kept){ threads, count };
+    return krait_kernel_states_new(found, kevs, options, err);
 }
 
 static int analyse(struct states *s, char **paths, size_t count, struct krait_kernel_states **found,
                    struct krait_err *err)
 {
     struct krait_kevs *kevs = NULL;
-    struct krait_kernel_range range;
-    krait_select_times(&s->options->select, &range.from_ns, &range.until_ns);
+    struct krait_kernel_options options = { 0 };
+    krait_select_times(&s->options->select, &options.from_ns, &options.until_ns);
     int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
-    rc = rc ? rc : krait_kernel_states_new(found, kevs, &range, err);
+    rc = rc ? rc : krait_kernel_states_new(found, kevs, &options, err);
+    if (!rc && s->only && s->only->where == ALONE)
+        rc = run_again(s, kevs, &options, found, err);
     if (kevs) {
         s->lost = krait_kevs_lost(kevs);
         s->damage = *krait_kevs_damage(kevs);
@@ -545,7 +610,7 @@ static int run_states(void *values, int argc, char **argv)
 #define OPT(field) offsetof(struct states_options, field)
 
 static const struct krait_opt states_opts[] = {
-    { "by", 0, KRAIT_OPT_CHOICE, "cpu|process|thread|syscall|process-syscall|latency", OPT(by),
+    { "by", 0, KRAIT_OPT_CHOICE, "cpu|process|thread|syscall|process-syscall|latency|interval", OPT(by),
       "One table, of these; without it all of them, the busiest rows of each" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
       "The column that decides the order, by its name in --csv: on_cpu_ns, blocked_disk_ns, p99_ns" },
@@ -577,6 +642,8 @@ const struct krait_cmd krait_cmd_states = {
     .examples = "krait states trace\n# which threads waited longest for the disk\n"
                 "krait states trace --by thread --sort blocked_disk_ns\n"
                 "# the system calls of one process\nkrait states trace --by syscall --process postgres\n"
+                "# what one thread did, one state after the other\n"
+                "krait states trace --by interval --thread 4711 --from 1s --until 1.1s\n"
                 "# for other programs\nkrait states trace --by thread --csv > threads.csv\n",
     .opts = states_opts,
     .values_size = sizeof(struct states_options),

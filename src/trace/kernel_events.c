@@ -63,38 +63,24 @@ static enum krait_kev_kind kind_of(const char *name, const char **rest)
     return KRAIT_KEV_NONE;
 }
 
-/* The cell of a field that is a number, or text: what analyses take it for. */
-static uint16_t cell_of(const struct krait_row_class *row, bool payload, const char *name, size_t n)
-{
-    for (uint32_t i = 0; i < row->field_count; i++) {
-        const struct krait_row_field *field = &row->fields[i];
-        bool right = krait_fc_is_int(field->fc) || krait_fc_is_text(field->fc);
-        if ((field->scope == KRAIT_FIELD_PAYLOAD) == payload && right && strncmp(field->path, name, n) == 0 &&
-            !field->path[n])
-            return field->cell;
-    }
-    return 0;
-}
-
+/* Texts are those fields whose names end so. */
 static bool is_text_name(const char *name, size_t n)
 {
     return n >= 4 && (strncmp(name + n - 4, "comm", 4) == 0 || strncmp(name + n - 4, "name", 4) == 0);
 }
 
-static bool is_text_cell(const struct krait_row_class *row, uint16_t cell)
+/* 0: there is no such field, or text where a number should be, or the other way round. */
+static uint16_t cell_of(const struct krait_row_class *row, bool payload, const char *name, size_t n)
 {
+    bool text = is_text_name(name, n);
     for (uint32_t i = 0; i < row->field_count; i++) {
-        if (row->fields[i].cell == cell)
-            return krait_fc_is_text(row->fields[i].fc);
+        const struct krait_row_field *field = &row->fields[i];
+        bool named = strncmp(field->path, name, n) == 0 && !field->path[n];
+        if (named && (field->scope == KRAIT_FIELD_PAYLOAD) == payload &&
+            (text ? krait_fc_is_text(field->fc) : krait_fc_is_int(field->fc)))
+            return field->cell;
     }
-    return false;
-}
-
-/* Text where a number should be, or the other way round, is no such field. */
-static uint16_t checked_cell(const struct krait_row_class *row, bool payload, const char *name, size_t n)
-{
-    uint16_t cell = cell_of(row, payload, name, n);
-    return cell && is_text_cell(row, cell) == is_text_name(name, n) ? cell : 0;
+    return 0;
 }
 
 static void know_fields(struct krait_kev_class *cls, const struct krait_row_class *row)
@@ -102,13 +88,13 @@ static void know_fields(struct krait_kev_class *cls, const struct krait_row_clas
     const char *at = fields_of[cls->kind];
     for (unsigned i = 0; *at; i++) {
         size_t n = strcspn(at, " ");
-        cls->cell[i] = checked_cell(row, true, at, n);
+        cls->cell[i] = cell_of(row, true, at, n);
         at += n + (at[n] == ' ');
     }
     if (*fields_of[cls->kind] && !cls->cell[0])
         cls->kind = KRAIT_KEV_NONE;
-    cls->tid_cell = checked_cell(row, false, "tid", 3);
-    cls->cpu_cell = checked_cell(row, true, "cpu_id", 6);
+    cls->tid_cell = cell_of(row, false, "tid", 3);
+    cls->cpu_cell = cell_of(row, true, "cpu_id", 6);
 }
 
 static void know_class(struct krait_kevs *k, uint32_t i)
@@ -157,6 +143,24 @@ static int keep_kernels(struct krait_names *folders, struct krait_err *err)
     return rc;
 }
 
+static const char *host_of(const struct krait_ctf_trace *trace)
+{
+    return krait_ctf_env_text(trace->metadata, "hostname", "");
+}
+
+/* Threads and CPUs are told by their numbers: of one host. */
+static int check_hosts(const struct krait_ctf_reader *reader, struct krait_err *err)
+{
+    const struct krait_ctf_trace *first = reader->traces[0];
+    for (uint32_t i = 1; i < reader->trace_count; i++) {
+        const struct krait_ctf_trace *trace = reader->traces[i];
+        if (strcmp(host_of(trace), host_of(first)) != 0)
+            return krait_err_set(err, -ENOTSUP, "%s is of host %s, %s of host %s: give those of one host",
+                                 first->dir, host_of(first), trace->dir, host_of(trace));
+    }
+    return 0;
+}
+
 static int open_reader(struct krait_kevs *k, const char *const *paths, size_t count, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_names_done) struct krait_names folders = { 0 };
@@ -172,7 +176,8 @@ static int open_reader(struct krait_kevs *k, const char *const *paths, size_t co
                              "krait record --kernel and LTTng record them",
                              paths[0]);
     struct krait_ctf_options options = { 0 };
-    return krait_ctf_open(&k->reader, (const char *const *)folders.list, folders.count, &options, err);
+    rc = krait_ctf_open(&k->reader, (const char *const *)folders.list, folders.count, &options, err);
+    return rc ? rc : check_hosts(k->reader, err);
 }
 
 static int allocate(struct krait_kevs *k)
@@ -279,7 +284,7 @@ static void hand_out(struct krait_kevs *k, const struct krait_kev_walk *walk, co
 
 static uint64_t after(const struct krait_kevs *k, const struct krait_row *row)
 {
-    return (uint64_t)row->ns - (uint64_t)k->begin_ns;
+    return row->ns > k->begin_ns ? (uint64_t)row->ns - (uint64_t)k->begin_ns : 0;
 }
 
 /* How many of the rows are before a time. */
@@ -318,6 +323,7 @@ int krait_kevs_walk(struct krait_kevs *k, const struct krait_kev_walk *walk)
     struct krait_row_order *order = NULL;
     uint32_t count, taken;
     k->end_ns = INT64_MIN;
+    k->any = k->began = false;
     if (krait_row_order_new(&order, k->rows, INT64_MIN, INT64_MAX))
         return -ENOMEM;
     do {

@@ -72,8 +72,8 @@ struct krait_kevs; /* opaque */
 typedef void krait_kev_handler(void *ctx, const struct krait_kev *event);
 
 /* Opens the kernel's part of the traces in the folders: those with scheduling or system calls in their
- * metadata. Errors: -ENOENT no trace there; -ENODATA traces, but none of the kernel's; what opening a CTF
- * trace returns. */
+ * metadata. Errors: -ENOENT no trace there; -ENODATA traces, but none of the kernel's; -ENOTSUP of several
+ * hosts; what opening a CTF trace returns. */
 int krait_kevs_open(struct krait_kevs **out, const char *const *paths, size_t count, struct krait_err *err);
 void krait_kevs_close(struct krait_kevs *kevs);
 
@@ -82,7 +82,7 @@ const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *kevs, 
 /* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once
  * before all of them, with the time of the first event of any kind; `from` once before the events from
  * from_ns on, with that time. Times are nanoseconds after the first event. Events at until_ns and later are
- * left out. No gil. hot path. Returns 0 or -ENOMEM. */
+ * left out. May be called again. No gil. hot path. Returns 0 or -ENOMEM. */
 struct krait_kev_walk {
     void *ctx;
     uint64_t from_ns, until_ns; /* UINT64_MAX: there is no end */

@@ -208,6 +208,7 @@ class Oracle:
             t.turn(self.now, {2: "preempted", 3: "gone", 4: "gone", 5: "blocked_other", 7: "gone"}.get(f["status"], "unknown"))
 
     def adopt(self, cpu, f):
+        cpu.irqs, cpu.softirq = [], None
         if not cpu.known and f["context_tid"] is not None:
             cpu.thread, cpu.known = self.thread(f["context_tid"]), True
 

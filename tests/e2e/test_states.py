@@ -46,7 +46,7 @@ def run(krait, *words):
 
 def times_of(row):
     """{state: ns} of a row, without what is 0 and what is a sum of others."""
-    return {k[:-3]: v for k, v in row.items() if k.endswith("_ns") and k != "on_cpu_ns" and v}
+    return {k[:-3]: v for k, v in row.items() if k.endswith("_ns") and k not in ("on_cpu_ns", "ready_ns", "blocked_ns") and v}
 
 
 def nonzero(sums):
@@ -100,6 +100,9 @@ def test_states_add_up_to_the_duration(states):
     assert len(found["threads"]) > 200
     for row in [*found["threads"], *found["cpus"]]:
         assert sum(times_of(row).values()) == found["duration_ns"], row
+    for row in found["threads"]:
+        assert row["ready_ns"] == row["woken_ns"] + row["preempted_ns"]
+        assert row["blocked_ns"] == sum(v for k, v in row.items() if k.startswith("blocked_") and k != "blocked_ns")
     for process in found["processes"]:
         assert sum(times_of(process).values()) == process["threads"] * found["duration_ns"]
 
@@ -137,6 +140,25 @@ def test_csv_has_what_json_has(krait, states):
     assert rows == [{k: "" if v is None else str(v) for k, v in t.items()} for t in states(LTTNG)["threads"]]
 
 
+def joined(history, end):
+    """[(begin, state)] without what takes no time, and neighbours of one state as one."""
+    out = []
+    for (begin, state), (until, _) in zip(history, [*history[1:], (end, None)]):
+        if until > begin and (not out or out[-1][1] != state):
+            out.append((begin, state))
+    return out
+
+
+def test_intervals_are_as_the_text_says(krait, states):
+    oracle = Oracle(text_of(krait, corpus(LTTNG)))
+    names = {t["tid"]: t["name"] for t in states(LTTNG)["threads"]}
+    expected = {t.tid: joined(t.history, oracle.end) for t in oracle.lives if names.get(t.tid) in ("wget", "bash", "lttng-consumerd")}
+    found = defaultdict(list)
+    for row in states(LTTNG, "--by", "interval", "--thread", "wget", "--thread", "bash", "--thread", "lttng-consumerd")["intervals"]:
+        found[row["tid"]].append((oracle.begin + row["time_ns"], row["state"]))
+    assert {tid: joined(rows, oracle.end) for tid, rows in found.items()} == expected and len(expected) > 10
+
+
 def test_a_column_decides_the_order(krait):
     out = run(krait, corpus(LTTNG), "--by", "syscall", "--sort", "errors", "--limit", "3", "--csv").stdout
     errors = [int(r["errors"]) for r in csv.DictReader(io.StringIO(out))]
@@ -152,15 +174,15 @@ cpu  idle      user    system  irq  softirq   unknown
   1     -         -         -    -        -  24.00 ms
 
 Processes
-pid    on CPU      user    system     other   unknown  threads  calls  errors  process
-  ?  18.00 ms  15.00 ms  3.000 ms  14.00 ms  16.00 ms        2      3       0  ?
- 99  4.000 ms  3.000 ms  1.000 ms  20.00 ms         -        1      1       0  app
+pid    on CPU  ready   blocked      user    system     other   unknown  threads  calls  errors  process
+  ?  18.00 ms      -  14.00 ms  15.00 ms  3.000 ms  14.00 ms  16.00 ms        2      3       0  ?
+ 99  4.000 ms      -  20.00 ms  3.000 ms  1.000 ms  20.00 ms         -        1      1       0  app
 
 Threads
-tid    on CPU      user    system     other   unknown  pid  process  thread
-101  14.00 ms  12.00 ms  2.000 ms         -  10.00 ms    ?  ?        app3
- 99  4.000 ms  3.000 ms  1.000 ms  20.00 ms         -   99  app      app
-100  4.000 ms  3.000 ms  1.000 ms  14.00 ms  6.000 ms    ?  ?        app2
+tid    on CPU  ready   blocked      user    system     other   unknown  pid  process  thread
+101  14.00 ms      -         -  12.00 ms  2.000 ms         -  10.00 ms    ?  ?        app3
+ 99  4.000 ms      -  20.00 ms  3.000 ms  1.000 ms  20.00 ms         -   99  app      app
+100  4.000 ms      -  14.00 ms  3.000 ms  1.000 ms  14.00 ms  6.000 ms    ?  ?        app2
 
 System calls
 calls  errors     total      mean       min       p50       p90       p99       max  system call
@@ -198,6 +220,7 @@ def test_a_damaged_trace_is_read_as_far_as_it_is_whole(krait, tmp_path):
         (["--csv"], "--csv needs --by"),
         (["--sort", "calls"], "--sort needs --by"),
         (["--by", "syscall", "--thread", "x"], "--thread does not go with --by syscall"),
+        (["--by", "interval"], "--by interval needs --thread or --process"),
         (["--from", "3s", "--until", "2s"], "the range is empty"),
         (["--by", "colour"], "colour"),
         (["--limit", "many"], "not a whole number"),

@@ -6,6 +6,7 @@ import pytest
 from conftest import verb_json
 from kernel_oracle import Oracle, text_of
 from test_record_kernel import alone, kernel, tracefs  # noqa: F401
+from test_states import times_of
 
 WAITS = """
 import os, socket, subprocess, sys, threading, time
@@ -70,7 +71,7 @@ def test_a_thread_waits_for_what_the_program_says(krait, waits):
         # The thread that wakes it may itself have to wait for a CPU; the kernel's timer does not.
         late = max(MS, wanted // 50) if name == "sleeper" else 250 * MS
         assert wanted - MS <= told <= wanted + late, (name, threads[name])
-        others = sum(v for k, v in threads[name].items() if k.startswith("blocked_") and k != f"{state}_ns")
+        others = sum(v for k, v in threads[name].items() if k.startswith("blocked_") and k not in ("blocked_ns", f"{state}_ns"))
         assert others < 100 * MS, (name, threads[name])
     spinner = threads["spinner"]
     assert spinner["on_cpu_ns"] + spinner["interrupt_ns"] == pytest.approx(250 * MS, rel=0.02, abs=MS)
@@ -81,7 +82,7 @@ def test_a_recording_of_ours_is_as_its_text_says(krait, waits):
     oracle = Oracle(text_of(krait, waits))
     found = verb_json(krait, "states", waits)
     ours = {t.tid: t.sums(oracle.end) for t in oracle.lives}
-    told = {t["tid"]: {k[:-3]: v for k, v in t.items() if k.endswith("_ns") and k != "on_cpu_ns" and v} for t in found["threads"]}
+    told = {t["tid"]: times_of(t) for t in found["threads"]}
     assert len(told) > 20
     for tid, times in told.items():
         assert {k: v for k, v in ours[tid].items() if v} == times, tid

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel traces made up, event by event, as CTF 1.8 with LTTng's names.
+
+    events = [(us, cpu, name, {field: number or text}), ...]      a field "tid of context" is of the event's context
+    write(folder, events)
+
+A stream for each CPU, of one packet; `lost` says how many events a second, empty packet tells that the tracer lost.
+"""
+
+import struct
+
+CONTEXT = "tid of context"
+PACKET = struct.Struct("<IQQQQQI")  # magic, begin, end, content, size, discarded, cpu_id
+
+METADATA = """\
+/* CTF 1.8 */
+typealias integer {{ size = 16; align = 8; }} := u16;
+typealias integer {{ size = 32; align = 8; }} := u32;
+typealias integer {{ size = 64; align = 8; }} := u64;
+typealias integer {{ size = 64; align = 8; signed = true; }} := i64;
+trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ u32 magic; }}; }};
+env {{ domain = "kernel"; hostname = "{host}"; }};
+clock {{ name = monotonic; }};
+typealias integer {{ size = 64; align = 8; map = clock.monotonic.value; }} := time_t;
+stream {{
+    event.header := struct {{ u16 id; time_t timestamp; }};
+    packet.context := struct {{ time_t timestamp_begin; time_t timestamp_end; u64 content_size; u64 packet_size;
+                               u64 events_discarded; u32 cpu_id; }};
+    {context}
+}};
+"""
+
+
+def payload(fields):
+    values = (v for k, v in fields.items() if k != CONTEXT)
+    return b"".join(v.encode() + b"\0" if isinstance(v, str) else struct.pack("<q", v) for v in values)
+
+
+def packet(cpu, begin, end, discarded, content):
+    bits = (PACKET.size + len(content)) * 8
+    return PACKET.pack(0xC1FC1FC1, begin, end, bits, bits, discarded, cpu) + content
+
+
+def write(folder, events, host="made", lost=0):
+    folder.mkdir(parents=True, exist_ok=True)
+    classes = {}
+    for _, _, name, fields in events:
+        classes.setdefault(name, {k: "string" if isinstance(v, str) else "i64" for k, v in fields.items() if k != CONTEXT})
+    has_context = any(CONTEXT in fields for *_, fields in events)
+    text = METADATA.format(host=host, context="event.context := struct { i64 _tid; };" if has_context else "")
+    for number, (name, fields) in enumerate(classes.items()):
+        members = "".join(f" {kind} _{field};" for field, kind in fields.items())
+        text += f'event {{ name = "{name}"; id = {number}; fields := struct {{{members} }}; }};\n'
+    (folder / "metadata").write_text(text)
+    for cpu in {e[1] for e in events}:
+        own = [e for e in events if e[1] == cpu]
+        content = b""
+        for us, _, name, fields in own:
+            content += struct.pack("<HQ", list(classes).index(name), us * 1000)
+            content += struct.pack("<q", fields.get(CONTEXT, 0)) if has_context else b""
+            content += payload(fields)
+        begin, end = own[0][0] * 1000, own[-1][0] * 1000
+        stream = packet(cpu, begin, end, 0, content) + (packet(cpu, end, end, lost, b"") if lost else b"")
+        (folder / f"channel0_{cpu}").write_bytes(stream)
+    return folder
+
+
+def switch(us, before, after, state=0, cpu=0, **more):
+    fields = {"prev_comm": f"t{before}", "prev_tid": before, "prev_state": state, "next_comm": f"t{after}", "next_tid": after}
+    return (us, cpu, "sched_switch", {**fields, **more})
+
+
+def wake(us, tid, cpu=0, name="sched_wakeup"):
+    return (us, cpu, name, {"tid": tid})
+
+
+def fork(us, parent, child, cpu=0):
+    fields = {"parent_tid": parent, "child_comm": f"t{child}", "child_tid": child, "child_pid": child}
+    return (us, cpu, "sched_process_fork", fields)
+
+
+def dump(us, tid, kind, status, cpu=0):
+    return (us, cpu, "lttng_statedump_process_state", {"tid": tid, "pid": tid, "name": f"t{tid}", "type": kind, "status": status})
+
+
+def begins(us, call, cpu=0, **more):
+    return (us, cpu, f"syscall_entry_{call}", more)
+
+
+def ends(us, call, ret=0, cpu=0, **more):
+    return (us, cpu, f"syscall_exit_{call}", {**more, "ret": ret})
+
+
+def event(us, name, cpu=0, **fields):
+    return (us, cpu, name, fields)

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait states on traces made up event by event: each rule of docs/states.md by itself, with times known beforehand."""
+
+import pytest
+
+import kernel_made as made
+from conftest import verb_json
+from kernel_made import begins, dump, ends, event, fork, switch, wake
+from test_states import run, times_of
+
+
+@pytest.fixture
+def states(krait, tmp_path):
+    """states(events): what krait states finds, times in microseconds."""
+
+    def find(events, **options):
+        return verb_json(krait, "states", made.write(tmp_path / "made", events, **options))
+
+    return find
+
+
+def us(row):
+    return {state: ns // 1000 for state, ns in times_of(row).items()}
+
+
+def threads(found):
+    return {t["tid"]: us(t) for t in found["threads"]}
+
+
+def test_an_interrupt_stops_a_soft_interrupt_and_both_a_thread(states):
+    found = states(
+        [
+            switch(0, 0, 5),
+            event(10, "irq_softirq_entry", vec=3),
+            event(12, "irq_handler_entry", irq=1),
+            event(15, "irq_handler_exit", irq=1),
+            event(20, "irq_softirq_exit", vec=3),
+            switch(30, 5, 0, state=1),
+            event(40, "power_cpu_idle", state=1),
+        ]
+    )
+    assert us(found["cpus"][0]) == {"user": 20, "softirq": 7, "interrupt": 3, "idle": 10}
+    assert threads(found) == {5: {"user": 20, "interrupt": 10, "blocked_other": 10}}
+
+
+@pytest.mark.parametrize(
+    "prev_state, kind, after",
+    [
+        (0, 0, "preempted"),
+        (0x100, 0, "preempted"),  # TASK_REPORT_MAX, from 4.14 on
+        (0x400, 0, "preempted"),  # TASK_STATE_MAX of 3.x
+        (0x1000, 0, "preempted"),  # and of 4.x
+        (1, 0, "blocked_other"),
+        (2, 0, "blocked_other"),
+        (4, 0, "blocked_other"),
+        (0x402, 1, "blocked_other"),  # TASK_IDLE of 4.2 to 4.13
+        (0x80, 1, "blocked_other"),  # the same from 4.14 on
+        (0x200, 1, "blocked_other"),  # TASK_PARKED of 3.9 to 4.13
+        (0x40, 1, "blocked_other"),  # TASK_PARKED from 4.14 on, where only the kernel's threads go
+        (0x40, 0, "gone"),  # TASK_DEAD before 4.14
+        (0x10, 0, "gone"),
+        (0x20, 0, "gone"),
+    ],
+)
+def test_what_a_thread_does_after_a_switch(states, prev_state, kind, after):
+    found = states([dump(0, 5, kind, 6), switch(10, 0, 5), switch(20, 5, 0, state=prev_state), event(50, "power_cpu_idle", state=1)])
+    ran = "system" if kind else "user"
+    assert threads(found) == {5: {"unknown": 10, ran: 10, after: 30}}
+
+
+IRQ = event(30, "irq_handler_entry", irq=1)
+
+
+@pytest.mark.parametrize(
+    "call, before_waking, state",
+    [
+        ("read", [], "blocked_other"),
+        ("read", [IRQ], "blocked_other"),
+        ("read", [IRQ, event(31, "block_rq_complete", dev=1)], "blocked_disk"),
+        ("select", [IRQ, event(31, "timer_hrtimer_expire_entry", hrtimer=1)], "blocked_timer"),
+        ("select", [event(30, "irq_softirq_entry", vec=1)], "blocked_timer"),
+        ("select", [event(30, "irq_softirq_entry", vec=3)], "blocked_network"),
+        ("read", [event(30, "irq_softirq_entry", vec=4)], "blocked_disk"),
+        ("read", [event(30, "irq_softirq_entry", vec=7)], "blocked_other"),
+        ("read", [event(30, "irq_softirq_entry", vec=99)], "blocked_other"),
+        ("read", [event(30, "irq_softirq_entry", vec=7), event(31, "net_if_receive_skb", len=1)], "blocked_network"),
+        ("poll", [event(29, "irq_softirq_entry", vec=3), IRQ, event(31, "timer_hrtimer_expire_entry", hrtimer=1)], "blocked_timer"),
+        (
+            "poll",
+            [
+                event(28, "irq_softirq_entry", vec=3),
+                event(29, "irq_handler_entry", irq=1),
+                event(30, "block_rq_complete", dev=1),
+                event(31, "irq_handler_exit", irq=1),
+            ],
+            "blocked_network",
+        ),
+        ("futex", [IRQ, event(31, "timer_hrtimer_expire_entry", hrtimer=1)], "blocked_lock"),
+        ("clock_nanosleep", [], "blocked_timer"),
+        ("wait4", [], "blocked_child"),
+        ("recvmsg", [], "blocked_network"),
+        ("fsync", [], "blocked_disk"),
+        ("futex_waitv_of_another_kind", [], "blocked_other"),
+    ],
+)
+def test_what_a_thread_waited_for_is_known_when_it_is_woken(states, call, before_waking, state):
+    found = states([switch(0, 0, 5), begins(10, call), switch(20, 5, 0, state=1), *before_waking, wake(40, 5), switch(50, 0, 5)])
+    assert threads(found)[5] == {"user": 10, "system": 10, state: 20, "woken": 10}
+
+
+def test_one_cpu_wakes_what_another_runs(states):
+    found = states(
+        [
+            switch(0, 0, 5),
+            switch(20, 5, 0, state=1),
+            event(30, "irq_softirq_entry", cpu=1, vec=3),
+            wake(40, 5, cpu=1, name="sched_waking"),
+            wake(44, 5),
+            switch(50, 0, 5),
+            switch(60, 5, 6, state=0x100),
+            switch(67, 6, 5, state=1),
+        ]
+    )
+    assert threads(found)[5] == {"user": 30, "blocked_network": 20, "woken": 10, "preempted": 7}
+    assert {row["name"]: row["total_ns"] for row in found["latencies"]} == {
+        "waking to wake-up": 4000,
+        "wake-up to running": 6000,
+        "preempted to running": 7000,
+    }
+    assert us(found["cpus"][1]) == {"unknown": 30, "softirq": 37}
+
+
+INTERVALS = """\
+       time      took  state            system call  by  tid  thread
+0.000000000  10.00 us  user             -            -     5  t5
+0.000010000  10.00 us  system           read         -     5  t5
+0.000020000  20.00 us  blocked_network  read         -     5  t5
+0.000040000  10.00 us  woken            read         -     5  t5
+0.000050000  10.00 us  system           read         -     5  t5
+0.000060000  10.00 us  preempted        read         t6    5  t5
+0.000070000  5.000 us  system           read         -     5  t5
+0.000075000  10.00 us  blocked_other    read         -     5  t5
+0.000085000  5.000 us  woken            read         t6    5  t5
+"""
+
+
+def test_intervals_say_the_call_and_who_it_was(krait, tmp_path):
+    folder = made.write(
+        tmp_path / "made",
+        [
+            switch(0, 0, 5),
+            begins(10, "read"),
+            switch(20, 5, 0, state=1),
+            event(30, "irq_softirq_entry", vec=3),
+            wake(40, 5),
+            switch(50, 0, 5),
+            switch(60, 5, 6),
+            switch(70, 6, 5),
+            switch(75, 5, 6, state=1),
+            wake(85, 5),
+            wake(90, 5),
+        ],
+    )
+    assert run(krait, folder, "--by", "interval", "--thread", "5").stdout == INTERVALS
+
+
+def test_a_child_is_there_from_its_fork_to_its_end(states):
+    found = states(
+        [
+            switch(0, 0, 5),
+            begins(10, "clone"),
+            fork(15, 5, 6),
+            wake(16, 6, name="sched_wakeup_new"),
+            ends(20, "clone", ret=6),
+            switch(30, 5, 6, state=1),
+            ends(32, "clone", ret=0),
+            begins(40, "exit_group"),
+            event(42, "sched_process_exit", tid=6),
+            switch(50, 6, 0, state=0x80),
+            fork(70, 5, 6),
+            event(90, "power_cpu_idle", state=1),
+        ]
+    )
+    lives = [us(t) for t in found["threads"] if t["tid"] == 6]
+    assert lives == [{"gone": 15 + 40, "woken": 15, "system": 2 + 10, "user": 8}, {"gone": 70, "woken": 20}]
+    assert [(c["name"], c["calls"]) for c in found["syscalls"]] == [("clone", 1)]
+
+
+def test_calls_are_counted_with_their_errors_and_times(states):
+    calls = [3, 5, 9, 30]
+    events, now = [switch(0, 0, 5), ends(1, "read")], 10  # the first one's begin is not there
+    for i, took in enumerate(calls):
+        events += [begins(now, "read"), ends(now + took, "read", ret=-5 if i % 2 else 7)]
+        now += 100
+    events += [begins(now, "mmap"), ends(now + 1, "mmap", ret=-4096), begins(now + 2, "read")]
+    rows = {c["name"]: c for c in states(events)["syscalls"]}
+    read = rows["read"]
+    assert (read["calls"], read["errors"], read["total_ns"]) == (4, 2, 47_000)
+    assert (read["min_ns"], read["max_ns"], read["mean_ns"]) == (3000, 30_000, 11_750)
+    assert read["p50_ns"] == pytest.approx(5000, rel=0.008) and read["p90_ns"] == read["p99_ns"] == pytest.approx(30_000, rel=0.008)
+    assert (rows["mmap"]["calls"], rows["mmap"]["errors"]) == (1, 0)
+
+
+def test_names_of_old_tracers_mean_the_same(states):
+    found = states(
+        [
+            switch(0, 0, 5),
+            event(10, "sys_nanosleep"),
+            switch(20, 5, 0, state=1),
+            event(30, "softirq_entry", vec=1),
+            wake(40, 5),
+            event(45, "softirq_exit", vec=1),
+            switch(50, 0, 5),
+            event(60, "exit_syscall", ret=-4),
+        ]
+    )
+    assert [(c["name"], c["calls"], c["errors"]) for c in found["syscalls"]] == [("nanosleep", 1, 1)]
+    assert threads(found)[5] == {"user": 10, "system": 20, "blocked_timer": 20, "woken": 10}
+    assert us(found["cpus"][0])["softirq"] == 15
+
+
+def test_the_context_says_who_runs_before_the_first_switch(states):
+    more = {made.CONTEXT: 5}
+    found = states([begins(0, "read", **more), ends(10, "read", ret=1, **more), switch(30, 5, 0, state=1, **more)])
+    assert threads(found) == {5: {"system": 10, "user": 20}}
+    assert [c["calls"] for c in found["syscalls"]] == [1]
+
+
+def test_a_switch_that_was_lost_leaves_the_unknown(krait, states, tmp_path):
+    found = states([switch(0, 0, 5), switch(30, 7, 8, state=1), event(40, "power_cpu_idle", state=1)], lost=3)
+    assert threads(found) == {5: {"user": 30, "unknown": 10}, 7: {"unknown": 30, "blocked_other": 10}, 8: {"unknown": 30, "user": 10}}
+    assert found["lost"] == 3
+    assert "lost: 3 events" in run(krait, tmp_path / "made").stderr
+
+
+@pytest.mark.parametrize("then", [begins(30, "read"), ends(30, "read"), switch(30, 5, 5)], ids=["begin", "end", "switch"])
+def test_an_interrupt_whose_end_was_lost_has_ended(states, then):
+    found = states([switch(0, 0, 5), event(10, "irq_handler_entry", irq=1), event(12, "irq_softirq_entry", vec=1), then, wake(50, 9)])
+    after = "system" if "entry" in then[2] else "user"
+    expected = {"user": 10, "interrupt": 20}
+    expected[after] = expected.get(after, 0) + 20
+    assert threads(found)[5] == expected and us(found["cpus"][0]) == expected
+
+
+def test_numbers_that_are_none_change_nothing(states):
+    found = states(
+        [
+            switch(0, 0, 5),
+            wake(5, -7),
+            wake(6, 1 << 40),
+            switch(10, 0, 9, cpu=100_000),
+            fork(15, 5, 0),
+            event(16, "irq_handler_exit", irq=1),
+            event(17, "irq_softirq_exit", vec=1),
+            dump(18, -1, 0, 5),
+            switch(20, 5, 0, state=1),
+        ]
+    )
+    assert threads(found) == {5: {"user": 20}} and [c["cpu"] for c in found["cpus"]] == [0]
+    assert us(found["cpus"][0]) == {"user": 20}
+
+
+def test_hosts_are_not_mixed(krait, tmp_path):
+    made.write(tmp_path / "a", [switch(0, 0, 5)], host="one")
+    made.write(tmp_path / "b", [switch(0, 0, 5)], host="two")
+    mixed = run(krait, tmp_path)
+    assert mixed.returncode == 1 and "is of host one" in mixed.stderr and "of host two" in mixed.stderr
+    assert run(krait, tmp_path / "a", tmp_path / "a").returncode == 0
+
+
+def test_a_trace_without_events_is_told(krait, tmp_path):
+    folder = made.write(tmp_path / "made", [switch(0, 0, 5)])
+    (folder / "channel0_0").unlink()
+    empty = run(krait, folder)
+    assert empty.returncode == 1 and "no kernel events in that time" in empty.stderr

@@ -333,10 +333,12 @@ struct krait_trace_batch {
 KRAIT_API int krait_trace_cursor_next_batch(struct krait_trace_cursor *cursor,
                                             struct krait_trace_batch *batch);
 
-/* All streams by time, the events from begin_ns on and before end_ns, in batches alone: how threads share the
- * order of time. Packets that end before are not read, nor is anything behind the end. Losses are those of
- * the packets that begin in that time, those before the first event among them where begin_ns is INT64_MIN.
- */
+/* All streams by time, the events from begin_ns on and before end_ns (INT64_MAX: to the end), in batches
+ * alone: how threads share the order of time. A stream whose times go backward has its part begin with its
+ * first event of begin_ns or later, and end before its first of end_ns or later: parts that follow each other
+ * have each event once. Packets that end before are not read, nor is anything behind the end. Losses are
+ * those of the packets that begin in that time, those before the first event among them where begin_ns is
+ * INT64_MIN. */
 KRAIT_API int krait_trace_cursor_new_between(struct krait_trace_cursor **cursor,
                                              const struct krait_trace_reader *reader, int64_t begin_ns,
                                              int64_t end_ns, struct krait_read_error *error);

@@ -8,9 +8,9 @@
  * comes from additions of constants on the way that was foretold, not through memory.
  *
  * It judges nothing. At whatever is not plain - an unknown id, a header or a field that does not fit, a
- * string without its end, time going backward, a class that is irregular - it stops before that event, as if
- * it had not looked at it. The careful reader (cursor.h, decode.h) takes that one event, or says what is
- * wrong with it.
+ * string without its end, time going backward or far ahead, a class that is irregular - it stops before that
+ * event, as if it had not looked at it. The careful reader (cursor.h, decode.h) takes that one event, or says
+ * what is wrong with it.
  *
  * Reads up to KRAIT_EMIT_BEYOND bytes behind `end`, of which nothing is used: they must be mapped.
  */
@@ -20,7 +20,11 @@
 #include "ctf/row.h"
 #include "ctf/shape.h"
 
-enum { KRAIT_EMIT_BEYOND = 64 };
+enum {
+    KRAIT_EMIT_BEYOND = 64,
+    KRAIT_EMIT_STEP_BITS = 48, /* of ticks from one event to the next: no run of less than 1 << 16 events goes
+                                  all the way round */
+};
 
 /* One event. */
 struct krait_row {

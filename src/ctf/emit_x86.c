@@ -201,11 +201,14 @@ static void emit_partial_time(struct krait_x86 *c, unsigned bits)
     krait_x86_rm(c, X86_LEA, X86_64, TIME, X86_INDEX(CLOCK, RCX, 0, 0));
 }
 
-/* TIME was read whole: the careful reader takes what goes backward. */
+/* TIME was read whole: the careful reader takes what goes backward, and steps so long that those of one run
+ * could come round. */
 static void emit_whole_time(struct emitter *e)
 {
-    krait_x86_rr(&e->c, X86_CMP, X86_64, TIME, CLOCK);
-    stop_if(e, X86_B, KRAIT_EMIT_ODD);
+    move(&e->c, RCX, TIME);
+    krait_x86_rr(&e->c, X86_SUB, X86_64, RCX, CLOCK);
+    krait_x86_shift(&e->c, X86_SHR, X86_64, RCX, KRAIT_EMIT_STEP_BITS);
+    stop_if(e, X86_NE, KRAIT_EMIT_ODD);
 }
 
 /* AT goes on to the next multiple of `align` bytes of the packet behind `off` bytes. */

@@ -6,11 +6,14 @@
 /* Cells of all chunks together, as far as each has enough to be worth its turn: what fits a processor's
  * second cache. */
 enum { ALL_CELLS = 64 * 1024, FEWEST_CELLS = 128 };
+_Static_assert(ALL_CELLS / KRAIT_ROW_HEAD + 1 < 1 << 16, "rows of a chunk (row_source.h)");
 
 struct lane {
     struct krait_row_source source;
     struct krait_row_chunk chunk;
-    uint32_t from; /* rows before were handed out */
+    uint32_t from;       /* rows before were handed out */
+    uint32_t end_packet; /* events of packets before do not end the lane */
+    bool begun;          /* the first event of the time that was asked for was met */
 };
 
 /* Rows by time: a part of a chunk, or what was merged. */
@@ -65,6 +68,8 @@ int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set
         struct lane *lane = &o->lanes[i];
         rc = krait_row_source_init(&lane->source, set, reader->streams[i]);
         lane->source.cursor.next_packet = krait_ctf_first_packet(reader->streams[i], begin_ns);
+        lane->source.ended = begin_ns >= end_ns;
+        lane->end_packet = krait_ctf_first_packet(reader->streams[i], end_ns);
         lane->chunk.cells = o->cells;
         lane->chunk.rows = o->rows + i * rows_of(o->chunk_limit);
     }
@@ -122,16 +127,29 @@ static void decode_chunk(struct krait_row_order *o, struct lane *lane)
         o->damage = lane->source.cursor.err;
 }
 
-/* Decodes until there are rows of the time that was asked for. */
+/* The first row that is of the time behind: where a lane that begins at end_ns begins. */
+static uint32_t first_behind(const struct krait_row_order *o, const struct lane *lane)
+{
+    const struct krait_row_chunk *chunk = &lane->chunk;
+    uint32_t row = first_at(chunk, lane->from, o->end_ns);
+    while (row < chunk->count && o->cells[chunk->rows[row].cells + KRAIT_ROW_ORIGIN] >> 32 < lane->end_packet)
+        row++;
+    return row;
+}
+
+/* Decodes until there are rows of the time that was asked for. Times may go backward: what is behind the
+ * first row of that time belongs to it, so that no event is missed or met twice between two times. */
 static void refill(struct krait_row_order *o, struct lane *lane)
 {
     struct krait_row_chunk *chunk = &lane->chunk;
     do {
         decode_chunk(o, lane);
-        lane->from = o->begin_ns == INT64_MIN ? 0 : first_at(chunk, 0, o->begin_ns);
+        lane->from = lane->begun ? 0 : first_at(chunk, 0, o->begin_ns);
     } while (lane->from == chunk->count && !lane->source.ended);
-    if (o->end_ns != INT64_MAX && chunk->count && chunk->rows[chunk->count - 1].ns >= o->end_ns) {
-        chunk->count = first_at(chunk, lane->from, o->end_ns);
+    lane->begun = true;
+    uint32_t end = o->end_ns == INT64_MAX ? chunk->count : first_behind(o, lane);
+    if (end < chunk->count) {
+        chunk->count = end;
         lane->source.ended = true;
     }
 }
@@ -162,9 +180,9 @@ static uint32_t cut(const struct lane *lane, const struct lane *first)
     if (!first || lane == first)
         return lane->chunk.count;
     int64_t ns = first->chunk.rows[first->chunk.count - 1].ns;
-    if (lane < first && ns < INT64_MAX)
-        ns++;
-    return first_at(&lane->chunk, lane->from, ns);
+    if (lane > first)
+        return first_at(&lane->chunk, lane->from, ns);
+    return ns < INT64_MAX ? first_at(&lane->chunk, lane->from, ns + 1) : lane->chunk.count;
 }
 
 /* -- merging -- */

@@ -15,7 +15,9 @@
 
 struct krait_row_order;
 
-/* All streams of the set's reader, their events from begin_ns on and before end_ns. Returns 0 or -ENOMEM. */
+/* All streams of the set's reader, their events from begin_ns on and before end_ns (INT64_MAX: to their
+ * ends). Where a stream's times go backward, it is its first event of begin_ns or later, and all up to its
+ * first of end_ns or later. Returns 0 or -ENOMEM. */
 int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set *set, int64_t begin_ns,
                         int64_t end_ns);
 void krait_row_order_free(struct krait_row_order *order);

@@ -23,8 +23,11 @@ static uint64_t origin_of(const struct krait_ctf_cursor *c)
 
 /* Ticks were written in the place of times. */
 static void convert_times(struct krait_row *row, const struct krait_row *end,
-                          const struct krait_ctf_clock *clock)
+                          const struct krait_row_stream *stream)
 {
+    const struct krait_ctf_clock *clock = stream->cls->clock;
+    if (stream->in_ns)
+        return;
     for (; row < end; row++)
         row->ns = clock ? krait_ctf_ns(clock, (uint64_t)row->ns) : 0;
 }
@@ -48,19 +51,45 @@ static void end_run(struct krait_row_source *source, const struct krait_emit_run
     d->bits_be = KRAIT_BITS_ANY; /* fields whose order counts are not read by code */
 }
 
-static void run_code(struct krait_row_source *source, struct krait_row_chunk *chunk)
+/* From where the cursor is, which is not moved; the rows go behind those of the chunk. */
+static struct krait_emit_run run_to(const struct krait_row_source *source,
+                                    const struct krait_row_chunk *chunk, uint64_t cell_limit)
 {
-    const struct krait_row_stream *stream = source->stream;
-    struct krait_row *first = chunk->rows + chunk->count;
     struct krait_emit_run run = begin_run(source);
     run.cells = chunk->cells;
     run.cell_at = chunk->cell_at;
-    run.cell_limit = chunk->cell_limit;
-    run.rows = first;
-    krait_engine_run(stream->engine, &run);
+    run.cell_limit = cell_limit;
+    run.rows = chunk->rows + chunk->count;
+    krait_engine_run(source->stream->engine, &run);
+    convert_times(chunk->rows + chunk->count, run.rows, source->stream);
+    return run;
+}
+
+/* The first of the new rows before `end` that is earlier than the row before it; `end`: none is. The code
+ * sees ticks, which go forward within a run, and not all the way round: as ns, whose sign may change, they go
+ * backward once at most, and the last row is then before the first. Of other frequencies each is looked at. A
+ * field may have set the clock back before the run. */
+static const struct krait_row *first_backward(const struct krait_row_chunk *chunk,
+                                              const struct krait_row *end, bool in_ns)
+{
+    const struct krait_row *row = chunk->rows + chunk->count;
+    if (row == end || (in_ns && end[-1].ns >= row->ns && (row == chunk->rows || row->ns >= row[-1].ns)))
+        return end;
+    for (row += row == chunk->rows; row < end && row->ns >= row[-1].ns;)
+        row++;
+    return row;
+}
+
+static void run_code(struct krait_row_source *source, struct krait_row_chunk *chunk)
+{
+    struct krait_emit_run run = run_to(source, chunk, chunk->cell_limit);
+    const struct krait_row *backward = first_backward(chunk, run.rows, source->stream->in_ns);
+    if (KRAIT_UNLIKELY(backward < run.rows)) {
+        if (backward == chunk->rows + chunk->count)
+            return; /* the careful reader stops at it */
+        run = run_to(source, chunk, backward->cells);
+    }
     end_run(source, &run);
-    if (!stream->in_ns)
-        convert_times(first, run.rows, stream->cls->clock);
     chunk->cell_at = run.cell_at;
     chunk->count = (uint32_t)(run.rows - chunk->rows);
 }
@@ -149,8 +178,8 @@ static void note_time(struct krait_row_tally *tally, const struct krait_ctf_cloc
     tally->has_times = true;
 }
 
-/* Behind an event that was noted: the code stops before time goes backward, so that its last event is its
- * latest. */
+/* Behind an event that was noted, from its time on: the code stops before time goes backward, so that its
+ * last event is its latest. */
 static void count_by_code(struct krait_row_source *source, struct krait_row_tally *tally)
 {
     const struct krait_ctf_clock *clock = source->stream->cls->clock;
@@ -171,7 +200,7 @@ void krait_row_count(struct krait_row_source *source, struct krait_row_tally *ta
         source->held = false;
         tally->counts[source->stream->classes[c->event->index].index]++;
         note_time(tally, c->cls->clock, c->ns);
-        if (may_run_code(source))
+        if (may_run_code(source) && c->d.clock == c->ticks)
             count_by_code(source, tally);
     }
 }

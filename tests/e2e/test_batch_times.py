@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of traces whose times do what times should not: each event is there once, in the order in which single steps reach it."""
+
+import struct
+
+import pytest
+
+from test_trace_read import batch_check, read_check
+
+METADATA = """/* CTF 1.8 */
+typealias integer {{ size = 16; align = 8; }} := u16;
+typealias integer {{ size = 32; align = 8; }} := u32;
+typealias integer {{ size = 64; align = 8; }} := u64;
+typealias integer {{ size = 32; align = 8; map = clock.c.value; }} := low;
+typealias integer {{ size = 64; align = 8; map = clock.c.value; }} := time;
+trace {{ major = 1; minor = 8; byte_order = le; }};
+clock {{ name = c; freq = {frequency}; offset = {offset}; }};
+stream {{
+    packet.context := struct {{ u64 content_size; u64 packet_size; time timestamp_begin; }};
+    event.header := {header};
+}};
+event {{ name = plain; id = 1; fields := struct {{ u16 n; }}; }};
+event {{ name = sets; id = {last_id}; fields := struct {{ time clock_from_now_on; }}; }};
+"""
+
+FLAT = "struct { u64 id; time timestamp; }"
+LARGE = """struct { enum : u16 { compact = 0 ... 65534, extended = 65535 } id;
+    variant <id> { struct { low timestamp; } compact; struct { u32 id; time timestamp; } extended; } v; } align(8)"""
+
+
+def flat(time):
+    return struct.pack("<QQH", 1, time, 7)
+
+
+def sets(time, clock, number=2):
+    return struct.pack("<QQQ", number, time, clock)
+
+
+def extended(time):
+    return struct.pack("<HIQH", 65535, 1, time, 7)
+
+
+def low(time):
+    return struct.pack("<HIH", 1, time & 0xFFFFFFFF, 7)
+
+
+def packet(begin, *events):
+    body = b"".join(events)
+    size = (24 + len(body)) * 8
+    return struct.pack("<QQQ", size, size, begin) + body
+
+
+def write(folder, *streams, header=FLAT, frequency=10**9, offset=0, last_id=2):
+    folder.mkdir()
+    text = METADATA.format(header=header, frequency=frequency, offset=offset, last_id=last_id)
+    (folder / "metadata").write_text(text)
+    for i, packets in enumerate(streams):
+        (folder / f"s{i}").write_bytes(b"".join(packets))
+    return folder
+
+
+def flats(*times):
+    return packet(times[0], *map(flat, times))
+
+
+MOST = 2**64 - 1
+SIGN = 2**63  # from here on nanoseconds are negative
+LATE = (SIGN - 10**18) // 1000  # from here on microseconds since 10**15 of them
+
+CASES = {
+    "backward": (
+        dict(),
+        [flats(10, 20, 30, 12, 40, 13, 50), flats(60, 20, 70, 80, 90, 11, 100), flats(110, 65, 120, 130)],
+        [flats(5, 15, 25, 35, 45, 55), flats(65, 75, 85, 95, 30, 115)],
+    ),
+    "sign": (dict(), [flats(SIGN - 3, SIGN - 2, SIGN - 1, SIGN, SIGN + 1)], [flats(1, 2, SIGN - 2, SIGN - 1, SIGN, SIGN + 3)]),
+    "sign by offset": (
+        dict(offset=2**62),
+        [flats(2**62 - 3, 2**62 - 2, 2**62 - 1, 2**62, 2**62 + 1)],
+        [flats(1, 2, 2**62 - 2, 2**62 - 1, 2**62 + 5)],
+    ),
+    "sign in microseconds": (
+        dict(frequency=10**6, offset=10**15),
+        [flats(LATE - 2, LATE - 1, LATE, LATE + 1, LATE + 2)],
+        [flats(1, 2, 3, LATE - 1, LATE + 1)],
+    ),
+    "beyond all nanoseconds": (dict(frequency=10**6), [flats(1, 2, SIGN, MOST)], [flats(MOST, MOST), flats(MOST)]),
+    "many beyond all nanoseconds": (dict(frequency=10**6), [flats(*[MOST] * 30_000)], [flats(*[MOST] * 30_000)]),
+    "all the way round": (
+        dict(header=LARGE),
+        [packet(1, extended(1), extended(2), extended(MOST), low(3), extended(MOST), low(5), low(6))],
+        [packet(1, extended(1), low(2), low(3), low(4), low(5), low(6), low(7))],
+    ),
+    "set back by a field": (
+        dict(),
+        [packet(90, flat(90), sets(100, 5), flat(6), flat(7), flat(50), flat(110))],
+        [flats(1, 5, 6, 7, 51, 91, 100, 120)],
+    ),
+}
+
+
+@pytest.mark.parametrize("interpret", ["", "1"], ids=["code", "interpreter"])
+@pytest.mark.parametrize("case", CASES)
+def test_each_event_comes_once_whatever_times_do(case, interpret, tmp_path):
+    options, *streams = CASES[case]
+    folder = write(tmp_path / "trace", *streams, **options)
+    counts = batch_check(folder, interpret=interpret)
+    assert counts["events"] == counts["by_part"] == counts["by_stream"] == read_check(folder)["events"]
+
+
+def test_the_earliest_event_may_follow_one_that_set_the_clock_back(info, tmp_path):
+    folder = write(tmp_path / "trace", [packet(100, sets(100, 5), flat(6), flat(50))])
+    assert info(folder)["duration_ns"] == 100 - 6

@@ -284,14 +284,30 @@ int krait_ctf_next(struct krait_ctf_cursor *c)
                                             : next_behind(c); /* without a packet both are 0 */
 }
 
-/* A little before the time: the header's own bits of it say the rest. */
-static uint64_t ticks_before(const struct krait_ctf_clock *clock, int64_t ns)
+/* As good as a double, where the clock does not count nanoseconds. */
+static uint64_t ticks_at(const struct krait_ctf_clock *clock, int64_t ns)
 {
     uint64_t since = (uint64_t)ns - (uint64_t)krait_ctf_ns(clock, 0);
     if (clock->freq == KRAIT_NS_PER_S)
         return since;
-    double ticks = (double)since * (double)clock->freq / 1e9;
-    return ticks < 64 ? 0 : (uint64_t)ticks - 64;
+    double exact = (double)since * (double)clock->freq / 1e9;
+    uint64_t ticks = exact < 0x1p64 ? (uint64_t)exact : UINT64_MAX;
+    return ticks < UINT64_MAX && krait_ctf_ns(clock, ticks) < ns ? ticks + 1 : ticks;
+}
+
+/* Reads the header with the clock a little before the time: its own bits of it say the rest, if it has any.
+ */
+static int read_event_at(struct krait_ctf_cursor *c, int64_t ns)
+{
+    const struct krait_ctf_clock *clock = c->cls->clock;
+    uint64_t ticks = clock ? ticks_at(clock, ns) : 0;
+    uint64_t before = clock && clock->freq != KRAIT_NS_PER_S ? ticks - KRAIT_MIN(ticks, (uint64_t)64) : ticks;
+    c->d.clock = before;
+    int rc = read_event(c);
+    c->ns = ns;
+    if (rc > 0 && c->ticks == before)
+        c->ticks = c->d.clock = ticks;
+    return KRAIT_MIN(rc, 0);
 }
 
 int krait_ctf_seek(struct krait_ctf_cursor *c, const struct krait_ctf_stream *stream, uint32_t packet,
@@ -306,10 +322,7 @@ int krait_ctf_seek(struct krait_ctf_cursor *c, const struct krait_ctf_stream *st
             return rc;
     }
     c->d.at = bit;
-    c->d.clock = c->cls->clock ? ticks_before(c->cls->clock, ns) : 0;
-    int rc = read_event(c);
-    c->ns = ns;
-    return KRAIT_MIN(rc, 0);
+    return read_event_at(c, ns);
 }
 
 /* -- fields -- */

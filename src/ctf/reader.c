@@ -104,7 +104,7 @@ static int compile_stream(struct krait_ctf_reader *reader, struct krait_ctf_code
     code->events = krait_arena_alloc(&reader->arena, KRAIT_MAX(cls->event_count, 1u) * sizeof(*code->events));
     uint64_t top = 0;
     for (uint32_t i = 0; i < cls->event_count; i++)
-        top = KRAIT_MAX(top, KRAIT_MIN(cls->events[i]->id + 1, (uint64_t)UINT32_MAX));
+        top = KRAIT_MAX(top, KRAIT_MIN(cls->events[i]->id, (uint64_t)UINT32_MAX - 1) + 1);
     code->by_id_count = top <= 65536 ? (uint32_t)top : 0;
     code->by_id = krait_arena_alloc(&reader->arena, KRAIT_MAX(code->by_id_count, 1u) * sizeof(*code->by_id));
     if (rc || !code->events || !code->by_id)

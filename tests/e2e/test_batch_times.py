@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of traces whose times do what times should not: each event is there once, in the order in which single steps reach it."""
+"""Batches of traces whose times do what times should not, and whose ids are the highest there are: each event is there once,
+in the order in which single steps reach it."""
 
 import struct
 
@@ -23,6 +24,7 @@ event {{ name = plain; id = 1; fields := struct {{ u16 n; }}; }};
 event {{ name = sets; id = {last_id}; fields := struct {{ time clock_from_now_on; }}; }};
 """
 
+BARE = "struct { u64 id; }"
 FLAT = "struct { u64 id; time timestamp; }"
 LARGE = """struct { enum : u16 { compact = 0 ... 65534, extended = 65535 } id;
     variant <id> { struct { low timestamp; } compact; struct { u32 id; time timestamp; } extended; } v; } align(8)"""
@@ -30,6 +32,10 @@ LARGE = """struct { enum : u16 { compact = 0 ... 65534, extended = 65535 } id;
 
 def flat(time):
     return struct.pack("<QQH", 1, time, 7)
+
+
+def bare():
+    return struct.pack("<QH", 1, 7)
 
 
 def sets(time, clock, number=2):
@@ -86,6 +92,7 @@ CASES = {
     ),
     "beyond all nanoseconds": (dict(frequency=10**6), [flats(1, 2, SIGN, MOST)], [flats(MOST, MOST), flats(MOST)]),
     "many beyond all nanoseconds": (dict(frequency=10**6), [flats(*[MOST] * 30_000)], [flats(*[MOST] * 30_000)]),
+    "of packets alone": (dict(header=BARE, frequency=10**6), [packet(1000, *[bare()] * 9), packet(2000, bare())]),
     "all the way round": (
         dict(header=LARGE),
         [packet(1, extended(1), extended(2), extended(MOST), low(3), extended(MOST), low(5), low(6))],
@@ -111,3 +118,9 @@ def test_each_event_comes_once_whatever_times_do(case, interpret, tmp_path):
 def test_the_earliest_event_may_follow_one_that_set_the_clock_back(info, tmp_path):
     folder = write(tmp_path / "trace", [packet(100, sets(100, 5), flat(6), flat(50))])
     assert info(folder)["duration_ns"] == 100 - 6
+
+
+@pytest.mark.parametrize("interpret", ["", "1"], ids=["code", "interpreter"])
+def test_the_highest_id_is_one_like_others(interpret, tmp_path):
+    folder = write(tmp_path / "trace", [packet(1, flat(1), sets(2, 2, number=MOST), flat(3))], last_id=MOST)
+    assert batch_check(folder, interpret=interpret)["events"] == ["3"]

@@ -294,12 +294,13 @@ KRAIT_API int krait_trace_value_next(const struct krait_trace_value *parent, str
  *   origin   the stream's number in the low 32 bits, its packet's above
  *   address  of the event in the mapped file, in the low 61 bits; the bit of that byte above
  *   field    an integer or enumeration: its value, sign-extended; a float: a double's bits;
- *            a text, or an array or sequence of numbers: two cells, where its bytes are in the mapped file,
- * and how many bytes (up to a NUL) or elements
+ *            a text, or an array or sequence of numbers: two cells, where its bytes are in the mapped
+ *            file, and how many bytes (up to a NUL) or elements
  *
  * What has no such cells (variants, optional fields, arrays of structs, numbers that are not of whole bytes
- * in arrays, texts of UTF-16 and UTF-32, more than some 4,000 cells) is reached by krait_trace_cursor_select,
- * which makes one event of the batch the cursor's current one, for all functions above. */
+ * in arrays, texts of UTF-16 and UTF-32, more than some 4,000 cells, or 256 fields where there are variants
+ * and such) is reached by krait_trace_cursor_select, which makes one event of the batch the cursor's current
+ * one, for all functions above. */
 
 enum {
     KRAIT_TRACE_CELL_ORIGIN = 0,

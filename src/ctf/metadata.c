@@ -158,6 +158,9 @@ int krait_ctf_metadata_parse(struct krait_ctf_metadata **out, const char *dir, c
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)
         rc = parse_bytes(md, bytes, size, err);
+    if (!rc && krait_model_context_fields(md) > KRAIT_CTF_MAX_CONTEXT_FIELDS)
+        rc = krait_err_set(err, -EBADMSG, "more than %d fields in the common contexts of all events",
+                           KRAIT_CTF_MAX_CONTEXT_FIELDS);
     if (!rc)
         krait_model_note_orders(md);
     if (rc) {

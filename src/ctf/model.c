@@ -69,6 +69,28 @@ int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct k
     return 0;
 }
 
+static uint64_t count_fields(const struct krait_fc *fc)
+{
+    uint64_t count = 1;
+    if (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
+        count += count_fields(fc->elem);
+    bool has_members =
+        fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT || fc->kind == KRAIT_FC_OPTIONAL;
+    for (uint32_t i = 0; has_members && i < fc->count; i++)
+        count += count_fields(fc->members[i].fc);
+    return count;
+}
+
+uint64_t krait_model_context_fields(const struct krait_ctf_metadata *md)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < md->stream_count; i++) {
+        const struct krait_fc *context = md->streams[i]->event_context;
+        all += context ? count_fields(context) * md->streams[i]->event_count : 0;
+    }
+    return all;
+}
+
 /* -- enumerations -- */
 
 static int by_lo(const void *a, const void *b)

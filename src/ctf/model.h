@@ -14,6 +14,10 @@
 #define KRAIT_CTF_MAX_FIELDS (1 << 20)
 #endif
 
+/* The context that events have in common is compiled for each of their classes: so many fields are in all
+ * those. LTTng's kernel tracer has some thousand classes, and contexts of some ten fields. */
+#define KRAIT_CTF_MAX_CONTEXT_FIELDS (4 * KRAIT_CTF_MAX_FIELDS)
+
 /* Room for one more behind `count` entries, by doubling. Returns the array, NULL when memory is out. */
 void *krait_model_grow(struct krait_arena *arena, void *array, uint32_t count, uint32_t *cap, size_t size);
 
@@ -27,6 +31,9 @@ int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct k
 /* Sorts an enumeration's ranges for look-ups: by value when each value belongs to one range at most, else by
  * their labels. Returns 0 or -ENOMEM. */
 int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed);
+
+/* How many fields the common contexts have, counted for each event class. */
+uint64_t krait_model_context_fields(const struct krait_ctf_metadata *md);
 
 /* Where the metadata has bits of both byte orders, their fields' order_counts is set: such fields are looked
  * at even by who goes past them, or a change within a byte would be damage to some readers only. */

@@ -204,11 +204,13 @@ static void compile_elements(struct row_compiler *c, const struct krait_fc *fc, 
 
 static void compile_string(struct row_compiler *c, const struct krait_fc *fc)
 {
+    if (fc->encoding) { /* what its bytes are, a cell cannot say */
+        irregular(c);
+        return;
+    }
     uint16_t cell = add_field(c, fc, 2);
     align_to(c, 8);
     close_stretch(c);
-    if (fc->encoding)
-        irregular(c);
     add_step(c, KRAIT_ROW_STRING)->cell = cell;
     move_base(c, 8);
 }
@@ -274,11 +276,12 @@ static void compile_fc(struct row_compiler *c, const struct krait_fc *fc)
 
 /* -- classes -- */
 
-/* Irregular: each field by its path; those that no path leads to have no cells. */
+/* Irregular: each field by its path; those that no path leads to have no cells, nor has what is behind so
+ * many. */
 static int find_locators(struct row_compiler *c, const struct krait_event_class *event)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < c->field_count; i++) {
+    for (uint32_t i = 0; i < c->field_count && kept < KRAIT_ROW_MAX_LOCATED; i++) {
         struct krait_row_field field = c->fields[i];
         struct krait_err err;
         int rc = krait_locator_new(&field.locator, c->arena, c->trace, event, field.scope, field.path, &err);
@@ -288,6 +291,7 @@ static int find_locators(struct row_compiler *c, const struct krait_event_class 
             c->fields[kept++] = field;
     }
     c->field_count = kept;
+    c->cells = kept ? c->fields[kept - 1].cell + c->fields[kept - 1].count : KRAIT_ROW_HEAD;
     return 0;
 }
 

@@ -35,8 +35,9 @@ enum {
     KRAIT_ROW_ADDRESS, /* cell of the address of the event's first byte, and above it the bit in that byte */
     KRAIT_ROW_HEAD,    /* where the fields begin */
     KRAIT_ROW_ADDRESS_BITS = 61,
-    KRAIT_ROW_MAX_CELLS = 4096, /* further fields have none */
-    KRAIT_ROW_BEYOND = 32,      /* cells behind a chunk's last that may be read */
+    KRAIT_ROW_MAX_CELLS = 4096,  /* further fields have none */
+    KRAIT_ROW_MAX_LOCATED = 256, /* of an irregular class: each locator has the way past those before it */
+    KRAIT_ROW_BEYOND = 32,       /* cells behind a chunk's last that may be read */
 };
 
 enum krait_row_code {

@@ -382,6 +382,13 @@ def test_values_are_written_as_json(trace):
     }  # fmt: skip
 
 
+def test_texts_of_wide_units_have_no_cells(trace):
+    payload = struct_of(n=u(8), wide={"type": "null-terminated-string", "encoding": "utf-16be"})
+    trace.text(sequence(PREAMBLE, {"type": "data-stream-class"}, event(payload)), b"\x07" + "a".encode("utf-16be") + b"\0\0")
+    check = subprocess.run([BUILD / "tests" / "batch_check", trace.folder], capture_output=True, text=True, timeout=60)
+    assert "cells 2\n" in check.stdout  # of n, once in its batch and once when its event is selected
+
+
 # -- what is refused --
 
 BAD = [
@@ -483,11 +490,35 @@ def test_a_selector_without_an_option_is_damage(trace):
     trace.payload_refused(struct_of(n=u(8), x=variant(path("n"), ([[0, 5]], u(8)))), "none of its options", b"\x07\x01")
 
 
-def test_aliases_that_double_each_other_do_not_fill_memory(trace):
+def doubling(count):
+    """Aliases of which each is twice the one before."""
     aliases = [{"type": "field-class-alias", "name": "a0", "field-class": u(8)}]
-    for i in range(1, 60):
+    for i in range(1, count):
         aliases.append({"type": "field-class-alias", "name": f"a{i}", "field-class": struct_of(x=f"a{i-1}", y=f"a{i-1}")})
-    trace.refused(sequence(PREAMBLE, *aliases), "more than 1048576 field classes")
+    return aliases
+
+
+def test_aliases_that_double_each_other_do_not_fill_memory(trace):
+    trace.refused(sequence(PREAMBLE, *doubling(60)), "more than 1048576 field classes")
+
+
+def test_a_context_of_many_fields_and_many_events_do_not_fill_memory(trace):
+    stream = {
+        "type": "data-stream-class",
+        "event-record-header-field-class": struct_of(id=u(16, roles=["event-record-class-id"])),
+        "event-record-common-context-field-class": struct_of(c="a14"),
+    }
+    events = [event(struct_of(), id=i) for i in range(200)]
+    why = "more than 4194304 fields in the common contexts of all events"
+    trace.refused(sequence(PREAMBLE, *doubling(15), stream, *events), why)
+
+
+def test_a_wide_class_with_a_variant_has_cells_for_its_first_fields(trace):
+    fields = {f"f{i}": u(8) for i in range(300)}
+    payload = struct_of(n=u(8), v=variant(path("n"), ([[0, 5]], u(8))), **fields)
+    trace.text(sequence(PREAMBLE, {"type": "data-stream-class"}, event(payload)), bytes(302))
+    check = subprocess.run([BUILD / "tests" / "batch_check", trace.folder], capture_output=True, text=True, timeout=60)
+    assert f"cells {2 * 256}\n" in check.stdout  # each once in its batch and once when its event is selected
 
 
 def test_field_classes_of_any_depth_do_not_break_the_reader(trace):

@@ -114,6 +114,11 @@ def test_batches_tell_losses_and_end_with_damage(recording):
     assert batch_check(recording)["error"] == ["-74"]
 
 
+def test_fields_of_recordings_have_cells(recording):
+    counts = batch_check(recording)
+    assert int(counts["cells"][0]) > int(counts["events"][0]) / 2 > 0  # calls have one, returns none
+
+
 def test_packets_add_up_to_the_stream(recording):
     counts = read_check(recording)
     assert counts["by_packet"] == counts["by_stream"] == counts["events"]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/emit.h"
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__LP64__)
 
 #include "ctf/x86.h"
 
@@ -146,7 +146,8 @@ static uint8_t *emit_find_nul(struct krait_x86 *c, int base)
     return none;
 }
 
-/* A string at RDX of 16 bytes or more: its length to RAX. What has no end in the packet is odd. */
+/* A string at RDX of 16 bytes or more: its length to RAX; what has no end in the packet is as long as the
+ * packet or longer. */
 static void emit_string(struct emitter *e)
 {
     struct krait_x86 *c = &e->c;
@@ -156,12 +157,9 @@ static void emit_string(struct emitter *e)
     const uint8_t *loop = c->at;
     krait_x86_rm(c, X86_LEA, X86_64, RCX, X86_INDEX(RDX, RAX, 0, 0));
     krait_x86_rr(c, X86_CMP, X86_64, RCX, END);
-    uint8_t *inside = krait_x86_skip(c, X86_B);
-    krait_x86_pop(c, RBX);
-    krait_x86_pop(c, RCX);
-    krait_x86_jump(c, X86_ALWAYS, e->stop[KRAIT_EMIT_ODD]);
-    krait_x86_here(c, inside);
+    uint8_t *outside = krait_x86_skip(c, X86_AE);
     uint8_t *none = emit_find_nul(c, RDX);
+    krait_x86_here(c, outside);
     krait_x86_pop(c, RBX);
     krait_x86_ret(c);
     krait_x86_here(c, none);
@@ -598,6 +596,8 @@ static void emit_all(struct emitter *e, struct krait_engine *engine)
 static int make_code(struct krait_engine *engine, const struct krait_engine_plan *plan)
 {
     engine->size = room_needed(plan);
+    if (engine->size > INT32_MAX) /* jumps reach no further */
+        return -ENOTSUP;
     void *code = mmap(NULL, engine->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (code == MAP_FAILED)
         return -ENOTSUP;

@@ -15,10 +15,10 @@
  * - A step is one cache line. Its text lies in it and is copied as 32 bytes, whatever its length.
  * - Nobody asks for room step by step. Each block of the program, and each step behind which the length of
  *   the text is not known (strings, arrays, enumerations, ...), asks for all that the fixed steps after it
- * can take: `room`. In between, text is written without a check; copies of whole blocks may reach up to
+ *   can take: `room`. In between, text is written without a check; copies of whole blocks may reach up to
  *   KRAIT_PRINT_SLACK bytes further, which are always there.
  * - Numbers become digits without loops (digits.h), strings are searched for what must be escaped, and
- * copied, 16 bytes at a time.
+ *   copied, 16 bytes at a time.
  *
  * Values that are rare in traces (octal, flags, bits at any place, other byte orders) go by one general step
  * each, and values that are not shown by the decoder (decode.h). Steps are in print_steps.def.

@@ -46,8 +46,8 @@ enum krait_op_flags {
     KRAIT_OPF_BE = 4,         /* BITS, FLOAT: the most significant bit first */
     KRAIT_OPF_HIDDEN = 8,     /* not printed: times and sizes that other readers do not show either */
     KRAIT_OPF_CLOCK = 16,     /* moves the clock */
-    KRAIT_OPF_BUSY = 32,      /* has a meaning, a slot, a clock or an order that counts; RUN, ARRAY, SEQUENCE:
-                                 something      in it has */
+    KRAIT_OPF_BUSY = 32,      /* has a meaning, a slot, a clock or an order that counts; RUN, ARRAY,
+                                 SEQUENCE: something in it has */
     KRAIT_OPF_NAMED = 64,     /* ARRAY, SEQUENCE: elements are printed with their index */
     KRAIT_OPF_REVERSED = 128, /* BITS, FLOAT: the bits are then turned around */
 };

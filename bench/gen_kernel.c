@@ -10,6 +10,8 @@
  * time that one event of the stream has, as krait's reader says. What comes out is for other readers to
  * judge.
  */
+#include "lttng_packet.h"
+
 #include <errno.h>
 #include <krait/trace_read.h>
 #include <stdio.h>
@@ -20,21 +22,6 @@
 #define SHIFT_UNIT (UINT64_C(1) << 32)
 
 enum { EXTENDED = 31 };
-
-struct packet_head {
-    uint32_t magic;
-    uint8_t uuid[16];
-    uint32_t stream_id;
-    uint64_t stream_instance_id;
-    uint64_t timestamp_begin, timestamp_end, content_size, packet_size, packet_seq_num, events_discarded;
-    uint32_t cpu_id;
-} __attribute__((packed));
-
-struct extended {
-    uint8_t tag;
-    uint32_t id;
-    uint64_t time;
-} __attribute__((packed));
 
 struct event {
     uint64_t time;

@@ -5,6 +5,7 @@
  * 2.16 does. The streams are the same files: two channels for each CPU, one with LTTng's compact event header
  * and one with the large one. What events there are is said in ust_events.c.
  */
+#include "lttng_packet.h"
 #include "ust_events.h"
 
 #include <errno.h>
@@ -13,15 +14,6 @@
 #include <unistd.h>
 
 enum { EVENT_BYTES = 2048, DEPTH = 64, WHEEL = 4096, THREADS = 6, PROCESS = 4711 };
-
-struct packet_head {
-    uint32_t magic;
-    uint8_t uuid[16];
-    uint32_t stream_id;
-    uint64_t stream_instance_id;
-    uint64_t timestamp_begin, timestamp_end, content_size, packet_size, packet_seq_num, events_discarded;
-    uint32_t cpu_id;
-} __attribute__((packed));
 
 static const uint8_t UUID[16] = { 0x2c, 0x6b, 0xf1, 0x5a, 0x6b, 0x29, 0x4d, 0x2a,
                                   0x9c, 0x3f, 0x8d, 0x1a, 0x0f, 0x6b, 0x7e, 0x55 };

@@ -38,8 +38,8 @@ def make_recording(folder, events):
 
 # what is made -> (its program, how, which files decide what comes out)
 MAKERS = {
-    "user space": ("gen_ust", make_user_space, ["bench/gen_ust.c", "bench/ust_events.c", "bench/ust_metadata.c"]),
-    "kernel": ("gen_kernel", make_kernel, ["bench/gen_kernel.c"]),
+    "user space": ("gen_ust", make_user_space, ["bench/gen_ust.c", "bench/lttng_packet.h", "bench/ust_events.c", "bench/ust_metadata.c"]),
+    "kernel": ("gen_kernel", make_kernel, ["bench/gen_kernel.c", "bench/lttng_packet.h"]),
     "krait": ("gen_trace", make_recording, ["bench/gen_trace.c", "src/event/events.def", "src/ctf/tsdl_write.c"]),
 }
 

@@ -286,17 +286,11 @@ static void switch_in(machine *m, struct krait_kcpu *cpu, const struct krait_kev
     cpu->base = t->call != KRAIT_NO_ID || t->is_kernel ? KRAIT_CS_SYSTEM : KRAIT_CS_USER;
 }
 
-static void on_switch(void *ctx, const struct krait_kev *ev)
+static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
-    if (!cpu)
-        return;
-    tick(m, ev);
     cpu->irqs = cpu->softirqs = 0; /* a switch is in none: an end was lost */
     switch_out(m, cpu, ev);
     switch_in(m, cpu, ev);
-    settle(m, cpu);
 }
 
 /* -- wake-ups -- */
@@ -436,13 +430,8 @@ static void meet_caller(machine *m, struct krait_kcpu *cpu, const struct krait_k
     cpu->known = true;
 }
 
-static void on_call_begin(void *ctx, const struct krait_kev *ev)
+static void begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
-    if (!cpu)
-        return;
-    tick(m, ev);
     meet_caller(m, cpu, ev);
     cpu->base = KRAIT_CS_SYSTEM;
     struct krait_kthread *t = cpu->current;
@@ -451,7 +440,6 @@ static void on_call_begin(void *ctx, const struct krait_kev *ev)
         t->call_ns = m->now;
         t->call_counts = true;
     }
-    settle(m, cpu);
 }
 
 static KRAIT_COLD bool find_stats(machine *m, struct krait_kthread *t)
@@ -485,13 +473,8 @@ static void count_call(machine *m, struct krait_kthread *t, int64_t ret)
         m->failed = true;
 }
 
-static void on_call_end(void *ctx, const struct krait_kev *ev)
+static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
-    if (!cpu)
-        return;
-    tick(m, ev);
     meet_caller(m, cpu, ev);
     cpu->base = KRAIT_CS_USER;
     struct krait_kthread *t = cpu->current;
@@ -504,80 +487,73 @@ static void on_call_end(void *ctx, const struct krait_kev *ev)
         t->call = KRAIT_NO_ID;
         t->call_counts = false;
     }
-    settle(m, cpu);
 }
 
 /* -- interrupts -- */
 
-static void on_irq_begin(void *ctx, const struct krait_kev *ev)
+static void begin_irq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
-    if (!cpu)
-        return;
-    tick(m, ev);
+    (void)m;
+    (void)ev;
     if (!cpu->irqs++)
         cpu->irq_cause = KRAIT_TS_BLOCKED;
-    settle(m, cpu);
 }
 
-static void on_irq_end(void *ctx, const struct krait_kev *ev)
+static void end_irq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
-    if (!cpu)
-        return;
-    tick(m, ev);
+    (void)m;
+    (void)ev;
     cpu->irqs -= cpu->irqs > 0;
-    settle(m, cpu);
 }
 
-static void on_softirq_begin(void *ctx, const struct krait_kev *ev)
+static void begin_softirq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
-    if (!cpu)
-        return;
-    tick(m, ev);
+    (void)m;
     cpu->softirqs = 1; /* they do not nest */
     cpu->soft_cause = (uint8_t)krait_kernel_softirq_cause(krait_kev_int(ev, 0));
-    settle(m, cpu);
 }
 
-static void on_softirq_end(void *ctx, const struct krait_kev *ev)
+static void end_softirq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
-    if (!cpu)
-        return;
-    tick(m, ev);
+    (void)m;
+    (void)ev;
     cpu->softirqs = 0;
-    settle(m, cpu);
 }
 
 /* What an interrupt does tells what those that it wakes waited for. */
-static void note_cause(machine *m, const struct krait_kev *ev, enum krait_thread_state cause)
+static void on_cause(void *ctx, const struct krait_kev *ev)
 {
-    struct krait_kcpu *cpu = cpu_of(m, ev);
+    static const uint8_t causes[KRAIT_KEV_KINDS] = { [KRAIT_KEV_TIMER] = KRAIT_TS_TIMER,
+                                                     [KRAIT_KEV_DISK] = KRAIT_TS_DISK,
+                                                     [KRAIT_KEV_NET] = KRAIT_TS_NETWORK };
+    struct krait_kcpu *cpu = cpu_of(ctx, ev);
+    uint8_t cause = causes[ev->cls->kind];
     if (cpu && cpu->irqs)
-        cpu->irq_cause = (uint8_t)cause;
+        cpu->irq_cause = cause;
     else if (cpu && cpu->softirqs)
-        cpu->soft_cause = (uint8_t)cause;
+        cpu->soft_cause = cause;
 }
 
-static void on_timer(void *ctx, const struct krait_kev *ev)
-{
-    note_cause(ctx, ev, KRAIT_TS_TIMER);
-}
+/* -- events of a CPU -- */
 
-static void on_disk(void *ctx, const struct krait_kev *ev)
-{
-    note_cause(ctx, ev, KRAIT_TS_DISK);
-}
+typedef void cpu_step(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev);
 
-static void on_net(void *ctx, const struct krait_kev *ev)
+/* What changes what a CPU does: a step for each kind, and then the states anew. */
+static void on_cpu_event(void *ctx, const struct krait_kev *ev)
 {
-    note_cause(ctx, ev, KRAIT_TS_NETWORK);
+    static cpu_step *const steps[KRAIT_KEV_KINDS] = {
+        [KRAIT_KEV_SWITCH] = switch_threads,  [KRAIT_KEV_CALL_BEGIN] = begin_call,
+        [KRAIT_KEV_CALL_END] = end_call,      [KRAIT_KEV_IRQ_BEGIN] = begin_irq,
+        [KRAIT_KEV_IRQ_END] = end_irq,        [KRAIT_KEV_SOFTIRQ_BEGIN] = begin_softirq,
+        [KRAIT_KEV_SOFTIRQ_END] = end_softirq
+    };
+    machine *m = ctx;
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    if (!cpu)
+        return;
+    tick(m, ev);
+    steps[ev->cls->kind](m, cpu, ev);
+    settle(m, cpu);
 }
 
 /* -- beginning and end -- */
@@ -664,22 +640,22 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
         .until_ns = options->until_ns,
         .begin = on_begin,
         .from = on_from,
-        .handlers = { [KRAIT_KEV_SWITCH] = on_switch,
+        .handlers = { [KRAIT_KEV_SWITCH] = on_cpu_event,
                       [KRAIT_KEV_WAKING] = on_waking,
                       [KRAIT_KEV_WAKEUP] = on_wakeup,
                       [KRAIT_KEV_FORK] = on_fork,
                       [KRAIT_KEV_EXIT] = on_thread_exit,
                       [KRAIT_KEV_FREE] = on_free,
                       [KRAIT_KEV_STATEDUMP] = on_statedump,
-                      [KRAIT_KEV_CALL_BEGIN] = on_call_begin,
-                      [KRAIT_KEV_CALL_END] = on_call_end,
-                      [KRAIT_KEV_IRQ_BEGIN] = on_irq_begin,
-                      [KRAIT_KEV_IRQ_END] = on_irq_end,
-                      [KRAIT_KEV_SOFTIRQ_BEGIN] = on_softirq_begin,
-                      [KRAIT_KEV_SOFTIRQ_END] = on_softirq_end,
-                      [KRAIT_KEV_TIMER] = on_timer,
-                      [KRAIT_KEV_DISK] = on_disk,
-                      [KRAIT_KEV_NET] = on_net },
+                      [KRAIT_KEV_CALL_BEGIN] = on_cpu_event,
+                      [KRAIT_KEV_CALL_END] = on_cpu_event,
+                      [KRAIT_KEV_IRQ_BEGIN] = on_cpu_event,
+                      [KRAIT_KEV_IRQ_END] = on_cpu_event,
+                      [KRAIT_KEV_SOFTIRQ_BEGIN] = on_cpu_event,
+                      [KRAIT_KEV_SOFTIRQ_END] = on_cpu_event,
+                      [KRAIT_KEV_TIMER] = on_cause,
+                      [KRAIT_KEV_DISK] = on_cause,
+                      [KRAIT_KEV_NET] = on_cause },
     };
     uint32_t count;
     const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);

@@ -195,16 +195,6 @@ static int make_report(struct report *report, struct krait_err *err)
     return report->out.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-static int print_report(const struct report *report, struct krait_err *err)
-{
-    if (report->out.len)
-        fwrite(report->out.data, 1, report->out.len, stdout);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return krait_err_errno(err, "the report could not be written");
-    krait_terminal_notes(&report->notes);
-    return 0;
-}
-
 static int run_report(void *values, int argc, char **argv)
 {
     struct report_options *options = values;
@@ -218,7 +208,7 @@ static int run_report(void *values, int argc, char **argv)
     rc = rc ? rc : krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, &err);
     report.trace = trace;
     rc = rc ? rc : make_report(&report, &err);
-    rc = rc ? rc : print_report(&report, &err);
+    rc = rc ? rc : krait_terminal_print(&report.out, &report.notes, "the report", &err);
     krait_select_done(&options->select);
     krait_match_free(report.filter);
     krait_match_free(report.asked);

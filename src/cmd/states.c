@@ -577,16 +577,6 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
     return rc;
 }
 
-static int print_output(const struct states *s, struct krait_err *err)
-{
-    if (s->out.len)
-        fwrite(s->out.data, 1, s->out.len, stdout);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return krait_err_errno(err, "the states could not be written");
-    krait_terminal_notes(&s->notes);
-    return 0;
-}
-
 static int run_states(void *values, int argc, char **argv)
 {
     struct states_options *options = values;
@@ -599,7 +589,7 @@ static int run_states(void *values, int argc, char **argv)
     int status = rc ? krait_cmd_usage(&krait_cmd_states, &err) : 0;
     rc = rc ? rc : analyse(&s, argv, (size_t)argc, &found, &err);
     rc = rc ? rc : make_output(&s, &err);
-    rc = rc ? rc : print_output(&s, &err);
+    rc = rc ? rc : krait_terminal_print(&s.out, &s.notes, "the states", &err);
     krait_select_done(&options->select);
     krait_buf_done(&s.out);
     krait_buf_done(&s.notes);

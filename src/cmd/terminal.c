@@ -33,7 +33,7 @@ struct krait_table_look krait_terminal_look(void)
     return look;
 }
 
-void krait_terminal_notes(const struct krait_buf *notes)
+static void print_notes(const struct krait_buf *notes)
 {
     bool colour = wants_colour(STDERR_FILENO);
     for (const char *line = notes->data; line && *line;) {
@@ -44,4 +44,15 @@ void krait_terminal_notes(const struct krait_buf *notes)
         fprintf(stderr, "%s%.*s%s\n", code, n, line, colour ? "\033[0m" : "");
         line += n + (line[n] == '\n');
     }
+}
+
+int krait_terminal_print(const struct krait_buf *out, const struct krait_buf *notes, const char *what,
+                         struct krait_err *err)
+{
+    if (out->len)
+        fwrite(out->data, 1, out->len, stdout);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return krait_err_errno(err, "%s could not be written", what);
+    print_notes(notes);
+    return 0;
 }

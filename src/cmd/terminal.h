@@ -5,13 +5,16 @@
 #ifndef KRAIT_CMD_TERMINAL_H
 #define KRAIT_CMD_TERMINAL_H
 
+#include "base/err.h"
 #include "view/table.h"
 
 /* Of stdout. Width 0: it is none. */
 struct krait_table_look krait_terminal_look(void);
 
-/* Prints lines to stderr, dim where it is a terminal, red those that begin with lost:, damaged: or
- * unfinished:. */
-void krait_terminal_notes(const struct krait_buf *notes);
+/* Prints `out` to stdout, and behind it the lines of `notes` to stderr: dim where that is a terminal, red
+ * those that begin with lost:, damaged: or unfinished:. Where stdout cannot be written, err says that `what`
+ * could not. */
+int krait_terminal_print(const struct krait_buf *out, const struct krait_buf *notes, const char *what,
+                         struct krait_err *err);
 
 #endif

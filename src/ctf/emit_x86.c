@@ -602,8 +602,7 @@ static int make_code(struct krait_engine *engine, const struct krait_engine_plan
     if (code == MAP_FAILED)
         return -ENOTSUP;
     engine->code = code;
-    struct emitter e = { .c = { .begin = code, .at = code, .end = engine->code + engine->size },
-                         .plan = plan };
+    struct emitter e = { .c = { .at = code, .end = engine->code + engine->size }, .plan = plan };
     emit_all(&e, engine);
     if (e.c.full || mprotect(code, engine->size, PROT_READ | PROT_EXEC))
         return -ENOTSUP;

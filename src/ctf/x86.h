@@ -19,7 +19,6 @@ enum krait_x86_reg { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R
 enum krait_x86_op {
     X86_ADD = 0x03, /* reg, r/m */
     X86_OR = 0x0B,
-    X86_AND = 0x23,
     X86_SUB = 0x2B,
     X86_XOR = 0x33,
     X86_CMP = 0x3B,
@@ -48,12 +47,12 @@ enum krait_x86_op {
 enum krait_x86_ext { X86_IMM_ADD = 0, X86_IMM_OR = 1, X86_IMM_AND = 4, X86_IMM_CMP = 7 };
 enum krait_x86_shift { X86_SHL = 4, X86_SHR = 5, X86_SAR = 7 };
 
-enum krait_x86_cond { X86_B = 2, X86_AE = 3, X86_E = 4, X86_NE = 5, X86_A = 7, X86_ALWAYS = 16 };
+enum krait_x86_cond { X86_AE = 3, X86_E = 4, X86_NE = 5, X86_A = 7, X86_ALWAYS = 16 };
 
 enum krait_x86_width { X86_32, X86_64 };
 
 struct krait_x86 {
-    uint8_t *begin, *at, *end;
+    uint8_t *at, *end;
     bool full; /* it was not enough: what was written is not whole */
 };
 

@@ -146,6 +146,18 @@ static inline bool krait_fc_is_int(const struct krait_fc *fc)
     return fc->kind <= KRAIT_FC_ENUM;
 }
 
+/* Of a number: its size is that of one of C's integers. */
+static inline bool krait_fc_is_whole(const struct krait_fc *fc)
+{
+    return fc->bits == 8 || fc->bits == 16 || fc->bits == 32 || fc->bits == 64;
+}
+
+/* Of a number: its bytes are not in the machine's order. */
+static inline bool krait_fc_is_swapped(const struct krait_fc *fc)
+{
+    return fc->byte_order != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? KRAIT_BO_LE : KRAIT_BO_BE);
+}
+
 /* The member or option of that shown name, or NULL. */
 const struct krait_fc_member *krait_fc_member(const struct krait_fc *fc, const char *name);
 

@@ -120,11 +120,6 @@ struct place {
 
 static void compile_fc(struct compiler *c, const struct krait_fc *fc, struct place place);
 
-static bool is_swapped(const struct krait_fc *fc)
-{
-    return fc->byte_order != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? KRAIT_BO_LE : KRAIT_BO_BE);
-}
-
 static void mark_run_busy(struct compiler *c)
 {
     if (c->run != KRAIT_NO_ID)
@@ -161,17 +156,17 @@ static void compile_scalar(struct compiler *c, const struct krait_fc *fc, struct
     }
     uint64_t off = run_place(c, fc->align);
     bool bytes = c->run != KRAIT_NO_ID && c->ops[c->run].align >= 8 && off % 8 == 0;
-    bool whole = fc->bits == 8 || fc->bits == 16 || fc->bits == 32 || fc->bits == 64;
-    enum krait_op_code code = fc->kind == KRAIT_FC_FLOAT           ? KRAIT_DO_FLOAT
-                              : bytes && whole && !fc->is_reversed ? KRAIT_DO_INT
-                                                                   : KRAIT_DO_BITS;
+    enum krait_op_code code = fc->kind == KRAIT_FC_FLOAT                           ? KRAIT_DO_FLOAT
+                              : bytes && krait_fc_is_whole(fc) && !fc->is_reversed ? KRAIT_DO_INT
+                                                                                   : KRAIT_DO_BITS;
     struct krait_op *op = add_op(c, code);
     op->off = (uint32_t)off;
     op->bits = fc->bits;
     op->fc = fc;
-    op->flags = (uint8_t)((fc->is_signed ? KRAIT_OPF_SIGNED : 0) | (is_swapped(fc) ? KRAIT_OPF_SWAP : 0) |
-                          (fc->byte_order == KRAIT_BO_BE ? KRAIT_OPF_BE : 0) |
-                          (fc->is_reversed ? KRAIT_OPF_REVERSED : 0) | (place.hidden ? KRAIT_OPF_HIDDEN : 0));
+    op->flags =
+        (uint8_t)((fc->is_signed ? KRAIT_OPF_SIGNED : 0) | (krait_fc_is_swapped(fc) ? KRAIT_OPF_SWAP : 0) |
+                  (fc->byte_order == KRAIT_BO_BE ? KRAIT_OPF_BE : 0) |
+                  (fc->is_reversed ? KRAIT_OPF_REVERSED : 0) | (place.hidden ? KRAIT_OPF_HIDDEN : 0));
     c->off = off + fc->bits;
     if (fc->order_counts)
         op->flags |= KRAIT_OPF_BUSY;

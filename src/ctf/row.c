@@ -107,16 +107,6 @@ static struct krait_row_step *add_fixed(struct row_compiler *c, enum krait_row_c
 
 /* -- fields -- */
 
-static bool is_swapped(const struct krait_fc *fc)
-{
-    return fc->byte_order != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? KRAIT_BO_LE : KRAIT_BO_BE);
-}
-
-static bool is_whole(unsigned bits)
-{
-    return bits == 8 || bits == 16 || bits == 32 || bits == 64;
-}
-
 /* Gives the field its cells; returns the first. */
 static uint16_t add_field(struct row_compiler *c, const struct krait_fc *fc, unsigned count)
 {
@@ -143,7 +133,7 @@ static void compile_number(struct row_compiler *c, const struct krait_fc *fc)
     uint16_t cell = add_field(c, fc, 1);
     bool is_float = fc->kind == KRAIT_FC_FLOAT;
     align_to(c, fc->align);
-    bool bytes = c->off % 8 == 0 && is_whole(fc->bits);
+    bool bytes = c->off % 8 == 0 && krait_fc_is_whole(fc);
     if (fc->order_counts || fc->is_leb || fc->is_reversed || (!is_float && fc->clock) ||
         c->off % 8 + fc->bits > 64 || (is_float && !bytes))
         irregular(c);
@@ -158,7 +148,7 @@ static void compile_number(struct row_compiler *c, const struct krait_fc *fc)
     step->cell = cell;
     step->off = bytes ? off / 8 : off;
     step->flags = (uint8_t)((!is_float && fc->is_signed ? KRAIT_ROWF_SIGNED : 0) |
-                            (is_swapped(fc) ? KRAIT_ROWF_SWAP : 0) |
+                            (krait_fc_is_swapped(fc) ? KRAIT_ROWF_SWAP : 0) |
                             (fc->byte_order == KRAIT_BO_BE ? KRAIT_ROWF_BE : 0));
 }
 
@@ -221,7 +211,7 @@ static bool is_plain(const struct krait_fc *elem)
     bool is_int = krait_fc_is_int(elem);
     if (!is_int && elem->kind != KRAIT_FC_FLOAT)
         return false;
-    return is_whole(elem->bits) && elem->align >= 8 && elem->align <= elem->bits && !elem->is_leb &&
+    return krait_fc_is_whole(elem) && elem->align >= 8 && elem->align <= elem->bits && !elem->is_leb &&
            !elem->is_reversed && !(is_int && (elem->clock || elem->slot != KRAIT_NO_SLOT));
 }
 

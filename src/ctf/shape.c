@@ -59,9 +59,8 @@ static uint32_t align_up(uint32_t at, uint32_t align)
 /* Takes an integer at bit `at`; false where it is not whole and plain. */
 static bool take_flat_int(struct krait_header_form *form, const struct krait_fc *fc, uint32_t at)
 {
-    bool whole = fc->bits == 8 || fc->bits == 16 || fc->bits == 32 || fc->bits == 64;
     bool is_id = fc->meaning == KRAIT_MEANING_EVENT_ID;
-    if (!whole || at % 8 || fc->is_leb || fc->is_reversed || fc->is_signed ||
+    if (!krait_fc_is_whole(fc) || at % 8 || fc->is_leb || fc->is_reversed || fc->is_signed ||
         (fc->byte_order != KRAIT_BO_LE && fc->bits > 8) || (is_id && form->id_bits) ||
         (fc->clock && form->time_bits))
         return false;

@@ -68,7 +68,7 @@ static int walk(struct krait_decoder *d, const struct krait_program *program, ui
 
 static uint64_t load(const struct krait_decoder *d, const struct krait_fc *fc, uint64_t at)
 {
-    bool native = fc->byte_order == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? KRAIT_BO_LE : KRAIT_BO_BE);
+    bool native = !krait_fc_is_swapped(fc);
     const uint8_t *p = d->bytes + at / 8;
     if (KRAIT_UNLIKELY(fc->is_reversed))
         native = false;

@@ -18,7 +18,9 @@ static const struct {
 enum krait_thread_state krait_kernel_blocks_on(const char *call)
 {
     size_t n = strlen(call);
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(rows) && n; i++) {
+    if (!n || strchr(call, ' '))
+        return KRAIT_TS_BLOCKED; /* no call of the kernel's: a trace may name its events as it likes */
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(rows); i++) {
         for (const char *at = rows[i].calls; (at = strstr(at, call)); at++) {
             if (at[-1] == ' ' && at[n] == ' ')
                 return rows[i].state;

@@ -101,6 +101,8 @@ IRQ = event(30, "irq_handler_entry", irq=1)
         ("recvmsg", [], "blocked_network"),
         ("fsync", [], "blocked_disk"),
         ("futex_waitv_of_another_kind", [], "blocked_other"),
+        ("nanosleep clock_nanosleep", [], "blocked_other"),
+        (" nanosleep", [], "blocked_other"),
     ],
 )
 def test_what_a_thread_waited_for_is_known_when_it_is_woken(states, call, before_waking, state):

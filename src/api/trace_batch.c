@@ -278,23 +278,13 @@ int krait_trace_cursor_select(struct krait_trace_cursor *c, const struct krait_t
     if (!b || batch->events != b->last.events || index >= b->last.count)
         return -EINVAL;
     const struct krait_trace_event *event = &batch->events[index];
-    const uint64_t *row = batch->cells + event->cells;
-    uint64_t address = row[KRAIT_TRACE_CELL_ADDRESS];
-    const struct krait_ctf_stream *stream =
-        krait_stream_of(c->reader, (uint32_t)row[KRAIT_TRACE_CELL_ORIGIN]);
-    uint32_t packet = (uint32_t)(row[KRAIT_TRACE_CELL_ORIGIN] >> 32);
-    const uint8_t *bytes = stream->packets[packet].file->bytes + stream->packets[packet].offset;
-    uint64_t byte = (address & (((uint64_t)1 << KRAIT_ROW_ADDRESS_BITS) - 1)) - (uintptr_t)bytes;
-    int rc =
-        krait_ctf_seek(&b->at, stream, packet, byte * 8 + (address >> KRAIT_ROW_ADDRESS_BITS), event->ns);
-    if (!rc)
-        rc = krait_ctf_event_skip(&b->at);
+    int rc = krait_row_seek(&b->at, (const struct krait_row *)event, batch->cells + event->cells);
     if (rc) {
         c->err = b->at.err;
         return rc;
     }
     c->at = &b->at;
-    c->stream = stream;
+    c->stream = b->at.stream;
     c->first_class = event->cls - b->at.event->index;
     c->cls = b->at.cls;
     return 0;

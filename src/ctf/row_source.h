@@ -35,6 +35,10 @@ void krait_row_source_done(struct krait_row_source *source);
  * one and the chunk is empty. Damage ends the stream: cursor.err has it. hot path, no GIL */
 void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk);
 
+/* Makes the event of a row, whose cells are given, the current one of a cursor of the same reader, and passes
+ * its fields. Returns as krait_ctf_seek. */
+int krait_row_seek(struct krait_ctf_cursor *cursor, const struct krait_row *row, const uint64_t *cells);
+
 /* What krait_row_count found; added to what is there. */
 struct krait_row_tally {
     uint64_t *counts; /* of events, by krait_row_class.index */

@@ -221,16 +221,10 @@ void krait_kevs_close(struct krait_kevs *k)
 /* Goes to the event whose row it is, so that its packet can be asked. */
 static int go_to(struct krait_kevs *k, const struct krait_row *row, const uint64_t *cells)
 {
-    const struct krait_ctf_stream *stream = k->reader->streams[(uint32_t)cells[KRAIT_ROW_ORIGIN]];
-    uint32_t packet = (uint32_t)(cells[KRAIT_ROW_ORIGIN] >> 32);
-    uint64_t address = cells[KRAIT_ROW_ADDRESS];
-    const uint8_t *bytes = stream->packets[packet].file->bytes + stream->packets[packet].offset;
-    uint64_t byte = (address & (((uint64_t)1 << KRAIT_ROW_ADDRESS_BITS) - 1)) - (uintptr_t)bytes;
-    if (!k->has_at && krait_ctf_cursor_init(&k->at, k->reader, stream))
+    if (!k->has_at && krait_ctf_cursor_init(&k->at, k->reader, NULL))
         return -ENOMEM;
     k->has_at = true;
-    int rc = krait_ctf_seek(&k->at, stream, packet, byte * 8 + (address >> KRAIT_ROW_ADDRESS_BITS), row->ns);
-    return rc ? rc : krait_ctf_event_skip(&k->at);
+    return krait_row_seek(&k->at, row, cells);
 }
 
 static KRAIT_COLD void know_cpu(struct krait_kevs *k, struct lane *lane, const struct krait_row *row,

@@ -40,7 +40,7 @@ def make_recording(folder, events):
 MAKERS = {
     "user space": ("gen_ust", make_user_space, ["bench/gen_ust.c", "bench/lttng_packet.h", "bench/ust_events.c", "bench/ust_metadata.c"]),
     "kernel": ("gen_kernel", make_kernel, ["bench/gen_kernel.c", "bench/lttng_packet.h"]),
-    "krait": ("gen_trace", make_recording, ["bench/gen_trace.c", "src/event/events.def", "src/ctf/tsdl_write.c"]),
+    "krait": ("gen_trace", make_recording, ["bench/gen_trace.c", "src/event/events.def", "src/ctf/write/tsdl_write.c"]),
 }
 
 # name -> (what has to be made, its folder in that, the other trace that has the same bytes)

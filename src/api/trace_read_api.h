@@ -7,7 +7,7 @@
 
 #include "krait/trace_read.h"
 
-#include "ctf/row_order.h"
+#include "ctf/rows/row_order.h"
 
 #include <pthread.h>
 

@@ -4,8 +4,8 @@
  */
 #include "cmd/cmds.h"
 #include "cmd/timearg.h"
-#include "ctf/csv_event.h"
-#include "ctf/pretty.h"
+#include "ctf/text/csv_event.h"
+#include "ctf/text/pretty.h"
 
 #include <signal.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
-#include "ctf/count.h"
+#include "ctf/rows/count.h"
 #include "trace/trace.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "kernel/kernel_tsdl.h"
 
 #include "base/outfile.h"
-#include "ctf/tsdl_write.h"
+#include "ctf/write/tsdl_write.h"
 #include "record/traceid.h"
 
 #include <sys/utsname.h>

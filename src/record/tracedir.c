@@ -2,7 +2,7 @@
 #include "record/tracedir.h"
 
 #include "base/map.h"
-#include "ctf/tsdl_write.h"
+#include "ctf/write/tsdl_write.h"
 #include "event/event.h"
 #include "record/traceid.h"
 

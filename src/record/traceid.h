@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "ctf/tsdl_write.h"
+#include "ctf/write/tsdl_write.h"
 
 /* A new random uuid. Returns 0, or a negative errno when there are no random numbers. */
 int krait_traceid_new(uint8_t uuid[16], struct krait_err *err);

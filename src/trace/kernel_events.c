@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel_events.h"
 
-#include "ctf/find.h"
-#include "ctf/row_order.h"
+#include "ctf/read/find.h"
+#include "ctf/rows/row_order.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * The kernel's events, in the order of time, whoever recorded them: by kind, with the fields that analyses
  * ask for in known places, and the CPU that each happened on.
  *
- * Events come as rows of cells (ctf/row.h). What a kind's fields are, and which cells they have in a trace,
- * is looked up once for each event class; an event costs its row and a call through a table.
+ * Events come as rows of cells (ctf/rows/row.h). What a kind's fields are, and which cells they have in a
+ * trace, is looked up once for each event class; an event costs its row and a call through a table.
  */
 #ifndef KRAIT_TRACE_KERNEL_EVENTS_H
 #define KRAIT_TRACE_KERNEL_EVENTS_H

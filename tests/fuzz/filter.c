@@ -4,7 +4,7 @@
  */
 #include "packets.h"
 
-#include "ctf/filter.h"
+#include "ctf/read/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

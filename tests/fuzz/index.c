@@ -8,7 +8,7 @@
  */
 #include "packets.h"
 
-#include "ctf/pretty.h"
+#include "ctf/text/pretty.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -9,9 +9,9 @@
 
 #include "../read_all.h"
 #include "base/json_read.h"
-#include "ctf/count.h"
-#include "ctf/csv_event.h"
-#include "ctf/pretty.h"
+#include "ctf/rows/count.h"
+#include "ctf/text/csv_event.h"
+#include "ctf/text/pretty.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include "packets.h"
 
-#include "ctf/tsdl_write.h"
+#include "ctf/write/tsdl_write.h"
 #include "trace/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

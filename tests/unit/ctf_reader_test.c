@@ -2,9 +2,9 @@
  *
  * Bytes in, lines out: each case writes a trace into a folder and reads it.
  */
-#include "ctf/bits.h"
-#include "ctf/count.h"
-#include "ctf/pretty.h"
+#include "ctf/rows/count.h"
+#include "ctf/scalar/bits.h"
+#include "ctf/text/pretty.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * What comes from the kernel, made up here: pages of its ring, format files, events; and what is made of
  * them.
  */
-#include "ctf/reader.h"
+#include "ctf/read/reader.h"
 #include "kernel/kernel_op.h"
 #include "kernel/kernel_stream.h"
 #include "kernel/kernel_tsdl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ctf/reader.h"
+#include "ctf/read/reader.h"
 #include "record/collector.h"
 #include "record/tracedir.h"
 #include "record/writer.h"

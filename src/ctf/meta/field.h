@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4;
+ * CTF2-SPEC-2.0, field classes). Plain data, made by the metadata parsers, owned by the metadata's arena,
+ * never changed afterwards.
+ *
+ * Every place in the metadata has nodes of its own (a type that is used twice is copied), so that a field
+ * that is the length of a sequence or the tag of a variant has one slot, in which the decoder leaves its
+ * value.
+ */
+#ifndef KRAIT_CTF_META_FIELD_H
+#define KRAIT_CTF_META_FIELD_H
+
+#include "base/map.h"
+
+enum krait_fc_kind {
+    KRAIT_FC_INT,
+    KRAIT_FC_ENUM, /* an integer with labels */
+    KRAIT_FC_FLOAT,
+    KRAIT_FC_STRING,
+    KRAIT_FC_STRUCT,
+    KRAIT_FC_VARIANT,
+    KRAIT_FC_OPTIONAL, /* one member, which is there or not */
+    KRAIT_FC_ARRAY,
+    KRAIT_FC_SEQUENCE, /* an array whose length is a field */
+};
+
+enum krait_byte_order {
+    KRAIT_BO_NATIVE, /* of the trace; resolved before the parser returns */
+    KRAIT_BO_LE,
+    KRAIT_BO_BE,
+};
+
+/* What an integer stands for. A blob is an array of bytes, a text of known length an array of characters. */
+enum krait_int_form {
+    KRAIT_INT_NUMBER,
+    KRAIT_INT_FLAGS, /* CTF 2's bit map: each range of `labels` is of bits */
+    KRAIT_INT_BOOL,  /* every value but 0 is true */
+};
+
+/* What a field is to the reader: by its name in CTF 1.8, by its role in CTF 2. */
+enum krait_meaning {
+    KRAIT_MEANING_NONE,
+    KRAIT_MEANING_MAGIC,
+    KRAIT_MEANING_STREAM_ID,
+    KRAIT_MEANING_STREAM_INSTANCE,
+    KRAIT_MEANING_BEGIN,
+    KRAIT_MEANING_END,
+    KRAIT_MEANING_CONTENT,
+    KRAIT_MEANING_SIZE,
+    KRAIT_MEANING_SEQ,
+    KRAIT_MEANING_DISCARDED,
+    KRAIT_MEANING_EVENT_ID,
+    KRAIT_MEANING_COUNT,
+};
+
+#define KRAIT_NO_SLOT UINT32_MAX
+
+struct krait_ctf_clock;
+struct krait_fc;
+
+/* lo to hi, both included: signed or unsigned as the enumeration's integer is. One label may have several
+ * ranges. */
+struct krait_enum_range {
+    const char *label;
+    uint64_t lo, hi;
+    uint32_t shown_len;
+    const char *shown; /* with `sorted`: as printed before the value, in an arena */
+    uint32_t label_id; /* equal labels of one enumeration have equal ids, counted up in order of first
+                          appearance */
+};
+
+struct krait_enum_map {
+    struct krait_enum_range *ranges; /* in the metadata's order */
+    uint32_t count;
+    uint32_t label_count;
+    bool indexed;                             /* one of the next two was made */
+    const struct krait_enum_range **sorted;   /* by lo; NULL when ranges overlap */
+    const struct krait_enum_range **by_label; /* by label_id, when they do */
+};
+
+/* Tags lo to hi, both included, choose an option: signed or unsigned as the tag is. */
+struct krait_fc_choice {
+    uint64_t lo, hi;
+    uint32_t option;
+};
+
+struct krait_ctf2_location;
+
+struct krait_fc_member {
+    const char *name;      /* as shown: without LTTng's leading underscore in CTF 1.8 */
+    const char *tsdl_name; /* as written; an option of CTF 2 may be without */
+    struct krait_fc *fc;
+};
+
+struct krait_fc {
+    uint8_t kind;
+    uint8_t bits; /* INT, ENUM: 1 to 64; FLOAT: 32 or 64 */
+    bool is_signed;
+    bool is_text;       /* INT, ENUM: encoding set; ARRAY, SEQUENCE: of such bytes, shown as a string */
+    bool is_blob;       /* ARRAY, SEQUENCE: of bytes that only their reader can understand */
+    bool is_leb;        /* INT, ENUM: of as many bytes as it needs, seven bits in each (LEB128) */
+    bool is_reversed;   /* INT, ENUM, FLOAT: its bits stand against the way of its byte order */
+    bool order_counts;  /* INT, ENUM, FLOAT: its bits may meet some of the other byte order within a byte */
+    uint8_t form;       /* INT, ENUM: enum krait_int_form */
+    uint8_t encoding;   /* STRING; ARRAY, SEQUENCE with is_text: enum krait_encoding */
+    uint8_t meaning;    /* INT, ENUM: enum krait_meaning */
+    uint16_t roles;     /* CTF 2: a bit per role, until they are meanings */
+    uint32_t at;        /* CTF 2: byte of the metadata, for what its user is told */
+    uint8_t byte_order; /* INT, ENUM, FLOAT: enum krait_byte_order */
+    uint8_t base;       /* INT, ENUM: 2, 8, 10, 16 */
+    uint8_t depth;      /* of the types below it: bounds every recursion */
+    uint32_t align;     /* bits, a power of two */
+    uint32_t slot;      /* where the decoder leaves an integer's value for others; KRAIT_NO_SLOT for most */
+    uint32_t ref_slot;  /* SEQUENCE: slot of its length; VARIANT, OPTIONAL: of its tag */
+    union {
+        const struct krait_ctf_clock *clock; /* INT, ENUM: the clock it is mapped to, or NULL */
+        uint32_t count;                      /* STRUCT, VARIANT, OPTIONAL: members or options */
+    };
+    union {
+        struct krait_enum_map *labels;   /* ENUM; INT whose form is FLAGS */
+        struct krait_fc_member *members; /* STRUCT, VARIANT, OPTIONAL */
+        struct krait_fc *elem;           /* ARRAY, SEQUENCE */
+    };
+    union {
+        uint64_t length; /* ARRAY */
+        const char *ref; /* SEQUENCE, VARIANT: the path as written; NULL for a variant without a tag */
+        const struct krait_ctf2_location *location; /* the same of CTF 2; OPTIONAL too */
+    };
+    /* VARIANT, OPTIONAL: the first that holds the tag decides; an OPTIONAL that none holds is not there. */
+    const struct krait_fc_choice *choices;
+    uint32_t choice_count;
+    bool tag_signed;
+};
+
+static inline bool krait_fc_is_int(const struct krait_fc *fc)
+{
+    return fc->kind <= KRAIT_FC_ENUM;
+}
+
+/* Of a number: its size is that of one of C's integers. */
+static inline bool krait_fc_is_whole(const struct krait_fc *fc)
+{
+    return fc->bits == 8 || fc->bits == 16 || fc->bits == 32 || fc->bits == 64;
+}
+
+/* Of a number: its bytes are not in the machine's order. */
+static inline bool krait_fc_is_swapped(const struct krait_fc *fc)
+{
+    return fc->byte_order != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? KRAIT_BO_LE : KRAIT_BO_BE);
+}
+
+/* The member or option of that shown name, or NULL. */
+const struct krait_fc_member *krait_fc_member(const struct krait_fc *fc, const char *name);
+
+/* The field that has this meaning, at any depth; the first of several. NULL where there is none. */
+const struct krait_fc *krait_fc_meant(const struct krait_fc *fc, enum krait_meaning meaning);
+
+static inline bool krait_range_holds(uint64_t lo, uint64_t hi, uint64_t value, bool is_signed)
+{
+    if (is_signed)
+        return (int64_t)value >= (int64_t)lo && (int64_t)value <= (int64_t)hi;
+    return value >= lo && value <= hi;
+}
+
+static inline bool krait_enum_holds(const struct krait_enum_range *range, uint64_t value, bool is_signed)
+{
+    return krait_range_holds(range->lo, range->hi, value, is_signed);
+}
+
+/* The range that holds the value, by the index `sorted`, which must be there. */
+const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map, uint64_t value,
+                                                   bool is_signed);
+
+/* The label of a value, the first in the metadata's order; NULL where none holds it. */
+const char *krait_enum_label(const struct krait_fc *fc, uint64_t value);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A CTF trace's metadata, parsed: what the trace is (environment, clocks) and what its bits mean (streams,
+ * events). Source: CTF specification 1.8.3, section 7 and appendix A to C; CTF2-SPEC-2.0, metadata stream.
+ */
+#ifndef KRAIT_CTF_META_METADATA_H
+#define KRAIT_CTF_META_METADATA_H
+
+#include "base/err.h"
+#include "ctf/meta/field.h"
+
+struct krait_env_entry {
+    const char *name;
+    const char *text; /* NULL for an integer */
+    int64_t value;    /* of an integer */
+};
+
+struct krait_ctf_clock {
+    const char *name;        /* CTF 2: its id */
+    const char *description; /* may be empty */
+    const char *uuid_text;   /* as written; empty where there is none */
+    uint8_t uuid[16];
+    bool has_uuid;
+    bool absolute; /* its origin is the same on every host: with offset 0, the epoch */
+    uint64_t freq; /* Hz, never 0 */
+    uint64_t precision;
+    int64_t offset_s;
+    uint64_t offset; /* cycles, below freq */
+};
+
+struct krait_stream_class;
+
+struct krait_event_class {
+    uint64_t id;
+    const char *name; /* empty where the metadata has none */
+    struct krait_stream_class *stream;
+    uint32_t index;                 /* in its stream */
+    int32_t log_level;              /* -1 where there is none */
+    const struct krait_fc *context; /* structs, or NULL */
+    const struct krait_fc *fields;
+};
+
+struct krait_stream_class {
+    uint64_t id;
+    uint32_t index;                        /* in the metadata */
+    const struct krait_fc *packet_context; /* structs, or NULL */
+    const struct krait_fc *event_header;
+    const struct krait_fc *event_context;
+    struct krait_event_class **events; /* in the metadata's order */
+    uint32_t event_count;
+    struct krait_map by_id;              /* event id to index */
+    const struct krait_ctf_clock *clock; /* that its events' times are in; NULL where they have none */
+};
+
+struct krait_ctf_metadata {
+    struct krait_arena arena; /* everything below */
+    const char *dir;          /* as given to open */
+    const char *name;         /* as CTF 2 has it; NULL where it has none */
+    bool is_ctf2;
+    uint8_t uuid[16];
+    bool has_uuid;
+    enum krait_byte_order byte_order;
+    const struct krait_fc *packet_header; /* struct, or NULL */
+    struct krait_env_entry *env;
+    uint32_t env_count;
+    struct krait_ctf_clock **clocks;
+    uint32_t clock_count;
+    struct krait_stream_class **streams;
+    uint32_t stream_count;
+    uint32_t slot_count; /* of all field classes, see field.h */
+};
+
+/* Reads DIR/metadata, of CTF 1.8 or 2, plain text or packets of either byte order. Errors: -ENOENT there is
+ * none, -EBADMSG damaged (err names file, line or byte, and reason), -ENOTSUP what is not read here: other
+ * versions, extensions, integers beyond 64 bits; -ENOMEM. *out is then untouched. */
+int krait_ctf_metadata_open(struct krait_ctf_metadata **out, const char *dir, struct krait_err *err);
+
+/* The same from the file's bytes; `dir` only names the trace in messages. */
+int krait_ctf_metadata_parse(struct krait_ctf_metadata **out, const char *dir, const void *bytes, size_t size,
+                             struct krait_err *err);
+
+void krait_ctf_metadata_free(struct krait_ctf_metadata *metadata);
+
+const struct krait_env_entry *krait_ctf_env(const struct krait_ctf_metadata *metadata, const char *name);
+/* The text, or `otherwise` where there is no such entry or it is an integer. */
+const char *krait_ctf_env_text(const struct krait_ctf_metadata *metadata, const char *name,
+                               const char *otherwise);
+int64_t krait_ctf_env_int(const struct krait_ctf_metadata *metadata, const char *name, int64_t otherwise);
+
+/* NULL where there is none. */
+const struct krait_ctf_clock *krait_ctf_clock_named(const struct krait_ctf_metadata *metadata,
+                                                    const char *name);
+const struct krait_stream_class *krait_ctf_stream(const struct krait_ctf_metadata *metadata, uint64_t id);
+const struct krait_event_class *krait_ctf_event(const struct krait_stream_class *stream, uint64_t id);
+const struct krait_event_class *krait_ctf_event_named(const struct krait_ctf_metadata *metadata,
+                                                      const char *name);
+
+/* Nanoseconds since the clock's origin plus its offset; saturates instead of wrapping. Exact: 128-bit
+ * arithmetic. */
+int64_t krait_ctf_clock_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/meta/model.h"
+
+#include "ctf/scalar/text.h"
+
+#include <string.h>
+
+void *krait_model_grow(struct krait_arena *arena, void *array, uint32_t count, uint32_t *cap, size_t size)
+{
+    if (count < *cap)
+        return array;
+    uint32_t bigger = *cap ? *cap * 2 : 8;
+    void *to = krait_arena_alloc(arena, (size_t)bigger * size);
+    if (!to)
+        return NULL;
+    if (count)
+        memcpy(to, array, count * size);
+    *cap = bigger;
+    return to;
+}
+
+/* -- classes -- */
+
+int krait_model_add_stream(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_stream_class *stream)
+{
+    if (krait_ctf_stream(md, stream->id))
+        return -EEXIST;
+    void *streams = krait_model_grow(&md->arena, md->streams, md->stream_count, cap, sizeof(*md->streams));
+    if (!streams)
+        return -ENOMEM;
+    md->streams = streams;
+    stream->index = md->stream_count;
+    md->streams[md->stream_count++] = stream;
+    return 0;
+}
+
+int krait_model_add_event(struct krait_arena *arena, struct krait_stream_class *stream,
+                          struct krait_event_class *event)
+{
+    if (krait_ctf_event(stream, event->id))
+        return -EEXIST;
+    event->stream = stream;
+    event->index = stream->event_count;
+    /* Doubling at powers of two: the list needs no capacity of its own. */
+    uint32_t cap = stream->event_count < 8                             ? (stream->event_count ? 8 : 0)
+                   : (stream->event_count & (stream->event_count - 1)) ? UINT32_MAX
+                                                                       : stream->event_count;
+    void *events =
+        krait_model_grow(arena, stream->events, stream->event_count, &cap, sizeof(*stream->events));
+    if (!events)
+        return -ENOMEM;
+    stream->events = events;
+    stream->events[stream->event_count++] = event;
+    return krait_map_put(&stream->by_id, event->id, event->index);
+}
+
+int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_ctf_clock *clock)
+{
+    if (krait_ctf_clock_named(md, clock->name))
+        return -EEXIST;
+    if (__builtin_add_overflow(clock->offset_s, (int64_t)(clock->offset / clock->freq), &clock->offset_s))
+        return -ERANGE;
+    clock->offset %= clock->freq;
+    void *clocks = krait_model_grow(&md->arena, md->clocks, md->clock_count, cap, sizeof(*md->clocks));
+    if (!clocks)
+        return -ENOMEM;
+    md->clocks = clocks;
+    md->clocks[md->clock_count++] = clock;
+    return 0;
+}
+
+static uint64_t count_fields(const struct krait_fc *fc)
+{
+    uint64_t count = 1;
+    if (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
+        count += count_fields(fc->elem);
+    bool has_members =
+        fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT || fc->kind == KRAIT_FC_OPTIONAL;
+    for (uint32_t i = 0; has_members && i < fc->count; i++)
+        count += count_fields(fc->members[i].fc);
+    return count;
+}
+
+uint64_t krait_model_context_fields(const struct krait_ctf_metadata *md)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < md->stream_count; i++) {
+        const struct krait_fc *context = md->streams[i]->event_context;
+        all += context ? count_fields(context) * md->streams[i]->event_count : 0;
+    }
+    return all;
+}
+
+/* -- enumerations -- */
+
+static int by_lo(const void *a, const void *b)
+{
+    uint64_t x = (*(const struct krait_enum_range *const *)a)->lo;
+    uint64_t y = (*(const struct krait_enum_range *const *)b)->lo;
+    return x < y ? -1 : x > y;
+}
+
+static int by_signed_lo(const void *a, const void *b)
+{
+    int64_t x = (int64_t)(*(const struct krait_enum_range *const *)a)->lo;
+    int64_t y = (int64_t)(*(const struct krait_enum_range *const *)b)->lo;
+    return x < y ? -1 : x > y;
+}
+
+/* What is printed before a value that the range alone holds. */
+static int show_labels(struct krait_arena *arena, struct krait_enum_map *map)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    for (uint32_t i = 0; i < map->count; i++) {
+        struct krait_enum_range *range = &map->ranges[i];
+        krait_buf_clear(&text);
+        krait_buf_str(&text, "( ");
+        krait_text_quoted(&text, range->label, strlen(range->label));
+        krait_buf_str(&text, " : container = ");
+        range->shown = text.failed ? NULL : krait_arena_strndup(arena, text.data, text.len);
+        range->shown_len = (uint32_t)text.len;
+        if (!range->shown)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int by_label(const void *a, const void *b)
+{
+    const struct krait_enum_range *x = *(const struct krait_enum_range *const *)a;
+    const struct krait_enum_range *y = *(const struct krait_enum_range *const *)b;
+    return x->label_id < y->label_id ? -1 : x->label_id > y->label_id;
+}
+
+int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed)
+{
+    uint64_t flip = is_signed ? (uint64_t)1 << 63 : 0;
+    map->indexed = true;
+    const struct krait_enum_range **sorted =
+        krait_arena_alloc(arena, KRAIT_MAX(map->count, 1u) * sizeof(*sorted));
+    if (!sorted)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < map->count; i++)
+        sorted[i] = &map->ranges[i];
+    qsort(sorted, map->count, sizeof(*sorted), is_signed ? by_signed_lo : by_lo);
+    for (uint32_t i = 0; i < map->count; i++) {
+        bool backward = (sorted[i]->lo ^ flip) > (sorted[i]->hi ^ flip);
+        if (backward || (i && (sorted[i]->lo ^ flip) <= (sorted[i - 1]->hi ^ flip))) {
+            qsort(sorted, map->count, sizeof(*sorted), by_label);
+            map->by_label = sorted;
+            return 0;
+        }
+    }
+    if (show_labels(arena, map))
+        return -ENOMEM;
+    map->sorted = sorted;
+    return 0;
+}
+
+/* -- byte orders -- */
+
+/* Orders of bits that were met, a bit each; with `mark`, the fields are told. */
+struct orders {
+    unsigned met;
+    bool mark;
+};
+
+static bool is_bits(const struct krait_fc *fc)
+{
+    return (krait_fc_is_int(fc) || fc->kind == KRAIT_FC_FLOAT) && !fc->is_leb &&
+           (fc->bits % 8 || fc->align % 8);
+}
+
+static void walk_orders(struct orders *orders, struct krait_fc *fc)
+{
+    if (!fc)
+        return;
+    if (is_bits(fc)) {
+        orders->met |= 1u << fc->byte_order;
+        fc->order_counts = orders->mark;
+    }
+    if (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
+        walk_orders(orders, fc->elem);
+    bool has_members =
+        fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT || fc->kind == KRAIT_FC_OPTIONAL;
+    for (uint32_t i = 0; has_members && i < fc->count; i++)
+        walk_orders(orders, fc->members[i].fc);
+}
+
+/* The metadata's own field classes, which it does not change any more but here. */
+static void walk_all_orders(struct orders *orders, const struct krait_ctf_metadata *md)
+{
+    walk_orders(orders, (struct krait_fc *)md->packet_header);
+    for (uint32_t s = 0; s < md->stream_count; s++) {
+        const struct krait_stream_class *stream = md->streams[s];
+        walk_orders(orders, (struct krait_fc *)stream->packet_context);
+        walk_orders(orders, (struct krait_fc *)stream->event_header);
+        walk_orders(orders, (struct krait_fc *)stream->event_context);
+        for (uint32_t i = 0; i < stream->event_count; i++) {
+            walk_orders(orders, (struct krait_fc *)stream->events[i]->context);
+            walk_orders(orders, (struct krait_fc *)stream->events[i]->fields);
+        }
+    }
+}
+
+void krait_model_note_orders(struct krait_ctf_metadata *md)
+{
+    struct orders orders = { 0 };
+    walk_all_orders(&orders, md);
+    if (orders.met != (1u << KRAIT_BO_LE | 1u << KRAIT_BO_BE))
+        return;
+    orders.mark = true;
+    walk_all_orders(&orders, md);
+}

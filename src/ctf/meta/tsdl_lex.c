@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/meta/tsdl_lex.h"
+
+#include <string.h>
+
+static bool is_word_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int hex_value(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+static bool has(const struct krait_lex *lex, const char *word)
+{
+    size_t n = strlen(word);
+    return (size_t)(lex->end - lex->at) >= n && memcmp(lex->at, word, n) == 0;
+}
+
+static void skip_line(struct krait_lex *lex)
+{
+    while (lex->at < lex->end && *lex->at != '\n')
+        lex->at++;
+}
+
+static int skip_comment(struct krait_lex *lex)
+{
+    unsigned from = lex->line;
+    for (lex->at += 2; !has(lex, "*/"); lex->at++) {
+        if (lex->at >= lex->end)
+            return krait_err_set(lex->err, -EBADMSG, "line %u: the comment has no end", from);
+        lex->line += *lex->at == '\n';
+    }
+    lex->at += 2;
+    return 0;
+}
+
+static int skip_blanks(struct krait_lex *lex)
+{
+    for (; lex->at < lex->end;) {
+        char c = *lex->at;
+        if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+            lex->line += c == '\n';
+            lex->at++;
+        } else if (has(lex, "//")) {
+            skip_line(lex);
+        } else if (has(lex, "/*")) {
+            int rc = skip_comment(lex);
+            if (rc)
+                return rc;
+        } else {
+            break;
+        }
+    }
+    return 0;
+}
+
+static int oom(struct krait_lex *lex)
+{
+    return krait_err_set(lex->err, -ENOMEM, "out of memory");
+}
+
+static int lex_word(struct krait_lex *lex, struct krait_tok *tok)
+{
+    const char *from = lex->at;
+    while (lex->at < lex->end && (is_word_start(*lex->at) || is_digit(*lex->at)))
+        lex->at++;
+    tok->kind = KRAIT_TOK_WORD;
+    if (!lex->arena)
+        return 0;
+    tok->text = krait_arena_strndup(lex->arena, from, (size_t)(lex->at - from));
+    return tok->text ? 0 : oom(lex);
+}
+
+/* u, l and ll in either order and case, as in C. */
+static void skip_suffix(struct krait_lex *lex)
+{
+    while (lex->at < lex->end && (*lex->at == 'u' || *lex->at == 'U' || *lex->at == 'l' || *lex->at == 'L'))
+        lex->at++;
+}
+
+static int lex_int(struct krait_lex *lex, struct krait_tok *tok)
+{
+    unsigned base = 10;
+    if (has(lex, "0x") || has(lex, "0X")) {
+        base = 16;
+        lex->at += 2;
+    } else if (*lex->at == '0') {
+        base = 8;
+    }
+    const char *from = lex->at;
+    for (; lex->at < lex->end; lex->at++) {
+        int digit = hex_value(*lex->at);
+        if (digit < 0 || (unsigned)digit >= base)
+            break;
+        if (__builtin_mul_overflow(tok->value, base, &tok->value) ||
+            __builtin_add_overflow(tok->value, (uint64_t)digit, &tok->value))
+            return krait_err_set(lex->err, -EBADMSG, "line %u: the number does not fit 64 bits", lex->line);
+    }
+    bool empty = lex->at == from;
+    skip_suffix(lex);
+    if (empty || (lex->at < lex->end && (is_word_start(*lex->at) || is_digit(*lex->at))))
+        return krait_err_set(lex->err, -EBADMSG, "line %u: not a number", lex->line);
+    tok->kind = KRAIT_TOK_INT;
+    return 0;
+}
+
+static unsigned octal_escape(struct krait_lex *lex)
+{
+    unsigned value = 0;
+    for (int i = 0; i < 3 && lex->at < lex->end && *lex->at >= '0' && *lex->at <= '7'; i++)
+        value = value * 8 + (unsigned)(*lex->at++ - '0');
+    return value;
+}
+
+static unsigned hex_escape(struct krait_lex *lex)
+{
+    unsigned value = 0;
+    for (int i = 0; i < 2 && lex->at < lex->end && hex_value(*lex->at) >= 0; i++)
+        value = value * 16 + (unsigned)hex_value(*lex->at++);
+    return value;
+}
+
+/* At the character after the backslash. Returns the byte, or -1 for an unknown escape. */
+static int lex_escape(struct krait_lex *lex)
+{
+    static const char from[] = "ntrabfv0'\"\\?";
+    static const char to[] = "\n\t\r\a\b\f\v\0'\"\\?";
+    char c = *lex->at;
+    if (c >= '0' && c <= '7')
+        return (int)(octal_escape(lex) & 0xff);
+    lex->at++;
+    if (c == 'x')
+        return (int)hex_escape(lex);
+    const char *found = memchr(from, c, sizeof(from) - 1);
+    return found ? (unsigned char)to[found - from] : -1;
+}
+
+static int lex_quoted(struct krait_lex *lex, struct krait_tok *tok)
+{
+    char quote = *lex->at++;
+    unsigned from_line = lex->line;
+    const char *end = lex->at;
+    while (end < lex->end && *end != quote)
+        end += *end == '\\' ? 2 : 1;
+    if (end >= lex->end)
+        return krait_err_set(lex->err, -EBADMSG, "line %u: the quotation has no end", from_line);
+    char *text = lex->arena ? krait_arena_alloc(lex->arena, (size_t)(end - lex->at) + 1) : NULL;
+    if (lex->arena && !text)
+        return oom(lex);
+    tok->text = text;
+    while (lex->at < end) {
+        lex->line += *lex->at == '\n';
+        int byte = (unsigned char)*lex->at++;
+        if (byte == '\\')
+            byte = lex_escape(lex);
+        if (byte < 0)
+            return krait_err_set(lex->err, -EBADMSG, "line %u: unknown escape in a quotation", lex->line);
+        if (text)
+            *text++ = (char)byte;
+    }
+    lex->at = end + 1;
+    tok->kind = quote == '"' ? KRAIT_TOK_STRING : KRAIT_TOK_CHAR;
+    return 0;
+}
+
+static int lex_sign(struct krait_lex *lex, struct krait_tok *tok)
+{
+    static const struct {
+        const char *text;
+        enum krait_tok_kind kind;
+    } longer[] = { { "...", KRAIT_TOK_RANGE }, { ":=", KRAIT_TOK_ASSIGN_TYPE }, { "->", KRAIT_TOK_ARROW } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(longer); i++) {
+        if (has(lex, longer[i].text)) {
+            tok->kind = longer[i].kind;
+            lex->at += strlen(longer[i].text);
+            return 0;
+        }
+    }
+    unsigned char c = (unsigned char)*lex->at++;
+    if (!c || !strchr("[](){}<>*+-:;.=,", c))
+        return krait_err_set(lex->err, -EBADMSG, "line %u: byte 0x%02x is not TSDL", lex->line, c);
+    tok->kind = KRAIT_TOK_PUNCT;
+    tok->value = c;
+    return 0;
+}
+
+static int lex_any(struct krait_lex *lex, struct krait_tok *tok)
+{
+    char c = *lex->at;
+    if (c == 'L' && (has(lex, "L\"") || has(lex, "L'")))
+        c = *++lex->at;
+    if (c == '"' || c == '\'')
+        return lex_quoted(lex, tok);
+    if (is_word_start(c))
+        return lex_word(lex, tok);
+    if (is_digit(c))
+        return lex_int(lex, tok);
+    return lex_sign(lex, tok);
+}
+
+int krait_lex_next(struct krait_lex *lex, struct krait_tok *tok)
+{
+    *tok = (struct krait_tok){ .kind = KRAIT_TOK_END };
+    int rc = skip_blanks(lex);
+    tok->line = lex->line;
+    if (!rc && lex->at < lex->end)
+        rc = lex_any(lex, tok);
+    if (rc) {
+        tok->kind = KRAIT_TOK_END;
+        lex->at = lex->end;
+    }
+    return rc;
+}
+
+int krait_lex_peek(struct krait_lex *lex)
+{
+    return skip_blanks(lex);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * TSDL's words. Lexical rules: CTF 1.8.3, section 7.1 and appendix C.1 (C99's, less what TSDL leaves out).
+ */
+#ifndef KRAIT_CTF_META_TSDL_LEX_H
+#define KRAIT_CTF_META_TSDL_LEX_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum krait_tok_kind {
+    KRAIT_TOK_END, /* also after an error: whoever loops over tokens ends */
+    KRAIT_TOK_WORD,
+    KRAIT_TOK_INT,
+    KRAIT_TOK_STRING,
+    KRAIT_TOK_CHAR,
+    KRAIT_TOK_ASSIGN_TYPE, /* := */
+    KRAIT_TOK_RANGE,       /* ... */
+    KRAIT_TOK_ARROW,       /* -> */
+    KRAIT_TOK_PUNCT,       /* one character, in value */
+};
+
+struct krait_tok {
+    enum krait_tok_kind kind;
+    const char *text; /* WORD, STRING, CHAR: NUL-terminated, in the arena, unescaped */
+    uint64_t value;   /* INT, PUNCT */
+    unsigned line;
+};
+
+struct krait_lex {
+    const char *at, *end;
+    unsigned line;
+    struct krait_arena *arena; /* of the texts; NULL leaves them out, for who only skips */
+    struct krait_err *err;
+};
+
+/* Returns 0 or a negative errno with err set (without the file's name); *tok is then END. */
+int krait_lex_next(struct krait_lex *lex, struct krait_tok *tok);
+
+/* Goes past blanks and comments only. */
+int krait_lex_peek(struct krait_lex *lex);
+
+#endif

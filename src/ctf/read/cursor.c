@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events of a stream, one after the other.
+ */
+#include "ctf/read/reader.h"
+
+#include "ctf/meta/shape.h"
+#include "ctf/scalar/bits.h"
+
+#include <string.h>
+
+int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
+{
+    uint64_t base = (uint64_t)clock->offset_s * KRAIT_NS_PER_S, ns = ticks;
+    if (clock->freq == KRAIT_NS_PER_S)
+        return (int64_t)(base + clock->offset + ns);
+    base += (uint64_t)(1e9 * (double)clock->offset / (double)clock->freq);
+    double exact = 1e9 * (double)ticks / (double)clock->freq;
+    ns = exact >= 0x1p63 ? (uint64_t)INT64_MAX : (uint64_t)exact;
+    return (int64_t)(base + ns);
+}
+
+int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_reader *reader,
+                          const struct krait_ctf_stream *stream)
+{
+    *cursor = (struct krait_ctf_cursor){ .reader = reader, .stream = stream };
+    return 0;
+}
+
+void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor)
+{
+    if (cursor->held)
+        krait_ctf_let_go(cursor->held, cursor->held_from, cursor->packet->offset + cursor->packet->size);
+    free(cursor->d.slots);
+}
+
+static KRAIT_COLD int damage_at(struct krait_ctf_cursor *c, uint64_t bit, const char *why)
+{
+    const struct krait_ctf_packet *packet = c->packet;
+    bit = KRAIT_MIN(bit, packet->content); /* alignment may have gone beyond */
+    krait_err_set(&c->err, -EBADMSG, "%s: byte %llu, in the packet at byte %llu: %s", packet->file->path,
+                  (unsigned long long)(packet->offset + bit / 8), (unsigned long long)packet->offset,
+                  packet->cut ? "the packet is cut: the file ends before it does" : why);
+    return krait_err_place(&c->err, strlen(packet->file->path), packet->offset + bit / 8);
+}
+
+/* -- packets -- */
+
+static int new_slots(struct krait_ctf_cursor *c, const struct krait_ctf_trace *trace)
+{
+    uint64_t *slots = calloc(trace->metadata->slot_count + 1, sizeof(*slots));
+    if (!slots)
+        return krait_err_set(&c->err, -ENOMEM, "out of memory");
+    free(c->d.slots);
+    c->d.slots = slots;
+    return 0;
+}
+
+/* Another trace of the same uuid has metadata of its own; and a cursor that seeks comes from another stream.
+ */
+static int switch_trace(struct krait_ctf_cursor *c, const struct krait_ctf_trace *trace)
+{
+    if (trace != c->trace && new_slots(c, trace))
+        return c->err.code;
+    c->trace = trace;
+    c->cls =
+        trace == c->stream->trace ? c->stream->cls : krait_ctf_stream(trace->metadata, c->stream->cls->id);
+    c->code = &trace->code[c->cls->index];
+    return 0;
+}
+
+/* The time a packet ends at is where its stream's clock stands for the next, unless it lies before its last
+ * event. */
+static void leave_packet(struct krait_ctf_cursor *c)
+{
+    const struct krait_ctf_packet *packet = c->packet;
+    if (packet && packet->said & 1u << KRAIT_MEANING_END && packet->end > c->d.clock)
+        c->d.clock = packet->end;
+}
+
+/* Pages that all cursors together hold behind them, in bytes, and what one holds at least: fewer calls. */
+enum { HELD = 16 << 20, HELD_LEAST = 256 << 10 };
+
+static void let_go_behind(struct krait_ctf_cursor *c)
+{
+    const struct krait_ctf_packet *packet = c->packet;
+    uint64_t most = KRAIT_MAX((uint64_t)HELD / c->reader->stream_count, (uint64_t)HELD_LEAST);
+    bool goes_on = packet->file == c->held && packet->offset >= c->held_from;
+    if (goes_on && packet->offset - c->held_from < most)
+        return;
+    if (c->held)
+        krait_ctf_let_go(c->held, c->held_from, goes_on ? packet->offset : c->held->size);
+    c->held = packet->file;
+    c->held_from = packet->offset;
+}
+
+static int enter_packet(struct krait_ctf_cursor *c)
+{
+    leave_packet(c);
+    c->packet = &c->stream->packets[c->next_packet++];
+    let_go_behind(c);
+    int rc = switch_trace(c, c->packet->file->trace);
+    if (rc)
+        return rc;
+    struct krait_decoder *d = &c->d;
+    d->bytes = c->packet->file->bytes + c->packet->offset;
+    d->at = 0;
+    d->end = c->packet->content;
+    d->meanings_set = 0;
+    bool damaged = krait_decode_skip(d, &c->trace->packet_header);
+    c->context_at = d->at;
+    c->context_be = d->bits_be;
+    damaged = damaged || krait_decode_skip(d, &c->code->packet_context);
+    return damaged ? damage_at(c, d->at, d->why) : 0;
+}
+
+/* -- ranges -- */
+
+void krait_ctf_cursor_range(struct krait_ctf_cursor *c, int64_t from_ns, int64_t to_ns)
+{
+    c->ranged = true;
+    c->from_ns = from_ns;
+    c->to_ns = to_ns;
+}
+
+static void pass_packets_before(struct krait_ctf_cursor *c)
+{
+    while (c->next_packet < c->stream->packet_count &&
+           krait_ctf_packet_ends_before(c->stream, c->next_packet, c->from_ns))
+        c->next_packet++;
+}
+
+/* A packet may have events from before its begin (barectf's, before 2.3.1): only when its first lies behind
+ * the range too, it and those that follow do. */
+static bool pass_packets_behind(struct krait_ctf_cursor *c)
+{
+    if (c->ns <= c->to_ns || !krait_ctf_packet_begins_after(c->stream, c->next_packet - 1, c->to_ns))
+        return false;
+    while (c->next_packet < c->stream->packet_count &&
+           krait_ctf_packet_begins_after(c->stream, c->next_packet, c->to_ns))
+        c->next_packet++;
+    c->d.at = c->d.end;
+    return true;
+}
+
+/* -- event headers -- */
+
+static inline void set_time(struct krait_ctf_cursor *c, uint64_t value, unsigned bits)
+{
+    c->d.clock = krait_clock_update(c->d.clock, value, bits);
+}
+
+/* The extended form, which both known shapes share: u32 id and u64 time from the byte at `p`. */
+static uint64_t read_extended(struct krait_ctf_cursor *c, const uint8_t *p)
+{
+    c->d.clock = krait_bytes_le(p + 4, 8);
+    return krait_bytes_le(p, 4);
+}
+
+/* Headers of known shape. Returns false when what is left is too short. */
+static inline bool read_known(struct krait_ctf_cursor *c, enum krait_header_shape shape, uint64_t *id)
+{
+    struct krait_decoder *d = &c->d;
+    unsigned tag = shape == KRAIT_SHAPE_COMPACT ? 1 : 2, head = shape == KRAIT_SHAPE_COMPACT ? 4 : 6;
+    uint64_t at = (d->at + 7) / 8, left = d->end / 8;
+    if (at + head > left)
+        return false;
+    const uint8_t *p = d->bytes + at;
+    uint64_t word = shape == KRAIT_SHAPE_COMPACT ? krait_bytes_le(p, 4) : krait_bytes_le(p, 6);
+    *id = shape == KRAIT_SHAPE_COMPACT ? word & 31 : word & 65535;
+    if (*id != (shape == KRAIT_SHAPE_COMPACT ? 31 : 65535)) {
+        d->at = (at + head) * 8;
+        set_time(c, shape == KRAIT_SHAPE_COMPACT ? word >> 5 : word >> 16,
+                 shape == KRAIT_SHAPE_COMPACT ? 27 : 32);
+        return true;
+    }
+    if (at + tag + 12 > left)
+        return false;
+    d->at = (at + tag + 12) * 8;
+    *id = read_extended(c, p + tag);
+    return true;
+}
+
+static int read_header(struct krait_ctf_cursor *c, const struct krait_ctf_code *code, uint64_t *id)
+{
+    struct krait_decoder *d = &c->d;
+    if (code->shape == KRAIT_SHAPE_COMPACT || code->shape == KRAIT_SHAPE_LARGE) {
+        bool whole = code->shape == KRAIT_SHAPE_COMPACT ? read_known(c, KRAIT_SHAPE_COMPACT, id)
+                                                        : read_known(c, KRAIT_SHAPE_LARGE, id);
+        if (!whole)
+            return damage_at(c, d->at, "an event's header is longer than the rest of its packet");
+        d->slots[code->id_slot] = *id;
+        return 0;
+    }
+    d->meanings_set = 0;
+    if (krait_decode_skip(d, &code->event_header))
+        return damage_at(c, d->at, d->why);
+    bool has_id = d->meanings_set & 1u << KRAIT_MEANING_EVENT_ID;
+    if (!has_id && c->cls->event_count != 1)
+        return damage_at(c, d->at, "the event's header has no id");
+    *id = has_id ? d->meanings[KRAIT_MEANING_EVENT_ID] : c->cls->events[0]->id;
+    return 0;
+}
+
+static KRAIT_COLD int unknown_id(struct krait_ctf_cursor *c, uint64_t id)
+{
+    char why[96];
+    snprintf(why, sizeof(why), "an event has id %llu, which is not in the metadata", (unsigned long long)id);
+    return damage_at(c, c->event_at, why);
+}
+
+static int read_event(struct krait_ctf_cursor *c)
+{
+    const struct krait_ctf_code *code = c->code;
+    uint64_t id = 0;
+    c->event_at = c->d.at;
+    int rc = read_header(c, code, &id);
+    if (rc)
+        return rc;
+    c->event = id < code->by_id_count ? code->by_id[id]
+               : code->by_id_count    ? NULL
+                                      : krait_ctf_event(c->cls, id);
+    if (!c->event)
+        return unknown_id(c, id);
+    c->fields_at = c->d.at;
+    c->fields_be = c->d.bits_be;
+    c->ticks = c->d.clock;
+    c->ns = c->cls->clock ? krait_ctf_ns(c->cls->clock, c->ticks) : 0;
+    return 1;
+}
+
+static int next_packet(struct krait_ctf_cursor *c)
+{
+    if (c->packet && c->packet->cut)
+        return damage_at(c, c->d.at, "");
+    if (KRAIT_UNLIKELY(c->ranged))
+        pass_packets_before(c);
+    if (c->next_packet == c->stream->packet_count) {
+        c->err = c->stream->damage;
+        return c->err.code;
+    }
+    int rc = enter_packet(c);
+    return rc ? rc : 1;
+}
+
+/* The first event behind the packet. */
+static KRAIT_COLD int next_behind(struct krait_ctf_cursor *c)
+{
+    int rc;
+    do {
+        do {
+            rc = next_packet(c);
+            if (rc <= 0)
+                return rc;
+        } while (c->d.at >= c->d.end);
+        rc = read_event(c);
+    } while (c->ranged && rc > 0 && pass_packets_behind(c));
+    return rc;
+}
+
+int krait_ctf_next(struct krait_ctf_cursor *c)
+{
+    return KRAIT_LIKELY(c->d.at < c->d.end) ? read_event(c)
+                                            : next_behind(c); /* without a packet both are 0 */
+}
+
+/* As good as a double, where the clock does not count nanoseconds. */
+static uint64_t ticks_at(const struct krait_ctf_clock *clock, int64_t ns)
+{
+    uint64_t since = (uint64_t)ns - (uint64_t)krait_ctf_ns(clock, 0);
+    if (clock->freq == KRAIT_NS_PER_S)
+        return since;
+    double exact = (double)since * (double)clock->freq / 1e9;
+    uint64_t ticks = exact < 0x1p64 ? (uint64_t)exact : UINT64_MAX;
+    return ticks < UINT64_MAX && krait_ctf_ns(clock, ticks) < ns ? ticks + 1 : ticks;
+}
+
+/* Reads the header with the clock a little before the time: its own bits of it say the rest, if it has any.
+ */
+static int read_event_at(struct krait_ctf_cursor *c, int64_t ns)
+{
+    const struct krait_ctf_clock *clock = c->cls->clock;
+    uint64_t ticks = clock ? ticks_at(clock, ns) : 0;
+    uint64_t before = clock && clock->freq != KRAIT_NS_PER_S ? ticks - KRAIT_MIN(ticks, (uint64_t)64) : ticks;
+    c->d.clock = before;
+    int rc = read_event(c);
+    c->ns = ns;
+    if (rc > 0 && c->ticks == before)
+        c->ticks = c->d.clock = ticks;
+    return KRAIT_MIN(rc, 0);
+}
+
+int krait_ctf_seek(struct krait_ctf_cursor *c, const struct krait_ctf_stream *stream, uint32_t packet,
+                   uint64_t bit, int64_t ns)
+{
+    if (c->stream != stream || c->packet != &stream->packets[packet]) {
+        c->stream = stream;
+        c->packet = NULL;
+        c->next_packet = packet;
+        int rc = enter_packet(c);
+        if (rc)
+            return rc;
+    }
+    c->d.at = bit;
+    return read_event_at(c, ns);
+}
+
+/* -- fields -- */
+
+static KRAIT_COLD int compile_event(struct krait_ctf_reader *reader, struct krait_program *program,
+                                    const struct krait_event_class *event)
+{
+    unsigned text = reader->options.text;
+    const struct krait_program_scope scopes[] = {
+        { event->stream->event_context, "stream.event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
+        { event->context, "event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
+        { event->fields, "event.fields", text & KRAIT_TEXT_FIELD_NAMES },
+    };
+    return krait_program_new(program, &reader->arena, scopes, KRAIT_ARRAY_LEN(scopes), KRAIT_SCOPE_EVENT,
+                             text);
+}
+
+struct krait_program *krait_ctf_event_program(struct krait_ctf_cursor *c)
+{
+    struct krait_program *program = &c->code->events[c->event->index];
+    if (KRAIT_LIKELY(program->ops))
+        return program;
+    if (compile_event(c->reader, program, c->event)) {
+        krait_err_set(&c->err, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    return program;
+}
+
+int krait_ctf_compile(struct krait_ctf_reader *reader)
+{
+    int rc = 0;
+    for (uint32_t t = 0; t < reader->trace_count; t++) {
+        const struct krait_ctf_trace *trace = reader->traces[t];
+        for (uint32_t s = 0; s < trace->metadata->stream_count; s++) {
+            const struct krait_stream_class *cls = trace->metadata->streams[s];
+            for (uint32_t i = 0; i < cls->event_count && !rc; i++) {
+                if (!trace->code[s].events[i].ops)
+                    rc = compile_event(reader, &trace->code[s].events[i], cls->events[i]);
+            }
+        }
+    }
+    return rc;
+}
+
+int krait_ctf_event_passed(struct krait_ctf_cursor *c, bool well)
+{
+    if (KRAIT_UNLIKELY(!well))
+        return damage_at(c, c->d.at, c->d.why);
+    /* It would come again for ever. */
+    return KRAIT_UNLIKELY(c->d.at == c->event_at) ? damage_at(c, c->event_at, "an event of no bits") : 0;
+}
+
+int krait_ctf_event_skip(struct krait_ctf_cursor *c)
+{
+    const struct krait_program *program = krait_ctf_event_program(c);
+    return program ? krait_ctf_event_passed(c, !krait_decode_skip(&c->d, program)) : -ENOMEM;
+}
+
+void krait_ctf_event_rewind(struct krait_ctf_cursor *c)
+{
+    c->d.at = c->fields_at;
+    c->d.clock = c->ticks;
+    c->d.bits_be = c->fields_be;
+}

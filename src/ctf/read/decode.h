@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Walks a program over a packet's bits, to go past a scope. Everything is checked against the packet's
+ * content; nothing is allocated. (print.h prints.)
+ */
+#ifndef KRAIT_CTF_READ_DECODE_H
+#define KRAIT_CTF_READ_DECODE_H
+
+#include "ctf/read/program.h"
+
+enum { KRAIT_BITS_ANY = 2 };
+
+struct krait_decoder {
+    const uint8_t *bytes; /* the packet's first */
+    uint64_t at;          /* bits from there */
+    uint64_t end;         /* of the content, bits */
+    uint64_t run;         /* where the fields of the open run begin, bits */
+    uint64_t clock;       /* ticks, as the last field mapped to it left it */
+    uint64_t *slots;      /* krait_ctf_metadata.slot_count */
+    uint64_t meanings[KRAIT_MEANING_COUNT];
+    uint32_t meanings_set; /* bit per meaning */
+    uint8_t bits_be; /* byte order of the last field that ended within a byte; KRAIT_BITS_ANY: not known */
+    uint64_t empty;  /* elements of no bits in the scope so far */
+    struct krait_buf *out; /* of printing */
+    char *limit;           /* of printing: where more room has to be asked for */
+    const char *why;       /* of a failure: a static text */
+};
+
+/* Both return 0, or -EBADMSG with `why` and `at` set. */
+int krait_decode_skip(struct krait_decoder *d, const struct krait_program *program);
+/* The instructions from `op` to its block's END. */
+int krait_decode_block(struct krait_decoder *d, const struct krait_program *program,
+                       const struct krait_op *op);
+/* One instruction, with those of its block. */
+int krait_decode_op(struct krait_decoder *d, const struct krait_program *program, const struct krait_op *op);
+
+/* The option of a variant that its tag's value stands for; KRAIT_NO_ID: none. */
+uint32_t krait_decode_option(const struct krait_fc *fc, uint64_t tag);
+
+/* A clock's value of `bits` bits was met: it wraps at most once between two of them (CTF 1.8.3, 8). */
+static inline uint64_t krait_clock_update(uint64_t clock, uint64_t value, unsigned bits)
+{
+    if (bits >= 64)
+        return value;
+    uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t low = clock & mask;
+    return clock - low + value + (value < low ? mask + 1 : 0);
+}
+
+#endif

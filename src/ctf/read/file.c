@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/read/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+/* With pages behind the file's that can be read: nobody has to look at a text's end before each step. */
+static size_t mapped_size(const struct krait_ctf_file *file)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (file->size + page - 1) / page * page + page;
+}
+
+/* Where a file is that has this many bytes at least. The page cache may hold it in pieces of this size, of
+ * which each is then mapped at once: half of what reading memory costs are page faults (Linux: mm/filemap.c,
+ * filemap_map_pmd). */
+enum { HUGE_PAGE = 2 << 20 };
+
+/* Address space for the file and its guard; NULL when there is none. */
+static uint8_t *reserve(const struct krait_ctf_file *file)
+{
+    size_t size = mapped_size(file), more = file->size >= HUGE_PAGE ? HUGE_PAGE : 0;
+    uint8_t *room = mmap(NULL, size + more, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED || !more)
+        return room == MAP_FAILED ? NULL : room;
+    size_t before = -(uintptr_t)room % HUGE_PAGE;
+    if (before)
+        munmap(room, before);
+    if (before < more)
+        munmap(room + before + size, more - before);
+    return room + before;
+}
+
+static const uint8_t *map_guarded(const struct krait_ctf_file *file, int fd)
+{
+    uint8_t *room = reserve(file);
+    if (!room)
+        return NULL;
+    if (mmap(room, file->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        munmap(room, mapped_size(file));
+        return NULL;
+    }
+    madvise(room, file->size, MADV_HUGEPAGE); /* what is read from the disk comes in such pieces; a wish */
+    return room;
+}
+
+int krait_ctf_map(struct krait_ctf_file *file, struct krait_err *err)
+{
+    KRAIT_AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st))
+        return krait_err_errno(err, "%s", file->path);
+    file->size = (uint64_t)st.st_size;
+    if (!file->size)
+        return 0;
+    file->bytes = map_guarded(file, fd);
+    return file->bytes ? 0 : krait_err_errno(err, "%s: cannot be mapped", file->path);
+}
+
+/* A fault maps what is around it too, in blocks of this size (fault_around_bytes): some of what was let go of
+ * came back. */
+enum { FAULT_BLOCK = 64 * 1024 };
+
+void krait_ctf_let_go(const struct krait_ctf_file *file, uint64_t from, uint64_t to)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    from -= KRAIT_MIN(from, (uint64_t)FAULT_BLOCK);
+    from &= ~(page - 1);
+    to &= ~(page - 1);
+    if (to > from)
+        madvise((void *)(file->bytes + from), to - from, MADV_DONTNEED);
+}
+
+void krait_ctf_unmap(struct krait_ctf_file *file)
+{
+    if (file->bytes)
+        munmap((void *)file->bytes, mapped_size(file));
+    file->bytes = NULL;
+}

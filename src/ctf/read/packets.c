@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/read/packets.h"
+
+#include "ctf/format.h"
+#include "ctf/read/index.h"
+
+#include <string.h>
+
+static int packet_damage(const struct krait_ctf_file *file, uint64_t offset, const char *why,
+                         struct krait_err *err)
+{
+    krait_err_set(err, -EBADMSG, "%s: byte %llu: %s", file->path, (unsigned long long)offset, why);
+    return krait_err_place(err, strlen(file->path), offset);
+}
+
+static bool said(const struct krait_decoder *d, enum krait_meaning meaning)
+{
+    return d->meanings_set & 1u << meaning;
+}
+
+/* The class the packet header names, or the only one. */
+static const struct krait_stream_class *packet_class(const struct krait_ctf_trace *trace,
+                                                     const struct krait_decoder *d)
+{
+    const struct krait_ctf_metadata *md = trace->metadata;
+    if (said(d, KRAIT_MEANING_STREAM_ID))
+        return krait_ctf_stream(md, d->meanings[KRAIT_MEANING_STREAM_ID]);
+    return md->stream_count == 1 ? md->streams[0] : NULL;
+}
+
+static const char *packet_sizes(struct krait_ctf_packet *packet, const struct krait_decoder *d, uint64_t left)
+{
+    uint64_t size = d->meanings[KRAIT_MEANING_SIZE], content = d->meanings[KRAIT_MEANING_CONTENT];
+    bool has_size = said(d, KRAIT_MEANING_SIZE), has_content = said(d, KRAIT_MEANING_CONTENT);
+    if (!has_size)
+        size = has_content ? content : left * 8;
+    if (!has_content)
+        content = size;
+    if (content > size)
+        return "the packet's content is larger than the packet";
+    if (content < d->at)
+        return "the packet's content is smaller than its header";
+    if (size % 8)
+        return "the packet's size is not of whole bytes";
+    packet->cut = size / 8 > left;
+    packet->size = KRAIT_MIN(size / 8, left);
+    packet->content = KRAIT_MIN(content, packet->size * 8);
+    return NULL;
+}
+
+const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,
+                                  struct krait_ctf_packet *packet, const struct krait_stream_class **cls)
+{
+    const struct krait_ctf_trace *trace = file->trace;
+    uint64_t left = file->size - offset;
+    d->bytes = file->bytes + offset;
+    d->at = 0;
+    d->end = left * 8;
+    d->meanings_set = 0;
+    memset(d->meanings, 0, sizeof(d->meanings));
+    if (krait_decode_skip(d, &trace->packet_header))
+        return "the packet's header is cut";
+    if (said(d, KRAIT_MEANING_MAGIC) && d->meanings[KRAIT_MEANING_MAGIC] != KRAIT_CTF_MAGIC)
+        return "no packet begins here: the magic number is wrong";
+    *cls = packet_class(trace, d);
+    if (!*cls)
+        return "the packet's stream is not in the metadata";
+    const struct krait_ctf_code *code = &trace->code[(*cls)->index];
+    if (krait_decode_skip(d, &code->packet_context))
+        return "the packet's context is cut";
+    *packet = (struct krait_ctf_packet){ .file = file,
+                                         .offset = offset,
+                                         .begin = d->meanings[KRAIT_MEANING_BEGIN],
+                                         .end = d->meanings[KRAIT_MEANING_END],
+                                         .seq = d->meanings[KRAIT_MEANING_SEQ],
+                                         .discarded = d->meanings[KRAIT_MEANING_DISCARDED],
+                                         .said = d->meanings_set };
+    packet->whole_begin = code->whole_begin && said(d, KRAIT_MEANING_BEGIN);
+    packet->whole_end = code->whole_end && said(d, KRAIT_MEANING_END);
+    return packet_sizes(packet, d, left);
+}
+
+/* -- streams -- */
+
+static int64_t packet_ns(const struct krait_ctf_packet *packet, const struct krait_stream_class *cls)
+{
+    return cls->clock ? krait_ctf_ns(cls->clock, packet->begin) : 0;
+}
+
+static bool same_packet(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b)
+{
+    return a->size == b->size && a->begin == b->begin && a->end == b->end && a->seq == b->seq;
+}
+
+static int append_packet(struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet, uint32_t at)
+{
+    if (stream->packet_count == stream->packet_cap) {
+        uint32_t cap = stream->packet_cap ? stream->packet_cap * 2 : 8;
+        struct krait_ctf_packet *packets = realloc(stream->packets, cap * sizeof(*packets));
+        if (!packets)
+            return -ENOMEM;
+        stream->packets = packets;
+        stream->packet_cap = cap;
+    }
+    memmove(stream->packets + at + 1, stream->packets + at, (stream->packet_count - at) * sizeof(*packet));
+    stream->packets[at] = *packet;
+    stream->packet_count++;
+    return 0;
+}
+
+/* In the place of its time; the same packet of another snapshot of the trace is left out. */
+static int insert_packet(struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet)
+{
+    int64_t ns = packet_ns(packet, stream->cls);
+    uint32_t from = 0, to = stream->packet_count;
+    while (from < to) {
+        uint32_t mid = from + (to - from) / 2;
+        if (packet_ns(&stream->packets[mid], stream->cls) < ns)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    if (from < stream->packet_count && same_packet(&stream->packets[from], packet))
+        return 0;
+    return append_packet(stream, packet, from);
+}
+
+bool krait_ctf_same_trace(const struct krait_ctf_trace *a, const struct krait_ctf_trace *b)
+{
+    const struct krait_ctf_metadata *x = a->metadata, *y = b->metadata;
+    return a == b || (x->has_uuid && y->has_uuid && memcmp(x->uuid, y->uuid, 16) == 0);
+}
+
+static struct krait_ctf_stream *find_stream(struct krait_ctf_reader *reader,
+                                            const struct krait_ctf_trace *trace,
+                                            const struct krait_stream_class *cls, uint64_t id)
+{
+    for (uint32_t i = 0; i < reader->stream_count; i++) {
+        struct krait_ctf_stream *stream = reader->streams[i];
+        if (stream->has_id && stream->id == id && stream->cls->id == cls->id &&
+            krait_ctf_same_trace(stream->trace, trace))
+            return stream;
+    }
+    return NULL;
+}
+
+/* The stream of a file whose first packet was read: one of its own, or that of other files of the same
+ * instance. */
+static struct krait_ctf_stream *file_stream(struct krait_ctf_reader *reader,
+                                            const struct krait_ctf_file *file,
+                                            const struct krait_stream_class *cls,
+                                            const struct krait_decoder *d)
+{
+    bool grouped = said(d, KRAIT_MEANING_STREAM_INSTANCE) && said(d, KRAIT_MEANING_BEGIN);
+    uint64_t id = d->meanings[KRAIT_MEANING_STREAM_INSTANCE];
+    struct krait_ctf_stream *stream = grouped ? find_stream(reader, file->trace, cls, id) : NULL;
+    if (stream)
+        return stream;
+    stream = KRAIT_ARENA_NEW(&reader->arena, struct krait_ctf_stream);
+    if (!stream)
+        return NULL;
+    *stream = (struct krait_ctf_stream){
+        .trace = file->trace, .cls = cls, .id = id, .has_id = grouped, .path = file->path
+    };
+    if (krait_ctf_push(&reader->arena, &reader->streams, &reader->stream_count, &reader->stream_cap, stream))
+        return NULL;
+    return stream;
+}
+
+/* A file's packets on their way into a stream. */
+struct listing {
+    struct krait_ctf_reader *reader;
+    const struct krait_ctf_file *file;
+    struct krait_decoder *d;
+    struct krait_ctf_stream *stream; /* NULL before the first packet */
+    const struct krait_stream_class *cls;
+    bool alone; /* the stream has no other files */
+};
+
+/* The decoder still has what the first packet says. */
+static int begin_listing(struct listing *l, const struct krait_ctf_packet *first,
+                         const struct krait_stream_class *cls)
+{
+    l->stream = file_stream(l->reader, l->file, cls, l->d);
+    if (!l->stream)
+        return -ENOMEM;
+    l->cls = cls;
+    l->alone = l->stream->packet_count == 0;
+    if (!l->alone && packet_ns(first, cls) < packet_ns(&l->stream->packets[0], cls))
+        l->stream->path = l->file->path;
+    return 0;
+}
+
+static int list_packet(struct listing *l, const struct krait_ctf_packet *packet,
+                       const struct krait_stream_class *cls)
+{
+    int rc = l->stream ? 0 : begin_listing(l, packet, cls);
+    if (rc)
+        return rc;
+    return l->alone ? append_packet(l->stream, packet, l->stream->packet_count)
+                    : insert_packet(l->stream, packet);
+}
+
+/* Notes why the file ends there. */
+static void end_listing(struct listing *l, uint64_t offset, const char *why)
+{
+    struct krait_err *damage = l->stream ? &l->stream->damage : &l->reader->damage;
+    if (!damage->code)
+        packet_damage(l->file, offset, why, damage);
+}
+
+enum { LISTING_HOLDS = 4 << 20 }; /* bytes of a file, while its packets are listed */
+
+/* All packets of a file. Damage ends it and is noted; only lack of memory fails. */
+static int list_all(struct listing *l)
+{
+    const struct krait_stream_class *cls = NULL;
+    uint64_t held_from = 0;
+    for (uint64_t offset = 0; offset < l->file->size;) {
+        struct krait_ctf_packet packet;
+        const char *why = krait_ctf_read_packet(l->file, offset, l->d, &packet, &cls);
+        if (!why && l->stream && cls != l->cls)
+            why = "the packet is of another stream class than the file's first";
+        if (why) {
+            end_listing(l, offset, why);
+            return 0;
+        }
+        int rc = list_packet(l, &packet, cls);
+        if (rc)
+            return rc;
+        offset += KRAIT_MAX(packet.size, (uint64_t)1);
+        if (offset - held_from >= LISTING_HOLDS) {
+            krait_ctf_let_go(l->file, held_from, offset);
+            held_from = offset;
+        }
+    }
+    krait_ctf_let_go(l->file, held_from, l->file->size);
+    return 0;
+}
+
+/* Whether entry i tells what was read into the decoder and `packet`. */
+static bool tells(const struct krait_ctf_index *index, uint32_t i, const struct krait_decoder *d,
+                  const struct krait_ctf_packet *packet)
+{
+    struct krait_ctf_index_entry entry = krait_ctf_index_entry(index, i);
+    struct krait_ctf_packet told;
+    return krait_ctf_index_packet(index, i, packet, &told) && krait_ctf_packet_is(&told, packet) &&
+           (!said(d, KRAIT_MEANING_STREAM_ID) ||
+            d->meanings[KRAIT_MEANING_STREAM_ID] == entry.stream_class) &&
+           (!index->has_ids || !said(d, KRAIT_MEANING_STREAM_INSTANCE) ||
+            d->meanings[KRAIT_MEANING_STREAM_INSTANCE] == entry.stream);
+}
+
+/* The first and the last packet are read; `first` is the file's. False where the index is not to be believed.
+ */
+static bool is_of_file(const struct krait_ctf_index *index, struct listing *l, struct krait_ctf_packet *first,
+                       const struct krait_stream_class **cls)
+{
+    struct krait_ctf_packet last;
+    uint64_t at = krait_ctf_index_entry(index, index->count - 1).offset;
+    if (krait_ctf_read_packet(l->file, at, l->d, &last, cls) || !tells(index, index->count - 1, l->d, &last))
+        return false;
+    const struct krait_stream_class *of_last = *cls;
+    return !krait_ctf_read_packet(l->file, 0, l->d, first, cls) && *cls == of_last &&
+           tells(index, 0, l->d, first);
+}
+
+static int list_told(struct listing *l, const struct krait_ctf_index *index,
+                     const struct krait_ctf_packet *first, const struct krait_stream_class *cls)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < index->count && !rc; i++) {
+        struct krait_ctf_packet packet;
+        krait_ctf_index_packet(index, i, first, &packet);
+        packet.unread = i != 0 && i != index->count - 1;
+        rc = list_packet(l, &packet, cls);
+    }
+    return rc;
+}
+
+int krait_ctf_list_packets(struct krait_ctf_reader *reader, const struct krait_ctf_file *file,
+                           struct krait_decoder *d)
+{
+    struct listing l = { .reader = reader, .file = file, .d = d };
+    struct krait_ctf_index index;
+    struct krait_ctf_packet first;
+    const struct krait_stream_class *cls;
+    if (!reader->options.indexes || krait_ctf_index_open(&index, file))
+        return list_all(&l);
+    int rc = is_of_file(&index, &l, &first, &cls) ? list_told(&l, &index, &first, cls) : list_all(&l);
+    krait_ctf_index_done(&index);
+    return rc;
+}
+
+/* -- lists -- */
+
+int krait_ctf_push(struct krait_arena *arena, void *list, uint32_t *count, uint32_t *cap, void *item)
+{
+    void ***at = list;
+    if (*count == *cap) {
+        uint32_t bigger = *cap ? *cap * 2 : 16;
+        void **grown = krait_arena_alloc(arena, bigger * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        if (*count)
+            memcpy(grown, *at, *count * sizeof(*grown));
+        *at = grown;
+        *cap = bigger;
+    }
+    (*at)[(*count)++] = item;
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a file to its packets, and from packets to streams: each file is gone through once, from head to head,
+ * or by its index where that can be believed.
+ */
+#ifndef KRAIT_CTF_READ_PACKETS_H
+#define KRAIT_CTF_READ_PACKETS_H
+
+#include "ctf/read/reader.h"
+
+/* Adds the file's packets to the stream that they are of, which is new, or that of other files of the same
+ * instance. Damage ends the file and is noted in its stream or the reader. Returns 0 or -ENOMEM. */
+int krait_ctf_list_packets(struct krait_ctf_reader *reader, const struct krait_ctf_file *file,
+                           struct krait_decoder *d);
+
+/* Parts of one trace: the same folder, or the same uuid. */
+bool krait_ctf_same_trace(const struct krait_ctf_trace *a, const struct krait_ctf_trace *b);
+
+/* Adds to a list of pointers, which grows. Returns 0 or -ENOMEM. */
+int krait_ctf_push(struct krait_arena *arena, void *list, uint32_t *count, uint32_t *cap, void *item);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which packets a range of time needs, by what they say of their own times.
+ */
+#include "ctf/read/reader.h"
+
+static int64_t packet_ns(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
+                         uint64_t ticks)
+{
+    const struct krait_ctf_trace *trace = packet->file->trace;
+    const struct krait_stream_class *cls = stream->cls;
+    if (trace != stream->trace)
+        cls = krait_ctf_stream(trace->metadata, cls->id);
+    return krait_ctf_ns(cls->clock, ticks);
+}
+
+bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint32_t i)
+{
+    return i == 0 || !stream->cls->clock || stream->packets[i].whole_begin;
+}
+
+/* Events of a packet lie before the next one's begin: its own end may be 0, or too early by an event
+ * (babeltrace2 mends both, of LTTng's). The next one begins the clock anew. The last is always read. */
+bool krait_ctf_packet_ends_before(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns)
+{
+    const struct krait_ctf_packet *packet = &stream->packets[i], *next = packet + 1;
+    return i + 1 < stream->packet_count && packet->whole_begin && next->whole_begin && !packet->cut &&
+           next->begin >= packet->begin && (!packet->whole_end || next->begin >= packet->end) &&
+           packet_ns(stream, next, next->begin) < ns;
+}
+
+bool krait_ctf_packet_begins_after(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns)
+{
+    const struct krait_ctf_packet *packet = &stream->packets[i];
+    return packet->whole_begin && !packet->cut && packet_ns(stream, packet, packet->begin) > ns;
+}
+
+uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t ns)
+{
+    uint32_t i = 0;
+    while (i < stream->packet_count && krait_ctf_packet_ends_before(stream, i, ns))
+        i++;
+    return i;
+}
+
+/* -- packets that an index told of -- */
+
+bool krait_ctf_packet_is(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b)
+{
+    return a->file == b->file && a->offset == b->offset && a->size == b->size && a->content == b->content &&
+           a->begin == b->begin && a->end == b->end && a->seq == b->seq && a->discarded == b->discarded &&
+           a->said == b->said && a->cut == b->cut;
+}
+
+/* Whether packet i may tell of a loss. */
+static bool counts_on(const struct krait_ctf_stream *stream, uint32_t i)
+{
+    const struct krait_ctf_packet *packet = &stream->packets[i], *before = packet - 1;
+    if (!i || i >= stream->packet_count)
+        return false;
+    bool numbered = packet->said & 1u << KRAIT_MEANING_SEQ;
+    return packet->discarded != before->discarded || (numbered && packet->seq != before->seq + 1);
+}
+
+/* Reads the packet again; the decoder is then where its events begin. */
+static bool is_true(const struct krait_ctf_stream *stream, struct krait_ctf_packet *packet,
+                    struct krait_decoder *d)
+{
+    const struct krait_stream_class *cls;
+    struct krait_ctf_packet found;
+    bool same = !krait_ctf_read_packet(packet->file, packet->offset, d, &found, &cls) &&
+                cls->id == stream->cls->id && krait_ctf_packet_is(packet, &found);
+    packet->unread = packet->unread && !same;
+    return same;
+}
+
+/* Looks at the packets that a cursor of the range enters (behind the range: up to the first that has an
+ * event), and at those whose counters are told. Where begins and counters are right at both ends and go up,
+ * those between hide nothing. */
+static bool settle_stream(const struct krait_ctf_stream *stream, struct krait_decoder *d, int64_t from_ns,
+                          int64_t to_ns)
+{
+    bool over = false;
+    for (uint32_t i = 0; i < stream->packet_count; i++) {
+        struct krait_ctf_packet *packet = &stream->packets[i];
+        bool behind = krait_ctf_packet_begins_after(stream, i, to_ns);
+        over = over && behind;
+        bool entered = !over && !krait_ctf_packet_ends_before(stream, i, from_ns);
+        bool told = packet->unread && (counts_on(stream, i) || counts_on(stream, i + 1));
+        if ((entered || told) && !is_true(stream, packet, d))
+            return false;
+        over = over || (entered && behind && d->at < packet->content);
+    }
+    return true;
+}
+
+bool krait_ctf_settle(struct krait_ctf_reader *reader, int64_t from_ns, int64_t to_ns)
+{
+    uint32_t slot_count = 0;
+    for (uint32_t i = 0; i < reader->trace_count; i++)
+        slot_count = KRAIT_MAX(slot_count, reader->traces[i]->metadata->slot_count);
+    KRAIT_AUTO_FREE uint64_t *slots = calloc(slot_count + 1, sizeof(*slots));
+    struct krait_decoder d = { .slots = slots };
+    bool good = slots;
+    for (uint32_t i = 0; i < reader->stream_count && good; i++)
+        good = settle_stream(reader->streams[i], &d, from_ns, to_ns);
+    return good;
+}

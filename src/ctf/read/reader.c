@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening: folders to traces, classes to programs, streams to their order.
+ */
+#include "ctf/read/reader.h"
+
+#include "ctf/meta/shape.h"
+#include "ctf/read/file.h"
+#include "ctf/read/find.h"
+#include "ctf/read/packets.h"
+
+#include <string.h>
+
+static int oom(struct krait_err *err)
+{
+    return krait_err_set(err, -ENOMEM, "out of memory");
+}
+
+/* -- order of streams -- */
+
+static int compare_uuid(const struct krait_ctf_metadata *a, const struct krait_ctf_metadata *b)
+{
+    if (a->has_uuid != b->has_uuid)
+        return a->has_uuid ? -1 : 1;
+    return a->has_uuid ? memcmp(a->uuid, b->uuid, 16) : 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct krait_ctf_stream *x = *(struct krait_ctf_stream *const *)a;
+    const struct krait_ctf_stream *y = *(struct krait_ctf_stream *const *)b;
+    return strcmp(x->path, y->path);
+}
+
+/* Of events at the same time, as babeltrace2's muxer has it: trace uuid, trace name, class, stream. */
+static int by_rank(const void *a, const void *b)
+{
+    const struct krait_ctf_stream *x = *(struct krait_ctf_stream *const *)a;
+    const struct krait_ctf_stream *y = *(struct krait_ctf_stream *const *)b;
+    int order = compare_uuid(x->trace->metadata, y->trace->metadata);
+    if (!order)
+        order = strcmp(x->trace->name, y->trace->name);
+    if (!order && x->cls->id != y->cls->id)
+        order = x->cls->id < y->cls->id ? -1 : 1;
+    if (!order && x->id != y->id)
+        order = x->id < y->id ? -1 : 1;
+    return order ? order : strcmp(x->path, y->path);
+}
+
+/* Streams that say no id are counted, by the name of their files. */
+static void rank_streams(struct krait_ctf_reader *reader)
+{
+    if (!reader->stream_count)
+        return;
+    qsort(reader->streams, reader->stream_count, sizeof(*reader->streams), by_path);
+    for (uint32_t i = 0; i < reader->stream_count; i++) {
+        struct krait_ctf_stream *stream = reader->streams[i];
+        uint64_t next = 0;
+        for (uint32_t k = 0; k < i && !stream->has_id; k++)
+            next +=
+                !reader->streams[k]->has_id && krait_ctf_same_trace(reader->streams[k]->trace, stream->trace);
+        if (!stream->has_id)
+            stream->id = next;
+    }
+    qsort(reader->streams, reader->stream_count, sizeof(*reader->streams), by_rank);
+    for (uint32_t i = 0; i < reader->stream_count; i++)
+        reader->streams[i]->index = i;
+}
+
+/* -- traces -- */
+
+/* A member of the packet's context that is the clock's value, all of it, and the only one of that meaning. An
+ * end has no clock: it would move it. */
+static bool is_whole_time(const struct krait_stream_class *cls, enum krait_meaning meaning)
+{
+    const struct krait_fc *context = cls->packet_context, *time = NULL;
+    for (uint32_t i = 0; context && i < context->count; i++) {
+        if (!krait_fc_meant(context->members[i].fc, meaning))
+            continue;
+        if (time)
+            return false;
+        time = context->members[i].fc;
+    }
+    bool moves = time && krait_fc_is_int(time) && time->clock && time->clock == cls->clock;
+    return time && krait_fc_is_int(time) && (moves || meaning == KRAIT_MEANING_END) && time->bits == 64 &&
+           !time->is_leb;
+}
+
+static int compile_stream(struct krait_ctf_reader *reader, struct krait_ctf_code *code,
+                          const struct krait_stream_class *cls)
+{
+    unsigned text = reader->options.text;
+    struct krait_program_scope context = { cls->packet_context, "stream.packet.context",
+                                           text & KRAIT_TEXT_CONTEXT_NAMES };
+    struct krait_program_scope header = { cls->event_header, "stream.event.header", false };
+    int rc = krait_program_new(&code->packet_context, &reader->arena, &context, 1, KRAIT_SCOPE_PACKET_CONTEXT,
+                               text);
+    if (!rc)
+        rc = krait_program_new(&code->event_header, &reader->arena, &header, 1, KRAIT_SCOPE_EVENT_HEADER,
+                               text);
+    code->events = krait_arena_alloc(&reader->arena, KRAIT_MAX(cls->event_count, 1u) * sizeof(*code->events));
+    uint64_t top = 0;
+    for (uint32_t i = 0; i < cls->event_count; i++)
+        top = KRAIT_MAX(top, KRAIT_MIN(cls->events[i]->id, (uint64_t)UINT32_MAX - 1) + 1);
+    code->by_id_count = top <= 65536 ? (uint32_t)top : 0;
+    code->by_id = krait_arena_alloc(&reader->arena, KRAIT_MAX(code->by_id_count, 1u) * sizeof(*code->by_id));
+    if (rc || !code->events || !code->by_id)
+        return -ENOMEM;
+    for (uint32_t i = 0; code->by_id_count && i < cls->event_count; i++)
+        code->by_id[cls->events[i]->id] = cls->events[i];
+    code->shape = (uint8_t)krait_header_shape(cls->event_header);
+    code->whole_begin = is_whole_time(cls, KRAIT_MEANING_BEGIN);
+    code->whole_end = is_whole_time(cls, KRAIT_MEANING_END);
+    if (code->shape != KRAIT_SHAPE_OTHER)
+        code->id_slot = cls->event_header->members[0].fc->slot;
+    return 0;
+}
+
+static int compile_trace(struct krait_ctf_reader *reader, struct krait_ctf_trace *trace,
+                         struct krait_err *err)
+{
+    const struct krait_ctf_metadata *md = trace->metadata;
+    struct krait_program_scope header = { md->packet_header, "trace.packet.header", false };
+    int rc = krait_program_new(&trace->packet_header, &reader->arena, &header, 1, KRAIT_SCOPE_PACKET_HEADER,
+                               reader->options.text);
+    trace->code = krait_arena_alloc(&reader->arena, KRAIT_MAX(md->stream_count, 1u) * sizeof(*trace->code));
+    if (rc || !trace->code)
+        return oom(err);
+    for (uint32_t i = 0; i < md->stream_count; i++) {
+        if (compile_stream(reader, &trace->code[i], md->streams[i]))
+            return oom(err);
+    }
+    return 0;
+}
+
+static int open_file(struct krait_ctf_reader *reader, const struct krait_ctf_trace *trace, const char *path,
+                     struct krait_decoder *d, struct krait_err *err)
+{
+    struct krait_ctf_file *file = KRAIT_ARENA_NEW(&reader->arena, struct krait_ctf_file);
+    if (!file || krait_ctf_push(&reader->arena, &reader->files, &reader->file_count, &reader->file_cap, file))
+        return oom(err);
+    file->trace = trace;
+    file->path = krait_arena_strdup(&reader->arena, path);
+    if (!file->path)
+        return oom(err);
+    int rc = krait_ctf_map(file, err);
+    if (rc || !file->size)
+        return rc;
+    return krait_ctf_list_packets(reader, file, d) ? oom(err) : 0;
+}
+
+static int open_trace(struct krait_ctf_reader *reader, const char *dir, const char *below,
+                      struct krait_err *err)
+{
+    struct krait_ctf_trace *trace = KRAIT_ARENA_NEW(&reader->arena, struct krait_ctf_trace);
+    if (!trace ||
+        krait_ctf_push(&reader->arena, &reader->traces, &reader->trace_count, &reader->trace_cap, trace))
+        return oom(err);
+    int rc = krait_ctf_metadata_open(&trace->metadata, dir, err);
+    if (!rc)
+        rc = compile_trace(reader, trace, err);
+    if (rc)
+        return rc;
+    trace->dir = trace->metadata->dir;
+    trace->below = krait_arena_strdup(&reader->arena, below);
+    if (!trace->below)
+        return oom(err);
+    KRAIT_CLEANUP(krait_names_done) struct krait_names files = { 0 };
+    rc = krait_find_streams(&files, dir, err);
+    struct krait_decoder d = { 0 };
+    KRAIT_AUTO_FREE uint64_t *slots = calloc(trace->metadata->slot_count + 1, sizeof(*slots));
+    d.slots = slots;
+    if (!slots)
+        return oom(err);
+    for (size_t i = 0; i < files.count && !rc; i++)
+        rc = open_file(reader, trace, files.list[i], &d, err);
+    return rc;
+}
+
+/* A trace that lies in several folders has no way. */
+static int name_traces(struct krait_ctf_reader *reader)
+{
+    for (uint32_t i = 0; i < reader->trace_count; i++) {
+        struct krait_ctf_trace *trace = reader->traces[i];
+        const char *host = krait_ctf_env_text(trace->metadata, "hostname", ""), *way = trace->below;
+        for (uint32_t k = 0; k < reader->trace_count; k++) {
+            if (k != i && krait_ctf_same_trace(reader->traces[k], trace))
+                way = "";
+        }
+        if (trace->metadata->name) {
+            trace->name = trace->metadata->name;
+            continue;
+        }
+        trace->name = krait_arena_fmt(&reader->arena, "%s%s%s", host, *host && *way ? "/" : "", way);
+        if (!trace->name)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* All traces below one folder. */
+static int open_path(struct krait_ctf_reader *reader, const char *path, struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_names_done) struct krait_names dirs = { 0 };
+    int rc = krait_find_traces(&dirs, path, err);
+    for (size_t i = 0; i < dirs.count && !rc; i++) {
+        const char *below = dirs.list[i] + KRAIT_MIN(strlen(path), strlen(dirs.list[i]));
+        rc = open_trace(reader, dirs.list[i], below + strspn(below, "/"), err);
+    }
+    return rc;
+}
+
+int krait_ctf_open(struct krait_ctf_reader **out, const char *const *paths, size_t count,
+                   const struct krait_ctf_options *options, struct krait_err *err)
+{
+    struct krait_ctf_reader *reader = calloc(1, sizeof(*reader));
+    if (!reader)
+        return oom(err);
+    if (options)
+        reader->options = *options;
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = open_path(reader, paths[i], err);
+    if (!rc && name_traces(reader))
+        rc = oom(err);
+    if (rc) {
+        krait_ctf_close(reader);
+        return rc;
+    }
+    rank_streams(reader);
+    *out = reader;
+    return 0;
+}
+
+void krait_ctf_close(struct krait_ctf_reader *reader)
+{
+    if (!reader)
+        return;
+    for (uint32_t i = 0; i < reader->file_count; i++)
+        krait_ctf_unmap(reader->files[i]);
+    for (uint32_t i = 0; i < reader->stream_count; i++)
+        free(reader->streams[i]->packets);
+    for (uint32_t i = 0; i < reader->trace_count; i++)
+        krait_ctf_metadata_free(reader->traces[i]->metadata);
+    krait_arena_done(&reader->arena);
+    free(reader);
+}
+
+/* -- losses -- */
+
+/* How far a counter of a packet's context went: it wraps at its width, and where it goes backward it tells
+ * nothing. */
+static uint64_t advance(const struct krait_stream_class *cls, enum krait_meaning meaning, uint64_t from,
+                        uint64_t to)
+{
+    const struct krait_fc *counter = krait_fc_meant(cls->packet_context, meaning);
+    unsigned unused = counter ? 64u - counter->bits : 0;
+    uint64_t way = (to - from) << unused >> unused;
+    return way << unused >> 63 ? 0 : way;
+}
+
+unsigned krait_ctf_losses(const struct krait_ctf_stream *stream, uint32_t i, struct krait_ctf_loss losses[2])
+{
+    const struct krait_ctf_packet *packet = &stream->packets[i], *before = i ? packet - 1 : NULL;
+    const uint32_t times = 1u << KRAIT_MEANING_BEGIN | 1u << KRAIT_MEANING_END;
+    struct krait_ctf_loss loss = { .stream = stream, .has_times = (packet->said & times) == times };
+    bool counts = packet->said & 1u << KRAIT_MEANING_DISCARDED,
+         numbers = packet->said & 1u << KRAIT_MEANING_SEQ;
+    uint64_t events =
+        counts && before ? advance(stream->cls, KRAIT_MEANING_DISCARDED, before->discarded, packet->discarded)
+                         : 0;
+    uint64_t packets =
+        numbers && before ? advance(stream->cls, KRAIT_MEANING_SEQ, before->seq, packet->seq) : 0;
+    unsigned n = 0;
+    if (events || (counts && !before && packet->discarded)) {
+        loss.kind = "event";
+        loss.count = events;
+        loss.begin = before ? before->end : packet->begin;
+        loss.end = packet->end;
+        losses[n++] = loss;
+    }
+    if (packets > 1) {
+        loss.kind = "packet";
+        loss.count = packets - 1;
+        loss.begin = before->end;
+        loss.end = packet->begin;
+        losses[n++] = loss;
+    }
+    return n;
+}

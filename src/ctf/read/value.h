@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Single values of an event, found by name once and read many times.
+ *
+ * A locator says how to come from a known place (the packet's begin, the event's, its fields') to a field: by
+ * an addition where everything before it is of fixed size, else by walking the compiled program of what
+ * stands before it. Nodes are the field class again, with the program that goes past each: by them members
+ * and elements are reached one after the other.
+ *
+ * Values are read after the event was passed (krait_ctf_event_skip): so all of it lies within the packet, and
+ * the lengths and tags that it holds are in their slots. Nothing allocates after compiling.
+ */
+#ifndef KRAIT_CTF_READ_VALUE_H
+#define KRAIT_CTF_READ_VALUE_H
+
+#include "ctf/read/reader.h"
+
+/* A field class, ready to be walked. */
+struct krait_node {
+    const struct krait_fc *fc;
+    const char *name;          /* of the member; an option has its variant's */
+    struct krait_program skip; /* past a value; not of integers, enumerations, floats and text */
+    struct krait_node *kids;   /* STRUCT: members; VARIANT, OPTIONAL: options; ARRAY, SEQUENCE: the element */
+    uint32_t kid_count;
+};
+
+/* All memory is the arena's. NULL when it is out. */
+const struct krait_node *krait_node_new(struct krait_arena *arena, const struct krait_fc *fc,
+                                        const char *name);
+
+/* A value of the cursor's current event, until its next one. */
+struct krait_value {
+    const struct krait_node *node;
+    struct krait_decoder *d;
+    uint64_t at;        /* bits in the packet */
+    uint64_t count;     /* STRUCT: members; ARRAY, SEQUENCE: elements; text and integers of variable length:
+                           bytes, all that it takes */
+    uint64_t index;     /* among its parent's */
+    const char *option; /* that it is of its variant; NULL elsewhere */
+};
+
+/* The value of `node` at bit `at`, aligned, a variant replaced by its chosen option, an optional
+ * field by what it holds; one that is not there stays. Returns 0, -ENODATA when
+ * a tag stands for no option, -EBADMSG when it does not fit its packet. */
+int krait_value_at(struct krait_value *value, struct krait_decoder *d, const struct krait_node *node,
+                   uint64_t at);
+
+/* The first child where child->node is NULL, else the one behind it. Returns 1, 0 behind the last, or as
+ * krait_value_at. */
+int krait_value_next(const struct krait_value *parent, struct krait_value *child);
+
+static inline bool krait_fc_is_text(const struct krait_fc *fc)
+{
+    return fc->kind == KRAIT_FC_STRING ||
+           ((fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE) && fc->is_text);
+}
+
+static inline bool krait_node_is_text(const struct krait_node *node)
+{
+    return krait_fc_is_text(node->fc);
+}
+
+/* Of integers and enumerations: sign-extended. */
+uint64_t krait_value_int(const struct krait_value *value);
+/* Of floats. */
+double krait_value_float(const struct krait_value *value);
+/* Of texts: up to the NUL, in the trace's own encoding. */
+const char *krait_value_text(const struct krait_value *value, size_t *size);
+/* The same in UTF-8: converted into `room` where the trace has it in another encoding. */
+const char *krait_value_utf8(const struct krait_value *value, struct krait_buf *room, size_t *size);
+
+/* -- locators -- */
+
+enum krait_field_scope {
+    KRAIT_FIELD_PAYLOAD,
+    KRAIT_FIELD_EVENT_CONTEXT,
+    KRAIT_FIELD_COMMON_CONTEXT,
+    KRAIT_FIELD_PACKET_CONTEXT,
+    KRAIT_FIELD_PACKET_HEADER,
+    KRAIT_FIELD_EVENT_HEADER,
+    KRAIT_FIELD_SCOPES,
+};
+
+struct krait_locator;
+
+/* Compiles the way to a path ("a", "a.b[2].c"; empty: the scope itself) for the events of one class. Errors:
+ * -ENOENT no such field there, -EINVAL the path is none, -ENOMEM. */
+int krait_locator_new(const struct krait_locator **out, struct krait_arena *arena,
+                      const struct krait_ctf_trace *trace, const struct krait_event_class *event,
+                      enum krait_field_scope scope, const char *path, struct krait_err *err);
+
+const struct krait_node *krait_locator_node(const struct krait_locator *locator);
+bool krait_locator_is_fixed(const struct krait_locator *locator);
+
+/* The value in the cursor's event, which was passed. Returns as krait_value_at; -ENODATA too where another
+ * option is chosen, an optional field is not there or an index is beyond the array. */
+int krait_locator_value(const struct krait_locator *locator, struct krait_ctf_cursor *cursor,
+                        struct krait_value *value);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is in traces, counted: one pass over all events, in no order across streams.
+ */
+#ifndef KRAIT_CTF_ROWS_COUNT_H
+#define KRAIT_CTF_ROWS_COUNT_H
+
+#include "ctf/read/reader.h"
+
+struct krait_ctf_class_count {
+    const char *name;
+    uint64_t count;
+};
+
+/* Of one trace among those that were opened. */
+struct krait_ctf_trace_count {
+    uint64_t events;
+    uint64_t lost_events;
+    uint32_t streams;
+};
+
+struct krait_ctf_count {
+    struct krait_arena arena;
+    struct krait_ctf_class_count *classes; /* that have events, most frequent first; equal names are one */
+    uint32_t class_count;
+    struct krait_ctf_trace_count *traces; /* by index, as the reader has them */
+    uint64_t events;
+    uint64_t packets;
+    uint64_t bytes; /* of streams and metadata */
+    bool has_times;
+    int64_t begin_ns, end_ns;           /* earliest and latest event */
+    uint64_t lost_events, lost_packets; /* as packets tell */
+    struct krait_err damage;            /* the first met; code 0 when none */
+};
+
+/* Returns 0 or -ENOMEM. Damage does not fail it: what is whole is counted. */
+int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *reader);
+void krait_ctf_count_done(struct krait_ctf_count *count);
+
+#endif

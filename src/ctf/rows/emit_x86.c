@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/rows/emit.h"
+
+#if defined(__x86_64__) && defined(__LP64__)
+
+#include "ctf/rows/x86.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* What stays in registers. RAX, RCX, RDX are free within a step; XMM0 is 0, XMM1 free. */
+enum {
+    AT = RSI,    /* the base of steps; between events, the next one */
+    EVENT = RDI, /* the event that is being read: what a stop goes back to */
+    CELL = RBP,  /* cell_at */
+    ROW = RBX,   /* the next row; of counting: the counts */
+    CLOCK = R8,  /* behind the last event that is whole */
+    END = R9,
+    LIMIT = R10, /* of CELL */
+    TIME = R11,  /* of the event that is being read */
+    TABLE = R12, /* code by id */
+    CELLS = R13,
+    ORIGIN = R14,
+    BASE = R15,
+};
+
+enum { XMM0, XMM1 };
+
+/* Bytes of code: more than any step, and any class with its two jumps, takes. */
+enum { STEP_ROOM = 96, CLASS_ROOM = 320, SHARED_ROOM = 1024 };
+
+/* How many bytes ahead memory is asked for: processors do not look beyond the page by themselves. */
+enum { PREFETCH = 4096 };
+
+struct krait_engine {
+    uint8_t *code;
+    size_t size;
+    const uint8_t **table;
+    enum krait_emit_stop (*run)(struct krait_emit_run *, const uint8_t *const *table);
+};
+
+struct emitter {
+    struct krait_x86 c;
+    const struct krait_engine_plan *plan;
+    const uint8_t **table;
+    const uint8_t *stop[3]; /* by enum krait_emit_stop */
+    const uint8_t *tail;    /* no room for a header: the end, or odd */
+    const uint8_t *string;  /* goes on where 16 bytes of a string had no NUL */
+    const uint8_t *text;    /* length of RCX bytes at RDX up to a NUL */
+    uint32_t in_rax;        /* the cell whose value RAX still has, or KRAIT_NO_ID */
+};
+
+static struct krait_x86_mem cell(unsigned i)
+{
+    return X86_INDEX(CELLS, CELL, 3, i * 8);
+}
+
+static struct krait_x86_mem of_run(int reg, size_t offset)
+{
+    return X86_AT(reg, offset);
+}
+
+static void load64(struct krait_x86 *c, int reg, struct krait_x86_mem mem)
+{
+    krait_x86_rm(c, X86_LOAD, X86_64, reg, mem);
+}
+
+static void store64(struct krait_x86 *c, struct krait_x86_mem mem, int reg)
+{
+    krait_x86_rm(c, X86_STORE, X86_64, reg, mem);
+}
+
+static void move(struct krait_x86 *c, int to, int from)
+{
+    krait_x86_rr(c, X86_LOAD, X86_64, to, from);
+}
+
+/* Stops with `why` where the flags say so. */
+static void stop_if(struct emitter *e, enum krait_x86_cond cond, enum krait_emit_stop why)
+{
+    krait_x86_jump(&e->c, cond, e->stop[why]);
+}
+
+/* -- what all classes share -- */
+
+static const int saved[] = { RBX, RBP, R12, R13, R14, R15 };
+
+/* Where a register is in struct krait_emit_run. */
+struct home {
+    int reg;
+    size_t offset;
+};
+
+#define HOME(r, member)                            \
+    {                                              \
+        r, offsetof(struct krait_emit_run, member) \
+    }
+
+static const struct home homes[] = {
+    HOME(AT, at),         HOME(END, end),     HOME(CLOCK, clock),  HOME(LIMIT, cell_limit), HOME(BASE, base),
+    HOME(ORIGIN, origin), HOME(CELLS, cells), HOME(CELL, cell_at), HOME(ROW, rows),
+};
+static const struct home moved[] = { HOME(AT, at), HOME(CLOCK, clock), HOME(CELL, cell_at), HOME(ROW, rows) };
+
+/* The way out: what moved goes back to the run, which is on the stack. Nothing of counting moves the row. */
+static void emit_leave(struct emitter *e)
+{
+    struct krait_x86 *c = &e->c;
+    bool counting = e->plan->mode == KRAIT_EMIT_COUNT;
+    krait_x86_pop(c, RDX);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(moved) - counting; i++)
+        store64(c, of_run(RDX, moved[i].offset), moved[i].reg);
+    for (size_t i = KRAIT_ARRAY_LEN(saved); i-- > 0;)
+        krait_x86_pop(c, saved[i]);
+    krait_x86_ret(c);
+}
+
+static void emit_stops(struct emitter *e)
+{
+    struct krait_x86 *c = &e->c;
+    const uint8_t *leave = c->at;
+    emit_leave(e);
+    for (int why = KRAIT_EMIT_END; why <= KRAIT_EMIT_ODD; why++) {
+        e->stop[why] = c->at;
+        if (why == KRAIT_EMIT_ODD)
+            move(c, AT, EVENT);
+        krait_x86_mov_imm(c, RAX, (uint32_t)why);
+        krait_x86_jump(c, X86_ALWAYS, leave);
+    }
+    e->tail = c->at;
+    krait_x86_rr(c, X86_CMP, X86_64, EVENT, END);
+    krait_x86_jump(c, X86_AE, e->stop[KRAIT_EMIT_END]);
+    krait_x86_jump(c, X86_ALWAYS, e->stop[KRAIT_EMIT_ODD]);
+}
+
+/* EBX = a bit for each NUL in the 16 bytes at [base + RAX]; jumps over what follows when there is none. */
+static uint8_t *emit_find_nul(struct krait_x86 *c, int base)
+{
+    krait_x86_rm(c, X86_MOVDQU, X86_32, XMM1, X86_INDEX(base, RAX, 0, 0));
+    krait_x86_rr(c, X86_PCMPEQB, X86_32, XMM1, XMM0);
+    krait_x86_rr(c, X86_PMOVMSKB, X86_32, RBX, XMM1);
+    krait_x86_rr(c, X86_TEST, X86_32, RBX, RBX);
+    uint8_t *none = krait_x86_skip(c, X86_E);
+    krait_x86_rr(c, X86_TZCNT, X86_32, RBX, RBX);
+    krait_x86_rr(c, X86_ADD, X86_64, RAX, RBX);
+    return none;
+}
+
+/* A string at RDX of 16 bytes or more: its length to RAX; what has no end in the packet is as long as the
+ * packet or longer. */
+static void emit_string(struct emitter *e)
+{
+    struct krait_x86 *c = &e->c;
+    e->string = c->at;
+    krait_x86_push(c, RBX);
+    krait_x86_mov_imm(c, RAX, 16);
+    const uint8_t *loop = c->at;
+    krait_x86_rm(c, X86_LEA, X86_64, RCX, X86_INDEX(RDX, RAX, 0, 0));
+    krait_x86_rr(c, X86_CMP, X86_64, RCX, END);
+    uint8_t *outside = krait_x86_skip(c, X86_AE);
+    uint8_t *none = emit_find_nul(c, RDX);
+    krait_x86_here(c, outside);
+    krait_x86_pop(c, RBX);
+    krait_x86_ret(c);
+    krait_x86_here(c, none);
+    krait_x86_imm(c, X86_IMM_ADD, X86_64, RAX, 16);
+    krait_x86_jump(c, X86_ALWAYS, loop);
+}
+
+/* RCX bytes at RDX: how many stand before a NUL, to RAX. */
+static void emit_text(struct emitter *e)
+{
+    struct krait_x86 *c = &e->c;
+    e->text = c->at;
+    krait_x86_push(c, RBX);
+    krait_x86_rr(c, X86_XOR, X86_32, RAX, RAX);
+    const uint8_t *loop = c->at;
+    krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
+    uint8_t *all = krait_x86_skip(c, X86_AE);
+    uint8_t *none = emit_find_nul(c, RDX);
+    krait_x86_here(c, all);
+    krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
+    krait_x86_rr(c, X86_CMOVA, X86_64, RAX, RCX);
+    krait_x86_pop(c, RBX);
+    krait_x86_ret(c);
+    krait_x86_here(c, none);
+    krait_x86_imm(c, X86_IMM_ADD, X86_64, RAX, 16);
+    krait_x86_jump(c, X86_ALWAYS, loop);
+}
+
+/* -- event headers -- */
+
+/* TIME from the `bits` low bits of it in RCX: the clock wraps at most once between two events. */
+static void emit_partial_time(struct krait_x86 *c, unsigned bits)
+{
+    krait_x86_rr(c, X86_SUB, X86_32, RCX, CLOCK);
+    if (bits < 32)
+        krait_x86_imm(c, X86_IMM_AND, X86_32, RCX, (int32_t)((1u << bits) - 1));
+    krait_x86_rm(c, X86_LEA, X86_64, TIME, X86_INDEX(CLOCK, RCX, 0, 0));
+}
+
+/* TIME was read whole: the careful reader takes what goes backward, and steps so long that those of one run
+ * could come round. */
+static void emit_whole_time(struct emitter *e)
+{
+    move(&e->c, RCX, TIME);
+    krait_x86_rr(&e->c, X86_SUB, X86_64, RCX, CLOCK);
+    krait_x86_shift(&e->c, X86_SHR, X86_64, RCX, KRAIT_EMIT_STEP_BITS);
+    stop_if(e, X86_NE, KRAIT_EMIT_ODD);
+}
+
+/* AT goes on to the next multiple of `align` bytes of the packet behind `off` bytes. */
+static void emit_align_at(struct krait_x86 *c, uint32_t off, uint32_t align)
+{
+    load64(c, RCX, X86_AT(RSP, 0));
+    load64(c, RCX, of_run(RCX, offsetof(struct krait_emit_run, packet)));
+    krait_x86_rr(c, X86_SUB, X86_64, AT, RCX);
+    krait_x86_imm(c, X86_IMM_ADD, X86_64, AT, (int32_t)(off + align - 1));
+    krait_x86_imm(c, X86_IMM_AND, X86_64, AT, -(int32_t)align);
+    krait_x86_rr(c, X86_ADD, X86_64, AT, RCX);
+}
+
+/* `size` bytes of header are there, or there is no further event. */
+static void emit_header_room(struct emitter *e, unsigned size)
+{
+    krait_x86_rm(&e->c, X86_LEA, X86_64, RAX, X86_AT(AT, size));
+    krait_x86_rr(&e->c, X86_CMP, X86_64, RAX, END);
+    krait_x86_jump(&e->c, X86_A, e->tail);
+}
+
+/* Goes to the class whose id is in RAX. */
+static void emit_enter_class(struct emitter *e, unsigned header, bool checked)
+{
+    krait_x86_imm(&e->c, X86_IMM_ADD, X86_64, AT, (int32_t)header);
+    if (!checked) {
+        krait_x86_imm(&e->c, X86_IMM_CMP, X86_32, RAX, (int32_t)e->plan->id_count);
+        stop_if(e, X86_AE, KRAIT_EMIT_ODD);
+    }
+    krait_x86_jump_mem(&e->c, X86_INDEX(TABLE, RAX, 3, 0));
+}
+
+/* LTTng's two forms: a small header, or a tag that says that id and time follow in full. */
+static void emit_tagged_header(struct emitter *e, unsigned tag_bits, unsigned time_bits)
+{
+    struct krait_x86 *c = &e->c;
+    unsigned small = (tag_bits + time_bits) / 8, tag = (tag_bits + 7) / 8, top = (1u << tag_bits) - 1;
+    emit_header_room(e, small);
+    if (tag_bits == 16) {
+        krait_x86_rm(c, X86_MOVZX16, X86_32, RAX, X86_AT(AT, 0));
+        krait_x86_rm(c, X86_LOAD, X86_32, RCX, X86_AT(AT, 2));
+    } else {
+        krait_x86_rm(c, X86_LOAD, X86_32, RAX, X86_AT(AT, 0));
+        krait_x86_rr(c, X86_LOAD, X86_32, RCX, RAX);
+        krait_x86_shift(c, X86_SHR, X86_32, RCX, tag_bits);
+        krait_x86_imm(c, X86_IMM_AND, X86_32, RAX, (int32_t)top);
+    }
+    krait_x86_imm(c, X86_IMM_CMP, X86_32, RAX, (int32_t)top);
+    uint8_t *extended = krait_x86_skip(c, X86_E);
+    emit_partial_time(c, time_bits);
+    emit_enter_class(e, small, e->plan->id_count >= top);
+    krait_x86_here(c, extended);
+    emit_header_room(e, tag + 12);
+    krait_x86_rm(c, X86_LOAD, X86_32, RAX, X86_AT(AT, tag));
+    load64(c, TIME, X86_AT(AT, tag + 4));
+    emit_whole_time(e);
+    emit_enter_class(e, tag + 12, false);
+}
+
+static void emit_uint(struct krait_x86 *c, int reg, struct krait_x86_mem mem, unsigned bits)
+{
+    static const enum krait_x86_op ops[] = {
+        [1] = X86_MOVZX8, [2] = X86_MOVZX16, [4] = X86_LOAD, [8] = X86_LOAD
+    };
+    krait_x86_rm(c, ops[bits / 8], bits == 64 ? X86_64 : X86_32, reg, mem);
+}
+
+/* Whole integers at fixed places; each may be missing. */
+static void emit_flat_header(struct emitter *e, const struct krait_header_form *form)
+{
+    struct krait_x86 *c = &e->c;
+    if (form->align > 1)
+        emit_align_at(c, 0, form->align);
+    emit_header_room(e, form->size);
+    krait_x86_mov_imm(c, RAX, (uint32_t)form->only_id);
+    if (form->id_bits)
+        emit_uint(c, RAX, X86_AT(AT, form->id_at), form->id_bits);
+    if (!form->time_bits) {
+        move(c, TIME, CLOCK);
+    } else if (form->time_bits == 64) {
+        load64(c, TIME, X86_AT(AT, form->time_at));
+        emit_whole_time(e);
+    } else {
+        emit_uint(c, RCX, X86_AT(AT, form->time_at), form->time_bits);
+        emit_partial_time(c, form->time_bits);
+    }
+    if (form->id_bits == 64) {
+        krait_x86_imm(c, X86_IMM_CMP, X86_64, RAX, (int32_t)e->plan->id_count);
+        stop_if(e, X86_AE, KRAIT_EMIT_ODD);
+    }
+    emit_enter_class(e, form->size, form->id_bits == 64);
+}
+
+/* The next event: its header, and the jump to its class. */
+static void emit_next(struct emitter *e)
+{
+    const struct krait_header_form *form = e->plan->header;
+    move(&e->c, EVENT, AT);
+    krait_x86_rm(&e->c, X86_PREFETCH, X86_32, 1, X86_AT(AT, PREFETCH));
+    if (form->shape == KRAIT_SHAPE_COMPACT)
+        emit_tagged_header(e, 5, 27);
+    else if (form->shape == KRAIT_SHAPE_LARGE)
+        emit_tagged_header(e, 16, 32);
+    else
+        emit_flat_header(e, form);
+}
+
+static const uint8_t *emit_entry(struct emitter *e)
+{
+    struct krait_x86 *c = &e->c;
+    krait_x86_align(c, 16);
+    const uint8_t *entry = c->at;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(saved); i++)
+        krait_x86_push(c, saved[i]);
+    krait_x86_push(c, RDI);
+    move(c, RAX, RDI);
+    move(c, TABLE, RSI);
+    krait_x86_rr(c, X86_PXOR, X86_32, XMM0, XMM0);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(homes); i++)
+        load64(c, homes[i].reg, of_run(RAX, homes[i].offset));
+    if (e->plan->mode == KRAIT_EMIT_COUNT)
+        load64(c, ROW, of_run(RAX, offsetof(struct krait_emit_run, counts)));
+    emit_next(e);
+    return entry;
+}
+
+/* -- steps -- */
+
+static void emit_room(struct emitter *e, const struct krait_row_step *step)
+{
+    if (!step->n)
+        return;
+    krait_x86_rm(&e->c, X86_LEA, X86_64, RAX, X86_AT(AT, step->n));
+    krait_x86_rr(&e->c, X86_CMP, X86_64, RAX, END);
+    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+}
+
+static void emit_int(struct emitter *e, const struct krait_row_step *step)
+{
+    struct krait_x86 *c = &e->c;
+    static const enum krait_x86_op sign_extending[] = {
+        [1] = X86_MOVSX8, [2] = X86_MOVSX16, [4] = X86_MOVSXD, [8] = X86_LOAD
+    };
+    bool is_signed = step->flags & KRAIT_ROWF_SIGNED, swap = step->flags & KRAIT_ROWF_SWAP && step->bits > 8;
+    struct krait_x86_mem at = X86_AT(AT, step->off);
+    if (is_signed && !swap) {
+        krait_x86_rm(c, sign_extending[step->bits / 8], X86_64, RAX, at);
+    } else {
+        emit_uint(c, RAX, at, step->bits);
+    }
+    if (swap) {
+        krait_x86_bswap(c, X86_64, RAX);
+        krait_x86_shift(c, is_signed ? X86_SAR : X86_SHR, X86_64, RAX, 64u - step->bits);
+    }
+    store64(c, cell(step->cell), RAX);
+}
+
+/* Eight bytes, of which those beyond the field are shifted out. */
+static void emit_bits(struct emitter *e, const struct krait_row_step *step)
+{
+    struct krait_x86 *c = &e->c;
+    unsigned shift = step->off % 8;
+    bool be = step->flags & KRAIT_ROWF_BE;
+    load64(c, RAX, X86_AT(AT, step->off / 8));
+    if (be)
+        krait_x86_bswap(c, X86_64, RAX);
+    krait_x86_shift(c, X86_SHL, X86_64, RAX, be ? shift : 64 - shift - step->bits);
+    krait_x86_shift(c, step->flags & KRAIT_ROWF_SIGNED ? X86_SAR : X86_SHR, X86_64, RAX, 64u - step->bits);
+    store64(c, cell(step->cell), RAX);
+}
+
+static void emit_float(struct emitter *e, const struct krait_row_step *step)
+{
+    struct krait_x86 *c = &e->c;
+    struct krait_x86_mem at = X86_AT(AT, step->off);
+    if (step->flags & KRAIT_ROWF_SWAP) {
+        krait_x86_rm(c, X86_LOAD, X86_32, RAX, at);
+        krait_x86_bswap(c, X86_32, RAX);
+        krait_x86_rr(c, X86_MOVD, X86_32, XMM1, RAX);
+        krait_x86_rr(c, X86_CVTSS2SD, X86_32, XMM1, XMM1);
+    } else {
+        krait_x86_rm(c, X86_CVTSS2SD, X86_32, XMM1, at);
+    }
+    krait_x86_rm(c, X86_MOVQ_STORE, X86_32, XMM1, cell(step->cell));
+}
+
+/* `reg` = a bit for each NUL in the 16 bytes at RDX + off. */
+static void emit_nul_mask(struct krait_x86 *c, int reg, unsigned off)
+{
+    krait_x86_rm(c, X86_MOVDQU, X86_32, XMM1, X86_AT(RDX, off));
+    krait_x86_rr(c, X86_PCMPEQB, X86_32, XMM1, XMM0);
+    krait_x86_rr(c, X86_PMOVMSKB, X86_32, reg, XMM1);
+}
+
+/* How long a text of `n` bytes at RDX is, to RAX. Up to 31 without a branch (LTTng's names of threads have 16
+ * or 17): a bit at its end bounds the search. */
+static void emit_text_length(struct emitter *e, uint32_t n)
+{
+    struct krait_x86 *c = &e->c;
+    if (n > 31) {
+        krait_x86_mov_imm(c, RCX, n);
+        krait_x86_call(c, e->text);
+        return;
+    }
+    emit_nul_mask(c, RAX, 0);
+    if (n > 16) {
+        emit_nul_mask(c, RCX, 16);
+        krait_x86_shift(c, X86_SHL, X86_32, RCX, 16);
+        krait_x86_rr(c, X86_OR, X86_32, RAX, RCX);
+    }
+    krait_x86_imm(c, X86_IMM_OR, X86_32, RAX, (int32_t)(1u << n));
+    krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
+}
+
+static void emit_fixed_text(struct emitter *e, const struct krait_row_step *step)
+{
+    struct krait_x86 *c = &e->c;
+    krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
+    emit_text_length(e, step->n);
+    store64(c, cell(step->cell), RDX);
+    store64(c, cell(step->cell + 1u), RAX);
+}
+
+static void emit_view(struct emitter *e, const struct krait_row_step *step)
+{
+    krait_x86_rm(&e->c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
+    store64(&e->c, cell(step->cell), RDX);
+    krait_x86_store_imm(&e->c, X86_64, cell(step->cell + 1u), step->n);
+}
+
+static void emit_string_step(struct emitter *e, const struct krait_row_step *step)
+{
+    struct krait_x86 *c = &e->c;
+    krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
+    emit_nul_mask(c, RAX, 0);
+    krait_x86_rr(c, X86_TEST, X86_32, RAX, RAX);
+    uint8_t *shorter = krait_x86_skip(c, X86_NE);
+    krait_x86_call(c, e->string);
+    uint8_t *known = krait_x86_skip(c, X86_ALWAYS);
+    krait_x86_here(c, shorter);
+    krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
+    krait_x86_here(c, known);
+    krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, 0, 1));
+    krait_x86_rr(c, X86_CMP, X86_64, AT, END);
+    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+    if (e->plan->mode == KRAIT_EMIT_COUNT)
+        return;
+    store64(c, cell(step->cell), RDX);
+    store64(c, cell(step->cell + 1u), RAX);
+}
+
+static void emit_sequence(struct emitter *e, const struct krait_row_step *step)
+{
+    struct krait_x86 *c = &e->c;
+    uint8_t scale = (uint8_t)__builtin_ctz(step->bits / 8);
+    if (e->in_rax != step->length)
+        load64(c, RAX, cell(step->length));
+    krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
+    move(c, RCX, END);
+    krait_x86_rr(c, X86_SUB, X86_64, RCX, RDX);
+    krait_x86_shift(c, X86_SHR, X86_64, RCX, scale);
+    krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
+    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+    krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, scale, 0));
+    if (e->plan->mode == KRAIT_EMIT_COUNT)
+        return;
+    if (step->code == KRAIT_ROW_TEXT_SEQ) {
+        move(c, RCX, RAX);
+        krait_x86_call(c, e->text);
+    }
+    store64(c, cell(step->cell), RDX);
+    store64(c, cell(step->cell + 1u), RAX);
+}
+
+static void emit_align(struct emitter *e, const struct krait_row_step *step)
+{
+    struct krait_x86 *c = &e->c;
+    emit_align_at(c, step->off, step->n);
+    krait_x86_rr(c, X86_CMP, X86_64, AT, END);
+    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+}
+
+static void emit_end(struct emitter *e, const struct krait_row_step *step)
+{
+    if (step->off)
+        krait_x86_imm(&e->c, X86_IMM_ADD, X86_64, AT, (int32_t)step->off);
+}
+
+/* Counting needs no values but lengths. */
+static bool is_needed(const struct emitter *e, const struct krait_row_step *step)
+{
+    static const bool only_value[] = {
+        [KRAIT_ROW_INT] = true,  [KRAIT_ROW_BITS] = true, [KRAIT_ROW_FLOAT] = true,
+        [KRAIT_ROW_TEXT] = true, [KRAIT_ROW_VIEW] = true, [KRAIT_ROW_END] = false
+    };
+    return e->plan->mode != KRAIT_EMIT_COUNT || !only_value[step->code] || step->flags & KRAIT_ROWF_LENGTH;
+}
+
+static void emit_steps(struct emitter *e, const struct krait_row_class *row)
+{
+    static void (*const emitters[])(struct emitter *, const struct krait_row_step *) = {
+        [KRAIT_ROW_ROOM] = emit_room,
+        [KRAIT_ROW_INT] = emit_int,
+        [KRAIT_ROW_BITS] = emit_bits,
+        [KRAIT_ROW_FLOAT] = emit_float,
+        [KRAIT_ROW_TEXT] = emit_fixed_text,
+        [KRAIT_ROW_VIEW] = emit_view,
+        [KRAIT_ROW_STRING] = emit_string_step,
+        [KRAIT_ROW_TEXT_SEQ] = emit_sequence,
+        [KRAIT_ROW_VIEW_SEQ] = emit_sequence,
+        [KRAIT_ROW_ALIGN] = emit_align,
+        [KRAIT_ROW_END] = emit_end,
+    };
+    for (uint32_t i = 0; i < row->step_count; i++) {
+        const struct krait_row_step *step = &row->steps[i];
+        if (!is_needed(e, step))
+            continue;
+        emitters[step->code](e, step);
+        e->in_rax = step->code == KRAIT_ROW_INT || step->code == KRAIT_ROW_BITS ? step->cell : KRAIT_NO_ID;
+    }
+}
+
+/* -- classes -- */
+
+/* The event is whole: its row counts. */
+static void emit_commit_row(struct emitter *e, const struct krait_row_class *row)
+{
+    struct krait_x86 *c = &e->c;
+    store64(c, cell(KRAIT_ROW_ORIGIN), ORIGIN);
+    store64(c, cell(KRAIT_ROW_ADDRESS), EVENT);
+    krait_x86_rm(c, X86_LEA, X86_64, RAX, X86_INDEX(TIME, BASE, 0, 0));
+    store64(c, X86_AT(ROW, offsetof(struct krait_row, ns)), RAX);
+    krait_x86_store_imm(c, X86_32, X86_AT(ROW, offsetof(struct krait_row, cls)), row->index);
+    krait_x86_rm(c, X86_STORE, X86_32, CELL, X86_AT(ROW, offsetof(struct krait_row, cells)));
+    krait_x86_imm(c, X86_IMM_ADD, X86_64, ROW, sizeof(struct krait_row));
+    move(c, CLOCK, TIME);
+    krait_x86_imm(c, X86_IMM_ADD, X86_64, CELL, row->cells);
+    krait_x86_rr(c, X86_CMP, X86_64, CELL, LIMIT);
+    stop_if(e, X86_AE, KRAIT_EMIT_FULL);
+}
+
+static void emit_commit_count(struct emitter *e, const struct krait_row_class *row)
+{
+    move(&e->c, CLOCK, TIME);
+    krait_x86_inc(&e->c, X86_AT(ROW, row->event->index * sizeof(uint64_t)));
+}
+
+static const uint8_t *emit_class(struct emitter *e, const struct krait_row_class *row)
+{
+    krait_x86_align(&e->c, 16);
+    const uint8_t *entry = e->c.at;
+    emit_steps(e, row);
+    if (e->plan->mode == KRAIT_EMIT_ROWS)
+        emit_commit_row(e, row);
+    else
+        emit_commit_count(e, row);
+    emit_next(e);
+    return entry;
+}
+
+/* -- the whole -- */
+
+static size_t room_needed(const struct krait_engine_plan *plan)
+{
+    size_t room = SHARED_ROOM;
+    for (uint32_t i = 0; i < plan->id_count; i++) {
+        if (plan->by_id[i] && plan->by_id[i]->steps)
+            room += CLASS_ROOM + (size_t)plan->by_id[i]->step_count * STEP_ROOM;
+    }
+    return room;
+}
+
+static void emit_all(struct emitter *e, struct krait_engine *engine)
+{
+    const struct krait_engine_plan *plan = e->plan;
+    emit_stops(e);
+    emit_string(e);
+    emit_text(e);
+    const uint8_t *entry = emit_entry(e);
+    memcpy(&engine->run, &entry, sizeof(engine->run)); /* ISO C has no cast from data to code */
+    for (uint32_t i = 0; i < plan->id_count; i++) {
+        const struct krait_row_class *row = plan->by_id[i];
+        engine->table[i] = row && row->steps ? emit_class(e, row) : e->stop[KRAIT_EMIT_ODD];
+    }
+}
+
+static int make_code(struct krait_engine *engine, const struct krait_engine_plan *plan)
+{
+    engine->size = room_needed(plan);
+    if (engine->size > INT32_MAX) /* jumps reach no further */
+        return -ENOTSUP;
+    void *code = mmap(NULL, engine->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (code == MAP_FAILED)
+        return -ENOTSUP;
+    engine->code = code;
+    struct emitter e = { .c = { .at = code, .end = engine->code + engine->size }, .plan = plan };
+    emit_all(&e, engine);
+    if (e.c.full || mprotect(code, engine->size, PROT_READ | PROT_EXEC))
+        return -ENOTSUP;
+    return 0;
+}
+
+int krait_engine_new(struct krait_engine **out, const struct krait_engine_plan *plan)
+{
+    if (plan->header->shape == KRAIT_SHAPE_OTHER || !plan->id_count)
+        return -ENOTSUP;
+    struct krait_engine *engine = calloc(1, sizeof(*engine));
+    if (engine)
+        engine->table = calloc(plan->id_count, sizeof(*engine->table));
+    int rc = engine && engine->table ? make_code(engine, plan) : -ENOMEM;
+    if (rc)
+        krait_engine_free(engine);
+    else
+        *out = engine;
+    return rc;
+}
+
+void krait_engine_free(struct krait_engine *engine)
+{
+    if (!engine)
+        return;
+    if (engine->code)
+        munmap(engine->code, engine->size);
+    free(engine->table);
+    free(engine);
+}
+
+enum krait_emit_stop krait_engine_run(const struct krait_engine *engine, struct krait_emit_run *run)
+{
+    return engine->run(run, engine->table);
+}
+
+#else
+
+int krait_engine_new(struct krait_engine **out, const struct krait_engine_plan *plan)
+{
+    (void)out;
+    (void)plan;
+    return -ENOTSUP;
+}
+
+void krait_engine_free(struct krait_engine *engine)
+{
+    (void)engine;
+}
+
+enum krait_emit_stop krait_engine_run(const struct krait_engine *engine, struct krait_emit_run *run)
+{
+    (void)engine;
+    (void)run;
+    return KRAIT_EMIT_ODD;
+}
+
+#endif

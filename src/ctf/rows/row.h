@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events as rows of numbers: what an event class's fields become when many events are decoded at a time.
+ *
+ * A row is a run of 64-bit cells. The first two are the same for all classes; then comes each field that can
+ * be said in a fixed number of cells, in the order of the trace: common context, the class's own, payload.
+ *
+ *   struct { u32 fd; string path; u8 n; u16 ports[n]; }
+ *
+ *      0           1          2      3          4         5      6           7
+ *     +-----------+----------+------+----------+---------+------+-----------+----------+
+ *     | stream,   | event's  | fd   | path:    | path:   | n    | ports:    | ports:   |
+ *     | packet    | address  |      | address  | bytes   |      | address   | elements |
+ *     +-----------+----------+------+----------+---------+------+-----------+----------+
+ *
+ * The way from bytes to cells is a list of steps, made once for each class. Steps address bytes from a base
+ * that moves only behind what has no fixed size; before the steps of a stretch of fixed size stands one check
+ * that all of it is there:
+ *
+ *   ROOM 4 / INT 32 at 0 to cell 2 / STRING at 4 to cell 3 / ROOM 1 / INT 8 at 0 to cell 5 /
+ *   VIEW_SEQ of cell 5 at 1 to cell 6 / END at 0
+ *
+ * Two readers of the steps: krait_row_walk here, on any machine, and emit_x86.c, which makes machine code of
+ * them. A class that holds what no step can say (variants, optional fields, arrays of structs, integers of
+ * variable length, clocks in the payload, fields that lie across nine bytes) is irregular: it has no steps,
+ * its events are passed by the decoder, and its cells are found by locators.
+ */
+#ifndef KRAIT_CTF_ROWS_ROW_H
+#define KRAIT_CTF_ROWS_ROW_H
+
+#include "ctf/read/value.h"
+
+enum {
+    KRAIT_ROW_ORIGIN,  /* cell of the stream's index (low 32 bits) and the packet's number in it (high) */
+    KRAIT_ROW_ADDRESS, /* cell of the address of the event's first byte, and above it the bit in that byte */
+    KRAIT_ROW_HEAD,    /* where the fields begin */
+    KRAIT_ROW_ADDRESS_BITS = 61,
+    KRAIT_ROW_MAX_CELLS = 4096,  /* further fields have none */
+    KRAIT_ROW_MAX_LOCATED = 256, /* of an irregular class: each locator has the way past those before it */
+    KRAIT_ROW_BEYOND = 32,       /* cells behind a chunk's last that may be read */
+};
+
+enum krait_row_code {
+    KRAIT_ROW_ROOM,     /* `n` bytes from the base on are in the packet */
+    KRAIT_ROW_INT,      /* whole bytes at byte `off` */
+    KRAIT_ROW_BITS,     /* an integer at bit `off`, within eight bytes */
+    KRAIT_ROW_FLOAT,    /* of 32 bits at byte `off`, made one of 64 (those of 64 bits are INT) */
+    KRAIT_ROW_TEXT,     /* `n` bytes at byte `off`, shown up to a NUL: address and bytes */
+    KRAIT_ROW_VIEW,     /* `n` elements at byte `off`: address and n */
+    KRAIT_ROW_STRING,   /* at byte `off`, up to a NUL, behind which the base goes: address and bytes */
+    KRAIT_ROW_TEXT_SEQ, /* as TEXT and VIEW, of as many as the cell `length` says; the base goes behind */
+    KRAIT_ROW_VIEW_SEQ,
+    KRAIT_ROW_ALIGN, /* the base goes to the next multiple of `n` bytes of the packet behind byte `off` */
+    KRAIT_ROW_END,   /* the event ends at byte `off` */
+};
+
+enum krait_row_flags {
+    KRAIT_ROWF_SIGNED = 1,
+    KRAIT_ROWF_SWAP = 2,   /* bytes are not in the machine's order */
+    KRAIT_ROWF_BE = 4,     /* BITS: the most significant bit first */
+    KRAIT_ROWF_LENGTH = 8, /* INT, BITS: a later step takes its length from the cell */
+};
+
+struct krait_row_step {
+    uint8_t code;
+    uint8_t bits; /* of the value; VIEW, VIEW_SEQ: of an element */
+    uint8_t flags;
+    uint16_t cell;
+    uint16_t length;
+    uint32_t off;
+    uint32_t n;
+};
+
+/* A field that has cells. */
+struct krait_row_field {
+    const char *path; /* as a locator takes it */
+    enum krait_field_scope scope;
+    uint16_t cell, count;                /* of cells: 1, or 2 for address and size */
+    const struct krait_fc *fc;           /* of the field: number, text, or array of numbers */
+    const struct krait_locator *locator; /* of irregular classes only */
+};
+
+struct krait_row_class {
+    const struct krait_event_class *event;
+    uint32_t index; /* among all classes of the reader */
+    uint16_t cells; /* of a row */
+    uint32_t field_count;
+    const struct krait_row_field *fields;
+    const struct krait_row_step *steps; /* NULL: irregular */
+    uint32_t step_count;
+};
+
+/* One for each event class, compiled. All memory is the arena's. Returns 0 or -ENOMEM. */
+int krait_row_class_new(struct krait_row_class *row, struct krait_arena *arena,
+                        const struct krait_ctf_trace *trace, const struct krait_event_class *event,
+                        uint32_t index);
+
+/* Fills the fields' cells of a regular class from its fields' first byte on; `packet` and `end` are those of
+ * the packet's content. Returns where the event ends, or NULL: it does not fit (the decoder says why). No
+ * gil. hot path */
+const uint8_t *krait_row_walk(const struct krait_row_class *row, const uint8_t *fields, const uint8_t *packet,
+                              const uint8_t *end, uint64_t *cells);
+
+/* The same of an irregular class, of the cursor's event, which was passed. A field that the event does not
+ * have is 0. */
+void krait_row_locate(const struct krait_row_class *row, struct krait_ctf_cursor *cursor, uint64_t *cells);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All event classes of a reader, compiled to rows: their steps and, where it can be made, machine code.
+ */
+#ifndef KRAIT_CTF_ROWS_ROW_SET_H
+#define KRAIT_CTF_ROWS_ROW_SET_H
+
+#include "ctf/rows/emit.h"
+
+/* Of one stream class of one trace. */
+struct krait_row_stream {
+    const struct krait_stream_class *cls;
+    struct krait_row_class *classes; /* by the event class's index */
+    struct krait_engine *engine;     /* NULL: each event goes the careful way */
+    bool in_ns;                      /* its clock counts nanoseconds: `base` added to ticks is the time */
+    uint64_t base;
+};
+
+struct krait_row_set {
+    struct krait_ctf_reader *reader;
+    struct krait_arena arena;
+    struct krait_row_class *classes; /* by their index: traces, stream classes, event classes in order */
+    uint32_t class_count;
+    struct krait_row_stream *streams;
+    uint32_t stream_count;
+    struct krait_map by_class; /* struct krait_stream_class * to the index in `streams` */
+    uint32_t most_cells;       /* of a class */
+    enum krait_emit_mode mode;
+};
+
+/* Compiles everything; the reader's own code too (krait_ctf_compile). The set is not changed any more:
+ * threads may share it, as long as the reader lives. With the environment variable KRAIT_READ_INTERPRET set
+ * to anything but empty or 0 no machine code is made. Returns 0 or -ENOMEM. */
+int krait_row_set_new(struct krait_row_set **out, struct krait_ctf_reader *reader, enum krait_emit_mode mode);
+void krait_row_set_free(struct krait_row_set *set);
+
+const struct krait_row_stream *krait_row_stream_of(const struct krait_row_set *set,
+                                                   const struct krait_stream_class *cls);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of one stream, a chunk at a time. Two readers take turns: machine code as far as it gets, and the
+ * careful reader for the first event of each packet and for whatever the code stops at.
+ */
+#ifndef KRAIT_CTF_ROWS_ROW_SOURCE_H
+#define KRAIT_CTF_ROWS_ROW_SOURCE_H
+
+#include "ctf/rows/row_set.h"
+
+/* Where rows go: events in `rows`, from cell `cell_at` on their cells. Memory is the caller's. */
+struct krait_row_chunk {
+    struct krait_row *rows; /* room for (cell_limit - first cell) / KRAIT_ROW_HEAD + 1, of which there are
+                               less than 1 << 16 */
+    uint32_t count;
+    uint64_t *cells;
+    uint64_t cell_at;
+    uint64_t cell_limit; /* no row begins there; behind it is room for one more row */
+};
+
+struct krait_row_source {
+    struct krait_ctf_cursor cursor;
+    const struct krait_row_set *set;
+    const struct krait_row_stream *stream; /* of the packet's class */
+    bool held; /* the careful reader is at an event that it could not hand out yet */
+    bool ended;
+};
+
+int krait_row_source_init(struct krait_row_source *source, const struct krait_row_set *set,
+                          const struct krait_ctf_stream *stream);
+void krait_row_source_done(struct krait_row_source *source);
+
+/* Adds events to the chunk until it is full, the stream is at its end (`ended`), or the next event's time is
+ * before the one added last: within a chunk times never go backward. Adds at least one event where there is
+ * one and the chunk is empty. Damage ends the stream: cursor.err has it. hot path, no GIL */
+void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk);
+
+/* Makes the event of a row, whose cells are given, the current one of a cursor of the same reader, and passes
+ * its fields. Returns as krait_ctf_seek. */
+int krait_row_seek(struct krait_ctf_cursor *cursor, const struct krait_row *row, const uint64_t *cells);
+
+/* What krait_row_count found; added to what is there. */
+struct krait_row_tally {
+    uint64_t *counts; /* of events, by krait_row_class.index */
+    bool has_times;
+    int64_t begin_ns, end_ns; /* earliest and latest event */
+    uint64_t scratch[KRAIT_ROW_MAX_CELLS];
+};
+
+/* Counts the events of the rest of the stream, with a set of KRAIT_EMIT_COUNT. Damage ends it: cursor.err has
+ * it. */
+void krait_row_count(struct krait_row_source *source, struct krait_row_tally *tally);
+
+#endif

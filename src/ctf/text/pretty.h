@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events as lines of text, byte for byte as babeltrace2's sink.text.pretty prints them:
+ *
+ *   [hh:mm:ss.nnnnnnnnn] (+s.nnnnnnnnn) host:process:(pid) NAME: { packet }, { context }, { fields }
+ */
+#ifndef KRAIT_CTF_TEXT_PRETTY_H
+#define KRAIT_CTF_TEXT_PRETTY_H
+
+#include "ctf/read/reader.h"
+
+#include <time.h>
+
+enum krait_pretty_flags {
+    KRAIT_PRETTY_SECONDS = 1 << 0, /* times as seconds since the origin */
+    KRAIT_PRETTY_CYCLES = 1 << 1,  /* times as the clock's ticks */
+    KRAIT_PRETTY_DATE = 1 << 2,
+    KRAIT_PRETTY_GMT = 1 << 3,
+    KRAIT_PRETTY_NO_DELTA = 1 << 4,
+    KRAIT_PRETTY_HEADER_NAMES = 1 << 5, /* "timestamp = ", "name = " */
+    KRAIT_PRETTY_TRACE = 1 << 6,        /* the trace's name; these follow --fields */
+    KRAIT_PRETTY_HOSTNAME = 1 << 7,
+    KRAIT_PRETTY_DOMAIN = 1 << 8,
+    KRAIT_PRETTY_PROCNAME = 1 << 9,
+    KRAIT_PRETTY_VPID = 1 << 10,
+    KRAIT_PRETTY_LOGLEVEL = 1 << 11,
+};
+
+/* What is the same for all events of a class. */
+struct krait_pretty_head {
+    const struct krait_event_class *event; /* NULL: none is kept here */
+    const char *text;                      /* between the time and the fields */
+    size_t len;
+    size_t room; /* for a line, but the packet's context, up to what asks for itself */
+    const struct krait_program *program; /* of the fields */
+};
+
+/* The context of the packet that a stream is in, which all its events print. */
+struct krait_pretty_packet {
+    const struct krait_ctf_packet *packet; /* NULL: none was printed */
+    struct krait_buf text;                 /* and ", " */
+};
+
+enum { KRAIT_PRETTY_RECENT = 256, KRAIT_PRETTY_TIME = 48 };
+
+/* What was printed before, for deltas and for not making the same text again: of one reader's events. Zeroed
+ * memory but flags. */
+struct krait_pretty {
+    unsigned flags;
+    struct krait_pretty_packet *packets; /* by index of the stream */
+    uint32_t packet_count;
+    struct krait_arena arena;
+    struct krait_map heads; /* event class to its head */
+    struct krait_pretty_head
+        recent[KRAIT_PRETTY_RECENT]; /* the same by index of the class, as far as it goes */
+    bool any;                        /* a time was printed */
+    int64_t last_ns;
+    uint64_t last_ticks;
+    bool clock_known;
+    int64_t clock_second;               /* that clock_text is of */
+    char clock_text[KRAIT_PRETTY_TIME]; /* "hh:mm:ss." */
+    size_t clock_len;
+    /* The tenth of a second that the last event was in, where times are printed in the usual form. */
+    bool tenth_known;
+    int64_t tenth_ns;
+    char tenth_text[KRAIT_PRETTY_TIME]; /* "[hh:mm:ss.d" */
+    size_t tenth_len;
+};
+
+void krait_pretty_done(struct krait_pretty *pretty);
+
+/* Appends the cursor's event and a newline, and passes its fields. On failure out is as before and
+ * cursor->err is set. */
+int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_buf *out);
+
+/* One sentence and a newline: what the tracer says is missing. */
+void krait_pretty_loss(struct krait_pretty *pretty, const struct krait_ctf_loss *loss, struct krait_buf *out);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Printing, compiled: a program (program.h) is turned into steps once, and each event of its class is a walk
+ * over them. A step is one value with the text before it, and its code says how the value is printed, so that
+ * nothing is decided per event which the metadata decides: width, sign, base, byte order, encoding.
+ *
+ *   struct { u32 a; u16 b; string s; }      STRETCH 48 bits, aligned to 8
+ *                                           U32     "{ a = "      at byte 0
+ *                                           U16     ", b = "      at byte 4
+ *                                           STRING  ", s = \""
+ *                                           END     " }"
+ *
+ * What makes it fast (per step, on the kernel's usual events, some 20 to 40 instructions):
+ *
+ * - A step is one cache line. Its text lies in it and is copied as 32 bytes, whatever its length.
+ * - Nobody asks for room step by step. Each block of the program, and each step behind which the length of
+ *   the text is not known (strings, arrays, enumerations, ...), asks for all that the fixed steps after it
+ *   can take: `room`. In between, text is written without a check; copies of whole blocks may reach up to
+ *   KRAIT_PRINT_SLACK bytes further, which are always there.
+ * - Numbers become digits without loops (digits.h), strings are searched for what must be escaped, and
+ *   copied, 16 bytes at a time.
+ *
+ * Values that are rare in traces (octal, flags, bits at any place, other byte orders) go by one general step
+ * each, and values that are not shown by the decoder (decode.h). Steps are in print_steps.def.
+ */
+#ifndef KRAIT_CTF_TEXT_PRINT_H
+#define KRAIT_CTF_TEXT_PRINT_H
+
+#include "ctf/read/decode.h"
+
+enum { KRAIT_STEP_TEXT_MAX = 32, KRAIT_PRINT_SLACK = 64 };
+
+enum krait_step_code {
+#define STEP(code, most, print)  KRAIT_STEP_##code,
+#define BLOCK(code, most, print) KRAIT_STEP_##code,
+#include "ctf/text/print_steps.def"
+    KRAIT_STEP_END,
+};
+
+struct krait_step {
+    uint8_t code;
+    uint8_t text_len;
+    union {
+        uint32_t at;     /* integers, PLACED_TEXT: bytes from the begin of their run or stretch */
+        uint32_t align;  /* RUN, STRETCH: bits */
+        uint32_t behind; /* BLOCK: how many steps are its own */
+    };
+    uint32_t room;   /* of steps that ask: bytes that those behind can take before another asks */
+    uint32_t inside; /* ARRAY, VARIANT: the same of an element or option */
+    union {
+        uint64_t size;           /* RUN, STRETCH: bits; ARRAY, TEXT_ARRAY: length */
+        const uint32_t *options; /* VARIANT: steps from here to each */
+    };
+    const struct krait_op *op;
+    char text[KRAIT_STEP_TEXT_MAX]; /* before the value */
+};
+
+/* Makes program->steps. All memory is the arena's. Returns 0 or -ENOMEM. */
+int krait_print_compile(struct krait_program *program, struct krait_arena *arena);
+
+/* krait_print_room where there is not enough. */
+char *krait_print_more_room(struct krait_decoder *d, size_t n);
+
+/* Where d->out's text goes on behind its first len bytes, with room for n more and KRAIT_PRINT_SLACK; NULL,
+ * with `why` set, when memory is out. */
+static inline char *krait_print_room(struct krait_decoder *d, size_t len, size_t n)
+{
+    struct krait_buf *out = d->out;
+    out->len = len;
+    if (KRAIT_UNLIKELY(out->cap - len <= n + KRAIT_PRINT_SLACK))
+        return krait_print_more_room(d, n);
+    d->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
+    return out->data + len;
+}
+
+/* Writes what the steps print to `to`, which is in d->out and has room for program->steps_room bytes, and
+ * goes past it. d->out may move. Returns where the text ends, or NULL with `why` and `at` set; d->out->len is
+ * of no meaning then. Hot path. */
+char *krait_print_steps(struct krait_decoder *d, const struct krait_program *program,
+                        const struct krait_step *steps, char *to);
+
+/* The scope that the program was made of. Needs program->steps. */
+static inline char *krait_print(struct krait_decoder *d, const struct krait_program *program, char *to)
+{
+    d->empty = 0;
+    return krait_print_steps(d, program, program->steps, to);
+}
+
+#endif

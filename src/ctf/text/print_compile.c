@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Instructions to steps: print.h says what they are.
+ */
+#include "ctf/text/print.h"
+
+#include <string.h>
+
+struct compiler {
+    struct krait_arena *arena;
+    const struct krait_program *program;
+    struct krait_step *steps;
+    uint32_t count;
+    uint32_t *step_of; /* by instruction */
+    uint32_t *need;    /* by step: bytes that it and those behind it take before one asks */
+    uint32_t *place;   /* by instruction of the stretch: bytes from its begin, of a field its run's */
+    uint32_t end;      /* instructions before this one are of the stretch */
+};
+
+enum { ASKS = -1 };
+
+static const struct {
+    int most;
+    bool is_block;
+} rows[] = {
+#define STEP(code, most, print)  [KRAIT_STEP_##code] = { most, false },
+#define BLOCK(code, most, print) [KRAIT_STEP_##code] = { most, true },
+#include "ctf/text/print_steps.def"
+};
+
+/* -- which step an instruction becomes -- */
+
+/* Printed by nothing but its width, sign and base. */
+static bool is_plain_int(const struct krait_op *op)
+{
+    const struct krait_fc *fc = op->fc;
+    return fc->kind == KRAIT_FC_INT && fc->form == KRAIT_INT_NUMBER && (fc->base == 10 || fc->base == 16) &&
+           !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_SWAP : 0)));
+}
+
+static enum krait_step_code int_step(const struct krait_op *op)
+{
+    static const uint8_t codes[3][4] = {
+        { KRAIT_STEP_U8, KRAIT_STEP_U16, KRAIT_STEP_U32, KRAIT_STEP_U64 },
+        { KRAIT_STEP_I8, KRAIT_STEP_I16, KRAIT_STEP_I32, KRAIT_STEP_I64 },
+        { KRAIT_STEP_X8, KRAIT_STEP_X16, KRAIT_STEP_X32, KRAIT_STEP_X64 },
+    };
+    if (!is_plain_int(op))
+        return KRAIT_STEP_INT;
+    int how = op->fc->base == 16 ? 2 : op->flags & KRAIT_OPF_SIGNED ? 1 : 0;
+    return codes[how][__builtin_ctz(op->bits / 8u)];
+}
+
+static enum krait_step_code step_code(const struct krait_op *op)
+{
+    static const struct {
+        uint8_t usual, other; /* texts: of wider units; arrays: blobs */
+    } codes[] = {
+        [KRAIT_DO_BITS] = { KRAIT_STEP_BITS, KRAIT_STEP_BITS },
+        [KRAIT_DO_FLOAT] = { KRAIT_STEP_FLOAT, KRAIT_STEP_FLOAT },
+        [KRAIT_DO_LEB] = { KRAIT_STEP_LEB, KRAIT_STEP_LEB },
+        [KRAIT_DO_STRING] = { KRAIT_STEP_STRING, KRAIT_STEP_WIDE_STRING },
+        [KRAIT_DO_TEXT] = { KRAIT_STEP_TEXT_ARRAY, KRAIT_STEP_WIDE_ARRAY },
+        [KRAIT_DO_TEXT_SEQ] = { KRAIT_STEP_TEXT_SEQUENCE, KRAIT_STEP_WIDE_SEQUENCE },
+        [KRAIT_DO_ARRAY] = { KRAIT_STEP_ARRAY, KRAIT_STEP_BLOB_ARRAY },
+        [KRAIT_DO_SEQUENCE] = { KRAIT_STEP_SEQUENCE, KRAIT_STEP_BLOB_SEQUENCE },
+        [KRAIT_DO_VARIANT] = { KRAIT_STEP_VARIANT, KRAIT_STEP_VARIANT },
+        [KRAIT_DO_LITERAL] = { KRAIT_STEP_TEXT, KRAIT_STEP_TEXT },
+        [KRAIT_DO_END] = { KRAIT_STEP_END, KRAIT_STEP_END },
+    };
+    if (op->code == KRAIT_DO_RUN)
+        return KRAIT_STEP_RUN;
+    if (op->flags & KRAIT_OPF_HIDDEN)
+        return op->next ? KRAIT_STEP_PASS_BLOCK : KRAIT_STEP_PASS;
+    if (op->code == KRAIT_DO_INT)
+        return int_step(op);
+    bool is_array = op->code == KRAIT_DO_ARRAY || op->code == KRAIT_DO_SEQUENCE;
+    bool other = op->fc && (is_array ? op->fc->is_blob : op->fc->encoding);
+    return other ? codes[op->code].other : codes[op->code].usual;
+}
+
+/* What always stands between the text and the value. */
+static const char *text_end(enum krait_step_code code)
+{
+    if (code >= KRAIT_STEP_X8 && code <= KRAIT_STEP_X64)
+        return "0x";
+    return code >= KRAIT_STEP_STRING && code <= KRAIT_STEP_TEXT_SEQUENCE ? "\"" : "";
+}
+
+/* -- stretches: runs and texts of fixed size, behind each other -- */
+
+static bool is_nothing(const struct krait_op *op)
+{
+    return op->code == KRAIT_DO_INT && op->flags & KRAIT_OPF_HIDDEN && !(op->flags & KRAIT_OPF_BUSY);
+}
+
+/* Whether all of its fields are integers that need no more than their place. */
+static bool is_plain_run(const struct compiler *c, const struct krait_op *run)
+{
+    bool plain = run->align >= 8;
+    for (const struct krait_op *op = run + 1; plain && op < &c->program->ops[run->next]; op++)
+        plain = is_nothing(op) || (op->code == KRAIT_DO_INT && step_code(op) != KRAIT_STEP_INT &&
+                                   step_code(op) != KRAIT_STEP_PASS);
+    return plain;
+}
+
+/* Whether it can be a part, of `size` bits. */
+static bool is_part(const struct compiler *c, const struct krait_op *op, uint64_t *size)
+{
+    const uint64_t most = 1u << 24;
+    *size = op->code == KRAIT_DO_TEXT ? op->size * 8 : op->size;
+    if (op->size > most)
+        return false;
+    return op->code == KRAIT_DO_RUN ? is_plain_run(c, op) : step_code(op) == KRAIT_STEP_TEXT_ARRAY;
+}
+
+/* Finds the stretch that begins with a run, and the place of all that is in it. Returns its size in bits, 0
+ * where there is none. */
+static uint64_t find_stretch(struct compiler *c, uint32_t first)
+{
+    const struct krait_op *ops = c->program->ops;
+    uint64_t all = 0, size;
+    uint32_t i = first;
+    while (is_part(c, &ops[i], &size) && ops[i].align <= ops[first].align) {
+        uint64_t at = (all + ops[i].align - 1) & ~(uint64_t)(ops[i].align - 1);
+        uint32_t next = ops[i].code == KRAIT_DO_RUN ? ops[i].next : i + 1;
+        if (at % 8 || at + size > UINT32_MAX)
+            break;
+        for (; i < next; i++)
+            c->place[i] = (uint32_t)(at / 8);
+        all = at + size;
+    }
+    c->end = i;
+    return all;
+}
+
+/* -- steps -- */
+
+static struct krait_step *add_step(struct compiler *c, enum krait_step_code code, const struct krait_op *op)
+{
+    struct krait_step *step = &c->steps[c->count++];
+    *step = (struct krait_step){ .code = (uint8_t)code, .op = op, .size = op->size };
+    return step;
+}
+
+/* Within a stretch, what is checked once for all of it is not checked again. */
+static void place_step(const struct compiler *c, struct krait_step *step, uint32_t i)
+{
+    const struct krait_op *op = &c->program->ops[i];
+    bool placed = i < c->end;
+    if (op->code == KRAIT_DO_RUN)
+        step->align = op->align;
+    else if (op->code == KRAIT_DO_INT)
+        step->at = (placed ? c->place[i] : 0) + op->off / 8;
+    else if (placed)
+        step->at = c->place[i];
+    if (placed && step->code == KRAIT_STEP_TEXT_ARRAY)
+        step->code = KRAIT_STEP_PLACED_TEXT;
+}
+
+/* The text before a value is in its step, or in a step of its own when it is long. */
+static void add_op(struct compiler *c, uint32_t i)
+{
+    const struct krait_op *op = &c->program->ops[i];
+    enum krait_step_code code = step_code(op);
+    const char *end = text_end(code);
+    size_t end_len = strlen(end), len = op->text_len;
+    if (len + end_len > KRAIT_STEP_TEXT_MAX) {
+        add_step(c, KRAIT_STEP_LONG_TEXT, op);
+        len = 0;
+    }
+    if (code == KRAIT_STEP_TEXT && !len)
+        return;
+    struct krait_step *step = add_step(c, code, op);
+    if (len)
+        memcpy(step->text, op->text, len);
+    memcpy(step->text + len, end, end_len);
+    step->text_len = (uint8_t)(len + end_len);
+    place_step(c, step, i);
+}
+
+/* Where a run is the begin of a stretch, one step stands for all of its runs. */
+static void add_run(struct compiler *c, uint32_t i)
+{
+    if (i < c->end)
+        return;
+    uint64_t size = find_stretch(c, i);
+    if (c->end == i) {
+        add_op(c, i);
+        return;
+    }
+    struct krait_step *step = add_step(c, KRAIT_STEP_STRETCH, &c->program->ops[i]);
+    step->align = step->op->align;
+    step->size = size;
+}
+
+/* END has the text that stands alone before it. */
+static bool is_last_text(const struct compiler *c, uint32_t i)
+{
+    const struct krait_op *op = &c->program->ops[i];
+    return i > 0 && op->code == KRAIT_DO_END && c->steps[c->count - 1].op == op - 1 &&
+           c->steps[c->count - 1].code == KRAIT_STEP_TEXT;
+}
+
+static void add_steps(struct compiler *c)
+{
+    for (uint32_t i = 0; i < c->program->count; i++) {
+        const struct krait_op *op = &c->program->ops[i];
+        c->step_of[i] = c->count;
+        if (is_last_text(c, i))
+            c->steps[--c->step_of[i]].code = KRAIT_STEP_END;
+        else if (op->code == KRAIT_DO_RUN)
+            add_run(c, i);
+        else if (!is_nothing(op))
+            add_op(c, i);
+    }
+}
+
+/* Where blocks end, and their options begin. */
+static int link_block(struct compiler *c, struct krait_step *step)
+{
+    const struct krait_op *op = step->op;
+    uint32_t at = (uint32_t)(step - c->steps);
+    step->behind = c->step_of[op->next] - at - 1;
+    if (step->code != KRAIT_STEP_VARIANT)
+        return 0;
+    uint32_t count = op->fc->kind == KRAIT_FC_OPTIONAL ? 2 : op->fc->count;
+    uint32_t *options = krait_arena_alloc(c->arena, KRAIT_MAX(count, 1u) * sizeof(*options));
+    if (!options)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        options[i] = c->step_of[op->options[i]] - at;
+    step->options = options;
+    return 0;
+}
+
+static int link_blocks(struct compiler *c)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < c->count && !rc; i++) {
+        if (c->steps[i].code != KRAIT_STEP_END && rows[c->steps[i].code].is_block)
+            rc = link_block(c, &c->steps[i]);
+    }
+    return rc;
+}
+
+/* -- room -- */
+
+/* What any of a block's parts takes at its begin. */
+static uint32_t need_inside(const struct compiler *c, uint32_t at)
+{
+    const struct krait_step *step = &c->steps[at];
+    const struct krait_fc *fc = step->op->fc;
+    uint32_t most = c->need[at + 1];
+    if (step->code != KRAIT_STEP_VARIANT)
+        return most;
+    for (uint32_t i = 0; i < (fc->kind == KRAIT_FC_OPTIONAL ? 2 : fc->count); i++)
+        most = KRAIT_MAX(most, c->need[at + step->options[i]]);
+    return most;
+}
+
+/* From the last step to the first; behind END nothing comes. */
+static void count_room(struct compiler *c)
+{
+    for (uint32_t i = c->count; i-- > 0;) {
+        struct krait_step *step = &c->steps[i];
+        c->need[i] = step->text_len;
+        if (step->code == KRAIT_STEP_END)
+            continue;
+        bool is_block = rows[step->code].is_block;
+        int most = rows[step->code].most;
+        uint32_t behind = c->need[i + 1 + (is_block ? step->behind : 0)];
+        step->room = behind;
+        step->inside = is_block ? need_inside(c, i) : 0;
+        c->need[i] += most == ASKS ? 0 : (uint32_t)most + behind;
+    }
+}
+
+int krait_print_compile(struct krait_program *program, struct krait_arena *arena)
+{
+    uint32_t most = program->count * 2; /* each may have a step for its text */
+    KRAIT_AUTO_FREE uint32_t *step_of = calloc(program->count, sizeof(*step_of));
+    KRAIT_AUTO_FREE uint32_t *need = calloc(most, sizeof(*need));
+    KRAIT_AUTO_FREE uint32_t *place = calloc(program->count, sizeof(*place));
+    struct krait_step *steps = krait_arena_alloc(arena, most * sizeof(*steps));
+    struct compiler c = {
+        .arena = arena, .program = program, .steps = steps, .step_of = step_of, .need = need, .place = place
+    };
+    if (!step_of || !need || !place || !steps)
+        return -ENOMEM;
+    add_steps(&c);
+    if (link_blocks(&c))
+        return -ENOMEM;
+    count_room(&c);
+    for (uint32_t i = 0; i < c.count; i++)
+        program->prints = program->prints || steps[i].text_len || steps[i].code == KRAIT_STEP_LONG_TEXT;
+    program->steps = steps;
+    program->steps_room = need[0];
+    return 0;
+}

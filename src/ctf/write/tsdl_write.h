@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The metadata text of a process's trace: CTF 1.8 TSDL, from the event table and what is known of the
+ * process.
+ */
+#ifndef KRAIT_CTF_WRITE_TSDL_WRITE_H
+#define KRAIT_CTF_WRITE_TSDL_WRITE_H
+
+#include "base/buf.h"
+
+struct krait_tsdl_clock {
+    char uuid[37];     /* the boot id: what joins traces of one host */
+    uint64_t freq;     /* ticks a second */
+    uint64_t offset_s; /* of tick 0 from the epoch (CLOCK_REALTIME) */
+    uint64_t offset;   /* and the rest, in ticks */
+    bool tsc;          /* the time-stamp counter; else CLOCK_MONOTONIC */
+};
+
+struct krait_tsdl_code {
+    uint32_t id;
+    const char *label;
+};
+
+struct krait_tsdl {
+    uint8_t uuid[16]; /* of the trace */
+    struct krait_tsdl_clock clock;
+    const char *host;
+    const char *procname;
+    const char *command;
+    uint32_t vpid;
+    const struct krait_tsdl_code *codes; /* labels of `enum code` */
+    size_t code_count;
+};
+
+/* Appends the whole text to `out`; check out->failed. */
+void krait_tsdl_write(struct krait_buf *out, const struct krait_tsdl *tsdl);
+
+/* ---- parts, for metadata of other traces ---- */
+
+/* A string literal. Names come from programs: quotes, backslashes and control bytes are escaped, bytes that
+ * are not UTF-8 pass as they are. */
+void krait_tsdl_write_literal(struct krait_buf *out, const char *s);
+/* Without quotes. */
+void krait_tsdl_write_uuid(struct krait_buf *out, const uint8_t uuid[16]);
+/* The block of the clock `monotonic`. */
+void krait_tsdl_write_clock(struct krait_buf *out, const struct krait_tsdl_clock *clock);
+
+#endif

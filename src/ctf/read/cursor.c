@@ -348,12 +348,10 @@ int krait_ctf_compile(struct krait_ctf_reader *reader)
     return rc;
 }
 
-int krait_ctf_event_passed(struct krait_ctf_cursor *c, bool well)
+/* An event of no bits would come again for ever. */
+KRAIT_COLD int krait_ctf_event_damaged(struct krait_ctf_cursor *c, bool well)
 {
-    if (KRAIT_UNLIKELY(!well))
-        return damage_at(c, c->d.at, c->d.why);
-    /* It would come again for ever. */
-    return KRAIT_UNLIKELY(c->d.at == c->event_at) ? damage_at(c, c->event_at, "an event of no bits") : 0;
+    return well ? damage_at(c, c->event_at, "an event of no bits") : damage_at(c, c->d.at, c->d.why);
 }
 
 int krait_ctf_event_skip(struct krait_ctf_cursor *c)

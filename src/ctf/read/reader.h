@@ -162,9 +162,16 @@ void krait_ctf_event_rewind(struct krait_ctf_cursor *cursor);
 /* The code of the current event's class, made when it is first met. Returns NULL with cursor->err set. */
 struct krait_program *krait_ctf_event_program(struct krait_ctf_cursor *cursor);
 
+/* krait_ctf_event_passed where something is wrong. */
+int krait_ctf_event_damaged(struct krait_ctf_cursor *cursor, bool well);
+
 /* For who passes the fields by cursor->d: whether that went well. Returns 0, or a negative errno with
- * cursor->err set, of what cursor->d.why says or of an event of no bits. */
-int krait_ctf_event_passed(struct krait_ctf_cursor *cursor, bool well);
+ * cursor->err set, of what cursor->d.why says or of an event of no bits. Hot path. */
+static inline int krait_ctf_event_passed(struct krait_ctf_cursor *cursor, bool well)
+{
+    bool moved = cursor->d.at != cursor->event_at;
+    return KRAIT_LIKELY(well && moved) ? 0 : krait_ctf_event_damaged(cursor, well);
+}
 
 /* Whether the times in packet i of a stream can be known without the packets before it: it is the first, or
  * says its begin in full. */

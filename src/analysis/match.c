@@ -60,3 +60,31 @@ bool krait_match_func(const struct krait_match *match, const char *module, const
     }
     return krait_match_text(match, label);
 }
+
+static bool is_equal(const struct krait_match *match, const char *text)
+{
+    return strcmp(match->glob, text) == 0;
+}
+
+static uint32_t mark(bool *meant, const struct krait_trace *trace, const struct krait_match *match,
+                     bool (*is_meant)(const struct krait_match *match, const char *text))
+{
+    uint32_t found = 0;
+    char label[4096];
+    for (uint32_t i = 0; i < trace->func_count; i++) {
+        const struct krait_func *f = &trace->funcs[i];
+        meant[i] = is_meant(match, f->name) || is_meant(match, krait_func_label(f, label, sizeof(label)));
+        found += meant[i];
+    }
+    return found;
+}
+
+int krait_match_mark(bool *meant, const struct krait_trace *trace, const struct krait_match *match,
+                     struct krait_err *err)
+{
+    if (mark(meant, trace, match, is_equal) || mark(meant, trace, match, krait_match_text))
+        return 0;
+    return krait_err_set(err, -ENOENT,
+                         "no function '%s' in the trace; `krait report --filter TEXT` looks for names",
+                         match->glob);
+}

@@ -18,4 +18,9 @@ bool krait_match_text(const struct krait_match *match, const char *text);
 bool krait_match_func(const struct krait_match *match, const char *module, const char *name,
                       const char *file);
 
+/* Marks those of a trace, by id, that are called like the pattern: name, or module and name, are the text, or
+ * else what the pattern means. -ENOENT: there is none. */
+int krait_match_mark(bool *meant, const struct krait_trace *trace, const struct krait_match *match,
+                     struct krait_err *err);
+
 #endif

@@ -326,33 +326,6 @@ static const char *asked(const struct report *report)
     return report->options->callers ? report->options->callers : report->options->callees;
 }
 
-/* Functions whose name, or module and name, is the text; if there is none, those that the pattern means. */
-static int mark_wanted(bool *wanted, const struct report *report, struct krait_err *err)
-{
-    const struct krait_trace *trace = report->trace;
-    uint32_t found = 0;
-    char label[4096];
-    for (uint32_t i = 0; i < trace->func_count; i++) {
-        const struct krait_func *f = &trace->funcs[i];
-        wanted[i] = strcmp(f->name, asked(report)) == 0 ||
-                    strcmp(krait_func_label(f, label, sizeof(label)), asked(report)) == 0;
-        found += wanted[i];
-    }
-    if (found)
-        return 0;
-    for (uint32_t i = 0; i < trace->func_count; i++) {
-        const struct krait_func *f = &trace->funcs[i];
-        wanted[i] = krait_match_text(report->asked, f->name) ||
-                    krait_match_text(report->asked, krait_func_label(f, label, sizeof(label)));
-        found += wanted[i];
-    }
-    if (found)
-        return 0;
-    return krait_err_set(err, -ENOENT,
-                         "no function '%s' in the trace; `krait report --filter TEXT` looks for names",
-                         asked(report));
-}
-
 static const struct krait_func *relative_func(const struct report *report, const struct krait_relative *row)
 {
     static const struct krait_func outside = { .name = "(thread)", .module = "", .file = "" };
@@ -473,7 +446,7 @@ int krait_report_relatives(struct report *report, struct krait_err *err)
     KRAIT_AUTO_FREE bool *wanted = calloc((size_t)report->trace->func_count + 1, sizeof(*wanted));
     if (!wanted)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    int rc = mark_wanted(wanted, report, err);
+    int rc = krait_match_mark(wanted, report->trace, report->asked, err);
     if (rc)
         return rc;
     struct krait_calltree *tree;

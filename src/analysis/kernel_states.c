@@ -255,11 +255,17 @@ static enum krait_thread_state state_after(const struct krait_kthread *t, int64_
     return prev_state & end ? KRAIT_TS_GONE : KRAIT_TS_BLOCKED;
 }
 
+/* Another thread has the CPU, or had it until now. */
+static void expect(machine *m, const struct krait_kcpu *cpu, const struct krait_kthread *t)
+{
+    if (cpu->current && cpu->current != t && is_running(cpu->current))
+        turn(m, cpu->current, KRAIT_TS_UNKNOWN); /* its switch was lost */
+}
+
 static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    if (cpu->current && cpu->current != t && is_running(cpu->current))
-        turn(m, cpu->current, KRAIT_TS_UNKNOWN); /* its switch was lost */
+    expect(m, cpu, t);
     if (!t)
         return;
     if (!t->name[0])
@@ -270,15 +276,13 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     t->waking_ns = t->queued_ns = INT64_MIN;
 }
 
-static void switch_in(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+static void put_on(machine *m, struct krait_kcpu *cpu, struct krait_kthread *t)
 {
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 2));
     cpu->current = t;
     cpu->known = true;
     cpu->base = KRAIT_CS_IDLE;
     if (!t)
         return;
-    name_thread(t, ev, 3);
     if (t->state == KRAIT_TS_WOKEN)
         late(m, KRAIT_LATENCY_QUEUE, t->queued_ns);
     else if (t->state == KRAIT_TS_PREEMPTED)
@@ -290,7 +294,57 @@ static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krai
 {
     cpu->irqs = cpu->softirqs = 0; /* a switch is in none: an end was lost */
     switch_out(m, cpu, ev);
-    switch_in(m, cpu, ev);
+    struct krait_kthread *next = thread_of(m, krait_kev_int(ev, 2));
+    put_on(m, cpu, next);
+    if (next)
+        name_thread(next, ev, 3);
+}
+
+/* -- switches of one program's threads: what else runs is not told -- */
+
+static void take_off(machine *m, struct krait_kcpu *cpu, struct krait_kthread *t, enum krait_thread_state to)
+{
+    expect(m, cpu, t);
+    leave(m, t, t->state, to);
+    cpu->current = NULL;
+    cpu->base = KRAIT_CS_UNKNOWN;
+}
+
+static void run_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    expect(m, cpu, t);
+    if (t)
+        set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
+    put_on(m, cpu, t);
+}
+
+static void leave_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    if (t)
+        take_off(m, cpu, t, krait_kev_int(ev, 1) ? KRAIT_TS_PREEMPTED : KRAIT_TS_BLOCKED);
+}
+
+static void end_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    if (t)
+        take_off(m, cpu, t, KRAIT_TS_GONE);
+}
+
+/* A thread names itself, or another: then it is not the one that runs here. */
+static void name_running(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    if (!t)
+        return;
+    name_thread(t, ev, 1);
+    set_process(m, t, process_of(m, krait_kev_int(ev, 2)));
+    if (t->tid == krait_kev_tid(ev) && cpu->current != t) {
+        expect(m, cpu, t);
+        put_on(m, cpu, t);
+    }
 }
 
 /* -- wake-ups -- */
@@ -542,10 +596,12 @@ typedef void cpu_step(machine *m, struct krait_kcpu *cpu, const struct krait_kev
 static void on_cpu_event(void *ctx, const struct krait_kev *ev)
 {
     static cpu_step *const steps[KRAIT_KEV_KINDS] = {
-        [KRAIT_KEV_SWITCH] = switch_threads,  [KRAIT_KEV_CALL_BEGIN] = begin_call,
-        [KRAIT_KEV_CALL_END] = end_call,      [KRAIT_KEV_IRQ_BEGIN] = begin_irq,
-        [KRAIT_KEV_IRQ_END] = end_irq,        [KRAIT_KEV_SOFTIRQ_BEGIN] = begin_softirq,
-        [KRAIT_KEV_SOFTIRQ_END] = end_softirq
+        [KRAIT_KEV_SWITCH] = switch_threads,   [KRAIT_KEV_CALL_BEGIN] = begin_call,
+        [KRAIT_KEV_CALL_END] = end_call,       [KRAIT_KEV_IRQ_BEGIN] = begin_irq,
+        [KRAIT_KEV_IRQ_END] = end_irq,         [KRAIT_KEV_SOFTIRQ_BEGIN] = begin_softirq,
+        [KRAIT_KEV_SOFTIRQ_END] = end_softirq, [KRAIT_KEV_RUN] = run_thread,
+        [KRAIT_KEV_LEAVE] = leave_thread,      [KRAIT_KEV_END] = end_thread,
+        [KRAIT_KEV_NAMED] = name_running
     };
     machine *m = ctx;
     struct krait_kcpu *cpu = cpu_of(m, ev);
@@ -655,7 +711,11 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
                       [KRAIT_KEV_SOFTIRQ_END] = on_cpu_event,
                       [KRAIT_KEV_TIMER] = on_cause,
                       [KRAIT_KEV_DISK] = on_cause,
-                      [KRAIT_KEV_NET] = on_cause },
+                      [KRAIT_KEV_NET] = on_cause,
+                      [KRAIT_KEV_RUN] = on_cpu_event,
+                      [KRAIT_KEV_LEAVE] = on_cpu_event,
+                      [KRAIT_KEV_END] = on_cpu_event,
+                      [KRAIT_KEV_NAMED] = on_cpu_event },
     };
     uint32_t count;
     const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);

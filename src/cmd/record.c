@@ -181,8 +181,8 @@ static int collect_until_end(struct krait_collector *collector, struct krait_ker
         pid_t done = waitpid(pid, &status, WNOHANG);
         krait_collector_round(collector);
         tell_trouble(collector);
-        if (kernel)
-            krait_kernel_round(kernel);
+        if (kernel && krait_kernel_round(kernel))
+            krait_collector_hurry(collector);
         krait_record_kernel_trouble(kernel);
         if (done == pid || (done < 0 && errno == ECHILD))
             return status;
@@ -376,7 +376,7 @@ static const struct krait_opt opts[] = {
     KRAIT_RECORDING_OPTS,
     { "kernel", 0, KRAIT_OPT_MAYBE, "[=GROUPS]", offsetof(struct krait_recording_values, kernel),
       "Record the kernel too: sched, syscalls, irq, net, block, power, or those of them named, with commas "
-      "between (needs root)" },
+      "between (without root: the program's own switches and page faults)" },
     { "kernel-ring-size", 0, KRAIT_OPT_SIZE, "SIZE",
       offsetof(struct krait_recording_values, kernel_ring_size),
       "Memory of each CPU's ring of kernel events (default: 4M)" },
@@ -402,8 +402,9 @@ const struct krait_cmd krait_cmd_record = {
         " file. What is left out costs nothing on Python 3.12 and later.\n\n"
         "When a ring is full events are lost and counted; the summary says how many and why.\n\n"
         "With --kernel the kernel's events of the whole machine are recorded too, on the same clock, "
-        "as a CTF folder with LTTng's names beside the program's. Where that cannot be, the reason is "
-        "said and the program is recorded. docs/kernel.md says more.",
+        "as a CTF folder with LTTng's names beside the program's. Without the rights for that, the program's "
+        "own "
+        "context switches and page faults are. docs/kernel.md says more.",
     .examples = "# Record a script, then see where the time went\n"
                 "krait record -o trace -- python3 app.py\n"
                 "krait report trace\n"

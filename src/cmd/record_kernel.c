@@ -3,17 +3,31 @@
 
 #include "base/fmt.h"
 
+/* The whole machine, or else what is this user's. */
 struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values, const char *dir,
                                               const struct krait_clock *clock)
 {
     struct krait_kernel *kernel = NULL;
-    struct krait_err err = { 0 };
-    struct krait_kernel_options options = {
-        .dir = dir, .groups = values->kernel, .ring_bytes = values->kernel_ring_size, .clock = clock
-    };
-    if (values->kernel && krait_kernel_open(&kernel, &options, &err))
-        fprintf(stderr, "krait record: the kernel is not recorded, the program is: %s. See: krait doctor\n",
-                err.text);
+    struct krait_err whole = { 0 }, own = { 0 };
+    struct krait_kernel_options options = { .scope = KRAIT_KERNEL_WHOLE,
+                                            .dir = dir,
+                                            .groups = values->kernel,
+                                            .ring_bytes = values->kernel_ring_size,
+                                            .clock = clock };
+    if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole))
+        return kernel;
+    options.scope = KRAIT_KERNEL_OWN;
+    if (!krait_kernel_open(&kernel, &options, &own))
+        fprintf(stderr,
+                "krait record: of the kernel, the program's own switches and page faults alone are recorded: "
+                "%s. See: krait doctor\n",
+                whole.text);
+    else
+        fprintf(
+            stderr,
+            "krait record: the kernel is not recorded, the program is: %s. And for its own switches and page "
+            "faults: %s. See: krait doctor\n",
+            whole.text, own.text);
     return kernel;
 }
 
@@ -44,10 +58,15 @@ void krait_record_kernel_print(const struct krait_kernel_summary *s, const char 
     char events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE], what[128];
     fprintf(stderr, "  kernel     %s events, %s\n", krait_fmt_count(events, s->events),
             krait_fmt_bytes(bytes, s->bytes));
+    if (s->scope == KRAIT_KERNEL_OWN)
+        fprintf(stderr,
+                "  missing    system calls, wake-ups, interrupts, other programs: they need rights\n");
     snprintf(what, sizeof(what),
              "kernel events on %u CPU%s: the kernel's ring was full; --kernel-ring-size makes it larger",
              s->cpus, s->cpus == 1 ? "" : "s");
     print_loss(red, plain, s->lost, what);
     print_loss(red, plain, s->refused, "kernel events: the disk did not take them");
-    print_loss(red, plain, s->damaged, "kernel pages in part: they are not as this krait knows them");
+    print_loss(red, plain, s->damaged,
+               s->scope == KRAIT_KERNEL_OWN ? "kernel events: they are not as this krait knows them"
+                                            : "kernel pages in part: they are not as this krait knows them");
 }

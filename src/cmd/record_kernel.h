@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kernel's part of `krait record --kernel`. Where the kernel cannot be recorded that is said, and the
- * program is recorded without it.
+ * program is recorded with what its user may have of it, or without it.
  */
 #ifndef KRAIT_CMD_RECORD_KERNEL_H
 #define KRAIT_CMD_RECORD_KERNEL_H

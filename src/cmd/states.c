@@ -23,6 +23,7 @@ struct states {
     const struct states_options *options;
     const struct krait_kernel_states *found;
     uint64_t lost;
+    bool own; /* of one program alone */
     struct krait_err damage;
     const struct view *only; /* NULL: all */
     uint32_t limit;
@@ -443,6 +444,8 @@ static void open_json(struct states *s)
 
 static void close_json(struct states *s)
 {
+    krait_json_key(&s->out, "own_only");
+    krait_buf_str(&s->out, s->own ? "true" : "false");
     krait_report_json_u64(&s->out, "lost", s->lost);
     krait_json_key(&s->out, "damage");
     if (s->damage.code)
@@ -455,6 +458,11 @@ static void close_json(struct states *s)
 static void note_state(struct states *s)
 {
     char count[KRAIT_FMT_SIZE];
+    if (s->own)
+        krait_buf_str(
+            &s->notes,
+            "missing: system calls, wake-ups, interrupts, other programs (recorded without rights). User is "
+            "all time on a CPU, other all time without\n");
     if (s->lost)
         krait_buf_fmt(&s->notes, "lost: %s events of the kernel's: what they would have changed is missing\n",
                       krait_fmt_count(count, s->lost));
@@ -570,6 +578,7 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
         rc = run_again(s, kevs, &options, found, err);
     if (kevs) {
         s->lost = krait_kevs_lost(kevs);
+        s->own = krait_kevs_own(kevs);
         s->damage = *krait_kevs_damage(kevs);
     }
     krait_kevs_close(kevs);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording the kernel: a tracefs instance of krait's own on one side, a CTF folder with LTTng's names on the
- * other. Whole system, since wake-ups come from anywhere. One thread; prints nothing.
+ * Recording the kernel: its rings on one side, a CTF folder with LTTng's names on the other. One thread;
+ * prints nothing. There are two scopes:
  *
- * Pages leave the kernel's rings by splice, full ones alone; once a second, and at the end, what the open
- * page holds as well. Each is turned into LTTng's events at once and goes to disk in packets of 64 KiB, so
- * that a recorder that is killed leaves all but the last second.
+ *   whole  the machine, since wake-ups come from anywhere: a tracefs instance of krait's own. Needs rights.
+ *   own    what this process starts afterwards, and what that starts: context switches and page faults from
+ *          perf_event_open, which users have for what is theirs. The program begins at its exec.
  *
- * The rings overwrite their oldest when they are full: the kernel then says at which page how many events are
- * missing, and packets carry it as events_discarded.
+ * Pages of tracefs leave the kernel's rings by splice, full ones alone; once a second, and at the end, what
+ * the open page holds as well. Each is turned into LTTng's events at once and goes to disk in packets of 64
+ * KiB, so that a recorder that is killed leaves all but the last second.
+ *
+ * Tracefs's rings overwrite their oldest when they are full, those of perf events refuse the newest: the
+ * kernel then says where how many events are missing, and packets carry it as events_discarded.
  */
 #ifndef KRAIT_KERNEL_KERNEL_H
 #define KRAIT_KERNEL_KERNEL_H
@@ -20,14 +24,18 @@
 
 struct krait_kernel;
 
+enum krait_kernel_scope { KRAIT_KERNEL_WHOLE, KRAIT_KERNEL_OWN };
+
 struct krait_kernel_options {
+    enum krait_kernel_scope scope;
     const char *dir;                 /* the recording's folder, which exists; DIR/kernel is made */
-    const char *groups;              /* sched,irq; empty: all */
-    uint64_t ring_bytes;             /* of each CPU; 0: 4 MiB */
+    const char *groups;              /* sched,irq; empty: all. Of the whole machine alone */
+    uint64_t ring_bytes;             /* of each CPU; 0: 4 MiB, for the own scope what a user may lock */
     const struct krait_clock *clock; /* the recording's; as long as the source lives */
 };
 
 struct krait_kernel_summary {
+    enum krait_kernel_scope scope;
     uint64_t events;
     uint64_t bytes;   /* on disk */
     uint64_t lost;    /* the kernel's rings were full */
@@ -39,12 +47,13 @@ struct krait_kernel_summary {
 /* -EINVAL with err naming the word when `groups` holds one that is no group. */
 int krait_kernel_check_groups(const char *groups, struct krait_err *err);
 
-/* Makes the instance, after those that dead kraits left were removed, writes the state dump, and switches the
- * events on. Errors: what krait_tracefs_open gives, or what of the kernel or the disk failed; then nothing is
- * left behind. */
+/* Whole: makes the instance, after those that dead kraits left were removed, writes the state dump, and
+ * switches the events on. Own: has them switched on when this process's next child executes a program.
+ * Errors: what krait_tracefs_open gives, or perf_event_open, or what of the kernel or the disk failed; then
+ * nothing is left behind. */
 int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_options *options,
                       struct krait_err *err);
-/* Takes what is there. Returns whether there was anything. */
+/* Takes what is there. Returns whether the rings fill so fast that it should come again soon. */
 bool krait_kernel_round(struct krait_kernel *kernel);
 /* The first trouble since the last call, or NULL. Owned by the source. */
 const char *krait_kernel_trouble(struct krait_kernel *kernel);

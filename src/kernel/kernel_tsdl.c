@@ -51,8 +51,7 @@ static void add_env_text(struct krait_buf *out, const char *key, const char *val
     krait_buf_str(out, ";\n");
 }
 
-/* What tells LTTng's readers which names to expect: those of lttng-modules 2.10. */
-static void add_env(struct krait_buf *out)
+static void add_env(struct krait_buf *out, const char *tracer)
 {
     struct utsname host;
     uname(&host);
@@ -61,8 +60,7 @@ static void add_env(struct krait_buf *out)
     add_env_text(out, "sysname", host.sysname);
     add_env_text(out, "kernel_release", host.release);
     add_env_text(out, "kernel_version", host.version);
-    krait_buf_str(out, "    tracer_name = \"lttng-modules\";\n    tracer_major = 2;\n    tracer_minor = 10;\n"
-                       "    tracer_patchlevel = 0;\n");
+    krait_buf_str(out, tracer);
     add_env_text(out, "recorded_by", "krait " KRAIT_VERSION);
     krait_buf_str(out, "};\n");
 }
@@ -96,7 +94,7 @@ static void add_event(struct krait_buf *out, const struct krait_kernel_class *cl
     krait_buf_str(out, "    };\n};\n");
 }
 
-static void add_all(struct krait_buf *out, const struct krait_kernel_classes *classes,
+static void add_all(struct krait_buf *out, const char *tracer, const struct krait_kernel_classes *classes,
                     const struct krait_clock *clock, const uint8_t uuid[16])
 {
     struct krait_tsdl_clock about;
@@ -104,7 +102,7 @@ static void add_all(struct krait_buf *out, const struct krait_kernel_classes *cl
     krait_buf_str(out, "/* CTF 1.8 */\n\n");
     add_types(out);
     add_trace(out, uuid);
-    add_env(out);
+    add_env(out, tracer);
     krait_tsdl_write_clock(out, &about);
     krait_buf_str(out, "typealias integer { size = 32; align = 8; signed = false;"
                        " map = clock.monotonic.value; } := uint32_time_t;\n"
@@ -117,7 +115,7 @@ static void add_all(struct krait_buf *out, const struct krait_kernel_classes *cl
     }
 }
 
-int krait_kernel_tsdl_write(const char *dir, const struct krait_kernel_classes *classes,
+int krait_kernel_tsdl_write(const char *dir, const char *tracer, const struct krait_kernel_classes *classes,
                             const struct krait_clock *clock, const uint8_t uuid[16], struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *path = NULL;
@@ -127,6 +125,6 @@ int krait_kernel_tsdl_write(const char *dir, const struct krait_kernel_classes *
     int rc = krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
-    add_all(&out.buf, classes, clock, uuid);
+    add_all(&out.buf, tracer, classes, clock, uuid);
     return krait_outfile_commit(&out, err);
 }

@@ -8,8 +8,14 @@
 #include "base/clock.h"
 #include "kernel/kernel_class.h"
 
-/* Writes DIR/metadata, beside the old and then over it. */
-int krait_kernel_tsdl_write(const char *dir, const struct krait_kernel_classes *classes,
+/* What tells LTTng's readers which names to expect: those of lttng-modules 2.10. */
+#define KRAIT_KERNEL_LTTNG                                                                  \
+    "    tracer_name = \"lttng-modules\";\n    tracer_major = 2;\n    tracer_minor = 10;\n" \
+    "    tracer_patchlevel = 0;\n"
+
+/* Writes DIR/metadata, beside the old and then over it. `tracer`: lines of its env block that say who
+ * recorded. */
+int krait_kernel_tsdl_write(const char *dir, const char *tracer, const struct krait_kernel_classes *classes,
                             const struct krait_clock *clock, const uint8_t uuid[16], struct krait_err *err);
 
 #endif

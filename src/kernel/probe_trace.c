@@ -4,15 +4,10 @@
  */
 #include "kernel/probe.h"
 
+#include "kernel/perf.h"
 #include "kernel/tracefs.h"
 
-#include <linux/capability.h>
-#include <linux/perf_event.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
-
-#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
 void krait_probe_tracefs(struct krait_check *check)
 {
@@ -22,7 +17,9 @@ void krait_probe_tracefs(struct krait_check *check)
         krait_check_value(check, "the kernel can be recorded");
         return;
     }
-    krait_check_value(check, "the kernel cannot be recorded by this user");
+    krait_check_value(check,
+                      "the kernel cannot be recorded by this user, but for the program's own switches and "
+                      "page faults");
     krait_check_fix(check, KRAIT_CHECK_WARN, "%s", err.text);
 }
 
@@ -77,36 +74,27 @@ static int perf_open(uint32_t type, uint64_t config, pid_t pid, int cpu)
 {
     struct perf_event_attr attr = {
         .type = type,
-        .size = sizeof(attr),
         .config = config,
         .disabled = 1,
         .exclude_kernel = pid == 0,
         .exclude_hv = 1,
     };
-    int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return krait_perf_event_open(&attr, pid, cpu);
 }
 
+/* Those of the user's own programs are what krait has use for: of all there is tracefs. */
 void krait_probe_perf(struct krait_check *check)
 {
-    long paranoid;
-    if (krait_probe_number(PARANOID, &paranoid)) {
-        krait_check_value(check, "not in this kernel");
-        krait_check_fix(check, KRAIT_CHECK_WARN, "boot a kernel with CONFIG_PERF_EVENTS");
-        return;
-    }
+    struct krait_err err = { 0 };
     KRAIT_AUTO_CLOSE int fd = perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, -1, 0);
-    if (fd >= 0) {
-        krait_check_value(check, "all processes (perf_event_paranoid %ld)", paranoid);
+    KRAIT_AUTO_CLOSE int own = perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 0, -1);
+    if (fd >= 0 || own >= 0) {
+        krait_check_value(check, "%s", fd >= 0 ? "of all processes" : "of own processes");
         return;
     }
-    KRAIT_AUTO_CLOSE int own = perf_open(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, 0, -1);
-    krait_check_value(check, "%s (perf_event_paranoid %ld)",
-                      own >= 0 ? "own processes only" : "not for this user", paranoid);
-    krait_check_fix(
-        check, KRAIT_CHECK_WARN,
-        "sudo sysctl kernel.perf_event_paranoid=-1, or run krait with CAP_PERFMON; in a container, let "
-        "the seccomp profile allow perf_event_open");
+    krait_perf_refusal(own, &err);
+    krait_check_value(check, "not for this user: without tracefs nothing of the kernel is recorded");
+    krait_check_fix(check, KRAIT_CHECK_WARN, "%s", err.text);
 }
 
 void krait_probe_counters(struct krait_check *check)

@@ -304,6 +304,11 @@ bool krait_collector_round(struct krait_collector *c)
     return any;
 }
 
+void krait_collector_hurry(struct krait_collector *c)
+{
+    c->busy_nap = true;
+}
+
 void krait_collector_nap(struct krait_collector *c)
 {
     struct krait_control *control = c->shm.control;

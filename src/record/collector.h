@@ -58,6 +58,8 @@ bool krait_collector_round(struct krait_collector *collector);
 /* Sleeps until there is likely something to do: woken by a ring that is half full, by a signal, or after a
  * while. */
 void krait_collector_nap(struct krait_collector *collector);
+/* The next nap is a short one: there is more to do than the rings show. */
+void krait_collector_hurry(struct krait_collector *collector);
 /* The first trouble with the disk since the last call, or NULL. Owned by the collector. */
 const char *krait_collector_trouble(struct krait_collector *collector);
 

@@ -116,7 +116,7 @@ static bool is_kernels(const struct krait_ctf_metadata *metadata)
         for (uint32_t i = 0; i < metadata->streams[s]->event_count; i++) {
             const char *rest;
             enum krait_kev_kind kind = kind_of(metadata->streams[s]->events[i]->name, &rest);
-            if (kind == KRAIT_KEV_SWITCH || kind == KRAIT_KEV_CALL_BEGIN)
+            if (kind == KRAIT_KEV_SWITCH || kind == KRAIT_KEV_CALL_BEGIN || kind == KRAIT_KEV_RUN)
                 return true;
         }
     }
@@ -335,6 +335,15 @@ const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *k, uin
 {
     *count = k->rows->class_count;
     return k->classes;
+}
+
+bool krait_kevs_own(const struct krait_kevs *k)
+{
+    for (uint32_t i = 0; i < k->rows->class_count; i++) {
+        if (k->classes[i].kind == KRAIT_KEV_RUN)
+            return true;
+    }
+    return false;
 }
 
 int64_t krait_kevs_end(const struct krait_kevs *k)

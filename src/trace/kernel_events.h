@@ -79,6 +79,10 @@ void krait_kevs_close(struct krait_kevs *kevs);
 
 const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *kevs, uint32_t *count);
 
+/* Whether what there is, is of one program's threads alone: switches, from perf events, without what others
+ * do. */
+bool krait_kevs_own(const struct krait_kevs *kevs);
+
 /* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once
  * before all of them, with the time of the first event of any kind; `from` once before the events from
  * from_ns on, with that time. Times are nanoseconds after the first event. Events at until_ns and later are

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
@@ -482,22 +481,6 @@ def test_two_recordings_at_once(record, any_python, events):
     for _, trace in both:
         assert len(events(trace / "kernel", "name == syscall_entry_getppid")) >= 300
     assert not [name for name in instances() if name.startswith("krait-")]
-
-
-def test_without_rights_the_program_is_recorded_and_what_is_missing_said(krait):
-    if not shutil.which("setpriv"):
-        pytest.skip("setpriv is not installed")
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    if subprocess.run([*nobody, "test", "-x", krait]).returncode:
-        pytest.skip(f"a user without rights may not run {krait}")
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        os.chmod(folder, 0o777)
-        command = ["record", "--kernel", "-o", f"{folder}/t", "--", "sh", "-c", "echo done; exit 3"]
-        run = subprocess.run([*nobody, krait, *command], capture_output=True, text=True, cwd=folder)
-        assert run.returncode == 3 and run.stdout == "done\n"
-        assert "the kernel is not recorded, the program is: " in run.stderr
-        assert "run krait as root" in run.stderr
-        assert os.path.isdir(f"{folder}/t") and not os.path.exists(f"{folder}/t/kernel")
 
 
 def test_the_commands_of_its_page_work(krait, any_python, tmp_path):

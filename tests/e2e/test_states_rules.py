@@ -275,3 +275,42 @@ def test_a_trace_without_events_is_told(krait, tmp_path):
     (folder / "channel0_0").unlink()
     empty = run(krait, folder)
     assert empty.returncode == 1 and "no kernel events in that time" in empty.stderr
+
+
+# ---- one program's own switches, from perf events ----
+
+
+def own_in(us, tid, cpu=0, pid=5):
+    return event(us, "perf_switch_in", cpu, tid=tid, pid=pid)
+
+
+def own_out(us, tid, preempted=0, cpu=0):
+    return event(us, "perf_switch_out", cpu, tid=tid, pid=5, preempted=preempted)
+
+
+def own_name(us, tid, name, **more):
+    return event(us, "perf_comm", comm=name, tid=tid, pid=5, exec=1, **{made.CONTEXT: tid, **more})
+
+
+def test_what_others_do_between_a_programs_own_switches_is_unknown(states):
+    found = states([own_name(0, 5, "prog"), own_out(10, 5), own_in(30, 5), own_out(40, 5, preempted=1), own_in(47, 5), own_out(50, 5)])
+    assert threads(found) == {5: {"user": 23, "blocked_other": 20, "preempted": 7}}
+    assert us(found["cpus"][0]) == {"user": 23, "unknown": 27}
+    assert found["own_only"] is True and found["processes"][0]["pid"] == 5 and found["processes"][0]["name"] == "prog"
+
+
+def test_a_thread_that_ends_gives_its_cpu_back(states):
+    found = states([own_name(0, 5, "prog"), fork(10, 5, 6), own_in(15, 6, cpu=1), event(35, "perf_exit", 1, tid=6, pid=5), own_out(50, 5)])
+    assert threads(found) == {5: {"user": 50}, 6: {"gone": 25, "woken": 5, "user": 20}}
+    assert us(found["cpus"][1]) == {"unknown": 30, "user": 20}
+
+
+def test_a_thread_named_by_another_does_not_run_there(states):
+    named = own_name(20, 6, "other", **{made.CONTEXT: 5})
+    found = states([own_in(0, 5), own_in(5, 6, cpu=1), own_out(10, 6, cpu=1), named, own_out(30, 5)])
+    assert threads(found) == {5: {"user": 30}, 6: {"unknown": 5, "user": 5, "blocked_other": 20}}
+
+
+def test_a_switch_of_its_own_that_was_lost(states):
+    found = states([own_in(0, 5), own_in(10, 6), own_out(20, 6), own_in(25, 5), own_out(30, 5)])
+    assert threads(found) == {5: {"user": 15, "unknown": 15}, 6: {"unknown": 10, "user": 10, "blocked_other": 10}}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the sources of the kernel's events share: the CTF folder with a stream for each CPU, and its troubles.
+ * A source embeds a struct krait_kernel and fills its streams; kernel.c opens, closes and asks them.
+ */
+#ifndef KRAIT_KERNEL_KERNEL_SOURCE_H
+#define KRAIT_KERNEL_KERNEL_SOURCE_H
+
+#include "kernel/kernel.h"
+#include "kernel/kernel_class.h"
+#include "kernel/kernel_stream.h"
+
+struct krait_kernel_source {
+    enum krait_kernel_scope scope;
+    const char *tracer; /* what the metadata says of who recorded */
+    const char *file;   /* what the folder has beside streams and metadata; NULL: nothing */
+    size_t size;        /* of the struct that has the kernel for a member */
+    /* As those of kernel.h. `open` has a kernel whose members are as krait_kernel_init left them. */
+    int (*open)(struct krait_kernel *kernel, const struct krait_kernel_options *options,
+                struct krait_err *err);
+    bool (*round)(struct krait_kernel *kernel);
+    void (*stop)(struct krait_kernel *kernel);
+    /* Takes the rest; adds what was lost and damaged, and on how many CPUs. */
+    void (*finish)(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
+    /* Closes what `open` opened, also in part. */
+    void (*close)(struct krait_kernel *kernel);
+};
+
+extern const struct krait_kernel_source krait_kernel_tracing; /* tracefs */
+extern const struct krait_kernel_source krait_kernel_perf;    /* perf_event_open */
+
+struct krait_kernel {
+    const struct krait_kernel_source *source;
+    const struct krait_clock *clock;
+    char *dir;
+    uint8_t uuid[16];
+    struct krait_kernel_classes classes;
+    struct krait_kernel_stream *streams; /* by CPU; fd -1: the CPU is not there */
+    size_t cpu_count;
+    struct krait_err trouble;
+    bool trouble_told;
+};
+
+/* Keeps the first trouble with the disk: rc is 0 or a negative errno. */
+void krait_kernel_note(struct krait_kernel *kernel, int rc);
+/* Makes the folder DIR/kernel. */
+int krait_kernel_make_folder(struct krait_kernel *kernel, const char *dir, struct krait_err *err);
+/* Makes the stream of one CPU, which begins now. */
+int krait_kernel_make_stream(struct krait_kernel *kernel, size_t cpu, struct krait_err *err);
+/* Writes all streams' packets. */
+void krait_kernel_flush(struct krait_kernel *kernel);
+/* Writes the metadata, or writes it anew. */
+int krait_kernel_describe(struct krait_kernel *kernel, struct krait_err *err);
+
+#endif

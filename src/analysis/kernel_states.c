@@ -245,7 +245,7 @@ static bool is_blocked(const struct krait_kthread *t)
  * that was preempted; before, that is 0x400 or more, and 0x200 is TASK_PARKED. 0x30 are the two of a thread
  * at its end. Before 4.14 0x40 is that too; then it is TASK_PARKED, where only the kernel's own threads go.
  */
-enum { NOT_RUNNABLE = 0x2ff, AT_END = 0x30, DEAD_OR_PARKED = 0x40, MAY_BE_END = 0xf0 };
+enum { UNDISTURBED = 0x2, NOT_RUNNABLE = 0x2ff, AT_END = 0x30, DEAD_OR_PARKED = 0x40, MAY_BE_END = 0xf0 };
 
 static enum krait_thread_state state_after(const struct krait_kthread *t, int64_t prev_state)
 {
@@ -262,6 +262,12 @@ static void expect(machine *m, const struct krait_kcpu *cpu, const struct krait_
         turn(m, cpu->current, KRAIT_TS_UNKNOWN); /* its switch was lost */
 }
 
+static bool waits_for_page(const struct krait_kthread *t, int64_t prev_state)
+{
+    bool in_user_mode = t->call_known && t->call == KRAIT_NO_ID && !t->is_kernel && !t->exiting;
+    return in_user_mode && prev_state & UNDISTURBED;
+}
+
 static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
@@ -271,6 +277,7 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     if (!t->name[0])
         name_thread(t, ev, 4);
     leave(m, t, t->state, state_after(t, krait_kev_int(ev, 1)));
+    t->faults = waits_for_page(t, krait_kev_int(ev, 1));
     if (t->state == KRAIT_TS_PREEMPTED)
         t->state_by = (int32_t)krait_kev_int(ev, 2);
     t->waking_ns = t->queued_ns = INT64_MIN;
@@ -354,6 +361,8 @@ static enum krait_thread_state cause_of(const machine *m, const struct krait_kth
 {
     enum krait_thread_state told =
         t->call == KRAIT_NO_ID ? KRAIT_TS_BLOCKED : (enum krait_thread_state)m->blocks_on[t->call];
+    if (t->faults)
+        return KRAIT_TS_FAULT;
     if (told != KRAIT_TS_BLOCKED)
         return told;
     return (enum krait_thread_state)(waker->irqs       ? waker->irq_cause
@@ -492,7 +501,7 @@ static void begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     if (t) {
         t->call = m->call_of[ev->cls->index];
         t->call_ns = m->now;
-        t->call_counts = true;
+        t->call_counts = t->call_known = true;
     }
 }
 
@@ -521,6 +530,8 @@ static void count_call(machine *m, struct krait_kthread *t, int64_t ret)
     enum { MOST_ERRNO = 4095 };
     if (t->stats_call != t->call && !find_stats(m, t))
         return;
+    if (t->call == m->gettid)
+        t->own_tid = (int32_t)ret;
     struct krait_kcalls *calls = &m->stats[t->stats];
     calls->errors += ret < 0 && ret >= -MOST_ERRNO;
     if (spread_add(&calls->took, (uint64_t)(m->now - t->call_ns)))
@@ -540,6 +551,7 @@ static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev 
     if (t) {
         t->call = KRAIT_NO_ID;
         t->call_counts = false;
+        t->call_known = true;
     }
 }
 
@@ -685,6 +697,7 @@ static int know_calls(machine *m, const struct krait_kev_class *classes, uint32_
         m->call_of[i] = id;
         m->blocks_on[id] = (uint8_t)krait_kernel_blocks_on(classes[i].rest);
     }
+    m->gettid = krait_strtab_find(&m->calls, "gettid", strlen("gettid"));
     return 0;
 }
 

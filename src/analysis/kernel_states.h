@@ -13,8 +13,9 @@
  *
  * What it is blocked on is known when it is woken: by the system call that it is in where that tells
  * (kernel_block.h), else by what runs on the CPU that wakes it - a timer, the network's or the disk's
- * interrupt. The states are those of Trace Compass's kernel analysis (KernelEventHandlers of
- * org.eclipse.tracecompass.analysis.os.linux), with WAIT_BLOCKED split up and WAIT_FOR_CPU in two.
+ * interrupt. One that goes to sleep outside of a system call, and not to be disturbed, waits for a page: the
+ * kernel has no other reason to. The states are those of Trace Compass's kernel analysis (KernelEventHandlers
+ * of org.eclipse.tracecompass.analysis.os.linux), with WAIT_BLOCKED split up and WAIT_FOR_CPU in two.
  *
  * Before a thread's first event nothing is known of it, unless a state dump says more.
  */
@@ -38,6 +39,7 @@
     X(TIMER, "blocked_timer", "timer", 8)                                                              \
     X(LOCK, "blocked_lock", "lock", 10)                                                                \
     X(CHILD, "blocked_child", "child", 11)                                                             \
+    X(FAULT, "blocked_page_fault", "fault", 11)                                                        \
     X(BLOCKED, "blocked_other", "other", 7) /* on something else, or not known on what */              \
     X(UNKNOWN, "unknown", "unknown", 12)                                                               \
     X(GONE, "gone", "gone", 0) /* it is not there: before it is made, after its end */
@@ -83,6 +85,7 @@ struct krait_kinterval {
 struct krait_kthread {
     uint64_t ns[KRAIT_TS_COUNT]; /* adding up to the range */
     int32_t tid;
+    int32_t own_tid;  /* what it was told when it asked: its number in its namespace; 0: it did not ask */
     uint32_t process; /* index; KRAIT_NO_ID where not known */
     char name[16];    /* the last it had, terminated; may be empty */
     bool is_kernel;   /* a thread of the kernel's own, as far as known */
@@ -91,6 +94,8 @@ struct krait_kthread {
     uint32_t interval_count, interval_cap;
     /* of the machine */
     bool exiting, call_counts;
+    bool call_known; /* whether it is in a system call: it was seen to enter or leave one */
+    bool faults;     /* blocked, it waits for a page */
     uint8_t state;
     uint32_t state_call; /* of the interval that goes on */
     int32_t state_by;
@@ -151,6 +156,7 @@ struct krait_kernel_states {
     struct krait_map by_tid;  /* to struct krait_kthread * */
     struct krait_map by_pid;  /* to the index in `processes` */
     struct krait_map by_call; /* process and call, to the index in `stats` */
+    uint32_t gettid;          /* id of that call, or KRAIT_NO_ID */
     uint32_t *call_of;        /* by event class: the id of its system call, or KRAIT_NO_ID */
     uint8_t *blocks_on;       /* by that id: enum krait_thread_state */
     int64_t now;

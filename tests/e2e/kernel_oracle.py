@@ -54,7 +54,7 @@ class Thread:
     def __init__(self, tid, begin, state):
         self.tid, self.history = tid, [(begin, state)]
         self.call = self.call_at = self.pid = None
-        self.kernel = self.exiting = False
+        self.kernel = self.exiting = self.call_known = self.faults = False
         self.waking = self.queued = None
 
     @property
@@ -148,6 +148,8 @@ class Oracle:
             state = "preempted" if not bits & 0x2FF else "gone" if bits & end else "blocked_other"
             before.history.append((self.now, state))
             before.waking = before.queued = None
+            in_user_mode = before.call_known and before.call is None and not before.kernel and not before.exiting
+            before.faults = in_user_mode and bool(bits & 2)
         cpu.thread, cpu.base, cpu.known = after, "idle", True
         if after:
             if after.state == "woken" and after.queued is not None:
@@ -163,7 +165,7 @@ class Oracle:
             return None
         if t.state == "blocked_other":
             context = cpu.irqs[-1] if cpu.irqs else cpu.softirq
-            t.was(BY_CALL.get(t.call) or context or "blocked_other")
+            t.was("blocked_page_fault" if t.faults else BY_CALL.get(t.call) or context or "blocked_other")
             t.history.append((self.now, "woken"))
         elif t.state in ("unknown", "gone"):
             t.turn(self.now, "woken")
@@ -216,7 +218,7 @@ class Oracle:
         self.adopt(cpu, f)
         cpu.base = "system"
         if cpu.thread:
-            cpu.thread.call, cpu.thread.call_at = call, self.now
+            cpu.thread.call, cpu.thread.call_at, cpu.thread.call_known = call, self.now, True
         self.settle(cpu)
 
     def on_call_exit(self, cpu, f, call):
@@ -227,7 +229,7 @@ class Oracle:
             self.calls[t.pid, call].append(self.now - t.call_at)
             self.errors[t.pid, call] += -4095 <= f["ret"] < 0
         if t:
-            t.call = t.call_at = None
+            t.call, t.call_at, t.call_known = None, None, True
         self.settle(cpu)
 
     def on_irq_handler_entry(self, cpu, _f, _):

@@ -28,6 +28,7 @@ struct build {
     uint32_t *sample; /* by group: a func, thread or process that belongs to it, to name it by */
     bool *python;     /* by group: there is a Python function in it */
     struct stat *stats;
+    struct krait_wall_sums *sums; /* the profile's */
     struct frame *frames;
     uint32_t depth, cap;
     uint64_t last_ns;
@@ -166,15 +167,25 @@ static int on_ops(void *ctx, const struct krait_ops *ops)
     return rc;
 }
 
+/* A pass of its own: what is not split does not pay for it. */
+static int on_split_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct build *b = ctx;
+    int rc = krait_wall_sums_add(b->sums, ops, b->group_of, b->group);
+    return rc ? rc : on_ops(b, ops);
+}
+
 static int walk_threads(struct build *b, struct krait_profile *profile)
 {
     const struct krait_profile_options *options = b->options;
+    krait_ops_fn *take = b->sums ? on_split_ops : on_ops;
     for (uint32_t i = 0; i < b->trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, b->trace, i))
             continue;
         char damage[sizeof(profile->damage)];
         b->group = options->by == KRAIT_BY_THREAD ? i : b->trace->threads[i].process;
-        int rc = krait_trace_walk(b->trace, i, options->range, on_ops, b, damage, sizeof(damage));
+        int rc = b->sums ? krait_wall_sums_thread(b->sums, i) : 0;
+        rc = rc ? rc : krait_trace_walk(b->trace, i, options->range, take, b, damage, sizeof(damage));
         if (rc)
             return rc;
         if (!profile->damage[0])
@@ -256,6 +267,15 @@ static int by_self(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
+static void add_split(struct krait_profile *profile, struct krait_profile_row *row, uint32_t group)
+{
+    if (!profile->sums)
+        return;
+    row->wall = krait_wall_sums_of(profile->sums, group);
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+        profile->wall_ns[i] += row->wall->self_ns[i];
+}
+
 static int make_rows(struct krait_profile *profile, const struct build *b)
 {
     profile->rows = calloc(b->group_count + 1, sizeof(*profile->rows));
@@ -269,6 +289,7 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
         if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]))
             return -ENOMEM;
         profile->self_ns += row->self_ns;
+        add_split(profile, row, i);
     }
     qsort(profile->rows, profile->count, sizeof(*profile->rows), by_self);
     return 0;
@@ -307,6 +328,9 @@ static int build(struct krait_profile *profile, struct build *b)
     for (uint32_t i = 0; i < b->group_count; i++)
         b->stats[i].min_ns = UINT64_MAX;
     rc = grow_frames(b);
+    if (!rc && b->options->wall)
+        rc = krait_wall_sums_new(&profile->sums, b->options->wall, b->group_count);
+    b->sums = profile->sums;
     rc = rc ? rc : walk_threads(b, profile);
     return rc ? rc : make_rows(profile, b);
 }
@@ -335,6 +359,7 @@ void krait_profile_free(struct krait_profile *profile)
     if (!profile)
         return;
     free(profile->rows);
+    krait_wall_sums_free(profile->sums);
     krait_arena_done(&profile->arena);
     free(profile);
 }

@@ -16,6 +16,7 @@
 #ifndef KRAIT_ANALYSIS_PROFILE_H
 #define KRAIT_ANALYSIS_PROFILE_H
 
+#include "analysis/wall_sums.h"
 #include "trace/trace.h"
 
 enum krait_profile_by {
@@ -40,14 +41,17 @@ struct krait_profile_row {
     uint64_t calls, runs;
     uint64_t self_ns, total_ns;
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
+    const struct krait_wall_split *wall; /* self_ns and total_ns split; NULL: not asked for */
 };
 
 struct krait_profile {
     struct krait_profile_row *rows; /* of all groups that ran; by self time, the greatest first */
     uint32_t count;
-    uint64_t self_ns;  /* of all rows together: the recorded time of the threads that were taken */
-    char damage[1024]; /* the first damage met on the way, or empty */
+    uint64_t self_ns; /* of all rows together: the recorded time of the threads that were taken */
+    uint64_t wall_ns[KRAIT_WALL_COUNT]; /* and split */
+    char damage[1024];                  /* the first damage met on the way, or empty */
     struct krait_arena arena;
+    struct krait_wall_sums *sums; /* the rows' splits; NULL: not asked for */
 };
 
 struct krait_profile_options {
@@ -56,6 +60,7 @@ struct krait_profile_options {
     /* Whether a thread is taken; NULL takes all. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
+    const struct krait_wall *wall; /* to split times by what threads did; NULL: they are not split */
 };
 
 /* Returns 0 or a negative errno with err set: -ENODATA by line, of a trace without call sites. */

@@ -107,7 +107,7 @@ static void add_heading(struct report *report)
     krait_buf_str(&report->out, bold);
     if (program.data)
         krait_width_shorten(&report->out, program.data, room, report->look.utf8);
-    krait_buf_fmt(&report->out, "%s%s\n\n", plain, rest.data ? rest.data : "");
+    krait_buf_fmt(&report->out, "%s%s\n%s", plain, rest.data ? rest.data : "", report->wall ? "" : "\n");
     report->out.failed |= program.failed || rest.failed;
 }
 
@@ -179,6 +179,9 @@ static int make_report(struct report *report, struct krait_err *err)
     int rc = krait_select_some(&o->select, report->trace, err);
     if (rc)
         return rc;
+    rc = krait_report_wall_load(report, err);
+    if (rc)
+        return rc;
     add_heading(report);
     if (o->tree)
         rc = krait_report_tree(report, err);
@@ -212,6 +215,7 @@ static int run_report(void *values, int argc, char **argv)
     krait_select_done(&options->select);
     krait_match_free(report.filter);
     krait_match_free(report.asked);
+    krait_wall_free(report.wall);
     krait_buf_done(&report.out);
     krait_buf_done(&report.notes);
     krait_trace_close(trace);
@@ -220,10 +224,13 @@ static int run_report(void *values, int argc, char **argv)
 
 #define OPT(field) offsetof(struct report_options, field)
 
+#define X(name, text, title, words) "|" title
+#define SORT_STATES                 KRAIT_WALL_STATES(X)
+
 static const struct krait_opt report_opts[] = {
     { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call", OPT(by),
       "What a row stands for" },
-    { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|mean|min|max|p50|p99|name", OPT(sort),
+    { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|mean|min|max|p50|p99|name" SORT_STATES, OPT(sort),
       "The column that decides the order; self time if not given" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
       "Show N rows; 0 for all. A table has 40, CSV and JSON have all" },
@@ -244,6 +251,7 @@ static const struct krait_opt report_opts[] = {
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
     KRAIT_OPTS_END,
 };
+#undef X
 
 const struct krait_cmd krait_cmd_report = {
     .name = "report",

@@ -31,6 +31,7 @@ struct report {
     double min_share;           /* percent of the tree's time below which a branch is left out */
     struct krait_match *filter; /* NULL: all */
     struct krait_match *asked;  /* of --callers and --callees; NULL without */
+    struct krait_wall *wall;    /* what threads did; NULL: the trace does not say */
     struct krait_table_look look;
     struct krait_buf out;   /* stdout's text */
     struct krait_buf notes; /* stderr's, one line each */
@@ -41,6 +42,19 @@ struct report {
 int krait_report_rows(struct report *report, struct krait_err *err);
 int krait_report_tree(struct report *report, struct krait_err *err);
 int krait_report_relatives(struct report *report, struct krait_err *err);
+
+/* What threads did (report_wall.c). Loading it is for traces that say it, and puts report->wall; what keeps
+ * it from that is a note. Returns 0 or -ENOMEM with err set. */
+int krait_report_wall_load(struct report *report, struct krait_err *err);
+/* On a terminal: all threads' time in words, under the heading. */
+void krait_report_wall_heading(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT]);
+/* "on CPU 61.3%, disk 38.7%": the greatest first, none of nothing. */
+void krait_report_wall_words(struct krait_buf *out, const uint64_t ns[KRAIT_WALL_COUNT]);
+void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT]);
+/* A row's columns, each with its comma; NULL: their names. */
+void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split);
+/* "62%", of a whole; coloured as a part of all. */
+void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all);
 
 /* Parts that several outputs share. */
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,

@@ -136,28 +136,38 @@ void krait_report_cell_share(struct krait_table *table, uint64_t part, uint64_t 
 enum { AS_TEXT = -1 };
 
 /* What --sort may name. */
-static const struct {
+static const struct sort {
     const char *name;
     ptrdiff_t offset; /* of a uint64_t in the row; AS_TEXT: by name, from A */
-} sorts[] = {
-    { "self", offsetof(struct krait_profile_row, self_ns) },
-    { "total", offsetof(struct krait_profile_row, total_ns) },
-    { "calls", offsetof(struct krait_profile_row, calls) },
-    { "mean", offsetof(struct krait_profile_row, mean_ns) },
-    { "min", offsetof(struct krait_profile_row, min_ns) },
-    { "max", offsetof(struct krait_profile_row, max_ns) },
-    { "p50", offsetof(struct krait_profile_row, p50_ns) },
-    { "p99", offsetof(struct krait_profile_row, p99_ns) },
-    { "name", AS_TEXT },
+    bool of_wall;     /* in what its self time is split into */
+} sorts[] = { { "self", offsetof(struct krait_profile_row, self_ns), false },
+              { "total", offsetof(struct krait_profile_row, total_ns), false },
+              { "calls", offsetof(struct krait_profile_row, calls), false },
+              { "mean", offsetof(struct krait_profile_row, mean_ns), false },
+              { "min", offsetof(struct krait_profile_row, min_ns), false },
+              { "max", offsetof(struct krait_profile_row, max_ns), false },
+              { "p50", offsetof(struct krait_profile_row, p50_ns), false },
+              { "p99", offsetof(struct krait_profile_row, p99_ns), false },
+              { "name", AS_TEXT, false },
+#define X(name, text, title, words) \
+    { title, offsetof(struct krait_wall_split, self_ns[KRAIT_WALL_##name]), true },
+              KRAIT_WALL_STATES(X)
+#undef X
 };
+
+/* 0 where the row has none of it. */
+static uint64_t sort_number(const struct krait_profile_row *row, const struct sort *sort)
+{
+    const char *base = sort->of_wall ? (const char *)row->wall : (const char *)row;
+    return base ? *(const uint64_t *)(base + sort->offset) : 0;
+}
 
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
     const struct krait_profile_row *x = a, *y = b;
-    ptrdiff_t offset = *(const ptrdiff_t *)ctx;
-    if (offset != AS_TEXT) {
-        uint64_t u = *(const uint64_t *)((const char *)x + offset),
-                 v = *(const uint64_t *)((const char *)y + offset);
+    const struct sort *sort = ctx;
+    if (sort->offset != AS_TEXT) {
+        uint64_t u = sort_number(x, sort), v = sort_number(y, sort);
         if (u != v)
             return u > v ? -1 : 1;
     }
@@ -170,8 +180,7 @@ static void sort_rows(struct krait_profile *profile, const char *by)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(sorts); i++) {
         if (strcmp(sorts[i].name, by ? by : "self") == 0)
-            qsort_r(profile->rows, profile->count, sizeof(*profile->rows), compare_rows,
-                    (void *)&sorts[i].offset);
+            qsort_r(profile->rows, profile->count, sizeof(*profile->rows), compare_rows, (void *)&sorts[i]);
     }
 }
 
@@ -200,7 +209,7 @@ static void filter_rows(struct krait_profile *profile, const struct krait_trace 
 /* --- table --- */
 
 /* What a cell is made from. */
-enum cell_kind { CELL_NS, CELL_SHARE, CELL_COUNT, CELL_NAME, CELL_WHERE, CELL_COMMAND };
+enum cell_kind { CELL_NS, CELL_SHARE, CELL_COUNT, CELL_NAME, CELL_WHERE, CELL_COMMAND, CELL_WALL };
 
 /* When a column is in the table. */
 enum column_when {
@@ -209,33 +218,40 @@ enum column_when {
     OF_MANY_RUNS, /* and there is a row with more runs than calls, or less */
     OF_PLACES,    /* rows have a file and line */
     OF_PROCESSES,
+    OF_WALL, /* some thread was in that state */
 };
 
 static const struct rows_column {
     struct krait_column column;
     enum cell_kind kind;
     enum column_when when;
-    size_t offset; /* of a uint64_t in the row */
+    size_t offset; /* of a uint64_t in the row; of what threads did, the state */
 } columns[] = {
 #define OF(member) offsetof(struct krait_profile_row, member)
     { { "self", 0, 0, 0 }, CELL_NS, ALWAYS, OF(self_ns) },
-    { { "self%", 0, 0, 1 }, CELL_SHARE, ALWAYS, OF(self_ns) },
-    { { "total", 0, 0, 3 }, CELL_NS, ALWAYS, OF(total_ns) },
-    { { "total%", 0, 0, 2 }, CELL_SHARE, ALWAYS, OF(total_ns) },
+    { { "self%", 0, 0, 13 }, CELL_SHARE, ALWAYS, OF(self_ns) },
+#define X(name, text, title, words) { { title, 0, 0, 0 }, CELL_WALL, OF_WALL, KRAIT_WALL_##name },
+    KRAIT_WALL_STATES(X)
+#undef X
+        { { "total", 0, 0, 15 }, CELL_NS, ALWAYS, OF(total_ns) },
+    { { "total%", 0, 0, 14 }, CELL_SHARE, ALWAYS, OF(total_ns) },
     { { "calls", 0, 0, 0 }, CELL_COUNT, ALWAYS, OF(calls) },
-    { { "runs", 0, 0, 5 }, CELL_COUNT, OF_MANY_RUNS, OF(runs) },
-    { { "mean", 0, 0, 4 }, CELL_NS, OF_RUNS, OF(mean_ns) },
-    { { "min", 0, 0, 10 }, CELL_NS, OF_RUNS, OF(min_ns) },
-    { { "max", 0, 0, 7 }, CELL_NS, OF_RUNS, OF(max_ns) },
-    { { "p50", 0, 0, 9 }, CELL_NS, OF_RUNS, OF(p50_ns) },
-    { { "p99", 0, 0, 8 }, CELL_NS, OF_RUNS, OF(p99_ns) },
+    { { "runs", 0, 0, 17 }, CELL_COUNT, OF_MANY_RUNS, OF(runs) },
+    { { "mean", 0, 0, 16 }, CELL_NS, OF_RUNS, OF(mean_ns) },
+    { { "min", 0, 0, 22 }, CELL_NS, OF_RUNS, OF(min_ns) },
+    { { "max", 0, 0, 19 }, CELL_NS, OF_RUNS, OF(max_ns) },
+    { { "p50", 0, 0, 21 }, CELL_NS, OF_RUNS, OF(p50_ns) },
+    { { "p99", 0, 0, 20 }, CELL_NS, OF_RUNS, OF(p99_ns) },
     { { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 32, 0 }, CELL_NAME, ALWAYS, 0 },
     { { "command", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 16, 0 }, CELL_COMMAND, OF_PROCESSES, 0 },
-    { { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 6 }, CELL_WHERE, OF_PLACES, 0 },
+    { { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 18 }, CELL_WHERE, OF_PLACES, 0 },
 #undef OF
 };
 
-enum { LINE_MIN = 40 /* columns that the line of a call and its callee have at least */ };
+enum {
+    LINE_MIN = 40, /* columns that the line of a call and its callee have at least */
+    NAME_MIN = 24, /* that a name has beside what threads did */
+};
 
 static void name_cell(struct krait_table *table, const struct krait_profile_row *row,
                       enum krait_profile_by by)
@@ -309,6 +325,21 @@ static void command_cell(struct krait_table *table, const struct krait_process *
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
+/* The split is of the time that rows are sorted by. */
+static bool splits_total(const struct report *report)
+{
+    return report->options->sort && strcmp(report->options->sort, "total") == 0;
+}
+
+static void wall_cell(struct krait_table *table, const struct report *report,
+                      const struct krait_profile_row *row, enum krait_wall_state state, uint64_t all)
+{
+    if (splits_total(report))
+        krait_report_cell_part(table, row->wall->total_ns[state], row->total_ns, all);
+    else
+        krait_report_cell_part(table, row->wall->self_ns[state], row->self_ns, all);
+}
+
 static void add_cell(struct krait_table *table, const struct report *report,
                      const struct krait_profile_row *row, const struct rows_column *column, uint64_t whole)
 {
@@ -335,6 +366,9 @@ static void add_cell(struct krait_table *table, const struct report *report,
     case CELL_WHERE:
         krait_report_cell_where(table, row->file, row->line);
         return;
+    case CELL_WALL:
+        wall_cell(table, report, row, (enum krait_wall_state)column->offset, whole);
+        return;
     }
 }
 
@@ -348,11 +382,40 @@ static bool has_many_runs(const struct krait_profile *profile, uint32_t shown)
     return false;
 }
 
-/* Which columns there are, into `chosen`; returns how many. The one that the order is by stays. */
-static uint32_t choose_columns(const struct report *report, bool many_runs, struct krait_column *mine,
-                               const struct rows_column **chosen)
+/* What was most of the time goes last, and after what else can go. */
+static uint32_t wall_drop(const uint64_t ns[KRAIT_WALL_COUNT], size_t state)
+{
+    uint32_t greater = 0;
+    for (size_t i = 0; i < KRAIT_WALL_COUNT; i++)
+        greater += ns[i] > ns[state];
+    return 1 + greater;
+}
+
+/* A column as it is in this table. The one that the order is by stays; beside what threads did, the calls may
+ * go. */
+static struct krait_column fit_column(const struct report *report, const struct krait_profile *profile,
+                                      const struct rows_column *from)
 {
     static const char *const titles[] = { "function", "module", "file", "thread", "process", "line of call" };
+    struct krait_column column = from->column;
+    const char *sort = report->options->sort;
+    if (from->kind == CELL_WALL)
+        column.drop = wall_drop(profile->wall_ns, from->offset);
+    if (from->kind == CELL_COUNT && report->wall)
+        column.drop = KRAIT_MAX(column.drop, (uint32_t)KRAIT_WALL_COUNT + 1);
+    if (sort && strcmp(column.title, sort) == 0)
+        column.drop = 0;
+    if (from->kind != CELL_NAME)
+        return column;
+    column.title = titles[report->by];
+    column.min = report->by == KRAIT_BY_LINE ? LINE_MIN : report->wall ? NAME_MIN : column.min;
+    return column;
+}
+
+/* Which columns there are, into `chosen`; returns how many. */
+static uint32_t choose_columns(const struct report *report, const struct krait_profile *profile,
+                               bool many_runs, struct krait_column *mine, const struct rows_column **chosen)
+{
     bool functions = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
     const bool present[] = {
         [ALWAYS] = true,
@@ -360,21 +423,15 @@ static uint32_t choose_columns(const struct report *report, bool many_runs, stru
         [OF_MANY_RUNS] = functions && many_runs,
         [OF_PLACES] = functions,
         [OF_PROCESSES] = report->by == KRAIT_BY_PROCESS,
+        [OF_WALL] = report->wall,
     };
-    const char *sort = report->options->sort;
     uint32_t n = 0;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
-        if (!present[columns[i].when])
+        if (!present[columns[i].when] ||
+            (columns[i].kind == CELL_WALL && !profile->wall_ns[columns[i].offset]))
             continue;
         chosen[n] = &columns[i];
-        mine[n] = columns[i].column;
-        if (sort && strcmp(mine[n].title, sort) == 0)
-            mine[n].drop = 0;
-        if (columns[i].kind == CELL_NAME) {
-            mine[n].title = titles[report->by];
-            mine[n].min = report->by == KRAIT_BY_LINE ? LINE_MIN : mine[n].min;
-        }
-        n++;
+        mine[n++] = fit_column(report, profile, &columns[i]);
     }
     return n;
 }
@@ -384,7 +441,7 @@ static int put_table(struct report *report, const struct krait_profile *profile,
     struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
     const struct rows_column *chosen[KRAIT_ARRAY_LEN(columns)];
     bool many_runs = has_many_runs(profile, shown);
-    uint32_t count = choose_columns(report, many_runs, mine, chosen);
+    uint32_t count = choose_columns(report, profile, many_runs, mine, chosen);
     struct krait_table *table;
     if (krait_table_new(&table, mine, count))
         return -ENOMEM;
@@ -398,6 +455,10 @@ static int put_table(struct report *report, const struct krait_profile *profile,
         krait_buf_str(&report->notes,
                       "mean to p99 are of runs: a generator or coroutine runs from each resume "
                       "to the next yield\n");
+    if (report->wall)
+        krait_buf_fmt(&report->notes, "cpu and what follows it: shares of the %s\n",
+                      splits_total(report) ? "total time"
+                                           : "self time; with --sort total, of the total time");
     return rc;
 }
 
@@ -448,7 +509,10 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     krait_buf_str(out, "name,module,file,line,kind");
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
         krait_buf_fmt(out, ",%s", numbers[n].name);
-    krait_buf_str(out, lines ? ",callee_name,callee_module\n" : "\n");
+    krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
+    if (report->wall)
+        krait_report_csv_split(out, NULL);
+    krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
         const char *texts[] = { row->name, row->module, row->file };
@@ -461,6 +525,8 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
+        if (row->wall)
+            krait_report_csv_split(out, row->wall);
         krait_buf_char(out, '\n');
     }
 }
@@ -469,6 +535,8 @@ static void put_json(struct report *report, const struct krait_profile *profile,
 {
     struct krait_buf *out = &report->out;
     krait_report_json_open(report, profile->self_ns);
+    if (report->wall)
+        krait_report_json_wall(out, "wall_ns", profile->wall_ns);
     krait_json_key(out, "functions");
     krait_buf_char(out, '[');
     for (uint32_t i = 0; i < shown; i++) {
@@ -481,6 +549,10 @@ static void put_json(struct report *report, const struct krait_profile *profile,
             json_callee(out, &report->trace->funcs[row->callee]);
         if (report->by == KRAIT_BY_PROCESS)
             json_text(out, "command", report->trace->processes[row->process].command);
+        if (row->wall) {
+            krait_report_json_wall(out, "wall_self_ns", row->wall->self_ns);
+            krait_report_json_wall(out, "wall_total_ns", row->wall->total_ns);
+        }
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -494,6 +566,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
         .by = report->by,
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,
+        .wall = report->wall,
     };
     struct krait_profile *profile;
     int rc = krait_profile_new(&profile, report->trace, &options, err);
@@ -505,6 +578,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
         filter_rows(profile, report->trace, report->filter);
     sort_rows(profile, report->options->sort);
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, profile->count) : profile->count;
+    krait_report_wall_heading(report, profile->wall_ns);
     if (report->format == REPORT_TABLE)
         rc = put_table(report, profile, shown);
     else if (report->format == REPORT_CSV)

@@ -396,6 +396,8 @@ static int open_process(struct krait_trace *trace, const char *dir, struct krait
     int rc = krait_ctf_metadata_open(&metadata, dir, err);
     if (!rc)
         rc = check_metadata(metadata, dir, err);
+    if (rc == KERNEL_PART)
+        trace->kernel_dirs[trace->kernel_dir_count++] = image->dir;
     if (!rc)
         rc = fill_process(trace, metadata, &trace->processes[trace->process_count], image);
     krait_ctf_metadata_free(metadata);
@@ -479,7 +481,8 @@ static int open_folders(struct krait_trace *trace, const struct folders *folders
 {
     trace->processes = calloc(folders->count, sizeof(*trace->processes));
     trace->impl->images = calloc(folders->count, sizeof(*trace->impl->images));
-    if (!trace->processes || !trace->impl->images || intern_unknown(trace))
+    trace->kernel_dirs = calloc(folders->count, sizeof(*trace->kernel_dirs));
+    if (!trace->processes || !trace->impl->images || !trace->kernel_dirs || intern_unknown(trace))
         return krait_err_set(err, -ENOMEM, "out of memory");
     struct krait_err first = { 0 };
     for (uint32_t i = 0; i < folders->count; i++) {
@@ -545,6 +548,7 @@ void krait_trace_close(struct krait_trace *trace)
     }
     free(impl);
     free(trace->omitted);
+    free(trace->kernel_dirs);
     free(trace->threads);
     free(trace->processes);
     free(trace->funcs);

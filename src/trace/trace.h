@@ -79,6 +79,8 @@ struct krait_trace {
         uint64_t calls;     /* recorded before it was left out, all processes */
     } * omitted;            /* functions that the governor switched off */
     uint32_t omitted_count;
+    const char **kernel_dirs; /* folders of what the kernel recorded beside the processes: kernel_events.h */
+    uint32_t kernel_dir_count;
     /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none.
      */
     char damage[1024];

@@ -494,10 +494,10 @@ def test_the_commands_of_its_page_work(krait, any_python, tmp_path):
     (tmp_path / name).write_text(body)
     lines = re.findall(r"^\$ (.*)$", text, re.M)
     said = [subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120) for line in lines]
-    assert [run.returncode for run in said] == [0] * 4, said
-    assert "  kernel " in said[0].stderr and "  kernel " in said[1].stdout
-    assert re.search(r"c:call: .*posix\.stat", said[2].stdout) and "syscall_entry_" in said[2].stdout
-    assert len(said[3].stdout.splitlines()) == 3
+    assert [run.returncode for run in said] == [0] * 5, said
+    assert "  kernel " in said[0].stderr and "  timer  " in said[1].stdout and "  kernel " in said[2].stdout
+    assert re.search(r"c:call: .*posix\.stat", said[3].stdout) and "syscall_entry_" in said[3].stdout
+    assert len(said[4].stdout.splitlines()) == 3
 
 
 def test_its_page_lists_the_events(kernel):

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What threads did with their wall time, on the clock of their calls: the kernel's states of a thread
+ * (kernel_states.h) laid under what it recorded itself.
+ *
+ *     calls      main ─┬──────── load ────────┬─ read ───────────────┬── ...
+ *     states     cpu   │ ready │ cpu          │ cpu │ disk │ ready │ │cpu
+ *
+ * A recorded thread and the kernel's are joined by number and time. Wherever the kernel's part says nothing
+ * of a thread - before its first event, or because it is not there - the time is KRAIT_WALL_UNKNOWN, so that
+ * the states of any stretch of time add up to it.
+ */
+#ifndef KRAIT_ANALYSIS_WALL_H
+#define KRAIT_ANALYSIS_WALL_H
+
+#include "analysis/kernel_states.h"
+#include "trace/trace.h"
+
+/* X(name, for programs, column's title, in a sentence) */
+#define KRAIT_WALL_STATES(X)                                                             \
+    X(ON_CPU, "on_cpu", "cpu", "on CPU")      /* and interrupts that stopped it there */ \
+    X(RUNNABLE, "runnable", "ready", "ready") /* to run, but another had the CPU */      \
+    X(GIL, "gil", "gil", "GIL")                                                          \
+    X(LOCK, "lock", "lock", "lock")                                                      \
+    X(DISK, "disk", "disk", "disk")                                                      \
+    X(NETWORK, "network", "net", "network")                                              \
+    X(TIMER, "timer", "timer", "timer")                                                  \
+    X(CHILD, "child", "child", "child process")                                          \
+    X(FAULT, "page_fault", "fault", "page fault")                                        \
+    X(OTHER, "other", "other", "other")                                                  \
+    X(UNKNOWN, "unknown", "unknown", "unknown")
+
+enum krait_wall_state {
+#define X(name, text, title, words) KRAIT_WALL_##name,
+    KRAIT_WALL_STATES(X)
+#undef X
+        KRAIT_WALL_COUNT,
+};
+
+/* One stretch of time in one state, up to where the next begins. */
+struct krait_wall_interval {
+    uint64_t begin_ns;
+    uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
+    int32_t by;    /* see struct krait_kinterval */
+    uint8_t state; /* enum krait_wall_state */
+};
+
+/* A thread's time from 0 on, the first interval, to UINT64_MAX, where one stands that ends all. */
+struct krait_wall_track {
+    struct krait_wall_interval *items; /* owned */
+    uint32_t count;                    /* without the one that ends all */
+};
+
+struct krait_wall; /* opaque */
+
+/* Reads the kernel's part of a trace, which has one. Memory: 24 bytes for each change of a recorded thread's
+ * state. Returns 0, or a negative errno with err set: -ENODATA its events do not tell what threads do; what
+ * krait_kevs_open returns. `trace` must outlive it. */
+int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, struct krait_err *err);
+void krait_wall_free(struct krait_wall *wall);
+
+/* Of a thread of the trace. Returns 0 or -ENOMEM. */
+int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread);
+void krait_wall_track_done(struct krait_wall_track *track);
+
+/* The names of a system call and of a thread that woke or replaced another; "" where it is not known. */
+const char *krait_wall_call(const struct krait_wall *wall, uint32_t call);
+const char *krait_wall_name(const struct krait_wall *wall, int32_t tid);
+/* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */
+bool krait_wall_own(const struct krait_wall *wall);
+/* Events that the kernel's tracer lost; the first damage met (code 0: none). */
+uint64_t krait_wall_lost(const struct krait_wall *wall);
+const struct krait_err *krait_wall_damage(const struct krait_wall *wall);
+
+/* A place in a track that moves forward, and what was passed, in each state. */
+struct krait_wall_cursor {
+    const struct krait_wall_interval *at;
+    uint64_t now_ns;
+    uint64_t ns[KRAIT_WALL_COUNT];
+};
+
+static inline void krait_wall_begin(struct krait_wall_cursor *cursor, const struct krait_wall_track *track)
+{
+    *cursor = (struct krait_wall_cursor){ .at = track->items };
+}
+
+/* Moves to a time, and adds what lies between to `more` too; not back. hot path */
+static inline void krait_wall_go(struct krait_wall_cursor *cursor, uint64_t t_ns, uint64_t *more)
+{
+    while (KRAIT_UNLIKELY(cursor->at[1].begin_ns < t_ns)) {
+        uint64_t ns = cursor->at[1].begin_ns - cursor->now_ns;
+        cursor->ns[cursor->at->state] += ns;
+        more[cursor->at->state] += ns;
+        cursor->now_ns = (++cursor->at)->begin_ns;
+    }
+    cursor->ns[cursor->at->state] += t_ns - cursor->now_ns;
+    more[cursor->at->state] += t_ns - cursor->now_ns;
+    cursor->now_ns = t_ns;
+}
+
+#endif

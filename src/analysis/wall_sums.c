@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/wall_sums.h"
+
+#include <string.h>
+
+/* An activation that is open. */
+struct frame {
+    uint32_t group;
+    uint64_t before[KRAIT_WALL_COUNT]; /* what the thread had done when it began; of the outermost alone */
+};
+
+struct krait_wall_sums {
+    const struct krait_wall *wall;
+    struct krait_wall_track track;
+    struct krait_wall_cursor at;
+    struct krait_wall_split *splits; /* by group */
+    uint32_t *open;                  /* by group: activations */
+    struct frame *frames;
+    uint32_t depth, cap;
+};
+
+int krait_wall_sums_new(struct krait_wall_sums **out, const struct krait_wall *wall, uint32_t groups)
+{
+    struct krait_wall_sums *sums = calloc(1, sizeof(*sums));
+    if (!sums)
+        return -ENOMEM;
+    sums->wall = wall;
+    sums->splits = calloc((size_t)groups + 1, sizeof(*sums->splits));
+    sums->open = calloc((size_t)groups + 1, sizeof(*sums->open));
+    if (!sums->splits || !sums->open) {
+        krait_wall_sums_free(sums);
+        return -ENOMEM;
+    }
+    *out = sums;
+    return 0;
+}
+
+void krait_wall_sums_free(struct krait_wall_sums *sums)
+{
+    if (!sums)
+        return;
+    krait_wall_track_done(&sums->track);
+    free(sums->splits);
+    free(sums->open);
+    free(sums->frames);
+    free(sums);
+}
+
+int krait_wall_sums_thread(struct krait_wall_sums *sums, uint32_t thread)
+{
+    krait_wall_track_done(&sums->track);
+    int rc = krait_wall_track_new(&sums->track, sums->wall, thread);
+    if (!rc)
+        krait_wall_begin(&sums->at, &sums->track);
+    return rc;
+}
+
+static int begin(struct krait_wall_sums *sums, uint32_t group)
+{
+    if (sums->depth == sums->cap) {
+        uint32_t cap = sums->cap ? sums->cap * 2 : 256;
+        struct frame *frames = realloc(sums->frames, cap * sizeof(*frames));
+        if (!frames)
+            return -ENOMEM;
+        sums->frames = frames;
+        sums->cap = cap;
+    }
+    struct frame *frame = &sums->frames[sums->depth++];
+    frame->group = group;
+    if (!sums->open[group]++)
+        memcpy(frame->before, sums->at.ns, sizeof(frame->before));
+    return 0;
+}
+
+static void end(struct krait_wall_sums *sums)
+{
+    const struct frame *frame = &sums->frames[--sums->depth];
+    struct krait_wall_split *split = &sums->splits[frame->group];
+    if (--sums->open[frame->group])
+        return;
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+        split->total_ns[i] += sums->at.ns[i] - frame->before[i];
+}
+
+/* hot path */
+int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_ops *ops, const uint32_t *group_of,
+                        uint32_t group)
+{
+    uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
+    int rc = 0;
+    for (uint32_t i = 0; i < ops->n && !rc; i++) {
+        const struct frame *top = sums->depth ? &sums->frames[sums->depth - 1] : NULL;
+        krait_wall_go(&sums->at, ops->t_ns[i], top ? sums->splits[top->group].self_ns : nobody);
+        if (krait_op_is_end(ops->kind[i]))
+            end(sums);
+        else
+            rc = begin(sums, group_of ? group_of[ops->func[i]] : group);
+    }
+    return rc;
+}
+
+const struct krait_wall_split *krait_wall_sums_of(const struct krait_wall_sums *sums, uint32_t group)
+{
+    return &sums->splits[group];
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report`: what threads did with their time, where the kernel was recorded too.
+ */
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/report.h"
+
+#include <string.h>
+
+static const struct {
+    const char *key, *words;
+} states[] = {
+#define X(name, text, title, words) { text, words },
+    KRAIT_WALL_STATES(X)
+#undef X
+};
+
+/* -- loading -- */
+
+static void note_kernel(struct report *report)
+{
+    char count[KRAIT_FMT_SIZE];
+    uint64_t lost = krait_wall_lost(report->wall);
+    const struct krait_err *damage = krait_wall_damage(report->wall);
+    if (krait_wall_own(report->wall))
+        krait_buf_str(&report->notes, "missing: what threads waited for, and how long they were ready then "
+                                      "(recorded without rights): all of it is other\n");
+    if (lost)
+        krait_buf_fmt(&report->notes,
+                      "lost: %s events of the kernel's: what they would have changed is missing\n",
+                      krait_fmt_count(count, lost));
+    if (!damage->code)
+        return;
+    krait_buf_str(&report->notes, "damaged: ");
+    krait_fmt_safe(&report->notes, damage->text);
+    krait_buf_str(&report->notes, "; what is whole was read\n");
+}
+
+int krait_report_wall_load(struct report *report, struct krait_err *err)
+{
+    struct krait_err why = { 0 };
+    if (!report->trace->kernel_dir_count || report->asked)
+        return 0;
+    int rc = krait_wall_new(&report->wall, report->trace, &why);
+    if (rc == -ENOMEM)
+        return krait_err_set(err, rc, "%s", why.text);
+    if (!rc) {
+        note_kernel(report);
+        return 0;
+    }
+    krait_buf_str(&report->notes, "what threads did is not known: ");
+    krait_fmt_safe(&report->notes, why.text);
+    krait_buf_char(&report->notes, '\n');
+    return 0;
+}
+
+/* -- in words -- */
+
+void krait_report_wall_words(struct krait_buf *out, const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    char share[KRAIT_FMT_SIZE];
+    bool said[KRAIT_WALL_COUNT] = { false };
+    uint64_t all = 0;
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+        all += ns[i];
+    for (unsigned n = 0; n < KRAIT_WALL_COUNT; n++) {
+        unsigned most = KRAIT_WALL_COUNT;
+        for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+            if (!said[i] && ns[i] && (most == KRAIT_WALL_COUNT || ns[i] > ns[most]))
+                most = i;
+        }
+        if (most == KRAIT_WALL_COUNT)
+            return;
+        said[most] = true;
+        krait_buf_fmt(out, "%s%s %s", n ? ", " : "", states[most].words,
+                      krait_fmt_share(share, ns[most], all));
+    }
+}
+
+void krait_report_wall_heading(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    if (!report->wall || !report->look.width || report->format != REPORT_TABLE)
+        return;
+    krait_report_wall_words(&report->out, ns);
+    krait_buf_str(&report->out, "\n\n");
+}
+
+void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all)
+{
+    char text[KRAIT_FMT_SIZE];
+    double share = whole ? 100 * (double)part / (double)whole : 0;
+    if (!part)
+        krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
+    else {
+        snprintf(text, sizeof(text), share < 1 ? "<1%%" : "%.0f%%", share);
+        krait_table_cell(table, text, krait_report_heat(part, all), 0);
+    }
+}
+
+/* -- for programs -- */
+
+void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    krait_json_key(out, key);
+    krait_buf_char(out, '{');
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+        krait_report_json_u64(out, states[i].key, ns[i]);
+    krait_buf_char(out, '}');
+}
+
+void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split)
+{
+    static const char *const of[] = { "self", "total" };
+    for (unsigned k = 0; k < KRAIT_ARRAY_LEN(of); k++) {
+        for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+            if (split)
+                krait_buf_fmt(out, ",%llu", (unsigned long long)(k ? split->total_ns : split->self_ns)[i]);
+            else
+                krait_buf_fmt(out, ",wall_%s_%s_ns", of[k], states[i].key);
+        }
+    }
+}

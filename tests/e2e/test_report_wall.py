@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait report of calls and kernel events together: made up event by event, each rule of docs/report.md by itself."""
+
+import csv
+import io
+import subprocess
+
+import pytest
+
+import kernel_made as made
+from conftest import verb_json
+from kernel_made import begins, ends, event, fork, switch, wake
+
+EPOCH = 1767225600 * 10**6  # time 0 of tests/synth.c, in microseconds
+CODES = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 python app load app.py 10
+code 3 c time sleep - 0
+thread 5 MainThread
+"""
+SPREAD = {"on_cpu", "runnable", "gil", "lock", "disk", "network", "timer", "child", "page_fault", "other", "unknown"}
+
+
+@pytest.fixture
+def both(synth):
+    """both(calls, kernel's events): a recording with both parts."""
+
+    def make(calls, events, name="both", **options):
+        folder = synth(calls, name)
+        made.write(folder / "kernel", [(EPOCH + us, *rest) for us, *rest in events], **options)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def rows(krait):
+    """rows(folder, *options) is {name: row}, with splits in microseconds, without zeros."""
+
+    def read(folder, *options):
+        found = verb_json(krait, "report", folder, *options)["functions"]
+        for row in found:
+            for key in ("wall_self_ns", "wall_total_ns"):
+                assert set(row[key]) == SPREAD
+                assert sum(row[key].values()) == row[key.removeprefix("wall_")]
+            row["self"], row["total"] = (us(row[f"wall_{k}_ns"]) for k in ("self", "total"))
+        return {row["name"]: row for row in found}
+
+    return read
+
+
+def us(split):
+    return {state: ns / 1000 for state, ns in split.items() if ns}
+
+
+def test_calls_are_split_by_what_the_thread_did(both, rows):
+    folder = both(
+        CODES + "100us call 1\n120us call 2\n130us ccall 3\n180us creturn\n190us return\n200us return\n",
+        [
+            switch(0, 0, 5),
+            begins(135, "clock_nanosleep"),
+            switch(140, 5, 0, state=1),
+            event(165, "irq_handler_entry", irq=1),
+            event(166, "timer_hrtimer_expire_entry"),
+            wake(167, 5),
+            event(168, "irq_handler_exit", irq=1),
+            switch(170, 0, 5),
+            ends(172, "clock_nanosleep"),
+            switch(195, 5, 6),
+            switch(198, 6, 5),
+            switch(300, 5, 0),
+        ],
+    )
+    found = rows(folder)
+    assert found["sleep"]["self"] == {"on_cpu": 20, "timer": 27, "runnable": 3}
+    assert found["load"]["self"] == {"on_cpu": 20}
+    assert found["load"]["total"] == {"on_cpu": 40, "timer": 27, "runnable": 3}
+    assert found["main"]["self"] == {"on_cpu": 27, "runnable": 3}
+    assert found["main"]["total"] == {"on_cpu": 67, "timer": 27, "runnable": 6}
+
+
+def test_an_interrupt_that_stops_a_thread_is_on_the_cpu(both, rows):
+    folder = both(
+        CODES + "10us call 1\n90us return\n",
+        [
+            switch(0, 0, 5),
+            event(20, "irq_handler_entry", irq=1),
+            event(30, "irq_handler_exit", irq=1),
+            event(95, "irq_handler_entry", irq=1),
+        ],
+    )
+    assert rows(folder)["main"]["self"] == {"on_cpu": 80}
+
+
+@pytest.mark.parametrize(
+    "call, state",
+    [
+        ("futex", "lock"),
+        ("wait4", "child"),
+        ("recvfrom", "network"),
+        ("fsync", "disk"),
+        ("clock_nanosleep", "timer"),
+        ("read", "other"),
+    ],
+)
+def test_what_a_thread_waits_for_is_what_states_says(both, rows, call, state):
+    folder = both(
+        CODES + "10us call 1\n90us return\n",
+        [
+            switch(0, 0, 5),
+            begins(15, call),
+            switch(20, 5, 0, state=1),
+            wake(60, 5, cpu=1),
+            switch(65, 0, 5),
+            ends(70, call),
+            switch(100, 5, 0),
+        ],
+    )
+    assert rows(folder)["main"]["self"] == {"on_cpu": 35, state: 40, "runnable": 5}
+
+
+def test_who_sleeps_undisturbed_outside_of_system_calls_waits_for_a_page(both, rows):
+    folder = both(
+        CODES + "10us call 1\n90us return\n",
+        [
+            switch(0, 0, 5),
+            begins(1, "read"),
+            ends(2, "read"),
+            switch(20, 5, 0, state=2),
+            event(55, "irq_handler_entry", irq=1),
+            event(56, "block_rq_complete"),
+            wake(60, 5),
+            event(61, "irq_handler_exit", irq=1),
+            switch(65, 0, 5),
+            switch(100, 5, 0),
+        ],
+    )
+    assert rows(folder)["main"]["self"] == {"on_cpu": 35, "page_fault": 40, "runnable": 5}
+
+
+@pytest.mark.parametrize("calls", [[], [begins(1, "read")]])
+def test_but_not_who_may_be_in_a_system_call(both, rows, calls):
+    """Without system calls in the trace it is not known; within one it waits for what it read."""
+    folder = both(
+        CODES + "10us call 1\n90us return\n",
+        [
+            switch(0, 0, 5),
+            *calls,
+            switch(20, 5, 0, state=2),
+            event(55, "irq_handler_entry", irq=1),
+            event(56, "block_rq_complete"),
+            wake(60, 5),
+            event(61, "irq_handler_exit", irq=1),
+            switch(65, 0, 5),
+            switch(100, 5, 0),
+        ],
+    )
+    assert rows(folder)["main"]["self"] == {"on_cpu": 35, "disk": 40, "runnable": 5}
+
+
+def test_time_that_the_kernel_part_does_not_cover_is_unknown(both, rows):
+    folder = both(
+        CODES + "10us call 1\n20us call 2\n90us return\n100us return\n",
+        [event(30, "power_cpu_idle", state=1), switch(50, 0, 5), switch(60, 5, 6), event(80, "power_cpu_idle", state=1)],
+    )
+    found = rows(folder)
+    assert found["load"]["self"] == {"unknown": 30 + 10, "on_cpu": 10, "runnable": 20}
+    assert found["main"]["self"] == {"unknown": 20}
+
+
+def test_a_thread_that_the_kernel_part_does_not_know_is_unknown(both, rows):
+    folder = both(CODES + "10us call 1\n90us return\n", [switch(0, 0, 77), switch(100, 77, 0)])
+    assert rows(folder)["main"]["self"] == {"unknown": 80}
+
+
+def test_a_number_that_is_used_again_is_another_thread(both, rows):
+    folder = both(
+        CODES + "10us call 1\n20us return\nprocess 5 python3\ncode 2 python app load app.py 10\nthread 5 MainThread\n110us call 2\n150us return\n",
+        [
+            switch(0, 0, 1),
+            fork(2, 1, 5),
+            switch(4, 1, 5),
+            event(28, "sched_process_exit", tid=5),
+            switch(30, 5, 1, state=0x10),
+            fork(100, 1, 5),
+            switch(104, 1, 5),
+            switch(120, 5, 1),
+            switch(130, 1, 5),
+            switch(200, 5, 1),
+        ],
+    )
+    found = rows(folder)
+    assert found["main"]["self"] == {"on_cpu": 10}
+    assert found["load"]["self"] == {"on_cpu": 30, "runnable": 10}
+
+
+def test_a_thread_of_another_namespace_is_known_by_the_number_that_it_was_told(both, rows):
+    """It is 5 there and 4005 in the kernel's events, where 5 is another."""
+    folder = both(
+        CODES + "10us call 1\n90us return\n",
+        [
+            switch(0, 0, 4005),
+            switch(0, 0, 5, cpu=1),
+            begins(2, "gettid"),
+            ends(3, "gettid", ret=5),
+            switch(20, 4005, 6),
+            switch(60, 6, 4005),
+            switch(100, 4005, 0),
+        ],
+    )
+    assert rows(folder)["main"]["self"] == {"on_cpu": 40, "runnable": 40}
+
+
+def test_recursion_and_steps_of_generators_count_as_in_the_other_columns(both, rows):
+    calls = """
+    code 4 python app numbers app.py 20
+    10us call 2
+    20us call 2
+    30us return
+    40us return
+    50us call 1
+    52us call 4
+    54us yield
+    80us resume 4
+    82us yield
+    90us return
+    """
+    events = [switch(0, 0, 5), switch(25, 5, 6), switch(35, 6, 5), switch(53, 5, 6), switch(81, 6, 5), switch(100, 5, 0)]
+    found = rows(both(CODES + calls, events))
+    assert found["load"]["total"] == {"on_cpu": 20, "runnable": 10}
+    assert found["numbers"]["total"] == {"on_cpu": 2, "runnable": 2}
+    assert found["main"]["self"] == {"on_cpu": 10, "runnable": 26}
+
+
+def test_a_chosen_time_cuts_the_split_too(both, rows):
+    folder = both(
+        CODES + "0us call 1\n100us return\n", [switch(0, 0, 5), switch(40, 5, 6), switch(60, 6, 5), switch(100, 5, 0)]
+    )
+    assert rows(folder, "--from", "50us", "--until", "70us")["main"]["self"] == {"on_cpu": 10, "runnable": 10}
+
+
+@pytest.mark.parametrize("by, name", [("module", "app"), ("file", "app.py"), ("process", "python3 5")])
+def test_other_rows_are_split_too(both, rows, by, name):
+    folder = both(
+        CODES + "0us call 1\n50us call 2\n80us return\n100us return\n",
+        [switch(0, 0, 5), switch(40, 5, 6), switch(60, 6, 5), switch(100, 5, 0)],
+    )
+    row = rows(folder, "--by", by)[name]
+    assert row["self"] == row["total"] == {"on_cpu": 80, "runnable": 20}
+
+
+# ---- what is printed ----
+
+EVENTS = [
+    switch(0, 0, 5),
+    begins(110, "fsync"),
+    switch(120, 5, 0, state=2),
+    wake(180, 5, cpu=1),
+    switch(190, 0, 5),
+    ends(195, "fsync"),
+    switch(1000, 5, 0),
+]
+CALLS = CODES + "0us call 1\n100us call 2\n200us return\n1000us return\n"
+
+
+def text(krait, *args):
+    run = subprocess.run([krait, "report", *map(str, args)], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    return run.stdout, run.stderr
+
+
+def test_the_table_has_a_column_for_each_state_that_there_was(krait, both):
+    out, notes = text(krait, both(CALLS, EVENTS))
+    head, main, load = (line.split() for line in out.splitlines())
+    assert head[:5] == ["self", "self%", "cpu", "ready", "disk"] and head[5] == "total"
+    assert main[2:6] == ["90.0%", "100%", "-", "-"]
+    assert load[2:6] == ["10.0%", "30%", "10%", "60%"]
+    assert "shares of the self time" in notes
+
+
+def test_by_total_time_the_split_is_of_that(krait, both):
+    out, notes = text(krait, both(CALLS, EVENTS), "--sort", "total")
+    assert out.splitlines()[1].split()[2:6] == ["90.0%", "93%", "1%", "6%"]
+    assert "shares of the total time" in notes
+
+
+def test_rows_can_be_sorted_by_what_their_threads_did(krait, both):
+    out, _ = text(krait, both(CALLS, EVENTS), "--sort", "disk", "--limit", "1")
+    assert "app.load" in out
+
+
+def test_csv_says_the_same_as_json(krait, both, rows):
+    folder = both(CALLS, EVENTS)
+    out, _ = text(krait, folder, "--csv")
+    found = rows(folder)
+    for row in csv.DictReader(io.StringIO(out)):
+        for part in ("self", "total"):
+            told = {state: int(row[f"wall_{part}_{state}_ns"]) for state in SPREAD}
+            assert told == found[row["name"]][f"wall_{part}_ns"]
+
+
+def test_without_a_kernel_part_nothing_is_said_of_it(krait, synth):
+    folder = synth(CALLS)
+    out, notes = text(krait, folder)
+    assert "cpu" not in out and "shares" not in notes and "threads" not in notes
+    assert not any(key.startswith("wall") for key in verb_json(krait, "report", folder)["functions"][0])
+    assert "wall" not in text(krait, folder, "--csv")[0]
+
+
+def test_a_kernel_part_without_scheduling_says_why_nothing_is_split(krait, both):
+    out, notes = text(krait, both(CALLS, [begins(1, "read", tid=5), ends(2, "read")]))
+    assert "cpu" not in out and "what threads did is not known: there is no sched_switch" in notes
+
+
+def test_lost_events_and_damage_are_said(krait, both):
+    folder = both(CALLS, EVENTS, lost=7)  # on each of two CPUs
+    assert "lost: 14 events of the kernel's" in text(krait, folder)[1]
+    stream = folder / "kernel" / "channel0_0"
+    stream.write_bytes(stream.read_bytes()[:-20])
+    out, notes = text(krait, folder)
+    assert "damaged: " in notes and "app.load" in out

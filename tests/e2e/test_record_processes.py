@@ -205,7 +205,7 @@ def test_fork_from_a_thread(record, python):
             if not pid:
                 child()
                 os._exit(3)
-            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) if hasattr(os, "waitstatus_to_exitcode") else 3)
+            print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))
         t = threading.Thread(target=fork)
         t.start()
         t.join()

@@ -83,7 +83,7 @@ def start(path=None, **options):
 
 
 def _start(path, options):
-    from krait import _agent
+    import krait._agent as _agent  # `from` would run Python code, once the module is there
 
     if _agent.running():
         raise RuntimeError(f"krait.start({'' if path is None else repr(_os.fspath(path))}): {_already(_agent.session())}")
@@ -131,7 +131,7 @@ def stop():
 
 
 def _stop(patience):
-    from krait import _agent
+    import krait._agent as _agent
 
     folder, session, pid = _state["dir"], _state["session"], _state["pid"]
     _state.update(dir=None, session=None, pid=None)
@@ -153,16 +153,20 @@ def _at_exit():
 
 def is_recording():
     """Whether this process is being recorded, by start() or from outside by `krait record`."""
-    from krait import _agent
+    import krait._agent as _agent
 
     return _agent.running()
 
 
-@_contextlib.contextmanager
-def recording(path=None, **options):
-    """Record the body of a with statement; see start(). Gives the folder's path."""
-    folder = start(path, **options)
-    try:
-        yield folder
-    finally:
+class recording(_contextlib.ContextDecorator):
+    """Record the body of a with statement, or the calls of a function that it decorates; see start(). The with statement
+    gives the folder's path."""
+
+    def __init__(self, path=None, **options):
+        self._path, self._options = path, options
+
+    def __enter__(self):
+        return start(self._path, **self._options)
+
+    def __exit__(self, *raised):
         stop()

@@ -206,6 +206,8 @@ static int start_here(enum krait_event_enum_value origin, const char **why)
         return rc;
     say_process(in, origin);
     krait_threads_seed(in);
+    if (origin == KRAIT_process_origin_attach) /* by krait.start() */
+        krait_thread_seed(in);
     return 0;
 }
 
@@ -307,7 +309,8 @@ void krait_agent_stop(void)
 
 /* ---- the slow path of an event ---- */
 
-static bool has_ring(struct krait_interp *in)
+/* Whether this thread records. */
+static bool may_record(struct krait_interp *in, enum krait_begin_what top)
 {
     const struct krait_agent *agent = in->agent;
     if (!atomic_load_explicit(&agent->running, memory_order_relaxed) ||
@@ -319,7 +322,7 @@ static bool has_ring(struct krait_interp *in)
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return false;
     krait_greenlets_see();
-    return true;
+    return !krait_thread_is_hushed(in, top);
 }
 
 static void put_event(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t code)
@@ -410,12 +413,14 @@ static uint32_t id_at_site(struct krait_interp *in, const struct krait_code *slo
 bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
 {
     struct kept kept = keep();
-    bool ready = has_ring(in); /* first: after a fork it takes the ids away */
+    bool ready = may_record(in, KRAIT_TOP_IS_NEW); /* first: after a fork it takes the ids away */
     struct krait_code *slot = ready ? krait_code_find(in, code) : NULL;
     if (ready && !is_defined(slot))
         slot = krait_code_define(in, code, NULL);
     bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
-    if (ready && !omit)
+    if (omit)
+        krait_thread_hush(in);
+    else if (ready)
         write_begin(in, event, id_at_site(in, slot, NULL, code, KRAIT_TOP_IS_NEW), KRAIT_TOP_IS_NEW);
     restore(&kept);
     return omit;
@@ -424,7 +429,7 @@ bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
 bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *callable)
 {
     struct kept kept = keep();
-    bool ready = has_ring(in);
+    bool ready = may_record(in, KRAIT_TOP_IS_OLD);
     struct krait_code *slot = ready ? krait_code_find(in, key) : NULL;
     if (ready && !is_defined(slot))
         slot = krait_code_define_c(in, key, callable);
@@ -439,7 +444,7 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event)
 {
     struct kept kept = keep();
-    if (has_ring(in))
+    if (may_record(in, KRAIT_TOP_IS_OLD))
         write_event(in, t, event, 0, KRAIT_TOP_IS_OLD);
     restore(&kept);
 }
@@ -447,7 +452,8 @@ void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event)
 const struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code)
 {
     struct kept kept = keep();
-    const struct krait_code *slot = has_ring(in) ? krait_code_define(in, code, NULL) : NULL;
+    const struct krait_code *slot =
+        may_record(in, KRAIT_TOP_IS_OLD) ? krait_code_define(in, code, NULL) : NULL;
     restore(&kept);
     return slot;
 }

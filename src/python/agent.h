@@ -24,7 +24,7 @@
 
 enum krait_code_flags {
     KRAIT_CODE_KNOWN = 1 << 0, /* looked at; its weak reference exists */
-    KRAIT_CODE_OMIT = 1 << 1,  /* left out: by a filter or by the governor */
+    KRAIT_CODE_OMIT = 1 << 1,  /* left out: krait's own, or by a filter or by the governor */
     KRAIT_CODE_HOT = 1 << 2,   /* ... by the governor */
 };
 
@@ -149,12 +149,20 @@ void krait_threads_break(void);
 void krait_thread_break(void);
 /* This thread's stack is another from now on: the next event says it first. */
 void krait_thread_resync(void);
+/* This thread is in functions of krait's own: it is hushed until it has left them. */
+void krait_thread_hush(struct krait_interp *in);
+/* Whether the thread is in functions of krait's own, of which nothing is recorded; the one that has just
+ * begun is not asked. */
+bool krait_thread_is_hushed(struct krait_interp *in, enum krait_begin_what top);
 /* Writes the Python frames of this thread as they are. Returns false when the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
-/* Says that nothing is open in this thread from now on: the recording ends here. */
+/* Says the thread's stack, and that nothing is open from now on: the recording ends here. */
 void krait_thread_settle(struct krait_interp *in);
 /* Makes rings for threads that are running already and says their stacks. */
 void krait_threads_seed(struct krait_interp *in);
+/* The same for this thread, which starts the recording by functions of krait's own: they are not part of it.
+ */
+void krait_thread_seed(struct krait_interp *in);
 int krait_threads_init(void);
 
 /* ---- untold.c ---- */

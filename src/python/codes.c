@@ -11,6 +11,7 @@
 
 #include "python/compat.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 enum {
@@ -238,6 +239,11 @@ static uint32_t attr_u32(PyObject *obj, const char *name)
     return (uint32_t)n;
 }
 
+static bool is_function(PyObject *code)
+{
+    return attr_u32(code, "co_flags") & 1; /* CO_OPTIMIZED: class bodies and modules have it not */
+}
+
 struct code_text {
     char module[NAME_MAX_BYTES];
     char name[NAME_MAX_BYTES];
@@ -278,8 +284,7 @@ static void module_of(PyObject *frame, char *text, size_t size)
 static void name_constants(struct krait_interp *in, PyObject *code, const char *qualname)
 {
     bool is_module = strcmp(qualname, "<module>") == 0;
-    bool is_function =
-        attr_u32(code, "co_flags") & 1; /* CO_OPTIMIZED: class bodies and modules have it not */
+    bool in_function = is_function(code);
     PyObject *constants = PyObject_GetAttrString(code, "co_consts");
     Py_ssize_t n = constants && PyTuple_Check(constants) ? PyTuple_Size(constants) : 0;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -291,7 +296,7 @@ static void name_constants(struct krait_interp *in, PyObject *code, const char *
         char *full = NULL;
         if (asprintf(&full, "%s%s%s", is_module ? "" : qualname,
                      is_module     ? ""
-                     : is_function ? ".<locals>."
+                     : in_function ? ".<locals>."
                                    : ".",
                      name) < 0)
             continue;
@@ -369,6 +374,19 @@ static void describe(struct krait_interp *in, PyObject *code, PyObject *frame, s
         name_constants(in, code, t->name);
 }
 
+/* ---- krait's own functions ---- */
+
+/* Whether it is of the package krait, which lies around the agent's own file, and a function: what the bodies
+ * of its module and classes do happens once, at the import. */
+static bool is_own(PyObject *code, const char *file)
+{
+    Dl_info info;
+    const char *slash = dladdr(&krait_agent, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    size_t folder = slash ? (size_t)(slash - info.dli_fname) + 1 : 0;
+    return folder && strncmp(file, info.dli_fname, folder) == 0 && !strchr(file + folder, '/') &&
+           is_function(code);
+}
+
 /* ---- definitions ---- */
 
 /* No string is empty: babeltrace2 2.0.4 prints the string before in its place. */
@@ -432,8 +450,8 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
     const struct krait_code *old = krait_code_find(in, code);
     if (!old)
         watch(in, code, code);
-    bool take =
-        !(old && old->flags & KRAIT_CODE_OMIT) && krait_filters_take(in->agent, t.module, t.name, t.file);
+    bool take = !(old && old->flags & KRAIT_CODE_OMIT) && !is_own(code, t.file) &&
+                krait_filters_take(in->agent, t.module, t.name, t.file);
     struct krait_code *slot = finish(in, code, KRAIT_code_kind_python, take, &t);
     PyErr_Restore(type, value, traceback);
     return slot;

@@ -321,21 +321,66 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
     return put_frames(&in->agent->writer, ring, t, ids, n);
 }
 
-bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
+/* The innermost frame, or the one that called it where that has just begun; new reference, or NULL. */
+static PyObject *top_frame(enum krait_begin_what top)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame();
     if (frame && top == KRAIT_TOP_IS_NEW)
-        frame = krait_frame_back(frame);
-    else
-        Py_XINCREF(frame);
-    return say_frames(in, krait_this_ring, t, frame);
+        return krait_frame_back(frame);
+    Py_XINCREF(frame);
+    return frame;
+}
+
+bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
+{
+    return say_frames(in, krait_this_ring, t, top_frame(top));
 }
 
 void krait_thread_settle(struct krait_interp *in)
 {
     struct krait_ring *ring = krait_this_ring;
-    if (ring != &krait_no_ring)
-        put_frames(&in->agent->writer, ring, krait_writer_now(&in->agent->writer), NULL, 0);
+    uint64_t now = krait_writer_now(&in->agent->writer);
+    if (ring != &krait_no_ring && krait_thread_say_stack(in, now, KRAIT_TOP_IS_OLD))
+        put_frames(&in->agent->writer, ring, now, NULL, 0);
+}
+
+/* ---- krait's own functions ----
+ *
+ * Hooks that look at each function pass over krait's own as over all that is left out. Those that do not look
+ * are kept from telling by a ring without room: then each event comes by the slow path, which asks here. */
+
+static __thread bool hushed; /* until a look at the frames says otherwise */
+
+void krait_thread_hush(struct krait_interp *in)
+{
+    if (in->agent->selective)
+        return;
+    krait_thread_break();
+    hushed = true;
+}
+
+static bool is_left_out(struct krait_interp *in, PyObject *frame)
+{
+    PyObject *code = krait_frame_code(frame);
+    const struct krait_code *slot = code ? krait_code_find(in, code) : NULL;
+    Py_XDECREF(code);
+    return slot && slot->flags & KRAIT_CODE_OMIT;
+}
+
+bool krait_thread_is_hushed(struct krait_interp *in, enum krait_begin_what top)
+{
+    if (!hushed || in->agent->selective)
+        return false;
+    PyObject *frame = top_frame(top);
+    hushed = false;
+    while (frame && !hushed) {
+        hushed = is_left_out(in, frame);
+        PyObject *back = krait_frame_back(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return hushed;
 }
 
 /* ---- threads that run already ---- */
@@ -384,4 +429,12 @@ void krait_threads_seed(struct krait_interp *in)
     }
     Py_DECREF(frames);
     PyErr_Clear();
+}
+
+void krait_thread_seed(struct krait_interp *in)
+{
+    if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
+        return;
+    krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), KRAIT_TOP_IS_OLD);
+    krait_thread_hush(in);
 }

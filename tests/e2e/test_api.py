@@ -81,6 +81,40 @@ def test_starting_in_mid_call_seeds_the_stacks_of_all_threads(record, python, tm
     assert outer["calls"] == 0 and outer["total_ns"] > 0  # it was called before, and ran on
 
 
+@pytest.mark.parametrize("options", [{}, {"call_sites": True}, {"exclude": ["nothing"]}, {"c_calls": False}], ids=str)
+def test_kraits_own_functions_are_not_the_programs(record, python, tmp_path, report, options):
+    run(
+        python,
+        record,
+        f"""
+        import sys, time, krait
+        def f(): pass
+        def outer():
+            krait.start(path=sys.argv[1], **{options})
+            assert krait.is_recording()
+            f()
+            end = time.perf_counter() + 0.05
+            while time.perf_counter() < end: pass
+            krait.stop()
+        def quiet():
+            end = 0
+            with krait.recording(sys.argv[1] + "2", **{options}):
+                for _ in range(500_000): end += 1
+        outer()
+        quiet()
+        """,
+        tmp_path / "trace",
+    )
+    for path, names in ((tmp_path / "trace", ["outer", "<module>", "f"]), (tmp_path / "trace2", ["quiet", "<module>"])):
+        recording = Recording(path).check(ended=False)
+        assert {c.qualname for c in recording.main.codes.values() if c.kind == "python"} == set(names)
+        assert not any("krait" in c.module for c in recording.main.codes.values())
+        (thread,) = recording.main.threads
+        assert recording.main.shape(thread)[1] == []
+        functions = {f["name"]: f for f in report(path)}
+        assert functions[names[0]]["self_ns"] > 5_000_000 and functions["<module>"]["total_ns"] > 5_000_000
+
+
 def test_options_are_those_of_the_command(record, any_python, tmp_path):
     run(
         any_python,

@@ -30,8 +30,9 @@ static struct waiting {
 } waiting[256];
 static size_t waiting_count;
 
-/* Held while another thread's `tls` is followed, and by a thread that ends: it takes its storage away. Never
- * on the way of an event. */
+/* Held while another thread's `tls` is followed, and by a thread that ends: it takes its storage away. Who
+ * stops the recording holds it while it takes the rings from all threads, and unmaps them later. Never on the
+ * way of an event. */
 static pthread_mutex_t entries_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool claim(struct thread_entry *entry)
@@ -62,13 +63,12 @@ static struct thread_entry *new_entry(void)
 static void on_thread_exit(void *value)
 {
     struct thread_entry *entry = value;
-    struct krait_ring *ring = krait_this_ring;
-    krait_this_ring = &krait_no_ring;
     pthread_mutex_lock(&entries_lock);
+    if (krait_this_ring != &krait_no_ring)
+        krait_writer_ring_close(krait_this_ring);
+    krait_this_ring = &krait_no_ring;
     atomic_store(&entry->tls, NULL);
     pthread_mutex_unlock(&entries_lock);
-    if (ring != &krait_no_ring)
-        krait_writer_ring_close(ring);
 }
 
 int krait_threads_init(void)

@@ -214,6 +214,7 @@ int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall
         add(&made, (uint64_t)from->begin_ns, (enum krait_wall_state)wall_of[from->state]);
         made.items[i + 1].call = from->call;
         made.items[i + 1].by = from->by;
+        made.items[i + 1].preempted = from->state == KRAIT_TS_PREEMPTED;
     }
     if (count)
         add(&made, (uint64_t)wall->states->end_ns, KRAIT_WALL_UNKNOWN);
@@ -228,6 +229,19 @@ void krait_wall_track_done(struct krait_wall_track *track)
     *track = (struct krait_wall_track){ 0 };
 }
 
+const struct krait_wall_interval *krait_wall_at(const struct krait_wall_track *track, uint64_t t_ns)
+{
+    uint32_t low = 0, high = track->count - 1;
+    while (low < high) { /* the last that begins then or before */
+        uint32_t mid = high - (high - low) / 2;
+        if (track->items[mid].begin_ns <= t_ns)
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return &track->items[low];
+}
+
 /* -- what there is to say -- */
 
 const char *krait_wall_call(const struct krait_wall *wall, uint32_t call)
@@ -239,6 +253,19 @@ const char *krait_wall_name(const struct krait_wall *wall, int32_t tid)
 {
     const struct krait_kthread *t = krait_kernel_states_thread(wall->states, tid);
     return t ? t->name : "";
+}
+
+uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns)
+{
+    const struct krait_kthread *t = krait_kernel_states_thread(wall->states, tid);
+    uint32_t id = (uint32_t)(t ? id_of(t) : tid), found = KRAIT_NO_ID;
+    for (uint32_t i = 0; i < wall->trace->thread_count; i++) {
+        const struct krait_thread *own = &wall->trace->threads[i];
+        if (own->tid == id && own->begin_ns <= t_ns &&
+            (found == KRAIT_NO_ID || own->begin_ns > wall->trace->threads[found].begin_ns))
+            found = i;
+    }
+    return found;
 }
 
 uint64_t krait_wall_lost(const struct krait_wall *wall)

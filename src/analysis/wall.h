@@ -41,8 +41,10 @@ enum krait_wall_state {
 struct krait_wall_interval {
     uint64_t begin_ns;
     uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
-    int32_t by;    /* see struct krait_kinterval */
-    uint8_t state; /* enum krait_wall_state */
+    int32_t
+        by; /* RUNNABLE: the thread that woke it, or that runs in its place; 0: an interrupt, or not known */
+    uint8_t state;  /* enum krait_wall_state */
+    bool preempted; /* RUNNABLE: it had a CPU and lost it; else it was woken */
 };
 
 /* A thread's time from 0 on, the first interval, to UINT64_MAX, where one stands that ends all. */
@@ -63,9 +65,12 @@ void krait_wall_free(struct krait_wall *wall);
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread);
 void krait_wall_track_done(struct krait_wall_track *track);
 
-/* The names of a system call and of a thread that woke or replaced another; "" where it is not known. */
+/* The name of a system call; "" of KRAIT_NO_ID. */
 const char *krait_wall_call(const struct krait_wall *wall, uint32_t call);
+/* Of a thread that woke or replaced another: its name in the kernel, "" where it is not known; and which of
+ * the trace's threads it was at a time, or KRAIT_NO_ID. */
 const char *krait_wall_name(const struct krait_wall *wall, int32_t tid);
+uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns);
 /* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */
 bool krait_wall_own(const struct krait_wall *wall);
 /* Events that the kernel's tracer lost; the first damage met (code 0: none). */
@@ -83,6 +88,9 @@ static inline void krait_wall_begin(struct krait_wall_cursor *cursor, const stru
 {
     *cursor = (struct krait_wall_cursor){ .at = track->items };
 }
+
+/* The interval that a time lies in. */
+const struct krait_wall_interval *krait_wall_at(const struct krait_wall_track *track, uint64_t t_ns);
 
 /* Moves to a time, and adds what lies between to `more` too; not back. hot path */
 static inline void krait_wall_go(struct krait_wall_cursor *cursor, uint64_t t_ns, uint64_t *more)

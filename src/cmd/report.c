@@ -12,7 +12,10 @@
 
 #include <string.h>
 
-enum { TABLE_ROWS = 40 };
+enum {
+    TABLE_ROWS = 40,
+    WHY_CALLS = 5, /* of --why */
+};
 
 #define TREE_SHARE 0.5
 
@@ -38,18 +41,23 @@ static int check_options(const struct report_options *o, struct krait_err *err)
 {
     if (o->csv && o->json)
         return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
-    if ((o->tree != 0) + (o->callers != NULL) + (o->callees != NULL) > 1)
-        return krait_err_set(err, -EINVAL, "--tree, --callers and --callees exclude each other");
+    if ((o->tree != 0) + (o->callers != NULL) + (o->callees != NULL) + (o->why != NULL) > 1)
+        return krait_err_set(err, -EINVAL, "--tree, --callers, --callees and --why exclude each other");
     if (o->fold_imports && !o->tree)
         return krait_err_set(err, -EINVAL, "--fold-imports goes with --tree");
-    if (o->sort && (o->tree || o->callers || o->callees))
-        return krait_err_set(err, -EINVAL,
-                             "--sort is for tables of functions; trees and relatives are by total time");
-    if (o->by && (o->callers || o->callees))
-        return krait_err_set(err, -EINVAL, "--by does not go with --callers and --callees");
-    if (o->filter && (o->callers || o->callees))
-        return krait_err_set(err, -EINVAL,
-                             "--filter does not go with --callers and --callees, which name a function");
+    const char *asked = o->why ? o->why : o->callers ? o->callers : o->callees;
+    if (o->sort && (o->tree || asked))
+        return krait_err_set(
+            err, -EINVAL,
+            "--sort is for tables of functions; trees and relatives are by total time, --why "
+            "by how long calls took");
+    if (o->by && asked)
+        return krait_err_set(err, -EINVAL, "--by does not go with --callers, --callees and --why");
+    if (o->filter && asked)
+        return krait_err_set(
+            err, -EINVAL, "--filter does not go with --callers, --callees and --why, which name a function");
+    if (o->csv && o->why)
+        return krait_err_set(err, -EINVAL, "--csv does not go with --why: --json has all that it says");
     return 0;
 }
 
@@ -65,7 +73,7 @@ static int check_tree(const struct report *report, struct krait_err *err)
 static int parse_options(struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
-    const char *relatives = o->callers ? o->callers : o->callees;
+    const char *asked = o->why ? o->why : o->callers ? o->callers : o->callees;
     int rc = check_options(o, err);
     rc = rc ? rc : krait_select_check(&o->select, err);
     if (rc)
@@ -78,11 +86,14 @@ static int parse_options(struct report *report, struct krait_err *err)
     report->look = krait_terminal_look();
     rc = check_tree(report, err);
     rc = rc ? rc
-            : krait_select_limit(&report->limit, o->limit, report->format == REPORT_TABLE ? TABLE_ROWS : 0,
+            : krait_select_limit(&report->limit, o->limit,
+                                 o->why                           ? WHY_CALLS
+                                 : report->format == REPORT_TABLE ? TABLE_ROWS
+                                                                  : 0,
                                  err);
     rc = rc ? rc : parse_share(report, err);
-    if (!rc && relatives)
-        rc = krait_match_new(&report->asked, relatives, err);
+    if (!rc && asked)
+        rc = krait_match_new(&report->asked, asked, err);
     return rc || !o->filter ? rc : krait_match_new(&report->filter, o->filter, err);
 }
 
@@ -107,7 +118,8 @@ static void add_heading(struct report *report)
     krait_buf_str(&report->out, bold);
     if (program.data)
         krait_width_shorten(&report->out, program.data, room, report->look.utf8);
-    krait_buf_fmt(&report->out, "%s%s\n%s", plain, rest.data ? rest.data : "", report->wall ? "" : "\n");
+    bool goes_on = report->wall && !report->options->why; /* with what the threads did */
+    krait_buf_fmt(&report->out, "%s%s\n%s", plain, rest.data ? rest.data : "", goes_on ? "" : "\n");
     report->out.failed |= program.failed || rest.failed;
 }
 
@@ -185,6 +197,8 @@ static int make_report(struct report *report, struct krait_err *err)
     add_heading(report);
     if (o->tree)
         rc = krait_report_tree(report, err);
+    else if (o->why)
+        rc = krait_report_why(report, err);
     else if (o->callers || o->callees)
         rc = krait_report_relatives(report, err);
     else
@@ -233,7 +247,7 @@ static const struct krait_opt report_opts[] = {
     { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|mean|min|max|p50|p99|name" SORT_STATES, OPT(sort),
       "The column that decides the order; self time if not given" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
-      "Show N rows; 0 for all. A table has 40, CSV and JSON have all" },
+      "Show N rows; 0 for all. A table has 40, CSV and JSON have all, --why has 5" },
     { "filter", 0, KRAIT_OPT_STR, "PATTERN", OPT(filter),
       "Only functions whose name, module or file is like this: a glob, a part, or re:REGEX" },
     KRAIT_SELECT_OPTS(struct report_options, select),
@@ -247,6 +261,8 @@ static const struct krait_opt report_opts[] = {
     { "callers", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callers),
       "Who calls it, with its time when called from there" },
     { "callees", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callees), "What it calls, with the time that takes" },
+    { "why", 0, KRAIT_OPT_STR, "FUNCTION", OPT(why),
+      "Its slowest calls: what each did with its time, its system calls, and who kept it waiting" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
     KRAIT_OPTS_END,
@@ -266,14 +282,22 @@ const struct krait_cmd krait_cmd_report = {
         "The time of a generator or coroutine counts only while it runs. What its calls took is measured "
         "from each\n"
         "resume to the next yield.\n\n"
+        "Of a recording made with --kernel each time is split into what the thread was doing: it had a CPU, "
+        "was "
+        "ready but\n"
+        "had none, or waited for the GIL, a lock, the disk, the network, a timer, a child process, a page of "
+        "memory or\n"
+        "something else.\n\n"
         "What was lost, damaged or left out by --max-overhead is said on stderr; on stdout is nothing but "
         "data.\n\n"
         "Several folders are read as one recording.",
-    .examples = "krait report krait.trace\n# the ten functions with most calls, C functions aside\n"
-                "krait report krait.trace --sort calls --limit 10 --filter 're:[.]py$'\n"
-                "# a thread's call tree in the second second\n"
-                "krait report krait.trace --tree --thread MainThread --from 1s --until 2s\n"
-                "# who calls it, and from where\nkrait report krait.trace --callers json.loads\n",
+    .examples =
+        "krait report krait.trace\n# the ten functions with most calls, C functions aside\n"
+        "krait report krait.trace --sort calls --limit 10 --filter 're:[.]py$'\n"
+        "# a thread's call tree in the second second\n"
+        "krait report krait.trace --tree --thread MainThread --from 1s --until 2s\n"
+        "# who calls it, and from where\nkrait report krait.trace --callers json.loads\n"
+        "# why it took so long, of a recording made with --kernel\nkrait report krait.trace --why load\n",
     .opts = report_opts,
     .values_size = sizeof(struct report_options),
     .run = run_report,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree and relatives
- * (report_tree.c).
+ * (report_tree.c), what threads did (report_wall.c) and why calls took so long (report_why.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H
@@ -16,7 +16,7 @@ enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
 
 struct report_options {
     struct krait_select select;
-    const char *by, *sort, *limit, *filter, *callers, *callees, *min_share;
+    const char *by, *sort, *limit, *filter, *callers, *callees, *why, *min_share;
     bool tree, csv, json, fold_imports;
 };
 
@@ -30,7 +30,7 @@ struct report {
     uint32_t limit;             /* rows; 0: all */
     double min_share;           /* percent of the tree's time below which a branch is left out */
     struct krait_match *filter; /* NULL: all */
-    struct krait_match *asked;  /* of --callers and --callees; NULL without */
+    struct krait_match *asked;  /* of --callers, --callees and --why; NULL without */
     struct krait_wall *wall;    /* what threads did; NULL: the trace does not say */
     struct krait_table_look look;
     struct krait_buf out;   /* stdout's text */
@@ -42,14 +42,18 @@ struct report {
 int krait_report_rows(struct report *report, struct krait_err *err);
 int krait_report_tree(struct report *report, struct krait_err *err);
 int krait_report_relatives(struct report *report, struct krait_err *err);
+int krait_report_why(struct report *report, struct krait_err *err);
 
 /* What threads did (report_wall.c). Loading it is for traces that say it, and puts report->wall; what keeps
  * it from that is a note. Returns 0 or -ENOMEM with err set. */
 int krait_report_wall_load(struct report *report, struct krait_err *err);
 /* On a terminal: all threads' time in words, under the heading. */
 void krait_report_wall_heading(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT]);
-/* "on CPU 61.3%, disk 38.7%": the greatest first, none of nothing. */
-void krait_report_wall_words(struct krait_buf *out, const uint64_t ns[KRAIT_WALL_COUNT]);
+/* "on CPU 61.3%, disk 38.7%": the greatest first, none of nothing; lines that fit the terminal, indented. */
+void krait_report_wall_words(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT], uint32_t indent);
+/* The name of a state for programs; and in a sentence. */
+const char *krait_report_wall_key(enum krait_wall_state state);
+const char *krait_report_wall_word(enum krait_wall_state state);
 void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT]);
 /* A row's columns, each with its comma; NULL: their names. */
 void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split);
@@ -60,6 +64,7 @@ void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t w
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
                             uint32_t line, enum krait_func_kind kind);
 void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n);
+void krait_report_json_text(struct krait_buf *out, const char *key, const char *text);
 /* Opens the object with what is said of the trace, and closes it with what is missing from it. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);

@@ -16,7 +16,7 @@ void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n)
     krait_json_u64(out, n);
 }
 
-static void json_text(struct krait_buf *out, const char *key, const char *text)
+void krait_report_json_text(struct krait_buf *out, const char *key, const char *text)
 {
     krait_json_key(out, key);
     krait_json_cstr(out, text);
@@ -25,18 +25,18 @@ static void json_text(struct krait_buf *out, const char *key, const char *text)
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
                             uint32_t line, enum krait_func_kind kind)
 {
-    json_text(out, "name", name);
-    json_text(out, "module", module);
-    json_text(out, "file", file);
+    krait_report_json_text(out, "name", name);
+    krait_report_json_text(out, "module", module);
+    krait_report_json_text(out, "file", file);
     krait_report_json_u64(out, "line", line);
-    json_text(out, "kind", kind == KRAIT_FUNC_C ? "c" : "python");
+    krait_report_json_text(out, "kind", kind == KRAIT_FUNC_C ? "c" : "python");
 }
 
 void krait_report_json_open(struct report *report, uint64_t self_ns)
 {
     struct krait_buf *out = &report->out;
     krait_buf_char(out, '{');
-    json_text(out, "by", report->options->by ? report->options->by : "function");
+    krait_report_json_text(out, "by", report->options->by ? report->options->by : "function");
     krait_report_json_u64(out, "begin_ns", report->trace->begin_ns);
     krait_report_json_u64(out, "duration_ns", report->trace->end_ns - report->trace->begin_ns);
     krait_report_json_u64(out, "self_ns", self_ns);
@@ -60,7 +60,7 @@ static void json_omitted(struct krait_buf *out, const struct krait_trace *trace)
         krait_buf_str(out, i ? ",{" : "{");
         krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
         krait_report_json_u64(out, "calls", trace->omitted[i].calls);
-        json_text(out, "reason", trace->omitted[i].reason);
+        krait_report_json_text(out, "reason", trace->omitted[i].reason);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -412,6 +412,20 @@ static struct krait_column fit_column(const struct report *report, const struct 
     return column;
 }
 
+/* Columns of a group stand together, as they stand in the table of columns. */
+enum column_group { FIRST, SECOND, REST, GROUPS };
+
+/* A total time that is split stands at the left, with its split behind it. */
+static enum column_group group_of(const struct report *report, const struct rows_column *column)
+{
+    bool number = column->kind == CELL_NS || column->kind == CELL_SHARE;
+    if (!report->wall || !splits_total(report))
+        return FIRST;
+    if (column->kind == CELL_WALL)
+        return SECOND;
+    return number && column->offset == offsetof(struct krait_profile_row, total_ns) ? FIRST : REST;
+}
+
 /* Which columns there are, into `chosen`; returns how many. */
 static uint32_t choose_columns(const struct report *report, const struct krait_profile *profile,
                                bool many_runs, struct krait_column *mine, const struct rows_column **chosen)
@@ -426,12 +440,13 @@ static uint32_t choose_columns(const struct report *report, const struct krait_p
         [OF_WALL] = report->wall,
     };
     uint32_t n = 0;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
-        if (!present[columns[i].when] ||
-            (columns[i].kind == CELL_WALL && !profile->wall_ns[columns[i].offset]))
+    for (size_t i = 0; i < GROUPS * KRAIT_ARRAY_LEN(columns); i++) {
+        const struct rows_column *column = &columns[i % KRAIT_ARRAY_LEN(columns)];
+        bool none = column->kind == CELL_WALL && !profile->wall_ns[column->offset];
+        if (!present[column->when] || none || group_of(report, column) != i / KRAIT_ARRAY_LEN(columns))
             continue;
-        chosen[n] = &columns[i];
-        mine[n++] = fit_column(report, profile, &columns[i]);
+        chosen[n] = column;
+        mine[n++] = fit_column(report, profile, column);
     }
     return n;
 }
@@ -548,7 +563,7 @@ static void put_json(struct report *report, const struct krait_profile *profile,
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);
         if (report->by == KRAIT_BY_PROCESS)
-            json_text(out, "command", report->trace->processes[row->process].command);
+            krait_report_json_text(out, "command", report->trace->processes[row->process].command);
         if (row->wall) {
             krait_report_json_wall(out, "wall_self_ns", row->wall->self_ns);
             krait_report_json_wall(out, "wall_total_ns", row->wall->total_ns);

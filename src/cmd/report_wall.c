@@ -40,7 +40,8 @@ static void note_kernel(struct report *report)
 int krait_report_wall_load(struct report *report, struct krait_err *err)
 {
     struct krait_err why = { 0 };
-    if (!report->trace->kernel_dir_count || report->asked)
+    const struct report_options *o = report->options;
+    if (!report->trace->kernel_dir_count || o->tree || o->callers || o->callees)
         return 0;
     int rc = krait_wall_new(&report->wall, report->trace, &why);
     if (rc == -ENOMEM)
@@ -57,33 +58,54 @@ int krait_report_wall_load(struct report *report, struct krait_err *err)
 
 /* -- in words -- */
 
-void krait_report_wall_words(struct krait_buf *out, const uint64_t ns[KRAIT_WALL_COUNT])
+/* The state with most time of those that were not said; KRAIT_WALL_COUNT: all with any were. */
+static unsigned next_state(const uint64_t ns[KRAIT_WALL_COUNT], const bool said[KRAIT_WALL_COUNT])
 {
-    char share[KRAIT_FMT_SIZE];
+    unsigned most = KRAIT_WALL_COUNT;
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+        if (!said[i] && ns[i] && (most == KRAIT_WALL_COUNT || ns[i] > ns[most]))
+            most = i;
+    }
+    return most;
+}
+
+void krait_report_wall_words(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT], uint32_t indent)
+{
+    char share[KRAIT_FMT_SIZE], word[2 * KRAIT_FMT_SIZE];
     bool said[KRAIT_WALL_COUNT] = { false };
     uint64_t all = 0;
+    size_t column = indent;
     for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
         all += ns[i];
-    for (unsigned n = 0; n < KRAIT_WALL_COUNT; n++) {
-        unsigned most = KRAIT_WALL_COUNT;
-        for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
-            if (!said[i] && ns[i] && (most == KRAIT_WALL_COUNT || ns[i] > ns[most]))
-                most = i;
-        }
-        if (most == KRAIT_WALL_COUNT)
-            return;
-        said[most] = true;
-        krait_buf_fmt(out, "%s%s %s", n ? ", " : "", states[most].words,
-                      krait_fmt_share(share, ns[most], all));
+    krait_buf_fmt(&report->out, "%*s", (int)indent, "");
+    for (unsigned state; (state = next_state(ns, said)) < KRAIT_WALL_COUNT; said[state] = true) {
+        int n = snprintf(word, sizeof(word), "%s %s", states[state].words,
+                         krait_fmt_share(share, ns[state], all));
+        bool fits = !report->look.width || column + (size_t)n + strlen(", ,") <= report->look.width;
+        if (column > indent)
+            krait_buf_fmt(&report->out, fits ? ", " : ",\n%*s", (int)indent, "");
+        column = (fits ? column + strlen(", ") : indent) + (size_t)n;
+        krait_buf_str(&report->out, word);
     }
+    krait_buf_char(&report->out, '\n');
+}
+
+const char *krait_report_wall_key(enum krait_wall_state state)
+{
+    return states[state].key;
+}
+
+const char *krait_report_wall_word(enum krait_wall_state state)
+{
+    return states[state].words;
 }
 
 void krait_report_wall_heading(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT])
 {
     if (!report->wall || !report->look.width || report->format != REPORT_TABLE)
         return;
-    krait_report_wall_words(&report->out, ns);
-    krait_buf_str(&report->out, "\n\n");
+    krait_report_wall_words(report, ns, 0);
+    krait_buf_char(&report->out, '\n');
 }
 
 void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all)

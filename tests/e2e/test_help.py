@@ -160,7 +160,7 @@ def test_help_without_a_terminal_is_80_columns_with_hanging_indents(krait):
     assert max(len(line) for line in text.split("\nExamples:")[0].splitlines()) <= 80
     assert (
         "  -n, --limit N               Show N rows; 0 for all. A table has 40, CSV and\n"
-        "                              JSON have all\n"
+        "                              JSON have all, --why has 5\n"
     ) in text
 
 

@@ -10,6 +10,7 @@ import pytest
 import kernel_made as made
 from conftest import verb_json
 from kernel_made import begins, ends, event, fork, switch, wake
+from test_report import on_terminal
 
 EPOCH = 1767225600 * 10**6  # time 0 of tests/synth.c, in microseconds
 CODES = """
@@ -281,7 +282,9 @@ def test_the_table_has_a_column_for_each_state_that_there_was(krait, both):
 
 def test_by_total_time_the_split_is_of_that(krait, both):
     out, notes = text(krait, both(CALLS, EVENTS), "--sort", "total")
-    assert out.splitlines()[1].split()[2:6] == ["90.0%", "93%", "1%", "6%"]
+    head, main, *_ = (line.split() for line in out.splitlines())
+    assert head[:6] == ["total", "total%", "cpu", "ready", "disk", "self"]
+    assert main[2:6] == ["100.0%", "93%", "1%", "6%"]
     assert "shares of the total time" in notes
 
 
@@ -298,6 +301,26 @@ def test_csv_says_the_same_as_json(krait, both, rows):
         for part in ("self", "total"):
             told = {state: int(row[f"wall_{part}_{state}_ns"]) for state in SPREAD}
             assert told == found[row["name"]][f"wall_{part}_ns"]
+
+
+def test_all_states_fit_a_terminal(krait, both):
+    """What does not fit goes: first what is no state, then the states with least time. The line above wraps."""
+    calls, events = "", [switch(0, 0, 5)]
+    waits = ("futex", "fsync", "recvfrom", "clock_nanosleep", "wait4", "read")
+    for n, call in enumerate(waits):
+        at = 100 * n
+        calls += f"{at}us call 2\n{at + 90}us return\n"
+        events += [begins(at + 5, call), switch(at + 10, 5, 0, state=1), wake(at + 70 - n, 5, cpu=1), switch(at + 75, 0, 5), ends(at + 80, call)]
+    folder = both(CODES + calls, [*events, switch(1000, 5, 0)])
+    for columns, titles in (
+        (80, "self cpu ready lock disk net timer child other"),
+        (140, "self self% cpu ready lock disk net timer child other total total% calls"),
+    ):
+        out = on_terminal(krait, columns, folder, NO_COLOR="1")
+        assert max(map(len, out.splitlines())) <= columns, out
+        assert titles in (" ".join(line.split()[: len(titles.split())]) for line in out.splitlines()), out
+        out = on_terminal(krait, columns, folder, "--why", "load", NO_COLOR="1")
+        assert max(map(len, out.splitlines())) <= columns, out
 
 
 def test_without_a_kernel_part_nothing_is_said_of_it(krait, synth):
@@ -320,3 +343,146 @@ def test_lost_events_and_damage_are_said(krait, both):
     stream.write_bytes(stream.read_bytes()[:-20])
     out, notes = text(krait, folder)
     assert "damaged: " in notes and "app.load" in out
+
+
+# ---- --why ----
+
+WHY_CALLS = (
+    CODES
+    + """
+    0us call 1
+    100us call 2
+    200us return
+    300us call 2
+    310us call 2
+    340us return
+    350us return
+    400us call 2
+    410us return
+    1000us return
+    """
+)
+WHY_EVENTS = [
+    switch(0, 0, 5),
+    begins(110, "read"),
+    switch(120, 5, 9, state=2),
+    event(140, "irq_handler_entry", irq=1),
+    event(141, "block_rq_complete"),
+    wake(142, 5),
+    event(143, "irq_handler_exit", irq=1),
+    switch(145, 9, 5),
+    ends(148, "read"),
+    begins(150, "futex"),
+    switch(152, 5, 0, state=1),
+    switch(153, 0, 7, cpu=1, next_comm="waker"),
+    wake(170, 5, cpu=1),
+    switch(171, 0, 5),
+    ends(172, "futex"),
+    begins(173, "futex"),
+    switch(174, 5, 0, state=1),
+    wake(180, 5, cpu=1),
+    switch(182, 0, 5),
+    ends(183, "futex"),
+    switch(190, 5, 9, next_comm="hog"),
+    switch(197, 9, 5),
+    switch(1000, 5, 0),
+]
+
+
+def why(krait, *args):
+    return verb_json(krait, "report", *args)
+
+
+def rows_of(call, key, *keys):
+    return [tuple(row[k] for k in keys) for row in call[key]]
+
+
+def test_why_lists_the_slowest_calls_the_slowest_first(krait, both):
+    found = why(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load")
+    assert [(c["name"], c["duration_ns"], c["tid"]) for c in found["slowest"]] == [
+        ("load", 100_000, 5),
+        ("load", 50_000, 5),  # of recursion the outermost alone
+        ("load", 10_000, 5),
+    ]
+    assert found["slowest"][0]["begin_ns"] - found["begin_ns"] == 100_000
+    assert (found["why"]["runs"], found["why"]["total_ns"], found["why"]["matched"]) == (3, 160_000, 1)
+    assert us(found["why"]["wall_ns"]) == {"on_cpu": 101, "disk": 22, "lock": 24, "runnable": 13}
+
+
+def test_why_says_what_a_call_did(krait, both):
+    call = why(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load")["slowest"][0]
+    assert us(call["wall_ns"]) == {"on_cpu": 41, "disk": 22, "lock": 24, "runnable": 13}
+    assert rows_of(call, "syscalls", "syscall", "count", "ns", "longest_ns") == [
+        ("read", 1, 38_000, 38_000),
+        ("futex", 2, 32_000, 22_000),
+    ]
+    told = rows_of(call, "waits", "state", "preempted", "syscall", "by_name", "by_tid", "count", "ns", "longest_ns")
+    assert told == [
+        ("lock", False, "futex", "waker", 7, 2, 24_000, 18_000),
+        ("disk", False, "read", None, None, 1, 22_000, 22_000),
+        ("runnable", True, None, "hog", 9, 1, 7_000, 7_000),
+        ("runnable", False, "read", None, None, 1, 3_000, 3_000),
+        ("runnable", False, "futex", None, None, 2, 3_000, 2_000),
+    ]
+
+
+def test_why_in_words(krait, both):
+    out, notes = text(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load", "--limit", "1")
+    assert out.splitlines() == [
+        "app.load  160.0 us in 3 calls",
+        "on CPU 63.1%, lock 15.0%, disk 13.8%, ready 8.1%",
+        "",
+        "1. 100.0 us, 100.0 us after the start, MainThread 5",
+        "   on CPU 41.0%, lock 24.0%, disk 22.0%, ready 13.0%",
+        "",
+        "       time  times   longest  waited for  in     who",
+        "   24.00 us      2  18.00 us  lock        futex  woken by waker 7",
+        "   22.00 us      1  22.00 us  disk        read   woken by the disk",
+        "   7.000 us      1  7.000 us  a CPU       -      preempted by hog 9",
+        "   3.000 us      1  3.000 us  a CPU       read   after it was woken",
+        "   3.000 us      2  2.000 us  a CPU       futex  after it was woken",
+        "",
+        "       time  calls   longest  system call",
+        "   38.00 us      1  38.00 us  read",
+        "   32.00 us      2  22.00 us  futex",
+    ]
+    assert "the slowest 1 of 3 calls" in notes
+
+
+def test_why_of_several_functions_says_which(krait, both):
+    out, _ = text(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "app.*", "--limit", "1")
+    assert out.startswith("app.* (2 functions)  1.000 ms in 1 call\n")
+    assert "1. 1.000 ms, 0 ns after the start, app.main, MainThread 5" in out
+
+
+def test_why_has_five_calls_unless_more_are_asked_for(krait, both):
+    calls = "".join(f"{n * 10}us call 2\n{n * 10 + n}us return\n" for n in range(1, 9))
+    folder = both(CODES + calls, EVENTS)
+    for options, wanted in (((), range(8, 3, -1)), (("--limit", "2"), (8, 7)), (("--limit", "0"), range(8, 0, -1))):
+        assert [c["duration_ns"] // 1000 for c in why(krait, folder, "--why", "load", *options)["slowest"]] == list(wanted)
+
+
+def test_why_without_a_kernel_part_lists_the_calls_and_says_what_to_do(krait, synth):
+    out, notes = text(krait, synth(WHY_CALLS), "--why", "load")
+    assert "1. 100.0 us, 100.0 us after the start, MainThread 5" in out and "%" not in out
+    assert "record it with krait record --kernel" in notes
+    found = why(krait, synth(WHY_CALLS, "again"), "--why", "load")
+    assert len(found["slowest"]) == 3 and "waits" not in found["slowest"][0] and "wall_ns" not in found["why"]
+
+
+def test_why_counts_within_the_chosen_time(krait, both):
+    found = why(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load", "--from", "185us", "--until", "195us")
+    (call,) = found["slowest"]
+    assert call["duration_ns"] == 10_000 and us(call["wall_ns"]) == {"on_cpu": 5, "runnable": 5} and not call["syscalls"]
+    assert rows_of(call, "waits", "state", "by_name", "ns") == [("runnable", "hog", 5_000)]
+
+
+@pytest.mark.parametrize("more", [["--tree"], ["--callers", "f"], ["--csv"], ["--sort", "self"], ["--by", "module"], ["--filter", "f"]])
+def test_what_does_not_go_with_why_is_wrong_usage(krait, both, more):
+    run = subprocess.run([krait, "report", both(WHY_CALLS, WHY_EVENTS), "--why", "load", *more], capture_output=True, text=True)
+    assert run.returncode == 2 and "--why" in run.stderr and not run.stdout
+
+
+def test_why_of_a_function_that_is_not_there_fails(krait, both):
+    run = subprocess.run([krait, "report", both(WHY_CALLS, WHY_EVENTS), "--why", "nothing"], capture_output=True, text=True)
+    assert run.returncode == 1 and "no function 'nothing'" in run.stderr

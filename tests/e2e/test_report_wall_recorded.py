@@ -6,12 +6,12 @@ import json
 import os
 import re
 import subprocess
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
 from conftest import verb_json
-from kernel_oracle import Oracle, text_of
+from kernel_oracle import Oracle, events_of, text_of
 from recording import BEGINS, ENDS, ROOT
 from test_record_kernel import alone, kernel, tracefs  # noqa: F401
 
@@ -307,6 +307,102 @@ def test_a_recordings_splits_are_those_of_its_bytes_and_text(krait, kernel):  # 
         key = tuple(row[k] for k in ("kind", "module", "name", "file", "line"))
         told = {part: {k: v for k, v in row[f"wall_{part}_ns"].items() if v} for part in ("self", "total")}
         assert told == {part: {k: v for k, v in wanted[key][part].items() if v} for part in told}, key
+
+
+WHO = """
+import json, os, subprocess, threading, time
+
+def asks():
+    for _ in range(100):
+        os.getppid()
+
+def sleeps():
+    time.sleep(0.05)
+
+def waits_for_lock():
+    lock = threading.Lock()
+    lock.acquire()
+    def release():
+        time.sleep(0.05)
+        lock.release()
+    thread = threading.Thread(target=release, name="releaser")
+    thread.start()
+    lock.acquire()
+    return thread.native_id
+
+def waits_for_child():
+    child = os.fork()
+    if not child:
+        time.sleep(0.05)
+        os._exit(0)
+    os.waitpid(child, 0)
+    return child
+
+def spins():
+    until = time.thread_time() + 0.1
+    while time.thread_time() < until:
+        sum(range(1000))
+
+asks()
+sleeps()
+who = {"waits_for_lock": waits_for_lock(), "waits_for_child": waits_for_child()}
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+hog = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+spins()
+hog.kill()
+who["spins"] = hog.pid
+print(json.dumps(who))
+"""
+
+
+def test_why_names_who_woke_a_thread_and_who_took_its_cpu(krait, kernel):  # noqa: F811
+    run = kernel(WHO)
+    who = json.loads(run.stdout)
+
+    def longest(function, **like):
+        (call,) = verb_json(krait, "report", run.path, "--process", run.main.pid, "--why", function)["slowest"]
+        return max((row for row in call["waits"] if all(row[k] == v for k, v in like.items())), key=lambda row: row["ns"])
+
+    assert longest("sleeps")["state"] == "timer" and longest("sleeps")["by_tid"] is None
+    lock = longest("waits_for_lock")
+    assert (lock["state"], lock["syscall"], lock["by_tid"], lock["by_name"]) == ("lock", "futex", who["waits_for_lock"], "releaser")
+    child = longest("waits_for_child")
+    assert (child["state"], child["syscall"], child["by_tid"]) == ("child", "wait4", who["waits_for_child"])
+    hog = longest("spins", state="runnable", preempted=True, by_tid=who["spins"])
+    assert hog["by_name"] == "sh" and hog["ns"] > 20 * MS, hog
+    (asks,) = verb_json(krait, "report", run.path, "--why", "asks")["slowest"]
+    assert [row["count"] for row in asks["syscalls"] if row["syscall"] == "getppid"] == [100]
+
+
+def test_the_system_calls_of_a_call_are_those_of_the_text(krait, kernel):  # noqa: F811
+    """Each as often as it begins there in the call's time, on the call's thread."""
+    run = kernel(SHORT)
+    begun = [
+        (ns, name.removeprefix("syscall_entry_"), fields["context_tid"])
+        for ns, name, fields in events_of(text_of(krait, run.path / "kernel"))
+        if name.startswith("syscall_entry_")
+    ]
+    calls = verb_json(krait, "report", run.path, "--process", run.main.pid, "--why", "work", "--limit", "0")["slowest"]
+    assert len(calls) == 5
+    for call in calls:
+        end = call["begin_ns"] + call["duration_ns"]
+        wanted = Counter(name for ns, name, tid in begun if tid == call["tid"] and call["begin_ns"] <= ns < end)
+        assert {row["syscall"]: row["count"] for row in call["syscalls"]} == wanted and sum(wanted.values()) > 300
+
+
+@pytest.mark.parametrize("inside", ["program", "krait"])
+def test_threads_in_a_pid_namespace_of_their_own_are_known(krait, record, any_python, tmp_path, inside):
+    """They bear other numbers there than in the kernel's events."""
+    script = record.script("import time\ndef sleeps():\n    time.sleep(0.2)\nsleeps()\n")
+    apart = ["unshare", "--pid", "--fork", *(["--mount-proc"] if inside == "krait" else [])]
+    run = [krait, "record", "--kernel", "-o", tmp_path / "trace", "--"]
+    words = [*apart, *run] if inside == "krait" else [*run, *apart]
+    done = subprocess.run([*words, any_python.exe, script], capture_output=True, text=True, timeout=60)
+    if "unshare failed" in done.stderr:
+        pytest.skip(f"no namespace of processes can be made: {done.stderr.strip()}")
+    (row,) = (f for f in verb_json(krait, "report", tmp_path / "trace")["functions"] if f["name"] == "sleeps")
+    split = row["wall_total_ns"]
+    assert split["unknown"] == 0 and 199 * MS <= split["timer"] <= row["total_ns"], split
 
 
 def test_the_examples_of_its_page_work(krait, any_python, tmp_path):

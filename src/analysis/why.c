@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/why.h"
+
+#include <string.h>
+
+struct build {
+    struct krait_why *why;
+    const struct krait_why_options *options;
+    uint32_t thread;
+    uint32_t open; /* activations of what is asked for */
+    struct krait_why_call call;
+    struct krait_wall_track track; /* without a wall none */
+    struct krait_wall_cursor at;
+    uint64_t before[KRAIT_WALL_COUNT]; /* what the thread had done when the call began */
+};
+
+/* -- the slowest: a heap with the fastest of them on top -- */
+
+static uint64_t took(const struct krait_why_call *call)
+{
+    return call->end_ns - call->begin_ns;
+}
+
+static void swap(struct krait_why_call *a, struct krait_why_call *b)
+{
+    struct krait_why_call c = *a;
+    *a = *b;
+    *b = c;
+}
+
+static void sift_up(struct krait_why_call *calls, uint32_t i)
+{
+    for (; i && took(&calls[i]) < took(&calls[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(&calls[i], &calls[(i - 1) / 2]);
+}
+
+static void sift_down(struct krait_why_call *calls, uint32_t count)
+{
+    for (uint32_t i = 0, least = 0;; i = least) {
+        for (uint32_t child = 2 * i + 1; child < count && child <= 2 * i + 2; child++)
+            least = took(&calls[child]) < took(&calls[least]) ? child : least;
+        if (least == i)
+            return;
+        swap(&calls[i], &calls[least]);
+    }
+}
+
+static int add_call(struct krait_why *why, const struct krait_why_call *call, uint32_t limit)
+{
+    if (limit && why->count == limit) {
+        if (took(call) > took(&why->slowest[0])) {
+            why->slowest[0] = *call;
+            sift_down(why->slowest, why->count);
+        }
+        return 0;
+    }
+    if (why->count == why->cap) {
+        uint32_t cap = why->cap ? why->cap * 2 : 16;
+        struct krait_why_call *grown = realloc(why->slowest, cap * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        why->slowest = grown;
+        why->cap = cap;
+    }
+    why->slowest[why->count] = *call;
+    sift_up(why->slowest, why->count++);
+    return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct krait_why_call *x = a, *y = b;
+    if (took(x) != took(y))
+        return took(x) > took(y) ? -1 : 1;
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* -- the calls -- */
+
+static void go(struct build *b, uint64_t t_ns)
+{
+    uint64_t untold[KRAIT_WALL_COUNT] = { 0 };
+    if (b->track.items)
+        krait_wall_go(&b->at, t_ns, untold);
+}
+
+static void begin(struct build *b, uint64_t t_ns, uint32_t func)
+{
+    if (b->open++)
+        return;
+    go(b, t_ns);
+    memcpy(b->before, b->at.ns, sizeof(b->before));
+    b->call = (struct krait_why_call){ .thread = b->thread, .func = func, .begin_ns = t_ns };
+}
+
+static int end(struct build *b, uint64_t t_ns)
+{
+    if (--b->open)
+        return 0;
+    go(b, t_ns);
+    b->call.end_ns = t_ns;
+    b->why->runs++;
+    b->why->total_ns += took(&b->call);
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+        b->call.wall_ns[i] = b->at.ns[i] - b->before[i];
+        b->why->wall_ns[i] += b->call.wall_ns[i];
+    }
+    return add_call(b->why, &b->call, b->options->limit);
+}
+
+static int on_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct build *b = ctx;
+    int rc = 0;
+    for (uint32_t i = 0; i < ops->n && !rc; i++) {
+        if (!b->options->meant[ops->func[i]])
+            continue;
+        if (krait_op_is_end(ops->kind[i]))
+            rc = end(b, ops->t_ns[i]);
+        else
+            begin(b, ops->t_ns[i], ops->func[i]);
+    }
+    return rc;
+}
+
+static int start_thread(struct build *b, uint32_t thread)
+{
+    b->thread = thread;
+    krait_wall_track_done(&b->track);
+    int rc = b->options->wall ? krait_wall_track_new(&b->track, b->options->wall, thread) : 0;
+    if (!rc && b->track.items)
+        krait_wall_begin(&b->at, &b->track);
+    return rc;
+}
+
+static int find_calls(struct build *b, const struct krait_trace *trace)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < trace->thread_count && !rc; i++) {
+        if (b->options->take_thread && !b->options->take_thread(b->options->ctx, trace, i))
+            continue;
+        rc = start_thread(b, i);
+        rc = rc ? rc : krait_trace_walk(trace, i, b->options->range, on_ops, b, NULL, 0);
+    }
+    if (b->why->count)
+        qsort(b->why->slowest, b->why->count, sizeof(*b->why->slowest), by_time);
+    return rc;
+}
+
+/* -- what a call did -- */
+
+static bool is_like(const struct krait_why_row *row, const struct krait_why_row *other)
+{
+    return row->state == other->state && row->preempted == other->preempted && row->call == other->call &&
+           row->by == other->by;
+}
+
+static struct krait_why_row *row_like(struct krait_why_rows *rows, const struct krait_why_row *like)
+{
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (is_like(&rows->items[i], like))
+            return &rows->items[i];
+    }
+    if (rows->count == rows->cap) {
+        uint32_t cap = rows->cap ? rows->cap * 2 : 16;
+        struct krait_why_row *grown = realloc(rows->items, cap * sizeof(*grown));
+        if (!grown)
+            return NULL;
+        rows->items = grown;
+        rows->cap = cap;
+    }
+    rows->items[rows->count] = *like;
+    return &rows->items[rows->count++];
+}
+
+/* `like` with the time that it took: one more. */
+static int add_row(struct krait_why_rows *rows, struct krait_why_row like, uint64_t ns)
+{
+    struct krait_why_row *row = row_like(rows, &like);
+    if (!row)
+        return -ENOMEM;
+    row->count++;
+    row->ns += ns;
+    row->longest_ns = KRAIT_MAX(row->longest_ns, ns);
+    return 0;
+}
+
+static uint64_t part_of(const struct krait_wall_interval *at, const struct krait_why_call *call)
+{
+    return KRAIT_MIN(at[1].begin_ns, call->end_ns) - KRAIT_MAX(at->begin_ns, call->begin_ns);
+}
+
+/* Who is to thank for a wait's end, or to blame for it. */
+static int32_t doer_of(const struct krait_wall_interval *at)
+{
+    if (at->state == KRAIT_WALL_GIL || at->preempted)
+        return at->by;
+    return at->state != KRAIT_WALL_RUNNABLE && at[1].state == KRAIT_WALL_RUNNABLE ? at[1].by : 0;
+}
+
+static int add_wait(struct krait_why_call *call, const struct krait_wall_interval *at)
+{
+    if (at->state == KRAIT_WALL_ON_CPU || at->state == KRAIT_WALL_UNKNOWN)
+        return 0;
+    struct krait_why_row like = {
+        .state = at->state, .preempted = at->preempted, .call = at->call, .by = doer_of(at)
+    };
+    return add_row(&call->waits, like, part_of(at, call));
+}
+
+/* A system call is all intervals in it that follow each other: in between is always some time outside. */
+static int add_calls(struct krait_why_call *call, const struct krait_wall_interval *at)
+{
+    int rc = 0;
+    while (!rc && at->begin_ns < call->end_ns) {
+        uint32_t id = at->call;
+        uint64_t ns = 0;
+        for (; at->begin_ns < call->end_ns && at->call == id; at++)
+            ns += part_of(at, call);
+        if (id != KRAIT_NO_ID)
+            rc = add_row(&call->calls, (struct krait_why_row){ .call = id }, ns);
+    }
+    return rc;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+    const struct krait_why_row *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    if (x->call != y->call)
+        return x->call < y->call ? -1 : 1;
+    return (x->by > y->by) - (x->by < y->by);
+}
+
+static void sort_rows(struct krait_why_rows *rows)
+{
+    if (rows->count)
+        qsort(rows->items, rows->count, sizeof(*rows->items), by_ns);
+}
+
+static int explain(struct krait_why_call *call, const struct krait_wall_track *track)
+{
+    const struct krait_wall_interval *first = krait_wall_at(track, call->begin_ns);
+    int rc = add_calls(call, first);
+    for (const struct krait_wall_interval *at = first; !rc && at->begin_ns < call->end_ns; at++)
+        rc = add_wait(call, at);
+    sort_rows(&call->calls);
+    sort_rows(&call->waits);
+    return rc;
+}
+
+static int explain_all(struct build *b)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < b->why->count && !rc; i++) {
+        struct krait_why_call *call = &b->why->slowest[i];
+        if (call->thread != b->thread || !b->track.items)
+            rc = start_thread(b, call->thread);
+        rc = rc ? rc : explain(call, &b->track);
+    }
+    return rc;
+}
+
+/* -- making it -- */
+
+int krait_why_new(struct krait_why **out, const struct krait_trace *trace,
+                  const struct krait_why_options *options)
+{
+    struct build b = { .why = calloc(1, sizeof(*b.why)), .options = options };
+    int rc = b.why ? find_calls(&b, trace) : -ENOMEM;
+    if (!rc && options->wall)
+        rc = explain_all(&b);
+    krait_wall_track_done(&b.track);
+    if (rc)
+        krait_why_free(b.why);
+    else
+        *out = b.why;
+    return rc;
+}
+
+void krait_why_free(struct krait_why *why)
+{
+    if (!why)
+        return;
+    for (uint32_t i = 0; i < why->count; i++) {
+        free(why->slowest[i].calls.items);
+        free(why->slowest[i].waits.items);
+    }
+    free(why->slowest);
+    free(why);
+}

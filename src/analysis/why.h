@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why a function took as long as it did: its slowest calls, and for each of them what the thread did
+ * meanwhile, its system calls, and what it waited for, by whose doing.
+ */
+#ifndef KRAIT_ANALYSIS_WHY_H
+#define KRAIT_ANALYSIS_WHY_H
+
+#include "analysis/wall.h"
+
+/* System calls of one name, or waits of one kind. */
+struct krait_why_row {
+    uint8_t state;  /* of waits: enum krait_wall_state */
+    bool preempted; /* of RUNNABLE: it had a CPU and lost it to `by` */
+    uint32_t call;  /* id of the system call, or of the one that waits; or KRAIT_NO_ID */
+    int32_t by;     /* of waits: the thread that woke it or took its CPU; 0: an interrupt, or not known */
+    uint64_t count, ns, longest_ns;
+};
+
+struct krait_why_rows {
+    struct krait_why_row *items; /* by time, the greatest first */
+    uint32_t count, cap;
+};
+
+/* From a begin to the next end, as a run of a profile's (profile.h); of recursion the outermost. */
+struct krait_why_call {
+    uint32_t thread, func;
+    uint64_t begin_ns, end_ns;
+    uint64_t wall_ns[KRAIT_WALL_COUNT];
+    struct krait_why_rows calls, waits;
+};
+
+struct krait_why {
+    struct krait_why_call *slowest; /* the slowest first */
+    uint32_t count, cap;
+    uint64_t runs, total_ns;            /* of all of them */
+    uint64_t wall_ns[KRAIT_WALL_COUNT]; /* and split */
+};
+
+struct krait_why_options {
+    struct krait_range range;
+    const bool *meant; /* by func: whether it is asked for */
+    uint32_t limit;    /* calls; 0: all */
+    bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
+    void *ctx;
+    const struct krait_wall *wall; /* NULL: nothing but times is known */
+};
+
+/* Returns 0 or -ENOMEM. */
+int krait_why_new(struct krait_why **out, const struct krait_trace *trace,
+                  const struct krait_why_options *options);
+void krait_why_free(struct krait_why *why);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report --why`: a function's slowest calls, and what kept each of them.
+ */
+#include "analysis/why.h"
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/report.h"
+
+#include <string.h>
+
+enum {
+    INDENT = 3,
+    ROWS = 8, /* of a call's tables */
+};
+
+/* -- who -- */
+
+/* "MainThread 4711": a thread of the trace's. */
+static void add_thread(struct krait_buf *out, const struct report *report, uint32_t index)
+{
+    const struct krait_thread *thread = &report->trace->threads[index];
+    krait_fmt_safe(out, *thread->name ? thread->name : report->trace->processes[thread->process].name);
+    krait_buf_fmt(out, " %u", thread->tid);
+}
+
+/* A thread that the kernel tells of, with the name that the program gave it where it is one of its own. */
+static const char *name_of(const struct report *report, int32_t tid, uint64_t t_ns)
+{
+    uint32_t own = krait_wall_thread(report->wall, tid, t_ns);
+    const char *name = own == KRAIT_NO_ID ? "" : report->trace->threads[own].name;
+    return *name ? name : krait_wall_name(report->wall, tid);
+}
+
+/* What an interrupt was that ended a wait. */
+static const char *interrupt_of(enum krait_wall_state state)
+{
+    static const char *const names[KRAIT_WALL_COUNT] = { [KRAIT_WALL_DISK] = "the disk",
+                                                         [KRAIT_WALL_FAULT] = "the disk",
+                                                         [KRAIT_WALL_NETWORK] = "the network",
+                                                         [KRAIT_WALL_TIMER] = "the timer" };
+    return names[state] ? names[state] : "an interrupt";
+}
+
+static void doer_cell(struct krait_table *table, const struct report *report, const struct krait_why_row *row,
+                      uint64_t t_ns)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    bool ready = row->state == KRAIT_WALL_RUNNABLE;
+    if (!ready || row->preempted)
+        krait_buf_str(&text, ready                          ? "preempted by "
+                             : row->state == KRAIT_WALL_GIL ? "held by "
+                                                            : "woken by ");
+    if (row->by) {
+        krait_fmt_safe(&text, name_of(report, row->by, t_ns));
+        krait_buf_fmt(&text, " %d", row->by);
+    } else if (text.data)
+        krait_buf_str(&text, interrupt_of((enum krait_wall_state)row->state));
+    else
+        krait_buf_str(&text, "after it was woken");
+    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+}
+
+/* -- tables -- */
+
+static void add_times(struct krait_table *table, const struct krait_why_row *row)
+{
+    krait_report_cell_ns(table, row->ns);
+    krait_report_cell_count(table, row->count);
+    krait_report_cell_ns(table, row->longest_ns);
+}
+
+static void call_cell(struct krait_table *table, const struct report *report, uint32_t call)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_fmt_safe(&text, krait_wall_call(report->wall, call));
+    bool none = !text.data || !*text.data;
+    krait_table_cell(table, none ? "-" : text.data, none ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
+}
+
+static int print_indented(struct report *report, const struct krait_table *table)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    struct krait_table_look look = report->look;
+    look.width -= KRAIT_MIN(look.width, (uint32_t)INDENT);
+    int rc = krait_table_print(table, &look, &text);
+    krait_buf_char(&report->out, '\n');
+    for (char *line = text.data, *end; !rc && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        krait_buf_fmt(&report->out, "%*s%.*s\n", INDENT, "", (int)(end - line), line);
+    }
+    return rc;
+}
+
+/* What the table does not have. */
+static void add_more(struct report *report, const struct krait_why_rows *rows)
+{
+    char time[KRAIT_FMT_SIZE];
+    uint64_t ns = 0;
+    for (uint32_t i = ROWS; i < rows->count; i++)
+        ns += rows->items[i].ns;
+    if (rows->count > ROWS)
+        krait_buf_fmt(&report->out, "%*s%s in %u more\n", INDENT, "", krait_fmt_ns(time, ns),
+                      rows->count - ROWS);
+}
+
+static int put_calls(struct report *report, const struct krait_why_call *call)
+{
+    static const struct krait_column columns[] = {
+        { "time", 0, 0, 0 },
+        { "calls", 0, 0, 0 },
+        { "longest", 0, 0, 1 },
+        { "system call", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 16, 0 },
+    };
+    struct krait_table *table;
+    if (!call->calls.count)
+        return 0;
+    if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < call->calls.count && i < ROWS; i++) {
+        add_times(table, &call->calls.items[i]);
+        call_cell(table, report, call->calls.items[i].call);
+    }
+    int rc = print_indented(report, table);
+    add_more(report, &call->calls);
+    krait_table_free(table);
+    return rc;
+}
+
+static int put_waits(struct report *report, const struct krait_why_call *call)
+{
+    static const struct krait_column columns[] = {
+        { "time", 0, 0, 0 },
+        { "times", 0, 0, 0 },
+        { "longest", 0, 0, 2 },
+        { "waited for", KRAIT_COLUMN_LEFT, 0, 0 },
+        { "in", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 1 },
+        { "who", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 24, 0 },
+    };
+    struct krait_table *table;
+    if (!call->waits.count)
+        return 0;
+    if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < call->waits.count && i < ROWS; i++) {
+        const struct krait_why_row *row = &call->waits.items[i];
+        bool ready = row->state == KRAIT_WALL_RUNNABLE;
+        add_times(table, row);
+        krait_table_cell(table, ready ? "a CPU" : krait_report_wall_word((enum krait_wall_state)row->state),
+                         KRAIT_STYLE_NONE, 0);
+        call_cell(table, report, row->call);
+        doer_cell(table, report, row, call->end_ns);
+    }
+    int rc = print_indented(report, table);
+    add_more(report, &call->waits);
+    krait_table_free(table);
+    return rc;
+}
+
+/* -- the text -- */
+
+static void add_label(struct krait_buf *out, const struct report *report, uint32_t func)
+{
+    const struct krait_func *f = &report->trace->funcs[func];
+    size_t bright;
+    krait_report_label(out, f->module, f->name, f->kind, &bright);
+}
+
+static void add_head(struct report *report, const struct krait_why *why, uint32_t matched)
+{
+    char total[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
+    const char *bold = report->look.colour ? "\033[1m" : "", *plain = report->look.colour ? "\033[0m" : "";
+    struct krait_buf *out = &report->out;
+    krait_buf_str(out, bold);
+    if (matched == 1)
+        add_label(out, report, why->slowest[0].func);
+    else {
+        krait_fmt_safe(out, report->options->why);
+        krait_buf_fmt(out, " (%u functions)", matched);
+    }
+    krait_buf_fmt(out, "%s  %s in %s call%s\n", plain, krait_fmt_ns(total, why->total_ns),
+                  krait_fmt_count(count, why->runs), why->runs == 1 ? "" : "s");
+    if (report->wall && why->runs > 1)
+        krait_report_wall_words(report, why->wall_ns, 0);
+}
+
+static int put_call(struct report *report, const struct krait_why_call *call, uint32_t number, bool named)
+{
+    char took[KRAIT_FMT_SIZE], at[KRAIT_FMT_SIZE];
+    struct krait_buf *out = &report->out;
+    krait_buf_fmt(out, "\n%u. %s, %s after the start, ", number,
+                  krait_fmt_ns(took, call->end_ns - call->begin_ns),
+                  krait_fmt_ns(at, call->begin_ns - report->trace->begin_ns));
+    if (named) {
+        add_label(out, report, call->func);
+        krait_buf_str(out, ", ");
+    }
+    add_thread(out, report, call->thread);
+    krait_buf_char(out, '\n');
+    if (!report->wall)
+        return 0;
+    krait_report_wall_words(report, call->wall_ns, INDENT);
+    int rc = put_waits(report, call);
+    return rc ? rc : put_calls(report, call);
+}
+
+static int put_text(struct report *report, const struct krait_why *why, uint32_t matched)
+{
+    int rc = 0;
+    if (!why->count)
+        return 0;
+    add_head(report, why, matched);
+    for (uint32_t i = 0; i < why->count && !rc; i++)
+        rc = put_call(report, &why->slowest[i], i + 1, matched != 1);
+    return rc;
+}
+
+/* -- JSON -- */
+
+static void json_row(struct krait_buf *out, const struct report *report, const struct krait_why_row *row)
+{
+    krait_report_json_u64(out, "count", row->count);
+    krait_report_json_u64(out, "ns", row->ns);
+    krait_report_json_u64(out, "longest_ns", row->longest_ns);
+    krait_json_key(out, "syscall");
+    if (row->call == KRAIT_NO_ID)
+        krait_buf_str(out, "null");
+    else
+        krait_json_cstr(out, krait_wall_call(report->wall, row->call));
+}
+
+static void json_wait(struct krait_buf *out, const struct report *report, const struct krait_why_row *row,
+                      uint64_t t_ns)
+{
+    krait_report_json_text(out, "state", krait_report_wall_key((enum krait_wall_state)row->state));
+    krait_json_key(out, "preempted");
+    krait_buf_str(out, row->preempted ? "true" : "false");
+    krait_json_key(out, "by_tid");
+    if (row->by)
+        krait_json_u64(out, (uint64_t)row->by);
+    else
+        krait_buf_str(out, "null");
+    krait_json_key(out, "by_name");
+    if (row->by)
+        krait_json_cstr(out, name_of(report, row->by, t_ns));
+    else
+        krait_buf_str(out, "null");
+}
+
+static void json_rows(struct krait_buf *out, const struct report *report, const struct krait_why_call *call,
+                      const char *key, const struct krait_why_rows *rows)
+{
+    krait_json_key(out, key);
+    krait_buf_char(out, '[');
+    for (uint32_t i = 0; i < rows->count; i++) {
+        krait_buf_str(out, i ? ",{" : "{");
+        json_row(out, report, &rows->items[i]);
+        if (rows == &call->waits)
+            json_wait(out, report, &rows->items[i], call->end_ns);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+}
+
+static void json_call(struct krait_buf *out, const struct report *report, const struct krait_why_call *call)
+{
+    const struct krait_func *func = &report->trace->funcs[call->func];
+    const struct krait_thread *thread = &report->trace->threads[call->thread];
+    krait_buf_char(out, '{');
+    krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
+    krait_report_json_u64(out, "begin_ns", call->begin_ns);
+    krait_report_json_u64(out, "duration_ns", call->end_ns - call->begin_ns);
+    krait_report_json_u64(out, "pid", report->trace->processes[thread->process].pid);
+    krait_report_json_u64(out, "tid", thread->tid);
+    krait_report_json_text(out, "thread", thread->name);
+    if (report->wall) {
+        krait_report_json_wall(out, "wall_ns", call->wall_ns);
+        json_rows(out, report, call, "syscalls", &call->calls);
+        json_rows(out, report, call, "waits", &call->waits);
+    }
+    krait_buf_char(out, '}');
+}
+
+static void put_json(struct report *report, const struct krait_why *why, uint32_t matched)
+{
+    struct krait_buf *out = &report->out;
+    krait_report_json_open(report, why->total_ns);
+    krait_json_key(out, "why");
+    krait_buf_char(out, '{');
+    krait_report_json_text(out, "pattern", report->options->why);
+    krait_report_json_u64(out, "matched", matched);
+    krait_report_json_u64(out, "runs", why->runs);
+    krait_report_json_u64(out, "total_ns", why->total_ns);
+    if (report->wall)
+        krait_report_json_wall(out, "wall_ns", why->wall_ns);
+    krait_buf_char(out, '}');
+    krait_json_key(out, "slowest");
+    krait_buf_char(out, '[');
+    for (uint32_t i = 0; i < why->count; i++) {
+        krait_buf_str(out, i ? ",\n" : "\n");
+        json_call(out, report, &why->slowest[i]);
+    }
+    krait_buf_char(out, ']');
+    krait_report_json_close(report);
+}
+
+/* -- */
+
+static uint32_t count_meant(const struct krait_trace *trace, const bool *meant)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->func_count; i++)
+        count += meant[i] && trace->funcs[i].base == i;
+    return count;
+}
+
+static void add_notes(struct report *report, const struct krait_why *why)
+{
+    char count[KRAIT_FMT_SIZE];
+    if (!why->count)
+        krait_buf_str(&report->notes, "it was not called\n");
+    else if (!report->wall)
+        krait_buf_str(&report->notes,
+                      "why it took so long is not known: record it with krait record --kernel\n");
+    if (why->runs > why->count)
+        krait_buf_fmt(&report->notes, "the slowest %u of %s calls; --limit N shows more\n", why->count,
+                      krait_fmt_count(count, why->runs));
+}
+
+int krait_report_why(struct report *report, struct krait_err *err)
+{
+    const struct krait_trace *trace = report->trace;
+    KRAIT_AUTO_FREE bool *meant = calloc((size_t)trace->func_count + 1, sizeof(*meant));
+    struct krait_why *why = NULL;
+    if (!meant)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    int rc = krait_match_mark(meant, trace, report->asked, err);
+    if (rc)
+        return rc;
+    const struct krait_why_options options = { .range = report->range,
+                                               .meant = meant,
+                                               .limit = report->limit,
+                                               .take_thread = krait_select_thread,
+                                               .ctx = (void *)&report->options->select,
+                                               .wall = report->wall };
+    uint32_t matched = count_meant(trace, meant);
+    rc = krait_why_new(&why, trace, &options);
+    if (!rc && report->format == REPORT_JSON)
+        put_json(report, why, matched);
+    else if (!rc)
+        rc = put_text(report, why, matched);
+    if (!rc)
+        add_notes(report, why);
+    krait_why_free(why);
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
+}

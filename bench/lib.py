@@ -35,6 +35,13 @@ TOOLS = {
     "trace0": (None, "trace0"),
 }
 
+KERNEL_TOOLS = {"krait --kernel": (["--kernel"], "none")}  # of the part `kernel` alone
+
+
+def tool_of(name):
+    """(krait's options or None, runner's tool)"""
+    return TOOLS.get(name) or KERNEL_TOOLS[name]
+
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
@@ -133,7 +140,7 @@ def krait_can_record():
 def run(python, tool, program, loops):
     """One run of a program under a tool: {wall, cpu: of the timed part; process: seconds from start to end;
     program_cpu, all_cpu: CPU seconds of the program's process, and with the recorder's; rss_kib; trace: folder}."""
-    options, inner = TOOLS[tool]
+    options, inner = tool_of(tool)
     shutil.rmtree(SCRATCH, ignore_errors=True)
     SCRATCH.mkdir(parents=True)
     atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
@@ -184,6 +191,18 @@ def callgrind_counts(out):
             name = "emitted code" if match.group(3) == " [???]" else match.group(2)
             counts[name] = counts.get(name, 0) + int(match.group(1).replace(",", ""))
     return counts
+
+
+def anon_kib(command):
+    """The most memory in KiB that is no mapped file, looked at every few ms of a run that nobody times."""
+    most = 0
+    with subprocess.Popen([str(w) for w in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        while child.poll() is None:
+            with open("/proc/%d/status" % child.pid) as status:
+                sizes = [int(line.split()[1]) for line in status if line.startswith("RssAnon:")]
+            most = max([most] + sizes)
+            time.sleep(0.003)
+    return most
 
 
 def folder_bytes(folder):

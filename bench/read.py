@@ -58,7 +58,7 @@ def measure_trace(name, path, there, options):
     rows = [summarise(reader, runs[reader], cold.get(reader)) for reader in there]
     for reader, row in zip(there, rows):
         if reader.name.startswith("krait"):
-            row["anon_kib"] = readers.memory_of(reader, path)
+            row["anon_kib"] = lib.anon_kib([*reader.command, path])
     return {"name": name, "events": agreed["events"][0], "bytes": traces.stream_bytes(path), "rows": rows}
 
 

@@ -143,16 +143,3 @@ def run(reader, trace):
         raise RuntimeError("%s on %s: exit status %d, %s" % (reader, trace, child.returncode, lib.last_line(log)))
     says = json.loads(out.read_text()) if reader.mode != "text" else {}
     return {"seconds": took, "cpu": usage.ru_utime + usage.ru_stime, "says": says}
-
-
-def memory_of(reader, trace):
-    """The most memory in KiB that is no mapped file, looked at every few ms of a run that nobody times."""
-    command = [str(w) for w in [*reader.command, trace]]
-    most = 0
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-        while child.poll() is None:
-            with open("/proc/%d/status" % child.pid) as status:
-                sizes = [int(line.split()[1]) for line in status if line.startswith("RssAnon:")]
-            most = max([most] + sizes)
-            time.sleep(0.003)
-    return most

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/benchmarks.md from the results: tables, and the figures that the project holds itself to."""
 
+import kernel
 import lib
 import programs
 import readers
@@ -303,6 +304,101 @@ def read_text(data):
     )
 
 
+# ---- the kernel ----
+
+TYPICAL_AIM, WORST_AIM, ANALYSIS_AIM = 0.05, 0.18, 2  # shares of the time under krait; seconds for 20 million events
+
+
+def kernel_program_rows(data):
+    rows = []
+    for name, program in data.items():
+        on, noise = program["krait --kernel"], lib.spread(program["krait"]["walls"])
+        rows.append(
+            [
+                name,
+                "%.3f" % program["none"]["wall"],
+                "%.2f" % (program["krait"]["wall"] / program["none"]["wall"]),
+                "%.2f" % (on["wall"] / program["none"]["wall"]),
+                "%+.1f" % (100 * kernel.beyond(program)),
+                "%+.1f" % (100 * kernel.beyond(program, "cpu")),
+                "%.1f" % (100 * noise),
+                "%.0f" % (on["kernel_events"] / on["process"] / 1000),
+                "%d" % on["kernel_lost"],
+            ]
+        )
+    return rows
+
+
+def kernel_server_rows(server):
+    tools = [t for t in kernel.TOOLS if t in server]
+    return [
+        [
+            tool,
+            "%.0f" % server[tool]["requests"],
+            "%.1f" % (100 * lib.spread(server[tool]["all_requests"])),
+            "%.2f" % (server[tool]["p50_us"] / 1000),
+            "%.2f" % (server[tool]["p99_us"] / 1000),
+            "%d" % server[tool].get("kernel_events", 0),
+            "%d" % server[tool].get("kernel_lost", 0),
+        ]
+        for tool in tools
+    ]
+
+
+def kernel_goals(data):
+    added = {name: kernel.beyond(p) for name, p in data["programs"].items()}
+    if "missing" not in data["server"]:
+        added["web server"] = kernel.beyond_server(data["server"])
+    middle, (worst, most) = lib.median(list(added.values())), max(added.items(), key=lambda item: item[1])
+    text = goal("what `--kernel` adds, median: %.1f %% (at most %.0f)." % (100 * middle, 100 * TYPICAL_AIM), middle <= TYPICAL_AIM)
+    return text + goal("and most, %s: %.1f %% (at most %.0f)." % (worst, 100 * most, 100 * WORST_AIM), most <= WORST_AIM)
+
+
+def kernel_cost_text(data):
+    if "missing" in data["programs"]:
+        return "What it adds to programs: left out, %s.\n\n" % data["programs"]["missing"]
+    head = ["program", "untraced s", "krait", "krait --kernel", "added %", "added CPU %", "noise %", "k events/s", "lost"]
+    text = table(head, kernel_program_rows(data["programs"])) + "\n"
+    if "missing" in data["server"]:
+        text += "A web server: left out, %s.\n\n" % data["server"]["missing"]
+    else:
+        text += (
+            "A web server in Python (`bench/web_server.py`: a thread a connection; each request looks at all files of a folder and"
+            " sends one)\nunder wrk, %d connections.\n\n" % kernel.CONNECTIONS
+        )
+        head = ["server", "requests/s", "noise %", "median ms", "p99 ms", "kernel events", "lost"]
+        text += table(head, kernel_server_rows(data["server"])) + "\n"
+    return text + kernel_goals(data) + "\n"
+
+
+def kernel_analyses_text(data):
+    if "missing" in data:
+        return "Analyses: left out, %s.\n" % data["missing"]
+    rows = [
+        [name, "%.2f" % r["seconds"], "%.1f" % (data["events"] / r["seconds"] / 1e6), "%.1f" % (r["anon_kib"] / 1024)]
+        for name, r in data["rows"].items()
+    ]
+    text = "### Analyses\n\nOf %.1f million events, %s MiB, on one CPU, page cache warm. Memory is what is no mapped file, at its peak.\n\n" % (
+        data["events"] / 1e6,
+        mib(data["bytes"]),
+    )
+    text += table(["verb", "seconds", "M events/s", "memory MiB"], rows) + "\n"
+    if data["events"] < AIM_EVENTS:
+        return text
+    for name, r in data["rows"].items():
+        took = r["seconds"] * 20e6 / data["events"]
+        text += goal("%s: %.2f s for 20 million events (less than %d)." % (name, took, ANALYSIS_AIM), took < ANALYSIS_AIM)
+    return text
+
+
+def kernel_text(data):
+    return (
+        "## The kernel\n\nCPython %s, %d runs of each in turn, median. `added` is the time under `krait record --kernel` over that"
+        " under `krait record`,\nminus one: what the kernel's part costs beyond the calls'. Noise is the distance of the quartiles"
+        " of the runs under krait.\n\n%s%s\n" % (data["python"], data["reps"], kernel_cost_text(data), kernel_analyses_text(data["analyses"]))
+    )
+
+
 def machine_text(m):
     return "%s, %s: %s, %d CPUs%s, %s GiB, Linux %s, %s.\n\n" % (
         m["krait"],
@@ -342,6 +438,7 @@ def page(results):
         ("events", events_text),
         ("report", report_text),
         ("read", read_text),
+        ("kernel", kernel_text),
     )
     for name, render in parts:
         if name in results:

@@ -5,7 +5,6 @@ The programs as in programs.py, and a web server under wrk that lives by system 
 krait --kernel in turn. What is judged is the last against the one before it: beyond the calls' own cost.
 """
 
-import contextlib
 import json
 import os
 import re
@@ -69,41 +68,41 @@ def run_programs(python, options):
 # ---- the web server ----
 
 
-@contextlib.contextmanager
-def server(python, tool, folder):
-    """Runs the server under the tool until the end of the block; its port."""
+def start_server(python, tool, folder):
+    """The process, under the tool; its first line is the port."""
     options, _ = lib.tool_of(tool)
     command = [*python.prefix, python.path, lib.HERE / "web_server.py"]
     if options is not None:
         command = [lib.KRAIT, "record", "-q", "-o", folder, *options, "--", *command]
-    child = subprocess.Popen([str(w) for w in command], stdout=subprocess.PIPE, text=True)
-    try:
-        yield int(child.stdout.readline())
-    finally:
-        child.send_signal(signal.SIGTERM)
-        child.wait()
+    return subprocess.Popen([str(w) for w in command], stdout=subprocess.PIPE, text=True)
 
 
 MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000}
 
 
 def wrk(port, seconds):
-    """{requests: a second; p50_us, p99_us: latency}"""
+    """{requests: a second; count: of them; p50_us, p99_us: latency}"""
     address = "http://127.0.0.1:%d/" % port
     out = lib.quiet(["wrk", "-t1", "-c%d" % CONNECTIONS, "-d%ds" % seconds, "--latency", address]).stdout
-    rate = re.search(r"Requests/sec:\s+([\d.]+)", out)
+    rate, count = re.search(r"Requests/sec:\s+([\d.]+)", out), re.search(r"(\d+) requests in", out)
     latency = {at: float(n) * MICROSECONDS[unit] for at, n, unit in re.findall(r"^\s+(50|99)%\s+([\d.]+)(us|ms|s)$", out, re.M)}
     if not rate or "Non-2xx" in out or "Socket errors" in out or len(latency) < 2:
         raise RuntimeError("wrk: %s" % out)
-    return {"requests": float(rate[1]), "p50_us": latency["50"], "p99_us": latency["99"]}
+    return {"requests": float(rate[1]), "count": int(count[1]), "p50_us": latency["50"], "p99_us": latency["99"]}
 
 
 def measure_server(python, tool, seconds):
     folder = lib.OUT / "web-trace"
     shutil.rmtree(folder, ignore_errors=True)
-    with server(python, tool, folder) as port:
-        wrk(port, 1)
+    child = start_server(python, tool, folder)
+    try:
+        port = int(child.stdout.readline())
+        warm = wrk(port, 1)
         data = wrk(port, seconds)
+    finally:
+        child.send_signal(signal.SIGTERM)
+        cpu = child.communicate()[0]
+    data["cpu_us"] = float(cpu) * 1e6 / (warm["count"] + data["count"])
     data.update(kernel_facts(folder) if "--kernel" in tool else {})
     shutil.rmtree(folder, ignore_errors=True)
     return data
@@ -186,3 +185,7 @@ def beyond(row, metric="wall"):
 def beyond_server(server):
     """The same, of the time that a request takes."""
     return server["krait"]["requests"] / server["krait --kernel"]["requests"] - 1
+
+
+def beyond_server_cpu(server):
+    return server["krait --kernel"]["cpu_us"] / server["krait"]["cpu_us"] - 1

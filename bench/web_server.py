@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A web server that lives by system calls: a thread a connection, and for each request it looks at a folder and sends a file.
 
-Prints its port on the first line. SIGTERM ends it.
+Prints its port on the first line. SIGTERM ends it; then it prints the CPU seconds that serving took.
 """
 
 import http.server
@@ -10,6 +10,7 @@ import pathlib
 import signal
 import socketserver
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -47,5 +48,9 @@ def end(*_):
 
 signal.signal(signal.SIGTERM, end)
 with Server(("127.0.0.1", 0), Handler) as server:
+    start = time.process_time()
     print(server.server_address[1], flush=True)
-    server.serve_forever()
+    try:
+        server.serve_forever()
+    finally:
+        print(time.process_time() - start, flush=True)

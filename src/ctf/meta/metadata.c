@@ -282,10 +282,9 @@ const struct krait_fc *krait_fc_meant(const struct krait_fc *fc, enum krait_mean
     return found;
 }
 
-const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map, uint64_t value,
-                                                   bool is_signed)
+/* The first range that does not end before the value; map->count: there is none. */
+static uint32_t search_range(const struct krait_enum_map *map, uint64_t value, uint64_t flip)
 {
-    uint64_t flip = is_signed ? (uint64_t)1 << 63 : 0; /* orders signed numbers as unsigned ones */
     uint32_t from = 0, to = map->count;
     while (from < to) {
         uint32_t mid = from + (to - from) / 2;
@@ -294,8 +293,20 @@ const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *
         else
             to = mid;
     }
-    return from < map->count && krait_enum_holds(map->sorted[from], value, is_signed) ? map->sorted[from]
-                                                                                      : NULL;
+    return from;
+}
+
+/* Most enumerations count from some number on: the value says where its range is. */
+const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map, uint64_t value,
+                                                   bool is_signed)
+{
+    uint64_t flip = is_signed ? (uint64_t)1 << 63 : 0; /* orders signed numbers as unsigned ones */
+    if (!map->count)
+        return NULL;
+    uint64_t i = value - map->sorted[0]->lo;
+    if (i >= map->count || !krait_enum_holds(map->sorted[i], value, is_signed))
+        i = search_range(map, value, flip);
+    return i < map->count && krait_enum_holds(map->sorted[i], value, is_signed) ? map->sorted[i] : NULL;
 }
 
 const char *krait_enum_label(const struct krait_fc *fc, uint64_t value)

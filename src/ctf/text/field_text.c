@@ -113,10 +113,3 @@ void krait_text_int(struct krait_buf *out, const struct krait_fc *fc, uint64_t v
     if (fc->form == KRAIT_INT_FLAGS)
         add_flags(out, fc, value);
 }
-
-void krait_text_float(struct krait_buf *out, double value)
-{
-    char buf[64];
-    int n = snprintf(buf, sizeof(buf), "%g", value);
-    krait_text_add(out, buf, (size_t)n);
-}

@@ -10,6 +10,5 @@
 
 /* An integer or enumeration (sign-extended already) in its base. */
 void krait_text_int(struct krait_buf *out, const struct krait_fc *fc, uint64_t value);
-void krait_text_float(struct krait_buf *out, double value);
 
 #endif

@@ -262,7 +262,9 @@ find_head(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct k
 static inline const struct krait_pretty_head *head_of(struct krait_pretty *pretty,
                                                       struct krait_ctf_cursor *cursor)
 {
-    struct krait_pretty_head *recent = &pretty->recent[cursor->event->index % KRAIT_PRETTY_RECENT];
+    enum { APART = 97 }; /* classes of two streams that are read by turns should not have one place */
+    uint32_t place = (cursor->event->index + cursor->cls->index * APART) % KRAIT_PRETTY_RECENT;
+    struct krait_pretty_head *recent = &pretty->recent[place];
     return KRAIT_LIKELY(recent->event == cursor->event) ? recent : find_head(pretty, cursor, recent);
 }
 

@@ -50,10 +50,9 @@ struct krait_pretty {
     struct krait_pretty_packet *packets; /* by index of the stream */
     uint32_t packet_count;
     struct krait_arena arena;
-    struct krait_map heads; /* event class to its head */
-    struct krait_pretty_head
-        recent[KRAIT_PRETTY_RECENT]; /* the same by index of the class, as far as it goes */
-    bool any;                        /* a time was printed */
+    struct krait_map heads;                               /* event class to its head */
+    struct krait_pretty_head recent[KRAIT_PRETTY_RECENT]; /* the same by indexes, as far as it goes */
+    bool any;                                             /* a time was printed */
     int64_t last_ns;
     uint64_t last_ticks;
     bool clock_known;

@@ -3,6 +3,7 @@
 
 #include "ctf/read/take.h"
 #include "ctf/scalar/digits.h"
+#include "ctf/scalar/real.h"
 #include "ctf/scalar/text.h"
 #include "ctf/text/field_text.h"
 
@@ -93,6 +94,26 @@ static char *put_value(struct krait_decoder *d, const struct krait_step *s, char
     return go_on(d, s);
 }
 
+/* An enumeration in decimal, whose ranges do not overlap, at `at`. */
+static char *put_enum(struct krait_decoder *d, const struct krait_step *s, char *to, const uint8_t *at)
+{
+    const struct krait_op *op = s->op;
+    bool is_signed = op->flags & KRAIT_OPF_SIGNED;
+    uint64_t value = krait_load_int(at, op);
+    value = is_signed ? krait_sign_extend(value, op->bits) : value;
+    const struct krait_enum_range *range = krait_enum_range_of(op->fc->labels, value, is_signed);
+    if (!range)
+        return put_value(d, s, to, value);
+    to = ask(d, to, range->shown_len + KRAIT_DIGITS_ROOM + s->room);
+    if (KRAIT_UNLIKELY(!to))
+        return NULL;
+    krait_text_copy(to, range->shown, range->shown_len);
+    to += range->shown_len;
+    to = is_signed ? krait_put_i64(to, (int64_t)value) : krait_put_u64(to, value);
+    memcpy(to, " )", 2);
+    return to + 2;
+}
+
 static char *put_bits(struct krait_decoder *d, const struct krait_step *s, char *to)
 {
     uint64_t value;
@@ -119,8 +140,7 @@ static char *put_float(struct krait_decoder *d, const struct krait_step *s, char
     } else {
         memcpy(&number, &raw, sizeof(number));
     }
-    krait_text_float(by_buf(d, to), number);
-    return go_on(d, s);
+    return krait_put_real(to, number);
 }
 
 static char *pass(struct krait_decoder *d, const struct krait_program *program, const struct krait_step *s,

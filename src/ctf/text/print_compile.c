@@ -4,6 +4,8 @@
  */
 #include "ctf/text/print.h"
 
+#include "ctf/scalar/real.h"
+
 #include <string.h>
 
 struct compiler {
@@ -38,6 +40,14 @@ static bool is_plain_int(const struct krait_op *op)
            !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_SWAP : 0)));
 }
 
+/* Labels of which a value has one at most, before a decimal number. */
+static bool is_plain_enum(const struct krait_op *op)
+{
+    const struct krait_fc *fc = op->fc;
+    return fc->kind == KRAIT_FC_ENUM && fc->form == KRAIT_INT_NUMBER && fc->base == 10 &&
+           fc->labels->sorted && !(op->flags & KRAIT_OPF_BUSY);
+}
+
 static enum krait_step_code int_step(const struct krait_op *op)
 {
     static const uint8_t codes[3][4] = {
@@ -45,6 +55,8 @@ static enum krait_step_code int_step(const struct krait_op *op)
         { KRAIT_STEP_I8, KRAIT_STEP_I16, KRAIT_STEP_I32, KRAIT_STEP_I64 },
         { KRAIT_STEP_X8, KRAIT_STEP_X16, KRAIT_STEP_X32, KRAIT_STEP_X64 },
     };
+    if (is_plain_enum(op))
+        return KRAIT_STEP_ENUM;
     if (!is_plain_int(op))
         return KRAIT_STEP_INT;
     int how = op->fc->base == 16 ? 2 : op->flags & KRAIT_OPF_SIGNED ? 1 : 0;

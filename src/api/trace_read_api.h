@@ -7,6 +7,10 @@
 
 #include "krait/trace_read.h"
 
+#include "ctf/read/loss.h"
+#include "ctf/read/merge.h"
+#include "ctf/read/range.h"
+#include "ctf/read/reader.h"
 #include "ctf/rows/row_order.h"
 
 #include <pthread.h>

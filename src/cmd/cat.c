@@ -4,6 +4,9 @@
  */
 #include "cmd/cmds.h"
 #include "cmd/timearg.h"
+#include "ctf/read/merge.h"
+#include "ctf/read/range.h"
+#include "ctf/read/reader.h"
 #include "ctf/text/csv_event.h"
 #include "ctf/text/pretty.h"
 

@@ -5,7 +5,7 @@
 #include "trace/import.h"
 
 #include "base/buf.h"
-#include "ctf/meta/metadata.h"
+#include "ctf/meta/open.h"
 #include "event/event.h"
 
 #include <dirent.h>

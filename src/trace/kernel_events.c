@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel_events.h"
 
+#include "ctf/meta/open.h"
 #include "ctf/read/find.h"
+#include "ctf/read/loss.h"
+#include "ctf/read/reader.h"
 #include "ctf/rows/row_order.h"
 
 #include <string.h>

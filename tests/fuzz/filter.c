@@ -5,6 +5,8 @@
 #include "packets.h"
 
 #include "ctf/read/filter.h"
+#include "ctf/read/merge.h"
+#include "ctf/read/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

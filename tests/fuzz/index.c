@@ -8,6 +8,9 @@
  */
 #include "packets.h"
 
+#include "ctf/read/merge.h"
+#include "ctf/read/range.h"
+#include "ctf/read/reader.h"
 #include "ctf/text/pretty.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,6 +5,7 @@
 #ifndef KRAIT_TESTS_FUZZ_METADATA_H
 #define KRAIT_TESTS_FUZZ_METADATA_H
 
+#include "ctf/meta/open.h"
 #include "ctf/read/program.h"
 
 static void fuzz_compile(struct krait_arena *arena, const struct krait_fc *fc, enum krait_scope kind)

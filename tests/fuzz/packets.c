@@ -9,6 +9,8 @@
 
 #include "../read_all.h"
 #include "base/json_read.h"
+#include "ctf/read/merge.h"
+#include "ctf/read/reader.h"
 #include "ctf/rows/count.h"
 #include "ctf/text/csv_event.h"
 #include "ctf/text/pretty.h"

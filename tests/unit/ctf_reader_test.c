@@ -2,6 +2,7 @@
  *
  * Bytes in, lines out: each case writes a trace into a folder and reads it.
  */
+#include "ctf/read/merge.h"
 #include "ctf/rows/count.h"
 #include "ctf/scalar/bits.h"
 #include "ctf/text/pretty.h"

@@ -3,6 +3,8 @@
  * What comes from the kernel, made up here: pages of its ring, format files, events; and what is made of
  * them.
  */
+#include "ctf/read/cursor.h"
+#include "ctf/read/loss.h"
 #include "ctf/read/reader.h"
 #include "kernel/kernel_op.h"
 #include "kernel/kernel_stream.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ctf/meta/metadata.h"
+#include "ctf/meta/open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

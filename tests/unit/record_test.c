@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/read/cursor.h"
+#include "ctf/read/loss.h"
 #include "ctf/read/reader.h"
 #include "record/collector.h"
 #include "record/tracedir.h"

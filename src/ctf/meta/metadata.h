@@ -70,17 +70,6 @@ struct krait_ctf_metadata {
     uint32_t slot_count; /* of all field classes, see field.h */
 };
 
-/* Reads DIR/metadata, of CTF 1.8 or 2, plain text or packets of either byte order. Errors: -ENOENT there is
- * none, -EBADMSG damaged (err names file, line or byte, and reason), -ENOTSUP what is not read here: other
- * versions, extensions, integers beyond 64 bits; -ENOMEM. *out is then untouched. */
-int krait_ctf_metadata_open(struct krait_ctf_metadata **out, const char *dir, struct krait_err *err);
-
-/* The same from the file's bytes; `dir` only names the trace in messages. */
-int krait_ctf_metadata_parse(struct krait_ctf_metadata **out, const char *dir, const void *bytes, size_t size,
-                             struct krait_err *err);
-
-void krait_ctf_metadata_free(struct krait_ctf_metadata *metadata);
-
 const struct krait_env_entry *krait_ctf_env(const struct krait_ctf_metadata *metadata, const char *name);
 /* The text, or `otherwise` where there is no such entry or it is an integer. */
 const char *krait_ctf_env_text(const struct krait_ctf_metadata *metadata, const char *name,
@@ -98,5 +87,9 @@ const struct krait_event_class *krait_ctf_event_named(const struct krait_ctf_met
 /* Nanoseconds since the clock's origin plus its offset; saturates instead of wrapping. Exact: 128-bit
  * arithmetic. */
 int64_t krait_ctf_clock_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
+
+/* Nanoseconds since the clock's origin as babeltrace2 rounds them: offset and value are converted apart, in
+ * double arithmetic where the frequency is not 1 GHz. (Exact conversion: krait_ctf_clock_ns.) */
+int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
 
 #endif

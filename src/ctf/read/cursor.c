@@ -1,24 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Events of a stream, one after the other.
- */
-#include "ctf/read/reader.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/read/cursor.h"
 
 #include "ctf/meta/shape.h"
+#include "ctf/read/file.h"
+#include "ctf/read/range.h"
 #include "ctf/scalar/bits.h"
 
 #include <string.h>
-
-int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
-{
-    uint64_t base = (uint64_t)clock->offset_s * KRAIT_NS_PER_S, ns = ticks;
-    if (clock->freq == KRAIT_NS_PER_S)
-        return (int64_t)(base + clock->offset + ns);
-    base += (uint64_t)(1e9 * (double)clock->offset / (double)clock->freq);
-    double exact = 1e9 * (double)ticks / (double)clock->freq;
-    ns = exact >= 0x1p63 ? (uint64_t)INT64_MAX : (uint64_t)exact;
-    return (int64_t)(base + ns);
-}
 
 int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_reader *reader,
                           const struct krait_ctf_stream *stream)

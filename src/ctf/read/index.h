@@ -16,7 +16,7 @@
 #ifndef KRAIT_CTF_READ_INDEX_H
 #define KRAIT_CTF_READ_INDEX_H
 
-#include "ctf/read/reader.h"
+#include "ctf/read/stream.h"
 
 /* Numbers in the entry's order. */
 struct krait_ctf_index_entry {

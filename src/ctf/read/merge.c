@@ -3,7 +3,7 @@
  * Streams by time: a tree of losers (Knuth, TAOCP 3, 5.4.1) over the cursors. A replay costs one comparison a
  * level.
  */
-#include "ctf/read/reader.h"
+#include "ctf/read/merge.h"
 
 /* A stream's next event. What decides lies together, so that a match reads two of these and no cursor. */
 struct player {

@@ -2,6 +2,7 @@
 #include "ctf/read/packets.h"
 
 #include "ctf/format.h"
+#include "ctf/read/file.h"
 #include "ctf/read/index.h"
 
 #include <string.h>
@@ -46,6 +47,13 @@ static const char *packet_sizes(struct krait_ctf_packet *packet, const struct kr
     packet->size = KRAIT_MIN(size / 8, left);
     packet->content = KRAIT_MIN(content, packet->size * 8);
     return NULL;
+}
+
+bool krait_ctf_packet_is(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b)
+{
+    return a->file == b->file && a->offset == b->offset && a->size == b->size && a->content == b->content &&
+           a->begin == b->begin && a->end == b->end && a->seq == b->seq && a->discarded == b->discarded &&
+           a->said == b->said && a->cut == b->cut;
 }
 
 const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,

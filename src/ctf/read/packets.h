@@ -6,12 +6,19 @@
 #ifndef KRAIT_CTF_READ_PACKETS_H
 #define KRAIT_CTF_READ_PACKETS_H
 
-#include "ctf/read/reader.h"
+#include "ctf/read/stream.h"
 
 /* Adds the file's packets to the stream that they are of, which is new, or that of other files of the same
  * instance. Damage ends the file and is noted in its stream or the reader. Returns 0 or -ENOMEM. */
 int krait_ctf_list_packets(struct krait_ctf_reader *reader, const struct krait_ctf_file *file,
                            struct krait_decoder *d);
+
+/* Reads the header and context of the packet at `offset`. Returns NULL or why it cannot be read. */
+const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,
+                                  struct krait_ctf_packet *packet, const struct krait_stream_class **cls);
+
+/* Whether both say the same. */
+bool krait_ctf_packet_is(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b);
 
 /* Parts of one trace: the same folder, or the same uuid. */
 bool krait_ctf_same_trace(const struct krait_ctf_trace *a, const struct krait_ctf_trace *b);

@@ -1,8 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Which packets a range of time needs, by what they say of their own times.
- */
-#include "ctf/read/reader.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/read/range.h"
+
+#include "ctf/read/packets.h"
 
 static int64_t packet_ns(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
                          uint64_t ticks)
@@ -44,13 +43,6 @@ uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t n
 }
 
 /* -- packets that an index told of -- */
-
-bool krait_ctf_packet_is(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b)
-{
-    return a->file == b->file && a->offset == b->offset && a->size == b->size && a->content == b->content &&
-           a->begin == b->begin && a->end == b->end && a->seq == b->seq && a->discarded == b->discarded &&
-           a->said == b->said && a->cut == b->cut;
-}
 
 /* Whether packet i may tell of a loss. */
 static bool counts_on(const struct krait_ctf_stream *stream, uint32_t i)

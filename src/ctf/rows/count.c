@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/rows/count.h"
 
+#include "ctf/read/loss.h"
 #include "ctf/rows/row_source.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/rows/row_order.h"
 
+#include "ctf/read/range.h"
+
 #include <string.h>
 
 /* Cells of all chunks together, as far as each has enough to be worth its turn: what fits a processor's

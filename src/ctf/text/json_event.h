@@ -14,6 +14,7 @@
 #ifndef KRAIT_CTF_TEXT_JSON_EVENT_H
 #define KRAIT_CTF_TEXT_JSON_EVENT_H
 
+#include "ctf/read/loss.h"
 #include "ctf/read/value.h"
 
 /* Zeroed memory is ready. */

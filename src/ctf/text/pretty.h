@@ -7,7 +7,8 @@
 #ifndef KRAIT_CTF_TEXT_PRETTY_H
 #define KRAIT_CTF_TEXT_PRETTY_H
 
-#include "ctf/read/reader.h"
+#include "ctf/read/cursor.h"
+#include "ctf/read/loss.h"
 
 #include <time.h>
 

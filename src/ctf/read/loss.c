@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctf/read/loss.h"
+
+/* How far a counter of a packet's context went: it wraps at its width, and where it goes backward it tells
+ * nothing. */
+static uint64_t advance(const struct krait_stream_class *cls, enum krait_meaning meaning, uint64_t from,
+                        uint64_t to)
+{
+    const struct krait_fc *counter = krait_fc_meant(cls->packet_context, meaning);
+    unsigned unused = counter ? 64u - counter->bits : 0;
+    uint64_t way = (to - from) << unused >> unused;
+    return way << unused >> 63 ? 0 : way;
+}
+
+unsigned krait_ctf_losses(const struct krait_ctf_stream *stream, uint32_t i, struct krait_ctf_loss losses[2])
+{
+    const struct krait_ctf_packet *packet = &stream->packets[i], *before = i ? packet - 1 : NULL;
+    const uint32_t times = 1u << KRAIT_MEANING_BEGIN | 1u << KRAIT_MEANING_END;
+    struct krait_ctf_loss loss = { .stream = stream, .has_times = (packet->said & times) == times };
+    bool counts = packet->said & 1u << KRAIT_MEANING_DISCARDED,
+         numbers = packet->said & 1u << KRAIT_MEANING_SEQ;
+    uint64_t events =
+        counts && before ? advance(stream->cls, KRAIT_MEANING_DISCARDED, before->discarded, packet->discarded)
+                         : 0;
+    uint64_t packets =
+        numbers && before ? advance(stream->cls, KRAIT_MEANING_SEQ, before->seq, packet->seq) : 0;
+    unsigned n = 0;
+    if (events || (counts && !before && packet->discarded)) {
+        loss.kind = "event";
+        loss.count = events;
+        loss.begin = before ? before->end : packet->begin;
+        loss.end = packet->end;
+        losses[n++] = loss;
+    }
+    if (packets > 1) {
+        loss.kind = "packet";
+        loss.count = packets - 1;
+        loss.begin = before->end;
+        loss.end = packet->begin;
+        losses[n++] = loss;
+    }
+    return n;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Traces as they lie open: their files, and the packets of each stream.
+ */
+#ifndef KRAIT_CTF_READ_STREAM_H
+#define KRAIT_CTF_READ_STREAM_H
+
+#include "ctf/read/decode.h"
+
+struct krait_ctf_trace;
+
+struct krait_ctf_file {
+    const struct krait_ctf_trace *trace;
+    const char *path;
+    const uint8_t *bytes; /* behind them is a page that reads as 0 */
+    uint64_t size;
+};
+
+struct krait_ctf_packet {
+    const struct krait_ctf_file *file;
+    uint64_t offset;  /* bytes in the file */
+    uint64_t size;    /* bytes; what the file has of it, when it is cut */
+    uint64_t content; /* bits, at most size * 8 */
+    uint64_t begin;   /* ticks; these four are 0 where the packet does not say them */
+    uint64_t end;
+    uint64_t seq;
+    uint64_t discarded; /* events of the stream before its end, since the stream's beginning */
+    uint32_t said;      /* bit per enum krait_meaning */
+    bool cut;           /* it says that it is longer than what the file has */
+    bool whole_begin;   /* all 64 bits of the clock are said: its times need no packet before it */
+    bool whole_end;
+    bool unread; /* an index told of it */
+};
+
+struct krait_ctf_stream {
+    const struct krait_ctf_trace *trace; /* the first of its files' */
+    const struct krait_stream_class *cls;
+    uint32_t index; /* among the reader's */
+    uint64_t id;
+    bool has_id;      /* said by the packets; else counted in the trace */
+    const char *path; /* of its first file */
+    struct krait_ctf_packet *packets;
+    uint32_t packet_count;
+    uint32_t packet_cap;
+    struct krait_err damage; /* met behind the last packet; code 0 when none */
+};
+
+/* Code of one stream class, made as it is needed. */
+struct krait_ctf_code {
+    struct krait_program packet_context;
+    struct krait_program event_header;
+    struct krait_program *events;           /* by index; ops NULL until used */
+    const struct krait_event_class **by_id; /* of ids below by_id_count */
+    uint32_t by_id_count;
+    uint8_t shape;               /* of the event header: known ones are read at once */
+    uint32_t id_slot;            /* of the event's id, where the shape is known */
+    bool whole_begin, whole_end; /* of the packets that say these times */
+};
+
+struct krait_ctf_trace {
+    struct krait_ctf_metadata *metadata;
+    const char *dir;
+    const char *below;           /* the way from the folder that was asked for to this one; may be empty */
+    const char *name;            /* as babeltrace2 names it: HOST/WAY, one of them, or empty */
+    struct krait_ctf_code *code; /* by index of the stream class */
+    struct krait_program packet_header;
+};
+
+struct krait_ctf_options {
+    unsigned text; /* enum krait_text_flags, for printing */
+    bool indexes;  /* few packets are wanted: LTTng's index files tell of the others; see krait_ctf_settle */
+};
+
+struct krait_ctf_reader {
+    struct krait_arena arena;
+    struct krait_ctf_options options;
+    struct krait_ctf_trace **traces;
+    uint32_t trace_count;
+    struct krait_ctf_file **files;
+    uint32_t file_count;
+    struct krait_ctf_stream **streams; /* in the order in which equal times are handed out */
+    uint32_t stream_count;
+    uint32_t trace_cap, file_cap, stream_cap;
+    struct krait_err damage; /* of a file of which nothing could be read; code 0 when none */
+};
+
+#endif

@@ -57,7 +57,7 @@ def _option_words(options):
     words = []
     for name, value in options.items():
         option = "--" + name.replace("_", "-")
-        if name in ("c_calls", "children"):
+        if name in ("c_calls", "children", "gil"):
             if not value:
                 words.append("--no-" + name.replace("_", "-"))
         elif value is True:
@@ -73,7 +73,7 @@ def _option_words(options):
 def start(path=None, **options):
     """Begin to record every thread of this process into the folder `path`.
 
-    Options are those of `krait record` with underscores: c_calls=False, children=False, include=[...], exclude=[...],
+    Options are those of `krait record` with underscores: c_calls=False, gil=False, children=False, include=[...], exclude=[...],
     max_overhead=5, ring_size="4M", lossless=True. A collector runs as a process of its own. Frames that are live are
     part of the recording. Returns the folder's path. Raises RuntimeError with the reason when it cannot. Without stop()
     the recording ends with the program.

@@ -50,7 +50,7 @@ int krait_recording_open(struct krait_collector **out, struct krait_recording_va
         .flags = (values->no_c_calls ? 0 : KRAIT_RECORD_C_CALLS) |
                  (values->no_children ? 0 : KRAIT_RECORD_CHILDREN) |
                  (values->lossless ? KRAIT_RECORD_LOSSLESS : 0) |
-                 (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0),
+                 (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0) | (values->no_gil ? 0 : KRAIT_RECORD_GIL),
         .owner = owner,
         .max_overhead = values->max_overhead,
         .include = values->include.items,

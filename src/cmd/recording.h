@@ -11,7 +11,7 @@
 struct krait_recording_values {
     const char *output;
     struct krait_opt_list include, exclude;
-    bool no_c_calls, no_children, call_sites, lossless, quiet;
+    bool no_c_calls, no_children, no_gil, call_sites, lossless, quiet;
     double max_overhead;
     uint64_t ring_size, max_threads;
     const char *kernel; /* groups of events; NULL: the kernel is not recorded */
@@ -44,6 +44,12 @@ struct krait_recording_values {
           NULL,                                                                                      \
           offsetof(struct krait_recording_values, no_c_calls),                                       \
           "Record Python functions alone" },                                                         \
+        { "no-gil",                                                                                  \
+          0,                                                                                         \
+          KRAIT_OPT_FLAG,                                                                            \
+          NULL,                                                                                      \
+          offsetof(struct krait_recording_values, no_gil),                                           \
+          "Leave waiting for the GIL out" },                                                         \
         { "no-children",                                                                             \
           0,                                                                                         \
           KRAIT_OPT_FLAG,                                                                            \

@@ -25,7 +25,7 @@ enum krait_event_enum_value {
 #undef KRAIT_ENUM
 };
 
-enum { KRAIT_LOST_REASONS = 6 };
+enum { KRAIT_LOST_REASONS = 7 };
 
 struct krait_field_row {
     const char *type; /* as in events.def: "u32", "str", "code", or an enumeration's name */

@@ -7,6 +7,7 @@
 
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/gil.h"
 
 #include <sys/mman.h>
 
@@ -34,6 +35,7 @@ static void on_interp_end(PyObject *capsule)
     in->ended = true;
     in->definitions = NULL;
     krait_profile_forget(in);
+    krait_gil_forget(in);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(in->hooks); i++)
         Py_CLEAR(in->hooks[i]);
     Py_CLEAR(in->hook_type);
@@ -107,10 +109,13 @@ void krait_agent_see_interp(void)
         in = is_whole() ? new_interp(interp) : NULL;
     else
         remove_hooks(in); /* of an earlier recording */
-    if (in && install(in, &why) && in->definitions) {
+    int rc = in ? install(in, &why) : -ENOTSUP;
+    if (rc && in && in->definitions) {
         krait_writer_ring_close(in->definitions);
         in->definitions = NULL;
     }
+    if (!rc)
+        krait_gil_watch(in);
     PyErr_Restore(type, value, traceback);
 }
 
@@ -177,6 +182,7 @@ static void on_fork(void)
 {
     krait_this_ring = &krait_no_ring;
     krait_threads_forked();
+    krait_gil_forked();
     krait_agent.writer.proc = NULL;
     for (struct krait_interp *i = atomic_load(&krait_agent.interps); i; i = i->next)
         i->definitions = NULL;
@@ -188,6 +194,7 @@ static void read_options(struct krait_agent *agent)
     const struct krait_control *control = agent->writer.shm.control;
     agent->c_calls = control->flags & KRAIT_RECORD_C_CALLS;
     agent->call_sites = control->flags & KRAIT_RECORD_CALL_SITES;
+    agent->gil = control->flags & KRAIT_RECORD_GIL;
     krait_filters_read(agent);
     /* The short hooks read the counter and nothing else. */
     agent->selective =
@@ -257,6 +264,8 @@ int krait_agent_start(const char *session, enum krait_event_enum_value origin, c
         rc = join(origin, why);
     if (rc)
         krait_agent_stop();
+    else
+        krait_gil_watch(find_interp(krait_compat.interp_get())); /* last: others may stop the recording */
     return rc;
 }
 
@@ -325,17 +334,6 @@ static bool may_record(struct krait_interp *in, enum krait_begin_what top)
     return !krait_thread_is_hushed(in, top);
 }
 
-static void put_event(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t code)
-{
-    bool has_code = krait_event_payload_bytes[event] != 0;
-    if (!krait_ring_has_room(ring, t))
-        krait_writer_put_extended(ring, t, event, &code, has_code ? sizeof(code) : 0);
-    else if (has_code)
-        krait_ring_put_code(ring, t, event, code);
-    else
-        krait_ring_put(ring, t, event);
-}
-
 /* Once in a while a thread that loses events asks whether anybody is there at all. */
 static void count_lost(struct krait_interp *in, const struct krait_ring *ring)
 {
@@ -351,16 +349,18 @@ static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uin
     struct krait_ring *ring = krait_this_ring;
     if (ring == &krait_no_ring) /* naming ran Python code, which stopped the recording or forked */
         return;
+    t = KRAIT_MAX(t, krait_gil_last());
     enum krait_ring_room room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
     if (room == KRAIT_ROOM_RESYNC) {
         if (!krait_thread_say_stack(in, t, top) || ring != krait_this_ring)
             return;
+        t = KRAIT_MAX(t, krait_gil_last());
         room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
     }
     if (room == KRAIT_ROOM_NONE)
         count_lost(in, ring);
     else
-        put_event(ring, t, event, code);
+        krait_writer_put(ring, t, event, code);
 }
 
 /* Slow paths may call into Python: they keep what the program would notice. */

@@ -50,6 +50,7 @@ struct krait_interp {
     struct krait_interp *next;
     PyInterpreterState *interp;
     int64_t id;
+    struct krait_gil *gil;     /* gil.h; NULL: not watched */
     bool ended;                /* another interpreter may stand at its address */
     uint32_t starts;           /* the recording that it has joined: krait_agent.starts of then */
     bool was_selective;        /* places may be without their hooks (DISABLE) since an earlier recording */
@@ -87,6 +88,7 @@ struct krait_agent {
     size_t filter_count;
     bool c_calls;
     bool call_sites;
+    bool gil;
     bool selective; /* filters, a governor, call sites, or no time-stamp counter: the hooks that look at more
                      */
     uint64_t event_ticks; /* for the governor: what recording one call and its end costs */

@@ -6,6 +6,7 @@
  */
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/gil.h"
 
 #include <sys/syscall.h>
 
@@ -244,6 +245,7 @@ bool krait_thread_begin(struct krait_interp *in)
     struct krait_ring *ring = waiting_ring();
     if (ring) {
         krait_this_ring = ring;
+        krait_gil_drop_pending();
         return true;
     }
     /* Looking through all rings takes a while: not more often than the clock's window changes. */
@@ -258,6 +260,7 @@ bool krait_thread_begin(struct krait_interp *in)
     }
     atomic_store(&ring->resync, 1);
     krait_this_ring = ring;
+    krait_gil_flush();
     name_this_thread(in, tid);
     return true;
 }
@@ -318,7 +321,7 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
     if (mine != krait_this_ring) /* naming ran Python code, which stopped the recording or forked */
         return false;
     atomic_store_explicit(&ring->resync, 0, memory_order_relaxed);
-    return put_frames(&in->agent->writer, ring, t, ids, n);
+    return put_frames(&in->agent->writer, ring, KRAIT_MAX(t, krait_gil_last()), ids, n);
 }
 
 /* The innermost frame, or the one that called it where that has just begun; new reference, or NULL. */

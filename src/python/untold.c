@@ -128,6 +128,8 @@ struct opened {
 
 static void follow(struct opened *opened, uint32_t event, uint32_t code)
 {
+    if (event > KRAIT_EVENT_python_stack) /* of no call */
+        return;
     if (krait_event_payload_bytes[event] == sizeof(code)) { /* a begin; ends have no payload */
         opened->deeper |= opened->depth == DEPTH_MAX;
         if (opened->deeper)

@@ -44,7 +44,7 @@
 #include <stdatomic.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 4u                    /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 5u                    /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
@@ -59,6 +59,7 @@ enum krait_record_flags {
     KRAIT_RECORD_CHILDREN = 1 << 1,
     KRAIT_RECORD_LOSSLESS = 1 << 2,
     KRAIT_RECORD_CALL_SITES = 1 << 3,
+    KRAIT_RECORD_GIL = 1 << 4,
 };
 
 enum krait_session_state {

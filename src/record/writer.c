@@ -418,6 +418,17 @@ void krait_writer_put_extended(struct krait_ring *ring, uint64_t t, uint32_t eve
     krait_ring_commit(ring, cur + sizeof(head) + n);
 }
 
+void krait_writer_put(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t word)
+{
+    bool has_word = krait_event_payload_bytes[event] != 0;
+    if (!krait_ring_has_room(ring, t))
+        krait_writer_put_extended(ring, t, event, &word, has_word ? sizeof(word) : 0);
+    else if (has_word)
+        krait_ring_put_code(ring, t, event, word);
+    else
+        krait_ring_put(ring, t, event);
+}
+
 void krait_writer_lost(struct krait_writer *writer, enum krait_event_enum_value reason, uint64_t count)
 {
     _Atomic uint64_t *lost = writer->proc ? writer->proc->lost : writer->shm.control->lost;

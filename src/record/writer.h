@@ -60,6 +60,10 @@ enum krait_ring_room {
 enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                                        size_t bytes);
 
+/* Writes one event whose payload is `word`, or that has none, as short as it can be; needs room for 17 bytes.
+ */
+void krait_writer_put(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t word);
+
 /* Writes one event with any payload in the long form; needs room for 13 + n bytes. */
 void krait_writer_put_extended(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
                                size_t n);

@@ -10,6 +10,7 @@
  *   thread TID [NAME]                        a new stream, or goes on with the one of this tid
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
  *   TIME return|yield|unwind|creturn|craise
+ *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the
  * next lost REASON COUNT                        krait:lost in the definitions, REASON a number exit HOW
@@ -232,12 +233,14 @@ static const struct {
     const char *word;
     uint32_t event;
 } event_words[] = {
-    { "call", KRAIT_EVENT_python_call },   { "return", KRAIT_EVENT_python_return },
-    { "yield", KRAIT_EVENT_python_yield }, { "resume", KRAIT_EVENT_python_resume },
-    { "throw", KRAIT_EVENT_python_throw }, { "unwind", KRAIT_EVENT_python_unwind },
-    { "ccall", KRAIT_EVENT_c_call },       { "creturn", KRAIT_EVENT_c_return },
-    { "craise", KRAIT_EVENT_c_raise },     { "frame", KRAIT_EVENT_python_frame },
-    { "stack", KRAIT_EVENT_python_stack }, { "omit", KRAIT_EVENT_code_omit },
+    { "call", KRAIT_EVENT_python_call },     { "return", KRAIT_EVENT_python_return },
+    { "yield", KRAIT_EVENT_python_yield },   { "resume", KRAIT_EVENT_python_resume },
+    { "throw", KRAIT_EVENT_python_throw },   { "unwind", KRAIT_EVENT_python_unwind },
+    { "ccall", KRAIT_EVENT_c_call },         { "creturn", KRAIT_EVENT_c_return },
+    { "craise", KRAIT_EVENT_c_raise },       { "frame", KRAIT_EVENT_python_frame },
+    { "stack", KRAIT_EVENT_python_stack },   { "omit", KRAIT_EVENT_code_omit },
+    { "gilwait", KRAIT_EVENT_gil_wait },     { "giltake", KRAIT_EVENT_gil_take },
+    { "gilswitch", KRAIT_EVENT_gil_switch }, { "gildrop", KRAIT_EVENT_gil_drop },
 };
 
 static uint64_t parse_time(const char *word)

@@ -7,7 +7,7 @@
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
 #include "ctf/rows/count.h"
-#include "trace/trace.h"
+#include "trace/gil.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
@@ -30,6 +30,12 @@ struct info {
     struct krait_ctf_count count;
     struct krait_trace *trace;           /* the model, of krait's own recordings; else NULL */
     struct krait_ctf_trace_count kernel; /* of such a recording's kernel part */
+    struct gil_sum {
+        uint64_t waits, ns;
+        uint32_t threads; /* that waited */
+        uint32_t most;    /* the thread that waited longest */
+        uint64_t most_ns;
+    } gil;
     bool all;
     unsigned columns; /* of the terminal */
     const char *bold, *dim, *red, *plain;
@@ -166,6 +172,21 @@ static void json_kernel(struct info *info)
     krait_buf_char(out, '}');
 }
 
+static void json_gil(struct info *info)
+{
+    struct krait_buf *out = &info->out;
+    krait_json_key(out, "gil");
+    if (!info->gil.waits) {
+        krait_buf_str(out, "null");
+        return;
+    }
+    krait_buf_char(out, '{');
+    json_number_or_null(out, "waits", true, info->gil.waits);
+    json_number_or_null(out, "wait_ns", true, info->gil.ns);
+    json_number_or_null(out, "threads", true, info->gil.threads);
+    krait_buf_char(out, '}');
+}
+
 static uint64_t duration(const struct info *info)
 {
     return (uint64_t)info->count.end_ns - (uint64_t)info->count.begin_ns;
@@ -185,6 +206,7 @@ static void print_json(struct info *info)
     json_number_or_null(out, "streams", true, info->reader->stream_count);
     json_number_or_null(out, "packets", true, info->count.packets);
     json_kernel(info);
+    json_gil(info);
     if (info->trace)
         json_processes(info);
     krait_buf_str(out, "}\n");
@@ -279,6 +301,26 @@ static void print_kernel(struct info *info)
     label(info, "kernel");
     krait_buf_fmt(&info->out, "%s events in ", krait_fmt_count(buf, info->kernel.events));
     add_plural(&info->out, info->kernel.streams, "stream\n", "streams\n");
+}
+
+/* "waited 1.2 s in 340 waits by 3 threads, most 800 ms by Thread-1 (work)" */
+static void print_gil(struct info *info)
+{
+    const struct gil_sum *gil = &info->gil;
+    char buf[KRAIT_FMT_SIZE];
+    if (!gil->waits)
+        return;
+    label(info, "GIL");
+    krait_buf_fmt(&info->out, "waited for %s in ", krait_fmt_ns(buf, gil->ns));
+    add_plural(&info->out, gil->waits, "wait", "waits");
+    krait_buf_str(&info->out, " by ");
+    add_plural(&info->out, gil->threads, "thread", "threads");
+    const struct krait_thread *most = &info->trace->threads[gil->most];
+    if (gil->threads > 1) {
+        krait_buf_fmt(&info->out, ", most (%s) by ", krait_fmt_ns(buf, gil->most_ns));
+        add_cut(info, *most->name ? most->name : "a thread without a name", 20);
+    }
+    krait_buf_char(&info->out, '\n');
 }
 
 static bool is_kernel(const struct krait_ctf_trace *trace)
@@ -453,6 +495,7 @@ static void print_text(struct info *info)
     print_time(info);
     print_size(info);
     print_kernel(info);
+    print_gil(info);
     print_clock(info);
     print_losses(info);
     if (info->trace) {
@@ -495,6 +538,37 @@ static void sum_kernel(struct info *info)
     }
 }
 
+static bool has_gil(const struct krait_ctf_count *count)
+{
+    uint32_t i = 0;
+    while (i < count->class_count && strcmp(count->classes[i].name, "gil:wait") != 0)
+        i++;
+    return i < count->class_count;
+}
+
+static int sum_gil(struct info *info)
+{
+    struct krait_gil_waits waits = { 0 };
+    struct gil_sum *gil = &info->gil;
+    int rc = 0;
+    for (uint32_t t = 0; !rc && t < info->trace->thread_count; t++) {
+        rc = krait_gil_waits_read(&waits, info->trace, t, KRAIT_RANGE_ALL);
+        uint64_t ns = 0;
+        for (uint32_t i = 0; i < waits.count; i++) {
+            ns += waits.items[i].end_ns - waits.items[i].begin_ns;
+            gil->waits += waits.items[i].taken;
+        }
+        gil->ns += ns;
+        gil->threads += waits.count > 0;
+        if (ns > gil->most_ns) {
+            gil->most = t;
+            gil->most_ns = ns;
+        }
+    }
+    krait_gil_waits_done(&waits);
+    return rc;
+}
+
 static void look_at_terminal(struct info *info)
 {
     const char *no_color = getenv("NO_COLOR");
@@ -517,6 +591,8 @@ static int gather(struct info *info, const char *const *paths, size_t count, str
         rc = krait_trace_open(&info->trace, paths, count, err);
     if (!rc && info->trace)
         sum_kernel(info);
+    if (!rc && info->trace && has_gil(&info->count) && sum_gil(info))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     return rc;
 }
 

@@ -77,6 +77,41 @@ def test_each_process_has_its_command_and_its_end(krait, synth, info):
     assert max(map(len, text.splitlines())) <= 80
 
 
+GIL = """\
+    process 10 app
+    code 1 python m f f.py 3
+    thread 10 main
+    0 call 1
+    100ms gildrop
+    100ms gilwait 0
+    101ms gilswitch
+    102ms gilwait 11
+    199ms giltake
+    300ms gilwait 11
+    300ms return
+    thread 11 other
+    5ms gilwait 10
+    101ms giltake
+    101ms call 1
+    150ms return
+    199ms gildrop
+    """
+
+
+def test_waiting_for_the_gil_is_summed_up(krait, synth, info):
+    """A wait has an end: the last of `main` was lost."""
+    folder = synth(GIL)
+    assert info(folder)["gil"] == {"waits": 2, "wait_ns": (1 + 97 + 96) * 10**6, "threads": 2}
+    text = subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+    assert "GIL        waited for 194.0 ms in 2 waits by 2 threads, most (98.00 ms) by main\n" in text
+
+
+def test_without_waits_nothing_is_said_of_the_gil(krait, synth, info):
+    folder = synth(SCRIPT)
+    assert info(folder)["gil"] is None
+    assert "GIL" not in subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+
+
 def test_pictures_and_exports_say_what_nobody_ended(krait, synth, tmp_path):
     folder = synth("process 1 app\nthread 1\n1us call 1\n2us return\n")
     for verb in (["flame", "-o", tmp_path / "f.svg"], ["export", "--to", "folded", "-o", tmp_path / "f.txt"]):

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/gil.h"
+
+#include "trace/import.h"
+#include "trace/payload.h"
+
+struct reading {
+    struct krait_gil_waits *waits;
+    struct krait_ticks clock; /* a copy: it remembers a second */
+    struct krait_range range;
+    struct krait_gil_wait open; /* begin_ns 0: none */
+};
+
+static int end_wait(struct reading *reading, uint64_t t_ns, bool taken)
+{
+    struct krait_gil_wait wait = reading->open;
+    reading->open.begin_ns = 0;
+    if (!wait.begin_ns || t_ns <= reading->range.from_ns || wait.begin_ns >= reading->range.to_ns)
+        return 0;
+    wait.begin_ns = KRAIT_MAX(wait.begin_ns, reading->range.from_ns);
+    wait.end_ns = KRAIT_MAX(KRAIT_MIN(t_ns, reading->range.to_ns), wait.begin_ns);
+    wait.taken = taken;
+    struct krait_gil_waits *waits = reading->waits;
+    if (krait_trace_grow(&waits->items, waits->count, &waits->cap, sizeof(*waits->items)))
+        return -ENOMEM;
+    waits->items[waits->count++] = wait;
+    return 0;
+}
+
+/* An event off the hot path; -EBADMSG where it is not whole. */
+static KRAIT_COLD int other_event(struct reading *reading, uint32_t id, uint64_t ticks,
+                                  struct krait_cursor *cursor)
+{
+    uint64_t t_ns = krait_ticks_ns(&reading->clock, ticks);
+    struct krait_payload_gil_wait wait;
+    switch (id) {
+    case KRAIT_EVENT_gil_wait:
+        if (!krait_read_gil_wait(cursor, &wait))
+            return -EBADMSG;
+        reading->open = (struct krait_gil_wait){ .begin_ns = t_ns, .holder = wait.holder };
+        return 0;
+    case KRAIT_EVENT_gil_take:
+    case KRAIT_EVENT_gil_switch:
+        return end_wait(reading, t_ns, id == KRAIT_EVENT_gil_take);
+    default:
+        return krait_payload_skip(id, cursor) ? 0 : -EBADMSG;
+    }
+}
+
+/* Begins and ends of calls are stepped over: those below this id. hot path */
+static int read_packet(struct reading *reading, const struct krait_packet *packet)
+{
+    enum { CALLS = KRAIT_EVENT_c_raise + 1 };
+    struct krait_cursor cursor = { packet->body, packet->end };
+    uint64_t ticks = packet->head.timestamp_begin;
+    uint32_t id;
+    int rc = 0;
+    while (!rc && cursor.at < cursor.end) {
+        if (!krait_read_header(&cursor, &id, &ticks))
+            return 0;
+        if (KRAIT_UNLIKELY(id >= CALLS))
+            rc = other_event(reading, id, ticks, &cursor);
+        else if (cursor.end - cursor.at >= krait_event_payload_bytes[id])
+            cursor.at += krait_event_payload_bytes[id];
+        else
+            return 0;
+    }
+    return rc == -ENOMEM ? rc : 0;
+}
+
+int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,
+                         struct krait_range range)
+{
+    waits->count = 0;
+    if (thread >= trace->thread_count)
+        return -EINVAL;
+    const struct krait_image *image = &trace->impl->images[trace->threads[thread].process];
+    struct reading reading = { .waits = waits, .clock = image->clock, .range = range };
+    struct krait_packets packets;
+    struct krait_packet packet;
+    struct krait_damage untold = { 0 };
+    int rc = krait_packets_open(&packets, trace->impl->streams[thread], image->uuid, NULL);
+    if (rc)
+        return rc == -ENOMEM ? rc : 0;
+    while (!rc && krait_packets_next(&packets, &packet, &untold)) {
+        rc = read_packet(&reading, &packet);
+        krait_packets_release(&packets);
+    }
+    krait_packets_close(&packets);
+    return rc;
+}
+
+void krait_gil_waits_done(struct krait_gil_waits *waits)
+{
+    free(waits->items);
+    *waits = (struct krait_gil_waits){ 0 };
+}

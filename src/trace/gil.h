@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Waiting for the global interpreter lock, thread by thread. A recording has it unless it was made with
+ * --no-gil; a process in which no thread waited, and a trace of another tracer, have none.
+ *
+ *     struct krait_gil_waits waits = { 0 };
+ *     int rc = krait_gil_waits_read(&waits, trace, thread, KRAIT_RANGE_ALL);
+ *     for (uint32_t i = 0; !rc && i < waits.count; i++)
+ *         ... waits.items[i].begin_ns, .end_ns, .holder ...
+ *     krait_gil_waits_done(&waits);
+ *
+ * Waits of one thread are in the order of time and do not overlap; between two of them the thread had the
+ * GIL, or did without. They cross calls' borders never: a thread that waits begins and ends no call. So the
+ * innermost call that is open at begin_ns is the one that waits. While it waits the kernel has the thread
+ * blocked in a futex, or runnable, or for some microseconds running: what of a wait counts as what is the
+ * joiner's to say.
+ */
+#ifndef KRAIT_TRACE_GIL_H
+#define KRAIT_TRACE_GIL_H
+
+#include "trace/trace.h"
+
+struct krait_gil_wait {
+    uint64_t begin_ns, end_ns;
+    uint32_t
+        holder; /* tid, in the same process, of the thread that had the GIL at begin_ns; 0 where not known */
+    bool taken; /* ends with the GIL; else the thread had given it up and waited until another had taken it */
+};
+
+struct krait_gil_waits {
+    struct krait_gil_wait *items;
+    uint32_t count, cap;
+};
+
+/* Reads the waits of one thread that lie in the range, cut at its edges; `waits` is zeroed or has been read
+ * into. A wait whose end is missing is left out. Goes through the thread's events once, at about 1 ns each.
+ * Returns 0, -EINVAL where there is no such thread, or -ENOMEM; damage ends its packet and is
+ * krait_trace_walk's to tell. */
+int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,
+                         struct krait_range range);
+void krait_gil_waits_done(struct krait_gil_waits *waits);
+
+#endif

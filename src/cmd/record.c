@@ -377,6 +377,8 @@ static const struct krait_opt opts[] = {
     { "kernel", 0, KRAIT_OPT_MAYBE, "[=GROUPS]", offsetof(struct krait_recording_values, kernel),
       "Record the kernel too: sched, syscalls, irq, net, block, power, or those of them named, with commas "
       "between (without root: the program's own switches and page faults)" },
+    { "kernel-functions", 0, KRAIT_OPT_STR, "GLOB", offsetof(struct krait_recording_values, kernel_functions),
+      "With --kernel: entry and exit of the kernel's functions whose names match, such as 'vfs_*'" },
     { "kernel-ring-size", 0, KRAIT_OPT_SIZE, "SIZE",
       offsetof(struct krait_recording_values, kernel_ring_size),
       "Memory of each CPU's ring of kernel events (default: 4M)" },

@@ -8,14 +8,19 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
                                               const struct krait_clock *clock)
 {
     struct krait_kernel *kernel = NULL;
-    struct krait_err whole = { 0 }, own = { 0 };
+    struct krait_err whole = { 0 }, own = { 0 }, functions = { 0 };
     struct krait_kernel_options options = { .scope = KRAIT_KERNEL_WHOLE,
                                             .dir = dir,
                                             .groups = values->kernel,
+                                            .functions = values->kernel_functions,
+                                            .functions_note = &functions,
                                             .ring_bytes = values->kernel_ring_size,
                                             .clock = clock };
-    if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole))
+    if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole)) {
+        if (functions.code)
+            fprintf(stderr, "krait record: the kernel's functions: %s. See: krait doctor\n", functions.text);
         return kernel;
+    }
     options.scope = KRAIT_KERNEL_OWN;
     if (!krait_kernel_open(&kernel, &options, &own))
         fprintf(stderr,

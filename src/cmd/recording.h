@@ -14,7 +14,8 @@ struct krait_recording_values {
     bool no_c_calls, no_children, no_gil, call_sites, lossless, quiet;
     double max_overhead;
     uint64_t ring_size, max_threads;
-    const char *kernel; /* groups of events; NULL: the kernel is not recorded */
+    const char *kernel;           /* groups of events; NULL: the kernel is not recorded */
+    const char *kernel_functions; /* a pattern */
     uint64_t kernel_ring_size;
 };
 

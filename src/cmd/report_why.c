@@ -47,6 +47,10 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
 {
     KRAIT_AUTO_BUF text = { 0 };
     bool ready = row->state == KRAIT_WALL_RUNNABLE;
+    if (!row->by && krait_wall_own(report->wall)) { /* not an interrupt: nobody is known */
+        krait_table_cell(table, row->preempted ? "preempted" : "", KRAIT_STYLE_NONE, 0);
+        return;
+    }
     if (!ready || row->preempted)
         krait_buf_str(&text, ready                          ? "preempted by "
                              : row->state == KRAIT_WALL_GIL ? "held by "

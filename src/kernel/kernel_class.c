@@ -269,6 +269,7 @@ void krait_kernel_classes_done(struct krait_kernel_classes *classes)
     free(classes->items);
     krait_map_done(&classes->types);
     krait_map_done(&classes->tgids);
+    krait_kernel_symbols_done(&classes->symbols);
     krait_arena_done(&classes->arena);
 }
 

@@ -11,6 +11,7 @@
 #define KRAIT_KERNEL_KERNEL_CLASS_H
 
 #include "base/map.h"
+#include "kernel/symbols.h"
 #include "kernel/tracefmt.h"
 
 enum krait_kernel_group {
@@ -21,6 +22,7 @@ enum krait_kernel_group {
     KRAIT_KERNEL_BLOCK,
     KRAIT_KERNEL_POWER,
     KRAIT_KERNEL_GROUPS,
+    KRAIT_KERNEL_FUNCTIONS = KRAIT_KERNEL_GROUPS, /* not one to be named: --kernel-functions */
 };
 
 /* Types of LTTng's fields, as the metadata names them. */
@@ -33,6 +35,7 @@ enum krait_kernel_type {
     KRAIT_KTYPE_X64,
     KRAIT_KTYPE_COMM,
     KRAIT_KTYPE_STR,
+    KRAIT_KTYPE_FUNC, /* an address, with the names of functions */
     KRAIT_KTYPES,
 };
 
@@ -62,6 +65,7 @@ struct krait_kernel_classes {
     size_t count, cap;
     struct krait_map types; /* the kernel's number of an event to the index in items */
     struct krait_map tgids; /* threads to their processes */
+    struct krait_kernel_symbols symbols;
 };
 
 /* Of "sched,irq": one bit a group; an empty text is all. -EINVAL for a word that is none. */

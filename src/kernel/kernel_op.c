@@ -25,6 +25,7 @@ static const struct {
     [KRAIT_KHOW_PRIO] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_PRIO },
     [KRAIT_KHOW_RWBS] = { KRAIT_KTYPE_U32, 4, KRAIT_KOP_RWBS },
     [KRAIT_KHOW_TGID] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_TGID },
+    [KRAIT_KHOW_FUNC] = { KRAIT_KTYPE_FUNC, 8, KRAIT_KOP_NUMBER },
 };
 
 enum krait_kernel_type krait_kernel_how_type(enum krait_kernel_how how)

@@ -21,6 +21,7 @@ enum krait_kernel_how {
     KRAIT_KHOW_PRIO,
     KRAIT_KHOW_RWBS,
     KRAIT_KHOW_TGID,
+    KRAIT_KHOW_FUNC,
 };
 
 enum krait_kernel_op_kind {

@@ -14,6 +14,7 @@ static const struct {
     [KRAIT_KTYPE_U32] = { "uint32_t", "" },    [KRAIT_KTYPE_I64] = { "int64_t", "" },
     [KRAIT_KTYPE_U64] = { "uint64_t", "" },    [KRAIT_KTYPE_X64] = { "hex64_t", "" },
     [KRAIT_KTYPE_COMM] = { "char_t", "[16]" }, [KRAIT_KTYPE_STR] = { "text_t", "" },
+    [KRAIT_KTYPE_FUNC] = { "function_t", "" },
 };
 
 static void add_types(struct krait_buf *out)
@@ -33,6 +34,21 @@ static void add_types(struct krait_buf *out)
                       ints[i].bits, ints[i].is_signed ? "true" : "false", ints[i].base,
                       ints[i].text ? "UTF8" : "none", ints[i].name);
     krait_buf_str(out, "typealias string { encoding = UTF8; } := text_t;\n");
+}
+
+/* What is traced of a function is the place where its tracing is patched in: at its beginning, or behind one
+ * or two instructions that mark it as a target of jumps. */
+static void add_functions(struct krait_buf *out, const struct krait_kernel_symbols *symbols)
+{
+    enum { PATCHED_WITHIN = 8 };
+    if (!symbols->count)
+        return;
+    krait_buf_str(out, "typealias enum : hex64_t {");
+    for (size_t i = 0; i < symbols->count; i++)
+        krait_buf_fmt(out, "%s\n    \"%s\" = 0x%llx ... 0x%llx", i ? "," : "", symbols->items[i].name,
+                      (unsigned long long)symbols->items[i].address,
+                      (unsigned long long)symbols->items[i].address + PATCHED_WITHIN);
+    krait_buf_str(out, "\n} := function_t;\n");
 }
 
 static void add_trace(struct krait_buf *out, const uint8_t uuid[16])
@@ -101,6 +117,7 @@ static void add_all(struct krait_buf *out, const char *tracer, const struct krai
     krait_traceid_clock(&about, clock);
     krait_buf_str(out, "/* CTF 1.8 */\n\n");
     add_types(out);
+    add_functions(out, &classes->symbols);
     add_trace(out, uuid);
     add_env(out, tracer);
     krait_tsdl_write_clock(out, &about);

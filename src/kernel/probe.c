@@ -15,6 +15,7 @@ const struct krait_probe krait_probes[] = {
     { "Recording", "open files", krait_probe_files },
     { "Kernel", "tracefs", krait_probe_tracefs },
     { "Kernel", "trace clock", krait_probe_trace_clock },
+    { "Kernel", "functions", krait_probe_functions },
     { "Kernel", "left behind", krait_probe_left_behind },
     { "Kernel", "perf events", krait_probe_perf },
     { "Kernel", "counters", krait_probe_counters },

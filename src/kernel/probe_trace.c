@@ -4,6 +4,7 @@
  */
 #include "kernel/probe.h"
 
+#include "kernel/functions.h"
 #include "kernel/perf.h"
 #include "kernel/tracefs.h"
 
@@ -44,6 +45,25 @@ void krait_probe_trace_clock(struct krait_check *check)
     if (!name)
         krait_check_fix(check, KRAIT_CHECK_WARN,
                         "kernel and Python events will not order exactly: newer kernel");
+}
+
+void krait_probe_functions(struct krait_check *check)
+{
+    struct krait_err err = { 0 };
+    KRAIT_AUTO_CLOSE int root = krait_tracefs_open(NULL);
+    if (root < 0) {
+        no_tracefs(check);
+        return;
+    }
+    const char *tracer = krait_functions_tracer(root, &err);
+    bool ends = tracer && strcmp(tracer, "function_graph") == 0;
+    krait_check_value(check, "%s",
+                      ends     ? "entry and exit"
+                      : tracer ? "entry alone"
+                               : "not the kernel's functions");
+    if (!ends)
+        krait_check_fix(check, KRAIT_CHECK_WARN, "%s",
+                        tracer ? "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER" : err.text);
 }
 
 static void add_name(void *data, const char *name)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/functions.h"
 #include "kernel/kernel_source.h"
 #include "kernel/kernel_tsdl.h"
 #include "kernel/ringpage.h"
@@ -32,7 +33,8 @@ struct tracing {
     int pipe[2];
     struct krait_statedump dump;
     struct krait_kernel_stream dump_stream;
-    struct cpu *cpus; /* as many as the kernel has streams */
+    struct cpu *cpus;   /* as many as the kernel has streams */
+    const char *tracer; /* of functions; NULL: they are not recorded */
     size_t page_bytes;
     uint8_t *pages; /* PIPE_BYTES of them */
     uint64_t flushed_ns;
@@ -159,6 +161,27 @@ static int start(struct tracing *k, uint32_t groups, struct krait_err *err)
     return rc ? rc : krait_kernel_enable(k->instance, groups & syscalls, err);
 }
 
+/* What functions there are, and which tracer follows them. Without them the rest is recorded: why is in
+ * options->functions_note. */
+static uint32_t find_functions(struct tracing *k, const struct krait_kernel_options *options)
+{
+    struct krait_err *note = options->functions_note;
+    if (!options->functions)
+        return 0;
+    k->tracer = krait_functions_tracer(k->instance, note);
+    if (k->tracer && krait_kernel_symbols_load(&k->kernel.classes.symbols, options->functions, note))
+        k->tracer = NULL;
+    return k->tracer ? 1u << KRAIT_KERNEL_FUNCTIONS : 0;
+}
+
+static void start_functions(struct tracing *k, const struct krait_kernel_options *options)
+{
+    struct krait_err *note = options->functions_note;
+    if (k->tracer && !krait_functions_start(k->instance, k->tracer, options->functions, note) &&
+        strcmp(k->tracer, "function") == 0)
+        krait_err_set(note, -ENOTSUP, "entries alone are recorded, since this kernel has no function_graph");
+}
+
 static int load(struct tracing *k, uint32_t groups, struct krait_err *err)
 {
     int rc = krait_kernel_classes_load(&k->kernel.classes, k->instance, groups, err);
@@ -192,9 +215,14 @@ static int open_all(struct tracing *k, const struct krait_kernel_options *option
         rc = krait_kernel_make_folder(&k->kernel, options->dir, err);
     if (!rc)
         rc = open_cpus(k, err);
+    groups |= find_functions(k, options);
     if (!rc)
         rc = load(k, groups, err);
-    return rc ? rc : start(k, groups, err);
+    if (!rc)
+        rc = start(k, groups, err);
+    if (!rc)
+        start_functions(k, options);
+    return rc;
 }
 
 static int open_tracing(struct krait_kernel *kernel, const struct krait_kernel_options *options,

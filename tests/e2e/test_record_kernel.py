@@ -356,6 +356,33 @@ def test_info_and_the_summary_tell_the_kernels_part(kernel, krait, info):
     assert any(row["name"] == "sched_switch" for row in facts["event_classes"])
 
 
+# ---- the kernel's functions ----
+
+
+def test_functions_of_the_kernel_or_why_there_are_none(kernel, krait, events):
+    checks = json.loads(subprocess.run([krait, "doctor", "--json"], capture_output=True, text=True).stdout)["checks"]
+    row = next(c for c in checks if c["name"] == "functions")
+    run = kernel("import os\nfor _ in range(100):\n    os.stat('/')\n", "--kernel-functions", "vfs_*stat*")
+    told = events(run.path / "kernel", 'name == "kernel_function*" || name == "syscall_*stat*"')
+    calls = [e for e in told if e["event"].startswith("syscall_entry_") and tid(e) == run.main.pid]
+    assert len(calls) >= 100
+    functions = [e for e in told if e["event"].startswith("kernel_function")]
+    if "not the kernel's" in row["value"]:
+        assert not functions and row["state"] == "warn"
+        assert f"the kernel's functions: {row['fix']}" in run.stderr
+        return
+    own = [e for e in told if tid(e) == run.main.pid]
+    inside = [b for a, b in zip(own, own[1:]) if a["event"].startswith("syscall_entry_")]
+    assert all(e["event"] in ("kernel_function", "kernel_function_entry") for e in inside[-100:])
+    assert all("stat" in e["payload"]["function"]["label"] for e in functions)
+    assert ("entries alone" in run.stderr) == (row["value"] == "entry alone")
+
+
+def test_functions_need_the_kernel(krait):
+    run = subprocess.run([krait, "record", "--kernel-functions", "vfs_*", "--", "true"], capture_output=True, text=True)
+    assert run.returncode == 2 and "--kernel-functions needs --kernel" in run.stderr
+
+
 # ---- losses ----
 
 
@@ -494,7 +521,7 @@ def test_the_commands_of_its_page_work(krait, any_python, tmp_path):
     (tmp_path / name).write_text(body)
     lines = re.findall(r"^\$ (.*)$", text, re.M)
     said = [subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120) for line in lines]
-    assert [run.returncode for run in said] == [0] * 5, said
+    assert [run.returncode for run in said] == [0] * 6, said
     assert "  kernel " in said[0].stderr and "  timer  " in said[1].stdout and "  kernel " in said[2].stdout
     assert re.search(r"c:call: .*posix\.stat", said[3].stdout) and "syscall_entry_" in said[3].stdout
     assert len(said[4].stdout.splitlines()) == 3
@@ -505,7 +532,7 @@ def test_its_page_lists_the_events(kernel):
     names = [n for n in re.findall(r'^KRAIT_KERNEL_EVENT\(\w+, "[^"]+", "([^"]*)"\)', table, re.M) if n]
     page = (ROOT / "docs" / "kernel.md").read_text()
     said = []
-    for cell in re.findall(r"^\| `\w+` \| (.*) \|$", page, re.M):
+    for cell in re.findall(r"^\| `[\w-]+` \| (.*) \|$", page, re.M):
         first = ""
         for word in re.findall(r"`([^`]+)`", cell):
             first = word if not word.startswith("_") else first

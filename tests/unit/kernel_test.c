@@ -5,6 +5,7 @@
  */
 #include "ctf/read/cursor.h"
 #include "ctf/read/loss.h"
+#include "ctf/meta/open.h"
 #include "ctf/read/reader.h"
 #include "kernel/kernel_op.h"
 #include "kernel/kernel_stream.h"
@@ -587,6 +588,66 @@ static void test_groups(void **state)
         assert_int_equal(krait_kernel_groups_parse(wrong[i], &groups, &err), -EINVAL);
 }
 
+/* ---- the kernel's functions ---- */
+
+static const char funcgraph_exit_format[] =
+    "name: funcgraph_exit\nID: 10\n" COMMON "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+    "\tfield:unsigned int depth;\toffset:16;\tsize:4;\tsigned:0;\n"
+    "\tfield:unsigned int overrun;\toffset:20;\tsize:4;\tsigned:0;\n"
+    "\tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n"
+    "\tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n\n"
+    "print fmt: \"<-- %ps\", (void *)REC->func\n";
+
+static void expect_label(const char *dir, uint64_t address, const char *name)
+{
+    struct krait_ctf_metadata *metadata = NULL;
+    assert_int_equal(krait_ctf_metadata_open(&metadata, dir, NULL), 0);
+    const struct krait_event_class *event = metadata->streams[0]->events[0];
+    assert_string_equal(event->name, "kernel_function_exit");
+    const struct krait_fc *function = krait_fc_member(event->fields, "function")->fc;
+    if (name)
+        assert_string_equal(krait_enum_label(function, address), name);
+    else
+        assert_null(krait_enum_label(function, address));
+    krait_ctf_metadata_free(metadata);
+}
+
+static void describe(const char *dir, const struct krait_kernel_classes *classes)
+{
+    const struct krait_clock clock = { .freq = KRAIT_NS_PER_S };
+    const uint8_t uuid[16] = { 1 };
+    assert_int_equal(krait_kernel_tsdl_write(dir, KRAIT_KERNEL_LTTNG, classes, &clock, uuid, NULL), 0);
+}
+
+static void test_the_kernels_functions_have_names(void **state)
+{
+    const uint64_t at = 0xffffffff81000104; /* behind a mark that jumps may go there */
+    char dir[] = "/tmp/krait-kernel-XXXXXX", path[64];
+    char text[] =
+        "ffffffff81000000 T vfs_read\nffffffff81000010 d vfs_data\nffffffff81000100 t vfs_write\t[ext4]\n"
+        "ffffffff81000200 T ksys_read\n";
+    struct krait_kernel_classes classes = { 0 };
+    uint8_t event[40] = { 0 }, out[64];
+    assert_int_equal(krait_kernel_symbols_add(&classes.symbols, text, "vfs_*"), 0);
+    assert_int_equal(classes.symbols.count, 2);
+    const struct krait_kernel_class *class = add(&classes, funcgraph_exit_format, "kernel_function_exit");
+    put_common(event, 10, 4711);
+    memcpy(event + 8, &at, sizeof(at));
+    put_i32(event, 16, 3);
+    assert_int_equal(krait_kernel_convert(&classes, class, event, sizeof(event), out), 12);
+    assert_memory_equal(out, &at, sizeof(at));
+    assert_int_equal(get_i32(out, 8), 3);
+    assert_non_null(mkdtemp(dir));
+    describe(dir, &classes);
+    expect_label(dir, at, "vfs_write");
+    expect_label(dir, 0xffffffff81000000, "vfs_read");
+    expect_label(dir, 0xffffffff81000010, NULL);
+    krait_kernel_classes_done(&classes);
+    snprintf(path, sizeof(path), "%s/metadata", dir);
+    unlink(path);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 /* ---- perf events ---- */
 
 /* A record of `type`: words of 32 bits behind its head. */
@@ -706,6 +767,7 @@ int main(void)
         cmocka_unit_test(test_a_stream_is_read_as_it_was_written),
         cmocka_unit_test(test_what_the_disk_refuses_is_counted),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_the_kernels_functions_have_names),
         cmocka_unit_test(test_records_of_perf_events),
         cmocka_unit_test(test_records_that_are_none),
         cmocka_unit_test(test_perfs_clock_and_the_counter_are_a_straight_line),

@@ -27,6 +27,7 @@ enum { RING_BYTES = 512 * 1024, RING_BYTES_MIN = 16 * 1024 };
 enum { MINOR, MAJOR, EVENTS };
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+#define MLOCK_KB "/proc/sys/kernel/perf_event_mlock_kb"
 #ifndef PERF_FORMAT_LOST /* Linux 6.0 */
 #define PERF_FORMAT_LOST (1u << 4)
 #endif
@@ -178,25 +179,8 @@ static int open_event(const struct perf *p, int which, int cpu)
     return krait_perf_event_open(&attr, 0, cpu);
 }
 
-/* As large as asked for, or as this user may lock. */
-static int map_ring(struct perf *p, struct ring *ring, struct krait_err *err)
+static int open_events(struct ring *ring, const struct perf *p, size_t cpu, struct krait_err *err)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (;; p->ring_bytes /= 2) {
-        void *head =
-            mmap(NULL, page + p->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fds[MINOR], 0);
-        if (head != MAP_FAILED) {
-            ring->head = head;
-            return 0;
-        }
-        if ((errno != EPERM && errno != ENOMEM) || p->ring_bytes <= RING_BYTES_MIN)
-            return krait_err_errno(err, "cannot map a ring of perf events");
-    }
-}
-
-static int open_ring(struct perf *p, size_t cpu, struct krait_err *err)
-{
-    struct ring *ring = &p->rings[cpu];
     for (int which = 0; which < EVENTS; which++) {
         ring->fds[which] = open_event(p, which, (int)cpu);
         if (ring->fds[which] == -ENODEV)
@@ -204,9 +188,56 @@ static int open_ring(struct perf *p, size_t cpu, struct krait_err *err)
         if (ring->fds[which] < 0)
             return krait_perf_refusal(ring->fds[which], err);
     }
-    int rc = map_ring(p, ring, err);
-    if (rc)
-        return rc;
+    return 0;
+}
+
+static void unmap_rings(struct perf *p)
+{
+    for (size_t i = 0; i < p->kernel.cpu_count; i++) {
+        if (p->rings[i].head)
+            munmap(p->rings[i].head, (size_t)sysconf(_SC_PAGESIZE) + p->ring_bytes);
+        p->rings[i].head = NULL;
+    }
+}
+
+/* Returns 0 or a negative errno. */
+static int map_all(struct perf *p)
+{
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE) + p->ring_bytes;
+    for (size_t i = 0; i < p->kernel.cpu_count; i++) {
+        if (p->rings[i].fds[MAJOR] < 0) /* the last that was opened */
+            continue;
+        void *head = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->rings[i].fds[MINOR], 0);
+        if (head == MAP_FAILED)
+            return -errno;
+        p->rings[i].head = head;
+    }
+    return 0;
+}
+
+/* All of one size, as large as asked for or as this user may lock: no CPU goes without for the others' sake.
+ */
+static int map_rings(struct perf *p, struct krait_err *err)
+{
+    for (;; p->ring_bytes /= 2) {
+        int rc = map_all(p);
+        if (!rc)
+            return 0;
+        unmap_rings(p);
+        if ((rc != -EPERM && rc != -ENOMEM) || p->ring_bytes <= RING_BYTES_MIN)
+            return krait_err_set(
+                err, rc,
+                "cannot map rings of perf events: %s; other perf events of this user hold the "
+                "memory that " MLOCK_KB " and RLIMIT_MEMLOCK allow",
+                strerror(-rc));
+    }
+}
+
+static int begin_stream(struct perf *p, size_t cpu, struct krait_err *err)
+{
+    struct ring *ring = &p->rings[cpu];
+    if (!ring->head)
+        return 0;
     if (ioctl(ring->fds[MAJOR], PERF_EVENT_IOC_SET_OUTPUT, ring->fds[MINOR]) ||
         ioctl(ring->fds[MAJOR], PERF_EVENT_IOC_ID, &ring->major_id))
         return krait_err_errno(err, "cannot join perf events in one ring");
@@ -223,7 +254,10 @@ static int open_rings(struct perf *p, struct krait_err *err)
         p->rings[i].fds[MINOR] = p->rings[i].fds[MAJOR] = -1;
     int rc = 0;
     for (size_t i = 0; !rc && i < count; i++)
-        rc = open_ring(p, i, err);
+        rc = open_events(&p->rings[i], p, i, err);
+    rc = rc ? rc : map_rings(p, err);
+    for (size_t i = 0; !rc && i < count; i++)
+        rc = begin_stream(p, i, err);
     return rc;
 }
 
@@ -263,12 +297,11 @@ static int open_perf(struct krait_kernel *kernel, const struct krait_kernel_opti
 static void close_perf(struct krait_kernel *kernel)
 {
     struct perf *p = perf_of(kernel);
+    if (p->rings)
+        unmap_rings(p);
     for (size_t i = 0; p->rings && i < kernel->cpu_count; i++) {
-        struct ring *ring = &p->rings[i];
-        if (ring->head)
-            munmap(ring->head, (size_t)sysconf(_SC_PAGESIZE) + p->ring_bytes);
-        krait_close_fd(&ring->fds[MAJOR]);
-        krait_close_fd(&ring->fds[MINOR]);
+        krait_close_fd(&p->rings[i].fds[MAJOR]);
+        krait_close_fd(&p->rings[i].fds[MINOR]);
     }
     krait_map_done(&p->comm_of);
     krait_strtab_done(&p->comms);

@@ -172,6 +172,17 @@ def test_losses_are_counted(krait, own, events, info, folder):
     assert facts["lost"] == verb_json(krait, "states", folder / "t")["lost"]
 
 
+def test_rings_are_of_one_size_where_not_all_have_what_was_asked_for(krait, own, folder):
+    """The first CPU's ring fits into what a user may lock, the next one's does not any more."""
+    allowed = int(Path("/proc/sys/kernel/perf_event_mlock_kb").read_text()) * os.cpu_count()
+    wanted = 1 << ((allowed - 4).bit_length() - 1)
+    limit = f"--memlock={wanted // 2 * 1024 + 65536}"
+    run = own(FAULTS.replace("STOP", "False"), "--kernel-ring-size", f"{wanted}K", before=["prlimit", limit])
+    assert "lost" not in run.stderr
+    found = verb_json(krait, "info", folder / "t" / "kernel")
+    assert found["duration_ns"] < 60_000 * MS and found["events"] > 20000
+
+
 # ---- what is said ----
 
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/terminal.h"
 
+#include "view/width.h"
+
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -20,33 +22,53 @@ static bool takes_utf8(void)
     return locale && (strcasestr(locale, "UTF-8") || strcasestr(locale, "utf8"));
 }
 
-struct krait_table_look krait_terminal_look(void)
+/* Columns; 0: it is no terminal. */
+static uint32_t width_of(int fd)
 {
+    enum { USUAL = 80 };
     struct winsize size = { 0 };
-    struct krait_table_look look = { .colour = wants_colour(STDOUT_FILENO), .utf8 = takes_utf8() };
-    if (!isatty(STDOUT_FILENO))
-        return look;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        look.width = size.ws_col;
-    if (!look.width)
-        look.width = 80;
-    return look;
+    if (!isatty(fd))
+        return 0;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL;
 }
 
-static void print_notes(const struct krait_buf *notes)
+struct krait_table_look krait_terminal_look(void)
 {
+    return (struct krait_table_look){ .width = width_of(STDOUT_FILENO),
+                                      .colour = wants_colour(STDOUT_FILENO),
+                                      .utf8 = takes_utf8() };
+}
+
+static bool is_bad(const char *note)
+{
+    return strncmp(note, "lost:", 5) == 0 || strncmp(note, "damaged:", 8) == 0 ||
+           strncmp(note, "unfinished:", 11) == 0;
+}
+
+/* A terminal would break a long line in mid-word. */
+static void print_note(char *note, uint32_t columns, bool colour)
+{
+    enum { INDENT = 2 };
+    KRAIT_AUTO_BUF lines = { 0 };
+    krait_width_wrap(&lines, note, 0, INDENT, columns ? columns : UINT32_MAX);
+    const char *code = !colour ? "" : is_bad(note) ? "\033[31m" : "\033[2m";
+    fprintf(stderr, "%s%s%s\n", code, lines.failed || !lines.data ? note : lines.data,
+            colour ? "\033[0m" : "");
+}
+
+static void print_notes(struct krait_buf *notes)
+{
+    uint32_t columns = width_of(STDERR_FILENO);
     bool colour = wants_colour(STDERR_FILENO);
-    for (const char *line = notes->data; line && *line;) {
-        int n = (int)strcspn(line, "\n");
-        bool bad = strncmp(line, "lost:", 5) == 0 || strncmp(line, "damaged:", 8) == 0 ||
-                   strncmp(line, "unfinished:", 11) == 0;
-        const char *code = !colour ? "" : bad ? "\033[31m" : "\033[2m";
-        fprintf(stderr, "%s%.*s%s\n", code, n, line, colour ? "\033[0m" : "");
-        line += n + (line[n] == '\n');
+    for (char *note = notes->data, *next; note && *note; note = next) {
+        next = strchrnul(note, '\n');
+        if (*next)
+            *next++ = '\0';
+        print_note(note, columns, colour);
     }
 }
 
-int krait_terminal_print(const struct krait_buf *out, const struct krait_buf *notes, const char *what,
+int krait_terminal_print(const struct krait_buf *out, struct krait_buf *notes, const char *what,
                          struct krait_err *err)
 {
     if (out->len)

@@ -552,13 +552,14 @@ def test_a_real_recording_adds_up_the_same_by_another_reader(record, report, pyt
 # What people see on a terminal.
 
 
-def on_terminal(krait, columns, *args, **env):
+def on_terminal(krait, columns, *args, notes=False, **env):
+    """What is printed, with what goes to standard error where `notes` is true."""
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color", **env}
     if "NO_COLOR" not in env or env["NO_COLOR"] is None:
         env.pop("NO_COLOR", None)
-    run = subprocess.Popen([krait, "report", *map(str, args)], stdout=side, stderr=subprocess.PIPE, env=env)
+    run = subprocess.Popen([krait, "report", *map(str, args)], stdout=side, stderr=side if notes else subprocess.PIPE, env=env)
     os.close(side)
     text = b""
     while True:

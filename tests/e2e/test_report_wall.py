@@ -323,6 +323,15 @@ def test_all_states_fit_a_terminal(krait, both):
         assert max(map(len, out.splitlines())) <= columns, out
 
 
+@pytest.mark.parametrize("columns", [40, 80])
+def test_notes_fit_a_terminal_too(krait, both, columns):
+    out = on_terminal(krait, columns, both(CALLS, EVENTS, lost=7), notes=True, NO_COLOR="1")
+    lines = out.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("lost: "))
+    assert max(map(len, lines[first:])) <= columns, out
+    assert "shares of the self time; with --sort total, of the total time" in " ".join(map(str.strip, lines)), out
+
+
 def test_without_a_kernel_part_nothing_is_said_of_it(krait, synth):
     folder = synth(CALLS)
     out, notes = text(krait, folder)

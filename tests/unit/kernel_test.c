@@ -3,9 +3,9 @@
  * What comes from the kernel, made up here: pages of its ring, format files, events; and what is made of
  * them.
  */
+#include "ctf/meta/open.h"
 #include "ctf/read/cursor.h"
 #include "ctf/read/loss.h"
-#include "ctf/meta/open.h"
 #include "ctf/read/reader.h"
 #include "kernel/kernel_op.h"
 #include "kernel/kernel_stream.h"

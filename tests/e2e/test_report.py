@@ -522,7 +522,7 @@ def add_up(process):
                 name = names[e.code]
                 sums.setdefault(name, [0, 0, 0, 0, 10**18, 0])[0] += e.name.endswith(":call")
                 stack.append([name, ns(e.time), 0])
-            elif e.name != "python:stack":
+            elif e.name != "python:stack" and not e.name.startswith("gil:"):
                 name, begin, below = stack.pop()
                 took, row = ns(e.time) - begin, sums[name]
                 row[1] += 1

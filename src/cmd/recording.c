@@ -26,7 +26,7 @@ static int check(const struct krait_recording_values *values, struct krait_err *
 {
     if (values->max_overhead < 0 || values->max_overhead > 100)
         return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
-    if (values->max_threads > UINT32_MAX)
+    if (values->max_threads > UINT32_MAX / 2)
         return krait_err_set(err, -EINVAL, "--max-threads is too large");
     if (values->kernel_functions && !values->kernel)
         return krait_err_set(err, -EINVAL, "--kernel-functions needs --kernel");
@@ -48,7 +48,7 @@ int krait_recording_open(struct krait_collector **out, struct krait_recording_va
     struct krait_collector_options options = {
         .dir = dir,
         .ring_bytes = values->ring_size,
-        .max_threads = (uint32_t)values->max_threads,
+        .rings = 2 * (uint32_t)values->max_threads, /* a process has one for its definitions too */
         .flags = (values->no_c_calls ? 0 : KRAIT_RECORD_C_CALLS) |
                  (values->no_children ? 0 : KRAIT_RECORD_CHILDREN) |
                  (values->lossless ? KRAIT_RECORD_LOSSLESS : 0) |

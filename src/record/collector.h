@@ -18,7 +18,7 @@ struct krait_collector;
 struct krait_collector_options {
     const char *dir;            /* the recording's folder; made, with its parents; must be empty or absent */
     uint64_t ring_bytes;        /* of each thread's ring; 0: 2 MiB */
-    uint32_t max_threads;       /* rings; 0: 4096, or what limits of memory allow */
+    uint32_t rings;             /* 0: 4096, or what limits of memory allow */
     uint32_t flags;             /* enum krait_record_flags */
     uint64_t open_ns;           /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
     int owner;                  /* the process that asked for the recording itself; 0: none */

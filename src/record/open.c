@@ -109,13 +109,13 @@ static int plan_shm(struct krait_shm *plan, const struct krait_collector_options
                     struct krait_err *err)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint32_t rings = options->max_threads ? options->max_threads : RINGS;
+    uint32_t rings = options->rings ? options->rings : RINGS;
     uint64_t ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
     uint64_t packet_bytes = KRAIT_MAX(ring_bytes / KRAIT_PACKETS_MAX, (uint64_t)PACKET_BYTES);
     packet_bytes = (packet_bytes + page - 1) & ~(page - 1);
     uint64_t packets = KRAIT_MIN(ring_bytes / packet_bytes, (uint64_t)KRAIT_PACKETS_MAX);
     if (packets < 2 || ring_bytes > 1ull << 32 || rings > 1u << 20)
-        return krait_err_set(err, -EINVAL, "--ring-size is from %d KiB to 4 GiB, --max-threads up to 1048576",
+        return krait_err_set(err, -EINVAL, "--ring-size is from %d KiB to 4 GiB, --max-threads up to 524288",
                              2 * PACKET_BYTES / 1024);
     plan->packet_bytes = (uint32_t)packet_bytes;
     plan->packet_count = (uint32_t)packets;

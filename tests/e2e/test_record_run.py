@@ -264,6 +264,46 @@ def test_a_path_that_cannot_be_written(record, any_python, small_disk):
     assert (run.status, run.stdout) == (0, "finished\n")
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_as_many_threads_are_recorded_as_were_asked_for(record, any_python, info, most):
+    """At least: what a process writes besides takes none of their room."""
+    run = record.text(
+        any_python,
+        """
+        import sys, threading
+        def f(): pass
+        everybody = threading.Barrier(int(sys.argv[1]))
+        def work():
+            f()
+            everybody.wait()
+        others = [threading.Thread(target=work) for _ in range(int(sys.argv[1]) - 1)]
+        for t in others: t.start()
+        work()
+        for t in others: t.join()
+        """,
+        most,
+        options=["--max-threads", most],
+    )
+    assert run.check().calls()["f"] == most and info(run.path)["threads"] == most
+
+
+def test_threads_beyond_those_asked_for_are_counted(record, any_python, info):
+    run = record.text(
+        any_python,
+        """
+        import threading
+        def f(): pass
+        t = threading.Thread(target=f)
+        t.start()
+        t.join()
+        f()
+        """,
+        options=["--max-threads", 1],
+    )
+    assert run.calls()["f"] == 1 and info(run.path)["lost"]["no ring"] > 0
+    assert "use --max-threads" in run.stderr
+
+
 def test_a_folder_that_vanishes_while_recording(record, any_python):
     script = record.script(
         """

@@ -516,7 +516,7 @@ static void slots_of_processes_that_died_early_are_used_again(void **state)
 {
     struct fixture *f = *state;
     struct krait_writer writer;
-    collect(f, &(struct krait_collector_options){ .max_threads = 2 });
+    collect(f, &(struct krait_collector_options){ .rings = 2 });
     pid_t pid = fork();
     if (pid == 0) {
         struct krait_ring *ring;
@@ -545,7 +545,7 @@ static void a_ring_is_found_again_when_one_was_given_back(void **state)
 {
     struct fixture *f = *state;
     struct krait_writer writer;
-    collect(f, &(struct krait_collector_options){ .max_threads = 1 });
+    collect(f, &(struct krait_collector_options){ .rings = 1 });
     join(f, &writer);
     for (uint32_t i = 1; i <= 5; i++) {
         struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, i);
@@ -859,7 +859,7 @@ static void garbage_in_shared_memory_harms_only_its_own_trace(void **state)
         snprintf(f->dir, sizeof(f->dir), "%s/%d", f->root, (int)seed);
         uint64_t random = seed * 0x9e3779b97f4a7c15ull;
         struct krait_writer good, bad;
-        collect(f, &(struct krait_collector_options){ .max_threads = 8 });
+        collect(f, &(struct krait_collector_options){ .rings = 8 });
         join(f, &good);
         join(f, &bad);
         bad.proc->pid = 1; /* anyone else who lives */

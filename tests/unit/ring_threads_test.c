@@ -90,7 +90,7 @@ static void record(const char *root, uint32_t flags, struct krait_collector_summ
     snprintf(dir, sizeof(dir), "%s/%u", root, flags);
     struct collecting collecting = { 0 };
     struct krait_collector_options options = {
-        .dir = dir, .flags = flags, .ring_bytes = 256 * 1024, .max_threads = 16
+        .dir = dir, .flags = flags, .ring_bytes = 256 * 1024, .rings = 16
     };
     struct krait_err err;
     struct krait_writer writer;

@@ -357,10 +357,14 @@ static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uin
         t = KRAIT_MAX(t, krait_gil_last());
         room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
     }
-    if (room == KRAIT_ROOM_NONE)
+    if (room == KRAIT_ROOM_NONE) {
         count_lost(in, ring);
-    else
-        krait_writer_put(ring, t, event, code);
+        return;
+    }
+    bool window_is_new = !krait_ring_has_room(ring, t);
+    krait_writer_put(ring, t, event, code);
+    if (window_is_new)
+        krait_thread_look_at_name(in);
 }
 
 /* Slow paths may call into Python: they keep what the program would notice. */

@@ -156,6 +156,8 @@ void krait_thread_hush(struct krait_interp *in);
 /* Whether the thread is in functions of krait's own, of which nothing is recorded; the one that has just
  * begun is not asked. */
 bool krait_thread_is_hushed(struct krait_interp *in, enum krait_begin_what top);
+/* Tells this thread's name if it is another now; once in a while. */
+void krait_thread_look_at_name(struct krait_interp *in);
 /* Writes the Python frames of this thread as they are. Returns false when the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
 /* Says the thread's stack, and that nothing is open from now on: the recording ends here. */

@@ -8,6 +8,7 @@
 #include "python/compat.h"
 #include "python/gil.h"
 
+#include <string.h>
 #include <sys/syscall.h>
 
 struct krait_ring krait_no_ring;
@@ -140,20 +141,31 @@ void krait_thread_break(void)
 
 /* ---- names ---- */
 
-static void write_name(struct krait_interp *in, uint32_t tid, PyObject *thread)
+enum { NAME_MAX_BYTES = 200 };
+
+static __thread char told_name[NAME_MAX_BYTES]; /* of this thread */
+
+static void write_name(struct krait_interp *in, uint32_t tid, const char *name)
+{
+    struct krait_payload p = { 0 };
+    krait_payload_u32(&p, tid);
+    krait_payload_str(&p, name, NAME_MAX_BYTES - 1);
+    if (in->definitions)
+        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_thread_name, &p);
+}
+
+/* A threading.Thread's name as UTF-8; false when it has none. */
+static bool thread_name(PyObject *thread, char *text)
 {
     PyObject *name = PyObject_GetAttrString(thread, "_name");
     PyObject *bytes =
         name && PyUnicode_Check(name) ? PyUnicode_AsEncodedString(name, "utf-8", "backslashreplace") : NULL;
-    if (bytes && in->definitions) {
-        struct krait_payload p = { 0 };
-        krait_payload_u32(&p, tid);
-        krait_payload_str(&p, PyBytes_AsString(bytes), 200);
-        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_thread_name, &p);
-    }
+    if (bytes)
+        snprintf(text, NAME_MAX_BYTES, "%s", PyBytes_AsString(bytes));
     Py_XDECREF(bytes);
     Py_XDECREF(name);
     PyErr_Clear();
+    return bytes != NULL;
 }
 
 /* threading's module object if the program has imported it; borrowed. */
@@ -203,21 +215,32 @@ static PyObject *starting_thread(void)
     return self;
 }
 
+static void tell_name(struct krait_interp *in, uint32_t tid, const char *name)
+{
+    snprintf(told_name, sizeof(told_name), "%s", name);
+    write_name(in, tid, name);
+}
+
 static void name_this_thread(struct krait_interp *in, uint32_t tid)
 {
+    char name[NAME_MAX_BYTES];
     PyObject *thread = active_thread((unsigned long)pthread_self());
     if (!thread)
         thread = starting_thread();
-    if (thread) {
-        write_name(in, tid, thread);
-        Py_DECREF(thread);
-    } else if (tid == (uint32_t)getpid()) {
-        struct krait_payload p = { 0 };
-        krait_payload_u32(&p, tid);
-        krait_payload_str(&p, "MainThread", 200);
-        if (in->definitions)
-            krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_thread_name, &p);
-    }
+    if (thread && thread_name(thread, name))
+        tell_name(in, tid, name);
+    else if (!thread && tid == (uint32_t)getpid())
+        tell_name(in, tid, "MainThread");
+    Py_XDECREF(thread);
+}
+
+void krait_thread_look_at_name(struct krait_interp *in)
+{
+    char name[NAME_MAX_BYTES];
+    PyObject *thread = active_thread((unsigned long)pthread_self());
+    if (thread && thread_name(thread, name) && strcmp(name, told_name) != 0)
+        tell_name(in, (uint32_t)syscall(SYS_gettid), name);
+    Py_XDECREF(thread);
 }
 
 /* ---- rings ---- */
@@ -342,9 +365,9 @@ bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begi
 void krait_thread_settle(struct krait_interp *in)
 {
     struct krait_ring *ring = krait_this_ring;
-    uint64_t now = krait_writer_now(&in->agent->writer);
-    if (ring != &krait_no_ring && krait_thread_say_stack(in, now, KRAIT_TOP_IS_OLD))
-        put_frames(&in->agent->writer, ring, now, NULL, 0);
+    struct krait_writer *writer = &in->agent->writer;
+    if (ring != &krait_no_ring && krait_thread_say_stack(in, krait_writer_now(writer), KRAIT_TOP_IS_OLD))
+        put_frames(writer, ring, krait_writer_now(writer), NULL, 0);
 }
 
 /* ---- krait's own functions ----
@@ -400,6 +423,7 @@ static uint32_t native_id(PyObject *thread)
 
 static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *frame)
 {
+    char name[NAME_MAX_BYTES];
     PyObject *thread = active_thread(ident);
     uint32_t tid = thread ? native_id(thread) : 0;
     bool seen = tid && waiting_count < KRAIT_ARRAY_LEN(waiting);
@@ -407,7 +431,8 @@ static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *fra
     if (ring) {
         Py_INCREF(frame);
         say_frames(in, ring, krait_writer_now(&in->agent->writer), frame);
-        write_name(in, tid, thread);
+        if (thread_name(thread, name))
+            write_name(in, tid, name);
     }
     Py_XDECREF(thread);
     if (!ring || waiting_count == KRAIT_ARRAY_LEN(waiting))

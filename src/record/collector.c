@@ -62,36 +62,20 @@ int krait_collector_write(struct krait_collector *c, struct krait_collected_proc
 
 /* ---- processes ---- */
 
-/* /proc/PID/NAME with its NULs and newlines made blanks; empty when the process is gone. */
-static void read_proc_text(int pid, const char *name, struct krait_buf *text)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-    krait_buf_read_file(text, path);
-    while (text->len && (text->data[text->len - 1] == '\0' || text->data[text->len - 1] == '\n'))
-        text->data[--text->len] = '\0';
-    for (size_t i = 0; i < text->len; i++) {
-        if (text->data[i] == '\0' || text->data[i] == '\n')
-            text->data[i] = ' ';
-    }
-}
-
 static int make_dir(struct krait_collector *c, uint32_t i, struct krait_err *err)
 {
     struct krait_collected_proc *proc = &c->procs[i];
     char name[sizeof(c->shm.procs[i].comm) + 1] = "";
     memcpy(name, c->shm.procs[i].comm, sizeof(c->shm.procs[i].comm));
-    KRAIT_AUTO_BUF comm = { 0 };
-    KRAIT_AUTO_BUF command = { 0 };
-    read_proc_text(proc->pid, "comm", &comm);
-    read_proc_text(proc->pid, "cmdline", &command);
+    KRAIT_CLEANUP(krait_proc_names_done) struct krait_proc_names names = { 0 };
+    krait_proc_names_first(proc, &names);
     struct krait_tracedir_options options = {
         .parent = c->dir,
-        .name = comm.len ? comm.data
-                : *name  ? name
-                         : "process",
+        .name = names.comm.len ? names.comm.data
+                : *name        ? name
+                               : "process",
         .pid = (uint32_t)proc->pid,
-        .command = command.len ? command.data : "",
+        .command = names.command.len ? names.command.data : "",
         .clock = &c->clock,
         .spare_fds = &c->spare_fds,
     };
@@ -297,8 +281,10 @@ bool krait_collector_round(struct krait_collector *c)
         c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
     }
     for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
-        if (c->procs[i].dir)
-            krait_tracedir_refresh_metadata(c->procs[i].dir, NULL);
+        if (!c->procs[i].dir)
+            continue;
+        krait_proc_names_look(&c->procs[i]);
+        krait_tracedir_refresh_metadata(c->procs[i].dir, NULL);
     }
     c->busy_nap = any;
     return any;

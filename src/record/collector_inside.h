@@ -20,8 +20,10 @@ struct krait_collected_proc {
     struct krait_stream *definitions;
     int pidfd;
     int pid;
-    uint64_t definition_time; /* of the last event in the stream */
-    uint64_t discarded[2];    /* by writers, of rings that are closed; by the disk */
+    uint64_t definition_time;   /* of the last event in the stream */
+    uint64_t discarded[2];      /* by writers, of rings that are closed; by the disk */
+    uint64_t begin_ns, look_ns; /* when it was taken in, and when its names are looked at next */
+    uint64_t names, image;      /* a hash of its names; what it executes: see proc_names.c */
     enum krait_event_enum_value how;
     int status;
     bool refused; /* the disk did not take its folder: what it records is counted as lost */
@@ -88,6 +90,18 @@ void krait_collector_note_trouble(struct krait_collector *c, const struct krait_
 int krait_collector_write(struct krait_collector *c, struct krait_collected_proc *proc,
                           struct krait_stream *stream, const struct krait_packet_head *head,
                           const void *events, size_t n);
+
+/* ---- proc_names.c ---- */
+
+struct krait_proc_names {
+    struct krait_buf comm, command; /* empty where the process is gone */
+};
+
+void krait_proc_names_done(struct krait_proc_names *names);
+/* What the process is called as it is taken in. `names` is zeroed memory, and the caller's. */
+void krait_proc_names_first(struct krait_collected_proc *proc, struct krait_proc_names *names);
+/* Looks at its names again, if it is time, and gives its trace the new ones. */
+void krait_proc_names_look(struct krait_collected_proc *proc);
 
 /* ---- drain.c ---- */
 

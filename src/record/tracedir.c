@@ -26,6 +26,7 @@ struct krait_tracedir {
     struct krait_arena labels;
     struct krait_tsdl_code *codes;
     size_t code_count, code_cap;
+    bool renamed;         /* since the metadata was written */
     size_t codes_written; /* in the metadata on disk, or at the last time that the disk refused it */
     int *spare_fds;
     int own_spare_fds;
@@ -416,16 +417,31 @@ static void learn_code(struct krait_tracedir *dir, const uint8_t *payload)
     add_code(dir, id, module, module + strlen(module) + 1);
 }
 
-/* process:start begins { u32 vpid, u32 vppid, u8 origin, str runtime, str command }. A process that ended
- * before the collector asked the kernel has said its command line itself. */
+static void set_text(char **to, const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        return;
+    free(*to);
+    *to = copy;
+}
+
+/* process:start begins { u32 vpid, u32 vppid, u8 origin, str runtime, str command }. When the collector asked
+ * the kernel the process may have ended, or have executed another program; it said its command line itself.
+ */
 static void learn_command(struct krait_tracedir *dir, const uint8_t *payload)
 {
     const char *runtime = (const char *)payload + 9;
-    char *command = *dir->command ? NULL : strdup(runtime + strlen(runtime) + 1);
-    if (!command)
-        return;
-    free(dir->command);
-    dir->command = command;
+    const char *command = runtime + strlen(runtime) + 1;
+    if (*command)
+        set_text(&dir->command, command);
+}
+
+void krait_tracedir_rename(struct krait_tracedir *dir, const char *name, const char *command)
+{
+    set_text(&dir->name, name);
+    set_text(&dir->command, command);
+    dir->renamed = true;
 }
 
 size_t krait_tracedir_define(struct krait_tracedir *dir, const uint8_t *events, size_t n, uint64_t *first,
@@ -540,8 +556,9 @@ int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, s
 
 int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err *err)
 {
-    if (dir->code_count < 2 * dir->codes_written + 16)
+    if (dir->code_count < 2 * dir->codes_written + 16 && !dir->renamed)
         return 0;
+    dir->renamed = false;
     int rc = krait_tracedir_write_metadata(dir, err);
     dir->codes_written = dir->code_count; /* a disk that is full is not asked all the time */
     return rc;

@@ -33,6 +33,9 @@ struct krait_tracedir_options {
     int *spare_fds; /* how many more streams may stay open, of all that share it; NULL: all */
 };
 
+/* The process is called otherwise now: the metadata says so. The folder keeps its name. */
+void krait_tracedir_rename(struct krait_tracedir *dir, const char *name, const char *command);
+
 /* Makes the folder and a first metadata. Errors: what mkdir and open give. */
 int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_options *options,
                        struct krait_err *err);
@@ -65,7 +68,7 @@ void krait_tracedir_order(uint8_t *events, size_t n, uint64_t *last, uint64_t no
 
 /* Writes the metadata anew, beside the old and then over it: a reader never finds half of it. */
 int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *err);
-/* The same, if the labels have doubled since. */
+/* The same, if the labels have doubled since or the process was renamed. */
 int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err *err);
 
 /* In the metadata of a folder that is finished: the clock as it is known now. */

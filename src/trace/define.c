@@ -141,7 +141,7 @@ static int on_process_start(struct define *def, struct krait_cursor *cursor)
     def->process->ppid = start.vppid;
     def->process->origin = row ? row->label : "";
     def->process->runtime = runtime;
-    if (*command)
+    if (!*def->process->command) /* the metadata has the latest */
         def->process->command = command;
     def->image->start_ns = def->t_ns;
     return 0;

@@ -116,7 +116,7 @@ static int check_metadata(const struct krait_ctf_metadata *metadata, const char 
     return 0;
 }
 
-/* What the metadata says of the process; the definitions know it better where they do. */
+/* What the metadata says of the process: what it was called last. The definitions know the rest better. */
 static int fill_process(struct krait_trace *trace, const struct krait_ctf_metadata *metadata,
                         struct krait_process *process, struct krait_image *image)
 {

@@ -126,6 +126,51 @@ def test_threads_and_their_names(record, python):
     assert {"MainThread", "worker 0", "worker 1", "worker 2", "worker 3"} <= names
 
 
+def test_a_thread_that_is_renamed_while_it_runs(record, python, info):
+    run = record.text(
+        python,
+        """
+        import threading, time
+        def step(): pass
+        def work():
+            end = time.monotonic() + 0.3  # longer than the clock's window
+            threading.current_thread().name = "renamed \N{GREEK SMALL LETTER LAMDA}"
+            while time.monotonic() < end: step()
+        t = threading.Thread(target=work, name="first")
+        t.start()
+        t.join()
+        threading.current_thread().name = "main"
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end: step()
+        """,
+    )
+    names = [(n["vtid"], n["name"]) for n in run.check().main.said("thread:name")]
+    other = next(tid for tid, name in names if name == "first")
+    assert names == [(run.main.pid, "MainThread"), (other, "first"), (other, "renamed λ"), (run.main.pid, "main")]
+
+
+def test_a_process_that_is_renamed_while_it_runs(record, python, info):
+    """As prctl(PR_SET_NAME) and setproctitle do it; what it executes then has a name of its own."""
+    run = record.text(
+        python,
+        """
+        import ctypes, os, sys, time
+        def work(): time.sleep(0.3)
+        work()
+        assert ctypes.CDLL(None).prctl(15, b"chef", 0, 0, 0) == 0
+        begin, end = map(int, open("/proc/self/stat").read().rpartition(")")[2].split()[45:47])
+        ctypes.memmove(begin, b"kitchen: chef".ljust(end - begin, bytes(1)), end - begin)
+        work()
+        if not os.fork():
+            os.execv("/bin/sleep", ["sleep", "0.6"])
+        os.wait()
+        """,
+    )
+    first, *others = info(run.check(ended=False).path)["process_list"]
+    assert (first["name"], first["command"]) == ("chef", "kitchen: chef")
+    assert [p["command"] for p in others] in ([], ["kitchen: chef"])
+
+
 def test_a_thousand_threads_one_after_the_other(record, python):
     run = record.text(
         python,

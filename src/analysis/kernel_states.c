@@ -85,23 +85,37 @@ static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum k
     };
 }
 
-/* Counts the time since the last change for `as`, which is the state but for what was only now learned. */
-static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_state as,
-                         enum krait_thread_state to)
+static KRAIT_COLD void tell_change(const machine *m, const struct krait_kthread *t, struct krait_kchange old)
 {
+    old.thread = t;
+    old.cpu = m->here;
+    old.ns = m->now;
+    m->watch->change(m->watch->ctx, &old);
+}
+
+/* Counts the time since the last change for `as`, which is the state but for what was only now learned. `by`:
+ * see struct krait_kinterval. */
+static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_state as,
+                         enum krait_thread_state to, int32_t by)
+{
+    struct krait_kchange old = {
+        .since_ns = t->since, .was_call = t->state_call, .was_by = t->state_by, .was = (uint8_t)as
+    };
     if (KRAIT_UNLIKELY(t->kept))
         keep_interval(m, t, as);
     t->ns[as] += (uint64_t)(m->now - t->since);
     t->since = m->now;
     t->state = (uint8_t)to;
     t->state_call = t->call;
-    t->state_by = 0;
+    t->state_by = by;
+    if (KRAIT_UNLIKELY(m->watch != NULL))
+        tell_change(m, t, old);
 }
 
 static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_state to)
 {
     if (t->state != to)
-        leave(m, t, t->state, to);
+        leave(m, t, t->state, to, 0);
 }
 
 static void turn_cpu(const machine *m, struct krait_kcpu *cpu, enum krait_cpu_state to)
@@ -124,6 +138,7 @@ static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum
         return NULL;
     }
     *t = (struct krait_kthread){ .tid = tid,
+                                 .index = m->thread_count,
                                  .process = KRAIT_NO_ID,
                                  .state = (uint8_t)before,
                                  .since = m->begin_ns,
@@ -200,6 +215,7 @@ static KRAIT_COLD bool meet_cpu(machine *m, uint32_t number)
     }
     struct krait_kcpu *cpu = &m->cpus[number];
     cpu->met = true;
+    cpu->number = number;
     cpu->state = cpu->base = KRAIT_CS_UNKNOWN;
     cpu->since = m->begin_ns;
     return true;
@@ -231,7 +247,7 @@ static void settle(machine *m, struct krait_kcpu *cpu)
 
 static bool is_running(const struct krait_kthread *t)
 {
-    return t->state == KRAIT_TS_USER || t->state == KRAIT_TS_SYSTEM || t->state == KRAIT_TS_INTERRUPT;
+    return krait_thread_runs((enum krait_thread_state)t->state);
 }
 
 static bool is_blocked(const struct krait_kthread *t)
@@ -276,10 +292,9 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
         return;
     if (!t->name[0])
         name_thread(t, ev, 4);
-    leave(m, t, t->state, state_after(t, krait_kev_int(ev, 1)));
+    enum krait_thread_state after = state_after(t, krait_kev_int(ev, 1));
+    leave(m, t, t->state, after, after == KRAIT_TS_PREEMPTED ? (int32_t)krait_kev_int(ev, 2) : 0);
     t->faults = waits_for_page(t, krait_kev_int(ev, 1));
-    if (t->state == KRAIT_TS_PREEMPTED)
-        t->state_by = (int32_t)krait_kev_int(ev, 2);
     t->waking_ns = t->queued_ns = INT64_MIN;
 }
 
@@ -302,6 +317,7 @@ static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krai
     cpu->irqs = cpu->softirqs = 0; /* a switch is in none: an end was lost */
     switch_out(m, cpu, ev);
     struct krait_kthread *next = thread_of(m, krait_kev_int(ev, 2));
+    cpu->before = (int32_t)krait_kev_int(ev, 0);
     put_on(m, cpu, next);
     if (next)
         name_thread(next, ev, 3);
@@ -312,7 +328,7 @@ static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krai
 static void take_off(machine *m, struct krait_kcpu *cpu, struct krait_kthread *t, enum krait_thread_state to)
 {
     expect(m, cpu, t);
-    leave(m, t, t->state, to);
+    leave(m, t, t->state, to, 0);
     cpu->current = NULL;
     cpu->base = KRAIT_CS_UNKNOWN;
 }
@@ -385,8 +401,9 @@ static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
         return NULL;
     if (t->state == KRAIT_TS_WOKEN)
         return t;
-    leave(m, t, is_blocked(t) ? cause_of(m, t, cpu) : (enum krait_thread_state)t->state, KRAIT_TS_WOKEN);
-    t->state_by = waker_on(cpu);
+    m->here = cpu;
+    leave(m, t, is_blocked(t) ? cause_of(m, t, cpu) : (enum krait_thread_state)t->state, KRAIT_TS_WOKEN,
+          waker_on(cpu));
     return t;
 }
 
@@ -419,19 +436,18 @@ static void on_fork(void *ctx, const struct krait_kev *ev)
     if (tid <= 0 || tid > INT32_MAX)
         return;
     tick(m, ev);
+    m->here = NULL;
     const uint64_t *before = krait_map_get(&m->by_tid, (uint64_t)tid);
     if (before)
         turn(m, (struct krait_kthread *)(uintptr_t)*before, KRAIT_TS_GONE);
     struct krait_kthread *t = new_thread(m, (int32_t)tid, KRAIT_TS_GONE);
     if (!t)
         return;
-    turn(m, t, KRAIT_TS_WOKEN);
     name_thread(t, ev, 3);
     set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
     t->is_kernel = parent_tid == KTHREADD;
     t->call = parent ? parent->call : KRAIT_NO_ID; /* it returns from it too, which is no call of its own */
-    t->state_call = t->call;
-    t->state_by = parent ? parent->tid : 0;
+    leave(m, t, KRAIT_TS_GONE, KRAIT_TS_WOKEN, parent ? parent->tid : 0);
 }
 
 static void on_thread_exit(void *ctx, const struct krait_kev *ev)
@@ -445,6 +461,7 @@ static void on_free(void *ctx, const struct krait_kev *ev)
 {
     machine *m = ctx;
     tick(m, ev);
+    m->here = NULL;
     struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
     if (t && !is_running(t))
         turn(m, t, KRAIT_TS_GONE);
@@ -471,6 +488,7 @@ static void on_statedump(void *ctx, const struct krait_kev *ev)
     if (!t)
         return;
     tick(m, ev);
+    m->here = NULL;
     t->is_kernel = krait_kev_int(ev, 2) == KERNEL_THREAD;
     set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
     if (!t->name[0])
@@ -560,9 +578,9 @@ static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev 
 static void begin_irq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     (void)m;
-    (void)ev;
     if (!cpu->irqs++)
         cpu->irq_cause = KRAIT_TS_BLOCKED;
+    cpu->is_ipi = ev->cls->kind == KRAIT_KEV_IPI_BEGIN;
 }
 
 static void end_irq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
@@ -576,6 +594,7 @@ static void begin_softirq(machine *m, struct krait_kcpu *cpu, const struct krait
 {
     (void)m;
     cpu->softirqs = 1; /* they do not nest */
+    cpu->softirq++;
     cpu->soft_cause = (uint8_t)krait_kernel_softirq_cause(krait_kev_int(ev, 0));
 }
 
@@ -600,6 +619,25 @@ static void on_cause(void *ctx, const struct krait_kev *ev)
         cpu->soft_cause = cause;
 }
 
+static void on_sent(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    const struct krait_kcpu *cpu = cpu_of(m, ev);
+    tick(m, ev);
+    if (cpu && m->watch)
+        m->watch->sent(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 0), m->now);
+}
+
+static void on_received(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    const struct krait_kcpu *cpu = cpu_of(m, ev);
+    on_cause(ctx, ev);
+    tick(m, ev);
+    if (cpu && m->watch && krait_kev_has(ev, 1))
+        m->watch->received(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 1), m->now);
+}
+
 /* -- events of a CPU -- */
 
 typedef void cpu_step(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev);
@@ -610,7 +648,8 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
     static cpu_step *const steps[KRAIT_KEV_KINDS] = {
         [KRAIT_KEV_SWITCH] = switch_threads,   [KRAIT_KEV_CALL_BEGIN] = begin_call,
         [KRAIT_KEV_CALL_END] = end_call,       [KRAIT_KEV_IRQ_BEGIN] = begin_irq,
-        [KRAIT_KEV_IRQ_END] = end_irq,         [KRAIT_KEV_SOFTIRQ_BEGIN] = begin_softirq,
+        [KRAIT_KEV_IPI_BEGIN] = begin_irq,     [KRAIT_KEV_IRQ_END] = end_irq,
+        [KRAIT_KEV_SOFTIRQ_BEGIN] = begin_softirq,
         [KRAIT_KEV_SOFTIRQ_END] = end_softirq, [KRAIT_KEV_RUN] = run_thread,
         [KRAIT_KEV_LEAVE] = leave_thread,      [KRAIT_KEV_END] = end_thread,
         [KRAIT_KEV_NAMED] = name_running
@@ -620,6 +659,8 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
     if (!cpu)
         return;
     tick(m, ev);
+    m->here = cpu;
+    cpu->before = 0;
     steps[ev->cls->kind](m, cpu, ev);
     settle(m, cpu);
 }
@@ -654,6 +695,9 @@ static void on_from(void *ctx, int64_t ns)
     for (uint32_t i = 0; i < KRAIT_LATENCIES; i++)
         spread_clear(&m->latencies[i]);
     m->unmatched = 0;
+    m->watch = m->options->watch;
+    if (m->watch)
+        m->watch->begin(m->watch->ctx, m);
 }
 
 /* A process is called as its first thread, or as one of them. */
@@ -670,8 +714,11 @@ static void name_processes(machine *m)
 static void finish(machine *m, int64_t end_ns)
 {
     m->now = m->end_ns = KRAIT_MAX(end_ns, m->now);
-    for (uint32_t i = 0; i < m->thread_count; i++)
-        leave(m, m->threads[i], m->threads[i]->state, (enum krait_thread_state)m->threads[i]->state);
+    m->here = NULL;
+    for (uint32_t i = 0; i < m->thread_count; i++) {
+        enum krait_thread_state state = (enum krait_thread_state)m->threads[i]->state;
+        leave(m, m->threads[i], state, state, m->threads[i]->state_by);
+    }
     for (uint32_t i = 0; i < m->cpu_count; i++) {
         struct krait_kcpu *cpu = &m->cpus[i];
         if (cpu->met)
@@ -707,6 +754,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
         .ctx = m,
         .from_ns = options->from_ns,
         .until_ns = options->until_ns,
+        .done = options->watch ? &options->watch->done : NULL,
         .begin = on_begin,
         .from = on_from,
         .handlers = { [KRAIT_KEV_SWITCH] = on_cpu_event,
@@ -719,12 +767,14 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
                       [KRAIT_KEV_CALL_BEGIN] = on_cpu_event,
                       [KRAIT_KEV_CALL_END] = on_cpu_event,
                       [KRAIT_KEV_IRQ_BEGIN] = on_cpu_event,
+                      [KRAIT_KEV_IPI_BEGIN] = on_cpu_event,
                       [KRAIT_KEV_IRQ_END] = on_cpu_event,
                       [KRAIT_KEV_SOFTIRQ_BEGIN] = on_cpu_event,
                       [KRAIT_KEV_SOFTIRQ_END] = on_cpu_event,
                       [KRAIT_KEV_TIMER] = on_cause,
                       [KRAIT_KEV_DISK] = on_cause,
-                      [KRAIT_KEV_NET] = on_cause,
+                      [KRAIT_KEV_NET] = on_received,
+                      [KRAIT_KEV_NET_SEND] = options->watch ? on_sent : NULL,
                       [KRAIT_KEV_RUN] = on_cpu_event,
                       [KRAIT_KEV_LEAVE] = on_cpu_event,
                       [KRAIT_KEV_END] = on_cpu_event,
@@ -754,6 +804,7 @@ int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs 
         return rc;
     }
     m->options = NULL;
+    m->watch = NULL;
     *out = m;
     return 0;
 }

@@ -59,6 +59,16 @@ enum krait_thread_state {
         KRAIT_TS_COUNT,
 };
 
+static inline bool krait_thread_runs(enum krait_thread_state state)
+{
+    return state == KRAIT_TS_USER || state == KRAIT_TS_SYSTEM || state == KRAIT_TS_INTERRUPT;
+}
+
+static inline bool krait_thread_blocks(enum krait_thread_state state)
+{
+    return state >= KRAIT_TS_DISK && state <= KRAIT_TS_BLOCKED;
+}
+
 enum krait_cpu_state {
 #define X(name, text, title, drop) KRAIT_CS_##name,
     KRAIT_CPU_STATES(X)
@@ -86,6 +96,7 @@ struct krait_kthread {
     uint64_t ns[KRAIT_TS_COUNT]; /* adding up to the range */
     int32_t tid;
     int32_t own_tid;  /* what it was told when it asked: its number in its namespace; 0: it did not ask */
+    uint32_t index;   /* its place in `threads` */
     uint32_t process; /* index; KRAIT_NO_ID where not known */
     char name[16];    /* the last it had, terminated; may be empty */
     bool is_kernel;   /* a thread of the kernel's own, as far as known */
@@ -121,11 +132,15 @@ struct krait_kcpu {
     uint64_t ns[KRAIT_CS_COUNT]; /* adding up to the range; all 0: no such CPU was met */
     bool met;
     /* of the machine */
+    uint32_t number;
     bool known;                    /* which thread runs */
+    bool is_ipi;                   /* the interrupt that goes on: another CPU asked for it */
     uint8_t state, base;           /* enum krait_cpu_state: now; without the interrupts */
     uint8_t irq_cause, soft_cause; /* enum krait_thread_state: what those that they wake waited for */
     uint32_t irqs, softirqs;       /* begun and not ended */
+    uint32_t softirq;              /* how many have begun so far: which one goes on */
     struct krait_kthread *current; /* NULL: the idle task, or not known */
+    int32_t before;                /* while threads are switched: who ran; 0: the idle task, or not known */
     int64_t since;
 };
 
@@ -152,6 +167,8 @@ struct krait_kernel_states {
     uint64_t unmatched; /* ends of system calls without their begin */
     /* of the machine */
     const struct krait_kernel_options *options; /* while it runs */
+    struct krait_kernel_watch *watch;           /* while the range goes on; or NULL */
+    const struct krait_kcpu *here;              /* whose event goes on; NULL: of none */
     struct krait_arena arena;
     struct krait_map by_tid;  /* to struct krait_kthread * */
     struct krait_map by_pid;  /* to the index in `processes` */
@@ -163,8 +180,31 @@ struct krait_kernel_states {
     bool failed; /* memory is out */
 };
 
+/* A change of a thread's state. */
+struct krait_kchange {
+    const struct krait_kthread *thread; /* in its new state, `state`, with `state_by` */
+    const struct krait_kcpu *cpu;       /* whose event it is; NULL: of none */
+    int64_t since_ns, ns;               /* it was in the old state from, to */
+    uint32_t was_call;                  /* see struct krait_kinterval, of the old state */
+    int32_t was_by;
+    uint8_t was; /* enum krait_thread_state: the old one, as it is known now */
+};
+
+/* Told of what happens from from_ns on, as it happens. At the end each thread changes from its state to the
+ * same. */
+struct krait_kernel_watch {
+    void *ctx;
+    void (*begin)(void *ctx, const struct krait_kernel_states *states);
+    void (*change)(void *ctx, const struct krait_kchange *change);
+    /* The network takes over a packet, or hands it in, known by its address. */
+    void (*sent)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
+    void (*received)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
+    bool done; /* set by the watcher: it is not interested in what follows */
+};
+
 struct krait_kernel_options {
-    uint64_t from_ns, until_ns; /* after the trace's first event; UINT64_MAX: the end */
+    uint64_t from_ns, until_ns;       /* after the trace's first event; UINT64_MAX: the end */
+    struct krait_kernel_watch *watch; /* NULL: nobody does */
     /* Whether a thread's intervals are kept: 24 bytes for each change of its state. Asked when it is met;
      * `index` is its place in `threads`, the same in each run over a trace. NULL: none are. */
     bool (*keep)(void *ctx, uint32_t index, int32_t tid);
@@ -177,6 +217,13 @@ struct krait_kernel_options {
 int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs *kevs,
                             const struct krait_kernel_options *options, struct krait_err *err);
 void krait_kernel_states_free(struct krait_kernel_states *states);
+
+/* Whether it was there at all in the range. */
+static inline bool krait_kthread_was_there(const struct krait_kthread *thread,
+                                           const struct krait_kernel_states *states)
+{
+    return thread->ns[KRAIT_TS_GONE] < (uint64_t)(states->end_ns - states->begin_ns);
+}
 
 /* The last thread of that number, or NULL. */
 const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *states, int32_t tid);

@@ -326,7 +326,7 @@ int krait_kevs_walk(struct krait_kevs *k, const struct krait_kev_walk *walk)
     do {
         const struct krait_row *rows = krait_row_order_next(order, &count);
         taken = count ? walk_rows(k, walk, krait_row_order_cells(order), rows, count) : 0;
-    } while (taken && taken == count);
+    } while (taken && taken == count && !(walk->done && *walk->done));
     k->damage = *krait_row_order_damage(order);
     krait_row_order_free(order);
     return 0;
@@ -347,6 +347,11 @@ bool krait_kevs_own(const struct krait_kevs *k)
             return true;
     }
     return false;
+}
+
+const char *krait_kevs_host(const struct krait_kevs *k)
+{
+    return host_of(k->reader->traces[0]);
 }
 
 int64_t krait_kevs_end(const struct krait_kevs *k)

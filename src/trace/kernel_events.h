@@ -83,13 +83,18 @@ const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *kevs, 
  * do. */
 bool krait_kevs_own(const struct krait_kevs *kevs);
 
+/* The name of the host that they are of; empty where the trace does not say. */
+const char *krait_kevs_host(const struct krait_kevs *kevs);
+
 /* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once
  * before all of them, with the time of the first event of any kind; `from` once before the events from
  * from_ns on, with that time. Times are nanoseconds after the first event. Events at until_ns and later are
- * left out. May be called again. No gil. hot path. Returns 0 or -ENOMEM. */
+ * left out, and when `done` becomes true those soon after too. May be called again. No gil. hot path. Returns
+ * 0 or -ENOMEM. */
 struct krait_kev_walk {
     void *ctx;
     uint64_t from_ns, until_ns; /* UINT64_MAX: there is no end */
+    const bool *done;           /* NULL: never */
     void (*begin)(void *ctx, int64_t ns);
     void (*from)(void *ctx, int64_t ns);
     krait_kev_handler *handlers[KRAIT_KEV_KINDS];

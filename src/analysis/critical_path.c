@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/critical_path.h"
+
+#include <string.h>
+
+#define NONE KRAIT_NO_ID
+
+enum { PACKETS = 1024 }; /* sent and not received yet, at the most; a power of two */
+
+/* A thread's state from begin_ns on, up to the thread's next record. */
+struct record {
+    int64_t begin_ns;
+    uint32_t thread;
+    uint32_t prev;  /* the thread's record before this one, or NONE */
+    uint32_t cause; /* of a wait: the record of the thread that ended it, as it was then, or NONE */
+    uint32_t call;  /* of what has ended; see struct krait_path_segment */
+    int32_t by;     /* see struct krait_path_segment */
+    uint8_t kind;
+};
+
+/* What is known of one thread, or of what a CPU received at last. Of another epoch: nothing. */
+struct place {
+    uint32_t epoch, record;
+    uint32_t softirq; /* of a CPU: the soft interrupt in which it was received */
+    int64_t ns;       /* and when it had been sent */
+};
+
+struct packet {
+    uint64_t address;
+    struct place from;
+};
+
+/* A part of a path that is still to be followed backward: from `record` on, in [lo_ns, hi_ns). */
+struct frame {
+    int64_t lo_ns, hi_ns;
+    uint32_t record;
+};
+
+struct list {
+    void *items;
+    uint32_t count, cap;
+};
+
+struct finder {
+    struct krait_critical_path *path;
+    const struct krait_kernel_states *states;
+    const struct krait_path_options *options;
+    const struct krait_kthread *thread; /* whose path it is; NULL: not met yet */
+    struct krait_kernel_watch watch;
+    int64_t to_ns;
+    uint32_t epoch; /* counts the thread's waits: what was kept in one is of no use in the next */
+    bool keeps;     /* it is blocked: changes are kept */
+    bool failed;
+    struct list records, frames, segments;
+    struct list of_thread, of_cpu; /* struct place, by index and by number */
+    struct packet packets[PACKETS];
+};
+
+/* -- lists -- */
+
+/* Room for `count` elements of `size` bytes, new ones zeroed; NULL when memory is out. */
+static void *reserve(struct finder *f, struct list *list, uint32_t count, size_t size)
+{
+    if (count <= list->cap)
+        return list->items;
+    uint32_t cap = KRAIT_MAX(KRAIT_MAX(count, 64u), list->cap * 2);
+    char *items = realloc(list->items, cap * size);
+    f->failed |= !items;
+    if (!items)
+        return NULL;
+    memset(items + list->cap * size, 0, (cap - list->cap) * size);
+    list->items = items;
+    list->cap = cap;
+    return items;
+}
+
+static struct place *place_in(struct finder *f, struct list *places, uint32_t index)
+{
+    struct place *items = reserve(f, places, index + 1, sizeof(*items));
+    return items ? &items[index] : NULL;
+}
+
+static struct record *record_at(const struct finder *f, uint32_t record)
+{
+    return (struct record *)f->records.items + record;
+}
+
+static uint32_t add_record(struct finder *f, struct record record)
+{
+    struct record *items = reserve(f, &f->records, f->records.count + 1, sizeof(*items));
+    if (!items)
+        return NONE;
+    items[f->records.count] = record;
+    return f->records.count++;
+}
+
+/* -- what is kept while the thread waits -- */
+
+static enum krait_path_kind kind_of(enum krait_thread_state state)
+{
+    static const uint8_t kinds[KRAIT_TS_COUNT] = {
+        [KRAIT_TS_USER] = KRAIT_PATH_RUNNING,          [KRAIT_TS_SYSTEM] = KRAIT_PATH_RUNNING,
+        [KRAIT_TS_INTERRUPT] = KRAIT_PATH_INTERRUPTED, [KRAIT_TS_WOKEN] = KRAIT_PATH_WOKEN,
+        [KRAIT_TS_PREEMPTED] = KRAIT_PATH_PREEMPTED,   [KRAIT_TS_UNKNOWN] = KRAIT_PATH_UNKNOWN,
+        [KRAIT_TS_GONE] = KRAIT_PATH_UNKNOWN
+    };
+    return krait_thread_blocks(state) ? KRAIT_PATH_BLOCKED : (enum krait_path_kind)kinds[state];
+}
+
+static void forget_all(struct finder *f)
+{
+    f->records.count = 0;
+    f->epoch++;
+}
+
+/* The thread's last record; at first one for the state that it is in since before. */
+static uint32_t last_record(struct finder *f, const struct krait_kthread *t, enum krait_thread_state state,
+                            int64_t since_ns)
+{
+    struct place *place = place_in(f, &f->of_thread, t->index);
+    if (!place || place->epoch == f->epoch)
+        return place ? place->record : NONE;
+    place->epoch = f->epoch;
+    return place->record = add_record(f, (struct record){ .begin_ns = since_ns,
+                                                          .thread = t->index,
+                                                          .prev = NONE,
+                                                          .cause = NONE,
+                                                          .kind = (uint8_t)kind_of(state) });
+}
+
+/* A thread that runs, as it is now: it may be the cause of something. */
+static uint32_t as_it_is(struct finder *f, const struct krait_kthread *t)
+{
+    enum krait_thread_state state = t ? (enum krait_thread_state)t->state : KRAIT_TS_UNKNOWN;
+    return krait_thread_runs(state) ? last_record(f, t, state, t->since) : NONE;
+}
+
+/* Who sent what was received last in the soft interrupt that goes on; NULL: it is not known. */
+static const struct place *sender_on(struct finder *f, const struct krait_kcpu *cpu)
+{
+    const struct place *place = place_in(f, &f->of_cpu, cpu->number);
+    bool holds = place && place->epoch == f->epoch && cpu->softirqs && place->softirq == cpu->softirq;
+    return holds && place->record != NONE ? place : NULL;
+}
+
+/* The way of a packet, behind what its sender did until it was sent. */
+static uint32_t flight(struct finder *f, const struct krait_kchange *change, const struct place *sender)
+{
+    return add_record(f, (struct record){ .begin_ns = sender->ns,
+                                          .thread = change->thread->index,
+                                          .prev = sender->record,
+                                          .cause = NONE,
+                                          .call = change->was_call,
+                                          .kind = KRAIT_PATH_NETWORK });
+}
+
+/* What an interrupt, or nobody who is known, ended. `told` is what the machine makes of it, which asks the
+ * system call first. */
+static enum krait_path_kind device_of(const struct krait_kcpu *cpu, enum krait_thread_state told)
+{
+    static const uint8_t kinds[KRAIT_TS_COUNT] = { [KRAIT_TS_TIMER] = KRAIT_PATH_TIMER,
+                                                   [KRAIT_TS_DISK] = KRAIT_PATH_DISK,
+                                                   [KRAIT_TS_NETWORK] = KRAIT_PATH_NETWORK };
+    bool in_interrupt = cpu->irqs || cpu->softirqs;
+    uint8_t does = kinds[cpu->irqs ? cpu->irq_cause : in_interrupt ? cpu->soft_cause : KRAIT_TS_BLOCKED];
+    return (enum krait_path_kind)(does                       ? does
+                                  : kinds[told]              ? kinds[told]
+                                  : cpu->irqs && cpu->is_ipi ? KRAIT_PATH_IPI
+                                  : in_interrupt             ? KRAIT_PATH_IRQ
+                                                             : KRAIT_PATH_BLOCKED);
+}
+
+/* The thread that woke or made another; NULL: none did. */
+static const struct krait_kthread *waker_of(const struct finder *f, const struct krait_kchange *change)
+{
+    int32_t by = change->thread->state_by;
+    return !by ? NULL : change->cpu ? change->cpu->current : krait_kernel_states_thread(f->states, by);
+}
+
+/* A thread is woken: who did it, and else what. */
+static void explain_wait(struct finder *f, uint32_t record, const struct krait_kchange *change)
+{
+    const struct krait_kcpu *cpu = change->cpu;
+    const struct krait_kthread *waker = waker_of(f, change);
+    const struct place *sender = !waker && cpu && !cpu->irqs ? sender_on(f, cpu) : NULL;
+    uint32_t cause = waker ? as_it_is(f, waker) : sender ? flight(f, change, sender) : NONE;
+    if (f->failed)
+        return;
+    record_at(f, record)->cause = cause;
+    if (cause == NONE && cpu && krait_thread_blocks((enum krait_thread_state)change->was))
+        record_at(f, record)->kind = (uint8_t)device_of(cpu, (enum krait_thread_state)change->was);
+}
+
+static bool may_have_cause(const struct krait_kchange *change)
+{
+    return change->thread->state == KRAIT_TS_WOKEN &&
+           (krait_thread_blocks((enum krait_thread_state)change->was) || change->was == KRAIT_TS_GONE);
+}
+
+/* Who had the CPU for which a thread had to wait. Of one that was woken it is known when it gets the CPU. */
+static int32_t had_cpu(const struct krait_kchange *change)
+{
+    bool gets_it = change->cpu && krait_thread_runs((enum krait_thread_state)change->thread->state);
+    return change->was == KRAIT_TS_PREEMPTED          ? change->was_by
+           : change->was == KRAIT_TS_WOKEN && gets_it ? change->cpu->before
+                                                      : 0;
+}
+
+/* Returns the record of what ends, or NONE when memory is out. */
+static uint32_t keep(struct finder *f, const struct krait_kchange *change)
+{
+    const struct krait_kthread *t = change->thread;
+    enum krait_path_kind kind = kind_of((enum krait_thread_state)t->state);
+    uint32_t last = last_record(f, t, (enum krait_thread_state)change->was, change->since_ns);
+    if (last == NONE || (record_at(f, last)->kind == kind && kind == KRAIT_PATH_RUNNING))
+        return last;
+    if (may_have_cause(change))
+        explain_wait(f, last, change);
+    record_at(f, last)->by = had_cpu(change);
+    record_at(f, last)->call = change->was_call;
+    struct record next = { .begin_ns = change->ns,
+                           .thread = t->index,
+                           .prev = last,
+                           .cause = NONE,
+                           .call = t->call,
+                           .kind = (uint8_t)kind };
+    uint32_t added = add_record(f, next);
+    if (!f->failed)
+        place_in(f, &f->of_thread, t->index)->record = added;
+    return last;
+}
+
+/* -- packets -- */
+
+static struct packet *packet_of(struct finder *f, uint64_t address)
+{
+    return &f->packets[krait_hash_u64(address) & (PACKETS - 1)];
+}
+
+/* What is sent in a soft interrupt answers what was received in it. */
+static void on_sent(void *ctx, const struct krait_kcpu *cpu, uint64_t address, int64_t ns)
+{
+    struct finder *f = ctx;
+    struct packet *packet = packet_of(f, address);
+    *packet = (struct packet){ .address = address };
+    if (!f->keeps || cpu->irqs)
+        return;
+    const struct place *sender = sender_on(f, cpu);
+    if (sender)
+        packet->from = *sender;
+    else if (!cpu->softirqs)
+        packet->from = (struct place){ .epoch = f->epoch, .record = as_it_is(f, cpu->current), .ns = ns };
+}
+
+static void on_received(void *ctx, const struct krait_kcpu *cpu, uint64_t address, int64_t ns)
+{
+    (void)ns;
+    struct finder *f = ctx;
+    struct packet *packet = packet_of(f, address);
+    struct place *place = f->keeps ? place_in(f, &f->of_cpu, cpu->number) : NULL;
+    if (!place)
+        return;
+    *place = packet->address == address ? packet->from : (struct place){ 0 };
+    place->softirq = cpu->softirq;
+    *packet = (struct packet){ 0 };
+}
+
+/* -- the path -- */
+
+static void add_segment(struct finder *f, const struct record *r, int64_t begin_ns, int64_t end_ns,
+                        uint16_t depth)
+{
+    struct krait_path_segment *all =
+        reserve(f, &f->segments, f->segments.count + 1, sizeof(struct krait_path_segment));
+    if (!all || begin_ns >= end_ns)
+        return;
+    bool is_thread = r->kind <= KRAIT_PATH_PREEMPTED || r->kind == KRAIT_PATH_UNKNOWN;
+    all[f->segments.count++] = (struct krait_path_segment){ .begin_ns = begin_ns,
+                                                            .end_ns = end_ns,
+                                                            .thread = r->thread,
+                                                            .call = is_thread ? KRAIT_NO_ID : r->call,
+                                                            .by = r->by,
+                                                            .depth = depth,
+                                                            .kind = r->kind };
+}
+
+static void push(struct finder *f, uint32_t record, int64_t lo_ns, int64_t hi_ns)
+{
+    struct frame *frames = reserve(f, &f->frames, f->frames.count + 1, sizeof(*frames));
+    if (frames)
+        frames[f->frames.count++] = (struct frame){ .lo_ns = lo_ns, .hi_ns = hi_ns, .record = record };
+}
+
+/* How many waits lie around a record that is followed now. Of a packet's way it is that of who waits for it.
+ */
+static uint16_t depth_of(const struct finder *f, const struct record *r)
+{
+    bool is_flight = r->prev != NONE && record_at(f, r->prev)->thread != r->thread;
+    return (uint16_t)KRAIT_MIN(f->frames.count - 1 - is_flight, (uint32_t)UINT16_MAX);
+}
+
+/* One record backward: it is added, or what its cause did in its time comes before what is left of the frame.
+ * A cause was recorded before the end of the wait, from where we come: this ends. */
+static void step(struct finder *f)
+{
+    struct frame *frame = (struct frame *)f->frames.items + f->frames.count - 1;
+    if (frame->record == NONE || frame->hi_ns <= frame->lo_ns) {
+        f->frames.count--;
+        return;
+    }
+    const struct record *r = record_at(f, frame->record);
+    int64_t begin_ns = KRAIT_MAX(r->begin_ns, frame->lo_ns), end_ns = frame->hi_ns;
+    frame->hi_ns = KRAIT_MIN(begin_ns, end_ns);
+    frame->record = r->prev;
+    if (begin_ns >= end_ns)
+        return;
+    if (r->cause == NONE)
+        add_segment(f, r, begin_ns, end_ns, depth_of(f, r));
+    else
+        push(f, r->cause, begin_ns, end_ns);
+}
+
+static void reverse(struct krait_path_segment *segments, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        struct krait_path_segment other = segments[count - 1 - i];
+        segments[count - 1 - i] = segments[i];
+        segments[i] = other;
+    }
+}
+
+/* What a thread ran before and behind something that took no time is one. */
+static void join(struct finder *f, uint32_t first)
+{
+    struct krait_path_segment *all = f->segments.items;
+    uint32_t count = first;
+    for (uint32_t i = first; i < f->segments.count; i++) {
+        struct krait_path_segment *last = count ? &all[count - 1] : NULL;
+        if (last && last->kind == KRAIT_PATH_RUNNING && all[i].kind == last->kind &&
+            all[i].thread == last->thread && all[i].depth == last->depth)
+            last->end_ns = all[i].end_ns;
+        else
+            all[count++] = all[i];
+    }
+    f->segments.count = count;
+}
+
+/* A wait of the thread ends: what it consisted of. */
+static void follow(struct finder *f, uint32_t record, int64_t begin_ns, int64_t end_ns)
+{
+    uint32_t first = f->segments.count;
+    push(f, record, begin_ns, end_ns);
+    while (f->frames.count && !f->failed)
+        step(f);
+    if (f->failed || f->segments.count == first)
+        return;
+    reverse((struct krait_path_segment *)f->segments.items + first, f->segments.count - first);
+    join(f, first);
+}
+
+/* -- the thread -- */
+
+static void is_in_state(struct finder *f, const struct krait_kthread *t)
+{
+    f->keeps = krait_thread_blocks((enum krait_thread_state)t->state);
+    if (f->keeps)
+        forget_all(f);
+    f->watch.done = !f->keeps && t->since >= f->to_ns;
+}
+
+/* What the thread itself did is on the path. User mode and system calls are one. */
+static void add_own(struct finder *f, const struct krait_kchange *change)
+{
+    const struct record own = { .thread = change->thread->index,
+                                .by = had_cpu(change),
+                                .kind = (uint8_t)kind_of((enum krait_thread_state)change->was) };
+    uint32_t first = f->segments.count;
+    add_segment(f, &own, change->since_ns, change->ns, 0);
+    join(f, first);
+}
+
+static bool is_there(const struct finder *f, enum krait_thread_state was)
+{
+    return was != KRAIT_TS_GONE && (was != KRAIT_TS_UNKNOWN || f->segments.count);
+}
+
+static void thread_changes(struct finder *f, const struct krait_kchange *change)
+{
+    uint32_t wait = f->keeps ? keep(f, change) : NONE;
+    if (wait != NONE)
+        follow(f, wait, change->since_ns, change->ns);
+    else if (is_there(f, (enum krait_thread_state)change->was))
+        add_own(f, change);
+    is_in_state(f, change->thread);
+}
+
+/* A number that is used again is another thread. */
+static bool is_it(struct finder *f, const struct krait_kthread *t)
+{
+    if (t->tid != f->options->tid)
+        return false;
+    if (!f->thread || !f->segments.count)
+        f->thread = t;
+    return f->thread == t;
+}
+
+static void on_change(void *ctx, const struct krait_kchange *change)
+{
+    struct finder *f = ctx;
+    if (f->failed)
+        return;
+    if (is_it(f, change->thread))
+        thread_changes(f, change);
+    else if (f->keeps)
+        keep(f, change);
+    else
+        f->watch.done = change->ns >= f->to_ns;
+}
+
+static void on_begin(void *ctx, const struct krait_kernel_states *states)
+{
+    struct finder *f = ctx;
+    f->states = states;
+    f->to_ns = f->options->to_ns == UINT64_MAX ? INT64_MAX : states->origin_ns + (int64_t)f->options->to_ns;
+    f->thread = krait_kernel_states_thread(states, f->options->tid);
+    if (f->thread)
+        is_in_state(f, f->thread);
+}
+
+/* -- beginning and end -- */
+
+/* Cuts off what lies behind the range: a wait was followed up to its end. */
+static void cut(struct finder *f)
+{
+    struct krait_path_segment *all = f->segments.items;
+    while (f->segments.count && all[f->segments.count - 1].begin_ns >= f->to_ns)
+        f->segments.count--;
+    if (f->segments.count)
+        all[f->segments.count - 1].end_ns = KRAIT_MIN(all[f->segments.count - 1].end_ns, f->to_ns);
+}
+
+static int name_host(struct krait_critical_path *path, const struct krait_kevs *kevs)
+{
+    path->hosts = krait_arena_alloc(&path->arena, sizeof(*path->hosts));
+    if (!path->hosts)
+        return -ENOMEM;
+    path->hosts[0] = krait_arena_strdup(&path->arena, krait_kevs_host(kevs));
+    path->host_count = 1;
+    return path->hosts[0] ? 0 : -ENOMEM;
+}
+
+static int find(struct finder *f, struct krait_kevs *kevs, struct krait_err *err)
+{
+    struct krait_critical_path *path = f->path;
+    struct krait_kernel_options options = { .from_ns = f->options->from_ns,
+                                            .until_ns = UINT64_MAX,
+                                            .watch = &f->watch };
+    f->watch = (struct krait_kernel_watch){
+        .ctx = f, .begin = on_begin, .change = on_change, .sent = on_sent, .received = on_received
+    };
+    int rc = krait_kernel_states_new(&path->states, kevs, &options, err);
+    if (rc)
+        return rc;
+    if (f->failed || name_host(path, kevs))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    cut(f);
+    if (!f->segments.count)
+        return krait_err_set(err, -ESRCH, "the kernel's events know of no thread %d in that time",
+                             f->options->tid);
+    path->thread = f->thread->index;
+    path->segments = f->segments.items;
+    path->count = f->segments.count;
+    f->segments.items = NULL;
+    return 0;
+}
+
+int krait_critical_path_new(struct krait_critical_path **out, struct krait_kevs *kevs,
+                            const struct krait_path_options *options, struct krait_err *err)
+{
+    struct krait_critical_path *path = calloc(1, sizeof(*path));
+    struct finder *f = calloc(1, sizeof(*f));
+    int rc = path && f ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc) {
+        f->path = path;
+        f->options = options;
+        rc = find(f, kevs, err);
+        free(f->records.items);
+        free(f->frames.items);
+        free(f->segments.items);
+        free(f->of_thread.items);
+        free(f->of_cpu.items);
+    }
+    free(f);
+    if (rc)
+        krait_critical_path_free(path);
+    else
+        *out = path;
+    return rc;
+}
+
+void krait_critical_path_free(struct krait_critical_path *path)
+{
+    if (!path)
+        return;
+    krait_kernel_states_free(path->states);
+    krait_arena_done(&path->arena);
+    free(path->segments);
+    free(path);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The critical path: what a thread's wall time really went through. While the thread runs, or could run, that
+ * is the thread itself. While it is blocked, it is whoever woke it in the end, as far as that one was at work
+ * meanwhile:
+ *
+ *      reader   ████┊┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ waits for a pipe ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┊░░████
+ *      writer     ██┊█████┊┄┄ fsync ┄┄┊░████ writes ████████████████████┊███
+ *      disk               ┊▓▓▓▓▓▓▓▓▓▓▓┊
+ *      path     reader     writer disk writer                            reader
+ *
+ * The algorithm is the bounded one of Giraldeau and Dagenais (Wait analysis of distributed systems using
+ * kernel tracing, IEEE TPDS 2016), as in Trace Compass's CriticalPathAlgorithmBounded. A wait that a thread
+ * ended by waking the waiting one is replaced by what that thread did, followed backward from the wake-up to
+ * the wait's beginning and no further; its own waits are replaced in the same way, each within its own
+ * bounds. What interrupts end is a wait for what they do: a timer, the disk, the network, another CPU's
+ * request. What a thread did before it was made is what the one did that made it. A packet that the network
+ * hands in and that a thread of this host had sent, known by its address, leads to that thread.
+ *
+ * It works while the events pass: nothing is kept but the changes of the threads' states since the thread
+ * whose path it is was blocked (32 bytes each), and those no longer than until it is woken. Wake-ups of
+ * threads that do not wait leave nothing; packets that are not received are forgotten when their place is
+ * needed.
+ */
+#ifndef KRAIT_ANALYSIS_CRITICAL_PATH_H
+#define KRAIT_ANALYSIS_CRITICAL_PATH_H
+
+#include "analysis/kernel_states.h"
+
+/* X(name, for programs). Up to PREEMPTED a thread itself is on the path, from TIMER to IRQ something that a
+ * thread waits for. */
+#define KRAIT_PATH_KINDS(X)                                                                         \
+    X(RUNNING, "running")                                                                           \
+    X(INTERRUPTED, "interrupted") /* stopped by an interrupt on its CPU */                          \
+    X(WOKEN, "woken")             /* runnable after a wait, or after it was made */                 \
+    X(PREEMPTED, "preempted")     /* runnable, but another had taken the CPU */                     \
+    X(TIMER, "timer")                                                                               \
+    X(DISK, "disk")                                                                                 \
+    X(NETWORK, "network")                                                                           \
+    X(IPI, "ipi")         /* another CPU's request */                                               \
+    X(IRQ, "interrupt")   /* an interrupt that says nothing more */                                 \
+    X(BLOCKED, "blocked") /* who ended the wait is not known, or nobody did until the trace ends */ \
+    X(UNKNOWN, "unknown")
+
+enum krait_path_kind {
+#define X(name, text) KRAIT_PATH_##name,
+    KRAIT_PATH_KINDS(X)
+#undef X
+        KRAIT_PATH_KIND_COUNT,
+};
+
+static inline bool krait_path_is_device(enum krait_path_kind kind)
+{
+    return kind >= KRAIT_PATH_TIMER && kind <= KRAIT_PATH_IRQ;
+}
+
+/* One stretch of the path. The next begins where it ends. */
+struct krait_path_segment {
+    int64_t begin_ns, end_ns;
+    uint32_t host;   /* index in `hosts`, of the thread */
+    uint32_t thread; /* index in `states->threads`: who runs, or waits */
+    uint32_t call;   /* of a wait: id of the system call in `states->calls`, or KRAIT_NO_ID */
+    int32_t by;      /* WOKEN, PREEMPTED: the thread that had the CPU, on that host; 0: none, or not known */
+    uint16_t depth;  /* 0: the thread whose path it is; 1: one that woke it; ... */
+    uint8_t kind;    /* enum krait_path_kind */
+};
+
+struct krait_critical_path {
+    struct krait_kernel_states *states; /* owned: threads, names of calls, what the trace begins with */
+    const char **hosts;                 /* names, may be empty; one, until kevs come from several */
+    uint32_t host_count;
+    uint32_t thread;                     /* index: whose path it is */
+    struct krait_path_segment *segments; /* owned; in order, of more than no time */
+    uint32_t count;
+    struct krait_arena arena;
+};
+
+struct krait_path_options {
+    int32_t tid;             /* of that number the first thread that is there in the range */
+    uint64_t from_ns, to_ns; /* after the trace's first event; UINT64_MAX: the end */
+};
+
+/* The path begins with the range, or when the thread is first met in it; it ends with the range, or with the
+ * thread or the trace. Returns 0, or a negative errno with err set: -ENODATA there are no events in the
+ * range; -ESRCH the thread is not met in it. */
+int krait_critical_path_new(struct krait_critical_path **out, struct krait_kevs *kevs,
+                            const struct krait_path_options *options, struct krait_err *err);
+void krait_critical_path_free(struct krait_critical_path *path);
+
+#endif

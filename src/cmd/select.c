@@ -87,6 +87,22 @@ bool krait_select_thread(void *ctx, const struct krait_trace *trace, uint32_t in
            krait_select_named(&select->processes, process->name, process->pid);
 }
 
+bool krait_select_kprocess(const struct krait_select *select, const struct krait_kernel_states *states,
+                           uint32_t process)
+{
+    if (process == KRAIT_NO_ID)
+        return select->processes.count == 0;
+    const struct krait_kprocess *p = &states->processes[process];
+    return krait_select_named(&select->processes, p->name, (uint32_t)p->pid);
+}
+
+bool krait_select_kthread(const struct krait_select *select, const struct krait_kernel_states *states,
+                          const struct krait_kthread *thread)
+{
+    return krait_select_kprocess(select, states, thread->process) &&
+           krait_select_named(&select->threads, thread->name, (uint32_t)thread->tid);
+}
+
 /* The first few threads, for a message. */
 static void add_choices(struct krait_buf *text, const struct krait_trace *trace)
 {

@@ -6,6 +6,7 @@
 #ifndef KRAIT_CMD_SELECT_H
 #define KRAIT_CMD_SELECT_H
 
+#include "analysis/kernel_states.h"
 #include "cmd/opts.h"
 #include "trace/trace.h"
 
@@ -64,6 +65,12 @@ struct krait_range krait_select_range(const struct krait_select *select, const s
 /* Whether a thread is chosen; `select` is a struct krait_select, so that it fits
  * krait_calltree_options.take_thread. */
 bool krait_select_thread(void *select, const struct krait_trace *trace, uint32_t thread);
+
+/* The same for the kernel's processes and threads. A process may be KRAIT_NO_ID: it is not known. */
+bool krait_select_kprocess(const struct krait_select *select, const struct krait_kernel_states *states,
+                           uint32_t process);
+bool krait_select_kthread(const struct krait_select *select, const struct krait_kernel_states *states,
+                          const struct krait_kthread *thread);
 
 /* 0, or -ENOENT with err set when the trace has threads and none of them is chosen. */
 int krait_select_some(const struct krait_select *select, const struct krait_trace *trace,

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { MILLION = 1000000 };
+
 void krait_sheet_done(struct krait_sheet *sheet)
 {
     free(sheet->cells);
@@ -97,11 +99,11 @@ static bool is_shown(const struct krait_sheet *sheet, uint32_t rows, uint32_t co
     return shown;
 }
 
-static void number_cell(struct krait_table *table, uint64_t number)
+static void number_cell(struct krait_table *table, uint64_t number, bool dash)
 {
     char text[KRAIT_FMT_SIZE];
     snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-    krait_table_cell(table, number == KRAIT_SHEET_NONE ? "?" : text, KRAIT_STYLE_NONE, 0);
+    krait_table_cell(table, number != KRAIT_SHEET_NONE ? text : dash ? "-" : "?", KRAIT_STYLE_NONE, 0);
 }
 
 static void time_cell(struct krait_table *table, uint64_t ns)
@@ -141,7 +143,10 @@ static void add_cell(struct krait_table *table, const struct krait_sheet_column 
         krait_report_cell_count(table, cell->number);
         return;
     case KRAIT_SHEET_NUMBER:
-        number_cell(table, cell->number);
+        number_cell(table, cell->number, column->flags & KRAIT_SHEET_DASH);
+        return;
+    case KRAIT_SHEET_SHARE:
+        krait_report_cell_share(table, cell->number, MILLION);
         return;
     case KRAIT_SHEET_NAME:
         name_cell(table, cell->name, column->flags & KRAIT_SHEET_DASH);
@@ -189,6 +194,8 @@ static void add_value(struct krait_buf *out, const struct krait_sheet_cell *cell
         krait_buf_str(out, unknown);
     else if (kind == KRAIT_SHEET_NAME)
         add_text(out, cell->name);
+    else if (kind == KRAIT_SHEET_SHARE)
+        krait_buf_fmt(out, "%.6f", (double)cell->number / MILLION);
     else
         krait_json_u64(out, cell->number);
 }

@@ -14,6 +14,7 @@ enum krait_sheet_kind {
     KRAIT_SHEET_TIME, /* a moment, in ns: tables have seconds with all digits */
     KRAIT_SHEET_COUNT,
     KRAIT_SHEET_NUMBER, /* an id: no separators; KRAIT_SHEET_NONE is not known */
+    KRAIT_SHEET_SHARE,  /* in millionths; programs have a fraction of 1 */
     KRAIT_SHEET_NAME,
 };
 
@@ -22,7 +23,7 @@ enum krait_sheet_kind {
 enum krait_sheet_flags {
     KRAIT_SHEET_QUIET = 1, /* tables leave it out when all its numbers are 0 */
     KRAIT_SHEET_DATA = 2,  /* not in tables */
-    KRAIT_SHEET_DASH = 4,  /* tables have a dash for 0, or for a name that is not known */
+    KRAIT_SHEET_DASH = 4,  /* tables have a dash for 0, or for a name or id that is not known */
 };
 
 struct krait_sheet_column {

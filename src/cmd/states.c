@@ -56,22 +56,17 @@ static uint64_t pid_of(const struct states *s, uint32_t process)
 
 static bool takes_process(const struct states *s, uint32_t process)
 {
-    const struct krait_opt_list *globs = &s->options->select.processes;
-    if (process == KRAIT_NO_ID)
-        return globs->count == 0;
-    return krait_select_named(globs, process_name(s, process), (uint32_t)pid_of(s, process));
+    return krait_select_kprocess(&s->options->select, s->found, process);
 }
 
 static bool takes_thread(const struct states *s, const struct krait_kthread *t)
 {
-    return takes_process(s, t->process) &&
-           krait_select_named(&s->options->select.threads, t->name, (uint32_t)t->tid);
+    return krait_select_kthread(&s->options->select, s->found, t);
 }
 
-/* Whether it was there at all in the range. */
 static bool was_there(const struct states *s, const struct krait_kthread *t)
 {
-    return t->ns[KRAIT_TS_GONE] < (uint64_t)(s->found->end_ns - s->found->begin_ns);
+    return krait_kthread_was_there(t, s->found);
 }
 
 /* -- columns -- */

@@ -4,7 +4,8 @@
     events = [(us, cpu, name, {field: number or text}), ...]      a field "tid of context" is of the event's context
     write(folder, events)
 
-A stream for each CPU, of one packet; `lost` says how many events a second, empty packet tells that the tracer lost.
+A stream for each CPU, of one packet; `offset` (ns) is the clock's zero, after the epoch; `lost` says how many events a
+second, empty packet tells that the tracer lost.
 """
 
 import struct
@@ -20,7 +21,7 @@ typealias integer {{ size = 64; align = 8; }} := u64;
 typealias integer {{ size = 64; align = 8; signed = true; }} := i64;
 trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ u32 magic; }}; }};
 env {{ domain = "kernel"; hostname = "{host}"; }};
-clock {{ name = monotonic; }};
+clock {{ name = monotonic; freq = 1000000000; offset = {offset}; }};
 typealias integer {{ size = 64; align = 8; map = clock.monotonic.value; }} := time_t;
 stream {{
     event.header := struct {{ u16 id; time_t timestamp; }};
@@ -41,13 +42,13 @@ def packet(cpu, begin, end, discarded, content):
     return PACKET.pack(0xC1FC1FC1, begin, end, bits, bits, discarded, cpu) + content
 
 
-def write(folder, events, host="made", lost=0):
+def write(folder, events, host="made", lost=0, offset=0):
     folder.mkdir(parents=True, exist_ok=True)
     classes = {}
     for _, _, name, fields in events:
         classes.setdefault(name, {k: "string" if isinstance(v, str) else "i64" for k, v in fields.items() if k != CONTEXT})
     has_context = any(CONTEXT in fields for *_, fields in events)
-    text = METADATA.format(host=host, context="event.context := struct { i64 _tid; };" if has_context else "")
+    text = METADATA.format(host=host, offset=offset, context="event.context := struct { i64 _tid; };" if has_context else "")
     for number, (name, fields) in enumerate(classes.items()):
         members = "".join(f" {kind} _{field};" for field, kind in fields.items())
         text += f'event {{ name = "{name}"; id = {number}; fields := struct {{{members} }}; }};\n'

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait path`: what a thread's wall time really went through.
+ */
+#include "cmd/path.h"
+
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/cmds.h"
+#include "cmd/report.h"
+#include "cmd/sheet.h"
+#include "cmd/terminal.h"
+#include "view/lane.h"
+
+#include <string.h>
+
+enum { TABLE_ROWS = 40, LANE_ROWS = 12, MILLION = 1000000, MOST_NTH = 100000 };
+
+/* A thread, or a kind of thing that is waited for, and its part of the path. */
+struct member {
+    uint64_t ns[KRAIT_PATH_KIND_COUNT];
+    uint64_t total_ns, segments;
+    uint32_t thread;           /* index; KRAIT_NO_ID: */
+    enum krait_path_kind kind; /* what is waited for */
+    uint32_t lane;
+};
+
+struct path {
+    const struct path_options *options;
+    struct path_pick pick;
+    struct krait_critical_path *found;
+    struct member *members; /* in the order in which the path meets them */
+    uint32_t member_count;
+    uint32_t *member_of; /* by segment */
+    uint64_t lost;
+    struct krait_err damage;
+    uint32_t limit;
+    struct krait_table_look look;
+    struct krait_buf out, notes;
+};
+
+static const char *const kind_names[] = {
+#define X(name, text) text,
+    KRAIT_PATH_KINDS(X)
+#undef X
+};
+
+/* -- names -- */
+
+static const struct krait_kthread *thread_at(const struct path *p, uint32_t thread)
+{
+    return p->found->states->threads[thread];
+}
+
+/* Python's name for it where the recording has one, else the kernel's. */
+static const char *thread_name(const struct path *p, const struct krait_kthread *t)
+{
+    const struct krait_trace *trace = p->pick.trace;
+    for (uint32_t i = 0; trace && i < trace->thread_count; i++) {
+        if (trace->threads[i].tid == (uint32_t)t->tid && *trace->threads[i].name)
+            return trace->threads[i].name;
+    }
+    return t->name;
+}
+
+static const struct krait_kprocess *process_of(const struct path *p, const struct krait_kthread *t)
+{
+    return t->process == KRAIT_NO_ID ? NULL : &p->found->states->processes[t->process];
+}
+
+static const char *device_name(enum krait_path_kind kind)
+{
+    return kind == KRAIT_PATH_IPI ? "another CPU" : kind_names[kind];
+}
+
+static const struct krait_kthread *by_thread(const struct path *p, const struct krait_path_segment *s)
+{
+    return s->by ? krait_kernel_states_thread(p->found->states, s->by) : NULL;
+}
+
+/* -- who takes part -- */
+
+static uint64_t duration(const struct path *p)
+{
+    const struct krait_critical_path *found = p->found;
+    return (uint64_t)(found->segments[found->count - 1].end_ns - found->segments[0].begin_ns);
+}
+
+/* The member of a key, new where it was not met yet; NULL when memory is out. */
+static struct member *member_of(struct path *p, struct krait_map *keys, const struct krait_path_segment *s)
+{
+    enum krait_path_kind kind = (enum krait_path_kind)s->kind;
+    bool is_device = krait_path_is_device(kind);
+    uint64_t key = is_device ? UINT64_C(1) << 32 | kind : s->thread;
+    const uint64_t *known = krait_map_get(keys, key);
+    if (known)
+        return &p->members[*known];
+    struct member *grown = realloc(p->members, (p->member_count + 1) * sizeof(*grown));
+    if (!grown)
+        return NULL;
+    p->members = grown;
+    if (krait_map_put(keys, key, p->member_count))
+        return NULL;
+    grown[p->member_count] = (struct member){ .thread = is_device ? KRAIT_NO_ID : s->thread, .kind = kind };
+    return &grown[p->member_count++];
+}
+
+static int sum_members(struct path *p)
+{
+    KRAIT_CLEANUP(krait_map_done) struct krait_map keys = { 0 };
+    p->member_of = calloc(p->found->count, sizeof(*p->member_of));
+    if (!p->member_of)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < p->found->count; i++) {
+        const struct krait_path_segment *s = &p->found->segments[i];
+        struct member *member = member_of(p, &keys, s);
+        if (!member)
+            return -ENOMEM;
+        uint64_t ns = (uint64_t)(s->end_ns - s->begin_ns);
+        member->ns[s->kind] += ns;
+        member->total_ns += ns;
+        member->segments++;
+        p->member_of[i] = (uint32_t)(member - p->members);
+    }
+    return 0;
+}
+
+static void add_member_name(struct krait_buf *out, const struct path *p, const struct member *member)
+{
+    if (member->thread == KRAIT_NO_ID) {
+        krait_buf_str(out, device_name(member->kind));
+        return;
+    }
+    const struct krait_kthread *t = thread_at(p, member->thread);
+    const char *name = thread_name(p, t);
+    krait_fmt_safe(out, name);
+    krait_buf_fmt(out, "%s%d", *name ? " " : "", t->tid);
+}
+
+/* -- lanes -- */
+
+enum lane_style { STYLE_RUNS, STYLE_READY, STYLE_STOPPED, STYLE_WAITS, STYLE_BLOCKED, STYLE_UNKNOWN };
+
+static const struct krait_lane_style lane_styles[] = {
+    [STYLE_RUNS] = { "runs", "█", '#', "32" },           [STYLE_READY] = { "ready to run", "░", '-', "33" },
+    [STYLE_STOPPED] = { "interrupted", "▒", '!', "35" }, [STYLE_WAITS] = { "waited for", "█", '#', "36" },
+    [STYLE_BLOCKED] = { "blocked", "┄", '~', "31" },     [STYLE_UNKNOWN] = { "unknown", "·", '.', "2" },
+};
+
+static enum lane_style style_of(enum krait_path_kind kind)
+{
+    static const uint8_t styles[KRAIT_PATH_KIND_COUNT] = {
+        [KRAIT_PATH_RUNNING] = STYLE_RUNS,    [KRAIT_PATH_INTERRUPTED] = STYLE_STOPPED,
+        [KRAIT_PATH_WOKEN] = STYLE_READY,     [KRAIT_PATH_PREEMPTED] = STYLE_READY,
+        [KRAIT_PATH_BLOCKED] = STYLE_BLOCKED, [KRAIT_PATH_UNKNOWN] = STYLE_UNKNOWN
+    };
+    return krait_path_is_device(kind) ? STYLE_WAITS : (enum lane_style)styles[kind];
+}
+
+static int by_total(const void *a, const void *b, void *ctx)
+{
+    const struct member *members = ctx;
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    uint64_t x = members[i].total_ns, y = members[k].total_ns;
+    return x != y ? (x < y ? 1 : -1) : (i > k) - (i < k);
+}
+
+/* Gives each its lane: threads in the order of the path, below them what is waited for. Where there are too
+ * many those with least time share the last. Returns how many lanes there are. */
+static uint32_t give_lanes(struct path *p, uint32_t *order)
+{
+    uint32_t lanes = 0, shown = p->member_count > LANE_ROWS ? LANE_ROWS - 1 : p->member_count;
+    for (uint32_t i = 0; i < p->member_count; i++)
+        order[i] = i;
+    qsort_r(order, p->member_count, sizeof(*order), by_total, p->members);
+    for (uint32_t i = 0; i < p->member_count; i++)
+        p->members[order[i]].lane = i < shown ? 0 : shown;
+    for (int devices = 0; devices <= 1; devices++) {
+        for (uint32_t i = 0; i < p->member_count; i++) {
+            struct member *member = &p->members[i];
+            if (member->lane != shown && (member->thread == KRAIT_NO_ID) == devices)
+                member->lane = lanes++;
+        }
+    }
+    return shown < p->member_count ? shown + 1 : shown;
+}
+
+static void fill_spans(const struct path *p, struct krait_lane_span *spans)
+{
+    for (uint32_t i = 0; i < p->found->count; i++) {
+        const struct krait_path_segment *s = &p->found->segments[i];
+        spans[i] = (struct krait_lane_span){ .begin_ns = (uint64_t)s->begin_ns,
+                                             .end_ns = (uint64_t)s->end_ns,
+                                             .row = p->members[p->member_of[i]].lane,
+                                             .style = style_of((enum krait_path_kind)s->kind) };
+    }
+}
+
+/* The labels, one behind the other with their ends, and where each begins. */
+static void name_lanes(const struct path *p, uint32_t lanes, struct krait_buf *texts, size_t *at)
+{
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        at[lane] = texts->len;
+        uint32_t sharing = 0;
+        const struct member *last = NULL;
+        for (uint32_t i = 0; i < p->member_count; i++) {
+            sharing += p->members[i].lane == lane;
+            last = p->members[i].lane == lane ? &p->members[i] : last;
+        }
+        if (sharing == 1)
+            add_member_name(texts, p, last);
+        else
+            krait_buf_fmt(texts, "%u others", sharing);
+        krait_buf_char(texts, '\0');
+    }
+}
+
+static int draw_lanes(struct path *p)
+{
+    KRAIT_AUTO_FREE uint32_t *order = calloc(p->member_count, sizeof(*order));
+    KRAIT_AUTO_FREE struct krait_lane_span *spans = calloc(p->found->count, sizeof(*spans));
+    KRAIT_AUTO_BUF texts = { 0 };
+    const char *rows[LANE_ROWS];
+    size_t at[LANE_ROWS];
+    if (!order || !spans)
+        return -ENOMEM;
+    struct krait_lanes lanes = { .rows = rows,
+                                 .styles = lane_styles,
+                                 .style_count = KRAIT_ARRAY_LEN(lane_styles),
+                                 .spans = spans,
+                                 .span_count = p->found->count,
+                                 .begin_ns = (uint64_t)p->found->segments[0].begin_ns,
+                                 .end_ns = (uint64_t)p->found->segments[p->found->count - 1].end_ns };
+    lanes.row_count = give_lanes(p, order);
+    fill_spans(p, spans);
+    name_lanes(p, lanes.row_count, &texts, at);
+    if (texts.failed)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < lanes.row_count; i++)
+        rows[i] = texts.data + at[i];
+    return krait_lanes_print(&lanes, &p->look, &p->out);
+}
+
+/* -- tables -- */
+
+#define NS(title, key, drop)                                         \
+    {                                                                \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH \
+    }
+#define QUIET_NS(title, key, drop)                                                       \
+    {                                                                                    \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET \
+    }
+#define ID(title, key, drop)                                             \
+    {                                                                    \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH \
+    }
+#define NAME(title, key, min, drop, flags)                                                           \
+    {                                                                                                \
+        { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, key, KRAIT_SHEET_NAME, flags \
+    }
+
+static const struct krait_sheet_column member_columns[] = {
+    { { "share", 0, 0, 0 }, "share", KRAIT_SHEET_SHARE, 0 },
+    NS("time", "path_ns", 0),
+    NS("runs", "running_ns", 3),
+    QUIET_NS("woken", "woken_ns", 4),
+    QUIET_NS("preempted", "preempted_ns", 5),
+    QUIET_NS("irq", "interrupted_ns", 6),
+    QUIET_NS("waited for", "waited_ns", 3),
+    QUIET_NS("blocked", "blocked_ns", 4),
+    QUIET_NS("unknown", "unknown_ns", 8),
+    { { "parts", 0, 0, 7 }, "segments", KRAIT_SHEET_COUNT, 0 },
+    NAME("kind", "kind", 0, 0, KRAIT_SHEET_DATA),
+    NAME("host", "host", 0, 0, KRAIT_SHEET_DATA),
+    ID("tid", "tid", 0),
+    ID("pid", "pid", 9),
+    NAME("process", "process", 8, 8, KRAIT_SHEET_DASH),
+    NAME("who", "name", 12, 0, 0),
+};
+
+static const struct krait_sheet_column segment_columns[] = {
+    { { "time", 0, 0, 0 }, "time_ns", KRAIT_SHEET_TIME, 0 },
+    NS("took", "duration_ns", 0),
+    NAME("what", "kind", 11, 0, 0),
+    ID("tid", "tid", 0),
+    NAME("thread", "name", 8, 0, 0),
+    NAME("in the call", "syscall", 8, 0, KRAIT_SHEET_DASH),
+    NAME("behind", "by_name", 8, 1, KRAIT_SHEET_DASH),
+    { { "by tid", 0, 0, 0 }, "by_tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA },
+    { { "depth", 0, 0, 2 }, "depth", KRAIT_SHEET_COUNT, 0 },
+    NAME("host", "host", 0, 0, KRAIT_SHEET_DATA),
+};
+
+static struct krait_sheet_cell *put(struct krait_sheet_cell *cell, uint64_t number)
+{
+    cell->number = number;
+    return cell + 1;
+}
+
+static struct krait_sheet_cell *put_name(struct krait_sheet_cell *cell, const char *name)
+{
+    cell->name = name;
+    return cell + 1;
+}
+
+static const char *host_name(const struct path *p, uint32_t host)
+{
+    return *p->found->hosts[host] ? p->found->hosts[host] : NULL;
+}
+
+static void fill_member(const struct path *p, const struct member *m, struct krait_sheet_cell *cell)
+{
+    const struct krait_kthread *t = m->thread == KRAIT_NO_ID ? NULL : thread_at(p, m->thread);
+    const struct krait_kprocess *process = t ? process_of(p, t) : NULL;
+    uint64_t share = (uint64_t)((unsigned __int128)m->total_ns * MILLION / duration(p));
+    cell = put(put(cell, share), m->total_ns);
+    cell = put(put(cell, m->ns[KRAIT_PATH_RUNNING]), m->ns[KRAIT_PATH_WOKEN]);
+    cell = put(put(cell, m->ns[KRAIT_PATH_PREEMPTED]), m->ns[KRAIT_PATH_INTERRUPTED]);
+    cell = put(cell, t ? 0 : m->total_ns);
+    cell = put(put(cell, m->ns[KRAIT_PATH_BLOCKED]), m->ns[KRAIT_PATH_UNKNOWN]);
+    cell = put(cell, m->segments);
+    cell = put_name(put_name(cell, t ? "thread" : kind_names[m->kind]), host_name(p, 0));
+    cell = put(cell, t ? (uint64_t)t->tid : KRAIT_SHEET_NONE);
+    cell = put(cell, process ? (uint64_t)process->pid : KRAIT_SHEET_NONE);
+    cell = put_name(cell, process ? process->name : NULL);
+    put_name(cell, t ? thread_name(p, t) : device_name(m->kind));
+}
+
+static void fill_segment(const struct path *p, const struct krait_path_segment *s,
+                         struct krait_sheet_cell *cell)
+{
+    const struct krait_kernel_states *states = p->found->states;
+    const struct krait_kthread *t = thread_at(p, s->thread), *by = by_thread(p, s);
+    cell = put(cell, (uint64_t)(s->begin_ns - states->origin_ns));
+    cell = put_name(put(cell, (uint64_t)(s->end_ns - s->begin_ns)), kind_names[s->kind]);
+    cell = put_name(put(cell, (uint64_t)t->tid), thread_name(p, t));
+    cell = put_name(cell, s->call == KRAIT_NO_ID ? NULL : states->calls.texts[s->call]);
+    cell = put(put_name(cell, by ? thread_name(p, by) : NULL), by ? (uint64_t)by->tid : KRAIT_SHEET_NONE);
+    put_name(put(cell, s->depth), host_name(p, s->host));
+}
+
+static int make_sheet(const struct path *p, bool of_segments, struct krait_sheet *sheet)
+{
+    *sheet =
+        of_segments
+            ? (struct krait_sheet){ segment_columns, KRAIT_ARRAY_LEN(segment_columns), NULL, 0, 0, false }
+            : (struct krait_sheet){ member_columns, KRAIT_ARRAY_LEN(member_columns), NULL, 0, 0, false };
+    for (uint32_t i = 0; i < (of_segments ? p->found->count : p->member_count); i++) {
+        struct krait_sheet_cell *cell = krait_sheet_row(sheet);
+        if (!cell)
+            return -ENOMEM;
+        if (of_segments)
+            fill_segment(p, &p->found->segments[i], cell);
+        else
+            fill_member(p, &p->members[i], cell);
+    }
+    return of_segments ? 0 : krait_sheet_sort(sheet, "path_ns", NULL);
+}
+
+/* -- for people -- */
+
+/* Whose path it is, how long, and since when. */
+static void add_heading(struct path *p)
+{
+    const struct krait_kthread *t = thread_at(p, p->found->thread);
+    const struct krait_kprocess *process = process_of(p, t);
+    char ns[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
+    uint64_t begin = (uint64_t)(p->found->segments[0].begin_ns - p->found->states->origin_ns);
+    krait_buf_str(&p->out, p->look.colour ? "\033[1m" : "");
+    if (p->pick.calls) {
+        size_t bright;
+        const struct krait_func *func = &p->pick.trace->funcs[p->pick.call.func];
+        krait_report_label(&p->out, func->module, func->name, func->kind, &bright);
+        krait_buf_str(&p->out, " on ");
+    }
+    krait_fmt_safe(&p->out, thread_name(p, t));
+    krait_buf_fmt(&p->out, "%s%d", *thread_name(p, t) ? " " : "", t->tid);
+    if (process && process->pid != t->tid) {
+        krait_buf_str(&p->out, " of ");
+        krait_fmt_safe(&p->out, process->name);
+        krait_buf_fmt(&p->out, " %d", process->pid);
+    }
+    krait_buf_fmt(&p->out, "%s  %s, from %llu.%09llu s on", p->look.colour ? "\033[0m" : "",
+                  krait_fmt_ns(ns, duration(p)), (unsigned long long)(begin / KRAIT_NS_PER_S),
+                  (unsigned long long)(begin % KRAIT_NS_PER_S));
+    if (p->pick.calls > 1)
+        krait_buf_fmt(&p->out, "; call %llu of %s by time taken",
+                      (unsigned long long)KRAIT_MAX(p->options->nth, UINT64_C(1)),
+                      krait_fmt_count(calls, p->pick.calls));
+    krait_buf_str(&p->out, "\n\n");
+}
+
+static int print_for_people(struct path *p, const struct krait_sheet *sheet)
+{
+    add_heading(p);
+    int rc = p->options->segments ? 0 : draw_lanes(p);
+    if (!p->options->segments)
+        krait_buf_char(&p->out, '\n');
+    rc = rc ? rc : krait_sheet_table(sheet, p->limit, &p->look, &p->out);
+    if (p->limit && sheet->rows > p->limit)
+        krait_buf_fmt(&p->notes, "%u of %u rows; --limit 0 shows all\n", p->limit, sheet->rows);
+    return rc;
+}
+
+/* -- for programs -- */
+
+static void add_call(struct path *p)
+{
+    const struct krait_slow_call *call = &p->pick.call;
+    krait_json_key(&p->out, "call");
+    if (!p->pick.calls) {
+        krait_buf_str(&p->out, "null");
+        return;
+    }
+    const struct krait_func *func = &p->pick.trace->funcs[call->func];
+    krait_buf_char(&p->out, '{');
+    krait_report_json_func(&p->out, func->name, func->module, func->file, func->line, func->kind);
+    krait_report_json_u64(&p->out, "begin_ns", call->begin_ns);
+    krait_report_json_u64(&p->out, "duration_ns", call->end_ns - call->begin_ns);
+    krait_report_json_u64(&p->out, "calls", p->pick.calls);
+    krait_buf_char(&p->out, '}');
+}
+
+static int print_json(struct path *p, const struct krait_sheet *members)
+{
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet segments = { 0 };
+    const struct krait_kthread *t = thread_at(p, p->found->thread);
+    int rc = make_sheet(p, true, &segments);
+    krait_buf_char(&p->out, '{');
+    krait_report_json_u64(&p->out, "tid", (uint64_t)t->tid);
+    krait_json_key(&p->out, "name");
+    krait_json_cstr(&p->out, thread_name(p, t));
+    krait_report_json_u64(&p->out, "begin_ns", (uint64_t)p->found->segments[0].begin_ns);
+    krait_report_json_u64(&p->out, "duration_ns", duration(p));
+    add_call(p);
+    krait_json_key(&p->out, "path");
+    rc = rc ? rc : krait_sheet_json(members, p->limit, &p->out);
+    krait_json_key(&p->out, "segments");
+    rc = rc ? rc : krait_sheet_json(&segments, p->limit, &p->out);
+    krait_report_json_u64(&p->out, "lost", p->lost);
+    krait_json_key(&p->out, "damage");
+    if (p->damage.code)
+        krait_json_cstr(&p->out, p->damage.text);
+    else
+        krait_buf_str(&p->out, "null");
+    krait_buf_str(&p->out, "}\n");
+    return rc;
+}
+
+static void note_state(struct path *p)
+{
+    char count[KRAIT_FMT_SIZE];
+    if (p->lost)
+        krait_buf_fmt(&p->notes, "lost: %s events of the kernel's: the path may miss who woke whom\n",
+                      krait_fmt_count(count, p->lost));
+    if (!p->damage.code)
+        return;
+    krait_buf_str(&p->notes, "damaged: ");
+    krait_fmt_safe(&p->notes, p->damage.text);
+    krait_buf_str(&p->notes, "; what is whole was read\n");
+}
+
+static int make_output(struct path *p, struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
+    const struct path_options *o = p->options;
+    int rc = sum_members(p);
+    rc = rc ? rc : make_sheet(p, o->segments && !o->json, &sheet);
+    if (!rc)
+        rc = o->json  ? print_json(p, &sheet)
+             : o->csv ? krait_sheet_csv(&sheet, p->limit, &p->out)
+                      : print_for_people(p, &sheet);
+    note_state(p);
+    return rc || p->out.failed || p->notes.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* -- the verb -- */
+
+static int check_options(struct path *p, int argc, struct krait_err *err)
+{
+    const struct path_options *o = p->options;
+    if (o->csv && o->json)
+        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
+    if (o->nth && !o->call)
+        return krait_err_set(err, -EINVAL, "--nth goes with --call");
+    if (o->nth > MOST_NTH)
+        return krait_err_set(err, -EINVAL, "--nth: %d is the most", MOST_NTH);
+    if (argc < 1)
+        return krait_err_set(err, -EINVAL, "which trace? Give the folder of a recording with --kernel");
+    int rc = krait_select_check(&o->select, err);
+    return rc ? rc : krait_select_limit(&p->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
+}
+
+static int find_path(struct path *p, char **paths, size_t count, struct krait_err *err)
+{
+    struct krait_kevs *kevs = NULL;
+    int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
+    rc = rc ? rc : krait_path_pick(&p->pick, p->options, kevs, paths, count, err);
+    rc = rc ? rc : krait_critical_path_new(&p->found, kevs, &p->pick.range, err);
+    if (kevs) {
+        p->lost = krait_kevs_lost(kevs);
+        p->damage = *krait_kevs_damage(kevs);
+    }
+    krait_kevs_close(kevs);
+    return rc;
+}
+
+static int run_path(void *values, int argc, char **argv)
+{
+    struct path_options *options = values;
+    struct path p = { .options = options, .look = krait_terminal_look() };
+    struct krait_err err = { 0 };
+    int rc = check_options(&p, argc, &err);
+    int status = rc ? krait_cmd_usage(&krait_cmd_path, &err) : 0;
+    rc = rc ? rc : find_path(&p, argv, (size_t)argc, &err);
+    rc = rc ? rc : make_output(&p, &err);
+    rc = rc ? rc : krait_terminal_print(&p.out, &p.notes, "the path", &err);
+    krait_select_done(&options->select);
+    krait_path_pick_done(&p.pick);
+    krait_critical_path_free(p.found);
+    free(p.members);
+    free(p.member_of);
+    krait_buf_done(&p.out);
+    krait_buf_done(&p.notes);
+    return status || !rc ? status : krait_cmd_fail(&krait_cmd_path, &err);
+}
+
+#define OPT(field) offsetof(struct path_options, field)
+
+static const struct krait_opt path_opts[] = {
+    { "call", 0, KRAIT_OPT_STR, "FUNCTION", OPT(call),
+      "The slowest call of this function: its thread, from its begin to its end" },
+    { "nth", 0, KRAIT_OPT_UINT, "N", OPT(nth), "With --call: the Nth slowest call" },
+    { "segments", 0, KRAIT_OPT_FLAG, NULL, OPT(segments), "The parts of the path one after the other" },
+    { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
+      "Show N rows; 0 for all. A table has 40, CSV and JSON have all" },
+    KRAIT_SELECT_OPTS(struct path_options, select),
+    KRAIT_SELECT_TO_OPT(struct path_options, select),
+    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
+    KRAIT_OPTS_END,
+};
+
+const struct krait_cmd krait_cmd_path = {
+    .name = "path",
+    .operands = "TRACE...",
+    .summary = "Show what a thread's wall time really went through: the critical path",
+    .description =
+        "Reads the kernel's part of a recording (krait record --kernel), or a kernel trace of LTTng's.\n\n"
+        "While a thread runs, its time is its own. While it waits, what counts is what ended the wait: the "
+        "thread that\n"
+        "woke it, as far as that one was at work meanwhile, and in turn what that one waited for; or a "
+        "timer, "
+        "the disk,\n"
+        "the network. The path follows the wake-ups backward, through threads and interrupts, and says for "
+        "each how much\n"
+        "of the time is due to it. Making those faster, and nothing else, would have made the thread "
+        "faster.\n\n"
+        "--thread says whose path it is: a number, or a name that one thread has. Without it, it is the main "
+        "thread of the\n"
+        "recorded program; --call says the thread and the time at once. Times after the start are counted "
+        "from the\n"
+        "kernel's first event.",
+    .examples = "krait path trace\n# why did this take so long?\nkrait path trace --call app.load\n"
+                "# the third slowest call, one step after the other\n"
+                "krait path trace --call app.load --nth 3 --segments\n"
+                "# a thread of an LTTng trace\nkrait path lttng/kernel --thread 4711 --from 1s --to 1.1s\n"
+                "# for other programs\nkrait path trace --json\n",
+    .opts = path_opts,
+    .values_size = sizeof(struct path_options),
+    .run = run_path,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait path` in its parts: which thread and which time are meant (path_pick.c), and what is shown of the
+ * path (path.c).
+ */
+#ifndef KRAIT_CMD_PATH_H
+#define KRAIT_CMD_PATH_H
+
+#include "analysis/critical_path.h"
+#include "analysis/slowest.h"
+#include "cmd/select.h"
+
+struct path_options {
+    struct krait_select select;
+    const char *call, *limit;
+    uint64_t nth;
+    bool segments, csv, json;
+};
+
+/* What is meant. */
+struct path_pick {
+    struct krait_trace *trace; /* the calls' part; NULL where there is none */
+    struct krait_path_options range;
+    struct krait_slow_call call; /* with --call */
+    uint64_t calls;              /* how many there are of it; 0: without --call */
+};
+
+/* Finds the thread and the range that the options mean in the traces. Errors: -ENOENT no such thread, call or
+ * function; -EINVAL it is not told which; what reading returns. */
+int krait_path_pick(struct path_pick *pick, const struct path_options *options, struct krait_kevs *kevs,
+                    char **paths, size_t count, struct krait_err *err);
+void krait_path_pick_done(struct path_pick *pick);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/path.h"
+
+#include "analysis/match.h"
+#include "base/fmt.h"
+
+#include <string.h>
+
+enum { NAMED = 8 }; /* threads in a message */
+
+/* -- candidates -- */
+
+struct candidates {
+    int32_t tid; /* of the first */
+    uint32_t count;
+    struct krait_buf names; /* of the first few */
+};
+
+static void candidates_done(struct candidates *all)
+{
+    krait_buf_done(&all->names);
+}
+
+static void add_candidate(struct candidates *all, int32_t tid, const char *name, const char *process)
+{
+    if (all->count && all->tid == tid)
+        return;
+    if (!all->count)
+        all->tid = tid;
+    if (all->count++ >= NAMED)
+        return;
+    krait_buf_fmt(&all->names, "%s%d", all->count > 1 ? ", " : "", tid);
+    krait_buf_str(&all->names, *name ? " " : "");
+    krait_fmt_safe(&all->names, name);
+    krait_buf_str(&all->names, *process ? " of " : "");
+    krait_fmt_safe(&all->names, process);
+}
+
+static int one_of(const struct candidates *all, int32_t *tid, struct krait_err *err)
+{
+    *tid = all->tid;
+    if (all->count == 1)
+        return 0;
+    if (!all->count)
+        return krait_err_set(
+            err, -ENOENT, "no thread is left by --thread and --process; krait states --by thread lists them");
+    return krait_err_set(err, -EINVAL, "a path is of one thread; --thread and --process leave %u: %s%s",
+                         all->count, all->names.data ? all->names.data : "",
+                         all->count > NAMED ? ", ..." : "");
+}
+
+/* Threads that recorded themselves are known by their own names. */
+static void among_recorded(struct candidates *all, const struct krait_trace *trace,
+                           const struct krait_select *select)
+{
+    for (uint32_t i = 0; i < trace->thread_count; i++) {
+        const struct krait_thread *t = &trace->threads[i];
+        if (krait_select_thread((void *)select, trace, i))
+            add_candidate(all, (int32_t)t->tid, t->name, trace->processes[t->process].name);
+    }
+}
+
+static int among_kernels(struct candidates *all, struct krait_kevs *kevs, const struct krait_select *select,
+                         const struct krait_path_options *range, struct krait_err *err)
+{
+    struct krait_kernel_states *states = NULL;
+    struct krait_kernel_options options = { .from_ns = range->from_ns, .until_ns = range->to_ns };
+    int rc = krait_kernel_states_new(&states, kevs, &options, err);
+    for (uint32_t i = 0; !rc && i < states->thread_count; i++) {
+        const struct krait_kthread *t = states->threads[i];
+        if (krait_kthread_was_there(t, states) && krait_select_kthread(select, states, t))
+            add_candidate(all, t->tid, t->name,
+                          t->process == KRAIT_NO_ID ? "" : states->processes[t->process].name);
+    }
+    krait_kernel_states_free(states);
+    return rc;
+}
+
+/* -- the thread -- */
+
+/* "4711" and nothing else says the thread without a look at the trace. */
+static bool is_number(const struct krait_select *select, int32_t *tid)
+{
+    if (select->threads.count != 1 || select->processes.count)
+        return false;
+    char *end;
+    errno = 0;
+    long n = strtol(select->threads.items[0], &end, 10);
+    *tid = (int32_t)n;
+    return !errno && end != select->threads.items[0] && !*end && n > 0 && n <= INT32_MAX;
+}
+
+static int main_thread(const struct krait_trace *trace, int32_t *tid, struct krait_err *err)
+{
+    if (!trace || !trace->process_count)
+        return krait_err_set(err, -EINVAL,
+                             "which thread's? --thread says it; krait states --by thread lists them");
+    *tid = (int32_t)trace->processes[0].pid; /* the number of its first thread: gettid(2) */
+    return 0;
+}
+
+static int pick_thread(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
+                       struct krait_err *err)
+{
+    KRAIT_CLEANUP(candidates_done) struct candidates all = { 0 };
+    if (!o->select.threads.count && !o->select.processes.count)
+        return main_thread(pick->trace, &pick->range.tid, err);
+    if (is_number(&o->select, &pick->range.tid))
+        return 0;
+    if (pick->trace)
+        among_recorded(&all, pick->trace, &o->select);
+    int rc = all.count ? 0 : among_kernels(&all, kevs, &o->select, &pick->range, err);
+    return rc ? rc : one_of(&all, &pick->range.tid, err);
+}
+
+/* -- the call -- */
+
+static void note_time(void *ctx, int64_t ns)
+{
+    *(int64_t *)ctx = ns;
+}
+
+static void do_nothing(void *ctx, int64_t ns)
+{
+}
+
+/* The kernel's first event, which times after the start count from. */
+static int first_event(struct krait_kevs *kevs, int64_t *ns)
+{
+    static const bool done = true;
+    const struct krait_kev_walk walk = {
+        .ctx = ns, .until_ns = UINT64_MAX, .done = &done, .begin = note_time, .from = do_nothing
+    };
+    *ns = 0;
+    return krait_kevs_walk(kevs, &walk);
+}
+
+static int find_calls(struct krait_slowest **found, const struct path_pick *pick,
+                      const struct path_options *o, int64_t first_ns, struct krait_err *err)
+{
+    struct krait_match *match = NULL;
+    const struct krait_trace *trace = pick->trace;
+    KRAIT_AUTO_FREE bool *meant = calloc((size_t)trace->func_count + 1, sizeof(*meant));
+    struct krait_slowest_options options = { .range = KRAIT_RANGE_ALL,
+                                             .count = (uint32_t)KRAIT_MAX(o->nth, UINT64_C(1)),
+                                             .meant = meant,
+                                             .take_thread = krait_select_thread,
+                                             .ctx = (void *)&o->select };
+    if (o->select.from)
+        options.range.from_ns = (uint64_t)first_ns + pick->range.from_ns;
+    if (o->select.until)
+        options.range.to_ns = (uint64_t)first_ns + pick->range.to_ns;
+    int rc = meant ? krait_match_new(&match, o->call, err) : krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : krait_match_mark(meant, trace, match, err);
+    if (!rc && krait_slowest_new(found, trace, &options))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    krait_match_free(match);
+    return rc;
+}
+
+static int take_call(struct path_pick *pick, const struct krait_slowest *found, uint64_t nth,
+                     const char *name, int64_t first_ns, struct krait_err *err)
+{
+    if (nth > found->count)
+        return krait_err_set(err, -ENOENT, "there are only %llu calls of '%s' in that time on those threads",
+                             (unsigned long long)found->seen, name);
+    pick->call = found->calls[nth - 1];
+    pick->calls = found->seen;
+    uint64_t first = (uint64_t)KRAIT_MAX(first_ns, 0);
+    pick->range.tid = (int32_t)pick->trace->threads[pick->call.thread].tid;
+    pick->range.from_ns = pick->call.begin_ns > first ? pick->call.begin_ns - first : 0;
+    pick->range.to_ns = pick->call.end_ns > first ? pick->call.end_ns - first : 0;
+    return 0;
+}
+
+static int pick_call(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
+                     struct krait_err *err)
+{
+    struct krait_slowest *found = NULL;
+    int64_t first_ns;
+    if (first_event(kevs, &first_ns))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    int rc = krait_select_some(&o->select, pick->trace, err);
+    rc = rc ? rc : find_calls(&found, pick, o, first_ns, err);
+    rc = rc ? rc : take_call(pick, found, KRAIT_MAX(o->nth, UINT64_C(1)), o->call, first_ns, err);
+    krait_slowest_free(found);
+    return rc;
+}
+
+int krait_path_pick(struct path_pick *pick, const struct path_options *options, struct krait_kevs *kevs,
+                    char **paths, size_t count, struct krait_err *err)
+{
+    struct krait_err why = { 0 };
+    int rc = krait_trace_open(&pick->trace, (const char *const *)paths, count, &why);
+    krait_select_times(&options->select, &pick->range.from_ns, &pick->range.to_ns);
+    if (options->call && rc)
+        return krait_err_set(err, rc, "--call needs the program's calls: %s", why.text);
+    return options->call ? pick_call(pick, options, kevs, err) : pick_thread(pick, options, kevs, err);
+}
+
+void krait_path_pick_done(struct path_pick *pick)
+{
+    krait_trace_close(pick->trace);
+}

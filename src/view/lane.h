@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lanes in a terminal: a row for each who takes part, time from left to right, as many columns as there is
+ * room, and an axis below.
+ *
+ *     MainThread 41   █▃                       ▂███
+ *     worker 43         █████░░░████    ▂▅████▇
+ *     disk                          ████▆
+ *                     0    2 ms    4 ms    6 ms  7.31
+ *     █ running  ░ ready to run  █ waited for
+ *
+ * A column that is not all of one row's says by its height what share is.
+ */
+#ifndef KRAIT_VIEW_LANE_H
+#define KRAIT_VIEW_LANE_H
+
+#include "view/table.h"
+
+/* What a stretch of a row looks like, with the words for it. A height says a share where the first glyph is
+ * a block, else it is the glyph whatever the share. */
+struct krait_lane_style {
+    const char *words;
+    const char *glyph; /* one column, UTF-8 */
+    char ascii;        /* the same for terminals without it; '#' is a block */
+    const char *code;  /* for colour: "32" */
+};
+
+struct krait_lane_span {
+    uint64_t begin_ns, end_ns;
+    uint32_t row;
+    uint32_t style; /* index */
+};
+
+struct krait_lanes {
+    const char *const *rows; /* what each is called: without control characters */
+    uint32_t row_count;
+    const struct krait_lane_style *styles;
+    uint32_t style_count;
+    const struct krait_lane_span *spans; /* in any order; outside of the range they are cut off */
+    uint32_t span_count;
+    uint64_t begin_ns, end_ns; /* the left end and the right */
+};
+
+/* Appends the lanes, the axis, which counts from the left end, and the legend of those styles that are seen.
+ * A look without a width takes 100 columns. Returns 0 or -ENOMEM. */
+int krait_lanes_print(const struct krait_lanes *lanes, const struct krait_table_look *look,
+                      struct krait_buf *out);
+
+#endif

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `krait path` has to find in a kernel trace, worked out from the trace's text alone: all that happened is kept,
+who ended each wait beside it, and the path is followed through that by recursion. docs/path.md has the rules."""
+
+import sys
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from kernel_oracle import BY_CALL, Oracle
+
+DEVICES = {"blocked_timer": "timer", "blocked_disk": "disk", "blocked_network": "network"}
+IPIS = {f"x86_irq_vectors_{what}_entry" for what in ("reschedule", "call_function", "call_function_single", "irq_work")}
+RECEIVED = ("net_if_receive_skb", "netif_receive_skb")
+
+
+@dataclass
+class Segment:
+    begin: int
+    end: int
+    kind: str
+    tid: int
+    call: str
+    by: int
+    depth: int
+
+
+class PathOracle(Oracle):
+    def __init__(self, text):
+        self.causes = {}  # (thread, number of its state): what ended it: a thread, (sent at, a thread), or a word
+        self.calls_of = {}  # (thread, number of its state): the system call it was in
+        self.behind = {}  # (thread, number of its state): who had the CPU
+        self.packets, self.addresses = {}, {}  # by address: (sent at, by whom)
+        super().__init__(text)
+        sys.setrecursionlimit(100_000)
+
+    # -- what ends a wait --
+
+    def waker_on(self, cpu):
+        return cpu.thread if cpu.thread and cpu.thread.runs and not cpu.irqs and not cpu.softirq else None
+
+    def device_on(self, cpu, t):
+        context = cpu.irqs[-1] if cpu.irqs else cpu.softirq
+        if context in DEVICES:
+            return DEVICES[context]
+        if BY_CALL.get(t.call) in DEVICES:
+            return DEVICES[BY_CALL[t.call]]
+        return "ipi" if cpu.irqs and cpu.ipi else "interrupt" if context else "blocked"
+
+    def wake(self, cpu, f):
+        t = self.thread(f["tid"])
+        key, was, waker = (t, len(t.history) - 1) if t else None, t and t.state, self.waker_on(cpu)
+        woken = super().wake(cpu, f)
+        if was == "blocked_other":
+            packet = getattr(cpu, "packet", None) if cpu.softirq and not cpu.irqs else None
+            self.causes[key] = waker or packet or self.device_on(cpu, t)
+        return woken
+
+    def on_sched_process_fork(self, cpu, f, name):
+        super().on_sched_process_fork(cpu, f, name)
+        parent, child = self.thread(f["parent_tid"]), self.thread(f["child_tid"])
+        if parent and parent.runs:
+            self.causes[child, 0] = parent
+
+    def on_irq_handler_entry(self, cpu, f, name):
+        cpu.ipi = name in IPIS
+        super().on_irq_handler_entry(cpu, f, name)
+
+    # -- who had the CPU --
+
+    def on_sched_switch(self, cpu, f, name):
+        before, after = self.thread(f["prev_tid"]), self.thread(f["next_tid"])
+        if after and after.state == "woken":
+            self.behind[after, len(after.history) - 1] = f["prev_tid"]
+        super().on_sched_switch(cpu, f, name)
+        if before and before.state == "preempted":
+            self.behind[before, len(before.history) - 1] = f["next_tid"]
+        elif before and before.state.startswith("blocked"):
+            self.calls_of[before, len(before.history) - 1] = before.call
+
+    # -- packets --
+
+    def on_irq_softirq_entry(self, cpu, f, name):
+        cpu.packet = None
+        super().on_irq_softirq_entry(cpu, f, name)
+
+    def on_net_dev_queue(self, cpu, f, _):
+        self.packets.pop(f["skbaddr"], None)
+        waker = self.waker_on(cpu)
+        packet = getattr(cpu, "packet", None) if cpu.softirq else None
+        if not cpu.irqs and (packet or waker):
+            self.packets[f["skbaddr"]] = packet or (self.now, waker)
+
+    def on_does(self, cpu, f, name):
+        super().on_does(cpu, f, name)
+        if name in RECEIVED:
+            cpu.packet = self.packets.pop(f.get("skbaddr"), None)
+
+    # -- the path --
+
+    def path(self, tid, lo=None, hi=None):
+        """Segments of the path of the first thread of that number that is there in the range."""
+        lo, hi = self.begin if lo is None else lo, self.end if hi is None else hi
+        for t in self.lives:
+            if t.tid == tid:
+                if found := self.joined(self.cut(self.follow(t, lo, self.wait_end(t, hi), 0), hi)):
+                    while found and found[0].kind == "unknown" and found[0].depth == 0:
+                        found = found[1:]
+                    return found
+        return []
+
+    def states(self, t, lo, hi):
+        """(number, begin, end, state) of what a thread was in, within the range."""
+        times = [ns for ns, _ in t.history]
+        for i in range(max(bisect_right(times, lo) - 1, 0), len(times)):
+            begin, end = max(times[i], lo), min(times[i + 1] if i + 1 < len(times) else self.end, hi)
+            if times[i] >= hi:
+                return
+            if begin < end:
+                yield i, begin, end, t.history[i][1]
+
+    def wait_end(self, t, hi):
+        """A wait is followed from its end, also where the range ends before."""
+        for i, (begin, state) in enumerate(t.history):
+            end = t.history[i + 1][0] if i + 1 < len(t.history) else self.end
+            if begin < hi < end and state.startswith("blocked"):
+                return end
+        return hi
+
+    def follow(self, t, lo, hi, depth):
+        out = []
+        for i, begin, end, state in self.states(t, lo, hi):
+            out += self.segments_of(t, i, begin, end, state, depth)
+        return out
+
+    def segments_of(self, t, i, begin, end, state, depth):
+        def segment(kind, since=begin, **more):
+            return Segment(since, end, kind, t.tid, **{"call": None, "by": 0, "depth": depth, **more})
+
+        if state in ("user", "system"):
+            return [segment("running")]
+        if state in ("interrupt", "woken", "preempted"):
+            return [segment("interrupted" if state == "interrupt" else state, by=self.behind.get((t, i), 0))]
+        if state == "gone" and depth == 0:
+            return []
+        cause = self.causes.get((t, i))
+        if isinstance(cause, tuple):
+            sent, sender = cause
+            before = self.follow(sender, begin, sent, depth + 1) if sent > begin else []
+            way = segment("network", max(begin, sent), call=self.calls_of.get((t, i)))
+            return [*before, way] if way.begin < way.end else before
+        if cause is not None and not isinstance(cause, str):
+            return self.follow(cause, begin, end, depth + 1)
+        if state in ("unknown", "gone"):
+            return [segment("unknown")]
+        return [segment(cause or "blocked", call=self.calls_of.get((t, i)))]
+
+    @staticmethod
+    def cut(segments, hi):
+        segments = [s for s in segments if s.begin < hi]
+        if segments:
+            segments[-1].end = min(segments[-1].end, hi)
+        return segments
+
+    @staticmethod
+    def joined(segments):
+        out = []
+        for s in segments:
+            if out and out[-1].kind == s.kind == "running" and (out[-1].tid, out[-1].depth) == (s.tid, s.depth):
+                out[-1].end = s.end
+            else:
+                out.append(s)
+        return out

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait path: the critical path of threads of kernel traces is what an independent script (path_oracle.py) works out
+from the trace's text."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+
+import pytest
+
+import kernel_made as made
+from conftest import verb_json
+from kernel_made import switch, wake
+from kernel_oracle import text_of
+from path_oracle import PathOracle, Segment
+from test_states import KERNEL, LTTNG, corpus
+
+
+@pytest.fixture
+def path(krait):
+    return lambda folder, *options: verb_json(krait, "path", folder, *options)
+
+
+def run(krait, *words, **options):
+    return subprocess.run([krait, "path", *map(str, words)], capture_output=True, text=True, timeout=120, **options)
+
+
+def segments(found, oracle):
+    """What JSON has, as the oracle's."""
+    origin = oracle.begin
+    rows = found["segments"]
+    return [
+        Segment(
+            origin + r["time_ns"], origin + r["time_ns"] + r["duration_ns"], r["kind"], r["tid"], r["syscall"], r["by_tid"] or 0, r["depth"]
+        )
+        for r in rows
+    ]
+
+
+def expected(oracle, *range):
+    """The oracle's, without a CPU's idle task and those that no event names."""
+    known = {t.tid for t in oracle.lives}
+    found = oracle.path(*range)
+    for s in found:
+        s.by = s.by if s.by in known else 0
+    return found
+
+
+def first_difference(ours, theirs):
+    return next(((a, b) for a, b in zip(ours, theirs) if a != b), None)
+
+
+@pytest.mark.parametrize("folder", KERNEL, ids=lambda p: p.name if p.name != "kernel" else p.parent.name)
+def test_the_path_of_each_thread_is_as_the_text_of_the_trace_says(krait, path, folder):
+    oracle = PathOracle(text_of(krait, corpus(folder)))
+    busiest = sorted({t.tid for t in oracle.lives}, key=lambda tid: -sum(len(t.history) for t in oracle.lives if t.tid == tid))
+    depth = 0
+    for tid in busiest[:40]:
+        wanted = expected(oracle, tid)
+        if not wanted:
+            continue
+        found = path(folder, "--thread", tid)
+        ours = segments(found, oracle)
+        assert first_difference(ours, wanted) is None and len(ours) == len(wanted), tid
+        assert (found["begin_ns"], found["duration_ns"]) == (wanted[0].begin, wanted[-1].end - wanted[0].begin)
+        assert sum(m["path_ns"] for m in found["path"]) == found["duration_ns"]
+        depth = max(depth, *(s.depth for s in wanted))
+    assert depth >= (2 if folder == LTTNG else 0)
+
+
+TABLE = """\
+app3 101  14.00 ms, from 0.010000000 s on
+
+app3 101  ██████████████████████████████████████████████████████████████████████████████████████████
+          0           2 ms         4 ms         6 ms         8 ms         10 ms        12 ms
+          █ runs
+
+ share      time      runs  parts  tid  pid  process  who
+100.0%  14.00 ms  14.00 ms      1  101    -  -        app3
+"""
+
+
+def test_a_path_as_people_see_it(krait):
+    shown = run(krait, corpus(KERNEL[1]), "--thread", "101", env={"PATH": "/usr/bin", "LANG": "C.UTF-8"})
+    assert shown.stdout == TABLE and not shown.stderr
+    plain = run(krait, KERNEL[1], "--thread", "101", env={"PATH": "/usr/bin", "LANG": "C"})
+    assert plain.stdout == TABLE.replace("█", "#")
+
+
+WGET = """\
+wget 13662  435.3 ms, from 3.038016331 s on
+
+wget 13662  ████▂                        ▇       ░             ░███▁    ░▁  ▁▃            ▂    ░░▄░█
+network         ▆████████████████████████▁███████▄█████████████▇   ▇████▆▇███▅████████████▆████▃ ▄
+            0         50 ms     100 ms    150 ms    200 ms    250 ms    300 ms    350 ms    400 ms
+            █ runs  ░ ready to run
+
+share      time      runs     woken  preempted       irq  waited for  parts    tid    pid  process  who
+83.8%  364.8 ms         -         -          -         -    364.8 ms     10      -      -  -        network
+16.2%  70.47 ms  46.31 ms  1.316 ms   20.31 ms  2.543 ms           -    240  13662  13662  wget     wget
+"""
+
+
+def test_lanes_of_who_takes_part(krait):
+    shown = run(krait, corpus(LTTNG), "--thread", "13662", env={"PATH": "/usr/bin", "LANG": "C.UTF-8"})
+    assert shown.stdout == WGET
+
+
+def test_many_who_take_part_share_a_lane(krait, path):
+    shown = run(krait, corpus(LTTNG), "--thread", "11925").stdout
+    lanes = shown.split("\n\n")[1].splitlines()
+    members = path(LTTNG, "--thread", "11925")["path"]
+    assert len(lanes) == 12 + 2 and lanes[-3].startswith(f"{len(members) - 11} others") and len(members) > 12
+
+
+def test_csv_has_what_json_has(krait, path):
+    found = path(corpus(LTTNG), "--thread", "13662")
+    for options, key in ([], "path"), (["--segments"], "segments"):
+        rows = list(csv.DictReader(io.StringIO(run(krait, LTTNG, "--thread", "13662", "--csv", *options).stdout)))
+        assert len(rows) == len(found[key]) > 1
+        for row, json_row in zip(rows, found[key]):
+            share = json_row.pop("share", None)
+            assert share is None or float(row.pop("share")) == share
+            assert row == {k: "" if v is None else str(v) for k, v in json_row.items()}
+
+
+def test_parts_of_a_range_add_up(path):
+    whole = path(corpus(LTTNG), "--thread", "13662")
+    parts = [path(LTTNG, "--thread", "13662", "--to", "3.2s"), path(LTTNG, "--thread", "13662", "--from", "3.2s")]
+    assert sum(p["duration_ns"] for p in parts) == whole["duration_ns"]
+    assert parts[1]["begin_ns"] == parts[0]["begin_ns"] + parts[0]["duration_ns"]
+
+
+CALLS = """
+process 5 app
+code 1 python app main app.py 1
+code 2 python app load app.py 10
+code 3 python app load_all app.py 20
+thread 5 MainThread
+10us call 1
+20us call 2
+30us call 2
+40us return
+60us return
+100us call 3
+110us call 2
+190us return
+195us return
+200us return
+thread 6 helper
+10us call 2
+15us return
+exit 0 0
+"""
+EPOCH = 1767225600 * 10**9
+
+
+@pytest.fixture
+def called(synth):
+    """A recording with the kernel's part, whose first event is at 5 us; thread 5 waits for 6 from 50 to 150 us."""
+    folder = synth(CALLS)
+    made.write(
+        folder / "kernel",
+        [
+            switch(5, 0, 5),
+            switch(6, 0, 6, cpu=1),
+            switch(50, 5, 0, 1),
+            wake(150, 5, cpu=1),
+            switch(160, 0, 5),
+            switch(250, 5, 0, 1),
+        ],
+        offset=EPOCH,
+    )
+    return folder
+
+
+def parts(found):
+    return [(r["kind"], r["name"], (found["begin_ns"] - EPOCH) // 1000) for r in found["segments"][:1]] + [
+        (r["kind"], r["name"], r["duration_ns"] // 1000) for r in found["segments"]
+    ]
+
+
+def test_a_call_says_thread_and_time(path, called):
+    found = path(called, "--call", "load")
+    assert parts(found) == [
+        ("running", "helper", 110),
+        ("running", "helper", 40),
+        ("woken", "MainThread", 10),
+        ("running", "MainThread", 30),
+    ]
+    call = found["call"]
+    assert (call["name"], call["module"], call["calls"], call["duration_ns"]) == ("load", "app", 3, 80_000)
+    assert call["begin_ns"] == EPOCH + 110_000
+
+
+def test_the_nth_slowest_call_is_taken(path, krait, called):
+    """The inner call of a call is part of it; the helper's is the shortest."""
+    assert parts(path(called, "--call", "load", "--nth", "2")) == [
+        ("running", "MainThread", 20),
+        ("running", "MainThread", 30),
+        ("running", "helper", 10),
+    ]
+    assert parts(path(called, "--call", "load", "--nth", "3")) == [("running", "helper", 10), ("running", "helper", 5)]
+    assert parts(path(called, "--call", "load", "--thread", "helper")) == [("running", "helper", 10), ("running", "helper", 5)]
+    none = run(krait, called, "--call", "load", "--nth", "4")
+    assert none.returncode == 1 and "only 3 calls of 'load'" in none.stderr
+    shown = run(krait, called, "--call", "load", "--nth", "2").stdout
+    assert shown.startswith("app.load on MainThread 5  40.00 us") and "call 2 of 3 by time taken" in shown
+
+
+def test_calls_are_looked_for_in_the_range(path, called):
+    """After the kernel's first event, which is at 5 us."""
+    found = path(called, "--call", "load", "--to", "60us")
+    assert found["call"]["begin_ns"] == EPOCH + 20_000 and found["call"]["calls"] == 2
+
+
+def test_without_a_thread_it_is_the_main_thread(path, called):
+    assert path(called)["name"] == "MainThread" and path(called)["duration_ns"] == 245_000
+    assert path(called, "--thread", "helper")["tid"] == 6
+    assert path(called, "--thread", "t6")["tid"] == 6  # the kernel's name
+
+
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        (["--csv", "--json"], "exclude each other"),
+        (["--nth", "2"], "--nth goes with --call"),
+        (["--call", "f", "--nth", "1000000"], "is the most"),
+        (["--from", "3s", "--to", "2s"], "the range is empty"),
+        (["--limit", "many"], "not a whole number"),
+    ],
+)
+def test_wrong_usage_is_told(krait, words, why):
+    wrong = run(krait, LTTNG, *words)
+    assert wrong.returncode == 2 and why in wrong.stderr
+
+
+def test_what_is_not_there_is_told(krait, called):
+    for words, why in [
+        ([corpus(LTTNG)], "which thread's?"),
+        ([LTTNG, "--thread", "wget"], "leave 2: 13662 wget of wget, 13667 wget"),
+        ([LTTNG, "--thread", "nobody"], "no thread is left"),
+        ([LTTNG, "--thread", "999999"], "know of no thread 999999"),
+        ([LTTNG, "--thread", "13662", "--from", "1h"], "no kernel events in that time"),
+        ([LTTNG, "--thread", "13662", "--to", "1s"], "know of no thread 13662"),
+        ([LTTNG, "--call", "load"], "--call needs the program's calls"),
+        ([called, "--call", "nothing"], "no function 'nothing'"),
+        ([called, "--call", "load", "--thread", "nobody"], "no thread is left"),
+        ([called / "nowhere"], "nowhere"),
+    ]:
+        refused = run(krait, *words)
+        assert refused.returncode == 1 and why in refused.stderr, refused.stderr
+
+
+def test_a_recording_without_the_kernel_is_told(krait, synth):
+    refused = run(krait, synth(CALLS))
+    assert refused.returncode == 1 and "no events of the kernel" in refused.stderr and "--kernel" in refused.stderr
+
+
+def test_a_damaged_trace_is_read_as_far_as_it_is_whole(krait, tmp_path):
+    folder = tmp_path / "cut"
+    shutil.copytree(corpus(LTTNG), folder)
+    for stream in folder.glob("*_[01]"):
+        stream.write_bytes(stream.read_bytes()[: stream.stat().st_size // 2])
+    cut = run(krait, folder, "--thread", "11925", "--json")
+    assert cut.returncode == 0 and "damaged: " in cut.stderr and json.loads(cut.stdout)["damage"]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait path of krait's own recordings: who a program's functions wait for is who the program says."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import verb_json
+from kernel_oracle import text_of
+from path_oracle import PathOracle
+from recording import ROOT
+from test_path import expected, first_difference, segments
+from test_record_kernel import alone, kernel, tracefs  # noqa: F401
+from test_tutorial import blocks
+
+WAITS = """
+import os, socket, subprocess, sys, threading, time
+
+def work():
+    until = time.thread_time() + 0.05
+    while time.thread_time() < until:
+        pass
+
+def hold(lock, taken):
+    with lock:
+        taken.set()
+        time.sleep(0.1)
+        work()
+
+def wait_for_lock():
+    lock, taken = threading.Lock(), threading.Event()
+    holder = threading.Thread(target=hold, args=(lock, taken), name="holder")
+    holder.start()
+    taken.wait()
+    with lock:
+        holder.join()
+
+def wait_for_child():
+    subprocess.run([sys.executable, "-S", "-c", "import time; time.sleep(0.1)"])
+
+def answer(server):
+    client, _ = server.accept()
+    client.recv(100)
+    work()
+    client.send(b"answer")
+
+def wait_for_answer():
+    server = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=answer, args=(server,), name="server")
+    thread.start()
+    client = socket.create_connection(server.getsockname())
+    client.send(b"question")
+    client.recv(100)
+    thread.join()
+
+def wait_for_time():
+    time.sleep(0.1)
+
+for function in (wait_for_lock, wait_for_child, wait_for_answer, wait_for_time):
+    function()
+"""
+MS = 1_000_000
+
+
+@pytest.fixture
+def recorded(kernel):  # noqa: F811
+    return kernel(WAITS).path
+
+
+def members(krait, recorded, function):
+    found = verb_json(krait, "path", recorded, "--call", function)
+    assert sum(m["path_ns"] for m in found["path"]) == found["duration_ns"]
+    assert found["duration_ns"] == pytest.approx(found["call"]["duration_ns"], abs=10)
+    return {m["name"]: m for m in found["path"]}, found
+
+
+def at_work(other, own, timer):
+    """The other one computes for 50 ms, which count while this one waits for it: not while it runs itself, waits for a CPU,
+    or waits for the GIL, which it asks for every 5 ms."""
+    ran = other["running_ns"] + other["interrupted_ns"]
+    return 49 * MS - own["path_ns"] - timer < ran < 60 * MS and ran > 20 * MS
+
+
+def test_a_call_goes_through_those_that_it_waits_for(krait, recorded):
+    by_name, _ = members(krait, recorded, "wait_for_lock")
+    assert 99 * MS < by_name["timer"]["path_ns"]
+    own = by_name["MainThread"]
+    assert at_work(by_name["holder"], own, 0)
+    assert own["running_ns"] < 10 * MS and not own["blocked_ns"]
+
+    by_name, found = members(krait, recorded, "wait_for_child")
+    assert 99 * MS < by_name["timer"]["path_ns"]
+    child = [m for m in found["path"] if m["kind"] == "thread" and m["pid"] not in (None, by_name["MainThread"]["pid"], found["tid"])]
+    assert sum(m["running_ns"] for m in child) > 5 * MS  # an interpreter starts
+
+    by_name, _ = members(krait, recorded, "wait_for_answer")
+    assert at_work(by_name["server"], by_name["MainThread"], by_name.get("timer", {"path_ns": 0})["path_ns"])
+    assert by_name["network"]["path_ns"] < 20 * MS  # the way of packets from one to the other, and no more
+
+    by_name, _ = members(krait, recorded, "wait_for_time")
+    assert 99 * MS < by_name["timer"]["path_ns"]
+
+
+def test_paths_of_our_recordings_are_as_their_text_says(krait, recorded):
+    oracle = PathOracle(text_of(krait, recorded / "kernel"))
+    main = verb_json(krait, "path", recorded)["tid"]
+    busiest = sorted({t.tid for t in oracle.lives}, key=lambda tid: -sum(len(t.history) for t in oracle.lives if t.tid == tid))
+    for tid in {main, *busiest[:12]}:
+        ours, wanted = segments(verb_json(krait, "path", recorded, "--thread", tid), oracle), expected(oracle, tid)
+        assert first_difference(ours, wanted) is None and len(ours) == len(wanted) > 0, tid
+
+
+def test_the_examples_of_its_page_work(krait, any_python, tmp_path, alone):  # noqa: F811
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    (bin_folder / "krait").symlink_to(krait)
+    (bin_folder / "python3").symlink_to(any_python.exe)
+    env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    ran = 0
+    for info, body in blocks((ROOT / "docs" / "path.md").read_text()):
+        if info[0] == "python":
+            (tmp_path / info[1]).write_text(body)
+        for line in re.findall(r"^\$ (.*)$", body, re.M) if info[0] == "console" else []:
+            shown = subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+            assert shown.returncode == 0, f"{line}\n{shown.stderr}"
+            assert len(shown.stdout.splitlines()) > 2 or "record" in line or "--json" in line, line
+            ran += 1
+    assert ran >= 7
+    shares = {m["name"]: m["share"] for m in verb_json(krait, "path", tmp_path / "trace", "--call", "load")["path"]}
+    assert shares["timer"] + shares["refresher"] > 0.5 > shares["MainThread"]

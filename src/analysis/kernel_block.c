@@ -46,3 +46,37 @@ enum krait_thread_state krait_kernel_softirq_cause(int64_t vec)
     return vec >= 0 && vec < (int64_t)KRAIT_ARRAY_LEN(causes) ? (enum krait_thread_state)causes[vec]
                                                               : KRAIT_TS_BLOCKED;
 }
+
+/* LTTng's numbers, as KRAIT_DUMPED_KERNEL_THREAD: lttng-modules, src/lttng-statedump-impl.c. */
+enum { WAIT_CPU = 2, DUMP_EXIT = 3, DUMP_ZOMBIE = 4, DUMP_WAIT = 5, DUMP_DEAD = 7 };
+
+enum krait_thread_state krait_kernel_dumped_state(int64_t status)
+{
+    static const uint8_t states[] = { [WAIT_CPU] = KRAIT_TS_PREEMPTED + 1,
+                                      [DUMP_EXIT] = KRAIT_TS_GONE + 1,
+                                      [DUMP_ZOMBIE] = KRAIT_TS_GONE + 1,
+                                      [DUMP_WAIT] = KRAIT_TS_BLOCKED + 1,
+                                      [DUMP_DEAD] = KRAIT_TS_GONE + 1 };
+    bool said = status >= 0 && status < (int64_t)KRAIT_ARRAY_LEN(states) && states[status];
+    return said ? (enum krait_thread_state)(states[status] - 1) : KRAIT_TS_UNKNOWN;
+}
+
+/* prev_state's bits: include/linux/sched.h. From 4.14 on what is reported ends at 0x80, and 0x100 is a thread
+ * that was preempted; before, that is 0x400 or more, and 0x200 is TASK_PARKED. 0x30 are the two of a thread
+ * at its end. Before 4.14 0x40 is that too; then it is TASK_PARKED, where only the kernel's own threads go.
+ */
+enum { UNDISTURBED = 0x2, NOT_RUNNABLE = 0x2ff, AT_END = 0x30, DEAD_OR_PARKED = 0x40, MAY_BE_END = 0xf0 };
+
+enum krait_thread_state krait_kernel_state_after(const struct krait_kthread *t, int64_t prev_state)
+{
+    if (!(prev_state & NOT_RUNNABLE))
+        return KRAIT_TS_PREEMPTED;
+    int64_t end = t->exiting ? MAY_BE_END : t->is_kernel ? AT_END : AT_END | DEAD_OR_PARKED;
+    return prev_state & end ? KRAIT_TS_GONE : KRAIT_TS_BLOCKED;
+}
+
+bool krait_kernel_waits_for_page(const struct krait_kthread *t, int64_t prev_state)
+{
+    bool in_user_mode = t->call_known && t->call == KRAIT_NO_ID && !t->is_kernel && !t->exiting;
+    return in_user_mode && prev_state & UNDISTURBED;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a thread waits for that blocks in a system call, where the call alone tells.
+ * What numbers and names of the kernel's say of a thread's state: of the system call that it blocks in, of
+ * the soft interrupt that wakes it, of a switch, of the state dump.
  */
 #ifndef KRAIT_ANALYSIS_KERNEL_BLOCK_H
 #define KRAIT_ANALYSIS_KERNEL_BLOCK_H
@@ -12,5 +13,13 @@ enum krait_thread_state krait_kernel_blocks_on(const char *call);
 
 /* What those wait for that are woken in a soft interrupt of this number. */
 enum krait_thread_state krait_kernel_softirq_cause(int64_t vec);
+
+/* What a thread does after a switch away from it, by its prev_state; and whether it waits for a page. */
+enum krait_thread_state krait_kernel_state_after(const struct krait_kthread *thread, int64_t prev_state);
+bool krait_kernel_waits_for_page(const struct krait_kthread *thread, int64_t prev_state);
+
+/* What a thread is in by the state dump, where that says it; else KRAIT_TS_UNKNOWN. */
+enum { KRAIT_DUMPED_KERNEL_THREAD = 1 }; /* its type */
+enum krait_thread_state krait_kernel_dumped_state(int64_t status);
 
 #endif

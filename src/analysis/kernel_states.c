@@ -27,40 +27,9 @@ static bool grow(machine *m, void *list, uint32_t count, uint32_t *cap, size_t s
 
 /* -- durations -- */
 
-void krait_spread_done(struct krait_spread *spread)
-{
-    krait_hist_done(&spread->hist);
-}
-
-static int spread_add(struct krait_spread *spread, uint64_t ns)
-{
-    spread->min = spread->count ? KRAIT_MIN(spread->min, ns) : ns;
-    spread->max = KRAIT_MAX(spread->max, ns);
-    spread->count++;
-    spread->sum += ns;
-    return krait_hist_add(&spread->hist, ns);
-}
-
-int krait_spread_merge(struct krait_spread *to, const struct krait_spread *from)
-{
-    if (!from->count)
-        return 0;
-    to->min = to->count ? KRAIT_MIN(to->min, from->min) : from->min;
-    to->max = KRAIT_MAX(to->max, from->max);
-    to->count += from->count;
-    to->sum += from->sum;
-    return krait_hist_merge(&to->hist, &from->hist);
-}
-
-static void spread_clear(struct krait_spread *spread)
-{
-    krait_spread_done(spread);
-    *spread = (struct krait_spread){ 0 };
-}
-
 static void late(machine *m, enum krait_latency which, int64_t since_ns)
 {
-    if (since_ns != INT64_MIN && spread_add(&m->latencies[which], (uint64_t)(m->now - since_ns)))
+    if (since_ns != INT64_MIN && krait_spread_add(&m->latencies[which], (uint64_t)(m->now - since_ns)))
         m->failed = true;
 }
 
@@ -257,31 +226,11 @@ static bool is_blocked(const struct krait_kthread *t)
 
 /* -- switches -- */
 
-/* prev_state's bits: include/linux/sched.h. From 4.14 on what is reported ends at 0x80, and 0x100 is a thread
- * that was preempted; before, that is 0x400 or more, and 0x200 is TASK_PARKED. 0x30 are the two of a thread
- * at its end. Before 4.14 0x40 is that too; then it is TASK_PARKED, where only the kernel's own threads go.
- */
-enum { UNDISTURBED = 0x2, NOT_RUNNABLE = 0x2ff, AT_END = 0x30, DEAD_OR_PARKED = 0x40, MAY_BE_END = 0xf0 };
-
-static enum krait_thread_state state_after(const struct krait_kthread *t, int64_t prev_state)
-{
-    if (!(prev_state & NOT_RUNNABLE))
-        return KRAIT_TS_PREEMPTED;
-    int64_t end = t->exiting ? MAY_BE_END : t->is_kernel ? AT_END : AT_END | DEAD_OR_PARKED;
-    return prev_state & end ? KRAIT_TS_GONE : KRAIT_TS_BLOCKED;
-}
-
 /* Another thread has the CPU, or had it until now. */
 static void expect(machine *m, const struct krait_kcpu *cpu, const struct krait_kthread *t)
 {
     if (cpu->current && cpu->current != t && is_running(cpu->current))
         turn(m, cpu->current, KRAIT_TS_UNKNOWN); /* its switch was lost */
-}
-
-static bool waits_for_page(const struct krait_kthread *t, int64_t prev_state)
-{
-    bool in_user_mode = t->call_known && t->call == KRAIT_NO_ID && !t->is_kernel && !t->exiting;
-    return in_user_mode && prev_state & UNDISTURBED;
 }
 
 static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
@@ -292,9 +241,9 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
         return;
     if (!t->name[0])
         name_thread(t, ev, 4);
-    enum krait_thread_state after = state_after(t, krait_kev_int(ev, 1));
+    enum krait_thread_state after = krait_kernel_state_after(t, krait_kev_int(ev, 1));
     leave(m, t, t->state, after, after == KRAIT_TS_PREEMPTED ? (int32_t)krait_kev_int(ev, 2) : 0);
-    t->faults = waits_for_page(t, krait_kev_int(ev, 1));
+    t->faults = krait_kernel_waits_for_page(t, krait_kev_int(ev, 1));
     t->waking_ns = t->queued_ns = INT64_MIN;
 }
 
@@ -467,20 +416,6 @@ static void on_free(void *ctx, const struct krait_kev *ev)
         turn(m, t, KRAIT_TS_GONE);
 }
 
-/* LTTng's numbers: lttng-modules, src/lttng-statedump-impl.c. */
-enum { KERNEL_THREAD = 1, WAIT_CPU = 2, DUMP_EXIT = 3, DUMP_ZOMBIE = 4, DUMP_WAIT = 5, DUMP_DEAD = 7 };
-
-static enum krait_thread_state dumped_state(int64_t status)
-{
-    static const uint8_t states[] = { [WAIT_CPU] = KRAIT_TS_PREEMPTED + 1,
-                                      [DUMP_EXIT] = KRAIT_TS_GONE + 1,
-                                      [DUMP_ZOMBIE] = KRAIT_TS_GONE + 1,
-                                      [DUMP_WAIT] = KRAIT_TS_BLOCKED + 1,
-                                      [DUMP_DEAD] = KRAIT_TS_GONE + 1 };
-    bool said = status >= 0 && status < (int64_t)KRAIT_ARRAY_LEN(states) && states[status];
-    return said ? (enum krait_thread_state)(states[status] - 1) : KRAIT_TS_UNKNOWN;
-}
-
 static void on_statedump(void *ctx, const struct krait_kev *ev)
 {
     machine *m = ctx;
@@ -489,12 +424,12 @@ static void on_statedump(void *ctx, const struct krait_kev *ev)
         return;
     tick(m, ev);
     m->here = NULL;
-    t->is_kernel = krait_kev_int(ev, 2) == KERNEL_THREAD;
+    t->is_kernel = krait_kev_int(ev, 2) == KRAIT_DUMPED_KERNEL_THREAD;
     set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
     if (!t->name[0])
         name_thread(t, ev, 4);
     if (t->state == KRAIT_TS_UNKNOWN)
-        turn(m, t, dumped_state(krait_kev_int(ev, 3)));
+        turn(m, t, krait_kernel_dumped_state(krait_kev_int(ev, 3)));
 }
 
 /* -- system calls -- */
@@ -543,16 +478,24 @@ static KRAIT_COLD bool find_stats(machine *m, struct krait_kthread *t)
     return true;
 }
 
-static void count_call(machine *m, struct krait_kthread *t, int64_t ret)
+/* Where switches were lost another thread may be here than we think: the context knows. */
+static bool is_other(const struct krait_kthread *t, const struct krait_kev *ev)
+{
+    int64_t tid = krait_kev_tid(ev);
+    return t->is_kernel || (tid >= 0 && tid != t->tid);
+}
+
+static void count_call(machine *m, struct krait_kthread *t, const struct krait_kev *ev)
 {
     enum { MOST_ERRNO = 4095 };
+    int64_t ret = krait_kev_int(ev, 0);
     if (t->stats_call != t->call && !find_stats(m, t))
         return;
-    if (t->call == m->gettid)
+    if (t->call == m->gettid && !is_other(t, ev))
         t->own_tid = (int32_t)ret;
     struct krait_kcalls *calls = &m->stats[t->stats];
     calls->errors += ret < 0 && ret >= -MOST_ERRNO;
-    if (spread_add(&calls->took, (uint64_t)(m->now - t->call_ns)))
+    if (krait_spread_add(&calls->took, (uint64_t)(m->now - t->call_ns)))
         m->failed = true;
 }
 
@@ -563,7 +506,7 @@ static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev 
     struct krait_kthread *t = cpu->current;
     uint32_t own = m->call_of[ev->cls->index];
     if (t && t->call != KRAIT_NO_ID && t->call_counts && (own == KRAIT_NO_ID || own == t->call))
-        count_call(m, t, krait_kev_int(ev, 0));
+        count_call(m, t, ev);
     else
         m->unmatched++;
     if (t) {
@@ -645,15 +588,18 @@ typedef void cpu_step(machine *m, struct krait_kcpu *cpu, const struct krait_kev
 /* What changes what a CPU does: a step for each kind, and then the states anew. */
 static void on_cpu_event(void *ctx, const struct krait_kev *ev)
 {
-    static cpu_step *const steps[KRAIT_KEV_KINDS] = {
-        [KRAIT_KEV_SWITCH] = switch_threads,   [KRAIT_KEV_CALL_BEGIN] = begin_call,
-        [KRAIT_KEV_CALL_END] = end_call,       [KRAIT_KEV_IRQ_BEGIN] = begin_irq,
-        [KRAIT_KEV_IPI_BEGIN] = begin_irq,     [KRAIT_KEV_IRQ_END] = end_irq,
-        [KRAIT_KEV_SOFTIRQ_BEGIN] = begin_softirq,
-        [KRAIT_KEV_SOFTIRQ_END] = end_softirq, [KRAIT_KEV_RUN] = run_thread,
-        [KRAIT_KEV_LEAVE] = leave_thread,      [KRAIT_KEV_END] = end_thread,
-        [KRAIT_KEV_NAMED] = name_running
-    };
+    static cpu_step *const steps[KRAIT_KEV_KINDS] = { [KRAIT_KEV_SWITCH] = switch_threads,
+                                                      [KRAIT_KEV_CALL_BEGIN] = begin_call,
+                                                      [KRAIT_KEV_CALL_END] = end_call,
+                                                      [KRAIT_KEV_IRQ_BEGIN] = begin_irq,
+                                                      [KRAIT_KEV_IPI_BEGIN] = begin_irq,
+                                                      [KRAIT_KEV_IRQ_END] = end_irq,
+                                                      [KRAIT_KEV_SOFTIRQ_BEGIN] = begin_softirq,
+                                                      [KRAIT_KEV_SOFTIRQ_END] = end_softirq,
+                                                      [KRAIT_KEV_RUN] = run_thread,
+                                                      [KRAIT_KEV_LEAVE] = leave_thread,
+                                                      [KRAIT_KEV_END] = end_thread,
+                                                      [KRAIT_KEV_NAMED] = name_running };
     machine *m = ctx;
     struct krait_kcpu *cpu = cpu_of(m, ev);
     if (!cpu)
@@ -690,10 +636,10 @@ static void on_from(void *ctx, int64_t ns)
     }
     for (uint32_t i = 0; i < m->stats_count; i++) {
         m->stats[i].errors = 0;
-        spread_clear(&m->stats[i].took);
+        krait_spread_done(&m->stats[i].took);
     }
     for (uint32_t i = 0; i < KRAIT_LATENCIES; i++)
-        spread_clear(&m->latencies[i]);
+        krait_spread_done(&m->latencies[i]);
     m->unmatched = 0;
     m->watch = m->options->watch;
     if (m->watch)

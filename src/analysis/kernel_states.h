@@ -22,7 +22,7 @@
 #ifndef KRAIT_ANALYSIS_KERNEL_STATES_H
 #define KRAIT_ANALYSIS_KERNEL_STATES_H
 
-#include "analysis/hist.h"
+#include "analysis/spread.h"
 #include "base/map.h"
 #include "trace/kernel_events.h"
 
@@ -74,12 +74,6 @@ enum krait_cpu_state {
     KRAIT_CPU_STATES(X)
 #undef X
         KRAIT_CS_COUNT,
-};
-
-/* Durations: their number, sum, extremes, and quantiles within 0.8 %. */
-struct krait_spread {
-    uint64_t count, sum, min, max;
-    struct krait_hist hist;
 };
 
 /* One stretch of time in one state. It ends where the thread's next begins, the last one with the range. */
@@ -218,6 +212,12 @@ int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs 
                             const struct krait_kernel_options *options, struct krait_err *err);
 void krait_kernel_states_free(struct krait_kernel_states *states);
 
+/* Its number as the program knows it: in its own namespace, where it is known to be in one. */
+static inline int32_t krait_kthread_own_id(const struct krait_kthread *thread)
+{
+    return thread->own_tid ? thread->own_tid : thread->tid;
+}
+
 /* Whether it was there at all in the range. */
 static inline bool krait_kthread_was_there(const struct krait_kthread *thread,
                                            const struct krait_kernel_states *states)
@@ -227,9 +227,5 @@ static inline bool krait_kthread_was_there(const struct krait_kthread *thread,
 
 /* The last thread of that number, or NULL. */
 const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *states, int32_t tid);
-
-/* Adds up durations of which others are part. Returns 0 or -ENOMEM. */
-int krait_spread_merge(struct krait_spread *to, const struct krait_spread *from);
-void krait_spread_done(struct krait_spread *spread);
 
 #endif

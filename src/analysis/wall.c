@@ -35,11 +35,6 @@ static const uint8_t wall_of[KRAIT_TS_COUNT] = {
 
 /* -- which of the kernel's threads -- */
 
-static int32_t id_of(const struct krait_kthread *t)
-{
-    return t->own_tid ? t->own_tid : t->tid;
-}
-
 static bool is_wanted(const struct krait_wall *wall, int32_t id)
 {
     return krait_map_get(&wall->wanted, (uint32_t)id) != NULL;
@@ -64,7 +59,7 @@ static bool misses_some(const struct krait_wall *wall)
 {
     for (uint32_t i = 0; i < wall->states->thread_count; i++) {
         const struct krait_kthread *t = wall->states->threads[i];
-        if (!t->kept && is_wanted(wall, id_of(t)))
+        if (!t->kept && is_wanted(wall, krait_kthread_own_id(t)))
             return true;
     }
     return false;
@@ -78,7 +73,7 @@ static int run_again(struct krait_wall *wall, struct krait_kevs *kevs,
     if (!kept)
         return krait_err_set(err, -ENOMEM, "out of memory");
     for (uint32_t i = 0; i < count; i++)
-        kept[i] = is_wanted(wall, id_of(wall->states->threads[i]));
+        kept[i] = is_wanted(wall, krait_kthread_own_id(wall->states->threads[i]));
     wall->kept = kept;
     wall->kept_count = count;
     krait_kernel_states_free(wall->states);
@@ -105,7 +100,7 @@ static int list_lives(struct krait_wall *wall)
         bool unborn = t->interval_count && t->intervals[0].state == KRAIT_TS_GONE;
         if (t->interval_count > unborn && !t->is_kernel)
             wall->lives[wall->life_count++] =
-                (struct life){ id_of(t), t, (uint64_t)t->intervals[unborn].begin_ns };
+                (struct life){ krait_kthread_own_id(t), t, (uint64_t)t->intervals[unborn].begin_ns };
     }
     qsort(wall->lives, wall->life_count, sizeof(*wall->lives), by_id);
     return 0;
@@ -258,7 +253,7 @@ const char *krait_wall_name(const struct krait_wall *wall, int32_t tid)
 uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns)
 {
     const struct krait_kthread *t = krait_kernel_states_thread(wall->states, tid);
-    uint32_t id = (uint32_t)(t ? id_of(t) : tid), found = KRAIT_NO_ID;
+    uint32_t id = (uint32_t)(t ? krait_kthread_own_id(t) : tid), found = KRAIT_NO_ID;
     for (uint32_t i = 0; i < wall->trace->thread_count; i++) {
         const struct krait_thread *own = &wall->trace->threads[i];
         if (own->tid == id && own->begin_ns <= t_ns &&

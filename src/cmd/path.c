@@ -33,6 +33,7 @@ struct path {
     uint32_t member_count;
     uint32_t *member_of; /* by segment */
     uint64_t lost;
+    bool own; /* nothing but the program's own switches is known */
     struct krait_err damage;
     uint32_t limit;
     struct krait_table_look look;
@@ -57,7 +58,8 @@ static const char *thread_name(const struct path *p, const struct krait_kthread 
 {
     const struct krait_trace *trace = p->pick.trace;
     for (uint32_t i = 0; trace && i < trace->thread_count; i++) {
-        if (trace->threads[i].tid == (uint32_t)t->tid && *trace->threads[i].name)
+        if (trace->threads[i].tid == (uint32_t)krait_kthread_own_id(t) && *trace->threads[i].name &&
+            !t->is_kernel)
             return trace->threads[i].name;
     }
     return t->name;
@@ -407,7 +409,7 @@ static int print_for_people(struct path *p, const struct krait_sheet *sheet)
 
 static void add_call(struct path *p)
 {
-    const struct krait_slow_call *call = &p->pick.call;
+    const struct krait_why_call *call = &p->pick.call;
     krait_json_key(&p->out, "call");
     if (!p->pick.calls) {
         krait_buf_str(&p->out, "null");
@@ -454,6 +456,9 @@ static void note_state(struct path *p)
     if (p->lost)
         krait_buf_fmt(&p->notes, "lost: %s events of the kernel's: the path may miss who woke whom\n",
                       krait_fmt_count(count, p->lost));
+    if (p->own)
+        krait_buf_str(&p->notes,
+                      "missing: who ended a wait (recorded without rights): all of it is blocked\n");
     if (!p->damage.code)
         return;
     krait_buf_str(&p->notes, "damaged: ");
@@ -500,6 +505,7 @@ static int find_path(struct path *p, char **paths, size_t count, struct krait_er
     rc = rc ? rc : krait_critical_path_new(&p->found, kevs, &p->pick.range, err);
     if (kevs) {
         p->lost = krait_kevs_lost(kevs);
+        p->own = krait_kevs_own(kevs);
         p->damage = *krait_kevs_damage(kevs);
     }
     krait_kevs_close(kevs);

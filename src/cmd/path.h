@@ -7,7 +7,7 @@
 #define KRAIT_CMD_PATH_H
 
 #include "analysis/critical_path.h"
-#include "analysis/slowest.h"
+#include "analysis/why.h"
 #include "cmd/select.h"
 
 struct path_options {
@@ -21,8 +21,8 @@ struct path_options {
 struct path_pick {
     struct krait_trace *trace; /* the calls' part; NULL where there is none */
     struct krait_path_options range;
-    struct krait_slow_call call; /* with --call */
-    uint64_t calls;              /* how many there are of it; 0: without --call */
+    struct krait_why_call call; /* with --call */
+    uint64_t calls;             /* how many there are of it; 0: without --call */
 };
 
 /* Finds the thread and the range that the options mean in the traces. Errors: -ENOENT no such thread, call or

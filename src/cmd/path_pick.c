@@ -90,6 +90,33 @@ static bool is_number(const struct krait_select *select, int32_t *tid)
     return !errno && end != select->threads.items[0] && !*end && n > 0 && n <= INT32_MAX;
 }
 
+static bool is_recorded(const struct krait_trace *trace, int32_t tid)
+{
+    for (uint32_t i = 0; trace && i < trace->thread_count; i++) {
+        if (trace->threads[i].tid == (uint32_t)tid)
+            return true;
+    }
+    return false;
+}
+
+/* A thread that recorded itself has said the number that it knows; in a namespace the kernel knows another.
+ */
+static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kevs *kevs, struct krait_err *err)
+{
+    struct krait_kernel_states *states = NULL;
+    const struct krait_kernel_options options = { .until_ns = UINT64_MAX };
+    const struct krait_kthread *found = NULL;
+    int rc = krait_kernel_states_new(&states, kevs, &options, err);
+    for (uint32_t i = 0; !rc && i < states->thread_count; i++) {
+        const struct krait_kthread *t = states->threads[i];
+        if (krait_kthread_own_id(t) == pick->range.tid && !t->is_kernel && !(found && found->own_tid))
+            found = t;
+    }
+    pick->range.tid = found ? found->tid : pick->range.tid;
+    krait_kernel_states_free(states);
+    return rc;
+}
+
 static int main_thread(const struct krait_trace *trace, int32_t *tid, struct krait_err *err)
 {
     if (!trace || !trace->process_count)
@@ -99,21 +126,38 @@ static int main_thread(const struct krait_trace *trace, int32_t *tid, struct kra
     return 0;
 }
 
-static int pick_thread(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
-                       struct krait_err *err)
+/* Of those with the names; `is_own`: by the number that it knows itself. */
+static int find_thread(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
+                       bool *is_own, struct krait_err *err)
 {
     KRAIT_CLEANUP(candidates_done) struct candidates all = { 0 };
-    if (!o->select.threads.count && !o->select.processes.count)
-        return main_thread(pick->trace, &pick->range.tid, err);
-    if (is_number(&o->select, &pick->range.tid))
-        return 0;
     if (pick->trace)
         among_recorded(&all, pick->trace, &o->select);
+    *is_own = all.count > 0;
     int rc = all.count ? 0 : among_kernels(&all, kevs, &o->select, &pick->range, err);
     return rc ? rc : one_of(&all, &pick->range.tid, err);
 }
 
+static int pick_thread(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
+                       struct krait_err *err)
+{
+    bool is_own = true;
+    int rc = 0;
+    if (!o->select.threads.count && !o->select.processes.count)
+        rc = main_thread(pick->trace, &pick->range.tid, err);
+    else if (is_number(&o->select, &pick->range.tid))
+        is_own = is_recorded(pick->trace, pick->range.tid);
+    else
+        rc = find_thread(pick, o, kevs, &is_own, err);
+    return rc || !is_own ? rc : as_the_kernel_knows_it(pick, kevs, err);
+}
+
 /* -- the call -- */
+
+static uint32_t nth_of(const struct path_options *o)
+{
+    return (uint32_t)KRAIT_MAX(o->nth, UINT64_C(1));
+}
 
 static void note_time(void *ctx, int64_t ns)
 {
@@ -135,37 +179,37 @@ static int first_event(struct krait_kevs *kevs, int64_t *ns)
     return krait_kevs_walk(kevs, &walk);
 }
 
-static int find_calls(struct krait_slowest **found, const struct path_pick *pick,
-                      const struct path_options *o, int64_t first_ns, struct krait_err *err)
+static int find_calls(struct krait_why **found, const struct path_pick *pick, const struct path_options *o,
+                      int64_t first_ns, struct krait_err *err)
 {
     struct krait_match *match = NULL;
     const struct krait_trace *trace = pick->trace;
     KRAIT_AUTO_FREE bool *meant = calloc((size_t)trace->func_count + 1, sizeof(*meant));
-    struct krait_slowest_options options = { .range = KRAIT_RANGE_ALL,
-                                             .count = (uint32_t)KRAIT_MAX(o->nth, UINT64_C(1)),
-                                             .meant = meant,
-                                             .take_thread = krait_select_thread,
-                                             .ctx = (void *)&o->select };
+    struct krait_why_options options = { .range = KRAIT_RANGE_ALL,
+                                         .meant = meant,
+                                         .limit = nth_of(o),
+                                         .take_thread = krait_select_thread,
+                                         .ctx = (void *)&o->select };
     if (o->select.from)
         options.range.from_ns = (uint64_t)first_ns + pick->range.from_ns;
     if (o->select.until)
         options.range.to_ns = (uint64_t)first_ns + pick->range.to_ns;
     int rc = meant ? krait_match_new(&match, o->call, err) : krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_match_mark(meant, trace, match, err);
-    if (!rc && krait_slowest_new(found, trace, &options))
+    if (!rc && krait_why_new(found, trace, &options))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     krait_match_free(match);
     return rc;
 }
 
-static int take_call(struct path_pick *pick, const struct krait_slowest *found, uint64_t nth,
-                     const char *name, int64_t first_ns, struct krait_err *err)
+static int take_call(struct path_pick *pick, const struct krait_why *found, const struct path_options *o,
+                     int64_t first_ns, struct krait_err *err)
 {
-    if (nth > found->count)
+    if (nth_of(o) > found->count)
         return krait_err_set(err, -ENOENT, "there are only %llu calls of '%s' in that time on those threads",
-                             (unsigned long long)found->seen, name);
-    pick->call = found->calls[nth - 1];
-    pick->calls = found->seen;
+                             (unsigned long long)found->runs, o->call);
+    pick->call = found->slowest[nth_of(o) - 1];
+    pick->calls = found->runs;
     uint64_t first = (uint64_t)KRAIT_MAX(first_ns, 0);
     pick->range.tid = (int32_t)pick->trace->threads[pick->call.thread].tid;
     pick->range.from_ns = pick->call.begin_ns > first ? pick->call.begin_ns - first : 0;
@@ -176,15 +220,15 @@ static int take_call(struct path_pick *pick, const struct krait_slowest *found, 
 static int pick_call(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
                      struct krait_err *err)
 {
-    struct krait_slowest *found = NULL;
+    struct krait_why *found = NULL;
     int64_t first_ns;
     if (first_event(kevs, &first_ns))
         return krait_err_set(err, -ENOMEM, "out of memory");
     int rc = krait_select_some(&o->select, pick->trace, err);
     rc = rc ? rc : find_calls(&found, pick, o, first_ns, err);
-    rc = rc ? rc : take_call(pick, found, KRAIT_MAX(o->nth, UINT64_C(1)), o->call, first_ns, err);
-    krait_slowest_free(found);
-    return rc;
+    rc = rc ? rc : take_call(pick, found, o, first_ns, err);
+    krait_why_free(found);
+    return rc ? rc : as_the_kernel_knows_it(pick, kevs, err);
 }
 
 int krait_path_pick(struct path_pick *pick, const struct path_options *options, struct krait_kevs *kevs,

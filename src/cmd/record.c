@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -106,14 +107,14 @@ static int set_environment(const struct krait_collector *collector,
 /* ---- running the command ---- */
 
 static volatile sig_atomic_t forward_to;
-static volatile sig_atomic_t before_start; /* a signal that came when there was no command yet */
+static volatile sig_atomic_t not_passed; /* a signal that came when there was no command yet, or no more */
 
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
  * is always the group's: passed on as well it would interrupt the command twice. */
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
     if (forward_to <= 0)
-        before_start = signal;
+        not_passed = signal;
     if (signal != SIGINT && forward_to > 0 && info->si_code <= 0)
         kill((pid_t)forward_to, signal);
 }
@@ -173,18 +174,34 @@ static void tell_trouble(struct krait_collector *collector)
         fprintf(stderr, "krait record: %s; the program runs on, what is missing is counted\n", text);
 }
 
+/* Takes the status of children that have ended; the command's is kept. With --wait all that the command
+ * started becomes ours when its parent ends, and a signal ends the waiting. Returns whether it is over. */
+static bool reap(pid_t command, int *status, bool wait)
+{
+    int its;
+    pid_t pid;
+    while ((pid = waitpid(-1, &its, WNOHANG)) > 0) {
+        if (pid != command)
+            continue;
+        *status = its;
+        forward_to = 0;
+    }
+    return pid < 0 || (!forward_to && (!wait || not_passed));
+}
+
 /* Rounds and naps until the command has ended; returns its wait status. */
-static int collect_until_end(struct krait_collector *collector, struct krait_kernel *kernel, pid_t pid)
+static int collect_until_end(struct krait_collector *collector, struct krait_kernel *kernel, pid_t command,
+                             bool wait)
 {
     int status = 0;
     for (;;) {
-        pid_t done = waitpid(pid, &status, WNOHANG);
+        bool over = reap(command, &status, wait);
         krait_collector_round(collector);
         tell_trouble(collector);
-        if (kernel && krait_kernel_round(kernel))
-            krait_collector_hurry(collector);
+        if (kernel)
+            krait_kernel_round(kernel);
         krait_record_kernel_trouble(kernel);
-        if (done == pid || (done < 0 && errno == ECHILD))
+        if (over)
             return status;
         krait_collector_nap(collector);
     }
@@ -237,11 +254,13 @@ static void print_summary(const struct krait_collector *collector, const struct 
         krait_record_kernel_print(kernel, colour() ? "\033[1;31m" : "", plain);
     print_refusals(collector);
     if (s->alive)
-        fprintf(stderr, "  %u process%s still running; recording of %s was stopped\n", s->alive,
-                s->alive == 1 ? " is" : "es are", s->alive == 1 ? "it" : "them");
+        fprintf(stderr, "  %u process%s still running; %s recording ends here: --wait goes on with %s\n",
+                s->alive, s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their",
+                s->alive == 1 ? "it" : "them");
     if (!s->processes && !refused)
-        fprintf(stderr,
-                "  No Python program was seen: krait records CPython 3.8 to 3.15. See: krait doctor\n");
+        fprintf(stderr, "  No Python program was seen: krait records CPython 3.8 to 3.15, and with --wait "
+                        "what goes on in "
+                        "the background. See: krait doctor\n");
     else if (s->processes)
         fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", dir, dir);
     if (s->processes && kernel && kernel->events)
@@ -308,9 +327,9 @@ static int stop_before_start(struct krait_collector *collector, struct krait_ker
 {
     krait_kernel_free(kernel);
     krait_collector_free(collector);
-    signal(before_start, SIG_DFL);
-    raise(before_start);
-    return 128 + before_start;
+    signal(not_passed, SIG_DFL);
+    raise(not_passed);
+    return 128 + not_passed;
 }
 
 static int record(struct krait_recording_values *values, int argc, char **argv)
@@ -334,8 +353,10 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
     pid_t pid = 0;
     if (!rc) {
         catch_signals();
+        if (values->wait)
+            prctl(PR_SET_CHILD_SUBREAPER, 1);
         kernel = krait_record_kernel_open(values, dir, krait_collector_clock(collector));
-        if (before_start)
+        if (not_passed)
             return stop_before_start(collector, kernel);
         rc = spawn(&pid, command, &err);
         if (rc)
@@ -352,7 +373,7 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
     if (!rc) {
         forward_to = pid;
         krait_collector_child(collector, pid);
-        status = collect_until_end(collector, kernel, pid);
+        status = collect_until_end(collector, kernel, pid, values->wait);
         finish(collector, kernel, pid, status, values, dir);
     }
     krait_kernel_free(kernel);
@@ -382,6 +403,9 @@ static const struct krait_opt opts[] = {
     { "kernel-ring-size", 0, KRAIT_OPT_SIZE, "SIZE",
       offsetof(struct krait_recording_values, kernel_ring_size),
       "Memory of each CPU's ring of kernel events (default: 4M)" },
+    { "wait", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct krait_recording_values, wait),
+      "Go on recording until all has ended that COMMAND leaves running, or Ctrl-C (default: until COMMAND "
+      "has ended)" },
     { "quiet", 'q', KRAIT_OPT_FLAG, NULL, offsetof(struct krait_recording_values, quiet),
       "Print nothing at the end" },
     KRAIT_OPTS_END,
@@ -415,6 +439,8 @@ const struct krait_cmd krait_cmd_record = {
                 "# A module, a console script, workers that fork\n"
                 "krait record -- python3 -m pytest tests\n"
                 "krait record --no-c-calls -- gunicorn app:wsgi\n"
+                "# A daemon that goes on when the command has ended\n"
+                "krait record --wait -- ./start-daemon.sh\n"
                 "# What the kernel did meanwhile: scheduling and interrupts\n"
                 "krait record --kernel=sched,irq -- python3 app.py\n",
     .exit_status = "That of COMMAND; killed by a signal, krait ends by the same signal. 127 when COMMAND is "

@@ -11,7 +11,7 @@
 struct krait_recording_values {
     const char *output;
     struct krait_opt_list include, exclude;
-    bool no_c_calls, no_children, no_gil, call_sites, lossless, quiet;
+    bool no_c_calls, no_children, no_gil, call_sites, lossless, quiet, wait;
     double max_overhead;
     uint64_t ring_size, max_threads;
     const char *kernel;           /* groups of events; NULL: the kernel is not recorded */

@@ -50,6 +50,49 @@ def test_a_shell_that_ends_up_running_python(record, python):
     assert run.check().calls()["f"] == 1
 
 
+DAEMON = """
+    import os, time
+    def f(): pass
+    if os.fork(): os._exit(0)
+    os.setsid()
+    for _ in range(10):
+        f()
+        time.sleep(0.05)
+"""
+
+
+def test_with_wait_what_the_command_leaves_running_is_recorded_to_its_end(record, python):
+    script = record.script(DAEMON)
+    run = record.words(python, "sh", "-c", f"{python.exe} {script} >/dev/null 2>&1 & exit 3", options=["--wait"])
+    assert run.status == 3 and "still running" not in run.stderr
+    assert run.check(ended=False).calls()["f"] == 10
+
+
+def test_without_wait_it_is_recorded_until_the_command_ends_which_is_said(record, python):
+    script = record.script("import time\ndef f(): pass\nf()\nopen('begun', 'w').close()\ntime.sleep(0.5)\nf()\n")
+    until = "while ! [ -e begun ]; do sleep 0.01; done"
+    run = record.words(python, "sh", "-c", f"{python.exe} {script} >/dev/null 2>&1 & {until}")
+    assert run.status == 0 and "1 process is still running; its recording ends here: --wait goes on with it" in run.stderr
+    assert run.check(ended=False).calls()["f"] == 1 and run.main.ending == ("stop", -1)
+
+
+def test_ctrl_c_ends_the_waiting(record, any_python):
+    script = record.script("import time\ndef f(): pass\nf()\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    words = ["sh", "-c", f"{any_python.exe} {script} & echo $!"]
+    process = subprocess.Popen(
+        record.command(any_python, words, trace := record.new_trace(), ["--wait"]),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )
+    daemon = int(process.stdout.readline())
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)  # the shell has ended
+    process.send_signal(signal.SIGINT)
+    errors = process.stderr.read()
+    assert process.wait(timeout=30) == 0 and "1 process is still running" in errors
+    os.kill(daemon, signal.SIGKILL)
+    assert Recording(trace).check(ended=False).calls()["f"] == 1
+
+
 def test_a_command_that_is_not_there(record, any_python):
     run = record.words(any_python, "no-such-command-at-all")
     assert run.status == 127

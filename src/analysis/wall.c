@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall.h"
 
-#include <string.h>
+#include "trace/gil.h"
 
 /* A kernel's thread whose intervals were kept, by the number that it has in its own namespace. */
 struct life {
@@ -12,8 +12,9 @@ struct life {
 
 struct krait_wall {
     const struct krait_trace *trace;
-    struct krait_kernel_states *states;
-    struct life *lives; /* by id, then as they were met */
+    unsigned flags;                     /* enum krait_wall_flags */
+    struct krait_kernel_states *states; /* NULL without the kernel's part */
+    struct life *lives;                 /* by id, then as they were met */
     uint32_t life_count;
     struct krait_map wanted; /* numbers of the recorded threads */
     bool *kept; /* by index among the states' threads, for a second run; NULL: all that are wanted */
@@ -157,17 +158,24 @@ static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_er
     return rc;
 }
 
-int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, struct krait_err *err)
+static int read_kernel(struct krait_wall *wall, struct krait_err *err)
 {
     struct krait_kevs *kevs = NULL;
-    struct krait_wall *wall = calloc(1, sizeof(*wall));
-    int rc = wall ? krait_kevs_open(&kevs, trace->kernel_dirs, trace->kernel_dir_count, err)
-                  : krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc) {
-        wall->trace = trace;
-        rc = run(wall, kevs, err);
-    }
+    int rc = krait_kevs_open(&kevs, wall->trace->kernel_dirs, wall->trace->kernel_dir_count, err);
+    rc = rc ? rc : run(wall, kevs, err);
     krait_kevs_close(kevs);
+    return rc;
+}
+
+int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,
+                   struct krait_err *err)
+{
+    struct krait_wall *wall = calloc(1, sizeof(*wall));
+    if (!wall)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    wall->trace = trace;
+    wall->flags = flags;
+    int rc = flags & KRAIT_WALL_KERNEL ? read_kernel(wall, err) : 0;
     if (rc)
         krait_wall_free(wall);
     else
@@ -188,32 +196,110 @@ void krait_wall_free(struct krait_wall *wall)
 
 /* -- tracks -- */
 
-static void add(struct krait_wall_track *track, uint64_t begin_ns, enum krait_wall_state state)
+int krait_wall_has_gil(const struct krait_trace *trace)
 {
-    track->items[track->count++] =
-        (struct krait_wall_interval){ .begin_ns = begin_ns, .call = KRAIT_NO_ID, .state = (uint8_t)state };
+    KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
+    int rc = 0;
+    for (uint32_t i = 0; i < trace->thread_count && !rc && !waits.count; i++) {
+        uint32_t process = trace->threads[i].process;
+        bool alone = (!i || trace->threads[i - 1].process != process) &&
+                     (i + 1 == trace->thread_count || trace->threads[i + 1].process != process);
+        rc = alone ? 0 : krait_gil_waits_read(&waits, trace, i, KRAIT_RANGE_ALL);
+    }
+    return rc ? rc : waits.count > 0;
+}
+
+/* A thread's track is made from two lists, in the order of time both: what the kernel says, and the waits for
+ * the GIL. */
+struct laying {
+    struct krait_wall_track *track;
+    const struct krait_wall *wall;
+    const struct krait_gil_waits *waits;
+    uint32_t next; /* of the waits: the first that is not over yet */
+};
+
+static void add(struct krait_wall_track *track, struct krait_wall_interval interval, uint64_t begin_ns)
+{
+    if (track->count && track->items[track->count - 1].begin_ns == begin_ns)
+        track->count--; /* of no length */
+    interval.begin_ns = begin_ns;
+    track->items[track->count++] = interval;
+}
+
+/* The kernel's number of a thread that the program calls so. */
+static int32_t kernels_tid(const struct krait_wall *wall, int32_t own, uint64_t t_ns)
+{
+    const struct krait_kthread *t = life_at(wall, own, t_ns);
+    return t ? t->tid : own;
+}
+
+/* An interval up to end_ns, with the waits that lie in it. */
+static void lay(struct laying *laying, struct krait_wall_interval interval, uint64_t end_ns)
+{
+    const struct krait_gil_waits *waits = laying->waits;
+    bool ran = interval.state == KRAIT_WALL_ON_CPU || interval.state == KRAIT_WALL_RUNNABLE;
+    struct krait_wall_interval gil = { .call = interval.call, .state = KRAIT_WALL_GIL };
+    add(laying->track, interval, interval.begin_ns);
+    for (; laying->next < waits->count; laying->next++) {
+        const struct krait_gil_wait *wait = &waits->items[laying->next];
+        uint64_t from_ns = KRAIT_MAX(wait->begin_ns, interval.begin_ns);
+        if (!ran && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
+            gil.by = kernels_tid(laying->wall, (int32_t)wait->holder, from_ns);
+            add(laying->track, gil, from_ns);
+        }
+        if (wait->end_ns >= end_ns)
+            return;
+        if (!ran && wait->end_ns > from_ns)
+            add(laying->track, interval, wait->end_ns);
+    }
+}
+
+static const struct krait_wall_interval unknown = { .call = KRAIT_NO_ID, .state = KRAIT_WALL_UNKNOWN };
+
+static struct krait_wall_interval interval_of(const struct krait_kinterval *from)
+{
+    return (struct krait_wall_interval){ .begin_ns = (uint64_t)from->begin_ns,
+                                         .call = from->call,
+                                         .by = from->by,
+                                         .state = wall_of[from->state],
+                                         .preempted = from->state == KRAIT_TS_PREEMPTED };
+}
+
+/* From the beginning of time to its end. */
+static void lay_all(struct laying *laying, const struct krait_kthread *t)
+{
+    uint32_t count = t ? t->interval_count : 0;
+    uint64_t known_ns = count ? (uint64_t)laying->wall->states->end_ns : 0;
+    struct krait_wall_interval rest = unknown;
+    lay(laying, unknown, count ? (uint64_t)t->intervals[0].begin_ns : UINT64_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t end_ns = i + 1 < count ? (uint64_t)t->intervals[i + 1].begin_ns : known_ns;
+        lay(laying, interval_of(&t->intervals[i]), end_ns);
+    }
+    rest.begin_ns = known_ns;
+    if (count)
+        lay(laying, rest, UINT64_MAX);
+    laying->track->items[laying->track->count].begin_ns = UINT64_MAX;
 }
 
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread)
 {
-    enum { AROUND = 3 }; /* the unknown before and after, and what ends all */
+    enum {
+        AROUND = 3
+    }; /* the unknown before and after, and what ends all; a wait splits one where it begins and
+          one where it ends */
     const struct krait_thread *own = &wall->trace->threads[thread];
     const struct krait_kthread *t = life_at(wall, (int32_t)own->tid, own->end_ns);
-    uint32_t count = t ? t->interval_count : 0;
-    struct krait_wall_track made = { .items = calloc((size_t)count + AROUND, sizeof(*made.items)) };
+    KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
+    struct krait_wall_track made = { 0 };
+    struct laying laying = { .track = &made, .wall = wall, .waits = &waits };
+    if (wall->flags & KRAIT_WALL_WAITS && krait_gil_waits_read(&waits, wall->trace, thread, KRAIT_RANGE_ALL))
+        return -ENOMEM;
+    size_t most = (size_t)(t ? t->interval_count : 0) + 2 * (size_t)waits.count + AROUND;
+    made.items = calloc(most, sizeof(*made.items));
     if (!made.items)
         return -ENOMEM;
-    add(&made, 0, KRAIT_WALL_UNKNOWN);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct krait_kinterval *from = &t->intervals[i];
-        add(&made, (uint64_t)from->begin_ns, (enum krait_wall_state)wall_of[from->state]);
-        made.items[i + 1].call = from->call;
-        made.items[i + 1].by = from->by;
-        made.items[i + 1].preempted = from->state == KRAIT_TS_PREEMPTED;
-    }
-    if (count)
-        add(&made, (uint64_t)wall->states->end_ns, KRAIT_WALL_UNKNOWN);
-    made.items[made.count].begin_ns = UINT64_MAX;
+    lay_all(&laying, t);
     *track = made;
     return 0;
 }
@@ -244,15 +330,20 @@ const char *krait_wall_call(const struct krait_wall *wall, uint32_t call)
     return call == KRAIT_NO_ID ? "" : wall->states->calls.texts[call];
 }
 
+static const struct krait_kthread *kernels_thread(const struct krait_wall *wall, int32_t tid)
+{
+    return wall->states ? krait_kernel_states_thread(wall->states, tid) : NULL;
+}
+
 const char *krait_wall_name(const struct krait_wall *wall, int32_t tid)
 {
-    const struct krait_kthread *t = krait_kernel_states_thread(wall->states, tid);
+    const struct krait_kthread *t = kernels_thread(wall, tid);
     return t ? t->name : "";
 }
 
 uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns)
 {
-    const struct krait_kthread *t = krait_kernel_states_thread(wall->states, tid);
+    const struct krait_kthread *t = kernels_thread(wall, tid);
     uint32_t id = (uint32_t)(t ? krait_kthread_own_id(t) : tid), found = KRAIT_NO_ID;
     for (uint32_t i = 0; i < wall->trace->thread_count; i++) {
         const struct krait_thread *own = &wall->trace->threads[i];
@@ -266,6 +357,11 @@ uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t 
 uint64_t krait_wall_lost(const struct krait_wall *wall)
 {
     return wall->lost;
+}
+
+bool krait_wall_has_kernel(const struct krait_wall *wall)
+{
+    return wall->states;
 }
 
 bool krait_wall_own(const struct krait_wall *wall)

@@ -55,10 +55,20 @@ struct krait_wall_track {
 
 struct krait_wall; /* opaque */
 
-/* Reads the kernel's part of a trace, which has one. Memory: 24 bytes for each change of a recorded thread's
- * state. Returns 0, or a negative errno with err set: -ENODATA its events do not tell what threads do; what
- * krait_kevs_open returns. `trace` must outlive it. */
-int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, struct krait_err *err);
+/* Whether a thread waited for the GIL: 1 or 0, or -ENOMEM. Goes through the trace, at about 1 ns an event,
+ * but for processes of one thread. */
+int krait_wall_has_gil(const struct krait_trace *trace);
+
+enum krait_wall_flags {
+    KRAIT_WALL_KERNEL = 1, /* the trace has a kernel's part: read it */
+    KRAIT_WALL_WAITS = 2,  /* there are waits for the GIL */
+};
+
+/* Memory: 24 bytes for each change of a recorded thread's state in the kernel's part. Returns 0, or a
+ * negative errno with err set: -ENODATA the kernel's events do not tell what threads do; what krait_kevs_open
+ * returns. `trace` must outlive it. */
+int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,
+                   struct krait_err *err);
 void krait_wall_free(struct krait_wall *wall);
 
 /* Of a thread of the trace. Returns 0 or -ENOMEM. */
@@ -71,6 +81,8 @@ const char *krait_wall_call(const struct krait_wall *wall, uint32_t call);
  * the trace's threads it was at a time, or KRAIT_NO_ID. */
 const char *krait_wall_name(const struct krait_wall *wall, int32_t tid);
 uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns);
+/* Whether there is more than waits for the GIL. */
+bool krait_wall_has_kernel(const struct krait_wall *wall);
 /* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */
 bool krait_wall_own(const struct krait_wall *wall);
 /* Events that the kernel's tracer lost; the first damage met (code 0: none). */

@@ -190,12 +190,22 @@ static uint64_t part_of(const struct krait_wall_interval *at, const struct krait
     return KRAIT_MIN(at[1].begin_ns, call->end_ns) - KRAIT_MAX(at->begin_ns, call->begin_ns);
 }
 
+static bool is_over(const struct krait_wall_interval *at)
+{
+    return at->state == KRAIT_WALL_ON_CPU || at->state == KRAIT_WALL_RUNNABLE ||
+           at->state == KRAIT_WALL_UNKNOWN;
+}
+
 /* Who is to thank for a wait's end, or to blame for it. */
 static int32_t doer_of(const struct krait_wall_interval *at)
 {
     if (at->state == KRAIT_WALL_GIL || at->preempted)
         return at->by;
-    return at->state != KRAIT_WALL_RUNNABLE && at[1].state == KRAIT_WALL_RUNNABLE ? at[1].by : 0;
+    if (at->state == KRAIT_WALL_RUNNABLE)
+        return 0;
+    while (!is_over(at))
+        at++;
+    return at->state == KRAIT_WALL_RUNNABLE ? at->by : 0;
 }
 
 static int add_wait(struct krait_why_call *call, const struct krait_wall_interval *at)

@@ -47,6 +47,10 @@ int krait_report_why(struct report *report, struct krait_err *err);
 /* What threads did (report_wall.c). Loading it is for traces that say it, and puts report->wall; what keeps
  * it from that is a note. Returns 0 or -ENOMEM with err set. */
 int krait_report_wall_load(struct report *report, struct krait_err *err);
+/* Whether people are shown a state: there was some of it. Where waits for the GIL alone are known, what is
+ * not known is no state. */
+bool krait_report_wall_shows(const struct report *report, enum krait_wall_state state,
+                             const uint64_t ns[KRAIT_WALL_COUNT]);
 /* On a terminal: all threads' time in words, under the heading. */
 void krait_report_wall_heading(struct report *report, const uint64_t ns[KRAIT_WALL_COUNT]);
 /* "on CPU 61.3%, disk 38.7%": the greatest first, none of nothing; lines that fit the terminal, indented. */

@@ -442,7 +442,8 @@ static uint32_t choose_columns(const struct report *report, const struct krait_p
     uint32_t n = 0;
     for (size_t i = 0; i < GROUPS * KRAIT_ARRAY_LEN(columns); i++) {
         const struct rows_column *column = &columns[i % KRAIT_ARRAY_LEN(columns)];
-        bool none = column->kind == CELL_WALL && !profile->wall_ns[column->offset];
+        bool none = column->kind == CELL_WALL &&
+                    !krait_report_wall_shows(report, (enum krait_wall_state)column->offset, profile->wall_ns);
         if (!present[column->when] || none || group_of(report, column) != i / KRAIT_ARRAY_LEN(columns))
             continue;
         chosen[n] = column;
@@ -471,7 +472,9 @@ static int put_table(struct report *report, const struct krait_profile *profile,
                       "mean to p99 are of runs: a generator or coroutine runs from each resume "
                       "to the next yield\n");
     if (report->wall)
-        krait_buf_fmt(&report->notes, "cpu and what follows it: shares of the %s\n",
+        krait_buf_fmt(&report->notes, "%s of the %s\n",
+                      krait_wall_has_kernel(report->wall) ? "cpu and what follows it: shares"
+                                                          : "gil: the share that waited for it,",
                       splits_total(report) ? "total time"
                                            : "self time; with --sort total, of the total time");
     return rc;

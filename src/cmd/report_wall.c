@@ -37,13 +37,11 @@ static void note_kernel(struct report *report)
     krait_buf_str(&report->notes, "; what is whole was read\n");
 }
 
-int krait_report_wall_load(struct report *report, struct krait_err *err)
+/* What keeps the kernel's part from being read is said, and no failure. */
+static int load_kernel(struct report *report, unsigned flags, struct krait_err *err)
 {
     struct krait_err why = { 0 };
-    const struct report_options *o = report->options;
-    if (!report->trace->kernel_dir_count || o->tree || o->callers || o->callees)
-        return 0;
-    int rc = krait_wall_new(&report->wall, report->trace, &why);
+    int rc = krait_wall_new(&report->wall, report->trace, flags | KRAIT_WALL_KERNEL, &why);
     if (rc == -ENOMEM)
         return krait_err_set(err, rc, "%s", why.text);
     if (!rc) {
@@ -56,14 +54,38 @@ int krait_report_wall_load(struct report *report, struct krait_err *err)
     return 0;
 }
 
+int krait_report_wall_load(struct report *report, struct krait_err *err)
+{
+    const struct report_options *o = report->options;
+    if (o->tree || o->callers || o->callees)
+        return 0;
+    int waits = krait_wall_has_gil(report->trace), rc = 0;
+    if (waits < 0)
+        return krait_err_set(err, waits, "out of memory");
+    unsigned flags = waits ? KRAIT_WALL_WAITS : 0;
+    if (report->trace->kernel_dir_count)
+        rc = load_kernel(report, flags, err);
+    if (!rc && waits && !report->wall)
+        rc = krait_wall_new(&report->wall, report->trace, flags, err);
+    return rc;
+}
+
+bool krait_report_wall_shows(const struct report *report, enum krait_wall_state state,
+                             const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    return ns[state] && (state != KRAIT_WALL_UNKNOWN || krait_wall_has_kernel(report->wall));
+}
+
 /* -- in words -- */
 
-/* The state with most time of those that were not said; KRAIT_WALL_COUNT: all with any were. */
-static unsigned next_state(const uint64_t ns[KRAIT_WALL_COUNT], const bool said[KRAIT_WALL_COUNT])
+/* The state with most time of those that were not said; KRAIT_WALL_COUNT: all that are shown were. */
+static unsigned next_state(const struct report *report, const uint64_t ns[KRAIT_WALL_COUNT],
+                           const bool said[KRAIT_WALL_COUNT])
 {
     unsigned most = KRAIT_WALL_COUNT;
     for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
-        if (!said[i] && ns[i] && (most == KRAIT_WALL_COUNT || ns[i] > ns[most]))
+        bool shown = !said[i] && krait_report_wall_shows(report, (enum krait_wall_state)i, ns);
+        if (shown && (most == KRAIT_WALL_COUNT || ns[i] > ns[most]))
             most = i;
     }
     return most;
@@ -78,7 +100,7 @@ void krait_report_wall_words(struct report *report, const uint64_t ns[KRAIT_WALL
     for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
         all += ns[i];
     krait_buf_fmt(&report->out, "%*s", (int)indent, "");
-    for (unsigned state; (state = next_state(ns, said)) < KRAIT_WALL_COUNT; said[state] = true) {
+    for (unsigned state; (state = next_state(report, ns, said)) < KRAIT_WALL_COUNT; said[state] = true) {
         int n = snprintf(word, sizeof(word), "%s %s", states[state].words,
                          krait_fmt_share(share, ns[state], all));
         bool fits = !report->look.width || column + (size_t)n + strlen(", ,") <= report->look.width;

@@ -32,13 +32,15 @@ static const char *name_of(const struct report *report, int32_t tid, uint64_t t_
     return *name ? name : krait_wall_name(report->wall, tid);
 }
 
-/* What an interrupt was that ended a wait. */
-static const char *interrupt_of(enum krait_wall_state state)
+/* Who did it where no thread is known to have: it ended a wait, or has the CPU or the GIL. */
+static const char *unnamed(const struct report *report, enum krait_wall_state state)
 {
     static const char *const names[KRAIT_WALL_COUNT] = { [KRAIT_WALL_DISK] = "the disk",
                                                          [KRAIT_WALL_FAULT] = "the disk",
                                                          [KRAIT_WALL_NETWORK] = "the network",
                                                          [KRAIT_WALL_TIMER] = "the timer" };
+    if (state == KRAIT_WALL_RUNNABLE || state == KRAIT_WALL_GIL)
+        return "one not known";
     return names[state] ? names[state] : "an interrupt";
 }
 
@@ -46,22 +48,21 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
                       uint64_t t_ns)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    bool ready = row->state == KRAIT_WALL_RUNNABLE;
+    enum krait_wall_state state = (enum krait_wall_state)row->state;
+    bool woken = state == KRAIT_WALL_RUNNABLE && !row->preempted;
     if (!row->by && krait_wall_own(report->wall)) { /* not an interrupt: nobody is known */
         krait_table_cell(table, row->preempted ? "preempted" : "", KRAIT_STYLE_NONE, 0);
         return;
     }
-    if (!ready || row->preempted)
-        krait_buf_str(&text, ready                          ? "preempted by "
-                             : row->state == KRAIT_WALL_GIL ? "held by "
-                                                            : "woken by ");
+    krait_buf_str(&text, woken                          ? "after it was woken"
+                         : state == KRAIT_WALL_RUNNABLE ? "preempted by "
+                         : state == KRAIT_WALL_GIL      ? "held by "
+                                                        : "woken by ");
     if (row->by) {
         krait_fmt_safe(&text, name_of(report, row->by, t_ns));
         krait_buf_fmt(&text, " %d", row->by);
-    } else if (text.data)
-        krait_buf_str(&text, interrupt_of((enum krait_wall_state)row->state));
-    else
-        krait_buf_str(&text, "after it was woken");
+    } else if (!woken)
+        krait_buf_str(&text, unnamed(report, state));
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
@@ -323,9 +324,9 @@ static void add_notes(struct report *report, const struct krait_why *why)
     char count[KRAIT_FMT_SIZE];
     if (!why->count)
         krait_buf_str(&report->notes, "it was not called\n");
-    else if (!report->wall)
-        krait_buf_str(&report->notes,
-                      "why it took so long is not known: record it with krait record --kernel\n");
+    else if (!report->wall || !krait_wall_has_kernel(report->wall))
+        krait_buf_fmt(&report->notes, "%s is not known: record it with krait record --kernel\n",
+                      report->wall ? "what kept it but the GIL" : "why it took so long");
     if (why->runs > why->count)
         krait_buf_fmt(&report->notes, "the slowest %u of %s calls; --limit N shows more\n", why->count,
                       krait_fmt_count(count, why->runs));

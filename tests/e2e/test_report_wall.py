@@ -495,3 +495,66 @@ def test_what_does_not_go_with_why_is_wrong_usage(krait, both, more):
 def test_why_of_a_function_that_is_not_there_fails(krait, both):
     run = subprocess.run([krait, "report", both(WHY_CALLS, WHY_EVENTS), "--why", "nothing"], capture_output=True, text=True)
     assert run.returncode == 1 and "no function 'nothing'" in run.stderr
+
+
+# ---- the GIL ----
+
+GIL_CALLS = (
+    CODES
+    + """
+    100us call 2
+    120us gilwait 6
+    180us giltake
+    200us return
+    thread 6 holder
+    50us call 1
+    300us return
+    """
+)
+GIL_EVENTS = [
+    switch(0, 0, 5),
+    begins(110, "futex"),
+    switch(112, 5, 0, state=1),
+    wake(115, 5, cpu=1),
+    switch(116, 0, 5),
+    ends(117, "futex"),
+    begins(121, "futex"),
+    switch(122, 5, 0, state=1),
+    wake(150, 5, cpu=1),
+    switch(152, 0, 5),
+    switch(153, 5, 0, state=1),
+    wake(175, 5, cpu=1),
+    switch(178, 0, 5),
+    ends(179, "futex"),
+    switch(300, 5, 0),
+]
+
+
+def test_what_is_blocked_while_it_waits_for_the_gil_waits_for_that(both, rows):
+    split = rows(both(GIL_CALLS, GIL_EVENTS))["load"]["self"]
+    assert split == {"on_cpu": 41, "lock": 3, "gil": 28 + 22, "runnable": 1 + 2 + 3}
+
+
+def test_a_wait_for_the_gil_covers_a_part_of_what_is_blocked(both, rows):
+    events = [switch(0, 0, 5), begins(105, "futex"), switch(110, 5, 0, state=1), wake(190, 5, cpu=1), switch(191, 0, 5), switch(300, 5, 0)]
+    assert rows(both(GIL_CALLS, events))["load"]["self"] == {"on_cpu": 19, "lock": 10 + 10, "gil": 60, "runnable": 1}
+
+
+def test_why_names_who_had_the_gil(krait, both):
+    folder = both(GIL_CALLS, GIL_EVENTS)
+    (call,) = why(krait, folder, "--why", "load")["slowest"]
+    gil = [row for row in call["waits"] if row["state"] == "gil"]
+    assert [(row["by_tid"], row["by_name"], row["syscall"], row["ns"]) for row in gil] == [(6, "holder", "futex", 50_000)]
+    assert "GIL         futex  held by holder 6" in text(krait, folder, "--why", "load")[0]
+
+
+def test_without_a_kernel_part_the_waits_for_the_gil_are_told(krait, synth):
+    folder = synth(GIL_CALLS)
+    found = {f["name"]: f for f in verb_json(krait, "report", folder)["functions"]}
+    assert us(found["load"]["wall_self_ns"]) == {"gil": 60, "unknown": 40}
+    out, notes = text(krait, folder)
+    head, main, load = (line.split() for line in out.splitlines())
+    assert head[:4] == ["self", "self%", "gil", "total"] and load[2:5] == ["28.6%", "60%", "100.0"]
+    assert "gil: the share that waited for it, of the self time" in notes
+    out, notes = text(krait, folder, "--why", "load")
+    assert "   GIL 60.0%" in out and "held by holder 6" in out and "record it with krait record --kernel" in notes

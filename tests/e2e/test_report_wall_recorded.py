@@ -2,6 +2,7 @@
 """krait report of recordings made with --kernel: a program that does known things, measured by its own clocks, and the
 same splits worked out from the recording's bytes and text without krait's own reading side."""
 
+import bisect
 import json
 import os
 import re
@@ -151,6 +152,8 @@ WAITS = {
     "waits_for_socket": "network",
     "waits_for_lock": "lock",
     "waits_for_child": "child",
+    "one": "gil",
+    "two": "gil",
 }
 
 
@@ -263,6 +266,30 @@ def begins_and_ends(process, thread, clock):
             yield clock.ns(event.time), None
 
 
+def gil_waits(thread, clock):
+    """[(begin, end), ...]"""
+    waits, begun = [], None
+    for event in thread.events:
+        if event.name == "gil:wait":
+            begun = clock.ns(event.time)
+        elif event.name in ("gil:take", "gil:switch") and begun is not None:
+            waits.append((begun, clock.ns(event.time)))
+            begun = None
+    return waits
+
+
+def with_gil(history, waits):
+    """The history, with the GIL for what a thread waited for while it waited for that."""
+    borders = sorted({ns for ns, _ in history} | {ns for wait in waits for ns in wait})
+    times, result = [ns for ns, _ in history], []
+    for ns in borders:
+        state = history[bisect.bisect_right(times, ns) - 1][1]
+        at = bisect.bisect_right(waits, (ns, 1 << 63)) - 1
+        inside = at >= 0 and waits[at][0] <= ns < waits[at][1]
+        result.append((ns, "gil" if inside and state not in ("on_cpu", "runnable") else state))
+    return result
+
+
 SHORT = """
 import os, subprocess, threading, time
 
@@ -301,8 +328,9 @@ def test_a_recordings_splits_are_those_of_its_bytes_and_text(krait, kernel):  # 
     clock, wanted = Clock(run.main.metadata), defaultdict(lambda: {"self": defaultdict(int), "total": defaultdict(int)})
     for thread in run.main.threads:
         history = [(0, "unknown"), *((ns, state_of(state)) for ns, state in lives[thread.tid].history)]
+        history = with_gil(history, gil_waits(thread, clock))
         split_calls(begins_and_ends(run.main, thread, clock), History(history), wanted)
-    assert len(wanted) > 100
+    assert len(wanted) > 100 and any(split["self"]["gil"] for split in wanted.values())
     for row in verb_json(krait, "report", run.path, "--process", run.main.pid)["functions"]:
         key = tuple(row[k] for k in ("kind", "module", "name", "file", "line"))
         told = {part: {k: v for k, v in row[f"wall_{part}_ns"].items() if v} for part in ("self", "total")}
@@ -343,8 +371,18 @@ def spins():
     while time.thread_time() < until:
         sum(range(1000))
 
+def fights(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        sum(range(1000))
+
 asks()
 sleeps()
+threads = [threading.Thread(target=fights, args=[0.1], name=name) for name in ("red", "blue")]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
 who = {"waits_for_lock": waits_for_lock(), "waits_for_child": waits_for_child()}
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 hog = subprocess.Popen(["sh", "-c", "while :; do :; done"])
@@ -370,6 +408,9 @@ def test_why_names_who_woke_a_thread_and_who_took_its_cpu(krait, kernel):  # noq
     assert (child["state"], child["syscall"], child["by_tid"]) == ("child", "wait4", who["waits_for_child"])
     hog = longest("spins", state="runnable", preempted=True, by_tid=who["spins"])
     assert hog["by_name"] == "sh" and hog["ns"] > 20 * MS, hog
+    for call in verb_json(krait, "report", run.path, "--why", "fights")["slowest"]:
+        gil = max((row for row in call["waits"] if row["state"] == "gil"), key=lambda row: row["ns"])
+        assert {call["thread"], gil["by_name"]} == {"red", "blue"} and gil["ns"] > 20 * MS, call
     (asks,) = verb_json(krait, "report", run.path, "--why", "asks")["slowest"]
     assert [row["count"] for row in asks["syscalls"] if row["syscall"] == "getppid"] == [100]
 

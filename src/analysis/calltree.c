@@ -13,6 +13,8 @@ struct builder {
     uint32_t top; /* node under which the thread's stacks begin */
     uint32_t current;
     uint64_t last_ns;
+    struct krait_wall_track track; /* of the thread, where time is split */
+    struct krait_wall_cursor at;
 };
 
 static uint64_t child_key(uint32_t parent, uint32_t func, bool group)
@@ -20,17 +22,26 @@ static uint64_t child_key(uint32_t parent, uint32_t func, bool group)
     return (uint64_t)parent << 32 | (group ? func | 1u << 31 : func);
 }
 
+static int grow_nodes(struct krait_calltree *tree)
+{
+    uint32_t cap = tree->cap ? tree->cap * 2 : 256;
+    struct krait_tree_node *nodes =
+        tree->cap > UINT32_MAX / 4 ? NULL : realloc(tree->nodes, cap * sizeof(*nodes));
+    if (!nodes)
+        return -ENOMEM;
+    tree->nodes = nodes;
+    void *wall = tree->split ? realloc(tree->wall_ns, cap * sizeof(*tree->wall_ns)) : NULL;
+    if (tree->split && !wall)
+        return -ENOMEM;
+    tree->wall_ns = wall;
+    tree->cap = cap;
+    return 0;
+}
+
 static uint32_t node_add(struct krait_calltree *tree, uint32_t parent, uint32_t func, uint32_t label)
 {
-    if (tree->count == tree->cap) {
-        uint32_t cap = tree->cap ? tree->cap * 2 : 256;
-        struct krait_tree_node *nodes =
-            tree->cap > UINT32_MAX / 4 ? NULL : realloc(tree->nodes, cap * sizeof(*nodes));
-        if (!nodes)
-            return KRAIT_NO_ID;
-        tree->nodes = nodes;
-        tree->cap = cap;
-    }
+    if (tree->count == tree->cap && grow_nodes(tree))
+        return KRAIT_NO_ID;
     uint32_t id = tree->count++;
     tree->nodes[id] = (struct krait_tree_node){
         .func = func,
@@ -40,6 +51,8 @@ static uint32_t node_add(struct krait_calltree *tree, uint32_t parent, uint32_t 
         .next_sibling = KRAIT_NO_ID,
         .depth = parent == KRAIT_NO_ID ? 0 : tree->nodes[parent].depth + 1,
     };
+    if (tree->split)
+        memset(tree->wall_ns[id], 0, sizeof(tree->wall_ns[id]));
     return id;
 }
 
@@ -107,6 +120,29 @@ static int on_ops(void *ctx, const struct krait_ops *ops)
     return 0;
 }
 
+/* The same, with the time of each node split: batches of one, so that each goes to the node that it is of. */
+static int on_split_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct builder *b = ctx;
+    int rc = 0;
+    for (uint32_t i = 0; i < ops->n && !rc; i++) {
+        uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
+        const struct krait_ops one = { 1, ops->t_ns + i, ops->func + i, ops->kind + i };
+        krait_wall_go(&b->at, ops->t_ns[i], b->current == b->top ? nobody : b->tree->wall_ns[b->current]);
+        rc = on_ops(b, &one);
+    }
+    return rc;
+}
+
+static int start_split(struct builder *b, const struct krait_wall *wall, uint32_t thread)
+{
+    krait_wall_track_done(&b->track);
+    int rc = krait_wall_track_new(&b->track, wall, thread);
+    if (!rc)
+        krait_wall_begin(&b->at, &b->track);
+    return rc;
+}
+
 static uint32_t group_node(struct krait_calltree *tree, uint32_t parent, const char *name,
                            const char *otherwise, uint32_t number)
 {
@@ -133,6 +169,7 @@ static uint32_t thread_top(struct krait_calltree *tree, const struct krait_trace
 static int walk_threads(struct builder *b, const struct krait_trace *trace,
                         const struct krait_calltree_options *options)
 {
+    krait_ops_fn *take = options->wall ? on_split_ops : on_ops;
     for (uint32_t i = 0; i < trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, trace, i))
             continue;
@@ -140,7 +177,8 @@ static int walk_threads(struct builder *b, const struct krait_trace *trace,
         if (b->top == KRAIT_NO_ID || grow_last(b))
             return -ENOMEM;
         b->current = b->top;
-        int rc = krait_trace_walk(trace, i, options->range, on_ops, b, NULL, 0);
+        int rc = options->wall ? start_split(b, options->wall, i) : 0;
+        rc = rc ? rc : krait_trace_walk(trace, i, options->range, take, b, NULL, 0);
         if (rc)
             return rc;
     }
@@ -159,6 +197,12 @@ static void turn_children(struct krait_calltree *tree, uint32_t node)
     tree->nodes[node].first_child = turned;
 }
 
+static void add_wall(uint64_t to[KRAIT_WALL_COUNT], const uint64_t more[KRAIT_WALL_COUNT])
+{
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+        to[i] += more[i];
+}
+
 /* Totals from the leaves up: a node lies behind its parent. */
 static void sum_up(struct krait_calltree *tree)
 {
@@ -167,6 +211,8 @@ static void sum_up(struct krait_calltree *tree)
         node->total_ns += node->self_ns;
         if (node->parent != KRAIT_NO_ID)
             tree->nodes[node->parent].total_ns += node->total_ns;
+        if (tree->split && node->parent != KRAIT_NO_ID)
+            add_wall(tree->wall_ns[node->parent], tree->wall_ns[i]);
         turn_children(tree, i);
     }
 }
@@ -219,6 +265,8 @@ static int fold_imports(struct krait_calltree **tree, const struct krait_trace *
     const struct krait_calltree *from = *tree;
     KRAIT_AUTO_FREE uint32_t *place = calloc(from->count, sizeof(*place));
     struct krait_calltree *to = calloc(1, sizeof(*to));
+    if (to)
+        to->split = from->split;
     int rc = place && to && node_add(to, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == 0 ? 0 : -ENOMEM;
     uint32_t import =
         rc ? KRAIT_NO_ID : krait_strtab_add(&to->labels, KRAIT_IMPORT_LABEL, strlen(KRAIT_IMPORT_LABEL));
@@ -227,6 +275,8 @@ static int fold_imports(struct krait_calltree **tree, const struct krait_trace *
         const struct krait_tree_node *node = &from->nodes[i];
         place[i] = add_folded(to, place[node->parent], from, node, trace->funcs, import);
         rc = place[i] == KRAIT_NO_ID ? -ENOMEM : 0;
+        if (!rc && to->split)
+            add_wall(to->wall_ns[place[i]], from->wall_ns[i]);
     }
     if (rc) {
         krait_calltree_free(to);
@@ -241,6 +291,8 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
                        const struct krait_calltree_options *options, struct krait_err *err)
 {
     struct krait_calltree *tree = calloc(1, sizeof(*tree));
+    if (tree)
+        tree->split = options->wall;
     if (!tree || node_add(tree, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == KRAIT_NO_ID) {
         krait_calltree_free(tree);
         return krait_err_set(err, -ENOMEM, "out of memory");
@@ -248,6 +300,7 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
     struct builder b = { .tree = tree, .funcs = trace->funcs };
     int rc = walk_threads(&b, trace, options);
     free(b.last_child);
+    krait_wall_track_done(&b.track);
     if (!rc && options->fold_imports)
         rc = fold_imports(&tree, trace);
     if (rc) {
@@ -264,6 +317,7 @@ void krait_calltree_free(struct krait_calltree *tree)
     if (!tree)
         return;
     free(tree->nodes);
+    free(tree->wall_ns);
     krait_strtab_done(&tree->labels);
     krait_map_done(&tree->index);
     free(tree);

@@ -7,7 +7,7 @@
 #ifndef KRAIT_ANALYSIS_CALLTREE_H
 #define KRAIT_ANALYSIS_CALLTREE_H
 
-#include "trace/trace.h"
+#include "analysis/wall.h"
 
 /* Node 0 is the root (func KRAIT_NO_ID): its total_ns is the sum of its children's, its self_ns 0. Children
  * hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in `nodes`. */
@@ -26,6 +26,8 @@ struct krait_calltree {
     struct krait_tree_node *nodes;
     uint32_t count;
     uint32_t cap;
+    uint64_t (*wall_ns)[KRAIT_WALL_COUNT]; /* by node: total_ns split; NULL: not asked for */
+    bool split;                            /* it is */
     struct krait_strtab labels;
     struct krait_map index; /* (parent, func) to node */
 };
@@ -50,6 +52,7 @@ struct krait_calltree_options {
     /* Whether a thread is taken; NULL takes all. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
+    const struct krait_wall *wall; /* to split times by what threads did; NULL: they are not split */
 };
 
 /* Builds the tree of the trace. Returns 0 or a negative errno with err set; *out is then untouched. */

@@ -59,8 +59,14 @@ void krait_report_wall_words(struct report *report, const uint64_t ns[KRAIT_WALL
 const char *krait_report_wall_key(enum krait_wall_state state);
 const char *krait_report_wall_word(enum krait_wall_state state);
 void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT]);
-/* A row's columns, each with its comma; NULL: their names. */
-void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split);
+/* As columns, each with its comma before it; `of` is "self" or "total"; ns NULL: their names. */
+void krait_report_csv_wall(struct krait_buf *out, const char *of, const uint64_t *ns);
+/* A state's column. What was most of the time goes last where a table is too narrow: at 1, the least at
+ * KRAIT_WALL_COUNT. */
+struct krait_column krait_report_wall_column(enum krait_wall_state state,
+                                             const uint64_t ns[KRAIT_WALL_COUNT]);
+/* What the percentages are of. */
+void krait_report_wall_note(struct report *report, const char *of);
 /* "62%", of a whole; coloured as a part of all. */
 void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all);
 

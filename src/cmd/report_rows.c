@@ -382,15 +382,6 @@ static bool has_many_runs(const struct krait_profile *profile, uint32_t shown)
     return false;
 }
 
-/* What was most of the time goes last, and after what else can go. */
-static uint32_t wall_drop(const uint64_t ns[KRAIT_WALL_COUNT], size_t state)
-{
-    uint32_t greater = 0;
-    for (size_t i = 0; i < KRAIT_WALL_COUNT; i++)
-        greater += ns[i] > ns[state];
-    return 1 + greater;
-}
-
 /* A column as it is in this table. The one that the order is by stays; beside what threads did, the calls may
  * go. */
 static struct krait_column fit_column(const struct report *report, const struct krait_profile *profile,
@@ -400,7 +391,7 @@ static struct krait_column fit_column(const struct report *report, const struct 
     struct krait_column column = from->column;
     const char *sort = report->options->sort;
     if (from->kind == CELL_WALL)
-        column.drop = wall_drop(profile->wall_ns, from->offset);
+        column = krait_report_wall_column((enum krait_wall_state)from->offset, profile->wall_ns);
     if (from->kind == CELL_COUNT && report->wall)
         column.drop = KRAIT_MAX(column.drop, (uint32_t)KRAIT_WALL_COUNT + 1);
     if (sort && strcmp(column.title, sort) == 0)
@@ -472,11 +463,8 @@ static int put_table(struct report *report, const struct krait_profile *profile,
                       "mean to p99 are of runs: a generator or coroutine runs from each resume "
                       "to the next yield\n");
     if (report->wall)
-        krait_buf_fmt(&report->notes, "%s of the %s\n",
-                      krait_wall_has_kernel(report->wall) ? "cpu and what follows it: shares"
-                                                          : "gil: the share that waited for it,",
-                      splits_total(report) ? "total time"
-                                           : "self time; with --sort total, of the total time");
+        krait_report_wall_note(
+            report, splits_total(report) ? "total time" : "self time; with --sort total, of the total time");
     return rc;
 }
 
@@ -524,12 +512,13 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
 {
     struct krait_buf *out = &report->out;
     bool lines = report->by == KRAIT_BY_LINE;
+    static const char *const parts[] = { "self", "total" };
     krait_buf_str(out, "name,module,file,line,kind");
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
         krait_buf_fmt(out, ",%s", numbers[n].name);
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
-    if (report->wall)
-        krait_report_csv_split(out, NULL);
+    for (size_t part = 0; report->wall && part < KRAIT_ARRAY_LEN(parts); part++)
+        krait_report_csv_wall(out, parts[part], NULL);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
@@ -543,8 +532,8 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
-        if (row->wall)
-            krait_report_csv_split(out, row->wall);
+        for (size_t part = 0; row->wall && part < KRAIT_ARRAY_LEN(parts); part++)
+            krait_report_csv_wall(out, parts[part], part ? row->wall->total_ns : row->wall->self_ns);
         krait_buf_char(out, '\n');
     }
 }

@@ -20,6 +20,7 @@ static int tree_new(struct krait_calltree **tree, struct report *report, struct 
         .fold_imports = report->options->fold_imports,
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,
+        .wall = report->wall,
     };
     return krait_calltree_new(tree, report->trace, &options, err);
 }
@@ -186,34 +187,67 @@ static void node_cell(struct krait_table *table, const struct report *report,
     krait_table_keep(table, kept);
 }
 
+/* The states that a table has columns for. */
+struct tree_states {
+    unsigned list[KRAIT_WALL_COUNT];
+    unsigned count;
+};
+
+enum { TREE_COLUMNS = 5 + KRAIT_WALL_COUNT };
+
+/* Beside what threads did, other columns go first where it is too narrow. Returns how many there are. */
+static uint32_t tree_columns(struct krait_column columns[TREE_COLUMNS], struct tree_states *states,
+                             const struct report *report, const struct krait_calltree *tree)
+{
+    enum { NAME_MIN = 40, BESIDE_MIN = 30, LAST = KRAIT_WALL_COUNT };
+    uint32_t n = 0;
+    bool split = tree->split;
+    columns[n++] = (struct krait_column){ "total", 0, 0, 0 };
+    columns[n++] = (struct krait_column){ "total%", 0, 0, split ? LAST + 1 : 0 };
+    for (unsigned i = 0; split && i < KRAIT_WALL_COUNT; i++) {
+        if (!krait_report_wall_shows(report, (enum krait_wall_state)i, tree->wall_ns[0]))
+            continue;
+        states->list[states->count++] = i;
+        columns[n++] = krait_report_wall_column((enum krait_wall_state)i, tree->wall_ns[0]);
+    }
+    columns[n++] = (struct krait_column){ "self", 0, 0, split ? LAST + 3 : 1 };
+    columns[n++] = (struct krait_column){ "calls", 0, 0, split ? LAST + 2 : 0 };
+    columns[n++] = (struct krait_column){ "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN,
+                                          split ? BESIDE_MIN : NAME_MIN, 0 };
+    return n;
+}
+
 static int put_tree_table(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
                           uint32_t shown)
 {
-    static const struct krait_column columns[] = {
-        { "total", 0, 0, 0 },
-        { "total%", 0, 0, 0 },
-        { "self", 0, 0, 1 },
-        { "calls", 0, 0, 0 },
-        { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 40, 0 },
-    };
+    struct krait_column columns[TREE_COLUMNS];
+    struct tree_states states = { .count = 0 };
+    uint32_t count = tree_columns(columns, &states, report, tree);
     KRAIT_AUTO_FREE bool *last_at = calloc((size_t)lines->deepest + 1, sizeof(*last_at));
     struct guides guides = { .last_at = last_at,
                              .room = guides_room(&report->look),
                              .utf8 = report->look.utf8 };
     struct krait_table *table;
-    if (!last_at || krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
+    if (!last_at || krait_table_new(&table, columns, count))
         return -ENOMEM;
+    if (tree->split)
+        krait_report_wall_heading(report, tree->wall_ns[0]);
     for (uint32_t i = 0; i < shown; i++) {
         const struct line *line = &lines->items[i];
         const struct krait_tree_node *node = &tree->nodes[line->node];
+        uint64_t all = tree->nodes[0].total_ns;
         krait_report_cell_ns(table, node->total_ns);
-        krait_report_cell_share(table, node->total_ns, tree->nodes[0].total_ns);
+        krait_report_cell_share(table, node->total_ns, all);
+        for (unsigned k = 0; k < states.count; k++)
+            krait_report_cell_part(table, tree->wall_ns[line->node][states.list[k]], node->total_ns, all);
         krait_report_cell_ns(table, node->self_ns);
         krait_report_cell_count(table, node->calls);
         node_cell(table, report, tree, line, &guides);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
     krait_table_free(table);
+    if (tree->split)
+        krait_report_wall_note(report, "total time");
     return rc;
 }
 
@@ -249,6 +283,8 @@ static int put_tree_json(struct report *report, const struct krait_calltree *tre
         krait_report_json_u64(out, "calls", node->calls);
         krait_report_json_u64(out, "self_ns", node->self_ns);
         krait_report_json_u64(out, "total_ns", node->total_ns);
+        if (tree->split)
+            krait_report_json_wall(out, "wall_total_ns", tree->wall_ns[lines->items[i].node]);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -260,7 +296,10 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
                          uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, "depth,name,module,file,line,kind,calls,self_ns,total_ns\n");
+    krait_buf_str(out, "depth,name,module,file,line,kind,calls,self_ns,total_ns");
+    if (tree->split)
+        krait_report_csv_wall(out, "total", NULL);
+    krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
         struct krait_func group = { .name = "", .module = "", .file = "" };
@@ -274,12 +313,15 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
         krait_report_csv_text(out, func->module);
         krait_buf_char(out, ',');
         krait_report_csv_text(out, func->file);
-        krait_buf_fmt(out, ",%u,%s,%llu,%llu,%llu\n", func->line,
+        krait_buf_fmt(out, ",%u,%s,%llu,%llu,%llu", func->line,
                       node->func == KRAIT_NO_ID    ? "group"
                       : func->kind == KRAIT_FUNC_C ? "c"
                                                    : "python",
                       (unsigned long long)node->calls, (unsigned long long)node->self_ns,
                       (unsigned long long)node->total_ns);
+        if (tree->split)
+            krait_report_csv_wall(out, "total", tree->wall_ns[lines->items[i].node]);
+        krait_buf_char(out, '\n');
     }
 }
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 static const struct {
-    const char *key, *words;
+    const char *key, *title, *words;
 } states[] = {
-#define X(name, text, title, words) { text, words },
+#define X(name, text, title, words) { text, title, words },
     KRAIT_WALL_STATES(X)
 #undef X
 };
@@ -57,7 +57,7 @@ static int load_kernel(struct report *report, unsigned flags, struct krait_err *
 int krait_report_wall_load(struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
-    if (o->tree || o->callers || o->callees)
+    if (o->callers || o->callees)
         return 0;
     int waits = krait_wall_has_gil(report->trace), rc = 0;
     if (waits < 0)
@@ -130,6 +130,21 @@ void krait_report_wall_heading(struct report *report, const uint64_t ns[KRAIT_WA
     krait_buf_char(&report->out, '\n');
 }
 
+struct krait_column krait_report_wall_column(enum krait_wall_state state, const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    uint32_t greater = 0;
+    for (size_t i = 0; i < KRAIT_WALL_COUNT; i++)
+        greater += ns[i] > ns[state];
+    return (struct krait_column){ states[state].title, 0, 0, 1 + greater };
+}
+
+void krait_report_wall_note(struct report *report, const char *of)
+{
+    bool kernel = krait_wall_has_kernel(report->wall);
+    krait_buf_fmt(&report->notes, "%s of the %s\n",
+                  kernel ? "cpu and what follows it: shares" : "gil: the share that waited for it,", of);
+}
+
 void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all)
 {
     char text[KRAIT_FMT_SIZE];
@@ -153,15 +168,12 @@ void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64
     krait_buf_char(out, '}');
 }
 
-void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split)
+void krait_report_csv_wall(struct krait_buf *out, const char *of, const uint64_t *ns)
 {
-    static const char *const of[] = { "self", "total" };
-    for (unsigned k = 0; k < KRAIT_ARRAY_LEN(of); k++) {
-        for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
-            if (split)
-                krait_buf_fmt(out, ",%llu", (unsigned long long)(k ? split->total_ns : split->self_ns)[i]);
-            else
-                krait_buf_fmt(out, ",wall_%s_%s_ns", of[k], states[i].key);
-        }
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+        if (ns)
+            krait_buf_fmt(out, ",%llu", (unsigned long long)ns[i]);
+        else
+            krait_buf_fmt(out, ",wall_%s_%s_ns", of, states[i].key);
     }
 }

@@ -251,6 +251,44 @@ def test_other_rows_are_split_too(both, rows, by, name):
     assert row["self"] == row["total"] == {"on_cpu": 80, "runnable": 20}
 
 
+def test_branches_of_the_tree_are_split(krait, both):
+    folder = both(
+        CODES + "0us call 1\n50us call 2\n80us return\n90us call 2\n95us return\n100us return\n",
+        [switch(0, 0, 5), switch(40, 5, 6), switch(60, 6, 5), switch(92, 5, 6), switch(93, 6, 5), switch(100, 5, 0)],
+    )
+    main, load = verb_json(krait, "report", folder, "--tree")["tree"]
+    assert us(main["wall_total_ns"]) == {"on_cpu": 79, "runnable": 21}
+    assert us(load["wall_total_ns"]) == {"on_cpu": 24, "runnable": 11}
+    out, _ = text(krait, folder, "--tree")
+    assert [line.split()[:6] for line in out.splitlines()] == [
+        ["total", "total%", "cpu", "ready", "self", "calls"],
+        ["100.0", "us", "100.0%", "79%", "21%", "65.00"],
+        ["35.00", "us", "35.0%", "69%", "31%", "35.00"],
+    ]
+    header, row, _ = (line.split(",") for line in text(krait, folder, "--tree", "--csv")[0].splitlines())
+    assert dict(zip(header, row))["wall_total_runnable_ns"] == "21000"
+
+
+def test_folded_imports_keep_their_split(krait, both):
+    folder = both(
+        CODES
+        + """
+        code 4 python importlib._bootstrap _find_and_load <frozen> 1
+        code 5 python importlib._bootstrap _load_unlocked <frozen> 2
+        0us call 4
+        10us call 5
+        20us call 1
+        80us return
+        90us return
+        100us return
+        """,
+        [switch(0, 0, 5), switch(5, 5, 6), switch(15, 6, 5), switch(40, 5, 6), switch(60, 6, 5), switch(100, 5, 0)],
+    )
+    top, main = verb_json(krait, "report", folder, "--tree", "--fold-imports")["tree"]
+    assert top["name"] == "<import>" and us(top["wall_total_ns"]) == {"on_cpu": 70, "runnable": 30}
+    assert us(main["wall_total_ns"]) == {"on_cpu": 40, "runnable": 20}
+
+
 # ---- what is printed ----
 
 EVENTS = [

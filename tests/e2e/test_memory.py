@@ -2,6 +2,7 @@
 """Reading takes the same memory whatever the trace's size: mapped pages are let go of too."""
 
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -53,3 +54,14 @@ def test_memory_is_bounded_whatever_the_size(trace, command, last):
     peak, line = peak_kib(*(part.format(build=BUILD, trace=trace) for part in command))
     assert last in line
     assert peak < 64 * 1024, f"{peak} KiB for a trace of {MEGABYTES} MB"
+
+
+def test_selecting_events_does_not_let_go_of_pages_that_are_read(tmp_path):
+    """An event of another stream each time: the pages of all are needed again at once."""
+    trace = large.make(tmp_path / "trace", streams=4, count=16, size=16 * 1024)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+    done = subprocess.run([BUILD / "tests" / "batch_check", trace], capture_output=True, text=True, timeout=60)
+    faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
+    assert done.returncode == 0, done.stderr
+    selected = int(done.stdout.partition("selected ")[2].split()[0])
+    assert faults < selected / 2, f"{faults} page faults for {selected} events"

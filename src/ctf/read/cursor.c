@@ -69,6 +69,8 @@ static void leave_packet(struct krait_ctf_cursor *c)
 /* Pages that all cursors together hold behind them, in bytes, and what one holds at least: fewer calls. */
 enum { HELD = 16 << 20, HELD_LEAST = 256 << 10 };
 
+/* Cursors that seek hold nothing: they go where others are, whose next call lets go of what came back for
+ * them too, as far as the call before went. */
 static void let_go_behind(struct krait_ctf_cursor *c)
 {
     const struct krait_ctf_packet *packet = c->packet;
@@ -77,7 +79,8 @@ static void let_go_behind(struct krait_ctf_cursor *c)
     if (goes_on && packet->offset - c->held_from < most)
         return;
     if (c->held)
-        krait_ctf_let_go(c->held, c->held_from, goes_on ? packet->offset : c->held->size);
+        krait_ctf_let_go(c->held, c->held_from - KRAIT_MIN(c->held_from, most),
+                         goes_on ? packet->offset : c->held->size);
     c->held = packet->file;
     c->held_from = packet->offset;
 }
@@ -86,7 +89,6 @@ static int enter_packet(struct krait_ctf_cursor *c)
 {
     leave_packet(c);
     c->packet = &c->stream->packets[c->next_packet++];
-    let_go_behind(c);
     int rc = switch_trace(c, c->packet->file->trace);
     if (rc)
         return rc;
@@ -228,6 +230,7 @@ static int next_packet(struct krait_ctf_cursor *c)
         return c->err.code;
     }
     int rc = enter_packet(c);
+    let_go_behind(c);
     return rc ? rc : 1;
 }
 

@@ -6,11 +6,18 @@
 #include "python/agent.h"
 #include "python/compat.h"
 
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+
 /* Called by native/preload.c at the first sign of a running interpreter. GIL held; keeps the current
  * exception. Returns 0, or a negative errno with *why a static text. */
 KRAIT_PUBLIC int krait_agent_enter(const char *session, const char **why);
 KRAIT_PUBLIC void krait_agent_audit(void);
 KRAIT_PUBLIC void krait_agent_thread_state(unsigned key, const void *value);
+/* The path of the recording that this process is part of by this copy of the agent, or NULL. GIL held. */
+KRAIT_PUBLIC const char *krait_agent_session(void);
 
 int krait_agent_enter(const char *session, const char **why)
 {
@@ -30,6 +37,59 @@ void krait_agent_audit(void)
 void krait_agent_thread_state(unsigned key, const void *value)
 {
     krait_profile_thread_state(key, value);
+}
+
+const char *krait_agent_session(void)
+{
+    return atomic_load(&krait_agent.running) ? krait_agent.writer.path : NULL;
+}
+
+/* ---- other copies ----
+ *
+ * The package krait of one build may be imported in a program that the command of another build records: then
+ * there are two agents, each with a file of its own. */
+
+struct copy {
+    Dl_info ours;
+    char path[PATH_MAX];
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int is_other_copy(struct dl_phdr_info *object, size_t size, void *data)
+{
+    struct copy *copy = data;
+    bool other = object->dlpi_addr != (uintptr_t)copy->ours.dli_fbase &&
+                 strcmp(base_name(object->dlpi_name), base_name(copy->ours.dli_fname)) == 0;
+    if (other)
+        snprintf(copy->path, sizeof(copy->path), "%s", object->dlpi_name);
+    return other;
+}
+
+/* The recording that this process is part of by another copy of the agent, or NULL. */
+static const char *other_session(void)
+{
+    struct copy copy;
+    if (!dladdr(&krait_agent, &copy.ours) || !dl_iterate_phdr(is_other_copy, &copy))
+        return NULL;
+    void *agent = dlopen(copy.path, RTLD_NOW | RTLD_NOLOAD);
+    const char *(*ask)(void) = NULL;
+    if (agent)
+        *(void **)&ask = dlsym(agent, "krait_agent_session");
+    const char *session = ask ? ask() : NULL;
+    if (agent)
+        dlclose(agent);
+    return session;
+}
+
+static const char *any_session(void)
+{
+    const char *ours = krait_agent_session();
+    return ours ? ours : other_session();
 }
 
 /* ---- krait._agent ---- */
@@ -70,16 +130,17 @@ PyDoc_STRVAR(running_doc, "running()\n\nWhether this process is being recorded."
 
 static PyObject *agent_running(PyObject *self, PyObject *none)
 {
-    return PyBool_FromLong(atomic_load(&krait_agent.running));
+    return PyBool_FromLong(any_session() != NULL);
 }
 
 PyDoc_STRVAR(session_doc, "session()\n\nThe path of the recording that this process is part of, or None.");
 
 static PyObject *agent_session(PyObject *self, PyObject *none)
 {
-    if (!atomic_load(&krait_agent.running))
+    const char *session = any_session();
+    if (!session)
         Py_RETURN_NONE;
-    return PyUnicode_FromString(krait_agent.writer.path);
+    return PyUnicode_FromString(session);
 }
 
 static PyMethodDef methods[] = {

@@ -2,6 +2,7 @@
 """import krait: recording from inside a program."""
 
 import os
+import shutil
 import signal
 
 import pytest
@@ -181,6 +182,31 @@ def test_starting_under_krait_record_names_both(record, any_python, tmp_path):
     )
     assert run.stdout.startswith(f"krait.start('{tmp_path}/inner'): this process is already recorded by process ")
     assert f" record -o {run.path} -- " in run.stdout and "krait.is_recording()" in run.stdout
+    assert run.check().calls()["f"] == 1 and not (tmp_path / "inner").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--no-children"]], ids=str)
+def test_a_second_copy_of_krait_sees_that_the_first_records(record, python, tmp_path, options):
+    """As pip's package does, when the command is of another build."""
+    shutil.copytree(BUILD / "python" / "krait", tmp_path / "copy" / "krait")
+    run = record.text(
+        python,
+        """
+        import sys, krait
+        def f(): pass
+        assert krait.is_recording()
+        try:
+            krait.start(sys.argv[1])
+        except RuntimeError as e:
+            print(e)
+        assert krait.stop() is None
+        f()
+        """,
+        tmp_path / "inner",
+        options=options,
+        env={"PYTHONPATH": str(tmp_path / "copy"), "KRAIT": os.environ.get("KRAIT", str(BUILD / "krait"))},
+    )
+    assert run.stdout.startswith(f"krait.start('{tmp_path}/inner'): this process is already recorded by process ")
     assert run.check().calls()["f"] == 1 and not (tmp_path / "inner").exists()
 
 

@@ -682,6 +682,7 @@ function button(parentElement, content, title, action) {
   return b;
 }
 
+if ($('still')) $('still').remove();
 const subtitle = $('subtitle').textContent;
 const over = make('rect', {id: 'over', rx: 2});
 const ring = make('g', {id: 'ring'});

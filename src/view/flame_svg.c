@@ -211,6 +211,19 @@ static void frames(const struct picture *p)
     krait_buf_str(p->to, "</g>\n");
 }
 
+/* A window shows the top of what is taller, and the flames' tips are there. The script scrolls, and takes
+ * this away. */
+static void say_where_root_is(const struct picture *p)
+{
+    enum { TALL = 900 };
+    if (p->height > TALL && !p->options->icicle)
+        krait_buf_fmt(
+            p->to,
+            "<text id=\"still\" x=\"%d\" y=\"94\">The root is at the bottom, below %u rows: scroll down to "
+            "it, or draw the graph with --icicle.</text>\n",
+            FLAME_PAD, p->layout.rows - 1);
+}
+
 static void header(const struct picture *p)
 {
     krait_buf_fmt(p->to,
@@ -222,6 +235,7 @@ static void header(const struct picture *p)
     xml_raw(p->to, p->options->subtitle);
     krait_buf_str(p->to, "</text>\n");
     krait_flame_legends(p->to, p->flame, p->options);
+    say_where_root_is(p);
     krait_buf_str(p->to, "</g>\n");
 }
 

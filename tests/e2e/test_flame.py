@@ -529,6 +529,21 @@ def tower(tmp_path_factory):
     return folder / "t"
 
 
+@pytest.mark.parametrize("grow, told", [([], True), (["--icicle"], False)], ids=["up", "down"])
+def test_without_scripts_a_tall_graph_says_where_its_root_is(tower, small, tmp_path, grow, told):
+    flame(tower, "-o", tmp_path / "tall.svg", *grow)
+    text = (tmp_path / "tall.svg").read_text()
+    assert ("The root is at the bottom, below " in text) is told
+    flame(small, "-o", tmp_path / "small.svg", *grow)
+    assert "The root is at the bottom" not in (tmp_path / "small.svg").read_text()
+
+
+@in_browser
+def test_with_scripts_it_scrolls_there_instead(tower, tmp_path):
+    flame(tower, "-o", tmp_path / "f.svg")
+    assert run_page(tmp_path / "f.svg", tmp_path, "result = document.getElementById('still') === null && scrollY > 0;") is True
+
+
 ROOT_IN_WINDOW = """
 const box = frame('all').getBoundingClientRect(), head = document.getElementById('head').getBoundingClientRect();
 const foot = document.getElementById('foot').getBoundingClientRect();

@@ -2,6 +2,7 @@
 #include "analysis/kernel_states.h"
 
 #include "analysis/kernel_block.h"
+#include "analysis/kernel_cpu.h"
 
 #include <string.h>
 
@@ -45,13 +46,16 @@ static inline void tick(machine *m, const struct krait_kev *ev)
 static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum krait_thread_state state)
 {
     const struct krait_kinterval *last = t->interval_count ? &t->intervals[t->interval_count - 1] : NULL;
-    bool goes_on = last && last->state == state && last->call == t->state_call && last->by == t->state_by;
+    bool goes_on = last && last->state == state && last->call == t->state_call && last->by == t->state_by &&
+                   last->khz == t->state_khz;
     if (m->now == t->since || goes_on ||
         !grow(m, &t->intervals, t->interval_count, &t->interval_cap, sizeof(*t->intervals)))
         return;
-    t->intervals[t->interval_count++] = (struct krait_kinterval){
-        .begin_ns = t->since, .call = t->state_call, .by = t->state_by, .state = (uint8_t)state
-    };
+    t->intervals[t->interval_count++] = (struct krait_kinterval){ .begin_ns = t->since,
+                                                                  .call = t->state_call,
+                                                                  .by = t->state_by,
+                                                                  .khz = t->state_khz,
+                                                                  .state = (uint8_t)state };
 }
 
 static KRAIT_COLD void tell_change(const machine *m, const struct krait_kthread *t, struct krait_kchange old)
@@ -60,6 +64,11 @@ static KRAIT_COLD void tell_change(const machine *m, const struct krait_kthread 
     old.cpu = m->here;
     old.ns = m->now;
     m->watch->change(m->watch->ctx, &old);
+}
+
+static inline bool computes(enum krait_thread_state state)
+{
+    return state == KRAIT_TS_USER || state == KRAIT_TS_SYSTEM;
 }
 
 /* Counts the time since the last change for `as`, which is the state but for what was only now learned. `by`:
@@ -73,9 +82,11 @@ static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_
     if (KRAIT_UNLIKELY(t->kept))
         keep_interval(m, t, as);
     t->ns[as] += (uint64_t)(m->now - t->since);
+    krait_cycles_add(&t->cycles, (uint64_t)(m->now - t->since), t->state_khz);
     t->since = m->now;
     t->state = (uint8_t)to;
     t->state_call = t->call;
+    t->state_khz = m->here && computes(to) ? m->here->khz : 0;
     t->state_by = by;
     if (KRAIT_UNLIKELY(m->watch != NULL))
         tell_change(m, t, old);
@@ -85,15 +96,6 @@ static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_s
 {
     if (t->state != to)
         leave(m, t, t->state, to, 0);
-}
-
-static void turn_cpu(const machine *m, struct krait_kcpu *cpu, enum krait_cpu_state to)
-{
-    if (cpu->state == to)
-        return;
-    cpu->ns[cpu->state] += (uint64_t)(m->now - cpu->since);
-    cpu->since = m->now;
-    cpu->state = (uint8_t)to;
 }
 
 /* -- threads, processes, CPUs -- */
@@ -190,10 +192,15 @@ static KRAIT_COLD bool meet_cpu(machine *m, uint32_t number)
     return true;
 }
 
+static inline struct krait_kcpu *cpu_at(machine *m, uint32_t number)
+{
+    bool met = number < m->cpu_count && m->cpus[number].met;
+    return KRAIT_LIKELY(met) || meet_cpu(m, number) ? &m->cpus[number] : NULL;
+}
+
 static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kev *ev)
 {
-    bool met = ev->cpu < m->cpu_count && m->cpus[ev->cpu].met;
-    return KRAIT_LIKELY(met) || meet_cpu(m, ev->cpu) ? &m->cpus[ev->cpu] : NULL;
+    return cpu_at(m, ev->cpu);
 }
 
 /* -- what runs -- */
@@ -202,10 +209,10 @@ static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kev *ev)
 static void settle(machine *m, struct krait_kcpu *cpu)
 {
     bool stopped = cpu->irqs || cpu->softirqs;
-    turn_cpu(m, cpu,
-             cpu->irqs       ? KRAIT_CS_IRQ
-             : cpu->softirqs ? KRAIT_CS_SOFTIRQ
-                             : (enum krait_cpu_state)cpu->base);
+    krait_kcpu_turn(cpu, m->now,
+                    cpu->irqs       ? KRAIT_CS_IRQ
+                    : cpu->softirqs ? KRAIT_CS_SOFTIRQ
+                                    : (enum krait_cpu_state)cpu->base);
     struct krait_kthread *t = cpu->current;
     if (t)
         turn(m, t,
@@ -518,48 +525,11 @@ static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev 
 
 /* -- interrupts -- */
 
-static void begin_irq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    (void)m;
-    if (!cpu->irqs++)
-        cpu->irq_cause = KRAIT_TS_BLOCKED;
-    cpu->is_ipi = ev->cls->kind == KRAIT_KEV_IPI_BEGIN;
-}
-
-static void end_irq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    (void)m;
-    (void)ev;
-    cpu->irqs -= cpu->irqs > 0;
-}
-
-static void begin_softirq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    (void)m;
-    cpu->softirqs = 1; /* they do not nest */
-    cpu->softirq++;
-    cpu->soft_cause = (uint8_t)krait_kernel_softirq_cause(krait_kev_int(ev, 0));
-}
-
-static void end_softirq(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    (void)m;
-    (void)ev;
-    cpu->softirqs = 0;
-}
-
-/* What an interrupt does tells what those that it wakes waited for. */
 static void on_cause(void *ctx, const struct krait_kev *ev)
 {
-    static const uint8_t causes[KRAIT_KEV_KINDS] = { [KRAIT_KEV_TIMER] = KRAIT_TS_TIMER,
-                                                     [KRAIT_KEV_DISK] = KRAIT_TS_DISK,
-                                                     [KRAIT_KEV_NET] = KRAIT_TS_NETWORK };
     struct krait_kcpu *cpu = cpu_of(ctx, ev);
-    uint8_t cause = causes[ev->cls->kind];
-    if (cpu && cpu->irqs)
-        cpu->irq_cause = cause;
-    else if (cpu && cpu->softirqs)
-        cpu->soft_cause = cause;
+    if (cpu)
+        krait_kcpu_cause(cpu, (enum krait_kev_kind)ev->cls->kind);
 }
 
 static void on_sent(void *ctx, const struct krait_kev *ev)
@@ -581,25 +551,43 @@ static void on_received(void *ctx, const struct krait_kev *ev)
         m->watch->received(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 1), m->now);
 }
 
-/* -- events of a CPU -- */
+/* -- frequency -- */
 
-typedef void cpu_step(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev);
+/* Of any CPU, said on any. What runs there goes on at another speed. */
+static void on_frequency(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    int64_t khz = krait_kev_int(ev, 0), number = krait_kev_has(ev, 1) ? krait_kev_int(ev, 1) : ev->cpu;
+    struct krait_kcpu *cpu = number >= 0 && number < KRAIT_KEV_CPUS ? cpu_at(m, (uint32_t)number) : NULL;
+    if (!cpu || khz < 0 || khz > UINT32_MAX)
+        return;
+    tick(m, ev);
+    m->here = cpu;
+    krait_kcpu_pass(cpu, m->now);
+    cpu->khz = (uint32_t)khz;
+    struct krait_kthread *t = cpu->current;
+    if (t && computes((enum krait_thread_state)t->state))
+        leave(m, t, t->state, (enum krait_thread_state)t->state, t->state_by);
+}
+
+/* -- events of a CPU -- */
 
 /* What changes what a CPU does: a step for each kind, and then the states anew. */
 static void on_cpu_event(void *ctx, const struct krait_kev *ev)
 {
-    static cpu_step *const steps[KRAIT_KEV_KINDS] = { [KRAIT_KEV_SWITCH] = switch_threads,
-                                                      [KRAIT_KEV_CALL_BEGIN] = begin_call,
-                                                      [KRAIT_KEV_CALL_END] = end_call,
-                                                      [KRAIT_KEV_IRQ_BEGIN] = begin_irq,
-                                                      [KRAIT_KEV_IPI_BEGIN] = begin_irq,
-                                                      [KRAIT_KEV_IRQ_END] = end_irq,
-                                                      [KRAIT_KEV_SOFTIRQ_BEGIN] = begin_softirq,
-                                                      [KRAIT_KEV_SOFTIRQ_END] = end_softirq,
-                                                      [KRAIT_KEV_RUN] = run_thread,
-                                                      [KRAIT_KEV_LEAVE] = leave_thread,
-                                                      [KRAIT_KEV_END] = end_thread,
-                                                      [KRAIT_KEV_NAMED] = name_running };
+    static krait_kcpu_step *const steps[KRAIT_KEV_KINDS] = { [KRAIT_KEV_SWITCH] = switch_threads,
+                                                             [KRAIT_KEV_CALL_BEGIN] = begin_call,
+                                                             [KRAIT_KEV_CALL_END] = end_call,
+                                                             [KRAIT_KEV_IRQ_BEGIN] = krait_kcpu_begin_irq,
+                                                             [KRAIT_KEV_IPI_BEGIN] = krait_kcpu_begin_irq,
+                                                             [KRAIT_KEV_IRQ_END] = krait_kcpu_end_irq,
+                                                             [KRAIT_KEV_SOFTIRQ_BEGIN] =
+                                                                 krait_kcpu_begin_softirq,
+                                                             [KRAIT_KEV_SOFTIRQ_END] = krait_kcpu_end_softirq,
+                                                             [KRAIT_KEV_RUN] = run_thread,
+                                                             [KRAIT_KEV_LEAVE] = leave_thread,
+                                                             [KRAIT_KEV_END] = end_thread,
+                                                             [KRAIT_KEV_NAMED] = name_running };
     machine *m = ctx;
     struct krait_kcpu *cpu = cpu_of(m, ev);
     if (!cpu)
@@ -627,11 +615,13 @@ static void on_from(void *ctx, int64_t ns)
     m->now = KRAIT_MAX(m->now, ns);
     for (uint32_t i = 0; i < m->thread_count; i++) {
         memset(m->threads[i]->ns, 0, sizeof(m->threads[i]->ns));
+        m->threads[i]->cycles = (struct krait_cycles){ 0 };
         m->threads[i]->since = ns;
         m->threads[i]->interval_count = 0;
     }
     for (uint32_t i = 0; i < m->cpu_count; i++) {
         memset(m->cpus[i].ns, 0, sizeof(m->cpus[i].ns));
+        m->cpus[i].cycles = (struct krait_cycles){ 0 };
         m->cpus[i].since = ns;
     }
     for (uint32_t i = 0; i < m->stats_count; i++) {
@@ -668,7 +658,7 @@ static void finish(machine *m, int64_t end_ns)
     for (uint32_t i = 0; i < m->cpu_count; i++) {
         struct krait_kcpu *cpu = &m->cpus[i];
         if (cpu->met)
-            cpu->ns[cpu->state] += (uint64_t)(m->now - cpu->since);
+            krait_kcpu_pass(cpu, m->now);
     }
     name_processes(m);
 }
@@ -719,6 +709,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
                       [KRAIT_KEV_SOFTIRQ_END] = on_cpu_event,
                       [KRAIT_KEV_TIMER] = on_cause,
                       [KRAIT_KEV_DISK] = on_cause,
+                      [KRAIT_KEV_FREQUENCY] = on_frequency,
                       [KRAIT_KEV_NET] = on_received,
                       [KRAIT_KEV_NET_SEND] = options->watch ? on_sent : NULL,
                       [KRAIT_KEV_RUN] = on_cpu_event,

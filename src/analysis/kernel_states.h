@@ -22,6 +22,7 @@
 #ifndef KRAIT_ANALYSIS_KERNEL_STATES_H
 #define KRAIT_ANALYSIS_KERNEL_STATES_H
 
+#include "analysis/cycles.h"
 #include "analysis/spread.h"
 #include "base/map.h"
 #include "trace/kernel_events.h"
@@ -82,12 +83,14 @@ struct krait_kinterval {
     uint32_t call; /* id of the system call that the thread is in, or KRAIT_NO_ID */
     int32_t by;    /* WOKEN: the thread that woke or made it; PREEMPTED: the one that runs in its place; 0: an
                       interrupt, or not known */
+    uint32_t khz;  /* USER, SYSTEM: the frequency of its CPU; 0: not known */
     uint8_t state;
 };
 
 /* One life of a thread: a number that is used again is another thread. */
 struct krait_kthread {
     uint64_t ns[KRAIT_TS_COUNT]; /* adding up to the range */
+    struct krait_cycles cycles;  /* in user mode and system calls */
     int32_t tid;
     int32_t own_tid;  /* what it was told when it asked: its number in its namespace; 0: it did not ask */
     uint32_t index;   /* its place in `threads` */
@@ -102,7 +105,7 @@ struct krait_kthread {
     bool call_known; /* whether it is in a system call: it was seen to enter or leave one */
     bool faults;     /* blocked, it waits for a page */
     uint8_t state;
-    uint32_t state_call; /* of the interval that goes on */
+    uint32_t state_call, state_khz; /* of the interval that goes on */
     int32_t state_by;
     uint32_t call;              /* id of the system call that it is in, or KRAIT_NO_ID */
     uint32_t stats_call, stats; /* the last's, and where it is counted */
@@ -124,9 +127,10 @@ struct krait_kcalls {
 
 struct krait_kcpu {
     uint64_t ns[KRAIT_CS_COUNT]; /* adding up to the range; all 0: no such CPU was met */
+    struct krait_cycles cycles;  /* while it was neither idle nor unknown */
     bool met;
     /* of the machine */
-    uint32_t number;
+    uint32_t number, khz;          /* 0: not known yet */
     bool known;                    /* which thread runs */
     bool is_ipi;                   /* the interrupt that goes on: another CPU asked for it */
     uint8_t state, base;           /* enum krait_cpu_state: now; without the interrupts */

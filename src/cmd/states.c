@@ -106,22 +106,36 @@ static bool was_there(const struct states *s, const struct krait_kthread *t)
     SUM("on CPU", "on_cpu_ns"), SUM("ready", "ready_ns"), SUM("blocked", "blocked_ns"), \
         KRAIT_THREAD_STATES(STATE)
 
+/* Where the trace tells frequencies. */
+#define QUIET_COUNT(title, key, drop)                                    \
+    {                                                                    \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_COUNT, KRAIT_SHEET_QUIET \
+    }
+#define CYCLES(drop)                                                                   \
+    QUIET_COUNT("cycles", "cycles", drop), QUIET_COUNT("MHz", "mean_mhz", (drop) + 1), \
+    {                                                                                  \
+        { "clocked", 0, 0, 0 }, "clocked_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DATA         \
+    }
+
 static const struct krait_sheet_column thread_columns[] = {
-    ID("tid", "tid", 0),
-    STATES ID("pid", "pid", 16),
-    NAME("process", "process", 8, 17),
+    ID("tid", "tid", 0),           STATES CYCLES(18), ID("pid", "pid", 16), NAME("process", "process", 8, 17),
     NAME("thread", "name", 12, 0),
 };
 
 static const struct krait_sheet_column process_columns[] = {
-    ID("pid", "pid", 0),           STATES COUNT("threads", "threads", 16), COUNT("calls", "syscalls", 8),
-    COUNT("errors", "errors", 17), NAME("process", "name", 12, 0),
+    ID("pid", "pid", 0),
+    STATES CYCLES(18),
+    COUNT("threads", "threads", 16),
+    COUNT("calls", "syscalls", 8),
+    COUNT("errors", "errors", 17),
+    NAME("process", "name", 12, 0),
 };
 
 #define CPU_STATE(name, text, title, drop) \
     { { title, 0, 0, drop }, text "_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH },
 
-static const struct krait_sheet_column cpu_columns[] = { ID("cpu", "cpu", 0), KRAIT_CPU_STATES(CPU_STATE) };
+static const struct krait_sheet_column cpu_columns[] = { ID("cpu", "cpu", 0),
+                                                         KRAIT_CPU_STATES(CPU_STATE) CYCLES(7) };
 
 #define SPREAD                                                                                            \
     NS("total", "total_ns", 2), NS("mean", "mean_ns", 0), NS("min", "min_ns", 6), NS("p50", "p50_ns", 3), \
@@ -194,6 +208,11 @@ static struct krait_sheet_cell *put_states(struct krait_sheet_cell *cell, const 
     return cell;
 }
 
+static struct krait_sheet_cell *put_cycles(struct krait_sheet_cell *cell, const struct krait_cycles *cycles)
+{
+    return put(put(put(cell, krait_cycles_count(cycles)), krait_cycles_mhz(cycles)), cycles->ns);
+}
+
 static int fill_threads(const struct states *s, struct krait_sheet *sheet)
 {
     for (uint32_t i = 0; i < s->found->thread_count; i++) {
@@ -201,7 +220,7 @@ static int fill_threads(const struct states *s, struct krait_sheet *sheet)
         struct krait_sheet_cell *cell = was_there(s, t) && takes_thread(s, t) ? krait_sheet_row(sheet) : NULL;
         if (!cell)
             continue;
-        cell = put_states(put(cell, (uint64_t)t->tid), t->ns);
+        cell = put_cycles(put_states(put(cell, (uint64_t)t->tid), t->ns), &t->cycles);
         cell = put_name(put(cell, pid_of(s, t->process)), process_name(s, t->process));
         put_name(cell, t->name);
     }
@@ -211,6 +230,7 @@ static int fill_threads(const struct states *s, struct krait_sheet *sheet)
 /* What the threads and calls of a process come to. Those whose process is not known are one. */
 struct process_sum {
     uint64_t ns[KRAIT_TS_COUNT];
+    struct krait_cycles cycles;
     uint64_t threads, calls, errors;
 };
 
@@ -224,6 +244,8 @@ static void sum_processes(const struct states *s, struct process_sum *sums)
         sum->threads++;
         for (unsigned k = 0; k < KRAIT_TS_COUNT; k++)
             sum->ns[k] += t->ns[k];
+        sum->cycles.millionths += t->cycles.millionths;
+        sum->cycles.ns += t->cycles.ns;
     }
     for (uint32_t i = 0; i < s->found->stats_count; i++) {
         const struct krait_kcalls *calls = &s->found->stats[i];
@@ -245,7 +267,7 @@ static int fill_processes(const struct states *s, struct krait_sheet *sheet)
         struct krait_sheet_cell *cell = sums[i].threads ? krait_sheet_row(sheet) : NULL;
         if (!cell)
             continue;
-        cell = put_states(put(cell, pid_of(s, process)), sums[i].ns);
+        cell = put_cycles(put_states(put(cell, pid_of(s, process)), sums[i].ns), &sums[i].cycles);
         cell = put(put(put(cell, sums[i].threads), sums[i].calls), sums[i].errors);
         put_name(cell, process_name(s, process));
     }
@@ -261,6 +283,7 @@ static int fill_cpus(const struct states *s, struct krait_sheet *sheet)
         cell = put(cell, i);
         for (unsigned k = 0; k < KRAIT_CS_COUNT; k++)
             cell = put(cell, s->found->cpus[i].ns[k]);
+        put_cycles(cell, &s->found->cpus[i].cycles);
     }
     return 0;
 }

@@ -46,6 +46,7 @@ def events_of(text):
         contexts, _, payload = ("}, {" + re.sub(r'"(?:\\.|[^"\\])*"', '""', match[4])).rpartition("}, {")
         fields = {key: int(value, 0) for key, value in NUMBER.findall(payload)}
         context = {key: int(value, 0) for key, value in NUMBER.findall(contexts)}
+        fields["of_cpu"] = fields.get("cpu_id")
         fields.update({"cpu_id": context.get("cpu_id", fields.get("cpu_id")), "context_tid": context.get("tid")})
         yield int(match[1]) * 10**9 + int(match[2]), match[3], fields
 

@@ -46,7 +46,7 @@ def run(krait, *words):
 
 def times_of(row):
     """{state: ns} of a row, without what is 0 and what is a sum of others."""
-    return {k[:-3]: v for k, v in row.items() if k.endswith("_ns") and k not in ("on_cpu_ns", "ready_ns", "blocked_ns") and v}
+    return {k[:-3]: v for k, v in row.items() if k.endswith("_ns") and k not in ("on_cpu_ns", "ready_ns", "blocked_ns", "clocked_ns") and v}
 
 
 def nonzero(sums):

@@ -281,8 +281,12 @@ static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krai
 
 /* -- switches of one program's threads: what else runs is not told -- */
 
-static void take_off(machine *m, struct krait_kcpu *cpu, struct krait_kthread *t, enum krait_thread_state to)
+static void take_off(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev,
+                     enum krait_thread_state to)
 {
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    if (!t)
+        return;
     expect(m, cpu, t);
     leave(m, t, t->state, to, 0);
     cpu->current = NULL;
@@ -293,23 +297,36 @@ static void run_thread(machine *m, struct krait_kcpu *cpu, const struct krait_ke
 {
     struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
     expect(m, cpu, t);
-    if (t)
+    if (t) {
         set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
+        t->waited_ns = is_blocked(t) ? (uint64_t)(m->now - t->since) : 0;
+    }
     put_on(m, cpu, t);
+}
+
+/* A fault is told when its page is there. Where the disk had it, that is what the thread was blocked on just
+ * now. */
+static void fault_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(m, krait_kev_tid(ev));
+    uint64_t waited = t && krait_kev_int(ev, 0) ? t->waited_ns : 0;
+    if (!t)
+        return;
+    t->waited_ns = 0;
+    t->ns[KRAIT_TS_BLOCKED] -= waited;
+    t->ns[KRAIT_TS_FAULT] += waited;
+    if (waited && t->interval_count && t->intervals[t->interval_count - 1].state == KRAIT_TS_BLOCKED)
+        t->intervals[t->interval_count - 1].state = KRAIT_TS_FAULT;
 }
 
 static void leave_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    if (t)
-        take_off(m, cpu, t, krait_kev_int(ev, 1) ? KRAIT_TS_PREEMPTED : KRAIT_TS_BLOCKED);
+    take_off(m, cpu, ev, krait_kev_int(ev, 1) ? KRAIT_TS_PREEMPTED : KRAIT_TS_BLOCKED);
 }
 
 static void end_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    if (t)
-        take_off(m, cpu, t, KRAIT_TS_GONE);
+    take_off(m, cpu, ev, KRAIT_TS_GONE);
 }
 
 /* A thread names itself, or another: then it is not the one that runs here. */
@@ -587,6 +604,7 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
                                                              [KRAIT_KEV_RUN] = run_thread,
                                                              [KRAIT_KEV_LEAVE] = leave_thread,
                                                              [KRAIT_KEV_END] = end_thread,
+                                                             [KRAIT_KEV_FAULT] = fault_thread,
                                                              [KRAIT_KEV_NAMED] = name_running };
     machine *m = ctx;
     struct krait_kcpu *cpu = cpu_of(m, ev);
@@ -617,6 +635,7 @@ static void on_from(void *ctx, int64_t ns)
         memset(m->threads[i]->ns, 0, sizeof(m->threads[i]->ns));
         m->threads[i]->cycles = (struct krait_cycles){ 0 };
         m->threads[i]->since = ns;
+        m->threads[i]->waited_ns = 0;
         m->threads[i]->interval_count = 0;
     }
     for (uint32_t i = 0; i < m->cpu_count; i++) {
@@ -715,6 +734,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
                       [KRAIT_KEV_RUN] = on_cpu_event,
                       [KRAIT_KEV_LEAVE] = on_cpu_event,
                       [KRAIT_KEV_END] = on_cpu_event,
+                      [KRAIT_KEV_FAULT] = on_cpu_event,
                       [KRAIT_KEV_NAMED] = on_cpu_event },
     };
     uint32_t count;

@@ -110,6 +110,7 @@ struct krait_kthread {
     uint32_t call;              /* id of the system call that it is in, or KRAIT_NO_ID */
     uint32_t stats_call, stats; /* the last's, and where it is counted */
     int64_t since, call_ns, waking_ns, queued_ns;
+    uint64_t waited_ns; /* for what is not known yet: until it came to run */
 };
 
 struct krait_kprocess {

@@ -24,8 +24,10 @@ static void note_kernel(struct report *report)
     uint64_t lost = krait_wall_lost(report->wall);
     const struct krait_err *damage = krait_wall_damage(report->wall);
     if (krait_wall_own(report->wall))
-        krait_buf_str(&report->notes, "missing: what threads waited for, and how long they were ready then "
-                                      "(recorded without rights): all of it is other\n");
+        krait_buf_str(
+            &report->notes,
+            "missing: what threads waited for, but for page faults, and how long they were ready then "
+            "(recorded without rights): all of it is other\n");
     if (lost)
         krait_buf_fmt(&report->notes,
                       "lost: %s events of the kernel's: what they would have changed is missing\n",

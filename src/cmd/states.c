@@ -479,8 +479,8 @@ static void note_state(struct states *s)
     if (s->own)
         krait_buf_str(
             &s->notes,
-            "missing: system calls, wake-ups, interrupts, other programs (recorded without rights). User is "
-            "all time on a CPU, other all time without\n");
+            "missing: system calls, wake-ups, interrupts, other programs (recorded without rights)\n"
+            "user is all time on a CPU; other is all time without, but for page faults\n");
     if (s->lost)
         krait_buf_fmt(&s->notes, "lost: %s events of the kernel's: what they would have changed is missing\n",
                       krait_fmt_count(count, s->lost));

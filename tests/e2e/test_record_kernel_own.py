@@ -99,7 +99,8 @@ def test_threads_children_and_programs_are_followed(krait, own, folder):
     threads = {t["name"]: t for t in found["threads"]}
     assert {"python3", "sleeper", "spinner", "sleep", "forked"} <= set(threads)
     spinner = threads["spinner"]
-    assert spinner["on_cpu_ns"] == pytest.approx(250 * MS, rel=0.02, abs=MS)
+    # What a host takes from a virtual machine's CPU, and interrupts, the kernel does not count as the thread's.
+    assert 249 * MS <= spinner["on_cpu_ns"] <= 280 * MS
     for name, waited in (("sleeper", 300), ("sleep", 100), ("forked", 50)):
         assert waited * MS - MS <= threads[name]["blocked_other_ns"] <= (waited + 250) * MS, threads[name]
     assert threads["sleeper"]["pid"] == threads["python3"]["tid"] != threads["forked"]["pid"]
@@ -151,7 +152,7 @@ if STOP:
 """
 
 
-def test_page_faults_are_told_one_by_one_the_disks_apart(own, events, folder):
+def test_page_faults_are_told_one_by_one_the_disks_apart(krait, own, events, folder):
     own(FAULTS.replace("STOP", "False"))
     faults = events("name == perf_page_fault")
     assert len(faults) > 20000
@@ -159,6 +160,8 @@ def test_page_faults_are_told_one_by_one_the_disks_apart(own, events, folder):
     if where in ("tmpfs", "overlayfs"):
         pytest.skip(f"{where} has no disk to read from")
     assert sum(e["payload"]["major"] for e in faults) >= 64
+    thread = max(verb_json(krait, "states", folder / "t")["threads"], key=lambda t: t["on_cpu_ns"])
+    assert thread["blocked_page_fault_ns"] > 0
 
 
 def test_losses_are_counted(krait, own, events, info, folder):

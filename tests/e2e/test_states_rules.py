@@ -311,6 +311,30 @@ def test_a_thread_named_by_another_does_not_run_there(states):
     assert threads(found) == {5: {"user": 30}, 6: {"unknown": 5, "user": 5, "blocked_other": 20}}
 
 
+def own_fault(us, tid, major):
+    return event(us, "perf_page_fault", address=4096, ip=8, major=major, **{made.CONTEXT: tid})
+
+
+def test_a_wait_that_ends_with_a_page_from_the_disk_was_for_it(states):
+    name = own_name(0, 5, "prog")
+    disk = [own_out(10, 5), own_in(30, 5), own_fault(31, 5, 1)]
+    other = [own_out(40, 5), own_in(45, 5), own_fault(46, 5, 0), own_fault(47, 5, 1), own_out(50, 5)]
+    found = states([name, *disk, *other])
+    assert threads(found) == {5: {"user": 25, "blocked_page_fault": 20, "blocked_other": 5}}
+
+
+def test_a_page_fault_is_of_the_thread_that_has_it(states):
+    found = states([own_name(0, 5, "prog"), own_out(10, 5), own_in(30, 5), own_fault(31, 6, 1), own_out(40, 5)])
+    assert threads(found)[5] == {"user": 20, "blocked_other": 20}
+
+
+def test_the_interval_of_such_a_wait_is_told_so(krait, tmp_path):
+    events = [own_name(0, 5, "prog"), own_out(10, 5), own_in(30, 5), own_fault(31, 5, 1), own_out(40, 5)]
+    trace = made.write(tmp_path / "made", events)
+    out = run(krait, trace, "--by", "interval", "--thread", "5", "--csv").stdout
+    assert [line.split(",")[2] for line in out.splitlines()[1:]] == ["user", "blocked_page_fault", "user"]
+
+
 def test_a_switch_of_its_own_that_was_lost(states):
     found = states([own_in(0, 5), own_in(10, 6), own_out(20, 6), own_in(25, 5), own_out(30, 5)])
     assert threads(found) == {5: {"user": 15, "unknown": 15}, 6: {"unknown": 10, "user": 10, "blocked_other": 10}}

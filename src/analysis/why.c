@@ -72,7 +72,21 @@ static int by_time(const void *a, const void *b)
     const struct krait_why_call *x = a, *y = b;
     if (took(x) != took(y))
         return took(x) > took(y) ? -1 : 1;
-    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+    if (x->begin_ns != y->begin_ns)
+        return x->begin_ns < y->begin_ns ? -1 : 1;
+    return (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct krait_why_call *x = a, *y = b;
+    return (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+static void sort_calls(struct krait_why *why, int (*compare)(const void *a, const void *b))
+{
+    if (why->count)
+        qsort(why->slowest, why->count, sizeof(*why->slowest), compare);
 }
 
 /* -- the calls -- */
@@ -142,25 +156,35 @@ static int find_calls(struct build *b, const struct krait_trace *trace)
         rc = start_thread(b, i);
         rc = rc ? rc : krait_trace_walk(trace, i, b->options->range, on_ops, b, NULL, 0);
     }
-    if (b->why->count)
-        qsort(b->why->slowest, b->why->count, sizeof(*b->why->slowest), by_time);
     return rc;
 }
 
 /* -- what a call did -- */
 
-static bool is_like(const struct krait_why_row *row, const struct krait_why_row *other)
+/* Rows of one kind by what they are like, so that a call with many of them takes no longer for each. */
+struct adding {
+    struct krait_why_rows *rows;
+    struct krait_map index;
+};
+
+static void adding_done(struct adding *adding)
 {
-    return row->state == other->state && row->preempted == other->preempted && row->call == other->call &&
-           row->by == other->by;
+    krait_map_done(&adding->index);
 }
 
-static struct krait_why_row *row_like(struct krait_why_rows *rows, const struct krait_why_row *like)
+/* What rows are alike in. A trace has fewer than 2^27 system calls, each of which is a class of its metadata.
+ */
+static uint64_t key_of(const struct krait_why_row *row)
 {
-    for (uint32_t i = 0; i < rows->count; i++) {
-        if (is_like(&rows->items[i], like))
-            return &rows->items[i];
-    }
+    return (uint64_t)(uint32_t)row->by << 32 | row->call << 5 | (uint32_t)row->state << 1 | row->preempted;
+}
+
+static struct krait_why_row *row_like(struct adding *adding, const struct krait_why_row *like)
+{
+    struct krait_why_rows *rows = adding->rows;
+    const uint64_t *found = krait_map_get(&adding->index, key_of(like));
+    if (found)
+        return &rows->items[*found];
     if (rows->count == rows->cap) {
         uint32_t cap = rows->cap ? rows->cap * 2 : 16;
         struct krait_why_row *grown = realloc(rows->items, cap * sizeof(*grown));
@@ -169,14 +193,16 @@ static struct krait_why_row *row_like(struct krait_why_rows *rows, const struct 
         rows->items = grown;
         rows->cap = cap;
     }
+    if (krait_map_put(&adding->index, key_of(like), rows->count))
+        return NULL;
     rows->items[rows->count] = *like;
     return &rows->items[rows->count++];
 }
 
 /* `like` with the time that it took: one more. */
-static int add_row(struct krait_why_rows *rows, struct krait_why_row like, uint64_t ns)
+static int add_row(struct adding *adding, struct krait_why_row like, uint64_t ns)
 {
-    struct krait_why_row *row = row_like(rows, &like);
+    struct krait_why_row *row = row_like(adding, &like);
     if (!row)
         return -ENOMEM;
     row->count++;
@@ -208,18 +234,20 @@ static int32_t doer_of(const struct krait_wall_interval *at)
     return at->state == KRAIT_WALL_RUNNABLE ? at->by : 0;
 }
 
-static int add_wait(struct krait_why_call *call, const struct krait_wall_interval *at)
+static int add_wait(struct adding *waits, const struct krait_why_call *call,
+                    const struct krait_wall_interval *at)
 {
     if (at->state == KRAIT_WALL_ON_CPU || at->state == KRAIT_WALL_UNKNOWN)
         return 0;
     struct krait_why_row like = {
         .state = at->state, .preempted = at->preempted, .call = at->call, .by = doer_of(at)
     };
-    return add_row(&call->waits, like, part_of(at, call));
+    return add_row(waits, like, part_of(at, call));
 }
 
 /* A system call is all intervals in it that follow each other: in between is always some time outside. */
-static int add_calls(struct krait_why_call *call, const struct krait_wall_interval *at)
+static int add_calls(struct adding *calls, const struct krait_why_call *call,
+                     const struct krait_wall_interval *at)
 {
     int rc = 0;
     while (!rc && at->begin_ns < call->end_ns) {
@@ -228,7 +256,7 @@ static int add_calls(struct krait_why_call *call, const struct krait_wall_interv
         for (; at->begin_ns < call->end_ns && at->call == id; at++)
             ns += part_of(at, call);
         if (id != KRAIT_NO_ID)
-            rc = add_row(&call->calls, (struct krait_why_row){ .call = id }, ns);
+            rc = add_row(calls, (struct krait_why_row){ .call = id }, ns);
     }
     return rc;
 }
@@ -251,18 +279,22 @@ static void sort_rows(struct krait_why_rows *rows)
 
 static int explain(struct krait_why_call *call, const struct krait_wall_track *track)
 {
+    KRAIT_CLEANUP(adding_done)
+    struct adding calls = { .rows = &call->calls }, waits = { .rows = &call->waits };
     const struct krait_wall_interval *first = krait_wall_at(track, call->begin_ns);
-    int rc = add_calls(call, first);
+    int rc = add_calls(&calls, call, first);
     for (const struct krait_wall_interval *at = first; !rc && at->begin_ns < call->end_ns; at++)
-        rc = add_wait(call, at);
+        rc = add_wait(&waits, call, at);
     sort_rows(&call->calls);
     sort_rows(&call->waits);
     return rc;
 }
 
+/* Thread by thread: each one's track is made once. */
 static int explain_all(struct build *b)
 {
     int rc = 0;
+    sort_calls(b->why, by_thread);
     for (uint32_t i = 0; i < b->why->count && !rc; i++) {
         struct krait_why_call *call = &b->why->slowest[i];
         if (call->thread != b->thread || !b->track.items)
@@ -282,11 +314,13 @@ int krait_why_new(struct krait_why **out, const struct krait_trace *trace,
     if (!rc && options->wall)
         rc = explain_all(&b);
     krait_wall_track_done(&b.track);
-    if (rc)
+    if (rc) {
         krait_why_free(b.why);
-    else
-        *out = b.why;
-    return rc;
+        return rc;
+    }
+    sort_calls(b.why, by_time);
+    *out = b.why;
+    return 0;
 }
 
 void krait_why_free(struct krait_why *why)

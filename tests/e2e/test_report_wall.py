@@ -509,6 +509,23 @@ def test_why_has_five_calls_unless_more_are_asked_for(krait, both):
         assert [c["duration_ns"] // 1000 for c in why(krait, folder, "--why", "load", *options)["slowest"]] == list(wanted)
 
 
+def test_why_of_threads_that_take_turns_tells_each_its_own_waits(krait, both):
+    """The slowest are in the order of how long they took, whoever's they are."""
+    calls, threads = CODES, {5: range(8), 6: range(8)}
+    for tid, numbers in threads.items():
+        calls += f"thread {tid}\n"
+        for n in numbers:
+            begin = 100 * n + 50 * (tid - 5)
+            calls += f"{begin}us call 2\n{begin + 40 + n}us return\n"
+    events = [switch(100 * n + 50 * half + 20, 5 + half, 6 - half) for n in range(8) for half in (0, 1)]
+    events += [switch(2000, 5, 0)]
+    found = why(krait, both(calls, events), "--why", "load", "--limit", "0")["slowest"]
+    assert [(c["duration_ns"] // 1000, c["tid"]) for c in found] == [(40 + n, tid) for n in range(7, -1, -1) for tid in (5, 6)]
+    for call in found[:-2]:  # before the first switch of each it is not known who runs
+        other = 11 - call["tid"]
+        assert rows_of(call, "waits", "state", "preempted", "by_tid") == [("runnable", True, other)]
+
+
 def test_why_without_a_kernel_part_lists_the_calls_and_says_what_to_do(krait, synth):
     out, notes = text(krait, synth(WHY_CALLS), "--why", "load")
     assert "1. 100.0 us, 100.0 us after the start, MainThread 5" in out and "%" not in out

@@ -2,6 +2,7 @@
 #include "analysis/profile.h"
 
 #include "analysis/hist.h"
+#include "trace/stack.h"
 
 #include <string.h>
 
@@ -32,6 +33,9 @@ struct build {
     struct frame *frames;
     uint32_t depth, cap;
     uint64_t last_ns;
+    struct krait_wall_track track; /* of cycles; without a clock none */
+    struct krait_wall_clock clock;
+    uint64_t *cycles; /* of a batch's times */
 };
 
 /* --- groups --- */
@@ -175,16 +179,43 @@ static int on_split_ops(void *ctx, const struct krait_ops *ops)
     return rc ? rc : on_ops(b, ops);
 }
 
+/* On another clock: that of the cycles of the CPUs that the thread ran on. */
+static int on_clocked_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct build *b = ctx;
+    struct krait_ops clocked = *ops;
+    clocked.t_ns = b->cycles;
+    for (uint32_t i = 0; i < ops->n; i++)
+        b->cycles[i] = krait_wall_clock_go(&b->clock, ops->t_ns[i]);
+    return on_ops(b, &clocked);
+}
+
+static int start_clock(struct build *b, uint32_t thread)
+{
+    b->cycles = b->cycles ? b->cycles : malloc(KRAIT_STACK_BATCH * sizeof(*b->cycles));
+    krait_wall_track_done(&b->track);
+    if (!b->cycles || krait_wall_track_new(&b->track, b->options->clock, thread))
+        return -ENOMEM;
+    b->clock = (struct krait_wall_clock){ .at = b->track.items };
+    return 0;
+}
+
+static int start_thread(struct build *b, uint32_t thread)
+{
+    int rc = b->sums ? krait_wall_sums_thread(b->sums, thread) : 0;
+    return rc || !b->options->clock ? rc : start_clock(b, thread);
+}
+
 static int walk_threads(struct build *b, struct krait_profile *profile)
 {
     const struct krait_profile_options *options = b->options;
-    krait_ops_fn *take = b->sums ? on_split_ops : on_ops;
+    krait_ops_fn *take = options->clock ? on_clocked_ops : b->sums ? on_split_ops : on_ops;
     for (uint32_t i = 0; i < b->trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, b->trace, i))
             continue;
         char damage[sizeof(profile->damage)];
         b->group = options->by == KRAIT_BY_THREAD ? i : b->trace->threads[i].process;
-        int rc = b->sums ? krait_wall_sums_thread(b->sums, i) : 0;
+        int rc = start_thread(b, i);
         rc = rc ? rc : krait_trace_walk(b->trace, i, options->range, take, b, damage, sizeof(damage));
         if (rc)
             return rc;
@@ -304,6 +335,8 @@ static void build_done(struct build *b)
     free(b->group_of);
     free(b->sample);
     free(b->python);
+    free(b->cycles);
+    krait_wall_track_done(&b->track);
 }
 
 static bool has_sites(const struct krait_trace *trace)

@@ -61,6 +61,8 @@ struct krait_profile_options {
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
     const struct krait_wall *wall; /* to split times by what threads did; NULL: they are not split */
+    const struct krait_wall
+        *clock; /* to count processor cycles: all that is called ns is cycles; NULL: time */
 };
 
 /* Returns 0 or a negative errno with err set: -ENODATA by line, of a trace without call sites. */

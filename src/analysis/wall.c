@@ -261,6 +261,7 @@ static struct krait_wall_interval interval_of(const struct krait_kinterval *from
     return (struct krait_wall_interval){ .begin_ns = (uint64_t)from->begin_ns,
                                          .call = from->call,
                                          .by = from->by,
+                                         .khz = from->khz,
                                          .state = wall_of[from->state],
                                          .preempted = from->state == KRAIT_TS_PREEMPTED };
 }
@@ -324,6 +325,15 @@ const struct krait_wall_interval *krait_wall_at(const struct krait_wall_track *t
 }
 
 /* -- what there is to say -- */
+
+bool krait_wall_clocked(const struct krait_wall *wall)
+{
+    for (uint32_t i = 0; wall->states && i < wall->states->cpu_count; i++) {
+        if (wall->states->cpus[i].khz)
+            return true;
+    }
+    return false;
+}
 
 const char *krait_wall_call(const struct krait_wall *wall, uint32_t call)
 {

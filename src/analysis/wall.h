@@ -43,6 +43,7 @@ struct krait_wall_interval {
     uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
     int32_t
         by; /* RUNNABLE: the thread that woke it, or that runs in its place; 0: an interrupt, or not known */
+    uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
     uint8_t state;  /* enum krait_wall_state */
     bool preempted; /* RUNNABLE: it had a CPU and lost it; else it was woken */
 };
@@ -88,6 +89,28 @@ bool krait_wall_own(const struct krait_wall *wall);
 /* Events that the kernel's tracer lost; the first damage met (code 0: none). */
 uint64_t krait_wall_lost(const struct krait_wall *wall);
 const struct krait_err *krait_wall_damage(const struct krait_wall *wall);
+
+/* Whether the frequency of a CPU is told. */
+bool krait_wall_clocked(const struct krait_wall *wall);
+
+/* A place in a track that moves forward, and the processor cycles that were passed. */
+struct krait_wall_clock {
+    const struct krait_wall_interval *at;
+    uint64_t now_ns;
+    struct krait_cycles passed;
+};
+
+/* Moves to a time, not back, and says the cycles up to it. hot path */
+static inline uint64_t krait_wall_clock_go(struct krait_wall_clock *clock, uint64_t t_ns)
+{
+    while (KRAIT_UNLIKELY(clock->at[1].begin_ns < t_ns)) {
+        krait_cycles_add(&clock->passed, clock->at[1].begin_ns - clock->now_ns, clock->at->khz);
+        clock->now_ns = (++clock->at)->begin_ns;
+    }
+    krait_cycles_add(&clock->passed, t_ns - clock->now_ns, clock->at->khz);
+    clock->now_ns = t_ns;
+    return krait_cycles_count(&clock->passed);
+}
 
 /* A place in a track that moves forward, and what was passed, in each state. */
 struct krait_wall_cursor {

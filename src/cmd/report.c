@@ -58,6 +58,10 @@ static int check_options(const struct report_options *o, struct krait_err *err)
             err, -EINVAL, "--filter does not go with --callers, --callees and --why, which name a function");
     if (o->csv && o->why)
         return krait_err_set(err, -EINVAL, "--csv does not go with --why: --json has all that it says");
+    if (o->cycles && (o->tree || asked))
+        return krait_err_set(
+            err, -EINVAL,
+            "--cycles is for tables of functions, without --tree, --callers, --callees and --why");
     return 0;
 }
 
@@ -230,6 +234,7 @@ static int run_report(void *values, int argc, char **argv)
     krait_match_free(report.filter);
     krait_match_free(report.asked);
     krait_wall_free(report.wall);
+    krait_wall_free(report.clock);
     krait_buf_done(&report.out);
     krait_buf_done(&report.notes);
     krait_trace_close(trace);
@@ -263,6 +268,8 @@ static const struct krait_opt report_opts[] = {
     { "callees", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callees), "What it calls, with the time that takes" },
     { "why", 0, KRAIT_OPT_STR, "FUNCTION", OPT(why),
       "Its slowest calls: what each did with its time, its system calls, and who kept it waiting" },
+    { "cycles", 0, KRAIT_OPT_FLAG, NULL, OPT(cycles),
+      "Count processor cycles instead of time, by the CPUs' frequencies in the kernel's part" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
     KRAIT_OPTS_END,

@@ -17,7 +17,7 @@ enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
 struct report_options {
     struct krait_select select;
     const char *by, *sort, *limit, *filter, *callers, *callees, *why, *min_share;
-    bool tree, csv, json, fold_imports;
+    bool tree, csv, json, fold_imports, cycles;
 };
 
 /* What every part needs. */
@@ -32,6 +32,7 @@ struct report {
     struct krait_match *filter; /* NULL: all */
     struct krait_match *asked;  /* of --callers, --callees and --why; NULL without */
     struct krait_wall *wall;    /* what threads did; NULL: the trace does not say */
+    struct krait_wall *clock;   /* of --cycles: what is called ns is cycles; NULL without */
     struct krait_table_look look;
     struct krait_buf out;   /* stdout's text */
     struct krait_buf notes; /* stderr's, one line each */
@@ -45,7 +46,8 @@ int krait_report_relatives(struct report *report, struct krait_err *err);
 int krait_report_why(struct report *report, struct krait_err *err);
 
 /* What threads did (report_wall.c). Loading it is for traces that say it, and puts report->wall; what keeps
- * it from that is a note. Returns 0 or -ENOMEM with err set. */
+ * it from that is a note; with --cycles it puts report->clock. Returns 0, or with err set -ENOMEM or, with
+ * --cycles, -ENODATA: frequencies are not told. */
 int krait_report_wall_load(struct report *report, struct krait_err *err);
 /* Whether people are shown a state: there was some of it. Where waits for the GIL alone are known, what is
  * not known is no state. */

@@ -39,7 +39,7 @@ void krait_report_json_open(struct report *report, uint64_t self_ns)
     krait_report_json_text(out, "by", report->options->by ? report->options->by : "function");
     krait_report_json_u64(out, "begin_ns", report->trace->begin_ns);
     krait_report_json_u64(out, "duration_ns", report->trace->end_ns - report->trace->begin_ns);
-    krait_report_json_u64(out, "self_ns", self_ns);
+    krait_report_json_u64(out, report->clock ? "self_cycles" : "self_ns", self_ns);
 }
 
 static void json_lost(struct krait_buf *out, const struct krait_trace *trace)
@@ -346,7 +346,10 @@ static void add_cell(struct krait_table *table, const struct report *report,
     const uint64_t *number = (const uint64_t *)((const char *)row + column->offset);
     switch (column->kind) {
     case CELL_NS:
-        krait_report_cell_ns(table, *number);
+        if (report->clock)
+            krait_report_cell_count(table, *number);
+        else
+            krait_report_cell_ns(table, *number);
         return;
     case CELL_SHARE:
         krait_report_cell_share(table, *number, whole);
@@ -486,6 +489,16 @@ static const struct {
     { "runs", offsetof(struct krait_profile_row, runs) },
 };
 
+/* The column's name, into `name`: what is ns is cycles on another clock. */
+static const char *number_name(const struct report *report, size_t i, char name[KRAIT_FMT_SIZE])
+{
+    const char *own = numbers[i].name, *ns = strstr(own, "_ns");
+    if (!ns || !report->clock)
+        return own;
+    snprintf(name, KRAIT_FMT_SIZE, "%.*s_cycles", (int)(ns - own), own);
+    return name;
+}
+
 static uint64_t number_of(const struct krait_profile_row *row, size_t i)
 {
     return *(const uint64_t *)((const char *)row + numbers[i].offset);
@@ -513,9 +526,10 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     struct krait_buf *out = &report->out;
     bool lines = report->by == KRAIT_BY_LINE;
     static const char *const parts[] = { "self", "total" };
+    char name[KRAIT_FMT_SIZE];
     krait_buf_str(out, "name,module,file,line,kind");
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
-        krait_buf_fmt(out, ",%s", numbers[n].name);
+        krait_buf_fmt(out, ",%s", number_name(report, n, name));
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
     for (size_t part = 0; report->wall && part < KRAIT_ARRAY_LEN(parts); part++)
         krait_report_csv_wall(out, parts[part], NULL);
@@ -541,6 +555,7 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
 static void put_json(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
+    char name[KRAIT_FMT_SIZE];
     krait_report_json_open(report, profile->self_ns);
     if (report->wall)
         krait_report_json_wall(out, "wall_ns", profile->wall_ns);
@@ -551,7 +566,7 @@ static void put_json(struct report *report, const struct krait_profile *profile,
         krait_buf_str(out, i ? ",\n{" : "\n{");
         krait_report_json_func(out, row->name, row->module, row->file, row->line, row->kind);
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
-            krait_report_json_u64(out, numbers[n].name, number_of(row, n));
+            krait_report_json_u64(out, number_name(report, n, name), number_of(row, n));
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);
         if (report->by == KRAIT_BY_PROCESS)
@@ -574,6 +589,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,
         .wall = report->wall,
+        .clock = report->clock,
     };
     struct krait_profile *profile;
     int rc = krait_profile_new(&profile, report->trace, &options, err);

@@ -56,7 +56,23 @@ static int load_kernel(struct report *report, unsigned flags, struct krait_err *
     return 0;
 }
 
-int krait_report_wall_load(struct report *report, struct krait_err *err)
+/* Cycles are counted in the place of time, which is then not split. */
+static int take_clock(struct report *report, struct krait_err *err)
+{
+    if (!report->wall || !krait_wall_clocked(report->wall))
+        return krait_err_set(
+            err, -ENODATA,
+            "--cycles: the recording does not tell the frequency of the CPUs (power_cpu_frequency): "
+            "record with --kernel where it changes; virtual machines do not say it");
+    report->clock = report->wall;
+    report->wall = NULL;
+    krait_buf_str(&report->notes,
+                  "numbers are processor cycles, not time: those that the program ran, from each CPU's "
+                  "first frequency on\n");
+    return 0;
+}
+
+static int load(struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
     if (o->callers || o->callees)
@@ -70,6 +86,12 @@ int krait_report_wall_load(struct report *report, struct krait_err *err)
     if (!rc && waits && !report->wall)
         rc = krait_wall_new(&report->wall, report->trace, flags, err);
     return rc;
+}
+
+int krait_report_wall_load(struct report *report, struct krait_err *err)
+{
+    int rc = load(report, err);
+    return rc || !report->options->cycles ? rc : take_clock(report, err);
 }
 
 bool krait_report_wall_shows(const struct report *report, enum krait_wall_state state,

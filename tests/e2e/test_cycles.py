@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processor cycles, where a kernel trace tells the frequency of CPUs: those that the trace's text gives."""
 
+import re
+import subprocess
 from collections import defaultdict
 
 import pytest
@@ -102,3 +104,83 @@ def test_frequencies_that_are_none_change_nothing(states):
     odd = [frequency(12, -5, 0), frequency(13, 1 << 40, 0), frequency(14, 3000, -1), frequency(15, 3000, 1 << 40)]
     found = states(sorted([*EVENTS, *odd], key=lambda e: e[0]))
     assert {t["tid"]: t["cycles"] for t in found["threads"]} == {5: 100_000, 6: 15_000}
+
+
+CALLS = """
+process 5 app
+code 1 python app main app.py 1
+code 2 python app fast app.py 10
+code 3 python app slow app.py 20
+thread 5 MainThread
+10us call 1
+20us call 2
+40us return
+50us call 3
+100us return
+110us call 2
+130us return
+140us return
+exit 0 0
+"""
+EPOCH = 1767225600 * 10**9
+KERNEL_PART = [
+    switch(0, 0, 5),
+    frequency(5, 1000, 0),
+    frequency(45, 2000, 0, cpu=1),
+    switch(60, 5, 0, state=1),
+    made.wake(80, 5),
+    switch(90, 0, 5, cpu=1),
+    frequency(95, 3000, 1),
+    frequency(120, 500, 1, cpu=0),
+    switch(200, 5, 0, state=1, cpu=1),
+]
+
+
+@pytest.fixture
+def called(synth):
+    folder = synth(CALLS)
+    made.write(folder / "kernel", KERNEL_PART, offset=EPOCH)
+    return folder
+
+
+def test_functions_are_reported_in_cycles(krait, called):
+    """main runs from 10 to 20 us at 1 GHz, 40 to 50 at 1 and 2, then at 3 and at 0.5; slow is blocked, then on a CPU whose
+    frequency is not known for 5 us."""
+    found = verb_json(krait, "report", called, "--cycles")
+    rows = {r["name"]: r for r in found["functions"]}
+    assert rows["fast"]["self_cycles"] == 20_000 + 30_000 + 5_000 == rows["fast"]["total_cycles"]
+    assert rows["slow"]["self_cycles"] == 20_000 + 15_000
+    assert rows["main"]["self_cycles"] == 10_000 + 5_000 + 10_000 + 30_000 + 5_000
+    assert rows["main"]["total_cycles"] == found["self_cycles"] == 150_000
+    assert (rows["fast"]["min_cycles"], rows["fast"]["max_cycles"], rows["fast"]["mean_cycles"]) == (20_000, 35_000, 27_500)
+    assert rows["fast"]["calls"] == 2 and "self_ns" not in rows["fast"] and "wall_self_ns" not in rows["fast"]
+    plain = {r["name"]: r["self_ns"] for r in verb_json(krait, "report", called)["functions"]}
+    assert plain == {"main": 40_000, "fast": 40_000, "slow": 50_000}
+
+
+def report(krait, *words):
+    return subprocess.run([krait, "report", *map(str, words)], capture_output=True, text=True, timeout=60)
+
+
+def test_a_table_in_cycles_says_so(krait, called):
+    shown = report(krait, called, "--cycles")
+    assert re.search(r"^60,000 +40\.0% +150,000 +100\.0% .*app\.main", shown.stdout, re.M)
+    assert "numbers are processor cycles, not time" in shown.stderr and " us" not in shown.stdout
+    assert report(krait, called, "--cycles", "--csv").stdout.splitlines()[0].startswith("name,module,file,line,kind,calls,self_cycles,total_cycles")
+
+
+def test_cycles_take_part_in_ranges_and_groups(krait, called):
+    rows = {r["name"]: r for r in verb_json(krait, "report", called, "--cycles", "--until", "30us")["functions"]}
+    assert (rows["main"]["self_cycles"], rows["fast"]["self_cycles"]) == (10_000, 10_000)
+    assert [r["self_cycles"] for r in verb_json(krait, "report", called, "--cycles", "--by", "thread")["functions"]] == [150_000]
+
+
+def test_without_frequencies_there_are_no_cycles(krait, synth):
+    folder = synth(CALLS)
+    refused = report(krait, folder, "--cycles")
+    assert refused.returncode == 1 and "does not tell the frequency" in refused.stderr
+    made.write(folder / "kernel", [e for e in KERNEL_PART if e[2] != "power_cpu_frequency"], offset=EPOCH)
+    refused = report(krait, folder, "--cycles")
+    assert refused.returncode == 1 and "does not tell the frequency" in refused.stderr and "virtual machines" in refused.stderr
+    wrong = report(krait, folder, "--cycles", "--tree")
+    assert wrong.returncode == 2 and "--cycles is for tables of functions" in wrong.stderr

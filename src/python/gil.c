@@ -59,6 +59,7 @@ struct learning {
 static __thread struct {
     uint64_t parts[PARTS]; /* not written yet; 0: it was not so */
     uint64_t last;
+    struct krait_gil *gil; /* that it took last */
     struct learning *learning;
     uint32_t starts; /* the recording that the parts belong to */
     uint32_t holder; /* when the wait began */
@@ -118,25 +119,26 @@ static void reach(size_t part)
     self.parts[part] = is_recording() ? now() : 0;
 }
 
-static KRAIT_COLD void taken_when_contended(void)
+static void take_note(struct krait_gil *gil)
 {
+    gil->holder = self.tid;
+    self.gil = gil;
+}
+
+static void taken(struct krait_gil *gil)
+{
+    self.tid = self.tid ? self.tid : (uint32_t)syscall(SYS_gettid);
+    take_note(gil);
+    if (!gil->waiters && !self.parts[WAIT_BEGIN] && !self.parts[SWITCH_BEGIN])
+        return;
     reach(TAKEN);
     if (krait_this_ring != &krait_no_ring)
         krait_gil_flush();
 }
 
-static void taken(struct krait_gil *gil)
+static void dropped(const struct krait_gil *gil)
 {
-    if (KRAIT_UNLIKELY(!self.tid))
-        self.tid = (uint32_t)syscall(SYS_gettid);
-    gil->holder = self.tid;
-    if (KRAIT_UNLIKELY(gil->waiters || self.parts[WAIT_BEGIN] || self.parts[SWITCH_BEGIN]))
-        taken_when_contended();
-}
-
-static KRAIT_COLD void dropped_when_contended(void)
-{
-    if (is_recording() && krait_this_ring != &krait_no_ring)
+    if (gil->waiters && is_recording() && krait_this_ring != &krait_no_ring)
         put(now(), KRAIT_EVENT_gil_drop, 0);
 }
 
@@ -162,23 +164,39 @@ static struct krait_gil *gil_of_switched(const void *cond)
     return NULL;
 }
 
+/* Of a condition that is no known GIL's. */
 static void learn(const void *cond)
 {
     struct learning *learning = self.learning;
+    if (!learning)
+        return;
     if (learning->n < KRAIT_ARRAY_LEN(learning->conds))
         learning->conds[learning->n] = cond;
     learning->n++;
 }
 
-static int on_signal(pthread_cond_t *cond)
+static KRAIT_COLD int signal_slowly(pthread_cond_t *cond)
 {
     struct krait_gil *gil = gil_of_switched(cond);
     if (gil)
         taken(gil);
-    else if ((gil = gil_of_cond(cond)) != NULL && KRAIT_UNLIKELY(gil->waiters))
-        dropped_when_contended();
-    if (KRAIT_UNLIKELY(self.learning != NULL))
+    else if ((gil = gil_of_cond(cond)) != NULL)
+        dropped(gil);
+    else
         learn(cond);
+    return pthread_cond_signal(cond);
+}
+
+/* Called at each drop and each take; of the first GIL, when nobody waits, without a stack frame. */
+static int on_signal(pthread_cond_t *cond)
+{
+    struct krait_gil *first = &gils[0];
+    if (cond == atomic_load_explicit(&first->cond, memory_order_relaxed) && !first->waiters)
+        return pthread_cond_signal(cond);
+    if (cond != atomic_load_explicit(&first->switched, memory_order_relaxed) || first->waiters || !self.tid ||
+        self.parts[WAIT_BEGIN] | self.parts[SWITCH_BEGIN])
+        return signal_slowly(cond);
+    take_note(first);
     return pthread_cond_signal(cond);
 }
 
@@ -243,14 +261,15 @@ static struct krait_gil *claim(const struct learning *seen)
 static struct krait_gil *find(void)
 {
     struct learning seen = { 0 };
+    self.gil = NULL;
     self.learning = &seen;
     PyEval_RestoreThread(PyEval_SaveThread());
     self.learning = NULL;
     self.tid = (uint32_t)syscall(SYS_gettid);
-    if (seen.n != KRAIT_ARRAY_LEN(seen.conds) || seen.conds[0] == seen.conds[1])
-        return NULL;
-    struct krait_gil *gil = gil_of_cond(seen.conds[0]);
-    return gil ? gil : claim(&seen);
+    if (self.gil) /* another interpreter's too */
+        return self.gil;
+    bool known = seen.n == KRAIT_ARRAY_LEN(seen.conds) && seen.conds[0] != seen.conds[1];
+    return known ? claim(&seen) : NULL;
 }
 
 void krait_gil_watch(struct krait_interp *in)

@@ -195,7 +195,7 @@ def test_a_thread_that_takes_the_gil_back_after_a_system_call_waits(record, pyth
     (other,) = (tid for tid in waits_of(process) if tid != main)
     waits = [w for w in waits_of(process)[other] if w.taken and w.seconds > 0.004]
     assert len(waits) > 2 and all(w.holder == main for w in waits)
-    assert sum(w.seconds for w in waits) > 0.1
+    assert sum(w.seconds for w in waits) > 0.03
 
 
 def test_with_many_threads_each_take_has_its_drop(record, python):

@@ -8,6 +8,9 @@
  *
  * How a call began or ended other than by call and return is a second category, which no reader takes for a
  * part of the name, as speedscope does args.
+ *
+ * Waits for the GIL are asynchronous events (b and e): readers draw them in a row of their own, and they are
+ * no calls.
  */
 #include "base/json.h"
 #include "export/formats.h"
@@ -18,6 +21,7 @@ struct chrome {
     struct krait_export_texts names, kinds;
     struct krait_export_ids ids;
     struct krait_buf where; /* pid and tid of the thread, ready to write */
+    struct krait_buf waits; /* what its waits are called, ready to write */
     bool some;              /* an event is written already */
 };
 
@@ -86,6 +90,29 @@ static int add_ops(void *ctx, const struct krait_ops *ops)
     return 0;
 }
 
+static void add_wait_end(struct chrome *chrome, char phase, uint64_t t_ns)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    add_separator(chrome);
+    krait_buf_fmt(buf, "{\"ph\":\"%c\",\"name\":", phase);
+    krait_buf_add(buf, chrome->waits.data, chrome->waits.len);
+    ADD(buf, ",\"cat\":\"gil");
+    krait_buf_add(buf, chrome->where.data, chrome->where.len);
+    ADD(buf, ",\"ts\":");
+    add_time(buf, krait_export_since_begin(chrome->job, t_ns));
+}
+
+static int add_wait(void *ctx, const struct krait_gil_wait *wait)
+{
+    struct chrome *chrome = ctx;
+    struct krait_buf *buf = &chrome->out->buf;
+    add_wait_end(chrome, 'b', wait->begin_ns);
+    krait_buf_fmt(buf, ",\"args\":{\"holder\":%u}}", wait->holder);
+    add_wait_end(chrome, 'e', wait->end_ns);
+    krait_buf_char(buf, '}');
+    return krait_outfile_spill(chrome->out) ? chrome->out->error : 0;
+}
+
 static void add_name(struct chrome *chrome, const char *what, uint32_t pid, uint32_t tid, const char *name)
 {
     struct krait_buf *buf = &chrome->out->buf;
@@ -94,6 +121,16 @@ static void add_name(struct chrome *chrome, const char *what, uint32_t pid, uint
                   tid);
     krait_json_cstr(buf, name);
     ADD(buf, "}}");
+}
+
+static void name_waits(struct chrome *chrome, const char *thread, uint32_t tid)
+{
+    KRAIT_AUTO_BUF name = { 0 };
+    krait_buf_fmt(&name, "%s waits for the GIL", thread);
+    krait_buf_clear(&chrome->waits);
+    krait_json_str(&chrome->waits, name.data, name.len);
+    krait_buf_fmt(&chrome->waits, ",\"id\":%u", tid);
+    chrome->waits.failed |= name.failed;
 }
 
 static int add_thread(void *ctx, uint32_t index)
@@ -106,9 +143,11 @@ static int add_thread(void *ctx, uint32_t index)
     add_name(chrome, "thread_name", pid, tid, krait_export_thread_name(trace, thread));
     krait_buf_clear(&chrome->where);
     krait_buf_fmt(&chrome->where, "\",\"pid\":%u,\"tid\":%u", pid, tid);
-    if (chrome->where.failed)
+    name_waits(chrome, krait_export_thread_name(trace, thread), tid);
+    if (chrome->where.failed || chrome->waits.failed)
         return -ENOMEM;
-    return krait_export_walk(chrome->job, index, add_ops, chrome);
+    int rc = krait_export_walk(chrome->job, index, add_ops, chrome);
+    return rc ? rc : krait_export_waits(chrome->job, index, add_wait, chrome);
 }
 
 static int write_all(struct chrome *chrome, struct krait_err *err)
@@ -138,5 +177,6 @@ int krait_export_write_chrome(struct krait_export_job *job, struct krait_outfile
     krait_export_texts_done(&chrome.kinds);
     krait_export_ids_done(&chrome.ids);
     krait_buf_done(&chrome.where);
+    krait_buf_done(&chrome.waits);
     return rc;
 }

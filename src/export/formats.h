@@ -6,6 +6,7 @@
 #define KRAIT_EXPORT_FORMATS_H
 
 #include "export/export.h"
+#include "trace/gil.h"
 
 #define KRAIT_EXPORT(id, text, flags, opener)                                            \
     int krait_export_write_##id(struct krait_export_job *job, struct krait_outfile *out, \
@@ -17,6 +18,12 @@ bool krait_export_takes(const struct krait_export_job *job, uint32_t thread);
 
 /* Walks one thread and keeps the first damage in the job. */
 int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx);
+
+/* Calls fn(ctx, wait) for a thread's waits for the GIL in the job's range, until one returns other than 0;
+ * returns that, or a negative errno. */
+typedef int krait_export_wait_fn(void *ctx, const struct krait_gil_wait *wait);
+int krait_export_waits(const struct krait_export_job *job, uint32_t thread, krait_export_wait_fn *fn,
+                       void *ctx);
 
 /* Calls each(ctx, thread) for the threads that are taken, until one returns other than 0; returns that. */
 int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread),

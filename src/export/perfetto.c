@@ -10,7 +10,9 @@
  * source location} or SLICE_END, with its time. Names and locations are interned: said once a sequence, in
  * the first packet that uses them
  *
- * How a call began or ended other than by call and return is a debug annotation, "begin" or "end".
+ * How a call began or ended other than by call and return is a debug annotation, "begin" or "end". Waits for
+ * the GIL are slices of a track of their own below the thread's, where it has any; "holder" is who had the
+ * GIL.
  *
  * Times are absolute and in the trace's default clock: the trace processor sorts packets by them. Its default
  * is BOOTTIME; the snapshot sets REALTIME equal to it, so that the wall-clock times shown are right.
@@ -37,12 +39,20 @@ enum {
 enum { SEQ_CLEARED = 1, SEQ_NEEDS_STATE = 2 };
 enum { SNAPSHOT_CLOCK = 1, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, REALTIME = 1, BOOTTIME = 6 };
 enum { DEFAULTS_TRACK_EVENT = 11, EVENT_DEFAULTS_TRACK = 11 };
-enum { TRACK_UUID = 1, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5 };
+enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5 };
 enum { PROCESS_PID = 1, PROCESS_CMDLINE = 2, PROCESS_NAME = 6 };
 enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
-enum { EVENT_CATEGORY = 3, EVENT_ANNOTATION = 4, EVENT_TYPE = 9, EVENT_NAME = 10, EVENT_LOCATION = 34 };
+enum {
+    EVENT_CATEGORY = 3,
+    EVENT_ANNOTATION = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME = 10,
+    EVENT_TRACK = 11,
+    EVENT_NAME_TEXT = 23,
+    EVENT_LOCATION = 34,
+};
 enum { SLICE_BEGIN = 1, SLICE_END = 2 };
-enum { ANNOTATION_NAME = 1, ANNOTATION_TEXT = 17 };
+enum { ANNOTATION_NAME = 1, ANNOTATION_NUMBER = 3, ANNOTATION_TEXT = 17 };
 enum {
     INTERNED_CATEGORY = 1,
     INTERNED_NAME = 2,
@@ -54,8 +64,12 @@ enum { IID = 1, INTERNED_STRING = 2, LOCATION_FILE = 2, LOCATION_LINE = 4 };
 
 /* Interned with the thread's descriptor: categories by enum krait_func_kind, annotations by enum
  * krait_op_kind; iids are the index + 1, as 0 is not one. */
-static const char *const categories[] = { [KRAIT_FUNC_PYTHON] = "python", [KRAIT_FUNC_C] = "c" };
-static const char *const keys[] = { "begin", "end" };
+enum { OF_GIL = KRAIT_FUNC_C + 1 };
+static const char *const categories[] = {
+    [KRAIT_FUNC_PYTHON] = "python", [KRAIT_FUNC_C] = "c", [OF_GIL] = "gil"
+};
+enum { KEY_BEGIN, KEY_END, KEY_HOLDER };
+static const char *const keys[] = { [KEY_BEGIN] = "begin", [KEY_END] = "end", [KEY_HOLDER] = "holder" };
 static const char *const ways[] = {
     [KRAIT_OP_CALL] = NULL,       [KRAIT_OP_RESUME] = "resume", [KRAIT_OP_THROW] = "throw",
     [KRAIT_OP_LIVE] = "live",     [KRAIT_OP_RETURN] = NULL,     [KRAIT_OP_YIELD] = "yield",
@@ -70,6 +84,8 @@ struct perfetto {
     uint32_t sequence;
     uint32_t *said_in; /* by function: the sequence in which it was interned last */
     bool *has_track;   /* by process */
+    uint32_t waiting;  /* the thread that has a track of waits; else KRAIT_NO_ID */
+    uint32_t thread;   /* that is written */
 };
 
 static uint64_t process_track(uint32_t process)
@@ -80,6 +96,11 @@ static uint64_t process_track(uint32_t process)
 static uint64_t thread_track(const struct krait_trace *trace, uint32_t thread)
 {
     return (uint64_t)trace->process_count + thread + 1;
+}
+
+static uint64_t waits_track(const struct krait_trace *trace, uint32_t thread)
+{
+    return thread_track(trace, trace->thread_count) + thread;
 }
 
 static void name_text(struct krait_buf *buf, const struct krait_trace *trace, uint32_t func)
@@ -202,7 +223,7 @@ static void add_way(struct krait_buf *buf, uint8_t kind)
     if (!ways[kind])
         return;
     size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
-    krait_pb_u64(buf, ANNOTATION_NAME, krait_op_is_end(kind) ? 2 : 1);
+    krait_pb_u64(buf, ANNOTATION_NAME, (krait_op_is_end(kind) ? KEY_END : KEY_BEGIN) + 1);
     krait_pb_u64(buf, ANNOTATION_TEXT, (uint64_t)kind + 1);
     krait_pb_end(buf, annotation);
 }
@@ -251,18 +272,67 @@ static int add_ops(void *ctx, const struct krait_ops *ops)
     return 0;
 }
 
+static void add_waits_track(struct perfetto *perfetto)
+{
+    const struct krait_trace *trace = perfetto->job->trace;
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    size_t track = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
+    krait_pb_u64(buf, TRACK_UUID, waits_track(trace, perfetto->thread));
+    krait_pb_cstr(buf, TRACK_NAME, "GIL");
+    krait_pb_u64(buf, TRACK_PARENT, thread_track(trace, perfetto->thread));
+    krait_pb_end(buf, track);
+    krait_pb_end(buf, packet);
+    perfetto->waiting = perfetto->thread;
+}
+
+static void add_wait_end(struct perfetto *perfetto, uint64_t type, uint64_t t_ns, uint32_t holder)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_TIMESTAMP, t_ns);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+    size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
+    krait_pb_u64(buf, EVENT_TYPE, type);
+    krait_pb_u64(buf, EVENT_TRACK, waits_track(perfetto->job->trace, perfetto->thread));
+    if (type == SLICE_BEGIN) {
+        krait_pb_u64(buf, EVENT_CATEGORY, OF_GIL + 1);
+        krait_pb_cstr(buf, EVENT_NAME_TEXT, "waits for the GIL");
+        size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
+        krait_pb_u64(buf, ANNOTATION_NAME, KEY_HOLDER + 1);
+        krait_pb_u64(buf, ANNOTATION_NUMBER, holder);
+        krait_pb_end(buf, annotation);
+    }
+    krait_pb_end(buf, event);
+    krait_pb_end(buf, packet);
+}
+
+static int add_wait(void *ctx, const struct krait_gil_wait *wait)
+{
+    struct perfetto *perfetto = ctx;
+    if (perfetto->waiting != perfetto->thread)
+        add_waits_track(perfetto);
+    add_wait_end(perfetto, SLICE_BEGIN, wait->begin_ns, wait->holder);
+    add_wait_end(perfetto, SLICE_END, wait->end_ns, 0);
+    return krait_outfile_spill(perfetto->out) ? perfetto->out->error : 0;
+}
+
 static int add_thread(void *ctx, uint32_t index)
 {
     struct perfetto *perfetto = ctx;
     uint32_t process = perfetto->job->trace->threads[index].process;
     perfetto->sequence++;
+    perfetto->thread = index;
     if (perfetto->sequence == 1)
         add_clocks(&perfetto->out->buf, perfetto->job->trace->begin_ns, perfetto->sequence);
     if (!perfetto->has_track[process])
         add_process(perfetto, process);
     perfetto->has_track[process] = true;
     add_sequence_start(perfetto, index);
-    return krait_export_walk(perfetto->job, index, add_ops, perfetto);
+    int rc = krait_export_walk(perfetto->job, index, add_ops, perfetto);
+    return rc ? rc : krait_export_waits(perfetto->job, index, add_wait, perfetto);
 }
 
 static int write_all(struct perfetto *perfetto, struct krait_err *err)
@@ -279,7 +349,7 @@ static int write_all(struct perfetto *perfetto, struct krait_err *err)
 int krait_export_write_perfetto(struct krait_export_job *job, struct krait_outfile *out,
                                 struct krait_err *err)
 {
-    struct perfetto perfetto = { .job = job, .out = out };
+    struct perfetto perfetto = { .job = job, .out = out, .waiting = KRAIT_NO_ID };
     int rc = krait_export_texts_init(&perfetto.names, job->trace, name_text, err);
     if (!rc)
         rc = krait_export_ids_init(&perfetto.ids, job->trace, err);

@@ -19,6 +19,17 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_f
     return rc;
 }
 
+int krait_export_waits(const struct krait_export_job *job, uint32_t thread, krait_export_wait_fn *fn,
+                       void *ctx)
+{
+    struct krait_gil_waits waits = { 0 };
+    int rc = krait_gil_waits_read(&waits, job->trace, thread, job->what.range);
+    for (uint32_t i = 0; !rc && i < waits.count; i++)
+        rc = fn(ctx, &waits.items[i]);
+    krait_gil_waits_done(&waits);
+    return rc;
+}
+
 int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread), void *ctx)
 {
     int rc = 0;

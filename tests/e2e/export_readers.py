@@ -99,10 +99,24 @@ def chrome_events(path):
     return trace["traceEvents"]
 
 
+def chrome_waits(path):
+    """The asynchronous slices of the category gil: (thread, begin, end, holder), times in nanoseconds."""
+    found = []
+    for e in chrome_events(path):
+        key = (e["pid"], e["tid"], e.get("id"))
+        if e["ph"] == "b":
+            assert e["cat"] == "gil" and e["name"].endswith(" waits for the GIL")
+            found.append([key, round(e["ts"] * 1000), None, e["args"]["holder"]])
+        elif e["ph"] == "e":
+            assert found[-1][0] == key and found[-1][2] is None
+            found[-1][2] = round(e["ts"] * 1000)
+    return [(key[1], *times) for key, *times in found]
+
+
 def read_chrome(path):
     """By the rules of the document "Trace Event Format": B and E nest by thread, in the order of their times."""
     stacks = Stacks()
-    events = [e for e in chrome_events(path) if e["ph"] != "M"]
+    events = [e for e in chrome_events(path) if e["ph"] in "BE"]
     for e in sorted(events, key=lambda e: e["ts"]):
         thread, at = (e["pid"], e["tid"]), round(e["ts"] * 1000)
         if e["ph"] == "B":
@@ -155,6 +169,8 @@ class Sequence:
         where = interned["source_locations"].get(event.source_location_iid)
         notes = {
             interned["debug_annotation_names"][a.name_iid].name: interned["debug_annotation_string_values"][a.string_value_iid].str.decode()
+            if a.string_value_iid
+            else a.uint_value
             for a in event.debug_annotations
         }
         is_begin = event.type == event.TYPE_SLICE_BEGIN
@@ -163,7 +179,7 @@ class Sequence:
             thread=tracks[event.track_uuid or self.defaults.track_event_defaults.track_uuid],
             at=packet.timestamp,
             is_begin=is_begin,
-            name=interned["event_names"][event.name_iid].name if is_begin else "",
+            name=(event.name or interned["event_names"][event.name_iid].name) if is_begin else "",
             category=interned["event_categories"][event.category_iids[0]].name if is_begin else "",
             where=(where.file_name, where.line_number) if where else ("", 0),
             notes=notes,
@@ -185,6 +201,8 @@ def perfetto_slices(path):
             track = packet.track_descriptor
             if track.HasField("process"):
                 processes[track.process.pid] = track.process.process_name
+            elif track.name:
+                tracks[track.uuid] = (*tracks[track.parent_uuid], track.name)
             else:
                 tracks[track.uuid] = (processes[track.thread.pid], track.thread.pid, track.thread.thread_name, track.thread.tid)
         if packet.HasField("track_event"):
@@ -192,9 +210,17 @@ def perfetto_slices(path):
             yield sequence.slice(packet, tracks)
 
 
+def perfetto_waits(path):
+    """The slices of the tracks named GIL below the threads' own: (thread, begin, end, holder)."""
+    slices = [s for s in perfetto_slices(path) if s.thread[-1] == "GIL"]
+    pairs = list(zip(slices[::2], slices[1::2], strict=True))
+    assert all(a.is_begin and not b.is_begin and (a.name, a.category) == ("waits for the GIL", "gil") for a, b in pairs)
+    return [(a.thread[3], a.at, b.at, a.notes["holder"]) for a, b in pairs]
+
+
 def read_perfetto(path):
     stacks = Stacks()
-    for s in sorted(perfetto_slices(path), key=lambda s: s.at):
+    for s in sorted((s for s in perfetto_slices(path) if s.thread[-1] != "GIL"), key=lambda s: s.at):
         if s.is_begin:
             stacks.begin(s.thread, s.at, s.name, "begin" not in s.notes)
         else:

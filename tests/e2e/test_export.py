@@ -17,8 +17,10 @@ from export_readers import (
     Stacks,
     Sums,
     chrome_events,
+    chrome_waits,
     folded_lines,
     perfetto_slices,
+    perfetto_waits,
     pprof_top,
     read_callgrind,
     read_chrome,
@@ -626,3 +628,40 @@ def test_memory_does_not_grow_with_the_trace(krait, synth, tmp_path, fmt):
     small, large = (peak_kb(krait, "export", f, "--to", fmt, "-o", tmp_path / "x") for f in folders)
     mapped = sum(f.stat().st_size for f in Path(folders[1]).rglob("*") if f.is_file()) // 1024
     assert large - small < mapped + 2048, f"{small} KiB, then {large} KiB for 400 times the calls"
+
+
+# -- waits for the GIL --
+
+WAITS = """\
+    process 10 app
+    code 1 python m f f.py 3
+    thread 10 main
+    0 call 1
+    100ms gilwait 0
+    101ms gilswitch
+    102ms gilwait 11
+    199ms giltake
+    300ms return
+    thread 11 other
+    5ms gilwait 10
+    101ms giltake
+    101ms call 1
+    150ms return
+    thread 12 alone
+    0 call 1
+    150ms return
+    """
+MS = 10**6
+
+
+def test_chrome_and_perfetto_have_waits_for_the_gil(export, synth):
+    folder = synth(WAITS)
+    waits = [(10, 100 * MS, 101 * MS, 0), (10, 102 * MS, 199 * MS, 11), (11, 5 * MS, 101 * MS, 10)]
+    assert chrome_waits(export(folder, "chrome")) == waits
+    assert perfetto_waits(export(folder, "perfetto")) == [(t, a + EPOCH_NS, b + EPOCH_NS, h) for t, a, b, h in waits]
+    assert read_chrome(export(folder, "chrome"))["m.f"].total_ns == (300 + 49 + 150) * MS
+
+
+def test_waits_are_cut_at_the_edges_of_the_range(export, synth):
+    path = export(synth(WAITS), "chrome", "--from", "50ms", "--until", "150ms")
+    assert chrome_waits(path) == [(10, 100 * MS, 101 * MS, 0), (10, 102 * MS, 150 * MS, 11), (11, 50 * MS, 101 * MS, 10)]

@@ -426,6 +426,7 @@ const struct krait_cmd krait_cmd_record = {
         "Globs of --include and --exclude match a function's module, its qualified name, both "
         "joined by a dot, or its"
         " file. What is left out costs nothing on Python 3.12 and later.\n\n"
+        "Waits for the GIL are recorded with the thread that has it; docs/gil.md says more.\n\n"
         "When a ring is full events are lost and counted; the summary says how many and why.\n\n"
         "With --kernel the kernel's events of the whole machine are recorded too, on the same clock, "
         "as a CTF folder with LTTng's names beside the program's. Without the rights for that, the program's "
@@ -441,6 +442,8 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --no-c-calls -- gunicorn app:wsgi\n"
                 "# A daemon that goes on when the command has ended\n"
                 "krait record --wait -- ./start-daemon.sh\n"
+                "# Without the waits for the GIL\n"
+                "krait record --no-gil -- python3 app.py\n"
                 "# What the kernel did meanwhile: scheduling and interrupts\n"
                 "krait record --kernel=sched,irq -- python3 app.py\n",
     .exit_status = "That of COMMAND; killed by a signal, krait ends by the same signal. 127 when COMMAND is "

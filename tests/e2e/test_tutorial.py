@@ -48,7 +48,7 @@ def test_the_change_of_the_tutorial_makes_the_program_faster(any_python, tmp_pat
     assert any_python.run("shop.py", cwd=tmp_path).stdout == before != ""
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "ARCHITECTURE.md", "docs/benchmarks.md", "docs/flame.md", "docs/export.md", "docs/kernel.md", "docs/states.md", "docs/path.md", "docs/reference.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "ARCHITECTURE.md", "docs/benchmarks.md", "docs/flame.md", "docs/export.md", "docs/kernel.md", "docs/states.md", "docs/path.md", "docs/gil.md", "docs/reference.md"])
 def test_links_between_the_pages_lead_somewhere(page):
     path = ROOT / page
     for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text()):

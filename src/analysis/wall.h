@@ -9,6 +9,9 @@
  * A recorded thread and the kernel's are joined by number and time. Wherever the kernel's part says nothing
  * of a thread - before its first event, or because it is not there - the time is KRAIT_WALL_UNKNOWN, so that
  * the states of any stretch of time add up to it.
+ *
+ * What the program itself says of waiting for the GIL (trace/gil.h) is laid over that: of such a wait all is
+ * KRAIT_WALL_GIL in which the thread neither had a CPU nor was ready for one.
  */
 #ifndef KRAIT_ANALYSIS_WALL_H
 #define KRAIT_ANALYSIS_WALL_H
@@ -41,8 +44,8 @@ enum krait_wall_state {
 struct krait_wall_interval {
     uint64_t begin_ns;
     uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
-    int32_t
-        by; /* RUNNABLE: the thread that woke it, or that runs in its place; 0: an interrupt, or not known */
+    int32_t by; /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it; 0:
+                   an interrupt, or not known */
     uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
     uint8_t state;  /* enum krait_wall_state */
     bool preempted; /* RUNNABLE: it had a CPU and lost it; else it was woken */

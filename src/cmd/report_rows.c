@@ -176,12 +176,29 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
+static const struct sort *sort_of(const char *name)
+{
+    size_t i = 0;
+    while (i < KRAIT_ARRAY_LEN(sorts) && strcmp(sorts[i].name, name ? name : "self") != 0)
+        i++;
+    return &sorts[i]; /* options have let no other pass */
+}
+
+/* What threads did can be sorted by where it is known. */
+static int check_sort(const struct report *report, struct krait_err *err)
+{
+    const char *name = report->options->sort;
+    bool gil = report->wall && name && strcmp(name, "gil") == 0;
+    bool known = gil || (report->wall && krait_wall_has_kernel(report->wall));
+    if (known || !sort_of(name)->of_wall)
+        return 0;
+    return krait_err_set(err, -ENODATA,
+                         "--sort %s: the trace does not say what threads did; record it with --kernel", name);
+}
+
 static void sort_rows(struct krait_profile *profile, const char *by)
 {
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(sorts); i++) {
-        if (strcmp(sorts[i].name, by ? by : "self") == 0)
-            qsort_r(profile->rows, profile->count, sizeof(*profile->rows), compare_rows, (void *)&sorts[i]);
-    }
+    qsort_r(profile->rows, profile->count, sizeof(*profile->rows), compare_rows, (void *)sort_of(by));
 }
 
 /* A line is meant by its caller and by what it calls alike. */
@@ -592,7 +609,8 @@ int krait_report_rows(struct report *report, struct krait_err *err)
         .clock = report->clock,
     };
     struct krait_profile *profile;
-    int rc = krait_profile_new(&profile, report->trace, &options, err);
+    int rc = check_sort(report, err);
+    rc = rc ? rc : krait_profile_new(&profile, report->trace, &options, err);
     if (rc)
         return rc;
     if (!report->damage[0])

@@ -151,6 +151,9 @@ void krait_threads_break(void);
 void krait_thread_break(void);
 /* This thread's stack is another from now on: the next event says it first. */
 void krait_thread_resync(void);
+/* The innermost frame of this thread, or the one that called it where that has just begun; new reference or
+ * NULL. */
+PyObject *krait_thread_frame(enum krait_begin_what top);
 /* This thread is in functions of krait's own: it is hushed until it has left them. */
 void krait_thread_hush(struct krait_interp *in);
 /* Whether the thread is in functions of krait's own, of which nothing is recorded; the one that has just
@@ -176,6 +179,13 @@ void krait_untold_throw(const PyObject *code, const PyObject *exception);
 /* Of a PY_UNWIND's arguments, whether the frame's begin was never told (3.13 on). GIL held; keeps the current
  * exception, which is not set in callbacks. */
 KRAIT_COLD bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception);
+/* 3.11: something that awaits goes on untold at time t; `back` is not it (krait_frame_ends_throw). Its resume
+ * is put in before this thread's next event, which says what it is. */
+void krait_untold_goes_on(uint64_t t, const PyObject *back);
+/* Whether that is so since the last look, and is `code`, whose frame the event comes from; then the time. */
+uint64_t krait_untold_resumed(PyObject *code);
+/* Whether anybody goes on untold. */
+bool krait_untold_pending(void);
 /* Whether the innermost function that is open in this thread is `id`; true also where the thread's packet
  * does not go back far enough to say, and with call sites. Reads the whole packet: for rare cases. GIL held.
  */

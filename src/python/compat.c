@@ -178,17 +178,47 @@ bool krait_frame_is_at_begin(PyObject *frame, PyObject *code)
     return at && (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK);
 }
 
-PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code, const PyObject *value)
+enum { CO_ASYNC_GENERATOR = 0x200 }; /* Include/cpython/code.h */
+
+static bool is_async_generator(PyObject *code)
+{
+    return krait_int_at(code, krait_compat.layout.code_flags) & CO_ASYNC_GENERATOR;
+}
+
+/* Its innermost instruction is the yield of an `await`: something is thrown through it. */
+static bool is_waiting(const void *inner)
 {
     const struct krait_layout *l = &krait_compat.layout;
-    bool yields_inside =
-        krait_frame_is_yielding(frame, code) && Py_TYPE(value) != krait_compat.async_yield_type;
-    const void *back = krait_at(krait_at(frame, l->frame_inner), l->frame_previous);
-    if (yields_inside || !back)
-        return NULL;
-    PyObject *waiting = krait_at(back, l->frame_code);
-    const uint8_t *at = krait_at(back, l->frame_lasti);
-    return krait_code_suspends(waiting) && at[0] == OP_YIELD_VALUE ? waiting : NULL;
+    const uint8_t *at = krait_at(inner, l->frame_lasti);
+    return krait_code_suspends(krait_at(inner, l->frame_code)) && at[0] == OP_YIELD_VALUE;
+}
+
+static const void *inner_back(PyObject *frame)
+{
+    const struct krait_layout *l = &krait_compat.layout;
+    return krait_at(krait_at(frame, l->frame_inner), l->frame_previous);
+}
+
+PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code)
+{
+    const void *back = inner_back(frame);
+    bool waits = back && !is_async_generator(code) && !krait_frame_is_yielding(frame, code);
+    return waits && is_waiting(back) ? krait_at(back, krait_compat.layout.frame_code) : NULL;
+}
+
+PyObject *krait_frame_back_code(PyObject *frame)
+{
+    const void *back = inner_back(frame);
+    return back ? krait_at(back, krait_compat.layout.frame_code) : NULL;
+}
+
+bool krait_frame_ends_throw(PyObject *frame, PyObject *code, const PyObject *value)
+{
+    const void *back = inner_back(frame);
+    bool is_over = !value || !krait_frame_is_yielding(frame, code);
+    bool passes_on = is_over || Py_TYPE(value) == krait_compat.async_yield_type;
+    return passes_on && is_async_generator(code) && back &&
+           (is_waiting(back) || !krait_code_suspends(krait_at(back, krait_compat.layout.frame_code)));
 }
 
 PyObject *krait_frame_code(PyObject *frame)

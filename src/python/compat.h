@@ -99,11 +99,16 @@ bool krait_frame_is_resumed(PyObject *frame, PyObject *code);
 bool krait_frame_is_yielding(PyObject *frame, PyObject *code);
 /* 3.11: whether a frame that unwinds stands at its RESUME, where a signal's handler raised. */
 bool krait_frame_is_at_begin(PyObject *frame, PyObject *code);
-/* 3.11: the code, borrowed, of the generator or coroutine that goes on without a `call` when `frame` ends
- * with `value`; mostly NULL. Where something was thrown through it into what it awaits and that returns, or
- * an asynchronous generator yields a value, gen_throw() (Objects/genobject.c) jumps over the RESUME that
- * tells. */
-PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code, const PyObject *value);
+/* 3.11: the code, borrowed, of the generator or coroutine that goes on without a `call` when `frame` returns;
+ * mostly NULL. Where something was thrown through it into what it awaits and that returns, gen_throw()
+ * (Objects/genobject.c) jumps over the RESUME that tells. */
+PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code);
+/* 3.11: whether an asynchronous generator that ends so was thrown into by way of the object that aclose() or
+ * asend() gave: then what called it does not await it. Who does goes on without a `call` too, and no frame
+ * says who it is. */
+bool krait_frame_ends_throw(PyObject *frame, PyObject *code, const PyObject *value);
+/* 3.11: the code, borrowed, of what called the frame; or NULL. */
+PyObject *krait_frame_back_code(PyObject *frame);
 
 /* Any version; new references, NULL at the end of the chain. */
 PyObject *krait_frame_code(PyObject *frame);

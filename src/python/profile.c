@@ -110,7 +110,15 @@ static PyObject *goes_on(PyObject *frame, PyObject *code, const PyObject *value)
 {
     bool may = krait_compat.layout.frame_inner && value && krait_code_suspends(code);
     bool says_stack = may && atomic_load_explicit(&krait_this_ring->resync, memory_order_relaxed);
-    return may && !says_stack ? krait_frame_goes_on(frame, code, value) : NULL;
+    return may && !says_stack ? krait_frame_goes_on(frame, code) : NULL;
+}
+
+/* 3.11: after the end of an asynchronous generator, which may let somebody go on whom no frame names. */
+static void note_thrown(struct krait_interp *in, PyObject *frame, PyObject *code, const PyObject *value)
+{
+    if (krait_compat.layout.frame_inner && krait_code_suspends(code) &&
+        krait_frame_ends_throw(frame, code, value))
+        krait_untold_goes_on(krait_writer_now(&in->agent->writer), krait_frame_back_code(frame));
 }
 
 /* Every event in the general way: generators, new functions, functions whose place in the table is another's,
@@ -132,6 +140,7 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
         put_end(in, t, end_event(frame, code, arg));
         if (next)
             put_begin(in, next, KRAIT_EVENT_python_resume);
+        note_thrown(in, frame, code, arg);
         break;
     case WHAT_C_CALL:
         key = krait_code_key(arg);
@@ -293,6 +302,7 @@ static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject
         PyObject *next = goes_on(frame, code, arg);
         if (!is_untold(in, frame, code, arg) && !code_left_out(in, code))
             put_end(in, krait_writer_now(&in->agent->writer), end_event(frame, code, arg));
+        note_thrown(in, frame, code, arg);
         if (next && !code_left_out(in, next))
             selective_begin(in, next, KRAIT_EVENT_python_resume);
     } else if (in->agent->c_calls) {

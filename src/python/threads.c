@@ -347,8 +347,7 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
     return put_frames(&in->agent->writer, ring, KRAIT_MAX(t, krait_gil_last()), ids, n);
 }
 
-/* The innermost frame, or the one that called it where that has just begun; new reference, or NULL. */
-static PyObject *top_frame(enum krait_begin_what top)
+PyObject *krait_thread_frame(enum krait_begin_what top)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame();
     if (frame && top == KRAIT_TOP_IS_NEW)
@@ -359,7 +358,7 @@ static PyObject *top_frame(enum krait_begin_what top)
 
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
 {
-    return say_frames(in, krait_this_ring, t, top_frame(top));
+    return say_frames(in, krait_this_ring, t, krait_thread_frame(top));
 }
 
 void krait_thread_settle(struct krait_interp *in)
@@ -397,7 +396,7 @@ bool krait_thread_is_hushed(struct krait_interp *in, enum krait_begin_what top)
 {
     if (!hushed || in->agent->selective)
         return false;
-    PyObject *frame = top_frame(top);
+    PyObject *frame = krait_thread_frame(top);
     hushed = false;
     while (frame && !hushed) {
         hushed = is_left_out(in, frame);

@@ -116,6 +116,41 @@ static bool was_thrown(const PyObject *code, const PyObject *exception)
     return false;
 }
 
+/* ---- who goes on ----
+ *
+ * 3.11: a coroutine that awaits an asynchronous generator goes on without a RESUME when what was thrown into
+ * the generator ends it or makes it yield. The object that aclose() or asend() gave stands between the two:
+ * the generator's frame does not name the coroutine. The thread's next event comes from it, or tells its
+ * throw.
+ */
+
+static __thread struct {
+    uint64_t t; /* 0: nobody */
+    const PyObject *back;
+} going_on;
+
+void krait_untold_goes_on(uint64_t t, const PyObject *back)
+{
+    struct krait_ring *ring = krait_this_ring;
+    if (ring == &krait_no_ring)
+        return;
+    going_on.t = t;
+    going_on.back = back;
+    ring->window = UINT64_MAX; /* the next event comes by the slow path */
+}
+
+bool krait_untold_pending(void)
+{
+    return going_on.t != 0;
+}
+
+uint64_t krait_untold_resumed(PyObject *code)
+{
+    uint64_t t = going_on.t;
+    going_on.t = 0;
+    return code != going_on.back && krait_code_suspends(code) ? t : 0;
+}
+
 /* ---- what the thread's packet says ---- */
 
 enum { DEPTH_MAX = 512 };

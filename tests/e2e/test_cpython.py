@@ -18,8 +18,8 @@ COUNT_ALLOCATIONS = ["test_memory_error_in_PyErr_PrintEx", "test_exec_set_nomemo
 # Has a signal's handler raise at the instant at which a generator that catches it is resumed: CPython from 3.11 on
 # tells of the generator's end then and not of its begin.
 RAISES_AT_RESUME = ["test_raise_and_yield_from"]
-# Threads that may be out of balance, of the hundreds of a run: where a signal's handler raises as a generator is resumed,
-# and on 3.11 where an aclose() that is awaited is cancelled, CPython tells of an end and not of its begin.
+# Threads that may be out of balance, of the hundreds of a run: where a signal's handler raises as a generator is resumed
+# CPython tells of an end and not of its begin.
 UNTOLD_BEGINS = 1
 # Seconds in one test file. Python 3.11's test_asyncio.test_events takes 11 of CPU time, mostly gc.collect(), and was taken
 # for hung after 200 where some twelve others wanted the two CPUs.

@@ -192,6 +192,59 @@ def test_who_waited_goes_on_when_what_was_thrown_is_caught(record, python):
     )
 
 
+@pytest.mark.parametrize("options", [[], ["--exclude", "nothing"], ["--call-sites"]], ids=" ".join)
+def test_who_awaits_an_asynchronous_generator_goes_on_when_that_is_cancelled(record, python, options):
+    """Python 3.11 tells nothing of that, and the generator's frame does not say who it is."""
+    run = record.text(
+        python,
+        """
+        import asyncio
+        async def numbers():
+            try:
+                yield 1
+                try:
+                    await asyncio.sleep(10)
+                except asyncio.CancelledError:
+                    yield 2
+            finally:
+                try:
+                    await asyncio.sleep(10)
+                except asyncio.CancelledError:
+                    pass
+        def after(): pass
+        async def closer():
+            n = numbers()
+            await n.__anext__()
+            await n.aclose()
+            after()
+        async def reader():
+            n = numbers()
+            await n.__anext__()
+            assert await n.__anext__() == 2
+            after()
+            assert await asyncio.sleep(0, "slept") == "slept"
+        async def direct():
+            await closer()
+            after()
+        async def main():
+            for task in map(asyncio.create_task, (closer(), reader(), direct())):
+                await asyncio.sleep(0.01)
+                task.cancel()
+                await asyncio.wait([task])
+                assert not task.cancelled() and not task.exception()
+        asyncio.run(main())
+        """,
+        options=options,
+    )
+    run.check()
+    (thread,) = run.main.threads
+    lines, _ = run.main.shape(thread, "app.py")
+    ours = [line for line in lines if line.split()[-1] in ("after", "closer", "reader")]
+    assert ours.count("call after") == 4
+    for at in (i for i, line in enumerate(ours) if line == "call after" and ours[i - 1] != "return closer"):
+        assert ours[at - 1] in ("resume closer", "resume reader", "throw closer", "throw reader"), ours
+
+
 @pytest.mark.parametrize("options", [[], ["--call-sites"]], ids=["", "call-sites"])
 def test_what_is_thrown_into_a_generator_that_cleans_up(record, python, options):
     run = record.text(

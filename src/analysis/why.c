@@ -164,6 +164,7 @@ static int find_calls(struct build *b, const struct krait_trace *trace)
 /* Rows of one kind by what they are like, so that a call with many of them takes no longer for each. */
 struct adding {
     struct krait_why_rows *rows;
+    const struct krait_wall_interval *over; /* of waits: where one is over */
     struct krait_map index;
 };
 
@@ -222,16 +223,17 @@ static bool is_over(const struct krait_wall_interval *at)
            at->state == KRAIT_WALL_UNKNOWN;
 }
 
-/* Who is to thank for a wait's end, or to blame for it. */
-static int32_t doer_of(const struct krait_wall_interval *at)
+/* Who is to thank for a wait's end, or to blame for it. `over` is where the wait before was over: what is
+ * one wait in the kernel may be many here. */
+static int32_t doer_of(const struct krait_wall_interval *at, const struct krait_wall_interval **over)
 {
     if (at->state == KRAIT_WALL_GIL || at->preempted)
         return at->by;
     if (at->state == KRAIT_WALL_RUNNABLE)
         return 0;
-    while (!is_over(at))
-        at++;
-    return at->state == KRAIT_WALL_RUNNABLE ? at->by : 0;
+    for (*over = KRAIT_MAX(*over, at); !is_over(*over);)
+        ++*over;
+    return (*over)->state == KRAIT_WALL_RUNNABLE ? (*over)->by : 0;
 }
 
 static int add_wait(struct adding *waits, const struct krait_why_call *call,
@@ -240,7 +242,7 @@ static int add_wait(struct adding *waits, const struct krait_why_call *call,
     if (at->state == KRAIT_WALL_ON_CPU || at->state == KRAIT_WALL_UNKNOWN)
         return 0;
     struct krait_why_row like = {
-        .state = at->state, .preempted = at->preempted, .call = at->call, .by = doer_of(at)
+        .state = at->state, .preempted = at->preempted, .call = at->call, .by = doer_of(at, &waits->over)
     };
     return add_row(waits, like, part_of(at, call));
 }
@@ -279,9 +281,9 @@ static void sort_rows(struct krait_why_rows *rows)
 
 static int explain(struct krait_why_call *call, const struct krait_wall_track *track)
 {
-    KRAIT_CLEANUP(adding_done)
-    struct adding calls = { .rows = &call->calls }, waits = { .rows = &call->waits };
     const struct krait_wall_interval *first = krait_wall_at(track, call->begin_ns);
+    KRAIT_CLEANUP(adding_done) struct adding calls = { .rows = &call->calls };
+    KRAIT_CLEANUP(adding_done) struct adding waits = { .rows = &call->waits, .over = first };
     int rc = add_calls(&calls, call, first);
     for (const struct krait_wall_interval *at = first; !rc && at->begin_ns < call->end_ns; at++)
         rc = add_wait(&waits, call, at);

@@ -11,16 +11,18 @@ struct reading {
     struct krait_gil_wait open; /* begin_ns 0: none */
 };
 
+/* Times of a damaged stream may go backward: waits do not. */
 static int end_wait(struct reading *reading, uint64_t t_ns, bool taken)
 {
+    struct krait_gil_waits *waits = reading->waits;
     struct krait_gil_wait wait = reading->open;
+    uint64_t from_ns = waits->count ? waits->items[waits->count - 1].end_ns : reading->range.from_ns;
     reading->open.begin_ns = 0;
-    if (!wait.begin_ns || t_ns <= reading->range.from_ns || wait.begin_ns >= reading->range.to_ns)
+    if (!wait.begin_ns || t_ns <= from_ns || wait.begin_ns >= reading->range.to_ns)
         return 0;
-    wait.begin_ns = KRAIT_MAX(wait.begin_ns, reading->range.from_ns);
+    wait.begin_ns = KRAIT_MAX(wait.begin_ns, from_ns);
     wait.end_ns = KRAIT_MAX(KRAIT_MIN(t_ns, reading->range.to_ns), wait.begin_ns);
     wait.taken = taken;
-    struct krait_gil_waits *waits = reading->waits;
     if (krait_trace_grow(&waits->items, waits->count, &waits->cap, sizeof(*waits->items)))
         return -ENOMEM;
     waits->items[waits->count++] = wait;

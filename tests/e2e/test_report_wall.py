@@ -600,6 +600,12 @@ def test_a_wait_for_the_gil_covers_a_part_of_what_is_blocked(both, rows):
     assert rows(both(GIL_CALLS, events))["load"]["self"] == {"on_cpu": 19, "lock": 10 + 10, "gil": 60, "runnable": 1}
 
 
+def test_waits_for_the_gil_whose_times_go_back_do_not_overlap(synth, rows):
+    calls = "0us call 1\n1000us gilwait 6\n2000us giltake\npacket\n100us gilwait 6\n200us giltake\n3000us return\nthread 6\n10us call 2\n20us return\n"
+    found = rows(synth(CODES + calls), "--from", "1900us", "--until", "2050us")
+    assert found["main"]["self"] == {"gil": 100, "unknown": 50}
+
+
 def test_why_names_who_had_the_gil(krait, both):
     folder = both(GIL_CALLS, GIL_EVENTS)
     (call,) = why(krait, folder, "--why", "load")["slowest"]

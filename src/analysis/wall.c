@@ -20,7 +20,7 @@ struct krait_wall {
     bool *kept; /* by index among the states' threads, for a second run; NULL: all that are wanted */
     uint32_t kept_count;
     uint64_t lost;
-    bool own;
+    bool own, interrupts;
     struct krait_err damage;
 };
 
@@ -129,12 +129,12 @@ static const struct krait_kthread *life_at(const struct krait_wall *wall, int32_
 
 /* -- making it -- */
 
-static bool has_switches(const struct krait_kevs *kevs)
+static bool has(const struct krait_kevs *kevs, enum krait_kev_kind kind)
 {
     uint32_t count;
     const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);
     for (uint32_t i = 0; i < count; i++) {
-        if (classes[i].kind == KRAIT_KEV_SWITCH || classes[i].kind == KRAIT_KEV_RUN)
+        if (classes[i].kind == kind)
             return true;
     }
     return false;
@@ -143,7 +143,7 @@ static bool has_switches(const struct krait_kevs *kevs)
 static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_err *err)
 {
     const struct krait_kernel_options options = { .until_ns = UINT64_MAX, .keep = keep, .ctx = wall };
-    if (!has_switches(kevs))
+    if (!has(kevs, KRAIT_KEV_SWITCH) && !has(kevs, KRAIT_KEV_RUN))
         return krait_err_set(err, -ENODATA, "there is no sched_switch; record it with --kernel=sched,...");
     if (want_threads(wall))
         return krait_err_set(err, -ENOMEM, "out of memory");
@@ -154,6 +154,7 @@ static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_er
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     wall->lost = krait_kevs_lost(kevs);
     wall->own = krait_kevs_own(kevs);
+    wall->interrupts = has(kevs, KRAIT_KEV_IRQ_BEGIN) || has(kevs, KRAIT_KEV_SOFTIRQ_BEGIN);
     wall->damage = *krait_kevs_damage(kevs);
     return rc;
 }
@@ -377,6 +378,11 @@ bool krait_wall_has_kernel(const struct krait_wall *wall)
 bool krait_wall_own(const struct krait_wall *wall)
 {
     return wall->own;
+}
+
+bool krait_wall_has_interrupts(const struct krait_wall *wall)
+{
+    return wall->interrupts;
 }
 
 const struct krait_err *krait_wall_damage(const struct krait_wall *wall)

@@ -89,6 +89,8 @@ uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t 
 bool krait_wall_has_kernel(const struct krait_wall *wall);
 /* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */
 bool krait_wall_own(const struct krait_wall *wall);
+/* Whether interrupts are known; else who is said to have woken a thread may be whom an interrupt stopped. */
+bool krait_wall_has_interrupts(const struct krait_wall *wall);
 /* Events that the kernel's tracer lost; the first damage met (code 0: none). */
 uint64_t krait_wall_lost(const struct krait_wall *wall);
 const struct krait_err *krait_wall_damage(const struct krait_wall *wall);

@@ -50,6 +50,7 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
     KRAIT_AUTO_BUF text = { 0 };
     enum krait_wall_state state = (enum krait_wall_state)row->state;
     bool woken = state == KRAIT_WALL_RUNNABLE && !row->preempted;
+    bool ends = state != KRAIT_WALL_RUNNABLE && state != KRAIT_WALL_GIL;
     if (!row->by && krait_wall_own(report->wall)) { /* not an interrupt: nobody is known */
         krait_table_cell(table, row->preempted ? "preempted" : "", KRAIT_STYLE_NONE, 0);
         return;
@@ -61,6 +62,8 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
     if (row->by) {
         krait_fmt_safe(&text, name_of(report, row->by, t_ns));
         krait_buf_fmt(&text, " %d", row->by);
+        if (ends && !krait_wall_has_interrupts(report->wall))
+            krait_buf_str(&text, " or an interrupt");
     } else if (!woken)
         krait_buf_str(&text, unnamed(report, state));
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);

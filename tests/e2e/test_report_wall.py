@@ -606,6 +606,12 @@ def test_waits_for_the_gil_whose_times_go_back_do_not_overlap(synth, rows):
     assert found["main"]["self"] == {"gil": 100, "unknown": 50}
 
 
+def test_who_woke_a_thread_is_not_sure_without_interrupts(krait, both):
+    events = [e for e in WHY_EVENTS if not e[2].startswith("irq_")]
+    out, _ = text(krait, both(WHY_CALLS, events), "--why", "load", "--limit", "1")
+    assert "futex  woken by waker 7 or an interrupt\n" in out and "preempted by hog 9\n" in out
+
+
 def test_why_names_who_had_the_gil(krait, both):
     folder = both(GIL_CALLS, GIL_EVENTS)
     (call,) = why(krait, folder, "--why", "load")["slowest"]

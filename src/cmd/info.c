@@ -43,6 +43,7 @@ struct info {
 };
 
 enum { LISTED = 12 }; /* processes and event classes without --all */
+enum { INDENT = 13 }; /* what stands behind a label */
 
 /* -- losses, of recordings by reason, of other traces as their packets tell -- */
 
@@ -303,7 +304,7 @@ static void print_kernel(struct info *info)
     add_plural(&info->out, info->kernel.streams, "stream\n", "streams\n");
 }
 
-/* "waited 1.2 s in 340 waits by 3 threads, most 800 ms by Thread-1 (work)" */
+/* "waited for 1.2 s in 340 waits by 3 threads", and below it "most in Thread-1 (work): 800 ms" */
 static void print_gil(struct info *info)
 {
     const struct gil_sum *gil = &info->gil;
@@ -317,8 +318,9 @@ static void print_gil(struct info *info)
     add_plural(&info->out, gil->threads, "thread", "threads");
     const struct krait_thread *most = &info->trace->threads[gil->most];
     if (gil->threads > 1) {
-        krait_buf_fmt(&info->out, ", most (%s) by ", krait_fmt_ns(buf, gil->most_ns));
-        add_cut(info, *most->name ? most->name : "a thread without a name", 20);
+        krait_buf_fmt(&info->out, "\n%*smost in ", INDENT, "");
+        add_cut(info, *most->name ? most->name : "a thread without a name", 40);
+        krait_buf_fmt(&info->out, ": %s", krait_fmt_ns(buf, gil->most_ns));
     }
     krait_buf_char(&info->out, '\n');
 }
@@ -381,7 +383,6 @@ static void print_clock(struct info *info)
 /* Words in lines that fit the terminal, each behind the labels. */
 static void add_wrapped(struct info *info, const char *text)
 {
-    enum { INDENT = 13 };
     size_t column = 0;
     while (*text) {
         size_t n = strcspn(text, " ");

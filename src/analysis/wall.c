@@ -129,21 +129,10 @@ static const struct krait_kthread *life_at(const struct krait_wall *wall, int32_
 
 /* -- making it -- */
 
-static bool has(const struct krait_kevs *kevs, enum krait_kev_kind kind)
-{
-    uint32_t count;
-    const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (classes[i].kind == kind)
-            return true;
-    }
-    return false;
-}
-
 static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_err *err)
 {
     const struct krait_kernel_options options = { .until_ns = UINT64_MAX, .keep = keep, .ctx = wall };
-    if (!has(kevs, KRAIT_KEV_SWITCH) && !has(kevs, KRAIT_KEV_RUN))
+    if (!krait_kevs_has(kevs, KRAIT_KEV_SWITCH) && !krait_kevs_has(kevs, KRAIT_KEV_RUN))
         return krait_err_set(err, -ENODATA, "there is no sched_switch; record it with --kernel=sched,...");
     if (want_threads(wall))
         return krait_err_set(err, -ENOMEM, "out of memory");
@@ -154,7 +143,8 @@ static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_er
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     wall->lost = krait_kevs_lost(kevs);
     wall->own = krait_kevs_own(kevs);
-    wall->interrupts = has(kevs, KRAIT_KEV_IRQ_BEGIN) || has(kevs, KRAIT_KEV_SOFTIRQ_BEGIN);
+    wall->interrupts =
+        krait_kevs_has(kevs, KRAIT_KEV_IRQ_BEGIN) || krait_kevs_has(kevs, KRAIT_KEV_SOFTIRQ_BEGIN);
     wall->damage = *krait_kevs_damage(kevs);
     return rc;
 }

@@ -33,7 +33,8 @@ struct path {
     uint32_t member_count;
     uint32_t *member_of; /* by segment */
     uint64_t lost;
-    bool own; /* nothing but the program's own switches is known */
+    bool own;   /* nothing but the program's own switches is known */
+    bool blind; /* interrupts are not known */
     struct krait_err damage;
     uint32_t limit;
     struct krait_table_look look;
@@ -459,6 +460,11 @@ static void note_state(struct path *p)
     if (p->own)
         krait_buf_str(&p->notes,
                       "missing: who ended a wait (recorded without rights): all of it is blocked\n");
+    else if (p->blind)
+        krait_buf_str(
+            &p->notes,
+            "missing: interrupts (not recorded): where one ended a wait, the path follows the thread "
+            "that it stopped\n");
     if (!p->damage.code)
         return;
     krait_buf_str(&p->notes, "damaged: ");
@@ -506,6 +512,8 @@ static int find_path(struct path *p, char **paths, size_t count, struct krait_er
     if (kevs) {
         p->lost = krait_kevs_lost(kevs);
         p->own = krait_kevs_own(kevs);
+        p->blind =
+            !krait_kevs_has(kevs, KRAIT_KEV_IRQ_BEGIN) && !krait_kevs_has(kevs, KRAIT_KEV_SOFTIRQ_BEGIN);
         p->damage = *krait_kevs_damage(kevs);
     }
     krait_kevs_close(kevs);

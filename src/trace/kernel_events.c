@@ -340,13 +340,18 @@ const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *k, uin
     return k->classes;
 }
 
-bool krait_kevs_own(const struct krait_kevs *k)
+bool krait_kevs_has(const struct krait_kevs *k, enum krait_kev_kind kind)
 {
     for (uint32_t i = 0; i < k->rows->class_count; i++) {
-        if (k->classes[i].kind == KRAIT_KEV_RUN)
+        if (k->classes[i].kind == kind)
             return true;
     }
     return false;
+}
+
+bool krait_kevs_own(const struct krait_kevs *k)
+{
+    return krait_kevs_has(k, KRAIT_KEV_RUN);
 }
 
 const char *krait_kevs_host(const struct krait_kevs *k)

@@ -79,6 +79,9 @@ void krait_kevs_close(struct krait_kevs *kevs);
 
 const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *kevs, uint32_t *count);
 
+/* Whether an event of a kind was asked for when the trace was recorded. */
+bool krait_kevs_has(const struct krait_kevs *kevs, enum krait_kev_kind kind);
+
 /* Whether what there is, is of one program's threads alone: switches, from perf events, without what others
  * do. */
 bool krait_kevs_own(const struct krait_kevs *kevs);

@@ -105,7 +105,7 @@ share      time      runs     woken  preempted       irq  waited for  parts    t
 
 def test_lanes_of_who_takes_part(krait):
     shown = run(krait, corpus(LTTNG), "--thread", "13662", env={"PATH": "/usr/bin", "LANG": "C.UTF-8"})
-    assert shown.stdout == WGET
+    assert shown.stdout == WGET and not shown.stderr
 
 
 def test_many_who_take_part_share_a_lane(krait, path):

@@ -135,6 +135,12 @@ def test_a_long_exchange_takes_no_longer_than_its_events(path):
     assert len([s for s in found if s[0] == "running"]) == 20_000
 
 
+def test_a_trace_without_interrupts_is_told(krait, tmp_path):
+    without = run(krait, made.write(tmp_path / "a", ping_pong(4)), "--thread", "5")
+    assert without.returncode == 0 and "missing: interrupts (not recorded)" in without.stderr
+    assert not run(krait, made.write(tmp_path / "b", [*ping_pong(4), *irq(50)]), "--thread", "5").stderr
+
+
 def test_preempted_is_behind_whom(krait, path, tmp_path):
     events = [
         switch(0, 0, 5),

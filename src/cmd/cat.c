@@ -25,33 +25,33 @@ struct cat_options {
 
 static const struct krait_opt cat_opts[] = {
     { "clock-cycles", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, cycles),
-      "print times as ticks of the clock" },
+      "Print times as ticks of the clock" },
     { "clock-date", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, date),
-      "print the date before each time" },
+      "Print the date before each time" },
     { "clock-gmt", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, gmt),
-      "print and take times in UTC, not in the local time zone" },
+      "Print and take times in UTC, not in the local time zone" },
     { "clock-seconds", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, seconds),
-      "print times as seconds since the clock's origin" },
+      "Print times as seconds since the clock's origin" },
     { "no-delta", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, no_delta),
-      "leave out the time since the event before" },
+      "Leave out the time since the event before" },
     { "names", 'n', KRAIT_OPT_STR, "NAMES", offsetof(struct cat_options, names),
-      "which names to print, separated by commas: payload, context, header, scope, all, none; "
+      "Which names to print, separated by commas: payload, context, header, scope, all, none; "
       "payload,context if not "
       "given" },
     { "fields", 'f', KRAIT_OPT_STR, "FIELDS", offsetof(struct cat_options, fields),
-      "which fields of the trace to print, separated by commas: trace, trace:hostname, trace:domain, "
+      "Which fields of the trace to print, separated by commas: trace, trace:hostname, trace:domain, "
       "trace:procname, "
       "trace:vpid, loglevel, all, none; host name, process name and id if not given" },
     { "begin", 'b', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, begin),
-      "leave out what comes before: [YYYY-MM-DD ]hh:mm:ss[.nnnnnnnnn], or seconds since the origin" },
-    { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "leave out what comes after" },
+      "Leave out what comes before: [YYYY-MM-DD ]hh:mm:ss[.nnnnnnnnn], or seconds since the origin" },
+    { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "Leave out what comes after" },
     { "filter", 0, KRAIT_OPT_STR, "EXPR", offsetof(struct cat_options, filter),
-      "print only events for which this holds: 'name == \"sched_*\" && (prev_tid == 0 || $ctx.procname == "
+      "Print only events for which this holds: 'name == \"sched_*\" && (prev_tid == 0 || $ctx.procname == "
       "bash)'" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, json),
-      "print a JSON object a line; times, and integers of more than 53 bits, are strings" },
+      "Print a JSON object a line; times, and integers of more than 53 bits, are strings" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, csv),
-      "print CSV: a column a field where --filter leaves events of one name, else the scopes as JSON" },
+      "Print CSV: a column a field where --filter leaves events of one name, else the scopes as JSON" },
     KRAIT_OPTS_END,
 };
 
@@ -334,7 +334,7 @@ static int run_cat(void *values, int argc, char **argv)
 const struct krait_cmd krait_cmd_cat = {
     .name = "cat",
     .operands = "TRACE...",
-    .summary = "print the events of any CTF trace as text",
+    .summary = "Print the events of any CTF trace as text",
     .description = "Prints one event a line, in the order of time, as babeltrace2 does: a recording of "
                    "krait, or any other trace in "
                    "CTF 1.8 or CTF 2 (LTTng, barectf, Zephyr ...).\n\n"

@@ -19,9 +19,9 @@ struct info_options {
 };
 
 static const struct krait_opt info_opts[] = {
-    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, json), "print an object for programs" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, json), "Print an object for programs" },
     { "all", 'a', KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, all),
-      "list all processes and event classes, not only the most important" },
+      "List all processes and event classes, not only the most important" },
     KRAIT_OPTS_END,
 };
 
@@ -635,7 +635,7 @@ static int run_info(void *values, int argc, char **argv)
 const struct krait_cmd krait_cmd_info = {
     .name = "info",
     .operands = "TRACE...",
-    .summary = "say what a trace is and what is in it",
+    .summary = "Say what a trace is and what is in it",
     .description =
         "Prints how long a trace lasts, how many events it has and of which classes, its size, its clock, "
         "what was lost "

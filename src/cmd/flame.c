@@ -183,10 +183,14 @@ static int check_output(const char *path, struct krait_err *err)
                          ext);
 }
 
-static void say_written(const char *path, size_t bytes, const struct krait_flame *flame)
+static void say_written(const char *path, size_t bytes, const struct krait_flame *flame,
+                        const struct krait_select *select)
 {
+    char size[KRAIT_FMT_SIZE];
     KRAIT_AUTO_BUF text = { 0 };
     counted(&text, flame->count - 1, "frame", "frames");
+    if (flame->count == 1)
+        krait_buf_fmt(&text, ": no calls were recorded%s", krait_select_scope(select));
     if (flame->dropped) {
         krait_buf_str(&text, ", with ");
         counted(&text, flame->dropped, "smaller one summed up (--max-frames)",
@@ -194,12 +198,8 @@ static void say_written(const char *path, size_t bytes, const struct krait_flame
     }
     if (text.failed)
         return;
-    if (bytes < 1000000)
-        fprintf(stderr, "krait flame: wrote %s (%zu kB, %s); open it in a browser\n", path,
-                (bytes + 999) / 1000, text.data);
-    else
-        fprintf(stderr, "krait flame: wrote %s (%.1f MB, %s); open it in a browser\n", path,
-                (double)bytes / 1e6, text.data);
+    fprintf(stderr, "krait flame: wrote %s (%s, %s); open it in a browser\n", path,
+            krait_fmt_bytes(size, bytes), text.data);
 }
 
 static int draw(const struct flame_options *o, struct krait_flame_options *options,
@@ -225,7 +225,7 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
     if (!rc && strcmp(path, "-") != 0)
-        say_written(path, bytes, flame);
+        say_written(path, bytes, flame, &o->select);
     return rc;
 }
 

@@ -384,7 +384,8 @@ static void add_heading(struct path *p)
         krait_fmt_safe(&p->out, process->name);
         krait_buf_fmt(&p->out, " %d", process->pid);
     }
-    krait_buf_fmt(&p->out, "%s  %s, from %llu.%09llu s on", p->look.colour ? "\033[0m" : "",
+    krait_buf_fmt(&p->out, "%s%s%s, from %llu.%09llu s on", p->look.colour ? "\033[0m" : "",
+                  p->options->call ? "\n" : "  ", /* with both names a line is long */
                   krait_fmt_ns(ns, duration(p)), (unsigned long long)(begin / KRAIT_NS_PER_S),
                   (unsigned long long)(begin % KRAIT_NS_PER_S));
     if (p->pick.calls > 1)

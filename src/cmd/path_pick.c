@@ -205,9 +205,13 @@ static int find_calls(struct krait_why **found, const struct path_pick *pick, co
 static int take_call(struct path_pick *pick, const struct krait_why *found, const struct path_options *o,
                      int64_t first_ns, struct krait_err *err)
 {
+    if (!found->count)
+        return krait_err_set(err, -ENOENT, "there is no call of '%s'%s", o->call,
+                             krait_select_scope(&o->select));
     if (nth_of(o) > found->count)
-        return krait_err_set(err, -ENOENT, "there are only %llu calls of '%s' in that time on those threads",
-                             (unsigned long long)found->runs, o->call);
+        return krait_err_set(err, -ENOENT, "there %s only %llu call%s of '%s'%s",
+                             found->runs == 1 ? "is" : "are", (unsigned long long)found->runs,
+                             found->runs == 1 ? "" : "s", o->call, krait_select_scope(&o->select));
     pick->call = found->slowest[nth_of(o) - 1];
     pick->calls = found->runs;
     uint64_t first = (uint64_t)KRAIT_MAX(first_ns, 0);

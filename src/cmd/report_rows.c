@@ -629,8 +629,9 @@ int krait_report_rows(struct report *report, struct krait_err *err)
     if (shown < profile->count && report->format == REPORT_TABLE)
         krait_buf_fmt(&report->notes, "%u more rows; --limit 0 shows all\n", profile->count - shown);
     if (!profile->count)
-        krait_buf_str(&report->notes,
-                      report->filter ? "no function matches the filter\n" : "no calls were recorded\n");
+        krait_buf_fmt(&report->notes, "%s%s\n",
+                      report->filter ? "no function matches the filter" : "no calls were recorded",
+                      krait_select_scope(&report->options->select));
     krait_profile_free(profile);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }

@@ -326,7 +326,7 @@ static void add_notes(struct report *report, const struct krait_why *why)
 {
     char count[KRAIT_FMT_SIZE];
     if (!why->count)
-        krait_buf_str(&report->notes, "it was not called\n");
+        krait_buf_fmt(&report->notes, "it was not called%s\n", krait_select_scope(&report->options->select));
     else if (!report->wall || !krait_wall_has_kernel(report->wall))
         krait_buf_fmt(&report->notes, "%s is not known: record it with krait record --kernel\n",
                       report->wall ? "what kept it but the GIL" : "why it took so long");

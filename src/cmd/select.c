@@ -41,6 +41,14 @@ void krait_select_times(const struct krait_select *select, uint64_t *from_ns, ui
     parse_range(select, from_ns, until_ns, &ignored);
 }
 
+const char *krait_select_scope(const struct krait_select *select)
+{
+    bool in_time = select->from || select->until;
+    if (select->threads.count || select->processes.count)
+        return in_time ? " in that time on those threads" : " on those threads";
+    return in_time ? " in that time" : "";
+}
+
 int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, struct krait_err *err)
 {
     *limit = otherwise;

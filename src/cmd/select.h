@@ -53,6 +53,10 @@ int krait_select_check(const struct krait_select *select, struct krait_err *err)
  * says none. */
 void krait_select_times(const struct krait_select *select, uint64_t *from_ns, uint64_t *until_ns);
 
+/* " in that time", " on those threads" or both, for a message that nothing was found; "" where all is looked
+ * at. */
+const char *krait_select_scope(const struct krait_select *select);
+
 /* The argument of --limit; `otherwise` where there is none. */
 int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, struct krait_err *err);
 

@@ -128,10 +128,15 @@ def test_standard_output_gets_the_svg_and_nothing_else(small):
     assert run.stderr == "" and ET.fromstring(run.stdout).tag == SVG + "svg"
 
 
+def test_a_graph_of_nothing_is_told_from_one_of_much(small, tmp_path):
+    run = flame(small, "--from", "1h", cwd=tmp_path)
+    assert "0 frames: no calls were recorded in that time);" in run.stderr
+
+
 def test_without_output_option_writes_flame_svg_here_and_says_so(small, tmp_path):
     run = flame(small, cwd=tmp_path)
     assert (tmp_path / "flame.svg").stat().st_size > 1000
-    assert re.fullmatch(r"krait flame: wrote flame\.svg \(\d+ kB, 5 frames\); open it in a browser\n", run.stderr)
+    assert re.fullmatch(r"krait flame: wrote flame\.svg \([\d.]+ KiB, 5 frames\); open it in a browser\n", run.stderr)
 
 
 # ---- names that want out ----

@@ -204,10 +204,15 @@ def test_the_nth_slowest_call_is_taken(path, krait, called):
     ]
     assert parts(path(called, "--call", "load", "--nth", "3")) == [("running", "helper", 10), ("running", "helper", 5)]
     assert parts(path(called, "--call", "load", "--thread", "helper")) == [("running", "helper", 10), ("running", "helper", 5)]
-    none = run(krait, called, "--call", "load", "--nth", "4")
-    assert none.returncode == 1 and "only 3 calls of 'load'" in none.stderr
+    for words, why in [
+        (["--nth", "4"], "there are only 3 calls of 'load'\n"),
+        (["--nth", "4", "--from", "0"], "there are only 3 calls of 'load' in that time\n"),
+        (["--from", "1s"], "there is no call of 'load' in that time\n"),
+    ]:
+        none = run(krait, called, "--call", "load", *words)
+        assert none.returncode == 1 and none.stderr.endswith(why), none.stderr
     shown = run(krait, called, "--call", "load", "--nth", "2").stdout
-    assert shown.startswith("app.load on MainThread 5  40.00 us") and "call 2 of 3 by time taken" in shown
+    assert shown.startswith("app.load on MainThread 5\n40.00 us") and "call 2 of 3 by time taken" in shown
 
 
 def test_calls_are_looked_for_in_the_range(path, called):

@@ -337,6 +337,18 @@ def test_a_range_cuts_calls_at_its_edges(synth, rows, options, main, fib):
     assert figures(got["fib"], "calls", "self_ns", "total_ns") == fib
 
 
+@pytest.mark.parametrize(
+    "options, where",
+    [
+        (["--from", "1s"], " in that time"),
+        (["--from", "1s", "--thread", "*"], " in that time on those threads"),
+    ],
+)
+def test_where_nothing_is_found_it_is_said_where_it_was_looked_for(synth, run, options, where):
+    assert run(synth(RANGE), *options).stderr.startswith(f"no calls were recorded{where}\n")
+    assert run(synth(RANGE), *options, "--filter", "fib").stderr.startswith(f"no function matches the filter{where}\n")
+
+
 @pytest.mark.parametrize("options", [["--from", "x"], ["--to", "-1"], ["--from", "2s", "--to", "1s"]])
 def test_a_range_that_cannot_be_is_an_error(synth, run, options):
     result = run(synth(RANGE), *options)

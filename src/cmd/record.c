@@ -265,6 +265,8 @@ static void print_summary(const struct krait_collector *collector, const struct 
         fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", dir, dir);
     if (s->processes && kernel && kernel->events)
         fprintf(stderr, "         krait states %s\n", dir);
+    if (s->processes && kernel && kernel->events && kernel->scope == KRAIT_KERNEL_WHOLE)
+        fprintf(stderr, "         krait path %s\n", dir); /* needs who woke whom */
 }
 
 /* Ends as the command ended: with its status, or by its signal. */

@@ -18,7 +18,8 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
                                             .clock = clock };
     if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole)) {
         if (functions.code)
-            fprintf(stderr, "krait record: the kernel's functions: %s. See: krait doctor\n", functions.text);
+            fprintf(stderr, "krait record: the kernel's functions are not recorded: %s. See: krait doctor\n",
+                    functions.text);
         return kernel;
     }
     options.scope = KRAIT_KERNEL_OWN;

@@ -30,6 +30,10 @@ static int check(const struct krait_recording_values *values, struct krait_err *
         return krait_err_set(err, -EINVAL, "--max-threads is too large");
     if (values->kernel_functions && !values->kernel)
         return krait_err_set(err, -EINVAL, "--kernel-functions needs --kernel");
+    if (values->kernel_ring_size && !values->kernel)
+        return krait_err_set(err, -EINVAL, "--kernel-ring-size needs --kernel");
+    if (values->kernel_ring_size && values->kernel_ring_size < 4096)
+        return krait_err_set(err, -EINVAL, "--kernel-ring-size is too small: 4K at least");
     if (values->kernel_ring_size > 1ull << 40)
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too large");
     return values->kernel ? krait_kernel_check_groups(values->kernel, err) : 0;

@@ -100,8 +100,9 @@ static int check_metadata(const struct krait_ctf_metadata *metadata, const char 
 {
     const char *tracer = krait_ctf_env_text(metadata, "tracer_name", "another tracer");
     if (strcmp(krait_ctf_env_text(metadata, "domain", ""), "kernel") == 0)
-        return krait_err_set(err, KERNEL_PART,
-                             "%s: recorded in the kernel, no process's; `krait cat` reads it", dir);
+        return krait_err_set(
+            err, KERNEL_PART,
+            "%s: recorded in the kernel, no process's; `krait states` and `krait cat` read it", dir);
     if (strcmp(tracer, "krait") != 0)
         return krait_err_set(err, -EINVAL, "%s: recorded by %s, not by krait; `krait cat` reads it", dir,
                              tracer);

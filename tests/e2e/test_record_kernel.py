@@ -340,7 +340,7 @@ def test_the_other_verbs_see_the_program_alone(kernel, krait, report):
     flame = subprocess.run([krait, "flame", run.path, "-o", run.path.parent / "f.svg"], capture_output=True, text=True)
     assert flame.returncode == 0 and "warning" not in flame.stderr
     alone = subprocess.run([krait, "report", run.path / "kernel"], capture_output=True, text=True)
-    assert alone.returncode == 1 and "krait cat" in alone.stderr
+    assert alone.returncode == 1 and "`krait states` and `krait cat` read it" in alone.stderr
 
 
 def test_info_and_the_summary_tell_the_kernels_part(kernel, krait, info):
@@ -369,7 +369,7 @@ def test_functions_of_the_kernel_or_why_there_are_none(kernel, krait, events):
     functions = [e for e in told if e["event"].startswith("kernel_function")]
     if "not the kernel's" in row["value"]:
         assert not functions and row["state"] == "warn"
-        assert f"the kernel's functions: {row['fix']}" in run.stderr
+        assert f"the kernel's functions are not recorded: {row['fix']}" in run.stderr
         return
     own = [e for e in told if tid(e) == run.main.pid]
     inside = [b for a, b in zip(own, own[1:]) if a["event"].startswith("syscall_entry_")]
@@ -378,9 +378,18 @@ def test_functions_of_the_kernel_or_why_there_are_none(kernel, krait, events):
     assert ("entries alone" in run.stderr) == (row["value"] == "entry alone")
 
 
-def test_functions_need_the_kernel(krait):
-    run = subprocess.run([krait, "record", "--kernel-functions", "vfs_*", "--", "true"], capture_output=True, text=True)
-    assert run.returncode == 2 and "--kernel-functions needs --kernel" in run.stderr
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        (["--kernel-functions", "vfs_*"], "--kernel-functions needs --kernel"),
+        (["--kernel-ring-size", "1M"], "--kernel-ring-size needs --kernel"),
+        (["--kernel", "--kernel-ring-size", "1"], "--kernel-ring-size is too small: 4K at least"),
+        (["--kernel=sched,foo"], "'foo' is not one of sched"),
+    ],
+)
+def test_options_of_the_kernel_that_cannot_be(krait, options, why):
+    run = subprocess.run([krait, "record", *options, "--", "true"], capture_output=True, text=True)
+    assert run.returncode == 2 and why in run.stderr
 
 
 # ---- losses ----

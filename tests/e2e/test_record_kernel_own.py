@@ -193,7 +193,7 @@ def test_it_is_said_what_is_missing_and_why(krait, own, folder):
     run = own("pass")
     assert "the program's own switches and page faults alone are recorded: tracefs" in run.stderr
     assert re.search(r"^  missing +system calls, wake-ups, interrupts, other programs", run.stderr, re.M)
-    assert "run krait as root" in run.stderr and "krait states" in run.stderr
+    assert "run krait as root" in run.stderr and "krait states" in run.stderr and "krait path" not in run.stderr
     states = subprocess.run([krait, "states", folder / "t"], capture_output=True, text=True)
     assert states.returncode == 0 and "python3" in states.stdout
     assert "missing: system calls, wake-ups, interrupts, other programs" in states.stderr

@@ -147,7 +147,7 @@ static const struct krait_sheet_column call_columns[] = { COUNT("calls", "calls"
 
 static const struct krait_sheet_column process_call_columns[] = {
     COUNT("calls", "calls", 0), COUNT("errors", "errors", 0),     SPREAD,
-    ID("pid", "pid", 7),        NAME("process", "process", 8, 0), NAME("system call", "name", 12, 0)
+    ID("pid", "pid", 1),        NAME("process", "process", 8, 0), NAME("system call", "name", 12, 0)
 };
 
 static const struct krait_sheet_column latency_columns[] = { COUNT("count", "count", 0), SPREAD,

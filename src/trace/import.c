@@ -261,16 +261,19 @@ static int index_threads(struct krait_trace *trace, uint32_t process)
     return rc ? rc : name_threads(trace, first, &trace->impl->images[process]);
 }
 
-/* `first` is the first of the process's threads. */
-static void set_process_times(struct krait_trace *trace, uint32_t index, uint32_t first)
+/* Of the process and of its threads, of which `first` is the first. */
+static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
 {
     struct krait_process *process = &trace->processes[index];
     const struct krait_image *image = &trace->impl->images[index];
     process->begin_ns = image->start_ns ? image->start_ns : UINT64_MAX;
     process->end_ns = image->exit_ns;
     for (uint32_t i = first; i < trace->thread_count; i++) {
-        process->begin_ns = KRAIT_MIN(process->begin_ns, trace->threads[i].begin_ns);
-        process->end_ns = KRAIT_MAX(process->end_ns, trace->threads[i].end_ns);
+        struct krait_thread *thread = &trace->threads[i];
+        if (image->followed)
+            thread->end_ns = KRAIT_MAX(KRAIT_MIN(thread->end_ns, image->exit_ns), thread->begin_ns);
+        process->begin_ns = KRAIT_MIN(process->begin_ns, thread->begin_ns);
+        process->end_ns = KRAIT_MAX(process->end_ns, thread->end_ns);
     }
     if (process->begin_ns == UINT64_MAX)
         process->begin_ns = process->end_ns;
@@ -436,14 +439,39 @@ static int sort_processes(struct krait_trace *trace)
     return 0;
 }
 
+static bool follows(const struct krait_trace *trace, uint64_t next, uint32_t index)
+{
+    return strcmp(trace->processes[next].origin, "exec") == 0 &&
+           strcmp(trace->processes[next].host, trace->processes[index].host) == 0;
+}
+
+/* That a process has executed another program is seen late, when that is recorded already: the last packets
+ * of the old one are as late. */
+static int end_what_executed(struct krait_trace *trace)
+{
+    KRAIT_CLEANUP(krait_map_done) struct krait_map next_of = { 0 }; /* by process number */
+    int rc = 0;
+    for (uint32_t i = trace->process_count; !rc && i--;) {
+        struct krait_image *image = &trace->impl->images[i];
+        const uint64_t *next = krait_map_get(&next_of, trace->processes[i].pid);
+        image->followed = next && strcmp(trace->processes[i].end, "exec") == 0 && follows(trace, *next, i);
+        if (image->followed)
+            image->exit_ns = KRAIT_MIN(image->exit_ns, trace->impl->images[*next].start_ns);
+        if (image->start_ns)
+            rc = krait_map_put(&next_of, trace->processes[i].pid, i);
+    }
+    return rc;
+}
+
 static int index_processes(struct krait_trace *trace)
 {
     int rc = sort_processes(trace);
+    rc = rc ? rc : end_what_executed(trace);
     trace->begin_ns = UINT64_MAX;
     for (uint32_t i = 0; !rc && i < trace->process_count; i++) {
         uint32_t first = trace->thread_count;
         rc = index_threads(trace, i);
-        set_process_times(trace, i, first);
+        set_times(trace, i, first);
         for (uint32_t t = first; t < trace->thread_count; t++)
             trace->begin_ns = KRAIT_MIN(trace->begin_ns, trace->threads[t].begin_ns);
         trace->begin_ns = KRAIT_MIN(trace->begin_ns, trace->processes[i].begin_ns);

@@ -196,6 +196,16 @@ def test_a_number_that_is_used_again_is_another_thread(both, rows):
     assert found["load"]["self"] == {"on_cpu": 30, "runnable": 10}
 
 
+def test_what_executes_another_program_ends_where_that_begins(both, rows):
+    """That it has is seen late: its exit is of the other's time, which waits then."""
+    first = "thread 6\n0us call 4\n200us return\nexit 2 0\nthread 5\n0us call 1\n10us call 2\n60us ccall 3\n"
+    second = "process 5 python3\nthread 5 MainThread\n65us call 1\n90us return\n"
+    calls = CODES + "code 4 python app other app.py 30\n" + first + second + "code 1 python app main app.py 1\n"
+    found = rows(both(calls, [switch(0, 0, 5), switch(70, 5, 0, state=1), switch(85, 0, 5), switch(200, 5, 0)]))
+    assert found["sleep"]["self"] == {} and found["load"]["self"] == {"on_cpu": 50}
+    assert found["main"]["self"] == {"on_cpu": 10 + 10, "other": 15}
+
+
 def test_a_thread_of_another_namespace_is_known_by_the_number_that_it_was_told(both, rows):
     """It is 5 there and 4005 in the kernel's events, where 5 is another."""
     folder = both(

@@ -57,13 +57,8 @@ static const struct krait_kthread *thread_at(const struct path *p, uint32_t thre
 /* Python's name for it where the recording has one, else the kernel's. */
 static const char *thread_name(const struct path *p, const struct krait_kthread *t)
 {
-    const struct krait_trace *trace = p->pick.trace;
-    for (uint32_t i = 0; trace && i < trace->thread_count; i++) {
-        if (trace->threads[i].tid == (uint32_t)krait_kthread_own_id(t) && *trace->threads[i].name &&
-            !t->is_kernel)
-            return trace->threads[i].name;
-    }
-    return t->name;
+    const char *recorded = krait_select_recorded_name(p->pick.trace, t);
+    return recorded ? recorded : t->name;
 }
 
 static const struct krait_kprocess *process_of(const struct path *p, const struct krait_kthread *t)

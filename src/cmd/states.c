@@ -22,6 +22,7 @@ struct states_options {
 struct states {
     const struct states_options *options;
     const struct krait_kernel_states *found;
+    struct krait_trace *trace; /* the program's part; NULL: there is none */
     uint64_t lost;
     bool own; /* of one program alone */
     struct krait_err damage;
@@ -59,9 +60,25 @@ static bool takes_process(const struct states *s, uint32_t process)
     return krait_select_kprocess(&s->options->select, s->found, process);
 }
 
+/* Python's name for a thread that is called in the kernel as its process is, and no more; else the kernel's.
+ */
+static const char *thread_name(const struct states *s, const struct krait_kthread *t)
+{
+    const char *process = process_name(s, t->process);
+    bool is_plain = process && strcmp(t->name, process) == 0 && (uint64_t)t->tid != pid_of(s, t->process);
+    const char *recorded = is_plain ? krait_select_recorded_name(s->trace, t) : NULL;
+    return recorded ? recorded : t->name;
+}
+
+/* By either of its names. */
 static bool takes_thread(const struct states *s, const struct krait_kthread *t)
 {
-    return krait_select_kthread(&s->options->select, s->found, t);
+    const struct krait_select *select = &s->options->select;
+    if (krait_select_kthread(select, s->found, t))
+        return true;
+    const char *recorded = krait_select_recorded_name(s->trace, t);
+    return recorded && krait_select_kprocess(select, s->found, t->process) &&
+           krait_select_named(&select->threads, recorded, (uint32_t)krait_kthread_own_id(t));
 }
 
 static bool was_there(const struct states *s, const struct krait_kthread *t)
@@ -222,7 +239,7 @@ static int fill_threads(const struct states *s, struct krait_sheet *sheet)
             continue;
         cell = put_cycles(put_states(put(cell, (uint64_t)t->tid), t->ns), &t->cycles);
         cell = put_name(put(cell, pid_of(s, t->process)), process_name(s, t->process));
-        put_name(cell, t->name);
+        put_name(cell, thread_name(s, t));
     }
     return 0;
 }
@@ -368,9 +385,9 @@ static void put_interval(struct krait_sheet_cell *cell, const struct states *s, 
     cell = put(cell, (uint64_t)(until - at->begin_ns));
     cell = put_name(cell, names[at->state]);
     cell = put_name(cell, at->call == KRAIT_NO_ID ? NULL : s->found->calls.texts[at->call]);
-    cell = put_name(cell, by ? by->name : NULL);
+    cell = put_name(cell, by ? thread_name(s, by) : NULL);
     cell = put(cell, by ? (uint64_t)by->tid : KRAIT_SHEET_NONE);
-    put_name(put(cell, (uint64_t)t->tid), t->name);
+    put_name(put(cell, (uint64_t)t->tid), thread_name(s, t));
 }
 
 static int fill_intervals(const struct states *s, struct krait_sheet *sheet)
@@ -589,6 +606,8 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
 {
     struct krait_kevs *kevs = NULL;
     struct krait_kernel_options options = { 0 };
+    struct krait_err no_program;
+    krait_trace_open(&s->trace, (const char *const *)paths, count, &no_program);
     krait_select_times(&s->options->select, &options.from_ns, &options.until_ns);
     int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
     rc = rc ? rc : krait_kernel_states_new(found, kevs, &options, err);
@@ -621,6 +640,7 @@ static int run_states(void *values, int argc, char **argv)
     krait_buf_done(&s.out);
     krait_buf_done(&s.notes);
     krait_kernel_states_free(found);
+    krait_trace_close(s.trace);
     return status || !rc ? status : krait_cmd_fail(&krait_cmd_states, &err);
 }
 

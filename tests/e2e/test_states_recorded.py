@@ -88,3 +88,31 @@ def test_a_recording_of_ours_is_as_its_text_says(krait, waits):
         assert {k: v for k, v in ours[tid].items() if v} == times, tid
     calls = sum(len(v) for v in oracle.calls.values())
     assert sum(c["calls"] for c in found["syscalls"]) == calls > 1000
+
+
+NAMED = """
+import threading, time
+
+def work(comm=None):
+    if comm:
+        open("/proc/thread-self/comm", "w").write(comm)
+    time.sleep(0.01)
+
+threads = [threading.Thread(target=work, name="refresher"), threading.Thread(target=work, args=("of-its-own",), name="other")]
+for thread in threads:
+    thread.start()
+    thread.join()
+"""
+
+
+def test_threads_have_pythons_names_but_for_those_with_one_of_their_own_in_the_kernel(krait, kernel):  # noqa: F811
+    trace = kernel(NAMED).path
+
+    def names(path, *options):
+        return {t["name"] for t in verb_json(krait, "states", path, "--by", "thread", *options)["threads"]}
+
+    assert {"refresher", "of-its-own"} <= names(trace) and "other" not in names(trace)
+    assert names(trace, "--thread", "refresher") == {"refresher"}
+    assert names(trace, "--thread", "other") == names(trace, "--thread", "of-its-own") == {"of-its-own"}
+    [main] = [t for t in verb_json(krait, "states", trace, "--by", "thread", "--thread", "MainThread")["threads"] if t["name"].startswith("python")]
+    assert main["tid"] == main["pid"] and main["name"] == main["process"]  # the process's name says more

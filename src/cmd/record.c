@@ -361,8 +361,10 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
         if (not_passed)
             return stop_before_start(collector, kernel);
         rc = spawn(&pid, command, &err);
-        if (rc)
+        if (rc) {
             krait_cmd_fail(&krait_cmd_record, &err);
+            krait_record_kernel_guess(values, command[0]);
+        }
     } else if (rc == -EINVAL) {
         krait_cmd_fail(&krait_cmd_record, &err);
     } else {

@@ -37,6 +37,13 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
     return kernel;
 }
 
+void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command)
+{
+    struct krait_err no_group = { 0 };
+    if (values->kernel && !krait_kernel_check_groups(command, &no_group))
+        fprintf(stderr, "Did you mean --kernel=%s?\n", command);
+}
+
 void krait_record_kernel_trouble(struct krait_kernel *kernel)
 {
     const char *text = kernel ? krait_kernel_trouble(kernel) : NULL;

@@ -12,6 +12,9 @@
 /* NULL when it is not asked for, or cannot be: said on stderr. `dir` is the recording's folder. */
 struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values, const char *dir,
                                               const struct krait_clock *clock);
+/* Prints a guess where the command that cannot be run is the name of a group: --kernel sched. */
+void krait_record_kernel_guess(const struct krait_recording_values *values, const char *command);
+
 /* Says what went wrong since the last call. NULL is fine here and below. */
 void krait_record_kernel_trouble(struct krait_kernel *kernel);
 /* The end; after krait_collector_finish, which has measured the clock. */

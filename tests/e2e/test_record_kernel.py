@@ -392,6 +392,13 @@ def test_options_of_the_kernel_that_cannot_be(krait, options, why):
     assert run.returncode == 2 and why in run.stderr
 
 
+def test_groups_without_a_sign_of_equality_are_no_command(krait, tmp_path):
+    for options, guessed in [(["--kernel", "sched,irq"], True), (["--kernel", "nosuchcommand"], False), (["sched"], False)]:
+        run = subprocess.run([krait, "record", "-o", tmp_path / options[-1], *options], capture_output=True, text=True)
+        assert run.returncode == 127 and "cannot run" in run.stderr
+        assert ("Did you mean --kernel=sched,irq?" in run.stderr) == guessed
+
+
 # ---- losses ----
 
 

@@ -114,6 +114,25 @@ static size_t choose_tail(const char *text, size_t n, uint32_t columns)
     return tail_start(text, n, columns * 4 / 5);
 }
 
+/* "Thread-7 (serve) 4711": what is in brackets goes first, the rest tells the name from others. False where
+ * that is not enough. */
+static bool shorten_brackets(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
+{
+    const char *open = strstr(text, " (");
+    const char *close = open ? strrchr(open, ')') : NULL;
+    if (!close)
+        return false;
+    open += strlen(" (");
+    size_t before = (size_t)(open - text), after = strlen(close);
+    uint32_t rest = krait_width_of(text, before) + krait_width_of(close, after) + (utf8 ? 1 : 2);
+    if (rest > columns)
+        return false;
+    krait_buf_add(out, text, before + krait_width_fit(open, (size_t)(close - open), columns - rest));
+    krait_buf_str(out, krait_width_ellipsis(utf8));
+    krait_buf_add(out, close, after);
+    return true;
+}
+
 void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t columns, bool utf8)
 {
     size_t n = strlen(text);
@@ -122,6 +141,8 @@ void krait_width_shorten(struct krait_buf *out, const char *text, uint32_t colum
         krait_buf_add(out, text, n);
         return;
     }
+    if (shorten_brackets(out, text, columns, utf8))
+        return;
     if (columns <= mark + 2) {
         krait_buf_add(out, text, krait_width_fit(text, n, columns));
         return;

@@ -178,6 +178,10 @@ static void names_lose_their_middle(void **state)
     assert_shortened("json.decoder.JSONDecoder.raw_decode", 24, "json.decoder.…raw_decode");
     assert_shortened("abcdefghijklmnopqrstuvwxyz", 10, "abcd…vwxyz");
     assert_shortened("abcdef", 2, "ab");
+    assert_shortened("Thread-7 (serve_forever) 4711", 22, "Thread-7 (serve…) 4711");
+    assert_shortened("Thread-7 (serve_forever)", 12, "Thread-7 (…)");
+    assert_shortened("Thread-7 (serve_forever)", 11, "Thre…rever)");
+    assert_shortened("decoder.decode (C)", 14, "dec…decode (C)");
     assert_shortened("数数数数数数数数", 9, "数数…数数");
 }
 

@@ -107,8 +107,14 @@ static int list_lives(struct krait_wall *wall)
     return 0;
 }
 
-/* The life of a number that goes on at a time; NULL where there is none. What said its number itself is
- * preferred to what the kernel calls so. */
+/* Whether it has another number for itself than the kernel has. */
+static bool is_elsewhere(const struct krait_kthread *t)
+{
+    return krait_kthread_own_id(t) != t->tid;
+}
+
+/* The life of a number that goes on at a time; NULL where there is none. What calls itself so is preferred to
+ * what the kernel alone does. */
 static const struct krait_kthread *life_at(const struct krait_wall *wall, int32_t id, uint64_t t_ns)
 {
     uint32_t low = 0, high = wall->life_count;
@@ -122,7 +128,7 @@ static const struct krait_kthread *life_at(const struct krait_wall *wall, int32_
     }
     for (; low < wall->life_count && wall->lives[low].id == id && wall->lives[low].born_ns <= t_ns; low++) {
         const struct krait_kthread *t = wall->lives[low].thread;
-        found = !found || t->own_tid || !found->own_tid ? t : found;
+        found = !found || is_elsewhere(t) || !is_elsewhere(found) ? t : found;
     }
     return found;
 }

@@ -196,6 +196,27 @@ def test_a_number_that_is_used_again_is_another_thread(both, rows):
     assert found["load"]["self"] == {"on_cpu": 30, "runnable": 10}
 
 
+def test_a_number_that_is_used_again_is_another_thread_also_of_one_that_had_asked_for_it(both, rows):
+    folder = both(
+        CODES + "110us call 2\n150us return\n",
+        [
+            switch(0, 0, 1),
+            fork(2, 1, 5),
+            switch(4, 1, 5),
+            begins(5, "gettid"),
+            ends(6, "gettid", ret=5),
+            event(28, "sched_process_exit", tid=5),
+            switch(30, 5, 1, state=0x10),
+            fork(100, 1, 5),
+            switch(104, 1, 5),
+            switch(120, 5, 1),
+            switch(130, 1, 5),
+            switch(200, 5, 1),
+        ],
+    )
+    assert rows(folder)["load"]["self"] == {"on_cpu": 30, "runnable": 10}
+
+
 def test_what_executes_another_program_ends_where_that_begins(both, rows):
     """That it has is seen late: its exit is of the other's time, which waits then."""
     first = "thread 6\n0us call 4\n200us return\nexit 2 0\nthread 5\n0us call 1\n10us call 2\n60us ccall 3\n"

@@ -249,7 +249,8 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     if (!t->name[0])
         name_thread(t, ev, 4);
     enum krait_thread_state after = krait_kernel_state_after(t, krait_kev_int(ev, 1));
-    leave(m, t, t->state, after, after == KRAIT_TS_PREEMPTED ? (int32_t)krait_kev_int(ev, 2) : 0);
+    const struct krait_kthread *by = after == KRAIT_TS_PREEMPTED ? thread_of(m, krait_kev_int(ev, 2)) : NULL;
+    leave(m, t, t->state, after, by ? by->tid : 0);
     t->faults = krait_kernel_waits_for_page(t, krait_kev_int(ev, 1));
     t->waking_ns = t->queued_ns = INT64_MIN;
 }

@@ -637,6 +637,13 @@ def test_waits_for_the_gil_whose_times_go_back_do_not_overlap(synth, rows):
     assert found["main"]["self"] == {"gil": 100, "unknown": 50}
 
 
+@pytest.mark.parametrize("number", [-7, 0, 2**31, 2**63 - 1])
+def test_what_is_no_threads_number_preempts_nobody(krait, both, number):
+    folder = both(CODES + "10us call 2\n90us return\n", [switch(0, 0, 5), switch(20, 5, number), switch(60, 9, 5), switch(100, 5, 0)])
+    (call,) = why(krait, folder, "--why", "load")["slowest"]
+    assert rows_of(call, "waits", "state", "preempted", "by_tid", "by_name", "ns") == [("runnable", True, None, None, 40_000)]
+
+
 def test_who_woke_a_thread_is_not_sure_without_interrupts(krait, both):
     events = [e for e in WHY_EVENTS if not e[2].startswith("irq_")]
     out, _ = text(krait, both(WHY_CALLS, events), "--why", "load", "--limit", "1")

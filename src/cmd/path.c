@@ -438,11 +438,7 @@ static int print_json(struct path *p, const struct krait_sheet *members)
     krait_json_key(&p->out, "segments");
     rc = rc ? rc : krait_sheet_json(&segments, p->limit, &p->out);
     krait_report_json_u64(&p->out, "lost", p->lost);
-    krait_json_key(&p->out, "damage");
-    if (p->damage.code)
-        krait_json_cstr(&p->out, p->damage.text);
-    else
-        krait_buf_str(&p->out, "null");
+    krait_report_json_damage(&p->out, p->damage.text);
     krait_buf_str(&p->out, "}\n");
     return rc;
 }

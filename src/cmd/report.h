@@ -60,6 +60,8 @@ void krait_report_wall_words(struct report *report, const uint64_t ns[KRAIT_WALL
 /* The name of a state for programs; and in a sentence. */
 const char *krait_report_wall_key(enum krait_wall_state state);
 const char *krait_report_wall_word(enum krait_wall_state state);
+/* What is missing from the kernel's part, where there is one. */
+void krait_report_json_kernel(struct report *report);
 void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT]);
 /* As columns, each with its comma before it; `of` is "self" or "total"; ns NULL: their names. */
 void krait_report_csv_wall(struct krait_buf *out, const char *of, const uint64_t *ns);
@@ -77,6 +79,8 @@ void krait_report_json_func(struct krait_buf *out, const char *name, const char 
                             uint32_t line, enum krait_func_kind kind);
 void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n);
 void krait_report_json_text(struct krait_buf *out, const char *key, const char *text);
+/* null where it is empty. */
+void krait_report_json_damage(struct krait_buf *out, const char *damage);
 /* Opens the object with what is said of the trace, and closes it with what is missing from it. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);

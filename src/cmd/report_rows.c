@@ -22,6 +22,15 @@ void krait_report_json_text(struct krait_buf *out, const char *key, const char *
     krait_json_cstr(out, text);
 }
 
+void krait_report_json_damage(struct krait_buf *out, const char *damage)
+{
+    krait_json_key(out, "damage");
+    if (*damage)
+        krait_json_cstr(out, damage);
+    else
+        krait_buf_str(out, "null");
+}
+
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
                             uint32_t line, enum krait_func_kind kind)
 {
@@ -71,11 +80,8 @@ void krait_report_json_close(struct report *report)
     struct krait_buf *out = &report->out;
     json_lost(out, report->trace);
     json_omitted(out, report->trace);
-    krait_json_key(out, "damage");
-    if (report->damage[0])
-        krait_json_cstr(out, report->damage);
-    else
-        krait_buf_str(out, "null");
+    krait_report_json_damage(out, report->damage);
+    krait_report_json_kernel(report);
     krait_buf_str(out, "}\n");
 }
 

@@ -183,6 +183,20 @@ void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t w
 
 /* -- for programs -- */
 
+void krait_report_json_kernel(struct report *report)
+{
+    struct krait_buf *out = &report->out;
+    if (!report->wall || !krait_wall_has_kernel(report->wall))
+        return;
+    krait_json_key(out, "kernel");
+    krait_buf_char(out, '{');
+    krait_json_key(out, "own_only");
+    krait_buf_str(out, krait_wall_own(report->wall) ? "true" : "false");
+    krait_report_json_u64(out, "lost", krait_wall_lost(report->wall));
+    krait_report_json_damage(out, krait_wall_damage(report->wall)->text);
+    krait_buf_char(out, '}');
+}
+
 void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT])
 {
     krait_json_key(out, key);

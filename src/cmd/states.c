@@ -482,11 +482,7 @@ static void close_json(struct states *s)
     krait_json_key(&s->out, "own_only");
     krait_buf_str(&s->out, s->own ? "true" : "false");
     krait_report_json_u64(&s->out, "lost", s->lost);
-    krait_json_key(&s->out, "damage");
-    if (s->damage.code)
-        krait_json_cstr(&s->out, s->damage.text);
-    else
-        krait_buf_str(&s->out, "null");
+    krait_report_json_damage(&s->out, s->damage.text);
     krait_buf_str(&s->out, "}\n");
 }
 

@@ -411,7 +411,7 @@ def test_without_a_kernel_part_nothing_is_said_of_it(krait, synth):
     out, notes = text(krait, folder)
     assert "cpu" not in out and "shares" not in notes and "threads" not in notes
     assert not any(key.startswith("wall") for key in verb_json(krait, "report", folder)["functions"][0])
-    assert "wall" not in text(krait, folder, "--csv")[0]
+    assert "wall" not in text(krait, folder, "--csv")[0] and "kernel" not in verb_json(krait, "report", folder)
 
 
 def test_a_kernel_part_without_scheduling_says_why_nothing_is_split(krait, both):
@@ -422,10 +422,12 @@ def test_a_kernel_part_without_scheduling_says_why_nothing_is_split(krait, both)
 def test_lost_events_and_damage_are_said(krait, both):
     folder = both(CALLS, EVENTS, lost=7)  # on each of two CPUs
     assert "lost: 14 events of the kernel's" in text(krait, folder)[1]
+    assert verb_json(krait, "report", folder)["kernel"] == {"own_only": False, "lost": 14, "damage": None}
     stream = folder / "kernel" / "channel0_0"
     stream.write_bytes(stream.read_bytes()[:-20])
     out, notes = text(krait, folder)
     assert "damaged: " in notes and "app.load" in out
+    assert verb_json(krait, "report", folder)["kernel"]["damage"]
 
 
 # ---- --why ----

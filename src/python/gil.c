@@ -82,10 +82,17 @@ static void put(uint64_t t, uint32_t event, uint32_t holder)
 {
     enum { BYTES = sizeof(struct krait_event_extended) + sizeof(holder) };
     struct krait_ring *ring = krait_this_ring;
+    if (ring == &krait_no_ring)
+        return;
     int saved = errno;
-    /* The stack, if it is to be said, is said before the next call: here nothing of Python may be touched. */
-    if (krait_writer_room(&krait_agent.writer, ring, t, BYTES) != KRAIT_ROOM_NONE)
+    bool is_slow = ring->window == UINT64_MAX;
+    enum krait_ring_room room = krait_writer_room(&krait_agent.writer, ring, t, BYTES);
+    if (room != KRAIT_ROOM_NONE)
         krait_writer_put(ring, t, event, holder);
+    /* What is to be said before the next call, such as the stack, is said by its slow path: here nothing of
+     * Python may be touched. */
+    if (is_slow || room == KRAIT_ROOM_RESYNC)
+        ring->window = UINT64_MAX;
     self.last = t;
     errno = saved;
 }
@@ -138,7 +145,7 @@ static void taken(struct krait_gil *gil)
 
 static void dropped(const struct krait_gil *gil)
 {
-    if (gil->waiters && is_recording() && krait_this_ring != &krait_no_ring)
+    if (gil->waiters && is_recording())
         put(now(), KRAIT_EVENT_gil_drop, 0);
 }
 

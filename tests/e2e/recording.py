@@ -60,6 +60,7 @@ class Stream:
     tid: int
     events: list = field(default_factory=list)
     discarded: int = 0
+    after_losses: list = field(default_factory=list)  # indexes of the events that come next
     sizes: Counter = field(default_factory=Counter)  # (event, compact?) -> bytes, for the size of a call
 
 
@@ -117,7 +118,9 @@ def read_stream(path, torn=False):
         new = stream.events[first:]
         assert all(begin <= e.time <= last for e in new), f"{path}: event outside of its packet's time"
         assert all(a.time <= b.time for a, b in zip(new, new[1:])), f"{path}: time goes back"
-        stream.discarded = discarded
+        if discarded != stream.discarded and new:
+            stream.after_losses.append(first)
+            stream.discarded = discarded
         at += size // 8
     return stream
 

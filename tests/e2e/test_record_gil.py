@@ -298,6 +298,37 @@ def test_an_interpreter_with_a_gil_of_its_own_waits_within_itself(record, python
     assert {w.holder for w in waits[one]} == {two} and {w.holder for w in waits[two]} == {one}
 
 
+def test_after_a_loss_the_stack_is_said_before_the_next_call(record, python):
+    """The collector is stopped for a while; then a thread's first event is of the GIL as often as not."""
+    run = record.text(
+        python,
+        BURN
+        + textwrap.dedent("""
+        import signal
+        def leaf(): sum(range(300))
+        def deep(n):
+            if n: return deep(n - 1)
+            while not over: leaf()
+        over = []
+        made = [thread(deep, 5) for _ in range(2)]
+        for _ in range(4):
+            os.kill(os.getppid(), signal.SIGSTOP)
+            time.sleep(0.03)
+            os.kill(os.getppid(), signal.SIGCONT)
+            time.sleep(0.03)
+        over.append(True)
+        for t in made: t.join()
+        """),
+        options=["--ring-size", "64K"],
+    )
+    firsts = []
+    for t in run.main.threads:
+        for at in t.after_losses:
+            firsts.append([e.name for e in t.events[at:] if e.name not in GIL][:1])
+    assert run.lost and len(firsts) > 2
+    assert {name for names in firsts for name in names} <= {"python:frame", "python:stack"}
+
+
 def test_no_gil_leaves_it_out(record, python):
     run = burning(record, python, "other = thread(burn, 0.1); burn(0.1); other.join()", options=["--no-gil"])
     assert not gil_events(run.main)

@@ -102,6 +102,7 @@ void krait_agent_see_interp(void)
     struct krait_interp *in = find_interp(interp);
     if (in && (in->ended || in->starts == atomic_load_explicit(&krait_agent.starts, memory_order_relaxed)))
         return;
+    int saved = errno;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     const char *why;
@@ -117,6 +118,7 @@ void krait_agent_see_interp(void)
     if (!rc)
         krait_gil_watch(in);
     PyErr_Restore(type, value, traceback);
+    errno = saved;
 }
 
 /* ---- the mapping ---- */
@@ -231,6 +233,7 @@ static int join(enum krait_event_enum_value origin, const char **why)
 {
     static bool at_fork;
     read_options(&krait_agent);
+    krait_codes_find_own();
     *why = "the recording has too many processes";
     int rc = krait_threads_init();
     if (!rc)

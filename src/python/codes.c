@@ -12,6 +12,7 @@
 #include "python/compat.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <string.h>
 
 enum {
@@ -376,15 +377,29 @@ static void describe(struct krait_interp *in, PyObject *code, PyObject *frame, s
 
 /* ---- krait's own functions ---- */
 
-/* Whether it is of the package krait, which lies around the agent's own file, and a function: what the bodies
- * of its module and classes do happens once, at the import. */
-static bool is_own(PyObject *code, const char *file)
+/* The folder of the package krait, with its slash. */
+static struct {
+    char path[PATH_MAX];
+    size_t len; /* 0: not known */
+} own_folder;
+
+void krait_codes_find_own(void)
 {
     Dl_info info;
     const char *slash = dladdr(&krait_agent, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
-    size_t folder = slash ? (size_t)(slash - info.dli_fname) + 1 : 0;
-    return folder && strncmp(file, info.dli_fname, folder) == 0 && !strchr(file + folder, '/') &&
-           is_function(code);
+    size_t len = slash ? (size_t)(slash - info.dli_fname) + 1 : 0;
+    if (!len || len > sizeof(own_folder.path))
+        return;
+    memcpy(own_folder.path, info.dli_fname, len);
+    own_folder.len = len;
+}
+
+/* Whether it is of the package krait and a function: what the bodies of its module and classes do happens
+ * once, at the import. */
+static bool is_own(PyObject *code, const char *file)
+{
+    size_t len = own_folder.len;
+    return len && strncmp(file, own_folder.path, len) == 0 && !strchr(file + len, '/') && is_function(code);
 }
 
 /* ---- definitions ---- */

@@ -31,6 +31,10 @@ static inline uint32_t krait_code_id(struct krait_interp *in, const void *key)
     return KRAIT_LIKELY(slot != NULL) ? slot->id : 0;
 }
 
+/* Finds where krait's own functions lie, before any is met: asking the loader later would wait for a lock that
+ * it holds while it runs the constructors of a library, and these may wait for the GIL. */
+void krait_codes_find_own(void);
+
 int krait_codes_init(struct krait_interp *in);
 /* The interpreter has ended: leaves a table in which nothing is found. */
 void krait_codes_done(struct krait_interp *in);

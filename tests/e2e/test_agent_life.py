@@ -2,6 +2,8 @@
 """The agent's life in a program: recordings one after the other, forks, interpreters that end, other profilers."""
 
 import os
+import shutil
+import subprocess
 
 import pytest
 
@@ -177,3 +179,43 @@ def test_functions_made_and_dropped_cost_no_memory(record, python):
     )
     assert run.calls()["f"] == 33000
     assert int(run.stdout) < 8000  # KiB
+
+
+LOADS = """
+#include <dlfcn.h>
+void *load(const char *path) { return dlopen(path, RTLD_NOW); }
+"""
+TAKES_THE_GIL = """
+#include <unistd.h>
+int PyGILState_Ensure(void);
+void PyGILState_Release(int);
+static __attribute__((constructor)) void begin(void)
+{
+    usleep(200000);
+    PyGILState_Release(PyGILState_Ensure());
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_functions_are_met_while_a_library_that_is_loaded_waits_for_the_gil(record, python, tmp_path):
+    """The loader holds its lock meanwhile: who has the GIL must not wait for that."""
+    for name, text in ("loads", LOADS), ("takes", TAKES_THE_GIL):
+        (tmp_path / f"{name}.c").write_text(text)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / f"{name}.so", tmp_path / f"{name}.c"], check=True)
+    run = record.text(
+        python,
+        f"""
+        import ctypes, sys, threading, time
+        sys.setswitchinterval(0.6)
+        load = ctypes.CDLL({str(tmp_path / "loads.so")!r}).load
+        other = threading.Thread(target=load, args=({str(tmp_path / "takes.so").encode()!r},))
+        other.start()
+        end = time.monotonic() + 0.4
+        while time.monotonic() < end: pass
+        exec("def met(): pass\\nmet()")
+        other.join()
+        """,
+        timeout=20,
+    )
+    assert run.calls()["met"] == 1

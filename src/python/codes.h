@@ -31,8 +31,8 @@ static inline uint32_t krait_code_id(struct krait_interp *in, const void *key)
     return KRAIT_LIKELY(slot != NULL) ? slot->id : 0;
 }
 
-/* Finds where krait's own functions lie, before any is met: asking the loader later would wait for a lock that
- * it holds while it runs the constructors of a library, and these may wait for the GIL. */
+/* Finds where krait's own functions lie, before any is met: asking the loader later would wait for a lock
+ * that it holds while it runs the constructors of a library, and these may wait for the GIL. */
 void krait_codes_find_own(void);
 
 int krait_codes_init(struct krait_interp *in);

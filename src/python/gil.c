@@ -117,12 +117,14 @@ uint64_t krait_gil_last(void)
     return self.last;
 }
 
-/* Notes that a part is reached. What a thread without a ring has kept goes when it waits again. */
+/* Notes that a part is reached. What a thread without a ring has kept goes when it waits again, or when it
+ * is another recording's. */
 static void reach(size_t part)
 {
-    if (self.parts[TAKEN])
+    uint32_t starts = atomic_load_explicit(&krait_agent.starts, memory_order_relaxed);
+    if (self.parts[TAKEN] || self.starts != starts)
         krait_gil_drop_pending();
-    self.starts = atomic_load_explicit(&krait_agent.starts, memory_order_relaxed);
+    self.starts = starts;
     self.parts[part] = is_recording() ? now() : 0;
 }
 
@@ -234,27 +236,26 @@ static int on_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 /* ---- which GILs ---- */
 
-static int lead_calls(void)
+static bool calls_are_led;
+
+static void lead_calls(void)
 {
     static const struct krait_got_call calls[] = {
         { "pthread_cond_signal", (void *)on_signal },
         { "pthread_cond_timedwait", (void *)on_timedwait },
         { "pthread_cond_wait", (void *)on_wait },
     };
-    static _Atomic bool done;
-    if (!atomic_load(&done))
-        atomic_store(&done, krait_got_lead((void *)PyEval_SaveThread, calls, KRAIT_ARRAY_LEN(calls)) == 0);
-    return atomic_load(&done) ? 0 : -ENOENT;
+    calls_are_led = krait_got_lead((void *)PyEval_SaveThread, calls, KRAIT_ARRAY_LEN(calls)) == 0;
 }
 
-/* A free place, or NULL. */
+/* A free place, or NULL. None in which a thread still waits for the GIL that was there before: it goes away
+ * under that GIL's mutex. */
 static struct krait_gil *claim(const struct learning *seen)
 {
     for (uint32_t i = 0; i < GILS_MAX; i++) {
         const void *none = NULL;
-        if (!atomic_compare_exchange_strong(&gils[i].cond, &none, seen->conds[0]))
+        if (gils[i].waiters || !atomic_compare_exchange_strong(&gils[i].cond, &none, seen->conds[0]))
             continue;
-        gils[i].waiters = 0;
         gils[i].holder = self.tid;
         atomic_store(&gils[i].switched, seen->conds[1]);
         uint32_t used = atomic_load(&gil_used);
@@ -281,12 +282,18 @@ static struct krait_gil *find(void)
 
 void krait_gil_watch(struct krait_interp *in)
 {
+    static pthread_once_t once =
+        PTHREAD_ONCE_INIT; /* interpreters with GILs of their own may come at a time */
     if (!krait_agent.gil || in->gil)
         return;
-    in->gil = lead_calls() ? NULL : find();
-    if (in->gil)
-        atomic_fetch_add(&in->gil->interps, 1);
-    else
+    pthread_once(&once, lead_calls);
+    struct krait_gil *gil = calls_are_led ? find() : NULL;
+    if (in->gil) /* another thread has found it meanwhile */
+        return;
+    in->gil = gil;
+    if (gil)
+        atomic_fetch_add(&gil->interps, 1);
+    else if (is_recording()) /* or another has stopped it */
         krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_gil, 1);
 }
 

@@ -88,17 +88,46 @@ static void find_slots(struct slots *slots, const struct file *file, ElfW(Sxword
     }
 }
 
-static void write_slot(const struct file *file, void **slot, void *value)
+static uintptr_t page_size(void)
 {
-    uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)slot;
-    void *page = (void *)(at & -page_size);
-    /* The loader protects whole pages: _dl_protect_relro in glibc's elf/dl-reloc.c. */
-    bool read_only = at >= (file->relro & -page_size) && at < (file->relro_end & -page_size);
-    if (read_only && mprotect(page, page_size, PROT_READ | PROT_WRITE))
-        return;
-    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
-    if (read_only)
-        mprotect(page, page_size, PROT_READ);
+    return (uintptr_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Of a slot in a page that the loader has made read-only: whole pages, as _dl_protect_relro in glibc's
+ * elf/dl-reloc.c does. Returns false where the kernel forbids it, as for sealed mappings. */
+static bool protect(const struct file *file, void **slot, int protection)
+{
+    uintptr_t page = (uintptr_t)slot & -page_size();
+    bool is_relro = page >= (file->relro & -page_size()) && page < (file->relro_end & -page_size());
+    return !is_relro || mprotect((void *)page, page_size(), protection) == 0;
+}
+
+/* Whether all slots were there and could be made writable. */
+static bool open_slots(const struct slots *slots, const struct file *file, size_t count)
+{
+    bool open = true;
+    for (size_t c = 0; c < count; c++) {
+        open &= slots->count[c] != 0;
+        for (size_t i = 0; open && i < slots->count[c]; i++)
+            open = protect(file, slots->at[c][i], PROT_READ | PROT_WRITE);
+    }
+    return open;
+}
+
+static void close_slots(const struct slots *slots, const struct file *file, size_t count)
+{
+    for (size_t c = 0; c < count; c++) {
+        for (size_t i = 0; i < slots->count[c]; i++)
+            protect(file, slots->at[c][i], PROT_READ);
+    }
+}
+
+static void write_slots(const struct slots *slots, const struct krait_got_call *calls, size_t count)
+{
+    for (size_t c = 0; c < count; c++) {
+        for (size_t i = 0; i < slots->count[c]; i++)
+            __atomic_store_n(slots->at[c][i], calls[c].ours, __ATOMIC_RELEASE);
+    }
 }
 
 int krait_got_lead(const void *address, const struct krait_got_call *calls, size_t count)
@@ -109,13 +138,9 @@ int krait_got_lead(const void *address, const struct krait_got_call *calls, size
         return -ENOENT;
     find_slots(&slots, &file, DT_JMPREL, DT_PLTRELSZ, calls, count);
     find_slots(&slots, &file, DT_RELA, DT_RELASZ, calls, count);
-    for (size_t c = 0; c < count; c++) {
-        if (!slots.count[c])
-            return -ENOENT;
-    }
-    for (size_t c = 0; c < count; c++) {
-        for (size_t i = 0; i < slots.count[c]; i++)
-            write_slot(&file, slots.at[c][i], calls[c].ours);
-    }
-    return 0;
+    bool open = open_slots(&slots, &file, count);
+    if (open)
+        write_slots(&slots, calls, count);
+    close_slots(&slots, &file, count);
+    return open ? 0 : -ENOENT;
 }

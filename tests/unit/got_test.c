@@ -8,9 +8,14 @@
 #include "base/buf.h"
 
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -42,6 +47,37 @@ static void with_a_call_that_is_not_there_nothing_is_led(void **state)
     assert_int_equal(krait_got_lead((void *)(uintptr_t)1, calls, 1), -ENOENT); /* no file lies there */
 }
 
+/* As where mappings are sealed. */
+static bool forbid_mprotect(void)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { KRAIT_ARRAY_LEN(steps), steps };
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void what_is_not_led_is_not_said_to_be(void **state)
+{
+    enum { WRONG = 1, NO_FILTER = 2 };
+    const struct krait_got_call calls[] = { { "getppid", (void *)ours } };
+    pid_t child = fork();
+    if (!child) {
+        bool forbidden = forbid_mprotect();
+        int rc = krait_got_lead((void *)ours, calls, 1);
+        _exit(!forbidden ? NO_FILTER : (rc == 0) == (getppid() == OURS) ? 0 : WRONG);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_FILTER)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void calls_of_the_file_are_led_and_pages_stay_as_they_were(void **state)
 {
     KRAIT_AUTO_BUF before = { 0 };
@@ -62,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_a_call_that_is_not_there_nothing_is_led),
+        cmocka_unit_test(what_is_not_led_is_not_said_to_be),
         cmocka_unit_test(calls_of_the_file_are_led_and_pages_stay_as_they_were),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,13 +3,13 @@
 
 #include "analysis/kernel_block.h"
 #include "analysis/kernel_cpu.h"
+#include "analysis/kernel_machine.h"
 
 #include <string.h>
 
 typedef struct krait_kernel_states machine;
 
-/* Makes room for one more in the list that `list` points at, its elements of `size` bytes. */
-static bool grow(machine *m, void *list, uint32_t count, uint32_t *cap, size_t size)
+bool krait_kernel_grow(machine *m, void *list, uint32_t count, uint32_t *cap, size_t size)
 {
     if (count < *cap)
         return true;
@@ -49,7 +49,7 @@ static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum k
     bool goes_on = last && last->state == state && last->call == t->state_call && last->by == t->state_by &&
                    last->khz == t->state_khz;
     if (m->now == t->since || goes_on ||
-        !grow(m, &t->intervals, t->interval_count, &t->interval_cap, sizeof(*t->intervals)))
+        !krait_kernel_grow(m, &t->intervals, t->interval_count, &t->interval_cap, sizeof(*t->intervals)))
         return;
     t->intervals[t->interval_count++] = (struct krait_kinterval){ .begin_ns = t->since,
                                                                   .call = t->state_call,
@@ -103,7 +103,8 @@ static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_s
 static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum krait_thread_state before)
 {
     struct krait_kthread *t = KRAIT_ARENA_NEW(&m->arena, struct krait_kthread);
-    if (!t || !grow(m, &m->threads, m->thread_count, &m->thread_cap, sizeof(struct krait_kthread *)) ||
+    if (!t ||
+        !krait_kernel_grow(m, &m->threads, m->thread_count, &m->thread_cap, sizeof(struct krait_kthread *)) ||
         krait_map_put(&m->by_tid, (uint32_t)tid, (uintptr_t)t)) {
         m->failed = true;
         return NULL;
@@ -155,7 +156,7 @@ static uint32_t process_of(machine *m, int64_t pid)
     const uint64_t *found = krait_map_get(&m->by_pid, (uint64_t)pid);
     if (found)
         return (uint32_t)*found;
-    if (!grow(m, &m->processes, m->process_count, &m->process_cap, sizeof(*m->processes)) ||
+    if (!krait_kernel_grow(m, &m->processes, m->process_count, &m->process_cap, sizeof(*m->processes)) ||
         krait_map_put(&m->by_pid, (uint64_t)pid, m->process_count)) {
         m->failed = true;
         return KRAIT_NO_ID;
@@ -240,6 +241,30 @@ static void expect(machine *m, const struct krait_kcpu *cpu, const struct krait_
         turn(m, cpu->current, KRAIT_TS_UNKNOWN); /* its switch was lost */
 }
 
+/* What a CPU does where no interrupt stops it. */
+static uint8_t base_of(const struct krait_kthread *t)
+{
+    return !t ? KRAIT_CS_IDLE : t->call != KRAIT_NO_ID || t->is_kernel ? KRAIT_CS_SYSTEM : KRAIT_CS_USER;
+}
+
+static KRAIT_COLD void correct(machine *m, struct krait_kcpu *cpu, int64_t tid)
+{
+    struct krait_kthread *t = thread_of(m, tid);
+    expect(m, cpu, t);
+    cpu->current = t;
+    cpu->base = base_of(t);
+    settle(m, cpu);
+}
+
+/* The context of what happens on a CPU tells which thread is there, and with that of a switch that was lost,
+ * or was never told: so it is with some virtual machines' own threads. */
+static inline void look_who_runs(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    int64_t tid = krait_kev_tid(ev), known = cpu->current ? cpu->current->tid : 0;
+    if (KRAIT_UNLIKELY(tid != known && tid >= 0 && cpu->known))
+        correct(m, cpu, tid);
+}
+
 static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
@@ -259,14 +284,13 @@ static void put_on(machine *m, struct krait_kcpu *cpu, struct krait_kthread *t)
 {
     cpu->current = t;
     cpu->known = true;
-    cpu->base = KRAIT_CS_IDLE;
+    cpu->base = base_of(t);
     if (!t)
         return;
     if (t->state == KRAIT_TS_WOKEN)
         late(m, KRAIT_LATENCY_QUEUE, t->queued_ns);
     else if (t->state == KRAIT_TS_PREEMPTED)
         late(m, KRAIT_LATENCY_PREEMPTED, KRAIT_MAX(t->since, m->begin_ns));
-    cpu->base = t->call != KRAIT_NO_ID || t->is_kernel ? KRAIT_CS_SYSTEM : KRAIT_CS_USER;
 }
 
 static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
@@ -371,6 +395,8 @@ static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
     struct krait_kcpu *cpu = cpu_of(m, ev);
     struct krait_kthread *t = cpu ? thread_of(m, krait_kev_int(ev, 0)) : NULL;
     tick(m, ev);
+    if (cpu)
+        look_who_runs(m, cpu, ev);
     if (!t || is_running(t) || t->state == KRAIT_TS_PREEMPTED)
         return NULL;
     if (t->state == KRAIT_TS_WOKEN)
@@ -483,47 +509,6 @@ static void begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     }
 }
 
-static KRAIT_COLD bool find_stats(machine *m, struct krait_kthread *t)
-{
-    uint64_t key = (uint64_t)t->process << 32 | t->call;
-    const uint64_t *found = krait_map_get(&m->by_call, key);
-    t->stats_call = t->call;
-    if (found) {
-        t->stats = (uint32_t)*found;
-        return true;
-    }
-    if (!grow(m, &m->stats, m->stats_count, &m->stats_cap, sizeof(*m->stats)) ||
-        krait_map_put(&m->by_call, key, m->stats_count)) {
-        t->stats_call = KRAIT_NO_ID;
-        m->failed = true;
-        return false;
-    }
-    m->stats[m->stats_count] = (struct krait_kcalls){ .process = t->process, .call = t->call };
-    t->stats = m->stats_count++;
-    return true;
-}
-
-/* Where switches were lost another thread may be here than we think: the context knows. */
-static bool is_other(const struct krait_kthread *t, const struct krait_kev *ev)
-{
-    int64_t tid = krait_kev_tid(ev);
-    return t->is_kernel || (tid >= 0 && tid != t->tid);
-}
-
-static void count_call(machine *m, struct krait_kthread *t, const struct krait_kev *ev)
-{
-    enum { MOST_ERRNO = 4095 };
-    int64_t ret = krait_kev_int(ev, 0);
-    if (t->stats_call != t->call && !find_stats(m, t))
-        return;
-    if (t->call == m->gettid && !is_other(t, ev))
-        t->own_tid = (int32_t)ret;
-    struct krait_kcalls *calls = &m->stats[t->stats];
-    calls->errors += ret < 0 && ret >= -MOST_ERRNO;
-    if (krait_spread_add(&calls->took, (uint64_t)(m->now - t->call_ns)))
-        m->failed = true;
-}
-
 static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     meet_caller(m, cpu, ev);
@@ -531,7 +516,7 @@ static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev 
     struct krait_kthread *t = cpu->current;
     uint32_t own = m->call_of[ev->cls->index];
     if (t && t->call != KRAIT_NO_ID && t->call_counts && (own == KRAIT_NO_ID || own == t->call))
-        count_call(m, t, ev);
+        krait_kernel_count_call(m, t, ev);
     else
         m->unmatched++;
     if (t) {
@@ -553,8 +538,10 @@ static void on_cause(void *ctx, const struct krait_kev *ev)
 static void on_sent(void *ctx, const struct krait_kev *ev)
 {
     machine *m = ctx;
-    const struct krait_kcpu *cpu = cpu_of(m, ev);
+    struct krait_kcpu *cpu = cpu_of(m, ev);
     tick(m, ev);
+    if (cpu)
+        look_who_runs(m, cpu, ev);
     if (cpu && m->watch)
         m->watch->sent(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 0), m->now);
 }
@@ -607,6 +594,12 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
                                                              [KRAIT_KEV_END] = end_thread,
                                                              [KRAIT_KEV_FAULT] = fault_thread,
                                                              [KRAIT_KEV_NAMED] = name_running };
+    /* Their context is of who runs; the others say it in their fields. */
+    static const bool tells[KRAIT_KEV_KINDS] = {
+        [KRAIT_KEV_CALL_BEGIN] = true, [KRAIT_KEV_CALL_END] = true, [KRAIT_KEV_IRQ_BEGIN] = true,
+        [KRAIT_KEV_IPI_BEGIN] = true,  [KRAIT_KEV_IRQ_END] = true,  [KRAIT_KEV_SOFTIRQ_BEGIN] = true,
+        [KRAIT_KEV_SOFTIRQ_END] = true
+    };
     machine *m = ctx;
     struct krait_kcpu *cpu = cpu_of(m, ev);
     if (!cpu)
@@ -614,6 +607,8 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
     tick(m, ev);
     m->here = cpu;
     cpu->before = 0;
+    if (tells[ev->cls->kind])
+        look_who_runs(m, cpu, ev);
     steps[ev->cls->kind](m, cpu, ev);
     settle(m, cpu);
 }
@@ -683,27 +678,6 @@ static void finish(machine *m, int64_t end_ns)
     name_processes(m);
 }
 
-static int know_calls(machine *m, const struct krait_kev_class *classes, uint32_t count)
-{
-    m->call_of = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u) * sizeof(*m->call_of));
-    m->blocks_on = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u));
-    if (!m->call_of || !m->blocks_on)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++) {
-        bool is_call = classes[i].kind == KRAIT_KEV_CALL_BEGIN || classes[i].kind == KRAIT_KEV_CALL_END;
-        m->call_of[i] = KRAIT_NO_ID;
-        if (!is_call || !*classes[i].rest)
-            continue;
-        uint32_t id = krait_strtab_add(&m->calls, classes[i].rest, strlen(classes[i].rest));
-        if (id == KRAIT_NO_ID)
-            return -ENOMEM;
-        m->call_of[i] = id;
-        m->blocks_on[id] = (uint8_t)krait_kernel_blocks_on(classes[i].rest);
-    }
-    m->gettid = krait_strtab_find(&m->calls, "gettid", strlen("gettid"));
-    return 0;
-}
-
 static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_options *options)
 {
     const struct krait_kev_walk walk = {
@@ -741,7 +715,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
     uint32_t count;
     const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);
     m->options = options;
-    int rc = know_calls(m, classes, count);
+    int rc = krait_kernel_know_calls(m, classes, count);
     return rc ? rc : krait_kevs_walk(kevs, &walk);
 }
 

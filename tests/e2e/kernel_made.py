@@ -71,8 +71,8 @@ def switch(us, before, after, state=0, cpu=0, **more):
     return (us, cpu, "sched_switch", {**fields, **more})
 
 
-def wake(us, tid, cpu=0, name="sched_wakeup"):
-    return (us, cpu, name, {"tid": tid})
+def wake(us, tid, cpu=0, name="sched_wakeup", **more):
+    return (us, cpu, name, {"tid": tid, **more})
 
 
 def fork(us, parent, child, cpu=0):

@@ -138,6 +138,17 @@ class Oracle:
             stopped = cpu.irqs or cpu.softirq
             t.turn(self.now, "interrupt" if stopped else "system" if t.call or t.kernel else "user")
 
+    def look(self, cpu, f):
+        """The context says who runs: where it is another, a switch was lost."""
+        tid = f["context_tid"]
+        if tid is None or not cpu.known or tid == (cpu.thread.tid if cpu.thread else 0):
+            return
+        if cpu.thread and cpu.thread.runs:
+            cpu.thread.turn(self.now, "unknown")
+        cpu.thread = self.thread(tid)
+        cpu.base = "idle" if not cpu.thread else "system" if cpu.thread.call or cpu.thread.kernel else "user"
+        self.settle(cpu)
+
     def on_sched_switch(self, cpu, f, _):
         cpu.irqs, cpu.softirq = [], None
         before, after = self.thread(f["prev_tid"]), self.thread(f["next_tid"])
@@ -161,6 +172,7 @@ class Oracle:
         self.settle(cpu)
 
     def wake(self, cpu, f):
+        self.look(cpu, f)
         t = self.thread(f["tid"])
         if t is None or t.runs:
             return None
@@ -211,6 +223,7 @@ class Oracle:
             t.turn(self.now, {2: "preempted", 3: "gone", 4: "gone", 5: "blocked_other", 7: "gone"}.get(f["status"], "unknown"))
 
     def adopt(self, cpu, f):
+        self.look(cpu, f)
         cpu.irqs, cpu.softirq = [], None
         if not cpu.known and f["context_tid"] is not None:
             cpu.thread, cpu.known = self.thread(f["context_tid"]), True
@@ -233,19 +246,23 @@ class Oracle:
             t.call, t.call_at, t.call_known = None, None, True
         self.settle(cpu)
 
-    def on_irq_handler_entry(self, cpu, _f, _):
+    def on_irq_handler_entry(self, cpu, f, _):
+        self.look(cpu, f)
         cpu.irqs.append("blocked_other" if not cpu.irqs else cpu.irqs[-1])
         self.settle(cpu)
 
-    def on_irq_handler_exit(self, cpu, _f, _):
+    def on_irq_handler_exit(self, cpu, f, _):
+        self.look(cpu, f)
         cpu.irqs = cpu.irqs[:-1]
         self.settle(cpu)
 
     def on_irq_softirq_entry(self, cpu, f, _):
+        self.look(cpu, f)
         cpu.softirq = BY_VECTOR.get(f["vec"], "blocked_other")
         self.settle(cpu)
 
-    def on_irq_softirq_exit(self, cpu, _f, _):
+    def on_irq_softirq_exit(self, cpu, f, _):
+        self.look(cpu, f)
         cpu.softirq = None
         self.settle(cpu)
 

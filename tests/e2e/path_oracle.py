@@ -47,6 +47,7 @@ class PathOracle(Oracle):
         return "ipi" if cpu.irqs and cpu.ipi else "interrupt" if context else "blocked"
 
     def wake(self, cpu, f):
+        self.look(cpu, f)
         t = self.thread(f["tid"])
         key, was, waker = (t, len(t.history) - 1) if t else None, t and t.state, self.waker_on(cpu)
         woken = super().wake(cpu, f)
@@ -84,6 +85,7 @@ class PathOracle(Oracle):
         super().on_irq_softirq_entry(cpu, f, name)
 
     def on_net_dev_queue(self, cpu, f, _):
+        self.look(cpu, f)
         self.packets.pop(f["skbaddr"], None)
         waker = self.waker_on(cpu)
         packet = getattr(cpu, "packet", None) if cpu.softirq else None

@@ -417,7 +417,7 @@ def test_a_waker_that_the_trace_does_not_know_is_unknown(path):
             switch(0, 0, 5, **{made.CONTEXT: 0}),
             switch(10, 5, 0, ASLEEP, **{made.CONTEXT: 5}),
             begins(20, "write", cpu=1, **{made.CONTEXT: 6}),
-            wake(30, 5, cpu=1),
+            wake(30, 5, cpu=1, **{made.CONTEXT: 6}),
             switch(40, 0, 5),
             switch(50, 5, 0, ASLEEP),
         ],

@@ -228,6 +228,18 @@ def test_the_context_says_who_runs_before_the_first_switch(states):
     assert [c["calls"] for c in found["syscalls"]] == [1]
 
 
+def test_the_context_says_who_runs_where_a_switch_was_never_told(states):
+    """6 takes the CPU from 5 and leaves it without a word: the next event there is 5's."""
+    more = {made.CONTEXT: 5}
+    taken = [switch(0, 0, 5), switch(10, 5, 6, **more)]
+    found = states([*taken, begins(30, "read", **more), ends(40, "read", ret=1, **more), switch(50, 5, 0, state=1, **more)])
+    assert threads(found) == {5: {"user": 20, "preempted": 20, "system": 10}, 6: {"user": 20, "unknown": 30}}
+    assert [c["calls"] for c in found["syscalls"]] == [1]
+    ticks = [event(30, "irq_handler_entry", irq=1, **more), event(31, "irq_handler_exit", irq=1, **more)]
+    found = states([*taken, *ticks, switch(50, 5, 0, state=1, **more)])
+    assert threads(found)[5] == {"user": 29, "preempted": 20, "interrupt": 1}
+
+
 def test_a_switch_that_was_lost_leaves_the_unknown(krait, states, tmp_path):
     found = states([switch(0, 0, 5), switch(30, 7, 8, state=1), event(40, "power_cpu_idle", state=1)], lost=3)
     assert threads(found) == {5: {"user": 30, "unknown": 10}, 7: {"unknown": 30, "blocked_other": 10}, 8: {"unknown": 30, "user": 10}}

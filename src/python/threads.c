@@ -143,7 +143,13 @@ void krait_thread_break(void)
 
 enum { NAME_MAX_BYTES = 200 };
 
-static __thread char told_name[NAME_MAX_BYTES]; /* of this thread */
+/* A hash of this thread's name: the name itself would be much for the static TLS block. */
+static __thread uint64_t told_name;
+
+static uint64_t hash_name(const char *name)
+{
+    return krait_hash_bytes(name, strlen(name));
+}
 
 static void write_name(struct krait_interp *in, uint32_t tid, const char *name)
 {
@@ -217,7 +223,7 @@ static PyObject *starting_thread(void)
 
 static void tell_name(struct krait_interp *in, uint32_t tid, const char *name)
 {
-    snprintf(told_name, sizeof(told_name), "%s", name);
+    told_name = hash_name(name);
     write_name(in, tid, name);
 }
 
@@ -238,7 +244,7 @@ void krait_thread_look_at_name(struct krait_interp *in)
 {
     char name[NAME_MAX_BYTES];
     PyObject *thread = active_thread((unsigned long)pthread_self());
-    if (thread && thread_name(thread, name) && strcmp(name, told_name) != 0)
+    if (thread && thread_name(thread, name) && hash_name(name) != told_name)
         tell_name(in, (uint32_t)syscall(SYS_gettid), name);
     Py_XDECREF(thread);
 }

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 
 import pytest
@@ -218,3 +219,12 @@ def test_functions_are_met_while_a_library_that_is_loaded_waits_for_the_gil(reco
         timeout=20,
     )
     assert run.calls()["met"] == 1
+
+
+def test_the_agent_takes_little_of_the_static_tls_block():
+    """What is left of it for libraries that are loaded later is little, and all share it (rtld in the manual of glibc)."""
+    data = (BUILD / "python" / "krait" / "_agent.abi3.so").read_bytes()
+    at, size, count = (struct.unpack_from(form, data, offset)[0] for form, offset in (("<Q", 32), ("<H", 54), ("<H", 56)))
+    parts = [struct.unpack_from("<II6Q", data, at + n * size) for n in range(count)]
+    (tls,) = (memory_bytes for kind, _, _, _, _, _, memory_bytes, _ in parts if kind == 7)  # PT_TLS
+    assert tls <= 256

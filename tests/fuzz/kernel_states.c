@@ -115,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_write_part("s0", &data, &size);
     fuzz_write_file("s1", data, size);
-    analyse((struct krait_kernel_options){ 0, UINT64_MAX, keep_all, NULL });
-    analyse((struct krait_kernel_options){ 100, 1000, keep_all, NULL });
+    analyse((struct krait_kernel_options){ .until_ns = UINT64_MAX, .keep = keep_all });
+    analyse((struct krait_kernel_options){ .from_ns = 100, .until_ns = 1000, .keep = keep_all });
     return 0;
 }

@@ -544,5 +544,5 @@ def test_babeltrace2_reads_it_without_a_message_and_agrees_with_cat(record, pyth
         assert any('"__main__.f' in line or "f" in line for line in theirs if "python:call" in line)
         ours = cat(run.path)
         assert len(ours) == len(theirs) == sum(len(t.events) for t in run.main.threads) + len(run.main.definitions)
-        name = re.compile(r"\b(?:python|c|code|thread|process|krait):\w+")
+        name = re.compile(r"\b(?:python|c|code|thread|process|krait|gil):\w+")
         assert [name.search(line).group() for line in ours] == [name.search(line).group() for line in theirs]

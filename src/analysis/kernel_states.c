@@ -271,8 +271,7 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     expect(m, cpu, t);
     if (!t)
         return;
-    if (!t->name[0])
-        name_thread(t, ev, 4);
+    name_thread(t, ev, 4);
     enum krait_thread_state after = krait_kernel_state_after(t, krait_kev_int(ev, 1));
     const struct krait_kthread *by = after == KRAIT_TS_PREEMPTED ? thread_of(m, krait_kev_int(ev, 2)) : NULL;
     leave(m, t, t->state, after, by ? by->tid : 0);

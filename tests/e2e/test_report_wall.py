@@ -10,7 +10,7 @@ import pytest
 import kernel_made as made
 from conftest import verb_json
 from kernel_made import begins, ends, event, fork, switch, wake
-from test_report import on_terminal
+from test_report import report_on_terminal
 
 EPOCH = 1767225600 * 10**6  # time 0 of tests/synth.c, in microseconds
 CODES = """
@@ -390,16 +390,16 @@ def test_all_states_fit_a_terminal(krait, both):
         (80, "self cpu ready lock disk net timer child other"),
         (140, "self self% cpu ready lock disk net timer child other total total% calls"),
     ):
-        out = on_terminal(krait, columns, folder, NO_COLOR="1")
+        out = report_on_terminal(krait, columns, folder, NO_COLOR="1")
         assert max(map(len, out.splitlines())) <= columns, out
         assert titles in (" ".join(line.split()[: len(titles.split())]) for line in out.splitlines()), out
-        out = on_terminal(krait, columns, folder, "--why", "load", NO_COLOR="1")
+        out = report_on_terminal(krait, columns, folder, "--why", "load", NO_COLOR="1")
         assert max(map(len, out.splitlines())) <= columns, out
 
 
 @pytest.mark.parametrize("columns", [40, 80])
 def test_notes_fit_a_terminal_too(krait, both, columns):
-    out = on_terminal(krait, columns, both(CALLS, EVENTS, lost=7), notes=True, NO_COLOR="1")
+    out = report_on_terminal(krait, columns, both(CALLS, EVENTS, lost=7), notes=True, NO_COLOR="1")
     lines = out.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("lost: "))
     assert max(map(len, lines[first:])) <= columns, out
@@ -469,7 +469,7 @@ WHY_EVENTS = [
     switch(182, 0, 5),
     ends(183, "futex"),
     switch(190, 5, 9, next_comm="hog"),
-    switch(197, 9, 5),
+    switch(197, 9, 5, prev_comm="hog"),
     switch(1000, 5, 0),
 ]
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from conftest import verb_json
+from known_times import KNOWN, MS, assert_spun
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 PYTHON = "/usr/bin/python3"
-MS = 1_000_000
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,41 +66,26 @@ def events(krait, folder):
 
 # ---- what is in it ----
 
-WAITS = """
-import os, subprocess, threading, time
-
-def named(name, work):
-    def run():
-        open("/proc/thread-self/comm", "w").write(name)
-        work()
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-
-def spin():
-    until = time.thread_time() + 0.25
-    while time.thread_time() < until:
-        pass
-
+WAITS = KNOWN + """
+spun = []
 named("sleeper", lambda: time.sleep(0.3))
-named("spinner", spin)
+named("spinner", lambda: spun.extend(spin(0.25)))
 subprocess.run(["sleep", "0.1"])
 if not (child := os.fork()):
     open("/proc/self/comm", "w").write("forked")
     time.sleep(0.05)
     os._exit(0)
 os.waitpid(child, 0)
+print(json.dumps(spun))
 """
 
 
 def test_threads_children_and_programs_are_followed(krait, own, folder):
-    own(WAITS)
+    spun = json.loads(own(WAITS).stdout)
     found = verb_json(krait, "states", folder / "t")
     threads = {t["name"]: t for t in found["threads"]}
     assert {"python3", "sleeper", "spinner", "sleep", "forked"} <= set(threads)
-    spinner = threads["spinner"]
-    # What a host takes from a virtual machine's CPU, and interrupts, the kernel does not count as the thread's.
-    assert 249 * MS <= spinner["on_cpu_ns"] <= 280 * MS
+    assert_spun(threads["spinner"], 0.25, *spun)
     for name, waited in (("sleeper", 300), ("sleep", 100), ("forked", 50)):
         assert waited * MS - MS <= threads[name]["blocked_other_ns"] <= (waited + 250) * MS, threads[name]
     assert threads["sleeper"]["pid"] == threads["python3"]["tid"] != threads["forked"]["pid"]

@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait states of krait's own kernel recordings: a program that waits for known things, for known times."""
 
+import json
+
 import pytest
 
 from conftest import verb_json
 from kernel_oracle import Oracle, text_of
+from known_times import KNOWN, MS, assert_spun
 from test_record_kernel import alone, kernel, tracefs  # noqa: F401
 from test_states import times_of
 
-WAITS = """
-import os, socket, subprocess, sys, threading, time
-
-def named(name, work):
-    def run():
-        open("/proc/thread-self/comm", "w").write(name)
-        work()
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+WAITS = KNOWN + """
+spun = []
 
 def wait_for_lock():
     lock = threading.Lock()
@@ -35,17 +30,13 @@ def wait_for_pipe():
     threading.Timer(0.1, os.write, [theirs, b"x"]).start()
     os.read(ours, 1)
 
-def spin():
-    until = time.thread_time() + 0.25
-    while time.thread_time() < until:
-        pass
-
 named("sleeper", lambda: time.sleep(0.3))
 named("parent", lambda: os.waitpid(os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "0.25"), 0))
 named("locker", wait_for_lock)
 named("receiver", wait_for_socket)
 named("reader", wait_for_pipe)
-named("spinner", spin)
+named("spinner", lambda: spun.extend(spin(0.25)))
+print(json.dumps(spun))
 """
 WAITED = {
     "sleeper": ("blocked_timer", 0.3),
@@ -54,16 +45,15 @@ WAITED = {
     "receiver": ("blocked_network", 0.15),
     "reader": ("blocked_other", 0.1),
 }
-MS = 1_000_000
 
 
 @pytest.fixture
 def waits(kernel):  # noqa: F811
-    return kernel(WAITS).path / "kernel"
+    return kernel(WAITS)
 
 
 def test_a_thread_waits_for_what_the_program_says(krait, waits):
-    found = verb_json(krait, "states", waits)["threads"]
+    found = verb_json(krait, "states", waits.path / "kernel")["threads"]
     threads = {t["name"]: t for t in sorted(found, key=lambda t: -t["tid"])}  # threads that they start inherit the name
     for name, (state, seconds) in WAITED.items():
         told = threads[name][f"{state}_ns"]
@@ -73,14 +63,13 @@ def test_a_thread_waits_for_what_the_program_says(krait, waits):
         assert wanted - MS <= told <= wanted + late, (name, threads[name])
         others = sum(v for k, v in threads[name].items() if k.startswith("blocked_") and k not in ("blocked_ns", f"{state}_ns"))
         assert others < 100 * MS, (name, threads[name])
-    spinner = threads["spinner"]
-    assert spinner["on_cpu_ns"] + spinner["interrupt_ns"] == pytest.approx(250 * MS, rel=0.02, abs=MS)
+    assert_spun(threads["spinner"], 0.25, *json.loads(waits.stdout))
     assert len({threads[name]["pid"] for name in WAITED}) == 1
 
 
 def test_a_recording_of_ours_is_as_its_text_says(krait, waits):
-    oracle = Oracle(text_of(krait, waits))
-    found = verb_json(krait, "states", waits)
+    oracle = Oracle(text_of(krait, waits.path / "kernel"))
+    found = verb_json(krait, "states", waits.path / "kernel")
     ours = {t.tid: t.sums(oracle.end) for t in oracle.lives}
     told = {t["tid"]: times_of(t) for t in found["threads"]}
     assert len(told) > 20

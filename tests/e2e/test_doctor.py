@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait doctor: what it finds, what it says, what it returns."""
 
-import fcntl
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
-import struct
 import subprocess
 import sys
-import termios
 
 import pytest
+
+from terminal import on_terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KRAIT = os.environ.get("KRAIT", str(ROOT / "build" / "krait"))
@@ -29,24 +27,8 @@ def report(**kw):
     return run, json.loads(run.stdout)
 
 
-def on_terminal(columns, env=None):
-    """What doctor prints on a terminal of so many columns."""
-    main, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    child = subprocess.Popen([KRAIT, "doctor"], stdout=side, stdin=side, env={**os.environ, **(env or {})})
-    os.close(side)
-    text = b""
-    while True:
-        try:
-            piece = os.read(main, 65536)
-        except OSError:  # EIO: the other side is closed
-            break
-        if not piece:
-            break
-        text += piece
-    child.wait(timeout=60)
-    os.close(main)
-    return text.decode().replace("\r\n", "\n")
+def doctor_on_terminal(columns, no_color=""):
+    return on_terminal([KRAIT, "doctor"], columns, ("stdin", "stdout"), {**os.environ, "NO_COLOR": no_color})[0]
 
 
 def fake_python(folder, name, answer, preload=True):
@@ -174,7 +156,7 @@ def test_text_and_json_say_the_same():
 
 @pytest.mark.parametrize("columns", [80, 140])
 def test_lines_fit_the_terminal(columns):
-    text = re.sub(r"\x1b\[[0-9;]*m", "", on_terminal(columns, {"NO_COLOR": ""}))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", doctor_on_terminal(columns))
     words = [w for w in text.split() if len(w) > columns - 40]
     if words:
         pytest.skip("a path is wider than the terminal: %s" % words[0])
@@ -183,8 +165,8 @@ def test_lines_fit_the_terminal(columns):
 
 
 def test_colour_is_for_terminals_and_yields_to_no_color():
-    assert "\x1b[" in on_terminal(80, {"NO_COLOR": ""})
-    assert "\x1b[" not in on_terminal(80, {"NO_COLOR": "1"})
+    assert "\x1b[" in doctor_on_terminal(80)
+    assert "\x1b[" not in doctor_on_terminal(80, "1")
     assert "\x1b[" not in doctor().stdout
 
 

@@ -30,7 +30,6 @@ from export_readers import (
     read_with_speedscope,
     run,
     speedscope_package,
-    speedscope_profile,
 )
 
 FORMATS = ["folded", "chrome", "perfetto", "speedscope", "callgrind", "pprof"]

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Help, manual pages, completion and the reference: all from the verbs' table, none behind it."""
 
-import fcntl
-import os
-import pty
 import re
 import shutil
-import struct
 import subprocess
-import termios
 
 import pytest
 
 from recording import ROOT
+from terminal import on_terminal
 
 
 def out(krait, *args):
@@ -146,7 +142,7 @@ def test_what_is_like_nothing_is_not_guessed(krait, word):
 @pytest.mark.parametrize("columns", [30, 50, 72, 80, 200])
 def test_help_wraps_to_the_terminal(krait, verbs, columns):
     for verb in verbs:
-        lines = terminal(krait, columns, verb, "--help").splitlines()
+        lines = on_terminal([krait, verb, "--help"], columns)[0].splitlines()
         body = lines[1 : lines.index("Examples:") if "Examples:" in lines else None]  # commands cannot be broken
         assert max(map(len, body)) <= max(columns, 44), verb  # an option and its argument stay whole
         assert max(map(len, body)) <= 110
@@ -162,20 +158,3 @@ def test_help_without_a_terminal_is_80_columns_with_hanging_indents(krait):
         "  -n, --limit N               Show N rows; 0 for all. A table has 40, CSV and\n"
         "                              JSON have all, --why has 5\n"
     ) in text
-
-
-def terminal(krait, columns, *args):
-    """What the command prints on a terminal of that width."""
-    main, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    run = subprocess.Popen([krait, *args], stdout=side)
-    os.close(side)
-    text = b""
-    try:
-        while more := os.read(main, 65536):
-            text += more
-    except OSError:  # the other side is closed
-        pass
-    os.close(main)
-    assert run.wait(timeout=20) == 0
-    return text.decode().replace("\r\n", "\n")

@@ -2,7 +2,6 @@
 """krait record as a guest: the program runs as without it, and what goes wrong harms neither it nor the recording."""
 
 import os
-import pty
 import random
 import re
 import shutil
@@ -14,6 +13,7 @@ import time
 import pytest
 
 from recording import Recording
+from terminal import on_terminal
 
 SIGNALLED = lambda number: (-number, 128 + number)  # noqa: E731 - as a parent or as a shell sees it
 
@@ -151,13 +151,10 @@ def test_that_nothing_is_recorded_is_said_at_the_start_and_in_red_at_the_end(kra
     (tmp_path / "file").write_text("")
     program = "import os; print('out', flush=True); os.kill(os.getpid(), 15)"
     command = [krait, "record", "-o", tmp_path / "file" / "trace", "--", any_python.exe, "-c", program]
-    master, slave = os.openpty()
     environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
-    run = subprocess.Popen([str(w) for w in command], stdout=slave, stderr=slave, env=environment)
-    assert run.wait(timeout=60) == -signal.SIGTERM
-    os.close(slave)
-    first, out, last = os.read(master, 65536).decode().splitlines()
-    os.close(master)
+    text, status = on_terminal(command, streams=("stdout", "stderr"), env=environment)
+    first, out, last = text.splitlines()
+    assert status == -signal.SIGTERM
     assert "runs without being recorded" in first and out == "out"
     assert last.startswith("\033[1;31mkrait record: nothing was recorded: cannot make the folder") and last.endswith("\033[0m")
     assert "Not a directory; choose another with -o" in last
@@ -251,15 +248,11 @@ def test_ctrl_c_that_the_program_survives(record, any_python):
 
 def test_a_terminal_stays_the_programs_own(record, any_python):
     """Job control and isatty are as without krait."""
-    main, side = pty.openpty()
     script = record.script("import os, sys\nprint(sys.stdout.isatty(), sys.stdin.isatty(), os.tcgetpgrp(0) == os.getpgrp())\n")
     trace = record.new_trace()
     command = ["setsid", "--ctty", "--wait", *record.command(any_python, [any_python.exe, script], trace, ["-q"])]
-    process = subprocess.Popen(command, stdin=side, stdout=side, stderr=side)
-    os.close(side)
-    assert process.wait(timeout=30) == 0
-    assert os.read(main, 1000).decode().strip() == "True True True"
-    os.close(main)
+    text, status = on_terminal(command, streams=("stdin", "stdout", "stderr"))
+    assert (text.strip(), status) == ("True True True", 0)
 
 
 # -- when the disk does not do its part --

@@ -2,17 +2,15 @@
 """`krait report` on recordings whose times are known: every figure is checked to the nanosecond."""
 
 import csv
-import fcntl
 import io
 import json
 import os
-import pty
 import re
-import struct
 import subprocess
-import termios
 
 import pytest
+
+from terminal import on_terminal
 
 CODES = """
 process 4711 python3
@@ -564,27 +562,14 @@ def test_a_real_recording_adds_up_the_same_by_another_reader(record, report, pyt
 # What people see on a terminal.
 
 
-def on_terminal(krait, columns, *args, notes=False, **env):
+def report_on_terminal(krait, columns, *args, notes=False, **env):
     """What is printed, with what goes to standard error where `notes` is true."""
-    main, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color", **env}
-    if "NO_COLOR" not in env or env["NO_COLOR"] is None:
-        env.pop("NO_COLOR", None)
-    run = subprocess.Popen([krait, "report", *map(str, args)], stdout=side, stderr=side if notes else subprocess.PIPE, env=env)
-    os.close(side)
-    text = b""
-    while True:
-        try:
-            more = os.read(main, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not more:
-            break
-        text += more
-    os.close(main)
-    assert run.wait(timeout=60) == 0
-    return text.decode().replace("\r\n", "\n")
+    env = {"LC_ALL": "C.UTF-8", "TERM": "xterm-256color", "NO_COLOR": None, **env}
+    env = {key: value for key, value in {**os.environ, **env}.items() if value is not None}
+    streams = ("stdout", "stderr") if notes else ("stdout",)
+    text, status = on_terminal([krait, "report", *args], columns, streams, env)
+    assert status == 0
+    return text
 
 
 LONG = """
@@ -601,7 +586,7 @@ thread 1
 
 @pytest.mark.parametrize("columns", [20, 60, 80, 100, 140, 200])
 def test_the_table_fits_the_terminal(synth, krait, columns):
-    text = re.sub("\033\\[[0-9;]*m", "", on_terminal(krait, columns, synth(LONG)))
+    text = re.sub("\033\\[[0-9;]*m", "", report_on_terminal(krait, columns, synth(LONG)))
     widths = [len(line) for line in text.splitlines()]
     assert max(widths) <= max(columns, 30)
     assert "function" in text or columns < 60
@@ -611,15 +596,15 @@ def test_the_table_fits_the_terminal(synth, krait, columns):
 
 def test_colour_is_for_terminals_without_no_color(synth, krait, run):
     folder = synth(LONG)
-    assert "\033[" in on_terminal(krait, 100, folder)
-    assert "\033[" not in on_terminal(krait, 100, folder, NO_COLOR="1")
-    assert "\033[" not in on_terminal(krait, 100, folder, TERM="dumb")
+    assert "\033[" in report_on_terminal(krait, 100, folder)
+    assert "\033[" not in report_on_terminal(krait, 100, folder, NO_COLOR="1")
+    assert "\033[" not in report_on_terminal(krait, 100, folder, TERM="dumb")
     assert "\033[" not in run(folder).stdout
 
 
 def test_names_cannot_command_the_terminal(synth, krait):
     folder = synth("process 1 p\ncode 1 python m %1B]0;owned%07%9B f%1B[2J 1\nthread 1\n0 call 1\n1 return\n")
-    text = on_terminal(krait, 100, folder, NO_COLOR="1")
+    text = report_on_terminal(krait, 100, folder, NO_COLOR="1")
     assert "\033" not in text and "\x07" not in text
     assert "\\x1b]0;owned\\x07" in text
 

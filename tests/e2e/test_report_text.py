@@ -7,12 +7,12 @@ import subprocess
 
 import pytest
 
-from test_report import CODES, figures, on_terminal, run  # noqa: F401  (run is a fixture)
+from test_report import CODES, figures, report_on_terminal, run  # noqa: F401  (run is a fixture)
 
 
 def screen(krait, columns, *args):
     """The lines of the table on a terminal, without the heading that says what was recorded."""
-    return on_terminal(krait, columns, *args, NO_COLOR="1").split("\n\n", 1)[1].splitlines()
+    return report_on_terminal(krait, columns, *args, NO_COLOR="1").split("\n\n", 1)[1].splitlines()
 
 
 SITES = """

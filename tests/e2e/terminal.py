@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people see on a terminal."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+
+
+def on_terminal(command, columns=80, streams=("stdout",), env=None):
+    """What a command prints on a terminal of so many columns, which these of its streams are, and its status."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    run = subprocess.Popen([str(word) for word in command], env=env, **dict.fromkeys(streams, side))
+    os.close(side)
+    text = b""
+    try:
+        while more := os.read(main, 65536):
+            text += more
+    except OSError:  # EIO: the other side is closed, and all of it is read
+        pass
+    os.close(main)
+    return text.decode().replace("\r\n", "\n"), run.wait(timeout=60)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel_events.h"
 
-#include "ctf/meta/open.h"
-#include "ctf/read/find.h"
 #include "ctf/read/loss.h"
 #include "ctf/read/reader.h"
 #include "ctf/rows/row_order.h"
@@ -126,26 +124,6 @@ static bool is_kernels(const struct krait_ctf_metadata *metadata)
     return false;
 }
 
-/* Leaves in `names` the folders that have the kernel's events. */
-static int keep_kernels(struct krait_names *folders, struct krait_err *err)
-{
-    size_t kept = 0, count = folders->count;
-    int rc = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct krait_ctf_metadata *metadata = NULL;
-        rc = rc ? rc : krait_ctf_metadata_open(&metadata, folders->list[i], err);
-        char *folder = folders->list[i];
-        folders->list[i] = NULL;
-        if (metadata && is_kernels(metadata))
-            folders->list[kept++] = folder;
-        else
-            free(folder);
-        krait_ctf_metadata_free(metadata);
-    }
-    folders->count = kept;
-    return rc;
-}
-
 static const char *host_of(const struct krait_ctf_trace *trace)
 {
     return krait_ctf_env_text(trace->metadata, "hostname", "");
@@ -166,20 +144,13 @@ static int check_hosts(const struct krait_ctf_reader *reader, struct krait_err *
 
 static int open_reader(struct krait_kevs *k, const char *const *paths, size_t count, struct krait_err *err)
 {
-    KRAIT_CLEANUP(krait_names_done) struct krait_names folders = { 0 };
-    int rc = 0;
-    for (size_t i = 0; i < count && !rc; i++)
-        rc = krait_find_traces(&folders, paths[i], err);
-    rc = rc ? rc : keep_kernels(&folders, err);
-    if (rc)
-        return rc;
-    if (!folders.count)
-        return krait_err_set(err, -ENODATA,
-                             "%s: no events of the kernel's scheduler or system calls; "
-                             "krait record --kernel and LTTng record them",
-                             paths[0]);
-    struct krait_ctf_options options = { 0 };
-    rc = krait_ctf_open(&k->reader, (const char *const *)folders.list, folders.count, &options, err);
+    const struct krait_ctf_options options = { .wants = is_kernels };
+    int rc = krait_ctf_open(&k->reader, paths, count, &options, err);
+    if (!rc && !k->reader->trace_count)
+        rc = krait_err_set(err, -ENODATA,
+                           "%s: no events of the kernel's scheduler or system calls; "
+                           "krait record --kernel and LTTng record them",
+                           paths[0]);
     return rc ? rc : check_hosts(k->reader, err);
 }
 

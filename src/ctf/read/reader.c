@@ -150,24 +150,14 @@ static int open_file(struct krait_ctf_reader *reader, const struct krait_ctf_tra
     return krait_ctf_list_packets(reader, file, d) ? oom(err) : 0;
 }
 
-static int open_trace(struct krait_ctf_reader *reader, const char *dir, const char *below,
-                      struct krait_err *err)
+/* Opens the files of a trace whose metadata is read. */
+static int open_streams(struct krait_ctf_reader *reader, struct krait_ctf_trace *trace, struct krait_err *err)
 {
-    struct krait_ctf_trace *trace = KRAIT_ARENA_NEW(&reader->arena, struct krait_ctf_trace);
-    if (!trace ||
-        krait_ctf_push(&reader->arena, &reader->traces, &reader->trace_count, &reader->trace_cap, trace))
-        return oom(err);
-    int rc = krait_ctf_metadata_open(&trace->metadata, dir, err);
-    if (!rc)
-        rc = compile_trace(reader, trace, err);
+    int rc = compile_trace(reader, trace, err);
     if (rc)
         return rc;
-    trace->dir = trace->metadata->dir;
-    trace->below = krait_arena_strdup(&reader->arena, below);
-    if (!trace->below)
-        return oom(err);
     KRAIT_CLEANUP(krait_names_done) struct krait_names files = { 0 };
-    rc = krait_find_streams(&files, dir, err);
+    rc = krait_find_streams(&files, trace->dir, err);
     struct krait_decoder d = { 0 };
     KRAIT_AUTO_FREE uint64_t *slots = calloc(trace->metadata->slot_count + 1, sizeof(*slots));
     d.slots = slots;
@@ -176,6 +166,26 @@ static int open_trace(struct krait_ctf_reader *reader, const char *dir, const ch
     for (size_t i = 0; i < files.count && !rc; i++)
         rc = open_file(reader, trace, files.list[i], &d, err);
     return rc;
+}
+
+static int open_trace(struct krait_ctf_reader *reader, const char *dir, const char *below,
+                      struct krait_err *err)
+{
+    struct krait_ctf_metadata *metadata;
+    int rc = krait_ctf_metadata_open(&metadata, dir, err);
+    if (rc)
+        return rc;
+    bool wanted = !reader->options.wants || reader->options.wants(metadata);
+    struct krait_ctf_trace *trace = wanted ? KRAIT_ARENA_NEW(&reader->arena, struct krait_ctf_trace) : NULL;
+    if (!trace ||
+        krait_ctf_push(&reader->arena, &reader->traces, &reader->trace_count, &reader->trace_cap, trace)) {
+        krait_ctf_metadata_free(metadata);
+        return wanted ? oom(err) : 0;
+    }
+    trace->metadata = metadata; /* the reader's from here on */
+    trace->dir = metadata->dir;
+    trace->below = krait_arena_strdup(&reader->arena, below);
+    return trace->below ? open_streams(reader, trace, err) : oom(err);
 }
 
 /* A trace that lies in several folders has no way. */

@@ -16,7 +16,8 @@
 #include "ctf/read/stream.h"
 
 /* Opens the traces in the folders: a folder with a file `metadata`, else all such below it. Errors: -ENOENT
- * no trace there; what krait_ctf_metadata_open returns. *out is then untouched. Damaged files do not fail it.
+ * no trace there; what krait_ctf_metadata_open returns. *out is then untouched. Damaged files do not fail it,
+ * nor does it that options->wants leaves no trace.
  */
 int krait_ctf_open(struct krait_ctf_reader **out, const char *const *paths, size_t count,
                    const struct krait_ctf_options *options, struct krait_err *err);

@@ -5,11 +5,11 @@
 #include "cmd/cmd.h"
 
 #include "base/json.h"
+#include "cmd/terminal.h"
 #include "kernel/probe.h"
 #include "kernel/pythons.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/utsname.h>
 
 struct doctor_options {
@@ -31,7 +31,7 @@ static const struct {
 } states[] = {
     [KRAIT_CHECK_OK] = { "ok", "\033[32m" },
     [KRAIT_CHECK_WARN] = { "warn", "\033[33m" },
-    [KRAIT_CHECK_FAIL] = { "no", "\033[1;31m" },
+    [KRAIT_CHECK_FAIL] = { "no", KRAIT_RED },
 };
 
 static bool can_record(const struct doctor *doctor)
@@ -66,79 +66,44 @@ static void doctor_done(struct doctor *doctor)
 
 /* ---- text ---- */
 
-enum { MARK_WIDTH = 4, NAME_WIDTH = 13, VERSION_WIDTH = 8, HOOK_WIDTH = 17, MIN_WIDTH = 40 };
+enum { MARK_WIDTH = 4, NAME_WIDTH = 13, VERSION_WIDTH = 8, HOOK_WIDTH = 17 };
 
-struct page {
-    size_t width; /* columns; SIZE_MAX when it is no terminal: lines are not broken */
-    bool colour;
-};
-
-static struct page page_of_stdout(void)
+static const char *colour(const char *code)
 {
-    const char *no_color = getenv("NO_COLOR");
-    struct winsize size = { 0 };
-    if (!isatty(STDOUT_FILENO))
-        return (struct page){ .width = SIZE_MAX };
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-        size.ws_col = 80;
-    return (struct page){ .width = KRAIT_MAX((size_t)size.ws_col, (size_t)MIN_WIDTH),
-                          .colour = !(no_color && *no_color) };
+    return krait_terminal_colour(stdout, code);
 }
 
-static const char *colour(const struct page *page, const char *code)
+/* From the column where the cursor is now. */
+static void put_wrapped(size_t column, const char *code, const char *text)
 {
-    return page->colour ? code : "";
+    krait_terminal_wrap(stdout, code, (uint32_t)column, (uint32_t)column, text);
 }
 
-/* Words, broken at blanks; lines after the first start at column `indent`, where the cursor is now. */
-static void put_wrapped(const struct page *page, size_t indent, const char *text)
+static void put_heading(const char *text)
 {
-    size_t at = indent;
-    while (*text) {
-        size_t n = strcspn(text, " ");
-        if (at > indent && at + 1 + n > page->width) {
-            printf("\n%*s", (int)indent, "");
-            at = indent;
-        } else if (at > indent) {
-            putchar(' ');
-            at++;
-        }
-        printf("%.*s", (int)n, text);
-        at += n;
-        text += n;
-        text += strspn(text, " ");
-    }
-    putchar('\n');
+    printf("\n%s%s%s\n", colour(KRAIT_BOLD), text, colour(KRAIT_PLAIN));
 }
 
-static void put_heading(const struct page *page, const char *text)
+static void put_mark(enum krait_check_state state)
 {
-    printf("\n%s%s%s\n", colour(page, "\033[1m"), text, colour(page, "\033[0m"));
-}
-
-static void put_mark(const struct page *page, enum krait_check_state state)
-{
-    printf("  %s%-*s%s  ", colour(page, states[state].colour), MARK_WIDTH, states[state].word,
-           colour(page, "\033[0m"));
+    printf("  %s%-*s%s  ", colour(states[state].colour), MARK_WIDTH, states[state].word, colour(KRAIT_PLAIN));
 }
 
 /* What to do, under what was found. */
-static void put_fix(const struct page *page, size_t indent, const char *fix)
+static void put_fix(size_t indent, const char *fix)
 {
-    printf("%*s%s", (int)indent, "", colour(page, "\033[2m"));
-    printf("to fix: ");
-    put_wrapped(page, indent + strlen("to fix: "), fix);
-    fputs(colour(page, "\033[0m"), stdout);
+    printf("%*s%sto fix:%s ", (int)indent, "", colour(KRAIT_DIM), colour(KRAIT_PLAIN));
+    put_wrapped(indent + strlen("to fix: "), KRAIT_DIM, fix);
 }
 
-static void put_check(const struct page *page, const char *name, const struct krait_check *check)
+static void put_check(const char *name, const struct krait_check *check)
 {
     size_t indent = 2 + MARK_WIDTH + 2 + NAME_WIDTH + 2;
-    put_mark(page, check->state);
+    put_mark(check->state);
     printf("%-*s  ", NAME_WIDTH, name);
-    put_wrapped(page, indent, check->value);
+    put_wrapped(indent, NULL, check->value);
     if (check->fix[0])
-        put_fix(page, indent, check->fix);
+        put_fix(indent, check->fix);
 }
 
 static void python_version(const struct krait_python *python, char *to, size_t n)
@@ -160,7 +125,7 @@ static void python_place(const struct krait_python *python, char *to, size_t n)
              python->answered && !python->shared ? " (static)" : "");
 }
 
-static void put_python(const struct page *page, const struct krait_python *python)
+static void put_python(const struct krait_python *python)
 {
     char version[64];
     char place[4096];
@@ -168,54 +133,53 @@ static void put_python(const struct page *page, const struct krait_python *pytho
     const size_t indent = 2 + MARK_WIDTH + 2 + VERSION_WIDTH + 2;
     python_version(python, version, sizeof(version));
     python_place(python, place, sizeof(place));
-    put_mark(page, refusal ? KRAIT_CHECK_WARN : KRAIT_CHECK_OK);
+    put_mark(refusal ? KRAIT_CHECK_WARN : KRAIT_CHECK_OK);
     printf("%-*s  %-*s  ", VERSION_WIDTH, version, HOOK_WIDTH,
            refusal ? "not recorded" : krait_python_hook(python));
-    put_wrapped(page, indent + HOOK_WIDTH + 2, place);
+    put_wrapped(indent + HOOK_WIDTH + 2, NULL, place);
     if (!refusal)
         return;
     printf("%*s", (int)indent, "");
-    put_wrapped(page, indent, refusal);
+    put_wrapped(indent, NULL, refusal);
 }
 
-static void put_pythons(const struct page *page, const struct doctor *doctor)
+static void put_pythons(const struct doctor *doctor)
 {
-    put_heading(page, "Python");
+    put_heading("Python");
     for (size_t i = 0; i < doctor->pythons.count; i++)
-        put_python(page, &doctor->pythons.items[i]);
+        put_python(&doctor->pythons.items[i]);
     if (doctor->python_ok)
         return;
     struct krait_check none = { .state = KRAIT_CHECK_FAIL };
     krait_check_value(&none, "no interpreter here that can be recorded");
     krait_check_fix(&none, KRAIT_CHECK_FAIL,
                     "sudo apt-get install python3, or put CPython 3.8 to 3.15 on PATH");
-    put_check(page, "python3", &none);
+    put_check("python3", &none);
 }
 
-static void put_verdict(const struct page *page, const struct doctor *doctor)
+static void put_verdict(const struct doctor *doctor)
 {
     bool ok = can_record(doctor);
-    const char *paint = colour(page, states[ok ? KRAIT_CHECK_OK : KRAIT_CHECK_FAIL].colour);
+    const char *paint = colour(states[ok ? KRAIT_CHECK_OK : KRAIT_CHECK_FAIL].colour);
     printf("\n%s%s%s\n", paint,
            ok ? "Python calls can be recorded." : "Python calls cannot be recorded here.",
-           colour(page, "\033[0m"));
+           colour(KRAIT_PLAIN));
     if (ok)
         puts("Next: krait record -- python3 app.py");
 }
 
 static void put_text(const struct doctor *doctor)
 {
-    struct page page = page_of_stdout();
     struct utsname host;
     uname(&host);
     printf("krait %s on %s %s, %s\n", KRAIT_VERSION, host.sysname, host.release, host.machine);
-    put_pythons(&page, doctor);
+    put_pythons(doctor);
     for (size_t i = 0; krait_probes[i].run; i++) {
         if (i == 0 || strcmp(krait_probes[i].group, krait_probes[i - 1].group) != 0)
-            put_heading(&page, krait_probes[i].group);
-        put_check(&page, krait_probes[i].name, &doctor->checks[i]);
+            put_heading(krait_probes[i].group);
+        put_check(krait_probes[i].name, &doctor->checks[i]);
     }
-    put_verdict(&page, doctor);
+    put_verdict(doctor);
 }
 
 /* ---- JSON ---- */

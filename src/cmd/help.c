@@ -6,10 +6,10 @@
 #include "cmd/cmd.h"
 
 #include "cmd/help.h"
+#include "cmd/terminal.h"
 #include "view/width.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 
 /* How help is laid out: within the terminal, or 80 columns where there is none. */
 struct layout {
@@ -20,11 +20,8 @@ struct layout {
 static struct layout layout_of(FILE *to)
 {
     enum { USUAL = 80, LEAST = 30, MOST = 110, NARROW = 60 };
-    struct winsize size = { 0 };
-    int fd = fileno(to);
-    uint32_t width = USUAL;
-    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        width = KRAIT_MIN(KRAIT_MAX((uint32_t)size.ws_col, (uint32_t)LEAST), (uint32_t)MOST);
+    uint32_t width = krait_terminal_look(to).width;
+    width = width ? KRAIT_MIN(KRAIT_MAX(width, (uint32_t)LEAST), (uint32_t)MOST) : USUAL;
     return (struct layout){ .width = width, .column = width < NARROW ? 8 : 30 };
 }
 

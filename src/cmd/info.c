@@ -6,11 +6,12 @@
 #include "base/json.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
+#include "cmd/terminal.h"
 #include "ctf/rows/count.h"
 #include "trace/gil.h"
+#include "view/width.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 
 struct info_options {
@@ -383,18 +384,8 @@ static void print_clock(struct info *info)
 /* Words in lines that fit the terminal, each behind the labels. */
 static void add_wrapped(struct info *info, const char *text)
 {
-    size_t column = 0;
-    while (*text) {
-        size_t n = strcspn(text, " ");
-        bool fits = column && column + 1 + n <= info->columns;
-        if (fits)
-            krait_buf_char(&info->out, ' ');
-        else
-            krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
-        krait_buf_add(&info->out, text, n);
-        column = (fits ? column + 1 : INDENT) + n;
-        text += n + (text[n] == ' ');
-    }
+    krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
+    krait_width_wrap(&info->out, text, INDENT, INDENT, info->columns);
 }
 
 static void print_losses(struct info *info)
@@ -572,15 +563,12 @@ static int sum_gil(struct info *info)
 
 static void look_at_terminal(struct info *info)
 {
-    const char *no_color = getenv("NO_COLOR");
-    struct winsize size;
-    bool colors = isatty(STDOUT_FILENO) && !(no_color && *no_color);
-    bool sized = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col;
-    info->columns = sized ? size.ws_col : 80;
-    info->bold = colors ? "\033[1m" : "";
-    info->dim = colors ? "\033[2m" : "";
-    info->red = colors ? "\033[1;31m" : "";
-    info->plain = colors ? "\033[0m" : "";
+    uint32_t width = krait_terminal_look(stdout).width;
+    info->columns = width ? width : 80;
+    info->bold = krait_terminal_colour(stdout, KRAIT_BOLD);
+    info->dim = krait_terminal_colour(stdout, KRAIT_DIM);
+    info->red = krait_terminal_colour(stdout, KRAIT_RED);
+    info->plain = krait_terminal_colour(stdout, KRAIT_PLAIN);
 }
 
 static int gather(struct info *info, const char *const *paths, size_t count, struct krait_err *err)

@@ -5,6 +5,7 @@
 #include "cmd/cmds.h"
 #include "cmd/help.h"
 #include "cmd/suggest.h"
+#include "cmd/terminal.h"
 
 #include <string.h>
 
@@ -15,17 +16,11 @@ const struct krait_cmd *const krait_cmds[] = {
     NULL,
 };
 
-static const char *stderr_prefix(bool end)
-{
-    const char *no_color = getenv("NO_COLOR");
-    if (!isatty(STDERR_FILENO) || (no_color && *no_color))
-        return "";
-    return end ? "\033[0m" : "\033[1;31m";
-}
-
 int krait_cmd_fail(const struct krait_cmd *cmd, const struct krait_err *err)
 {
-    fprintf(stderr, "%skrait %s:%s %s\n", stderr_prefix(false), cmd->name, stderr_prefix(true), err->text);
+    fprintf(stderr, "%skrait %s:%s ", krait_terminal_colour(stderr, KRAIT_RED), cmd->name,
+            krait_terminal_colour(stderr, KRAIT_PLAIN));
+    krait_terminal_wrap(stderr, NULL, (uint32_t)(strlen("krait : ") + strlen(cmd->name)), 2, err->text);
     return 1;
 }
 

@@ -365,7 +365,7 @@ static void add_heading(struct path *p)
     const struct krait_kprocess *process = process_of(p, t);
     char ns[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
     uint64_t begin = (uint64_t)(p->found->segments[0].begin_ns - p->found->states->origin_ns);
-    krait_buf_str(&p->out, p->look.colour ? "\033[1m" : "");
+    krait_buf_str(&p->out, p->look.colour ? KRAIT_BOLD : "");
     if (p->pick.calls) {
         size_t bright;
         const struct krait_func *func = &p->pick.trace->funcs[p->pick.call.func];
@@ -379,7 +379,7 @@ static void add_heading(struct path *p)
         krait_fmt_safe(&p->out, process->name);
         krait_buf_fmt(&p->out, " %d", process->pid);
     }
-    krait_buf_fmt(&p->out, "%s%s%s, from %llu.%09llu s on", p->look.colour ? "\033[0m" : "",
+    krait_buf_fmt(&p->out, "%s%s%s, from %llu.%09llu s on", p->look.colour ? KRAIT_PLAIN : "",
                   p->options->call ? "\n" : "  ", /* with both names a line is long */
                   krait_fmt_ns(ns, duration(p)), (unsigned long long)(begin / KRAIT_NS_PER_S),
                   (unsigned long long)(begin % KRAIT_NS_PER_S));
@@ -515,7 +515,7 @@ static int find_path(struct path *p, char **paths, size_t count, struct krait_er
 static int run_path(void *values, int argc, char **argv)
 {
     struct path_options *options = values;
-    struct path p = { .options = options, .look = krait_terminal_look() };
+    struct path p = { .options = options, .look = krait_terminal_look(stdout) };
     struct krait_err err = { 0 };
     int rc = check_options(&p, argc, &err);
     int status = rc ? krait_cmd_usage(&krait_cmd_path, &err) : 0;

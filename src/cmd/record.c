@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "cmd/cmds.h"
 #include "cmd/record_kernel.h"
+#include "cmd/terminal.h"
 
 #include <glob.h>
 #include <limits.h>
@@ -169,9 +170,7 @@ static int spawn(pid_t *pid, char **argv, struct krait_err *err)
 
 static void tell_trouble(struct krait_collector *collector)
 {
-    const char *text = krait_collector_trouble(collector);
-    if (text)
-        fprintf(stderr, "krait record: %s; the program runs on, what is missing is counted\n", text);
+    krait_record_trouble(krait_collector_trouble(collector));
 }
 
 /* Takes the status of children that have ended; the command's is kept. With --wait all that the command
@@ -209,23 +208,14 @@ static int collect_until_end(struct krait_collector *collector, struct krait_ker
 
 /* ---- the end ---- */
 
-static bool colour(void)
-{
-    const char *no_color = getenv("NO_COLOR");
-    return isatty(STDERR_FILENO) && !(no_color && *no_color);
-}
-
 static void print_lost(const struct krait_collector_summary *s)
 {
-    const char *red = colour() ? "\033[1;31m" : "";
-    const char *plain = colour() ? "\033[0m" : "";
     for (uint32_t i = 0; i < KRAIT_LOST_REASONS; i++) {
-        if (!s->lost[i])
-            continue;
         char count[KRAIT_FMT_SIZE];
         const struct krait_enum_row *row = krait_enum_find("lost_reason", i);
-        fprintf(stderr, "  %slost       %s events, %s%s: %s\n", red, krait_fmt_count(count, s->lost[i]),
-                row->label, plain, row->doc);
+        if (s->lost[i])
+            krait_record_line(KRAIT_RED, "lost", "%s events, %s: %s", krait_fmt_count(count, s->lost[i]),
+                              row->label, row->doc);
     }
 }
 
@@ -234,7 +224,7 @@ static void print_refusals(const struct krait_collector *collector)
     char why[128];
     int pid;
     for (size_t i = 0; (pid = krait_collector_refusal(collector, i, why, sizeof(why))) != 0; i++)
-        fprintf(stderr, "  Process %d was not recorded: %s. See: krait doctor\n", pid, why);
+        krait_terminal_say(NULL, 2, "Process %d was not recorded: %s. See: krait doctor", pid, why);
 }
 
 static void print_summary(const struct krait_collector *collector, const struct krait_collector_summary *s,
@@ -243,24 +233,24 @@ static void print_summary(const struct krait_collector *collector, const struct 
     char why[128];
     bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
     char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
-    const char *bold = colour() ? "\033[1m" : "";
-    const char *plain = colour() ? "\033[0m" : "";
+    const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
+    const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
     fprintf(stderr, "krait: %s%s%s, %u process%s, %u thread%s, %s events, %s in %s%s%s\n", bold,
             krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
             s->threads, s->threads == 1 ? "" : "s", krait_fmt_count(events, s->events),
             krait_fmt_bytes(bytes, s->bytes), bold, dir, plain);
     print_lost(s);
     if (kernel)
-        krait_record_kernel_print(kernel, colour() ? "\033[1;31m" : "", plain);
+        krait_record_kernel_print(kernel);
     print_refusals(collector);
     if (s->alive)
-        fprintf(stderr, "  %u process%s still running; %s recording ends here: --wait goes on with %s\n",
-                s->alive, s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their",
-                s->alive == 1 ? "it" : "them");
+        krait_terminal_say(
+            NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
+            s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
     if (!s->processes && !refused)
-        fprintf(stderr, "  No Python program was seen: krait records CPython 3.8 to 3.15, and with --wait "
-                        "what goes on in "
-                        "the background. See: krait doctor\n");
+        krait_terminal_say(NULL, 2,
+                           "No Python program was seen: krait records CPython 3.8 to 3.15, and with --wait "
+                           "what goes on in the background. See: krait doctor");
     else if (s->processes)
         fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", dir, dir);
     if (s->processes && kernel && kernel->events)
@@ -300,38 +290,71 @@ static void finish(struct krait_collector *collector, struct krait_kernel *kerne
 /* Said at the start and at the end: what the program prints between may be long. */
 static void tell_unrecorded(const char *when, const struct krait_err *err)
 {
-    fprintf(stderr, "%skrait record: %s: %s%s\n", colour() ? "\033[1;31m" : "", when, err->text,
-            colour() ? "\033[0m" : "");
+    krait_terminal_say(KRAIT_RED, 0, "krait record: %s: %s", when, err->text);
+}
+
+/* A command, and what records it. */
+struct recorded {
+    struct krait_recording_values *values;
+    char **command;
+    struct krait_collector *collector;
+    struct krait_kernel *kernel;
+    char dir[PATH_MAX];
+};
+
+static int open_recorded(struct recorded *r, struct krait_err *err)
+{
+    int rc = krait_recording_open(&r->collector, r->values, r->command[0], 0, r->dir, sizeof(r->dir), err);
+    return rc ? rc : set_environment(r->collector, r->values, err);
+}
+
+/* Starts the command. Returns 0, or the wait status of a shell's that cannot. */
+static int start(char **command, pid_t *pid)
+{
+    struct krait_err err;
+    int rc = spawn(pid, command, &err);
+    if (!rc) {
+        forward_to = *pid;
+        return 0;
+    }
+    krait_cmd_fail(&krait_cmd_record, &err);
+    return W_EXITCODE(rc == -ENOENT ? 127 : 126, 0);
+}
+
+/* Returns the command's wait status, as the next one does. */
+static int run_recorded(struct recorded *r)
+{
+    pid_t pid;
+    catch_signals();
+    if (r->values->wait)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+    r->kernel = krait_record_kernel_open(r->values, r->dir, krait_collector_clock(r->collector));
+    if (not_passed) /* that takes a while: a signal ends krait as it would have the command */
+        return W_EXITCODE(0, not_passed);
+    int status = start(r->command, &pid);
+    if (status) {
+        krait_record_kernel_guess(r->values, r->command[0]);
+        return status;
+    }
+    krait_collector_child(r->collector, pid);
+    status = collect_until_end(r->collector, r->kernel, pid, r->values->wait);
+    finish(r->collector, r->kernel, pid, status, r->values, r->dir);
+    return status;
 }
 
 /* A recording that cannot be made does not keep the command from running. */
-static int run_unrecorded(char **argv, const struct krait_err *err)
+static int run_unrecorded(char **command, const struct krait_err *err)
 {
-    struct krait_err cannot;
-    tell_unrecorded("the program runs without being recorded", err);
     pid_t pid;
+    tell_unrecorded("the program runs without being recorded", err);
     catch_signals();
-    if (spawn(&pid, argv, &cannot)) {
-        krait_cmd_fail(&krait_cmd_record, &cannot);
-        return 127;
-    }
-    forward_to = pid;
-    int status;
+    int status = start(command, &pid);
+    if (status)
+        return status;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     tell_unrecorded("nothing was recorded", err);
-    return pass_on(status);
-}
-
-/* Setting the kernel's tracing up takes a while; a signal meanwhile ends krait as it would have the command.
- */
-static int stop_before_start(struct krait_collector *collector, struct krait_kernel *kernel)
-{
-    krait_kernel_free(kernel);
-    krait_collector_free(collector);
-    signal(not_passed, SIG_DFL);
-    raise(not_passed);
-    return 128 + not_passed;
+    return status;
 }
 
 static int record(struct krait_recording_values *values, int argc, char **argv)
@@ -342,49 +365,18 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
         krait_cmd_fail(&krait_cmd_record, &err);
         return 2;
     }
-    char **command = calloc((size_t)argc + 1, sizeof(*command));
+    KRAIT_AUTO_FREE char **command = calloc((size_t)argc + 1, sizeof(*command));
     if (!command)
         return 1;
     memcpy(command, argv, (size_t)argc * sizeof(*command));
-    char dir[PATH_MAX];
-    struct krait_collector *collector = NULL;
-    struct krait_kernel *kernel = NULL;
-    int rc = krait_recording_open(&collector, values, argv[0], 0, dir, sizeof(dir), &err);
-    if (!rc)
-        rc = set_environment(collector, values, &err);
-    pid_t pid = 0;
-    if (!rc) {
-        catch_signals();
-        if (values->wait)
-            prctl(PR_SET_CHILD_SUBREAPER, 1);
-        kernel = krait_record_kernel_open(values, dir, krait_collector_clock(collector));
-        if (not_passed)
-            return stop_before_start(collector, kernel);
-        rc = spawn(&pid, command, &err);
-        if (rc) {
-            krait_cmd_fail(&krait_cmd_record, &err);
-            krait_record_kernel_guess(values, command[0]);
-        }
-    } else if (rc == -EINVAL) {
+    struct recorded r = { .values = values, .command = command };
+    int rc = open_recorded(&r, &err), status = W_EXITCODE(2, 0);
+    if (rc == -EINVAL)
         krait_cmd_fail(&krait_cmd_record, &err);
-    } else {
-        rc = run_unrecorded(command, &err);
-        krait_collector_free(collector);
-        free(command);
-        return rc;
-    }
-    int status = 0;
-    if (!rc) {
-        forward_to = pid;
-        krait_collector_child(collector, pid);
-        status = collect_until_end(collector, kernel, pid, values->wait);
-        finish(collector, kernel, pid, status, values, dir);
-    }
-    krait_kernel_free(kernel);
-    krait_collector_free(collector);
-    free(command);
-    if (rc)
-        return rc == -EINVAL ? 2 : rc == -ENOENT ? 127 : 126;
+    else
+        status = rc ? run_unrecorded(command, &err) : run_recorded(&r);
+    krait_kernel_free(r.kernel);
+    krait_collector_free(r.collector);
     return pass_on(status);
 }
 

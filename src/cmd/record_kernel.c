@@ -2,6 +2,9 @@
 #include "cmd/record_kernel.h"
 
 #include "base/fmt.h"
+#include "cmd/terminal.h"
+
+#include <stdarg.h>
 
 /* The whole machine, or else what is this user's. */
 struct krait_kernel *krait_record_kernel_open(const struct krait_recording_values *values, const char *dir,
@@ -18,21 +21,23 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
                                             .clock = clock };
     if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole)) {
         if (functions.code)
-            fprintf(stderr, "krait record: the kernel's functions are not recorded: %s. See: krait doctor\n",
-                    functions.text);
+            krait_terminal_say(NULL, 0,
+                               "krait record: the kernel's functions are not recorded: %s. See: krait doctor",
+                               functions.text);
         return kernel;
     }
     options.scope = KRAIT_KERNEL_OWN;
     if (!krait_kernel_open(&kernel, &options, &own))
-        fprintf(stderr,
-                "krait record: of the kernel, the program's own switches and page faults alone are recorded: "
-                "%s. See: krait doctor\n",
-                whole.text);
+        krait_terminal_say(
+            NULL, 0,
+            "krait record: of the kernel, the program's own switches and page faults alone are recorded: "
+            "%s. See: krait doctor",
+            whole.text);
     else
-        fprintf(
-            stderr,
+        krait_terminal_say(
+            NULL, 0,
             "krait record: the kernel is not recorded, the program is: %s. And for its own switches and page "
-            "faults: %s. See: krait doctor\n",
+            "faults: %s. See: krait doctor",
             whole.text, own.text);
     return kernel;
 }
@@ -46,9 +51,14 @@ void krait_record_kernel_guess(const struct krait_recording_values *values, cons
 
 void krait_record_kernel_trouble(struct krait_kernel *kernel)
 {
-    const char *text = kernel ? krait_kernel_trouble(kernel) : NULL;
+    krait_record_trouble(kernel ? krait_kernel_trouble(kernel) : NULL);
+}
+
+void krait_record_trouble(const char *text)
+{
     if (text)
-        fprintf(stderr, "krait record: %s; the program runs on, what is missing is counted\n", text);
+        krait_terminal_say(NULL, 0, "krait record: %s; the program runs on, what is missing is counted",
+                           text);
 }
 
 void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary)
@@ -59,27 +69,40 @@ void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel
     krait_record_kernel_trouble(kernel);
 }
 
-static void print_loss(const char *red, const char *plain, uint64_t count, const char *what)
+void krait_record_line(const char *code, const char *label, const char *fmt, ...)
+{
+    enum { LABEL = 9, COLUMN = 13 };
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    fprintf(stderr, "  %s%-*s%s  ", krait_terminal_colour(stderr, code), LABEL, label,
+            krait_terminal_colour(stderr, KRAIT_PLAIN));
+    krait_terminal_wrap(stderr, code, COLUMN, COLUMN, text);
+}
+
+static void print_loss(uint64_t count, const char *what)
 {
     char text[KRAIT_FMT_SIZE];
     if (count)
-        fprintf(stderr, "  %slost       %s %s%s\n", red, krait_fmt_count(text, count), plain, what);
+        krait_record_line(KRAIT_RED, "lost", "%s %s", krait_fmt_count(text, count), what);
 }
 
-void krait_record_kernel_print(const struct krait_kernel_summary *s, const char *red, const char *plain)
+void krait_record_kernel_print(const struct krait_kernel_summary *s)
 {
     char events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE], what[128];
-    fprintf(stderr, "  kernel     %s events, %s\n", krait_fmt_count(events, s->events),
-            krait_fmt_bytes(bytes, s->bytes));
+    krait_record_line("", "kernel", "%s events, %s", krait_fmt_count(events, s->events),
+                      krait_fmt_bytes(bytes, s->bytes));
     if (s->scope == KRAIT_KERNEL_OWN)
-        fprintf(stderr,
-                "  missing    system calls, wake-ups, interrupts, other programs: they need rights\n");
+        krait_record_line("", "missing",
+                          "system calls, wake-ups, interrupts, other programs: they need rights");
     snprintf(what, sizeof(what),
              "kernel events on %u CPU%s: the kernel's ring was full; --kernel-ring-size makes it larger",
              s->cpus, s->cpus == 1 ? "" : "s");
-    print_loss(red, plain, s->lost, what);
-    print_loss(red, plain, s->refused, "kernel events: the disk did not take them");
-    print_loss(red, plain, s->damaged,
-               s->scope == KRAIT_KERNEL_OWN ? "kernel events: they are not as this krait knows them"
-                                            : "kernel pages in part: they are not as this krait knows them");
+    print_loss(s->lost, what);
+    print_loss(s->refused, "kernel events: the disk did not take them");
+    print_loss(s->damaged, s->scope == KRAIT_KERNEL_OWN
+                               ? "kernel events: they are not as this krait knows them"
+                               : "kernel pages in part: they are not as this krait knows them");
 }

@@ -19,8 +19,14 @@ void krait_record_kernel_guess(const struct krait_recording_values *values, cons
 void krait_record_kernel_trouble(struct krait_kernel *kernel);
 /* The end; after krait_collector_finish, which has measured the clock. */
 void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
-/* The summary's lines, with the colours `red` and `plain`. */
-void krait_record_kernel_print(const struct krait_kernel_summary *summary, const char *red,
-                               const char *plain);
+/* The summary's lines. */
+void krait_record_kernel_print(const struct krait_kernel_summary *summary);
+
+/* Says on stderr what went wrong, unless it is NULL. */
+void krait_record_trouble(const char *text);
+
+/* A line of the summary on stderr: what is said behind a label, in the colour `code` or, where that is "", in
+ * none. */
+void krait_record_line(const char *code, const char *label, const char *fmt, ...) KRAIT_PRINTF(3, 4);
 
 #endif

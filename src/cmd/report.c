@@ -87,7 +87,7 @@ static int parse_options(struct report *report, struct krait_err *err)
             report->by = (enum krait_profile_by)i;
     }
     report->format = o->csv ? REPORT_CSV : o->json ? REPORT_JSON : REPORT_TABLE;
-    report->look = krait_terminal_look();
+    report->look = krait_terminal_look(stdout);
     rc = check_tree(report, err);
     rc = rc ? rc
             : krait_select_limit(&report->limit, o->limit,
@@ -118,7 +118,7 @@ static void add_heading(struct report *report)
                   trace->process_count, trace->process_count == 1 ? "" : "es", trace->thread_count,
                   trace->thread_count == 1 ? "" : "s");
     uint32_t room = report->look.width > rest.len ? report->look.width - (uint32_t)rest.len : 0;
-    const char *bold = report->look.colour ? "\033[1m" : "", *plain = report->look.colour ? "\033[0m" : "";
+    const char *bold = report->look.colour ? KRAIT_BOLD : "", *plain = report->look.colour ? KRAIT_PLAIN : "";
     krait_buf_str(&report->out, bold);
     if (program.data)
         krait_width_shorten(&report->out, program.data, room, report->look.utf8);

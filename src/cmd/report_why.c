@@ -177,7 +177,7 @@ static void add_label(struct krait_buf *out, const struct report *report, uint32
 static void add_head(struct report *report, const struct krait_why *why, uint32_t matched)
 {
     char total[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
-    const char *bold = report->look.colour ? "\033[1m" : "", *plain = report->look.colour ? "\033[0m" : "";
+    const char *bold = report->look.colour ? KRAIT_BOLD : "", *plain = report->look.colour ? KRAIT_PLAIN : "";
     struct krait_buf *out = &report->out;
     krait_buf_str(out, bold);
     if (matched == 1)

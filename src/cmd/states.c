@@ -438,8 +438,8 @@ static void print_section(struct states *s, const struct view *view, const struc
     bool bold = s->look.colour;
     uint32_t limit = s->options->limit || s->only ? s->limit : view->rows;
     if (!s->only)
-        krait_buf_fmt(&s->out, "%s%s%s%s\n", s->out.len ? "\n" : "", bold ? "\033[1m" : "", view->title,
-                      bold ? "\033[0m" : "");
+        krait_buf_fmt(&s->out, "%s%s%s%s\n", s->out.len ? "\n" : "", bold ? KRAIT_BOLD : "", view->title,
+                      bold ? KRAIT_PLAIN : "");
     krait_sheet_table(sheet, limit, &s->look, &s->out);
     if (limit && sheet->rows > limit)
         krait_buf_fmt(&s->notes, "%s: %u of %u rows; --limit 0 shows all\n", view->title, limit, sheet->rows);
@@ -622,7 +622,7 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
 static int run_states(void *values, int argc, char **argv)
 {
     struct states_options *options = values;
-    struct states s = { .options = options, .look = krait_terminal_look() };
+    struct states s = { .options = options, .look = krait_terminal_look(stdout) };
     struct krait_kernel_states *found = NULL;
     struct krait_err err = { 0 };
     int rc = check_options(&s, &err);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/terminal.h"
 
+#include "base/fmt.h"
 #include "view/width.h"
 
+#include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -32,11 +34,41 @@ static uint32_t width_of(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL;
 }
 
-struct krait_table_look krait_terminal_look(void)
+struct krait_table_look krait_terminal_look(FILE *to)
 {
-    return (struct krait_table_look){ .width = width_of(STDOUT_FILENO),
-                                      .colour = wants_colour(STDOUT_FILENO),
+    return (struct krait_table_look){ .width = width_of(fileno(to)),
+                                      .colour = wants_colour(fileno(to)),
                                       .utf8 = takes_utf8() };
+}
+
+const char *krait_terminal_colour(FILE *to, const char *code)
+{
+    return wants_colour(fileno(to)) ? code : "";
+}
+
+void krait_terminal_wrap(FILE *to, const char *code, uint32_t at, uint32_t indent, const char *text)
+{
+    enum { LEAST = 40 }; /* in less than that each word would have its own line */
+    KRAIT_AUTO_BUF safe = { 0 }, lines = { 0 };
+    uint32_t columns = width_of(fileno(to));
+    if (columns) {
+        krait_fmt_safe(&safe, text);
+        krait_width_wrap(&lines, safe.data ? safe.data : "", at, indent, KRAIT_MAX(columns, (uint32_t)LEAST));
+    }
+    bool wrapped = columns && lines.data && !safe.failed && !lines.failed;
+    bool coloured = code && wants_colour(fileno(to));
+    fprintf(to, "%s%s%s\n", coloured ? code : "", wrapped ? lines.data : text, coloured ? KRAIT_PLAIN : "");
+}
+
+void krait_terminal_say(const char *code, uint32_t at, const char *fmt, ...)
+{
+    char text[sizeof(((struct krait_err *)NULL)->text) + 256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    fprintf(stderr, "%*s", (int)at, "");
+    krait_terminal_wrap(stderr, code, at, at + 2, text);
 }
 
 static bool is_bad(const char *note)
@@ -45,26 +77,13 @@ static bool is_bad(const char *note)
            strncmp(note, "unfinished:", 11) == 0;
 }
 
-/* A terminal would break a long line in mid-word. */
-static void print_note(char *note, uint32_t columns, bool colour)
-{
-    enum { INDENT = 2 };
-    KRAIT_AUTO_BUF lines = { 0 };
-    krait_width_wrap(&lines, note, 0, INDENT, columns ? columns : UINT32_MAX);
-    const char *code = !colour ? "" : is_bad(note) ? "\033[31m" : "\033[2m";
-    fprintf(stderr, "%s%s%s\n", code, lines.failed || !lines.data ? note : lines.data,
-            colour ? "\033[0m" : "");
-}
-
 static void print_notes(struct krait_buf *notes)
 {
-    uint32_t columns = width_of(STDERR_FILENO);
-    bool colour = wants_colour(STDERR_FILENO);
     for (char *note = notes->data, *next; note && *note; note = next) {
         next = strchrnul(note, '\n');
         if (*next)
             *next++ = '\0';
-        print_note(note, columns, colour);
+        krait_terminal_wrap(stderr, is_bad(note) ? KRAIT_RED : KRAIT_DIM, 0, 2, note);
     }
 }
 

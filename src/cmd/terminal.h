@@ -8,8 +8,22 @@
 #include "base/err.h"
 #include "view/table.h"
 
-/* Of stdout. Width 0: it is none. */
-struct krait_table_look krait_terminal_look(void);
+#include <stdio.h>
+
+/* Of stdout or stderr. Width 0: it is no terminal. Colour is for terminals alone, but not for TERM=dumb nor
+ * where NO_COLOR is set (https://no-color.org). */
+struct krait_table_look krait_terminal_look(FILE *to);
+
+/* The code where `to` takes colours, else "". */
+const char *krait_terminal_colour(FILE *to, const char *code);
+
+/* Prints text and a line end, in the colour `code` or, where that is NULL, in none. On a terminal, which
+ * would break a long line in mid-word, it is broken at blanks to fit: `at` columns of the first line are
+ * taken, the others begin with `indent` blanks; and control characters in it are made visible. */
+void krait_terminal_wrap(FILE *to, const char *code, uint32_t at, uint32_t indent, const char *text);
+
+/* A message on stderr that begins `at` columns from the left; its other lines begin two columns further. */
+void krait_terminal_say(const char *code, uint32_t at, const char *fmt, ...) KRAIT_PRINTF(3, 4);
 
 /* Prints `out` to stdout, and behind it the lines of `notes`, which it uses up, to stderr: where that is a
  * terminal they are broken to fit it, and dim, red those that begin with lost:, damaged: or unfinished:.

@@ -33,6 +33,12 @@ struct krait_column {
 
 struct krait_table;
 
+/* Escape sequences for a terminal (ECMA-48, SGR). */
+#define KRAIT_BOLD  "\033[1m"
+#define KRAIT_DIM   "\033[2m"
+#define KRAIT_RED   "\033[1;31m"
+#define KRAIT_PLAIN "\033[0m"
+
 struct krait_table_look {
     uint32_t width; /* columns of the terminal; 0: as wide as it gets */
     bool colour;

@@ -152,12 +152,24 @@ def test_that_nothing_is_recorded_is_said_at_the_start_and_in_red_at_the_end(kra
     program = "import os; print('out', flush=True); os.kill(os.getpid(), 15)"
     command = [krait, "record", "-o", tmp_path / "file" / "trace", "--", any_python.exe, "-c", program]
     environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
-    text, status = on_terminal(command, streams=("stdout", "stderr"), env=environment)
+    text, status = on_terminal(command, 400, ("stdout", "stderr"), environment)
     first, out, last = text.splitlines()
     assert status == -signal.SIGTERM
     assert "runs without being recorded" in first and out == "out"
     assert last.startswith("\033[1;31mkrait record: nothing was recorded: cannot make the folder") and last.endswith("\033[0m")
     assert "Not a directory; choose another with -o" in last
+
+
+def test_what_is_said_fits_the_terminal(krait, tmp_path):
+    """Broken at blanks: a terminal would do it in mid-word."""
+    said = {}
+    for columns in (400, 60):
+        text, status = on_terminal([krait, "record", "-o", tmp_path / "t", "--", "true"], columns, ("stderr",))
+        assert status == 0 and "No Python program was seen" in text
+        said[columns] = text.split("\n", 1)[1]  # behind the figures
+        shutil.rmtree(tmp_path / "t")
+    assert len(said[400].splitlines()) == 1 and said[400].split() == said[60].split()
+    assert max(len(line) for line in said[60].splitlines()) <= 60
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2])

@@ -59,8 +59,8 @@ struct krait_wall_track {
 
 struct krait_wall; /* opaque */
 
-/* Whether a thread waited for the GIL: 1 or 0, or -ENOMEM. Goes through the trace, at about 1 ns an event,
- * but for processes of one thread. */
+/* Whether a thread waited for the GIL: 1 or 0, or -ENOMEM. Goes through the threads' events up to the
+ * first wait, but for processes of one thread. */
 int krait_wall_has_gil(const struct krait_trace *trace);
 
 enum krait_wall_flags {

@@ -5,7 +5,6 @@ from the trace's text."""
 import csv
 import io
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -15,7 +14,7 @@ from conftest import verb_json
 from kernel_made import switch, wake
 from kernel_oracle import text_of
 from path_oracle import PathOracle, Segment
-from test_states import KERNEL, LTTNG, corpus
+from test_states import KERNEL, LTTNG, corpus, cut_in_half
 
 
 @pytest.fixture
@@ -265,9 +264,6 @@ def test_a_recording_without_the_kernel_is_told(krait, synth):
 
 
 def test_a_damaged_trace_is_read_as_far_as_it_is_whole(krait, tmp_path):
-    folder = tmp_path / "cut"
-    shutil.copytree(corpus(LTTNG), folder)
-    for stream in folder.glob("*_[01]"):
-        stream.write_bytes(stream.read_bytes()[: stream.stat().st_size // 2])
+    folder = cut_in_half(corpus(LTTNG), tmp_path / "cut")
     cut = run(krait, folder, "--thread", "11925", "--json")
     assert cut.returncode == 0 and "damaged: " in cut.stderr and json.loads(cut.stdout)["damage"]

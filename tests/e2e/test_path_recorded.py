@@ -2,20 +2,16 @@
 """krait path of krait's own recordings: who a program's functions wait for is who the program says."""
 
 import json
-import os
-import re
-import subprocess
 
 import pytest
 
 from conftest import verb_json
 from kernel_oracle import text_of
 from known_times import KNOWN, MS, TICK
+from pages import run_page
 from path_oracle import PathOracle
-from recording import ROOT
 from test_path import expected, first_difference, segments
 from test_record_kernel import alone, kernel, tracefs  # noqa: F401
-from test_tutorial import blocks
 
 WAITS = KNOWN + """
 spun = {}
@@ -115,20 +111,9 @@ def test_paths_of_our_recordings_are_as_their_text_says(krait, recorded):
 
 
 def test_the_examples_of_its_page_work(krait, any_python, tmp_path, alone):  # noqa: F811
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    (bin_folder / "krait").symlink_to(krait)
-    (bin_folder / "python3").symlink_to(any_python.exe)
-    env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
-    ran = 0
-    for info, body in blocks((ROOT / "docs" / "path.md").read_text()):
-        if info[0] == "python":
-            (tmp_path / info[1]).write_text(body)
-        for line in re.findall(r"^\$ (.*)$", body, re.M) if info[0] == "console" else []:
-            shown = subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
-            assert shown.returncode == 0, f"{line}\n{shown.stderr}"
-            assert len(shown.stdout.splitlines()) > 2 or "record" in line or "--json" in line, line
-            ran += 1
-    assert ran >= 7
+    runs = run_page("path.md", krait, any_python, tmp_path)
+    assert len(runs) >= 7
+    for line, run in runs.items():
+        assert len(run.stdout.splitlines()) > 2 or "record" in line or "--json" in line, line
     shares = {m["name"]: m["share"] for m in verb_json(krait, "path", tmp_path / "trace", "--call", "load")["path"]}
     assert shares["timer"] + shares["refresher"] > 0.5 > shares["MainThread"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 
 from conftest import BUILD
-from recording import ROOT, Recording
-from test_tutorial import blocks
+from pages import page_text, run_page
+from recording import Recording
 
 GIL = {"gil:wait", "gil:take", "gil:drop", "gil:switch"}
 
@@ -394,19 +394,8 @@ def test_text_of_the_events_is_babeltraces(record, any_python, krait):
 
 
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
-    for name, target in ("krait", krait), ("python3", any_python.exe):
-        (tmp_path / name).symlink_to(target)
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    text = (ROOT / "docs" / "gil.md").read_text()
-    outputs = {}
-    for info, body in blocks(text):
-        if info[0] == "python":
-            (tmp_path / info[1]).write_text(body)
-        for line in re.findall(r"^\$ (.*)$", body, re.M) if info[0] == "console" else []:
-            run = subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
-            assert run.returncode == 0 and (run.stdout or run.stderr), f"{line}\n{run.stdout}\n{run.stderr}"
-            outputs[line.split()[1]] = run.stdout
+    outputs = {line.split()[1]: run.stdout for line, run in run_page("gil.md", krait, any_python, tmp_path).items()}
     assert re.search(r"GIL +waited for .* by 4 threads\n +most in python-[01]: ", outputs["info"])
     assert outputs["cat"].count('"holder":') == 3
-    said = set(re.findall(r"^\| `(gil:\w+)`", text, re.M))
+    said = set(re.findall(r"^\| `(gil:\w+)`", page_text("gil.md"), re.M))
     assert said == GIL

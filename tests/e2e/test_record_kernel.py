@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pages import page_text, run_page
 from recording import ROOT
 
 CORPUS = ROOT.parent / "shared" / "ctf-corpus" / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
@@ -526,17 +527,8 @@ def test_two_recordings_at_once(record, any_python, events):
 
 
 def test_the_commands_of_its_page_work(krait, any_python, tmp_path):
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    (bin_folder / "krait").symlink_to(krait)
-    (bin_folder / "python3").symlink_to(any_python.exe)
-    env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "NO_COLOR": "1"}
-    text = (ROOT / "docs" / "kernel.md").read_text()
-    name, body = re.search(r"^```python (\S+)\n(.*?)^```$", text, re.M | re.S).groups()
-    (tmp_path / name).write_text(body)
-    lines = re.findall(r"^\$ (.*)$", text, re.M)
-    said = [subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120) for line in lines]
-    assert [run.returncode for run in said] == [0] * 6, said
+    said = list(run_page("kernel.md", krait, any_python, tmp_path).values())
+    assert len(said) == 6
     assert "  kernel " in said[0].stderr and "  timer  " in said[1].stdout and "  kernel " in said[2].stdout
     assert re.search(r"c:call: .*posix\.stat", said[3].stdout) and "syscall_entry_" in said[3].stdout
     assert len(said[4].stdout.splitlines()) == 3
@@ -545,9 +537,8 @@ def test_the_commands_of_its_page_work(krait, any_python, tmp_path):
 def test_its_page_lists_the_events(kernel):
     table = (ROOT / "src" / "kernel" / "kernel_events.def").read_text()
     names = [n for n in re.findall(r'^KRAIT_KERNEL_EVENT\(\w+, "[^"]+", "([^"]*)"\)', table, re.M) if n]
-    page = (ROOT / "docs" / "kernel.md").read_text()
     said = []
-    for cell in re.findall(r"^\| `[\w-]+` \| (.*) \|$", page, re.M):
+    for cell in re.findall(r"^\| `[\w-]+` \| (.*) \|$", page_text("kernel.md"), re.M):
         first = ""
         for word in re.findall(r"`([^`]+)`", cell):
             first = word if not word.startswith("_") else first

@@ -121,42 +121,31 @@ def test_what_a_thread_waits_for_is_what_states_says(both, rows, call, state):
     assert rows(folder)["main"]["self"] == {"on_cpu": 35, state: 40, "runnable": 5}
 
 
+def asleep_until_the_disk_is_done(calls):
+    """A thread that calls so much, and then sleeps undisturbed."""
+    return [
+        switch(0, 0, 5),
+        *calls,
+        switch(20, 5, 0, state=2),
+        event(55, "irq_handler_entry", irq=1),
+        event(56, "block_rq_complete"),
+        wake(60, 5),
+        event(61, "irq_handler_exit", irq=1),
+        switch(65, 0, 5),
+        switch(100, 5, 0),
+    ]
+
+
 def test_who_sleeps_undisturbed_outside_of_system_calls_waits_for_a_page(both, rows):
-    folder = both(
-        CODES + "10us call 1\n90us return\n",
-        [
-            switch(0, 0, 5),
-            begins(1, "read"),
-            ends(2, "read"),
-            switch(20, 5, 0, state=2),
-            event(55, "irq_handler_entry", irq=1),
-            event(56, "block_rq_complete"),
-            wake(60, 5),
-            event(61, "irq_handler_exit", irq=1),
-            switch(65, 0, 5),
-            switch(100, 5, 0),
-        ],
-    )
+    events = asleep_until_the_disk_is_done([begins(1, "read"), ends(2, "read")])
+    folder = both(CODES + "10us call 1\n90us return\n", events)
     assert rows(folder)["main"]["self"] == {"on_cpu": 35, "page_fault": 40, "runnable": 5}
 
 
 @pytest.mark.parametrize("calls", [[], [begins(1, "read")]])
 def test_but_not_who_may_be_in_a_system_call(both, rows, calls):
     """Without system calls in the trace it is not known; within one it waits for what it read."""
-    folder = both(
-        CODES + "10us call 1\n90us return\n",
-        [
-            switch(0, 0, 5),
-            *calls,
-            switch(20, 5, 0, state=2),
-            event(55, "irq_handler_entry", irq=1),
-            event(56, "block_rq_complete"),
-            wake(60, 5),
-            event(61, "irq_handler_exit", irq=1),
-            switch(65, 0, 5),
-            switch(100, 5, 0),
-        ],
-    )
+    folder = both(CODES + "10us call 1\n90us return\n", asleep_until_the_disk_is_done(calls))
     assert rows(folder)["main"]["self"] == {"on_cpu": 35, "disk": 40, "runnable": 5}
 
 

@@ -4,7 +4,6 @@ same splits worked out from the recording's bytes and text without krait's own r
 
 import bisect
 import json
-import os
 import re
 import subprocess
 from collections import Counter, defaultdict
@@ -13,7 +12,8 @@ import pytest
 
 from conftest import verb_json
 from kernel_oracle import Oracle, events_of, text_of
-from recording import BEGINS, ENDS, ROOT
+from pages import run_page
+from recording import BEGINS, ENDS
 from test_record_kernel import alone, kernel, tracefs  # noqa: F401
 
 MS = 1_000_000
@@ -447,15 +447,7 @@ def test_threads_in_a_pid_namespace_of_their_own_are_known(krait, record, any_py
 
 
 def test_the_examples_of_its_page_work(krait, any_python, tmp_path):
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    (bin_folder / "krait").symlink_to(krait)
-    (bin_folder / "python3").symlink_to(any_python.exe)
-    env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
-    name, body = re.search(r"^```python (\S+)\n(.*?)^```$", (ROOT / "docs" / "kernel.md").read_text(), re.M | re.S).groups()
-    (tmp_path / name).write_text(body)
-    ran = re.findall(r"^\$ (.*)$", (ROOT / "docs" / "report.md").read_text(), re.M)
+    ran = run_page("report.md", krait, any_python, tmp_path, programs_of="kernel.md")
     assert len(ran) >= 5
-    for line in ran:
-        run = subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
-        assert run.returncode == 0 and ("timer" in run.stdout or "record" in line), (line, run.stdout, run.stderr)
+    for line, run in ran.items():
+        assert "timer" in run.stdout or "record" in line, (line, run.stdout, run.stderr)

@@ -35,6 +35,14 @@ def corpus(path):
     return path
 
 
+def cut_in_half(trace, copy):
+    """A copy whose two streams end in their middle."""
+    shutil.copytree(trace, copy)
+    for stream in copy.glob("*_[01]"):
+        stream.write_bytes(stream.read_bytes()[: stream.stat().st_size // 2])
+    return copy
+
+
 @pytest.fixture
 def states(krait):
     return lambda folder, *options: verb_json(krait, "states", folder, *options)
@@ -203,10 +211,7 @@ def test_a_trace_without_the_kernel_is_told(krait, synth):
 
 
 def test_a_damaged_trace_is_read_as_far_as_it_is_whole(krait, tmp_path):
-    folder = tmp_path / "cut"
-    shutil.copytree(corpus(LTTNG), folder)
-    for stream in folder.glob("*_[01]"):
-        stream.write_bytes(stream.read_bytes()[: stream.stat().st_size // 2])
+    folder = cut_in_half(corpus(LTTNG), tmp_path / "cut")
     cut = run(krait, folder, "--json")
     assert cut.returncode == 0 and "damaged: " in cut.stderr and "cut/" in cut.stderr
     found, whole = json.loads(cut.stdout), verb_json(krait, "states", LTTNG)

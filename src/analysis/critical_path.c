@@ -16,6 +16,7 @@ struct record {
     uint32_t call;  /* of what has ended; see struct krait_path_segment */
     int32_t by;     /* see struct krait_path_segment */
     uint8_t kind;
+    bool followed; /* its cause is followed now */
 };
 
 /* What is known of one thread, or of what a CPU received at last. Of another epoch: nothing. */
@@ -34,6 +35,7 @@ struct packet {
 struct frame {
     int64_t lo_ns, hi_ns;
     uint32_t record;
+    uint32_t of; /* the record whose cause it is, or NONE */
 };
 
 struct list {
@@ -48,8 +50,10 @@ struct finder {
     const struct krait_kthread *thread; /* whose path it is; NULL: not met yet */
     struct krait_kernel_watch watch;
     int64_t to_ns;
-    uint32_t epoch; /* counts the thread's waits: what was kept in one is of no use in the next */
-    bool keeps;     /* it is blocked: changes are kept */
+    uint32_t epoch;      /* counts the thread's waits: what was kept in one is of no use in the next */
+    bool keeps;          /* it waits: changes are kept */
+    int64_t since_ns;    /* since then */
+    int64_t gil_ends_ns; /* its wait for the GIL, if it is in one */
     bool failed;
     struct list records, frames, segments;
     struct list of_thread, of_cpu; /* struct place, by index and by number */
@@ -177,18 +181,76 @@ static const struct krait_kthread *waker_of(const struct finder *f, const struct
     return !by ? NULL : change->cpu ? change->cpu->current : krait_kernel_states_thread(f->states, by);
 }
 
-/* A thread is woken: who did it, and else what. */
-static void explain_wait(struct finder *f, uint32_t record, const struct krait_kchange *change)
+/* Whether a thread is the one that another, of the same process, calls by that number. In a namespace the
+ * kernel calls neither of them so. */
+static bool is_beside(const struct krait_kthread *t, const struct krait_kthread *other, int32_t own_tid)
+{
+    bool elsewhere = krait_kthread_own_id(t) != t->tid;
+    bool foreign = t->process != other->process && t->process != NONE && other->process != NONE;
+    return krait_kthread_own_id(other) == own_tid && (own_tid != other->tid) == elsewhere && !foreign;
+}
+
+static const struct krait_kthread *thread_beside(const struct finder *f, const struct krait_kthread *t,
+                                                 int32_t own_tid)
+{
+    const struct krait_kernel_states *states = f->states;
+    const struct krait_kthread *same = own_tid ? krait_kernel_states_thread(states, own_tid) : NULL;
+    if (!own_tid || (same && is_beside(t, same, own_tid)))
+        return same;
+    for (uint32_t i = states->thread_count; i-- > 0;) {
+        if (is_beside(t, states->threads[i], own_tid))
+            return states->threads[i];
+    }
+    return NULL;
+}
+
+static struct krait_gil_hold hold_at(const struct finder *f, const struct krait_kthread *t, int64_t ns)
+{
+    if (!f->options->gil)
+        return (struct krait_gil_hold){ .until_ns = UINT64_MAX };
+    return krait_gil_hold_at(f->options->gil, (uint32_t)krait_kthread_own_id(t), (uint64_t)ns);
+}
+
+/* No thread ended this wait: what lies of it in waits for the GIL goes to those who had that, one record for
+ * each. Returns the last. */
+static uint32_t hand_out(struct finder *f, uint32_t record, const struct krait_kchange *change)
+{
+    const struct krait_kthread *t = change->thread;
+    const struct record whole = *record_at(f, record);
+    const struct krait_kthread *had = NULL;
+    for (int64_t at = whole.begin_ns, end; at < change->ns && !f->failed; at = end) {
+        struct krait_gil_hold hold = hold_at(f, t, at);
+        const struct krait_kthread *has = thread_beside(f, t, (int32_t)hold.holder);
+        struct record part = whole;
+        end = hold.until_ns < (uint64_t)change->ns ? (int64_t)hold.until_ns : change->ns;
+        part.begin_ns = at;
+        part.prev = record;
+        part.cause =
+            has && has != t ? last_record(f, has, (enum krait_thread_state)has->state, has->since) : NONE;
+        if (at == whole.begin_ns)
+            record_at(f, record)->cause = part.cause; /* it is there already */
+        else if (has != had)
+            record = add_record(f, part);
+        had = has;
+    }
+    return record;
+}
+
+/* A thread is woken: who did it, and else what. Returns the last of its records. */
+static uint32_t explain_wait(struct finder *f, uint32_t record, const struct krait_kchange *change)
 {
     const struct krait_kcpu *cpu = change->cpu;
     const struct krait_kthread *waker = waker_of(f, change);
     const struct place *sender = !waker && cpu && !cpu->irqs ? sender_on(f, cpu) : NULL;
     uint32_t cause = waker ? as_it_is(f, waker) : sender ? flight(f, change, sender) : NONE;
     if (f->failed)
-        return;
+        return record;
     record_at(f, record)->cause = cause;
-    if (cause == NONE && cpu && krait_thread_blocks((enum krait_thread_state)change->was))
+    if (cause != NONE || !krait_thread_blocks((enum krait_thread_state)change->was))
+        return record;
+    if (cpu)
         record_at(f, record)->kind = (uint8_t)device_of(cpu, (enum krait_thread_state)change->was);
+    return hand_out(f, record, change);
 }
 
 static bool may_have_cause(const struct krait_kchange *change)
@@ -214,10 +276,10 @@ static uint32_t keep(struct finder *f, const struct krait_kchange *change)
     uint32_t last = last_record(f, t, (enum krait_thread_state)change->was, change->since_ns);
     if (last == NONE || (record_at(f, last)->kind == kind && kind == KRAIT_PATH_RUNNING))
         return last;
-    if (may_have_cause(change))
-        explain_wait(f, last, change);
     record_at(f, last)->by = had_cpu(change);
     record_at(f, last)->call = change->was_call;
+    if (may_have_cause(change))
+        last = explain_wait(f, last, change);
     struct record next = { .begin_ns = change->ns,
                            .thread = t->index,
                            .prev = last,
@@ -284,11 +346,21 @@ static void add_segment(struct finder *f, const struct record *r, int64_t begin_
                                                             .kind = r->kind };
 }
 
-static void push(struct finder *f, uint32_t record, int64_t lo_ns, int64_t hi_ns)
+static void push(struct finder *f, struct frame frame)
 {
     struct frame *frames = reserve(f, &f->frames, f->frames.count + 1, sizeof(*frames));
-    if (frames)
-        frames[f->frames.count++] = (struct frame){ .lo_ns = lo_ns, .hi_ns = hi_ns, .record = record };
+    if (!frames)
+        return;
+    frames[f->frames.count++] = frame;
+    if (frame.of != NONE)
+        record_at(f, frame.of)->followed = true;
+}
+
+static void pop(struct finder *f)
+{
+    const struct frame *frame = (struct frame *)f->frames.items + --f->frames.count;
+    if (frame->of != NONE)
+        record_at(f, frame->of)->followed = false;
 }
 
 /* How many waits lie around a record that is followed now. Of a packet's way it is that of who waits for it.
@@ -300,24 +372,25 @@ static uint16_t depth_of(const struct finder *f, const struct record *r)
 }
 
 /* One record backward: it is added, or what its cause did in its time comes before what is left of the frame.
- * A cause was recorded before the end of the wait, from where we come: this ends. */
+ * What waits for itself, as damaged traces may say, is added: this ends. */
 static void step(struct finder *f)
 {
     struct frame *frame = (struct frame *)f->frames.items + f->frames.count - 1;
     if (frame->record == NONE || frame->hi_ns <= frame->lo_ns) {
-        f->frames.count--;
+        pop(f);
         return;
     }
-    const struct record *r = record_at(f, frame->record);
+    uint32_t record = frame->record;
+    const struct record *r = record_at(f, record);
     int64_t begin_ns = KRAIT_MAX(r->begin_ns, frame->lo_ns), end_ns = frame->hi_ns;
     frame->hi_ns = KRAIT_MIN(begin_ns, end_ns);
     frame->record = r->prev;
     if (begin_ns >= end_ns)
         return;
-    if (r->cause == NONE)
+    if (r->cause == NONE || r->followed)
         add_segment(f, r, begin_ns, end_ns, depth_of(f, r));
     else
-        push(f, r->cause, begin_ns, end_ns);
+        push(f, (struct frame){ .lo_ns = begin_ns, .hi_ns = end_ns, .record = r->cause, .of = record });
 }
 
 static void reverse(struct krait_path_segment *segments, uint32_t count)
@@ -349,7 +422,7 @@ static void join(struct finder *f, uint32_t first)
 static void follow(struct finder *f, uint32_t record, int64_t begin_ns, int64_t end_ns)
 {
     uint32_t first = f->segments.count;
-    push(f, record, begin_ns, end_ns);
+    push(f, (struct frame){ .lo_ns = begin_ns, .hi_ns = end_ns, .record = record, .of = NONE });
     while (f->frames.count && !f->failed)
         step(f);
     if (f->failed || f->segments.count == first)
@@ -360,9 +433,17 @@ static void follow(struct finder *f, uint32_t record, int64_t begin_ns, int64_t 
 
 /* -- the thread -- */
 
+static bool is_blocked(const struct krait_kthread *t)
+{
+    return krait_thread_blocks((enum krait_thread_state)t->state);
+}
+
 static void is_in_state(struct finder *f, const struct krait_kthread *t)
 {
-    f->keeps = krait_thread_blocks((enum krait_thread_state)t->state);
+    bool is_known = t->state != KRAIT_TS_UNKNOWN && t->state != KRAIT_TS_GONE;
+    f->gil_ends_ns = is_known ? (int64_t)hold_at(f, t, t->since).wait_end_ns : 0;
+    f->since_ns = t->since;
+    f->keeps = is_blocked(t) || f->gil_ends_ns;
     if (f->keeps)
         forget_all(f);
     f->watch.done = !f->keeps && t->since >= f->to_ns;
@@ -379,6 +460,12 @@ static void add_own(struct finder *f, const struct krait_kchange *change)
     join(f, first);
 }
 
+/* Of the trace: from its state to the same. */
+static bool is_last(const struct krait_kchange *change)
+{
+    return !change->cpu && change->was == change->thread->state;
+}
+
 static bool is_there(const struct finder *f, enum krait_thread_state was)
 {
     return was != KRAIT_TS_GONE && (was != KRAIT_TS_UNKNOWN || f->segments.count);
@@ -387,8 +474,10 @@ static bool is_there(const struct finder *f, enum krait_thread_state was)
 static void thread_changes(struct finder *f, const struct krait_kchange *change)
 {
     uint32_t wait = f->keeps ? keep(f, change) : NONE;
+    if (wait != NONE && change->ns < f->gil_ends_ns && !is_last(change))
+        return;
     if (wait != NONE)
-        follow(f, wait, change->since_ns, change->ns);
+        follow(f, wait, f->since_ns, change->ns);
     else if (is_there(f, (enum krait_thread_state)change->was))
         add_own(f, change);
     is_in_state(f, change->thread);
@@ -411,9 +500,9 @@ static void on_change(void *ctx, const struct krait_kchange *change)
         return;
     if (is_it(f, change->thread))
         thread_changes(f, change);
-    else if (f->keeps)
+    else if (f->keeps && (is_blocked(f->thread) || change->ns < f->gil_ends_ns))
         keep(f, change);
-    else
+    else if (!f->keeps)
         f->watch.done = change->ns >= f->to_ns;
 }
 

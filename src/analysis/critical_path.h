@@ -17,6 +17,11 @@
  * request. What a thread did before it was made is what the one did that made it. A packet that the network
  * hands in and that a thread of this host had sent, known by its address, leads to that thread.
  *
+ * A thread that waits for Python's GIL sleeps for 5 ms at a time, and a timer wakes it to ask for the GIL.
+ * What it waits for is not that timer: where the program has recorded its waits, what no thread ended of one
+ * is what those did meanwhile who had the GIL. Such a wait is followed as one when it is over, as then it is
+ * known what ended the holders' own waits.
+ *
  * It works while the events pass: nothing is kept but the changes of the threads' states since the thread
  * whose path it is was blocked (32 bytes each), and those no longer than until it is woken. Wake-ups of
  * threads that do not wait leave nothing; packets that are not received are forgotten when their place is
@@ -26,6 +31,7 @@
 #define KRAIT_ANALYSIS_CRITICAL_PATH_H
 
 #include "analysis/kernel_states.h"
+#include "trace/gil_holders.h"
 
 /* X(name, for programs). Up to PREEMPTED a thread itself is on the path, from TIMER to IRQ something that a
  * thread waits for. */
@@ -76,8 +82,9 @@ struct krait_critical_path {
 };
 
 struct krait_path_options {
-    int32_t tid;             /* of that number the first thread that is there in the range */
-    uint64_t from_ns, to_ns; /* after the trace's first event; UINT64_MAX: the end */
+    int32_t tid;                         /* of that number the first thread that is there in the range */
+    uint64_t from_ns, to_ns;             /* after the trace's first event; UINT64_MAX: the end */
+    const struct krait_gil_holders *gil; /* of the threads, by the numbers that they know; NULL: not known */
 };
 
 /* The path begins with the range, or when the thread is first met in it; it ends with the range, or with the

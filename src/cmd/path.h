@@ -21,12 +21,14 @@ struct path_options {
 struct path_pick {
     struct krait_trace *trace; /* the calls' part; NULL where there is none */
     struct krait_path_options range;
-    struct krait_why_call call; /* with --call */
-    uint64_t calls;             /* how many there are of it; 0: without --call */
+    struct krait_gil_holders *gil; /* of the calls' part; or NULL */
+    struct krait_why_call call;    /* with --call */
+    uint64_t calls;                /* how many there are of it; 0: without --call */
 };
 
 /* Finds the thread and the range that the options mean in the traces. Errors: -ENOENT no such thread, call or
- * function; -EINVAL it is not told which; what reading returns. */
+ * function; -EINVAL it is not told which; what reading returns. The caller calls krait_path_pick_done in any
+ * case. */
 int krait_path_pick(struct path_pick *pick, const struct path_options *options, struct krait_kevs *kevs,
                     char **paths, size_t count, struct krait_err *err);
 void krait_path_pick_done(struct path_pick *pick);

@@ -243,10 +243,14 @@ int krait_path_pick(struct path_pick *pick, const struct path_options *options, 
     krait_select_times(&options->select, &pick->range.from_ns, &pick->range.to_ns);
     if (options->call && rc)
         return krait_err_set(err, rc, "--call needs the program's calls: %s", why.text);
+    if (pick->trace && krait_gil_holders_new(&pick->gil, pick->trace))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    pick->range.gil = pick->gil;
     return options->call ? pick_call(pick, options, kevs, err) : pick_thread(pick, options, kevs, err);
 }
 
 void krait_path_pick_done(struct path_pick *pick)
 {
+    krait_gil_holders_free(pick->gil);
     krait_trace_close(pick->trace);
 }

@@ -6,7 +6,8 @@
 
 struct reading {
     struct krait_gil_waits *waits;
-    struct krait_ticks clock; /* a copy: it remembers a second */
+    struct krait_gil_turns *turns; /* NULL: not asked for */
+    struct krait_ticks clock;      /* a copy: it remembers a second */
     struct krait_range range;
     struct krait_gil_wait open; /* begin_ns 0: none */
 };
@@ -29,6 +30,17 @@ static int end_wait(struct reading *reading, uint64_t t_ns, bool taken)
     return 0;
 }
 
+static int note_turn(struct reading *reading, uint64_t t_ns, bool taken)
+{
+    struct krait_gil_turns *turns = reading->turns;
+    if (!turns)
+        return 0;
+    if (krait_trace_grow(&turns->items, turns->count, &turns->cap, sizeof(*turns->items)))
+        return -ENOMEM;
+    turns->items[turns->count++] = (struct krait_gil_turn){ t_ns, taken };
+    return 0;
+}
+
 /* An event off the hot path; -EBADMSG where it is not whole. */
 static KRAIT_COLD int other_event(struct reading *reading, uint32_t id, uint64_t ticks,
                                   struct krait_cursor *cursor)
@@ -42,8 +54,11 @@ static KRAIT_COLD int other_event(struct reading *reading, uint32_t id, uint64_t
         reading->open = (struct krait_gil_wait){ .begin_ns = t_ns, .holder = wait.holder };
         return 0;
     case KRAIT_EVENT_gil_take:
+        return end_wait(reading, t_ns, true) || note_turn(reading, t_ns, true) ? -ENOMEM : 0;
     case KRAIT_EVENT_gil_switch:
-        return end_wait(reading, t_ns, id == KRAIT_EVENT_gil_take);
+        return end_wait(reading, t_ns, false);
+    case KRAIT_EVENT_gil_drop:
+        return note_turn(reading, t_ns, false);
     default:
         return krait_payload_skip(id, cursor) ? 0 : -EBADMSG;
     }
@@ -70,30 +85,50 @@ static int read_packet(struct reading *reading, const struct krait_packet *packe
     return rc == -ENOMEM ? rc : 0;
 }
 
-int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,
-                         struct krait_range range)
+static int read_thread(struct reading *reading, const struct krait_trace *trace, uint32_t thread)
 {
-    waits->count = 0;
+    reading->waits->count = 0;
     if (thread >= trace->thread_count)
         return -EINVAL;
     const struct krait_image *image = &trace->impl->images[trace->threads[thread].process];
-    struct reading reading = { .waits = waits, .clock = image->clock, .range = range };
     struct krait_packets packets;
     struct krait_packet packet;
     struct krait_damage untold = { 0 };
+    reading->clock = image->clock;
     int rc = krait_packets_open(&packets, trace->impl->streams[thread], image->uuid, NULL);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
     while (!rc && krait_packets_next(&packets, &packet, &untold)) {
-        rc = read_packet(&reading, &packet);
+        rc = read_packet(reading, &packet);
         krait_packets_release(&packets);
     }
     krait_packets_close(&packets);
     return rc;
 }
 
+int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,
+                         struct krait_range range)
+{
+    struct reading reading = { .waits = waits, .range = range };
+    return read_thread(&reading, trace, thread);
+}
+
+int krait_gil_turns_read(struct krait_gil_waits *waits, struct krait_gil_turns *turns,
+                         const struct krait_trace *trace, uint32_t thread)
+{
+    struct reading reading = { .waits = waits, .turns = turns, .range = KRAIT_RANGE_ALL };
+    turns->count = 0;
+    return read_thread(&reading, trace, thread);
+}
+
 void krait_gil_waits_done(struct krait_gil_waits *waits)
 {
     free(waits->items);
     *waits = (struct krait_gil_waits){ 0 };
+}
+
+void krait_gil_turns_done(struct krait_gil_turns *turns)
+{
+    free(turns->items);
+    *turns = (struct krait_gil_turns){ 0 };
 }

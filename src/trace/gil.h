@@ -32,12 +32,27 @@ struct krait_gil_waits {
     uint32_t count, cap;
 };
 
+/* A thread takes the GIL, or gives it up, while others wait. */
+struct krait_gil_turn {
+    uint64_t ns;
+    bool taken;
+};
+
+struct krait_gil_turns {
+    struct krait_gil_turn *items;
+    uint32_t count, cap;
+};
+
 /* Reads the waits of one thread that lie in the range, cut at its edges; `waits` is zeroed or has been read
  * into. A wait whose end is missing is left out. Goes through the thread's events once.
  * Returns 0, -EINVAL where there is no such thread, or -ENOMEM; damage ends its packet and is
  * krait_trace_walk's to tell. */
 int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,
                          struct krait_range range);
+/* The same, and the thread's turns, of the whole trace. */
+int krait_gil_turns_read(struct krait_gil_waits *waits, struct krait_gil_turns *turns,
+                         const struct krait_trace *trace, uint32_t thread);
+void krait_gil_turns_done(struct krait_gil_turns *turns);
 void krait_gil_waits_done(struct krait_gil_waits *waits);
 
 #endif

@@ -25,7 +25,11 @@ class Segment:
 
 
 class PathOracle(Oracle):
-    def __init__(self, text):
+    def __init__(self, text, gil=None):
+        """`gil`: a GilOracle of the program's part."""
+        self.gil = gil
+        self.shares = {}  # (thread, number of its state): [(from, to, the thread that had the GIL, or None)]
+        self.followed = set()
         self.causes = {}  # (thread, number of its state): what ended it: a thread, (sent at, a thread), or a word
         self.calls_of = {}  # (thread, number of its state): the system call it was in
         self.behind = {}  # (thread, number of its state): who had the CPU
@@ -54,6 +58,8 @@ class PathOracle(Oracle):
         if was == "blocked_other":
             packet = getattr(cpu, "packet", None) if cpu.softirq and not cpu.irqs else None
             self.causes[key] = waker or packet or self.device_on(cpu, t)
+            if self.gil and isinstance(self.causes[key], str):
+                self.shares[key] = [(*span, self.threads.get(who)) for *span, who in self.gil.stretches(t.tid, t.history[-2][0], self.now)]
         return woken
 
     def on_sched_process_fork(self, cpu, f, name):
@@ -144,17 +150,27 @@ class PathOracle(Oracle):
             return [segment("interrupted" if state == "interrupt" else state, by=self.behind.get((t, i), 0))]
         if state == "gone" and depth == 0:
             return []
-        cause = self.causes.get((t, i))
-        if isinstance(cause, tuple):
-            sent, sender = cause
-            before = self.follow(sender, begin, sent, depth + 1) if sent > begin else []
-            way = segment("network", max(begin, sent), call=self.calls_of.get((t, i)))
-            return [*before, way] if way.begin < way.end else before
-        if cause is not None and not isinstance(cause, str):
-            return self.follow(cause, begin, end, depth + 1)
-        if state in ("unknown", "gone"):
-            return [segment("unknown")]
-        return [segment(cause or "blocked", call=self.calls_of.get((t, i)))]
+        parts = []
+        for since, until, has in self.shares.get((t, i)) or [(begin, end, None)]:
+            since, until = max(since, begin), min(until, end)
+            if since < until:
+                parts += self.wait_part((t, i), since, until, state, has, depth)
+        return parts
+
+    def wait_part(self, key, begin, end, state, has, depth):
+        """A wait is what the thread did that ended it, or that had the GIL. One that waits for itself, as in a damaged
+        trace, is not followed."""
+        cause = self.causes.get(key)
+        kind = "unknown" if state in ("unknown", "gone") else cause if isinstance(cause, str) else "blocked"
+        leads_to = has or (None if isinstance(cause, str) else cause)
+        if leads_to is None or key in self.followed:
+            return [Segment(begin, end, kind, key[0].tid, None if kind == "unknown" else self.calls_of.get(key), 0, depth)]
+        sent, other = leads_to if isinstance(leads_to, tuple) else (end, leads_to)
+        self.followed.add(key)
+        found = self.follow(other, begin, min(sent, end), depth + 1) if sent > begin else []
+        self.followed.remove(key)
+        way = [Segment(max(begin, sent), end, "network", key[0].tid, self.calls_of.get(key), 0, depth)] if sent < end else []
+        return [*found, *way]
 
     @staticmethod
     def cut(segments, hi):

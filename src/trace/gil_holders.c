@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/gil_holders.h"
+
+#include "trace/gil.h"
+#include "trace/import.h"
+
+struct wait {
+    uint64_t begin_ns, end_ns;
+    uint32_t tid, process;
+};
+
+/* From ns on, up to the process's next one. */
+struct turn {
+    uint64_t ns;
+    uint32_t holder; /* 0: not known */
+};
+
+struct krait_gil_holders {
+    struct wait *waits; /* by thread and time */
+    struct turn *turns; /* by process and time */
+    uint32_t wait_count, wait_cap, turn_count, turn_cap;
+    uint32_t *first_turn; /* of each process, and the end of the last */
+};
+
+/* In the order in which they happen at one time. */
+enum moment_kind { DROP, TAKE, WAIT };
+
+struct moment {
+    uint64_t ns, end_ns; /* of a wait for the GIL: until it has it; else 0 */
+    uint32_t who;        /* has it: drops it, takes it, is waited for; 0: not known */
+    enum moment_kind kind;
+};
+
+struct moments {
+    struct moment *items;
+    uint32_t count, cap;
+};
+
+/* -- what happened in a process -- */
+
+static int add_moment(struct moments *moments, struct moment moment)
+{
+    if (krait_trace_grow(&moments->items, moments->count, &moments->cap, sizeof(*moments->items)))
+        return -ENOMEM;
+    moments->items[moments->count++] = moment;
+    return 0;
+}
+
+static int add_wait(struct krait_gil_holders *h, struct wait wait)
+{
+    if (krait_trace_grow(&h->waits, h->wait_count, &h->wait_cap, sizeof(*h->waits)))
+        return -ENOMEM;
+    h->waits[h->wait_count++] = wait;
+    return 0;
+}
+
+static int add_thread(struct krait_gil_holders *h, struct moments *moments, const struct krait_trace *trace,
+                      uint32_t thread)
+{
+    KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
+    KRAIT_CLEANUP(krait_gil_turns_done) struct krait_gil_turns turns = { 0 };
+    const struct krait_thread *t = &trace->threads[thread];
+    int rc = krait_gil_turns_read(&waits, &turns, trace, thread);
+    for (uint32_t i = 0; !rc && i < waits.count; i++) {
+        const struct krait_gil_wait *w = &waits.items[i];
+        rc = add_wait(h, (struct wait){ w->begin_ns, w->end_ns, t->tid, t->process }) ||
+             add_moment(moments, (struct moment){ .ns = w->begin_ns,
+                                                  .end_ns = w->taken ? w->end_ns : 0,
+                                                  .who = w->holder,
+                                                  .kind = WAIT });
+    }
+    for (uint32_t i = 0; !rc && i < turns.count; i++) {
+        const struct krait_gil_turn *turn = &turns.items[i];
+        rc = add_moment(moments,
+                        (struct moment){ .ns = turn->ns, .who = t->tid, .kind = turn->taken ? TAKE : DROP });
+    }
+    return rc ? -ENOMEM : 0;
+}
+
+/* -- who had it -- */
+
+struct replay {
+    struct krait_gil_holders *out;
+    uint32_t first;     /* of the process's turns */
+    uint32_t holder;    /* 0: nobody, or not known */
+    bool dropped;       /* nobody, as the last turn says */
+    uint64_t waited_ns; /* up to here somebody waits, so that all is told */
+    uint64_t blind_ns;  /* up to here it is not to be said */
+};
+
+static int set_turn(struct replay *r, uint64_t ns, uint32_t holder)
+{
+    struct krait_gil_holders *h = r->out;
+    struct turn *last = h->turn_count > r->first ? &h->turns[h->turn_count - 1] : NULL;
+    if (last && (last->ns == ns || r->dropped)) { /* who takes it is waited for since it was dropped */
+        ns = last->ns;
+        h->turn_count--;
+    }
+    if (h->turn_count > r->first && h->turns[h->turn_count - 1].holder == holder)
+        return 0;
+    if (krait_trace_grow(&h->turns, h->turn_count, &h->turn_cap, sizeof(*h->turns)))
+        return -ENOMEM;
+    h->turns[h->turn_count++] = (struct turn){ ns, holder };
+    return 0;
+}
+
+static int happens(struct replay *r, const struct moment *m)
+{
+    bool all_told = m->ns < r->waited_ns, contradicts = r->holder && m->who && m->who != r->holder;
+    bool is_known = m->kind != DROP && m->who;
+    int rc = 0;
+    if (!all_told || contradicts) {
+        r->blind_ns = all_told ? r->waited_ns : r->blind_ns;
+        r->holder = 0;
+        r->dropped = false;
+        rc = set_turn(r, m->ns, 0);
+    }
+    r->waited_ns = KRAIT_MAX(r->waited_ns, m->end_ns);
+    if (rc || m->ns < r->blind_ns || (m->kind == WAIT && !m->who))
+        return rc;
+    r->holder = is_known ? m->who : 0;
+    rc = set_turn(r, m->ns, r->holder);
+    r->dropped = m->kind == DROP;
+    return rc;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static int add_process(struct krait_gil_holders *h, const struct krait_trace *trace, uint32_t first,
+                       uint32_t end)
+{
+    struct moments moments = { 0 };
+    struct replay replay = { .out = h, .first = h->turn_count };
+    int rc = 0;
+    for (uint32_t i = first; !rc && end - first > 1 && i < end; i++)
+        rc = add_thread(h, &moments, trace, i);
+    if (!rc && moments.count)
+        qsort(moments.items, moments.count, sizeof(*moments.items), by_time);
+    for (uint32_t i = 0; !rc && i < moments.count; i++)
+        rc = happens(&replay, &moments.items[i]);
+    free(moments.items);
+    return rc;
+}
+
+/* -- all of it -- */
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct wait *x = a, *y = b;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+static int add_all(struct krait_gil_holders *h, const struct krait_trace *trace)
+{
+    uint32_t thread = 0;
+    int rc = 0;
+    h->first_turn = calloc((size_t)trace->process_count + 1, sizeof(*h->first_turn));
+    if (!h->first_turn)
+        return -ENOMEM;
+    for (uint32_t process = 0; !rc && process < trace->process_count; process++) {
+        uint32_t first = thread;
+        while (thread < trace->thread_count && trace->threads[thread].process == process)
+            thread++;
+        rc = add_process(h, trace, first, thread);
+        h->first_turn[process + 1] = h->turn_count;
+    }
+    if (!rc && h->wait_count)
+        qsort(h->waits, h->wait_count, sizeof(*h->waits), by_thread);
+    return rc;
+}
+
+int krait_gil_holders_new(struct krait_gil_holders **out, const struct krait_trace *trace)
+{
+    struct krait_gil_holders *h = calloc(1, sizeof(*h));
+    int rc = h ? add_all(h, trace) : -ENOMEM;
+    if (rc)
+        krait_gil_holders_free(h);
+    else
+        *out = h;
+    return rc;
+}
+
+void krait_gil_holders_free(struct krait_gil_holders *h)
+{
+    if (!h)
+        return;
+    free(h->waits);
+    free(h->turns);
+    free(h->first_turn);
+    free(h);
+}
+
+/* -- asked -- */
+
+/* How many waits begin up to a thread's time. */
+static uint32_t waits_up_to(const struct krait_gil_holders *h, uint32_t tid, uint64_t t_ns)
+{
+    uint32_t low = 0, high = h->wait_count;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        const struct wait *w = &h->waits[mid];
+        if (w->tid < tid || (w->tid == tid && w->begin_ns <= t_ns))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The first turn of the process that is later than a time, or the end of its turns. */
+static uint32_t turn_after(const struct krait_gil_holders *h, uint32_t process, uint64_t t_ns)
+{
+    uint32_t low = h->first_turn[process], high = h->first_turn[process + 1];
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (h->turns[mid].ns <= t_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+struct krait_gil_hold krait_gil_hold_at(const struct krait_gil_holders *h, uint32_t tid, uint64_t t_ns)
+{
+    uint32_t next = waits_up_to(h, tid, t_ns);
+    const struct wait *w = next ? &h->waits[next - 1] : NULL;
+    if (!w || w->tid != tid || w->end_ns <= t_ns) {
+        bool again = next < h->wait_count && h->waits[next].tid == tid;
+        return (struct krait_gil_hold){ .until_ns = again ? h->waits[next].begin_ns : UINT64_MAX };
+    }
+    uint32_t turn = turn_after(h, w->process, t_ns);
+    bool is_last = turn == h->first_turn[w->process + 1];
+    uint32_t holder = turn > h->first_turn[w->process] ? h->turns[turn - 1].holder : 0;
+    return (struct krait_gil_hold){ .until_ns = is_last ? w->end_ns : KRAIT_MIN(w->end_ns, h->turns[turn].ns),
+                                    .wait_end_ns = w->end_ns,
+                                    .holder = holder == tid ? 0 : holder };
+}

@@ -6,8 +6,7 @@
  *              B         ┊wait ──────────────┤take
  *     has it   C ██████████████████████┤drop
  *              B                              ████████████████┤drop
- *     told of A    C C C C C C C C C C C B B B B B B B B B B B B B  (from C's drop on: it waits for who takes
- * it)
+ *     told of A    C C C C C C C C C C C B B B B B B B B B B B B B  (from C's drop on the one who takes it)
  *
  * While somebody waits, each take and each drop is an event; at other times who has the GIL is not known.
  * Events do not say of which GIL they are: where they contradict each other - of interpreters with GILs of
@@ -20,7 +19,7 @@
 
 struct krait_gil_holders; /* opaque */
 
-/* Goes through the events of all processes with more than one thread, at about 1 ns each; keeps 24 bytes for
+/* Goes through the events of all processes with more than one thread once; keeps 24 bytes for
  * a wait and 16 for a take. Returns 0 or -ENOMEM. */
 int krait_gil_holders_new(struct krait_gil_holders **out, const struct krait_trace *trace);
 void krait_gil_holders_free(struct krait_gil_holders *holders);

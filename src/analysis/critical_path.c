@@ -533,7 +533,7 @@ static int name_host(struct krait_critical_path *path, const struct krait_kevs *
     path->hosts = krait_arena_alloc(&path->arena, sizeof(*path->hosts));
     if (!path->hosts)
         return -ENOMEM;
-    path->hosts[0] = krait_arena_strdup(&path->arena, krait_kevs_host(kevs));
+    path->hosts[0] = krait_arena_strdup(&path->arena, krait_kevs_env(kevs, "hostname"));
     path->host_count = 1;
     return path->hosts[0] ? 0 : -ENOMEM;
 }

@@ -502,9 +502,12 @@ static void begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     cpu->base = KRAIT_CS_SYSTEM;
     struct krait_kthread *t = cpu->current;
     if (t) {
+        uint32_t was = t->call_counts ? t->call : KRAIT_NO_ID;
         t->call = m->call_of[ev->cls->index];
         t->call_ns = m->now;
         t->call_counts = t->call_known = true;
+        if (m->watch && m->watch->entered)
+            m->watch->entered(m->watch->ctx, t, was, m->now);
     }
 }
 
@@ -513,16 +516,33 @@ static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev 
     meet_caller(m, cpu, ev);
     cpu->base = KRAIT_CS_USER;
     struct krait_kthread *t = cpu->current;
-    uint32_t own = m->call_of[ev->cls->index];
-    if (t && t->call != KRAIT_NO_ID && t->call_counts && (own == KRAIT_NO_ID || own == t->call))
+    uint32_t call = m->call_of[ev->cls->index];
+    bool own = t && t->call != KRAIT_NO_ID && t->call_counts && (call == KRAIT_NO_ID || call == t->call);
+    if (own)
         krait_kernel_count_call(m, t, ev);
     else
         m->unmatched++;
+    if (t && m->watch && m->watch->left)
+        m->watch->left(m->watch->ctx, t, own, krait_kev_int(ev, 0), m->now);
     if (t) {
         t->call = KRAIT_NO_ID;
         t->call_counts = false;
         t->call_known = true;
     }
+}
+
+/* A thread that was not met otherwise says nothing by it. */
+static void on_function(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    const struct krait_kcpu *cpu = cpu_of(m, ev);
+    int64_t tid = krait_kev_tid(ev);
+    const struct krait_kthread *t = tid >= 0 ? krait_kernel_states_thread(m, (int32_t)tid)
+                                    : cpu    ? cpu->current
+                                             : NULL;
+    tick(m, ev);
+    if (t && m->watch)
+        m->watch->function(m->watch->ctx, t, ev, m->now);
 }
 
 /* -- interrupts -- */
@@ -541,7 +561,7 @@ static void on_sent(void *ctx, const struct krait_kev *ev)
     tick(m, ev);
     if (cpu)
         look_who_runs(m, cpu, ev);
-    if (cpu && m->watch)
+    if (cpu && m->watch && m->watch->sent)
         m->watch->sent(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 0), m->now);
 }
 
@@ -551,7 +571,7 @@ static void on_received(void *ctx, const struct krait_kev *ev)
     const struct krait_kcpu *cpu = cpu_of(m, ev);
     on_cause(ctx, ev);
     tick(m, ev);
-    if (cpu && m->watch && krait_kev_has(ev, 1))
+    if (cpu && m->watch && m->watch->received && krait_kev_has(ev, 1))
         m->watch->received(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 1), m->now);
 }
 
@@ -679,16 +699,19 @@ static void finish(machine *m, int64_t end_ns)
 
 static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_options *options)
 {
+    const struct krait_kernel_watch *watch = options->watch;
+    krait_kev_handler *function = watch && watch->function ? on_function : NULL;
     const struct krait_kev_walk walk = {
         .ctx = m,
         .from_ns = options->from_ns,
         .until_ns = options->until_ns,
-        .done = options->watch ? &options->watch->done : NULL,
+        .done = watch ? &watch->done : NULL,
         .begin = on_begin,
         .from = on_from,
         .handlers = { [KRAIT_KEV_SWITCH] = on_cpu_event,
                       [KRAIT_KEV_WAKING] = on_waking,
                       [KRAIT_KEV_WAKEUP] = on_wakeup,
+                      [KRAIT_KEV_WAKEUP_NEW] = on_wakeup,
                       [KRAIT_KEV_FORK] = on_fork,
                       [KRAIT_KEV_EXIT] = on_thread_exit,
                       [KRAIT_KEV_FREE] = on_free,
@@ -704,7 +727,10 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
                       [KRAIT_KEV_DISK] = on_cause,
                       [KRAIT_KEV_FREQUENCY] = on_frequency,
                       [KRAIT_KEV_NET] = on_received,
-                      [KRAIT_KEV_NET_SEND] = options->watch ? on_sent : NULL,
+                      [KRAIT_KEV_NET_SEND] = watch ? on_sent : NULL,
+                      [KRAIT_KEV_FUNCTION] = function,
+                      [KRAIT_KEV_FUNCTION_BEGIN] = function,
+                      [KRAIT_KEV_FUNCTION_END] = function,
                       [KRAIT_KEV_RUN] = on_cpu_event,
                       [KRAIT_KEV_LEAVE] = on_cpu_event,
                       [KRAIT_KEV_END] = on_cpu_event,

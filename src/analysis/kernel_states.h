@@ -190,11 +190,20 @@ struct krait_kchange {
 };
 
 /* Told of what happens from from_ns on, as it happens. At the end each thread changes from its state to the
- * same. */
+ * same. What is NULL is not told, but for `begin` and `change`. */
 struct krait_kernel_watch {
     void *ctx;
     void (*begin)(void *ctx, const struct krait_kernel_states *states);
     void (*change)(void *ctx, const struct krait_kchange *change);
+    /* A thread is in a system call, thread->call, from now on. Where it was in one already (`was`, else
+     * KRAIT_NO_ID), that one's end was lost; thread->since is the last that is known of it. */
+    void (*entered)(void *ctx, const struct krait_kthread *thread, uint32_t was, int64_t ns);
+    /* A thread leaves a system call. `own`: thread->call, whose begin was seen; else another, and what the
+     * thread was in before has ended too, at thread->since or later. */
+    void (*left)(void *ctx, const struct krait_kthread *thread, bool own, int64_t ret, int64_t ns);
+    /* A function of the kernel's begins or ends in a thread. */
+    void (*function)(void *ctx, const struct krait_kthread *thread, const struct krait_kev *event,
+                     int64_t ns);
     /* The network takes over a packet, or hands it in, known by its address. */
     void (*sent)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
     void (*received)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);

@@ -14,7 +14,7 @@
 
 struct export_options {
     const char *to, *output, *unit;
-    bool fold_imports;
+    bool fold_imports, no_kernel;
     struct krait_select select;
 };
 
@@ -34,6 +34,8 @@ static const struct krait_opt export_opts[] = {
       "Values of folded stacks: own time in ns (the default) or us, or calls" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
       "In folded stacks, Python's import machinery is one frame <import>, not a dozen for each module" },
+    { "no-kernel", 0, KRAIT_OPT_FLAG, NULL, AT(no_kernel),
+      "Leave out what the kernel recorded; chrome and perfetto hold it" },
     KRAIT_SELECT_OPTS(struct export_options, select),
     KRAIT_OPTS_END,
 };
@@ -58,6 +60,8 @@ static int check_usage(const struct export_options *o, int argc, struct krait_er
         return krait_err_set(err, -EINVAL, "--unit: --to %s has a unit of its own", o->to);
     if (o->fold_imports && !(flags & KRAIT_EXPORT_FOLDS_IMPORTS))
         return krait_err_set(err, -EINVAL, "--fold-imports: --to %s cannot; --to folded can", o->to);
+    if (o->no_kernel && !(flags & KRAIT_EXPORT_HAS_KERNEL))
+        return krait_err_set(err, -EINVAL, "--no-kernel: --to %s holds nothing of the kernel's", o->to);
     if ((flags & KRAIT_EXPORT_BINARY) && strcmp(o->output, "-") == 0 && isatty(STDOUT_FILENO))
         return krait_err_set(err, -EINVAL,
                              "-o -: %s is binary, and standard output is a terminal; give a file, or a pipe",
@@ -73,6 +77,21 @@ static void say_written(const char *path, uint64_t bytes, const struct krait_exp
                 format->opener);
 }
 
+/* What is missing of the kernel's part. */
+static void warn_kernel(const struct krait_export_job *job)
+{
+    char count[KRAIT_FMT_SIZE];
+    KRAIT_AUTO_BUF damage = { 0 };
+    if (job->kernel_lost)
+        fprintf(stderr,
+                "krait export: warning: lost: %s events of the kernel's: what they would have changed is "
+                "missing\n",
+                krait_fmt_count(count, job->kernel_lost));
+    krait_fmt_safe(&damage, job->kernel_damage);
+    if (damage.len)
+        fprintf(stderr, "krait export: warning: the kernel's part: %s\n", damage.data);
+}
+
 static int export_trace(struct export_options *o, struct krait_trace *trace, struct krait_err *err)
 {
     struct krait_export_job job = {
@@ -82,6 +101,7 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
                   .take_thread = krait_select_thread,
                   .ctx = &o->select },
         .unit = unit_of(o->unit),
+        .no_kernel = o->no_kernel,
     };
     const struct krait_export_format *format = krait_export_find(o->to);
     int rc = krait_select_some(&o->select, trace, err);
@@ -90,6 +110,7 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
     const char *damage = *job.damage ? job.damage : trace->damage;
     if (!rc) {
         krait_ending_warn("export", trace, damage);
+        warn_kernel(&job);
         say_written(o->output, job.bytes, format);
     }
     return rc;
@@ -132,6 +153,8 @@ const struct krait_cmd krait_cmd_export = {
                 "krait export trace --to folded -o - | flamegraph.pl > flame.svg\n"
                 "# For ui.perfetto.dev\n"
                 "krait export trace --to perfetto -o trace.pftrace\n"
+                "# The calls alone, of a recording with the kernel\n"
+                "krait export trace --to perfetto --no-kernel -o calls.pftrace\n"
                 "# Half a second of one thread, for speedscope\n"
                 "krait export trace --to speedscope --thread MainThread --from 1s --until 1.5s -o "
                 "main.speedscope.json\n"

@@ -11,17 +11,26 @@
  *
  * Waits for the GIL are asynchronous events (b and e): readers draw them in a row of their own, and they are
  * no calls.
+ *
+ * Of the kernel's part, system calls and functions of the kernel's are complete events (X) in the rows of the
+ * threads that made them, written when they are over; what each CPU ran are X events in the rows of a process
+ * "CPUs"; what threads waited for are asynchronous events like waits for the GIL.
  */
 #include "base/json.h"
 #include "export/formats.h"
 
+#include <string.h>
+
 struct chrome {
     struct krait_export_job *job;
     struct krait_outfile *out;
+    struct krait_export_kernel *kernel; /* NULL: there is nothing of it */
     struct krait_export_texts names, kinds;
     struct krait_export_ids ids;
     struct krait_buf where; /* pid and tid of the thread, ready to write */
     struct krait_buf waits; /* what its waits are called, ready to write */
+    uint32_t cpus;          /* how many CPUs have a row, or have one before them that has */
+    bool *has_row;          /* by CPU */
     bool some;              /* an event is written already */
 };
 
@@ -150,15 +159,152 @@ static int add_thread(void *ctx, uint32_t index)
     return rc ? rc : krait_export_waits(chrome->job, index, add_wait, chrome);
 }
 
-static int write_all(struct chrome *chrome, struct krait_err *err)
+/* -- the kernel's part -- */
+
+/* A complete event up to its arguments, behind which a '}' is missing. `name` is text as it is. */
+static void add_complete(struct chrome *chrome, const char *name, const char *cat, uint32_t pid, uint32_t tid)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    add_separator(chrome);
+    ADD(buf, "{\"ph\":\"X\",\"name\":");
+    krait_json_cstr(buf, name);
+    krait_buf_fmt(buf, ",\"cat\":\"%s\",\"pid\":%u,\"tid\":%u", cat, pid, tid);
+}
+
+static void add_span(struct chrome *chrome, uint64_t begin_ns, uint64_t end_ns)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    ADD(buf, ",\"ts\":");
+    add_time(buf, krait_export_since_begin(chrome->job, begin_ns));
+    ADD(buf, ",\"dur\":");
+    add_time(buf, end_ns - begin_ns);
+}
+
+static uint32_t pid_of(const struct chrome *chrome, uint32_t thread)
+{
+    return chrome->ids.pids[chrome->job->trace->threads[thread].process];
+}
+
+static int add_kslice(void *ctx, const struct krait_export_kslice *slice)
+{
+    struct chrome *chrome = ctx;
+    struct krait_buf *buf = &chrome->out->buf;
+    char cat[32];
+    snprintf(cat, sizeof(cat), "%s%s%s", slice->is_call ? "syscall" : "kernel", slice->live ? ",live" : "",
+             slice->cut ? ",cut" : "");
+    add_complete(chrome, chrome->kernel->names.texts[slice->name], cat, pid_of(chrome, slice->thread),
+                 chrome->ids.tids[slice->thread]);
+    add_span(chrome, slice->begin_ns, slice->end_ns);
+    if (slice->is_call && !slice->cut)
+        krait_buf_fmt(buf, ",\"args\":{\"ret\":%lld}", (long long)slice->ret);
+    krait_buf_char(buf, '}');
+    return krait_outfile_spill(chrome->out) ? chrome->out->error : 0;
+}
+
+/* Rows are numbered from 1: to some readers thread 0 is the idle task. */
+static uint32_t row_of(uint32_t cpu)
+{
+    return cpu + 1;
+}
+
+static int name_cpu(struct chrome *chrome, uint32_t cpu)
+{
+    char name[32];
+    if (cpu >= chrome->cpus) {
+        bool *grown = realloc(chrome->has_row, (cpu + 1) * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        memset(grown + chrome->cpus, 0, (cpu + 1 - chrome->cpus) * sizeof(*grown));
+        if (!chrome->cpus)
+            add_name(chrome, "process_name", chrome->ids.none, row_of(cpu), "CPUs");
+        chrome->has_row = grown;
+        chrome->cpus = cpu + 1;
+    }
+    if (chrome->has_row[cpu])
+        return 0;
+    chrome->has_row[cpu] = true;
+    snprintf(name, sizeof(name), "CPU %u", cpu);
+    add_name(chrome, "thread_name", chrome->ids.none, row_of(cpu), name);
+    return 0;
+}
+
+static int add_run(void *ctx, uint32_t cpu, const struct krait_kthread *thread, uint64_t begin_ns,
+                   uint64_t end_ns)
+{
+    struct chrome *chrome = ctx;
+    int rc = name_cpu(chrome, cpu);
+    if (rc)
+        return rc;
+    add_complete(chrome, *thread->name ? thread->name : "thread", "cpu", chrome->ids.none, row_of(cpu));
+    add_span(chrome, begin_ns, end_ns);
+    krait_buf_fmt(&chrome->out->buf, ",\"args\":{\"tid\":%d}}", krait_kthread_own_id(thread));
+    return krait_outfile_spill(chrome->out) ? chrome->out->error : 0;
+}
+
+static void add_state_end(struct chrome *chrome, char phase, const char *name, uint32_t thread, uint64_t t_ns)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    uint32_t tid = chrome->ids.tids[thread];
+    add_separator(chrome);
+    krait_buf_fmt(buf, "{\"ph\":\"%c\",\"name\":", phase);
+    krait_json_cstr(buf, name);
+    krait_buf_fmt(buf, ",\"cat\":\"state\",\"id\":%u,\"pid\":%u,\"tid\":%u,\"ts\":", tid,
+                  pid_of(chrome, thread), tid);
+    add_time(buf, krait_export_since_begin(chrome->job, t_ns));
+}
+
+/* WOKEN and PREEMPTED: `by` is who woke the thread, or runs in its place. */
+static int add_state(void *ctx, uint32_t thread, const struct krait_kchange *change)
+{
+    static const char *const titles[KRAIT_TS_COUNT] = {
+#define X(name, text, title, drop) title,
+        KRAIT_THREAD_STATES(X)
+#undef X
+    };
+    struct chrome *chrome = ctx;
+    struct krait_buf *buf = &chrome->out->buf;
+    const struct krait_trace *trace = chrome->job->trace;
+    KRAIT_AUTO_BUF name = { 0 };
+    krait_buf_fmt(&name, "%s: %s", krait_export_thread_name(trace, &trace->threads[thread]),
+                  titles[change->was]);
+    if (name.failed)
+        return -ENOMEM;
+    add_state_end(chrome, 'b', name.data, thread, (uint64_t)change->since_ns);
+    if (change->was_by)
+        krait_buf_fmt(buf, ",\"args\":{\"by\":%d}", change->was_by);
+    krait_buf_char(buf, '}');
+    add_state_end(chrome, 'e', name.data, thread, (uint64_t)change->ns);
+    krait_buf_char(buf, '}');
+    return krait_outfile_spill(chrome->out) ? chrome->out->error : 0;
+}
+
+static int add_kernel(struct chrome *chrome)
+{
+    const struct krait_export_ksink sink = {
+        .ctx = chrome, .end = add_kslice, .ran = add_run, .waited = add_state
+    };
+    return chrome->kernel ? krait_export_kernel_walk(chrome->kernel, &sink) : 0;
+}
+
+/* -- all of it -- */
+
+static void add_head(struct chrome *chrome)
 {
     struct krait_buf *buf = &chrome->out->buf;
     krait_buf_fmt(
-        buf,
-        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"krait %s\",\"begin_ns\":\"%llu\"},"
-        "\"traceEvents\":[",
+        buf, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"krait %s\",\"begin_ns\":\"%llu\"",
         KRAIT_VERSION, (unsigned long long)chrome->job->trace->begin_ns);
+    if (chrome->job->kernel_lost)
+        krait_buf_fmt(buf, ",\"kernel_lost\":\"%llu\"", (unsigned long long)chrome->job->kernel_lost);
+    ADD(buf, "},\"traceEvents\":[");
+}
+
+static int write_all(struct chrome *chrome, struct krait_err *err)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    add_head(chrome);
     int rc = krait_export_each_thread(chrome->job, add_thread, chrome);
+    rc = rc ? rc : add_kernel(chrome);
     ADD(buf, "\n]}\n");
     return rc ? krait_err_set(err, rc, "cannot read the calls") : 0;
 }
@@ -166,16 +312,20 @@ static int write_all(struct chrome *chrome, struct krait_err *err)
 int krait_export_write_chrome(struct krait_export_job *job, struct krait_outfile *out, struct krait_err *err)
 {
     struct chrome chrome = { .job = job, .out = out };
-    int rc = krait_export_texts_init(&chrome.names, job->trace, name_text, err);
+    int rc = krait_export_kernel_new(&chrome.kernel, job, err);
+    if (!rc)
+        rc = krait_export_texts_init(&chrome.names, job->trace, name_text, err);
     if (!rc)
         rc = krait_export_texts_init(&chrome.kinds, job->trace, kind_text, err);
     if (!rc)
-        rc = krait_export_ids_init(&chrome.ids, job->trace, err);
+        rc = krait_export_ids_init(&chrome.ids, job->trace, NULL, err);
     if (!rc)
         rc = write_all(&chrome, err);
     krait_export_texts_done(&chrome.names);
     krait_export_texts_done(&chrome.kinds);
     krait_export_ids_done(&chrome.ids);
+    krait_export_kernel_free(chrome.kernel);
+    free(chrome.has_row);
     krait_buf_done(&chrome.where);
     krait_buf_done(&chrome.waits);
     return rc;

@@ -24,8 +24,13 @@ struct krait_export_job {
     /* Range and threads; its `group` is each format's own affair and is ignored. */
     struct krait_calltree_options what;
     enum krait_export_unit unit;
+    bool no_kernel; /* what the kernel recorded is left out */
     /* Damage met on the way, the first (empty when none). What was whole is exported. */
     char damage[1024];
+    /* Of the kernel's part, where the format has it: how many events its tracer lost, and the first damage,
+     * or why there is nothing of it (empty when none). */
+    uint64_t kernel_lost;
+    char kernel_damage[1024];
     uint64_t bytes; /* set by krait_export_run: how many were written */
 };
 
@@ -33,6 +38,7 @@ enum krait_export_flags {
     KRAIT_EXPORT_HAS_UNIT = 1 << 0,      /* looks at job.unit */
     KRAIT_EXPORT_BINARY = 1 << 1,        /* nothing for a terminal */
     KRAIT_EXPORT_FOLDS_IMPORTS = 1 << 2, /* takes a tree with nodes that are no functions */
+    KRAIT_EXPORT_HAS_KERNEL = 1 << 3,    /* holds what the kernel recorded */
 };
 
 struct krait_export_format {

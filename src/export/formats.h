@@ -6,6 +6,7 @@
 #define KRAIT_EXPORT_FORMATS_H
 
 #include "export/export.h"
+#include "export/kernel.h"
 #include "trace/gil.h"
 
 #define KRAIT_EXPORT(id, text, flags, opener)                                            \
@@ -79,10 +80,12 @@ static inline void krait_export_text_add(struct krait_buf *buf, const struct kra
  * number that Linux does not give (its highest is 2^22, PID_MAX_LIMIT in linux/threads.h). */
 struct krait_export_ids {
     uint32_t *pids, *tids; /* by index of process and thread */
+    uint32_t none;         /* one that no process has */
 };
 
+/* By the kernel's own numbers where `kernel` is not NULL. */
 int krait_export_ids_init(struct krait_export_ids *ids, const struct krait_trace *trace,
-                          struct krait_err *err);
+                          const struct krait_export_kernel *kernel, struct krait_err *err);
 void krait_export_ids_done(struct krait_export_ids *ids);
 
 #endif

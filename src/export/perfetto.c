@@ -14,6 +14,11 @@
  * the GIL are slices of a track of their own below the thread's, where it has any; "holder" is who had the
  * GIL.
  *
+ * Of the kernel's part, ftrace.h writes what Perfetto knows as the kernel's events, in one sequence. System
+ * calls, and functions of the kernel's, are slices of the threads' tracks, in another sequence: as sys_enter
+ * they would need the numbers by which Perfetto names them, which traces do not hold. Threads and processes
+ * then have the kernel's numbers, so that its events are of them.
+ *
  * Times are absolute and in the trace's default clock: the trace processor sorts packets by them. Its default
  * is BOOTTIME; the snapshot sets REALTIME equal to it, so that the wall-clock times shown are right.
  *
@@ -21,6 +26,7 @@
  * interned_data, clock_snapshot), and "Synthetic Track Event" in Perfetto's documentation.
  */
 #include "export/formats.h"
+#include "export/ftrace.h"
 #include "export/proto.h"
 
 #include <string.h>
@@ -52,7 +58,7 @@ enum {
     EVENT_LOCATION = 34,
 };
 enum { SLICE_BEGIN = 1, SLICE_END = 2 };
-enum { ANNOTATION_NAME = 1, ANNOTATION_NUMBER = 3, ANNOTATION_TEXT = 17 };
+enum { ANNOTATION_NAME = 1, ANNOTATION_NUMBER = 3, ANNOTATION_SIGNED = 4, ANNOTATION_TEXT = 17 };
 enum {
     INTERNED_CATEGORY = 1,
     INTERNED_NAME = 2,
@@ -64,12 +70,16 @@ enum { IID = 1, INTERNED_STRING = 2, LOCATION_FILE = 2, LOCATION_LINE = 4 };
 
 /* Interned with the thread's descriptor: categories by enum krait_func_kind, annotations by enum
  * krait_op_kind; iids are the index + 1, as 0 is not one. */
-enum { OF_GIL = KRAIT_FUNC_C + 1 };
-static const char *const categories[] = {
-    [KRAIT_FUNC_PYTHON] = "python", [KRAIT_FUNC_C] = "c", [OF_GIL] = "gil"
+enum { OF_GIL = KRAIT_FUNC_C + 1, OF_SYSCALL, OF_KERNEL };
+static const char *const categories[] = { [KRAIT_FUNC_PYTHON] = "python",
+                                          [KRAIT_FUNC_C] = "c",
+                                          [OF_GIL] = "gil",
+                                          [OF_SYSCALL] = "syscall",
+                                          [OF_KERNEL] = "kernel" };
+enum { KEY_BEGIN, KEY_END, KEY_HOLDER, KEY_RET };
+static const char *const keys[] = {
+    [KEY_BEGIN] = "begin", [KEY_END] = "end", [KEY_HOLDER] = "holder", [KEY_RET] = "ret"
 };
-enum { KEY_BEGIN, KEY_END, KEY_HOLDER };
-static const char *const keys[] = { [KEY_BEGIN] = "begin", [KEY_END] = "end", [KEY_HOLDER] = "holder" };
 static const char *const ways[] = {
     [KRAIT_OP_CALL] = NULL,       [KRAIT_OP_RESUME] = "resume", [KRAIT_OP_THROW] = "throw",
     [KRAIT_OP_LIVE] = "live",     [KRAIT_OP_RETURN] = NULL,     [KRAIT_OP_YIELD] = "yield",
@@ -79,6 +89,7 @@ static const char *const ways[] = {
 struct perfetto {
     struct krait_export_job *job;
     struct krait_outfile *out;
+    struct krait_export_kernel *kernel; /* NULL: there is nothing of it */
     struct krait_export_ids ids;
     struct krait_export_texts names;
     uint32_t sequence;
@@ -86,6 +97,7 @@ struct perfetto {
     bool *has_track;   /* by process */
     uint32_t waiting;  /* the thread that has a track of waits; else KRAIT_NO_ID */
     uint32_t thread;   /* that is written */
+    uint32_t named;    /* of the kernel's names: how many are interned */
 };
 
 static uint64_t process_track(uint32_t process)
@@ -136,7 +148,7 @@ static void add_process(struct perfetto *perfetto, uint32_t index)
     const struct krait_process *process = &perfetto->job->trace->processes[index];
     struct krait_buf *buf = &perfetto->out->buf;
     size_t packet = krait_pb_begin(buf, TRACE_PACKET);
-    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence + 1);
     size_t track = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
     krait_pb_u64(buf, TRACK_UUID, process_track(index));
     size_t descriptor = krait_pb_begin(buf, TRACK_PROCESS);
@@ -178,17 +190,25 @@ static void intern_list(struct krait_buf *buf, uint32_t field, const char *const
     }
 }
 
-static void add_sequence_start(struct perfetto *perfetto, uint32_t index)
+/* Returns what ends the packet. */
+static size_t begin_sequence(struct perfetto *perfetto)
 {
     struct krait_buf *buf = &perfetto->out->buf;
     size_t packet = krait_pb_begin(buf, TRACE_PACKET);
-    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, ++perfetto->sequence);
     krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_CLEARED);
     size_t interned = krait_pb_begin(buf, PACKET_INTERNED_DATA);
     intern_list(buf, INTERNED_CATEGORY, categories, KRAIT_ARRAY_LEN(categories));
     intern_list(buf, INTERNED_KEY, keys, KRAIT_ARRAY_LEN(keys));
     intern_list(buf, INTERNED_TEXT, ways, KRAIT_ARRAY_LEN(ways));
     krait_pb_end(buf, interned);
+    return packet;
+}
+
+static void add_sequence_start(struct perfetto *perfetto, uint32_t index)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = begin_sequence(perfetto);
     size_t defaults = krait_pb_begin(buf, PACKET_DEFAULTS);
     size_t event = krait_pb_begin(buf, DEFAULTS_TRACK_EVENT);
     krait_pb_u64(buf, EVENT_DEFAULTS_TRACK, thread_track(perfetto->job->trace, index));
@@ -322,17 +342,95 @@ static int add_wait(void *ctx, const struct krait_gil_wait *wait)
 static int add_thread(void *ctx, uint32_t index)
 {
     struct perfetto *perfetto = ctx;
-    uint32_t process = perfetto->job->trace->threads[index].process;
-    perfetto->sequence++;
+    uint32_t process = perfetto->job->trace->threads[index].process, first = 1;
     perfetto->thread = index;
-    if (perfetto->sequence == 1)
-        add_clocks(&perfetto->out->buf, perfetto->job->trace->begin_ns, perfetto->sequence);
+    if (perfetto->sequence < first)
+        add_clocks(&perfetto->out->buf, perfetto->job->trace->begin_ns, first);
     if (!perfetto->has_track[process])
         add_process(perfetto, process);
     perfetto->has_track[process] = true;
     add_sequence_start(perfetto, index);
     int rc = krait_export_walk(perfetto->job, index, add_ops, perfetto);
     return rc ? rc : krait_export_waits(perfetto->job, index, add_wait, perfetto);
+}
+
+/* -- the kernel's part -- */
+
+/* A packet up to its event; returns what ends it. */
+static size_t begin_kernel_packet(struct perfetto *perfetto, uint64_t t_ns)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_TIMESTAMP, t_ns);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+    return packet;
+}
+
+static void intern_kernel_name(struct perfetto *perfetto, uint32_t name)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t interned = krait_pb_begin(buf, PACKET_INTERNED_DATA);
+    size_t entry = krait_pb_begin(buf, INTERNED_NAME);
+    krait_pb_u64(buf, IID, (uint64_t)name + 1);
+    krait_pb_cstr(buf, INTERNED_STRING, perfetto->kernel->names.texts[name]);
+    krait_pb_end(buf, entry);
+    krait_pb_end(buf, interned);
+    perfetto->named = name + 1;
+}
+
+static int add_kernel_begin(void *ctx, const struct krait_export_kslice *slice)
+{
+    struct perfetto *perfetto = ctx;
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = begin_kernel_packet(perfetto, slice->begin_ns);
+    if (slice->name >= perfetto->named)
+        intern_kernel_name(perfetto, slice->name);
+    size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
+    krait_pb_u64(buf, EVENT_TYPE, SLICE_BEGIN);
+    krait_pb_u64(buf, EVENT_TRACK, thread_track(perfetto->job->trace, slice->thread));
+    krait_pb_u64(buf, EVENT_NAME, (uint64_t)slice->name + 1);
+    krait_pb_u64(buf, EVENT_CATEGORY, (slice->is_call ? OF_SYSCALL : OF_KERNEL) + 1);
+    if (slice->live)
+        add_way(buf, KRAIT_OP_LIVE);
+    krait_pb_end(buf, event);
+    krait_pb_end(buf, packet);
+    return krait_outfile_spill(perfetto->out) ? perfetto->out->error : 0;
+}
+
+static int add_kernel_end(void *ctx, const struct krait_export_kslice *slice)
+{
+    struct perfetto *perfetto = ctx;
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = begin_kernel_packet(perfetto, slice->end_ns);
+    size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
+    krait_pb_u64(buf, EVENT_TYPE, SLICE_END);
+    krait_pb_u64(buf, EVENT_TRACK, thread_track(perfetto->job->trace, slice->thread));
+    if (slice->cut)
+        add_way(buf, KRAIT_OP_CUT);
+    else if (slice->is_call) {
+        size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
+        krait_pb_u64(buf, ANNOTATION_NAME, KEY_RET + 1);
+        krait_pb_u64(buf, ANNOTATION_SIGNED, (uint64_t)slice->ret);
+        krait_pb_end(buf, annotation);
+    }
+    krait_pb_end(buf, event);
+    krait_pb_end(buf, packet);
+    return krait_outfile_spill(perfetto->out) ? perfetto->out->error : 0;
+}
+
+static int add_kernel(struct perfetto *perfetto)
+{
+    const struct krait_export_ksink sink = { .ctx = perfetto,
+                                             .begin = add_kernel_begin,
+                                             .end = add_kernel_end };
+    if (!perfetto->kernel || !perfetto->sequence)
+        return 0;
+    krait_pb_end(&perfetto->out->buf, begin_sequence(perfetto));
+    int rc = krait_export_kernel_walk(perfetto->kernel, &sink);
+    return rc ? rc
+              : krait_export_ftrace(perfetto->kernel, perfetto->ids.pids, ++perfetto->sequence,
+                                    perfetto->out);
 }
 
 static int write_all(struct perfetto *perfetto, struct krait_err *err)
@@ -343,6 +441,7 @@ static int write_all(struct perfetto *perfetto, struct krait_err *err)
     if (!perfetto->said_in || !perfetto->has_track)
         return krait_err_set(err, -ENOMEM, "out of memory for %u functions", trace->func_count);
     int rc = krait_export_each_thread(perfetto->job, add_thread, perfetto);
+    rc = rc ? rc : add_kernel(perfetto);
     return rc ? krait_err_set(err, rc, "cannot read the calls") : 0;
 }
 
@@ -350,13 +449,16 @@ int krait_export_write_perfetto(struct krait_export_job *job, struct krait_outfi
                                 struct krait_err *err)
 {
     struct perfetto perfetto = { .job = job, .out = out, .waiting = KRAIT_NO_ID };
-    int rc = krait_export_texts_init(&perfetto.names, job->trace, name_text, err);
+    int rc = krait_export_kernel_new(&perfetto.kernel, job, err);
     if (!rc)
-        rc = krait_export_ids_init(&perfetto.ids, job->trace, err);
+        rc = krait_export_texts_init(&perfetto.names, job->trace, name_text, err);
+    if (!rc)
+        rc = krait_export_ids_init(&perfetto.ids, job->trace, perfetto.kernel, err);
     if (!rc)
         rc = write_all(&perfetto, err);
     krait_export_texts_done(&perfetto.names);
     krait_export_ids_done(&perfetto.ids);
+    krait_export_kernel_free(perfetto.kernel);
     free(perfetto.said_in);
     free(perfetto.has_track);
     return rc;

@@ -107,11 +107,13 @@ static uint32_t free_id(struct krait_map *taken, uint32_t scope, uint32_t wanted
     return krait_map_put(taken, (uint64_t)scope << 32 | id, 1) ? 0 : id;
 }
 
-static bool give_ids(struct krait_export_ids *ids, const struct krait_trace *trace, struct krait_map *taken)
+static bool give_ids(struct krait_export_ids *ids, const struct krait_trace *trace,
+                     const struct krait_export_kernel *kernel, struct krait_map *taken)
 {
     uint32_t made_up = FIRST_MADE_UP_ID;
     for (uint32_t i = 0; i < trace->process_count; i++) {
-        ids->pids[i] = free_id(taken, 0, trace->processes[i].pid, &made_up);
+        uint32_t pid = krait_export_kernel_id(kernel, trace->processes[i].pid);
+        ids->pids[i] = free_id(taken, 0, pid, &made_up);
         if (!ids->pids[i])
             return false;
     }
@@ -119,20 +121,22 @@ static bool give_ids(struct krait_export_ids *ids, const struct krait_trace *tra
         const struct krait_thread *thread = &trace->threads[i];
         bool is_main = thread->tid == trace->processes[thread->process].pid;
         uint32_t pid = ids->pids[thread->process];
-        ids->tids[i] = free_id(taken, pid, is_main ? pid : thread->tid, &made_up);
+        uint32_t tid = is_main ? pid : krait_export_kernel_id(kernel, thread->tid);
+        ids->tids[i] = free_id(taken, pid, tid, &made_up);
         if (!ids->tids[i])
             return false;
     }
-    return true;
+    ids->none = free_id(taken, 0, 0, &made_up);
+    return ids->none;
 }
 
 int krait_export_ids_init(struct krait_export_ids *ids, const struct krait_trace *trace,
-                          struct krait_err *err)
+                          const struct krait_export_kernel *kernel, struct krait_err *err)
 {
     struct krait_map taken = { 0 };
     ids->pids = calloc((size_t)trace->process_count + 1, sizeof(*ids->pids));
     ids->tids = calloc((size_t)trace->thread_count + 1, sizeof(*ids->tids));
-    bool done = ids->pids && ids->tids && give_ids(ids, trace, &taken);
+    bool done = ids->pids && ids->tids && give_ids(ids, trace, kernel, &taken);
     krait_map_done(&taken);
     return done ? 0 : krait_err_set(err, -ENOMEM, "out of memory for the ids of processes and threads");
 }

@@ -87,12 +87,15 @@ static uint16_t cell_of(const struct krait_row_class *row, bool payload, const c
 static void know_fields(struct krait_kev_class *cls, const struct krait_row_class *row)
 {
     const char *at = fields_of[cls->kind];
+    bool needs_first = *at && *at != ' ';
+    at += *at == ' ';
     for (unsigned i = 0; *at; i++) {
         size_t n = strcspn(at, " ");
         cls->cell[i] = cell_of(row, true, at, n);
+        cls->texts |= (uint8_t)(is_text_name(at, n) << i);
         at += n + (at[n] == ' ');
     }
-    if (*fields_of[cls->kind] && !cls->cell[0])
+    if (needs_first && !cls->cell[0])
         cls->kind = KRAIT_KEV_NONE;
     cls->tid_cell = cell_of(row, false, "tid", 3);
     cls->cpu_cell = cell_of(row, true, "cpu_id", 6);
@@ -325,9 +328,22 @@ bool krait_kevs_own(const struct krait_kevs *k)
     return krait_kevs_has(k, KRAIT_KEV_RUN);
 }
 
-const char *krait_kevs_host(const struct krait_kevs *k)
+const char *krait_kevs_env(const struct krait_kevs *k, const char *name)
 {
-    return host_of(k->reader->traces[0]);
+    return krait_ctf_env_text(k->reader->traces[0]->metadata, name, "");
+}
+
+const char *krait_kevs_label(const struct krait_kevs *k, const struct krait_kev *ev, unsigned field)
+{
+    const struct krait_row_class *row = &k->rows->classes[ev->cls->index];
+    uint16_t cell = ev->cls->cell[field];
+    for (uint32_t i = 0; cell && i < row->field_count; i++) {
+        if (row->fields[i].cell == cell)
+            return row->fields[i].fc->kind == KRAIT_FC_ENUM
+                       ? krait_enum_label(row->fields[i].fc, ev->cells[cell])
+                       : NULL;
+    }
+    return NULL;
 }
 
 int64_t krait_kevs_end(const struct krait_kevs *k)

@@ -20,7 +20,7 @@ enum krait_kev_kind {
 };
 
 enum {
-    KRAIT_KEV_FIELDS = 5,  /* of a kind, at the most */
+    KRAIT_KEV_FIELDS = 7,  /* of a kind, at the most */
     KRAIT_KEV_CPUS = 8192, /* an event of a CPU with a greater number is passed over: Linux has no more */
 };
 
@@ -28,6 +28,7 @@ enum {
 struct krait_kev_class {
     uint8_t kind;
     uint16_t cell[KRAIT_KEV_FIELDS]; /* by place in the kind's list; 0: the trace has no such field */
+    uint8_t texts;                   /* bits, by the same: it is text */
     uint16_t tid_cell;               /* of the context that says the thread; 0: none */
     uint16_t cpu_cell;               /* of a field that says the CPU, where packets do not */
     const char *rest;                /* of the name, where the kind's ends in *: of a system call, its name */
@@ -44,6 +45,11 @@ struct krait_kev {
 static inline bool krait_kev_has(const struct krait_kev *ev, unsigned field)
 {
     return ev->cls->cell[field] != 0;
+}
+
+static inline bool krait_kev_is_text(const struct krait_kev *ev, unsigned field)
+{
+    return ev->cls->texts >> field & 1;
 }
 
 /* A number; -1 where the trace has no such field. */
@@ -69,6 +75,10 @@ static inline int64_t krait_kev_tid(const struct krait_kev *ev)
 
 struct krait_kevs; /* opaque */
 
+/* What a number stands for, where the trace has words for it, as for a function's address; NULL: it has none,
+ * or has no such field. Lives as long as `kevs`. */
+const char *krait_kevs_label(const struct krait_kevs *kevs, const struct krait_kev *ev, unsigned field);
+
 typedef void krait_kev_handler(void *ctx, const struct krait_kev *event);
 
 /* Opens the kernel's part of the traces in the folders: those with scheduling or system calls in their
@@ -86,8 +96,9 @@ bool krait_kevs_has(const struct krait_kevs *kevs, enum krait_kev_kind kind);
  * do. */
 bool krait_kevs_own(const struct krait_kevs *kevs);
 
-/* The name of the host that they are of; empty where the trace does not say. */
-const char *krait_kevs_host(const struct krait_kevs *kevs);
+/* What the trace says of where it was made, by LTTng's names (hostname, kernel_release, ...); empty where it
+ * does not. */
+const char *krait_kevs_env(const struct krait_kevs *kevs, const char *name);
 
 /* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once
  * before all of them, with the time of the first event of any kind; `from` once before the events from

@@ -141,6 +141,7 @@ class Slice:
     category: str
     where: tuple  # file, line
     notes: dict
+    sequence: str  # "kernel", or "thread": the track's own
 
 
 @lru_cache
@@ -170,7 +171,7 @@ class Sequence:
         notes = {
             interned["debug_annotation_names"][a.name_iid].name: interned["debug_annotation_string_values"][a.string_value_iid].str.decode()
             if a.string_value_iid
-            else a.uint_value
+            else getattr(a, a.WhichOneof("value"))
             for a in event.debug_annotations
         }
         is_begin = event.type == event.TYPE_SLICE_BEGIN
@@ -183,12 +184,27 @@ class Sequence:
             category=interned["event_categories"][event.category_iids[0]].name if is_begin else "",
             where=(where.file_name, where.line_number) if where else ("", 0),
             notes=notes,
+            sequence="thread" if self.defaults.track_event_defaults.track_uuid else "kernel",
         )
+
+
+def perfetto_trace(path):
+    """As the published protos have it, and without a field that they do not know."""
+    trace = perfetto_protos().Trace.FromString(path.read_bytes())
+    known = type(trace).FromString(trace.SerializeToString())
+    known.DiscardUnknownFields()
+    assert known.ByteSize() == trace.ByteSize(), "fields that are in no proto"
+    return trace
+
+
+def perfetto_ftrace(path):
+    """(CPU, event) of all bundles, in the file's order."""
+    return [(p.ftrace_events.cpu, e) for p in perfetto_trace(path).packet for e in p.ftrace_events.event]
 
 
 def perfetto_slices(path):
     """Packets by the published protos, put together by the rules in trace_packet.proto and track_event.proto."""
-    trace = perfetto_protos().Trace.FromString(path.read_bytes())
+    trace = perfetto_trace(path)
     sequences, tracks, processes = defaultdict(Sequence), {}, {}
     for packet in trace.packet:
         sequence = sequences[packet.trusted_packet_sequence_id]

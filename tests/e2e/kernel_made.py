@@ -9,8 +9,10 @@ second, empty packet tells that the tracer lost.
 """
 
 import struct
+from collections import namedtuple
 
 CONTEXT = "tid of context"
+Label = namedtuple("Label", "name value")  # a number with a name, as functions' addresses have
 PACKET = struct.Struct("<IQQQQQI")  # magic, begin, end, content, size, discarded, cpu_id
 
 METADATA = """\
@@ -20,7 +22,7 @@ typealias integer {{ size = 32; align = 8; }} := u32;
 typealias integer {{ size = 64; align = 8; }} := u64;
 typealias integer {{ size = 64; align = 8; signed = true; }} := i64;
 trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ u32 magic; }}; }};
-env {{ domain = "kernel"; hostname = "{host}"; }};
+env {{ domain = "kernel"; hostname = "{host}"; sysname = "Linux"; kernel_release = "{release}"; }};
 clock {{ name = monotonic; freq = 1000000000; offset = {offset}; }};
 typealias integer {{ size = 64; align = 8; map = clock.monotonic.value; }} := time_t;
 stream {{
@@ -34,7 +36,15 @@ stream {{
 
 def payload(fields):
     values = (v for k, v in fields.items() if k != CONTEXT)
-    return b"".join(v.encode() + b"\0" if isinstance(v, str) else struct.pack("<q", v) for v in values)
+    return b"".join(v.encode() + b"\0" if isinstance(v, str) else struct.pack("<q", getattr(v, "value", v)) for v in values)
+
+
+def kind(name, field, events):
+    """The type of a field: an enumeration of all that are seen where there is a label."""
+    values = [fields[field] for _, _, event, fields in events if event == name]
+    labels = {(v.name, v.value & ~7) for v in values if isinstance(v, Label)}
+    text = ", ".join(f'"{label}" = {value} ... {value + 7}' for label, value in sorted(labels))
+    return "string" if isinstance(values[0], str) else f"enum : i64 {{ {text} }}" if labels else "i64"
 
 
 def packet(cpu, begin, end, discarded, content):
@@ -42,13 +52,14 @@ def packet(cpu, begin, end, discarded, content):
     return PACKET.pack(0xC1FC1FC1, begin, end, bits, bits, discarded, cpu) + content
 
 
-def write(folder, events, host="made", lost=0, offset=0):
+def write(folder, events, host="made", lost=0, offset=0, release=""):
     folder.mkdir(parents=True, exist_ok=True)
     classes = {}
     for _, _, name, fields in events:
-        classes.setdefault(name, {k: "string" if isinstance(v, str) else "i64" for k, v in fields.items() if k != CONTEXT})
+        if name not in classes:
+            classes[name] = {field: kind(name, field, events) for field in fields if field != CONTEXT}
     has_context = any(CONTEXT in fields for *_, fields in events)
-    text = METADATA.format(host=host, offset=offset, context="event.context := struct { i64 _tid; };" if has_context else "")
+    text = METADATA.format(host=host, release=release, offset=offset, context="event.context := struct { i64 _tid; };" if has_context else "")
     for number, (name, fields) in enumerate(classes.items()):
         members = "".join(f" {kind} _{field};" for field, kind in fields.items())
         text += f'event {{ name = "{name}"; id = {number}; fields := struct {{{members} }}; }};\n'
@@ -92,5 +103,5 @@ def ends(us, call, ret=0, cpu=0, **more):
     return (us, cpu, f"syscall_exit_{call}", {**more, "ret": ret})
 
 
-def event(us, name, cpu=0, **fields):
+def event(us, name, /, cpu=0, **fields):
     return (us, cpu, name, fields)

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/ftrace.h"
+
+#include "export/proto.h"
+
+#include <string.h>
+
+enum { TRACE_PACKET = 1 };
+enum {
+    PACKET_FTRACE = 1,
+    PACKET_PROCESS_TREE = 2,
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE_ID = 10,
+    PACKET_SYSTEM_INFO = 45
+};
+enum { INFO_UTSNAME = 1, UTSNAME_SYSNAME = 1, UTSNAME_VERSION = 2, UTSNAME_RELEASE = 3 };
+enum { TREE_PROCESS = 1, TREE_THREAD = 2 };
+enum { PROCESS_PID = 1, PROCESS_CMDLINE = 3, THREAD_TID = 1, THREAD_NAME = 2, THREAD_TGID = 3 };
+enum { BUNDLE_CPU = 1, BUNDLE_EVENT = 2 };
+enum { EVENT_TIMESTAMP = 1, EVENT_PID = 2, EVENT_SWITCH = 4, EVENT_RENAME = 236 };
+enum { SWITCH_PREV = 2, SWITCH_PREV_STATE = 4, SWITCH_NEXT = 6, RENAME_PID = 1, RENAME_COMM = 3 };
+
+enum {
+    MOST_EVENTS = 1024, /* of a bundle */
+    MOST_CPUS = 1024,   /* the trace processor takes more for corruption (ftrace_tokenizer.cc) */
+    LTTNG_PRIO = -100,  /* LTTng's priorities are the kernel's less 100 (lttng-modules, sched.h) */
+};
+
+/* -- events -- */
+
+/* Of a kind: which field of FtraceEvent it is, and in that message the field for each of the kind's fields,
+ * in their order (trace/kernel_events.def); 0: it has none. */
+struct event_of {
+    uint16_t event;
+    uint8_t fields[KRAIT_KEV_FIELDS];
+    uint8_t prios; /* bits: fields that are priorities */
+};
+
+static const struct event_of events[KRAIT_KEV_KINDS] = {
+    [KRAIT_KEV_SWITCH] = { EVENT_SWITCH, { 2, 4, 6, 5, 1, 3, 7 }, 1 << 5 | 1 << 6 },
+    [KRAIT_KEV_WAKING] = { 20, { 2, 1, 3, 5 }, 1 << 2 },
+    [KRAIT_KEV_WAKEUP] = { 17, { 2, 1, 3, 5 }, 1 << 2 },
+    [KRAIT_KEV_WAKEUP_NEW] = { 114, { 2, 1, 3, 5 }, 1 << 2 },
+    [KRAIT_KEV_FORK] = { 239, { 4, 0, 2, 3, 1 }, 0 },
+    [KRAIT_KEV_EXEC] = { 237, { 2, 1, 3 }, 0 },
+    [KRAIT_KEV_EXIT] = { 238, { 2, 1, 4 }, 1 << 2 },
+    [KRAIT_KEV_FREE] = { 240, { 2, 1, 3 }, 1 << 2 },
+    [KRAIT_KEV_IRQ_BEGIN] = { 36, { 1, 2 }, 0 },
+    [KRAIT_KEV_IRQ_END] = { 37, { 1, 2 }, 0 },
+    [KRAIT_KEV_SOFTIRQ_BEGIN] = { 24, { 1 }, 0 },
+    [KRAIT_KEV_SOFTIRQ_END] = { 25, { 1 }, 0 },
+    [KRAIT_KEV_FREQUENCY] = { 11, { 1, 2 }, 0 },
+    [KRAIT_KEV_CPU_IDLE] = { 13, { 1, 2 }, 0 },
+};
+
+struct cpu {
+    struct krait_buf events; /* that are not written yet, each a BUNDLE_EVENT */
+    uint32_t count;
+    int64_t current; /* the thread that has it; -1: not known */
+};
+
+struct ftrace {
+    struct krait_export_kernel *kernel;
+    struct krait_outfile *out;
+    uint32_t sequence;
+    struct cpu *cpus; /* MOST_CPUS */
+    int64_t from_ns;  /* since the epoch, once the walk has begun */
+    bool in_range, done;
+    int rc;
+};
+
+static void flush(struct ftrace *f, uint32_t number)
+{
+    struct cpu *cpu = &f->cpus[number];
+    struct krait_buf *buf = &f->out->buf;
+    if (!cpu->count)
+        return;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, f->sequence);
+    size_t bundle = krait_pb_begin(buf, PACKET_FTRACE);
+    krait_pb_u64(buf, BUNDLE_CPU, number);
+    krait_buf_add(buf, cpu->events.data, cpu->events.len);
+    krait_pb_end(buf, bundle);
+    krait_pb_end(buf, packet);
+    buf->failed |= cpu->events.failed;
+    krait_buf_clear(&cpu->events);
+    cpu->count = 0;
+    f->rc = krait_outfile_spill(f->out);
+    f->done = f->rc;
+}
+
+/* The CPU that an event is told of; NULL: it is not told. Before the range, the last switch alone is, with
+ * its begin: it says who has the CPU then. */
+static struct cpu *cpu_for(struct ftrace *f, const struct krait_kev *ev)
+{
+    bool is_switch = ev->cls->kind == KRAIT_KEV_SWITCH || ev->cls->kind == KRAIT_KEV_RUN ||
+                     ev->cls->kind == KRAIT_KEV_LEAVE;
+    if (ev->cpu >= MOST_CPUS || !(f->in_range || is_switch))
+        return NULL;
+    struct cpu *cpu = &f->cpus[ev->cpu];
+    if (!f->in_range) {
+        krait_buf_clear(&cpu->events);
+        cpu->count = 0;
+    }
+    return cpu;
+}
+
+/* An event up to its own message; returns what ends it. */
+static size_t begin_event(const struct ftrace *f, struct cpu *cpu, const struct krait_kev *ev, int64_t pid)
+{
+    size_t event = krait_pb_begin(&cpu->events, BUNDLE_EVENT);
+    krait_pb_u64(&cpu->events, EVENT_TIMESTAMP, (uint64_t)KRAIT_MAX(ev->ns, f->from_ns));
+    krait_pb_u64(&cpu->events, EVENT_PID, (uint64_t)pid);
+    return event;
+}
+
+static void end_event(struct ftrace *f, struct cpu *cpu, const struct krait_kev *ev, size_t event)
+{
+    krait_pb_end(&cpu->events, event);
+    if (++cpu->count == MOST_EVENTS)
+        flush(f, ev->cpu);
+}
+
+static void add_field(struct krait_buf *buf, const struct krait_kev *ev, const struct event_of *to,
+                      unsigned i)
+{
+    size_t n;
+    if (krait_kev_is_text(ev, i)) {
+        const char *text = krait_kev_text(ev, i, &n);
+        krait_pb_str(buf, to->fields[i], text, strnlen(text, n));
+        return;
+    }
+    int64_t number = krait_kev_int(ev, i);
+    krait_pb_u64(buf, to->fields[i], (uint64_t)(to->prios >> i & 1 ? number - LTTNG_PRIO : number));
+}
+
+static void on_event(void *ctx, const struct krait_kev *ev)
+{
+    struct ftrace *f = ctx;
+    const struct event_of *to = &events[ev->cls->kind];
+    struct cpu *cpu = cpu_for(f, ev);
+    if (!cpu || !krait_kev_has(ev, 0))
+        return;
+    bool switches = ev->cls->kind == KRAIT_KEV_SWITCH;
+    int64_t tid = switches ? krait_kev_int(ev, 0) : krait_kev_tid(ev);
+    int64_t pid = tid >= 0 ? tid : cpu->current;
+    cpu->current = switches ? krait_kev_int(ev, 2) : pid;
+    if (pid < 0)
+        return; /* nobody knows in which thread */
+    size_t event = begin_event(f, cpu, ev, pid), message = krait_pb_begin(&cpu->events, to->event);
+    for (unsigned i = 0; i < KRAIT_KEV_FIELDS; i++) {
+        if (to->fields[i] && krait_kev_has(ev, i))
+            add_field(&cpu->events, ev, to, i);
+    }
+    krait_pb_end(&cpu->events, message);
+    end_event(f, cpu, ev, event);
+}
+
+/* -- one program's threads, by perf events -- */
+
+static void add_switch(struct ftrace *f, const struct krait_kev *ev, int64_t prev, int64_t state,
+                       int64_t next)
+{
+    struct cpu *cpu = cpu_for(f, ev);
+    if (!cpu || prev < 0 || next < 0)
+        return;
+    size_t event = begin_event(f, cpu, ev, prev), message = krait_pb_begin(&cpu->events, EVENT_SWITCH);
+    krait_pb_u64(&cpu->events, SWITCH_PREV, (uint64_t)prev);
+    krait_pb_u64(&cpu->events, SWITCH_PREV_STATE, (uint64_t)state);
+    krait_pb_u64(&cpu->events, SWITCH_NEXT, (uint64_t)next);
+    krait_pb_end(&cpu->events, message);
+    end_event(f, cpu, ev, event);
+    cpu->current = next;
+}
+
+static void on_run(void *ctx, const struct krait_kev *ev)
+{
+    add_switch(ctx, ev, 0, 0, krait_kev_int(ev, 0));
+}
+
+/* TASK_RUNNING or TASK_INTERRUPTIBLE: how a thread sleeps is not told. */
+static void on_leave(void *ctx, const struct krait_kev *ev)
+{
+    add_switch(ctx, ev, krait_kev_int(ev, 0), krait_kev_int(ev, 1) ? 0 : 1, 0);
+}
+
+static void on_named(void *ctx, const struct krait_kev *ev)
+{
+    struct ftrace *f = ctx;
+    struct cpu *cpu = cpu_for(f, ev);
+    size_t n;
+    const char *comm = krait_kev_text(ev, 1, &n);
+    if (!cpu || krait_kev_tid(ev) < 0)
+        return;
+    size_t event = begin_event(f, cpu, ev, krait_kev_tid(ev));
+    size_t message = krait_pb_begin(&cpu->events, EVENT_RENAME);
+    krait_pb_u64(&cpu->events, RENAME_PID, (uint64_t)krait_kev_int(ev, 0));
+    krait_pb_str(&cpu->events, RENAME_COMM, comm, strnlen(comm, n));
+    krait_pb_end(&cpu->events, message);
+    end_event(f, cpu, ev, event);
+}
+
+/* -- what is known of the machine -- */
+
+static void add_system(struct ftrace *f)
+{
+    static const struct {
+        uint32_t field;
+        const char *name;
+    } said[] = { { UTSNAME_SYSNAME, "sysname" },
+                 { UTSNAME_VERSION, "kernel_version" },
+                 { UTSNAME_RELEASE, "kernel_release" } };
+    struct krait_buf *buf = &f->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, f->sequence);
+    size_t info = krait_pb_begin(buf, PACKET_SYSTEM_INFO), utsname = krait_pb_begin(buf, INFO_UTSNAME);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(said); i++)
+        krait_pb_cstr(buf, said[i].field, krait_kevs_env(f->kernel->kevs, said[i].name));
+    krait_pb_end(buf, utsname);
+    krait_pb_end(buf, info);
+    krait_pb_end(buf, packet);
+}
+
+static bool has_track(const struct ftrace *f, const uint32_t *pids, int32_t pid)
+{
+    for (uint32_t i = 0; i < f->kernel->job->trace->process_count; i++) {
+        if (pids[i] == (uint32_t)pid)
+            return true;
+    }
+    return false;
+}
+
+static void add_processes(struct krait_buf *buf, const struct ftrace *f, const uint32_t *pids)
+{
+    const struct krait_kernel_states *known = f->kernel->known;
+    for (uint32_t i = 0; i < known->process_count; i++) {
+        if (has_track(f, pids, known->processes[i].pid))
+            continue;
+        size_t process = krait_pb_begin(buf, TREE_PROCESS);
+        krait_pb_u64(buf, PROCESS_PID, (uint64_t)known->processes[i].pid);
+        krait_pb_cstr(buf, PROCESS_CMDLINE, known->processes[i].name);
+        krait_pb_end(buf, process);
+    }
+}
+
+static void add_threads(struct krait_buf *buf, const struct krait_kernel_states *known)
+{
+    for (uint32_t i = 0; i < known->thread_count; i++) {
+        const struct krait_kthread *t = known->threads[i];
+        if (t->process == KRAIT_NO_ID)
+            continue;
+        size_t thread = krait_pb_begin(buf, TREE_THREAD);
+        krait_pb_u64(buf, THREAD_TID, (uint64_t)t->tid);
+        krait_pb_cstr(buf, THREAD_NAME, t->name);
+        krait_pb_u64(buf, THREAD_TGID, (uint64_t)known->processes[t->process].pid);
+        krait_pb_end(buf, thread);
+    }
+}
+
+static void add_tree(struct ftrace *f, const uint32_t *pids)
+{
+    struct krait_buf *buf = &f->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_TIMESTAMP, f->kernel->job->trace->begin_ns);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, f->sequence);
+    size_t tree = krait_pb_begin(buf, PACKET_PROCESS_TREE);
+    add_processes(buf, f, pids);
+    add_threads(buf, f->kernel->known);
+    krait_pb_end(buf, tree);
+    krait_pb_end(buf, packet);
+}
+
+/* -- walking -- */
+
+static void on_begin(void *ctx, int64_t ns)
+{
+    struct ftrace *f = ctx;
+    f->from_ns = ns + (int64_t)f->kernel->from_ns;
+}
+
+static void on_from(void *ctx, int64_t ns)
+{
+    struct ftrace *f = ctx;
+    f->in_range = true;
+}
+
+static int walk(struct ftrace *f)
+{
+    struct krait_kev_walk walk = {
+        .ctx = f,
+        .from_ns = f->kernel->from_ns,
+        .until_ns = f->kernel->until_ns,
+        .done = &f->done,
+        .begin = on_begin,
+        .from = on_from,
+        .handlers = { [KRAIT_KEV_RUN] = on_run, [KRAIT_KEV_LEAVE] = on_leave, [KRAIT_KEV_NAMED] = on_named },
+    };
+    for (unsigned i = 0; i < KRAIT_KEV_KINDS; i++) {
+        if (events[i].event)
+            walk.handlers[i] = on_event;
+    }
+    int rc = krait_kevs_walk(f->kernel->kevs, &walk);
+    for (uint32_t i = 0; !rc && !f->rc && f->in_range && i < MOST_CPUS; i++)
+        flush(f, i);
+    return rc ? rc : f->rc;
+}
+
+int krait_export_ftrace(struct krait_export_kernel *kernel, const uint32_t *pids, uint32_t sequence,
+                        struct krait_outfile *out)
+{
+    struct ftrace f = { .kernel = kernel, .out = out, .sequence = sequence };
+    f.cpus = calloc(MOST_CPUS, sizeof(*f.cpus));
+    if (!f.cpus)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < MOST_CPUS; i++)
+        f.cpus[i].current = -1;
+    add_system(&f);
+    add_tree(&f, pids);
+    int rc = walk(&f);
+    for (uint32_t i = 0; i < MOST_CPUS; i++)
+        krait_buf_done(&f.cpus[i].events);
+    free(f.cpus);
+    return rc;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/kernel.h"
+
+#include "export/formats.h"
+
+#include <string.h>
+
+/* -- opening: which of the kernel's threads are the trace's -- */
+
+/* By number, then as they began. */
+static int by_tid_and_begin(const void *a, const void *b, void *threads)
+{
+    const struct krait_thread *x = (const struct krait_thread *)threads + *(const uint32_t *)a;
+    const struct krait_thread *y = (const struct krait_thread *)threads + *(const uint32_t *)b;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+static int index_threads(struct krait_export_kernel *kernel)
+{
+    const struct krait_trace *trace = kernel->job->trace;
+    kernel->by_tid = calloc((size_t)trace->thread_count + 1, sizeof(*kernel->by_tid));
+    if (!kernel->by_tid)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        kernel->by_tid[i] = i;
+    qsort_r(kernel->by_tid, trace->thread_count, sizeof(*kernel->by_tid), by_tid_and_begin, trace->threads);
+    return 0;
+}
+
+static bool is_elsewhere(const struct krait_kthread *t)
+{
+    return krait_kthread_own_id(t) != t->tid;
+}
+
+static int index_numbers(struct krait_export_kernel *kernel)
+{
+    int rc = 0;
+    for (uint32_t i = 0; !rc && i < kernel->known->thread_count; i++) {
+        const struct krait_kthread *t = kernel->known->threads[i];
+        if (is_elsewhere(t))
+            rc = krait_map_put(&kernel->elsewhere, (uint32_t)krait_kthread_own_id(t), (uint32_t)t->tid);
+    }
+    return rc;
+}
+
+/* After the first event, by which the walks go. */
+static void set_range(struct krait_export_kernel *kernel)
+{
+    const struct krait_range *range = &kernel->job->what.range;
+    uint64_t origin = (uint64_t)kernel->known->origin_ns;
+    uint64_t from = KRAIT_MAX(range->from_ns, kernel->job->trace->begin_ns);
+    kernel->from_ns = from > origin ? from - origin : 0;
+    kernel->until_ns = range->to_ns == UINT64_MAX ? UINT64_MAX
+                       : range->to_ns > origin    ? range->to_ns - origin
+                                                  : 0;
+}
+
+static void say_damage(struct krait_export_job *job, const struct krait_err *damage)
+{
+    memcpy(job->kernel_damage, damage->code ? damage->text : "", damage->code ? sizeof(damage->text) : 1);
+}
+
+static int open_kernel(struct krait_export_kernel *kernel, struct krait_err *why)
+{
+    const struct krait_trace *trace = kernel->job->trace;
+    const struct krait_kernel_options all = { .until_ns = UINT64_MAX };
+    int rc = krait_kevs_open(&kernel->kevs, trace->kernel_dirs, trace->kernel_dir_count, why);
+    rc = rc ? rc : krait_kernel_states_new(&kernel->known, kernel->kevs, &all, why);
+    if (rc == -ENODATA && kernel->kevs && krait_kevs_damage(kernel->kevs)->code)
+        *why = *krait_kevs_damage(kernel->kevs);
+    if (!rc && (index_threads(kernel) || index_numbers(kernel)))
+        rc = krait_err_set(why, -ENOMEM, "out of memory");
+    if (rc)
+        return rc;
+    set_range(kernel);
+    kernel->job->kernel_lost = krait_kevs_lost(kernel->kevs);
+    say_damage(kernel->job, krait_kevs_damage(kernel->kevs));
+    return 0;
+}
+
+int krait_export_kernel_new(struct krait_export_kernel **out, struct krait_export_job *job,
+                            struct krait_err *err)
+{
+    *out = NULL;
+    if (job->no_kernel || !job->trace->kernel_dir_count)
+        return 0;
+    struct krait_err why = { 0 };
+    struct krait_export_kernel *kernel = calloc(1, sizeof(*kernel));
+    if (!kernel)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    kernel->job = job;
+    int rc = open_kernel(kernel, &why);
+    if (!rc) {
+        *out = kernel;
+        return 0;
+    }
+    krait_export_kernel_free(kernel);
+    if (rc == -ENOMEM)
+        return krait_err_set(err, rc, "%s", why.text);
+    say_damage(job, &why);
+    return 0;
+}
+
+void krait_export_kernel_free(struct krait_export_kernel *kernel)
+{
+    if (!kernel)
+        return;
+    krait_kernel_states_free(kernel->known);
+    krait_kevs_close(kernel->kevs);
+    krait_strtab_done(&kernel->names);
+    krait_map_done(&kernel->elsewhere);
+    free(kernel->by_tid);
+    free(kernel);
+}
+
+uint32_t krait_export_kernel_id(const struct krait_export_kernel *kernel, uint32_t id)
+{
+    const uint64_t *found = kernel ? krait_map_get(&kernel->elsewhere, id) : NULL;
+    return found ? (uint32_t)*found : id;
+}
+
+/* The trace's thread that a thread of the kernel's was at a time; KRAIT_NO_ID where it is none that is
+ * exported. */
+static uint32_t thread_at(const struct krait_export_kernel *kernel, const struct krait_kthread *t,
+                          uint64_t t_ns)
+{
+    const struct krait_trace *trace = kernel->job->trace;
+    const struct krait_kthread *known = kernel->known->threads[t->index];
+    uint32_t own = (uint32_t)krait_kthread_own_id(known), low = 0, high = trace->thread_count;
+    if (known->is_kernel || (!is_elsewhere(known) && krait_map_get(&kernel->elsewhere, own)))
+        return KRAIT_NO_ID;
+    while (low < high) { /* behind the last of that number that had begun */
+        uint32_t mid = low + (high - low) / 2;
+        const struct krait_thread *thread = &trace->threads[kernel->by_tid[mid]];
+        if (thread->tid < own || (thread->tid == own && thread->begin_ns <= t_ns))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    uint32_t found = low ? kernel->by_tid[low - 1] : KRAIT_NO_ID;
+    bool is_it = low && trace->threads[found].tid == own && krait_export_takes(kernel->job, found);
+    return is_it ? found : KRAIT_NO_ID;
+}
+
+/* -- walking -- */
+
+/* What is open in a thread, from the outermost inwards. */
+struct open_slices {
+    struct krait_export_kslice
+        *items; /* end_ns: up to when it is known to go on. NULL: there never was one */
+    uint32_t count;
+};
+
+/* A kernel follows functions 50 deep at the most (FTRACE_RETFUNC_DEPTH in kernel/trace/fgraph.c): more are
+ * open where ends were lost. */
+enum { MOST_OPEN = 64 };
+
+struct run {
+    const struct krait_kthread *thread; /* NULL: none that is known */
+    uint64_t begin_ns;
+};
+
+struct walk {
+    struct krait_export_kernel *kernel;
+    const struct krait_export_ksink *sink;
+    const struct krait_kernel_states *states;
+    struct krait_kernel_watch watch;
+    struct open_slices *open; /* by index of the kernel's thread */
+    uint32_t open_count;
+    struct run *runs; /* by CPU */
+    uint32_t run_count;
+    int rc; /* the first failure */
+};
+
+static void keep_rc(struct walk *w, int rc)
+{
+    w->rc = w->rc ? w->rc : rc;
+    w->watch.done = w->rc;
+}
+
+/* -- slices -- */
+
+static struct open_slices *slices_of(struct walk *w, const struct krait_kthread *t)
+{
+    if (t->index < w->open_count)
+        return &w->open[t->index];
+    uint32_t count = KRAIT_MAX(t->index + 1, w->open_count * 2);
+    struct open_slices *grown = realloc(w->open, count * sizeof(*grown));
+    if (!grown) {
+        keep_rc(w, -ENOMEM);
+        return NULL;
+    }
+    memset(grown + w->open_count, 0, (count - w->open_count) * sizeof(*grown));
+    w->open = grown;
+    w->open_count = count;
+    return &w->open[t->index];
+}
+
+/* When a thread's calls are cut that nobody ended, as trace/walk.c does. */
+static uint64_t end_of_thread(const struct walk *w, uint32_t index)
+{
+    const struct krait_trace *trace = w->kernel->job->trace;
+    const struct krait_process *process = &trace->processes[trace->threads[index].process];
+    return *process->end ? process->end_ns : trace->threads[index].end_ns;
+}
+
+static void pop(struct walk *w, struct open_slices *open, uint64_t end_ns, bool cut)
+{
+    struct krait_export_kslice *slice = &open->items[--open->count];
+    uint64_t last_ns = end_of_thread(w, slice->thread);
+    bool outlives = slice->begin_ns < last_ns && last_ns < end_ns; /* the calls around it */
+    slice->end_ns = outlives ? last_ns : KRAIT_MAX(end_ns, slice->end_ns);
+    slice->cut = cut || outlives;
+    if (open->count)
+        slice[-1].end_ns = KRAIT_MAX(slice[-1].end_ns, slice->end_ns);
+    if (w->sink->end)
+        keep_rc(w, w->sink->end(w->sink->ctx, slice));
+}
+
+static void pop_to(struct walk *w, struct open_slices *open, uint32_t count, uint64_t end_ns)
+{
+    while (open->count > count)
+        pop(w, open, end_ns, true);
+}
+
+static void push(struct walk *w, struct open_slices *open, struct krait_export_kslice slice, const char *name)
+{
+    const struct krait_export_kslice *around = open->count ? &open->items[open->count - 1] : NULL;
+    uint64_t last_ns = end_of_thread(w, slice.thread);
+    bool is_behind = around && around->begin_ns < last_ns && last_ns <= slice.begin_ns;
+    if (is_behind || open->count == MOST_OPEN)
+        return;
+    if (!open->items)
+        open->items = calloc(MOST_OPEN, sizeof(*open->items));
+    slice.name = krait_strtab_add(&w->kernel->names, name, strlen(name));
+    if (!open->items || slice.name == KRAIT_NO_ID) {
+        keep_rc(w, -ENOMEM);
+        return;
+    }
+    slice.end_ns = slice.begin_ns;
+    open->items[open->count++] = slice;
+    if (w->sink->begin)
+        keep_rc(w, w->sink->begin(w->sink->ctx, &slice));
+}
+
+static void push_call(struct walk *w, struct open_slices *open, const struct krait_kthread *t, uint64_t ns)
+{
+    uint32_t thread = thread_at(w->kernel, t, ns);
+    if (thread == KRAIT_NO_ID || t->call == KRAIT_NO_ID)
+        return;
+    struct krait_export_kslice slice = {
+        .begin_ns = ns, .thread = thread, .is_call = true, .live = t->call_ns < (int64_t)ns
+    };
+    push(w, open, slice, w->states->calls.texts[t->call]);
+}
+
+/* What was open is no more: of a call whose end was lost it is known that it was there when the thread's
+ * state changed last. */
+static void on_entered(void *ctx, const struct krait_kthread *t, uint32_t was, int64_t ns)
+{
+    struct walk *w = ctx;
+    struct open_slices *open = slices_of(w, t);
+    if (!open)
+        return;
+    pop_to(w, open, 0, (uint64_t)(was == KRAIT_NO_ID ? ns : t->since));
+    push_call(w, open, t, (uint64_t)ns);
+}
+
+static void on_left(void *ctx, const struct krait_kthread *t, bool own, int64_t ret, int64_t ns)
+{
+    struct walk *w = ctx;
+    struct open_slices *open = slices_of(w, t);
+    if (!open || !open->count || !open->items[0].is_call)
+        return;
+    if (!own) {
+        pop_to(w, open, 0, (uint64_t)t->since);
+        return;
+    }
+    pop_to(w, open, 1, (uint64_t)ns);
+    open->items[0].ret = ret;
+    pop(w, open, (uint64_t)ns, false);
+}
+
+static void end_function(struct walk *w, struct open_slices *open, const char *name, uint64_t ns)
+{
+    uint32_t id = krait_strtab_find(&w->kernel->names, name, strlen(name)), i = open->count;
+    while (i && (open->items[i - 1].is_call || open->items[i - 1].name != id))
+        i--;
+    if (!i)
+        return; /* its begin was not seen */
+    pop_to(w, open, i, ns);
+    pop(w, open, ns, false);
+}
+
+/* A function without a name in the trace goes by its address. */
+static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kev *ev, int64_t ns)
+{
+    struct walk *w = ctx;
+    uint32_t thread = thread_at(w->kernel, t, (uint64_t)ns);
+    struct open_slices *open = thread == KRAIT_NO_ID ? NULL : slices_of(w, t);
+    if (!open)
+        return;
+    char address[32];
+    const char *label = krait_kevs_label(w->kernel->kevs, ev, 0);
+    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)krait_kev_int(ev, 0));
+    const char *name = label ? label : address;
+    if (ev->cls->kind != KRAIT_KEV_FUNCTION_END)
+        push(w, open, (struct krait_export_kslice){ .begin_ns = (uint64_t)ns, .thread = thread }, name);
+    if (ev->cls->kind != KRAIT_KEV_FUNCTION_BEGIN)
+        end_function(w, open, name, (uint64_t)ns);
+}
+
+/* -- runs and waits -- */
+
+static struct run *run_on(struct walk *w, uint32_t cpu)
+{
+    if (cpu < w->run_count)
+        return &w->runs[cpu];
+    struct run *grown = realloc(w->runs, (cpu + 1) * sizeof(*grown));
+    if (!grown) {
+        keep_rc(w, -ENOMEM);
+        return NULL;
+    }
+    memset(grown + w->run_count, 0, (cpu + 1 - w->run_count) * sizeof(*grown));
+    w->runs = grown;
+    w->run_count = cpu + 1;
+    return &w->runs[cpu];
+}
+
+static void end_run(struct walk *w, uint32_t cpu, uint64_t ns)
+{
+    struct run run = w->runs[cpu];
+    w->runs[cpu].thread = NULL;
+    if (run.thread && ns > run.begin_ns && w->sink->ran)
+        keep_rc(w, w->sink->ran(w->sink->ctx, cpu, run.thread, run.begin_ns, ns));
+}
+
+static void begin_run(struct walk *w, uint32_t cpu, const struct krait_kthread *t, uint64_t ns)
+{
+    struct run *run = run_on(w, cpu);
+    if (!run)
+        return;
+    end_run(w, cpu, ns);
+    *run = (struct run){ t, ns };
+}
+
+static void end_run_of(struct walk *w, const struct krait_kthread *t, uint64_t ns)
+{
+    for (uint32_t i = 0; i < w->run_count; i++) {
+        if (w->runs[i].thread == t)
+            end_run(w, i, ns);
+    }
+}
+
+static bool is_wait(enum krait_thread_state state)
+{
+    return krait_thread_blocks(state) || state == KRAIT_TS_WOKEN || state == KRAIT_TS_PREEMPTED;
+}
+
+static void tell_wait(struct walk *w, const struct krait_kchange *change)
+{
+    uint32_t thread = thread_at(w->kernel, change->thread, (uint64_t)change->since_ns);
+    if (thread != KRAIT_NO_ID && change->ns > change->since_ns && w->sink->waited)
+        keep_rc(w, w->sink->waited(w->sink->ctx, thread, change));
+}
+
+static void on_change(void *ctx, const struct krait_kchange *change)
+{
+    struct walk *w = ctx;
+    const struct krait_kthread *t = change->thread;
+    bool ran = krait_thread_runs((enum krait_thread_state)change->was);
+    bool runs = krait_thread_runs((enum krait_thread_state)t->state);
+    if (ran && !runs)
+        end_run_of(w, t, (uint64_t)change->ns);
+    else if (runs && !ran && change->cpu)
+        begin_run(w, change->cpu->number, t, (uint64_t)change->ns);
+    if (is_wait((enum krait_thread_state)change->was))
+        tell_wait(w, change);
+    if (t->state == KRAIT_TS_GONE && t->index < w->open_count)
+        pop_to(w, &w->open[t->index], 0, (uint64_t)change->ns);
+}
+
+/* -- both ends -- */
+
+static void on_begin(void *ctx, const struct krait_kernel_states *states)
+{
+    struct walk *w = ctx;
+    uint64_t ns = (uint64_t)states->begin_ns;
+    w->states = states;
+    for (uint32_t i = 0; i < states->thread_count; i++) {
+        const struct krait_kthread *t = states->threads[i];
+        bool calls = t->call_counts && t->state != KRAIT_TS_GONE;
+        struct open_slices *open = calls ? slices_of(w, t) : NULL;
+        if (open)
+            push_call(w, open, t, ns);
+    }
+    for (uint32_t i = 0; i < states->cpu_count; i++) {
+        const struct krait_kthread *t = states->cpus[i].current;
+        if (t && krait_thread_runs((enum krait_thread_state)t->state))
+            begin_run(w, i, t, ns);
+    }
+}
+
+static void finish(struct walk *w, uint64_t ns)
+{
+    for (uint32_t i = 0; i < w->open_count; i++)
+        pop_to(w, &w->open[i], 0, ns);
+    for (uint32_t i = 0; i < w->run_count; i++)
+        end_run(w, i, ns);
+}
+
+static void walk_done(struct walk *w)
+{
+    for (uint32_t i = 0; i < w->open_count; i++)
+        free(w->open[i].items);
+    free(w->open);
+    free(w->runs);
+}
+
+int krait_export_kernel_walk(struct krait_export_kernel *kernel, const struct krait_export_ksink *sink)
+{
+    KRAIT_CLEANUP(walk_done) struct walk w = { .kernel = kernel, .sink = sink };
+    w.watch = (struct krait_kernel_watch){ .ctx = &w,
+                                           .begin = on_begin,
+                                           .change = on_change,
+                                           .entered = on_entered,
+                                           .left = on_left,
+                                           .function = on_function };
+    const struct krait_kernel_options options = { .from_ns = kernel->from_ns,
+                                                  .until_ns = kernel->until_ns,
+                                                  .watch = &w.watch };
+    struct krait_kernel_states *states = NULL;
+    struct krait_err err;
+    int rc = krait_kernel_states_new(&states, kernel->kevs, &options, &err);
+    if (!rc && !w.rc)
+        finish(&w, (uint64_t)states->end_ns);
+    krait_kernel_states_free(states);
+    return w.rc ? w.rc : rc == -ENODATA ? 0 : rc; /* there is nothing in that time */
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernel recorded beside the program, for the formats of single calls.
+ *
+ *     calls      main ─┬──────── load ───────────────┬── ...
+ *     slices           │   read ─┬── vfs_read ──┬─   │         system calls, functions of the kernel's
+ *     waits            │         │   disk  ready│     │
+ *     CPU 1      python3 ────────┤ kworker ├─ python3 ── ...   runs
+ *
+ * The kernel's events are gone through once to learn which of its threads are the trace's (in a container
+ * they have other numbers there), and once for each thing that is asked for. Memory grows with the number of
+ * threads, CPUs and names, not with that of events.
+ *
+ * Nothing before the trace's own begin is told, and nothing outside of the job's range.
+ */
+#ifndef KRAIT_EXPORT_KERNEL_H
+#define KRAIT_EXPORT_KERNEL_H
+
+#include "analysis/kernel_states.h"
+#include "export/export.h"
+
+/* A stretch of time in a thread of the trace; in one thread they nest, in each other and, times of lost
+ * events aside, in the thread's calls. */
+struct krait_export_kslice {
+    uint64_t begin_ns, end_ns; /* the latter only once it has ended */
+    int64_t ret;               /* of a system call that was seen to return */
+    uint32_t thread;
+    uint32_t name; /* id among the names */
+    bool is_call;  /* a system call; else a function of the kernel's */
+    bool live;     /* it had begun before the range */
+    bool cut;      /* its end was lost, or is outside of the range, or never came */
+};
+
+/* Told in the order of time, each thing when it is over, but slices when they begin too. What is NULL is not
+ * told. A value other than 0 ends the walk and is returned by it. Times are nanoseconds since the epoch. */
+struct krait_export_ksink {
+    void *ctx;
+    int (*begin)(void *ctx, const struct krait_export_kslice *slice);
+    int (*end)(void *ctx, const struct krait_export_kslice *slice);
+    /* A thread, any of the machine's, had a CPU. */
+    int (*ran)(void *ctx, uint32_t cpu, const struct krait_kthread *thread, uint64_t begin_ns,
+               uint64_t end_ns);
+    /* A thread of the trace was ready or blocked: change->was, from change->since_ns to change->ns. */
+    int (*waited)(void *ctx, uint32_t thread, const struct krait_kchange *change);
+};
+
+struct krait_export_kernel {
+    struct krait_export_job *job;
+    struct krait_kevs *kevs;
+    struct krait_kernel_states *known; /* of the first walk: all threads, with their numbers */
+    uint64_t from_ns, until_ns;        /* of the range, after the first event */
+    struct krait_strtab names;         /* of slices; in the order of their first use */
+    struct krait_map elsewhere; /* numbers of threads in a namespace of their own, to the kernel's number */
+    uint32_t *by_tid;           /* the trace's threads, by number and begin */
+};
+
+/* Opens the kernel's part of the job's trace. *out is NULL where there is none, where it was not asked for,
+ * and where it cannot be read, which is said in the job. Returns 0, or -ENOMEM with err set. */
+int krait_export_kernel_new(struct krait_export_kernel **out, struct krait_export_job *job,
+                            struct krait_err *err);
+void krait_export_kernel_free(struct krait_export_kernel *kernel);
+
+/* The kernel's number of a thread or process that the program calls so; `kernel` may be NULL. */
+uint32_t krait_export_kernel_id(const struct krait_export_kernel *kernel, uint32_t id);
+
+/* Returns 0, what the sink returned, or -ENOMEM. May be called again. */
+int krait_export_kernel_walk(struct krait_export_kernel *kernel, const struct krait_export_ksink *sink);
+
+static inline void krait_export_kernel_done(struct krait_export_kernel **kernel)
+{
+    krait_export_kernel_free(*kernel);
+}
+#define KRAIT_AUTO_EXPORT_KERNEL KRAIT_CLEANUP(krait_export_kernel_done) struct krait_export_kernel
+
+#endif

@@ -143,6 +143,7 @@ def test_a_thread_that_is_renamed_while_it_runs(record, python, info):
         end = time.monotonic() + 0.3
         while time.monotonic() < end: step()
         """,
+        options=["--lossless"],
     )
     names = [(n["vtid"], n["name"]) for n in run.check().main.said("thread:name")]
     other = next(tid for tid, name in names if name == "first")

@@ -561,7 +561,7 @@ static void on_sent(void *ctx, const struct krait_kev *ev)
     tick(m, ev);
     if (cpu)
         look_who_runs(m, cpu, ev);
-    if (cpu && m->watch && m->watch->sent)
+    if (cpu && m->watch)
         m->watch->sent(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 0), m->now);
 }
 
@@ -701,6 +701,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
 {
     const struct krait_kernel_watch *watch = options->watch;
     krait_kev_handler *function = watch && watch->function ? on_function : NULL;
+    krait_kev_handler *sent = watch && watch->sent ? on_sent : NULL;
     const struct krait_kev_walk walk = {
         .ctx = m,
         .from_ns = options->from_ns,
@@ -727,7 +728,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
                       [KRAIT_KEV_DISK] = on_cause,
                       [KRAIT_KEV_FREQUENCY] = on_frequency,
                       [KRAIT_KEV_NET] = on_received,
-                      [KRAIT_KEV_NET_SEND] = watch ? on_sent : NULL,
+                      [KRAIT_KEV_NET_SEND] = sent,
                       [KRAIT_KEV_FUNCTION] = function,
                       [KRAIT_KEV_FUNCTION_BEGIN] = function,
                       [KRAIT_KEV_FUNCTION_END] = function,

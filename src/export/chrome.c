@@ -29,8 +29,8 @@ struct chrome {
     struct krait_export_ids ids;
     struct krait_buf where; /* pid and tid of the thread, ready to write */
     struct krait_buf waits; /* what its waits are called, ready to write */
-    uint32_t cpus;          /* how many CPUs have a row, or have one before them that has */
     bool *has_row;          /* by CPU */
+    uint32_t cpus;          /* up to which has_row tells */
     bool some;              /* an event is written already */
 };
 
@@ -207,21 +207,26 @@ static uint32_t row_of(uint32_t cpu)
     return cpu + 1;
 }
 
-static int name_cpu(struct chrome *chrome, uint32_t cpu)
+/* A row for each CPU up to this one, of which those that run something are named. */
+static int grow_rows(struct chrome *chrome, uint32_t count)
+{
+    bool *grown = realloc(chrome->has_row, count * sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    memset(grown + chrome->cpus, 0, (count - chrome->cpus) * sizeof(*grown));
+    if (!chrome->cpus)
+        add_name(chrome, "process_name", chrome->ids.none, row_of(0), "CPUs");
+    chrome->has_row = grown;
+    chrome->cpus = count;
+    return 0;
+}
+
+static int name_row(struct chrome *chrome, uint32_t cpu)
 {
     char name[32];
-    if (cpu >= chrome->cpus) {
-        bool *grown = realloc(chrome->has_row, (cpu + 1) * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        memset(grown + chrome->cpus, 0, (cpu + 1 - chrome->cpus) * sizeof(*grown));
-        if (!chrome->cpus)
-            add_name(chrome, "process_name", chrome->ids.none, row_of(cpu), "CPUs");
-        chrome->has_row = grown;
-        chrome->cpus = cpu + 1;
-    }
-    if (chrome->has_row[cpu])
-        return 0;
+    int rc = cpu < chrome->cpus ? 0 : grow_rows(chrome, cpu + 1);
+    if (rc || chrome->has_row[cpu])
+        return rc;
     chrome->has_row[cpu] = true;
     snprintf(name, sizeof(name), "CPU %u", cpu);
     add_name(chrome, "thread_name", chrome->ids.none, row_of(cpu), name);
@@ -232,7 +237,7 @@ static int add_run(void *ctx, uint32_t cpu, const struct krait_kthread *thread, 
                    uint64_t end_ns)
 {
     struct chrome *chrome = ctx;
-    int rc = name_cpu(chrome, cpu);
+    int rc = name_row(chrome, cpu);
     if (rc)
         return rc;
     add_complete(chrome, *thread->name ? thread->name : "thread", "cpu", chrome->ids.none, row_of(cpu));
@@ -253,8 +258,8 @@ static void add_state_end(struct chrome *chrome, char phase, const char *name, u
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
 }
 
-/* WOKEN and PREEMPTED: `by` is who woke the thread, or runs in its place. */
-static int add_state(void *ctx, uint32_t thread, const struct krait_kchange *change)
+static int add_state(void *ctx, uint32_t thread, const struct krait_kchange *change,
+                     const struct krait_kthread *by)
 {
     static const char *const titles[KRAIT_TS_COUNT] = {
 #define X(name, text, title, drop) title,
@@ -270,8 +275,8 @@ static int add_state(void *ctx, uint32_t thread, const struct krait_kchange *cha
     if (name.failed)
         return -ENOMEM;
     add_state_end(chrome, 'b', name.data, thread, (uint64_t)change->since_ns);
-    if (change->was_by)
-        krait_buf_fmt(buf, ",\"args\":{\"by\":%d}", change->was_by);
+    if (by)
+        krait_buf_fmt(buf, ",\"args\":{\"by\":%d}", krait_kthread_own_id(by));
     krait_buf_char(buf, '}');
     add_state_end(chrome, 'e', name.data, thread, (uint64_t)change->ns);
     krait_buf_char(buf, '}');

@@ -23,7 +23,7 @@ enum { SWITCH_PREV = 2, SWITCH_PREV_STATE = 4, SWITCH_NEXT = 6, RENAME_PID = 1, 
 enum {
     MOST_EVENTS = 1024, /* of a bundle */
     MOST_CPUS = 1024,   /* the trace processor takes more for corruption (ftrace_tokenizer.cc) */
-    LTTNG_PRIO = -100,  /* LTTng's priorities are the kernel's less 100 (lttng-modules, sched.h) */
+    PRIO_LESS = 100,    /* LTTng's priorities are the kernel's less that (lttng-modules, sched.h) */
 };
 
 /* -- events -- */
@@ -93,9 +93,10 @@ static void flush(struct ftrace *f, uint32_t number)
  * its begin: it says who has the CPU then. */
 static struct cpu *cpu_for(struct ftrace *f, const struct krait_kev *ev)
 {
-    bool is_switch = ev->cls->kind == KRAIT_KEV_SWITCH || ev->cls->kind == KRAIT_KEV_RUN ||
-                     ev->cls->kind == KRAIT_KEV_LEAVE;
-    if (ev->cpu >= MOST_CPUS || !(f->in_range || is_switch))
+    static const bool switches[KRAIT_KEV_KINDS] = {
+        [KRAIT_KEV_SWITCH] = true, [KRAIT_KEV_RUN] = true, [KRAIT_KEV_LEAVE] = true, [KRAIT_KEV_END] = true
+    };
+    if (ev->cpu >= MOST_CPUS || !(f->in_range || switches[ev->cls->kind]))
         return NULL;
     struct cpu *cpu = &f->cpus[ev->cpu];
     if (!f->in_range) {
@@ -130,8 +131,8 @@ static void add_field(struct krait_buf *buf, const struct krait_kev *ev, const s
         krait_pb_str(buf, to->fields[i], text, strnlen(text, n));
         return;
     }
-    int64_t number = krait_kev_int(ev, i);
-    krait_pb_u64(buf, to->fields[i], (uint64_t)(to->prios >> i & 1 ? number - LTTNG_PRIO : number));
+    uint64_t number = (uint64_t)krait_kev_int(ev, i);
+    krait_pb_u64(buf, to->fields[i], to->prios >> i & 1 ? number + PRIO_LESS : number);
 }
 
 static void on_event(void *ctx, const struct krait_kev *ev)
@@ -184,6 +185,12 @@ static void on_leave(void *ctx, const struct krait_kev *ev)
     add_switch(ctx, ev, krait_kev_int(ev, 0), krait_kev_int(ev, 1) ? 0 : 1, 0);
 }
 
+/* EXIT_DEAD (include/linux/sched.h): no switch follows. */
+static void on_end(void *ctx, const struct krait_kev *ev)
+{
+    add_switch(ctx, ev, krait_kev_int(ev, 0), 0x10, 0);
+}
+
 static void on_named(void *ctx, const struct krait_kev *ev)
 {
     struct ftrace *f = ctx;
@@ -202,20 +209,22 @@ static void on_named(void *ctx, const struct krait_kev *ev)
 
 /* -- what is known of the machine -- */
 
+static void add_text(struct krait_buf *buf, uint32_t field, const char *text)
+{
+    if (*text)
+        krait_pb_cstr(buf, field, text);
+}
+
 static void add_system(struct ftrace *f)
 {
-    static const struct {
-        uint32_t field;
-        const char *name;
-    } said[] = { { UTSNAME_SYSNAME, "sysname" },
-                 { UTSNAME_VERSION, "kernel_version" },
-                 { UTSNAME_RELEASE, "kernel_release" } };
+    const struct krait_kevs *kevs = f->kernel->kevs;
     struct krait_buf *buf = &f->out->buf;
     size_t packet = krait_pb_begin(buf, TRACE_PACKET);
     krait_pb_u64(buf, PACKET_SEQUENCE_ID, f->sequence);
     size_t info = krait_pb_begin(buf, PACKET_SYSTEM_INFO), utsname = krait_pb_begin(buf, INFO_UTSNAME);
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(said); i++)
-        krait_pb_cstr(buf, said[i].field, krait_kevs_env(f->kernel->kevs, said[i].name));
+    add_text(buf, UTSNAME_SYSNAME, krait_kevs_env(kevs, "sysname"));
+    add_text(buf, UTSNAME_VERSION, krait_kevs_env(kevs, "kernel_version"));
+    add_text(buf, UTSNAME_RELEASE, krait_kevs_env(kevs, "kernel_release"));
     krait_pb_end(buf, utsname);
     krait_pb_end(buf, info);
     krait_pb_end(buf, packet);
@@ -238,7 +247,7 @@ static void add_processes(struct krait_buf *buf, const struct ftrace *f, const u
             continue;
         size_t process = krait_pb_begin(buf, TREE_PROCESS);
         krait_pb_u64(buf, PROCESS_PID, (uint64_t)known->processes[i].pid);
-        krait_pb_cstr(buf, PROCESS_CMDLINE, known->processes[i].name);
+        add_text(buf, PROCESS_CMDLINE, known->processes[i].name);
         krait_pb_end(buf, process);
     }
 }
@@ -251,7 +260,7 @@ static void add_threads(struct krait_buf *buf, const struct krait_kernel_states 
             continue;
         size_t thread = krait_pb_begin(buf, TREE_THREAD);
         krait_pb_u64(buf, THREAD_TID, (uint64_t)t->tid);
-        krait_pb_cstr(buf, THREAD_NAME, t->name);
+        add_text(buf, THREAD_NAME, t->name);
         krait_pb_u64(buf, THREAD_TGID, (uint64_t)known->processes[t->process].pid);
         krait_pb_end(buf, thread);
     }
@@ -293,7 +302,10 @@ static int walk(struct ftrace *f)
         .done = &f->done,
         .begin = on_begin,
         .from = on_from,
-        .handlers = { [KRAIT_KEV_RUN] = on_run, [KRAIT_KEV_LEAVE] = on_leave, [KRAIT_KEV_NAMED] = on_named },
+        .handlers = { [KRAIT_KEV_RUN] = on_run,
+                      [KRAIT_KEV_LEAVE] = on_leave,
+                      [KRAIT_KEV_END] = on_end,
+                      [KRAIT_KEV_NAMED] = on_named },
     };
     for (unsigned i = 0; i < KRAIT_KEV_KINDS; i++) {
         if (events[i].event)

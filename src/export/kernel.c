@@ -59,7 +59,7 @@ static void set_range(struct krait_export_kernel *kernel)
 
 static void say_damage(struct krait_export_job *job, const struct krait_err *damage)
 {
-    memcpy(job->kernel_damage, damage->code ? damage->text : "", damage->code ? sizeof(damage->text) : 1);
+    snprintf(job->kernel_damage, sizeof(job->kernel_damage), "%s", damage->code ? damage->text : "");
 }
 
 static int open_kernel(struct krait_export_kernel *kernel, struct krait_err *why)
@@ -362,8 +362,9 @@ static bool is_wait(enum krait_thread_state state)
 static void tell_wait(struct walk *w, const struct krait_kchange *change)
 {
     uint32_t thread = thread_at(w->kernel, change->thread, (uint64_t)change->since_ns);
+    const struct krait_kthread *by = krait_kernel_states_thread(w->states, change->was_by);
     if (thread != KRAIT_NO_ID && change->ns > change->since_ns && w->sink->waited)
-        keep_rc(w, w->sink->waited(w->sink->ctx, thread, change));
+        keep_rc(w, w->sink->waited(w->sink->ctx, thread, change, by));
 }
 
 static void on_change(void *ctx, const struct krait_kchange *change)

@@ -40,8 +40,10 @@ struct krait_export_ksink {
     /* A thread, any of the machine's, had a CPU. */
     int (*ran)(void *ctx, uint32_t cpu, const struct krait_kthread *thread, uint64_t begin_ns,
                uint64_t end_ns);
-    /* A thread of the trace was ready or blocked: change->was, from change->since_ns to change->ns. */
-    int (*waited)(void *ctx, uint32_t thread, const struct krait_kchange *change);
+    /* A thread of the trace was ready or blocked: change->was, from change->since_ns to change->ns. `by`: who
+     * woke it or had its CPU, or NULL. */
+    int (*waited)(void *ctx, uint32_t thread, const struct krait_kchange *change,
+                  const struct krait_kthread *by);
 };
 
 struct krait_export_kernel {
@@ -65,11 +67,5 @@ uint32_t krait_export_kernel_id(const struct krait_export_kernel *kernel, uint32
 
 /* Returns 0, what the sink returned, or -ENOMEM. May be called again. */
 int krait_export_kernel_walk(struct krait_export_kernel *kernel, const struct krait_export_ksink *sink);
-
-static inline void krait_export_kernel_done(struct krait_export_kernel **kernel)
-{
-    krait_export_kernel_free(*kernel);
-}
-#define KRAIT_AUTO_EXPORT_KERNEL KRAIT_CLEANUP(krait_export_kernel_done) struct krait_export_kernel
 
 #endif

@@ -148,7 +148,7 @@ static void add_process(struct perfetto *perfetto, uint32_t index)
     const struct krait_process *process = &perfetto->job->trace->processes[index];
     struct krait_buf *buf = &perfetto->out->buf;
     size_t packet = krait_pb_begin(buf, TRACE_PACKET);
-    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence + 1);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
     size_t track = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
     krait_pb_u64(buf, TRACK_UUID, process_track(index));
     size_t descriptor = krait_pb_begin(buf, TRACK_PROCESS);
@@ -190,12 +190,18 @@ static void intern_list(struct krait_buf *buf, uint32_t field, const char *const
     }
 }
 
-/* Returns what ends the packet. */
+static void next_sequence(struct perfetto *perfetto)
+{
+    if (++perfetto->sequence == 1)
+        add_clocks(&perfetto->out->buf, perfetto->job->trace->begin_ns, perfetto->sequence);
+}
+
+/* The packet that a sequence begins with; returns what ends it. */
 static size_t begin_sequence(struct perfetto *perfetto)
 {
     struct krait_buf *buf = &perfetto->out->buf;
     size_t packet = krait_pb_begin(buf, TRACE_PACKET);
-    krait_pb_u64(buf, PACKET_SEQUENCE_ID, ++perfetto->sequence);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
     krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_CLEARED);
     size_t interned = krait_pb_begin(buf, PACKET_INTERNED_DATA);
     intern_list(buf, INTERNED_CATEGORY, categories, KRAIT_ARRAY_LEN(categories));
@@ -342,10 +348,9 @@ static int add_wait(void *ctx, const struct krait_gil_wait *wait)
 static int add_thread(void *ctx, uint32_t index)
 {
     struct perfetto *perfetto = ctx;
-    uint32_t process = perfetto->job->trace->threads[index].process, first = 1;
+    uint32_t process = perfetto->job->trace->threads[index].process;
     perfetto->thread = index;
-    if (perfetto->sequence < first)
-        add_clocks(&perfetto->out->buf, perfetto->job->trace->begin_ns, first);
+    next_sequence(perfetto);
     if (!perfetto->has_track[process])
         add_process(perfetto, process);
     perfetto->has_track[process] = true;
@@ -424,8 +429,9 @@ static int add_kernel(struct perfetto *perfetto)
     const struct krait_export_ksink sink = { .ctx = perfetto,
                                              .begin = add_kernel_begin,
                                              .end = add_kernel_end };
-    if (!perfetto->kernel || !perfetto->sequence)
+    if (!perfetto->kernel)
         return 0;
+    next_sequence(perfetto);
     krait_pb_end(&perfetto->out->buf, begin_sequence(perfetto));
     int rc = krait_export_kernel_walk(perfetto->kernel, &sink);
     return rc ? rc

@@ -66,7 +66,7 @@ def write(folder, events, host="made", lost=0, offset=0, release=""):
     (folder / "metadata").write_text(text)
     for cpu in {e[1] for e in events}:
         own = [e for e in events if e[1] == cpu]
-        content = b""
+        content = bytearray()
         for us, _, name, fields in own:
             content += struct.pack("<HQ", list(classes).index(name), us * 1000)
             content += struct.pack("<q", fields.get(CONTEXT, 0)) if has_context else b""

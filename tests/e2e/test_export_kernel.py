@@ -320,6 +320,24 @@ def test_a_thread_in_a_namespace_is_the_kernels_thread(both, export):
     assert 705 in {e.sched_switch.next_pid for _, e in perfetto_ftrace(path)}
 
 
+def test_a_thread_that_only_sends_a_packet_is_nobody_else(both, export):
+    """It is met by that alone, however the kernel's part is gone through."""
+
+    def in_thread(tid, e):
+        return (*e[:3], {made.CONTEXT: tid, **e[3]})
+
+    events = [
+        in_thread(0, switch(0, 0, 6)),
+        in_thread(99, event(1, "net_dev_queue", skbaddr=1)),
+        in_thread(6, switch(10, 6, 5)),
+        in_thread(5, begins(135, "read")),
+        in_thread(5, ends(136, "read")),
+        in_thread(5, switch(1010, 5, 7)),
+    ]
+    path, _ = export(both(CALLS, events), "chrome")
+    assert complete(path, "syscall") == [(5, "read", 135, 136, 0)]
+
+
 def test_one_number_is_the_thread_that_had_it_then(both, export):
     """After an exec a process goes on with its number, as another one of the trace."""
     calls = CALLS + CALLS.replace("100us", "1100us").replace("130us", "1130us").replace("180us", "1180us").replace("1000us", "1500us")
@@ -330,6 +348,17 @@ def test_one_number_is_the_thread_that_had_it_then(both, export):
 
 
 # -- perfetto --
+
+
+def assert_tracks_nest(path):
+    """By the trace processor's rule: an end is of what began last in its track."""
+    begun = defaultdict(list)
+    for s in sorted(perfetto_slices(path), key=lambda s: s.at):
+        if s.is_begin:
+            begun[s.thread].append(s.sequence)
+        else:
+            assert begun[s.thread].pop() == s.sequence, s
+    assert not any(begun.values())
 
 
 def messages(path):
@@ -405,6 +434,7 @@ def test_perfetto_has_system_calls_and_functions_in_the_threads_tracks(both, exp
         (171, "0x9000", "kernel", {}),
         (172, "", "", {}),
     ]
+    assert_tracks_nest(path)
     sums = read_perfetto(path)
     assert sums["time.sleep"].self_ns == 50_000 - 25_000 - 1000 and sums["vfs_read"].self_ns == 12_000
 
@@ -435,6 +465,12 @@ def test_perfetto_knows_other_processes_and_the_kernels_version(both, export):
     assert (system.utsname.sysname, system.utsname.release) == ("Linux", "6.1.0")
 
 
+def test_a_process_without_a_call_leaves_the_kernels_part_as_it_is(both, export):
+    folder = both("process 5 python3\nexit 1 0\n", SLEEP)
+    assert len(perfetto_ftrace(export(folder, "perfetto")[0])) == 9
+    assert len(complete(export(folder, "chrome")[0], "cpu")) == 5
+
+
 def test_many_events_are_many_bundles_of_one_cpu_each(both, export):
     events = [switch(101 + i // 2, *((5, 7) if i % 4 < 2 else (7, 5)), cpu=i % 2) for i in range(6000)]
     path, _ = export(both(CALLS, sorted(events)), "perfetto")
@@ -456,6 +492,8 @@ PERF = [
     event(140, "perf_switch_out", tid=5, preempted=0, **{made.CONTEXT: 5}),
     event(170, "perf_switch_in", tid=5, pid=5, **{made.CONTEXT: 5}),
     event(300, "perf_switch_out", tid=5, preempted=1, **{made.CONTEXT: 5}),
+    event(310, "perf_switch_in", tid=5, pid=5, **{made.CONTEXT: 5}),
+    event(400, "perf_exit", tid=5, pid=5, **{made.CONTEXT: 5}),
 ]
 
 
@@ -468,10 +506,12 @@ def test_one_programs_own_switches(both, export):
         (0, 140, 5, "sched_switch", {"prev_pid": 5, "prev_state": 1, "next_pid": 0}),
         (0, 170, 0, "sched_switch", {"prev_pid": 0, "prev_state": 0, "next_pid": 5}),
         (0, 300, 5, "sched_switch", {"prev_pid": 5, "prev_state": 0, "next_pid": 0}),
+        (0, 310, 0, "sched_switch", {"prev_pid": 0, "prev_state": 0, "next_pid": 5}),
+        (0, 400, 5, "sched_switch", {"prev_pid": 5, "prev_state": 16, "next_pid": 0}),
     ]
     path, _ = export(folder, "chrome")
-    assert complete(path, "cpu") == [(1, "python3", 101, 140, 5), (1, "python3", 170, 300, 5)]
-    assert states(path) == [(5, "MainThread: other", 140, 170)]
+    assert complete(path, "cpu") == [(1, "python3", 101, 140, 5), (1, "python3", 170, 300, 5), (1, "python3", 310, 400, 5)]
+    assert states(path) == [(5, "MainThread: other", 140, 170), (5, "MainThread: preempted", 300, 310)]
 
 
 # -- both --
@@ -513,6 +553,19 @@ def test_of_a_damaged_kernel_part_what_is_whole_is_there(both, export, fmt):
     assert len(found) == 1
     read = read_chrome if fmt == "chrome" else read_perfetto
     assert read(path)["app.main"].total_ns == 900_000
+
+
+def test_system_calls_alone_are_told_by_their_context(both, export):
+    context = {made.CONTEXT: 5}
+    path, warned = export(both(CALLS, [begins(135, "read", **context), ends(140, "read", **context), begins(150, "read", **{made.CONTEXT: 6})]), "chrome")
+    assert complete(path, "syscall") == [(5, "read", 135, 140, 0)] and not warned
+
+
+def test_kernel_parts_of_several_hosts_are_said_and_left_out(both, krait, tmp_path):
+    one, two = both(CALLS, SLEEP, "one"), both(CALLS, SLEEP, "two", host="other")
+    done = subprocess.run([krait, "export", one, two, "--to", "chrome", "-o", tmp_path / "x"], capture_output=True, text=True)
+    assert done.returncode == 0 and "is of host made" in done.stderr and "of host other" in done.stderr
+    assert not complete(tmp_path / "x", "syscall")
 
 
 @pytest.mark.parametrize("fmt", ["chrome", "perfetto"])
@@ -603,6 +656,7 @@ def test_on_a_recorded_programs_rows_all_slices_nest(recorded, export):
 
 def test_a_recorded_programs_threads_are_the_kernels(recorded, export):
     path, _ = export(recorded.path, "perfetto")
+    assert_tracks_nest(path)
     tracks = {s.thread[3] for s in perfetto_slices(path)}
     events = list(perfetto_ftrace(path))
     assert len(tracks) == 3 and tracks <= {e.sched_switch.next_pid for _, e in events if e.HasField("sched_switch")}

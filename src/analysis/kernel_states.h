@@ -196,10 +196,10 @@ struct krait_kernel_watch {
     void (*begin)(void *ctx, const struct krait_kernel_states *states);
     void (*change)(void *ctx, const struct krait_kchange *change);
     /* A thread is in a system call, thread->call, from now on. Where it was in one already (`was`, else
-     * KRAIT_NO_ID), that one's end was lost; thread->since is the last that is known of it. */
+     * KRAIT_NO_ID), that one's end was lost. */
     void (*entered)(void *ctx, const struct krait_kthread *thread, uint32_t was, int64_t ns);
-    /* A thread leaves a system call. `own`: thread->call, whose begin was seen; else another, and what the
-     * thread was in before has ended too, at thread->since or later. */
+    /* A thread leaves a system call. `own`: thread->call, whose begin was seen; else another, and the end of
+     * what it was in before was lost. */
     void (*left)(void *ctx, const struct krait_kthread *thread, bool own, int64_t ret, int64_t ns);
     /* A function of the kernel's begins or ends in a thread. */
     void (*function)(void *ctx, const struct krait_kthread *thread, const struct krait_kev *event,

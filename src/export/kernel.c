@@ -245,26 +245,42 @@ static void push(struct walk *w, struct open_slices *open, struct krait_export_k
         keep_rc(w, w->sink->begin(w->sink->ctx, &slice));
 }
 
-static void push_call(struct walk *w, struct open_slices *open, const struct krait_kthread *t, uint64_t ns)
+/* Of a signal handler's return no tracer tells the end: the call's number is then that of none
+ * (arch/x86/kernel/signal_64.c sets orig_ax to -1, trace_syscalls.c passes over what is below 0). */
+static bool has_no_end(const char *call)
 {
-    uint32_t thread = thread_at(w->kernel, t, ns);
-    if (thread == KRAIT_NO_ID || t->call == KRAIT_NO_ID)
-        return;
-    struct krait_export_kslice slice = {
-        .begin_ns = ns, .thread = thread, .is_call = true, .live = t->call_ns < (int64_t)ns
-    };
-    push(w, open, slice, w->states->calls.texts[t->call]);
+    return strcmp(call, "rt_sigreturn") == 0 || strcmp(call, "sigreturn") == 0;
 }
 
-/* What was open is no more: of a call whose end was lost it is known that it was there when the thread's
- * state changed last. */
+static void push_call(struct walk *w, struct open_slices *open, const struct krait_kthread *t, uint64_t ns)
+{
+    uint32_t thread = thread_at(w->kernel, t, ns), before = open->count;
+    const char *name = t->call == KRAIT_NO_ID ? "" : w->states->calls.texts[t->call];
+    bool live = t->call_ns < (int64_t)ns;
+    if (thread == KRAIT_NO_ID || !*name || (live && has_no_end(name)))
+        return;
+    struct krait_export_kslice slice = { .begin_ns = ns, .thread = thread, .is_call = true, .live = live };
+    push(w, open, slice, name);
+    if (has_no_end(name))
+        pop_to(w, open, before, ns);
+}
+
+/* A call whose end was lost goes as far as is known: to its begin, or to the last function within. More would
+ * be guessed, and might lie across the calls that follow. */
+static void lose(struct walk *w, struct open_slices *open)
+{
+    pop_to(w, open, 0, 0);
+}
+
 static void on_entered(void *ctx, const struct krait_kthread *t, uint32_t was, int64_t ns)
 {
     struct walk *w = ctx;
     struct open_slices *open = slices_of(w, t);
     if (!open)
         return;
-    pop_to(w, open, 0, (uint64_t)(was == KRAIT_NO_ID ? ns : t->since));
+    if (was != KRAIT_NO_ID)
+        lose(w, open);
+    pop_to(w, open, 0, (uint64_t)ns);
     push_call(w, open, t, (uint64_t)ns);
 }
 
@@ -275,7 +291,7 @@ static void on_left(void *ctx, const struct krait_kthread *t, bool own, int64_t 
     if (!open || !open->count || !open->items[0].is_call)
         return;
     if (!own) {
-        pop_to(w, open, 0, (uint64_t)t->since);
+        lose(w, open);
         return;
     }
     pop_to(w, open, 1, (uint64_t)ns);

@@ -244,11 +244,30 @@ def test_system_calls_whose_ends_were_lost_go_as_far_as_is_known(both, export):
         wake(150, 5, cpu=1),
         switch(155, 7, 5),
         ends(160, "brk"),
+        begins(165, "write"),
+        event(166, "kernel_function_entry", function=made.Label("vfs_write", 0x1000)),
+        event(167, "kernel_function_exit", function=made.Label("vfs_write", 0x1000)),
         begins(170, "getpid"),
+        ends(171, "getpid"),
         switch(1010, 5, 0),
     ]
     path, _ = export(both(CALLS, events), "chrome")
-    assert complete(path, "syscall") == [(5, "read", 110, 120, "cut"), (5, "clock_nanosleep", 135, 155, "cut"), (5, "getpid", 170, 1000, "cut")]
+    assert complete(path, "syscall") == [
+        (5, "read", 110, 110, "cut"),
+        (5, "clock_nanosleep", 135, 135, "cut"),
+        (5, "write", 165, 167, "cut"),
+        (5, "getpid", 170, 171, 0),
+    ]
+    assert_nested(chrome_rows(path))
+
+
+def test_a_signal_handlers_return_has_no_length(both, export):
+    """The kernel's tracers do not tell its end; calls go on behind it."""
+    events = [switch(0, 0, 5), begins(110, "rt_sigreturn"), event(112, "irq_handler_entry", irq=1), event(114, "irq_handler_exit", irq=1), switch(1010, 5, 0)]
+    folder = both(CALLS, events)
+    assert complete(export(folder, "chrome")[0], "syscall") == [(5, "rt_sigreturn", 110, 110, "cut")]
+    assert complete(export(folder, "chrome", "--from", "111us")[0], "syscall") == []
+    assert_tracks_nest(export(folder, "perfetto")[0])
 
 
 def test_a_call_that_never_returns_ends_with_its_thread(both, export):

@@ -16,7 +16,8 @@ struct record {
     uint32_t call;  /* of what has ended; see struct krait_path_segment */
     int32_t by;     /* see struct krait_path_segment */
     uint8_t kind;
-    bool followed; /* its cause is followed now */
+    bool followed;   /* its cause is followed now */
+    uint16_t device; /* id and 1; 0: none, or not known */
 };
 
 /* What is known of one thread, or of what a CPU received at last. Of another epoch: nothing. */
@@ -147,6 +148,13 @@ static const struct place *sender_on(struct finder *f, const struct krait_kcpu *
     return holds && place->record != NONE ? place : NULL;
 }
 
+/* The device of what an interrupt did, which goes on. */
+static uint16_t device_on(const struct krait_kcpu *cpu)
+{
+    uint32_t device = cpu->irqs ? cpu->irq_device : cpu->softirqs ? cpu->soft_device : KRAIT_NO_ID;
+    return device < UINT16_MAX ? (uint16_t)(device + 1) : 0;
+}
+
 /* The way of a packet, behind what its sender did until it was sent. */
 static uint32_t flight(struct finder *f, const struct krait_kchange *change, const struct place *sender)
 {
@@ -155,23 +163,25 @@ static uint32_t flight(struct finder *f, const struct krait_kchange *change, con
                                           .prev = sender->record,
                                           .cause = NONE,
                                           .call = change->was_call,
-                                          .kind = KRAIT_PATH_NETWORK });
+                                          .kind = KRAIT_PATH_NETWORK,
+                                          .device = device_on(change->cpu) });
 }
 
-/* What an interrupt, or nobody who is known, ended. `told` is what the machine makes of it, which asks the
- * system call first. */
-static enum krait_path_kind device_of(const struct krait_kcpu *cpu, enum krait_thread_state told)
+/* What an interrupt, or nobody who is known, ended, is told in the record. `told` is what the machine makes
+ * of it, which asks the system call first. */
+static void tell_device(struct record *r, const struct krait_kcpu *cpu, enum krait_thread_state told)
 {
     static const uint8_t kinds[KRAIT_TS_COUNT] = { [KRAIT_TS_TIMER] = KRAIT_PATH_TIMER,
                                                    [KRAIT_TS_DISK] = KRAIT_PATH_DISK,
                                                    [KRAIT_TS_NETWORK] = KRAIT_PATH_NETWORK };
     bool in_interrupt = cpu->irqs || cpu->softirqs;
     uint8_t does = kinds[cpu->irqs ? cpu->irq_cause : in_interrupt ? cpu->soft_cause : KRAIT_TS_BLOCKED];
-    return (enum krait_path_kind)(does                       ? does
-                                  : kinds[told]              ? kinds[told]
-                                  : cpu->irqs && cpu->is_ipi ? KRAIT_PATH_IPI
-                                  : in_interrupt             ? KRAIT_PATH_IRQ
-                                                             : KRAIT_PATH_BLOCKED);
+    r->kind = does                       ? does
+              : kinds[told]              ? kinds[told]
+              : cpu->irqs && cpu->is_ipi ? KRAIT_PATH_IPI
+              : in_interrupt             ? KRAIT_PATH_IRQ
+                                         : KRAIT_PATH_BLOCKED;
+    r->device = does ? device_on(cpu) : 0;
 }
 
 /* The thread that woke or made another; NULL: none did. */
@@ -249,7 +259,7 @@ static uint32_t explain_wait(struct finder *f, uint32_t record, const struct kra
     if (cause != NONE || !krait_thread_blocks((enum krait_thread_state)change->was))
         return record;
     if (cpu)
-        record_at(f, record)->kind = (uint8_t)device_of(cpu, (enum krait_thread_state)change->was);
+        tell_device(record_at(f, record), cpu, (enum krait_thread_state)change->was);
     return hand_out(f, record, change);
 }
 
@@ -337,13 +347,15 @@ static void add_segment(struct finder *f, const struct record *r, int64_t begin_
     if (!all || begin_ns >= end_ns)
         return;
     bool is_thread = r->kind <= KRAIT_PATH_PREEMPTED || r->kind == KRAIT_PATH_UNKNOWN;
-    all[f->segments.count++] = (struct krait_path_segment){ .begin_ns = begin_ns,
-                                                            .end_ns = end_ns,
-                                                            .thread = r->thread,
-                                                            .call = is_thread ? KRAIT_NO_ID : r->call,
-                                                            .by = r->by,
-                                                            .depth = depth,
-                                                            .kind = r->kind };
+    all[f->segments.count++] =
+        (struct krait_path_segment){ .begin_ns = begin_ns,
+                                     .end_ns = end_ns,
+                                     .thread = r->thread,
+                                     .call = is_thread ? KRAIT_NO_ID : r->call,
+                                     .by = r->by,
+                                     .device = is_thread || !r->device ? KRAIT_NO_ID : r->device - 1u,
+                                     .depth = depth,
+                                     .kind = r->kind };
 }
 
 static void push(struct finder *f, struct frame frame)

@@ -14,8 +14,10 @@ void krait_kcpu_pass(struct krait_kcpu *cpu, int64_t now_ns)
 
 void krait_kcpu_begin_irq(struct krait_kernel_states *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    if (!cpu->irqs++)
+    if (!cpu->irqs++) {
         cpu->irq_cause = KRAIT_TS_BLOCKED;
+        cpu->irq_device = KRAIT_NO_ID;
+    }
     cpu->is_ipi = ev->cls->kind == KRAIT_KEV_IPI_BEGIN;
 }
 
@@ -30,6 +32,7 @@ void krait_kcpu_begin_softirq(struct krait_kernel_states *m, struct krait_kcpu *
     cpu->softirqs = 1; /* they do not nest */
     cpu->softirq++;
     cpu->soft_cause = (uint8_t)krait_kernel_softirq_cause(krait_kev_int(ev, 0));
+    cpu->soft_device = KRAIT_NO_ID;
 }
 
 void krait_kcpu_end_softirq(struct krait_kernel_states *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
@@ -37,13 +40,16 @@ void krait_kcpu_end_softirq(struct krait_kernel_states *m, struct krait_kcpu *cp
     cpu->softirqs = 0;
 }
 
-void krait_kcpu_cause(struct krait_kcpu *cpu, enum krait_kev_kind kind)
+void krait_kcpu_cause(struct krait_kcpu *cpu, enum krait_kev_kind kind, uint32_t device)
 {
     static const uint8_t causes[KRAIT_KEV_KINDS] = { [KRAIT_KEV_TIMER] = KRAIT_TS_TIMER,
                                                      [KRAIT_KEV_DISK] = KRAIT_TS_DISK,
                                                      [KRAIT_KEV_NET] = KRAIT_TS_NETWORK };
-    if (cpu->irqs)
+    if (cpu->irqs) {
         cpu->irq_cause = causes[kind];
-    else if (cpu->softirqs)
+        cpu->irq_device = device;
+    } else if (cpu->softirqs) {
         cpu->soft_cause = causes[kind];
+        cpu->soft_device = device;
+    }
 }

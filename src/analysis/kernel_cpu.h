@@ -28,7 +28,7 @@ krait_kcpu_step krait_kcpu_end_irq;
 krait_kcpu_step krait_kcpu_begin_softirq;
 krait_kcpu_step krait_kcpu_end_softirq;
 
-/* What an interrupt does tells what those that it wakes waited for. */
-void krait_kcpu_cause(struct krait_kcpu *cpu, enum krait_kev_kind kind);
+/* What an interrupt does, and with which device, tells what those that it wakes waited for. */
+void krait_kcpu_cause(struct krait_kcpu *cpu, enum krait_kev_kind kind, uint32_t device);
 
 #endif

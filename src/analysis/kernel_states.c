@@ -3,6 +3,7 @@
 
 #include "analysis/kernel_block.h"
 #include "analysis/kernel_cpu.h"
+#include "analysis/kernel_device.h"
 #include "analysis/kernel_machine.h"
 
 #include <string.h>
@@ -551,7 +552,7 @@ static void on_cause(void *ctx, const struct krait_kev *ev)
 {
     struct krait_kcpu *cpu = cpu_of(ctx, ev);
     if (cpu)
-        krait_kcpu_cause(cpu, (enum krait_kev_kind)ev->cls->kind);
+        krait_kcpu_cause(cpu, (enum krait_kev_kind)ev->cls->kind, krait_kernel_device_of(ctx, ev));
 }
 
 static void on_sent(void *ctx, const struct krait_kev *ev)
@@ -726,6 +727,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
                       [KRAIT_KEV_SOFTIRQ_END] = on_cpu_event,
                       [KRAIT_KEV_TIMER] = on_cause,
                       [KRAIT_KEV_DISK] = on_cause,
+                      [KRAIT_KEV_DISK_NAME] = watch ? krait_kernel_name_disk : NULL,
                       [KRAIT_KEV_FREQUENCY] = on_frequency,
                       [KRAIT_KEV_NET] = on_received,
                       [KRAIT_KEV_NET_SEND] = sent,
@@ -788,6 +790,8 @@ void krait_kernel_states_free(struct krait_kernel_states *m)
     free(m->stats);
     free(m->cpus);
     krait_strtab_done(&m->calls);
+    krait_strtab_done(&m->devices);
+    krait_map_done(&m->disk_names);
     krait_map_done(&m->by_tid);
     krait_map_done(&m->by_pid);
     krait_map_done(&m->by_call);

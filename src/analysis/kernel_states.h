@@ -131,15 +131,16 @@ struct krait_kcpu {
     struct krait_cycles cycles;  /* while it was neither idle nor unknown */
     bool met;
     /* of the machine */
-    uint32_t number, khz;          /* 0: not known yet */
-    bool known;                    /* which thread runs */
-    bool is_ipi;                   /* the interrupt that goes on: another CPU asked for it */
-    uint8_t state, base;           /* enum krait_cpu_state: now; without the interrupts */
-    uint8_t irq_cause, soft_cause; /* enum krait_thread_state: what those that they wake waited for */
-    uint32_t irqs, softirqs;       /* begun and not ended */
-    uint32_t softirq;              /* how many have begun so far: which one goes on */
-    struct krait_kthread *current; /* NULL: the idle task, or not known */
-    int32_t before;                /* while threads are switched: who ran; 0: the idle task, or not known */
+    uint32_t number, khz;             /* 0: not known yet */
+    bool known;                       /* which thread runs */
+    bool is_ipi;                      /* the interrupt that goes on: another CPU asked for it */
+    uint8_t state, base;              /* enum krait_cpu_state: now; without the interrupts */
+    uint8_t irq_cause, soft_cause;    /* enum krait_thread_state: what those that they wake waited for */
+    uint32_t irqs, softirqs;          /* begun and not ended */
+    uint32_t irq_device, soft_device; /* of those causes: id in `devices`, or KRAIT_NO_ID */
+    uint32_t softirq;                 /* how many have begun so far: which one goes on */
+    struct krait_kthread *current;    /* NULL: the idle task, or not known */
+    int32_t before; /* while threads are switched: who ran; 0: the idle task, or not known */
     int64_t since;
 };
 
@@ -161,7 +162,9 @@ struct krait_kernel_states {
     uint32_t stats_count, stats_cap;
     struct krait_kcpu *cpus; /* by number */
     uint32_t cpu_count;
-    struct krait_strtab calls; /* names of system calls */
+    struct krait_strtab calls;   /* names of system calls */
+    struct krait_strtab devices; /* with a watcher: "8:0", "eth0"; see krait_kernel_device */
+    struct krait_map disk_names; /* by such an id: of the name, in `devices` */
     struct krait_spread latencies[KRAIT_LATENCIES];
     uint64_t unmatched; /* ends of system calls without their begin */
     /* of the machine */
@@ -238,6 +241,9 @@ static inline bool krait_kthread_was_there(const struct krait_kthread *thread,
 {
     return thread->ns[KRAIT_TS_GONE] < (uint64_t)(states->end_ns - states->begin_ns);
 }
+
+/* The name of a device; of a disk its numbers, "8:0", where no state dump names it. */
+const char *krait_kernel_device(const struct krait_kernel_states *states, uint32_t device);
 
 /* The last thread of that number, or NULL. */
 const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *states, int32_t tid);

@@ -22,6 +22,8 @@ struct member {
     uint64_t total_ns, segments;
     uint32_t thread;           /* index; KRAIT_NO_ID: */
     enum krait_path_kind kind; /* what is waited for */
+    uint32_t device;           /* see struct krait_path_segment */
+    char label[48];            /* what is waited for: "disk vda" */
     uint32_t lane;
 };
 
@@ -66,9 +68,9 @@ static const struct krait_kprocess *process_of(const struct path *p, const struc
     return t->process == KRAIT_NO_ID ? NULL : &p->found->states->processes[t->process];
 }
 
-static const char *device_name(enum krait_path_kind kind)
+static const char *device_name(const struct path *p, uint32_t device)
 {
-    return kind == KRAIT_PATH_IPI ? "another CPU" : kind_names[kind];
+    return device == KRAIT_NO_ID ? NULL : krait_kernel_device(p->found->states, device);
 }
 
 static const struct krait_kthread *by_thread(const struct path *p, const struct krait_path_segment *s)
@@ -84,12 +86,19 @@ static uint64_t duration(const struct path *p)
     return (uint64_t)(found->segments[found->count - 1].end_ns - found->segments[0].begin_ns);
 }
 
+static void label_device(const struct path *p, struct member *member)
+{
+    const char *device = device_name(p, member->device);
+    const char *kind = member->kind == KRAIT_PATH_IPI ? "another CPU" : kind_names[member->kind];
+    snprintf(member->label, sizeof(member->label), "%s%s%s", kind, device ? " " : "", device ? device : "");
+}
+
 /* The member of a key, new where it was not met yet; NULL when memory is out. */
 static struct member *member_of(struct path *p, struct krait_map *keys, const struct krait_path_segment *s)
 {
     enum krait_path_kind kind = (enum krait_path_kind)s->kind;
     bool is_device = krait_path_is_device(kind);
-    uint64_t key = is_device ? UINT64_C(1) << 32 | kind : s->thread;
+    uint64_t key = is_device ? (uint64_t)(kind + 1) << 32 | s->device : s->thread;
     const uint64_t *known = krait_map_get(keys, key);
     if (known)
         return &p->members[*known];
@@ -99,8 +108,12 @@ static struct member *member_of(struct path *p, struct krait_map *keys, const st
     p->members = grown;
     if (krait_map_put(keys, key, p->member_count))
         return NULL;
-    grown[p->member_count] = (struct member){ .thread = is_device ? KRAIT_NO_ID : s->thread, .kind = kind };
-    return &grown[p->member_count++];
+    struct member *member = &grown[p->member_count++];
+    *member =
+        (struct member){ .thread = is_device ? KRAIT_NO_ID : s->thread, .kind = kind, .device = s->device };
+    if (is_device)
+        label_device(p, member);
+    return member;
 }
 
 static int sum_members(struct path *p)
@@ -126,7 +139,7 @@ static int sum_members(struct path *p)
 static void add_member_name(struct krait_buf *out, const struct path *p, const struct member *member)
 {
     if (member->thread == KRAIT_NO_ID) {
-        krait_buf_str(out, device_name(member->kind));
+        krait_fmt_safe(out, member->label);
         return;
     }
     const struct krait_kthread *t = thread_at(p, member->thread);
@@ -270,6 +283,7 @@ static const struct krait_sheet_column member_columns[] = {
     QUIET_NS("unknown", "unknown_ns", 8),
     { { "parts", 0, 0, 7 }, "segments", KRAIT_SHEET_COUNT, 0 },
     NAME("kind", "kind", 0, 0, KRAIT_SHEET_DATA),
+    NAME("device", "device", 0, 0, KRAIT_SHEET_DATA),
     NAME("host", "host", 0, 0, KRAIT_SHEET_DATA),
     ID("tid", "tid", 0),
     ID("pid", "pid", 9),
@@ -281,6 +295,7 @@ static const struct krait_sheet_column segment_columns[] = {
     { { "time", 0, 0, 0 }, "time_ns", KRAIT_SHEET_TIME, 0 },
     NS("took", "duration_ns", 0),
     NAME("what", "kind", 11, 0, 0),
+    NAME("device", "device", 6, 1, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH),
     ID("tid", "tid", 0),
     NAME("thread", "name", 8, 0, 0),
     NAME("in the call", "syscall", 8, 0, KRAIT_SHEET_DASH),
@@ -318,11 +333,12 @@ static void fill_member(const struct path *p, const struct member *m, struct kra
     cell = put(cell, t ? 0 : m->total_ns);
     cell = put(put(cell, m->ns[KRAIT_PATH_BLOCKED]), m->ns[KRAIT_PATH_UNKNOWN]);
     cell = put(cell, m->segments);
-    cell = put_name(put_name(cell, t ? "thread" : kind_names[m->kind]), host_name(p, 0));
+    cell = put_name(put_name(cell, t ? "thread" : kind_names[m->kind]), device_name(p, m->device));
+    cell = put_name(cell, host_name(p, 0));
     cell = put(cell, t ? (uint64_t)t->tid : KRAIT_SHEET_NONE);
     cell = put(cell, process ? (uint64_t)process->pid : KRAIT_SHEET_NONE);
     cell = put_name(cell, process ? process->name : NULL);
-    put_name(cell, t ? thread_name(p, t) : device_name(m->kind));
+    put_name(cell, t ? thread_name(p, t) : m->label);
 }
 
 static void fill_segment(const struct path *p, const struct krait_path_segment *s,
@@ -332,6 +348,8 @@ static void fill_segment(const struct path *p, const struct krait_path_segment *
     const struct krait_kthread *t = thread_at(p, s->thread), *by = by_thread(p, s);
     cell = put(cell, (uint64_t)(s->begin_ns - states->origin_ns));
     cell = put_name(put(cell, (uint64_t)(s->end_ns - s->begin_ns)), kind_names[s->kind]);
+    cell->number = s->device != KRAIT_NO_ID; /* where all are 0 the column is left out */
+    cell = put_name(cell, device_name(p, s->device));
     cell = put_name(put(cell, (uint64_t)t->tid), thread_name(p, t));
     cell = put_name(cell, s->call == KRAIT_NO_ID ? NULL : states->calls.texts[s->call]);
     cell = put(put_name(cell, by ? thread_name(p, by) : NULL), by ? (uint64_t)by->tid : KRAIT_SHEET_NONE);

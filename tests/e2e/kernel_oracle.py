@@ -11,7 +11,8 @@ from collections import defaultdict
 from test_cat import UTC
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?([\w:]+): (.*)$")
-NUMBER = re.compile(r"\b(cpu_id|prev_tid|next_tid|tid|prev_state|child_tid|child_pid|parent_tid|pid|ret|vec|status|type|skbaddr|state) = (0x[0-9A-Fa-f]+|-?\d+)")
+NUMBER = re.compile(r"\b(cpu_id|prev_tid|next_tid|tid|prev_state|child_tid|child_pid|parent_tid|pid|ret|vec|status|type|skbaddr|state|dev) = (0x[0-9A-Fa-f]+|-?\d+)")
+TEXT = re.compile(r'\b(name|diskname) = "((?:\\.|[^"\\])*)"')
 SOCKETS = "recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg accept accept4 connect"
 TOLD = {
     "lock": "futex futex_time64 futex_wait futex_waitv semop semtimedop flock",
@@ -46,6 +47,7 @@ def events_of(text):
         contexts, _, payload = ("}, {" + re.sub(r'"(?:\\.|[^"\\])*"', '""', match[4])).rpartition("}, {")
         fields = {key: int(value, 0) for key, value in NUMBER.findall(payload)}
         context = {key: int(value, 0) for key, value in NUMBER.findall(contexts)}
+        fields.update(TEXT.findall(match[4]))
         fields["of_cpu"] = fields.get("cpu_id")
         fields.update({"cpu_id": context.get("cpu_id", fields.get("cpu_id")), "context_tid": context.get("tid")})
         yield int(match[1]) * 10**9 + int(match[2]), match[3], fields

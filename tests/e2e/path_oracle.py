@@ -22,6 +22,7 @@ class Segment:
     call: str
     by: int
     depth: int
+    device: str = None
 
 
 class PathOracle(Oracle):
@@ -34,7 +35,10 @@ class PathOracle(Oracle):
         self.calls_of = {}  # (thread, number of its state): the system call it was in
         self.behind = {}  # (thread, number of its state): who had the CPU
         self.packets, self.addresses = {}, {}  # by address: (sent at, by whom)
+        self.devices = {}  # (thread, number of its state): the number of the disk or the interface that ended it
+        self.disks = {}  # by number: its name
         super().__init__(text)
+        self.devices = {key: self.disks.get(d, f"{d >> 20}:{d & 0xFFFFF}") if isinstance(d, int) else d for key, d in self.devices.items()}
         sys.setrecursionlimit(100_000)
 
     # -- what ends a wait --
@@ -58,6 +62,9 @@ class PathOracle(Oracle):
         if was == "blocked_other":
             packet = getattr(cpu, "packet", None) if cpu.softirq and not cpu.irqs else None
             self.causes[key] = waker or packet or self.device_on(cpu, t)
+            told = (cpu.irqs[-1] if cpu.irqs else cpu.softirq) in DEVICES
+            if not waker and told:
+                self.devices[key] = cpu.irq_device if cpu.irqs else cpu.soft_device
             if self.gil and isinstance(self.causes[key], str):
                 self.shares[key] = [(*span, self.threads.get(who)) for *span, who in self.gil.stretches(t.tid, t.history[-2][0], self.now)]
         return woken
@@ -70,6 +77,7 @@ class PathOracle(Oracle):
 
     def on_irq_handler_entry(self, cpu, f, name):
         cpu.ipi = name in IPIS
+        cpu.irq_device = None if not cpu.irqs else cpu.irq_device
         super().on_irq_handler_entry(cpu, f, name)
 
     # -- who had the CPU --
@@ -87,8 +95,12 @@ class PathOracle(Oracle):
     # -- packets --
 
     def on_irq_softirq_entry(self, cpu, f, name):
-        cpu.packet = None
+        cpu.packet = cpu.soft_device = None
         super().on_irq_softirq_entry(cpu, f, name)
+
+    def on_lttng_statedump_block_device(self, _cpu, f, _):
+        if f["dev"] > 0 and f["diskname"]:
+            self.disks[f["dev"]] = f["diskname"]
 
     def on_net_dev_queue(self, cpu, f, _):
         self.look(cpu, f)
@@ -100,6 +112,11 @@ class PathOracle(Oracle):
 
     def on_does(self, cpu, f, name):
         super().on_does(cpu, f, name)
+        device = f.get("name") if name in RECEIVED else f.get("dev") if name == "block_rq_complete" else None
+        if cpu.irqs:
+            cpu.irq_device = device or None
+        elif cpu.softirq:
+            cpu.soft_device = device or None
         if name in RECEIVED:
             cpu.packet = self.packets.pop(f.get("skbaddr"), None)
 
@@ -164,13 +181,14 @@ class PathOracle(Oracle):
         kind = "unknown" if state in ("unknown", "gone") else cause if isinstance(cause, str) else "blocked"
         leads_to = has or (None if isinstance(cause, str) else cause)
         if leads_to is None or key in self.followed:
-            return [Segment(begin, end, kind, key[0].tid, None if kind == "unknown" else self.calls_of.get(key), 0, depth)]
+            call, device = (None, None) if kind == "unknown" else (self.calls_of.get(key), self.devices.get(key))
+            return [Segment(begin, end, kind, key[0].tid, call, 0, depth, device)]
         sent, other = leads_to if isinstance(leads_to, tuple) else (end, leads_to)
         self.followed.add(key)
         found = self.follow(other, begin, min(sent, end), depth + 1) if sent > begin else []
         self.followed.remove(key)
-        way = [Segment(max(begin, sent), end, "network", key[0].tid, self.calls_of.get(key), 0, depth)] if sent < end else []
-        return [*found, *way]
+        way = Segment(max(begin, sent), end, "network", key[0].tid, self.calls_of.get(key), 0, depth, self.devices.get(key))
+        return [*found, way] if sent < end else found
 
     @staticmethod
     def cut(segments, hi):

@@ -32,7 +32,14 @@ def segments(found, oracle):
     rows = found["segments"]
     return [
         Segment(
-            origin + r["time_ns"], origin + r["time_ns"] + r["duration_ns"], r["kind"], r["tid"], r["syscall"], r["by_tid"] or 0, r["depth"]
+            origin + r["time_ns"],
+            origin + r["time_ns"] + r["duration_ns"],
+            r["kind"],
+            r["tid"],
+            r["syscall"],
+            r["by_tid"] or 0,
+            r["depth"],
+            r["device"],
         )
         for r in rows
     ]

@@ -112,7 +112,7 @@ def assert_goes_through(found, spun):
 
     by_name = members(found["wait_for_answer"])
     assert_at_work(by_name["server"], by_name["MainThread"], stolen["server"])
-    assert by_name["network"]["path_ns"] < 20 * MS  # the way of packets from one to the other, and no more
+    assert by_name["network lo"]["path_ns"] < 20 * MS  # the way of packets from one to the other, and no more
 
     assert 99 * MS < members(found["wait_for_time"])["timer"]["path_ns"]
 

@@ -96,6 +96,7 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
 {
     struct krait_export_job job = {
         .trace = trace,
+        .zero_ns = krait_trace_zero(trace),
         .what = { .range = krait_select_range(&o->select, trace),
                   .fold_imports = o->fold_imports,
                   .take_thread = krait_select_thread,

@@ -150,6 +150,8 @@ static int parse_long(const struct krait_opt *table, const char *word, struct ar
             return krait_err_set(err, -EINVAL, "--%s takes no value", opt->name);
         return set_value(opt, NULL, values, err);
     }
+    if (opt->type == KRAIT_OPT_MAYBE && eq && !eq[1])
+        return krait_err_set(err, -EINVAL, "--%s= names nothing: leave the = away, or name some", opt->name);
     const char *value = eq ? eq + 1 : opt->type == KRAIT_OPT_MAYBE ? "" : next_arg(args);
     if (!value)
         return krait_err_set(err, -EINVAL, "--%s needs %s", opt->name, opt->arg);

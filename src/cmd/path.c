@@ -346,7 +346,7 @@ static void fill_segment(const struct path *p, const struct krait_path_segment *
 {
     const struct krait_kernel_states *states = p->found->states;
     const struct krait_kthread *t = thread_at(p, s->thread), *by = by_thread(p, s);
-    cell = put(cell, (uint64_t)(s->begin_ns - states->origin_ns));
+    cell = put(cell, (uint64_t)(s->begin_ns - p->pick.zero_ns));
     cell = put_name(put(cell, (uint64_t)(s->end_ns - s->begin_ns)), kind_names[s->kind]);
     cell->number = s->device != KRAIT_NO_ID; /* where all are 0 the column is left out */
     cell = put_name(cell, device_name(p, s->device));
@@ -382,7 +382,7 @@ static void add_heading(struct path *p)
     const struct krait_kthread *t = thread_at(p, p->found->thread);
     const struct krait_kprocess *process = process_of(p, t);
     char ns[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
-    uint64_t begin = (uint64_t)(p->found->segments[0].begin_ns - p->found->states->origin_ns);
+    uint64_t begin = (uint64_t)(p->found->segments[0].begin_ns - p->pick.zero_ns);
     krait_buf_str(&p->out, p->look.colour ? KRAIT_BOLD : "");
     if (p->pick.calls) {
         size_t bright;
@@ -402,8 +402,7 @@ static void add_heading(struct path *p)
                   krait_fmt_ns(ns, duration(p)), (unsigned long long)(begin / KRAIT_NS_PER_S),
                   (unsigned long long)(begin % KRAIT_NS_PER_S));
     if (p->pick.calls > 1)
-        krait_buf_fmt(&p->out, "; call %llu of %s by time taken",
-                      (unsigned long long)KRAIT_MAX(p->options->nth, UINT64_C(1)),
+        krait_buf_fmt(&p->out, "; call %llu of %s by time taken", (unsigned long long)p->options->nth,
                       krait_fmt_count(calls, p->pick.calls));
     krait_buf_str(&p->out, "\n\n");
 }
@@ -498,18 +497,31 @@ static int make_output(struct path *p, struct krait_err *err)
 
 /* -- the verb -- */
 
-static int check_options(struct path *p, int argc, struct krait_err *err)
+static int check_nth(struct path_options *o, struct krait_err *err)
 {
-    const struct path_options *o = p->options;
+    char *end = NULL;
+    o->nth = 1;
+    if (!o->nth_text)
+        return 0;
+    if (!o->call)
+        return krait_err_set(err, -EINVAL, "--nth goes with --call");
+    errno = 0;
+    o->nth = strtoull(o->nth_text, &end, 10);
+    bool is_number = o->nth_text[0] >= '0' && o->nth_text[0] <= '9' && !*end && !errno;
+    if (!is_number || !o->nth)
+        return krait_err_set(err, -EINVAL, "--nth: '%s' is not a whole number from 1: 1 is the slowest call",
+                             o->nth_text);
+    return o->nth <= MOST_NTH ? 0 : krait_err_set(err, -EINVAL, "--nth: %d is the most", MOST_NTH);
+}
+
+static int check_options(struct path *p, struct path_options *o, int argc, struct krait_err *err)
+{
     if (o->csv && o->json)
         return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
-    if (o->nth && !o->call)
-        return krait_err_set(err, -EINVAL, "--nth goes with --call");
-    if (o->nth > MOST_NTH)
-        return krait_err_set(err, -EINVAL, "--nth: %d is the most", MOST_NTH);
     if (argc < 1)
         return krait_err_set(err, -EINVAL, "which trace? Give the folder of a recording with --kernel");
-    int rc = krait_select_check(&o->select, err);
+    int rc = check_nth(o, err);
+    rc = rc ? rc : krait_select_check(&o->select, err);
     return rc ? rc : krait_select_limit(&p->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
 }
 
@@ -535,7 +547,7 @@ static int run_path(void *values, int argc, char **argv)
     struct path_options *options = values;
     struct path p = { .options = options, .look = krait_terminal_look(stdout) };
     struct krait_err err = { 0 };
-    int rc = check_options(&p, argc, &err);
+    int rc = check_options(&p, options, argc, &err);
     int status = rc ? krait_cmd_usage(&krait_cmd_path, &err) : 0;
     rc = rc ? rc : find_path(&p, argv, (size_t)argc, &err);
     rc = rc ? rc : make_output(&p, &err);
@@ -555,11 +567,15 @@ static int run_path(void *values, int argc, char **argv)
 static const struct krait_opt path_opts[] = {
     { "call", 0, KRAIT_OPT_STR, "FUNCTION", OPT(call),
       "The slowest call of this function: its thread, from its begin to its end" },
-    { "nth", 0, KRAIT_OPT_UINT, "N", OPT(nth), "With --call: the Nth slowest call" },
+    { "nth", 0, KRAIT_OPT_STR, "N", OPT(nth_text), "With --call: the Nth slowest call; 1 is the slowest" },
     { "segments", 0, KRAIT_OPT_FLAG, NULL, OPT(segments), "The parts of the path one after the other" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
       "Show N rows; 0 for all. A table has 40, CSV and JSON have all" },
-    KRAIT_SELECT_OPTS(struct path_options, select),
+    KRAIT_SELECT_TIME_OPTS(struct path_options, select),
+    { "thread", 0, KRAIT_OPT_LIST, "GLOB", OPT(select.threads),
+      "Whose path: the one thread with this name or id; with --call, of threads with it (may be repeated)" },
+    { "process", 0, KRAIT_OPT_LIST, "GLOB", OPT(select.processes),
+      "Of processes with this name or id (may be repeated)" },
     KRAIT_SELECT_TO_OPT(struct path_options, select),
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
@@ -585,7 +601,7 @@ const struct krait_cmd krait_cmd_path = {
         "thread of the\n"
         "recorded program; --call says the thread and the time at once. Times after the start are counted "
         "from the\n"
-        "kernel's first event.",
+        "first event, of the kernel or of the program beside it.",
     .examples = "krait path trace\n# why did this take so long?\nkrait path trace --call app.load\n"
                 "# the third slowest call, one step after the other\n"
                 "krait path trace --call app.load --nth 3 --segments\n"

@@ -12,8 +12,8 @@
 
 struct path_options {
     struct krait_select select;
-    const char *call, *limit;
-    uint64_t nth;
+    const char *call, *limit, *nth_text;
+    uint64_t nth; /* of nth_text; 1 without */
     bool segments, csv, json;
 };
 
@@ -21,6 +21,7 @@ struct path_options {
 struct path_pick {
     struct krait_trace *trace; /* the calls' part; NULL where there is none */
     struct krait_path_options range;
+    int64_t zero_ns;               /* times after the start count from it */
     struct krait_gil_holders *gil; /* of the calls' part; or NULL */
     struct krait_why_call call;    /* with --call */
     uint64_t calls;                /* how many there are of it; 0: without --call */

@@ -154,46 +154,17 @@ static int pick_thread(struct path_pick *pick, const struct path_options *o, str
 
 /* -- the call -- */
 
-static uint32_t nth_of(const struct path_options *o)
-{
-    return (uint32_t)KRAIT_MAX(o->nth, UINT64_C(1));
-}
-
-static void note_time(void *ctx, int64_t ns)
-{
-    *(int64_t *)ctx = ns;
-}
-
-static void do_nothing(void *ctx, int64_t ns)
-{
-}
-
-/* The kernel's first event, which times after the start count from. */
-static int first_event(struct krait_kevs *kevs, int64_t *ns)
-{
-    static const bool done = true;
-    const struct krait_kev_walk walk = {
-        .ctx = ns, .until_ns = UINT64_MAX, .done = &done, .begin = note_time, .from = do_nothing
-    };
-    *ns = 0;
-    return krait_kevs_walk(kevs, &walk);
-}
-
 static int find_calls(struct krait_why **found, const struct path_pick *pick, const struct path_options *o,
-                      int64_t first_ns, struct krait_err *err)
+                      struct krait_err *err)
 {
     struct krait_match *match = NULL;
     const struct krait_trace *trace = pick->trace;
     KRAIT_AUTO_FREE bool *meant = calloc((size_t)trace->func_count + 1, sizeof(*meant));
-    struct krait_why_options options = { .range = KRAIT_RANGE_ALL,
+    struct krait_why_options options = { .range = krait_select_range(&o->select, trace),
                                          .meant = meant,
-                                         .limit = nth_of(o),
+                                         .limit = (uint32_t)o->nth,
                                          .take_thread = krait_select_thread,
                                          .ctx = (void *)&o->select };
-    if (o->select.from)
-        options.range.from_ns = (uint64_t)first_ns + pick->range.from_ns;
-    if (o->select.until)
-        options.range.to_ns = (uint64_t)first_ns + pick->range.to_ns;
     int rc = meant ? krait_match_new(&match, o->call, err) : krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_match_mark(meant, trace, match, err);
     if (!rc && krait_why_new(found, trace, &options))
@@ -203,18 +174,17 @@ static int find_calls(struct krait_why **found, const struct path_pick *pick, co
 }
 
 static int take_call(struct path_pick *pick, const struct krait_why *found, const struct path_options *o,
-                     int64_t first_ns, struct krait_err *err)
+                     uint64_t first, struct krait_err *err)
 {
     if (!found->count)
         return krait_err_set(err, -ENOENT, "there is no call of '%s'%s", o->call,
                              krait_select_scope(&o->select));
-    if (nth_of(o) > found->count)
+    if (o->nth > found->count)
         return krait_err_set(err, -ENOENT, "there %s only %llu call%s of '%s'%s",
                              found->runs == 1 ? "is" : "are", (unsigned long long)found->runs,
                              found->runs == 1 ? "" : "s", o->call, krait_select_scope(&o->select));
-    pick->call = found->slowest[nth_of(o) - 1];
+    pick->call = found->slowest[o->nth - 1];
     pick->calls = found->runs;
-    uint64_t first = (uint64_t)KRAIT_MAX(first_ns, 0);
     pick->range.tid = (int32_t)pick->trace->threads[pick->call.thread].tid;
     pick->range.from_ns = pick->call.begin_ns > first ? pick->call.begin_ns - first : 0;
     pick->range.to_ns = pick->call.end_ns > first ? pick->call.end_ns - first : 0;
@@ -225,12 +195,10 @@ static int pick_call(struct path_pick *pick, const struct path_options *o, struc
                      struct krait_err *err)
 {
     struct krait_why *found = NULL;
-    int64_t first_ns;
-    if (first_event(kevs, &first_ns))
-        return krait_err_set(err, -ENOMEM, "out of memory");
+    uint64_t first = (uint64_t)KRAIT_MAX(krait_kevs_first(kevs), 0);
     int rc = krait_select_some(&o->select, pick->trace, err);
-    rc = rc ? rc : find_calls(&found, pick, o, first_ns, err);
-    rc = rc ? rc : take_call(pick, found, o, first_ns, err);
+    rc = rc ? rc : find_calls(&found, pick, o, err);
+    rc = rc ? rc : take_call(pick, found, o, first, err);
     krait_why_free(found);
     return rc ? rc : as_the_kernel_knows_it(pick, kevs, err);
 }
@@ -240,7 +208,8 @@ int krait_path_pick(struct path_pick *pick, const struct path_options *options, 
 {
     struct krait_err why = { 0 };
     int rc = krait_trace_open(&pick->trace, (const char *const *)paths, count, &why);
-    krait_select_times(&options->select, &pick->range.from_ns, &pick->range.to_ns);
+    pick->zero_ns = krait_select_kernel_range(&options->select, pick->trace, kevs, &pick->range.from_ns,
+                                              &pick->range.to_ns);
     if (options->call && rc)
         return krait_err_set(err, rc, "--call needs the program's calls: %s", why.text);
     if (pick->trace && krait_gil_holders_new(&pick->gil, pick->trace))

@@ -192,6 +192,7 @@ static int make_report(struct report *report, struct krait_err *err)
     const struct report_options *o = report->options;
     memcpy(report->damage, report->trace->damage, sizeof(report->damage));
     report->range = krait_select_range(&o->select, report->trace);
+    report->zero_ns = krait_trace_zero(report->trace);
     int rc = krait_select_some(&o->select, report->trace, err);
     if (rc)
         return rc;

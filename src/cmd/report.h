@@ -25,6 +25,7 @@ struct report {
     const struct report_options *options;
     const struct krait_trace *trace;
     struct krait_range range;
+    uint64_t zero_ns; /* times after the start count from it */
     enum krait_profile_by by;
     enum report_format format;
     uint32_t limit;             /* rows; 0: all */

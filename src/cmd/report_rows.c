@@ -46,8 +46,8 @@ void krait_report_json_open(struct report *report, uint64_t self_ns)
     struct krait_buf *out = &report->out;
     krait_buf_char(out, '{');
     krait_report_json_text(out, "by", report->options->by ? report->options->by : "function");
-    krait_report_json_u64(out, "begin_ns", report->trace->begin_ns);
-    krait_report_json_u64(out, "duration_ns", report->trace->end_ns - report->trace->begin_ns);
+    krait_report_json_u64(out, "begin_ns", report->zero_ns);
+    krait_report_json_u64(out, "duration_ns", report->trace->end_ns - report->zero_ns);
     krait_report_json_u64(out, report->clock ? "self_cycles" : "self_ns", self_ns);
 }
 

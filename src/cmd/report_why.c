@@ -198,7 +198,7 @@ static int put_call(struct report *report, const struct krait_why_call *call, ui
     struct krait_buf *out = &report->out;
     krait_buf_fmt(out, "\n%u. %s, %s after the start, ", number,
                   krait_fmt_ns(took, call->end_ns - call->begin_ns),
-                  krait_fmt_ns(at, call->begin_ns - report->trace->begin_ns));
+                  krait_fmt_ns(at, call->begin_ns - report->zero_ns));
     if (named) {
         add_label(out, report, call->func);
         krait_buf_str(out, ", ");

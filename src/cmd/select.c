@@ -35,10 +35,21 @@ int krait_select_check(const struct krait_select *select, struct krait_err *err)
     return rc;
 }
 
-void krait_select_times(const struct krait_select *select, uint64_t *from_ns, uint64_t *until_ns)
+static uint64_t later_by(uint64_t ns, uint64_t by)
+{
+    return ns == UINT64_MAX ? ns : ns > by ? ns - by : 0;
+}
+
+int64_t krait_select_kernel_range(const struct krait_select *select, const struct krait_trace *trace,
+                                  struct krait_kevs *kevs, uint64_t *from_ns, uint64_t *until_ns)
 {
     struct krait_err ignored;
+    int64_t first = krait_kevs_first(kevs);
+    int64_t zero = trace ? KRAIT_MIN(first, (int64_t)trace->begin_ns) : first;
     parse_range(select, from_ns, until_ns, &ignored);
+    *from_ns = later_by(*from_ns, (uint64_t)first - (uint64_t)zero);
+    *until_ns = later_by(*until_ns, (uint64_t)first - (uint64_t)zero);
+    return zero;
 }
 
 const char *krait_select_scope(const struct krait_select *select)
@@ -66,12 +77,13 @@ int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, st
 struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace)
 {
     struct krait_range range = KRAIT_RANGE_ALL;
-    uint64_t from, until;
-    krait_select_times(select, &from, &until);
+    struct krait_err ignored;
+    uint64_t from, until, zero = select->from || select->until ? krait_trace_zero(trace) : 0;
+    parse_range(select, &from, &until, &ignored);
     if (select->from)
-        range.from_ns = trace->begin_ns + from;
+        range.from_ns = zero + from;
     if (select->until)
-        range.to_ns = trace->begin_ns + until;
+        range.to_ns = zero + until;
     return range;
 }
 

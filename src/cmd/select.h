@@ -16,19 +16,20 @@ struct krait_select {
 };
 
 /* Rows for a verb's table: `values` is the verb's options struct, `member` its struct krait_select. */
+#define KRAIT_SELECT_TIME_OPTS(values, member)                             \
+    { "from",                                                              \
+      0,                                                                   \
+      KRAIT_OPT_STR,                                                       \
+      "TIME",                                                              \
+      offsetof(values, member.from),                                       \
+      "Leave out what lies before TIME after the start: 1.5s, 200ms, 3" }, \
+    {                                                                      \
+        "until", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until), \
+            "Leave out what lies after TIME after the start"               \
+    }
+
 #define KRAIT_SELECT_OPTS(values, member)                                         \
-    { "from",                                                                     \
-      0,                                                                          \
-      KRAIT_OPT_STR,                                                              \
-      "TIME",                                                                     \
-      offsetof(values, member.from),                                              \
-      "Leave out what lies before TIME after the start: 1.5s, 200ms, 3" },        \
-        { "until",                                                                \
-          0,                                                                      \
-          KRAIT_OPT_STR,                                                          \
-          "TIME",                                                                 \
-          offsetof(values, member.until),                                         \
-          "Leave out what lies after TIME after the start" },                     \
+    KRAIT_SELECT_TIME_OPTS(values, member),                                       \
         { "thread",                                                               \
           0,                                                                      \
           KRAIT_OPT_LIST,                                                         \
@@ -49,9 +50,11 @@ struct krait_select {
 /* Whether the times are times, and from is before until: -EINVAL with err set where not. */
 int krait_select_check(const struct krait_select *select, struct krait_err *err);
 
-/* The times after the start, of a selection that krait_select_check found right: 0 and UINT64_MAX where it
- * says none. */
-void krait_select_times(const struct krait_select *select, uint64_t *from_ns, uint64_t *until_ns);
+/* The range in the kernel's part, of a selection that krait_select_check found right, as walks over it count:
+ * after its first event; 0 and UINT64_MAX where it says none. `trace` is the program's part beside it, or
+ * NULL. Returns when both together begin (krait_trace_zero). */
+int64_t krait_select_kernel_range(const struct krait_select *select, const struct krait_trace *trace,
+                                  struct krait_kevs *kevs, uint64_t *from_ns, uint64_t *until_ns);
 
 /* " in that time", " on those threads" or both, for a message that nothing was found; "" where all is looked
  * at. */
@@ -63,7 +66,8 @@ int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, st
 /* Whether one of the globs is like the name or the number; so is an empty list. */
 bool krait_select_named(const struct krait_opt_list *globs, const char *name, uint32_t id);
 
-/* The range in the trace's time, of a selection that krait_select_check found right. */
+/* The range in the program's part, in the trace's time, of a selection that krait_select_check found right.
+ */
 struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace);
 
 /* Whether a thread is chosen; `select` is a struct krait_select, so that it fits

@@ -23,6 +23,7 @@ struct states {
     const struct states_options *options;
     const struct krait_kernel_states *found;
     struct krait_trace *trace; /* the program's part; NULL: there is none */
+    int64_t zero_ns;           /* times count from it */
     uint64_t lost;
     bool own; /* of one program alone */
     struct krait_err damage;
@@ -381,7 +382,7 @@ static void put_interval(struct krait_sheet_cell *cell, const struct states *s, 
     const struct krait_kinterval *at = &t->intervals[i];
     int64_t until = i + 1 < t->interval_count ? at[1].begin_ns : s->found->end_ns;
     const struct krait_kthread *by = at->by ? krait_kernel_states_thread(s->found, at->by) : NULL;
-    cell = put(cell, (uint64_t)(at->begin_ns - s->found->origin_ns));
+    cell = put(cell, (uint64_t)(at->begin_ns - s->zero_ns));
     cell = put(cell, (uint64_t)(until - at->begin_ns));
     cell = put_name(cell, names[at->state]);
     cell = put_name(cell, at->call == KRAIT_NO_ID ? NULL : s->found->calls.texts[at->call]);
@@ -604,8 +605,10 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
     struct krait_kernel_options options = { 0 };
     struct krait_err no_program;
     krait_trace_open(&s->trace, (const char *const *)paths, count, &no_program);
-    krait_select_times(&s->options->select, &options.from_ns, &options.until_ns);
     int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
+    if (!rc)
+        s->zero_ns = krait_select_kernel_range(&s->options->select, s->trace, kevs, &options.from_ns,
+                                               &options.until_ns);
     rc = rc ? rc : krait_kernel_states_new(found, kevs, &options, err);
     if (!rc && s->only && s->only->where == ALONE)
         rc = run_again(s, kevs, &options, found, err);
@@ -670,8 +673,10 @@ const struct krait_cmd krait_cmd_states = {
         "and soft\n"
         "interrupts. System calls with their number, errors and how long they took; and how long threads "
         "waited to run.\n\n"
-        "Times after the start are counted from the kernel's first event. What a thread did before its first "
-        "event is unknown.",
+        "Times after the start are counted from the first event, of the kernel or of the program beside it. "
+        "What a "
+        "thread did\n"
+        "before its first event is unknown.",
     .examples = "krait states trace\n# which threads waited longest for the disk\n"
                 "krait states trace --by thread --sort blocked_disk_ns\n"
                 "# the system calls of one process\nkrait states trace --by syscall --process postgres\n"

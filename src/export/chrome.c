@@ -298,7 +298,7 @@ static void add_head(struct chrome *chrome)
     struct krait_buf *buf = &chrome->out->buf;
     krait_buf_fmt(
         buf, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"krait %s\",\"begin_ns\":\"%llu\"",
-        KRAIT_VERSION, (unsigned long long)chrome->job->trace->begin_ns);
+        KRAIT_VERSION, (unsigned long long)chrome->job->zero_ns);
     if (chrome->job->kernel_lost)
         krait_buf_fmt(buf, ",\"kernel_lost\":\"%llu\"", (unsigned long long)chrome->job->kernel_lost);
     ADD(buf, "},\"traceEvents\":[");

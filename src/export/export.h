@@ -21,6 +21,7 @@ enum krait_export_unit {
 
 struct krait_export_job {
     const struct krait_trace *trace;
+    uint64_t zero_ns; /* krait_trace_zero: formats without absolute times count from it */
     /* Range and threads; its `group` is each format's own affair and is ignored. */
     struct krait_calltree_options what;
     enum krait_export_unit unit;

@@ -30,10 +30,10 @@ int krait_export_waits(const struct krait_export_job *job, uint32_t thread, krai
 int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread),
                              void *ctx);
 
-/* Nanoseconds after the trace's beginning. What damage has put before it counts as the beginning. */
+/* Nanoseconds after the recording's beginning. What damage has put before it counts as the beginning. */
 static inline uint64_t krait_export_since_begin(const struct krait_export_job *job, uint64_t t_ns)
 {
-    return t_ns > job->trace->begin_ns ? t_ns - job->trace->begin_ns : 0;
+    return t_ns > job->zero_ns ? t_ns - job->zero_ns : 0;
 }
 
 /* The call tree of the job, grouped. */

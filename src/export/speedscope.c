@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * speedscope's own format: the functions once, then a profile of kind "evented" for each thread that called
- * anything, streamed. Times count from the trace's beginning, so that the threads' profiles have one time
+ * anything, streamed. Times count from the recording's beginning, so that the threads' profiles have one time
  * axis. How a call began or ended other than by call and return has no place in the format. Source:
  * file-format-schema.json of the npm package speedscope 1.25.
  */

@@ -193,6 +193,39 @@ void krait_kevs_close(struct krait_kevs *k)
     free(k);
 }
 
+/* -- where it begins -- */
+
+/* Of a stream; INT64_MAX where it has no whole event. */
+static int64_t first_of(struct krait_ctf_reader *reader, const struct krait_ctf_stream *stream)
+{
+    struct krait_ctf_cursor cursor;
+    if (krait_ctf_cursor_init(&cursor, reader, stream))
+        return INT64_MAX;
+    int64_t ns = krait_ctf_next(&cursor) == 1 ? cursor.ns : INT64_MAX;
+    krait_ctf_cursor_done(&cursor);
+    return ns;
+}
+
+int64_t krait_kevs_first(struct krait_kevs *k)
+{
+    int64_t first = INT64_MAX;
+    for (uint32_t i = 0; i < k->reader->stream_count; i++)
+        first = KRAIT_MIN(first, first_of(k->reader, k->reader->streams[i]));
+    return first;
+}
+
+uint64_t krait_trace_zero(const struct krait_trace *trace)
+{
+    struct krait_kevs k = { 0 };
+    struct krait_err ignored;
+    int64_t first = INT64_MAX;
+    if (trace->kernel_dir_count &&
+        open_reader(&k, trace->kernel_dirs, trace->kernel_dir_count, &ignored) == 0)
+        first = krait_kevs_first(&k);
+    krait_ctf_close(k.reader);
+    return KRAIT_MIN(trace->begin_ns, (uint64_t)KRAIT_MAX(first, 0));
+}
+
 /* -- the CPU -- */
 
 /* Goes to the event whose row it is, so that its packet can be asked. */
@@ -276,7 +309,7 @@ static uint32_t walk_rows(struct krait_kevs *k, const struct krait_kev_walk *wal
     uint32_t first = k->began ? 0 : before(k, rows, count, walk->from_ns);
     uint32_t last = before(k, rows, count, walk->until_ns);
     hand_out(k, walk, cells, rows, KRAIT_MIN(first, last));
-    if (first < count && !k->began) {
+    if (first < count && !k->began && walk->from_ns < walk->until_ns) {
         k->began = true;
         walk->from(walk->ctx, k->begin_ns + (int64_t)walk->from_ns);
     }

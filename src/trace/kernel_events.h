@@ -9,7 +9,7 @@
 #ifndef KRAIT_TRACE_KERNEL_EVENTS_H
 #define KRAIT_TRACE_KERNEL_EVENTS_H
 
-#include "base/err.h"
+#include "trace/trace.h"
 
 enum krait_kev_kind {
     KRAIT_KEV_NONE,
@@ -99,6 +99,14 @@ bool krait_kevs_own(const struct krait_kevs *kevs);
 /* What the trace says of where it was made, by LTTng's names (hostname, kernel_release, ...); empty where it
  * does not. */
 const char *krait_kevs_env(const struct krait_kevs *kevs, const char *name);
+
+/* The time of the first event, of any kind; INT64_MAX where there is none. Reads no more than the first
+ * packets that have events. */
+int64_t krait_kevs_first(struct krait_kevs *kevs);
+
+/* When a recording begins: with its program's first event, or the kernel's where that is earlier. Times after
+ * the start count from it, in every verb. */
+uint64_t krait_trace_zero(const struct krait_trace *trace);
 
 /* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once
  * before all of them, with the time of the first event of any kind; `from` once before the events from

@@ -33,7 +33,7 @@ def path(krait, synth):
         found = verb_json(krait, "path", folder, "--thread", tid, *options)
         if check:
             oracle = PathOracle(text_of(krait, folder / "kernel"), GilOracle(krait, folder))
-            ours, wanted = segments(found, oracle), expected(oracle, tid)
+            ours, wanted = segments(found, oracle, EPOCH), expected(oracle, tid)
             assert first_difference(ours, wanted) is None and len(ours) == len(wanted)
         rows = found["segments"]
         assert sum(m["path_ns"] for m in found["path"]) == found["duration_ns"]

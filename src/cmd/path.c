@@ -295,7 +295,7 @@ static const struct krait_sheet_column segment_columns[] = {
     { { "time", 0, 0, 0 }, "time_ns", KRAIT_SHEET_TIME, 0 },
     NS("took", "duration_ns", 0),
     NAME("what", "kind", 11, 0, 0),
-    NAME("device", "device", 6, 1, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH),
+    NAME("device", "device", 0, 0, KRAIT_SHEET_DATA),
     ID("tid", "tid", 0),
     NAME("thread", "name", 8, 0, 0),
     NAME("in the call", "syscall", 8, 0, KRAIT_SHEET_DASH),
@@ -341,14 +341,21 @@ static void fill_member(const struct path *p, const struct member *m, struct kra
     put_name(cell, t ? thread_name(p, t) : m->label);
 }
 
+/* What a segment is; people see the device with it, "disk vda". */
+static const char *what(const struct path *p, const struct krait_path_segment *s)
+{
+    const struct member *member = &p->members[p->member_of[s - p->found->segments]];
+    bool for_people = !p->options->json && !p->options->csv;
+    return for_people && s->device != KRAIT_NO_ID ? member->label : kind_names[s->kind];
+}
+
 static void fill_segment(const struct path *p, const struct krait_path_segment *s,
                          struct krait_sheet_cell *cell)
 {
     const struct krait_kernel_states *states = p->found->states;
     const struct krait_kthread *t = thread_at(p, s->thread), *by = by_thread(p, s);
     cell = put(cell, (uint64_t)(s->begin_ns - p->pick.zero_ns));
-    cell = put_name(put(cell, (uint64_t)(s->end_ns - s->begin_ns)), kind_names[s->kind]);
-    cell->number = s->device != KRAIT_NO_ID; /* where all are 0 the column is left out */
+    cell = put_name(put(cell, (uint64_t)(s->end_ns - s->begin_ns)), what(p, s));
     cell = put_name(cell, device_name(p, s->device));
     cell = put_name(put(cell, (uint64_t)t->tid), thread_name(p, t));
     cell = put_name(cell, s->call == KRAIT_NO_ID ? NULL : states->calls.texts[s->call]);

@@ -26,7 +26,7 @@ struct krait_gil_holders {
 enum moment_kind { DROP, TAKE, WAIT };
 
 struct moment {
-    uint64_t ns, end_ns; /* of a wait for the GIL: until it has it; else 0 */
+    uint64_t ns, end_ns; /* of a wait; else 0 */
     uint32_t who;        /* has it: drops it, takes it, is waited for; 0: not known */
     enum moment_kind kind;
 };
@@ -63,11 +63,12 @@ static int add_thread(struct krait_gil_holders *h, struct moments *moments, cons
     int rc = krait_gil_turns_read(&waits, &turns, trace, thread);
     for (uint32_t i = 0; !rc && i < waits.count; i++) {
         const struct krait_gil_wait *w = &waits.items[i];
+        if (!w->taken)
+            continue;
         rc = add_wait(h, (struct wait){ w->begin_ns, w->end_ns, t->tid, t->process }) ||
-             add_moment(moments, (struct moment){ .ns = w->begin_ns,
-                                                  .end_ns = w->taken ? w->end_ns : 0,
-                                                  .who = w->holder,
-                                                  .kind = WAIT });
+             add_moment(
+                 moments,
+                 (struct moment){ .ns = w->begin_ns, .end_ns = w->end_ns, .who = w->holder, .kind = WAIT });
     }
     for (uint32_t i = 0; !rc && i < turns.count; i++) {
         const struct krait_gil_turn *turn = &turns.items[i];

@@ -20,8 +20,7 @@ class Moment:
     what: str
     tid: int
     holder: int
-    end: int = 0  # of a wait
-    taken: bool = False
+    end: int = 0  # of a wait for the GIL, where it got it
 
 
 class GilOracle:
@@ -46,8 +45,9 @@ class GilOracle:
                 begun[m.tid] = m
             elif m.what in ("take", "switch") and m.tid in begun:
                 wait = begun.pop(m.tid)
-                wait.end, wait.taken = m.ns, m.what == "take"
-                self.waits[m.tid].append((wait.ns, m.ns, process))
+                if m.what == "take":
+                    wait.end = m.ns
+                    self.waits[m.tid].append((wait.ns, m.ns, process))
 
     @staticmethod
     def owners(moments):
@@ -61,7 +61,7 @@ class GilOracle:
             elif holder and who and who != holder:
                 holder, blind = None, told
                 out.append((m.ns, None))
-            told = max(told, m.end if m.taken else 0)
+            told = max(told, m.end)
             if m.ns < blind or not who:
                 continue
             if m.what == "drop":

@@ -76,9 +76,10 @@ def test_what_a_timer_ends_of_a_wait_for_the_gil_is_what_its_holder_does(path):
         {5: "10 gilwait 5; 41 giltake", 6: "0 call 1"},  # nonsense
         {5: "10 gilwait 77; 41 giltake", 6: "0 call 1"},  # the kernel knows no such thread
         {5: "10 gilwait 6", 6: "40 gildrop"},  # the wait has no end
+        {5: "10 gilwait 0; 41 gilswitch", 6: "11 giltake"},  # it gave it up and waits until another has it: drops are not told
         {5: "1 gilwait 6; 11 giltake; 31 gilwait 6; 41 giltake", 6: "11 gildrop; 40 gildrop"},  # and these are others
     ],
-    ids=["nobody", "itself", "unknown", "no end", "others"],
+    ids=["nobody", "itself", "unknown", "no end", "switch", "others"],
 )
 def test_where_nobody_is_known_to_have_the_gil_it_stays_the_timer(path, gil):
     found = path(gil, in_order(*RUNS, *WAITS), 5)

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/ftrace.h"
 
+#include "export/perfetto_packet.h"
 #include "export/proto.h"
 
 #include <string.h>
 
-enum { TRACE_PACKET = 1 };
-enum {
-    PACKET_FTRACE = 1,
-    PACKET_PROCESS_TREE = 2,
-    PACKET_TIMESTAMP = 8,
-    PACKET_SEQUENCE_ID = 10,
-    PACKET_SYSTEM_INFO = 45
-};
 enum { INFO_UTSNAME = 1, UTSNAME_SYSNAME = 1, UTSNAME_VERSION = 2, UTSNAME_RELEASE = 3 };
 enum { TREE_PROCESS = 1, TREE_THREAD = 2 };
 enum { PROCESS_PID = 1, PROCESS_CMDLINE = 3, THREAD_TID = 1, THREAD_NAME = 2, THREAD_TGID = 3 };

@@ -3,12 +3,12 @@
  * Perfetto's protobuf: a Trace is a row of TracePackets (field 1). Each thread is a packet sequence of its
  * own:
  *
- *   clock snapshot          once: says that the trace's times are nanoseconds since the epoch
- *   track descriptor        of each process
- *   track descriptor        of the thread, with which its sequence begins: SEQ_INCREMENTAL_STATE_CLEARED, and
- * as defaults of all packets after it the thread's track track event             SLICE_BEGIN {name, category,
- * source location} or SLICE_END, with its time. Names and locations are interned: said once a sequence, in
- * the first packet that uses them
+ *   clock snapshot      once: says that the trace's times are nanoseconds since the epoch
+ *   track descriptor    of each process
+ *   track descriptor    of the thread: SEQ_INCREMENTAL_STATE_CLEARED; its track is what follows' default
+ *   track event         SLICE_BEGIN {name, category, source location} or SLICE_END, with its time
+ *
+ * Names and locations are interned: said once a sequence, in the first packet that uses them.
  *
  * How a call began or ended other than by call and return is a debug annotation, "begin" or "end". Waits for
  * the GIL are slices of a track of their own below the thread's, where it has any; "holder" is who had the
@@ -27,21 +27,11 @@
  */
 #include "export/formats.h"
 #include "export/ftrace.h"
+#include "export/perfetto_packet.h"
 #include "export/proto.h"
 
 #include <string.h>
 
-enum { TRACE_PACKET = 1 };
-enum {
-    PACKET_CLOCK_SNAPSHOT = 6,
-    PACKET_TIMESTAMP = 8,
-    PACKET_SEQUENCE_ID = 10,
-    PACKET_TRACK_EVENT = 11,
-    PACKET_INTERNED_DATA = 12,
-    PACKET_SEQUENCE_FLAGS = 13,
-    PACKET_DEFAULTS = 59,
-    PACKET_TRACK_DESCRIPTOR = 60,
-};
 enum { SEQ_CLEARED = 1, SEQ_NEEDS_STATE = 2 };
 enum { SNAPSHOT_CLOCK = 1, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, REALTIME = 1, BOOTTIME = 6 };
 enum { DEFAULTS_TRACK_EVENT = 11, EVENT_DEFAULTS_TRACK = 11 };

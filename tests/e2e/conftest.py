@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import kernel_made  # noqa: E402
 from recording import ROOT, Recording  # noqa: E402
 
 KRAIT = os.environ.get("KRAIT", str(ROOT / "build" / "krait"))
@@ -136,6 +137,19 @@ def synth(tmp_path):
         )
         assert run.returncode == 0, run.stderr
         return tmp_path / name
+
+    return make
+
+
+@pytest.fixture
+def both(synth):
+    """both(calls, kernel's events): a recording with both parts, times in microseconds."""
+
+    def make(calls, events, name="both", **options):
+        folder = synth(calls, name)
+        begin = kernel_made.EPOCH // 1000
+        kernel_made.write(folder / "kernel", [(begin + us, *rest) for us, *rest in events], **options)
+        return folder
 
     return make
 

@@ -11,6 +11,7 @@ second, empty packet tells that the tracer lost.
 import struct
 from collections import namedtuple
 
+EPOCH = 1767225600 * 10**9  # time 0 of tests/synth.c, in nanoseconds
 CONTEXT = "tid of context"
 Label = namedtuple("Label", "name value")  # a number with a name, as functions' addresses have
 PACKET = struct.Struct("<IQQQQQI")  # magic, begin, end, content, size, discarded, cpu_id

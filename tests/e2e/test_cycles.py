@@ -9,7 +9,7 @@ import pytest
 
 import kernel_made as made
 from conftest import verb_json
-from kernel_made import event, switch
+from kernel_made import EPOCH, event, switch
 from kernel_oracle import Oracle, text_of
 from test_states import KERNEL, corpus, run
 
@@ -122,7 +122,6 @@ thread 5 MainThread
 140us return
 exit 0 0
 """
-EPOCH = 1767225600 * 10**9
 KERNEL_PART = [
     switch(0, 0, 5),
     frequency(5, 1000, 0),

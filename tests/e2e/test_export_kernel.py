@@ -14,10 +14,9 @@ import pytest
 
 import kernel_made as made
 from export_readers import chrome_events, perfetto_ftrace, perfetto_slices, perfetto_trace, read_chrome, read_perfetto, read_with_speedscope
-from kernel_made import begins, ends, event, switch, wake
+from kernel_made import EPOCH, begins, ends, event, switch, wake
 from recording import ROOT
 
-EPOCH = 1767225600 * 10**6  # time 0 of tests/synth.c, in microseconds
 CALLS = """
 process 5 python3
 code 1 python app main app.py 1
@@ -43,18 +42,6 @@ SLEEP = [
     switch(320, 7, 5),
     switch(1010, 5, 0),
 ]
-
-
-@pytest.fixture
-def both(synth):
-    """both(calls, kernel's events): a recording with both parts."""
-
-    def make(calls, events, name="both", **options):
-        folder = synth(calls, name)
-        made.write(folder / "kernel", [(EPOCH + us, *rest) for us, *rest in events], **options)
-        return folder
-
-    return make
 
 
 @pytest.fixture
@@ -385,7 +372,7 @@ def messages(path):
     for cpu, e in perfetto_ftrace(path):
         (field,) = (f for f, _ in e.ListFields() if f.name not in ("timestamp", "pid"))
         message = getattr(e, field.name)
-        yield cpu, (e.timestamp - EPOCH * 1000) / 1000, e.pid, field.name, {f.name: v for f, v in message.ListFields()}
+        yield cpu, (e.timestamp - EPOCH) / 1000, e.pid, field.name, {f.name: v for f, v in message.ListFields()}
 
 
 def test_perfetto_has_the_kernels_events_as_its_own_recorder_writes_them(both, export):
@@ -443,7 +430,7 @@ def test_perfetto_has_system_calls_and_functions_in_the_threads_tracks(both, exp
     path, _ = export(both(CALLS, FUNCTIONS), "perfetto")
     kernels = [s for s in perfetto_slices(path) if s.category in ("syscall", "kernel") or (not s.is_begin and s.sequence == "kernel")]
     assert {s.thread for s in kernels} == {("python3", 5, "MainThread", 5)}
-    assert [(s.at // 1000 - EPOCH, s.name, s.category, s.notes) for s in kernels] == [
+    assert [((s.at - EPOCH) // 1000, s.name, s.category, s.notes) for s in kernels] == [
         (135, "read", "syscall", {}),
         (136, "vfs_read", "kernel", {}),
         (138, "rw_verify_area", "kernel", {}),

@@ -11,7 +11,7 @@ import pytest
 
 import kernel_made as made
 from conftest import verb_json
-from kernel_made import switch, wake
+from kernel_made import EPOCH, switch, wake
 from kernel_oracle import text_of
 from path_oracle import PathOracle, Segment
 from test_states import KERNEL, LTTNG, corpus, cut_in_half
@@ -160,7 +160,6 @@ thread 6 helper
 15us return
 exit 0 0
 """
-EPOCH = 1767225600 * 10**9
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ import pytest
 import kernel_made as made
 from conftest import verb_json
 from gil_oracle import GilOracle
-from kernel_made import begins, ends, event, fork, switch, wake
+from kernel_made import EPOCH, begins, ends, event, fork, switch, wake
 from kernel_oracle import text_of
 from path_oracle import PathOracle
 from test_path import expected, first_difference, segments
 from test_path_rules import ASLEEP, Machine, irq
 
-EPOCH = 1767225600 * 10**9
 
 
 @pytest.fixture

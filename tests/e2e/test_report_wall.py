@@ -7,12 +7,10 @@ import subprocess
 
 import pytest
 
-import kernel_made as made
 from conftest import verb_json
 from kernel_made import begins, ends, event, fork, switch, wake
 from test_report import report_on_terminal
 
-EPOCH = 1767225600 * 10**6  # time 0 of tests/synth.c, in microseconds
 CODES = """
 process 5 python3
 code 1 python app main app.py 1
@@ -21,18 +19,6 @@ code 3 c time sleep - 0
 thread 5 MainThread
 """
 SPREAD = {"on_cpu", "runnable", "gil", "lock", "disk", "network", "timer", "child", "page_fault", "other", "unknown"}
-
-
-@pytest.fixture
-def both(synth):
-    """both(calls, kernel's events): a recording with both parts."""
-
-    def make(calls, events, name="both", **options):
-        folder = synth(calls, name)
-        made.write(folder / "kernel", [(EPOCH + us, *rest) for us, *rest in events], **options)
-        return folder
-
-    return make
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ import subprocess
 import pytest
 
 from conftest import verb_json
-from kernel_made import event, switch, wake
-from test_report_wall import CODES, EPOCH, both  # noqa: F401
+from kernel_made import EPOCH, event, switch, wake
+from test_report_wall import CODES
 
 CALLS = CODES + "100us call 1\n120us call 2\n190us return\n200us return\n"
 
 
 @pytest.fixture(params=[-5000, 50], ids=["kernel first", "program first"])
-def recording(request, both):  # noqa: F811
+def recording(request, both):
     """A recording whose kernel's part begins so many microseconds after the program's, and how many after the beginning
     of both that one begins. load runs from 120 to 190."""
     first = request.param
@@ -40,7 +40,7 @@ def chrome(krait, folder, *words):
 
 def test_all_commands_say_the_same_time(krait, recording):
     folder, since = recording
-    begin = (EPOCH - since) * 1000
+    begin = EPOCH - since * 1000
     report = verb_json(krait, "report", folder)
     assert (report["begin_ns"], report["duration_ns"]) == (begin, (since + 200) * 1000)
     why = verb_json(krait, "report", folder, "--why", "load")
@@ -67,7 +67,7 @@ def test_all_commands_take_the_same_time(krait, recording):
     assert (report["load"]["self_ns"], report["main"]["total_ns"], report["main"]["self_ns"]) == (70_000, 70_000, 0)
     for verb in ("path", "states"):
         found = verb_json(krait, verb, folder, *words, *(["--thread", 5] if verb == "path" else []))
-        assert (found["begin_ns"], found["duration_ns"]) == ((EPOCH + 120) * 1000, 70_000)
+        assert (found["begin_ns"], found["duration_ns"]) == (EPOCH + 120_000, 70_000)
     assert verb_json(krait, "path", folder, "--call", "load", *words)["duration_ns"] == 70_000
     assert run(krait, "export", folder, "--to", "folded", "--unit", "ns", "-o", "-", *words).stdout.split()[-1] == "70000"
     begun = [e["ts"] for e in chrome(krait, folder, *words)["traceEvents"] if e["ph"] == "B"]
@@ -76,7 +76,7 @@ def test_all_commands_take_the_same_time(krait, recording):
     assert re.findall(r"total (\S+)\sµs", flame) == ["70.0"] * 3
 
 
-def test_before_the_kernels_first_event_there_is_nothing_of_it(krait, both):  # noqa: F811
+def test_before_the_kernels_first_event_there_is_nothing_of_it(krait, both):
     folder = both(CALLS, [switch(150, 0, 5), switch(300, 5, 0)])
     for verb in ("states", "path"):
         none = run(krait, verb, folder, "--until", "140us")
@@ -84,7 +84,7 @@ def test_before_the_kernels_first_event_there_is_nothing_of_it(krait, both):  # 
     assert verb_json(krait, "states", folder, "--until", "160us")["duration_ns"] == 10_000
 
 
-def test_a_kernel_part_that_cannot_be_read_leaves_the_programs_beginning(krait, both):  # noqa: F811
+def test_a_kernel_part_that_cannot_be_read_leaves_the_programs_beginning(krait, both):
     folder = both(CALLS, [event(-5000, "power_cpu_idle", state=1), switch(150, 0, 5)])
     for stream in (folder / "kernel").glob("channel*"):
         stream.write_bytes(b"\0" * 100)

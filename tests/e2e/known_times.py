@@ -2,11 +2,11 @@
 """What programs say in which the tests know how long each thread waits and computes."""
 
 MS = 1_000_000
-TICK = 10 * MS  # what the kernel's counts of /proc/stat are told in
 
 # named() runs work in a thread of that name. spin() computes for so many seconds of its thread's own clock, and returns how
-# many nanoseconds that took, and how many of those the host of a virtual machine took from its CPUs: the thread's clock
-# leaves them out, to the kernel's switches it is on its CPU all the while (proc_stat(5), "steal").
+# many nanoseconds that took, and at most how many of them the host of a virtual machine took: the thread's clock leaves them
+# out, to the kernel's switches it is on its CPU all the while. The kernel counts what was taken in ticks (proc_stat(5),
+# "steal"): at_most_stolen() is nothing as long as it told none.
 KNOWN = """
 import json, os, socket, subprocess, sys, threading, time
 
@@ -18,22 +18,34 @@ def named(name, work):
     thread.start()
     thread.join()
 
+TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
 def stolen():
     with open("/proc/stat") as stat:
-        return int(stat.readline().split()[8]) * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))
+        return int(stat.readline().split()[8]) * TICK
+
+stolen_before = stolen()
+
+def at_most_stolen(since):
+    until = stolen()
+    return until - since + TICK if until > stolen_before else 0
+
+def compute(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        sum(range(1000))
 
 def spin(seconds):
-    begun, taken, until = time.perf_counter_ns(), stolen(), time.thread_time() + seconds
-    while time.thread_time() < until:
-        pass
-    return time.perf_counter_ns() - begun, stolen() - taken
+    begin, taken = time.perf_counter_ns(), stolen()
+    compute(seconds)
+    return time.perf_counter_ns() - begin, at_most_stolen(taken)
 """
 
 
 def assert_spun(thread, seconds, wall, stolen):
     """A thread of `krait states` that did nothing but spin(seconds), which returned the other two."""
     wanted, on_cpu = seconds * 1000 * MS, thread["on_cpu_ns"] + thread.get("interrupt_ns", 0)
-    assert wanted - MS <= on_cpu <= wanted * 1.02 + stolen + TICK, (thread, stolen)
+    assert wanted - MS <= on_cpu <= wanted * 1.02 + stolen, (thread, stolen)
     assert wall - MS <= on_cpu + thread["ready_ns"], (thread, wall)
 
 

@@ -15,7 +15,7 @@ static const struct {
       " recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg accept accept4 connect " },
 };
 
-enum krait_thread_state krait_kernel_blocks_on(const char *call)
+static enum krait_thread_state blocks_on(const char *call)
 {
     size_t n = strlen(call);
     if (!n || strchr(call, ' '))
@@ -27,6 +27,14 @@ enum krait_thread_state krait_kernel_blocks_on(const char *call)
         }
     }
     return KRAIT_TS_BLOCKED;
+}
+
+struct krait_kcall_kind krait_kernel_kind_of_call(const char *call)
+{
+    return (struct krait_kcall_kind){
+        .blocks_on = (uint8_t)blocks_on(call),
+        .has_no_end = strcmp(call, "rt_sigreturn") == 0 || strcmp(call, "sigreturn") == 0,
+    };
 }
 
 /* Numbers of include/linux/interrupt.h. */

@@ -8,8 +8,10 @@
 
 #include "analysis/kernel_states.h"
 
-/* By the call's name without prefixes. KRAIT_TS_BLOCKED: who wakes it has to tell. */
-enum krait_thread_state krait_kernel_blocks_on(const char *call);
+/* By the call's name without prefixes. Blocks on KRAIT_TS_BLOCKED: who wakes the thread has to tell. Of a
+ * signal handler's return no tracer tells the end: the call's number is then that of none
+ * (arch/x86/kernel/signal_64.c sets orig_ax to -1, trace_syscalls.c passes over what is below 0). */
+struct krait_kcall_kind krait_kernel_kind_of_call(const char *call);
 
 /* What those wait for that are woken in a soft interrupt of this number. */
 enum krait_thread_state krait_kernel_softirq_cause(int64_t vec);

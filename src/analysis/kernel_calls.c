@@ -9,8 +9,8 @@ typedef struct krait_kernel_states machine;
 int krait_kernel_know_calls(machine *m, const struct krait_kev_class *classes, uint32_t count)
 {
     m->call_of = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u) * sizeof(*m->call_of));
-    m->blocks_on = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u));
-    if (!m->call_of || !m->blocks_on)
+    m->kinds = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u) * sizeof(*m->kinds));
+    if (!m->call_of || !m->kinds)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
         bool is_call = classes[i].kind == KRAIT_KEV_CALL_BEGIN || classes[i].kind == KRAIT_KEV_CALL_END;
@@ -21,7 +21,7 @@ int krait_kernel_know_calls(machine *m, const struct krait_kev_class *classes, u
         if (id == KRAIT_NO_ID)
             return -ENOMEM;
         m->call_of[i] = id;
-        m->blocks_on[id] = (uint8_t)krait_kernel_blocks_on(classes[i].rest);
+        m->kinds[id] = krait_kernel_kind_of_call(classes[i].rest);
     }
     m->gettid = krait_strtab_find(&m->calls, "gettid", strlen("gettid"));
     return 0;
@@ -47,7 +47,8 @@ static KRAIT_COLD bool find_stats(machine *m, struct krait_kthread *t)
     return true;
 }
 
-void krait_kernel_count_call(machine *m, struct krait_kthread *t, const struct krait_kev *ev)
+/* The thread's call has ended, and its begin is known. */
+static void count_call(machine *m, struct krait_kthread *t, const struct krait_kev *ev)
 {
     enum { MOST_ERRNO = 4095 };
     int64_t ret = krait_kev_int(ev, 0);
@@ -59,4 +60,60 @@ void krait_kernel_count_call(machine *m, struct krait_kthread *t, const struct k
     calls->errors += ret < 0 && ret >= -MOST_ERRNO;
     if (krait_spread_add(&calls->took, (uint64_t)(m->now - t->call_ns)))
         m->failed = true;
+}
+
+/* Interrupts have ended, also where that was lost. */
+static inline struct krait_kthread *caller(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    cpu->irqs = cpu->softirqs = 0;
+    if (KRAIT_UNLIKELY(!cpu->known))
+        krait_kernel_meet_caller(m, cpu, ev);
+    return cpu->current;
+}
+
+static void leave_call(struct krait_kcpu *cpu, struct krait_kthread *t)
+{
+    cpu->base = KRAIT_CS_USER;
+    t->call = KRAIT_NO_ID;
+    t->call_counts = false;
+    t->call_known = true;
+}
+
+/* It counts as over at once. */
+static KRAIT_COLD void pass_call(const machine *m, struct krait_kcpu *cpu, struct krait_kthread *t)
+{
+    if (m->watch && m->watch->left)
+        m->watch->left(m->watch->ctx, t, false, 0, m->now);
+    leave_call(cpu, t);
+}
+
+void krait_kernel_begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = caller(m, cpu, ev);
+    cpu->base = KRAIT_CS_SYSTEM;
+    if (!t)
+        return;
+    uint32_t was = t->call_counts ? t->call : KRAIT_NO_ID;
+    t->call = m->call_of[ev->cls->index];
+    t->call_ns = m->now;
+    t->call_counts = t->call_known = true;
+    if (m->watch && m->watch->entered)
+        m->watch->entered(m->watch->ctx, t, was, m->now);
+    if (t->call != KRAIT_NO_ID && KRAIT_UNLIKELY(m->kinds[t->call].has_no_end))
+        pass_call(m, cpu, t);
+}
+
+void krait_kernel_end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = caller(m, cpu, ev);
+    cpu->base = KRAIT_CS_USER;
+    if (!t)
+        return;
+    uint32_t call = m->call_of[ev->cls->index];
+    bool own = t->call != KRAIT_NO_ID && t->call_counts && (call == KRAIT_NO_ID || call == t->call);
+    if (own)
+        count_call(m, t, ev);
+    if (m->watch && m->watch->left)
+        m->watch->left(m->watch->ctx, t, own, krait_kev_int(ev, 0), m->now);
+    leave_call(cpu, t);
 }

@@ -5,7 +5,7 @@
 #ifndef KRAIT_ANALYSIS_KERNEL_MACHINE_H
 #define KRAIT_ANALYSIS_KERNEL_MACHINE_H
 
-#include "analysis/kernel_states.h"
+#include "analysis/kernel_cpu.h"
 
 /* Makes room for one more in the list that `list` points at, its elements of `size` bytes. False: m->failed
  * is set. */
@@ -15,8 +15,12 @@ bool krait_kernel_grow(struct krait_kernel_states *m, void *list, uint32_t count
 int krait_kernel_know_calls(struct krait_kernel_states *m, const struct krait_kev_class *classes,
                             uint32_t count);
 
-/* A thread's system call has ended, of which the begin is known. */
-void krait_kernel_count_call(struct krait_kernel_states *m, struct krait_kthread *t,
-                             const struct krait_kev *ev);
+/* A thread is about to enter the kernel or to leave it, on a CPU of which no switch was seen: the context may
+ * say which. */
+void krait_kernel_meet_caller(struct krait_kernel_states *m, struct krait_kcpu *cpu,
+                              const struct krait_kev *ev);
+
+krait_kcpu_step krait_kernel_begin_call;
+krait_kcpu_step krait_kernel_end_call;
 
 #endif

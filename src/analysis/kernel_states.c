@@ -2,7 +2,6 @@
 #include "analysis/kernel_states.h"
 
 #include "analysis/kernel_block.h"
-#include "analysis/kernel_cpu.h"
 #include "analysis/kernel_device.h"
 #include "analysis/kernel_machine.h"
 
@@ -374,7 +373,7 @@ static enum krait_thread_state cause_of(const machine *m, const struct krait_kth
                                         const struct krait_kcpu *waker)
 {
     enum krait_thread_state told =
-        t->call == KRAIT_NO_ID ? KRAIT_TS_BLOCKED : (enum krait_thread_state)m->blocks_on[t->call];
+        t->call == KRAIT_NO_ID ? KRAIT_TS_BLOCKED : (enum krait_thread_state)m->kinds[t->call].blocks_on;
     if (t->faults)
         return KRAIT_TS_FAULT;
     if (told != KRAIT_TS_BLOCKED)
@@ -485,52 +484,16 @@ static void on_statedump(void *ctx, const struct krait_kev *ev)
 
 /* -- system calls -- */
 
-/* A thread is about to enter the kernel or to leave it. Before a CPU's first switch the context may say
- * which; interrupts have ended, also where that was lost. */
-static void meet_caller(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+void krait_kernel_meet_caller(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     int64_t tid = krait_kev_tid(ev);
-    cpu->irqs = cpu->softirqs = 0;
-    if (cpu->known || tid < 0)
+    if (tid < 0)
         return;
     cpu->current = thread_of(m, tid);
     cpu->known = true;
 }
 
-static void begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    meet_caller(m, cpu, ev);
-    cpu->base = KRAIT_CS_SYSTEM;
-    struct krait_kthread *t = cpu->current;
-    if (t) {
-        uint32_t was = t->call_counts ? t->call : KRAIT_NO_ID;
-        t->call = m->call_of[ev->cls->index];
-        t->call_ns = m->now;
-        t->call_counts = t->call_known = true;
-        if (m->watch && m->watch->entered)
-            m->watch->entered(m->watch->ctx, t, was, m->now);
-    }
-}
-
-static void end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    meet_caller(m, cpu, ev);
-    cpu->base = KRAIT_CS_USER;
-    struct krait_kthread *t = cpu->current;
-    uint32_t call = m->call_of[ev->cls->index];
-    bool own = t && t->call != KRAIT_NO_ID && t->call_counts && (call == KRAIT_NO_ID || call == t->call);
-    if (own)
-        krait_kernel_count_call(m, t, ev);
-    else
-        m->unmatched++;
-    if (t && m->watch && m->watch->left)
-        m->watch->left(m->watch->ctx, t, own, krait_kev_int(ev, 0), m->now);
-    if (t) {
-        t->call = KRAIT_NO_ID;
-        t->call_counts = false;
-        t->call_known = true;
-    }
-}
+/* -- the kernel's functions -- */
 
 /* A thread that was not met otherwise says nothing by it. */
 static void on_function(void *ctx, const struct krait_kev *ev)
@@ -601,8 +564,8 @@ static void on_frequency(void *ctx, const struct krait_kev *ev)
 static void on_cpu_event(void *ctx, const struct krait_kev *ev)
 {
     static krait_kcpu_step *const steps[KRAIT_KEV_KINDS] = { [KRAIT_KEV_SWITCH] = switch_threads,
-                                                             [KRAIT_KEV_CALL_BEGIN] = begin_call,
-                                                             [KRAIT_KEV_CALL_END] = end_call,
+                                                             [KRAIT_KEV_CALL_BEGIN] = krait_kernel_begin_call,
+                                                             [KRAIT_KEV_CALL_END] = krait_kernel_end_call,
                                                              [KRAIT_KEV_IRQ_BEGIN] = krait_kcpu_begin_irq,
                                                              [KRAIT_KEV_IPI_BEGIN] = krait_kcpu_begin_irq,
                                                              [KRAIT_KEV_IRQ_END] = krait_kcpu_end_irq,
@@ -665,7 +628,6 @@ static void on_from(void *ctx, int64_t ns)
     }
     for (uint32_t i = 0; i < KRAIT_LATENCIES; i++)
         krait_spread_done(&m->latencies[i]);
-    m->unmatched = 0;
     m->watch = m->options->watch;
     if (m->watch)
         m->watch->begin(m->watch->ctx, m);

@@ -126,6 +126,12 @@ struct krait_kcalls {
     struct krait_spread took;
 };
 
+/* What is known of a system call by its name. */
+struct krait_kcall_kind {
+    uint8_t blocks_on; /* enum krait_thread_state */
+    bool has_no_end;
+};
+
 struct krait_kcpu {
     uint64_t ns[KRAIT_CS_COUNT]; /* adding up to the range; all 0: no such CPU was met */
     struct krait_cycles cycles;  /* while it was neither idle nor unknown */
@@ -166,18 +172,17 @@ struct krait_kernel_states {
     struct krait_strtab devices; /* with a watcher: "8:0", "eth0"; see krait_kernel_device */
     struct krait_map disk_names; /* by such an id: of the name, in `devices` */
     struct krait_spread latencies[KRAIT_LATENCIES];
-    uint64_t unmatched; /* ends of system calls without their begin */
     /* of the machine */
     const struct krait_kernel_options *options; /* while it runs */
     struct krait_kernel_watch *watch;           /* while the range goes on; or NULL */
     const struct krait_kcpu *here;              /* whose event goes on; NULL: of none */
     struct krait_arena arena;
-    struct krait_map by_tid;  /* to struct krait_kthread * */
-    struct krait_map by_pid;  /* to the index in `processes` */
-    struct krait_map by_call; /* process and call, to the index in `stats` */
-    uint32_t gettid;          /* id of that call, or KRAIT_NO_ID */
-    uint32_t *call_of;        /* by event class: the id of its system call, or KRAIT_NO_ID */
-    uint8_t *blocks_on;       /* by that id: enum krait_thread_state */
+    struct krait_map by_tid;        /* to struct krait_kthread * */
+    struct krait_map by_pid;        /* to the index in `processes` */
+    struct krait_map by_call;       /* process and call, to the index in `stats` */
+    uint32_t gettid;                /* id of that call, or KRAIT_NO_ID */
+    uint32_t *call_of;              /* by event class: the id of its system call, or KRAIT_NO_ID */
+    struct krait_kcall_kind *kinds; /* by that id */
     int64_t now;
     bool failed; /* memory is out */
 };
@@ -202,7 +207,7 @@ struct krait_kernel_watch {
      * KRAIT_NO_ID), that one's end was lost. */
     void (*entered)(void *ctx, const struct krait_kthread *thread, uint32_t was, int64_t ns);
     /* A thread leaves a system call. `own`: thread->call, whose begin was seen; else another, and the end of
-     * what it was in before was lost. */
+     * what it was in before was lost, or is told by no kernel. */
     void (*left)(void *ctx, const struct krait_kthread *thread, bool own, int64_t ret, int64_t ns);
     /* A function of the kernel's begins or ends in a thread. */
     void (*function)(void *ctx, const struct krait_kthread *thread, const struct krait_kev *event,

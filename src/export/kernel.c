@@ -245,24 +245,15 @@ static void push(struct walk *w, struct open_slices *open, struct krait_export_k
         keep_rc(w, w->sink->begin(w->sink->ctx, &slice));
 }
 
-/* Of a signal handler's return no tracer tells the end: the call's number is then that of none
- * (arch/x86/kernel/signal_64.c sets orig_ax to -1, trace_syscalls.c passes over what is below 0). */
-static bool has_no_end(const char *call)
-{
-    return strcmp(call, "rt_sigreturn") == 0 || strcmp(call, "sigreturn") == 0;
-}
-
 static void push_call(struct walk *w, struct open_slices *open, const struct krait_kthread *t, uint64_t ns)
 {
-    uint32_t thread = thread_at(w->kernel, t, ns), before = open->count;
+    uint32_t thread = thread_at(w->kernel, t, ns);
     const char *name = t->call == KRAIT_NO_ID ? "" : w->states->calls.texts[t->call];
     bool live = t->call_ns < (int64_t)ns;
-    if (thread == KRAIT_NO_ID || !*name || (live && has_no_end(name)))
+    if (thread == KRAIT_NO_ID || !*name)
         return;
     struct krait_export_kslice slice = { .begin_ns = ns, .thread = thread, .is_call = true, .live = live };
     push(w, open, slice, name);
-    if (has_no_end(name))
-        pop_to(w, open, before, ns);
 }
 
 /* A call whose end was lost goes as far as is known: to its begin, or to the last function within. More would

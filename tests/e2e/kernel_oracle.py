@@ -22,6 +22,7 @@ TOLD = {
     "network": SOCKETS,
 }
 BY_CALL = {call: f"blocked_{what}" for what, calls in TOLD.items() for call in calls.split()}
+NEVER_END = ("rt_sigreturn", "sigreturn")
 BY_VECTOR = {1: "blocked_timer", 2: "blocked_network", 3: "blocked_network", 4: "blocked_disk", 8: "blocked_timer"}
 DOES = {
     "timer_hrtimer_expire_entry": "blocked_timer",
@@ -235,6 +236,8 @@ class Oracle:
         cpu.base = "system"
         if cpu.thread:
             cpu.thread.call, cpu.thread.call_at, cpu.thread.call_known = call, self.now, True
+        if cpu.thread and call in NEVER_END:
+            cpu.base, cpu.thread.call, cpu.thread.call_at = "user", None, None
         self.settle(cpu)
 
     def on_call_exit(self, cpu, f, call):

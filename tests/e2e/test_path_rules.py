@@ -521,7 +521,7 @@ class Machine:
         if before:
             (self.asleep if sleeps else self.ready).append(before)
             if sleeps and self.r.random() < 0.5:
-                self.put(begins(self.now, self.r.choice(["futex", "read", "nanosleep", "recvmsg", "fsync"]), cpu=cpu))
+                self.put(begins(self.now, self.r.choice(["futex", "read", "nanosleep", "recvmsg", "fsync", "rt_sigreturn"]), cpu=cpu))
         self.put(switch(self.now, before, after, ASLEEP if sleeps else 0, cpu=cpu))
         self.cpus[cpu] = after
 

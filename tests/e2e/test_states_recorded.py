@@ -106,3 +106,20 @@ def test_threads_have_pythons_names_but_for_those_with_one_of_their_own_in_the_k
     assert names(trace, "--thread", "other") == names(trace, "--thread", "of-its-own") == {"of-its-own"}
     [main] = [t for t in verb_json(krait, "states", trace, "--by", "thread", "--thread", "MainThread")["threads"] if t["name"].startswith("python")]
     assert main["tid"] == main["pid"] and main["name"] == main["process"]  # the process's name says more
+
+
+SIGNALS = """
+import signal
+signal.signal(signal.SIGALRM, lambda number, frame: None)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+for _ in range(50):
+    sum(range(1_000_000))
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+
+
+def test_a_thread_goes_on_computing_after_a_signals_handler(krait, kernel):  # noqa: F811
+    """It makes no other system call for a long while."""
+    run = kernel(SIGNALS)
+    [main] = [t for t in verb_json(krait, "states", run.path / "kernel")["threads"] if t["tid"] == run.main.pid]
+    assert main["user_ns"] > main["system_ns"] > 0, main

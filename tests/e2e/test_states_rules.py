@@ -203,6 +203,13 @@ def test_calls_are_counted_with_their_errors_and_times(states):
     assert (rows["mmap"]["calls"], rows["mmap"]["errors"]) == (1, 0)
 
 
+def test_a_signal_handler_returns_to_user_mode(states):
+    """The kernel's tracers do not tell the end of that call."""
+    found = states([switch(0, 0, 5), begins(10, "rt_sigreturn"), begins(40, "read"), ends(45, "read", ret=1), switch(50, 5, 0, state=1)])
+    assert threads(found)[5] == us(found["cpus"][0]) == {"user": 45, "system": 5}
+    assert [c["name"] for c in found["syscalls"]] == ["read"]
+
+
 def test_names_of_old_tracers_mean_the_same(states):
     found = states(
         [

@@ -62,7 +62,7 @@ static void count_call(machine *m, struct krait_kthread *t, const struct krait_k
         m->failed = true;
 }
 
-/* Interrupts have ended, also where that was lost. */
+/* Who is about to enter the kernel or to leave it. Interrupts have ended, also where that was lost. */
 static inline struct krait_kthread *caller(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     cpu->irqs = cpu->softirqs = 0;

@@ -88,11 +88,12 @@ static int set_up(struct tracing *k, uint64_t ring_bytes, struct krait_err *err)
     return rc ? rc : configure(k, "buffer_size_kb", kb, err);
 }
 
-/* header_page says how large a page of the ring is: "field: char data; offset:16; size:4080; ...". */
+/* header_page says how large a page of the ring is: "field: char data; offset:16; size:4080; ...". The
+ * instance's own: since Linux 6.8 each has its size (buffer_subbuf_size_kb). */
 static int learn_page(struct tracing *k, struct krait_err *err)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    int rc = krait_tracefs_read(k->root, "events/header_page", &text);
+    int rc = krait_tracefs_read(k->instance, "events/header_page", &text);
     const char *line = rc || !text.data ? NULL : strstr(text.data, " data;");
     unsigned offset = 0, size = 0;
     if (!line || sscanf(line, " data; offset:%u; size:%u;", &offset, &size) != 2 ||

@@ -120,12 +120,29 @@ def test_so_they_do_in_a_process_that_ends_early(kernel, events):
     assert len(clocks) == 3 and len(set(clocks)) == 1
 
 
-def test_every_event_of_a_thread_is_there(kernel, events):
+def assert_all_there(kernel, events):
     run = kernel("import os\nfor _ in range(20000):\n    os.getppid()\n", groups="syscalls")
     main = run.main.pid
     calls = [e for e in events(run.path / "kernel", 'name == "syscall_*_getppid"') if tid(e) == main][-40000:]
     assert [e["event"] for e in calls] == ["syscall_entry_getppid", "syscall_exit_getppid"] * 20000
     assert len({e["payload"]["ret"] for e in calls[1::2]}) == 1  # the same parent all the time
+
+
+def test_every_event_of_a_thread_is_there(kernel, events):
+    assert_all_there(kernel, events)
+
+
+def test_so_it_is_where_others_have_larger_pages_in_their_ring(kernel, events):
+    read = in_tracefs("cat buffer_subbuf_size_kb")
+    if read.returncode:
+        pytest.skip("this kernel's rings have pages of one size: Linux 6.8 has others")
+    size = "echo {} > buffer_subbuf_size_kb"
+    made = in_tracefs(size.format(64))
+    try:
+        assert made.returncode == 0, made.stderr
+        assert_all_there(kernel, events)
+    finally:
+        in_tracefs(size.format(read.stdout.strip()))
 
 
 def test_a_sleep_is_a_switch_away_and_a_wake_up_by_the_timer(kernel, events):

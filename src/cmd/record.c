@@ -197,8 +197,8 @@ static int collect_until_end(struct krait_collector *collector, struct krait_ker
         bool over = reap(command, &status, wait);
         krait_collector_round(collector);
         tell_trouble(collector);
-        if (kernel)
-            krait_kernel_round(kernel);
+        if (kernel && krait_kernel_round(kernel))
+            krait_collector_hurry(collector);
         krait_record_kernel_trouble(kernel);
         if (over)
             return status;

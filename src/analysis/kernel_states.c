@@ -184,6 +184,7 @@ static KRAIT_COLD bool meet_cpu(machine *m, uint32_t number)
         memset(grown + m->cpu_count, 0, (number + 1 - m->cpu_count) * sizeof(*grown));
         m->cpus = grown;
         m->cpu_count = number + 1;
+        m->here = NULL; /* they may have moved */
     }
     struct krait_kcpu *cpu = &m->cpus[number];
     cpu->met = true;
@@ -202,6 +203,17 @@ static inline struct krait_kcpu *cpu_at(machine *m, uint32_t number)
 static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kev *ev)
 {
     return cpu_at(m, ev->cpu);
+}
+
+/* Its CPU's event goes on from now on, until the next one's. NULL when memory is out. */
+static inline struct krait_kcpu *happen(machine *m, const struct krait_kev *ev)
+{
+    struct krait_kcpu *cpu = cpu_of(m, ev);
+    tick(m, ev);
+    m->here = cpu;
+    if (cpu)
+        cpu->before = 0;
+    return cpu;
 }
 
 /* -- what runs -- */
@@ -391,16 +403,14 @@ static int32_t waker_on(const struct krait_kcpu *cpu)
 
 static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
 {
-    struct krait_kcpu *cpu = cpu_of(m, ev);
+    struct krait_kcpu *cpu = happen(m, ev);
     struct krait_kthread *t = cpu ? thread_of(m, krait_kev_int(ev, 0)) : NULL;
-    tick(m, ev);
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (!t || is_running(t) || t->state == KRAIT_TS_PREEMPTED)
         return NULL;
     if (t->state == KRAIT_TS_WOKEN)
         return t;
-    m->here = cpu;
     leave(m, t, is_blocked(t) ? cause_of(m, t, cpu) : (enum krait_thread_state)t->state, KRAIT_TS_WOKEN,
           waker_on(cpu));
     return t;
@@ -521,8 +531,7 @@ static void on_cause(void *ctx, const struct krait_kev *ev)
 static void on_sent(void *ctx, const struct krait_kev *ev)
 {
     machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
-    tick(m, ev);
+    struct krait_kcpu *cpu = happen(m, ev);
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (cpu && m->watch)
@@ -584,12 +593,9 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
         [KRAIT_KEV_SOFTIRQ_END] = true
     };
     machine *m = ctx;
-    struct krait_kcpu *cpu = cpu_of(m, ev);
+    struct krait_kcpu *cpu = happen(m, ev);
     if (!cpu)
         return;
-    tick(m, ev);
-    m->here = cpu;
-    cpu->before = 0;
     if (tells[ev->cls->kind])
         look_who_runs(m, cpu, ev);
     steps[ev->cls->kind](m, cpu, ev);

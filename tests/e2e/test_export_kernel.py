@@ -151,6 +151,21 @@ def test_chrome_has_what_a_thread_did_between(both, export):
     ]
 
 
+def test_after_a_switch_that_was_lost_a_thread_runs_where_it_wakes_another(both, export):
+    """Not where the last event was. CPU 200 makes the table of CPUs longer, and move."""
+    events = [
+        switch(101, 0, 5, **{made.CONTEXT: 0}),
+        switch(102, 0, 7, cpu=1, **{made.CONTEXT: 0}),
+        switch(103, 5, 0, state=1, **{made.CONTEXT: 5}),
+        event(104, "net_if_receive_skb", cpu=200, **{made.CONTEXT: 0}),
+        wake(110, 5, cpu=1, name="sched_waking", **{made.CONTEXT: 8}),
+        switch(120, 8, 0, cpu=1, **{made.CONTEXT: 8}),
+        switch(130, 0, 5, **{made.CONTEXT: 0}),
+    ]
+    path, _ = export(both(CALLS, events), "chrome")
+    assert [run for run in complete(path, "cpu") if run[0] == 2] == [(2, "t7", 102, 110, 7), (2, "t8", 110, 120, 8)]
+
+
 FUNCTIONS = [
     switch(0, 0, 5),
     begins(135, "read"),

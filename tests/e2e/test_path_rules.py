@@ -472,6 +472,22 @@ def test_a_wake_up_that_was_lost_leaves_the_wait_unexplained(krait, path, tmp_pa
     assert "lost: 3 events" in run(krait, tmp_path / "made", "--thread", "5").stderr
 
 
+def test_a_packet_that_is_sent_says_who_runs_but_not_who_ran_before(path, krait, tmp_path):
+    """The switch to 5 was lost: whom it had to wait for is not known, neither by this CPU's last switch nor by another's."""
+    events = [
+        switch(0, 0, 5, **{made.CONTEXT: 0}),
+        switch(5, 8, 0, cpu=1, **{made.CONTEXT: 8}),
+        switch(10, 5, 0, ASLEEP, **{made.CONTEXT: 5}),
+        wake(20, 5, cpu=1, **{made.CONTEXT: 0}),
+        switch(24, 6, 7, cpu=0, **{made.CONTEXT: 6}),
+        event(30, "net_dev_queue", skbaddr=1, cpu=1, **{made.CONTEXT: 5}),
+        switch(50, 5, 0, ASLEEP, cpu=1, **{made.CONTEXT: 5}),
+    ]
+    assert path(events, 5)[-2:] == [("woken", 5, 20, 30, 0), ("running", 5, 30, 50, 0)]
+    rows = verb_json(krait, "path", tmp_path / "made", "--thread", 5)["segments"]
+    assert [r["by_tid"] for r in rows if r["kind"] == "woken"] == [None]
+
+
 def test_a_waker_that_the_trace_does_not_know_is_unknown(path):
     """6 runs on its CPU since before the trace: only its context says so, when it calls."""
     assert path(

@@ -247,6 +247,20 @@ def test_the_context_says_who_runs_where_a_switch_was_never_told(states):
     assert threads(found)[5] == {"user": 29, "preempted": 20, "interrupt": 1}
 
 
+def test_who_is_known_by_the_context_of_a_wake_up_computes_at_that_cpus_speed(states):
+    speeds = [event(0, "power_cpu_frequency", state=khz, cpu_id=cpu) for cpu, khz in enumerate((1_000_000, 3_000_000))]
+    found = states(
+        [
+            *speeds,
+            switch(1, 0, 7, cpu=1, **{made.CONTEXT: 0}),
+            switch(2, 0, 5, **{made.CONTEXT: 0}),
+            wake(10, 9, cpu=1, name="sched_waking", **{made.CONTEXT: 8}),
+            switch(30, 8, 0, cpu=1, state=1, **{made.CONTEXT: 8}),
+        ]
+    )
+    assert {t["tid"]: t["mean_mhz"] for t in found["threads"] if t["mean_mhz"]} == {5: 1000, 7: 3000, 8: 3000}
+
+
 def test_a_switch_that_was_lost_leaves_the_unknown(krait, states, tmp_path):
     found = states([switch(0, 0, 5), switch(30, 7, 8, state=1), event(40, "power_cpu_idle", state=1)], lost=3)
     assert threads(found) == {5: {"user": 30, "unknown": 10}, 7: {"unknown": 30, "blocked_other": 10}, 8: {"unknown": 30, "user": 10}}

@@ -42,9 +42,15 @@ const char *krait_functions_tracer(int dir, struct krait_err *err)
     return NULL;
 }
 
+/* A pattern is matched at the white space behind it (ftrace_regex_write, kernel/trace/ftrace.c), else only
+ * when the file is closed, which tells no error: one that nothing traceable matches would leave the filter
+ * empty, and so trace all functions. */
 int krait_functions_start(int instance, const char *tracer, const char *glob, struct krait_err *err)
 {
-    int rc = krait_tracefs_write(instance, "set_ftrace_filter", glob);
+    KRAIT_AUTO_FREE char *line = NULL;
+    if (asprintf(&line, "%s\n", glob) < 0)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    int rc = krait_tracefs_write(instance, "set_ftrace_filter", line);
     if (rc)
         return krait_err_set(err, rc, "the kernel does not take the pattern '%s': %s", glob, strerror(-rc));
     rc = krait_tracefs_write(instance, "current_tracer", tracer);

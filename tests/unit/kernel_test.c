@@ -7,12 +7,14 @@
 #include "ctf/read/cursor.h"
 #include "ctf/read/loss.h"
 #include "ctf/read/reader.h"
+#include "kernel/functions.h"
 #include "kernel/kernel_op.h"
 #include "kernel/kernel_stream.h"
 #include "kernel/kernel_tsdl.h"
 #include "kernel/perf_clock.h"
 #include "kernel/perf_record.h"
 #include "kernel/ringpage.h"
+#include "kernel/tracefs.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -648,6 +650,29 @@ static void test_the_kernels_functions_have_names(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+static void expect_file(int dir, const char *name, const char *text)
+{
+    KRAIT_AUTO_BUF is = { 0 };
+    assert_int_equal(krait_tracefs_read(dir, name, &is), 0);
+    assert_string_equal(is.data, text);
+    assert_int_equal(unlinkat(dir, name, 0), 0);
+}
+
+/* The kernel matches a pattern at the white space behind it, and answers the write then. */
+static void test_the_pattern_of_functions_is_whole_when_it_is_written(void **state)
+{
+    static const char *const files[] = { "set_ftrace_filter", "current_tracer" };
+    char path[] = "/tmp/krait-kernel-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    KRAIT_AUTO_CLOSE int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(files); i++)
+        assert_int_equal(close(openat(dir, files[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+    assert_int_equal(krait_functions_start(dir, "function", "vfs_*", NULL), 0);
+    expect_file(dir, "set_ftrace_filter", "vfs_*\n");
+    expect_file(dir, "current_tracer", "function");
+    assert_int_equal(rmdir(path), 0);
+}
+
 /* ---- perf events ---- */
 
 /* A record of `type`: words of 32 bits behind its head. */
@@ -768,6 +793,7 @@ int main(void)
         cmocka_unit_test(test_what_the_disk_refuses_is_counted),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_the_kernels_functions_have_names),
+        cmocka_unit_test(test_the_pattern_of_functions_is_whole_when_it_is_written),
         cmocka_unit_test(test_records_of_perf_events),
         cmocka_unit_test(test_records_that_are_none),
         cmocka_unit_test(test_perfs_clock_and_the_counter_are_a_straight_line),

@@ -154,12 +154,14 @@ static void catch_signals(void)
     ignore_here(SIGXFSZ);
 }
 
-static int spawn(pid_t *pid, char **argv, struct krait_err *err)
+/* `blocked`: the signals that the command begins with blocked. */
+static int spawn(pid_t *pid, char **argv, const sigset_t *blocked, struct krait_err *err)
 {
     posix_spawnattr_t attr;
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigdefault(&attr, &ignored_here);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attr, blocked);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     int rc = posix_spawnp(pid, argv[0], NULL, &attr, argv, environ);
     posix_spawnattr_destroy(&attr);
     if (!rc)
@@ -308,15 +310,24 @@ static int open_recorded(struct recorded *r, struct krait_err *err)
     return rc ? rc : set_environment(r->collector, r->values, err);
 }
 
-/* Starts the command. Returns 0, or the wait status of a shell's that cannot. */
+/* Starts the command. Returns 0, or the wait status of a shell's that cannot. What krait did before takes a
+ * while: a signal meanwhile ends krait as it would have the command. From here on signals wait until it is
+ * known whom to pass them on to. */
 static int start(char **command, pid_t *pid)
 {
     struct krait_err err;
-    int rc = spawn(pid, command, &err);
-    if (!rc) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    int early = not_passed;
+    int rc = early ? -EINTR : spawn(pid, command, &before, &err);
+    if (!rc)
         forward_to = *pid;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!rc)
         return 0;
-    }
+    if (early)
+        return W_EXITCODE(0, early);
     krait_cmd_fail(&krait_cmd_record, &err);
     return W_EXITCODE(rc == -ENOENT ? 127 : 126, 0);
 }
@@ -329,13 +340,11 @@ static int run_recorded(struct recorded *r)
     if (r->values->wait)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     r->kernel = krait_record_kernel_open(r->values, r->dir, krait_collector_clock(r->collector));
-    if (not_passed) /* that takes a while: a signal ends krait as it would have the command */
-        return W_EXITCODE(0, not_passed);
     int status = start(r->command, &pid);
-    if (status) {
+    if (WEXITSTATUS(status))
         krait_record_kernel_guess(r->values, r->command[0]);
+    if (status)
         return status;
-    }
     krait_collector_child(r->collector, pid);
     status = collect_until_end(r->collector, r->kernel, pid, r->values->wait);
     finish(r->collector, r->kernel, pid, status, r->values, r->dir);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait record as a guest: the program runs as without it, and what goes wrong harms neither it nor the recording."""
 
+import fcntl
 import os
 import random
 import re
@@ -191,6 +192,21 @@ def test_signals_pass_through(record, any_python, number):
     out, _ = process.communicate(timeout=30)
     assert (out, process.returncode) == (f"got {int(number)}\n", 5)
     assert Recording(trace).check().calls()["handler"] == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--wait"], ["-o", "/dev/null/no-folder"]], ids=["", "wait", "unrecorded"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+def test_a_signal_that_comes_while_the_command_is_started_reaches_it(record, any_python, tmp_path, number, options):
+    """A lease on the command's file keeps its exec waiting (fcntl(2), Leases)."""
+    command = tmp_path / "sleep"
+    shutil.copy(shutil.which("sleep"), command)
+    with open(command) as leased:
+        fcntl.fcntl(leased, fcntl.F_SETSIG, signal.SIGURG)  # which says that somebody waits: ignored
+        fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        process = subprocess.Popen(record.command(any_python, [command, 10], record.new_trace(), options), stderr=subprocess.DEVNULL)
+        wait_until(lambda: fcntl.fcntl(leased, fcntl.F_GETLEASE) != fcntl.F_WRLCK)
+        process.send_signal(number)
+    assert process.wait(timeout=60) in SIGNALLED(number)
 
 
 @pytest.mark.parametrize("ignored", [[], ["PIPE"], ["HUP", "INT", "QUIT"]], ids=["none", "PIPE", "nohup"])

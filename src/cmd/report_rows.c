@@ -85,17 +85,19 @@ void krait_report_json_close(struct report *report)
     krait_buf_str(out, "}\n");
 }
 
-/* RFC 4180: quotes where a separator, a quote or a line end needs them. */
+/* RFC 4180: quotes where a separator, a quote or a line end needs them. The kernel cuts names after 15 bytes,
+ * also in the middle of a character. */
 void krait_report_csv_text(struct krait_buf *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        krait_buf_str(out, text);
-        return;
+    const char *around = strpbrk(text, ",\"\r\n") ? "\"" : "";
+    krait_buf_str(out, around);
+    while (*text) {
+        size_t n = strcspn(text, "\"");
+        krait_utf8_clean(out, text, n);
+        krait_buf_str(out, text[n] ? "\"\"" : "");
+        text += n + (text[n] != '\0');
     }
-    krait_buf_char(out, '"');
-    for (; *text; text++)
-        krait_buf_str(out, (char[]){ *text, *text == '"' ? '"' : '\0', '\0' });
-    krait_buf_char(out, '"');
+    krait_buf_str(out, around);
 }
 
 void krait_report_label(struct krait_buf *out, const char *module, const char *name,

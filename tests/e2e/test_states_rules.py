@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait states on traces made up event by event: each rule of docs/states.md by itself, with times known beforehand."""
 
+import csv
+import io
+import subprocess
+
 import pytest
 
 import kernel_made as made
@@ -259,6 +263,20 @@ def test_who_is_known_by_the_context_of_a_wake_up_computes_at_that_cpus_speed(st
         ]
     )
     assert {t["tid"]: t["mean_mhz"] for t in found["threads"] if t["mean_mhz"]} == {5: 1000, 7: 3000, 8: 3000}
+
+
+def test_names_that_are_no_text_are_clean_in_csv_and_json(krait, tmp_path):
+    """One that the kernel cut in the middle of a character, and one of any bytes."""
+    names = {5: b"worker-number-\xc3", 6: b'a,\xff"\xfe"'}
+    events = [(0, 0, "sched_switch", {"prev_comm": "t0", "prev_tid": 0, "prev_state": 0, "next_comm": "x" * 15, "next_tid": 5})]
+    events += [(9, 0, "sched_switch", {"prev_comm": "x" * 15, "prev_tid": 5, "prev_state": 0, "next_comm": "y" * 7, "next_tid": 6})]
+    trace = made.write(tmp_path / "bytes", events)
+    stream = trace / "channel0_0"
+    stream.write_bytes(stream.read_bytes().replace(b"x" * 15, names[5]).replace(b"y" * 7, names[6]))
+    expected = {str(tid): name.decode(errors="replace") for tid, name in names.items()}
+    out = subprocess.run([krait, "states", trace, "--by", "thread", "--csv"], capture_output=True, check=True).stdout.decode()
+    assert {r["tid"]: r["name"] for r in csv.DictReader(io.StringIO(out, newline=""))} == expected
+    assert {str(t["tid"]): t["name"] for t in verb_json(krait, "states", trace)["threads"]} == expected
 
 
 def test_a_switch_that_was_lost_leaves_the_unknown(krait, states, tmp_path):

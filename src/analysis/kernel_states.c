@@ -84,6 +84,8 @@ static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_
     t->ns[as] += (uint64_t)(m->now - t->since);
     krait_cycles_add(&t->cycles, (uint64_t)(m->now - t->since), t->state_khz);
     t->since = m->now;
+    if (KRAIT_UNLIKELY((t->state == KRAIT_TS_GONE) != (to == KRAIT_TS_GONE)))
+        t->gone_ns = to == KRAIT_TS_GONE ? m->now : INT64_MAX;
     t->state = (uint8_t)to;
     t->state_call = t->call;
     t->state_khz = m->here && computes(to) ? m->here->khz : 0;
@@ -112,6 +114,7 @@ static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum
     *t = (struct krait_kthread){ .tid = tid,
                                  .index = m->thread_count,
                                  .process = KRAIT_NO_ID,
+                                 .gone_ns = INT64_MAX,
                                  .state = (uint8_t)before,
                                  .since = m->begin_ns,
                                  .call = KRAIT_NO_ID,
@@ -452,6 +455,7 @@ static void on_fork(void *ctx, const struct krait_kev *ev)
     struct krait_kthread *t = new_thread(m, (int32_t)tid, KRAIT_TS_GONE);
     if (!t)
         return;
+    t->born_ns = m->now;
     name_thread(t, ev, 3);
     set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
     t->is_kernel = parent_tid == KTHREADD;

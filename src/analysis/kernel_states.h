@@ -96,8 +96,9 @@ struct krait_kthread {
     uint32_t index;   /* its place in `threads` */
     uint32_t process; /* index; KRAIT_NO_ID where not known */
     char name[16];    /* the last it had, terminated; may be empty */
-    bool is_kernel;   /* a thread of the kernel's own, as far as known */
-    bool kept;        /* its intervals are asked for: */
+    int64_t born_ns, gone_ns; /* 0, INT64_MAX: it was there before the trace, and is at its end */
+    bool is_kernel;           /* a thread of the kernel's own, as far as known */
+    bool kept;                /* its intervals are asked for: */
     struct krait_kinterval *intervals;
     uint32_t interval_count, interval_cap;
     /* of the machine */
@@ -238,6 +239,12 @@ void krait_kernel_states_free(struct krait_kernel_states *states);
 static inline int32_t krait_kthread_own_id(const struct krait_kthread *thread)
 {
     return thread->own_tid ? thread->own_tid : thread->tid;
+}
+
+/* Whether it is in a namespace where it has another number than the kernel knows it by. */
+static inline bool krait_kthread_is_elsewhere(const struct krait_kthread *thread)
+{
+    return krait_kthread_own_id(thread) != thread->tid;
 }
 
 /* Whether it was there at all in the range. */

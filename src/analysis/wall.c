@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall.h"
 
+#include "analysis/own_threads.h"
 #include "trace/gil.h"
 
 /* A kernel's thread whose intervals were kept, by the number that it has in its own namespace. */
@@ -16,6 +17,7 @@ struct krait_wall {
     struct krait_kernel_states *states; /* NULL without the kernel's part */
     struct life *lives;                 /* by id, then as they were met */
     uint32_t life_count;
+    struct krait_own_threads own_threads;
     struct krait_map wanted; /* numbers of the recorded threads */
     bool *kept; /* by index among the states' threads, for a second run; NULL: all that are wanted */
     uint32_t kept_count;
@@ -107,12 +109,6 @@ static int list_lives(struct krait_wall *wall)
     return 0;
 }
 
-/* Whether it has another number for itself than the kernel has. */
-static bool is_elsewhere(const struct krait_kthread *t)
-{
-    return krait_kthread_own_id(t) != t->tid;
-}
-
 /* The life of a number that goes on at a time; NULL where there is none. What calls itself so is preferred to
  * what the kernel alone does. */
 static const struct krait_kthread *life_at(const struct krait_wall *wall, int32_t id, uint64_t t_ns)
@@ -128,7 +124,7 @@ static const struct krait_kthread *life_at(const struct krait_wall *wall, int32_
     }
     for (; low < wall->life_count && wall->lives[low].id == id && wall->lives[low].born_ns <= t_ns; low++) {
         const struct krait_kthread *t = wall->lives[low].thread;
-        found = !found || is_elsewhere(t) || !is_elsewhere(found) ? t : found;
+        found = !found || krait_kthread_is_elsewhere(t) || !krait_kthread_is_elsewhere(found) ? t : found;
     }
     return found;
 }
@@ -145,7 +141,7 @@ static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_er
     int rc = krait_kernel_states_new(&wall->states, kevs, &options, err);
     if (!rc && misses_some(wall))
         rc = run_again(wall, kevs, &options, err);
-    if (!rc && list_lives(wall))
+    if (!rc && (list_lives(wall) || krait_own_threads_init(&wall->own_threads, wall->trace, wall->states)))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     wall->lost = krait_kevs_lost(kevs);
     wall->own = krait_kevs_own(kevs);
@@ -185,6 +181,7 @@ void krait_wall_free(struct krait_wall *wall)
     if (!wall)
         return;
     krait_kernel_states_free(wall->states);
+    krait_own_threads_done(&wall->own_threads);
     krait_map_done(&wall->wanted);
     free(wall->lives);
     free(wall->kept);
@@ -351,10 +348,12 @@ const char *krait_wall_name(const struct krait_wall *wall, int32_t tid)
 uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns)
 {
     const struct krait_kthread *t = kernels_thread(wall, tid);
-    uint32_t id = (uint32_t)(t ? krait_kthread_own_id(t) : tid), found = KRAIT_NO_ID;
+    uint32_t found = KRAIT_NO_ID;
+    if (t)
+        return krait_own_thread_at(&wall->own_threads, t, t_ns);
     for (uint32_t i = 0; i < wall->trace->thread_count; i++) {
         const struct krait_thread *own = &wall->trace->threads[i];
-        if (own->tid == id && own->begin_ns <= t_ns &&
+        if (own->tid == (uint32_t)tid && own->begin_ns <= t_ns &&
             (found == KRAIT_NO_ID || own->begin_ns > wall->trace->threads[found].begin_ns))
             found = i;
     }

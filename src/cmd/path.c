@@ -4,6 +4,7 @@
  */
 #include "cmd/path.h"
 
+#include "analysis/own_threads.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
@@ -31,7 +32,8 @@ struct path {
     const struct path_options *options;
     struct path_pick pick;
     struct krait_critical_path *found;
-    struct member *members; /* in the order in which the path meets them */
+    struct krait_own_threads threads; /* of the calls' part */
+    struct member *members;           /* in the order in which the path meets them */
     uint32_t member_count;
     uint32_t *member_of; /* by segment */
     uint64_t lost;
@@ -59,7 +61,7 @@ static const struct krait_kthread *thread_at(const struct path *p, uint32_t thre
 /* Python's name for it where the recording has one, else the kernel's. */
 static const char *thread_name(const struct path *p, const struct krait_kthread *t)
 {
-    const char *recorded = krait_select_recorded_name(p->pick.trace, t);
+    const char *recorded = krait_own_thread_name(&p->threads, t);
     return recorded ? recorded : t->name;
 }
 
@@ -538,6 +540,8 @@ static int find_path(struct path *p, char **paths, size_t count, struct krait_er
     int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
     rc = rc ? rc : krait_path_pick(&p->pick, p->options, kevs, paths, count, err);
     rc = rc ? rc : krait_critical_path_new(&p->found, kevs, &p->pick.range, err);
+    if (!rc && krait_own_threads_init(&p->threads, p->pick.trace, p->found->states))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (kevs) {
         p->lost = krait_kevs_lost(kevs);
         p->own = krait_kevs_own(kevs);
@@ -560,6 +564,7 @@ static int run_path(void *values, int argc, char **argv)
     rc = rc ? rc : make_output(&p, &err);
     rc = rc ? rc : krait_terminal_print(&p.out, &p.notes, "the path", &err);
     krait_select_done(&options->select);
+    krait_own_threads_done(&p.threads);
     krait_path_pick_done(&p.pick);
     krait_critical_path_free(p.found);
     free(p.members);

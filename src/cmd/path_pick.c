@@ -2,6 +2,7 @@
 #include "cmd/path.h"
 
 #include "analysis/match.h"
+#include "analysis/own_threads.h"
 #include "base/fmt.h"
 
 #include <string.h>
@@ -99,19 +100,38 @@ static bool is_recorded(const struct krait_trace *trace, int32_t tid)
     return false;
 }
 
+/* Of the kernel's threads that call themselves `id`: one that recorded itself, and the last that was there at
+ * that time. */
+static const struct krait_kthread *who_calls_itself(const struct krait_kernel_states *states,
+                                                    const struct krait_own_threads *own, int32_t id,
+                                                    uint64_t t_ns)
+{
+    const struct krait_kthread *found = NULL;
+    bool found_own = false;
+    for (uint32_t i = 0; i < states->thread_count; i++) {
+        const struct krait_kthread *t = states->threads[i];
+        bool is_it = krait_kthread_own_id(t) == id && !t->is_kernel && (uint64_t)t->born_ns <= t_ns;
+        bool is_own = is_it && krait_own_thread_at(own, t, t_ns) != KRAIT_NO_ID;
+        if (!is_it || is_own < found_own || (is_own == found_own && found && t->born_ns < found->born_ns))
+            continue;
+        found = t;
+        found_own = is_own;
+    }
+    return found;
+}
+
 /* A thread that recorded itself has said the number that it knows; in a namespace the kernel knows another.
  */
-static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kevs *kevs, struct krait_err *err)
+static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kevs *kevs, uint64_t t_ns,
+                                  struct krait_err *err)
 {
     struct krait_kernel_states *states = NULL;
+    KRAIT_CLEANUP(krait_own_threads_done) struct krait_own_threads own = { 0 };
     const struct krait_kernel_options options = { .until_ns = UINT64_MAX };
-    const struct krait_kthread *found = NULL;
     int rc = krait_kernel_states_new(&states, kevs, &options, err);
-    for (uint32_t i = 0; !rc && i < states->thread_count; i++) {
-        const struct krait_kthread *t = states->threads[i];
-        if (krait_kthread_own_id(t) == pick->range.tid && !t->is_kernel && !(found && found->own_tid))
-            found = t;
-    }
+    if (!rc && krait_own_threads_init(&own, pick->trace, states))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    const struct krait_kthread *found = rc ? NULL : who_calls_itself(states, &own, pick->range.tid, t_ns);
     pick->range.tid = found ? found->tid : pick->range.tid;
     krait_kernel_states_free(states);
     return rc;
@@ -149,7 +169,7 @@ static int pick_thread(struct path_pick *pick, const struct path_options *o, str
         is_own = is_recorded(pick->trace, pick->range.tid);
     else
         rc = find_thread(pick, o, kevs, &is_own, err);
-    return rc || !is_own ? rc : as_the_kernel_knows_it(pick, kevs, err);
+    return rc || !is_own ? rc : as_the_kernel_knows_it(pick, kevs, UINT64_MAX, err);
 }
 
 /* -- the call -- */
@@ -200,7 +220,7 @@ static int pick_call(struct path_pick *pick, const struct path_options *o, struc
     rc = rc ? rc : find_calls(&found, pick, o, err);
     rc = rc ? rc : take_call(pick, found, o, first, err);
     krait_why_free(found);
-    return rc ? rc : as_the_kernel_knows_it(pick, kevs, err);
+    return rc ? rc : as_the_kernel_knows_it(pick, kevs, pick->call.begin_ns, err);
 }
 
 int krait_path_pick(struct path_pick *pick, const struct path_options *options, struct krait_kevs *kevs,

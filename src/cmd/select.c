@@ -123,16 +123,6 @@ bool krait_select_kthread(const struct krait_select *select, const struct krait_
            krait_select_named(&select->threads, thread->name, (uint32_t)thread->tid);
 }
 
-const char *krait_select_recorded_name(const struct krait_trace *trace, const struct krait_kthread *thread)
-{
-    uint32_t own_id = (uint32_t)krait_kthread_own_id(thread);
-    for (uint32_t i = 0; trace && !thread->is_kernel && i < trace->thread_count; i++) {
-        if (trace->threads[i].tid == own_id && *trace->threads[i].name)
-            return trace->threads[i].name;
-    }
-    return NULL;
-}
-
 /* The first few threads, for a message. */
 static void add_choices(struct krait_buf *text, const struct krait_trace *trace)
 {

@@ -80,10 +80,6 @@ bool krait_select_kprocess(const struct krait_select *select, const struct krait
 bool krait_select_kthread(const struct krait_select *select, const struct krait_kernel_states *states,
                           const struct krait_kthread *thread);
 
-/* Python's name for a thread that the kernel recorded, NULL where the recording has none; so it has where
- * `trace` is NULL. The name is the trace's. */
-const char *krait_select_recorded_name(const struct krait_trace *trace, const struct krait_kthread *thread);
-
 /* 0, or -ENOENT with err set when the trace has threads and none of them is chosen. */
 int krait_select_some(const struct krait_select *select, const struct krait_trace *trace,
                       struct krait_err *err);

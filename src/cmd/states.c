@@ -2,7 +2,7 @@
  *
  * `krait states`: what threads and CPUs were doing, as the kernel's events tell.
  */
-#include "analysis/kernel_states.h"
+#include "analysis/own_threads.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
@@ -22,8 +22,9 @@ struct states_options {
 struct states {
     const struct states_options *options;
     const struct krait_kernel_states *found;
-    struct krait_trace *trace; /* the program's part; NULL: there is none */
-    int64_t zero_ns;           /* times count from it */
+    struct krait_trace *trace;        /* the program's part; NULL: there is none */
+    struct krait_own_threads threads; /* of that */
+    int64_t zero_ns;                  /* times count from it */
     uint64_t lost;
     bool own; /* of one program alone */
     struct krait_err damage;
@@ -67,7 +68,7 @@ static const char *thread_name(const struct states *s, const struct krait_kthrea
 {
     const char *process = process_name(s, t->process);
     bool is_plain = process && strcmp(t->name, process) == 0 && (uint64_t)t->tid != pid_of(s, t->process);
-    const char *recorded = is_plain ? krait_select_recorded_name(s->trace, t) : NULL;
+    const char *recorded = is_plain ? krait_own_thread_name(&s->threads, t) : NULL;
     return recorded ? recorded : t->name;
 }
 
@@ -77,7 +78,7 @@ static bool takes_thread(const struct states *s, const struct krait_kthread *t)
     const struct krait_select *select = &s->options->select;
     if (krait_select_kthread(select, s->found, t))
         return true;
-    const char *recorded = krait_select_recorded_name(s->trace, t);
+    const char *recorded = krait_own_thread_name(&s->threads, t);
     return recorded && krait_select_kprocess(select, s->found, t->process) &&
            krait_select_named(&select->threads, recorded, (uint32_t)krait_kthread_own_id(t));
 }
@@ -610,6 +611,8 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
         s->zero_ns = krait_select_kernel_range(&s->options->select, s->trace, kevs, &options.from_ns,
                                                &options.until_ns);
     rc = rc ? rc : krait_kernel_states_new(found, kevs, &options, err);
+    if (!rc && krait_own_threads_init(&s->threads, s->trace, *found))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && s->only && s->only->where == ALONE)
         rc = run_again(s, kevs, &options, found, err);
     if (kevs) {
@@ -638,6 +641,7 @@ static int run_states(void *values, int argc, char **argv)
     krait_select_done(&options->select);
     krait_buf_done(&s.out);
     krait_buf_done(&s.notes);
+    krait_own_threads_done(&s.threads);
     krait_kernel_states_free(found);
     krait_trace_close(s.trace);
     return status || !rc ? status : krait_cmd_fail(&krait_cmd_states, &err);

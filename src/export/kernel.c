@@ -5,45 +5,7 @@
 
 #include <string.h>
 
-/* -- opening: which of the kernel's threads are the trace's -- */
-
-/* By number, then as they began. */
-static int by_tid_and_begin(const void *a, const void *b, void *threads)
-{
-    const struct krait_thread *x = (const struct krait_thread *)threads + *(const uint32_t *)a;
-    const struct krait_thread *y = (const struct krait_thread *)threads + *(const uint32_t *)b;
-    if (x->tid != y->tid)
-        return x->tid < y->tid ? -1 : 1;
-    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
-}
-
-static int index_threads(struct krait_export_kernel *kernel)
-{
-    const struct krait_trace *trace = kernel->job->trace;
-    kernel->by_tid = calloc((size_t)trace->thread_count + 1, sizeof(*kernel->by_tid));
-    if (!kernel->by_tid)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < trace->thread_count; i++)
-        kernel->by_tid[i] = i;
-    qsort_r(kernel->by_tid, trace->thread_count, sizeof(*kernel->by_tid), by_tid_and_begin, trace->threads);
-    return 0;
-}
-
-static bool is_elsewhere(const struct krait_kthread *t)
-{
-    return krait_kthread_own_id(t) != t->tid;
-}
-
-static int index_numbers(struct krait_export_kernel *kernel)
-{
-    int rc = 0;
-    for (uint32_t i = 0; !rc && i < kernel->known->thread_count; i++) {
-        const struct krait_kthread *t = kernel->known->threads[i];
-        if (is_elsewhere(t))
-            rc = krait_map_put(&kernel->elsewhere, (uint32_t)krait_kthread_own_id(t), (uint32_t)t->tid);
-    }
-    return rc;
-}
+/* -- opening -- */
 
 /* After the first event, by which the walks go. */
 static void set_range(struct krait_export_kernel *kernel)
@@ -70,7 +32,7 @@ static int open_kernel(struct krait_export_kernel *kernel, struct krait_err *why
     rc = rc ? rc : krait_kernel_states_new(&kernel->known, kernel->kevs, &all, why);
     if (rc == -ENODATA && kernel->kevs && krait_kevs_damage(kernel->kevs)->code)
         *why = *krait_kevs_damage(kernel->kevs);
-    if (!rc && (index_threads(kernel) || index_numbers(kernel)))
+    if (!rc && krait_own_threads_init(&kernel->own, trace, kernel->known))
         rc = krait_err_set(why, -ENOMEM, "out of memory");
     if (rc)
         return rc;
@@ -110,15 +72,13 @@ void krait_export_kernel_free(struct krait_export_kernel *kernel)
     krait_kernel_states_free(kernel->known);
     krait_kevs_close(kernel->kevs);
     krait_strtab_done(&kernel->names);
-    krait_map_done(&kernel->elsewhere);
-    free(kernel->by_tid);
+    krait_own_threads_done(&kernel->own);
     free(kernel);
 }
 
 uint32_t krait_export_kernel_id(const struct krait_export_kernel *kernel, uint32_t id)
 {
-    const uint64_t *found = kernel ? krait_map_get(&kernel->elsewhere, id) : NULL;
-    return found ? (uint32_t)*found : id;
+    return kernel ? krait_own_threads_kernels_id(&kernel->own, id) : id;
 }
 
 /* The trace's thread that a thread of the kernel's was at a time; KRAIT_NO_ID where it is none that is
@@ -126,22 +86,8 @@ uint32_t krait_export_kernel_id(const struct krait_export_kernel *kernel, uint32
 static uint32_t thread_at(const struct krait_export_kernel *kernel, const struct krait_kthread *t,
                           uint64_t t_ns)
 {
-    const struct krait_trace *trace = kernel->job->trace;
-    const struct krait_kthread *known = kernel->known->threads[t->index];
-    uint32_t own = (uint32_t)krait_kthread_own_id(known), low = 0, high = trace->thread_count;
-    if (known->is_kernel || (!is_elsewhere(known) && krait_map_get(&kernel->elsewhere, own)))
-        return KRAIT_NO_ID;
-    while (low < high) { /* behind the last of that number that had begun */
-        uint32_t mid = low + (high - low) / 2;
-        const struct krait_thread *thread = &trace->threads[kernel->by_tid[mid]];
-        if (thread->tid < own || (thread->tid == own && thread->begin_ns <= t_ns))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    uint32_t found = low ? kernel->by_tid[low - 1] : KRAIT_NO_ID;
-    bool is_it = low && trace->threads[found].tid == own && krait_export_takes(kernel->job, found);
-    return is_it ? found : KRAIT_NO_ID;
+    uint32_t found = krait_own_thread_at(&kernel->own, kernel->known->threads[t->index], t_ns);
+    return found != KRAIT_NO_ID && krait_export_takes(kernel->job, found) ? found : KRAIT_NO_ID;
 }
 
 /* -- walking -- */

@@ -16,7 +16,7 @@
 #ifndef KRAIT_EXPORT_KERNEL_H
 #define KRAIT_EXPORT_KERNEL_H
 
-#include "analysis/kernel_states.h"
+#include "analysis/own_threads.h"
 #include "export/export.h"
 
 /* A stretch of time in a thread of the trace; in one thread they nest, in each other and, times of lost
@@ -52,8 +52,7 @@ struct krait_export_kernel {
     struct krait_kernel_states *known; /* of the first walk: all threads, with their numbers */
     uint64_t from_ns, until_ns;        /* of the range, after the first event */
     struct krait_strtab names;         /* of slices; in the order of their first use */
-    struct krait_map elsewhere; /* numbers of threads in a namespace of their own, to the kernel's number */
-    uint32_t *by_tid;           /* the trace's threads, by number and begin */
+    struct krait_own_threads own;
 };
 
 /* Opens the kernel's part of the job's trace. *out is NULL where there is none, where it was not asked for,

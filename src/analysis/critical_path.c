@@ -518,11 +518,18 @@ static void on_change(void *ctx, const struct krait_kchange *change)
         f->watch.done = change->ns >= f->to_ns;
 }
 
+/* The end of all times where it would be behind that. */
+static int64_t later(int64_t ns, uint64_t by_ns)
+{
+    uint64_t left = (uint64_t)INT64_MAX - (uint64_t)ns;
+    return by_ns < left ? (int64_t)((uint64_t)ns + by_ns) : INT64_MAX;
+}
+
 static void on_begin(void *ctx, const struct krait_kernel_states *states)
 {
     struct finder *f = ctx;
     f->states = states;
-    f->to_ns = f->options->to_ns == UINT64_MAX ? INT64_MAX : states->origin_ns + (int64_t)f->options->to_ns;
+    f->to_ns = later(states->origin_ns, f->options->to_ns);
     f->thread = krait_kernel_states_thread(states, f->options->tid);
     if (f->thread)
         is_in_state(f, f->thread);

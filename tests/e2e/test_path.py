@@ -226,6 +226,13 @@ def test_calls_are_looked_for_in_the_range(path, called):
     assert found["call"]["begin_ns"] == EPOCH + 20_000 and found["call"]["calls"] == 2
 
 
+@pytest.mark.parametrize("to", ["8e9", "1e10", "1e300"])
+def test_a_range_may_end_after_the_end_of_all_times(path, called, to):
+    """In nanoseconds after 1970 these are more than 63 bits have."""
+    assert path(called, "--to", to) == path(called)
+    assert path(called, "--call", "load", "--until", to) == path(called, "--call", "load")
+
+
 def test_without_a_thread_it_is_the_main_thread(path, called):
     assert path(called)["name"] == "MainThread" and path(called)["duration_ns"] == 245_000
     assert path(called, "--thread", "helper")["tid"] == 6

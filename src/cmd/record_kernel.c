@@ -67,6 +67,8 @@ void krait_record_kernel_finish(struct krait_kernel *kernel, struct krait_kernel
         return;
     krait_kernel_finish(kernel, summary);
     krait_record_kernel_trouble(kernel);
+    if (summary->left.code)
+        krait_terminal_say(NULL, 0, "krait record: %s", summary->left.text);
 }
 
 void krait_record_line(const char *code, const char *label, const char *fmt, ...)

@@ -126,11 +126,18 @@ int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_optio
     return open_source(out, sources[options->scope], options, err);
 }
 
+static void close_source(struct krait_kernel *k, struct krait_err *err)
+{
+    if (!k->closed)
+        k->source->close(k, err);
+    k->closed = true;
+}
+
 void krait_kernel_free(struct krait_kernel *k)
 {
     if (!k)
         return;
-    k->source->close(k);
+    close_source(k, NULL);
     for (size_t i = 0; i < k->cpu_count; i++)
         krait_kernel_stream_done(&k->streams[i]);
     krait_kernel_classes_done(&k->classes);
@@ -170,4 +177,5 @@ void krait_kernel_finish(struct krait_kernel *k, struct krait_kernel_summary *su
         finish_stream(k, &k->streams[i], summary);
     if (krait_kernel_describe(k, &err) && !k->trouble.code)
         k->trouble = err;
+    close_source(k, &summary->left);
 }

@@ -40,11 +40,12 @@ struct krait_kernel_options {
 struct krait_kernel_summary {
     enum krait_kernel_scope scope;
     uint64_t events;
-    uint64_t bytes;   /* on disk */
-    uint64_t lost;    /* the kernel's rings were full */
-    uint64_t refused; /* the disk did not take them */
-    uint64_t damaged; /* pages that could not be read to their end */
-    uint32_t cpus;    /* with losses */
+    uint64_t bytes;        /* on disk */
+    uint64_t lost;         /* the kernel's rings were full */
+    uint64_t refused;      /* the disk did not take them */
+    uint64_t damaged;      /* pages that could not be read to their end */
+    uint32_t cpus;         /* with losses */
+    struct krait_err left; /* what of it stays in the kernel, and why; code 0: nothing */
 };
 
 /* -EINVAL with err naming the word when `groups` holds one that is no group. */
@@ -62,9 +63,10 @@ bool krait_kernel_round(struct krait_kernel *kernel);
 const char *krait_kernel_trouble(struct krait_kernel *kernel);
 /* Switches the events off: what happens from now on is not in the recording. */
 void krait_kernel_stop(struct krait_kernel *kernel);
-/* Stops, takes the rest, writes the last metadata. */
+/* Stops, takes the rest, writes the last metadata, removes the instance. Trouble can be asked for after it,
+ * no more. */
 void krait_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
-/* Removes the instance. */
+/* Removes the instance where krait_kernel_finish has not. */
 void krait_kernel_free(struct krait_kernel *kernel);
 
 #endif

@@ -22,8 +22,8 @@ struct krait_kernel_source {
     void (*stop)(struct krait_kernel *kernel);
     /* Takes the rest; adds what was lost and damaged, and on how many CPUs. */
     void (*finish)(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
-    /* Closes what `open` opened, also in part. */
-    void (*close)(struct krait_kernel *kernel);
+    /* Closes what `open` opened, also in part; once. What it cannot remove is in err. */
+    void (*close)(struct krait_kernel *kernel, struct krait_err *err);
 };
 
 extern const struct krait_kernel_source krait_kernel_tracing; /* tracefs */
@@ -39,6 +39,7 @@ struct krait_kernel {
     size_t cpu_count;
     struct krait_err trouble;
     bool trouble_told;
+    bool closed;
 };
 
 /* Keeps the first trouble with the disk: rc is 0 or a negative errno. */

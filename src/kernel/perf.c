@@ -294,7 +294,7 @@ static int open_perf(struct krait_kernel *kernel, const struct krait_kernel_opti
     return rc ? rc : declare(p, err);
 }
 
-static void close_perf(struct krait_kernel *kernel)
+static void close_perf(struct krait_kernel *kernel, struct krait_err *err)
 {
     struct perf *p = perf_of(kernel);
     if (p->rings)

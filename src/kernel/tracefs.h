@@ -27,12 +27,14 @@ int krait_tracefs_write(int dir, const char *path, const char *text);
 
 /* Makes this process's instance. Returns a descriptor of its folder. */
 int krait_tracefs_make_instance(int root, struct krait_err *err);
-/* Removes this process's instance; all descriptors into it must be closed. Returns 0 or a negative errno. */
-int krait_tracefs_remove_instance(int root);
+/* Removes this process's instance; all descriptors into it must be closed. Returns 0 or a negative errno, as
+ * -EBUSY when others have a file of it open: then it stays, with its events off. */
+int krait_tracefs_remove_instance(int root, struct krait_err *err);
 
 /* Calls `each` for every instance of a krait that is no more. */
 void krait_tracefs_stale(int root, void (*each)(void *data, const char *name), void *data);
-/* Removes them. One that is in use stays: the kernel refuses to remove what somebody has open. */
+/* Removes them. One that is in use stays, with its events off: the kernel refuses to remove what somebody has
+ * open. */
 void krait_tracefs_sweep(int root);
 
 #endif

@@ -234,7 +234,7 @@ static int open_tracing(struct krait_kernel *kernel, const struct krait_kernel_o
     return open_all(k, options, err);
 }
 
-static void close_tracing(struct krait_kernel *kernel)
+static void close_tracing(struct krait_kernel *kernel, struct krait_err *err)
 {
     struct tracing *k = tracing_of(kernel);
     for (size_t i = 0; k->cpus && i < kernel->cpu_count; i++)
@@ -244,7 +244,7 @@ static void close_tracing(struct krait_kernel *kernel)
     krait_close_fd(&k->on);
     if (k->instance >= 0) {
         close(k->instance);
-        krait_tracefs_remove_instance(k->root);
+        krait_tracefs_remove_instance(k->root, err);
     }
     krait_close_fd(&k->root);
     krait_kernel_stream_done(&k->dump_stream);

@@ -533,6 +533,28 @@ def test_what_others_trace_is_left_as_it_was(kernel):
         in_tracefs("rmdir instances/other")
 
 
+def test_an_instance_that_somebody_reads_is_switched_off_and_said(record, any_python, kernel):
+    """The kernel keeps it then; events that go on in it would make all of the machine slower."""
+    script = record.script("import time\nprint('up', flush=True)\ntime.sleep(60)\n")
+    process, trace = record.start(any_python, script, options=("--kernel=sched,syscalls",), start_new_session=True)
+    assert process.stdout.readline() == "up\n"
+    mine = f"krait-{process.pid}"
+    hold = f"exec 3< instances/{mine}/trace_pipe && echo held && read end"
+    holder = subprocess.Popen([*IN_TRACEFS, hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        assert in_tracefs(f"cat instances/{mine}/events/enable").stdout == "X\n"  # some
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+        assert mine in instances()
+        assert in_tracefs(f"cat instances/{mine}/events/enable").stdout == "0\n"
+        assert f"krait record: tracing's instances/{mine} is left behind (Device or resource busy)" in " ".join(stderr.split())
+    finally:
+        holder.communicate("\n", timeout=30)
+    kernel("pass\n")
+    assert mine not in instances()
+
+
 def test_two_recordings_at_once(record, any_python, events):
     script = record.script("import os, time\nfor _ in range(300):\n    os.getppid(); time.sleep(0.001)\n")
     both = [record.start(any_python, script, options=("--kernel=syscalls",)) for _ in range(2)]

@@ -109,14 +109,17 @@ static int set_environment(const struct krait_collector *collector,
 
 static volatile sig_atomic_t forward_to;
 static volatile sig_atomic_t not_passed; /* a signal that came when there was no command yet, or no more */
+static bool leads_session; /* since before signals are caught */
 
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
- * is always the group's: passed on as well it would interrupt the command twice. */
+ * is always the group's: passed on as well it would interrupt the command twice. That the terminal hangs up
+ * its session's leader alone is told (Linux, tty_signal_session_leader in drivers/tty/tty_jobctrl.c). */
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
+    bool ours_alone = info->si_code <= 0 || (signal == SIGHUP && leads_session);
     if (forward_to <= 0)
         not_passed = signal;
-    if (signal != SIGINT && forward_to > 0 && info->si_code <= 0)
+    if (signal != SIGINT && forward_to > 0 && ours_alone)
         kill((pid_t)forward_to, signal);
 }
 
@@ -145,6 +148,7 @@ static void catch_signals(void)
 {
     static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
     struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+    leads_session = getsid(0) == getpid();
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(passed); i++) {
         if (!is_ignored(passed[i]))
             sigaction(passed[i], &pass, NULL);

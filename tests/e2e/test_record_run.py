@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import pty
 import random
 import re
 import shutil
@@ -192,6 +193,33 @@ def test_signals_pass_through(record, any_python, number):
     out, _ = process.communicate(timeout=30)
     assert (out, process.returncode) == (f"got {int(number)}\n", 5)
     assert Recording(trace).check().calls()["handler"] == 1
+
+
+@pytest.mark.parametrize("options", [[], ["-o", "/dev/null/no-folder"]], ids=["", "unrecorded"])
+def test_a_terminal_that_hangs_up_tells_the_command_once(record, any_python, tmp_path, options):
+    """As when a window is closed that runs krait and no shell: the kernel tells the leader of the session alone."""
+    script = record.script(
+        """
+        import signal, sys, time
+        told = []
+        signal.signal(signal.SIGHUP, lambda number, frame: told.append(number))
+        print("ready", flush=True)
+        until = time.monotonic() + 10
+        while not told and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        open(sys.argv[1], "w").write(str(told))
+        """
+    )
+    command = record.command(any_python, [any_python.exe, script, tmp_path / "told"], record.new_trace(), options)
+    main, side = pty.openpty()
+    process = subprocess.Popen(["setsid", "--ctty", *command], stdin=side, stdout=side, stderr=side)
+    os.close(side)
+    with open(main, "rb") as terminal:
+        while b"ready" not in terminal.readline():
+            pass
+    assert process.wait(timeout=60) == 0
+    assert (tmp_path / "told").read_text() == f"[{int(signal.SIGHUP)}]"
 
 
 @pytest.mark.parametrize("options", [[], ["--wait"], ["-o", "/dev/null/no-folder"]], ids=["", "wait", "unrecorded"])

@@ -57,7 +57,7 @@ struct ftrace {
     struct krait_outfile *out;
     uint32_t sequence;
     struct cpu *cpus; /* MOST_CPUS */
-    int64_t from_ns;  /* since the epoch, once the walk has begun */
+    uint64_t from_ns; /* since the epoch, once the walk has begun */
     bool in_range, done;
     int rc;
 };
@@ -103,7 +103,7 @@ static struct cpu *cpu_for(struct ftrace *f, const struct krait_kev *ev)
 static size_t begin_event(const struct ftrace *f, struct cpu *cpu, const struct krait_kev *ev, int64_t pid)
 {
     size_t event = krait_pb_begin(&cpu->events, BUNDLE_EVENT);
-    krait_pb_u64(&cpu->events, EVENT_TIMESTAMP, (uint64_t)KRAIT_MAX(ev->ns, f->from_ns));
+    krait_pb_u64(&cpu->events, EVENT_TIMESTAMP, KRAIT_MAX((uint64_t)ev->ns, f->from_ns));
     krait_pb_u64(&cpu->events, EVENT_PID, (uint64_t)pid);
     return event;
 }
@@ -277,7 +277,7 @@ static void add_tree(struct ftrace *f, const uint32_t *pids)
 static void on_begin(void *ctx, int64_t ns)
 {
     struct ftrace *f = ctx;
-    f->from_ns = ns + (int64_t)f->kernel->from_ns;
+    f->from_ns = (uint64_t)ns + f->kernel->from_ns;
 }
 
 static void on_from(void *ctx, int64_t ns)

@@ -476,6 +476,12 @@ def test_in_perfetto_a_range_begins_with_who_has_the_cpus_then(both, export):
     assert found == [(0, 145, 5, 7), (0, 170, 7, 5), (1, 145, 0, 8)]
 
 
+def test_in_perfetto_a_range_may_begin_after_all_times(both, export):
+    """Its begin is more than 63 bits have: a build with sanitizers tells where that overflows."""
+    path, warned = export(both(CALLS, SLEEP), "perfetto", "--from", "8e9")
+    assert not list(perfetto_ftrace(path)) and not warned
+
+
 def test_perfetto_knows_other_processes_and_the_kernels_version(both, export):
     events = [made.dump(1, 7, 0, 5), switch(2, 0, 5), *[(us, cpu, name, f) for us, cpu, name, f in SLEEP if us > 2]]
     path, _ = export(both(CALLS, events, release="6.1.0"), "perfetto")

@@ -46,7 +46,8 @@ static int child(struct krait_recording_values *values, pid_t owner)
     struct krait_err err = { 0 };
     struct krait_collector *collector = NULL;
     char dir[PATH_MAX];
-    if (krait_recording_open(&collector, values, "python", owner, dir, sizeof(dir), &err))
+    if (krait_recording_check(values, &err) ||
+        krait_recording_open(&collector, values, "python", owner, dir, sizeof(dir), &err))
         return krait_cmd_fail(&krait_cmd_collect, &err);
     KRAIT_AUTO_FREE char *full = realpath(dir, NULL);
     printf("%s\n%s\n", krait_collector_session(collector), full ? full : dir);

@@ -78,7 +78,7 @@ static int find_preload(char *path, size_t size, struct krait_err *err)
             dir);
     if (strpbrk(path, " :"))
         return krait_err_set(
-            err, -EINVAL,
+            err, -ENOTSUP,
             "%s: the loader cannot preload a file whose path has a blank or a colon; install krait"
             " elsewhere",
             path);
@@ -109,7 +109,7 @@ static int set_environment(const struct krait_collector *collector,
 
 static volatile sig_atomic_t forward_to;
 static volatile sig_atomic_t not_passed; /* a signal that came when there was no command yet, or no more */
-static bool leads_session; /* since before signals are caught */
+static bool leads_session;               /* since before signals are caught */
 
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
  * is always the group's: passed on as well it would interrupt the command twice. That the terminal hangs up
@@ -373,8 +373,10 @@ static int run_unrecorded(char **command, const struct krait_err *err)
 static int record(struct krait_recording_values *values, int argc, char **argv)
 {
     struct krait_err err = { 0 };
-    if (argc == 0) {
-        krait_err_set(&err, -EINVAL, "no command to record; as in: krait record -- python3 app.py");
+    int rc =
+        argc ? krait_recording_check(values, &err)
+             : krait_err_set(&err, -EINVAL, "no command to record; as in: krait record -- python3 app.py");
+    if (rc) {
         krait_cmd_fail(&krait_cmd_record, &err);
         return 2;
     }
@@ -383,11 +385,8 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
         return 1;
     memcpy(command, argv, (size_t)argc * sizeof(*command));
     struct recorded r = { .values = values, .command = command };
-    int rc = open_recorded(&r, &err), status = W_EXITCODE(2, 0);
-    if (rc == -EINVAL)
-        krait_cmd_fail(&krait_cmd_record, &err);
-    else
-        status = rc ? run_unrecorded(command, &err) : run_recorded(&r);
+    rc = open_recorded(&r, &err);
+    int status = rc ? run_unrecorded(command, &err) : run_recorded(&r);
     krait_kernel_free(r.kernel);
     krait_collector_free(r.collector);
     return pass_on(status);

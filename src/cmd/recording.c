@@ -22,7 +22,25 @@ static void default_dir(const char *command, char *dir, size_t size)
         snprintf(dir + n, size - (size_t)n, "-%d", i);
 }
 
-static int check(const struct krait_recording_values *values, struct krait_err *err)
+/* All but where it is written, and for whom. */
+static struct krait_collector_options options_of(const struct krait_recording_values *values)
+{
+    return (struct krait_collector_options){
+        .ring_bytes = values->ring_size,
+        .rings = 2 * (uint32_t)values->max_threads, /* a process has one for its definitions too */
+        .flags = (values->no_c_calls ? 0 : KRAIT_RECORD_C_CALLS) |
+                 (values->no_children ? 0 : KRAIT_RECORD_CHILDREN) |
+                 (values->lossless ? KRAIT_RECORD_LOSSLESS : 0) |
+                 (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0) | (values->no_gil ? 0 : KRAIT_RECORD_GIL),
+        .max_overhead = values->max_overhead,
+        .include = values->include.items,
+        .include_count = values->include.count,
+        .exclude = values->exclude.items,
+        .exclude_count = values->exclude.count,
+    };
+}
+
+int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err)
 {
     if (values->max_overhead < 0 || values->max_overhead > 100)
         return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
@@ -36,33 +54,20 @@ static int check(const struct krait_recording_values *values, struct krait_err *
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too small: 4K at least");
     if (values->kernel_ring_size > 1ull << 40)
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too large");
-    return values->kernel ? krait_kernel_check_groups(values->kernel, err) : 0;
+    struct krait_collector_options options = options_of(values);
+    int rc = krait_collector_check(&options, err);
+    return rc || !values->kernel ? rc : krait_kernel_check_groups(values->kernel, err);
 }
 
 int krait_recording_open(struct krait_collector **out, struct krait_recording_values *values,
                          const char *command, int owner, char *dir, size_t size, struct krait_err *err)
 {
-    int rc = check(values, err);
-    if (rc)
-        return rc;
     if (values->output)
         snprintf(dir, size, "%s", values->output);
     else
         default_dir(command, dir, size);
-    struct krait_collector_options options = {
-        .dir = dir,
-        .ring_bytes = values->ring_size,
-        .rings = 2 * (uint32_t)values->max_threads, /* a process has one for its definitions too */
-        .flags = (values->no_c_calls ? 0 : KRAIT_RECORD_C_CALLS) |
-                 (values->no_children ? 0 : KRAIT_RECORD_CHILDREN) |
-                 (values->lossless ? KRAIT_RECORD_LOSSLESS : 0) |
-                 (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0) | (values->no_gil ? 0 : KRAIT_RECORD_GIL),
-        .owner = owner,
-        .max_overhead = values->max_overhead,
-        .include = values->include.items,
-        .include_count = values->include.count,
-        .exclude = values->exclude.items,
-        .exclude_count = values->exclude.count,
-    };
+    struct krait_collector_options options = options_of(values);
+    options.dir = dir;
+    options.owner = owner;
     return krait_collector_new(out, &options, err);
 }

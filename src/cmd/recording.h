@@ -88,8 +88,12 @@ struct krait_recording_values {
             "each process)"                                                                                  \
     }
 
-/* Checks the values and makes the collector. `dir` is a buffer for the default folder's name, made from
- * `command`; `owner` is the process that asked for the recording itself, or 0. */
+/* -EINVAL, with err saying how, where the values are wrong usage. Makes nothing. */
+int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err);
+
+/* Makes the collector, of values that krait_recording_check has found right. `dir` is a buffer for the
+ * default folder's name, made from `command`; `owner` is the process that asked for the recording itself, or
+ * 0. */
 int krait_recording_open(struct krait_collector **out, struct krait_recording_values *values,
                          const char *command, int owner, char *dir, size_t size, struct krait_err *err);
 

@@ -40,6 +40,11 @@ struct krait_collector_summary {
     uint32_t alive;   /* processes that run on, whose recording was stopped */
 };
 
+/* -EINVAL, with err saying so in the command's words, where rings of such a size and number cannot be. Makes
+ * nothing. */
+int krait_collector_check(const struct krait_collector_options *options, struct krait_err *err);
+
+/* What krait_collector_check returns, or the errno of what the system refuses: that may be EINVAL too. */
 int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
                         struct krait_err *err);
 void krait_collector_free(struct krait_collector *collector);

@@ -104,19 +104,33 @@ static uint32_t affordable_rings(uint32_t wanted, uint64_t ring_bytes)
     return wanted;
 }
 
+static uint64_t whole_pages(uint64_t bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) & ~(page - 1);
+}
+
+int krait_collector_check(const struct krait_collector_options *options, struct krait_err *err)
+{
+    uint64_t least = 2 * whole_pages(PACKET_BYTES);
+    uint64_t ring_bytes = options->ring_bytes ? options->ring_bytes : least;
+    if (ring_bytes < least || ring_bytes > 1ull << 32 || options->rings > 1u << 20)
+        return krait_err_set(err, -EINVAL, "--ring-size is from %u KiB to 4 GiB, --max-threads up to 524288",
+                             (unsigned)(least / 1024));
+    return 0;
+}
+
 /* What the memory is like: see shm.h. */
 static int plan_shm(struct krait_shm *plan, const struct krait_collector_options *options,
                     struct krait_err *err)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    int rc = krait_collector_check(options, err);
+    if (rc)
+        return rc;
     uint32_t rings = options->rings ? options->rings : RINGS;
     uint64_t ring_bytes = options->ring_bytes ? options->ring_bytes : RING_BYTES;
-    uint64_t packet_bytes = KRAIT_MAX(ring_bytes / KRAIT_PACKETS_MAX, (uint64_t)PACKET_BYTES);
-    packet_bytes = (packet_bytes + page - 1) & ~(page - 1);
+    uint64_t packet_bytes = whole_pages(KRAIT_MAX(ring_bytes / KRAIT_PACKETS_MAX, (uint64_t)PACKET_BYTES));
     uint64_t packets = KRAIT_MIN(ring_bytes / packet_bytes, (uint64_t)KRAIT_PACKETS_MAX);
-    if (packets < 2 || ring_bytes > 1ull << 32 || rings > 1u << 20)
-        return krait_err_set(err, -EINVAL, "--ring-size is from %d KiB to 4 GiB, --max-threads up to 524288",
-                             2 * PACKET_BYTES / 1024);
     plan->packet_bytes = (uint32_t)packet_bytes;
     plan->packet_count = (uint32_t)packets;
     plan->ring_bytes = packet_bytes * packets;
@@ -127,7 +141,7 @@ static int plan_shm(struct krait_shm *plan, const struct krait_collector_options
             "the limits of memory or file size here (ulimit -v, ulimit -f) leave no room for rings;"
             " raise them, or choose a smaller --ring-size");
     uint64_t heads = krait_shm_rings_offset() + (uint64_t)plan->ring_max * sizeof(struct krait_ring);
-    plan->rings_offset = (heads + page - 1) & ~(page - 1);
+    plan->rings_offset = whole_pages(heads);
     plan->bytes = plan->rings_offset + plan->ring_max * plan->ring_bytes;
     return 0;
 }

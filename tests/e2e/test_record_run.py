@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -160,6 +161,31 @@ def test_that_nothing_is_recorded_is_said_at_the_start_and_in_red_at_the_end(kra
     assert "runs without being recorded" in first and out == "out"
     assert last.startswith("\033[1;31mkrait record: nothing was recorded: cannot make the folder") and last.endswith("\033[0m")
     assert "Not a directory; choose another with -o" in last
+
+
+def test_a_krait_in_a_folder_that_the_loader_cannot_preload_from_runs_the_program(krait, any_python, tmp_path):
+    """That is no wrong usage, of which the program does not run."""
+    folder = tmp_path / "with a blank"
+    (folder / "python" / "krait").mkdir(parents=True)
+    shutil.copy(krait, folder)
+    preload = Path("python", "krait", "libkrait-preload.so")
+    shutil.copy(Path(krait).parent / preload, folder / preload)
+    command = [folder / "krait", "record", "-o", tmp_path / "trace", "--", any_python.exe, "-c", "print('ran'); exit(3)"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout) == (3, "ran\n")
+    assert f"runs without being recorded: {folder / preload}: the loader cannot preload" in run.stderr
+    assert "nothing was recorded" in run.stderr
+
+
+@pytest.mark.parametrize("option", ["--ring-size=4K", "--max-threads=600000", "--max-threads=3000000000", "--max-overhead=101", "--kernel=none-such"])
+def test_of_wrong_usage_the_program_does_not_run(krait, tmp_path, option):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "precious").write_text("x")  # which were reason to run it unrecorded
+    command = [krait, "record", option, "-o", tmp_path / "full", "--", "echo", "ran"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert option.split("=")[0] in run.stderr or option.split("=")[1] in run.stderr
+    assert len(run.stderr.splitlines()) == 1
 
 
 def test_what_is_said_fits_the_terminal(krait, tmp_path):

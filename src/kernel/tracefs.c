@@ -135,41 +135,39 @@ static void own_name(char *path, size_t size)
     snprintf(path, size, KRAIT_TRACEFS_INSTANCES "/" KRAIT_TRACEFS_PREFIX "%d", (int)getpid());
 }
 
-/* The kernel refuses while somebody has a file of the instance open. What is on in it then would go on for
- * ever, and all of the machine pays for it: it is switched off. */
-static int remove_instance(int root, const char *path)
-{
-    if (unlinkat(root, path, AT_REMOVEDIR) == 0)
-        return 0;
-    int rc = -errno;
-    KRAIT_AUTO_CLOSE int dir = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir >= 0) {
-        krait_tracefs_write(dir, "events/enable", "0");
-        krait_tracefs_write(dir, "current_tracer", "nop");
-    }
-    return rc;
-}
-
 int krait_tracefs_make_instance(int root, struct krait_err *err)
 {
     char path[64];
     own_name(path, sizeof(path));
-    remove_instance(root, path); /* of a process that had our number, and died */
+    unlinkat(root, path, AT_REMOVEDIR); /* of a process that had our number, and died */
     if (mkdirat(root, path, 0700) < 0)
         return krait_err_errno(err, "cannot make the tracing instance %s", path);
     int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         return fd;
     int rc = krait_err_errno(err, "cannot open the tracing instance %s", path);
-    remove_instance(root, path);
+    unlinkat(root, path, AT_REMOVEDIR);
     return rc;
+}
+
+/* What is on in an instance that stays would go on for ever, and all of the machine pays for it. This is for
+ * our own alone: what looks left behind may be another container's, whose processes have no number here. */
+static void switch_off(int root, const char *path)
+{
+    KRAIT_AUTO_CLOSE int dir = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0) {
+        krait_tracefs_write(dir, "events/enable", "0");
+        krait_tracefs_write(dir, "current_tracer", "nop");
+    }
 }
 
 int krait_tracefs_remove_instance(int root, struct krait_err *err)
 {
     char path[64];
     own_name(path, sizeof(path));
-    int rc = remove_instance(root, path);
+    int rc = unlinkat(root, path, AT_REMOVEDIR) < 0 ? -errno : 0;
+    if (rc)
+        switch_off(root, path);
     return rc ? krait_err_set(err, rc,
                               "tracing's %s is left behind (%s), as where somebody has a file of it open; "
                               "the next krait record --kernel removes it",
@@ -209,7 +207,7 @@ static void remove_stale(void *data, const char *name)
 {
     char path[64];
     if (snprintf(path, sizeof(path), KRAIT_TRACEFS_INSTANCES "/%s", name) < (int)sizeof(path))
-        remove_instance(*(const int *)data, path);
+        unlinkat(*(const int *)data, path, AT_REMOVEDIR);
 }
 
 void krait_tracefs_sweep(int root)

@@ -33,8 +33,7 @@ int krait_tracefs_remove_instance(int root, struct krait_err *err);
 
 /* Calls `each` for every instance of a krait that is no more. */
 void krait_tracefs_stale(int root, void (*each)(void *data, const char *name), void *data);
-/* Removes them. One that is in use stays, with its events off: the kernel refuses to remove what somebody has
- * open. */
+/* Removes them. One that is in use stays: the kernel refuses to remove what somebody has open. */
 void krait_tracefs_sweep(int root);
 
 #endif

@@ -513,6 +513,21 @@ def test_a_killed_recorder_leaves_an_instance_that_doctor_shows_and_the_next_rem
     assert next(c for c in checks if c["name"] == "left behind")["state"] == "ok"
 
 
+def test_an_instance_that_is_in_use_is_left_on_though_its_maker_is_not_seen(kernel):
+    """A krait in another container made it: its processes have no number here."""
+    other = "instances/krait-4194304"  # one more than there can be: PID_MAX_LIMIT
+    hold = f"mkdir {other} && echo 1 > {other}/events/sched/sched_switch/enable && exec 3> {other}/tracing_on && echo held && read end"
+    holder = subprocess.Popen([*IN_TRACEFS, hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        kernel("pass\n")
+        assert in_tracefs(f"cat {other}/events/sched/sched_switch/enable {other}/tracing_on").stdout == "1\n1\n"
+    finally:
+        holder.communicate("\n", timeout=30)
+    kernel("pass\n")
+    assert "krait-4194304" not in instances()
+
+
 def test_a_killed_recorder_leaves_all_but_the_last_second(record, any_python, kernel, events):
     trace, _, when = killed(record, any_python, 3)
     recorded = events(trace / "kernel", "name == sched_switch")

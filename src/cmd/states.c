@@ -40,9 +40,9 @@ struct view {
     const struct krait_sheet_column *columns;
     uint32_t column_count;
     int (*fill)(const struct states *states, struct krait_sheet *sheet);
-    bool of_processes; /* its numbers are kept by process: --thread cannot choose among them */
-    enum { ALONE, IN_JSON, IN_ALL } where; /* without --by */
-    uint32_t rows;                         /* of the overview's table; 0: all */
+    enum { OF_ALL, OF_PROCESSES, OF_THREADS } of; /* what --process, --thread choose among */
+    enum { ALONE, IN_JSON, IN_ALL } where;        /* without --by */
+    uint32_t rows;                                /* of the overview's table; 0: all */
 };
 
 /* -- what is chosen -- */
@@ -141,14 +141,15 @@ static const struct krait_sheet_column thread_columns[] = {
     NAME("thread", "name", 12, 0),
 };
 
-static const struct krait_sheet_column process_columns[] = {
-    ID("pid", "pid", 0),
-    STATES CYCLES(18),
-    COUNT("threads", "threads", 16),
-    COUNT("calls", "syscalls", 8),
-    COUNT("errors", "errors", 17),
-    NAME("process", "name", 12, 0),
-};
+#define PROCESS(calls)                                                       \
+    ID("pid", "pid", 0), STATES CYCLES(18), COUNT("threads", "threads", 16), \
+        calls NAME("process", "name", 12, 0)
+#define CALLS COUNT("calls", "syscalls", 8), COUNT("errors", "errors", 17),
+
+static const struct krait_sheet_column process_columns[] = { PROCESS(CALLS) };
+
+/* Of some of its threads: calls are counted by process. */
+static const struct krait_sheet_column partial_columns[] = { PROCESS() };
 
 #define CPU_STATE(name, text, title, drop) \
     { { title, 0, 0, drop }, text "_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH },
@@ -278,8 +279,13 @@ static int fill_processes(const struct states *s, struct krait_sheet *sheet)
 {
     uint32_t count = s->found->process_count;
     KRAIT_AUTO_FREE struct process_sum *sums = calloc((size_t)count + 1, sizeof(*sums));
+    bool is_partial = s->options->select.threads.count;
     if (!sums)
         return -ENOMEM;
+    if (is_partial) {
+        sheet->columns = partial_columns;
+        sheet->column_count = KRAIT_ARRAY_LEN(partial_columns);
+    }
     sum_processes(s, sums);
     for (uint32_t i = 0; i <= count; i++) {
         uint32_t process = i < count ? i : KRAIT_NO_ID;
@@ -287,7 +293,8 @@ static int fill_processes(const struct states *s, struct krait_sheet *sheet)
         if (!cell)
             continue;
         cell = put_cycles(put_states(put(cell, pid_of(s, process)), sums[i].ns), &sums[i].cycles);
-        cell = put(put(put(cell, sums[i].threads), sums[i].calls), sums[i].errors);
+        cell = put(cell, sums[i].threads);
+        cell = is_partial ? cell : put(put(cell, sums[i].calls), sums[i].errors);
         put_name(cell, process_name(s, process));
     }
     return 0;
@@ -409,17 +416,18 @@ static int fill_intervals(const struct states *s, struct krait_sheet *sheet)
 
 static const struct view views[] = {
 #define COLUMNS(c) c, KRAIT_ARRAY_LEN(c)
-    { "cpu", "cpus", "CPUs", NULL, COLUMNS(cpu_columns), fill_cpus, false, IN_ALL, 0 },
-    { "process", "processes", "Processes", "on_cpu_ns", COLUMNS(process_columns), fill_processes, false,
+    { "cpu", "cpus", "CPUs", NULL, COLUMNS(cpu_columns), fill_cpus, OF_ALL, IN_ALL, 0 },
+    { "process", "processes", "Processes", "on_cpu_ns", COLUMNS(process_columns), fill_processes, OF_THREADS,
       IN_ALL, 15 },
-    { "thread", "threads", "Threads", "on_cpu_ns", COLUMNS(thread_columns), fill_threads, false, IN_ALL, 15 },
-    { "syscall", "syscalls", "System calls", "total_ns", COLUMNS(call_columns), fill_calls, true, IN_ALL,
+    { "thread", "threads", "Threads", "on_cpu_ns", COLUMNS(thread_columns), fill_threads, OF_THREADS, IN_ALL,
       15 },
+    { "syscall", "syscalls", "System calls", "total_ns", COLUMNS(call_columns), fill_calls, OF_PROCESSES,
+      IN_ALL, 15 },
     { "process-syscall", "process_syscalls", "System calls by process", "total_ns",
-      COLUMNS(process_call_columns), fill_process_calls, true, IN_JSON, 0 },
-    { "latency", "latencies", "Waiting to run", NULL, COLUMNS(latency_columns), fill_latencies, false, IN_ALL,
-      0 },
-    { "interval", "intervals", "Intervals", "time_ns", COLUMNS(interval_columns), fill_intervals, false,
+      COLUMNS(process_call_columns), fill_process_calls, OF_PROCESSES, IN_JSON, 0 },
+    { "latency", "latencies", "Waiting to run", NULL, COLUMNS(latency_columns), fill_latencies, OF_ALL,
+      IN_ALL, 0 },
+    { "interval", "intervals", "Intervals", "time_ns", COLUMNS(interval_columns), fill_intervals, OF_THREADS,
       ALONE, 0 },
 #undef COLUMNS
 };
@@ -464,12 +472,20 @@ static int add_view(struct states *s, const struct view *view, struct krait_err 
     return krait_sheet_json(&sheet, s->limit, &s->out);
 }
 
+/* The option, of those given, that cannot choose among what the view shows; NULL: each can. */
+static const char *unfit_option(const struct states *s, const struct view *view)
+{
+    const struct krait_select *select = &s->options->select;
+    return select->threads.count && view->of < OF_THREADS       ? "--thread"
+           : select->processes.count && view->of < OF_PROCESSES ? "--process"
+                                                                : NULL;
+}
+
 static bool is_wanted(const struct states *s, const struct view *view)
 {
     if (s->only)
         return s->only == view;
-    bool cannot = view->of_processes && s->options->select.threads.count;
-    return !cannot && (view->where == IN_ALL || (view->where == IN_JSON && s->options->json));
+    return view->where == IN_ALL || (view->where == IN_JSON && s->options->json);
 }
 
 static void open_json(struct states *s)
@@ -488,9 +504,25 @@ static void close_json(struct states *s)
     krait_buf_str(&s->out, "}\n");
 }
 
+/* Which tables would show more than what was chosen. */
+static void note_unfit(struct states *s)
+{
+    const char *before = "left out: ";
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(views); i++) {
+        const char *unfit = is_wanted(s, &views[i]) ? unfit_option(s, &views[i]) : NULL;
+        if (!unfit)
+            continue;
+        krait_buf_fmt(&s->notes, "%s%s", before, views[i].title);
+        before = ", ";
+    }
+    if (*before == ',')
+        krait_buf_str(&s->notes, ", which are of more than what was chosen\n");
+}
+
 static void note_state(struct states *s)
 {
     char count[KRAIT_FMT_SIZE];
+    note_unfit(s);
     if (s->own)
         krait_buf_str(
             &s->notes,
@@ -526,7 +558,7 @@ static int make_output(struct states *s, struct krait_err *err)
     if (s->options->json)
         open_json(s);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(views) && !rc; i++) {
-        if (is_wanted(s, &views[i]))
+        if (is_wanted(s, &views[i]) && !unfit_option(s, &views[i]))
             rc = add_view(s, &views[i], err);
     }
     if (s->options->json)
@@ -545,9 +577,16 @@ static int check_by(const struct states *s, struct krait_err *err)
     if (!o->by && (o->csv || o->sort))
         return krait_err_set(err, -EINVAL, "--%s needs --by: the overview has several tables",
                              o->csv ? "csv" : "sort");
-    if (s->only && s->only->of_processes && o->select.threads.count)
-        return krait_err_set(err, -EINVAL, "--thread does not go with --by %s: calls are counted by process",
-                             o->by);
+    const char *unfit = s->only ? unfit_option(s, s->only) : NULL;
+    if (unfit && s->only->of == OF_ALL)
+        return krait_err_set(err, -EINVAL,
+                             "%s does not go with --by %s, which is of the whole machine; --by thread has "
+                             "what each thread did",
+                             unfit, o->by);
+    if (unfit)
+        return krait_err_set(err, -EINVAL,
+                             "%s does not go with --by %s: calls are counted by process; --process chooses",
+                             unfit, o->by);
     if (s->only && s->only->where == ALONE && !o->select.threads.count && !o->select.processes.count)
         return krait_err_set(err, -EINVAL, "--by %s needs --thread or --process", o->by);
     return 0;

@@ -140,7 +140,24 @@ def test_threads_and_processes_can_be_chosen(states):
     assert compilers["threads"] == sorted(
         (t for t in whole.values() if t["name"] == "cc1"), key=lambda t: (-t["on_cpu_ns"], t["tid"])
     )
-    assert "syscalls" not in compilers
+    everything = {"cpus", "processes", "threads", "syscalls", "process_syscalls", "latencies"}
+    assert everything - wget.keys() == {"cpus", "latencies"}
+    assert everything - compilers.keys() == {"cpus", "syscalls", "process_syscalls", "latencies"}
+
+
+def test_what_chosen_threads_are_no_part_of_is_left_out_and_said(krait, states):
+    """Calls are counted by process: of some of its threads they are not known."""
+    assert {"syscalls", "errors"} <= states(corpus(LTTNG), "--by", "process", "--process", "wget")["processes"][0].keys()
+    partial = states(LTTNG, "--by", "process", "--thread", "wget")["processes"]
+    assert [p["name"] for p in partial] == ["wget", "wget"] and not {"syscalls", "errors"} & partial[0].keys()
+    header = run(krait, LTTNG, "--by", "process", "--thread", "wget", "--csv").stdout.split("\n")[0].split(",")
+    assert header == list(partial[0])
+    unsorted = run(krait, LTTNG, "--by", "process", "--thread", "wget", "--sort", "syscalls")
+    assert unsorted.returncode == 1 and "there is no column 'syscalls'" in unsorted.stderr
+    shown = run(krait, LTTNG, "--process", "wget")
+    assert "System calls" in shown.stdout and "Waiting to run" not in shown.stdout and "CPUs" not in shown.stdout
+    assert "left out: CPUs, Waiting to run, which are of more than what was chosen\n" in shown.stderr
+    assert "left out: CPUs, System calls, Waiting to run, which" in run(krait, LTTNG, "--thread", "wget").stderr
 
 
 def test_csv_has_what_json_has(krait, states):
@@ -225,6 +242,10 @@ def test_a_damaged_trace_is_read_as_far_as_it_is_whole(krait, tmp_path):
         (["--csv"], "--csv needs --by"),
         (["--sort", "calls"], "--sort needs --by"),
         (["--by", "syscall", "--thread", "x"], "--thread does not go with --by syscall"),
+        (["--by", "process-syscall", "--thread", "x"], "calls are counted by process; --process chooses"),
+        (["--by", "latency", "--thread", "x"], "--thread does not go with --by latency, which is of the whole machine"),
+        (["--by", "latency", "--process", "x"], "--process does not go with --by latency"),
+        (["--by", "cpu", "--process", "x"], "--process does not go with --by cpu"),
         (["--by", "interval"], "--by interval needs --thread or --process"),
         (["--from", "3s", "--until", "2s"], "the range is empty"),
         (["--by", "colour"], "colour"),

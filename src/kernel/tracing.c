@@ -271,16 +271,26 @@ static void take_event(struct tracing *k, struct cpu *cpu, uint64_t time, const 
         krait_kernel_stream_end(cpu->stream, krait_kernel_convert(&k->kernel.classes, class, event, n, to));
 }
 
-/* How many, as the kernel counts: the page has no room for the number when it is full to the end. */
-static uint64_t count_lost(const struct tracing *k, const struct cpu *cpu)
+/* Overwritten so far, as the kernel counts; UINT64_MAX where it does not say. */
+static uint64_t overrun(const struct tracing *k, const struct cpu *cpu)
 {
     char path[64];
     KRAIT_AUTO_BUF text = { 0 };
     snprintf(path, sizeof(path), "per_cpu/cpu%td/stats", cpu - k->cpus);
     const char *line =
         krait_tracefs_read(k->instance, path, &text) || !text.data ? NULL : strstr(text.data, "overrun:");
-    uint64_t all = line ? strtoull(line + strlen("overrun:"), NULL, 10) : 0;
-    return KRAIT_MAX(all, cpu->lost);
+    return line ? strtoull(line + strlen("overrun:"), NULL, 10) : UINT64_MAX;
+}
+
+/* How many are missing before a page, of those not counted yet. A page has no room for the number when it is
+ * full to its end; the kernel's count, which goes on meanwhile, then holds what later pages tell again. Pages
+ * with losses are few, also where the ring runs over all the time: about one each time it is emptied. */
+static uint64_t lost_before(const struct tracing *k, const struct cpu *cpu, const struct krait_ringpage *page)
+{
+    uint64_t all = overrun(k, cpu);
+    if (all == UINT64_MAX)
+        return page->lost == KRAIT_RINGPAGE_LOST_UNKNOWN ? 1 : page->lost;
+    return KRAIT_MIN(page->lost, all - KRAIT_MIN(all, cpu->lost));
 }
 
 static void take_page(struct tracing *k, struct cpu *cpu, const uint8_t *bytes)
@@ -293,8 +303,7 @@ static void take_page(struct tracing *k, struct cpu *cpu, const uint8_t *bytes)
         return;
     }
     if (page.lost) {
-        if (page.lost == KRAIT_RINGPAGE_LOST_UNKNOWN)
-            page.lost = KRAIT_MAX(count_lost(k, cpu) - cpu->lost, (uint64_t)1);
+        page.lost = lost_before(k, cpu, &page);
         cpu->lost += page.lost;
         krait_kernel_note(&k->kernel, krait_kernel_stream_lose(cpu->stream, page.lost));
     }

@@ -21,9 +21,12 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
                                             .clock = clock };
     if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole)) {
         if (functions.code)
-            krait_terminal_say(NULL, 0,
-                               "krait record: the kernel's functions are not recorded: %s. See: krait doctor",
-                               functions.text);
+            krait_terminal_say(
+                NULL, 0,
+                functions.code == -ENOTSUP
+                    ? "krait record: of the kernel's functions, %s. See: krait doctor"
+                    : "krait record: the kernel's functions are not recorded: %s. See: krait doctor",
+                functions.text);
         return kernel;
     }
     options.scope = KRAIT_KERNEL_OWN;

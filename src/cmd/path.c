@@ -456,7 +456,8 @@ static int print_json(struct path *p, const struct krait_sheet *members)
     krait_report_json_u64(&p->out, "tid", (uint64_t)t->tid);
     krait_json_key(&p->out, "name");
     krait_json_cstr(&p->out, thread_name(p, t));
-    krait_report_json_u64(&p->out, "begin_ns", (uint64_t)p->found->segments[0].begin_ns);
+    krait_report_json_u64(&p->out, "begin_ns", (uint64_t)p->pick.zero_ns);
+    krait_report_json_u64(&p->out, "time_ns", (uint64_t)(p->found->segments[0].begin_ns - p->pick.zero_ns));
     krait_report_json_u64(&p->out, "duration_ns", duration(p));
     add_call(p);
     krait_json_key(&p->out, "path");

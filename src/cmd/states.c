@@ -491,7 +491,8 @@ static bool is_wanted(const struct states *s, const struct view *view)
 static void open_json(struct states *s)
 {
     krait_buf_char(&s->out, '{');
-    krait_report_json_u64(&s->out, "begin_ns", (uint64_t)s->found->begin_ns);
+    krait_report_json_u64(&s->out, "begin_ns", (uint64_t)s->zero_ns);
+    krait_report_json_u64(&s->out, "time_ns", (uint64_t)(s->found->begin_ns - s->zero_ns));
     krait_report_json_u64(&s->out, "duration_ns", (uint64_t)(s->found->end_ns - s->found->begin_ns));
 }
 

@@ -70,7 +70,8 @@ def test_the_path_of_each_thread_is_as_the_text_of_the_trace_says(krait, path, f
         found = path(folder, "--thread", tid)
         ours = segments(found, oracle)
         assert first_difference(ours, wanted) is None and len(ours) == len(wanted), tid
-        assert (found["begin_ns"], found["duration_ns"]) == (wanted[0].begin, wanted[-1].end - wanted[0].begin)
+        assert found["begin_ns"] == oracle.begin
+        assert (found["time_ns"], found["duration_ns"]) == (wanted[0].begin - oracle.begin, wanted[-1].end - wanted[0].begin)
         assert sum(m["path_ns"] for m in found["path"]) == found["duration_ns"]
         depth = max(depth, *(s.depth for s in wanted))
     assert depth >= (2 if folder == LTTNG else 0)
@@ -136,7 +137,7 @@ def test_parts_of_a_range_add_up(path):
     whole = path(corpus(LTTNG), "--thread", "13662")
     parts = [path(LTTNG, "--thread", "13662", "--to", "3.2s"), path(LTTNG, "--thread", "13662", "--from", "3.2s")]
     assert sum(p["duration_ns"] for p in parts) == whole["duration_ns"]
-    assert parts[1]["begin_ns"] == parts[0]["begin_ns"] + parts[0]["duration_ns"]
+    assert parts[1]["time_ns"] == parts[0]["time_ns"] + parts[0]["duration_ns"] and parts[1]["begin_ns"] == parts[0]["begin_ns"]
 
 
 CALLS = """
@@ -182,7 +183,7 @@ def called(synth):
 
 
 def parts(found):
-    return [(r["kind"], r["name"], (found["begin_ns"] - EPOCH) // 1000) for r in found["segments"][:1]] + [
+    return [(r["kind"], r["name"], (found["begin_ns"] + found["time_ns"] - EPOCH) // 1000) for r in found["segments"][:1]] + [
         (r["kind"], r["name"], r["duration_ns"] // 1000) for r in found["segments"]
     ]
 

@@ -72,7 +72,7 @@ def check_spread(row, values):
 def test_everything_is_as_the_text_of_the_trace_says(krait, states, folder):
     oracle = Oracle(text_of(krait, corpus(folder)))
     found = states(folder)
-    assert (found["begin_ns"], found["duration_ns"]) == (oracle.begin, oracle.end - oracle.begin)
+    assert (found["begin_ns"], found["time_ns"], found["duration_ns"]) == (oracle.begin, 0, oracle.end - oracle.begin)
 
     expected = sorted((t.tid, sorted(nonzero(t.sums(oracle.end)).items())) for t in oracle.lives)
     expected = [(tid, times) for tid, times in expected if dict(times).get("gone") != found["duration_ns"]]

@@ -67,7 +67,7 @@ def test_all_commands_take_the_same_time(krait, recording):
     assert (report["load"]["self_ns"], report["main"]["total_ns"], report["main"]["self_ns"]) == (70_000, 70_000, 0)
     for verb in ("path", "states"):
         found = verb_json(krait, verb, folder, *words, *(["--thread", 5] if verb == "path" else []))
-        assert (found["begin_ns"], found["duration_ns"]) == (EPOCH + 120_000, 70_000)
+        assert (found["begin_ns"], found["time_ns"], found["duration_ns"]) == (EPOCH - since * 1000, (since + 120) * 1000, 70_000)
     assert verb_json(krait, "path", folder, "--call", "load", *words)["duration_ns"] == 70_000
     assert run(krait, "export", folder, "--to", "folded", "--unit", "ns", "-o", "-", *words).stdout.split()[-1] == "70000"
     begun = [e["ts"] for e in chrome(krait, folder, *words)["traceEvents"] if e["ph"] == "B"]

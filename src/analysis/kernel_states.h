@@ -13,9 +13,15 @@
  *
  * What it is blocked on is known when it is woken: by the system call that it is in where that tells
  * (kernel_block.h), else by what runs on the CPU that wakes it - a timer, the network's or the disk's
- * interrupt. One that goes to sleep outside of a system call, and not to be disturbed, waits for a page: the
- * kernel has no other reason to. The states are those of Trace Compass's kernel analysis (KernelEventHandlers
- * of org.eclipse.tracecompass.analysis.os.linux), with WAIT_BLOCKED split up and WAIT_FOR_CPU in two.
+ * interrupt. One that goes to sleep outside of a system call, and not to be disturbed, is taken to wait for a
+ * page. That is the usual reason, and no event that is read here tells the others from it: work that a call
+ * put off is done behind its end, on the way to user mode (resume_user_mode_work() of
+ * include/linux/resume_user_mode.h), such as the last close of a file - of close(2) before Linux 6.6, of
+ * munmap(2) still - and waiting where a memory cgroup is over its high limit; and a thread that a signal ends
+ * gives its memory back (exit_mm()), in most versions before sched_process_exit.
+ *
+ * The states are those of Trace Compass's kernel analysis (KernelEventHandlers of
+ * org.eclipse.tracecompass.analysis.os.linux), with WAIT_BLOCKED split up and WAIT_FOR_CPU in two.
  *
  * Before a thread's first event nothing is known of it, unless a state dump says more.
  */

@@ -134,7 +134,8 @@ static bool is_ignored(int signal)
 }
 
 /* Signals that krait ignores for itself, and the command shall not. What was ignored when krait began stays
- * so for both, as under nohup. */
+ * so for both, as under nohup, except SIGCHLD: who ignores it learns no child's status (wait(2)), and
+ * posix_spawn makes no signal ignored that the caller does not ignore. The command has its default. */
 static sigset_t ignored_here;
 
 static void ignore_here(int signal)
@@ -431,6 +432,10 @@ const struct krait_cmd krait_cmd_record = {
         " processes. Another process, on another CPU, writes the recording; what the program had "
         "done is in it however"
         " the program ends.\n\n"
+        "SIGHUP, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 sent to krait are passed on to COMMAND, and a "
+        "terminal's hangup where krait leads the session; Ctrl-C reaches both by itself. COMMAND ignores "
+        "what "
+        "krait was started to ignore, as under nohup, except SIGCHLD.\n\n"
         "Globs of --include and --exclude match a function's module, its qualified name, both "
         "joined by a dot, or its"
         " file. What is left out costs nothing on Python 3.12 and later.\n\n"

@@ -276,6 +276,14 @@ def test_the_program_ignores_the_signals_it_would_ignore_without_krait(krait, tm
     assert ignores(krait, "record", "-q", "-o", tmp_path / "trace", "--", *look) == ignores(*look)
 
 
+def test_the_status_passes_through_where_krait_is_started_to_ignore_sigchld(krait, tmp_path):
+    """No wait tells it there: so this signal alone the program does not begin to ignore, of which grep says 1."""
+    look = ["grep", "-q", "^SigIgn:.*1....$", "/proc/self/status"]
+    command = ["env", "--ignore-signal=CHLD", krait, "record", "-q", "-o", tmp_path / "trace", "--", *look]
+    assert subprocess.run(command, timeout=60).returncode == 1
+    assert subprocess.run(command[:2] + look, timeout=60).returncode == 0
+
+
 def test_a_program_killed_by_a_signal(record, python):
     run = record(python, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
     assert run.status in SIGNALLED(signal.SIGTERM)

@@ -162,12 +162,25 @@ void krait_writer_unmap(struct krait_writer *writer)
     *writer = (struct krait_writer){ 0 };
 }
 
+/* As the collector knows it, who shares our /proc: in another pid namespace getpid() is another number. */
+static pid_t own_pid(void)
+{
+    char text[24];
+    ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
+    if (n <= 0)
+        return getpid();
+    text[n] = '\0';
+    long pid = strtol(text, NULL, 10);
+    return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : getpid();
+}
+
 void krait_writer_refuse(struct krait_writer *writer, const char *why)
 {
+    pid_t pid = own_pid();
     for (size_t i = 0; i < KRAIT_REFUSALS; i++) {
         struct krait_refusal *row = &writer->shm.control->refusals[i];
         int32_t none = 0;
-        if (!atomic_compare_exchange_strong(&row->pid, &none, getpid()))
+        if (!atomic_compare_exchange_strong(&row->pid, &none, pid))
             continue;
         snprintf(row->why, sizeof(row->why), "%s", why);
         return;
@@ -189,18 +202,6 @@ static bool take_slot(_Atomic uint32_t *state, uint32_t owner)
     uint32_t expected = KRAIT_SLOT_FREE;
     return atomic_load_explicit(state, memory_order_relaxed) == KRAIT_SLOT_FREE &&
            atomic_compare_exchange_strong(state, &expected, krait_slot_taken(owner));
-}
-
-/* As the collector knows it, who shares our /proc: in another pid namespace getpid() is another number. */
-static pid_t own_pid(void)
-{
-    char text[24];
-    ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
-    if (n <= 0)
-        return getpid();
-    text[n] = '\0';
-    long pid = strtol(text, NULL, 10);
-    return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : getpid();
 }
 
 static bool session_runs(const struct krait_writer *writer)

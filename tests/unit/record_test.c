@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <ftw.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -981,6 +983,29 @@ static void hostile_names_are_escaped_for_every_reader(void **state)
     assert_int_equal(system(command), 0);
 }
 
+static void who_was_refused_is_called_as_the_collector_knows_it(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer = { 0 };
+    char why[64];
+    collect(f, NULL);
+    assert_int_equal(krait_writer_map(&writer, krait_collector_session(f->collector)), 0);
+    pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+    if (child < 0 && errno == EPERM)
+        skip(); /* a pid namespace is root's to make */
+    if (!child) {
+        krait_writer_refuse(&writer, "it is another program");
+        _exit(getpid() != 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(krait_collector_refusal(f->collector, 0, why, sizeof(why)), child);
+    assert_string_equal(why, "it is another program");
+    krait_writer_unmap(&writer);
+    finish(f);
+}
+
 int main(void)
 {
 #define RECORD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -1011,6 +1036,7 @@ int main(void)
         RECORD_TEST(garbage_in_shared_memory_harms_only_its_own_trace),
         RECORD_TEST(events_are_counted_whatever_their_kinds_and_cuts),
         RECORD_TEST(hostile_names_are_escaped_for_every_reader),
+        RECORD_TEST(who_was_refused_is_called_as_the_collector_knows_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,14 +298,23 @@ static bool is_of(struct krait_collector *c, uint32_t r, uint32_t proc)
            __atomic_load_n(&c->shm.rings[r].proc, __ATOMIC_RELAXED) == proc;
 }
 
-void krait_drain_rest(struct krait_collector *c, uint32_t proc)
+static void take_rest_of(struct krait_collector *c, uint32_t proc, bool definitions)
 {
     uint32_t used = krait_collector_rings_used(c);
     for (uint32_t r = 0; r < used; r++) {
         uint32_t word = atomic_load_explicit(&c->shm.rings[r].state, memory_order_acquire);
-        if (is_of(c, r, proc) && krait_slot_state(word) >= KRAIT_SLOT_OPEN && get_to_know(c, r))
+        if (is_of(c, r, proc) && krait_slot_state(word) >= KRAIT_SLOT_OPEN && get_to_know(c, r) &&
+            (c->rings[r].kind == KRAIT_RING_DEFINITIONS) == definitions)
             finish_ring(c, r);
     }
+}
+
+/* A process that lives goes on meanwhile. It defines what an event names before it writes that: with the
+ * definitions taken last there is none without. */
+void krait_drain_rest(struct krait_collector *c, uint32_t proc)
+{
+    take_rest_of(c, proc, false);
+    take_rest_of(c, proc, true);
 }
 
 void krait_drain_give_back(struct krait_collector *c, uint32_t proc)

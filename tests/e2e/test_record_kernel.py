@@ -637,7 +637,9 @@ def test_the_commands_of_its_page_work(krait, any_python, tmp_path):
     assert len(said) == 6
     assert "  kernel " in said[0].stderr and "  timer  " in said[1].stdout and "  kernel " in said[2].stdout
     assert re.search(r"c:call: .*posix\.stat", said[3].stdout) and "syscall_entry_" in said[3].stdout
-    assert len(said[4].stdout.splitlines()) == 3
+    switched = [json.loads(line) for line in said[4].stdout.splitlines()]
+    assert 1 <= len(switched) <= 3  # it sleeps once; what else preempts it is the machine's affair
+    assert {(e["event"], e["payload"]["next_comm"]) for e in switched} == {("sched_switch", "python3")}
 
 
 def test_its_page_lists_the_events(kernel):

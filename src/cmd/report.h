@@ -85,7 +85,6 @@ void krait_report_json_damage(struct krait_buf *out, const char *damage);
 /* Opens the object with what is said of the trace, and closes it with what is missing from it. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);
-void krait_report_csv_text(struct krait_buf *out, const char *text);
 /* "module.name", harmless, with " (C)" behind functions written in C; *bright is how many bytes at its end
  * are the name itself. */
 void krait_report_label(struct krait_buf *out, const char *module, const char *name,

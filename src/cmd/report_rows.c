@@ -2,6 +2,7 @@
  *
  * `krait report`: a profile's rows as a table, CSV or JSON.
  */
+#include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
@@ -83,21 +84,6 @@ void krait_report_json_close(struct report *report)
     krait_report_json_damage(out, report->damage);
     krait_report_json_kernel(report);
     krait_buf_str(out, "}\n");
-}
-
-/* RFC 4180: quotes where a separator, a quote or a line end needs them. The kernel cuts names after 15 bytes,
- * also in the middle of a character. */
-void krait_report_csv_text(struct krait_buf *out, const char *text)
-{
-    const char *around = strpbrk(text, ",\"\r\n") ? "\"" : "";
-    krait_buf_str(out, around);
-    while (*text) {
-        size_t n = strcspn(text, "\"");
-        krait_utf8_clean(out, text, n);
-        krait_buf_str(out, text[n] ? "\"\"" : "");
-        text += n + (text[n] != '\0');
-    }
-    krait_buf_str(out, around);
 }
 
 void krait_report_label(struct krait_buf *out, const char *module, const char *name,
@@ -532,9 +518,9 @@ static uint64_t number_of(const struct krait_profile_row *row, size_t i)
 static void csv_callee(struct krait_buf *out, const struct krait_func *callee)
 {
     krait_buf_char(out, ',');
-    krait_report_csv_text(out, callee->name);
+    krait_csv_cstr(out, callee->name);
     krait_buf_char(out, ',');
-    krait_report_csv_text(out, callee->module);
+    krait_csv_cstr(out, callee->module);
 }
 
 /* What is called from the line, as an object of its own: the row's keys are the caller's. */
@@ -563,7 +549,7 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
         const struct krait_profile_row *row = &profile->rows[i];
         const char *texts[] = { row->name, row->module, row->file };
         for (size_t t = 0; t < KRAIT_ARRAY_LEN(texts); t++) {
-            krait_report_csv_text(out, texts[t]);
+            krait_csv_cstr(out, texts[t]);
             krait_buf_char(out, ',');
         }
         krait_buf_fmt(out, "%u,%s", row->line, row->kind == KRAIT_FUNC_C ? "c" : "python");

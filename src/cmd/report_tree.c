@@ -4,6 +4,7 @@
  */
 #include "analysis/calltree.h"
 #include "analysis/relatives.h"
+#include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
@@ -308,11 +309,11 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
         const struct krait_func *func =
             node->func == KRAIT_NO_ID ? &group : &report->trace->funcs[node->func];
         krait_buf_fmt(out, "%u,", node->depth - 1);
-        krait_report_csv_text(out, func->name);
+        krait_csv_cstr(out, func->name);
         krait_buf_char(out, ',');
-        krait_report_csv_text(out, func->module);
+        krait_csv_cstr(out, func->module);
         krait_buf_char(out, ',');
-        krait_report_csv_text(out, func->file);
+        krait_csv_cstr(out, func->file);
         krait_buf_fmt(out, ",%u,%s,%llu,%llu,%llu", func->line,
                       node->func == KRAIT_NO_ID    ? "group"
                       : func->kind == KRAIT_FUNC_C ? "c"
@@ -444,11 +445,11 @@ static void put_relatives_csv(struct report *report, const struct krait_relative
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_relative *row = &relatives->rows[i];
         const struct krait_func *func = relative_func(report, row);
-        krait_report_csv_text(out, func->name);
+        krait_csv_cstr(out, func->name);
         krait_buf_char(out, ',');
-        krait_report_csv_text(out, func->module);
+        krait_csv_cstr(out, func->module);
         krait_buf_char(out, ',');
-        krait_report_csv_text(out, func->file);
+        krait_csv_cstr(out, func->file);
         krait_buf_fmt(out, ",%u,%s,%llu,%llu,%llu\n", func->line, func->kind == KRAIT_FUNC_C ? "c" : "python",
                       (unsigned long long)row->calls, (unsigned long long)row->self_ns,
                       (unsigned long long)row->total_ns);

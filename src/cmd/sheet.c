@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/sheet.h"
 
+#include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
@@ -208,7 +209,7 @@ int krait_sheet_csv(const struct krait_sheet *sheet, uint32_t limit, struct krai
     for (uint32_t row = 0; row < shown_rows(sheet, limit); row++) {
         for (uint32_t i = 0; i < sheet->column_count; i++) {
             krait_buf_str(out, i ? "," : "");
-            add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_report_csv_text, "");
+            add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_csv_cstr, "");
         }
         krait_buf_char(out, '\n');
     }

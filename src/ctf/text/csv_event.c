@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/text/csv_event.h"
 
-#include "base/json.h"
+#include "base/csv.h"
 #include "ctf/scalar/text.h"
 
 #include <string.h>
@@ -12,27 +12,6 @@ void krait_csv_events_done(struct krait_csv_events *events)
 }
 
 /* -- cells -- */
-
-static void add_cell(struct krait_buf *out, const char *text, size_t n)
-{
-    bool plain = true;
-    for (size_t i = 0; i < n; i++)
-        plain = plain && !strchr(",\"\r\n", text[i] ? text[i] : 'x');
-    if (plain) {
-        krait_utf8_clean(out, text, n);
-        return;
-    }
-    krait_buf_char(out, '"');
-    for (size_t from = 0; from < n;) {
-        const char *quote = memchr(text + from, '"', n - from);
-        size_t to = quote ? (size_t)(quote - text) + 1 : n;
-        krait_utf8_clean(out, text + from, to - from);
-        if (quote)
-            krait_buf_char(out, '"');
-        from = to;
-    }
-    krait_buf_char(out, '"');
-}
 
 static void add_int(struct krait_buf *out, const struct krait_fc *fc, uint64_t value)
 {
@@ -46,19 +25,19 @@ static void add_value(struct krait_buf *out, const struct krait_value *value)
     const struct krait_fc *fc = value->node->fc;
     const char *label = fc->kind == KRAIT_FC_ENUM ? krait_enum_label(fc, krait_value_int(value)) : NULL;
     if (label) {
-        add_cell(out, label, strlen(label));
+        krait_csv_cstr(out, label);
     } else if (krait_fc_is_int(fc) && fc->form != KRAIT_INT_BOOL) {
         add_int(out, fc, krait_value_int(value));
     } else if (krait_node_is_text(value->node)) {
         size_t n;
         KRAIT_AUTO_BUF utf8 = { 0 };
         const char *text = krait_value_utf8(value, &utf8, &n);
-        add_cell(out, text, n);
+        krait_csv_str(out, text, n);
         out->failed = out->failed || utf8.failed;
     } else {
         KRAIT_AUTO_BUF json = { 0 };
         krait_json_value(value, &json);
-        add_cell(out, json.data ? json.data : "", json.len);
+        krait_csv_str(out, json.data ? json.data : "", json.len);
         out->failed = out->failed || json.failed;
     }
 }
@@ -128,7 +107,7 @@ static void add_names(struct krait_buf *out, const struct krait_event_class *eve
             krait_buf_char(out, ',');
             if (is_taken(event, s, name))
                 krait_buf_fmt(out, "%s.", krait_json_scope_name(s));
-            add_cell(out, name, strlen(name));
+            krait_csv_cstr(out, name);
         }
     }
 }
@@ -163,7 +142,7 @@ static void add_long(struct krait_buf *out, const struct krait_value *scope, int
 {
     KRAIT_AUTO_BUF json = { 0 };
     krait_json_scope(scope, s, &json);
-    add_cell(out, json.data, json.len);
+    krait_csv_str(out, json.data, json.len);
     out->failed = out->failed || json.failed;
 }
 
@@ -174,7 +153,7 @@ int krait_csv_event(struct krait_csv_events *events, struct krait_ctf_cursor *cu
     if (cursor->cls->clock)
         krait_buf_fmt(out, "%lld", (long long)cursor->ns);
     krait_buf_fmt(out, ",%u,", cursor->stream->index);
-    add_cell(out, cursor->event->name, strlen(cursor->event->name));
+    krait_csv_cstr(out, cursor->event->name);
     for (int s = 0; scopes && s < KRAIT_JSON_SCOPES; s++) {
         struct krait_value value;
         bool there = scopes[s] && !krait_locator_value(scopes[s], cursor, &value);

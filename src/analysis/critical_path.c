@@ -195,9 +195,9 @@ static const struct krait_kthread *waker_of(const struct finder *f, const struct
  * kernel calls neither of them so. */
 static bool is_beside(const struct krait_kthread *t, const struct krait_kthread *other, int32_t own_tid)
 {
-    bool elsewhere = krait_kthread_own_id(t) != t->tid;
     bool foreign = t->process != other->process && t->process != NONE && other->process != NONE;
-    return krait_kthread_own_id(other) == own_tid && (own_tid != other->tid) == elsewhere && !foreign;
+    return krait_kthread_own_id(other) == own_tid && !foreign &&
+           krait_kthread_is_elsewhere(other) == krait_kthread_is_elsewhere(t);
 }
 
 static const struct krait_kthread *thread_beside(const struct finder *f, const struct krait_kthread *t,

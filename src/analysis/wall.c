@@ -4,19 +4,10 @@
 #include "analysis/own_threads.h"
 #include "trace/gil.h"
 
-/* A kernel's thread whose intervals were kept, by the number that it has in its own namespace. */
-struct life {
-    int32_t id;
-    const struct krait_kthread *thread;
-    uint64_t born_ns;
-};
-
 struct krait_wall {
     const struct krait_trace *trace;
     unsigned flags;                     /* enum krait_wall_flags */
     struct krait_kernel_states *states; /* NULL without the kernel's part */
-    struct life *lives;                 /* by id, then as they were met */
-    uint32_t life_count;
     struct krait_own_threads own_threads;
     struct krait_map wanted; /* numbers of the recorded threads */
     bool *kept; /* by index among the states' threads, for a second run; NULL: all that are wanted */
@@ -84,51 +75,6 @@ static int run_again(struct krait_wall *wall, struct krait_kevs *kevs,
     return krait_kernel_states_new(&wall->states, kevs, options, err);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct life *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return (x->born_ns > y->born_ns) - (x->born_ns < y->born_ns);
-}
-
-static int list_lives(struct krait_wall *wall)
-{
-    const struct krait_kernel_states *states = wall->states;
-    wall->lives = calloc((size_t)states->thread_count + 1, sizeof(*wall->lives));
-    if (!wall->lives)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < states->thread_count; i++) {
-        const struct krait_kthread *t = states->threads[i];
-        bool unborn = t->interval_count && t->intervals[0].state == KRAIT_TS_GONE;
-        if (t->interval_count > unborn && !t->is_kernel)
-            wall->lives[wall->life_count++] =
-                (struct life){ krait_kthread_own_id(t), t, (uint64_t)t->intervals[unborn].begin_ns };
-    }
-    qsort(wall->lives, wall->life_count, sizeof(*wall->lives), by_id);
-    return 0;
-}
-
-/* The life of a number that goes on at a time; NULL where there is none. What calls itself so is preferred to
- * what the kernel alone does. */
-static const struct krait_kthread *life_at(const struct krait_wall *wall, int32_t id, uint64_t t_ns)
-{
-    uint32_t low = 0, high = wall->life_count;
-    const struct krait_kthread *found = NULL;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (wall->lives[mid].id < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (; low < wall->life_count && wall->lives[low].id == id && wall->lives[low].born_ns <= t_ns; low++) {
-        const struct krait_kthread *t = wall->lives[low].thread;
-        found = !found || krait_kthread_is_elsewhere(t) || !krait_kthread_is_elsewhere(found) ? t : found;
-    }
-    return found;
-}
-
 /* -- making it -- */
 
 static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_err *err)
@@ -141,8 +87,6 @@ static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_er
     int rc = krait_kernel_states_new(&wall->states, kevs, &options, err);
     if (!rc && misses_some(wall))
         rc = run_again(wall, kevs, &options, err);
-    if (!rc && (list_lives(wall) || krait_own_threads_init(&wall->own_threads, wall->trace, wall->states)))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
     wall->lost = krait_kevs_lost(kevs);
     wall->own = krait_kevs_own(kevs);
     wall->interrupts =
@@ -169,6 +113,8 @@ int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, uns
     wall->trace = trace;
     wall->flags = flags;
     int rc = flags & KRAIT_WALL_KERNEL ? read_kernel(wall, err) : 0;
+    if (!rc && krait_own_threads_init(&wall->own_threads, trace, wall->states))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (rc)
         krait_wall_free(wall);
     else
@@ -183,7 +129,6 @@ void krait_wall_free(struct krait_wall *wall)
     krait_kernel_states_free(wall->states);
     krait_own_threads_done(&wall->own_threads);
     krait_map_done(&wall->wanted);
-    free(wall->lives);
     free(wall->kept);
     free(wall);
 }
@@ -223,7 +168,7 @@ static void add(struct krait_wall_track *track, struct krait_wall_interval inter
 /* The kernel's number of a thread that the program calls so. */
 static int32_t kernels_tid(const struct krait_wall *wall, int32_t own, uint64_t t_ns)
 {
-    const struct krait_kthread *t = life_at(wall, own, t_ns);
+    const struct krait_kthread *t = krait_own_threads_life(&wall->own_threads, own, t_ns);
     return t ? t->tid : own;
 }
 
@@ -284,7 +229,8 @@ int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall
     }; /* the unknown before and after, and what ends all; a wait splits one where it begins and
           one where it ends */
     const struct krait_thread *own = &wall->trace->threads[thread];
-    const struct krait_kthread *t = life_at(wall, (int32_t)own->tid, own->end_ns);
+    const struct krait_kthread *t =
+        krait_own_threads_life(&wall->own_threads, (int32_t)own->tid, own->end_ns);
     KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
     struct krait_wall_track made = { 0 };
     struct laying laying = { .track = &made, .wall = wall, .waits = &waits };
@@ -348,16 +294,8 @@ const char *krait_wall_name(const struct krait_wall *wall, int32_t tid)
 uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns)
 {
     const struct krait_kthread *t = kernels_thread(wall, tid);
-    uint32_t found = KRAIT_NO_ID;
-    if (t)
-        return krait_own_thread_at(&wall->own_threads, t, t_ns);
-    for (uint32_t i = 0; i < wall->trace->thread_count; i++) {
-        const struct krait_thread *own = &wall->trace->threads[i];
-        if (own->tid == (uint32_t)tid && own->begin_ns <= t_ns &&
-            (found == KRAIT_NO_ID || own->begin_ns > wall->trace->threads[found].begin_ns))
-            found = i;
-    }
-    return found;
+    return t ? krait_own_thread_at(&wall->own_threads, t, t_ns)
+             : krait_own_threads_last(&wall->own_threads, (uint32_t)tid, t_ns);
 }
 
 uint64_t krait_wall_lost(const struct krait_wall *wall)

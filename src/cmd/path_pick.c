@@ -100,26 +100,6 @@ static bool is_recorded(const struct krait_trace *trace, int32_t tid)
     return false;
 }
 
-/* Of the kernel's threads that call themselves `id`: one that recorded itself, and the last that was there at
- * that time. */
-static const struct krait_kthread *who_calls_itself(const struct krait_kernel_states *states,
-                                                    const struct krait_own_threads *own, int32_t id,
-                                                    uint64_t t_ns)
-{
-    const struct krait_kthread *found = NULL;
-    bool found_own = false;
-    for (uint32_t i = 0; i < states->thread_count; i++) {
-        const struct krait_kthread *t = states->threads[i];
-        bool is_it = krait_kthread_own_id(t) == id && !t->is_kernel && (uint64_t)t->born_ns <= t_ns;
-        bool is_own = is_it && krait_own_thread_at(own, t, t_ns) != KRAIT_NO_ID;
-        if (!is_it || is_own < found_own || (is_own == found_own && found && t->born_ns < found->born_ns))
-            continue;
-        found = t;
-        found_own = is_own;
-    }
-    return found;
-}
-
 /* A thread that recorded itself has said the number that it knows; in a namespace the kernel knows another.
  */
 static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kevs *kevs, uint64_t t_ns,
@@ -131,7 +111,7 @@ static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kevs *kev
     int rc = krait_kernel_states_new(&states, kevs, &options, err);
     if (!rc && krait_own_threads_init(&own, pick->trace, states))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
-    const struct krait_kthread *found = rc ? NULL : who_calls_itself(states, &own, pick->range.tid, t_ns);
+    const struct krait_kthread *found = rc ? NULL : krait_own_threads_life(&own, pick->range.tid, t_ns);
     pick->range.tid = found ? found->tid : pick->range.tid;
     krait_kernel_states_free(states);
     return rc;

@@ -104,5 +104,10 @@ def ends(us, call, ret=0, cpu=0, **more):
     return (us, cpu, f"syscall_exit_{call}", {**more, "ret": ret})
 
 
+def knows_itself(us, own, cpu=0):
+    """Who runs there asks for its number in its namespace; to be unpacked: *knows_itself(...)."""
+    return begins(us, "gettid", cpu=cpu), ends(us + 1, "gettid", own, cpu=cpu)
+
+
 def event(us, name, /, cpu=0, **fields):
     return (us, cpu, name, fields)

@@ -14,7 +14,7 @@ import pytest
 
 import kernel_made as made
 from export_readers import chrome_events, perfetto_ftrace, perfetto_slices, perfetto_trace, read_chrome, read_perfetto, read_with_speedscope
-from kernel_made import EPOCH, begins, ends, event, switch, wake
+from kernel_made import EPOCH, begins, ends, event, knows_itself, switch, wake
 from recording import ROOT
 
 CALLS = """
@@ -323,8 +323,7 @@ def test_a_thread_in_a_namespace_is_the_kernels_thread(both, export):
     """It calls itself 5; the kernel calls it 705, and calls another one 5."""
     events = [
         switch(0, 0, 705),
-        begins(101, "gettid"),
-        ends(102, "gettid", ret=5),
+        *knows_itself(101, 5),
         begins(135, "getpid"),
         ends(136, "getpid", ret=5),
         switch(150, 705, 5),

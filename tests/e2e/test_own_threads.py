@@ -3,7 +3,7 @@
 program's thread knows another number than the kernel, where that is another thread's."""
 
 from conftest import verb_json
-from kernel_made import begins, ends, event, fork, switch, wake
+from kernel_made import begins, ends, event, fork, knows_itself, switch, wake
 
 CALLS = """
 process 5 python3
@@ -15,17 +15,11 @@ exit 1 0
 """
 
 
-def named(krait, folder):
-    """[(number, name)] of krait states, by number and then by name."""
-    return sorted((t["tid"], t["name"]) for t in verb_json(krait, "states", folder, "--by", "thread")["threads"])
-
-
 def test_a_host_thread_of_the_same_number_keeps_its_own_name(krait, both):
     """105 knows itself as 5; the host's own 5 wakes it."""
     events = [
         switch(0, 0, 105),
-        begins(10, "gettid"),
-        ends(12, "gettid", ret=5),
+        *knows_itself(10, 5),
         begins(150, "read"),
         switch(160, 105, 5, state=1, prev_comm="python3", next_comm="kworker"),
         wake(200, 105, name="sched_waking"),
@@ -35,7 +29,7 @@ def test_a_host_thread_of_the_same_number_keeps_its_own_name(krait, both):
         switch(450, 105, 0, state=1),
     ]
     folder = both(CALLS, events)
-    assert (5, "kworker") in named(krait, folder)
+    assert (5, "kworker") in [(t["tid"], t["name"]) for t in verb_json(krait, "states", folder, "--by", "thread")["threads"]]
     chosen = verb_json(krait, "states", folder, "--by", "thread", "--thread", "MainThread")["threads"]
     assert [t["tid"] for t in chosen] == [105]
     (call,) = verb_json(krait, "report", folder, "--why", "main")["slowest"]
@@ -65,16 +59,35 @@ def test_the_call_of_the_later_of_two_with_one_number_is_followed(krait, both):
     events = [
         fork(0, 9, 105),
         switch(10, 0, 105),
-        begins(20, "gettid"),
-        ends(22, "gettid", ret=5),
+        *knows_itself(20, 5),
         event(410, "sched_process_exit", tid=105),
         switch(420, 105, 0, state=0x10),
         fork(600, 9, 205),
         switch(610, 0, 205),
-        begins(620, "gettid"),
-        ends(622, "gettid", ret=5),
+        *knows_itself(620, 5),
         switch(1000, 205, 0, state=1),
     ]
     folder = both(calls, events)
     for function, tid in (("main", 105), ("again", 205)):
         assert verb_json(krait, "path", folder, "--call", function)["tid"] == tid
+
+
+def test_a_later_thread_that_calls_itself_the_same_takes_nothing_over(krait, both):
+    """205 is the fifth in another namespace, and recorded nothing."""
+    events = [
+        switch(0, 0, 105),
+        *knows_itself(10, 5),
+        switch(160, 105, 0, state=1),
+        fork(200, 9, 205, cpu=1),
+        switch(210, 0, 205, cpu=1),
+        *knows_itself(220, 5, cpu=1),
+        wake(300, 105, name="sched_waking"),
+        wake(301, 105),
+        switch(310, 0, 105),
+        switch(450, 105, 0, state=1),
+        switch(460, 205, 0, cpu=1, state=1),
+    ]
+    folder = both(CALLS, sorted(events, key=lambda e: e[0]))
+    (call,) = verb_json(krait, "report", folder, "--why", "main")["slowest"]
+    assert call["wall_ns"]["on_cpu"] == 150_000
+    assert verb_json(krait, "path", folder, "--call", "main")["tid"] == 105

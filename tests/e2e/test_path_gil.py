@@ -10,7 +10,7 @@ import pytest
 import kernel_made as made
 from conftest import verb_json
 from gil_oracle import GilOracle
-from kernel_made import EPOCH, begins, ends, event, fork, switch, wake
+from kernel_made import EPOCH, begins, event, fork, knows_itself, switch, wake
 from kernel_oracle import text_of
 from path_oracle import PathOracle
 from test_path import expected, first_difference, segments
@@ -164,7 +164,7 @@ def test_a_wait_for_the_gil_that_is_waited_for_by_its_holder_ends(path):
 def test_numbers_are_those_of_the_programs_namespace(path):
     """The kernel calls them 105 and 106; there is another 6, which has nothing to do with it."""
     ran = [switch(0, 0, 105), fork(1, 105, 106), switch(2, 0, 106, cpu=1)]
-    told = [event for us, tid, cpu in ((3, 5, 0), (4, 6, 1)) for event in (begins(us, "gettid", cpu=cpu), ends(us, "gettid", tid, cpu=cpu))]
+    told = [*knows_itself(3, 5), *knows_itself(4, 6, cpu=1)]
     waits = [*asks(12, 105, 20), *given(22, 105, 40, by_cpu=1)]
     events = in_order(*ran, *told, switch(5, 0, 6, cpu=2), *waits, switch(60, 105, 0, ASLEEP))
     found = path({5: "10 gilwait 6; 41 giltake", 6: "40 gildrop"}, events, 5, check=False)

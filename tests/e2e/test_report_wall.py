@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from conftest import verb_json
-from kernel_made import begins, ends, event, fork, switch, wake
+from kernel_made import begins, ends, event, fork, knows_itself, switch, wake
 from test_report import report_on_terminal
 
 CODES = """
@@ -178,8 +178,7 @@ def test_a_number_that_is_used_again_is_another_thread_also_of_one_that_had_aske
             switch(0, 0, 1),
             fork(2, 1, 5),
             switch(4, 1, 5),
-            begins(5, "gettid"),
-            ends(6, "gettid", ret=5),
+            *knows_itself(5, 5),
             event(28, "sched_process_exit", tid=5),
             switch(30, 5, 1, state=0x10),
             fork(100, 1, 5),
@@ -209,8 +208,7 @@ def test_a_thread_of_another_namespace_is_known_by_the_number_that_it_was_told(b
         [
             switch(0, 0, 4005),
             switch(0, 0, 5, cpu=1),
-            begins(2, "gettid"),
-            ends(3, "gettid", ret=5),
+            *knows_itself(2, 5),
             switch(20, 4005, 6),
             switch(60, 6, 4005),
             switch(100, 4005, 0),

@@ -52,15 +52,23 @@ def instances():
 
 
 @contextlib.contextmanager
-def reader(instance):
-    """Somebody who has a file of it open: the kernel does not remove it then."""
-    hold = f"exec 3< instances/{instance}/trace_pipe && echo held && read end"
-    process = subprocess.Popen([*IN_TRACEFS, hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def holder(take):
+    """Somebody who opens a file of tracefs by that command of a shell, and keeps it."""
+    process = subprocess.Popen([*IN_TRACEFS, f"{take} && echo held && read end"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "held\n"
         yield
     finally:
         process.communicate("\n", timeout=30)
+
+
+@contextlib.contextmanager
+def reader(instance):
+    """Somebody who has a file of it open: the kernel does not remove it then."""
+    try:
+        with holder(f"exec 3< instances/{instance}/trace_pipe"):
+            yield
+    finally:
         in_tracefs(f"rmdir instances/{instance}")
 
 
@@ -574,14 +582,9 @@ def test_a_killed_recorder_leaves_an_instance_that_doctor_shows_and_the_next_rem
 def test_an_instance_that_is_in_use_is_left_on_though_its_maker_is_not_seen(kernel):
     """A krait in another container made it: its processes have no number here."""
     other = "instances/krait-4194304"  # one more than there can be: PID_MAX_LIMIT
-    hold = f"mkdir {other} && echo 1 > {other}/events/sched/sched_switch/enable && exec 3> {other}/tracing_on && echo held && read end"
-    holder = subprocess.Popen([*IN_TRACEFS, hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert holder.stdout.readline() == "held\n"
+    with holder(f"mkdir {other} && echo 1 > {other}/events/sched/sched_switch/enable && exec 3> {other}/tracing_on"):
         kernel("pass\n")
         assert in_tracefs(f"cat {other}/events/sched/sched_switch/enable {other}/tracing_on").stdout == "1\n1\n"
-    finally:
-        holder.communicate("\n", timeout=30)
     kernel("pass\n")
     assert "krait-4194304" not in instances()
 

@@ -72,9 +72,19 @@ def test_with_wait_what_the_command_leaves_running_is_recorded_to_its_end(record
 
 
 def test_without_wait_it_is_recorded_until_the_command_ends_which_is_said(record, python):
-    script = record.script("import time\ndef f(): pass\nf()\nopen('begun', 'w').close()\ntime.sleep(0.5)\nf()\n")
+    script = record.script(
+        """
+        import os, time
+        def f(): pass
+        f()
+        open("begun", "w").close()
+        while not os.path.exists("ended"): time.sleep(0.01)
+        f()
+        """
+    )
     until = "while ! [ -e begun ]; do sleep 0.01; done"
     run = record.words(python, "sh", "-c", f"{python.exe} {script} >/dev/null 2>&1 & {until}")
+    (record.folder / "ended").touch()
     assert run.status == 0 and "1 process is still running; its recording ends here: --wait goes on with it" in run.stderr
     assert run.check(ended=False).calls()["f"] == 1 and run.main.ending == ("stop", -1)
 
@@ -88,11 +98,14 @@ def test_ctrl_c_ends_the_waiting(record, any_python):
     )
     daemon = int(process.stdout.readline())
     assert process.stdout.readline() == "ready\n"
-    time.sleep(0.2)  # the shell has ended
-    process.send_signal(signal.SIGINT)
+    for _ in range(500):  # as long as the shell has not ended it is the command's own
+        process.send_signal(signal.SIGINT)
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    os.kill(daemon, signal.SIGKILL)
     errors = process.stderr.read()
     assert process.wait(timeout=30) == 0 and "1 process is still running" in errors
-    os.kill(daemon, signal.SIGKILL)
     assert Recording(trace).check(ended=False).calls()["f"] == 1
 
 
@@ -210,7 +223,7 @@ def test_signals_pass_through(record, any_python, number):
             sys.exit(5)
         signal.signal(int(sys.argv[1]), handler)
         print("ready", flush=True)
-        time.sleep(30)
+        for _ in range(3000): time.sleep(0.01)  # what comes between Python's look for signals and the call is seen after it
         """
     )
     process, trace = record.start(any_python, script, int(number))
@@ -257,7 +270,7 @@ def test_a_signal_that_comes_while_the_command_is_started_reaches_it(record, any
     with open(command) as leased:
         fcntl.fcntl(leased, fcntl.F_SETSIG, signal.SIGURG)  # which says that somebody waits: ignored
         fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        process = subprocess.Popen(record.command(any_python, [command, 10], record.new_trace(), options), stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(record.command(any_python, [command, 50], record.new_trace(), options), stderr=subprocess.DEVNULL)
         wait_until(lambda: fcntl.fcntl(leased, fcntl.F_GETLEASE) != fcntl.F_WRLCK)
         process.send_signal(number)
     assert process.wait(timeout=60) in SIGNALLED(number)
@@ -296,15 +309,14 @@ def test_ctrl_c_ends_the_program_and_not_the_recording(record, python):
         """
         import time
         def wait():
+            print("ready", flush=True)
             while True:
                 time.sleep(0.01)
-        print("ready", flush=True)
         wait()
         """
     )
     process, trace = record.start(python, script, start_new_session=True)
     assert process.stdout.readline() == "ready\n"
-    time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode in SIGNALLED(signal.SIGINT)
@@ -320,7 +332,7 @@ def test_ctrl_c_that_the_program_survives(record, any_python):
         import time
         try:
             print("ready", flush=True)
-            time.sleep(30)
+            for _ in range(3000): time.sleep(0.01)
         except KeyboardInterrupt:
             print("caught", flush=True)
         def after():
@@ -506,11 +518,7 @@ def test_killing_the_collector_harms_nothing(record, python, options, tmp_path):
     time.sleep(0.02)
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 60
-    while not done.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.05)
-    assert done.read_text() == "finished"
+    wait_until(lambda: done.exists() and done.read_text() == "finished")
     for recorded in Recording(trace, torn=True).processes:
         recorded.check_balanced(ended=False)
 

@@ -313,6 +313,33 @@ def test_a_program_that_forks_and_never_waits(record, python):
     assert run.calls()["orphan"] in (0, 1)  # it may be stopped with its parent, but harms nothing
 
 
+def test_each_event_of_a_process_that_outlives_the_recording_has_its_function(record, python):
+    """It goes on to define functions and to call them while the recording ends: seldom just then, so more than once."""
+    script = record.script(
+        """
+        import os, sys, time
+        begun, ended = sys.argv[1:]
+        def define():
+            while not os.path.exists(ended):
+                for n in range(100):
+                    exec(f"def f{n}(): pass\\nf{n}()")
+                open(begun, "w").close()
+        if not os.fork():
+            os.closerange(0, 3)
+            define()
+            os._exit(0)
+        while not os.path.exists(begun): time.sleep(0.01)
+        """
+    )
+    for again in range(3):
+        run = record(python, script, f"begun{again}", f"ended{again}", options=["--lossless"])
+        (record.folder / f"ended{again}").touch()
+        (child,) = with_function(run, "define")
+        called = {e.code for thread in child.threads for e in thread.events if "code" in e.fields}
+        assert called <= set(child.codes) and child.ending == ("stop", -1)
+        run.check(ended=False)
+
+
 def test_gunicorn_with_workers(record, any_python, venv, tmp_path):
     python = venv(any_python, "gunicorn==23.0.0")
     record.script(

@@ -215,8 +215,7 @@ def test_functions_are_met_while_a_library_that_is_loaded_waits_for_the_gil(reco
         sleep_with_the_gil(400000)
         exec("def met(): pass\\nmet()")
         other.join()
-        """,
-        timeout=20,
+        """
     )
     assert run.calls()["met"] == 1
 

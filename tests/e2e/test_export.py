@@ -31,6 +31,7 @@ from export_readers import (
     run,
     speedscope_package,
 )
+from peak import peak_kib
 
 FORMATS = ["folded", "chrome", "perfetto", "speedscope", "callgrind", "pprof"]
 STREAMED = ["chrome", "perfetto", "speedscope"]
@@ -613,18 +614,11 @@ def test_binary_formats_are_not_for_a_terminal(krait, synth, fmt, status):
 # -- size --
 
 
-def peak_kb(*args):
-    process = subprocess.Popen([str(a) for a in args])
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0
-    return usage.ru_maxrss
-
-
 @pytest.mark.parametrize("fmt", STREAMED)
 def test_memory_does_not_grow_with_the_trace(krait, synth, tmp_path, fmt):
     script = "process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\nrepeat {}\n1us call 1\n3us return\nend\n"
     folders = [synth(script.format(n), name=str(n)) for n in (1000, 400000)]
-    small, large = (peak_kb(krait, "export", f, "--to", fmt, "-o", tmp_path / "x") for f in folders)
+    small, large = (peak_kib(krait, "export", f, "--to", fmt, "-o", tmp_path / "x") for f in folders)
     mapped = sum(f.stat().st_size for f in Path(folders[1]).rglob("*") if f.is_file()) // 1024
     assert large - small < mapped + 2048, f"{small} KiB, then {large} KiB for 400 times the calls"
 

@@ -7,7 +7,6 @@ Kernel traces are made up as in test_report_wall.py; perfetto's files are read b
 import json
 import os
 import subprocess
-import sys
 from collections import Counter, defaultdict
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 import kernel_made as made
 from export_readers import chrome_events, perfetto_ftrace, perfetto_slices, perfetto_trace, read_chrome, read_perfetto, read_with_speedscope
 from kernel_made import EPOCH, begins, ends, event, knows_itself, switch, wake
+from peak import peak_kib
 from recording import ROOT
 
 CALLS = """
@@ -625,18 +625,13 @@ def test_speedscope_reads_system_calls_as_part_of_the_calls(both, export):
     assert found['t7 {"tid":7}'].total_ns == 50_000
 
 
-def peak_kb(*args):
-    script = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    return int(subprocess.run([sys.executable, "-c", script, *map(str, args)], capture_output=True, text=True, check=True).stdout)
-
-
 @pytest.mark.parametrize("fmt", ["chrome", "perfetto"])
 def test_memory_does_not_grow_with_the_kernels_part(krait, both, tmp_path, fmt):
     def of(count, name):
         events = [e for i in range(count) for e in (begins(101 + 4 * i, "read"), switch(102 + 4 * i, 5, 7), switch(103 + 4 * i, 7, 5), ends(104 + 4 * i, "read"))]
         folder = both(CALLS, [switch(0, 0, 5), *events], name)
         files = sum(f.stat().st_size for f in (folder / "kernel").iterdir())
-        return peak_kb(krait, "export", folder, "--to", fmt, "-o", tmp_path / name / "out") - files // 1024, files // 1024
+        return peak_kib(krait, "export", folder, "--to", fmt, "-o", tmp_path / name / "out") - files // 1024, files // 1024
 
     (small, few), (large, many) = of(2000, "small"), of(20000, "large")
     assert many > few + 1500

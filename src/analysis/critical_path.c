@@ -478,9 +478,12 @@ static bool is_last(const struct krait_kchange *change)
     return !change->cpu && change->was == change->thread->state;
 }
 
-static bool is_there(const struct finder *f, enum krait_thread_state was)
+/* Before it is first met it is not there, nor behind its end, but for one that executes under its number. */
+static bool is_there(const struct finder *f, const struct krait_kchange *change)
 {
-    return was != KRAIT_TS_GONE && (was != KRAIT_TS_UNKNOWN || f->segments.count);
+    bool is_over = change->was == KRAIT_TS_GONE && change->thread->state == KRAIT_TS_GONE;
+    return !is_over &&
+           (f->segments.count || (change->was != KRAIT_TS_GONE && change->was != KRAIT_TS_UNKNOWN));
 }
 
 static void thread_changes(struct finder *f, const struct krait_kchange *change)
@@ -490,7 +493,7 @@ static void thread_changes(struct finder *f, const struct krait_kchange *change)
         return;
     if (wait != NONE)
         follow(f, wait, f->since_ns, change->ns);
-    else if (is_there(f, (enum krait_thread_state)change->was))
+    else if (is_there(f, change))
         add_own(f, change);
     is_in_state(f, change->thread);
 }

@@ -103,6 +103,21 @@ void krait_kernel_begin_call(machine *m, struct krait_kcpu *cpu, const struct kr
         pass_call(m, cpu, t);
 }
 
+void krait_kernel_hand_over_call(const machine *m, struct krait_kthread *from, struct krait_kthread *to)
+{
+    bool counts = from->call_counts;
+    to->call = from->call;
+    to->call_ns = from->call_ns;
+    to->call_counts = counts;
+    to->call_known = from->call_known;
+    if (counts && m->watch && m->watch->left)
+        m->watch->left(m->watch->ctx, from, false, 0, m->now);
+    from->call = KRAIT_NO_ID;
+    from->call_counts = false;
+    if (counts && m->watch && m->watch->entered)
+        m->watch->entered(m->watch->ctx, to, KRAIT_NO_ID, m->now);
+}
+
 void krait_kernel_end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     struct krait_kthread *t = caller(m, cpu, ev);

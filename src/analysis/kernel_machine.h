@@ -20,6 +20,10 @@ int krait_kernel_know_calls(struct krait_kernel_states *m, const struct krait_ke
 void krait_kernel_meet_caller(struct krait_kernel_states *m, struct krait_kcpu *cpu,
                               const struct krait_kev *ev);
 
+/* A thread goes on under another number, also in its system call. */
+void krait_kernel_hand_over_call(const struct krait_kernel_states *m, struct krait_kthread *from,
+                                 struct krait_kthread *to);
+
 krait_kcpu_step krait_kernel_begin_call;
 krait_kcpu_step krait_kernel_end_call;
 

@@ -437,6 +437,23 @@ static void on_wakeup(void *ctx, const struct krait_kev *ev)
     late(m, KRAIT_LATENCY_WAKING, t->waking_ns);
 }
 
+/* A thread that executes another program takes over the number of its process' first, which is gone by then
+ * (de_thread() in fs/exec.c). What happens before it is told may bear the new number already. */
+static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+{
+    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    struct krait_kthread *from = krait_kev_has(ev, 2) ? thread_of(m, krait_kev_int(ev, 2)) : NULL;
+    if (!t || !from || t == from)
+        return;
+    t->exiting = false;
+    if (cpu->current != t)
+        leave(m, t, (enum krait_thread_state)t->state, KRAIT_TS_WOKEN, from->tid);
+    krait_kernel_hand_over_call(m, from, t);
+    leave(m, from, from->state == KRAIT_TS_UNKNOWN ? KRAIT_TS_GONE : (enum krait_thread_state)from->state,
+          KRAIT_TS_GONE, 0);
+    put_on(m, cpu, t);
+}
+
 /* -- lives -- */
 
 static void on_fork(void *ctx, const struct krait_kev *ev)
@@ -589,7 +606,8 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
                                                              [KRAIT_KEV_LEAVE] = leave_thread,
                                                              [KRAIT_KEV_END] = end_thread,
                                                              [KRAIT_KEV_FAULT] = fault_thread,
-                                                             [KRAIT_KEV_NAMED] = name_running };
+                                                             [KRAIT_KEV_NAMED] = name_running,
+                                                             [KRAIT_KEV_EXEC] = exec_thread };
     /* Their context is of who runs; the others say it in their fields. */
     static const bool tells[KRAIT_KEV_KINDS] = {
         [KRAIT_KEV_CALL_BEGIN] = true, [KRAIT_KEV_CALL_END] = true, [KRAIT_KEV_IRQ_BEGIN] = true,
@@ -687,6 +705,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
                       [KRAIT_KEV_WAKEUP] = on_wakeup,
                       [KRAIT_KEV_WAKEUP_NEW] = on_wakeup,
                       [KRAIT_KEV_FORK] = on_fork,
+                      [KRAIT_KEV_EXEC] = on_cpu_event,
                       [KRAIT_KEV_EXIT] = on_thread_exit,
                       [KRAIT_KEV_FREE] = on_free,
                       [KRAIT_KEV_STATEDUMP] = on_statedump,

@@ -11,7 +11,7 @@ from collections import defaultdict
 from test_cat import UTC
 
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] (?:\S+ )?([\w:]+): (.*)$")
-NUMBER = re.compile(r"\b(cpu_id|prev_tid|next_tid|tid|prev_state|child_tid|child_pid|parent_tid|pid|ret|vec|status|type|skbaddr|state|dev) = (0x[0-9A-Fa-f]+|-?\d+)")
+NUMBER = re.compile(r"\b(cpu_id|prev_tid|next_tid|tid|prev_state|child_tid|child_pid|parent_tid|pid|old_tid|ret|vec|status|type|skbaddr|state|dev) = (0x[0-9A-Fa-f]+|-?\d+)")
 TEXT = re.compile(r'\b(name|diskname) = "((?:\\.|[^"\\])*)"')
 SOCKETS = "recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg accept accept4 connect"
 TOLD = {
@@ -208,6 +208,21 @@ class Oracle:
         child = self.thread(f["child_tid"], "gone", new=True)
         child.turn(self.now, "woken")
         child.pid, child.call, child.kernel = f.get("child_pid"), parent and parent.call, f["parent_tid"] == 2
+
+    def on_sched_process_exec(self, cpu, f, _):
+        """Another thread than the first takes over the first's number."""
+        t, before = self.thread(f["tid"]), self.thread(f.get("old_tid"))
+        if not t or not before or t is before:
+            return
+        t.exiting, t.call, t.call_at, t.call_known = False, before.call, before.call_at, before.call_known
+        before.call = before.call_at = None
+        if cpu.thread is not t:
+            t.turn(self.now, "woken")
+        if before.state == "unknown":
+            before.was("gone")
+        before.turn(self.now, "gone")
+        cpu.thread, cpu.base, cpu.known = t, "system" if t.call else "user", True
+        self.settle(cpu)
 
     def on_sched_process_exit(self, _cpu, f, _):
         self.thread(f["tid"]).exiting = True

@@ -75,6 +75,12 @@ class PathOracle(Oracle):
         if parent and parent.runs:
             self.causes[child, 0] = parent
 
+    def on_sched_process_exec(self, cpu, f, name):
+        t, before = self.thread(f["tid"]), self.thread(f.get("old_tid"))
+        if t and before and t is not before and cpu.thread is not t and before.runs:
+            self.causes[t, len(t.history) - 1] = before
+        super().on_sched_process_exec(cpu, f, name)
+
     def on_irq_handler_entry(self, cpu, f, name):
         cpu.ipi = name in IPIS
         cpu.irq_device = None if not cpu.irqs else cpu.irq_device
@@ -165,8 +171,8 @@ class PathOracle(Oracle):
             return [segment("running")]
         if state in ("interrupt", "woken", "preempted"):
             return [segment("interrupted" if state == "interrupt" else state, by=self.behind.get((t, i), 0))]
-        if state == "gone" and depth == 0:
-            return []
+        if state == "gone" and depth == 0:  # between them another thread executes under its number
+            return [] if i in (0, len(t.history) - 1) else [segment("unknown")]
         parts = []
         for since, until, has in self.shares.get((t, i)) or [(begin, end, None)]:
             since, until = max(since, begin), min(until, end)

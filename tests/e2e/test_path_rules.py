@@ -54,6 +54,34 @@ def test_a_wait_for_another_thread_is_what_that_one_did(path):
     ) == [("running", 5, 0, 10, 0), ("running", 6, 10, 40, 1), ("woken", 5, 40, 45, 0), ("running", 5, 45, 60, 0)]
 
 
+def test_a_thread_that_executes_goes_on_as_the_first(path):
+    """6 executes another program: it kills 5, which waits for it, and is 5 from then on."""
+    assert path(
+        [
+            switch(0, 0, 5),
+            switch(5, 0, 6, cpu=1),
+            switch(10, 5, 0, ASLEEP),
+            begins(20, "execve", cpu=1),
+            wake(25, 5, cpu=1, name="sched_waking"),
+            wake(26, 5),
+            switch(28, 0, 5),
+            event(29, "sched_process_exit", tid=5),
+            switch(30, 5, 0, state=0x20),
+            event(40, "sched_process_exec", cpu=1, tid=5, old_tid=6),
+            ends(42, "execve", cpu=1),
+            switch(60, 5, 0, ASLEEP, cpu=1),
+        ],
+        5,
+    ) == [
+        ("running", 5, 0, 10, 0),
+        ("running", 6, 10, 25, 1),
+        ("woken", 5, 25, 28, 0),
+        ("running", 5, 28, 30, 0),
+        ("unknown", 5, 30, 40, 0),
+        ("running", 5, 40, 60, 0),
+    ]
+
+
 def test_a_chain_is_followed_to_its_end(path):
     """5 waits for 6, which waits for the disk; before, 6 waited for 7, which slept."""
     assert path(

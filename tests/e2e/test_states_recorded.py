@@ -123,3 +123,28 @@ def test_a_thread_goes_on_computing_after_a_signals_handler(krait, kernel):  # n
     run = kernel(SIGNALS)
     [main] = [t for t in verb_json(krait, "states", run.path / "kernel")["threads"] if t["tid"] == run.main.pid]
     assert main["user_ns"] > main["system_ns"] > 0, main
+
+
+EXECS = """
+import os, sys, threading
+
+def go():
+    print(threading.get_native_id(), flush=True)
+    os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(0.3)"])
+
+thread = threading.Thread(target=go)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_thread_that_executes_goes_on_under_the_first_ones_number(krait, kernel):  # noqa: F811
+    run = kernel(EXECS)
+    oracle = Oracle(text_of(krait, run.path / "kernel"))
+    lives = {t.tid: t.sums(oracle.end) for t in oracle.lives}
+    threads = {t["tid"]: t for t in verb_json(krait, "states", run.path / "kernel")["threads"]}
+    first, other = threads[run.main.pid], threads[int(run.stdout)]
+    for thread in first, other:
+        assert times_of(thread) == {k: v for k, v in lives[thread["tid"]].items() if v}
+    assert first["blocked_timer_ns"] >= 300 * MS
+    assert other["unknown_ns"] == 0 and other["gone_ns"] > 300 * MS

@@ -389,3 +389,34 @@ def test_the_interval_of_such_a_wait_is_told_so(krait, tmp_path):
 def test_a_switch_of_its_own_that_was_lost(states):
     found = states([own_in(0, 5), own_in(10, 6), own_out(20, 6), own_in(25, 5), own_out(30, 5)])
     assert threads(found) == {5: {"user": 15, "unknown": 15}, 6: {"unknown": 10, "user": 10, "blocked_other": 10}}
+
+
+@pytest.mark.parametrize(
+    "between, by_six, by_five",
+    [
+        ([], {"system": 30, "gone": 21}, {"user": 14, "gone": 20}),
+        # it bears the number before that is told
+        ([switch(40, 5, 0), switch(45, 0, 5)], {"system": 20, "gone": 31}, {"user": 19, "preempted": 5, "gone": 10}),
+    ],
+)
+def test_a_thread_that_executes_takes_the_number_of_the_first(states, between, by_six, by_five):
+    found = states(
+        [
+            switch(0, 0, 5),
+            fork(1, 5, 6),
+            switch(5, 5, 6, state=1),
+            begins(20, "execve"),
+            wake(25, 5, cpu=1, name="sched_waking"),
+            switch(26, 0, 5, cpu=1),
+            event(27, "sched_process_exit", cpu=1, tid=5),
+            switch(30, 5, 0, state=0x20, cpu=1),
+            *between,
+            event(50, "sched_process_exec", tid=5, old_tid=6),
+            ends(55, "execve"),
+            switch(60, 5, 0, state=1),
+            event(70, "power_cpu_idle", state=1),
+        ]
+    )
+    assert threads(found)[6] == {"woken": 4, "user": 15, **by_six}
+    assert threads(found)[5] == {"woken": 1, "system": 5, "blocked_other": 30, **by_five}
+    assert [(c["name"], c["calls"], c["total_ns"]) for c in found["syscalls"]] == [("execve", 1, 35_000)]

@@ -5,6 +5,7 @@ KRAIT            the command under test; else build/krait
 KRAIT_PYTHONS    run with these interpreters only: versions such as 3.8,3.13; else all that tools/pythons finds
 """
 
+import fcntl
 import json
 import os
 import subprocess
@@ -125,6 +126,15 @@ def cat(krait):
         return run.stdout.splitlines()
 
     return lines
+
+
+@pytest.fixture
+def alone():
+    """One test at a time: there is one kernel, each recording of it clears away what dead ones left, and what a user may lock
+    for rings is shared by his programs."""
+    with open("/tmp/krait-kernel-tests.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

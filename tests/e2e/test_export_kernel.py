@@ -653,7 +653,7 @@ threads = [threading.Thread(target=work) for _ in range(2)]
 
 
 @pytest.fixture
-def recorded(record, any_python):
+def recorded(record, any_python, alone):
     if os.geteuid() != 0:
         pytest.skip("tracing the kernel needs root")
     run = record.text(any_python, PROGRAM, options=("--kernel",))

@@ -12,8 +12,9 @@ from known_times import KNOWN, MS, right_once
 from pages import run_page
 from path_oracle import PathOracle
 from test_path import expected, first_difference, segments
-from test_record_kernel import alone, kernel, tracefs  # noqa: F401
+from test_record_kernel import kernel, tracefs  # noqa: F401
 
+pytestmark = pytest.mark.usefixtures("alone")
 WAITS = KNOWN + """
 def work():
     compute(0.05)
@@ -140,7 +141,7 @@ def test_paths_of_our_recordings_are_as_their_text_says(krait, kernel):  # noqa:
         assert first_difference(ours, wanted) is None and len(ours) == len(wanted) > 0, tid
 
 
-def test_the_examples_of_its_page_work(krait, any_python, tmp_path, alone):  # noqa: F811
+def test_the_examples_of_its_page_work(krait, any_python, tmp_path):
     runs = run_page("path.md", krait, any_python, tmp_path)
     assert len(runs) >= 7
     for line, run in runs.items():

@@ -2,7 +2,6 @@
 """krait record --kernel: the kernel's events beside the program's, on one clock, and nothing left behind."""
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from known_times import right_once
 from pages import page_text, run_page
 from recording import ROOT
 
+pytestmark = pytest.mark.usefixtures("alone")
 CORPUS = ROOT.parent / "shared" / "ctf-corpus" / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
 IN_TRACEFS = ["unshare", "-m", "sh", "-c", 'mount -t tracefs nodev /mnt && cd /mnt && eval "$0"']
 
@@ -37,14 +37,6 @@ def tracefs():
     run = in_tracefs("ls instances")
     if run.returncode:
         pytest.skip(f"tracefs cannot be mounted: {run.stderr.strip()}")
-
-
-@pytest.fixture(autouse=True)
-def alone():
-    """One test at a time: there is one kernel, and each recording clears away what dead ones left."""
-    with open("/tmp/krait-kernel-tests.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def instances():
@@ -525,9 +517,10 @@ def test_a_full_disk_loses_events_and_harms_nothing(record, krait, any_python, s
 # ---- a guest of the kernel ----
 
 
-def test_nothing_is_left_behind(kernel):
-    kernel("pass\n")
-    assert not [name for name in instances() if name.startswith("krait-")]
+def test_nothing_is_left_behind(record, any_python):
+    process, _ = record.start(any_python, record.script("pass\n"), options=("--kernel",))
+    process.communicate(timeout=60)
+    assert process.returncode == 0 and f"krait-{process.pid}" not in instances()
 
 
 def test_ctrl_c_ends_the_recording_of_the_kernel(record, any_python, events):
@@ -632,7 +625,7 @@ def test_two_recordings_at_once(record, any_python, events):
         assert process.returncode == 0
     for _, trace in both:
         assert len(events(trace / "kernel", "name == syscall_entry_getppid")) >= 300
-    assert not [name for name in instances() if name.startswith("krait-")]
+    assert not instances() & {f"krait-{process.pid}" for process, _ in both}
 
 
 def test_the_commands_of_its_page_work(krait, any_python, tmp_path):

@@ -15,7 +15,9 @@ from kernel_oracle import Oracle, events_of, text_of
 from known_times import KNOWN, MS, right_once
 from pages import run_page
 from recording import BEGINS, ENDS
-from test_record_kernel import alone, kernel, tracefs  # noqa: F401
+from test_record_kernel import kernel, tracefs  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("alone")
 
 # Each function is timed by the thread's own clocks: perf_counter_ns, thread_time_ns, and the scheduler's count of the
 # nanoseconds that it waited for a CPU (proc_pid_schedstat(5); the first number there is a tick old). What it waited for is

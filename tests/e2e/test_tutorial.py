@@ -10,7 +10,7 @@ from pages import blocks, page_text, run_page
 from recording import ROOT
 
 
-def test_every_command_of_the_tutorial_works(krait, any_python, tmp_path):
+def test_every_command_of_the_tutorial_works(krait, any_python, tmp_path, alone):
     assert len(run_page("tutorial.md", krait, any_python, tmp_path)) >= 10
     for name in ("before.svg", "change.svg", "before.pftrace", "before.speedscope.json", "callgrind.out.before"):
         assert (tmp_path / name).stat().st_size > 1000, name

@@ -41,6 +41,20 @@ def spin(seconds):
     return time.perf_counter_ns() - begin, at_most_stolen(taken)
 """
 
+# wait_for_krait() waits until the krait that records the program has emptied all rings once more: it naps after each time.
+EMPTIED = """
+import os, time
+
+def naps():
+    with open(f"/proc/{os.getppid()}/status") as status:
+        return int(status.read().split("\\nvoluntary_ctxt_switches:")[1].split()[0])
+
+def wait_for_krait():
+    before = naps()
+    while naps() < before + 2:
+        time.sleep(0.001)
+"""
+
 
 def assert_spun(thread, seconds, wall, stolen):
     """A thread of `krait states` that did nothing but spin(seconds), which returned the other two."""

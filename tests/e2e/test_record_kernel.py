@@ -66,11 +66,12 @@ def reader(instance):
 
 @pytest.fixture
 def kernel(record, any_python):
-    """Records a program given as text with the kernel."""
+    """Records a program given as text with the kernel. Its rings have room for what others on this machine do while krait
+    waits for a CPU, or for the host of a virtual one."""
 
     def run(text, *options, groups="", **more):
         option = f"--kernel={groups}" if groups else "--kernel"
-        return record.text(any_python, text, options=(option, *options), **more)
+        return record.text(any_python, text, options=(option, "--kernel-ring-size", "16M", *options), **more)
 
     return run
 
@@ -164,22 +165,22 @@ def test_so_it_is_where_others_have_larger_pages_in_their_ring(kernel, events):
 def test_a_sleep_is_a_switch_away_and_a_wake_up_by_the_timer(kernel, events):
     run = kernel("import time\ntime.sleep(0.2)\n", groups="sched,irq")
     main = run.main.pid
-    sched = events(run.path / "kernel", 'name == "sched_*" || name == timer_hrtimer_expire_entry')
-    away = {}
-    gaps = []
-    for i, event in enumerate(sched):
+    told = events(run.path, 'name == "sched_*" || name == timer_hrtimer_expire_entry || name == "c:*"')
+    call = next(i for i, e in enumerate(told) if e["event"] == "c:call" and e["payload"]["code"]["label"] == "time.sleep")
+    end = next(i for i, e in enumerate(told) if i > call and e["event"] == "c:return")
+    sleeps, left = [], None
+    for i, event in enumerate(told[call + 1 : end], call + 1):
         fields = event["payload"]
-        if away and main in (fields.get("next_tid"), tid(event)):  # some switches of a virtual machine's own are never told
-            gaps.append((ns(event) - away["time"], away["state"], sched[away["at"] : i]))
-            away = {}
-        if event["event"] == "sched_switch" and fields["prev_tid"] == main:
-            away = {"at": i, "time": ns(event), "state": int(fields["prev_state"])}
-    length, state, between = max(gaps, key=lambda gap: gap[0])
-    assert 0.2e9 <= length < 10e9
-    assert state == 1  # interruptible
-    wakes = [e for e in between if e["event"] == "sched_waking" and e["payload"]["tid"] == main]
-    assert len(wakes) == 1
-    before = [e for e in between if ns(e) <= ns(wakes[0]) and e["packet_context"] == wakes[0]["packet_context"]]
+        if left and main in (fields.get("next_tid"), tid(event)):  # some switches of a virtual machine's own are never told
+            sleeps.append(told[left:i])
+            left = None
+        if event["event"] == "sched_switch" and fields["prev_tid"] == main and int(fields["prev_state"]) & 0xFF:  # not preempted
+            left = i
+    (asleep,) = sleeps
+    assert int(asleep[0]["payload"]["prev_state"]) == 1  # interruptible
+    wakes = [e for e in asleep if e["event"] == "sched_waking" and e["payload"]["tid"] == main]
+    assert len(wakes) == 1 and ns(wakes[0]) - ns(told[call]) >= 0.2e9
+    before = [e for e in asleep if ns(e) <= ns(wakes[0]) and e["packet_context"] == wakes[0]["packet_context"]]
     assert any(e["event"] == "timer_hrtimer_expire_entry" for e in before[-4:]), before[-4:]
 
 
@@ -212,6 +213,8 @@ def test_processes_and_threads_have_their_makers(kernel, events):
 
 def test_the_state_dump_knows_who_was_there(kernel, events):
     sleeper = subprocess.Popen(["sleep", "60"])
+    while ") S " not in Path(f"/proc/{sleeper.pid}/stat").read_text():
+        time.sleep(0.001)
     try:
         run = kernel("pass\n", groups="sched")
         dump = events(run.path / "kernel", 'name == "lttng_statedump_*"')
@@ -249,7 +252,7 @@ def kernels_text(lines):
     """The kernel's own rendering of its events: CPU to [(ticks, what)]."""
     found = {}
     for cpu, ticks, name, text in (match.groups() for match in map(TEXT.search, lines) if match):
-        number = {key: int(value) for key, value in re.findall(r"(\w+)=0*(\d+)\b", text)}
+        number = {key: int(value) for key, value in re.findall(r"(\w+)=(-?\d+)\b", text)}
         if name == "sched_switch":
             state = re.search(r"prev_state=(\S+)", text)[1]
             what = (number["prev_pid"], number["prev_prio"] - 100, STATES[state], number["next_pid"], number["next_prio"] - 100)
@@ -339,7 +342,8 @@ def test_the_kernels_own_text_says_the_same(kernel, krait):
         ours = {cpu: [event for event in events if event[1][0] in wanted][5:-5] for cpu, events in found.items()}
         assert sum(map(len, ours.values())) > 2000
         for cpu, events in ours.items():
-            assert_same(events, theirs[cpu])
+            if len(events) >= 20:  # of one that slept all the while there are next to none
+                assert_same(events, theirs[cpu])
 
     right_once(lambda: recorded_twice(kernel), check)
 
@@ -475,7 +479,8 @@ def test_losses_are_counted_where_they_happen(kernel, krait, info, events):
     told = subprocess.run([krait, "cat", run.path / "kernel"], capture_output=True, text=True).stderr
     assert "discarded" in told
     printed = subprocess.run([krait, "cat", "--json", run.path / "kernel"], capture_output=True, text=True).stdout
-    kept = sum(json.loads(line).get("event", "").endswith("getppid") for line in printed.splitlines())
+    told = [event for event in map(json.loads, printed.splitlines()) if event.get("event", "").endswith("getppid")]
+    kept = sum(tid(event) == run.main.pid for event in told)
     assert kept < 100000 <= kept + facts["kernel"]["lost"]
 
 
@@ -583,10 +588,15 @@ def test_an_instance_that_is_in_use_is_left_on_though_its_maker_is_not_seen(kern
 
 
 def test_a_killed_recorder_leaves_all_but_the_last_second(record, any_python, kernel, events):
-    trace, _, when = killed(record, any_python, 3)
-    recorded = events(trace / "kernel", "name == sched_switch")
-    assert when - ns(recorded[-1]) < 2.5e9  # what else the machine does comes on top of that second
-    kernel("pass\n")  # takes the instance away
+    def record_killed():
+        trace, _, when = killed(record, any_python, 3)
+        kernel("pass\n")  # takes the instance away
+        return when - ns(events(trace / "kernel", "name == sched_switch")[-1])
+
+    def check(late):
+        assert late < 2.5e9  # what else the machine does comes on top of that second
+
+    right_once(record_killed, check)
 
 
 def test_what_others_trace_is_left_as_it_was(kernel):

@@ -178,7 +178,9 @@ static int walk_threads(struct builder *b, const struct krait_trace *trace,
             return -ENOMEM;
         b->current = b->top;
         int rc = options->wall ? start_split(b, options->wall, i) : 0;
-        rc = rc ? rc : krait_trace_walk(trace, i, options->range, take, b, NULL, 0);
+        rc = rc ? rc
+                : krait_trace_walk(trace, i, options->range, take, b, b->tree->damage,
+                                   sizeof(b->tree->damage));
         if (rc)
             return rc;
     }
@@ -265,8 +267,10 @@ static int fold_imports(struct krait_calltree **tree, const struct krait_trace *
     const struct krait_calltree *from = *tree;
     KRAIT_AUTO_FREE uint32_t *place = calloc(from->count, sizeof(*place));
     struct krait_calltree *to = calloc(1, sizeof(*to));
-    if (to)
+    if (to) {
         to->split = from->split;
+        memcpy(to->damage, from->damage, sizeof(to->damage));
+    }
     int rc = place && to && node_add(to, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == 0 ? 0 : -ENOMEM;
     uint32_t import =
         rc ? KRAIT_NO_ID : krait_strtab_add(&to->labels, KRAIT_IMPORT_LABEL, strlen(KRAIT_IMPORT_LABEL));

@@ -30,6 +30,7 @@ struct krait_calltree {
     bool split;                            /* it is */
     struct krait_strtab labels;
     struct krait_map index; /* (parent, func) to node */
+    char damage[1024];      /* the first damage met on the way, or empty */
 };
 
 enum krait_tree_group {

@@ -213,14 +213,13 @@ static int walk_threads(struct build *b, struct krait_profile *profile)
     for (uint32_t i = 0; i < b->trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, b->trace, i))
             continue;
-        char damage[sizeof(profile->damage)];
         b->group = options->by == KRAIT_BY_THREAD ? i : b->trace->threads[i].process;
         int rc = start_thread(b, i);
-        rc = rc ? rc : krait_trace_walk(b->trace, i, options->range, take, b, damage, sizeof(damage));
+        rc = rc ? rc
+                : krait_trace_walk(b->trace, i, options->range, take, b, profile->damage,
+                                   sizeof(profile->damage));
         if (rc)
             return rc;
-        if (!profile->damage[0])
-            memcpy(profile->damage, damage, sizeof(damage));
     }
     return 0;
 }

@@ -154,7 +154,9 @@ static int find_calls(struct build *b, const struct krait_trace *trace)
         if (b->options->take_thread && !b->options->take_thread(b->options->ctx, trace, i))
             continue;
         rc = start_thread(b, i);
-        rc = rc ? rc : krait_trace_walk(trace, i, b->options->range, on_ops, b, NULL, 0);
+        rc = rc ? rc
+                : krait_trace_walk(trace, i, b->options->range, on_ops, b, b->why->damage,
+                                   sizeof(b->why->damage));
     }
     return rc;
 }

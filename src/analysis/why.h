@@ -36,6 +36,7 @@ struct krait_why {
     uint32_t count, cap;
     uint64_t runs, total_ns;            /* of all of them */
     uint64_t wall_ns[KRAIT_WALL_COUNT]; /* and split */
+    char damage[1024];                  /* the first damage met on the way, or empty */
 };
 
 struct krait_why_options {

@@ -59,9 +59,15 @@ uint32_t krait_ending_unfinished(const struct krait_trace *trace)
 
 void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage)
 {
+    char count[KRAIT_FMT_SIZE];
+    KRAIT_AUTO_BUF safe = { 0 };
     uint32_t n = krait_ending_unfinished(trace);
-    if (*damage)
-        fprintf(stderr, "krait %s: warning: %s\n", verb, damage);
+    krait_fmt_safe(&safe, damage);
+    if (safe.len)
+        fprintf(stderr, "krait %s: warning: %s\n", verb, safe.data);
+    for (uint32_t i = 0; i < trace->lost_count; i++)
+        fprintf(stderr, "krait %s: warning: lost: %s events (%s): %s\n", verb,
+                krait_fmt_count(count, trace->lost[i].count), trace->lost[i].reason, trace->lost[i].advice);
     if (n)
         fprintf(stderr, "krait %s: warning: unfinished: %u of %u processes: %s\n", verb, n,
                 trace->process_count, krait_ending_why);

@@ -18,7 +18,7 @@ uint32_t krait_ending_unfinished(const struct krait_trace *trace);
 extern const char krait_ending_why[];
 
 /* Says on stderr, in the verb's name, what is missing from what it made: that a recording is damaged (unless
- * the text is empty) or was not ended. */
+ * the text is empty), lost events or was not ended. */
 void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage);
 
 #endif

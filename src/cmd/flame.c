@@ -92,7 +92,8 @@ static int source_open(struct source *source, const struct flame_options *o, con
         rc = krait_calltree_new(&source->tree, source->trace, &options, err);
     }
     if (!rc)
-        krait_ending_warn("flame", source->trace, source->trace->damage);
+        krait_ending_warn("flame", source->trace,
+                          *source->trace->damage ? source->trace->damage : source->tree->damage);
     return rc;
 }
 

@@ -32,6 +32,12 @@ void krait_report_json_damage(struct krait_buf *out, const char *damage)
         krait_buf_str(out, "null");
 }
 
+void krait_report_keep_damage(struct report *report, const char *damage)
+{
+    if (!report->damage[0])
+        snprintf(report->damage, sizeof(report->damage), "%s", damage);
+}
+
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
                             uint32_t line, enum krait_func_kind kind)
 {
@@ -607,8 +613,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
     rc = rc ? rc : krait_profile_new(&profile, report->trace, &options, err);
     if (rc)
         return rc;
-    if (!report->damage[0])
-        memcpy(report->damage, profile->damage, sizeof(report->damage));
+    krait_report_keep_damage(report, profile->damage);
     if (report->filter)
         filter_rows(profile, report->trace, report->filter);
     sort_rows(profile, report->options->sort);

@@ -23,7 +23,10 @@ static int tree_new(struct krait_calltree **tree, struct report *report, struct 
         .ctx = (void *)&report->options->select,
         .wall = report->wall,
     };
-    return krait_calltree_new(tree, report->trace, &options, err);
+    int rc = krait_calltree_new(tree, report->trace, &options, err);
+    if (!rc)
+        krait_report_keep_damage(report, (*tree)->damage);
+    return rc;
 }
 
 /* --- the tree --- */

@@ -353,6 +353,8 @@ int krait_report_why(struct report *report, struct krait_err *err)
                                                .wall = report->wall };
     uint32_t matched = count_meant(trace, meant);
     rc = krait_why_new(&why, trace, &options);
+    if (!rc)
+        krait_report_keep_damage(report, why->damage);
     if (!rc && report->format == REPORT_JSON)
         put_json(report, why, matched);
     else if (!rc)

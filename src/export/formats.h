@@ -36,9 +36,9 @@ static inline uint64_t krait_export_since_begin(const struct krait_export_job *j
     return t_ns > job->zero_ns ? t_ns - job->zero_ns : 0;
 }
 
-/* The call tree of the job, grouped. */
-int krait_export_tree(const struct krait_export_job *job, enum krait_tree_group group,
-                      struct krait_calltree **out, struct krait_err *err);
+/* The call tree of the job, grouped. Keeps the damage that it met in the job. */
+int krait_export_tree(struct krait_export_job *job, enum krait_tree_group group, struct krait_calltree **out,
+                      struct krait_err *err);
 static inline void krait_export_tree_free(struct krait_calltree **tree)
 {
     krait_calltree_free(*tree);

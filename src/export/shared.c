@@ -12,11 +12,7 @@ bool krait_export_takes(const struct krait_export_job *job, uint32_t thread)
 
 int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx)
 {
-    char damage[sizeof(job->damage)] = "";
-    int rc = krait_trace_walk(job->trace, thread, job->what.range, fn, ctx, damage, sizeof(damage));
-    if (!*job->damage)
-        memcpy(job->damage, damage, sizeof(damage));
-    return rc;
+    return krait_trace_walk(job->trace, thread, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
 }
 
 int krait_export_waits(const struct krait_export_job *job, uint32_t thread, krait_export_wait_fn *fn,
@@ -40,12 +36,15 @@ int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx
     return rc;
 }
 
-int krait_export_tree(const struct krait_export_job *job, enum krait_tree_group group,
-                      struct krait_calltree **out, struct krait_err *err)
+int krait_export_tree(struct krait_export_job *job, enum krait_tree_group group, struct krait_calltree **out,
+                      struct krait_err *err)
 {
     struct krait_calltree_options options = job->what;
     options.group = group;
-    return krait_calltree_new(out, job->trace, &options, err);
+    int rc = krait_calltree_new(out, job->trace, &options, err);
+    if (!rc)
+        memcpy(job->damage, (*out)->damage, sizeof(job->damage));
+    return rc;
 }
 
 uint32_t krait_export_tree_next(const struct krait_calltree *tree, uint32_t node)

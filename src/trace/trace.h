@@ -134,8 +134,8 @@ typedef int krait_ops_fn(void *ctx, const struct krait_ops *ops);
 
 /* Walks the calls of one thread. Streaming: memory is the batch and the stack. Returns 0, what fn returned,
  * or a negative errno. Damage does not fail it: what is whole is handed out, open calls are closed with
- * KRAIT_OP_CUT, and `damage` (size bytes, may be NULL) is set to a sentence that names file, offset and
- * reason. */
+ * KRAIT_OP_CUT, and `damage` (size bytes, may be NULL), unless there is something in it already, is set to a
+ * sentence that names file, offset and reason: one text keeps the first damage of many walks. */
 int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
                      krait_ops_fn *fn, void *ctx, char *damage, size_t size);
 

@@ -276,8 +276,6 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
 int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
                      krait_ops_fn *fn, void *ctx, char *damage, size_t size)
 {
-    if (damage && size)
-        damage[0] = '\0';
     if (thread >= trace->thread_count)
         return -EINVAL;
     if (range.from_ns >= range.to_ns || trace->threads[thread].begin_ns >= range.to_ns)

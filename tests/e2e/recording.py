@@ -125,6 +125,15 @@ def read_stream(path, torn=False):
     return stream
 
 
+def break_event(path, packet=0):
+    """Gives the first event of a packet an id that is not known."""
+    data, at = bytearray(path.read_bytes()), 0
+    for _ in range(packet):
+        at += PACKET_HEAD.unpack_from(data, at)[7] // 8
+    data[at + PACKET_HEAD.size] = 30
+    path.write_bytes(data)
+
+
 class Process:
     """One process image: a CTF trace of its own."""
 

@@ -32,6 +32,7 @@ from export_readers import (
     speedscope_package,
 )
 from peak import peak_kib
+from recording import break_event
 
 FORMATS = ["folded", "chrome", "perfetto", "speedscope", "callgrind", "pprof"]
 STREAMED = ["chrome", "perfetto", "speedscope"]
@@ -506,6 +507,16 @@ def test_a_recording_without_a_call_is_an_empty_profile(export, synth, fmt):
         json.loads(path.read_bytes())
     else:
         assert path.exists()
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_what_is_missing_is_said(krait, synth, tmp_path, fmt):
+    folder = synth("process 1 python3\nthread 1 MainThread\n0 call 1\n9us return\nlost 0 12\nexit 0 0\n")
+    break_event(next(folder.glob("*/thread-*")))
+    done = export_to(krait, folder, fmt, tmp_path / "x")
+    assert done.returncode == 0
+    assert "krait export: warning: lost: 12 events (ring full): " in done.stderr
+    assert re.search(r"krait export: warning: .*: byte 84: no whole event is here", done.stderr)
 
 
 # -- writing --

@@ -10,6 +10,7 @@ import subprocess
 import xml.etree.ElementTree as ET
 
 import pytest
+from recording import break_event
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KRAIT = pathlib.Path(os.environ.get("KRAIT", ROOT / "build" / "krait"))
@@ -382,6 +383,14 @@ def test_wrong_usage_is_said_clearly(small, tmp_path, args, code, says):
     run = flame(*[small if a == "T" else a for a in args], code=code, cwd=tmp_path)
     assert says in run.stderr and run.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_missing_is_said(tmp_path):
+    trace = record(tmp_path / "t", SMALL + "lost 0 12\n")
+    break_event(next(trace.glob("*/thread-*")))
+    said = flame(trace, "-o", tmp_path / "f.svg").stderr
+    assert "krait flame: warning: lost: 12 events (ring full): " in said
+    assert re.search(r"krait flame: warning: .*: byte 84: no whole event is here", said)
 
 
 # ---- in a browser ----

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from peak import peak_kib
+from recording import break_event
 from terminal import on_terminal
 
 CODES = """
@@ -675,14 +676,22 @@ def test_a_last_packet_cut_short_gives_what_is_whole(synth, run):
 
 def test_a_damaged_event_loses_the_rest_of_its_packet_alone(synth, run):
     folder = synth(PACKETS)
-    stream = next(folder.glob("*/thread-*"))
-    bytes_ = bytearray(stream.read_bytes())
-    assert len(bytes_) == 10 * (84 + 12)
-    bytes_[3 * 96 + 84] = 30  # an id that is not known, in place of a call
-    stream.write_bytes(bytes_)
+    break_event(next(folder.glob("*/thread-*")), packet=3)
     got = json.loads(run(folder, "--json").stdout)
     assert got["functions"][0]["calls"] == 9
     assert "byte 372" in got["damage"]
+
+
+DAMAGED = [[], ["--tree"], ["--tree", "--fold-imports"], ["--callers", "fib"], ["--callees", "fib"], ["--why", "fib"]]
+
+
+@pytest.mark.parametrize("what", DAMAGED, ids=" ".join)
+def test_every_report_says_the_damage_that_it_meets(synth, run, what):
+    folder = synth(PACKETS)
+    break_event(next(folder.glob("*/thread-*")), packet=3)
+    result = run(folder, "--json", *what)
+    assert "byte 372" in (json.loads(result.stdout)["damage"] or "")
+    assert "damaged:" in result.stderr and "byte 372" in result.stderr
 
 
 @pytest.mark.parametrize("at", [0, 5, 48, 52, 56])  # magic, uuid, sizes

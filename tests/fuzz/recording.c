@@ -53,7 +53,7 @@ static int check_ops(void *ctx, const struct krait_ops *ops)
 
 static void walk_all(const struct krait_trace *trace, struct krait_range range)
 {
-    char damage[256];
+    char damage[256] = "";
     for (uint32_t i = 0; i < trace->thread_count; i++) {
         struct walk walk = { 0 };
         if (krait_trace_walk(trace, i, range, check_ops, &walk, damage, sizeof(damage)) || walk.depth)

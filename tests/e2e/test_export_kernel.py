@@ -17,6 +17,7 @@ from export_readers import chrome_events, perfetto_ftrace, perfetto_slices, perf
 from kernel_made import EPOCH, begins, ends, event, knows_itself, switch, wake
 from peak import peak_kib
 from recording import ROOT
+from test_record_kernel import ROOMY
 
 CALLS = """
 process 5 python3
@@ -657,7 +658,7 @@ threads = [threading.Thread(target=work) for _ in range(2)]
 def recorded(record, any_python, alone):
     if os.geteuid() != 0:
         pytest.skip("tracing the kernel needs root")
-    run = record.text(any_python, PROGRAM, options=("--kernel",))
+    run = record.text(any_python, PROGRAM, options=("--kernel", *ROOMY))
     if not (run.path / "kernel").exists():
         pytest.skip("the kernel cannot be recorded here")
     return run

@@ -20,6 +20,7 @@ from recording import ROOT
 
 pytestmark = pytest.mark.usefixtures("alone")
 CORPUS = ROOT.parent / "shared" / "ctf-corpus" / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
+ROOMY = ("--kernel-ring-size", "16M")  # for what all on this machine do while krait waits for a CPU, or for a virtual one's host
 IN_TRACEFS = ["unshare", "-m", "sh", "-c", 'mount -t tracefs nodev /mnt && cd /mnt && eval "$0"']
 
 
@@ -66,12 +67,11 @@ def reader(instance):
 
 @pytest.fixture
 def kernel(record, any_python):
-    """Records a program given as text with the kernel. Its rings have room for what others on this machine do while krait
-    waits for a CPU, or for the host of a virtual one."""
+    """Records a program given as text with the kernel."""
 
     def run(text, *options, groups="", **more):
         option = f"--kernel={groups}" if groups else "--kernel"
-        return record.text(any_python, text, options=(option, "--kernel-ring-size", "16M", *options), **more)
+        return record.text(any_python, text, options=(option, *ROOMY, *options), **more)
 
     return run
 
@@ -509,9 +509,8 @@ def test_losses_are_as_many_as_the_kernel_counts(record, any_python):
 
 def test_a_full_disk_loses_events_and_harms_nothing(record, krait, any_python, small_disk):
     folder = small_disk("3m")
-    run = record.text(
-        any_python, "import os\nfor _ in range(400000):\n    os.getppid()\n", options=("--kernel", "--no-c-calls"), trace=folder / "t"
-    )
+    options = ("--kernel", "--no-c-calls", *ROOMY)
+    run = record.text(any_python, "import os\nfor _ in range(400000):\n    os.getppid()\n", options=options, trace=folder / "t")
     assert run.status == 0
     assert re.search(r"lost +[\d,]+ kernel events: the disk did not take them", run.stderr), run.stderr
     assert "cannot write the kernel's events" in run.stderr
@@ -629,7 +628,7 @@ def test_an_instance_that_somebody_reads_is_switched_off_and_said(record, any_py
 
 def test_two_recordings_at_once(record, any_python, events):
     script = record.script("import os, time\nfor _ in range(300):\n    os.getppid(); time.sleep(0.001)\n")
-    both = [record.start(any_python, script, options=("--kernel=syscalls",)) for _ in range(2)]
+    both = [record.start(any_python, script, options=("--kernel=syscalls", *ROOMY)) for _ in range(2)]
     for process, _ in both:
         process.communicate(timeout=60)
         assert process.returncode == 0

@@ -15,7 +15,7 @@ from kernel_oracle import Oracle, events_of, text_of
 from known_times import KNOWN, MS, right_once
 from pages import run_page
 from recording import BEGINS, ENDS
-from test_record_kernel import kernel, tracefs  # noqa: F401
+from test_record_kernel import ROOMY, kernel, tracefs  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -447,7 +447,7 @@ def test_threads_in_a_pid_namespace_of_their_own_are_known(krait, record, any_py
     """They bear other numbers there than in the kernel's events."""
     script = record.script("import time\ndef sleeps():\n    time.sleep(0.2)\nsleeps()\n")
     apart = ["unshare", "--pid", "--fork", *(["--mount-proc"] if inside == "krait" else [])]
-    run = [krait, "record", "--kernel", "-o", tmp_path / "trace", "--"]
+    run = [krait, "record", "--kernel", *ROOMY, "-o", tmp_path / "trace", "--"]
     words = [*apart, *run] if inside == "krait" else [*run, *apart]
     done = subprocess.run([*words, any_python.exe, script], capture_output=True, text=True, timeout=60)
     if "unshare failed" in done.stderr:

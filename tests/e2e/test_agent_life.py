@@ -156,6 +156,7 @@ def test_subinterpreters_one_after_the_other(record, python):
             assert execute(i, "def inside(): pass\\nfor _ in range(10): inside()") is None
             interpreters.destroy(i)
         """,
+        options=["--lossless"],
     )
     run.check()
     assert run.calls()["inside"] == 60
@@ -176,7 +177,7 @@ def test_functions_made_and_dropped_cost_no_memory(record, python):
         make(30000)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         """,
-        options=["--no-c-calls"],
+        options=["--no-c-calls", "--lossless"],
     )
     assert run.calls()["f"] == 33000
     assert int(run.stdout) < 8000  # KiB

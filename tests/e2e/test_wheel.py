@@ -12,6 +12,7 @@ from conftest import Interpreter, Recorder, found_pythons, install
 from recording import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
+pytestmark = pytest.mark.timeout(900)  # krait is built: 40 s of CPU time
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def wheel(any_python, tmp_path_factory):
     made = any_python.run("-m", "venv", folder / "venv")
     assert made.returncode == 0, made.stderr
     pip = Interpreter(any_python.version, (), str(folder / "venv" / "bin" / "python"), any_python.kind)
-    run = pip.run("-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT, timeout=280)
+    run = pip.run("-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT, timeout=800)
     if run.returncode and "Could not find a version" in run.stderr:
         pytest.skip("what builds wheels cannot be had: no network")
     assert run.returncode == 0, run.stderr[-3000:]

@@ -164,7 +164,7 @@ static void command_line(char *text, size_t size)
 
 static void say_process(struct krait_interp *in, enum krait_event_enum_value origin)
 {
-    char runtime[64], command[2048];
+    char runtime[64], command[KRAIT_COMMAND_BYTES];
     const char *version = Py_GetVersion();
     snprintf(runtime, sizeof(runtime), "CPython %.*s", (int)strcspn(version, " "), version);
     command_line(command, sizeof(command));

@@ -68,7 +68,7 @@ static int make_dir(struct krait_collector *c, uint32_t i, struct krait_err *err
     char name[sizeof(c->shm.procs[i].comm) + 1] = "";
     memcpy(name, c->shm.procs[i].comm, sizeof(c->shm.procs[i].comm));
     KRAIT_CLEANUP(krait_proc_names_done) struct krait_proc_names names = { 0 };
-    krait_proc_names_first(proc, &names);
+    krait_proc_names_first(proc, c->shm.procs[i].image, &names);
     struct krait_tracedir_options options = {
         .parent = c->dir,
         .name = names.comm.len ? names.comm.data

@@ -23,7 +23,7 @@ struct krait_collected_proc {
     uint64_t definition_time;   /* of the last event in the stream */
     uint64_t discarded[2];      /* by writers, of rings that are closed; by the disk */
     uint64_t begin_ns, look_ns; /* when it was taken in, and when its names are looked at next */
-    uint64_t names, image;      /* a hash of its names; what it executes: see proc_names.c */
+    uint64_t image;             /* krait_proc.image */
     enum krait_event_enum_value how;
     int status;
     bool refused; /* the disk did not take its folder: what it records is counted as lost */
@@ -94,12 +94,13 @@ int krait_collector_write(struct krait_collector *c, struct krait_collected_proc
 /* ---- proc_names.c ---- */
 
 struct krait_proc_names {
-    struct krait_buf comm, command; /* empty where the process is gone */
+    struct krait_buf comm, command; /* empty where the process is gone, or has executed another program */
 };
 
 void krait_proc_names_done(struct krait_proc_names *names);
 /* What the process is called as it is taken in. `names` is zeroed memory, and the caller's. */
-void krait_proc_names_first(struct krait_collected_proc *proc, struct krait_proc_names *names);
+void krait_proc_names_first(struct krait_collected_proc *proc, uint64_t image,
+                            struct krait_proc_names *names);
 /* Looks at its names again, if it is time, and gives its trace the new ones. */
 void krait_proc_names_look(struct krait_collected_proc *proc);
 

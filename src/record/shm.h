@@ -44,7 +44,7 @@
 #include <stdatomic.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 5u                    /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 6u                    /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
@@ -52,6 +52,7 @@ enum {
     KRAIT_PROCS_MAX = 4096,
     KRAIT_FILTER_BYTES = 8192,
     KRAIT_REFUSALS = 8,
+    KRAIT_COMMAND_BYTES = 2048, /* a command line and its NUL; longer ones are cut */
 };
 
 enum krait_record_flags {
@@ -129,6 +130,9 @@ struct krait_proc {
     _Atomic uint32_t state;
     int32_t pid;   /* as in the /proc that the session's path goes through */
     char comm[16]; /* the command's name: the process may be gone before anyone can ask the kernel */
+    /* Where its stack begins, which is another place for what it executes later (proc(5), the 28th number of
+     * stat). */
+    uint64_t image;
     _Atomic uint64_t lost[KRAIT_LOST_REASONS];
     _Atomic uint32_t next_code; /* ids are handed out from 1 */
 } __attribute__((aligned(64)));

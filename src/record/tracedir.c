@@ -439,6 +439,8 @@ static void learn_command(struct krait_tracedir *dir, const uint8_t *payload)
 
 void krait_tracedir_rename(struct krait_tracedir *dir, const char *name, const char *command)
 {
+    if (strcmp(dir->name, name) == 0 && strcmp(dir->command, command) == 0)
+        return;
     set_text(&dir->name, name);
     set_text(&dir->command, command);
     dir->renamed = true;

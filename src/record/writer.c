@@ -9,6 +9,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+/* glibc's, of the image. */
+extern void *__libc_stack_end;
+
 /* --lossless: a collector that gives no sign of life for so long is waited for no more. */
 #define PATIENCE_NS (10 * KRAIT_NS_PER_S)
 
@@ -222,6 +225,7 @@ int krait_writer_join(struct krait_writer *writer)
         raise_used(&writer->shm.control->proc_used, i + 1);
         proc->pid = pid;
         prctl(PR_GET_NAME, proc->comm);
+        proc->image = (uintptr_t)__libc_stack_end;
         for (size_t r = 0; r < KRAIT_LOST_REASONS; r++)
             atomic_store(&proc->lost[r], 0);
         atomic_store(&proc->next_code, 1);

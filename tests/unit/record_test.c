@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
 #include "ctf/read/cursor.h"
 #include "ctf/read/loss.h"
 #include "ctf/read/reader.h"
@@ -14,6 +15,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -983,6 +985,79 @@ static void hostile_names_are_escaped_for_every_reader(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* A process that joins, says what it is called, and does what comes `then`, by which it becomes `comm`,
+ * before the collector sees it. */
+static pid_t unseen_process(const struct fixture *f, void (*then)(void), const char *comm)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct krait_writer writer;
+        struct krait_ring *ring;
+        struct krait_payload p = { 0 };
+        child_writer(f, &writer, &ring);
+        krait_payload_u32(&p, (uint32_t)getpid());
+        krait_payload_u32(&p, (uint32_t)getppid());
+        krait_payload_u8(&p, KRAIT_process_origin_fork);
+        krait_payload_str(&p, "CPython", 64);
+        krait_payload_str(&p, "as it was said", 64);
+        ring = krait_writer_ring_new(&writer, KRAIT_RING_DEFINITIONS, 0);
+        krait_writer_event(&writer, ring, KRAIT_EVENT_process_start, &p);
+        then();
+        _exit(97);
+    }
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    for (bool is = false; !is; usleep(1000)) {
+        KRAIT_AUTO_BUF text = { 0 };
+        assert_int_equal(krait_buf_read_file(&text, path), 0);
+        is = strncmp(text.data, comm, strlen(comm)) == 0;
+    }
+    return pid;
+}
+
+static void take_another_name(void)
+{
+    prctl(PR_SET_NAME, "later");
+    pause();
+}
+
+static void execute_another_program(void)
+{
+    execlp("sleep", "sleep", "300", NULL);
+}
+
+/* Whether its metadata, in the end, has this text. */
+static bool is_called(const struct fixture *f, const char *folder, pid_t pid, const char *text)
+{
+    char path[128];
+    KRAIT_AUTO_BUF metadata = { 0 };
+    snprintf(path, sizeof(path), "%s/%s-%d/metadata", f->dir, folder, pid);
+    assert_int_equal(krait_buf_read_file(&metadata, path), 0);
+    return strstr(metadata.data, text);
+}
+
+/* As a worker does that has just been forked. */
+static void a_name_that_is_taken_before_the_process_is_seen_is_told(void **state)
+{
+    struct fixture *f = *state;
+    collect(f, NULL);
+    pid_t renamed = unseen_process(f, take_another_name, "later");
+    pid_t executed = unseen_process(f, execute_another_program, "sleep");
+    for (int i = 0; i < 3; i++) {
+        krait_collector_round(f->collector);
+        usleep(20000); /* names are looked at again after 10 ms */
+    }
+    finish(f);
+    kill(renamed, SIGKILL);
+    kill(executed, SIGKILL);
+    wait_status(renamed);
+    wait_status(executed);
+    assert_true(is_called(f, "later", renamed, "procname = \"later\""));
+    assert_false(is_called(f, "later", renamed, "command = \"as it was said\""));
+    assert_true(is_called(f, "record_test", executed, "procname = \"record_test\""));
+    assert_true(is_called(f, "record_test", executed, "command = \"as it was said\""));
+}
+
 static void who_was_refused_is_called_as_the_collector_knows_it(void **state)
 {
     struct fixture *f = *state;
@@ -1036,6 +1111,7 @@ int main(void)
         RECORD_TEST(garbage_in_shared_memory_harms_only_its_own_trace),
         RECORD_TEST(events_are_counted_whatever_their_kinds_and_cuts),
         RECORD_TEST(hostile_names_are_escaped_for_every_reader),
+        RECORD_TEST(a_name_that_is_taken_before_the_process_is_seen_is_told),
         RECORD_TEST(who_was_refused_is_called_as_the_collector_knows_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -644,8 +644,8 @@ def test_the_commands_of_its_page_work(krait, any_python, tmp_path):
     assert "  kernel " in said[0].stderr and "  timer  " in said[1].stdout and "  kernel " in said[2].stdout
     assert re.search(r"c:call: .*posix\.stat", said[3].stdout) and "syscall_entry_" in said[3].stdout
     switched = [json.loads(line) for line in said[4].stdout.splitlines()]
-    assert 1 <= len(switched) <= 3  # it sleeps once; what else preempts it is the machine's affair
-    assert {(e["event"], e["payload"]["next_comm"]) for e in switched} == {("sched_switch", "python3")}
+    assert 1 <= len(switched) <= 3  # it goes to sleep once; that it is back is not always told, what else preempts it is the machine's affair
+    assert all(e["event"] == "sched_switch" and "python3" in (e["payload"]["prev_comm"], e["payload"]["next_comm"]) for e in switched)
 
 
 def test_its_page_lists_the_events(kernel):

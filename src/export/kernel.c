@@ -148,8 +148,7 @@ static struct open_slices *slices_of(struct walk *w, const struct krait_kthread 
 static uint64_t end_of_thread(const struct walk *w, uint32_t index)
 {
     const struct krait_trace *trace = w->kernel->job->trace;
-    const struct krait_process *process = &trace->processes[trace->threads[index].process];
-    return *process->end ? process->end_ns : trace->threads[index].end_ns;
+    return trace->processes[trace->threads[index].process].end_ns;
 }
 
 static void pop(struct walk *w, struct open_slices *open, uint64_t end_ns, bool cut)

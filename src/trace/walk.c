@@ -243,12 +243,11 @@ static void walk_packet(struct walk *walk, const struct krait_packet *packet)
     }
 }
 
-/* What is open at the end lasted to the end of its process, where that is known: it was waiting, or running
- * without a call. */
+/* What is open at the end lasted to the end of its process, or to the last that is known of it where nobody
+ * said its end: it was waiting, or running without a call. */
 static uint64_t last_time(const struct krait_trace *trace, uint32_t thread)
 {
-    const struct krait_image *image = &trace->impl->images[trace->threads[thread].process];
-    return KRAIT_MAX(trace->threads[thread].end_ns, image->exit_ns);
+    return trace->processes[trace->threads[thread].process].end_ns;
 }
 
 static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint32_t thread)

@@ -288,9 +288,10 @@ def test_a_call_that_never_returns_ends_with_its_thread(both, export):
     assert complete(path, "syscall") == [(6, "exit", 300, 320, "cut")]
 
 
-def test_a_call_that_outlives_the_calls_around_it_is_cut_with_them(both, export):
-    """The calls of a thread that is killed end when its process's end is told, the kernel's part goes on."""
-    calls = CALLS.replace("1000us return\nexit 1 0\n", "").replace("180us creturn", "") + "thread 6 worker\n140us call 1\n150us return\nexit 1 0\n"
+@pytest.mark.parametrize("end", ["exit 1 0\n", ""], ids=["killed", "unfinished"])
+def test_a_call_that_outlives_the_calls_around_it_is_cut_with_them(both, export, end):
+    """The calls of a thread that is killed end when its process's end is told, or with the last of it; the kernel's part goes on."""
+    calls = CALLS.replace("1000us return\nexit 1 0\n", "").replace("180us creturn", "") + "thread 6 worker\n140us call 1\n150us return\n" + end
     events = [
         switch(0, 0, 5),
         begins(135, "clock_nanosleep"),

@@ -167,6 +167,14 @@ def test_calls_open_at_the_end_last_until_the_process_exits(synth, rows):
     assert figures(got["main"], "self_ns", "total_ns") == (10, 1000)
 
 
+def test_of_an_unfinished_process_they_last_as_long_as_anything_is_known_of_it(synth, rows):
+    folder = synth(CODES + "0 call 1\n10 ccall 3\nthread 4712 other\n20 call 2\n1000 return\n")
+    got = rows(folder)
+    assert figures(got["len"], "calls", "total_ns") == (1, 990)
+    assert figures(got["main"], "self_ns", "total_ns") == (10, 1000)
+    assert figures(got["fib"], "calls", "total_ns") == (1, 980)
+
+
 def test_frames_that_were_live_before_are_no_calls(synth, rows):
     folder = synth(CODES + "100 frame 1 0\n100 frame 2 1\n100 stack 2\n150 return\n200 return\n")
     got = rows(folder)

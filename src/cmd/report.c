@@ -45,6 +45,8 @@ static int check_options(const struct report_options *o, struct krait_err *err)
         return krait_err_set(err, -EINVAL, "--tree, --callers, --callees and --why exclude each other");
     if (o->fold_imports && !o->tree)
         return krait_err_set(err, -EINVAL, "--fold-imports goes with --tree");
+    if (o->min_share && !o->tree)
+        return krait_err_set(err, -EINVAL, "--min-share goes with --tree");
     const char *asked = o->why ? o->why : o->callers ? o->callers : o->callees;
     if (o->sort && (o->tree || asked))
         return krait_err_set(

@@ -78,6 +78,8 @@ void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t w
 /* Parts that several outputs share. */
 /* The first damage is what is said. */
 void krait_report_keep_damage(struct report *report, const char *damage);
+/* Why there is no row. */
+void krait_report_note_nothing(struct report *report);
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
                             uint32_t line, enum krait_func_kind kind);
 void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n);

@@ -38,6 +38,13 @@ void krait_report_keep_damage(struct report *report, const char *damage)
         snprintf(report->damage, sizeof(report->damage), "%s", damage);
 }
 
+void krait_report_note_nothing(struct report *report)
+{
+    krait_buf_fmt(&report->notes, "%s%s\n",
+                  report->filter ? "no function matches the filter" : "no calls were recorded",
+                  krait_select_scope(&report->options->select));
+}
+
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
                             uint32_t line, enum krait_func_kind kind)
 {
@@ -628,9 +635,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
     if (shown < profile->count && report->format == REPORT_TABLE)
         krait_buf_fmt(&report->notes, "%u more rows; --limit 0 shows all\n", profile->count - shown);
     if (!profile->count)
-        krait_buf_fmt(&report->notes, "%s%s\n",
-                      report->filter ? "no function matches the filter" : "no calls were recorded",
-                      krait_select_scope(&report->options->select));
+        krait_report_note_nothing(report);
     krait_profile_free(profile);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }

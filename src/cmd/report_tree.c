@@ -345,6 +345,8 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
         put_tree_csv(report, tree, lines, shown);
     if (shown < lines->count)
         krait_buf_fmt(&report->notes, "%u more lines; --limit 0 shows all\n", lines->count - shown);
+    if (!lines->count && !lines->hidden)
+        krait_report_note_nothing(report);
     if (lines->hidden)
         krait_buf_fmt(&report->notes,
                       "%u branches below %g%% of the time are left out; --min-share 0 shows all\n",

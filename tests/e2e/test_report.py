@@ -355,6 +355,8 @@ def test_a_range_cuts_calls_at_its_edges(synth, rows, options, main, fib):
 def test_where_nothing_is_found_it_is_said_where_it_was_looked_for(synth, run, options, where):
     assert run(synth(RANGE), *options).stderr.startswith(f"no calls were recorded{where}\n")
     assert run(synth(RANGE), *options, "--filter", "fib").stderr.startswith(f"no function matches the filter{where}\n")
+    assert run(synth(RANGE), *options, "--tree").stderr.startswith(f"no calls were recorded{where}\n")
+    assert run(synth(RANGE), *options, "--tree", "--filter", "fib").stderr.startswith(f"no function matches the filter{where}\n")
 
 
 @pytest.mark.parametrize("options", [["--from", "x"], ["--to", "-1"], ["--from", "2s", "--to", "1s"]])

@@ -282,6 +282,11 @@ def test_a_flame_graph_folds_imports_too(synth, krait):
     assert "&lt;import&gt;" in picture and "_find_and_load" not in picture
 
 
+def test_a_least_share_is_refused_where_it_does_nothing(synth, run):
+    done = run(synth(IMPORTS), "--min-share", "1")
+    assert done.returncode == 2 and "--min-share goes with --tree" in done.stderr
+
+
 def test_folding_is_refused_where_it_does_nothing(synth, run, krait):
     assert run(synth(IMPORTS), "--fold-imports").returncode == 2
     done = subprocess.run([krait, "export", "x", "--to", "pprof", "--fold-imports", "-o", "y"], capture_output=True, text=True)

@@ -112,6 +112,9 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
     if (!rc) {
         krait_ending_warn("export", trace, damage);
         warn_kernel(&job);
+        if (!job.some)
+            fprintf(stderr, "krait export: warning: no calls were recorded%s\n",
+                    krait_select_scope(&o->select));
         say_written(o->output, job.bytes, format);
     }
     return rc;

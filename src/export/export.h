@@ -32,7 +32,8 @@ struct krait_export_job {
      * or why there is nothing of it (empty when none). */
     uint64_t kernel_lost;
     char kernel_damage[1024];
-    uint64_t bytes; /* set by krait_export_run: how many were written */
+    bool some;      /* set by krait_export_run: there was a call */
+    uint64_t bytes; /* and so many were written */
 };
 
 enum krait_export_flags {

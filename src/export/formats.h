@@ -17,7 +17,7 @@
 
 bool krait_export_takes(const struct krait_export_job *job, uint32_t thread);
 
-/* Walks one thread and keeps the first damage in the job. */
+/* Walks one thread and keeps in the job that there was a call, and the first damage. */
 int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx);
 
 /* Calls fn(ctx, wait) for a thread's waits for the GIL in the job's range, until one returns other than 0;
@@ -36,7 +36,7 @@ static inline uint64_t krait_export_since_begin(const struct krait_export_job *j
     return t_ns > job->zero_ns ? t_ns - job->zero_ns : 0;
 }
 
-/* The call tree of the job, grouped. Keeps the damage that it met in the job. */
+/* The call tree of the job, grouped. Keeps the same in the job. */
 int krait_export_tree(struct krait_export_job *job, enum krait_tree_group group, struct krait_calltree **out,
                       struct krait_err *err);
 static inline void krait_export_tree_free(struct krait_calltree **tree)

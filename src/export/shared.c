@@ -10,9 +10,24 @@ bool krait_export_takes(const struct krait_export_job *job, uint32_t thread)
     return !job->what.take_thread || job->what.take_thread(job->what.ctx, job->trace, thread);
 }
 
+struct noting {
+    struct krait_export_job *job;
+    krait_ops_fn *fn;
+    void *ctx;
+};
+
+static int note_some(void *ctx, const struct krait_ops *ops)
+{
+    struct noting *noting = ctx;
+    noting->job->some = true;
+    return noting->fn(noting->ctx, ops);
+}
+
 int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx)
 {
-    return krait_trace_walk(job->trace, thread, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
+    struct noting noting = { job, fn, ctx };
+    return krait_trace_walk(job->trace, thread, job->what.range, note_some, &noting, job->damage,
+                            sizeof(job->damage));
 }
 
 int krait_export_waits(const struct krait_export_job *job, uint32_t thread, krait_export_wait_fn *fn,
@@ -42,9 +57,12 @@ int krait_export_tree(struct krait_export_job *job, enum krait_tree_group group,
     struct krait_calltree_options options = job->what;
     options.group = group;
     int rc = krait_calltree_new(out, job->trace, &options, err);
-    if (!rc)
-        memcpy(job->damage, (*out)->damage, sizeof(job->damage));
-    return rc;
+    if (rc)
+        return rc;
+    memcpy(job->damage, (*out)->damage, sizeof(job->damage));
+    for (uint32_t i = 0; i < (*out)->count && !job->some; i++)
+        job->some = (*out)->nodes[i].func != KRAIT_NO_ID;
+    return 0;
 }
 
 uint32_t krait_export_tree_next(const struct krait_calltree *tree, uint32_t node)

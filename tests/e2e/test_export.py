@@ -49,7 +49,8 @@ def export(krait, tmp_path):
         path = tmp_path / (prefix + SUFFIX.get(fmt, ".txt"))
         done = subprocess.run([krait, "export", folder, "--to", fmt, "-o", path, *options], capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stdout) == (0, "")
-        assert re.fullmatch(rf"(krait export: warning: unfinished: .*\n)?krait export: wrote {path} \([\d.]+ \w+\); open it with .*\n", done.stderr)
+        said = rf"(krait export: warning: (unfinished: .*|no calls were recorded)\n)*krait export: wrote {path} \([\d.]+ \w+\); open it with .*\n"
+        assert re.fullmatch(said, done.stderr)
         return path
 
     return to
@@ -507,6 +508,17 @@ def test_a_recording_without_a_call_is_an_empty_profile(export, synth, fmt):
         json.loads(path.read_bytes())
     else:
         assert path.exists()
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_that_there_was_no_call_is_said(krait, synth, tmp_path, fmt):
+    folder = synth("process 1 python3\ncode 1 python app main /src/app.py 3\nthread 1 MainThread\n0 call 1\n9us return\nexit 0 0\n")
+
+    def said(*options):
+        return subprocess.run([krait, "export", folder, "--to", fmt, "-o", tmp_path / "x", *options], capture_output=True, text=True).stderr
+
+    assert "warning" not in said()
+    assert said("--from", "1s").startswith("krait export: warning: no calls were recorded in that time\n")
 
 
 @pytest.mark.parametrize("fmt", FORMATS)

@@ -14,12 +14,11 @@
 #include <string.h>
 
 struct flame_options {
-    const char *output, *title, *by, *unit, *color, *order;
+    const char *output, *title, *by, *unit, *color, *order, *min_width;
     struct krait_select select;
     struct krait_opt_list diff;
     bool icicle, inverted, reverse, fold_imports;
     uint64_t width, max_frames;
-    double min_width;
 };
 
 #define AT(field) offsetof(struct flame_options, field)
@@ -44,7 +43,7 @@ static const struct krait_opt flame_opts[] = {
     { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "The same as --icicle" },
     { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Title (default: what was recorded)" },
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Fixed width (default: as wide as the window)" },
-    { "min-width", 0, KRAIT_OPT_DOUBLE, "PIXELS", AT(min_width),
+    { "min-width", 0, KRAIT_OPT_STR, "PIXELS", AT(min_width),
       "Do not draw narrower frames; zoom shows them (default 0.5)" },
     { "max-frames", 0, KRAIT_OPT_UINT, "N", AT(max_frames),
       "Keep the N widest frames in the file, sum up the others (default 200000)" },
@@ -58,6 +57,21 @@ static uint32_t taken_threads(const struct flame_options *o, const struct krait_
     uint32_t n = 0;
     for (uint32_t i = 0; i < trace->thread_count; i++)
         n += krait_select_thread((void *)&o->select, trace, i);
+    return n;
+}
+
+/* Threads of one process lie one after the other; a process may have none. */
+static uint32_t taken_processes(const struct flame_options *o, const struct krait_trace *trace)
+{
+    uint32_t n = 0, last = KRAIT_NO_ID;
+    if (!o->select.threads.count && !o->select.processes.count)
+        return trace->process_count;
+    for (uint32_t i = 0; i < trace->thread_count; i++) {
+        if (trace->threads[i].process == last || !krait_select_thread((void *)&o->select, trace, i))
+            continue;
+        last = trace->threads[i].process;
+        n++;
+    }
     return n;
 }
 
@@ -125,7 +139,7 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
     krait_buf_str(to, " in ");
     counted(to, taken_threads(o, trace), "thread", "threads");
     krait_buf_str(to, " of ");
-    counted(to, trace->process_count, "process", "processes");
+    counted(to, taken_processes(o, trace), "process", "processes");
     krait_buf_str(to, " \u00b7 ");
     counted(to, calls, "call", "calls");
     krait_buf_str(to, " \u00b7 recorded over ");
@@ -230,6 +244,13 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
     return rc;
 }
 
+static bool parse_pixels(const char *text, double *pixels)
+{
+    char *end;
+    *pixels = strtod(text, &end);
+    return end > text && !*end && isfinite(*pixels) && *pixels >= 0;
+}
+
 static struct krait_flame_options drawing_options(const struct flame_options *o)
 {
     struct krait_flame_options options = KRAIT_FLAME_OPTIONS_DEFAULT;
@@ -243,8 +264,8 @@ static struct krait_flame_options drawing_options(const struct flame_options *o)
     options.other = o->diff.count ? o->diff.items[0] : "";
     if (o->width)
         options.width = (uint32_t)o->width;
-    if (o->min_width > 0)
-        options.min_width = o->min_width;
+    if (o->min_width)
+        parse_pixels(o->min_width, &options.min_width);
     if (o->max_frames)
         options.max_frames = (uint32_t)KRAIT_MIN(o->max_frames, (uint64_t)10000000);
     return options;
@@ -257,8 +278,9 @@ static int check_usage(const struct flame_options *o, int argc, struct krait_err
     if (o->width && (o->width < 200 || o->width > 100000))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between 200 and 100000",
                              (unsigned long long)o->width);
-    if (!isfinite(o->min_width) || o->min_width < 0)
-        return krait_err_set(err, -EINVAL, "--min-width: not a width in pixels");
+    double pixels;
+    if (o->min_width && !parse_pixels(o->min_width, &pixels))
+        return krait_err_set(err, -EINVAL, "--min-width: '%s' is not a width in pixels", o->min_width);
     if (o->diff.count && o->by)
         return krait_err_set(
             err, -EINVAL,

@@ -251,6 +251,17 @@ def test_thread_process_and_time_filters_leave_only_what_they_name(tmp_path):
     assert totals("--from", "20ms", "--to", "0.05s") == {"all": "40.0", "m.g": "30.0", "m.f": "10.0"}
 
 
+def test_the_subtitle_counts_what_was_chosen(tmp_path):
+    trace = record(tmp_path / "t", TWO_PROCESSES)
+
+    def said(*args):
+        return re.search(r"in (\d threads? of \d process(?:es)?)", "".join(draw(trace, tmp_path / "f.svg", *args).itertext())).group(1)
+
+    assert said() == "3 threads of 2 processes"
+    assert said("--process", "200") == "1 thread of 1 process"
+    assert said("--thread", "nobody*", "--thread", "MainThread") == "2 threads of 2 processes"
+
+
 def test_layer_colours_and_legend(small, tmp_path):
     root = draw(small, tmp_path / "f.svg", "--color", "layer")
     assert root.get("class") == "bl"
@@ -273,6 +284,12 @@ def test_narrow_frames_are_not_drawn_but_stay_in_the_data_and_in_their_parents(s
     assert "builtins.len" not in [t[0] for t in titles]
     assert any(t[0] == "app.core.work" and t[2].startswith("total 60.0") for t in titles)
     assert "len" in data_of(root)["strings"]
+
+
+def test_of_a_least_width_of_none_all_frames_are_drawn(tmp_path):
+    trace = record(tmp_path / "t", "process 1 python3\ncode 1 python m f m.py 1\ncode 2 python m g m.py 2\nthread 1\n0 call 1\n0 call 2\n1us return\n1s return\n")
+    assert "m.g" not in [t[0] for t, *_ in frames(draw(trace, tmp_path / "f.svg"))]
+    assert "m.g" in [t[0] for t, *_ in frames(draw(trace, tmp_path / "f.svg", "--min-width", "0"))]
 
 
 def test_max_frames_sums_up_the_smaller_ones(small, tmp_path):
@@ -370,7 +387,9 @@ thread 1 T
 @pytest.mark.parametrize("args, code, says", [
     ([], 2, "which recording"),
     (["/nonexistent"], 1, "/nonexistent"),
-    (["T", "--min-width", "-1"], 2, "--min-width"),
+    (["T", "--min-width", "-1"], 2, "--min-width: '-1' is not a width in pixels"),
+    (["T", "--min-width", "1px"], 2, "--min-width: '1px' is not a width in pixels"),
+    (["T", "--min-width", "nan"], 2, "--min-width: 'nan' is not a width in pixels"),
     (["T", "--width", "5"], 2, "between 200 and 100000"),
     (["T", "--from", "soon"], 2, "'soon' is not a time"),
     (["T", "--from", "2", "--until", "1"], 2, "not before"),

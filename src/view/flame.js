@@ -8,7 +8,7 @@ const $ = (id) => document.getElementById(id);
 const svg = $('flame');
 const data = JSON.parse($('data').textContent);
 const ROW = data.row, PAD = data.pad, FOOT = data.foot, REST = 3, OTHERS = 12;
-const MAX_DRAWN = 12000;
+const MAX_DRAWN = 12000, MAX_MIN = 32; // frames; pixels up to which narrow ones are given up for that
 
 /* ---- the graph: columns by node, in preorder ---- */
 
@@ -169,12 +169,17 @@ function frameClass(i) {
 
 const rowY = (d) => top_ + (icicle ? d : rows - 1 - d) * ROW;
 
+// The frames from the outermost to this one.
+function lineTo(i) {
+  const line = [];
+  for (; i >= 0; i = parent[i]) line.push(i);
+  return line.reverse();
+}
+
 // Which frames are wide enough to be drawn, and for each parent the stretches of those that are not.
 function choose(min) {
   const scale = (width - 2 * PAD) / (weight(zoomed) || 1), chosen = [], specks = [];
-  const line = [];
-  for (let i = zoomed; i > 0; i = parent[i]) line.unshift(parent[i]);
-  for (const i of line) chosen.push({i, x: PAD, w: width - 2 * PAD});
+  for (const i of lineTo(parent[zoomed])) chosen.push({i, x: PAD, w: width - 2 * PAD});
   let run = null;
   for (let i = zoomed; i < end[zoomed];) {
     const x = PAD + (start[i] - start[zoomed]) * scale, w = weight(i) * scale;
@@ -189,6 +194,16 @@ function choose(min) {
     i = end[i];
   }
   return {chosen, specks: specks.filter((s) => s.w >= 0.7 || (s.hit && s.w > 0))};
+}
+
+// No more than can be drawn: the widest, and of a recursion that is still deeper what is nearest to the zoomed frame.
+function choosePossible() {
+  let min = data.min, picked = choose(min);
+  while (picked.chosen.length > MAX_DRAWN && min < MAX_MIN) picked = choose(min = Math.max(min, 0.1) * 1.5);
+  if (picked.chosen.length <= MAX_DRAWN) return picked;
+  const rowsAway = ({i}) => Math.abs(depth[i] - depth[zoomed]);
+  picked.chosen = picked.chosen.sort((a, b) => rowsAway(a) - rowsAway(b)).slice(0, MAX_DRAWN).sort((a, b) => a.i - b.i);
+  return picked;
 }
 
 function drawFrame(group, {i, x, w}) {
@@ -307,8 +322,7 @@ function draw() {
 }
 
 function redraw() {
-  let min = data.min, picked = choose(min);
-  while (picked.chosen.length > MAX_DRAWN) picked = choose(min *= 1.5);
+  const picked = choosePossible();
   rows = 1;
   for (const {i} of picked.chosen) rows = Math.max(rows, depth[i] + 1);
   shownRows = rows;
@@ -337,14 +351,16 @@ function paint() {
 
 /* ---- the path to the zoomed frame ---- */
 
+const MAX_PATH = 200; // more fit no window
+
 const pathName = (n) => (n.name === '<module>' && n.module ? n.module : n.name.replace(/^.*<locals>\./, ''));
 
 function drawPath() {
   path.textContent = '';
   path.style.display = zoomed ? '' : 'none';
   if (!zoomed) return;
-  const line = [];
-  for (let i = zoomed; i >= 0; i = parent[i]) line.unshift(i);
+  const line = lineTo(zoomed);
+  if (line.length > MAX_PATH) line.splice(1, line.length - MAX_PATH);
   let labels = line.map((i) => ({i, text: cut(pathName(nameOf(i)), 32)}));
   const wide = () => labels.reduce((n, l) => n + columns(l.text) + 3, 0) * column * 1.05 > width - 2 * PAD;
   while (labels.length > 3 && wide()) {

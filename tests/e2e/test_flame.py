@@ -552,6 +552,15 @@ def test_diff_shows_both_traces_on_hover(changed, small, tmp_path):
     assert "other 20.0\u202fms  20.0\u202f% of all, change +40.00 points" in result
 
 
+@in_browser
+def test_of_a_recursion_deeper_than_can_be_drawn_what_is_near_is_shown(tmp_path):
+    calls = "".join(f"{i}us call 1\n" for i in range(12500))
+    trace = record(tmp_path / "t", f"process 1 python3\ncode 1 python m f m.py 1\ncode 2 python m leaf m.py 2\nthread 1\n{calls}1s call 2\n2s return\nexit 0 0\n")
+    flame(trace, "-o", tmp_path / "f.svg")
+    assert run_page(tmp_path / "f.svg", tmp_path, "result = [shown().length, shown()[0], shown()[1]];") == [12000, "all", "m.f"]
+    assert run_page(tmp_path / "f.svg", tmp_path, "result = [shown().length, shown().at(-1)];", address="#x=12501") == [12000, "m.leaf"]
+
+
 @pytest.fixture(scope="module")
 def tower(tmp_path_factory):
     """A recording whose stack is 120 calls deep: higher than any window."""

@@ -391,6 +391,8 @@ def test_texts_of_wide_units_have_no_cells(trace):
 
 # -- what is refused --
 
+UUID = {"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]}
+
 BAD = [
     ([{"type": "data-stream-class"}], "byte 1: the first fragment is not a preamble"),
     ([PREAMBLE, PREAMBLE], "a second preamble"),
@@ -412,6 +414,14 @@ BAD = [
         [PREAMBLE, {"type": "data-stream-class", "event-record-header-field-class": struct_of(t=u(8, roles=["default-clock-timestamp"]))}],
         "without a default clock class",
     ),
+    (
+        [PREAMBLE, {"type": "clock-class", "id": "c", "frequency": 1000, "offset-from-origin": {"cycles": 1000}}],
+        "byte 113: 'cycles' is a second or more",
+    ),
+    (
+        [PREAMBLE, {"type": "trace-class", "packet-header-field-class": struct_of(u=UUID)}],
+        "packets have the metadata stream's UUID, but the preamble has none",
+    ),
     ([PREAMBLE, 7], "a fragment that is not an object"),
 ]  # fmt: skip
 
@@ -419,6 +429,11 @@ BAD = [
 @pytest.mark.parametrize(("fragments", "why"), BAD, ids=[why for _, why in BAD])
 def test_metadata_that_the_specification_forbids_is_refused(trace, fragments, why):
     trace.refused(sequence(*fragments), why)
+
+
+def named_options(*names):
+    rows = [{"name": name, "selector-field-ranges": [[i, i]], "field-class": u(8)} for i, name in enumerate(names)]
+    return {"type": "variant", "selector-field-location": path("n"), "options": rows}
 
 
 BAD_FIELDS = [
@@ -430,6 +445,10 @@ BAD_FIELDS = [
     (u(8, **{"byte-order": "middle"}), "'middle' is not one of"),
     (u(8, **{"preferred-display-base": 7}), "none of 2, 8, 10 and 16"),
     (u(8, roles=["nope"]), "'nope' is not one of"),
+    (u(8, roles=["event-record-class-id"]), "the role 'event-record-class-id' is not for a field of the event-record-payload"),
+    (u(8, roles=["default-clock-timestamp"]), "the role 'default-clock-timestamp' is not for a field of the event-record-payload"),
+    (UUID, "the role 'metadata-stream-uuid' is not for a field of the event-record-payload"),
+    (fixed("bit-map", 4, flags={}), "a bit map without flags"),
     (s(8, roles=["packet-sequence-number"]), "'roles' is not known"),
     (u(8, mappings={"a": [[2, 1]]}), "a range that ends before it begins"),
     (u(8, mappings={"a": [[-1, 1]]}), "values below 0"),
@@ -447,6 +466,10 @@ BAD_FIELDS = [
     (sized(path("list", "n"), "dynamic-length-string"), "in an array"),
     (sized({"path": []}, "dynamic-length-string"), "a path that leads to no field"),
     (sized(path("n", origin="nowhere"), "dynamic-length-string"), "'nowhere' is not one of"),
+    (sized(path("bits"), "dynamic-length-string"), "no unsigned integer"),
+    (optional(path("bits"), [[1, 1]]), "neither integer nor boolean"),
+    (variant(path("bits"), ([[0, 5]], u(8))), "is a variant's selector, but no integer"),
+    (named_options("a", "b", "a"), "a second option 'a' of a variant"),
     (optional(path("n")), "there are no ranges"),
     (optional(path("bool"), [[1, 1]]), "there are ranges"),
     (optional(path("n"), [[-1, 1]]), "an unsigned selector with ranges below 0"),
@@ -460,7 +483,7 @@ BAD_FIELDS = [
 @pytest.mark.parametrize(("field", "why"), BAD_FIELDS, ids=[why for _, why in BAD_FIELDS])
 def test_a_field_class_that_cannot_be_is_refused(trace, field, why):
     before = {
-        "n": u(8), "neg": s(8), "bool": fixed("boolean", 8), "text": {"type": "null-terminated-string"},
+        "n": u(8), "neg": s(8), "bool": fixed("boolean", 8), "text": {"type": "null-terminated-string"}, "bits": fixed("bit-array", 8),
         "list": {"type": "static-length-array", "length": 1, "element-field-class": struct_of(n=u(8))},
     }  # fmt: skip
     trace.payload_refused(struct_of(**before, x=field, after=u(8)), why)

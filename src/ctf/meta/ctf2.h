@@ -49,6 +49,7 @@ enum krait_ctf2_role {
     KRAIT_ROLE_SEQ,
     KRAIT_ROLE_TOTAL,
     KRAIT_ROLE_EVENT_CLASS_ID,
+    KRAIT_ROLE_COUNT,
 };
 
 /* Where a length or a selector is: from the scope's structure down, or, without an origin, from the structure
@@ -114,6 +115,7 @@ struct krait_fc *krait_ctf2_field(struct krait_ctf2_parser *p, const struct krai
                                   const char *key);
 struct krait_fc *krait_ctf2_field_class(struct krait_ctf2_parser *p, const struct krait_json *value);
 extern const char *const krait_ctf2_scope_names[KRAIT_CTF2_SCOPE_COUNT];
+extern const char *const krait_ctf2_role_names[KRAIT_ROLE_COUNT];
 
 /* -- the end (ctf2_finish.c) -- */
 

@@ -18,7 +18,7 @@ const char *const krait_ctf2_scope_names[KRAIT_CTF2_SCOPE_COUNT] = {
     "event-record-payload",
 };
 
-static const char *const role_names[] = {
+const char *const krait_ctf2_role_names[KRAIT_ROLE_COUNT] = {
     [KRAIT_ROLE_TIMESTAMP] = "default-clock-timestamp",
     [KRAIT_ROLE_STREAM_CLASS_ID] = "data-stream-class-id",
     [KRAIT_ROLE_STREAM_ID] = "data-stream-id",
@@ -62,7 +62,7 @@ static void roles(struct krait_ctf2_parser *p, struct krait_fc *fc, const struct
 {
     const struct krait_json *list = krait_ctf2_get(p, object, "roles", KRAIT_JSON_ARRAY);
     for (const struct krait_json *item = list ? list->first : NULL; item && !p->rc; item = item->next)
-        fc->roles |= (uint16_t)(1u << krait_ctf2_word(p, item, role_names, KRAIT_ARRAY_LEN(role_names)));
+        fc->roles |= (uint16_t)(1u << krait_ctf2_word(p, item, krait_ctf2_role_names, KRAIT_ROLE_COUNT));
 }
 
 static enum krait_encoding encoding(struct krait_ctf2_parser *p, const struct krait_json *object)
@@ -189,7 +189,10 @@ static struct krait_fc *bit_array(struct krait_ctf2_parser *p, const struct krai
 {
     static const char *const keys[] = { FIXED, NULL };
     krait_ctf2_keys(p, object, keys);
-    return fixed_length(p, object, KRAIT_FC_INT);
+    struct krait_fc *fc = fixed_length(p, object, KRAIT_FC_INT);
+    if (fc)
+        fc->form = KRAIT_INT_BITS;
+    return fc;
 }
 
 static void flag(struct krait_ctf2_parser *p, struct krait_fc *fc, const struct krait_json *set)
@@ -214,6 +217,8 @@ static struct krait_fc *bit_map(struct krait_ctf2_parser *p, const struct krait_
     krait_ctf2_keys(p, object, keys);
     struct krait_fc *fc = fixed_length(p, object, KRAIT_FC_INT);
     const struct krait_json *flags = krait_ctf2_need(p, object, "flags", KRAIT_JSON_OBJECT);
+    if (flags && !flags->count)
+        krait_ctf2_fail(p, flags->at, -EBADMSG, "a bit map without flags");
     if (p->rc)
         return NULL;
     fc->form = KRAIT_INT_FLAGS;
@@ -546,14 +551,28 @@ static struct krait_fc *optional(struct krait_ctf2_parser *p, const struct krait
     return p->rc ? NULL : fc;
 }
 
+/* Options need no names; but no two have the same. */
+static const char *option_name(struct krait_ctf2_parser *p, const struct krait_json *object,
+                               struct krait_strtab *names)
+{
+    const char *name = krait_ctf2_text(p, object, "name", NULL);
+    uint32_t count = names->len;
+    uint32_t id = name ? krait_strtab_add(names, name, strlen(name)) : count;
+    if (id == KRAIT_NO_ID)
+        krait_ctf2_oom(p);
+    else if (id != count)
+        krait_ctf2_fail(p, object->at, -EBADMSG, "a second option '%.64s' of a variant", name);
+    return name ? name : "";
+}
+
 static void variant_option(struct krait_ctf2_parser *p, struct krait_fc *fc, const struct krait_json *object,
-                           struct krait_ctf2_location *selector)
+                           struct krait_ctf2_location *selector, struct krait_strtab *names)
 {
     static const char *const keys[] = { "name", "field-class", "selector-field-ranges", NULL };
     if (object->kind != KRAIT_JSON_OBJECT)
         krait_ctf2_fail(p, object->at, -EBADMSG, "an option that is not an object");
     krait_ctf2_keys(p, object, keys);
-    const char *name = krait_ctf2_text(p, object, "name", "");
+    const char *name = option_name(p, object, names);
     struct krait_fc *child = krait_ctf2_field(p, object, "field-class");
     const struct krait_json *set = krait_ctf2_need(p, object, "selector-field-ranges", KRAIT_JSON_ARRAY);
     if (p->rc)
@@ -587,8 +606,10 @@ static struct krait_fc *variant(struct krait_ctf2_parser *p, const struct krait_
     fc->location = selector;
     fc->members = krait_ctf2_alloc(p, list->count, sizeof(*fc->members));
     fc->choices = krait_ctf2_alloc(p, count_choices(list), sizeof(*fc->choices));
+    struct krait_strtab names = { 0 };
     for (const struct krait_json *item = list->first; item && !p->rc; item = item->next)
-        variant_option(p, fc, item, selector);
+        variant_option(p, fc, item, selector, &names);
+    krait_strtab_done(&names);
     return p->rc ? NULL : fc;
 }
 

@@ -211,9 +211,26 @@ static const struct {
     { KRAIT_ROLE_SEQ, KRAIT_CTF2_PACKET_CONTEXT, KRAIT_MEANING_SEQ },
     { KRAIT_ROLE_DISCARDED, KRAIT_CTF2_PACKET_CONTEXT, KRAIT_MEANING_DISCARDED },
     { KRAIT_ROLE_EVENT_CLASS_ID, KRAIT_CTF2_EVENT_HEADER, KRAIT_MEANING_EVENT_ID },
+    { KRAIT_ROLE_TIMESTAMP, KRAIT_CTF2_EVENT_HEADER, KRAIT_MEANING_NONE },
+    { KRAIT_ROLE_UUID, KRAIT_CTF2_PACKET_HEADER, KRAIT_MEANING_NONE },
 };
 
-/* Roles have a meaning in their own scope only. */
+/* A role is for fields of its own scopes only. */
+static void check_roles(struct finish *f, const struct krait_fc *fc)
+{
+    unsigned strange = fc->roles;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(meanings); i++) {
+        if (meanings[i].scope == f->scope)
+            strange &= ~(1u << meanings[i].role);
+    }
+    if (strange)
+        krait_ctf2_fail(f->p, fc->at, -EBADMSG, "the role '%s' is not for a field of the %s",
+                        krait_ctf2_role_names[__builtin_ctz(strange)], krait_ctf2_scope_names[f->scope]);
+    if (fc->roles & 1u << KRAIT_ROLE_UUID && !f->p->md->has_uuid)
+        krait_ctf2_fail(f->p, fc->at, -EBADMSG,
+                        "packets have the metadata stream's UUID, but the preamble has none");
+}
+
 static void give_meaning(struct finish *f, struct krait_fc *fc)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(meanings); i++) {
@@ -224,13 +241,12 @@ static void give_meaning(struct finish *f, struct krait_fc *fc)
                             "a field has two roles that this reader cannot take at once");
         fc->meaning = meanings[i].meaning;
     }
-    bool is_time = fc->roles & (1u << KRAIT_ROLE_TIMESTAMP | 1u << KRAIT_ROLE_END) &&
-                   (f->scope == KRAIT_CTF2_PACKET_CONTEXT || f->scope == KRAIT_CTF2_EVENT_HEADER);
+    bool is_time = fc->roles & (1u << KRAIT_ROLE_TIMESTAMP | 1u << KRAIT_ROLE_END);
     if (is_time && !f->clock)
         krait_ctf2_fail(f->p, fc->at, -EBADMSG,
                         "a time stamp in a data stream class without a default clock class");
     /* The end of a packet is no event: reading it must not move the clock. */
-    if (is_time && fc->roles & 1u << KRAIT_ROLE_TIMESTAMP)
+    if (fc->roles & 1u << KRAIT_ROLE_TIMESTAMP)
         fc->clock = f->clock;
 }
 
@@ -275,6 +291,7 @@ static void finish_field(struct finish *f, struct krait_fc *fc)
     bool has_choices = fc->kind == KRAIT_FC_VARIANT || fc->kind == KRAIT_FC_OPTIONAL;
     if (f->p->rc)
         return;
+    check_roles(f, fc);
     if (fc->kind == KRAIT_FC_SEQUENCE || has_choices)
         locate(f, fc);
     if (has_choices)

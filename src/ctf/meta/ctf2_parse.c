@@ -127,6 +127,8 @@ static void clock_offset(struct krait_ctf2_parser *p, struct krait_ctf_clock *cl
         krait_ctf2_fail(p, seconds->at, -EBADMSG, "'seconds' is not an integer of 64 bits");
     clock->offset_s = seconds ? (int64_t)seconds->number : 0;
     clock->offset = krait_ctf2_number(p, object, "cycles", 0);
+    if (clock->offset >= clock->freq)
+        krait_ctf2_fail(p, object->at, -EBADMSG, "'cycles' is a second or more");
 }
 
 /* The Unix epoch, or one that only its tracers know. */

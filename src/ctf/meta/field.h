@@ -34,6 +34,7 @@ enum krait_byte_order {
 /* What an integer stands for. A blob is an array of bytes, a text of known length an array of characters. */
 enum krait_int_form {
     KRAIT_INT_NUMBER,
+    KRAIT_INT_BITS,  /* CTF 2's bit array: shown as a number, but none that a length or selector can be */
     KRAIT_INT_FLAGS, /* CTF 2's bit map: each range of `labels` is of bits */
     KRAIT_INT_BOOL,  /* every value but 0 is true */
 };

@@ -36,7 +36,8 @@ static const struct {
 static bool is_plain_int(const struct krait_op *op)
 {
     const struct krait_fc *fc = op->fc;
-    return fc->kind == KRAIT_FC_INT && fc->form == KRAIT_INT_NUMBER && (fc->base == 10 || fc->base == 16) &&
+    bool is_number = fc->form == KRAIT_INT_NUMBER || fc->form == KRAIT_INT_BITS;
+    return fc->kind == KRAIT_FC_INT && is_number && (fc->base == 10 || fc->base == 16) &&
            !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_SWAP : 0)));
 }
 

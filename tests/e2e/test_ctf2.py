@@ -226,6 +226,7 @@ VALUES = [
     (fixed("bit-map", 8, flags={"a": [[0, 3]]}), b"\x45", '0x45 { "a" }'),
     (fixed("bit-map", 8, flags={"a": [[0, 0]], "b": [[1, 2], [7, 7]]}), b"\x85", '0x85 { "a", "b" }'),
     (fixed("bit-map", 8, flags={"a": [[0, 0]]}), b"\x08", "0x8"),
+    (fixed("bit-map", 8, flags={"z": [[0, 0]], "a": [[7, 7]], "m": [[1, 1]]}), b"\x83", '0x83 { "a", "m", "z" }'),
     (fixed("boolean", 8), b"\x02", "true"),
     (fixed("boolean", 8), b"\x00", "false"),
     (u(24), b"\x01\x02\x03", str(0x030201)),

@@ -211,6 +211,12 @@ static void flag(struct krait_ctf2_parser *p, struct krait_fc *fc, const struct 
     map->label_count++;
 }
 
+/* babeltrace2 2.1 shows flags in the order of their names. */
+static int by_label(const void *a, const void *b)
+{
+    return strcmp(((const struct krait_enum_range *)a)->label, ((const struct krait_enum_range *)b)->label);
+}
+
 static struct krait_fc *bit_map(struct krait_ctf2_parser *p, const struct krait_json *object)
 {
     static const char *const keys[] = { FIXED, "flags", NULL };
@@ -227,7 +233,10 @@ static struct krait_fc *bit_map(struct krait_ctf2_parser *p, const struct krait_
         fc->labels->ranges = krait_ctf2_alloc(p, count_ranges(flags), sizeof(*fc->labels->ranges));
     for (const struct krait_json *set = flags->first; set && !p->rc; set = set->next)
         flag(p, fc, set);
-    return p->rc ? NULL : fc;
+    if (p->rc)
+        return NULL;
+    qsort(fc->labels->ranges, fc->labels->count, sizeof(*fc->labels->ranges), by_label);
+    return fc;
 }
 
 static struct krait_fc *boolean(struct krait_ctf2_parser *p, const struct krait_json *object)

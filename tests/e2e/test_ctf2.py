@@ -155,7 +155,7 @@ LTTNG = [
         struct_of(n=u(32), text={"type": "null-terminated-string"}),
         **{"id": 2, "data-stream-class-id": 7, "name": "tp:two", "attributes": {"lttng.org,2009": {"log-level": "debug:line"}}},
     ),
-    event(struct_of(), **{"id": 40, "data-stream-class-id": 7, "name": "tp:forty", "attributes": {"lttng.org,2009": {"log-level": 6}}}),
+    event(struct_of(), **{"id": 40, "data-stream-class-id": 7, "name": "tp:forty", "attributes": {"lttng.org,2009": {"log-level": "info", "emf-uri": "http://x"}}}),
 ]
 
 
@@ -175,16 +175,23 @@ def test_a_trace_as_lttng_makes_it_prints_like_one_of_ctf_1(trace):
     run = trace.cat(sequence(*LTTNG), data, options=["--fields=all", "--clock-seconds"])
     assert run.returncode == 0, run.stderr.decode()
     assert run.stdout.decode() == (
-        "[1000.000000155] (+?.?????????) autobox:ust:(-3):TRACE_DEBUG_LINE (13) tp:two: { cpu_id = 3 }, { vpid = -9 }, "
+        "[1000.000000155] (+?.?????????) boxbox:ust:(-3):TRACE_DEBUG_LINE (13) tp:two: { cpu_id = 3 }, { vpid = -9 }, "
         '{ n = 77, text = "hi" }\n'
-        "[1000.000000165] (+0.000000010) autobox:ust:(-3):TRACE_INFO (6) tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
-        "[1000.000000355] (+0.000000190) autobox:ust:(-3):TRACE_DEBUG_LINE (13) tp:two: { cpu_id = 3 }, { vpid = -9 }, "
+        "[1000.000000165] (+0.000000010) boxbox:ust:(-3):TRACE_INFO (6):http://x tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
+        "[1000.000000355] (+0.000000190) boxbox:ust:(-3):TRACE_DEBUG_LINE (13) tp:two: { cpu_id = 3 }, { vpid = -9 }, "
         '{ n = 77, text = "hi" }\n'
-        "[1000.000000365] (+0.000000010) autobox:ust:(-3):TRACE_INFO (6) tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
+        "[1000.000000365] (+0.000000010) boxbox:ust:(-3):TRACE_INFO (6):http://x tp:forty: { cpu_id = 3 }, { vpid = 8 }, { }\n"
     )
     losses = run.stderr.decode()
     assert "discarded 4 events" in losses and "discarded 2 packets" in losses
     assert "stream class ID: 7, stream ID: 1" in losses
+
+
+@pytest.mark.parametrize("level", [6, "loud", None, ["info"]])
+def test_a_log_level_is_one_of_the_known_words(trace, level):
+    said = event(struct_of(x=u(8))) | {"attributes": {"babeltrace.org,2020": {"log-level": level}}}
+    metadata = sequence(PREAMBLE, {"type": "data-stream-class"}, said)
+    assert trace.text(metadata, b"\x01", options=["--fields=all"]) == "e: { x = 1 }\n"
 
 
 @pytest.mark.parametrize("order", "<>")

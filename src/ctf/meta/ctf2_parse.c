@@ -107,8 +107,8 @@ static void trace_class(struct krait_ctf2_parser *p, const struct krait_json *ob
     const struct krait_json *env = krait_ctf2_get(p, object, "environment", KRAIT_JSON_OBJECT);
     if (env)
         environment(p, env);
-    p->md->name = krait_ctf2_text(p, object, "name", NULL);
     krait_ctf2_get(p, object, "namespace", KRAIT_JSON_TEXT);
+    krait_ctf2_get(p, object, "name", KRAIT_JSON_TEXT);
     krait_ctf2_get(p, object, "uid", KRAIT_JSON_TEXT);
     p->md->packet_header = scope_field(p, object, "packet-header-field-class");
 }
@@ -223,32 +223,31 @@ static void data_stream_class(struct krait_ctf2_parser *p, const struct krait_js
 
 /* -- event-record-class -- */
 
-/* A word, as LTTng (lttng-tools, ctf2-trace-class-visitor.cpp) and babeltrace2 write it; LTTng's number is
- * taken too. */
-static int32_t log_level_of(const struct krait_json *level)
-{
-    static const char *const words[] = { "emergency",      "alert",         "critical",     "error",
-                                         "warning",        "notice",        "info",         "debug:system",
-                                         "debug:program",  "debug:process", "debug:module", "debug:unit",
-                                         "debug:function", "debug:line",    "debug" };
-    if (level->kind == KRAIT_JSON_UNSIGNED && level->number < KRAIT_ARRAY_LEN(words))
-        return (int32_t)level->number;
-    for (size_t i = 0; level->kind == KRAIT_JSON_TEXT && i < KRAIT_ARRAY_LEN(words); i++) {
-        if (strcmp(words[i], level->text) == 0)
-            return (int32_t)i;
-    }
-    return -1;
-}
-
-static int32_t log_level(const struct krait_json *event)
+/* What tracers say of an event beyond the specification: LTTng's (lttng-tools, ctf2-trace-class-visitor.cpp)
+ * and babeltrace2's own attributes, of which only words count. NULL where there is none. */
+static const char *event_attribute(const struct krait_json *event, const char *key)
 {
     static const char *const namespaces[] = { "lttng.org,2009", "babeltrace.org,2020" };
     const struct krait_json *attributes = krait_json_get(event, "attributes");
     for (size_t i = 0; attributes && i < KRAIT_ARRAY_LEN(namespaces); i++) {
         const struct krait_json *ours = krait_json_get(attributes, namespaces[i]);
-        const struct krait_json *level = ours ? krait_json_get(ours, "log-level") : NULL;
-        if (level)
-            return log_level_of(level);
+        const struct krait_json *found = ours ? krait_json_get(ours, key) : NULL;
+        if (found)
+            return found->kind == KRAIT_JSON_TEXT ? found->text : NULL;
+    }
+    return NULL;
+}
+
+static int32_t log_level(const struct krait_json *event)
+{
+    static const char *const words[] = { "emergency",      "alert",         "critical",     "error",
+                                         "warning",        "notice",        "info",         "debug:system",
+                                         "debug:program",  "debug:process", "debug:module", "debug:unit",
+                                         "debug:function", "debug:line",    "debug" };
+    const char *level = event_attribute(event, "log-level");
+    for (size_t i = 0; level && i < KRAIT_ARRAY_LEN(words); i++) {
+        if (strcmp(words[i], level) == 0)
+            return (int32_t)i;
     }
     return -1;
 }
@@ -269,6 +268,8 @@ static void event_record_class(struct krait_ctf2_parser *p, const struct krait_j
     event->id = krait_ctf2_number(p, object, "id", 0);
     event->name = krait_ctf2_text(p, object, "name", "");
     event->log_level = log_level(object);
+    const char *uri = event_attribute(object, "emf-uri");
+    event->emf_uri = uri ? krait_ctf2_keep(p, uri) : NULL;
     event->context = scope_field(p, object, "specific-context-field-class");
     event->fields = scope_field(p, object, "payload-field-class");
     int rc = p->rc ? 0 : krait_model_add_event(p->arena, stream, event);

@@ -36,6 +36,7 @@ struct krait_event_class {
     struct krait_stream_class *stream;
     uint32_t index;                 /* in its stream */
     int32_t log_level;              /* -1 where there is none */
+    const char *emf_uri;            /* of its model; NULL where the metadata has none */
     const struct krait_fc *context; /* structs, or NULL */
     const struct krait_fc *fields;
 };
@@ -55,7 +56,6 @@ struct krait_stream_class {
 struct krait_ctf_metadata {
     struct krait_arena arena; /* everything below */
     const char *dir;          /* as given to open */
-    const char *name;         /* as CTF 2 has it; NULL where it has none */
     bool is_ctf2;
     uint8_t uuid[16];
     bool has_uuid;

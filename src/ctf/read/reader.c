@@ -198,10 +198,6 @@ static int name_traces(struct krait_ctf_reader *reader)
             if (k != i && krait_ctf_same_trace(reader->traces[k], trace))
                 way = "";
         }
-        if (trace->metadata->name) {
-            trace->name = trace->metadata->name;
-            continue;
-        }
         trace->name = krait_arena_fmt(&reader->arena, "%s%s%s", host, *host && *way ? "/" : "", way);
         if (!trace->name)
             return -ENOMEM;

@@ -209,6 +209,10 @@ static void add_trace(struct krait_pretty *pretty, struct line *line, const stru
     }
     if (pretty->flags & KRAIT_PRETTY_LOGLEVEL)
         add_loglevel(line, event->log_level);
+    if (pretty->flags & KRAIT_PRETTY_EMF && event->emf_uri && *event->emf_uri) {
+        begin_field(line, "model.emf.uri");
+        add_str(line->out, event->emf_uri);
+    }
 }
 
 static void add_head(struct krait_pretty *pretty, const struct krait_ctf_cursor *cursor,

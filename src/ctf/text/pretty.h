@@ -25,6 +25,7 @@ enum krait_pretty_flags {
     KRAIT_PRETTY_PROCNAME = 1 << 9,
     KRAIT_PRETTY_VPID = 1 << 10,
     KRAIT_PRETTY_LOGLEVEL = 1 << 11,
+    KRAIT_PRETTY_EMF = 1 << 12,
 };
 
 /* What is the same for all events of a class. */

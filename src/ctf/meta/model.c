@@ -144,8 +144,7 @@ int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map
         sorted[i] = &map->ranges[i];
     qsort(sorted, map->count, sizeof(*sorted), is_signed ? by_signed_lo : by_lo);
     for (uint32_t i = 0; i < map->count; i++) {
-        bool backward = (sorted[i]->lo ^ flip) > (sorted[i]->hi ^ flip);
-        if (backward || (i && (sorted[i]->lo ^ flip) <= (sorted[i - 1]->hi ^ flip))) {
+        if (i && (sorted[i]->lo ^ flip) <= (sorted[i - 1]->hi ^ flip)) {
             qsort(sorted, map->count, sizeof(*sorted), by_label);
             map->by_label = sorted;
             return 0;

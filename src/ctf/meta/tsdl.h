@@ -78,7 +78,7 @@ struct krait_tsdl_value {
 };
 
 struct krait_tsdl_value krait_tsdl_value(struct krait_tsdl_parser *p);
-/* a.b.c or a->b, as one text with dots. */
+/* a.b.c or a->b, as one text. */
 const char *krait_tsdl_path(struct krait_tsdl_parser *p);
 
 /* Attributes that may stand once: bit i of *seen belongs to names[i]. Returns i, or -1 for an unknown name.
@@ -97,6 +97,8 @@ enum krait_byte_order krait_tsdl_byte_order(struct krait_tsdl_parser *p,
                                             const struct krait_tsdl_value *value);
 uint64_t krait_tsdl_number(struct krait_tsdl_parser *p, const struct krait_tsdl_value *value,
                            const char *what);
+/* true, false, or a number, which is true unless it is 0. */
+bool krait_tsdl_boolean(struct krait_tsdl_parser *p, const struct krait_tsdl_value *value, const char *what);
 
 /* -- types -- */
 void krait_tsdl_push(struct krait_tsdl_parser *p, struct krait_type_scope *scope);

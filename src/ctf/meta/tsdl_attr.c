@@ -89,16 +89,16 @@ static int word_value(const struct word *words, const char *text)
     return -1;
 }
 
-static bool boolean(struct krait_tsdl_parser *p, const struct krait_tsdl_value *value)
+bool krait_tsdl_boolean(struct krait_tsdl_parser *p, const struct krait_tsdl_value *value, const char *what)
 {
     static const struct word words[] = {
         { "true", 1 }, { "TRUE", 1 }, { "false", 0 }, { "FALSE", 0 }, { NULL, 0 }
     };
-    if (value->kind == KRAIT_VALUE_INT && value->number <= 1)
-        return value->number;
+    if (value->kind == KRAIT_VALUE_INT)
+        return value->number != 0;
     int found = value->kind == KRAIT_VALUE_TEXT ? word_value(words, value->text) : -1;
     if (found < 0)
-        krait_tsdl_fail(p, -EBADMSG, "'signed' is neither true nor false");
+        krait_tsdl_fail(p, -EBADMSG, "%s is neither true nor false", what);
     return found == 1;
 }
 
@@ -200,7 +200,7 @@ static void integer_attr(struct krait_tsdl_parser *p, struct krait_fc *fc, int a
         fc->align = alignment(p, v);
         break;
     case 2:
-        fc->is_signed = boolean(p, v);
+        fc->is_signed = krait_tsdl_boolean(p, v, "'signed'");
         break;
     case 3:
         fc->byte_order = (uint8_t)krait_tsdl_byte_order(p, v);
@@ -346,14 +346,20 @@ struct krait_fc *krait_tsdl_enum_body(struct krait_tsdl_parser *p, const struct 
     struct krait_fc *fc = krait_tsdl_fc_copy(p, integer);
     struct krait_enum_map *map = KRAIT_ARENA_NEW(p->arena, struct krait_enum_map);
     uint32_t cap = 0;
-    uint64_t next = 0;
+    uint64_t next = 0, flip = integer && integer->is_signed ? (uint64_t)1 << 63 : 0;
     if (!map)
         krait_tsdl_oom(p);
+    if (krait_tsdl_is(&p->tok, '}'))
+        krait_tsdl_fail(p, -EBADMSG, "an enumeration without labels");
     while (krait_tsdl_until(p, '}')) {
         map->ranges = krait_tsdl_grow(p, map->ranges, map->count, &cap, sizeof(*map->ranges));
         if (p->rc)
             break;
-        enumerator(p, &map->ranges[map->count++], &next);
+        struct krait_enum_range *range = &map->ranges[map->count++];
+        enumerator(p, range, &next);
+        if ((range->lo ^ flip) > (range->hi ^ flip))
+            krait_tsdl_fail(p, -EBADMSG, "the label '%s' is for a range that ends before it begins",
+                            range->label);
         if (!krait_tsdl_accept(p, ',') && !krait_tsdl_is(&p->tok, '}'))
             krait_tsdl_fail(p, -EBADMSG, "a comma or the end of the enumeration is missing");
     }

@@ -69,18 +69,20 @@ static const char *text(struct krait_tsdl_parser *p, const struct entry *entry)
 /* 8-4-4-4-12 hexadecimal digits. */
 static bool parse_uuid(const char *s, uint8_t uuid[16])
 {
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
     int digits = 0;
-    for (; *s; s++) {
-        bool dash = digits == 8 || digits == 12 || digits == 16 || digits == 20;
-        if (*s == '-' && dash && s[-1] != '-')
-            continue;
-        const char *hex = "0123456789abcdef", *at = strchr(hex, *s | 0x20);
-        if (!at || digits == 32)
+    if (strlen(s) != sizeof(form) - 1)
+        return false;
+    for (size_t i = 0; s[i]; i++) {
+        const char *hex = "0123456789abcdef", *at = strchr(hex, s[i] | 0x20);
+        if (form[i] == '-' ? s[i] != '-' : !at)
             return false;
+        if (form[i] == '-')
+            continue;
         uint8_t *byte = &uuid[digits++ / 2];
         *byte = (uint8_t)(*byte << 4 | (at - hex));
     }
-    return digits == 32;
+    return true;
 }
 
 static void check_version(struct krait_tsdl_parser *p, uint64_t found, uint64_t wanted, const char *name)
@@ -213,8 +215,7 @@ static void clock_entry(struct krait_tsdl_parser *p, struct krait_ctf_clock *clo
         clock->offset = number(p, entry);
         break;
     case 7:
-        clock->absolute =
-            entry->value.number == 1 || (entry->value.text && strcasecmp(entry->value.text, "true") == 0);
+        clock->absolute = krait_tsdl_boolean(p, &entry->value, "'absolute'");
         break;
     default:
         break;
@@ -349,7 +350,10 @@ static void event_entry(struct krait_tsdl_parser *p, struct krait_event_class *e
         event->fields = scope_type(p, entry);
         break;
     case 5:
-        event->log_level = (int32_t)entry->value.number;
+        event->log_level = (int32_t)KRAIT_MIN(number(p, entry), (uint64_t)INT32_MAX);
+        break;
+    case 6:
+        event->emf_uri = text(p, entry);
         break;
     default:
         break;
@@ -386,7 +390,8 @@ static void event_add(struct krait_tsdl_parser *p, struct krait_stream_class *st
 
 void krait_tsdl_event(struct krait_tsdl_parser *p)
 {
-    static const char *const attrs[] = { "name", "id", "stream_id", "context", "fields", "loglevel", NULL };
+    static const char *const attrs[] = { "name",   "id",       "stream_id",     "context",
+                                         "fields", "loglevel", "model.emf.uri", NULL };
     struct krait_event_class *event = p->rc ? NULL : KRAIT_ARENA_NEW(p->arena, struct krait_event_class);
     struct krait_type_scope scope;
     struct entry entry;

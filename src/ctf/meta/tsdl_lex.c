@@ -82,11 +82,21 @@ static int lex_word(struct krait_lex *lex, struct krait_tok *tok)
     return tok->text ? 0 : oom(lex);
 }
 
-/* u, l and ll in either order and case, as in C. */
+static bool skip_letter(struct krait_lex *lex, char upper)
+{
+    bool found = lex->at < lex->end && (*lex->at == upper || *lex->at == (upper | 0x20));
+    lex->at += found;
+    return found;
+}
+
+/* u, and l or ll, in either order, as in C. */
 static void skip_suffix(struct krait_lex *lex)
 {
-    while (lex->at < lex->end && (*lex->at == 'u' || *lex->at == 'U' || *lex->at == 'l' || *lex->at == 'L'))
-        lex->at++;
+    bool is_unsigned = skip_letter(lex, 'U');
+    if (skip_letter(lex, 'L'))
+        skip_letter(lex, 'L');
+    if (!is_unsigned)
+        skip_letter(lex, 'U');
 }
 
 static int lex_int(struct krait_lex *lex, struct krait_tok *tok)

@@ -117,16 +117,17 @@ static bool is_name_token(const struct krait_tok *tok)
 
 const char *krait_tsdl_path(struct krait_tsdl_parser *p)
 {
-    const char *path = NULL;
+    const char *path = NULL, *sign = "";
     do {
         if (!is_name_token(&p->tok)) {
             krait_tsdl_fail(p, -EBADMSG, "a name is missing");
             return NULL;
         }
-        path = path ? krait_arena_fmt(p->arena, "%s.%s", path, p->tok.text) : p->tok.text;
+        path = path ? krait_arena_fmt(p->arena, "%s%s%s", path, sign, p->tok.text) : p->tok.text;
         if (!path || strlen(path) > 4096)
             krait_tsdl_fail(p, -EBADMSG, "a path of more than 4096 bytes");
         krait_tsdl_advance(p);
+        sign = p->tok.kind == KRAIT_TOK_ARROW ? "->" : ".";
         if (!krait_tsdl_is(&p->tok, '.') && p->tok.kind != KRAIT_TOK_ARROW)
             break;
         krait_tsdl_advance(p);

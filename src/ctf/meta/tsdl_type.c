@@ -226,6 +226,8 @@ static struct krait_fc *constructed(struct krait_tsdl_parser *p)
 static struct spec specifiers(struct krait_tsdl_parser *p)
 {
     struct spec spec = { .fc = constructed(p) };
+    while (spec.fc && krait_tsdl_accept_word(p, "const"))
+        continue;
     if (spec.fc || p->rc)
         return spec;
     const char *name = NULL;

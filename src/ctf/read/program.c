@@ -132,7 +132,7 @@ static bool want_value(struct krait_op *op, const struct krait_fc *fc)
     op->slot = fc->slot;
     op->meaning = fc->meaning;
     bool busy = op->meaning || fc->clock || fc->slot != KRAIT_NO_SLOT;
-    op->flags |= (uint8_t)((fc->clock ? KRAIT_OPF_CLOCK : 0) | (busy ? KRAIT_OPF_BUSY : 0));
+    op->flags |= (uint8_t)((fc->clock && !fc->is_signed ? KRAIT_OPF_CLOCK : 0) | (busy ? KRAIT_OPF_BUSY : 0));
     return busy;
 }
 

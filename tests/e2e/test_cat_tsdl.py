@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Odd TSDL is read as babeltrace2 reads it, and what is none is refused where babeltrace2 refuses it."""
+
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+from test_cat import UTC, cat_bytes
+
+U8 = "integer { size = 8; }"
+TRACE = "trace { major = 1; minor = 8; byte_order = le; };"
+CLOCK = "clock { name = c; freq = 1000000000; offset_s = 1700000000; };"
+HEADER = "integer { size = 64; align = 8; map = clock.c.value; } timestamp;"
+
+
+def metadata(fields=f"{U8} x;", trace=TRACE, clock=CLOCK, header=HEADER, stream="", event=""):
+    return (f"/* CTF 1.8 */\n{trace}\n{clock}\nstream {{ event.header := struct {{ {header} }}; {stream} }};\n"
+            f"event {{ name = e; {event} fields := struct {{ {fields} }}; }};\n")
+
+
+@pytest.fixture
+def both(krait, tmp_path):
+    """Runs krait and babeltrace2 on a trace of that metadata, with two events of a byte."""
+
+    def run(text, data=struct.pack("<QBQB", 5, 1, 6, 7)):
+        (tmp_path / "metadata").write_text(text)
+        (tmp_path / "stream").write_bytes(data)
+        theirs = None
+        if shutil.which("babeltrace2"):
+            theirs = subprocess.run(["babeltrace2", "--fields=all", tmp_path], capture_output=True, env=UTC, timeout=60)
+        return cat_bytes(krait, "--fields=all", tmp_path), theirs
+
+    return run
+
+
+READ = [
+    (metadata(event='loglevel = 4; model.emf.uri = "http://x";'), b"TRACE_WARNING (4):http://x e: { x = 1 }"),
+    (metadata(event='model.emf.uri = "http://x";'), b"http://x e: { x = 1 }"),
+    (metadata(event='model.emf.uri = "";'), b") e: { x = 1 }"),
+    (metadata(event="loglevel = 4294967296;"), b") e: { x = 1 }"),
+    (metadata(f"{U8} const x;"), b"{ x = 1 }"),
+    (metadata(f"struct {{ {U8} x; }} const s;"), b"{ s = { x = 1 } }"),
+    (metadata("integer { size = 8; signed = 2; } x;"), b"{ x = 1 }"),
+    (metadata("integer { size = 8ull; align = 8Lu; } x;"), b"{ x = 1 }"),
+    (metadata(stream=f"event->context := struct {{ {U8} y; }};"), b") e: { x = 1 }"),
+    (metadata(header=HEADER.replace("size = 64;", "size = 64; signed = true;")), b"[22:13:20.000000000]"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), READ, ids=range(len(READ)))
+def test_odd_metadata_is_read_as_babeltrace2_reads_it(both, text, shown):
+    ours, theirs = both(text)
+    assert ours.returncode == 0, ours.stderr.decode()
+    assert shown in ours.stdout
+    assert theirs is None or (theirs.returncode, theirs.stdout) == (0, ours.stdout)
+
+
+REFUSED = [
+    (metadata(event='loglevel = "x";'), "loglevel is not a number"),
+    (metadata(event="loglevel = -3;"), "loglevel is not a number"),
+    (metadata(event="model.emf.uri = 5;"), "model.emf.uri is not a string"),
+    (metadata(f"enum : {U8} {{ }} x;"), "an enumeration without labels"),
+    (metadata(f'enum : {U8} {{ "a" = 5 ... 1 }} x;'), "'a' is for a range that ends before it begins"),
+    (metadata(f"enum : {U8} {{ a = -1 ... 1 }} x;"), "'a' is for a range that ends before it begins"),
+    (metadata("integer { size = 8uu; } x;"), "not a number"),
+    (metadata("integer { size = 8lul; } x;"), "not a number"),
+    (metadata("integer { size = 8ulll; } x;"), "not a number"),
+    (metadata(clock=CLOCK.replace("};", "absolute = maybe; };")), "'absolute' is neither true nor false"),
+    (metadata(trace=TRACE.replace("};", 'uuid = "2a6422d06cee11e08c08cb07d7b3a564"; };')), "'uuid' is not one"),
+    (metadata(trace=TRACE.replace("};", 'uuid = "2a6422d0-6cee-11e0-8c08cb07d7b3a-564"; };')), "'uuid' is not one"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_no_tsdl_is_refused_as_babeltrace2_refuses_it(both, text, why):
+    ours, theirs = both(text)
+    assert (ours.returncode, ours.stdout) == (1, b"")
+    assert "/metadata: line " in ours.stderr.decode() and why in ours.stderr.decode()
+    assert theirs is None or theirs.returncode != 0

@@ -425,11 +425,7 @@ static void print_unfinished(struct info *info)
 /* The command line without the folder of its program: what tells processes apart comes after it. */
 static const char *short_command(const struct krait_process *process)
 {
-    const char *command = process->command[0] ? process->command : process->name;
-    size_t program = strcspn(command, " ");
-    while (program && command[program - 1] != '/')
-        program--;
-    return command + program;
+    return krait_fmt_command(process->command[0] ? process->command : process->name);
 }
 
 static void print_process(struct info *info, const struct krait_process *process, uint32_t threads)

@@ -319,7 +319,19 @@ def work():
     ask()
     return sum(steps())
 
-threads = [threading.Thread(target=work) for _ in range(4)]
+told, heard = [], []
+
+def tells():  # keeps the GIL until the other has had it
+    told.append(True)
+    while not heard:
+        pass
+
+def hears():
+    while not told:
+        time.sleep(0.001)
+    heard.append(True)
+
+threads = [threading.Thread(target=target) for target in (work, work, work, work, tells, hears)]
 for thread in threads:
     thread.start()
 work()

@@ -157,15 +157,20 @@ if STOP:
 
 
 def test_page_faults_are_told_one_by_one_the_disks_apart(krait, own, events, folder):
-    own(FAULTS.replace("STOP", "False"))
-    faults = events("name == perf_page_fault")
-    assert len(faults) > 20000
-    where = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True).stdout.strip()
-    if where in ("tmpfs", "overlayfs"):
-        pytest.skip(f"{where} has no disk to read from")
-    assert sum(e["payload"]["major"] for e in faults) >= 64
-    thread = max(verb_json(krait, "states", folder / "t")["threads"], key=lambda t: t["on_cpu_ns"])
-    assert thread["blocked_page_fault_ns"] > 0
+    def record():
+        own(FAULTS.replace("STOP", "False"))
+        return events("name == perf_page_fault")
+
+    def assert_told(faults):
+        assert len(faults) > 20000
+        where = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True).stdout.strip()
+        if where in ("tmpfs", "overlayfs"):
+            pytest.skip(f"{where} has no disk to read from")
+        assert sum(e["payload"]["major"] for e in faults) >= 64
+        thread = max(verb_json(krait, "states", folder / "t")["threads"], key=lambda t: t["on_cpu_ns"])
+        assert thread["blocked_page_fault_ns"] > 0  # unless a disk was faster each time than its reader fell asleep
+
+    right_once(record, assert_told)
 
 
 def test_losses_are_counted(krait, own, events, info, folder):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel_stream.h"
 
+#include "base/growing.h"
 #include "ctf/format.h"
 
 #include <fcntl.h>
@@ -26,7 +27,7 @@ int krait_kernel_stream_init(struct krait_kernel_stream *stream, const char *pat
 {
     *stream = (struct krait_kernel_stream){ .cpu = cpu, .instance = instance };
     memcpy(stream->uuid, uuid, sizeof(stream->uuid));
-    stream->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    stream->fd = krait_growing_open(path, O_EXCL);
     return stream->fd < 0 ? krait_err_errno(err, "cannot make %s", path) : 0;
 }
 

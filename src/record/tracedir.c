@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/tracedir.h"
 
+#include "base/growing.h"
 #include "base/map.h"
 #include "ctf/write/tsdl_write.h"
 #include "event/event.h"
@@ -99,7 +100,7 @@ int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_
 
 static int stream_open(const struct krait_stream *stream)
 {
-    return open(stream->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    return krait_growing_open(stream->path, O_APPEND);
 }
 
 /* Keeps it open if that is affordable. */

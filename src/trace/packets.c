@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/packets.h"
 
+#include "base/growing.h"
+
 #include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
@@ -26,6 +28,7 @@ int krait_packets_open(struct krait_packets *packets, const char *path, const ui
     memcpy(packets->uuid, uuid, sizeof(packets->uuid));
     KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
+    packets->growing = fd >= 0 && krait_growing(fd);
     if (fd < 0 || fstat(fd, &st) < 0)
         return krait_err_errno(err, "%s", path);
     if (!S_ISREG(st.st_mode))
@@ -76,9 +79,9 @@ bool krait_packets_next(struct krait_packets *packets, struct krait_packet *out,
         size_t offset = packets->at;
         size_t left = packets->size - offset;
         if (left < HEAD) {
-            krait_damage_say(damage, "%s: byte %zu: the last packet is cut short", packets->path, offset);
-            packets->at = packets->size;
-            return false;
+            if (!packets->growing)
+                krait_damage_say(damage, "%s: byte %zu: the last packet is cut short", packets->path, offset);
+            break;
         }
         memcpy(&out->head, packets->bytes + offset, HEAD);
         const char *fault = head_fault(packets, &out->head);
@@ -89,6 +92,8 @@ bool krait_packets_next(struct krait_packets *packets, struct krait_packet *out,
         }
         if (out->head.packet_size / 8 > left) {
             left = find_head(packets, offset + HEAD) - offset; /* its size may be what is wrong */
+            if (packets->growing && offset + left == packets->size)
+                break;
             krait_damage_say(damage, "%s: byte %zu: the packet is cut short, %zu of %llu bytes are there",
                              packets->path, offset, left, (unsigned long long)out->head.packet_size / 8);
         }
@@ -98,6 +103,7 @@ bool krait_packets_next(struct krait_packets *packets, struct krait_packet *out,
         packets->at = offset + KRAIT_MIN(out->head.packet_size / 8, left);
         return true;
     }
+    packets->at = packets->size;
     return false;
 }
 

@@ -23,6 +23,7 @@ struct krait_packets {
     size_t size;
     size_t at;       /* where the next packet is looked for */
     size_t released; /* before this offset the pages were given back */
+    bool growing;    /* somebody writes it: a last packet that is not whole is not there yet */
     uint8_t uuid[16];
 };
 
@@ -39,7 +40,7 @@ int krait_packets_open(struct krait_packets *packets, const char *path, const ui
 void krait_packets_close(struct krait_packets *packets);
 
 /* The next packet; false when there is no more. A last packet that is cut short is handed out as far as it
- * goes. */
+ * goes; of a file that somebody writes it is not there yet. */
 bool krait_packets_next(struct krait_packets *packets, struct krait_packet *out, struct krait_damage *damage);
 
 /* Gives the memory of what lies before the last packet back, when that is worth a call. */

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from recording import Recording
+from recording import PACKET_HEAD, Recording
 from terminal import on_terminal
 
 SIGNALLED = lambda number: (-number, 128 + number)  # noqa: E731 - as a parent or as a shell sees it
@@ -556,6 +556,44 @@ def test_a_killed_collector_has_written_what_a_quiet_thread_did(record, any_pyth
     assert "unfinished 1 of 1 process" in text and "collector was killed" in text
     notes = subprocess.run([krait, "report", trace], capture_output=True, text=True).stderr
     assert "unfinished: 1 of 1 processes: the recording still runs, or its collector was killed" in notes
+
+
+@pytest.mark.parametrize("there", [20, 60, PACKET_HEAD.size + 40], ids=["header", "context", "events"])
+def test_half_a_packet_is_damage_once_nobody_writes_it_any_more(record, any_python, krait, report, there):
+    """While the collector lives its rest is to come; a collector that is killed leaves it as it is."""
+    script = record.script(
+        """
+        import sys
+        def f(): pass
+        for _ in range(50): f()
+        print("ready", flush=True)
+        sys.stdin.readline()
+        """
+    )
+    process, trace = record.start(any_python, script, options=["--no-c-calls", "--include", "f"], stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    wait_until(lambda: Recording(trace, torn=True).calls()["f"] == 50)  # what was done is written, and nothing comes
+    (stream,) = trace.glob("*/thread-*")
+    with stream.open("ab") as file:
+        file.write(stream.read_bytes()[:there])
+
+    def said_by(*verb):
+        return subprocess.run([krait, *verb, trace], capture_output=True, text=True)
+
+    verbs = [["info"], ["info", "--json"], ["cat"], ["report", "--json"], ["export", "--to", "folded", "-o", "-"]]
+    for verb in verbs:
+        run = said_by(*verb)
+        assert run.returncode == 0 and "byte " not in run.stderr, verb
+    assert [(f["name"], f["calls"]) for f in report(trace)] == [("f", 50)]
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    for verb in verbs:
+        run = said_by(*verb)
+        assert f"{stream}: byte " in run.stderr and "cut" in run.stderr, verb
+        assert run.returncode == (1 if verb[0] in ("info", "cat") else 0), verb
+    (row,) = report(trace)
+    assert row["calls"] > 50 if there > PACKET_HEAD.size else row["calls"] == 50  # its whole events count
 
 
 COUNTED = """

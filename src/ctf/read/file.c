@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/read/file.h"
 
+#include "base/growing.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -49,6 +51,7 @@ int krait_ctf_map(struct krait_ctf_file *file, struct krait_err *err)
 {
     KRAIT_AUTO_CLOSE int fd = open(file->path, O_RDONLY | O_CLOEXEC);
     struct stat st;
+    file->growing = fd >= 0 && krait_growing(fd);
     if (fd < 0 || fstat(fd, &st))
         return krait_err_errno(err, "%s", file->path);
     file->size = (uint64_t)st.st_size;

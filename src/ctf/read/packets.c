@@ -49,6 +49,12 @@ static const char *packet_sizes(struct krait_ctf_packet *packet, const struct kr
     return NULL;
 }
 
+static const char *cut_in(struct krait_ctf_packet *packet, const char *why)
+{
+    packet->cut = true;
+    return why;
+}
+
 bool krait_ctf_packet_is(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b)
 {
     return a->file == b->file && a->offset == b->offset && a->size == b->size && a->content == b->content &&
@@ -66,8 +72,9 @@ const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t of
     d->end = left * 8;
     d->meanings_set = 0;
     memset(d->meanings, 0, sizeof(d->meanings));
+    packet->cut = false;
     if (krait_decode_skip(d, &trace->packet_header))
-        return "the packet's header is cut";
+        return cut_in(packet, "the packet's header is cut");
     if (said(d, KRAIT_MEANING_MAGIC) && d->meanings[KRAIT_MEANING_MAGIC] != KRAIT_CTF_MAGIC)
         return "no packet begins here: the magic number is wrong";
     *cls = packet_class(trace, d);
@@ -75,7 +82,7 @@ const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t of
         return "the packet's stream is not in the metadata";
     const struct krait_ctf_code *code = &trace->code[(*cls)->index];
     if (krait_decode_skip(d, &code->packet_context))
-        return "the packet's context is cut";
+        return cut_in(packet, "the packet's context is cut");
     *packet = (struct krait_ctf_packet){ .file = file,
                                          .offset = offset,
                                          .begin = d->meanings[KRAIT_MEANING_BEGIN],
@@ -219,7 +226,8 @@ static void end_listing(struct listing *l, uint64_t offset, const char *why)
 
 enum { LISTING_HOLDS = 4 << 20 }; /* bytes of a file, while its packets are listed */
 
-/* All packets of a file. Damage ends it and is noted; only lack of memory fails. */
+/* All packets of a file. Damage ends it and is noted; only lack of memory fails. What is there in half of a
+ * packet that is being written ends it too, and is none. */
 static int list_all(struct listing *l)
 {
     const struct krait_stream_class *cls = NULL;
@@ -227,6 +235,8 @@ static int list_all(struct listing *l)
     for (uint64_t offset = 0; offset < l->file->size;) {
         struct krait_ctf_packet packet;
         const char *why = krait_ctf_read_packet(l->file, offset, l->d, &packet, &cls);
+        if (packet.cut && l->file->growing)
+            break;
         if (!why && l->stream && cls != l->cls)
             why = "the packet is of another stream class than the file's first";
         if (why) {

@@ -13,7 +13,8 @@
 int krait_ctf_list_packets(struct krait_ctf_reader *reader, const struct krait_ctf_file *file,
                            struct krait_decoder *d);
 
-/* Reads the header and context of the packet at `offset`. Returns NULL or why it cannot be read. */
+/* Reads the header and context of the packet at `offset`. Returns NULL or why it cannot be read; either way
+ * packet->cut says whether the file ends in it. */
 const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,
                                   struct krait_ctf_packet *packet, const struct krait_stream_class **cls);
 

@@ -7,6 +7,9 @@
  * process makes shorter meanwhile ends the reading process with SIGBUS, as with every mapped file: read
  * copies of what is still cut.
  *
+ * Half a packet at the end of a file that krait is recording into (base/growing.h) is not there yet. Else it
+ * is damage.
+ *
  * Damage ends the stream it is in, not the reading: what is whole is handed out, then the reason (file,
  * offset, why).
  */

@@ -14,6 +14,7 @@ struct krait_ctf_file {
     const char *path;
     const uint8_t *bytes; /* behind them is a page that reads as 0 */
     uint64_t size;
+    bool growing; /* somebody writes it: a last packet that is not whole is not there yet */
 };
 
 struct krait_ctf_packet {

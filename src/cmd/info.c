@@ -204,6 +204,7 @@ static void print_json(struct info *info)
     json_number_or_null(out, "events", true, info->count.events);
     json_number_or_null(out, "bytes", true, info->count.bytes);
     json_losses(info);
+    json_text_or_null(out, "damage", info->count.damage.text);
     json_classes(info);
     json_number_or_null(out, "streams", true, info->reader->stream_count);
     json_number_or_null(out, "packets", true, info->count.packets);
@@ -633,7 +634,8 @@ const struct krait_cmd krait_cmd_info = {
         "collector was killed, and of each thread up to the last second may be missing.\n\n"
         "With --json an object: duration_ns, processes and threads (null where a trace does not say), "
         "events, bytes, "
-        "lost (reason to count), event_classes (a list of name and count), streams, packets, kernel (of "
+        "lost (reason to count), damage (the first that was met, or null), event_classes (a list of name and "
+        "count), streams, packets, kernel (of "
         "krait's "
         "own recordings with a kernel part its events, streams and lost; else null); of krait's own "
         "recordings "

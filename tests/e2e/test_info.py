@@ -151,7 +151,13 @@ def test_a_damaged_stream_is_counted_up_to_the_damage(krait, synth):
     stream.write_bytes(stream.read_bytes()[:-9])
     run = subprocess.run([krait, "info", "--json", folder], capture_output=True, text=True, env=UTC)
     assert run.returncode == 1 and f"{stream}: byte " in run.stderr
-    assert json.loads(run.stdout)["events"] > 4000
+    facts = json.loads(run.stdout)
+    assert facts["events"] > 4000
+    assert facts["damage"].startswith(f"{stream}: byte ") and facts["damage"] in run.stderr
+
+
+def test_of_a_whole_trace_no_damage_is_said(synth, info):
+    assert info(synth(SCRIPT))["damage"] is None
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason=f"no corpus of CTF traces at {CORPUS}")

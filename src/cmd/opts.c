@@ -34,8 +34,8 @@ static int set_uint(const struct krait_opt *opt, const char *value, uint64_t *to
     char *end;
     errno = 0;
     uint64_t n = strtoull(value, &end, 10);
-    if (errno || end == value || *end || value[0] == '-')
-        return bad_value(opt, value, "a whole number", err);
+    if (errno || end == value || *end || value[0] == '-' || !n)
+        return bad_value(opt, value, "a whole number above 0", err);
     *to = n;
     return 0;
 }
@@ -50,7 +50,7 @@ static int set_size(const struct krait_opt *opt, const char *value, uint64_t *to
     unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
     if (unit)
         end++;
-    if (errno || end == value || *end || value[0] == '-' || (shift && n >> (64 - shift)))
+    if (errno || end == value || *end || value[0] == '-' || !n || (shift && n >> (64 - shift)))
         return bad_value(opt, value, "a size such as 512K or 1M", err);
     *to = n << shift;
     return 0;

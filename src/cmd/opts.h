@@ -11,7 +11,7 @@
 enum krait_opt_type {
     KRAIT_OPT_FLAG,   /* bool: set to true */
     KRAIT_OPT_STR,    /* const char * */
-    KRAIT_OPT_UINT,   /* uint64_t, decimal */
+    KRAIT_OPT_UINT,   /* uint64_t, decimal; 0 is what was not given, and is refused, as of the next one */
     KRAIT_OPT_SIZE,   /* uint64_t bytes: 512K, 1M, 2G */
     KRAIT_OPT_DOUBLE, /* double */
     KRAIT_OPT_LIST,   /* struct krait_opt_list: may be given more than once */

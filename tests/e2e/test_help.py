@@ -109,6 +109,17 @@ def test_every_wrong_usage_of_every_verb_is_status_2(krait, verbs):
     assert seen > 5 * len(verbs)
 
 
+@pytest.mark.parametrize(
+    "verb, option",
+    [("flame", "width"), ("flame", "max-frames"), ("record", "max-threads"), ("record", "ring-size"), ("record", "kernel-ring-size")],
+)
+@pytest.mark.parametrize("none", ["0", "00"])
+def test_nothing_at_all_is_no_number_of_pixels_frames_threads_or_bytes(krait, verb, option, none):
+    run = subprocess.run([krait, verb, f"--{option}", none, "x"], capture_output=True, text=True)
+    assert run.returncode == 2 and not run.stdout
+    assert f"krait {verb}: --{option}: '{none}' is not a " in run.stderr
+
+
 def test_failures_are_status_1(krait, verbs, tmp_path):
     for verb in set(verbs) - {"record", "doctor"}:  # what is missing there is the command's, or the machine's
         more = ["--to", "folded", "-o", "-"] if verb == "export" else []

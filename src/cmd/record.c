@@ -184,15 +184,15 @@ static void tell_trouble(struct krait_collector *collector)
  * started becomes ours when its parent ends, and a signal ends the waiting. Returns whether it is over. */
 static bool reap(pid_t command, int *status, bool wait)
 {
-    int its;
-    pid_t pid;
-    while ((pid = waitpid(-1, &its, WNOHANG)) > 0) {
-        if (pid != command)
-            continue;
-        *status = its;
-        forward_to = 0;
+    siginfo_t ended = { 0 };
+    int rc;
+    while ((rc = waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT)) == 0 && ended.si_pid) {
+        bool is_command = ended.si_pid == command;
+        if (is_command) /* before its number can be another's, and so that a signal from here on counts */
+            forward_to = 0;
+        waitpid(ended.si_pid, is_command ? status : NULL, 0);
     }
-    return pid < 0 || (!forward_to && (!wait || not_passed));
+    return rc < 0 || (!forward_to && (!wait || not_passed));
 }
 
 /* Rounds and naps until the command has ended; returns its wait status. */

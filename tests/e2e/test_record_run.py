@@ -109,6 +109,38 @@ def test_ctrl_c_ends_the_waiting(record, any_python):
     assert Recording(trace).check(ended=False).calls()["f"] == 1
 
 
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_ctrl_c_ends_the_waiting_also_as_the_command_ends(record, any_python, tmp_path):
+    """A library that krait runs with interrupts it once, when it has just taken the command's status."""
+    (tmp_path / "late.c").write_text(
+        """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <signal.h>
+        #include <string.h>
+        #include <sys/types.h>
+        pid_t waitpid(pid_t pid, int *status, int options)
+        {
+            static int times;
+            pid_t (*real)(pid_t, int *, int) = (pid_t(*)(pid_t, int *, int))dlsym(RTLD_NEXT, "waitpid");
+            pid_t ended = real(pid, status, options);
+            if (ended > 0 && strcmp(program_invocation_short_name, "krait") == 0 && times++ == 0)
+                raise(SIGINT);
+            return ended;
+        }
+        """
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "late.so", tmp_path / "late.c", "-ldl"], check=True)
+    script = record.script("import time\ndef f(): pass\nf()\nopen('begun', 'w').close()\ntime.sleep(60)\n")
+    begun = f"{any_python.exe} {script} >/dev/null 2>&1 & echo $!; while ! [ -e begun ]; do sleep 0.01; done"
+    run = record.words(
+        any_python, "sh", "-c", begun, options=["--wait"], timeout=50, env={"LD_PRELOAD": str(tmp_path / "late.so")}
+    )
+    assert run.status == 0 and "1 process is still running" in run.stderr
+    os.kill(int(run.stdout), signal.SIGKILL)
+
+
 def test_a_command_that_is_not_there(record, any_python):
     run = record.words(any_python, "no-such-command-at-all")
     assert run.status == 127

@@ -58,8 +58,6 @@ static int check_options(const struct report_options *o, struct krait_err *err)
     if (o->filter && asked)
         return krait_err_set(
             err, -EINVAL, "--filter does not go with --callers, --callees and --why, which name a function");
-    if (o->csv && o->why)
-        return krait_err_set(err, -EINVAL, "--csv does not go with --why: --json has all that it says");
     if (o->cycles && (o->tree || asked))
         return krait_err_set(
             err, -EINVAL,

@@ -55,6 +55,17 @@ void krait_report_json_func(struct krait_buf *out, const char *name, const char 
     krait_report_json_text(out, "kind", kind == KRAIT_FUNC_C ? "c" : "python");
 }
 
+void krait_report_csv_func(struct krait_buf *out, const char *name, const char *module, const char *file,
+                           uint32_t line, enum krait_func_kind kind)
+{
+    const char *texts[] = { name, module, file };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++) {
+        krait_csv_cstr(out, texts[i]);
+        krait_buf_char(out, ',');
+    }
+    krait_buf_fmt(out, "%u,%s", line, kind == KRAIT_FUNC_C ? "c" : "python");
+}
+
 void krait_report_json_open(struct report *report, uint64_t self_ns)
 {
     struct krait_buf *out = &report->out;
@@ -551,7 +562,7 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     bool lines = report->by == KRAIT_BY_LINE;
     static const char *const parts[] = { "self", "total" };
     char name[KRAIT_FMT_SIZE];
-    krait_buf_str(out, "name,module,file,line,kind");
+    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC);
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
         krait_buf_fmt(out, ",%s", number_name(report, n, name));
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
@@ -560,12 +571,7 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
-        const char *texts[] = { row->name, row->module, row->file };
-        for (size_t t = 0; t < KRAIT_ARRAY_LEN(texts); t++) {
-            krait_csv_cstr(out, texts[t]);
-            krait_buf_char(out, ',');
-        }
-        krait_buf_fmt(out, "%u,%s", row->line, row->kind == KRAIT_FUNC_C ? "c" : "python");
+        krait_report_csv_func(out, row->name, row->module, row->file, row->line, row->kind);
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
         if (lines)

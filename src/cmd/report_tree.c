@@ -446,18 +446,13 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
 static void put_relatives_csv(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, "name,module,file,line,kind,calls,self_ns,total_ns\n");
+    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns\n");
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_relative *row = &relatives->rows[i];
         const struct krait_func *func = relative_func(report, row);
-        krait_csv_cstr(out, func->name);
-        krait_buf_char(out, ',');
-        krait_csv_cstr(out, func->module);
-        krait_buf_char(out, ',');
-        krait_csv_cstr(out, func->file);
-        krait_buf_fmt(out, ",%u,%s,%llu,%llu,%llu\n", func->line, func->kind == KRAIT_FUNC_C ? "c" : "python",
-                      (unsigned long long)row->calls, (unsigned long long)row->self_ns,
-                      (unsigned long long)row->total_ns);
+        krait_report_csv_func(out, func->name, func->module, func->file, func->line, func->kind);
+        krait_buf_fmt(out, ",%llu,%llu,%llu\n", (unsigned long long)row->calls,
+                      (unsigned long long)row->self_ns, (unsigned long long)row->total_ns);
     }
 }
 

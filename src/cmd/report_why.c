@@ -3,6 +3,7 @@
  * `krait report --why`: a function's slowest calls, and what kept each of them.
  */
 #include "analysis/why.h"
+#include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
@@ -312,7 +313,45 @@ static void put_json(struct report *report, const struct krait_why *why, uint32_
     krait_report_json_close(report);
 }
 
+/* -- CSV: a line a call, without its tables -- */
+
+static void csv_call(struct krait_buf *out, const struct report *report, const struct krait_why_call *call)
+{
+    const struct krait_func *func = &report->trace->funcs[call->func];
+    const struct krait_thread *thread = &report->trace->threads[call->thread];
+    krait_report_csv_func(out, func->name, func->module, func->file, func->line, func->kind);
+    krait_buf_fmt(out, ",%llu,%llu,%u,%u,", (unsigned long long)call->begin_ns,
+                  (unsigned long long)(call->end_ns - call->begin_ns),
+                  report->trace->processes[thread->process].pid, thread->tid);
+    krait_csv_cstr(out, thread->name);
+    if (report->wall)
+        krait_report_csv_wall(out, "total", call->wall_ns);
+    krait_buf_char(out, '\n');
+}
+
+static void put_csv(struct report *report, const struct krait_why *why)
+{
+    struct krait_buf *out = &report->out;
+    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",begin_ns,duration_ns,pid,tid,thread");
+    if (report->wall)
+        krait_report_csv_wall(out, "total", NULL);
+    krait_buf_char(out, '\n');
+    for (uint32_t i = 0; i < why->count; i++)
+        csv_call(out, report, &why->slowest[i]);
+}
+
 /* -- */
+
+static int put(struct report *report, const struct krait_why *why, uint32_t matched)
+{
+    if (report->format == REPORT_TABLE)
+        return put_text(report, why, matched);
+    if (report->format == REPORT_JSON)
+        put_json(report, why, matched);
+    else
+        put_csv(report, why);
+    return 0;
+}
 
 static uint32_t count_meant(const struct krait_trace *trace, const bool *meant)
 {
@@ -355,10 +394,7 @@ int krait_report_why(struct report *report, struct krait_err *err)
     rc = krait_why_new(&why, trace, &options);
     if (!rc)
         krait_report_keep_damage(report, why->damage);
-    if (!rc && report->format == REPORT_JSON)
-        put_json(report, why, matched);
-    else if (!rc)
-        rc = put_text(report, why, matched);
+    rc = rc ? rc : put(report, why, matched);
     if (!rc)
         add_notes(report, why);
     krait_why_free(why);

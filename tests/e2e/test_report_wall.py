@@ -545,6 +545,29 @@ def test_why_without_a_kernel_part_lists_the_calls_and_says_what_to_do(krait, sy
     assert len(found["slowest"]) == 3 and "waits" not in found["slowest"][0] and "wall_ns" not in found["why"]
 
 
+def test_why_as_csv_has_a_line_for_each_call_with_what_json_says_of_it(krait, both):
+    folder = both(WHY_CALLS, WHY_EVENTS)
+    text = subprocess.run([krait, "report", folder, "--why", "load", "--csv"], capture_output=True, text=True, check=True).stdout
+    lines = list(csv.DictReader(io.StringIO(text)))
+    calls = why(krait, folder, "--why", "load")["slowest"]
+    assert len(lines) == len(calls) == 3
+    for line, call in zip(lines, calls):
+        assert {key: str(call[key]) for key in line if not key.startswith("wall_")} == {
+            key: line[key] for key in line if not key.startswith("wall_")
+        }
+        split = {state: line[f"wall_total_{state}_ns"] for state in call["wall_ns"]}
+        assert split == {state: str(ns) for state, ns in call["wall_ns"].items()}
+        assert sum(map(int, split.values())) == call["duration_ns"] == int(line["duration_ns"])
+
+
+def test_why_as_csv_without_a_kernel_part_has_no_split(krait, synth):
+    run = subprocess.run([krait, "report", synth(WHY_CALLS), "--why", "load", "--csv", "--limit", "1"],
+                         capture_output=True, text=True, check=True)
+    head, line = run.stdout.splitlines()
+    assert head == "name,module,file,line,kind,begin_ns,duration_ns,pid,tid,thread"
+    assert line.split(",")[0] == "load" and line.split(",")[6] == "100000"
+
+
 def test_why_counts_within_the_chosen_time(krait, both):
     found = why(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load", "--from", "185us", "--until", "195us")
     (call,) = found["slowest"]
@@ -552,7 +575,7 @@ def test_why_counts_within_the_chosen_time(krait, both):
     assert rows_of(call, "waits", "state", "by_name", "ns") == [("runnable", "hog", 5_000)]
 
 
-@pytest.mark.parametrize("more", [["--tree"], ["--callers", "f"], ["--csv"], ["--sort", "self"], ["--by", "module"], ["--filter", "f"]])
+@pytest.mark.parametrize("more", [["--tree"], ["--callers", "f"], ["--sort", "self"], ["--by", "module"], ["--filter", "f"]])
 def test_what_does_not_go_with_why_is_wrong_usage(krait, both, more):
     run = subprocess.run([krait, "report", both(WHY_CALLS, WHY_EVENTS), "--why", "load", *more], capture_output=True, text=True)
     assert run.returncode == 2 and "--why" in run.stderr and not run.stdout

@@ -448,6 +448,34 @@ def test_callers_of_the_outermost_function_is_the_thread(synth, rows):
     assert set(rows(synth(RELATIVES), "--callers", "main")) == {"(thread)"}
 
 
+def test_the_time_at_the_top_is_that_of_what_is_told_of(synth, run):
+    folder = synth(RELATIVES)
+
+    def told(*options):
+        return json.loads(run(folder, "--json", *options).stdout)
+
+    assert [told(*options)["self_ns"] for options in ([], ["--filter", "len"], ["--by", "module"], ["--tree"])] == 4 * [100]
+    for option, key in (("--callers", "callers_of"), ("--callees", "callees_of")):
+        got = told(option, "fib")
+        assert got[key] == {"pattern": "fib", "matched": 1, "calls": 3, "self_ns": 35, "total_ns": 35}
+        assert got["self_ns"] == 35
+    assert told("--callees", "app.main")["self_ns"] == 50
+    got = told("--why", "fib")
+    assert got["why"] == {"pattern": "fib", "matched": 1, "runs": 2, "total_ns": 35} and got["self_ns"] == 35
+    assert told("--why", "app.main")["self_ns"] == 100
+
+
+RELATIVE_KEYS = {"name", "module", "file", "line", "kind", "calls", "self_ns", "total_ns"}
+
+
+def test_the_keys_of_callers_and_slowest_calls_are_those_that_the_documentation_has(synth, run):
+    folder = synth(RELATIVES)
+    (row,) = json.loads(run(folder, "--json", "--callees", "numbers").stdout)["functions"]
+    assert set(row) == RELATIVE_KEYS
+    (call,) = json.loads(run(folder, "--json", "--why", "numbers").stdout)["slowest"]
+    assert set(call) == {"name", "module", "file", "line", "kind", "begin_ns", "duration_ns", "pid", "tid", "thread"}
+
+
 def test_callers_of_no_function_is_an_error(synth, run):
     result = run(synth(RELATIVES), "--callers", "nothing_like_it")
     assert result.returncode == 1

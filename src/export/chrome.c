@@ -6,8 +6,10 @@
  * doubles, which cannot hold nanoseconds since the epoch: so they count from the trace's beginning, and that
  * is said in otherData.
  *
- * How a call began or ended other than by call and return is a second category, which no reader takes for a
- * part of the name, as speedscope does args.
+ * How a call began other than by a call is a second category, which no reader takes for a part of the name,
+ * as speedscope does args. An end has no category: Perfetto takes only the begin's own for it. How it came
+ * about other than by a return is its key "end", which is none of the format's: readers leave out what they
+ * do not know.
  *
  * Waits for the GIL are asynchronous events (b and e): readers draw them in a row of their own, and they are
  * no calls.
@@ -32,12 +34,6 @@ struct chrome {
     bool *has_row;          /* by CPU */
     uint32_t cpus;          /* up to which has_row tells */
     bool some;              /* an event is written already */
-};
-
-static const char *const categories[] = {
-    [KRAIT_OP_CALL] = "",          [KRAIT_OP_RESUME] = ",resume", [KRAIT_OP_THROW] = ",throw",
-    [KRAIT_OP_LIVE] = ",live",     [KRAIT_OP_RETURN] = "",        [KRAIT_OP_YIELD] = ",yield",
-    [KRAIT_OP_UNWIND] = ",unwind", [KRAIT_OP_CUT] = ",cut",
 };
 
 static void name_text(struct krait_buf *buf, const struct krait_trace *trace, uint32_t func)
@@ -71,17 +67,31 @@ static void add_separator(struct chrome *chrome)
     chrome->some = true;
 }
 
+static void add_category(struct chrome *chrome, uint32_t func, uint8_t kind)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    ADD(buf, ",\"cat\":\"");
+    krait_export_text_add(buf, &chrome->kinds, func);
+    if (krait_export_ways[kind]) {
+        krait_buf_char(buf, ',');
+        krait_buf_str(buf, krait_export_ways[kind]);
+    }
+    krait_buf_char(buf, '"');
+}
+
 static void add_event(struct chrome *chrome, uint64_t t_ns, uint32_t func, uint8_t kind)
 {
     struct krait_buf *buf = &chrome->out->buf;
     add_separator(chrome);
+    bool is_end = krait_op_is_end(kind);
     ADD(buf, "{\"ph\":\"");
-    krait_buf_char(buf, krait_op_is_end(kind) ? 'E' : 'B');
+    krait_buf_char(buf, is_end ? 'E' : 'B');
     ADD(buf, "\",\"name\":");
     krait_export_text_add(buf, &chrome->names, func);
-    ADD(buf, ",\"cat\":\"");
-    krait_export_text_add(buf, &chrome->kinds, func);
-    krait_buf_str(buf, categories[kind]);
+    if (!is_end)
+        add_category(chrome, func, kind);
+    else if (krait_export_ways[kind])
+        krait_buf_fmt(buf, ",\"end\":\"%s\"", krait_export_ways[kind]);
     krait_buf_add(buf, chrome->where.data, chrome->where.len);
     ADD(buf, ",\"ts\":");
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
@@ -105,7 +115,7 @@ static void add_wait_end(struct chrome *chrome, char phase, uint64_t t_ns)
     add_separator(chrome);
     krait_buf_fmt(buf, "{\"ph\":\"%c\",\"name\":", phase);
     krait_buf_add(buf, chrome->waits.data, chrome->waits.len);
-    ADD(buf, ",\"cat\":\"gil");
+    ADD(buf, ",\"cat\":\"gil\"");
     krait_buf_add(buf, chrome->where.data, chrome->where.len);
     ADD(buf, ",\"ts\":");
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
@@ -151,7 +161,7 @@ static int add_thread(void *ctx, uint32_t index)
     add_name(chrome, "process_name", pid, pid, krait_export_process_name(&trace->processes[thread->process]));
     add_name(chrome, "thread_name", pid, tid, krait_export_thread_name(trace, thread));
     krait_buf_clear(&chrome->where);
-    krait_buf_fmt(&chrome->where, "\",\"pid\":%u,\"tid\":%u", pid, tid);
+    krait_buf_fmt(&chrome->where, ",\"pid\":%u,\"tid\":%u", pid, tid);
     name_waits(chrome, krait_export_thread_name(trace, thread), tid);
     if (chrome->where.failed || chrome->waits.failed)
         return -ENOMEM;

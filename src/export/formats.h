@@ -55,6 +55,10 @@ void krait_export_func_label(struct krait_buf *buf, const struct krait_func *fun
 const char *krait_export_process_name(const struct krait_process *process);
 const char *krait_export_thread_name(const struct krait_trace *trace, const struct krait_thread *thread);
 
+/* How a call began or ended other than by call and return, in a word, by enum krait_op_kind; NULL for those.
+ */
+extern const char *const krait_export_ways[KRAIT_OP_CUT + 1];
+
 /* A piece of text for each function, made once: that a million calls cost no escaping. */
 struct krait_export_texts {
     struct krait_buf buf;

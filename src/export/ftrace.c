@@ -10,8 +10,9 @@ enum { INFO_UTSNAME = 1, UTSNAME_SYSNAME = 1, UTSNAME_VERSION = 2, UTSNAME_RELEA
 enum { TREE_PROCESS = 1, TREE_THREAD = 2 };
 enum { PROCESS_PID = 1, PROCESS_CMDLINE = 3, THREAD_TID = 1, THREAD_NAME = 2, THREAD_TGID = 3 };
 enum { BUNDLE_CPU = 1, BUNDLE_EVENT = 2 };
-enum { EVENT_TIMESTAMP = 1, EVENT_PID = 2, EVENT_SWITCH = 4, EVENT_RENAME = 236 };
+enum { EVENT_TIMESTAMP = 1, EVENT_PID = 2, EVENT_SWITCH = 4, EVENT_NEW_TASK = 235, EVENT_RENAME = 236 };
 enum { SWITCH_PREV = 2, SWITCH_PREV_STATE = 4, SWITCH_NEXT = 6, RENAME_PID = 1, RENAME_COMM = 3 };
+enum { NEW_TASK_PID = 1, NEW_TASK_COMM = 2, NEW_TASK_FLAGS = 3, CLONE_THREAD = 0x10000 }; /* linux/sched.h */
 
 enum {
     MOST_EVENTS = 1024, /* of a bundle */
@@ -128,6 +129,34 @@ static void add_field(struct krait_buf *buf, const struct krait_kev *ev, const s
     krait_pb_u64(buf, to->fields[i], to->prios >> i & 1 ? number + PRIO_LESS : number);
 }
 
+/* The kernel says of a fork twice what the trace has once; the trace processor goes by the other event,
+ * task_newtask (ParseTaskNewTask in ftrace_parser.cc), for whether it is a thread or a process, whose, and
+ * from when. */
+static void add_new_task(struct ftrace *f, struct cpu *cpu, const struct krait_kev *ev, int64_t pid)
+{
+    bool is_thread = krait_kev_int(ev, 0) != krait_kev_int(ev, 1);
+    size_t event = begin_event(f, cpu, ev, pid), message = krait_pb_begin(&cpu->events, EVENT_NEW_TASK);
+    krait_pb_u64(&cpu->events, NEW_TASK_PID, (uint64_t)krait_kev_int(ev, 0));
+    if (krait_kev_has(ev, 3)) {
+        size_t n;
+        const char *comm = krait_kev_text(ev, 3, &n);
+        krait_pb_str(&cpu->events, NEW_TASK_COMM, comm, strnlen(comm, n));
+    }
+    krait_pb_u64(&cpu->events, NEW_TASK_FLAGS, is_thread ? CLONE_THREAD : 0);
+    krait_pb_end(&cpu->events, message);
+    end_event(f, cpu, ev, event);
+}
+
+/* The thread in which an event of this CPU happened; -1: nobody knows. */
+static int64_t thread_in(struct cpu *cpu, const struct krait_kev *ev)
+{
+    bool switches = ev->cls->kind == KRAIT_KEV_SWITCH;
+    int64_t tid = switches ? krait_kev_int(ev, 0) : krait_kev_tid(ev);
+    int64_t pid = tid >= 0 ? tid : cpu->current;
+    cpu->current = switches ? krait_kev_int(ev, 2) : pid;
+    return pid;
+}
+
 static void on_event(void *ctx, const struct krait_kev *ev)
 {
     struct ftrace *f = ctx;
@@ -135,12 +164,11 @@ static void on_event(void *ctx, const struct krait_kev *ev)
     struct cpu *cpu = cpu_for(f, ev);
     if (!cpu || !krait_kev_has(ev, 0))
         return;
-    bool switches = ev->cls->kind == KRAIT_KEV_SWITCH;
-    int64_t tid = switches ? krait_kev_int(ev, 0) : krait_kev_tid(ev);
-    int64_t pid = tid >= 0 ? tid : cpu->current;
-    cpu->current = switches ? krait_kev_int(ev, 2) : pid;
+    int64_t pid = thread_in(cpu, ev);
     if (pid < 0)
-        return; /* nobody knows in which thread */
+        return;
+    if (ev->cls->kind == KRAIT_KEV_FORK && krait_kev_has(ev, 1))
+        add_new_task(f, cpu, ev, pid);
     size_t event = begin_event(f, cpu, ev, pid), message = krait_pb_begin(&cpu->events, to->event);
     for (unsigned i = 0; i < KRAIT_KEV_FIELDS; i++) {
         if (to->fields[i] && krait_kev_has(ev, i))
@@ -232,24 +260,32 @@ static bool has_track(const struct ftrace *f, const uint32_t *pids, int32_t pid)
     return false;
 }
 
+/* Its task_newtask is in the range: to be in the tree too would make it two threads. */
+static bool is_new(const struct ftrace *f, const struct krait_kthread *t)
+{
+    return t && t->born_ns > f->kernel->known->origin_ns + (int64_t)f->kernel->from_ns;
+}
+
 static void add_processes(struct krait_buf *buf, const struct ftrace *f, const uint32_t *pids)
 {
     const struct krait_kernel_states *known = f->kernel->known;
     for (uint32_t i = 0; i < known->process_count; i++) {
-        if (has_track(f, pids, known->processes[i].pid))
+        int32_t pid = known->processes[i].pid;
+        if (has_track(f, pids, pid) || is_new(f, krait_kernel_states_thread(known, pid)))
             continue;
         size_t process = krait_pb_begin(buf, TREE_PROCESS);
-        krait_pb_u64(buf, PROCESS_PID, (uint64_t)known->processes[i].pid);
+        krait_pb_u64(buf, PROCESS_PID, (uint64_t)pid);
         add_text(buf, PROCESS_CMDLINE, known->processes[i].name);
         krait_pb_end(buf, process);
     }
 }
 
-static void add_threads(struct krait_buf *buf, const struct krait_kernel_states *known)
+static void add_threads(struct krait_buf *buf, const struct ftrace *f)
 {
+    const struct krait_kernel_states *known = f->kernel->known;
     for (uint32_t i = 0; i < known->thread_count; i++) {
         const struct krait_kthread *t = known->threads[i];
-        if (t->process == KRAIT_NO_ID)
+        if (t->process == KRAIT_NO_ID || is_new(f, t))
             continue;
         size_t thread = krait_pb_begin(buf, TREE_THREAD);
         krait_pb_u64(buf, THREAD_TID, (uint64_t)t->tid);
@@ -267,7 +303,7 @@ static void add_tree(struct ftrace *f, const uint32_t *pids)
     krait_pb_u64(buf, PACKET_SEQUENCE_ID, f->sequence);
     size_t tree = krait_pb_begin(buf, PACKET_PROCESS_TREE);
     add_processes(buf, f, pids);
-    add_threads(buf, f->kernel->known);
+    add_threads(buf, f);
     krait_pb_end(buf, tree);
     krait_pb_end(buf, packet);
 }

@@ -21,6 +21,8 @@
  *
  * Times are absolute and in the trace's default clock: the trace processor sorts packets by them. Its default
  * is BOOTTIME; the snapshot sets REALTIME equal to it, so that the wall-clock times shown are right.
+ * Descriptors have times too, their process' and thread's begins: without one they count as of what is before
+ * them in the file, where the kernel's events have named the process by its thread, or ended the thread.
  *
  * Source: the protos of the package perfetto 0.59 (trace_packet, track_event, track_descriptor,
  * interned_data, clock_snapshot), and "Synthetic Track Event" in Perfetto's documentation.
@@ -69,11 +71,6 @@ static const char *const categories[] = { [KRAIT_FUNC_PYTHON] = "python",
 enum { KEY_BEGIN, KEY_END, KEY_HOLDER, KEY_RET };
 static const char *const keys[] = {
     [KEY_BEGIN] = "begin", [KEY_END] = "end", [KEY_HOLDER] = "holder", [KEY_RET] = "ret"
-};
-static const char *const ways[] = {
-    [KRAIT_OP_CALL] = NULL,       [KRAIT_OP_RESUME] = "resume", [KRAIT_OP_THROW] = "throw",
-    [KRAIT_OP_LIVE] = "live",     [KRAIT_OP_RETURN] = NULL,     [KRAIT_OP_YIELD] = "yield",
-    [KRAIT_OP_UNWIND] = "unwind", [KRAIT_OP_CUT] = "cut",
 };
 
 struct perfetto {
@@ -138,6 +135,7 @@ static void add_process(struct perfetto *perfetto, uint32_t index)
     const struct krait_process *process = &perfetto->job->trace->processes[index];
     struct krait_buf *buf = &perfetto->out->buf;
     size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_TIMESTAMP, process->begin_ns);
     krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
     size_t track = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
     krait_pb_u64(buf, TRACK_UUID, process_track(index));
@@ -196,7 +194,7 @@ static size_t begin_sequence(struct perfetto *perfetto)
     size_t interned = krait_pb_begin(buf, PACKET_INTERNED_DATA);
     intern_list(buf, INTERNED_CATEGORY, categories, KRAIT_ARRAY_LEN(categories));
     intern_list(buf, INTERNED_KEY, keys, KRAIT_ARRAY_LEN(keys));
-    intern_list(buf, INTERNED_TEXT, ways, KRAIT_ARRAY_LEN(ways));
+    intern_list(buf, INTERNED_TEXT, krait_export_ways, KRAIT_ARRAY_LEN(krait_export_ways));
     krait_pb_end(buf, interned);
     return packet;
 }
@@ -210,6 +208,7 @@ static void add_sequence_start(struct perfetto *perfetto, uint32_t index)
     krait_pb_u64(buf, EVENT_DEFAULTS_TRACK, thread_track(perfetto->job->trace, index));
     krait_pb_end(buf, event);
     krait_pb_end(buf, defaults);
+    krait_pb_u64(buf, PACKET_TIMESTAMP, perfetto->job->trace->threads[index].begin_ns);
     add_thread_track(perfetto, index);
     krait_pb_end(buf, packet);
 }
@@ -236,7 +235,7 @@ static void intern_func(struct perfetto *perfetto, uint32_t id)
 
 static void add_way(struct krait_buf *buf, uint8_t kind)
 {
-    if (!ways[kind])
+    if (!krait_export_ways[kind])
         return;
     size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
     krait_pb_u64(buf, ANNOTATION_NAME, (krait_op_is_end(kind) ? KEY_END : KEY_BEGIN) + 1);

@@ -94,6 +94,12 @@ const char *krait_export_thread_name(const struct krait_trace *trace, const stru
     return thread->tid == trace->processes[thread->process].pid ? "main thread" : "thread";
 }
 
+const char *const krait_export_ways[] = {
+    [KRAIT_OP_CALL] = NULL,       [KRAIT_OP_RESUME] = "resume", [KRAIT_OP_THROW] = "throw",
+    [KRAIT_OP_LIVE] = "live",     [KRAIT_OP_RETURN] = NULL,     [KRAIT_OP_YIELD] = "yield",
+    [KRAIT_OP_UNWIND] = "unwind", [KRAIT_OP_CUT] = "cut",
+};
+
 int krait_export_texts_init(struct krait_export_texts *texts, const struct krait_trace *trace,
                             krait_export_text_fn *fn, struct krait_err *err)
 {

@@ -33,6 +33,7 @@ from export_readers import (
 )
 from peak import peak_kib
 from recording import break_event
+from trace_processor import ask, read_trace_processor
 
 FORMATS = ["folded", "chrome", "perfetto", "speedscope", "callgrind", "pprof"]
 STREAMED = ["chrome", "perfetto", "speedscope"]
@@ -196,6 +197,11 @@ def test_speedscope_has_a_profile_a_thread_by_its_schema(export, synth, program)
     assert sorted(p["name"] for p in profile["profiles"]) == [f"python3 {t // 100 * 100}, thread-{t} {t}" for t in (100, 101, 200, 201)]
 
 
+@pytest.mark.parametrize("fmt", ["perfetto", "chrome"])
+def test_the_trace_processor_has_every_call(export, synth, program, fmt):
+    assert read_trace_processor(export(synth(program.script()), fmt)) == program.sums()
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("fmt", ["speedscope", "chrome", "folded", "pprof"])
 def test_speedscope_reads_the_same_times(export, synth, fmt, seed):
@@ -334,17 +340,17 @@ thread 1 MainThread
 
 def test_chrome_marks_what_was_live_and_what_was_cut(export, synth):
     events = [e for e in chrome_events(export(synth(CUT_AND_LIVE), "chrome")) if e["ph"] != "M"]
-    assert [(e["ph"], e["name"], e["cat"]) for e in events] == [
-        ("B", "app.main", "python,live"),
-        ("B", "app.work", "python"),
-        ("E", "app.work", "python,yield"),
-        ("B", "app.work", "python,resume"),
-        ("E", "app.work", "python,unwind"),
-        ("B", "app.work", "python"),
-        ("B", "app.work", "python"),
-        ("E", "app.work", "python,cut"),
-        ("E", "app.work", "python,cut"),
-        ("E", "app.main", "python,cut"),
+    assert [(e["ph"], e["name"], e.get("cat"), e.get("end")) for e in events] == [
+        ("B", "app.main", "python,live", None),
+        ("B", "app.work", "python", None),
+        ("E", "app.work", None, "yield"),
+        ("B", "app.work", "python,resume", None),
+        ("E", "app.work", None, "unwind"),
+        ("B", "app.work", "python", None),
+        ("B", "app.work", "python", None),
+        ("E", "app.work", None, "cut"),
+        ("E", "app.work", None, "cut"),
+        ("E", "app.main", None, "cut"),
     ]
 
 

@@ -18,6 +18,7 @@ from kernel_made import EPOCH, begins, ends, event, knows_itself, switch, wake
 from peak import peak_kib
 from recording import ROOT
 from test_record_kernel import ROOMY
+from trace_processor import FAULTS, ask
 
 CALLS = """
 process 5 python3
@@ -416,6 +417,7 @@ def test_perfetto_has_the_kernels_events_as_its_own_recorder_writes_them(both, e
         (0, 101, 0, "sched_switch", {"prev_comm": "t0", "prev_pid": 0, "prev_prio": 120, "prev_state": 0, "next_comm": "t5", "next_pid": 5, "next_prio": 0}),
         (0, 102, 5, "sched_waking", made_comm),
         (0, 103, 5, "sched_wakeup", made_comm),
+        (0, 104, 5, "task_newtask", {"pid": 8, "comm": "t8", "clone_flags": 0x10000}),
         (0, 104, 5, "sched_process_fork", {"parent_comm": "t5", "parent_pid": 5, "child_comm": "t8", "child_pid": 8}),
         (0, 105, 5, "sched_wakeup_new", {**made_comm, "comm": "t8", "pid": 8}),
         (0, 106, 5, "irq_handler_entry", {"irq": 36, "name": "virtio"}),
@@ -513,6 +515,50 @@ def test_many_events_are_many_bundles_of_one_cpu_each(both, export):
 def test_cpus_that_perfetto_refuses_are_left_out(both, export):
     path, _ = export(both(CALLS, [switch(101, 0, 5, cpu=1023), switch(102, 0, 7, cpu=1024)]), "perfetto")
     assert [cpu for cpu, _ in perfetto_ftrace(path)] == [1023]
+
+
+WHO = """
+select p.pid, p.name, t.tid, t.name, (select count() from thread_track k join slice s on s.track_id = k.id where k.utid = t.utid)
+from thread t join process p using (upid) where t.tid in ({tids}) and t.utid in (select utid from thread_track)
+"""
+STATES = """
+select (ts - {epoch}) / 1000, dur / 1000, state, waker.tid
+from thread_state s join thread t using (utid) left join thread waker on s.waker_utid = waker.utid where t.tid = {tid} order by ts
+"""
+TWO_THREADS = (
+    CALLS.replace("exit 1 0\n", "")
+    + """
+thread 6 worker
+200us call 1
+900us return
+exit 1 0
+"""
+)
+
+
+def test_the_trace_processor_has_the_threads_states_beside_their_calls(both, export):
+    """Of a thread that begins and ends in the recording too: what the kernel tells of it is about its calls' thread."""
+    comm = {"comm": "python3"}
+    events = [
+        *[e for e in SLEEP if e[0] < 180],
+        wake(167, 5, name="sched_waking"),
+        event(181, "sched_process_fork", parent_comm="python3", parent_tid=5, parent_pid=5, child_comm="python3", child_tid=6, child_pid=5),
+        wake(182, 6, name="sched_wakeup_new", **comm),
+        switch(183, 5, 6),
+        event(950, "sched_process_exit", tid=6, prio=0, **comm),
+        switch(951, 6, 5, state=0x10),
+        event(952, "sched_process_free", tid=6, prio=0, **comm),
+        switch(1010, 5, 0),
+    ]
+    path, _ = export(both(TWO_THREADS, sorted(events)), "perfetto")
+    faults, who, main, worker = ask(
+        path, FAULTS, WHO.format(tids="5, 6"), STATES.format(epoch=EPOCH, tid=5), STATES.format(epoch=EPOCH, tid=6)
+    )
+    assert not faults
+    assert sorted(who) == [(5, "python3", 5, "MainThread", 3), (5, "python3", 6, "worker", 1)]
+    away_and_back = [(0, 140, "Running", None), (140, 27, "S", None), (167, 3, "R", 7), (170, 13, "Running", None)]
+    assert main == [*away_and_back, (183, 768, "R", None), (951, 59, "Running", None), (1010, 0, "R", None)]
+    assert worker[:2] == [(181, 2, "R", 5), (183, 768, "Running", None)]
 
 
 PERF = [
@@ -695,6 +741,19 @@ def test_a_recorded_programs_threads_are_the_kernels(recorded, export):
     assert calls["time.sleep"].calls == 40
     wakers = {e.pid for _, e in events if e.HasField("sched_waking") and e.sched_waking.pid in tracks}
     assert wakers
+
+
+def test_in_the_trace_processor_a_recorded_programs_threads_have_names_calls_and_states(recorded, export):
+    path, _ = export(recorded.path, "perfetto")
+    tids = [t.tid for t in recorded.main.threads]
+    faults, who, states = ask(
+        path, FAULTS, WHO.format(tids=", ".join(map(str, tids))), "select distinct tid, state from thread_state join thread using (utid) join thread_track using (utid)"
+    )
+    assert {name for name, _ in faults} <= {"mismatched_sched_switch_tids"}  # some kernels keep a CPU's switches from idle to themselves
+    names = {tids[0]: "MainThread", tids[1]: "Thread-1 (work)", tids[2]: "Thread-2 (work)"}
+    assert sorted((pid, tid, name) for pid, _, tid, name, _ in who) == [(tids[0], *known) for known in sorted(names.items())]
+    assert all(process.startswith("python") and calls > 20 for _, process, _, _, calls in who)
+    assert {(tid, state) for tid in tids for state in ("Running", "S")} <= set(states)
 
 
 def test_its_page_says_what_is_in_the_formats(krait):

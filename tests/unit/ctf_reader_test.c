@@ -212,13 +212,13 @@ static void lengths_beyond_the_packet_are_damage(void **state)
 static void variants_take_the_option_of_their_tag(void **state)
 {
     const char *metadata =
-        LE INTS "stream { event.header := struct { enum : u8 { one = 1, two = 2, three = 3 } tag; }; };\n"
-                "event { name = e; fields := struct { variant <stream.event.header.tag> { u8 one; string "
-                "two; } v; }; };";
-    CHECK(metadata, "\1\x09\2hi\0", "e: { v = { 9 } }\ne: { v = { \"hi\" } }\n");
+        ONE(LE, "enum : u8 { one = 1, two = 2, three = 3 } t; variant <t> { u8 one; string two; } v;");
+    CHECK(metadata, "\1\x09\2hi\0",
+          "e: { t = ( \"one\" : container = 1 ), v = { 9 } }\n"
+          "e: { t = ( \"two\" : container = 2 ), v = { \"hi\" } }\n");
     CHECK(metadata, "\1\x09\3",
-          "e: { v = { 9 } }\n! byte 3, in the packet at byte 0: a variant's tag stands for none of "
-          "its options");
+          "e: { t = ( \"one\" : container = 1 ), v = { 9 } }\n! byte 3, in the packet at byte 0: a variant's "
+          "tag stands for none of its options");
 }
 
 static void enumerations_print_every_label_that_holds_the_value(void **state)

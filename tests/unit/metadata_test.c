@@ -110,12 +110,12 @@ static void types_of_all_kinds_are_read(void **state)
 
 static void lengths_are_found_in_scopes_before(void **state)
 {
-    struct krait_ctf_metadata *md = parse(
-        TRACE
-        "typealias integer { size = 8; } := u8;\n"
-        "stream { packet.context := struct { u8 n; }; event.header := struct { u8 id; }; };\n"
-        "event { name = \"e\"; id = 1; context := struct { struct { u8 n; } deep; };\n"
-        "  fields := struct { u8 a[stream.packet.context.n]; u8 b[event.context.deep.n]; u8 c[id]; }; };");
+    struct krait_ctf_metadata *md =
+        parse(TRACE "typealias integer { size = 8; } := u8;\n"
+                    "stream { packet.context := struct { u8 n; }; event.header := struct { u8 id; }; };\n"
+                    "event { name = \"e\"; id = 1; context := struct { struct { u8 n; } deep; };\n"
+                    "  fields := struct { u8 a[stream.packet.context.n]; u8 b[event.context.deep.n]; u8 "
+                    "c[stream.event.header.id]; }; };");
     const struct krait_fc *packet = krait_fc_member(md->streams[0]->packet_context, "n")->fc;
     assert_int_equal(field(md, "a")->ref_slot, packet->slot);
     assert_int_not_equal(field(md, "b")->ref_slot, packet->slot);
@@ -130,7 +130,7 @@ static void malformed_text_is_refused_with_its_line(void **state)
 {
     refuses("", -EBADMSG, "no trace block");
     refuses(TRACE "env { a = \"", -EBADMSG, "line 2: the quotation has no end");
-    refuses(TRACE "/* ", -EBADMSG, "line 2: the comment has no end");
+    refuses(TRACE "// ", -EBADMSG, "line 2: the comment has no newline");
     refuses(TRACE "$", -EBADMSG, "byte 0x24");
     refuses(TRACE "event { name = e; fields := struct { ", -EBADMSG, "line 2");
     refuses(FIELDS("nope x;"), -EBADMSG, "'nope' is not declared");

@@ -5,9 +5,9 @@
 
 const struct krait_env_entry *krait_ctf_env(const struct krait_ctf_metadata *metadata, const char *name)
 {
-    for (uint32_t i = 0; i < metadata->env_count; i++) {
-        if (strcmp(metadata->env[i].name, name) == 0)
-            return &metadata->env[i];
+    for (uint32_t i = metadata->env_count; i > 0; i--) {
+        if (strcmp(metadata->env[i - 1].name, name) == 0)
+            return &metadata->env[i - 1];
     }
     return NULL;
 }

@@ -70,10 +70,9 @@ static size_t header_size(const struct metadata_packet *packet, const char *byte
 static int unpack(struct krait_buf *text, const char *bytes, size_t size, bool swapped, uint8_t uuid[16],
                   struct krait_err *err)
 {
-    for (size_t at = 0; at < size;) {
-        struct metadata_packet packet;
-        if (size - at < sizeof(packet))
-            return krait_err_set(err, -EBADMSG, "byte %zu: the last metadata packet is cut", at);
+    struct metadata_packet packet;
+    /* Bytes that are fewer than a header say nothing. */
+    for (size_t at = 0; size - at >= sizeof(packet);) {
         memcpy(&packet, bytes + at, sizeof(packet));
         if (swapped) {
             packet.magic = __builtin_bswap32(packet.magic);
@@ -101,10 +100,7 @@ static int unpack(struct krait_buf *text, const char *bytes, size_t size, bool s
  * told so. */
 static bool is_json_sequence(const char *text, size_t size)
 {
-    size_t at = 0;
-    while (at < size && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t'))
-        at++;
-    return at < size && (text[at] == '\x1e' || text[at] == '{');
+    return size && (*text == '\x1e' || *text == '{');
 }
 
 static int check_signature(const char *text, size_t size, struct krait_err *err)
@@ -123,9 +119,7 @@ static int parse_text(struct krait_ctf_metadata *md, const char *text, size_t si
     if (is_json_sequence(text, size))
         return krait_ctf2_parse(md, text, size, err);
     int rc = check_signature(text, size, err);
-    /* A NUL ends the text, as a C string's: tracers pad with them. */
-    const char *nul = size ? memchr(text, '\0', size) : NULL;
-    return rc ? rc : krait_tsdl_parse(md, text, nul ? (size_t)(nul - text) : size, err);
+    return rc ? rc : krait_tsdl_parse(md, text, size, err);
 }
 
 static int parse_bytes(struct krait_ctf_metadata *md, const char *bytes, size_t size, struct krait_err *err)

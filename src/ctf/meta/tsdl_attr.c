@@ -300,11 +300,6 @@ static const char *enum_label(struct krait_tsdl_parser *p)
 
 static uint64_t enum_value(struct krait_tsdl_parser *p)
 {
-    if (p->tok.kind == KRAIT_TOK_CHAR) {
-        uint64_t c = (unsigned char)p->tok.text[0];
-        krait_tsdl_advance(p);
-        return c;
-    }
     struct krait_tsdl_value value = krait_tsdl_value(p);
     if (!p->rc && value.kind != KRAIT_VALUE_INT)
         krait_tsdl_fail(p, -EBADMSG, "an enumeration's value is not a number");

@@ -69,18 +69,18 @@ static const char *text(struct krait_tsdl_parser *p, const struct entry *entry)
 /* 8-4-4-4-12 hexadecimal digits. */
 static bool parse_uuid(const char *s, uint8_t uuid[16])
 {
-    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", hex[] = "0123456789abcdefABCDEF";
     int digits = 0;
     if (strlen(s) != sizeof(form) - 1)
         return false;
     for (size_t i = 0; s[i]; i++) {
-        const char *hex = "0123456789abcdef", *at = strchr(hex, s[i] | 0x20);
+        const char *at = strchr(hex, s[i]);
         if (form[i] == '-' ? s[i] != '-' : !at)
             return false;
         if (form[i] == '-')
             continue;
         uint8_t *byte = &uuid[digits++ / 2];
-        *byte = (uint8_t)(*byte << 4 | (at - hex));
+        *byte = (uint8_t)(*byte << 4 | (at - hex < 16 ? at - hex : at - hex - 6));
     }
     return true;
 }

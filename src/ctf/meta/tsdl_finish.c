@@ -75,17 +75,13 @@ static struct krait_fc *follow_absolute(struct finish *f, enum scope_kind scope,
     return follow(f->scopes[scope], path, scope == f->scope ? f->stack[0].index + 1 : UINT32_MAX);
 }
 
+/* Not beyond its own scope: babeltrace2 asks for a path from the root there. */
 static struct krait_fc *follow_relative(struct finish *f, const char *path)
 {
     for (uint32_t i = f->depth; i > 0; i--) {
         if (f->stack[i - 1].fc->kind != KRAIT_FC_STRUCT)
             continue;
         struct krait_fc *found = follow(f->stack[i - 1].fc, path, f->stack[i - 1].index);
-        if (found)
-            return found;
-    }
-    for (int scope = (int)f->scope - 1; scope >= 0; scope--) {
-        struct krait_fc *found = follow_absolute(f, (enum scope_kind)scope, path);
         if (found)
             return found;
     }

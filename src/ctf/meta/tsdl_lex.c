@@ -27,22 +27,21 @@ static bool has(const struct krait_lex *lex, const char *word)
     return (size_t)(lex->end - lex->at) >= n && memcmp(lex->at, word, n) == 0;
 }
 
-static void skip_line(struct krait_lex *lex)
+static int skip_line(struct krait_lex *lex)
 {
-    while (lex->at < lex->end && *lex->at != '\n')
-        lex->at++;
+    const char *newline = memchr(lex->at, '\n', (size_t)(lex->end - lex->at));
+    if (!newline)
+        return krait_err_set(lex->err, -EBADMSG, "line %u: the comment has no newline", lex->line);
+    lex->at = newline;
+    return 0;
 }
 
-static int skip_comment(struct krait_lex *lex)
+/* One without an end lasts to the text's. */
+static void skip_comment(struct krait_lex *lex)
 {
-    unsigned from = lex->line;
-    for (lex->at += 2; !has(lex, "*/"); lex->at++) {
-        if (lex->at >= lex->end)
-            return krait_err_set(lex->err, -EBADMSG, "line %u: the comment has no end", from);
+    for (lex->at += 2; lex->at < lex->end && !has(lex, "*/"); lex->at++)
         lex->line += *lex->at == '\n';
-    }
-    lex->at += 2;
-    return 0;
+    lex->at += KRAIT_MIN(lex->end - lex->at, 2);
 }
 
 static int skip_blanks(struct krait_lex *lex)
@@ -53,11 +52,11 @@ static int skip_blanks(struct krait_lex *lex)
             lex->line += c == '\n';
             lex->at++;
         } else if (has(lex, "//")) {
-            skip_line(lex);
-        } else if (has(lex, "/*")) {
-            int rc = skip_comment(lex);
+            int rc = skip_line(lex);
             if (rc)
                 return rc;
+        } else if (has(lex, "/*")) {
+            skip_comment(lex);
         } else {
             break;
         }
@@ -82,21 +81,24 @@ static int lex_word(struct krait_lex *lex, struct krait_tok *tok)
     return tok->text ? 0 : oom(lex);
 }
 
-static bool skip_letter(struct krait_lex *lex, char upper)
+static void skip_longs(struct krait_lex *lex)
 {
-    bool found = lex->at < lex->end && (*lex->at == upper || *lex->at == (upper | 0x20));
-    lex->at += found;
-    return found;
+    lex->at += has(lex, "ll") || has(lex, "LL") ? 2 : has(lex, "l") || has(lex, "L");
 }
 
-/* u, and l or ll, in either order, as in C. */
+/* u, with l or ll before or behind it; other readers know no suffix without u. */
 static void skip_suffix(struct krait_lex *lex)
 {
-    bool is_unsigned = skip_letter(lex, 'U');
-    if (skip_letter(lex, 'L'))
-        skip_letter(lex, 'L');
-    if (!is_unsigned)
-        skip_letter(lex, 'U');
+    const char *from = lex->at;
+    skip_longs(lex);
+    bool is_first = lex->at == from;
+    if (!has(lex, "u") && !has(lex, "U")) {
+        lex->at = from;
+        return;
+    }
+    lex->at++;
+    if (is_first)
+        skip_longs(lex);
 }
 
 static int lex_int(struct krait_lex *lex, struct krait_tok *tok)
@@ -136,7 +138,7 @@ static unsigned octal_escape(struct krait_lex *lex)
 static unsigned hex_escape(struct krait_lex *lex)
 {
     unsigned value = 0;
-    for (int i = 0; i < 2 && lex->at < lex->end && hex_value(*lex->at) >= 0; i++)
+    while (lex->at < lex->end && hex_value(*lex->at) >= 0)
         value = value * 16 + (unsigned)hex_value(*lex->at++);
     return value;
 }
@@ -151,7 +153,7 @@ static int lex_escape(struct krait_lex *lex)
         return (int)(octal_escape(lex) & 0xff);
     lex->at++;
     if (c == 'x')
-        return (int)hex_escape(lex);
+        return (int)(hex_escape(lex) & 0xff);
     const char *found = memchr(from, c, sizeof(from) - 1);
     return found ? (unsigned char)to[found - from] : -1;
 }
@@ -208,8 +210,6 @@ static int lex_sign(struct krait_lex *lex, struct krait_tok *tok)
 static int lex_any(struct krait_lex *lex, struct krait_tok *tok)
 {
     char c = *lex->at;
-    if (c == 'L' && (has(lex, "L\"") || has(lex, "L'")))
-        c = *++lex->at;
     if (c == '"' || c == '\'')
         return lex_quoted(lex, tok);
     if (is_word_start(c))

@@ -280,6 +280,15 @@ struct krait_fc *krait_tsdl_type(struct krait_tsdl_parser *p)
 
 /* -- typealias and typedef -- */
 
+/* A variant's alias would have no tag of the place where it is used; babeltrace2 refuses those with one too.
+ */
+static void declare_alias(struct krait_tsdl_parser *p, const char *name, struct krait_fc *fc)
+{
+    if (fc && fc->kind == KRAIT_FC_VARIANT)
+        krait_tsdl_fail(p, -EBADMSG, "type '%s' is a variant, which has no aliases", name);
+    declare(p, KRAIT_TYPE_ALIAS, name, fc);
+}
+
 static void typealias(struct krait_tsdl_parser *p)
 {
     struct declarator d = { 0 };
@@ -298,7 +307,7 @@ static void typealias(struct krait_tsdl_parser *p)
     if (!p->rc && (!name || d.name || d.dims))
         krait_tsdl_fail(p, -EBADMSG, "typealias without a name");
     if (!p->rc)
-        declare(p, KRAIT_TYPE_ALIAS, pointer_name(p, name, d.pointers), fc);
+        declare_alias(p, pointer_name(p, name, d.pointers), fc);
 }
 
 static void typedefs(struct krait_tsdl_parser *p)
@@ -310,7 +319,7 @@ static void typedefs(struct krait_tsdl_parser *p)
         struct krait_fc *fc = declared_type(p, spec, &d);
         if (!p->rc && !d.name)
             krait_tsdl_fail(p, -EBADMSG, "typedef without a name");
-        declare(p, KRAIT_TYPE_ALIAS, d.name, fc);
+        declare_alias(p, d.name, fc);
     } while (krait_tsdl_accept(p, ','));
     krait_tsdl_expect(p, ';');
 }
@@ -429,7 +438,7 @@ static struct krait_fc *variant_type(struct krait_tsdl_parser *p)
     const char *name = optional_name(p);
     const char *tag = NULL;
     if (krait_tsdl_accept(p, '<')) {
-        tag = krait_tsdl_path(p);
+        tag = optional_name(p);
         krait_tsdl_expect(p, '>');
     }
     struct krait_fc *fc = NULL;

@@ -126,10 +126,7 @@ static void read_number(struct reader *r, struct krait_json *to)
     bool negative = accept(r, '-');
     if (!is_digit(r))
         unexpected(r, "a digit");
-    bool zero = accept(r, '0');
-    if (zero && is_digit(r))
-        fail(r, from, "a number that begins with 0");
-    uint64_t n = zero ? 0 : whole_number(r);
+    uint64_t n = whole_number(r);
     bool real = skip_real(r);
     if (!real && negative && n > (uint64_t)INT64_MAX + 1)
         fail(r, from, "an integer that does not fit 64 bits");

@@ -566,6 +566,37 @@ def test_metadata_that_is_no_json_is_refused_with_its_byte(trace):
     trace.refused(b"\x1e", "there is no preamble")
 
 
+ONE_BYTE = sequence(PREAMBLE, {"type": "data-stream-class"}, event(struct_of(x=u(8))))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        (b'"length": 8', b'"length": 08', "e: { x = 1 }\n"),
+        (b"\n\x1e", b"\n\x1e\x1e", "e: { x = 1 }\n"),
+        (b'"name": "e", ', b'"name": "", ', ": { x = 1 }\n"),
+        (b'"name": "e", ', b"", "<unknown>: { x = 1 }\n"),
+    ],
+)
+def test_odd_metadata_is_read_as_babeltrace2_reads_it(trace, old, new, text):
+    assert old in ONE_BYTE
+    assert trace.text(ONE_BYTE.replace(old, new), b"\1") == text
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        (b" \n" + ONE_BYTE, "byte 0x1e is not TSDL"),
+        (ONE_BYTE + b"\x1e\n", "the text ends where a value should be"),
+        (ONE_BYTE.replace(b"\n\x1e", b"\n\x1e \x1e"), "the text ends where a value should be"),
+        (ONE_BYTE.replace(b'"name": "e"', b'"name": "e", "namespace": 5'), "'namespace' is not a text"),
+        (ONE_BYTE.replace(b'"name": "e"', b'"name": "e", "uid": 5'), "'uid' is not a text"),
+    ],
+)
+def test_odd_metadata_is_refused_as_babeltrace2_refuses_it(trace, metadata, why):
+    trace.refused(metadata, why, b"\1")
+
+
 # -- one trace, one answer: whoever reads --
 
 

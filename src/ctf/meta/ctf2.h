@@ -87,8 +87,9 @@ void krait_ctf2_fail(struct krait_ctf2_parser *p, size_t at, int code, const cha
     KRAIT_PRINTF(4, 5);
 void krait_ctf2_oom(struct krait_ctf2_parser *p);
 
-/* Refuses keys that are not among the names (which NULL ends), `type`, `attributes` and `extensions`, and any
- * extension: none is known here, and a reader may not read past one (CTF2-SPEC-2.0, extensions). */
+/* Refuses keys that are not among the names (which NULL ends), `type`, `attributes` and `extensions`, names
+ * that are no texts, and any extension: none is known here, and a reader may not read past one
+ * (CTF2-SPEC-2.0, extensions). */
 void krait_ctf2_keys(struct krait_ctf2_parser *p, const struct krait_json *object, const char *const *names);
 
 /* The member of that kind; NULL where there is none, and a failure when it must be there or is of another

@@ -45,12 +45,15 @@ static void refuse_extensions(struct krait_ctf2_parser *p, const struct krait_js
 void krait_ctf2_keys(struct krait_ctf2_parser *p, const struct krait_json *object, const char *const *names)
 {
     static const char *const common[] = { "type", "attributes", "extensions", NULL };
+    static const char *const texts[] = { "namespace", "name", "uid" };
     if (p->rc)
         return;
     for (const struct krait_json *item = object->first; item; item = item->next) {
         if (!is_among(item->key, names) && !is_among(item->key, common))
             krait_ctf2_fail(p, item->at, -EBADMSG, "the property '%.64s' is not known here", item->key);
     }
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++)
+        krait_ctf2_get(p, object, texts[i], KRAIT_JSON_TEXT);
     krait_ctf2_get(p, object, "attributes", KRAIT_JSON_OBJECT);
     const struct krait_json *extensions = krait_ctf2_get(p, object, "extensions", KRAIT_JSON_OBJECT);
     if (extensions)

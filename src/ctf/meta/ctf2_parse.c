@@ -107,9 +107,6 @@ static void trace_class(struct krait_ctf2_parser *p, const struct krait_json *ob
     const struct krait_json *env = krait_ctf2_get(p, object, "environment", KRAIT_JSON_OBJECT);
     if (env)
         environment(p, env);
-    krait_ctf2_get(p, object, "namespace", KRAIT_JSON_TEXT);
-    krait_ctf2_get(p, object, "name", KRAIT_JSON_TEXT);
-    krait_ctf2_get(p, object, "uid", KRAIT_JSON_TEXT);
     p->md->packet_header = scope_field(p, object, "packet-header-field-class");
 }
 
@@ -267,6 +264,7 @@ static void event_record_class(struct krait_ctf2_parser *p, const struct krait_j
         return;
     event->id = krait_ctf2_number(p, object, "id", 0);
     event->name = krait_ctf2_text(p, object, "name", "");
+    event->unnamed = !krait_json_get(object, "name");
     event->log_level = log_level(object);
     const char *uri = event_attribute(object, "emf-uri");
     event->emf_uri = uri ? krait_ctf2_keep(p, uri) : NULL;
@@ -312,26 +310,17 @@ static void read_fragment(struct krait_ctf2_parser *p, const struct krait_json *
     krait_ctf2_fail(p, type->at, -EBADMSG, "a fragment of type '%.64s', which there is not", type->text);
 }
 
-static bool is_blank(const char *text, size_t size)
-{
-    while (size && strchr(" \t\r\n", *text) && *text) {
-        text++;
-        size--;
-    }
-    return size == 0;
-}
-
 /* Records between separators; empty ones say nothing (RFC 7464, 2.1). */
 static void read_records(struct krait_ctf2_parser *p, const char *text, size_t size)
 {
-    const char *end = text + size, *first = memchr(text, RECORD_SEPARATOR, size);
-    if (!first || !is_blank(text, (size_t)(first - text)))
+    const char *end = text + size;
+    if (*text != RECORD_SEPARATOR)
         krait_ctf2_fail(p, 0, -EBADMSG, "no record separator (0x1e) before the first fragment");
     for (const char *at = text; at < end && !p->rc;) {
         const char *next = memchr(at, RECORD_SEPARATOR, (size_t)(end - at));
         const char *behind = next ? next : end;
         struct krait_json *object = NULL;
-        if (!is_blank(at, (size_t)(behind - at)))
+        if (behind > at)
             p->rc =
                 krait_json_read(&object, &p->json, at, (size_t)(behind - at), (size_t)(at - text), p->err);
         if (object)

@@ -33,6 +33,7 @@ struct krait_stream_class;
 struct krait_event_class {
     uint64_t id;
     const char *name; /* empty where the metadata has none */
+    bool unnamed;     /* it has none */
     struct krait_stream_class *stream;
     uint32_t index;                 /* in its stream */
     int32_t log_level;              /* -1 where there is none */

@@ -226,7 +226,7 @@ static void add_head(struct krait_pretty *pretty, const struct krait_ctf_cursor 
     if (!line.begun)
         LITERAL(out, ", ");
     add_str(out, line.names ? "name = " : "");
-    add_str(out, *cursor->event->name ? cursor->event->name : "<unknown>");
+    add_str(out, cursor->event->unnamed ? "<unknown>" : cursor->event->name);
     add_str(out, line.names ? ", " : ": ");
 }
 

@@ -132,3 +132,20 @@ def test_packets_of_metadata_that_babeltrace2_refuses_are_refused(both, data, wh
     assert (ours.returncode, ours.stdout) == (1, b"")
     assert why in ours.stderr.decode()
     assert theirs is None or theirs.returncode != 0
+
+
+# -- times --
+
+BEGIN = """packet.context := struct { integer { size = 32; align = 8; } packet_size; integer { size = 32; align = 8; } content_size;
+    integer { size = 8; map = clock.c.value; } timestamp_begin; };"""
+
+
+def test_a_narrow_begin_says_all_of_a_packet_s_time(both):
+    """babeltrace2 2.1 does so; 2.0 refuses time that goes back."""
+    text = metadata(clock="clock { name = c; freq = 1000000000; };", stream=BEGIN,
+                    header="integer { size = 8; map = clock.c.value; } timestamp;")
+    made = b"".join(struct.pack("<IIB", 13 * 8, 13 * 8, begin) + data for begin, data in ((250, b"\xfb\1\1\2"), (3, b"\4\3\5\4")))
+    ours, _ = both(text, made)
+    assert ours.returncode == 0
+    assert [line.split(b"]")[0] for line in ours.stdout.splitlines()] == [
+        b"[00:00:00.000000251", b"[00:00:00.000000257", b"[00:00:00.000000004", b"[00:00:00.000000005"]

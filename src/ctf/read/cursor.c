@@ -97,6 +97,8 @@ static int enter_packet(struct krait_ctf_cursor *c)
     d->at = 0;
     d->end = c->packet->content;
     d->meanings_set = 0;
+    if (c->packet->said & 1u << KRAIT_MEANING_BEGIN)
+        d->clock = 0; /* a begin says all of the time, however few bits it has, as babeltrace2 has it */
     bool damaged = krait_decode_skip(d, &c->trace->packet_header);
     c->context_at = d->at;
     c->context_be = d->bits_be;

@@ -12,7 +12,7 @@
  * do not know.
  *
  * Waits for the GIL are asynchronous events (b and e): readers draw them in a row of their own, and they are
- * no calls.
+ * no calls. Their id is local, or Perfetto takes them out of their process.
  *
  * Of the kernel's part, system calls and functions of the kernel's are complete events (X) in the rows of the
  * threads that made them, written when they are over; what each CPU ran are X events in the rows of a process
@@ -148,7 +148,7 @@ static void name_waits(struct chrome *chrome, const char *thread, uint32_t tid)
     krait_buf_fmt(&name, "%s waits for the GIL", thread);
     krait_buf_clear(&chrome->waits);
     krait_json_str(&chrome->waits, name.data, name.len);
-    krait_buf_fmt(&chrome->waits, ",\"id\":%u", tid);
+    krait_buf_fmt(&chrome->waits, ",\"id2\":{\"local\":\"%u\"}", tid);
     chrome->waits.failed |= name.failed;
 }
 
@@ -263,7 +263,7 @@ static void add_state_end(struct chrome *chrome, char phase, const char *name, u
     add_separator(chrome);
     krait_buf_fmt(buf, "{\"ph\":\"%c\",\"name\":", phase);
     krait_json_cstr(buf, name);
-    krait_buf_fmt(buf, ",\"cat\":\"state\",\"id\":%u,\"pid\":%u,\"tid\":%u,\"ts\":", tid,
+    krait_buf_fmt(buf, ",\"cat\":\"state\",\"id2\":{\"local\":\"%u\"},\"pid\":%u,\"tid\":%u,\"ts\":", tid,
                   pid_of(chrome, thread), tid);
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
 }

@@ -103,13 +103,14 @@ def chrome_waits(path):
     """The asynchronous slices of the category gil: (thread, begin, end, holder), times in nanoseconds."""
     found = []
     for e in chrome_events(path):
-        key = (e["pid"], e["tid"], e.get("id"))
+        key = (e["pid"], e["tid"], *e.get("id2", {}).items())
         if e["ph"] == "b":
             assert e["cat"] == "gil" and e["name"].endswith(" waits for the GIL")
             found.append([key, round(e["ts"] * 1000), None, e["args"]["holder"]])
         elif e["ph"] == "e":
             assert found[-1][0] == key and found[-1][2] is None
             found[-1][2] = round(e["ts"] * 1000)
+    assert all(ids == [("local", str(tid))] for (_, tid, *ids), *_ in found)
     return [(key[1], *times) for key, *times in found]
 
 

@@ -33,7 +33,7 @@ from export_readers import (
 )
 from peak import peak_kib
 from recording import break_event
-from trace_processor import ask, read_trace_processor
+from trace_processor import FAULTS, ask, read_trace_processor
 
 FORMATS = ["folded", "chrome", "perfetto", "speedscope", "callgrind", "pprof"]
 STREAMED = ["chrome", "perfetto", "speedscope"]
@@ -682,6 +682,20 @@ def test_chrome_and_perfetto_have_waits_for_the_gil(export, synth):
     assert chrome_waits(export(folder, "chrome")) == waits
     assert perfetto_waits(export(folder, "perfetto")) == [(t, a + EPOCH_NS, b + EPOCH_NS, h) for t, a, b, h in waits]
     assert read_chrome(export(folder, "chrome"))["m.f"].total_ns == (300 + 49 + 150) * MS
+
+
+GIL_TRACKS = {
+    "chrome": "process_track t on s.track_id = t.id join process p using (upid)",
+    "perfetto": "thread_track t on s.track_id = t.id join thread using (utid) join process p using (upid)",
+}
+
+
+@pytest.mark.parametrize("fmt", ["chrome", "perfetto"])
+def test_the_trace_processor_has_the_waits_in_their_process(export, synth, fmt):
+    query = f"select p.name, s.name, s.dur from slice s join {GIL_TRACKS[fmt]} where s.category = 'gil' order by s.ts"
+    faults, waits = ask(export(synth(WAITS), fmt), FAULTS, query)
+    whose = {"chrome": ("other ", "main ", "main "), "perfetto": ("", "", "")}[fmt]
+    assert (faults, waits) == ([], [("app", f"{w}waits for the GIL", ms * MS) for w, ms in zip(whose, (96, 1, 97))])
 
 
 def test_waits_are_cut_at_the_edges_of_the_range(export, synth):

@@ -82,7 +82,7 @@ def states(path):
     found, begun = [], {}
     for e in chrome_events(path):
         if e.get("cat") == "state":
-            key = (e["pid"], e["id"], e["name"])
+            key = (e["pid"], e["id2"]["local"], e["name"])
             if e["ph"] == "b":
                 assert key not in begun
                 begun[key] = e

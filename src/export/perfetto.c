@@ -22,7 +22,7 @@
  * Times are absolute and in the trace's default clock: the trace processor sorts packets by them. Its default
  * is BOOTTIME; the snapshot sets REALTIME equal to it, so that the wall-clock times shown are right.
  * Descriptors have times too, their process' and thread's begins: without one they count as of what is before
- * them in the file, where the kernel's events have named the process by its thread, or ended the thread.
+ * them in the file, where the kernel's events have ended the thread, and would name another of its number.
  *
  * Source: the protos of the package perfetto 0.59 (trace_packet, track_event, track_descriptor,
  * interned_data, clock_snapshot), and "Synthetic Track Event" in Perfetto's documentation.

@@ -156,8 +156,8 @@ void krait_kernel_stop(struct krait_kernel *k)
     k->source->stop(k);
 }
 
-static void finish_stream(struct krait_kernel *k, struct krait_kernel_stream *stream,
-                          struct krait_kernel_summary *sum)
+void krait_kernel_finish_stream(struct krait_kernel *k, struct krait_kernel_stream *stream,
+                                struct krait_kernel_summary *sum)
 {
     if (stream->fd < 0)
         return;
@@ -174,7 +174,7 @@ void krait_kernel_finish(struct krait_kernel *k, struct krait_kernel_summary *su
     krait_kernel_stop(k);
     k->source->finish(k, summary);
     for (size_t i = 0; i < k->cpu_count; i++)
-        finish_stream(k, &k->streams[i], summary);
+        krait_kernel_finish_stream(k, &k->streams[i], summary);
     if (krait_kernel_describe(k, &err) && !k->trouble.code)
         k->trouble = err;
     close_source(k, &summary->left);

@@ -103,14 +103,30 @@ static bool draft_row(struct krait_kernel_classes *classes, struct draft *draft,
     return ok;
 }
 
+/* What an argument that is a name points to: of filename it is __filename_val. NULL where that is not told.
+ */
+static const struct krait_tracefmt_field *told_text(const struct krait_tracefmt *format,
+                                                    const struct krait_tracefmt_field *argument)
+{
+    char name[80];
+    snprintf(name, sizeof(name), "__%s_val", argument->name);
+    return krait_kernel_is_name(argument) ? krait_tracefmt_find(format, name) : NULL;
+}
+
+static bool is_argument(const struct krait_tracefmt_field *field)
+{
+    return strncmp(field->name, "common_", 7) != 0 && strncmp(field->name, "__", 2) != 0;
+}
+
 static bool draft_syscall(struct krait_kernel_classes *classes, struct draft *draft,
                           const struct krait_tracefmt *format)
 {
     bool ok = true;
     for (uint32_t i = 0; ok && i < format->field_count; i++) {
-        const struct krait_tracefmt_field *from = &format->fields[i];
-        if (strncmp(from->name, "common_", 7) != 0 && strcmp(from->name, "__syscall_nr") != 0)
-            ok = add_field(classes, draft, from->name, krait_kernel_how_of(from), from);
+        const struct krait_tracefmt_field *argument = &format->fields[i], *text = told_text(format, argument);
+        const struct krait_tracefmt_field *from = text ? text : argument;
+        if (is_argument(argument))
+            ok = add_field(classes, draft, argument->name, krait_kernel_how_of(from), from);
     }
     return ok;
 }

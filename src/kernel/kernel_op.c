@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { COMM_BYTES = 16, TEXT_MAX = 4096, MAX_RT_PRIO = 100 };
+enum { COMM_BYTES = 16, TEXT_MAX = 4096, ADDRESS_TEXT = sizeof("0x0123456789abcdef"), MAX_RT_PRIO = 100 };
 
 /* ---- making ---- */
 
@@ -26,6 +26,7 @@ static const struct {
     [KRAIT_KHOW_RWBS] = { KRAIT_KTYPE_U32, 4, KRAIT_KOP_RWBS },
     [KRAIT_KHOW_TGID] = { KRAIT_KTYPE_I32, 4, KRAIT_KOP_TGID },
     [KRAIT_KHOW_FUNC] = { KRAIT_KTYPE_FUNC, 8, KRAIT_KOP_NUMBER },
+    [KRAIT_KHOW_ADDRESS] = { KRAIT_KTYPE_STR, ADDRESS_TEXT, KRAIT_KOP_ADDRESS },
 };
 
 enum krait_kernel_type krait_kernel_how_type(enum krait_kernel_how how)
@@ -94,12 +95,23 @@ static const struct {
     { "off_t", KRAIT_KHOW_I64 },        { "loff_t", KRAIT_KHOW_I64 },
 };
 
+bool krait_kernel_is_name(const struct krait_tracefmt_field *field)
+{
+    static const char *const buffers[] = { "buf", "ubuf", "list", "optval", "shmaddr", "u_msg_ptr" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(buffers); i++) {
+        if (strcmp(field->name, buffers[i]) == 0)
+            return false;
+    }
+    return field->size == 8 &&
+           (strcmp(field->type, "const char *") == 0 || strcmp(field->type, "char *") == 0);
+}
+
 enum krait_kernel_how krait_kernel_how_of(const struct krait_tracefmt_field *field)
 {
     if (field->is_data_loc)
         return KRAIT_KHOW_STR;
     if (field->is_pointer)
-        return KRAIT_KHOW_X64;
+        return krait_kernel_is_name(field) ? KRAIT_KHOW_ADDRESS : KRAIT_KHOW_X64;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(declared); i++) {
         if (strcmp(field->type, declared[i].type) == 0)
             return declared[i].how;
@@ -141,6 +153,18 @@ static uint8_t *put_text(uint8_t *to, const uint8_t *from, size_t n)
 {
     n = strnlen((const char *)from, KRAIT_MIN(n, (size_t)TEXT_MAX));
     to = store(to, from, n);
+    *to = '\0';
+    return to + 1;
+}
+
+/* "0x7ffc01abcdef" */
+static uint8_t *put_address(uint8_t *to, uint64_t address)
+{
+    static const char digits[] = "0123456789abcdef";
+    *to++ = '0';
+    *to++ = 'x';
+    for (int shift = address ? (63 - __builtin_clzll(address)) & ~3 : 0; shift >= 0; shift -= 4)
+        *to++ = (uint8_t)digits[address >> shift & 15];
     *to = '\0';
     return to + 1;
 }
@@ -223,6 +247,8 @@ uint8_t *krait_kernel_op_run(const struct krait_kernel_op *op, struct krait_kern
         return put_comm(to, from, bytes);
     case KRAIT_KOP_COMM_SHORT:
         return put_comm(to, from, op->bytes);
+    case KRAIT_KOP_ADDRESS:
+        return put_address(to, load(from, op->bytes, false));
     }
     return to;
 }

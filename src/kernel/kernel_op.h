@@ -22,6 +22,7 @@ enum krait_kernel_how {
     KRAIT_KHOW_RWBS,
     KRAIT_KHOW_TGID,
     KRAIT_KHOW_FUNC,
+    KRAIT_KHOW_ADDRESS, /* of a text that is not told: the address is the text */
 };
 
 enum krait_kernel_op_kind {
@@ -34,6 +35,7 @@ enum krait_kernel_op_kind {
     KRAIT_KOP_TEXT_LOC,   /* the same by __data_loc */
     KRAIT_KOP_COMM_LOC,   /* by __data_loc, becomes 16 bytes */
     KRAIT_KOP_COMM_SHORT, /* `bytes`, fewer than 16, become 16 */
+    KRAIT_KOP_ADDRESS,    /* of 8 bytes becomes a string */
 };
 
 struct krait_kernel_op {
@@ -53,6 +55,8 @@ uint32_t krait_kernel_op_max(const struct krait_kernel_op *op);
 enum krait_kernel_type krait_kernel_how_type(enum krait_kernel_how how);
 /* Of a system call's argument, by its declaration. */
 enum krait_kernel_how krait_kernel_how_of(const struct krait_tracefmt_field *field);
+/* Whether an argument is the address of a name, or another text that ends itself. */
+bool krait_kernel_is_name(const struct krait_tracefmt_field *field);
 
 /* Carries over from the event of n bytes, at least the class's in_size; returns where the next goes. Hot
  * path. */

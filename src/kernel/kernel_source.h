@@ -48,6 +48,9 @@ void krait_kernel_note(struct krait_kernel *kernel, int rc);
 int krait_kernel_make_folder(struct krait_kernel *kernel, const char *dir, struct krait_err *err);
 /* Makes the stream of one CPU, which begins now. */
 int krait_kernel_make_stream(struct krait_kernel *kernel, size_t cpu, struct krait_err *err);
+/* Ends a stream now, and adds what it has to `sum`. */
+void krait_kernel_finish_stream(struct krait_kernel *kernel, struct krait_kernel_stream *stream,
+                                struct krait_kernel_summary *sum);
 /* Writes all streams' packets. */
 void krait_kernel_flush(struct krait_kernel *kernel);
 /* Writes the metadata, or writes it anew. */

@@ -152,6 +152,9 @@ static int start(struct tracing *k, uint32_t groups, struct krait_err *err)
     if (asprintf(&path, "%s/" STATEDUMP, k->kernel.dir) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
     int rc = krait_kernel_stream_init(&k->dump_stream, path, k->kernel.uuid, 0, 0, err);
+    if (!rc)
+        krait_kernel_note(&k->kernel,
+                          krait_kernel_stream_mark(&k->dump_stream, krait_clock_now(k->kernel.clock)));
     switch_tracing(k, false);
     if (!rc)
         rc = krait_kernel_enable(k->instance, groups & ~syscalls, err);
@@ -401,8 +404,8 @@ static void finish_cpu(struct tracing *k, struct cpu *cpu, struct krait_kernel_s
 static void finish_tracing(struct krait_kernel *kernel, struct krait_kernel_summary *sum)
 {
     struct tracing *k = tracing_of(kernel);
-    sum->events += k->dump_stream.events;
-    sum->bytes += k->dump_stream.bytes;
+    /* To the end of the recording: lttng-analyses take only what is within the times of all streams. */
+    krait_kernel_finish_stream(kernel, &k->dump_stream, sum);
     for (size_t i = 0; i < kernel->cpu_count; i++)
         finish_cpu(k, &k->cpus[i], sum);
 }

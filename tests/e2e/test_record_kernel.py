@@ -392,6 +392,48 @@ def test_babeltrace2_reads_both_parts_as_one_without_a_message(kernel, krait):
     assert ours.stdout == reference.stdout and "sched_switch" in ours.stdout and "python:call" in ours.stdout
 
 
+OPENS = """
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+time.sleep(0.01)
+for _ in range(100):
+    os.getppid()
+    with open("/proc/self/stat") as file:
+        file.read()
+time.sleep(0.3)
+"""
+
+
+def lttng_analysis(name, run, *options):
+    """What one of lttng-analyses' commands prints. They take the time alone that all streams have."""
+    tool = shutil.which(name) or pytest.skip(f"no {name} here; it comes with Debian's python3-lttnganalyses")
+    done = subprocess.run([tool, "--no-progress", *options, run.path / "kernel"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "Error" not in done.stdout + done.stderr, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_lttngs_analyses_take_all_of_a_recording(kernel):
+    run = kernel(OPENS).check()
+    counted = lttng_analysis("lttng-syscallstats", run, "--tid", str(run.main.pid))
+    counts = dict(re.findall(r"^ - (\w+) +(\d+) ", counted, re.M))
+    assert 100 <= int(counts["getppid"]) <= 102 and int(counts["openat"]) >= 100  # the agent asks too
+    begin, end = re.search(r"Timerange: \[\S+ \S+:([\d.]+), \S+ \S+:([\d.]+)\]", counted).groups()
+    assert (float(end) - float(begin)) % 60 > 0.3
+    read = lttng_analysis("lttng-iousagetop", run, "--limit", "100").split("Per-process I/O Write")[0]
+    assert re.search(rf" \({run.main.pid}\) ", read)
+    for name in ("lttng-cputop", "lttng-schedstats", "lttng-irqstats", "lttng-iolatencystats"):
+        assert "Timerange" in lttng_analysis(name, run)
+
+
+def test_names_in_system_calls_are_texts(kernel, events):
+    """The address where the kernel tells no more: LTTng's readers want a text."""
+    run = kernel(OPENS)
+    opened = [e["payload"]["filename"] for e in events(run.path, "name == syscall_entry_openat") if tid(e) == run.main.pid]
+    assert len(opened) > 100 and all(re.fullmatch("0x[0-9a-f]{5,16}|/.*", name) for name in opened)
+    written = [e["payload"]["buf"] for e in events(run.path, "name == syscall_entry_read")]
+    assert all(int(buffer) >= 0 for buffer in written)
+
+
 def test_the_other_verbs_see_the_program_alone(kernel, krait, report):
     run = kernel("def f():\n    pass\nfor _ in range(100):\n    f()\n")
     assert [row["calls"] for row in report(run.path) if row["name"].endswith("f") and row["module"] == "__main__"] == [100]

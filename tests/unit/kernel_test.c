@@ -345,14 +345,14 @@ static void test_text_stays_within_its_event(void **state)
 static void test_system_calls_have_the_widths_that_they_declare(void **state)
 {
     struct krait_kernel_classes classes = { 0 };
-    const struct krait_kernel_class *enter = add(
-        &classes,
-        "name: sys_enter_openat\nID: 20\n" COMMON "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
-        "\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
-        "\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;\n"
-        "\tfield:size_t length;\toffset:32;\tsize:8;\tsigned:0;\n"
-        "\tfield:umode_t mode;\toffset:40;\tsize:8;\tsigned:0;\n",
-        NULL);
+    const struct krait_kernel_class *enter = add(&classes,
+                                                 "name: sys_enter_openat\nID: 20\n" COMMON
+                                                 "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+                                                 "\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
+                                                 "\tfield:const char * buf;\toffset:24;\tsize:8;\tsigned:0;\n"
+                                                 "\tfield:size_t length;\toffset:32;\tsize:8;\tsigned:0;\n"
+                                                 "\tfield:umode_t mode;\toffset:40;\tsize:8;\tsigned:0;\n",
+                                                 NULL);
     enum krait_kernel_type types[] = { KRAIT_KTYPE_I32, KRAIT_KTYPE_X64, KRAIT_KTYPE_U64, KRAIT_KTYPE_U16 };
     assert_string_equal(enter->name, "syscall_entry_openat");
     assert_int_equal(enter->field_count, 4);
@@ -374,6 +374,46 @@ static void test_system_calls_have_the_widths_that_they_declare(void **state)
         NULL);
     assert_string_equal(exit_class->name, "syscall_exit_openat");
     assert_int_equal(exit_class->fields[0].type, KRAIT_KTYPE_I64);
+    krait_kernel_classes_done(&classes);
+}
+
+#define NAMED                                                          \
+    "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"       \
+    "\tfield:const char * filename;\toffset:16;\tsize:8;\tsigned:0;\n" \
+    "\tfield:int flags;\toffset:24;\tsize:8;\tsigned:0;\n"
+
+/* LTTng has the text there. Linux before 6.19 tells the address alone: then that is the text. */
+static void test_names_that_system_calls_are_given_are_texts(void **state)
+{
+    static const char with_text[] =
+        "name: sys_enter_chdir\nID: 20\n" COMMON NAMED
+        "\tfield:__data_loc char[] __filename_val;\toffset:32;\tsize:4;\tsigned:0;\n";
+    static const char without[] = "name: sys_enter_chdir\nID: 21\n" COMMON NAMED;
+    static const struct {
+        const char *format, *told;
+        uint32_t size;
+        uint64_t address;
+    } cases[] = { { with_text, "/etc", 41, 0x7ffc01abcdef },
+                  { without, "0x7ffc01abcdef", 32, 0x7ffc01abcdef },
+                  { without, "0x0", 32, 0 },
+                  { without, "0xffffffffffffffff", 32, UINT64_MAX } };
+    struct krait_kernel_classes classes = { 0 };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(cases); i++) {
+        const struct krait_kernel_class *enter = add(&classes, cases[i].format, NULL);
+        uint8_t event[48] = { 0 }, out[8192];
+        assert_int_equal(enter->field_count, 2);
+        assert_string_equal(enter->fields[0].name, "filename");
+        assert_int_equal(enter->fields[0].type, KRAIT_KTYPE_STR);
+        assert_true(enter->out_max <= sizeof(out));
+        memcpy(event + 16, &cases[i].address, 8);
+        put_i32(event, 24, 7);
+        put_i32(event, 32, 5 << 16 | 36);
+        memcpy(event + 36, "/etc", 5);
+        size_t n = krait_kernel_convert(&classes, enter, event, cases[i].size, out);
+        assert_string_equal((char *)out, cases[i].told);
+        assert_int_equal(n, strlen(cases[i].told) + 1 + 4);
+        assert_int_equal(get_i32(out, n - 4), 7);
+    }
     krait_kernel_classes_done(&classes);
 }
 
@@ -787,6 +827,7 @@ int main(void)
         cmocka_unit_test(test_a_wake_up),
         cmocka_unit_test(test_text_stays_within_its_event),
         cmocka_unit_test(test_system_calls_have_the_widths_that_they_declare),
+        cmocka_unit_test(test_names_that_system_calls_are_given_are_texts),
         cmocka_unit_test(test_threads_are_of_their_makers_process),
         cmocka_unit_test(test_letters_of_a_block_request),
         cmocka_unit_test(test_a_stream_is_read_as_it_was_written),

@@ -116,13 +116,18 @@ static void end_event(struct ftrace *f, struct cpu *cpu, const struct krait_kev 
         flush(f, ev->cpu);
 }
 
+static void add_kev_text(struct krait_buf *buf, uint32_t number, const struct krait_kev *ev, unsigned field)
+{
+    size_t n;
+    const char *text = krait_kev_text(ev, field, &n);
+    krait_pb_str(buf, number, text, strnlen(text, n));
+}
+
 static void add_field(struct krait_buf *buf, const struct krait_kev *ev, const struct event_of *to,
                       unsigned i)
 {
-    size_t n;
     if (krait_kev_is_text(ev, i)) {
-        const char *text = krait_kev_text(ev, i, &n);
-        krait_pb_str(buf, to->fields[i], text, strnlen(text, n));
+        add_kev_text(buf, to->fields[i], ev, i);
         return;
     }
     uint64_t number = (uint64_t)krait_kev_int(ev, i);
@@ -137,11 +142,8 @@ static void add_new_task(struct ftrace *f, struct cpu *cpu, const struct krait_k
     bool is_thread = krait_kev_int(ev, 0) != krait_kev_int(ev, 1);
     size_t event = begin_event(f, cpu, ev, pid), message = krait_pb_begin(&cpu->events, EVENT_NEW_TASK);
     krait_pb_u64(&cpu->events, NEW_TASK_PID, (uint64_t)krait_kev_int(ev, 0));
-    if (krait_kev_has(ev, 3)) {
-        size_t n;
-        const char *comm = krait_kev_text(ev, 3, &n);
-        krait_pb_str(&cpu->events, NEW_TASK_COMM, comm, strnlen(comm, n));
-    }
+    if (krait_kev_has(ev, 3))
+        add_kev_text(&cpu->events, NEW_TASK_COMM, ev, 3);
     krait_pb_u64(&cpu->events, NEW_TASK_FLAGS, is_thread ? CLONE_THREAD : 0);
     krait_pb_end(&cpu->events, message);
     end_event(f, cpu, ev, event);
@@ -216,14 +218,12 @@ static void on_named(void *ctx, const struct krait_kev *ev)
 {
     struct ftrace *f = ctx;
     struct cpu *cpu = cpu_for(f, ev);
-    size_t n;
-    const char *comm = krait_kev_text(ev, 1, &n);
     if (!cpu || krait_kev_tid(ev) < 0)
         return;
     size_t event = begin_event(f, cpu, ev, krait_kev_tid(ev));
     size_t message = krait_pb_begin(&cpu->events, EVENT_RENAME);
     krait_pb_u64(&cpu->events, RENAME_PID, (uint64_t)krait_kev_int(ev, 0));
-    krait_pb_str(&cpu->events, RENAME_COMM, comm, strnlen(comm, n));
+    add_kev_text(&cpu->events, RENAME_COMM, ev, 1);
     krait_pb_end(&cpu->events, message);
     end_event(f, cpu, ev, event);
 }

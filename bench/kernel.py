@@ -2,7 +2,8 @@
 """What recording the kernel adds to recording the calls, and how long its events take to analyse.
 
 The programs as in programs.py, and a web server under wrk that lives by system calls: untraced, under krait, and under
-krait --kernel in turn. What is judged is the last against the one before it: beyond the calls' own cost.
+krait --kernel in turn. What is judged is the last against the one before it: beyond the calls' own cost. The server runs
+also with the same events and no krait to read them, and under perf (kernel_peers.py).
 """
 
 import json
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import time
 
+import kernel_peers
 import lib
 import programs
 import traces
@@ -20,6 +22,7 @@ import traces
 TOOLS = ("none", "krait", "krait --kernel")
 CONNECTIONS = 8
 SECONDS = 5  # of wrk, each run
+SERVER = "web_server"  # as a program's name
 ANALYSES = {"krait states": ["states"], "krait path": ["path"]}
 
 
@@ -55,6 +58,8 @@ def summarise(runs):
 
 def run_programs(python, options):
     wanted = [p for p in programs.PROGRAMS if p[0] != "sqlglot" and (not options.programs or p[0] in options.programs)]
+    if not wanted:
+        return {"missing": "not asked for"}
     result = {}
     for name, loops in wanted:
         if options.quick:
@@ -68,10 +73,27 @@ def run_programs(python, options):
 # ---- the web server ----
 
 
-def start_server(python, tool, folder):
+# Where the server runs -> are it and wrk kept apart, each on CPUs of its own? On all CPUs the threads of a server in
+# Python fight for the GIL from different CPUs, or happen not to: a run stays in one of two heaps, a factor of 2 apart.
+PLACES = {"one CPU": True, "all CPUs": False}
+
+
+def pinned(cpus):
+    """What stands before a command to keep it there."""
+    return ["taskset", "-c", ",".join(str(c) for c in cpus)]
+
+
+def places():
+    """{place: what stands before the server, and before wrk}"""
+    first, *others = sorted(os.sched_getaffinity(0))
+    apart = (pinned([first]), pinned(others or [first]))
+    return {place: apart if keep else ([], []) for place, keep in PLACES.items()}
+
+
+def start_server(python, tool, folder, before):
     """The process, under the tool; its first line is the port."""
-    options, _ = lib.tool_of(tool)
-    command = [*python.prefix, python.path, lib.HERE / "web_server.py"]
+    options = [] if tool in kernel_peers.PEERS else lib.tool_of(tool)[0]
+    command = [*before, *python.prefix, python.path, lib.HERE / "web_server.py"]
     if options is not None:
         command = [lib.KRAIT, "record", "-q", "-o", folder, *options, "--", *command]
     return subprocess.Popen([str(w) for w in command], stdout=subprocess.PIPE, text=True)
@@ -80,10 +102,10 @@ def start_server(python, tool, folder):
 MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000}
 
 
-def wrk(port, seconds):
+def wrk(port, seconds, before):
     """{requests: a second; count: of them; p50_us, p99_us: latency}"""
     address = "http://127.0.0.1:%d/" % port
-    out = lib.quiet(["wrk", "-t1", "-c%d" % CONNECTIONS, "-d%ds" % seconds, "--latency", address]).stdout
+    out = lib.quiet([*before, "wrk", "-t1", "-c%d" % CONNECTIONS, "-d%ds" % seconds, "--latency", address]).stdout
     rate, count = re.search(r"Requests/sec:\s+([\d.]+)", out), re.search(r"(\d+) requests in", out)
     latency = {at: float(n) * MICROSECONDS[unit] for at, n, unit in re.findall(r"^\s+(50|99)%\s+([\d.]+)(us|ms|s)$", out, re.M)}
     if not rate or "Non-2xx" in out or "Socket errors" in out or len(latency) < 2:
@@ -91,32 +113,41 @@ def wrk(port, seconds):
     return {"requests": float(rate[1]), "count": int(count[1]), "p50_us": latency["50"], "p99_us": latency["99"]}
 
 
-def measure_server(python, tool, seconds):
+def measure_server(python, tool, seconds, place):
+    before_server, before_wrk = place
     folder = lib.OUT / "web-trace"
     shutil.rmtree(folder, ignore_errors=True)
-    child = start_server(python, tool, folder)
-    try:
-        port = int(child.stdout.readline())
-        warm = wrk(port, 1)
-        data = wrk(port, seconds)
-    finally:
-        child.send_signal(signal.SIGTERM)
-        cpu = child.communicate()[0]
+    with kernel_peers.running(tool):
+        child = start_server(python, tool, folder, before_server)
+        try:
+            port = int(child.stdout.readline())
+            warm = wrk(port, 1, before_wrk)
+            data = wrk(port, seconds, before_wrk)
+        finally:
+            child.send_signal(signal.SIGTERM)
+            cpu = child.communicate()[0]
     data["cpu_us"] = float(cpu) * 1e6 / (warm["count"] + data["count"])
     data.update(kernel_facts(folder) if "--kernel" in tool else {})
     shutil.rmtree(folder, ignore_errors=True)
     return data
 
 
+def summarise_server(runs):
+    row = {key: lib.median([r[key] for r in runs]) for key in runs[0]}
+    return {**row, "all_requests": [r["requests"] for r in runs]}
+
+
 def run_server(python, options):
+    """{place: {tool: row}}"""
+    if options.programs and SERVER not in options.programs:
+        return {"missing": "not asked for"}
     if not shutil.which("wrk"):
         return {"missing": "wrk is not installed"}
-    lib.say("kernel, web server: %d runs" % (options.reps * len(TOOLS)))
-    seconds = 2 if options.quick else SECONDS
-    runs = lib.interleaved(list(TOOLS), options.reps, lambda tool: measure_server(python, tool, seconds))
-    result = {tool: {key: lib.median([r[key] for r in all_]) for key in all_[0]} for tool, all_ in runs.items()}
-    for tool, all_ in runs.items():
-        result[tool]["all_requests"] = [r["requests"] for r in all_]
+    tools, seconds, result = [*TOOLS, *kernel_peers.there()], 2 if options.quick else SECONDS, {}
+    for name, place in places().items():
+        lib.say("kernel, web server on %s: %d runs" % (name, options.reps * len(tools)))
+        runs = lib.interleaved(tools, options.reps, lambda tool: measure_server(python, tool, seconds, place))
+        result[name] = {tool: summarise_server(all_) for tool, all_ in runs.items()}
     return result
 
 
@@ -182,10 +213,10 @@ def beyond(row, metric="wall"):
     return row["krait --kernel"][metric] / row["krait"][metric] - 1
 
 
-def beyond_server(server):
+def beyond_server(tools, tool="krait --kernel"):
     """The same, of the time that a request takes."""
-    return server["krait"]["requests"] / server["krait --kernel"]["requests"] - 1
+    return tools["krait"]["requests"] / tools[tool]["requests"] - 1
 
 
-def beyond_server_cpu(server):
-    return server["krait --kernel"]["cpu_us"] / server["krait"]["cpu_us"] - 1
+def beyond_server_cpu(tools):
+    return tools["krait --kernel"]["cpu_us"] / tools["krait"]["cpu_us"] - 1

@@ -135,19 +135,6 @@ void krait_wall_free(struct krait_wall *wall)
 
 /* -- tracks -- */
 
-int krait_wall_has_gil(const struct krait_trace *trace)
-{
-    KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
-    int rc = 0;
-    for (uint32_t i = 0; i < trace->thread_count && !rc && !waits.count; i++) {
-        uint32_t process = trace->threads[i].process;
-        bool alone = (!i || trace->threads[i - 1].process != process) &&
-                     (i + 1 == trace->thread_count || trace->threads[i + 1].process != process);
-        rc = alone ? 0 : krait_gil_waits_read(&waits, trace, i, KRAIT_RANGE_ALL);
-    }
-    return rc ? rc : waits.count > 0;
-}
-
 /* A thread's track is made from two lists, in the order of time both: what the kernel says, and the waits for
  * the GIL. */
 struct laying {

@@ -59,10 +59,6 @@ struct krait_wall_track {
 
 struct krait_wall; /* opaque */
 
-/* Whether a thread waited for the GIL: 1 or 0, or -ENOMEM. Goes through the threads' events up to the
- * first wait, but for processes of one thread. */
-int krait_wall_has_gil(const struct krait_trace *trace);
-
 enum krait_wall_flags {
     KRAIT_WALL_KERNEL = 1, /* the trace has a kernel's part: read it */
     KRAIT_WALL_WAITS = 2,  /* there are waits for the GIL */

@@ -5,6 +5,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
+#include "trace/gil.h"
 
 #include <string.h>
 
@@ -77,7 +78,7 @@ static int load(struct report *report, struct krait_err *err)
     const struct report_options *o = report->options;
     if (o->callers || o->callees)
         return 0;
-    int waits = krait_wall_has_gil(report->trace), rc = 0;
+    int waits = krait_gil_was_waited_for(report->trace), rc = 0;
     if (waits < 0)
         return krait_err_set(err, waits, "out of memory");
     unsigned flags = waits ? KRAIT_WALL_WAITS : 0;

@@ -36,6 +36,9 @@
  * Version rule: KRAIT_FORMAT_MAJOR changes when a reader of the old form would read the new one wrongly; new
  * event ids, new enumeration values and new env entries do not change it. Both are in the metadata's env.
  *
+ * Another env entry, gil_waits, is how many events gil:wait the threads have: it is written when the process
+ * is over and all of it is there.
+ *
  * Source: CTF specification 1.8.3, sections 5 and 6; lttng-ust, the metadata of its compact event header.
  */
 #ifndef KRAIT_CTF_FORMAT_H

@@ -27,6 +27,7 @@ struct krait_tracedir {
     struct krait_arena labels;
     struct krait_tsdl_code *codes;
     size_t code_count, code_cap;
+    uint64_t gil_waits;   /* events of that kind that are on disk */
     bool renamed;         /* since the metadata was written */
     size_t codes_written; /* in the metadata on disk, or at the last time that the disk refused it */
     int *spare_fds;
@@ -69,6 +70,77 @@ static int make_dir(struct krait_tracedir *dir, const char *parent, struct krait
     return krait_err_set(err, -EEXIST, "%s has too many traces of process %u", parent, dir->pid);
 }
 
+static int write_all(int fd, struct iovec *parts, int count)
+{
+    while (count) {
+        ssize_t done = writev(fd, parts, count);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return done < 0 ? -errno : -EIO;
+        for (; count && (size_t)done >= parts->iov_len; parts++, count--)
+            done -= (ssize_t)parts->iov_len;
+        if (count) {
+            parts->iov_base = (char *)parts->iov_base + done;
+            parts->iov_len -= (size_t)done;
+        }
+    }
+    return 0;
+}
+
+static void metadata_text(const struct krait_tracedir *dir, const uint64_t *gil_waits, struct krait_buf *text)
+{
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    struct krait_tsdl tsdl = {
+        .host = host,
+        .procname = dir->name,
+        .command = dir->command,
+        .vpid = dir->pid,
+        .codes = dir->codes,
+        .code_count = dir->code_count,
+        .gil_waits = gil_waits,
+    };
+    memcpy(tsdl.uuid, dir->uuid, sizeof(tsdl.uuid));
+    krait_traceid_clock(&tsdl.clock, dir->clock);
+    krait_tsdl_write(text, &tsdl);
+}
+
+static int put_metadata(const char *dir, const struct krait_buf *text, struct krait_err *err)
+{
+    KRAIT_AUTO_FREE char *path = NULL;
+    KRAIT_AUTO_FREE char *beside = NULL;
+    if (text->failed || asprintf(&path, "%s/" KRAIT_FILE_METADATA, dir) < 0 ||
+        asprintf(&beside, "%s/.metadata", dir) < 0)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    KRAIT_AUTO_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    struct iovec all = { text->data, text->len };
+    int rc = fd < 0 ? -errno : write_all(fd, &all, 1);
+    if (!rc && rename(beside, path) < 0)
+        rc = -errno;
+    if (!rc)
+        return 0;
+    unlink(beside);
+    errno = -rc;
+    return krait_err_errno(err, "cannot write %s", path);
+}
+
+/* gil_waits: NULL while there may be more of them. */
+static int write_metadata(struct krait_tracedir *dir, const uint64_t *gil_waits, struct krait_err *err)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    metadata_text(dir, gil_waits, &text);
+    int rc = put_metadata(dir->path, &text, err);
+    if (!rc)
+        dir->codes_written = dir->code_count;
+    return rc;
+}
+
+int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *err)
+{
+    return write_metadata(dir, &dir->gil_waits, err);
+}
+
 int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_options *options,
                        struct krait_err *err)
 {
@@ -87,7 +159,7 @@ int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_
     if (!rc)
         rc = make_dir(dir, options->parent, err);
     if (!rc)
-        rc = krait_tracedir_write_metadata(dir, err);
+        rc = write_metadata(dir, NULL, err);
     if (rc) {
         if (dir->path)
             rmdir(dir->path);
@@ -217,28 +289,29 @@ static size_t payload_end(const struct krait_event_row *event, const uint8_t *p,
     return at;
 }
 
-/* The bytes of the event at the beginning of n bytes; SIZE_MAX when it is not whole. */
-static size_t event_bytes(const uint8_t *event, size_t n)
+/* The bytes of the event at the beginning of n bytes, and its id; SIZE_MAX when it is not whole. */
+static size_t event_bytes(const uint8_t *event, size_t n, uint32_t *id)
 {
     if (n < 4)
         return SIZE_MAX;
     uint32_t word;
     memcpy(&word, event, sizeof(word));
-    uint32_t id = word & KRAIT_CTF_ID_MASK;
+    *id = word & KRAIT_CTF_ID_MASK;
     size_t head = 4;
-    if (id == KRAIT_CTF_EXTENDED) {
+    if (*id == KRAIT_CTF_EXTENDED) {
         head = sizeof(struct krait_event_extended);
-        id = n > 4 ? event[1] : 0;
+        *id = n > 4 ? event[1] : 0;
     }
     if (head > n)
         return SIZE_MAX;
-    size_t payload = krait_event_payload_bytes[id & 31];
+    size_t payload = krait_event_payload_bytes[*id & 31];
     if (payload >= KRAIT_PAYLOAD_VARIES)
-        payload = id < krait_event_count ? payload_end(&krait_events[id], event + head, n - head) : SIZE_MAX;
+        payload =
+            *id < krait_event_count ? payload_end(&krait_events[*id], event + head, n - head) : SIZE_MAX;
     return payload > n - head ? SIZE_MAX : head + payload;
 }
 
-/* What the ids of short headers say, a bit each: an event of one word, of two, or something else. */
+/* What the ids of short headers say, a bit each: an event of one word, of two, or one to be looked at. */
 struct id_sets {
     uint32_t two, other;
 };
@@ -248,8 +321,9 @@ static struct id_sets sort_ids(void)
     struct id_sets sets = { 0 };
     for (uint32_t id = 0; id < 32; id++) {
         uint16_t payload = id < KRAIT_CTF_EXTENDED ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
-        sets.two |= (uint32_t)(payload == 4) << id;
-        sets.other |= (uint32_t)(payload != 4 && payload != 0) << id;
+        bool other = (payload != 4 && payload != 0) || id == KRAIT_EVENT_gil_wait;
+        sets.two |= (uint32_t)(payload == 4 && !other) << id;
+        sets.other |= (uint32_t)other << id;
     }
     return sets;
 }
@@ -286,12 +360,14 @@ static unsigned count_block(const uint8_t *words, const struct id_sets *sets, ui
     return known;
 }
 
-uint64_t krait_packet_count_events(const uint8_t *events, size_t n)
+/* *gil_waits: how many of them are of that kind. */
+static uint64_t count_events(const uint8_t *events, size_t n, uint64_t *gil_waits)
 {
     const struct id_sets sets = sort_ids();
     uint64_t count = 0, payload = 0;
+    uint32_t id;
     size_t at = 0, bytes;
-    for (;;) {
+    for (*gil_waits = 0;;) {
         unsigned known = 64;
         while (n - at >= 256 && known == 64) {
             known = count_block(events + at, &sets, &payload, &count);
@@ -301,19 +377,27 @@ uint64_t krait_packet_count_events(const uint8_t *events, size_t n)
             return count - 1; /* the last one is not whole */
         at += 4 * payload;
         payload = 0;
-        bytes = event_bytes(events + at, n - at);
+        bytes = event_bytes(events + at, n - at, &id);
         if (bytes == SIZE_MAX)
             return count;
         at += bytes;
         count++;
+        *gil_waits += id == KRAIT_EVENT_gil_wait;
     }
+}
+
+uint64_t krait_packet_count_events(const uint8_t *events, size_t n)
+{
+    uint64_t gil_waits;
+    return count_events(events, n, &gil_waits);
 }
 
 size_t krait_packet_last_time(const uint8_t *events, size_t n, uint64_t *time)
 {
     const uint64_t wrap = 1ull << KRAIT_CTF_TS_BITS;
     size_t at = 0;
-    for (size_t bytes; (bytes = event_bytes(events + at, n - at)) != SIZE_MAX; at += bytes) {
+    uint32_t id;
+    for (size_t bytes; (bytes = event_bytes(events + at, n - at, &id)) != SIZE_MAX; at += bytes) {
         struct krait_event_extended head = { 0 };
         uint32_t word;
         memcpy(&word, events + at, sizeof(word));
@@ -324,24 +408,6 @@ size_t krait_packet_last_time(const uint8_t *events, size_t n, uint64_t *time)
         *time = head.timestamp;
     }
     return at;
-}
-
-static int write_all(int fd, struct iovec *parts, int count)
-{
-    while (count) {
-        ssize_t done = writev(fd, parts, count);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return done < 0 ? -errno : -EIO;
-        for (; count && (size_t)done >= parts->iov_len; parts++, count--)
-            done -= (ssize_t)parts->iov_len;
-        if (count) {
-            parts->iov_base = (char *)parts->iov_base + done;
-            parts->iov_len -= (size_t)done;
-        }
-    }
-    return 0;
 }
 
 static int append(const struct krait_stream *stream, struct iovec parts[2])
@@ -365,7 +431,7 @@ int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream
 {
     if (!n)
         return 0;
-    uint64_t count = krait_packet_count_events(events, n);
+    uint64_t gil_waits, count = count_events(events, n, &gil_waits);
     uint64_t bits = 8 * (uint64_t)(sizeof(*head) + n);
     struct krait_packet_head whole = {
         .magic = KRAIT_CTF_MAGIC,
@@ -388,6 +454,7 @@ int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream
     }
     stream->bytes += bits / 8;
     stream->events += count;
+    dir->gil_waits += gil_waits;
     return 0;
 }
 
@@ -489,52 +556,6 @@ void krait_tracedir_order(uint8_t *events, size_t n, uint64_t *last, uint64_t no
     }
 }
 
-static void metadata_text(const struct krait_tracedir *dir, struct krait_buf *text)
-{
-    char host[256] = "";
-    gethostname(host, sizeof(host) - 1);
-    struct krait_tsdl tsdl = {
-        .host = host,
-        .procname = dir->name,
-        .command = dir->command,
-        .vpid = dir->pid,
-        .codes = dir->codes,
-        .code_count = dir->code_count,
-    };
-    memcpy(tsdl.uuid, dir->uuid, sizeof(tsdl.uuid));
-    krait_traceid_clock(&tsdl.clock, dir->clock);
-    krait_tsdl_write(text, &tsdl);
-}
-
-static int put_metadata(const char *dir, const struct krait_buf *text, struct krait_err *err)
-{
-    KRAIT_AUTO_FREE char *path = NULL;
-    KRAIT_AUTO_FREE char *beside = NULL;
-    if (text->failed || asprintf(&path, "%s/" KRAIT_FILE_METADATA, dir) < 0 ||
-        asprintf(&beside, "%s/.metadata", dir) < 0)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    KRAIT_AUTO_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    struct iovec all = { text->data, text->len };
-    int rc = fd < 0 ? -errno : write_all(fd, &all, 1);
-    if (!rc && rename(beside, path) < 0)
-        rc = -errno;
-    if (!rc)
-        return 0;
-    unlink(beside);
-    errno = -rc;
-    return krait_err_errno(err, "cannot write %s", path);
-}
-
-int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *err)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    metadata_text(dir, &text);
-    int rc = put_metadata(dir->path, &text, err);
-    if (!rc)
-        dir->codes_written = dir->code_count;
-    return rc;
-}
-
 /* The block begins a line and its end is a line: names have no newlines, they are escaped. */
 int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err)
 {
@@ -562,7 +583,7 @@ int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err
     if (dir->code_count < 2 * dir->codes_written + 16 && !dir->renamed)
         return 0;
     dir->renamed = false;
-    int rc = krait_tracedir_write_metadata(dir, err);
+    int rc = write_metadata(dir, NULL, err);
     dir->codes_written = dir->code_count; /* a disk that is full is not asked all the time */
     return rc;
 }

@@ -66,9 +66,10 @@ size_t krait_tracedir_define(struct krait_tracedir *dir, const uint8_t *events, 
  * *last on and not beyond `now`, and *last the last of them. */
 void krait_tracedir_order(uint8_t *events, size_t n, uint64_t *last, uint64_t now);
 
-/* Writes the metadata anew, beside the old and then over it: a reader never finds half of it. */
+/* Writes the metadata anew, beside the old and then over it: a reader never finds half of it. For the end:
+ * all packets of threads are written, and it says what they have told. */
 int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *err);
-/* The same, if the labels have doubled since or the process was renamed. */
+/* Before, if the labels have doubled since or the process was renamed. */
 int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err *err);
 
 /* In the metadata of a folder that is finished: the clock as it is known now. */

@@ -9,8 +9,14 @@ struct reading {
     struct krait_gil_turns *turns; /* NULL: not asked for */
     struct krait_ticks clock;      /* a copy: it remembers a second */
     struct krait_range range;
+    bool only_first;
     struct krait_gil_wait open; /* begin_ns 0: none */
 };
+
+static bool has_all(const struct reading *reading)
+{
+    return reading->only_first && reading->waits->count;
+}
 
 /* Times of a damaged stream may go backward: waits do not. */
 static int end_wait(struct reading *reading, uint64_t t_ns, bool taken)
@@ -72,7 +78,7 @@ static int read_packet(struct reading *reading, const struct krait_packet *packe
     uint64_t ticks = packet->head.timestamp_begin;
     uint32_t id;
     int rc = 0;
-    while (!rc && cursor.at < cursor.end) {
+    while (!rc && cursor.at < cursor.end && !has_all(reading)) {
         if (!krait_read_header(&cursor, &id, &ticks))
             return 0;
         if (KRAIT_UNLIKELY(id >= CALLS))
@@ -98,7 +104,7 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
     int rc = krait_packets_open(&packets, trace->impl->streams[thread], image->uuid, NULL);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
-    while (!rc && krait_packets_next(&packets, &packet, &untold)) {
+    while (!rc && !has_all(reading) && krait_packets_next(&packets, &packet, &untold)) {
         rc = read_packet(reading, &packet);
         krait_packets_release(&packets);
     }
@@ -106,11 +112,39 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
     return rc;
 }
 
+static int read_waits(struct reading *reading, const struct krait_trace *trace, uint32_t thread)
+{
+    reading->waits->count = 0;
+    bool none =
+        thread < trace->thread_count && trace->impl->images[trace->threads[thread].process].has_no_gil_waits;
+    return none ? 0 : read_thread(reading, trace, thread);
+}
+
 int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,
                          struct krait_range range)
 {
     struct reading reading = { .waits = waits, .range = range };
-    return read_thread(&reading, trace, thread);
+    return read_waits(&reading, trace, thread);
+}
+
+/* A process of one thread has nobody to wait for. */
+static bool is_alone(const struct krait_trace *trace, uint32_t thread)
+{
+    uint32_t process = trace->threads[thread].process;
+    return (!thread || trace->threads[thread - 1].process != process) &&
+           (thread + 1 == trace->thread_count || trace->threads[thread + 1].process != process);
+}
+
+int krait_gil_was_waited_for(const struct krait_trace *trace)
+{
+    KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
+    struct reading reading = { .waits = &waits, .range = KRAIT_RANGE_ALL, .only_first = true };
+    int rc = 0;
+    for (uint32_t i = 0; i < trace->thread_count && !rc && !waits.count; i++) {
+        reading.open.begin_ns = 0;
+        rc = is_alone(trace, i) ? 0 : read_waits(&reading, trace, i);
+    }
+    return rc ? rc : waits.count > 0;
 }
 
 int krait_gil_turns_read(struct krait_gil_waits *waits, struct krait_gil_turns *turns,

@@ -52,6 +52,10 @@ int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace
 /* The same, and the thread's turns, of the whole trace. */
 int krait_gil_turns_read(struct krait_gil_waits *waits, struct krait_gil_turns *turns,
                          const struct krait_trace *trace, uint32_t thread);
+/* Whether a thread waited for the GIL: 1 or 0, or -ENOMEM. Goes through threads' events up to the first wait,
+ * but for processes whose metadata says that they have none: an old recording, or one whose end is missing,
+ * does not say. */
+int krait_gil_was_waited_for(const struct krait_trace *trace);
 void krait_gil_turns_done(struct krait_gil_turns *turns);
 void krait_gil_waits_done(struct krait_gil_waits *waits);
 

@@ -125,6 +125,7 @@ static int fill_process(struct krait_trace *trace, const struct krait_ctf_metada
     const struct krait_ctf_clock *clock = metadata->clocks[0];
     krait_ticks_init(&image->clock, clock->freq, (uint64_t)clock->offset_s, clock->offset);
     memcpy(image->uuid, metadata->uuid, sizeof(image->uuid));
+    image->has_no_gil_waits = krait_ctf_env_int(metadata, "gil_waits", 1) == 0;
     *process = (struct krait_process){
         .pid = (uint32_t)krait_ctf_env_int(metadata, "vpid", 0),
         .name = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "procname", "")),

@@ -42,6 +42,7 @@ struct krait_image {
     struct krait_naming *namings; /* in the order of the stream */
     uint32_t naming_count, naming_cap;
     uint64_t start_ns, exit_ns; /* of process:start and process:exit; 0 where not said */
+    bool has_no_gil_waits;      /* its metadata says so */
     bool followed;              /* by the program that it executed: nothing of it is later than exit_ns */
     uint64_t lost[KRAIT_LOST_VALUES];
     uint64_t discarded; /* by the heads of its threads' packets */

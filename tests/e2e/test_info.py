@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from conftest import verb_json
 from test_cat import CORPUS, UTC
 
 SCRIPT = """\
@@ -104,6 +105,21 @@ def test_waiting_for_the_gil_is_summed_up(krait, synth, info):
     assert info(folder)["gil"] == {"waits": 2, "wait_ns": (1 + 97 + 96) * 10**6, "threads": 2}
     text = subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
     assert "GIL        waited for 194.0 ms in 2 waits by 2 threads\n             most in main: 98.00 ms\n" in text
+
+
+@pytest.mark.parametrize("verb", ["info", "report"])
+def test_waits_are_looked_for_where_the_metadata_does_not_say_that_there_are_none(krait, synth, verb):
+    """Recordings of before have no such entry; one that says 0 is believed, without a look at the events."""
+    metadata = next(synth(GIL).glob("*/metadata"))
+    text = metadata.read_text()
+    found = {}
+    for entry in ["    gil_waits = 4;\n", "", "    gil_waits = 0;\n"]:
+        assert text.count("    gil_waits = 4;\n") == 1
+        metadata.write_text(text.replace("    gil_waits = 4;\n", entry))
+        facts = verb_json(krait, verb, metadata.parent.parent)
+        found[entry] = facts["gil"] if verb == "info" else facts.get("wall_ns", {}).get("gil")
+    told, of_old, none = found.values()
+    assert told and of_old == told and none is None
 
 
 def test_without_waits_nothing_is_said_of_the_gil(krait, synth, info):

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import textwrap
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -345,6 +346,30 @@ def test_after_a_loss_the_stack_is_said_before_the_next_call(record, python):
             firsts.append([e.name for e in t.events[at:] if e.name not in GIL][:1])
     assert run.lost and len(firsts) >= 4 * 2
     assert {name for names in firsts for name in names} <= {"python:frame", "python:stack"}
+
+
+def told_waits(process):
+    """How many waits the metadata's env tells; None where it does not."""
+    told = re.search(r"^    gil_waits = (\d+);$", process.metadata, re.M)
+    return int(told[1]) if told else None
+
+
+def test_the_metadata_tells_how_many_waits_there_are(record, python):
+    for text, least in [("other = thread(burn, 0.1); burn(0.1); other.join()", 1), ("burn(0.05)", 0)]:
+        process = burning(record, python, text).main
+        there = sum(e.name == "gil:wait" for _, _, e in gil_events(process))
+        assert told_waits(process) == there >= least
+
+
+def test_the_metadata_of_a_recording_that_goes_on_tells_no_waits(record, any_python):
+    text = BURN + "print('ready', flush=True); other = thread(burn, 0.2); burn(0.2); other.join(); sys.stdin.read()"
+    process, trace = record.start(any_python, record.script(text), stdin=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    while not any(e.name == "gil:wait" for t in Recording(trace, torn=True).main.threads for e in t.events):
+        time.sleep(0.05)
+    assert told_waits(Recording(trace, torn=True).main) is None
+    process.communicate()
+    assert told_waits(Recording(trace).main) > 0
 
 
 def test_no_gil_leaves_it_out(record, python):

@@ -63,8 +63,11 @@ static void add_env(struct krait_buf *out, const struct krait_tsdl *tsdl)
     krait_tsdl_write_literal(out, tsdl->command);
     krait_buf_fmt(out,
                   ";\n    tracer_name = \"krait\";\n    tracer_version = \"%s\";\n"
-                  "    krait_format_major = %d;\n    krait_format_minor = %d;\n};\n",
+                  "    krait_format_major = %d;\n    krait_format_minor = %d;\n",
                   KRAIT_VERSION, KRAIT_FORMAT_MAJOR, KRAIT_FORMAT_MINOR);
+    if (tsdl->gil_waits)
+        krait_buf_fmt(out, "    gil_waits = %llu;\n", (unsigned long long)*tsdl->gil_waits);
+    krait_buf_str(out, "};\n");
 }
 
 /* Absolute: the offset is from the epoch. babeltrace2 takes LTTng's clocks for that whatever they say, and

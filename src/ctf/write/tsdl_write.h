@@ -30,6 +30,7 @@ struct krait_tsdl {
     uint32_t vpid;
     const struct krait_tsdl_code *codes; /* labels of `enum code` */
     size_t code_count;
+    const uint64_t *gil_waits; /* how many events gil:wait there are in all; NULL: not known yet */
 };
 
 /* Appends the whole text to `out`; check out->failed. */

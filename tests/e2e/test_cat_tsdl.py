@@ -55,6 +55,10 @@ READ = [
     (metadata(trace=TRACE + ' env { hostname = "a"; hostname = "b"; }; env { hostname = "c"; };'), b"?) cc e: { x = 1 }"),
     (metadata(event='model.emf.uri = "\\x411";'), b"\x11 e: { x = 1 }"),
     (metadata(event='model.emf.uri = "\\1014\\501";'), b"A4A e: { x = 1 }"),
+    (metadata("integer { size = 8; map = clock.c; } x;"), b") e: \n"),
+    (metadata('integer { size = 8; map = "clock.c.value"; } x;'), b"{ x = 1 }"),
+    (metadata("unsigned long x;", trace=f"typealias {U8} := unsigned long; {TRACE}"), b"{ x = 1 }"),
+    (metadata(f"enum : {U8} {{ a = 1, b = 7 }} x;", event=f"typealias {U8} := y; typedef {U8} z;"), b"x = ( \"a\" "),
 ]
 
 
@@ -93,6 +97,16 @@ REFUSED = [
     (metadata(event='model.emf.uri = L"x";'), "';' is missing before 'x'"),
     (metadata() + "// x", "the comment has no newline"),
     (metadata() + "\0\0\0\0", "byte 0x00 is not TSDL"),
+    (metadata(event='model.emf.uri = "x\0y";'), "a NUL in a quotation"),
+    (metadata("integer { size = 8; map = clock.value; } x;"), "names clock 'value', which is not declared"),
+    (metadata("integer { size = 8; map = clock.other; } x;"), "names clock 'other', which is not declared"),
+    (metadata(trace=f"typealias {U8} := trace; {TRACE}"), "'trace' is a word of TSDL"),
+    (metadata(trace=f"typealias {U8} := unsigned event; {TRACE}"), "'event' is a word of TSDL"),
+    (metadata(trace=f"struct s {{ {TAG} variant <> {OPTIONS} v; }}; {TRACE}"), "a variant's tag is missing"),
+    (metadata(f"{TAG} variant <t> {{ {U8} a; {U8} b; {U8} c; }} v;"), "option 'c' is none of the labels of its tag 't'"),
+    (metadata(trace=f"{TRACE} env {{ typealias {U8} := y; }};"), "'=' is missing before 'integer'"),
+    (metadata(trace=f"{TRACE} env {{ struct s {{ {U8} y; }}; }};"), "'=' is missing before 's'"),
+    (metadata(clock=CLOCK.replace("};", f"typedef {U8} y; }};")), "'=' is missing before 'integer'"),
 ]
 
 

@@ -325,6 +325,10 @@ LOCATED = [
     (struct_of(n=u(8), d=struct_of(n=u(8), x=sized(path(None, "n"), "dynamic-length-string"))), b"\x01\x02a", 'n = 1, d = { n = 2, x = "a" }'),
     (struct_of(n=u(8), d=struct_of(n=u(8), x=sized(path("n"), "dynamic-length-string"))), b"\x01\x02ab", 'n = 1, d = { n = 2, x = "ab" }'),
     (
+        struct_of(n=u(8), d=struct_of(x=sized(path("none", None, "such", None, None, "n"), "dynamic-length-string"))),
+        b"\x02ab", 'n = 2, d = { x = "ab" }',
+    ),
+    (
         struct_of(d=struct_of(n=u(8)), x=sized(path("d", "n", origin="event-record-payload"), "dynamic-length-string")),
         b"\x01a", 'd = { n = 1 }, x = "a"',
     ),
@@ -427,10 +431,12 @@ BAD = [
         "byte 113: 'cycles' is a second or more",
     ),
     (
-        [PREAMBLE, {"type": "trace-class", "packet-header-field-class": struct_of(u=UUID)}],
+        [PREAMBLE, {"type": "trace-class", "packet-header-field-class": struct_of(u=UUID)}, {"type": "data-stream-class"}],
         "packets have the metadata stream's UUID, but the preamble has none",
     ),
     ([PREAMBLE, 7], "a fragment that is not an object"),
+    ([PREAMBLE], "there is no data stream class"),
+    ([PREAMBLE, {"type": "clock-class", "id": "c", "frequency": 1}], "there is no data stream class"),
 ]  # fmt: skip
 
 

@@ -345,6 +345,8 @@ static void finish_stream(struct finish *f, struct krait_stream_class *stream)
 void krait_ctf2_finish(struct krait_ctf2_parser *p)
 {
     struct finish f = { .p = p };
+    if (!p->rc && !p->md->stream_count)
+        krait_ctf2_fail(p, 0, -EBADMSG, "there is no data stream class");
     if (p->rc)
         return;
     finish_scope(&f, KRAIT_CTF2_PACKET_HEADER, p->md->packet_header);

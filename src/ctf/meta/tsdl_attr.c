@@ -149,7 +149,7 @@ static uint32_t alignment(struct krait_tsdl_parser *p, const struct krait_tsdl_v
     return p->rc ? 1 : (uint32_t)align;
 }
 
-/* map = clock.NAME.value; anything else is left out, as other readers do. */
+/* map = clock.NAME.value, or clock.NAME; anything else is left out, as other readers do. */
 static const struct krait_ctf_clock *mapped_clock(struct krait_tsdl_parser *p,
                                                   const struct krait_tsdl_value *value)
 {
@@ -157,10 +157,13 @@ static const struct krait_ctf_clock *mapped_clock(struct krait_tsdl_parser *p,
         krait_tsdl_fail(p, -EBADMSG, "'map' is not clock.NAME.value");
         return NULL;
     }
-    size_t n = strlen(value->text);
-    if (n <= 12 || memcmp(value->text, "clock.", 6) != 0 || strcmp(value->text + n - 6, ".value") != 0)
+    if (value->quoted || strncmp(value->text, "clock.", 6) != 0)
         return NULL;
-    KRAIT_AUTO_FREE char *name = strndup(value->text + 6, n - 12);
+    const char *from = value->text + 6;
+    size_t n = strcspn(from, ".-");
+    if (from[n] && strcmp(from + n, ".value") != 0)
+        return NULL;
+    KRAIT_AUTO_FREE char *name = strndup(from, n);
     if (!name) {
         krait_tsdl_oom(p);
         return NULL;

@@ -15,22 +15,12 @@ struct entry {
     struct krait_tsdl_value value;
 };
 
-/* Reads the next entry. Returns false at the block's end; declarations of types are taken on the way. */
+/* Reads the next entry. Returns false at the block's end. */
 static bool next_entry(struct krait_tsdl_parser *p, struct entry *entry)
 {
-    for (;;) {
-        *entry = (struct entry){ .name = "" };
-        if (!krait_tsdl_until(p, '}'))
-            return false;
-        if (krait_tsdl_type_decl(p))
-            continue;
-        bool declaration = krait_tsdl_is_word(&p->tok, "struct") || krait_tsdl_is_word(&p->tok, "variant") ||
-                           krait_tsdl_is_word(&p->tok, "enum");
-        if (!declaration)
-            break;
-        krait_tsdl_type(p);
-        krait_tsdl_expect(p, ';');
-    }
+    *entry = (struct entry){ .name = "" };
+    if (!krait_tsdl_until(p, '}'))
+        return false;
     entry->name = krait_tsdl_path(p);
     if (p->tok.kind == KRAIT_TOK_ASSIGN_TYPE) {
         krait_tsdl_advance(p);
@@ -41,6 +31,26 @@ static bool next_entry(struct krait_tsdl_parser *p, struct entry *entry)
     }
     krait_tsdl_expect(p, ';');
     return !p->rc;
+}
+
+static bool declaration(struct krait_tsdl_parser *p)
+{
+    if (krait_tsdl_type_decl(p))
+        return true;
+    if (!krait_tsdl_is_word(&p->tok, "struct") && !krait_tsdl_is_word(&p->tok, "variant") &&
+        !krait_tsdl_is_word(&p->tok, "enum"))
+        return false;
+    krait_tsdl_type(p);
+    krait_tsdl_expect(p, ';');
+    return true;
+}
+
+/* The same of a block that may declare types: they are taken on the way. */
+static bool next_entry_or_type(struct krait_tsdl_parser *p, struct entry *entry)
+{
+    while (!p->rc && declaration(p))
+        continue;
+    return next_entry(p, entry);
 }
 
 /* A scope's type, which has to be a struct. */
@@ -129,7 +139,7 @@ void krait_tsdl_trace(struct krait_tsdl_parser *p)
     p->has_trace = true;
     krait_tsdl_push(p, &scope);
     krait_tsdl_expect(p, '{');
-    while (next_entry(p, &entry))
+    while (next_entry_or_type(p, &entry))
         trace_entry(p, &entry, krait_tsdl_attr(p, attrs, entry.name, &seen));
     krait_tsdl_pop(p);
     krait_tsdl_expect(p, ';');
@@ -320,7 +330,7 @@ void krait_tsdl_stream(struct krait_tsdl_parser *p)
     uint32_t seen = 0;
     krait_tsdl_push(p, &scope);
     krait_tsdl_expect(p, '{');
-    while (next_entry(p, &entry))
+    while (next_entry_or_type(p, &entry))
         stream_entry(p, stream, &entry, krait_tsdl_attr(p, attrs, entry.name, &seen));
     krait_tsdl_pop(p);
     krait_tsdl_expect(p, ';');
@@ -404,7 +414,7 @@ void krait_tsdl_event(struct krait_tsdl_parser *p)
     event->log_level = -1;
     krait_tsdl_push(p, &scope);
     krait_tsdl_expect(p, '{');
-    while (next_entry(p, &entry))
+    while (next_entry_or_type(p, &entry))
         event_entry(p, event, &stream_id, &entry, krait_tsdl_attr(p, attrs, entry.name, &seen));
     krait_tsdl_pop(p);
     krait_tsdl_expect(p, ';');

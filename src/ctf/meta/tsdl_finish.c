@@ -141,6 +141,23 @@ static void map_options(struct finish *f, struct krait_fc *fc, const struct krai
     fc->choices = choices;
 }
 
+/* Each option needs a label of the tag; a label may be without an option. */
+static void check_options(struct finish *f, const struct krait_fc *fc)
+{
+    KRAIT_AUTO_FREE bool *chosen = calloc(fc->count, sizeof(*chosen));
+    if (!chosen) {
+        krait_tsdl_oom(f->p);
+        return;
+    }
+    for (uint32_t i = 0; i < fc->choice_count; i++)
+        chosen[fc->choices[i].option] = true;
+    for (uint32_t i = 0; i < fc->count; i++) {
+        if (!chosen[i])
+            krait_tsdl_fail(f->p, -EBADMSG, "a variant's option '%s' is none of the labels of its tag '%s'",
+                            fc->members[i].tsdl_name, fc->ref);
+    }
+}
+
 static void resolve_variant(struct finish *f, struct krait_fc *fc)
 {
     struct krait_fc *target = fc->ref ? target_of(f, fc->ref) : NULL;
@@ -150,10 +167,13 @@ static void resolve_variant(struct finish *f, struct krait_fc *fc)
         krait_tsdl_fail(f->p, -EBADMSG, "a variant's tag '%s' is not a field before it", fc->ref);
     } else if (target->kind != KRAIT_FC_ENUM) {
         krait_tsdl_fail(f->p, -EBADMSG, "a variant's tag '%s' is not an enumeration", fc->ref);
+    } else if (!fc->count) {
+        krait_tsdl_fail(f->p, -EBADMSG, "a variant without options");
     } else {
         fc->ref_slot = slot_of(f, target);
         fc->tag_signed = target->is_signed;
         map_options(f, fc, target->labels);
+        check_options(f, fc);
     }
 }
 

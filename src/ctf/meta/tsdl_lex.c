@@ -167,6 +167,8 @@ static int lex_quoted(struct krait_lex *lex, struct krait_tok *tok)
         end += *end == '\\' ? 2 : 1;
     if (end >= lex->end)
         return krait_err_set(lex->err, -EBADMSG, "line %u: the quotation has no end", from_line);
+    if (memchr(lex->at, 0, (size_t)(end - lex->at)))
+        return krait_err_set(lex->err, -EBADMSG, "line %u: a NUL in a quotation", from_line);
     char *text = lex->arena ? krait_arena_alloc(lex->arena, (size_t)(end - lex->at) + 1) : NULL;
     if (lex->arena && !text)
         return oom(lex);

@@ -79,26 +79,28 @@ static struct krait_fc *named(struct krait_tsdl_parser *p, enum krait_type_space
     return krait_tsdl_fc_copy(p, fc);
 }
 
-/* CTF 1.8.3, appendix C.1.1. */
-static bool is_keyword(const char *word)
-{
-    static const char *const words[] = { "align",    "callsite",   "char",          "clock",   "const",
-                                         "double",   "enum",       "env",           "event",   "float",
-                                         "int",      "integer",    "long",          "short",   "signed",
-                                         "stream",   "string",     "struct",        "trace",   "unsigned",
-                                         "variant",  "void",       "_Bool",         "typedef", "typealias",
-                                         "_Complex", "_Imaginary", "floating_point" };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(words); i++) {
-        if (strcmp(words[i], word) == 0)
-            return true;
-    }
-    return false;
-}
+/* CTF 1.8.3, appendix C.1.1. C's own words for types can be in an alias's name: "unsigned long". */
+static const struct {
+    const char *text;
+    bool in_alias;
+} keywords[] = {
+    { "align", false },     { "callsite", false }, { "char", true },       { "clock", false },
+    { "const", true },      { "double", true },    { "enum", false },      { "env", false },
+    { "event", false },     { "float", true },     { "int", true },        { "integer", false },
+    { "long", true },       { "short", true },     { "signed", true },     { "stream", false },
+    { "string", false },    { "struct", false },   { "trace", false },     { "unsigned", true },
+    { "variant", false },   { "void", true },      { "_Bool", true },      { "typedef", false },
+    { "typealias", false }, { "_Complex", true },  { "_Imaginary", true }, { "floating_point", false },
+};
 
-static void check_name(struct krait_tsdl_parser *p, const char *name)
+enum name_kind { NAME_PLAIN, NAME_ALIAS };
+
+static void check_name(struct krait_tsdl_parser *p, const char *name, enum name_kind kind)
 {
-    if (is_keyword(name))
-        krait_tsdl_fail(p, -EBADMSG, "'%s' is a word of TSDL and cannot be a name", name);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(keywords); i++) {
+        if (strcmp(keywords[i].text, name) == 0 && (kind == NAME_PLAIN || !keywords[i].in_alias))
+            krait_tsdl_fail(p, -EBADMSG, "'%s' is a word of TSDL and cannot be a name", name);
+    }
 }
 
 /* -- declarators: name, *name, name[3], name[len][4] -- */
@@ -119,7 +121,7 @@ static void declarator(struct krait_tsdl_parser *p, struct declarator *d)
     }
     if (p->tok.kind == KRAIT_TOK_WORD) {
         d->name = p->tok.text;
-        check_name(p, d->name);
+        check_name(p, d->name, NAME_PLAIN);
         krait_tsdl_advance(p);
     }
     while (krait_tsdl_accept(p, '[')) {
@@ -300,8 +302,10 @@ static void typealias(struct krait_tsdl_parser *p)
         krait_tsdl_fail(p, -EBADMSG, "typealias without ':='");
     krait_tsdl_advance(p);
     const char *name = NULL;
-    for (; p->tok.kind == KRAIT_TOK_WORD; krait_tsdl_advance(p))
+    for (; p->tok.kind == KRAIT_TOK_WORD; krait_tsdl_advance(p)) {
+        check_name(p, p->tok.text, NAME_ALIAS);
         name = name ? krait_arena_fmt(p->arena, "%s %s", name, p->tok.text) : p->tok.text;
+    }
     declarator(p, &d);
     krait_tsdl_expect(p, ';');
     if (!p->rc && (!name || d.name || d.dims))
@@ -398,7 +402,7 @@ static const char *optional_name(struct krait_tsdl_parser *p)
 {
     const char *name = p->tok.kind == KRAIT_TOK_WORD ? p->tok.text : NULL;
     if (name)
-        check_name(p, name);
+        check_name(p, name, NAME_PLAIN);
     if (name)
         krait_tsdl_advance(p);
     return name;
@@ -440,6 +444,8 @@ static struct krait_fc *variant_type(struct krait_tsdl_parser *p)
     if (krait_tsdl_accept(p, '<')) {
         tag = optional_name(p);
         krait_tsdl_expect(p, '>');
+        if (!tag)
+            krait_tsdl_fail(p, -EBADMSG, "a variant's tag is missing");
     }
     struct krait_fc *fc = NULL;
     if (krait_tsdl_accept(p, '{')) {

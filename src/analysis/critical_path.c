@@ -14,7 +14,7 @@ struct record {
     uint32_t prev;  /* the thread's record before this one, or NONE */
     uint32_t cause; /* of a wait: the record of the thread that ended it, as it was then, or NONE */
     uint32_t call;  /* of what has ended; see struct krait_path_segment */
-    int32_t by;     /* see struct krait_path_segment */
+    uint32_t by;    /* see struct krait_path_segment */
     uint8_t kind;
     bool followed;   /* its cause is followed now */
     uint16_t device; /* id and 1; 0: none, or not known */
@@ -187,8 +187,7 @@ static void tell_device(struct record *r, const struct krait_kcpu *cpu, enum kra
 /* The thread that woke or made another; NULL: none did. */
 static const struct krait_kthread *waker_of(const struct finder *f, const struct krait_kchange *change)
 {
-    int32_t by = change->thread->state_by;
-    return !by ? NULL : change->cpu ? change->cpu->current : krait_kernel_states_thread(f->states, by);
+    return krait_kernel_doer(f->states, change->thread->state_by);
 }
 
 /* Whether a thread is the one that another, of the same process, calls by that number. In a namespace the
@@ -270,7 +269,7 @@ static bool may_have_cause(const struct krait_kchange *change)
 }
 
 /* Who had the CPU for which a thread had to wait. Of one that was woken it is known when it gets the CPU. */
-static int32_t had_cpu(const struct krait_kchange *change)
+static uint32_t had_cpu(const struct krait_kchange *change)
 {
     bool gets_it = change->cpu && krait_thread_runs((enum krait_thread_state)change->thread->state);
     return change->was == KRAIT_TS_PREEMPTED          ? change->was_by

@@ -66,7 +66,7 @@ struct krait_path_segment {
     uint32_t host;   /* index in `hosts`, of the thread */
     uint32_t thread; /* index in `states->threads`: who runs, or waits */
     uint32_t call;   /* of a wait: id of the system call in `states->calls`, or KRAIT_NO_ID */
-    int32_t by;      /* WOKEN, PREEMPTED: the thread that had the CPU, on that host; 0: none, or not known */
+    uint32_t by;     /* WOKEN, PREEMPTED: the thread that had the CPU, on that host; see krait_kernel_doer */
     uint32_t device; /* DISK, NETWORK: krait_kernel_device's, or KRAIT_NO_ID: not known */
     uint16_t depth;  /* 0: the thread whose path it is; 1: one that woke it; ... */
     uint8_t kind;    /* enum krait_path_kind */

@@ -74,7 +74,7 @@ static inline bool computes(enum krait_thread_state state)
 /* Counts the time since the last change for `as`, which is the state but for what was only now learned. `by`:
  * see struct krait_kinterval. */
 static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_state as,
-                         enum krait_thread_state to, int32_t by)
+                         enum krait_thread_state to, uint32_t by)
 {
     struct krait_kchange old = {
         .since_ns = t->since, .was_call = t->state_call, .was_by = t->state_by, .was = (uint8_t)as
@@ -101,6 +101,12 @@ static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_s
 }
 
 /* -- threads, processes, CPUs -- */
+
+/* As krait_kernel_doer has it. */
+static uint32_t doer(const struct krait_kthread *t)
+{
+    return t ? t->index + 1 : 0;
+}
 
 static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum krait_thread_state before)
 {
@@ -289,7 +295,7 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     name_thread(t, ev, 4);
     enum krait_thread_state after = krait_kernel_state_after(t, krait_kev_int(ev, 1));
     const struct krait_kthread *by = after == KRAIT_TS_PREEMPTED ? thread_of(m, krait_kev_int(ev, 2)) : NULL;
-    leave(m, t, t->state, after, by ? by->tid : 0);
+    leave(m, t, t->state, after, doer(by));
     t->faults = krait_kernel_waits_for_page(t, krait_kev_int(ev, 1));
     t->waking_ns = t->queued_ns = INT64_MIN;
 }
@@ -312,7 +318,7 @@ static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krai
     cpu->irqs = cpu->softirqs = 0; /* a switch is in none: an end was lost */
     switch_out(m, cpu, ev);
     struct krait_kthread *next = thread_of(m, krait_kev_int(ev, 2));
-    cpu->before = (int32_t)krait_kev_int(ev, 0);
+    cpu->before = doer(thread_of(m, krait_kev_int(ev, 0)));
     put_on(m, cpu, next);
     if (next)
         name_thread(next, ev, 3);
@@ -399,9 +405,9 @@ static enum krait_thread_state cause_of(const machine *m, const struct krait_kth
 }
 
 /* The thread that wakes others on a CPU; 0 where an interrupt does, or it is not known. */
-static int32_t waker_on(const struct krait_kcpu *cpu)
+static uint32_t waker_on(const struct krait_kcpu *cpu)
 {
-    return cpu->current && !cpu->irqs && !cpu->softirqs ? cpu->current->tid : 0;
+    return cpu->irqs || cpu->softirqs ? 0 : doer(cpu->current);
 }
 
 static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
@@ -447,7 +453,7 @@ static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_k
         return;
     t->exiting = false;
     if (cpu->current != t)
-        leave(m, t, (enum krait_thread_state)t->state, KRAIT_TS_WOKEN, from->tid);
+        leave(m, t, (enum krait_thread_state)t->state, KRAIT_TS_WOKEN, doer(from));
     krait_kernel_hand_over_call(m, from, t);
     leave(m, from, from->state == KRAIT_TS_UNKNOWN ? KRAIT_TS_GONE : (enum krait_thread_state)from->state,
           KRAIT_TS_GONE, 0);
@@ -477,7 +483,7 @@ static void on_fork(void *ctx, const struct krait_kev *ev)
     set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
     t->is_kernel = parent_tid == KTHREADD;
     t->call = parent ? parent->call : KRAIT_NO_ID; /* it returns from it too, which is no call of its own */
-    leave(m, t, KRAIT_TS_GONE, KRAIT_TS_WOKEN, parent ? parent->tid : 0);
+    leave(m, t, KRAIT_TS_GONE, KRAIT_TS_WOKEN, doer(parent));
 }
 
 static void on_thread_exit(void *ctx, const struct krait_kev *ev)

@@ -87,8 +87,8 @@ enum krait_cpu_state {
 struct krait_kinterval {
     int64_t begin_ns;
     uint32_t call; /* id of the system call that the thread is in, or KRAIT_NO_ID */
-    int32_t by;    /* WOKEN: the thread that woke or made it; PREEMPTED: the one that runs in its place; 0: an
-                      interrupt, or not known */
+    uint32_t by;   /* WOKEN: the thread that woke or made it; PREEMPTED: the one that runs in its place; see
+                      krait_kernel_doer */
     uint32_t khz;  /* USER, SYSTEM: the frequency of its CPU; 0: not known */
     uint8_t state;
 };
@@ -112,10 +112,9 @@ struct krait_kthread {
     bool call_known; /* whether it is in a system call: it was seen to enter or leave one */
     bool faults;     /* blocked, it waits for a page */
     uint8_t state;
-    uint32_t state_call, state_khz; /* of the interval that goes on */
-    int32_t state_by;
-    uint32_t call;              /* id of the system call that it is in, or KRAIT_NO_ID */
-    uint32_t stats_call, stats; /* the last's, and where it is counted */
+    uint32_t state_call, state_khz, state_by; /* of the interval that goes on */
+    uint32_t call;                            /* id of the system call that it is in, or KRAIT_NO_ID */
+    uint32_t stats_call, stats;               /* the last's, and where it is counted */
     int64_t since, call_ns, waking_ns, queued_ns;
     uint64_t waited_ns; /* for what is not known yet: until it came to run */
 };
@@ -153,7 +152,7 @@ struct krait_kcpu {
     uint32_t irq_device, soft_device; /* of those causes: id in `devices`, or KRAIT_NO_ID */
     uint32_t softirq;                 /* how many have begun so far: which one goes on */
     struct krait_kthread *current;    /* NULL: the idle task, or not known */
-    int32_t before; /* while threads are switched: who ran; 0: the idle task, or not known */
+    uint32_t before;                  /* while threads are switched: who ran; see krait_kernel_doer */
     int64_t since;
 };
 
@@ -199,9 +198,8 @@ struct krait_kchange {
     const struct krait_kthread *thread; /* in its new state, `state`, with `state_by` */
     const struct krait_kcpu *cpu;       /* whose event it is; NULL: of none */
     int64_t since_ns, ns;               /* it was in the old state from, to */
-    uint32_t was_call;                  /* see struct krait_kinterval, of the old state */
-    int32_t was_by;
-    uint8_t was; /* enum krait_thread_state: the old one, as it is known now */
+    uint32_t was_call, was_by;          /* see struct krait_kinterval, of the old state */
+    uint8_t was;                        /* enum krait_thread_state: the old one, as it is known now */
 };
 
 /* Told of what happens from from_ns on, as it happens. At the end each thread changes from its state to the
@@ -262,6 +260,14 @@ static inline bool krait_kthread_was_there(const struct krait_kthread *thread,
 
 /* The name of a device; of a disk its numbers, "8:0", where no state dump names it. */
 const char *krait_kernel_device(const struct krait_kernel_states *states, uint32_t device);
+
+/* Who did it: a thread's place in `threads`, and 1. NULL of 0: an interrupt or the idle task, or not known.
+ */
+static inline const struct krait_kthread *krait_kernel_doer(const struct krait_kernel_states *states,
+                                                            uint32_t by)
+{
+    return by ? states->threads[by - 1] : NULL;
+}
 
 /* The last thread of that number, or NULL. */
 const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *states, int32_t tid);

@@ -152,11 +152,16 @@ static void add(struct krait_wall_track *track, struct krait_wall_interval inter
     track->items[track->count++] = interval;
 }
 
-/* The kernel's number of a thread that the program calls so. */
-static int32_t kernels_tid(const struct krait_wall *wall, int32_t own, uint64_t t_ns)
+/* What `by` is: of the kernel's threads what krait_kernel_doer takes; a thread of the trace's that the kernel
+ * does not tell of; or no more than the number that the program has for it. */
+enum { IN_TRACE = 1 << 30, NUMBER = 1 << 29 };
+
+/* A thread that the program calls so; 0: it does not know. */
+static uint32_t holder_at(const struct krait_wall *wall, uint32_t own, uint64_t t_ns)
 {
-    const struct krait_kthread *t = krait_own_threads_life(&wall->own_threads, own, t_ns);
-    return t ? t->tid : own;
+    const struct krait_kthread *t = krait_own_threads_life(&wall->own_threads, (int32_t)own, t_ns);
+    uint32_t recorded = krait_own_threads_last(&wall->own_threads, own, t_ns);
+    return !own ? 0 : t ? t->index + 1 : recorded != KRAIT_NO_ID ? recorded | IN_TRACE : own | NUMBER;
 }
 
 /* An interval up to end_ns, with the waits that lie in it. */
@@ -170,7 +175,7 @@ static void lay(struct laying *laying, struct krait_wall_interval interval, uint
         const struct krait_gil_wait *wait = &waits->items[laying->next];
         uint64_t from_ns = KRAIT_MAX(wait->begin_ns, interval.begin_ns);
         if (!ran && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
-            gil.by = kernels_tid(laying->wall, (int32_t)wait->holder, from_ns);
+            gil.by = holder_at(laying->wall, wait->holder, from_ns);
             add(laying->track, gil, from_ns);
         }
         if (wait->end_ns >= end_ns)
@@ -267,22 +272,17 @@ const char *krait_wall_call(const struct krait_wall *wall, uint32_t call)
     return call == KRAIT_NO_ID ? "" : wall->states->calls.texts[call];
 }
 
-static const struct krait_kthread *kernels_thread(const struct krait_wall *wall, int32_t tid)
+struct krait_wall_doer krait_wall_doer(const struct krait_wall *wall, uint32_t by, uint64_t t_ns)
 {
-    return wall->states ? krait_kernel_states_thread(wall->states, tid) : NULL;
-}
-
-const char *krait_wall_name(const struct krait_wall *wall, int32_t tid)
-{
-    const struct krait_kthread *t = kernels_thread(wall, tid);
-    return t ? t->name : "";
-}
-
-uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns)
-{
-    const struct krait_kthread *t = kernels_thread(wall, tid);
-    return t ? krait_own_thread_at(&wall->own_threads, t, t_ns)
-             : krait_own_threads_last(&wall->own_threads, (uint32_t)tid, t_ns);
+    const struct krait_thread *threads = wall->trace->threads;
+    if (by & NUMBER)
+        return (struct krait_wall_doer){ (int32_t)(by & ~NUMBER), "" };
+    if (by & IN_TRACE)
+        return (struct krait_wall_doer){ (int32_t)threads[by & ~IN_TRACE].tid, threads[by & ~IN_TRACE].name };
+    const struct krait_kthread *t = krait_kernel_doer(wall->states, by);
+    uint32_t recorded = krait_own_thread_at(&wall->own_threads, t, t_ns);
+    const char *name = recorded == KRAIT_NO_ID ? "" : threads[recorded].name;
+    return (struct krait_wall_doer){ t->tid, *name ? name : t->name };
 }
 
 uint64_t krait_wall_lost(const struct krait_wall *wall)

@@ -43,9 +43,9 @@ enum krait_wall_state {
 /* One stretch of time in one state, up to where the next begins. */
 struct krait_wall_interval {
     uint64_t begin_ns;
-    uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
-    int32_t by; /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it; 0:
-                   an interrupt, or not known */
+    uint32_t call;  /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
+    uint32_t by;    /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it;
+                       for krait_wall_doer, 0: an interrupt, or not known */
     uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
     uint8_t state;  /* enum krait_wall_state */
     bool preempted; /* RUNNABLE: it had a CPU and lost it; else it was woken */
@@ -77,10 +77,14 @@ void krait_wall_track_done(struct krait_wall_track *track);
 
 /* The name of a system call; "" of KRAIT_NO_ID. */
 const char *krait_wall_call(const struct krait_wall *wall, uint32_t call);
-/* Of a thread that woke or replaced another: its name in the kernel, "" where it is not known; and which of
- * the trace's threads it was at a time, or KRAIT_NO_ID. */
-const char *krait_wall_name(const struct krait_wall *wall, int32_t tid);
-uint32_t krait_wall_thread(const struct krait_wall *wall, int32_t tid, uint64_t t_ns);
+/* A thread that woke or replaced another, or had the GIL. */
+struct krait_wall_doer {
+    int32_t tid;      /* the kernel's, where that is known */
+    const char *name; /* that the program gave it, or else the kernel; "" where neither is known */
+};
+
+/* Of `by` of an interval, not 0. At a time, since who executes another program goes on with another name. */
+struct krait_wall_doer krait_wall_doer(const struct krait_wall *wall, uint32_t by, uint64_t t_ns);
 /* Whether there is more than waits for the GIL. */
 bool krait_wall_has_kernel(const struct krait_wall *wall);
 /* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */

@@ -179,7 +179,7 @@ static void adding_done(struct adding *adding)
  */
 static uint64_t key_of(const struct krait_why_row *row)
 {
-    return (uint64_t)(uint32_t)row->by << 32 | row->call << 5 | (uint32_t)row->state << 1 | row->preempted;
+    return (uint64_t)row->by << 32 | row->call << 5 | (uint32_t)row->state << 1 | row->preempted;
 }
 
 static struct krait_why_row *row_like(struct adding *adding, const struct krait_why_row *like)
@@ -227,7 +227,7 @@ static bool is_over(const struct krait_wall_interval *at)
 
 /* Who is to thank for a wait's end, or to blame for it. `over` is where the wait before was over: what is
  * one wait in the kernel may be many here. */
-static int32_t doer_of(const struct krait_wall_interval *at, const struct krait_wall_interval **over)
+static uint32_t doer_of(const struct krait_wall_interval *at, const struct krait_wall_interval **over)
 {
     if (at->state == KRAIT_WALL_GIL || at->preempted)
         return at->by;

@@ -77,7 +77,7 @@ static const char *device_name(const struct path *p, uint32_t device)
 
 static const struct krait_kthread *by_thread(const struct path *p, const struct krait_path_segment *s)
 {
-    return s->by ? krait_kernel_states_thread(p->found->states, s->by) : NULL;
+    return krait_kernel_doer(p->found->states, s->by);
 }
 
 /* -- who takes part -- */

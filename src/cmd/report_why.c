@@ -25,14 +25,6 @@ static void add_thread(struct krait_buf *out, const struct report *report, uint3
     krait_buf_fmt(out, " %u", thread->tid);
 }
 
-/* A thread that the kernel tells of, with the name that the program gave it where it is one of its own. */
-static const char *name_of(const struct report *report, int32_t tid, uint64_t t_ns)
-{
-    uint32_t own = krait_wall_thread(report->wall, tid, t_ns);
-    const char *name = own == KRAIT_NO_ID ? "" : report->trace->threads[own].name;
-    return *name ? name : krait_wall_name(report->wall, tid);
-}
-
 /* Who did it where no thread is known to have: it ended a wait, or has the CPU or the GIL. */
 static const char *unnamed(const struct report *report, enum krait_wall_state state)
 {
@@ -61,8 +53,9 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
                          : state == KRAIT_WALL_GIL      ? "held by "
                                                         : "woken by ");
     if (row->by) {
-        krait_fmt_safe(&text, name_of(report, row->by, t_ns));
-        krait_buf_fmt(&text, " %d", row->by);
+        struct krait_wall_doer doer = krait_wall_doer(report->wall, row->by, t_ns);
+        krait_fmt_safe(&text, doer.name);
+        krait_buf_fmt(&text, " %d", doer.tid);
         if (ends && !krait_wall_has_interrupts(report->wall))
             krait_buf_str(&text, " or an interrupt");
     } else if (!woken)
@@ -244,16 +237,16 @@ static void json_wait(struct krait_buf *out, const struct report *report, const 
     krait_report_json_text(out, "state", krait_report_wall_key((enum krait_wall_state)row->state));
     krait_json_key(out, "preempted");
     krait_buf_str(out, row->preempted ? "true" : "false");
+    if (row->by) {
+        struct krait_wall_doer doer = krait_wall_doer(report->wall, row->by, t_ns);
+        krait_report_json_u64(out, "by_tid", (uint64_t)doer.tid);
+        krait_report_json_text(out, "by_name", doer.name);
+        return;
+    }
     krait_json_key(out, "by_tid");
-    if (row->by)
-        krait_json_u64(out, (uint64_t)row->by);
-    else
-        krait_buf_str(out, "null");
+    krait_buf_str(out, "null");
     krait_json_key(out, "by_name");
-    if (row->by)
-        krait_json_cstr(out, name_of(report, row->by, t_ns));
-    else
-        krait_buf_str(out, "null");
+    krait_buf_str(out, "null");
 }
 
 static void json_rows(struct krait_buf *out, const struct report *report, const struct krait_why_call *call,

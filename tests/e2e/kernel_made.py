@@ -92,6 +92,11 @@ def fork(us, parent, child, cpu=0):
     return (us, cpu, "sched_process_fork", fields)
 
 
+def used_again(us, tid, parent, cpu=0):
+    """A thread ends on a CPU, and `parent` makes another of its number; to be unpacked."""
+    return switch(us, tid, 0, 0x10, cpu=cpu, prev_comm="first"), fork(us + 1, parent, tid), switch(us + 2, 0, tid, cpu=cpu)
+
+
 def dump(us, tid, kind, status, cpu=0):
     return (us, cpu, "lttng_statedump_process_state", {"tid": tid, "pid": tid, "name": f"t{tid}", "type": kind, "status": status})
 

@@ -8,7 +8,7 @@ import pytest
 
 import kernel_made as made
 from conftest import verb_json
-from kernel_made import begins, dump, ends, event, fork, switch, wake
+from kernel_made import begins, dump, ends, event, fork, switch, used_again, wake
 from kernel_oracle import text_of
 from path_oracle import PathOracle
 from test_path import expected, first_difference, run, segments
@@ -167,6 +167,23 @@ def test_a_trace_without_interrupts_is_told(krait, tmp_path):
     without = run(krait, made.write(tmp_path / "a", ping_pong(4)), "--thread", "5")
     assert without.returncode == 0 and "missing: interrupts (not recorded)" in without.stderr
     assert not run(krait, made.write(tmp_path / "b", [*ping_pong(4), *irq(50)]), "--thread", "5").stderr
+
+
+def test_behind_whom_is_told_by_its_life(krait, path, tmp_path):
+    events = [
+        switch(0, 0, 5),
+        switch(10, 5, 7, next_comm="first"),
+        switch(20, 7, 5, prev_comm="first"),
+        switch(30, 5, 7, ASLEEP, next_comm="first"),
+        *irq(33, event(34, "timer_expire_entry", timer=1), wake(35, 5)),
+        *used_again(40, 7, 5),
+        switch(50, 7, 5),
+        switch(60, 5, 7, ASLEEP),
+    ]
+    path(events, 5)
+    rows = verb_json(krait, "path", tmp_path / "made", "--thread", 5)["segments"]
+    told = [(r["kind"], r["by_tid"], r["by_name"]) for r in rows if r["by_tid"]]
+    assert told == [("preempted", 7, "first"), ("woken", 7, "t7")]
 
 
 def test_preempted_is_behind_whom(krait, path, tmp_path):

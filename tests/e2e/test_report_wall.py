@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from conftest import verb_json
-from kernel_made import begins, ends, event, fork, knows_itself, switch, wake
+from kernel_made import begins, ends, event, fork, knows_itself, switch, used_again, wake
 from test_report import report_on_terminal
 
 CODES = """
@@ -507,6 +507,15 @@ def test_why_in_words(krait, both):
     assert "the slowest 1 of 3 calls" in notes
 
 
+def test_why_says_who_it_was_by_its_life(krait, both):
+    """The numbers of who woke it and of who took its CPU are others' later."""
+    events = [e for e in WHY_EVENTS if e[0] < 1000]
+    again = [switch(500, 0, 7, cpu=1, next_comm="waker"), *used_again(501, 7, 5, cpu=1), *used_again(510, 9, 5, cpu=1)]
+    call = why(krait, both(WHY_CALLS, [*events, *again, switch(1000, 5, 0)]), "--why", "load")["slowest"][0]
+    told = rows_of(call, "waits", "state", "by_name", "by_tid", "ns")
+    assert [row for row in told if row[1]] == [("lock", "first", 7, 24_000), ("runnable", "first", 9, 7_000)]
+
+
 def test_why_of_several_functions_says_which(krait, both):
     out, _ = text(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "app.*", "--limit", "1")
     assert out.startswith("app.* (2 functions)  1.000 ms in 1 call\n")
@@ -654,6 +663,13 @@ def test_why_names_who_had_the_gil(krait, both):
     gil = [row for row in call["waits"] if row["state"] == "gil"]
     assert [(row["by_tid"], row["by_name"], row["syscall"], row["ns"]) for row in gil] == [(6, "holder", "futex", 50_000)]
     assert "GIL         futex  held by holder 6" in text(krait, folder, "--why", "load")[0]
+
+
+def test_why_names_who_had_the_gil_by_its_life(krait, both):
+    """The number of who had it is another's later, that the program did not tell of."""
+    events = [switch(0, 0, 6, cpu=1), *GIL_EVENTS[:-1], *used_again(310, 6, 5, cpu=1), switch(320, 5, 0)]
+    (call,) = why(krait, both(GIL_CALLS, events), "--why", "load")["slowest"]
+    assert [row["by_name"] for row in call["waits"] if row["state"] == "gil"] == ["holder"]
 
 
 def test_without_a_kernel_part_the_waits_for_the_gil_are_told(krait, synth):

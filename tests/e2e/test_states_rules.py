@@ -9,7 +9,7 @@ import pytest
 
 import kernel_made as made
 from conftest import verb_json
-from kernel_made import begins, dump, ends, event, fork, switch, wake
+from kernel_made import begins, dump, ends, event, fork, switch, used_again, wake
 from test_states import run, times_of
 
 
@@ -148,6 +148,25 @@ INTERVALS = """\
 0.000075000  10.00 us  blocked_other    read         -     5  t5
 0.000085000  5.000 us  woken            read         t6    5  t5
 """
+
+
+def test_who_it_was_is_told_by_its_life(krait, tmp_path):
+    """Whose number is another's later."""
+    events = [
+        switch(0, 0, 5),
+        switch(10, 5, 7, next_comm="first"),
+        switch(20, 7, 5, prev_comm="first", state=1),
+        switch(30, 5, 0, state=1),
+        switch(30, 0, 7, next_comm="first", cpu=1),
+        wake(40, 5, cpu=1),
+        switch(42, 0, 5),
+        *used_again(50, 7, 5, cpu=1),
+        switch(60, 5, 7),
+    ]
+    folder = made.write(tmp_path / "made", events)
+    rows = verb_json(krait, "states", folder, "--by", "interval", "--thread", "5")["intervals"]
+    told = [(r["state"], r["by_tid"], r["by_name"]) for r in rows if r["by_tid"]]
+    assert told == [("preempted", 7, "first"), ("woken", 7, "first")]
 
 
 def test_intervals_say_the_call_and_who_it_was(krait, tmp_path):

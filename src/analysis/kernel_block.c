@@ -83,6 +83,11 @@ enum krait_thread_state krait_kernel_state_after(const struct krait_kthread *t, 
     return prev_state & end ? KRAIT_TS_GONE : KRAIT_TS_BLOCKED;
 }
 
+bool krait_kernel_is_end(const struct krait_kthread *t, int64_t prev_state)
+{
+    return prev_state & (t->exiting ? MAY_BE_END : AT_END);
+}
+
 bool krait_kernel_waits_for_page(const struct krait_kthread *t, int64_t prev_state)
 {
     bool in_user_mode = t->call_known && t->call == KRAIT_NO_ID && !t->is_kernel && !t->exiting;

@@ -16,8 +16,10 @@ struct krait_kcall_kind krait_kernel_kind_of_call(const char *call);
 /* What those wait for that are woken in a soft interrupt of this number. */
 enum krait_thread_state krait_kernel_softirq_cause(int64_t vec);
 
-/* What a thread does after a switch away from it, by its prev_state; and whether it waits for a page. */
+/* What a thread does after a switch away from it, by its prev_state; whether that is its end, where it is
+ * gone; and whether it waits for a page. */
 enum krait_thread_state krait_kernel_state_after(const struct krait_kthread *thread, int64_t prev_state);
+bool krait_kernel_is_end(const struct krait_kthread *thread, int64_t prev_state);
 bool krait_kernel_waits_for_page(const struct krait_kthread *thread, int64_t prev_state);
 
 /* What a thread is in by the state dump, where that says it; else KRAIT_TS_UNKNOWN. */

@@ -11,6 +11,12 @@
  * is set. */
 bool krait_kernel_grow(struct krait_kernel_states *m, void *list, uint32_t count, uint32_t *cap, size_t size);
 
+/* The range begins at a time: states go on, what was counted does not count. ctx: the machine. */
+void krait_kernel_count_from(void *ctx, int64_t ns);
+
+/* A process is called as its first thread, or as one of them. */
+void krait_kernel_name_processes(struct krait_kernel_states *m);
+
 /* Which event classes are of which system calls. Returns 0 or -ENOMEM. */
 int krait_kernel_know_calls(struct krait_kernel_states *m, const struct krait_kev_class *classes,
                             uint32_t count);

@@ -142,6 +142,25 @@ static inline struct krait_kthread *thread_of(machine *m, int64_t tid)
     return found ? (struct krait_kthread *)(uintptr_t)*found : new_thread(m, (int32_t)tid, KRAIT_TS_UNKNOWN);
 }
 
+/* Who bears the number of one that has ended was made since then, which was not told. */
+static KRAIT_COLD struct krait_kthread *use_again(machine *m, const struct krait_kthread *ended)
+{
+    struct krait_kthread *t = new_thread(m, ended->tid, KRAIT_TS_UNKNOWN);
+    if (!t)
+        return NULL;
+    t->born_ns = ended->gone_ns;
+    t->since = KRAIT_MAX(t->since, t->born_ns);
+    t->ns[KRAIT_TS_GONE] = (uint64_t)(t->since - m->begin_ns);
+    return t;
+}
+
+/* A thread that is woken, or gets a CPU. */
+static inline struct krait_kthread *living(machine *m, int64_t tid)
+{
+    struct krait_kthread *t = thread_of(m, tid);
+    return KRAIT_UNLIKELY(t && t->ended && t->state == KRAIT_TS_GONE) ? use_again(m, t) : t;
+}
+
 static void set_name(char name[16], const char *text, size_t n)
 {
     n = KRAIT_MIN(n, (size_t)15);
@@ -294,8 +313,9 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
         return;
     name_thread(t, ev, 4);
     enum krait_thread_state after = krait_kernel_state_after(t, krait_kev_int(ev, 1));
-    const struct krait_kthread *by = after == KRAIT_TS_PREEMPTED ? thread_of(m, krait_kev_int(ev, 2)) : NULL;
+    const struct krait_kthread *by = after == KRAIT_TS_PREEMPTED ? living(m, krait_kev_int(ev, 2)) : NULL;
     leave(m, t, t->state, after, doer(by));
+    t->ended = after == KRAIT_TS_GONE && krait_kernel_is_end(t, krait_kev_int(ev, 1));
     t->faults = krait_kernel_waits_for_page(t, krait_kev_int(ev, 1));
     t->waking_ns = t->queued_ns = INT64_MIN;
 }
@@ -317,7 +337,7 @@ static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krai
 {
     cpu->irqs = cpu->softirqs = 0; /* a switch is in none: an end was lost */
     switch_out(m, cpu, ev);
-    struct krait_kthread *next = thread_of(m, krait_kev_int(ev, 2));
+    struct krait_kthread *next = living(m, krait_kev_int(ev, 2));
     cpu->before = doer(thread_of(m, krait_kev_int(ev, 0)));
     put_on(m, cpu, next);
     if (next)
@@ -413,7 +433,7 @@ static uint32_t waker_on(const struct krait_kcpu *cpu)
 static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
 {
     struct krait_kcpu *cpu = happen(m, ev);
-    struct krait_kthread *t = cpu ? thread_of(m, krait_kev_int(ev, 0)) : NULL;
+    struct krait_kthread *t = cpu ? living(m, krait_kev_int(ev, 0)) : NULL;
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (!t || is_running(t) || t->state == KRAIT_TS_PREEMPTED)
@@ -451,7 +471,8 @@ static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_k
     struct krait_kthread *from = krait_kev_has(ev, 2) ? thread_of(m, krait_kev_int(ev, 2)) : NULL;
     if (!t || !from || t == from)
         return;
-    t->exiting = false;
+    t->exiting = t->ended = false;
+    from->ended = true;
     if (cpu->current != t)
         leave(m, t, (enum krait_thread_state)t->state, KRAIT_TS_WOKEN, doer(from));
     krait_kernel_hand_over_call(m, from, t);
@@ -462,28 +483,56 @@ static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_k
 
 /* -- lives -- */
 
-static void on_fork(void *ctx, const struct krait_kev *ev)
+/* A thread is made now. Returns NULL where that is no thread's number, and when memory is out. */
+static struct krait_kthread *make_thread(machine *m, int64_t tid, const struct krait_kthread *parent)
 {
     enum { KTHREADD = 2 };
-    machine *m = ctx;
-    int64_t tid = krait_kev_int(ev, 0), parent_tid = krait_kev_int(ev, 2);
-    const struct krait_kthread *parent = thread_of(m, parent_tid);
     if (tid <= 0 || tid > INT32_MAX)
-        return;
-    tick(m, ev);
-    m->here = NULL;
+        return NULL;
     const uint64_t *before = krait_map_get(&m->by_tid, (uint64_t)tid);
     if (before)
         turn(m, (struct krait_kthread *)(uintptr_t)*before, KRAIT_TS_GONE);
     struct krait_kthread *t = new_thread(m, (int32_t)tid, KRAIT_TS_GONE);
     if (!t)
-        return;
+        return NULL;
     t->born_ns = m->now;
-    name_thread(t, ev, 3);
-    set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
-    t->is_kernel = parent_tid == KTHREADD;
+    t->is_kernel = parent && parent->tid == KTHREADD;
     t->call = parent ? parent->call : KRAIT_NO_ID; /* it returns from it too, which is no call of its own */
     leave(m, t, KRAIT_TS_GONE, KRAIT_TS_WOKEN, doer(parent));
+    return t;
+}
+
+static void on_fork(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    const struct krait_kthread *parent = thread_of(m, krait_kev_int(ev, 2));
+    tick(m, ev);
+    m->here = NULL;
+    struct krait_kthread *t = make_thread(m, krait_kev_int(ev, 0), parent);
+    if (!t)
+        return;
+    t->newborn = true;
+    name_thread(t, ev, 3);
+    set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
+}
+
+/* Whoever made a thread wakes it for the first time: that tells of one whose fork was lost. */
+static void on_wakeup_new(void *ctx, const struct krait_kev *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = happen(m, ev);
+    const uint64_t *found = krait_map_get(&m->by_tid, (uint64_t)krait_kev_int(ev, 0));
+    struct krait_kthread *t = found ? (struct krait_kthread *)(uintptr_t)*found : NULL;
+    if (cpu)
+        look_who_runs(m, cpu, ev);
+    if (cpu && (!t || !t->newborn)) {
+        t = make_thread(m, krait_kev_int(ev, 0), krait_kernel_doer(m, waker_on(cpu)));
+        if (t)
+            name_thread(t, ev, 1);
+    }
+    if (t)
+        t->newborn = false;
+    on_wakeup(ctx, ev);
 }
 
 static void on_thread_exit(void *ctx, const struct krait_kev *ev)
@@ -499,8 +548,10 @@ static void on_free(void *ctx, const struct krait_kev *ev)
     tick(m, ev);
     m->here = NULL;
     struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    if (t && !is_running(t))
-        turn(m, t, KRAIT_TS_GONE);
+    if (!t || is_running(t))
+        return;
+    turn(m, t, KRAIT_TS_GONE);
+    t->ended = true;
 }
 
 static void on_statedump(void *ctx, const struct krait_kev *ev)
@@ -638,46 +689,6 @@ static void on_begin(void *ctx, int64_t ns)
     m->origin_ns = m->begin_ns = m->now = ns;
 }
 
-/* The range begins: states go on, what was counted does not count. */
-static void on_from(void *ctx, int64_t ns)
-{
-    machine *m = ctx;
-    m->begin_ns = ns;
-    m->now = KRAIT_MAX(m->now, ns);
-    for (uint32_t i = 0; i < m->thread_count; i++) {
-        memset(m->threads[i]->ns, 0, sizeof(m->threads[i]->ns));
-        m->threads[i]->cycles = (struct krait_cycles){ 0 };
-        m->threads[i]->since = ns;
-        m->threads[i]->waited_ns = 0;
-        m->threads[i]->interval_count = 0;
-    }
-    for (uint32_t i = 0; i < m->cpu_count; i++) {
-        memset(m->cpus[i].ns, 0, sizeof(m->cpus[i].ns));
-        m->cpus[i].cycles = (struct krait_cycles){ 0 };
-        m->cpus[i].since = ns;
-    }
-    for (uint32_t i = 0; i < m->stats_count; i++) {
-        m->stats[i].errors = 0;
-        krait_spread_done(&m->stats[i].took);
-    }
-    for (uint32_t i = 0; i < KRAIT_LATENCIES; i++)
-        krait_spread_done(&m->latencies[i]);
-    m->watch = m->options->watch;
-    if (m->watch)
-        m->watch->begin(m->watch->ctx, m);
-}
-
-/* A process is called as its first thread, or as one of them. */
-static void name_processes(machine *m)
-{
-    for (uint32_t i = 0; i < m->thread_count; i++) {
-        const struct krait_kthread *t = m->threads[i];
-        struct krait_kprocess *process = t->process == KRAIT_NO_ID ? NULL : &m->processes[t->process];
-        if (process && t->name[0] && (t->tid == process->pid || !process->name[0]))
-            memcpy(process->name, t->name, sizeof(process->name));
-    }
-}
-
 static void finish(machine *m, int64_t end_ns)
 {
     m->now = m->end_ns = KRAIT_MAX(end_ns, m->now);
@@ -691,7 +702,7 @@ static void finish(machine *m, int64_t end_ns)
         if (cpu->met)
             krait_kcpu_pass(cpu, m->now);
     }
-    name_processes(m);
+    krait_kernel_name_processes(m);
 }
 
 static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_options *options)
@@ -705,11 +716,11 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
         .until_ns = options->until_ns,
         .done = watch ? &watch->done : NULL,
         .begin = on_begin,
-        .from = on_from,
+        .from = krait_kernel_count_from,
         .handlers = { [KRAIT_KEV_SWITCH] = on_cpu_event,
                       [KRAIT_KEV_WAKING] = on_waking,
                       [KRAIT_KEV_WAKEUP] = on_wakeup,
-                      [KRAIT_KEV_WAKEUP_NEW] = on_wakeup,
+                      [KRAIT_KEV_WAKEUP_NEW] = on_wakeup_new,
                       [KRAIT_KEV_FORK] = on_fork,
                       [KRAIT_KEV_EXEC] = on_cpu_event,
                       [KRAIT_KEV_EXIT] = on_thread_exit,
@@ -770,28 +781,4 @@ const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel
 {
     const uint64_t *found = krait_map_get(&m->by_tid, (uint32_t)tid);
     return found ? (const struct krait_kthread *)(uintptr_t)*found : NULL;
-}
-
-void krait_kernel_states_free(struct krait_kernel_states *m)
-{
-    if (!m)
-        return;
-    for (uint32_t i = 0; i < m->stats_count; i++)
-        krait_spread_done(&m->stats[i].took);
-    for (uint32_t i = 0; i < KRAIT_LATENCIES; i++)
-        krait_spread_done(&m->latencies[i]);
-    for (uint32_t i = 0; i < m->thread_count; i++)
-        free(m->threads[i]->intervals);
-    free(m->threads);
-    free(m->processes);
-    free(m->stats);
-    free(m->cpus);
-    krait_strtab_done(&m->calls);
-    krait_strtab_done(&m->devices);
-    krait_map_done(&m->disk_names);
-    krait_map_done(&m->by_tid);
-    krait_map_done(&m->by_pid);
-    krait_map_done(&m->by_call);
-    krait_arena_done(&m->arena);
-    free(m);
 }

@@ -93,7 +93,9 @@ struct krait_kinterval {
     uint8_t state;
 };
 
-/* One life of a thread: a number that is used again is another thread. */
+/* One life of a thread: a number that is used again is another thread. Where its fork was lost, that is known
+ * by its first wake-up (sched_wakeup_new), or since it wakes or is switched to when the one before has ended.
+ */
 struct krait_kthread {
     uint64_t ns[KRAIT_TS_COUNT]; /* adding up to the range */
     struct krait_cycles cycles;  /* in user mode and system calls */
@@ -109,6 +111,8 @@ struct krait_kthread {
     uint32_t interval_count, interval_cap;
     /* of the machine */
     bool exiting, call_counts;
+    bool ended;      /* gone for good: who bears its number now is another */
+    bool newborn;    /* its fork was told, and not yet that it was woken for the first time */
     bool call_known; /* whether it is in a system call: it was seen to enter or leave one */
     bool faults;     /* blocked, it waits for a page */
     uint8_t state;

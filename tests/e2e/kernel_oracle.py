@@ -59,6 +59,7 @@ class Thread:
         self.tid, self.history = tid, [(begin, state)]
         self.call = self.call_at = self.pid = None
         self.kernel = self.exiting = self.call_known = self.faults = False
+        self.ended = self.newborn = False
         self.waking = self.queued = None
 
     @property
@@ -113,6 +114,15 @@ class Oracle:
             self.lives.append(self.threads[tid])
         return self.threads[tid]
 
+    def living(self, tid):
+        """Who wakes, or gets a CPU: where that number's thread has ended, it is another of which no fork is told."""
+        t = self.thread(tid)
+        if t and t.ended and t.state == "gone":
+            since = t.history[-1][0]
+            t = self.thread(tid, "gone", new=True)
+            t.turn(since, "unknown")
+        return t
+
     def handle(self, name, f):
         cpu = self.cpus.get(f["cpu_id"])
         call = re.match(r"(?:compat_)?syscall_(entry|exit)_(.*)", name)
@@ -154,7 +164,7 @@ class Oracle:
 
     def on_sched_switch(self, cpu, f, _):
         cpu.irqs, cpu.softirq = [], None
-        before, after = self.thread(f["prev_tid"]), self.thread(f["next_tid"])
+        before, after = self.thread(f["prev_tid"]), self.living(f["next_tid"])
         if cpu.thread and cpu.thread is not before and cpu.thread.runs:
             cpu.thread.turn(self.now, "unknown")
         if before:
@@ -162,6 +172,7 @@ class Oracle:
             end = 0xF0 if before.exiting else 0x30 if before.kernel else 0x70
             state = "preempted" if not bits & 0x2FF else "gone" if bits & end else "blocked_other"
             before.history.append((self.now, state))
+            before.ended = state == "gone" and bool(bits & (end & ~0x40 if not before.exiting else end))
             before.waking = before.queued = None
             in_user_mode = before.call_known and before.call is None and not before.kernel and not before.exiting
             before.faults = in_user_mode and bool(bits & 2)
@@ -176,7 +187,7 @@ class Oracle:
 
     def wake(self, cpu, f):
         self.look(cpu, f)
-        t = self.thread(f["tid"])
+        t = self.living(f["tid"])
         if t is None or t.runs:
             return None
         if t.state == "blocked_other":
@@ -199,21 +210,33 @@ class Oracle:
             if t.waking is not None:
                 self.late["waking to wake-up"].append(self.now - t.waking)
 
-    on_sched_wakeup_new = on_sched_wakeup
+    def on_sched_wakeup_new(self, cpu, f, name):
+        """Who made a thread wakes it first."""
+        self.look(cpu, f)
+        t = self.threads.get(f["tid"])
+        if not t or not t.newborn:
+            t = self.made(f["tid"], None if cpu.irqs or cpu.softirq else cpu.thread)
+        t.newborn = False
+        self.on_sched_wakeup(cpu, f, name)
+
+    def made(self, tid, parent):
+        if tid in self.threads:
+            self.threads[tid].turn(self.now, "gone")
+        child = self.thread(tid, "gone", new=True)
+        child.turn(self.now, "woken")
+        child.call, child.kernel = parent and parent.call, bool(parent) and parent.tid == 2
+        return child
 
     def on_sched_process_fork(self, _cpu, f, _):
-        parent = self.thread(f["parent_tid"])
-        if f["child_tid"] in self.threads:
-            self.threads[f["child_tid"]].turn(self.now, "gone")
-        child = self.thread(f["child_tid"], "gone", new=True)
-        child.turn(self.now, "woken")
-        child.pid, child.call, child.kernel = f.get("child_pid"), parent and parent.call, f["parent_tid"] == 2
+        child = self.made(f["child_tid"], self.thread(f["parent_tid"]))
+        child.pid, child.newborn = f.get("child_pid"), True
 
     def on_sched_process_exec(self, cpu, f, _):
         """Another thread than the first takes over the first's number."""
         t, before = self.thread(f["tid"]), self.thread(f.get("old_tid"))
         if not t or not before or t is before:
             return
+        t.ended, before.ended = False, True
         t.exiting, t.call, t.call_at, t.call_known = False, before.call, before.call_at, before.call_known
         before.call = before.call_at = None
         if cpu.thread is not t:
@@ -231,6 +254,7 @@ class Oracle:
         t = self.thread(f["tid"])
         if t and not t.runs:
             t.turn(self.now, "gone")
+            t.ended = True
 
     def on_lttng_statedump_process_state(self, _cpu, f, _):
         t = self.thread(f["tid"])

@@ -56,7 +56,7 @@ class PathOracle(Oracle):
 
     def wake(self, cpu, f):
         self.look(cpu, f)
-        t = self.thread(f["tid"])
+        t = self.living(f["tid"])
         key, was, waker = (t, len(t.history) - 1) if t else None, t and t.state, self.waker_on(cpu)
         woken = super().wake(cpu, f)
         if was == "blocked_other":
@@ -75,6 +75,13 @@ class PathOracle(Oracle):
         if parent and parent.runs:
             self.causes[child, 0] = parent
 
+    def on_sched_wakeup_new(self, cpu, f, name):
+        self.look(cpu, f)
+        waker, before = self.waker_on(cpu), self.threads.get(f["tid"])
+        super().on_sched_wakeup_new(cpu, f, name)
+        if waker and self.threads[f["tid"]] is not before:
+            self.causes[self.threads[f["tid"]], 0] = waker
+
     def on_sched_process_exec(self, cpu, f, name):
         t, before = self.thread(f["tid"]), self.thread(f.get("old_tid"))
         if t and before and t is not before and cpu.thread is not t and before.runs:
@@ -89,7 +96,7 @@ class PathOracle(Oracle):
     # -- who had the CPU --
 
     def on_sched_switch(self, cpu, f, name):
-        before, after = self.thread(f["prev_tid"]), self.thread(f["next_tid"])
+        before, after = self.thread(f["prev_tid"]), self.living(f["next_tid"])
         if after and after.state == "woken":
             self.behind[after, len(after.history) - 1] = f["prev_tid"]
         super().on_sched_switch(cpu, f, name)

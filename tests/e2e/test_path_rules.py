@@ -434,6 +434,30 @@ def test_what_a_thread_did_before_it_was_made_is_its_parents(path):
     ]
 
 
+def test_who_wakes_a_thread_first_has_made_it(path):
+    """Though its fork was lost: what it did before is its parent's."""
+    found = path(
+        [
+            switch(0, 0, 5),
+            switch(1, 0, 6, cpu=1),
+            switch(10, 5, 0, ASLEEP),
+            wake(31, 7, name="sched_wakeup_new", cpu=1),
+            switch(35, 6, 7, cpu=1),
+            wake(50, 5, cpu=1),
+            switch(52, 0, 5),
+            switch(60, 5, 0, ASLEEP),
+        ],
+        5,
+    )
+    assert found[1:3] == [("running", 6, 10, 31, 2), ("woken", 7, 31, 35, 1)]
+
+
+def test_the_path_is_of_the_first_thread_of_a_number(path):
+    """That it is another's later is not told by a fork."""
+    found = path([switch(0, 0, 5), event(8, "sched_process_exit", tid=5), switch(10, 5, 0, 0x80), wake(30, 5), switch(32, 0, 5)], 5)
+    assert found == [("running", 5, 0, 10, 0)]
+
+
 def test_a_path_is_as_long_as_the_thread_is_there(path):
     assert path(
         [

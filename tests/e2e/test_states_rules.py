@@ -211,6 +211,37 @@ def test_a_child_is_there_from_its_fork_to_its_end(states):
     assert [(c["name"], c["calls"]) for c in found["syscalls"]] == [("clone", 1)]
 
 
+ENDS = [event(42, "sched_process_exit", tid=6), switch(50, 6, 0, state=0x80)]
+PARKED = [switch(50, 6, 0, state=0x40)]  # or dead, before 4.14: a thread of the kernel's, as far as it is known
+
+
+@pytest.mark.parametrize(
+    "ends, again, lives",
+    [
+        (ENDS, wake(70, 6, name="sched_wakeup_new"), [{"gone": 40}, {"gone": 70, "woken": 20}]),
+        (ENDS, wake(70, 6), [{"gone": 40}, {"gone": 50, "unknown": 20, "woken": 20}]),
+        (ENDS, wake(70, 6, name="sched_waking"), [{"gone": 40}, {"gone": 50, "unknown": 20, "woken": 20}]),
+        (ENDS, switch(70, 0, 6), [{"gone": 40}, {"gone": 50, "unknown": 20, "user": 20}]),
+        ([switch(50, 6, 0, state=0x10)], wake(70, 6), [{"gone": 40}, {"gone": 50, "unknown": 20, "woken": 20}]),
+        (PARKED, wake(70, 6), [{"gone": 20, "woken": 20}]),
+        ([switch(50, 6, 0, state=1), event(60, "sched_process_free", tid=6)], wake(70, 6),
+         [{"blocked_other": 10, "gone": 30}, {"gone": 60, "unknown": 10, "woken": 20}]),
+        ([switch(50, 6, 0, state=1)], wake(70, 6, name="sched_wakeup_new"), [{"blocked_other": 20, "gone": 20}, {"gone": 70, "woken": 20}]),
+        ([switch(50, 6, 0)], wake(70, 6), [{"preempted": 40}]),
+    ],
+)  # fmt: skip
+def test_a_number_is_used_again_though_no_fork_is_told(states, ends, again, lives):
+    found = states([switch(0, 0, 6), *ends, again, event(90, "power_cpu_idle", state=1)])
+    assert [us(t) for t in found["threads"]] == [{"user": 50, **lives[0]}, *lives[1:]]
+
+
+def test_a_thread_whose_fork_was_lost_is_there_from_its_first_wake_up(states):
+    """It is in the system call of who wakes it, which made it."""
+    events = [switch(0, 0, 5), begins(10, "clone"), wake(16, 6, name="sched_wakeup_new", comm="new"), ends(20, "clone", ret=6)]
+    found = states([*events, switch(30, 5, 6, state=1), ends(32, "clone", ret=0), switch(40, 6, 0, state=1)])
+    assert threads(found)[6] == {"gone": 16, "woken": 14, "system": 2, "user": 8}
+
+
 def test_calls_are_counted_with_their_errors_and_times(states):
     calls = [3, 5, 9, 30]
     events, now = [switch(0, 0, 5), ends(1, "read")], 10  # the first one's begin is not there

@@ -11,6 +11,7 @@ struct pass {
     uint32_t none;
     struct krait_relative of;
     uint32_t of_live;
+    struct krait_wall_split *splits; /* by func id, of no function, of what is wanted; NULL: not split */
 };
 
 static bool is_wanted(const struct pass *pass, uint32_t node)
@@ -31,23 +32,42 @@ static bool pair_of(const struct pass *pass, uint32_t node, uint32_t *other)
     return true;
 }
 
-static void add(struct krait_relative *sum, const struct krait_tree_node *node, bool outermost)
+/* The tree has totals: what the node did itself is what its children did not. */
+static void add_split(struct krait_wall_split *split, const struct krait_calltree *tree, uint32_t node,
+                      bool outermost)
 {
-    sum->calls += node->calls;
-    sum->self_ns += node->self_ns;
-    sum->total_ns += outermost ? node->total_ns : 0;
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+        split->self_ns[i] += tree->wall_ns[node][i];
+        split->total_ns[i] += outermost ? tree->wall_ns[node][i] : 0;
+    }
+    for (uint32_t c = tree->nodes[node].first_child; c != KRAIT_NO_ID; c = tree->nodes[c].next_sibling) {
+        for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
+            split->self_ns[i] -= tree->wall_ns[c][i];
+    }
+}
+
+/* `split`: its place in the pass's. */
+static void add(struct pass *pass, struct krait_relative *sum, uint32_t split, uint32_t node, bool outermost)
+{
+    const struct krait_tree_node *n = &pass->tree->nodes[node];
+    sum->calls += n->calls;
+    sum->self_ns += n->self_ns;
+    sum->total_ns += outermost ? n->total_ns : 0;
+    if (!pass->splits)
+        return;
+    add_split(&pass->splits[split], pass->tree, node, outermost);
+    sum->wall = &pass->splits[split];
 }
 
 static void enter(struct pass *pass, uint32_t node)
 {
-    const struct krait_tree_node *n = &pass->tree->nodes[node];
     uint32_t other;
     if (pair_of(pass, node, &other)) {
-        add(&pass->sums[other], n, pass->live[other]++ == 0);
+        add(pass, &pass->sums[other], other, node, pass->live[other]++ == 0);
         pass->sums[other].func = other == pass->none ? KRAIT_NO_ID : other;
     }
     if (is_wanted(pass, node))
-        add(&pass->of, n, pass->of_live++ == 0);
+        add(pass, &pass->of, pass->none + 1, node, pass->of_live++ == 0);
 }
 
 static void leave(struct pass *pass, uint32_t node)
@@ -130,7 +150,10 @@ int krait_relatives_new(struct krait_relatives **out, const struct krait_calltre
     struct pass pass = {
         .tree = tree, .wanted = wanted, .kind = kind, .sums = sums, .live = live, .none = funcs
     };
-    if (!sums || !live || !relatives) {
+    if (relatives && tree->split)
+        pass.splits = relatives->splits = calloc((size_t)funcs + 2, sizeof(*relatives->splits));
+    pass.of.wall = pass.splits ? &pass.splits[funcs + 1] : NULL;
+    if (!sums || !live || !relatives || (tree->split && !pass.splits)) {
         krait_relatives_free(relatives);
         return -ENOMEM;
     }
@@ -148,5 +171,6 @@ void krait_relatives_free(struct krait_relatives *relatives)
     if (!relatives)
         return;
     free(relatives->rows);
+    free(relatives->splits);
     free(relatives);
 }

@@ -6,6 +6,7 @@
 #define KRAIT_ANALYSIS_RELATIVES_H
 
 #include "analysis/calltree.h"
+#include "analysis/wall_sums.h"
 
 enum krait_relatives_kind {
     KRAIT_CALLERS = 0, /* rows are callers; times are the function's own, when called from there */
@@ -15,7 +16,8 @@ enum krait_relatives_kind {
 struct krait_relative {
     uint32_t func; /* KRAIT_NO_ID: called by no one, it is the thread's outermost */
     uint64_t calls;
-    uint64_t self_ns, total_ns; /* recursion through the same pair counts once */
+    uint64_t self_ns, total_ns;          /* recursion through the same pair counts once */
+    const struct krait_wall_split *wall; /* both split; NULL: the tree is not */
 };
 
 struct krait_relatives {
@@ -23,6 +25,7 @@ struct krait_relatives {
     uint32_t count;
     struct krait_relative of; /* the function itself, all that match together; func is the first of them */
     uint32_t matched;         /* how many functions match and were called */
+    struct krait_wall_split *splits; /* owned */
 };
 
 /* `wanted` says of each func id whether it is meant. Returns 0 or -ENOMEM. */

@@ -66,6 +66,9 @@ void krait_report_json_kernel(struct report *report);
 void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT]);
 /* As columns, each with its comma before it; `of` is "self" or "total"; ns NULL: their names. */
 void krait_report_csv_wall(struct krait_buf *out, const char *of, const uint64_t *ns);
+/* Of a row's self and total time; NULL: the columns' names. */
+void krait_report_json_split(struct krait_buf *out, const struct krait_wall_split *split);
+void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split);
 /* A state's column. What was most of the time goes last where a table is too narrow: at 1, the least at
  * KRAIT_WALL_COUNT. */
 struct krait_column krait_report_wall_column(enum krait_wall_state state,

@@ -560,14 +560,13 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
 {
     struct krait_buf *out = &report->out;
     bool lines = report->by == KRAIT_BY_LINE;
-    static const char *const parts[] = { "self", "total" };
     char name[KRAIT_FMT_SIZE];
     krait_buf_str(out, KRAIT_REPORT_CSV_FUNC);
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
         krait_buf_fmt(out, ",%s", number_name(report, n, name));
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
-    for (size_t part = 0; report->wall && part < KRAIT_ARRAY_LEN(parts); part++)
-        krait_report_csv_wall(out, parts[part], NULL);
+    if (report->wall)
+        krait_report_csv_split(out, NULL);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
@@ -576,8 +575,8 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
-        for (size_t part = 0; row->wall && part < KRAIT_ARRAY_LEN(parts); part++)
-            krait_report_csv_wall(out, parts[part], part ? row->wall->total_ns : row->wall->self_ns);
+        if (row->wall)
+            krait_report_csv_split(out, row->wall);
         krait_buf_char(out, '\n');
     }
 }
@@ -601,10 +600,8 @@ static void put_json(struct report *report, const struct krait_profile *profile,
             json_callee(out, &report->trace->funcs[row->callee]);
         if (report->by == KRAIT_BY_PROCESS)
             krait_report_json_text(out, "command", report->trace->processes[row->process].command);
-        if (row->wall) {
-            krait_report_json_wall(out, "wall_self_ns", row->wall->self_ns);
-            krait_report_json_wall(out, "wall_total_ns", row->wall->total_ns);
-        }
+        if (row->wall)
+            krait_report_json_split(out, row->wall);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');

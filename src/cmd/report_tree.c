@@ -192,15 +192,28 @@ static void node_cell(struct krait_table *table, const struct report *report,
 }
 
 /* The states that a table has columns for. */
-struct tree_states {
+struct states {
     unsigned list[KRAIT_WALL_COUNT];
     unsigned count;
 };
 
+/* Of all that the table splits. Returns how many there are. */
+static uint32_t state_columns(struct krait_column columns[KRAIT_WALL_COUNT], struct states *states,
+                              const struct report *report, const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+        if (!krait_report_wall_shows(report, (enum krait_wall_state)i, ns))
+            continue;
+        columns[states->count] = krait_report_wall_column((enum krait_wall_state)i, ns);
+        states->list[states->count++] = i;
+    }
+    return states->count;
+}
+
 enum { TREE_COLUMNS = 5 + KRAIT_WALL_COUNT };
 
 /* Beside what threads did, other columns go first where it is too narrow. Returns how many there are. */
-static uint32_t tree_columns(struct krait_column columns[TREE_COLUMNS], struct tree_states *states,
+static uint32_t tree_columns(struct krait_column columns[TREE_COLUMNS], struct states *states,
                              const struct report *report, const struct krait_calltree *tree)
 {
     enum { NAME_MIN = 40, BESIDE_MIN = 30, LAST = KRAIT_WALL_COUNT };
@@ -208,12 +221,7 @@ static uint32_t tree_columns(struct krait_column columns[TREE_COLUMNS], struct t
     bool split = tree->split;
     columns[n++] = (struct krait_column){ "total", 0, 0, 0 };
     columns[n++] = (struct krait_column){ "total%", 0, 0, split ? LAST + 1 : 0 };
-    for (unsigned i = 0; split && i < KRAIT_WALL_COUNT; i++) {
-        if (!krait_report_wall_shows(report, (enum krait_wall_state)i, tree->wall_ns[0]))
-            continue;
-        states->list[states->count++] = i;
-        columns[n++] = krait_report_wall_column((enum krait_wall_state)i, tree->wall_ns[0]);
-    }
+    n += split ? state_columns(columns + n, states, report, tree->wall_ns[0]) : 0;
     columns[n++] = (struct krait_column){ "self", 0, 0, split ? LAST + 3 : 1 };
     columns[n++] = (struct krait_column){ "calls", 0, 0, split ? LAST + 2 : 0 };
     columns[n++] = (struct krait_column){ "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN,
@@ -225,7 +233,7 @@ static int put_tree_table(struct report *report, const struct krait_calltree *tr
                           uint32_t shown)
 {
     struct krait_column columns[TREE_COLUMNS];
-    struct tree_states states = { .count = 0 };
+    struct states states = { .count = 0 };
     uint32_t count = tree_columns(columns, &states, report, tree);
     KRAIT_AUTO_FREE bool *last_at = calloc((size_t)lines->deepest + 1, sizeof(*last_at));
     struct guides guides = { .last_at = last_at,
@@ -380,35 +388,58 @@ static const struct krait_func *relative_func(const struct report *report, const
     return row->func == KRAIT_NO_ID ? &outside : &report->trace->funcs[row->func];
 }
 
+enum { RELATIVE_COLUMNS = 6 + KRAIT_WALL_COUNT };
+
+static uint32_t relative_columns(struct krait_column columns[RELATIVE_COLUMNS], struct states *states,
+                                 const struct report *report, const struct krait_wall_split *split)
+{
+    enum { NAME_MIN = 30, WHERE_MIN = 28, LAST = KRAIT_WALL_COUNT };
+    const char *title = report->options->callers ? "caller" : "callee";
+    uint32_t n = 0;
+    columns[n++] = (struct krait_column){ "total", 0, 0, 0 };
+    columns[n++] = (struct krait_column){ "total%", 0, 0, split ? LAST + 1 : 0 };
+    n += split ? state_columns(columns + n, states, report, split->total_ns) : 0;
+    columns[n++] = (struct krait_column){ "self", 0, 0, split ? LAST + 3 : 0 };
+    columns[n++] = (struct krait_column){ "calls", 0, 0, split ? LAST + 2 : 0 };
+    columns[n++] = (struct krait_column){ title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, NAME_MIN, 0 };
+    columns[n++] = (struct krait_column){ "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, WHERE_MIN,
+                                          split ? LAST + 4 : 1 };
+    return n;
+}
+
+static void relative_line(struct krait_table *table, const struct report *report,
+                          const struct krait_relative *row, const struct krait_relative *of,
+                          const struct states *states)
+{
+    const struct krait_func *func = relative_func(report, row);
+    KRAIT_AUTO_BUF text = { 0 };
+    size_t bright;
+    krait_report_label(&text, func->module, func->name, func->kind, &bright);
+    krait_report_cell_ns(table, row->total_ns);
+    krait_report_cell_share(table, row->total_ns, of->total_ns);
+    for (unsigned k = 0; k < states->count; k++)
+        krait_report_cell_part(table, row->wall->total_ns[states->list[k]], row->total_ns, of->total_ns);
+    krait_report_cell_ns(table, row->self_ns);
+    krait_report_cell_count(table, row->calls);
+    krait_table_cell(table, text.data ? text.data : "",
+                     func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
+    krait_report_cell_where(table, func->file, func->line);
+}
+
 static int put_relatives_table(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
 {
-    struct krait_column columns[] = {
-        { "total", 0, 0, 0 },
-        { "total%", 0, 0, 0 },
-        { "self", 0, 0, 0 },
-        { "calls", 0, 0, 0 },
-        { report->options->callers ? "caller" : "callee", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 30, 0 },
-        { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 1 },
-    };
+    const struct krait_relative *of = &relatives->of;
+    struct krait_column columns[RELATIVE_COLUMNS];
+    struct states states = { .count = 0 };
     struct krait_table *table;
-    if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
+    if (krait_table_new(&table, columns, relative_columns(columns, &states, report, of->wall)))
         return -ENOMEM;
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_relative *row = &relatives->rows[i];
-        const struct krait_func *func = relative_func(report, row);
-        KRAIT_AUTO_BUF text = { 0 };
-        size_t bright;
-        krait_report_label(&text, func->module, func->name, func->kind, &bright);
-        krait_report_cell_ns(table, row->total_ns);
-        krait_report_cell_share(table, row->total_ns, relatives->of.total_ns);
-        krait_report_cell_ns(table, row->self_ns);
-        krait_report_cell_count(table, row->calls);
-        krait_table_cell(table, text.data ? text.data : "",
-                         func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
-        krait_report_cell_where(table, func->file, func->line);
-    }
+    for (uint32_t i = 0; i < shown; i++)
+        relative_line(table, report, &relatives->rows[i], of, &states);
     int rc = krait_table_print(table, &report->look, &report->out);
     krait_table_free(table);
+    if (of->wall)
+        krait_report_wall_note(report, "total time");
     return rc;
 }
 
@@ -417,6 +448,8 @@ static void relative_numbers(struct krait_buf *out, const struct krait_relative 
     krait_report_json_u64(out, "calls", row->calls);
     krait_report_json_u64(out, "self_ns", row->self_ns);
     krait_report_json_u64(out, "total_ns", row->total_ns);
+    if (row->wall)
+        krait_report_json_split(out, row->wall);
 }
 
 static void put_relatives_json(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
@@ -446,13 +479,19 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
 static void put_relatives_csv(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns\n");
+    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns");
+    if (report->wall)
+        krait_report_csv_split(out, NULL);
+    krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_relative *row = &relatives->rows[i];
         const struct krait_func *func = relative_func(report, row);
         krait_report_csv_func(out, func->name, func->module, func->file, func->line, func->kind);
-        krait_buf_fmt(out, ",%llu,%llu,%llu\n", (unsigned long long)row->calls,
+        krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)row->calls,
                       (unsigned long long)row->self_ns, (unsigned long long)row->total_ns);
+        if (row->wall)
+            krait_report_csv_split(out, row->wall);
+        krait_buf_char(out, '\n');
     }
 }
 
@@ -499,6 +538,8 @@ int krait_report_relatives(struct report *report, struct krait_err *err)
     struct krait_relatives *relatives = NULL;
     rc = krait_relatives_new(&relatives, tree, report->trace, wanted,
                              report->options->callers ? KRAIT_CALLERS : KRAIT_CALLEES);
+    if (tree->split)
+        krait_report_wall_heading(report, tree->wall_ns[0]);
     rc = rc ? rc : put_relatives(report, relatives);
     krait_relatives_free(relatives);
     krait_calltree_free(tree);

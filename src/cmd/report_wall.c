@@ -75,9 +75,6 @@ static int take_clock(struct report *report, struct krait_err *err)
 
 static int load(struct report *report, struct krait_err *err)
 {
-    const struct report_options *o = report->options;
-    if (o->callers || o->callees)
-        return 0;
     int waits = krait_gil_was_waited_for(report->trace), rc = 0;
     if (waits < 0)
         return krait_err_set(err, waits, "out of memory");
@@ -205,6 +202,18 @@ void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64
     for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
         krait_report_json_u64(out, states[i].key, ns[i]);
     krait_buf_char(out, '}');
+}
+
+void krait_report_json_split(struct krait_buf *out, const struct krait_wall_split *split)
+{
+    krait_report_json_wall(out, "wall_self_ns", split->self_ns);
+    krait_report_json_wall(out, "wall_total_ns", split->total_ns);
+}
+
+void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split *split)
+{
+    krait_report_csv_wall(out, "self", split ? split->self_ns : NULL);
+    krait_report_csv_wall(out, "total", split ? split->total_ns : NULL);
 }
 
 void krait_report_csv_wall(struct krait_buf *out, const char *of, const uint64_t *ns)

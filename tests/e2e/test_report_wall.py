@@ -403,6 +403,101 @@ def test_lost_events_and_damage_are_said(krait, both):
     assert verb_json(krait, "report", folder)["kernel"]["damage"]
 
 
+# ---- --callers and --callees ----
+
+RELATED = (
+    CODES
+    + """
+    code 4 python app work app.py 30
+    code 5 python app rest app.py 40
+    0us call 1
+    100us call 2
+    150us call 4
+    190us call 2
+    200us call 4
+    210us return
+    220us return
+    240us return
+    300us return
+    400us call 5
+    420us call 4
+    450us return
+    480us return
+    1000us return
+    """
+)
+RELATED_EVENTS = [
+    switch(0, 0, 5),
+    begins(110, "futex"),
+    switch(120, 5, 0, state=1),
+    wake(140, 5, cpu=1),
+    switch(142, 0, 5),
+    ends(143, "futex"),
+    begins(160, "nanosleep"),
+    switch(165, 5, 0, state=1),
+    wake(205, 5),
+    switch(206, 0, 5),
+    ends(207, "nanosleep"),
+    switch(430, 5, 9),
+    switch(440, 9, 5),
+    switch(1000, 5, 0),
+]
+
+
+def split_of(row):
+    return {part: us(row[f"wall_{part}_ns"]) for part in ("self", "total")}
+
+
+def test_what_threads_did_is_told_of_callers(krait, both):
+    """A call of `work` within another from the same caller counts once in the total."""
+    folder = both(RELATED, RELATED_EVENTS)
+    found = verb_json(krait, "report", folder, "--callers", "work")
+    assert {f["name"]: split_of(f) for f in found["functions"]} == {
+        "load": {"self": {"on_cpu": 39, "timer": 30, "runnable": 1}, "total": {"on_cpu": 49, "timer": 40, "runnable": 1}},
+        "rest": {"self": {"on_cpu": 20, "runnable": 10}, "total": {"on_cpu": 20, "runnable": 10}},
+    }
+    assert split_of(found["callers_of"]) == {
+        "self": {"on_cpu": 59, "timer": 30, "runnable": 11},
+        "total": {"on_cpu": 69, "timer": 40, "runnable": 11},
+    }
+    assert found["kernel"]["lost"] == 0
+
+
+def test_what_threads_did_is_told_of_callees(krait, both):
+    found = verb_json(krait, "report", both(RELATED, RELATED_EVENTS), "--callees", "work")
+    assert {f["name"]: split_of(f) for f in found["functions"]} == {
+        "load": {"self": {"on_cpu": 10, "timer": 10}, "total": {"on_cpu": 14, "timer": 15, "runnable": 1}}
+    }
+
+
+@pytest.mark.parametrize("which", ["--callers", "--callees"])
+@pytest.mark.parametrize("function", ["main", "load", "work", "rest", "app.*"])
+def test_states_of_callers_and_callees_add_up(krait, both, which, function):
+    """Those of the function itself are the ones that the table has."""
+    folder = both(RELATED, RELATED_EVENTS)
+    found = verb_json(krait, "report", folder, which, function)
+    of = found[f"{which[2:]}_of"]
+    for row in [*found["functions"], of]:
+        for part in ("self", "total"):
+            assert sum(row[f"wall_{part}_ns"].values()) == row[f"{part}_ns"]
+    for row in verb_json(krait, "report", folder)["functions"]:
+        if row["name"] == function:
+            assert (split_of(row), row["total_ns"]) == (split_of(of), of["total_ns"])
+    lines = subprocess.run([krait, "report", folder, which, function, "--csv"], capture_output=True, text=True, check=True).stdout
+    for line, row in zip(csv.DictReader(io.StringIO(lines)), found["functions"], strict=True):
+        for part in ("self", "total"):
+            assert {k: int(line[f"wall_{part}_{k}_ns"]) for k in SPREAD} == row[f"wall_{part}_ns"]
+
+
+def test_callers_have_columns_of_what_threads_did(krait, both):
+    out, notes = text(krait, both(RELATED, RELATED_EVENTS), "--callers", "work")
+    head, load, rest = (line.split() for line in out.splitlines())
+    assert head == ["total", "total%", "cpu", "ready", "timer", "self", "calls", "caller", "where"]
+    assert load[2:7] + load[8:10] == ["75.0%", "54%", "1%", "44%", "70.00", "2", "app.load"]
+    assert rest[2:6] == ["25.0%", "67%", "33%", "-"]
+    assert "cpu and what follows it: shares of the total time" in notes
+
+
 # ---- --why ----
 
 WHY_CALLS = (

@@ -260,7 +260,8 @@ VALUES = [
     ({"type": "null-terminated-string"}, b"a\"b\0", '"a\\"b"'),
     ({"type": "null-terminated-string", "encoding": "utf-16le"}, UTF16.encode("utf-16le") + b"\0\0", '"hé\U0001f40d\\?"'),
     ({"type": "null-terminated-string", "encoding": "utf-32be"}, UTF16.encode("utf-32be") + bytes(4), '"hé\U0001f40d\\?"'),
-    ({"type": "null-terminated-string", "encoding": "utf-16be"}, b"\xd8\x00\0\0", '"\ufffd"'),
+    ({"type": "null-terminated-string", "encoding": "utf-16be"}, b"\xff\xfe\0\0", '"\ufffe"'),
+    ({"type": "static-length-string", "length": 6, "encoding": "utf-16be"}, b"\0a\0\0\xd8\x00", '"a"'),
     ({"type": "static-length-string", "length": 4}, b"ab\0c", '"ab"'),
     ({"type": "static-length-string", "length": 0}, b"", '""'),
     ({"type": "static-length-string", "length": 6, "encoding": "utf-16be"}, "aé\0".encode("utf-16be"), '"aé"'),
@@ -503,6 +504,8 @@ def test_a_field_class_that_cannot_be_is_refused(trace, field, why):
     trace.payload_refused(struct_of(**before, x=field, after=u(8)), why)
 
 
+NO_CHARACTER = "what is no character of its encoding"
+
 BAD_DATA = [
     ({"type": "variable-length-unsigned-integer"}, b"\xff" * 9 + b"\x02", "more than 64 bits"),
     ({"type": "variable-length-unsigned-integer"}, b"\xff" * 10 + b"\x00", "more than 64 bits"),
@@ -510,12 +513,23 @@ BAD_DATA = [
     ({"type": "variable-length-unsigned-integer"}, b"\x80\x80", "longer than the rest"),
     ({"type": "null-terminated-string", "encoding": "utf-16le"}, b"a\0\0", "has no end"),
     ({"type": "static-length-string", "length": 9}, b"ab", "longer than the rest"),
+    ({"type": "null-terminated-string", "encoding": "utf-16be"}, b"\xd8\x00\0\0", NO_CHARACTER),
+    ({"type": "null-terminated-string", "encoding": "utf-16le"}, b"\x00\xdca\0\0\0", NO_CHARACTER),
+    ({"type": "null-terminated-string", "encoding": "utf-32le"}, b"\0\xd8\0\0\0\0\0\0", NO_CHARACTER),
+    ({"type": "static-length-string", "length": 4, "encoding": "utf-32be"}, b"\0\x11\0\0", NO_CHARACTER),
+    ({"type": "static-length-string", "length": 4, "encoding": "utf-16le"}, b"a\0\x00\xd8", NO_CHARACTER),
 ]
 
 
 @pytest.mark.parametrize(("field", "data", "why"), BAD_DATA, ids=range(len(BAD_DATA)))
-def test_data_that_cannot_be_is_damage(trace, field, data, why):
+def test_data_that_cannot_be_is_damage(trace, krait, field, data, why):
     trace.payload_refused(struct_of(x=field), why, data)
+    for args in (["cat", "--json"], ["cat", "--csv"], ["cat", "--filter=name == e"], ["info"]):
+        run = subprocess.run([krait, *args, trace.folder], capture_output=True, env=UTC, timeout=60)
+        assert run.returncode == 1 and why in run.stderr.decode(), args
+    for tool in ("read_check", "batch_check"):
+        check = subprocess.run([BUILD / "tests" / tool, trace.folder], capture_output=True, text=True, timeout=60)
+        assert "error -74" in check.stdout, check.stdout
 
 
 def test_a_text_of_half_characters_is_damage(trace):

@@ -149,6 +149,15 @@ static inline int krait_string_without_end(struct krait_decoder *d)
     return krait_damaged(d, "a string has no end in its packet");
 }
 
+/* Bytes that are to be shown in UTF-8 must be characters; those of UTF-8 are passed on as they are. */
+static KRAIT_COLD int krait_check_wide(struct krait_decoder *d, enum krait_encoding encoding,
+                                       const uint8_t *from, size_t length)
+{
+    return krait_wide_is_text(encoding, from, length)
+               ? 0
+               : krait_damaged(d, "a string has what is no character of its encoding");
+}
+
 /* The bytes of a string up to its NUL, of one, two or four bytes a unit, from where d->at stands. */
 static inline int krait_take_string(struct krait_decoder *d, const struct krait_op *op, const uint8_t **from,
                                     size_t *length)
@@ -159,8 +168,18 @@ static inline int krait_take_string(struct krait_decoder *d, const struct krait_
                                : strnlen((const char *)*from, room);
     if (room - *length < unit)
         return krait_string_without_end(d);
+    if (KRAIT_UNLIKELY(op->fc->encoding) && krait_check_wide(d, op->fc->encoding, *from, *length))
+        return -EBADMSG;
     d->at += (*length + unit) * 8;
     return 0;
+}
+
+static KRAIT_COLD int krait_check_wide_text(struct krait_decoder *d, enum krait_encoding encoding,
+                                            const uint8_t *from, uint64_t length)
+{
+    if (length % krait_encoding_unit(encoding))
+        return krait_damaged(d, "a text ends within a character");
+    return krait_check_wide(d, encoding, from, krait_wide_length(encoding, from, length));
 }
 
 /* TEXT, TEXT_SEQ: `length` bytes. */
@@ -169,9 +188,9 @@ KRAIT_INLINE int krait_take_text(struct krait_decoder *d, const struct krait_op 
 {
     if (!krait_align_to(d, op->align) || length > (d->end - d->at) / 8)
         return krait_damaged(d, "a text is longer than the rest of its packet");
-    if (KRAIT_UNLIKELY(op->fc->encoding) && length % krait_encoding_unit(op->fc->encoding))
-        return krait_damaged(d, "a text ends within a character");
     *from = d->bytes + d->at / 8;
+    if (KRAIT_UNLIKELY(op->fc->encoding) && krait_check_wide_text(d, op->fc->encoding, *from, length))
+        return -EBADMSG;
     d->at += length * 8;
     return 0;
 }

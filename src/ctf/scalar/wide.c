@@ -43,6 +43,16 @@ static uint32_t next_character(enum krait_encoding encoding, const uint8_t *from
     return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
 }
 
+bool krait_wide_is_text(enum krait_encoding encoding, const uint8_t *from, size_t size)
+{
+    for (size_t at = 0; size - at >= krait_encoding_unit(encoding);) {
+        uint32_t c = next_character(encoding, from, size, &at);
+        if ((c >= 0xD800 && c <= 0xDFFF) || c > 0x10FFFF)
+            return false;
+    }
+    return true;
+}
+
 void krait_wide_utf8(struct krait_buf *out, enum krait_encoding encoding, const uint8_t *from, size_t size)
 {
     for (size_t at = 0; size - at >= krait_encoding_unit(encoding);)

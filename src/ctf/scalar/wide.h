@@ -24,6 +24,9 @@ static inline size_t krait_encoding_unit(enum krait_encoding encoding)
 /* Bytes up to the code unit 0, or of all whole units where none is 0. */
 size_t krait_wide_length(enum krait_encoding encoding, const uint8_t *from, size_t size);
 
+/* Whether all of it is characters: no half of a surrogate pair, nothing above U+10FFFF. */
+bool krait_wide_is_text(enum krait_encoding encoding, const uint8_t *from, size_t size);
+
 /* Appends the text in UTF-8. What is no character becomes U+FFFD. */
 void krait_wide_utf8(struct krait_buf *out, enum krait_encoding encoding, const uint8_t *from, size_t size);
 

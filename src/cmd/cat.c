@@ -4,6 +4,7 @@
  */
 #include "cmd/cmds.h"
 #include "cmd/timearg.h"
+#include "ctf/read/compare.h"
 #include "ctf/read/merge.h"
 #include "ctf/read/range.h"
 #include "ctf/read/reader.h"
@@ -249,7 +250,9 @@ static int cat_events(struct cat *cat, struct krait_ctf_merge *merge, struct kra
 static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct krait_err *err)
 {
     struct krait_ctf_merge *merge;
-    int rc = cat->filter ? krait_filter_bind(cat->filter, reader, err) : 0;
+    int rc = krait_ctf_comparable(reader, err);
+    if (!rc && cat->filter)
+        rc = krait_filter_bind(cat->filter, reader, err);
     if (!rc)
         rc = krait_ctf_merge_new(&merge, reader, err);
     if (rc)
@@ -340,7 +343,7 @@ const struct krait_cmd krait_cmd_cat = {
                    "krait, or any other trace in "
                    "CTF 1.8 or CTF 2 (LTTng, barectf, Zephyr ...).\n\n"
                    "TRACE is a folder with a file `metadata`, or one with such folders below it. Several are "
-                   "merged on one clock.\n\n"
+                   "merged, if their clocks can be compared.\n\n"
                    "--filter takes comparisons (== != < <= > >=) of fields with numbers and texts, joined by "
                    "&&, ||, ! and brackets; `name` is the event's name, * in a text is anything, $ctx. asks "
                    "the contexts alone. docs/cat.md has its rules, and what --json prints.\n\n"

@@ -128,6 +128,19 @@ static void clock_offset(struct krait_ctf2_parser *p, struct krait_ctf_clock *cl
         krait_ctf2_fail(p, object->at, -EBADMSG, "'cycles' is a second or more");
 }
 
+/* Of a clock or an origin: its namespace, name and uid. NULL where name or uid is missing. */
+static const char *identity(struct krait_ctf2_parser *p, const struct krait_json *object)
+{
+    if (p->rc || !krait_json_get(object, "name") || !krait_json_get(object, "uid"))
+        return NULL;
+    const char *text =
+        krait_model_identity(p->arena, krait_ctf2_text(p, object, "namespace", ""),
+                             krait_ctf2_text(p, object, "name", ""), krait_ctf2_text(p, object, "uid", ""));
+    if (!text)
+        krait_ctf2_oom(p);
+    return text;
+}
+
 /* The Unix epoch, or one that only its tracers know. */
 static void clock_origin(struct krait_ctf2_parser *p, struct krait_ctf_clock *clock,
                          const struct krait_json *origin)
@@ -137,6 +150,7 @@ static void clock_origin(struct krait_ctf2_parser *p, struct krait_ctf_clock *cl
         krait_ctf2_keys(p, origin, keys);
         krait_ctf2_need(p, origin, "name", KRAIT_JSON_TEXT);
         krait_ctf2_need(p, origin, "uid", KRAIT_JSON_TEXT);
+        clock->origin = identity(p, origin);
     } else if (origin->kind != KRAIT_JSON_TEXT || strcmp(origin->text, "unix-epoch") != 0) {
         krait_ctf2_fail(p, origin->at, -EBADMSG, "'origin' is neither 'unix-epoch' nor an object");
     } else {
@@ -163,6 +177,7 @@ static void clock_class(struct krait_ctf2_parser *p, const struct krait_json *ob
                                        .uuid_text = krait_ctf2_text(p, object, "uid", ""),
                                        .freq = freq->number,
                                        .precision = krait_ctf2_number(p, object, "precision", 0) };
+    clock->identity = identity(p, object);
     const struct krait_json *origin = krait_json_get(object, "origin");
     const struct krait_json *offset = krait_ctf2_get(p, object, "offset-from-origin", KRAIT_JSON_OBJECT);
     if (origin)

@@ -22,6 +22,9 @@ struct krait_ctf_clock {
     uint8_t uuid[16];
     bool has_uuid;
     bool absolute; /* its origin is the same on every host: with offset 0, the epoch */
+    /* Texts that are there to be compared (krait_model_identity), else NULL: where it counts from, when that
+     * is something else than the epoch; what tells it from all other clocks. */
+    const char *origin, *identity;
     uint64_t freq; /* Hz, never 0 */
     uint64_t precision;
     int64_t offset_s;

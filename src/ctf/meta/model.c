@@ -69,6 +69,12 @@ int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct k
     return 0;
 }
 
+const char *krait_model_identity(struct krait_arena *arena, const char *space, const char *name,
+                                 const char *uid)
+{
+    return krait_arena_fmt(arena, "%s\x1f%s\x1f%s", space, name, uid);
+}
+
 static uint64_t count_fields(const struct krait_fc *fc)
 {
     uint64_t count = 1;

@@ -28,6 +28,10 @@ int krait_model_add_event(struct krait_arena *arena, struct krait_stream_class *
 /* Whole seconds move from the offset in cycles to that in seconds; -ERANGE when they do not fit. */
 int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_ctf_clock *clock);
 
+/* A namespace, a name and an id as one text, which is equal where all three are. NULL: out of memory. */
+const char *krait_model_identity(struct krait_arena *arena, const char *space, const char *name,
+                                 const char *uid);
+
 /* Sorts an enumeration's ranges for look-ups: by value when each value belongs to one range at most, else by
  * their labels. Returns 0 or -ENOMEM. */
 int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed);

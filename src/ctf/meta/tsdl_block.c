@@ -232,6 +232,18 @@ static void clock_entry(struct krait_tsdl_parser *p, struct krait_ctf_clock *clo
     }
 }
 
+/* By its uuid and name; babeltrace2 before 2.1 by its uuid alone. */
+static const char *clock_identity(struct krait_tsdl_parser *p, const struct krait_ctf_clock *clock)
+{
+    char *uuid = krait_arena_strdup(p->arena, clock->uuid_text);
+    for (char *c = uuid; c && *c; c++)
+        *c |= 0x20; /* to lower case, digits and all */
+    const char *identity = uuid ? krait_model_identity(p->arena, "", clock->name, uuid) : NULL;
+    if (!identity)
+        krait_tsdl_oom(p);
+    return identity;
+}
+
 static struct krait_ctf_clock *clock_new(struct krait_tsdl_parser *p)
 {
     struct krait_ctf_clock *clock = p->rc ? NULL : KRAIT_ARENA_NEW(p->arena, struct krait_ctf_clock);
@@ -270,6 +282,8 @@ void krait_tsdl_clock(struct krait_tsdl_parser *p)
         krait_tsdl_fail(p, -EBADMSG, "a clock without 'name'");
     if (p->rc)
         return;
+    if (clock->has_uuid)
+        clock->identity = clock_identity(p, clock);
     /* Old LTTng tracers: their clock is the epoch's, and they do not say so. */
     if (p->is_lttng && strcmp(clock->name, "monotonic") == 0)
         clock->absolute = true;

@@ -440,7 +440,8 @@ static void add_call(struct path *p)
     }
     const struct krait_func *func = &p->pick.trace->funcs[call->func];
     krait_buf_char(&p->out, '{');
-    krait_report_json_func(&p->out, func->name, func->module, func->file, func->line, func->kind);
+    krait_report_json_func(&p->out, func->name, func->module, func->file, func->line,
+                           krait_report_kind(func->kind));
     krait_report_json_u64(&p->out, "begin_ns", call->begin_ns);
     krait_report_json_u64(&p->out, "duration_ns", call->end_ns - call->begin_ns);
     krait_report_json_u64(&p->out, "calls", p->pick.calls);

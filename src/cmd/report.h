@@ -83,12 +83,14 @@ void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t w
 void krait_report_keep_damage(struct report *report, const char *damage);
 /* Why there is no row. */
 void krait_report_note_nothing(struct report *report);
+/* A function's kind for programs; where rows are no functions it is another word. */
+const char *krait_report_kind(enum krait_func_kind kind);
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
-                            uint32_t line, enum krait_func_kind kind);
+                            uint32_t line, const char *kind);
 /* The cells of KRAIT_REPORT_CSV_FUNC. */
 #define KRAIT_REPORT_CSV_FUNC "name,module,file,line,kind"
 void krait_report_csv_func(struct krait_buf *out, const char *name, const char *module, const char *file,
-                           uint32_t line, enum krait_func_kind kind);
+                           uint32_t line, const char *kind);
 void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n);
 void krait_report_json_text(struct krait_buf *out, const char *key, const char *text);
 /* null where it is empty. */

@@ -45,25 +45,30 @@ void krait_report_note_nothing(struct report *report)
                   krait_select_scope(&report->options->select));
 }
 
+const char *krait_report_kind(enum krait_func_kind kind)
+{
+    return kind == KRAIT_FUNC_C ? "c" : "python";
+}
+
 void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
-                            uint32_t line, enum krait_func_kind kind)
+                            uint32_t line, const char *kind)
 {
     krait_report_json_text(out, "name", name);
     krait_report_json_text(out, "module", module);
     krait_report_json_text(out, "file", file);
     krait_report_json_u64(out, "line", line);
-    krait_report_json_text(out, "kind", kind == KRAIT_FUNC_C ? "c" : "python");
+    krait_report_json_text(out, "kind", kind);
 }
 
 void krait_report_csv_func(struct krait_buf *out, const char *name, const char *module, const char *file,
-                           uint32_t line, enum krait_func_kind kind)
+                           uint32_t line, const char *kind)
 {
     const char *texts[] = { name, module, file };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++) {
         krait_csv_cstr(out, texts[i]);
         krait_buf_char(out, ',');
     }
-    krait_buf_fmt(out, "%u,%s", line, kind == KRAIT_FUNC_C ? "c" : "python");
+    krait_buf_fmt(out, "%u,%s", line, kind);
 }
 
 void krait_report_json_open(struct report *report, uint64_t self_ns)
@@ -92,7 +97,8 @@ static void json_omitted(struct krait_buf *out, const struct krait_trace *trace)
     for (uint32_t i = 0; i < trace->omitted_count; i++) {
         const struct krait_func *func = &trace->funcs[trace->omitted[i].func];
         krait_buf_str(out, i ? ",{" : "{");
-        krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
+        krait_report_json_func(out, func->name, func->module, func->file, func->line,
+                               krait_report_kind(func->kind));
         krait_report_json_u64(out, "calls", trace->omitted[i].calls);
         krait_report_json_text(out, "reason", trace->omitted[i].reason);
         krait_buf_char(out, '}');
@@ -552,7 +558,8 @@ static void json_callee(struct krait_buf *out, const struct krait_func *callee)
 {
     krait_json_key(out, "callee");
     krait_buf_char(out, '{');
-    krait_report_json_func(out, callee->name, callee->module, callee->file, callee->line, callee->kind);
+    krait_report_json_func(out, callee->name, callee->module, callee->file, callee->line,
+                           krait_report_kind(callee->kind));
     krait_buf_char(out, '}');
 }
 
@@ -570,7 +577,8 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
-        krait_report_csv_func(out, row->name, row->module, row->file, row->line, row->kind);
+        krait_report_csv_func(out, row->name, row->module, row->file, row->line,
+                              krait_report_kind(row->kind));
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
         if (lines)
@@ -593,7 +601,8 @@ static void put_json(struct report *report, const struct krait_profile *profile,
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
         krait_buf_str(out, i ? ",\n{" : "\n{");
-        krait_report_json_func(out, row->name, row->module, row->file, row->line, row->kind);
+        krait_report_json_func(out, row->name, row->module, row->file, row->line,
+                               krait_report_kind(row->kind));
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_report_json_u64(out, number_name(report, n, name), number_of(row, n));
         if (report->by == KRAIT_BY_LINE)

@@ -287,7 +287,8 @@ static int put_tree_json(struct report *report, const struct krait_calltree *tre
             krait_buf_str(out, "null");
         krait_report_json_u64(out, "depth", node->depth - 1);
         if (func)
-            krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
+            krait_report_json_func(out, func->name, func->module, func->file, func->line,
+                                   krait_report_kind(func->kind));
         else {
             krait_json_key(out, "name");
             krait_json_cstr(out, tree->labels.texts[node->label]);
@@ -308,7 +309,7 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
                          uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, "depth,name,module,file,line,kind,calls,self_ns,total_ns");
+    krait_buf_str(out, "depth," KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns");
     if (tree->split)
         krait_report_csv_wall(out, "total", NULL);
     krait_buf_char(out, '\n');
@@ -320,17 +321,10 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
         const struct krait_func *func =
             node->func == KRAIT_NO_ID ? &group : &report->trace->funcs[node->func];
         krait_buf_fmt(out, "%u,", node->depth - 1);
-        krait_csv_cstr(out, func->name);
-        krait_buf_char(out, ',');
-        krait_csv_cstr(out, func->module);
-        krait_buf_char(out, ',');
-        krait_csv_cstr(out, func->file);
-        krait_buf_fmt(out, ",%u,%s,%llu,%llu,%llu", func->line,
-                      node->func == KRAIT_NO_ID    ? "group"
-                      : func->kind == KRAIT_FUNC_C ? "c"
-                                                   : "python",
-                      (unsigned long long)node->calls, (unsigned long long)node->self_ns,
-                      (unsigned long long)node->total_ns);
+        krait_report_csv_func(out, func->name, func->module, func->file, func->line,
+                              node->func == KRAIT_NO_ID ? "group" : krait_report_kind(func->kind));
+        krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)node->calls,
+                      (unsigned long long)node->self_ns, (unsigned long long)node->total_ns);
         if (tree->split)
             krait_report_csv_wall(out, "total", tree->wall_ns[lines->items[i].node]);
         krait_buf_char(out, '\n');
@@ -380,6 +374,12 @@ int krait_report_tree(struct report *report, struct krait_err *err)
 static const char *asked(const struct report *report)
 {
     return report->options->callers ? report->options->callers : report->options->callees;
+}
+
+/* A caller that is none: the function is its thread's outermost. */
+static const char *relative_kind(const struct report *report, const struct krait_relative *row)
+{
+    return row->func == KRAIT_NO_ID ? "thread" : krait_report_kind(report->trace->funcs[row->func].kind);
 }
 
 static const struct krait_func *relative_func(const struct report *report, const struct krait_relative *row)
@@ -468,7 +468,8 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_func *func = relative_func(report, &relatives->rows[i]);
         krait_buf_str(out, i ? ",\n{" : "\n{");
-        krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
+        krait_report_json_func(out, func->name, func->module, func->file, func->line,
+                               relative_kind(report, &relatives->rows[i]));
         relative_numbers(out, &relatives->rows[i]);
         krait_buf_char(out, '}');
     }
@@ -486,7 +487,8 @@ static void put_relatives_csv(struct report *report, const struct krait_relative
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_relative *row = &relatives->rows[i];
         const struct krait_func *func = relative_func(report, row);
-        krait_report_csv_func(out, func->name, func->module, func->file, func->line, func->kind);
+        krait_report_csv_func(out, func->name, func->module, func->file, func->line,
+                              relative_kind(report, row));
         krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)row->calls,
                       (unsigned long long)row->self_ns, (unsigned long long)row->total_ns);
         if (row->wall)

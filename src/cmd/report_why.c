@@ -269,7 +269,8 @@ static void json_call(struct krait_buf *out, const struct report *report, const 
     const struct krait_func *func = &report->trace->funcs[call->func];
     const struct krait_thread *thread = &report->trace->threads[call->thread];
     krait_buf_char(out, '{');
-    krait_report_json_func(out, func->name, func->module, func->file, func->line, func->kind);
+    krait_report_json_func(out, func->name, func->module, func->file, func->line,
+                           krait_report_kind(func->kind));
     krait_report_json_u64(out, "begin_ns", call->begin_ns);
     krait_report_json_u64(out, "duration_ns", call->end_ns - call->begin_ns);
     krait_report_json_u64(out, "pid", report->trace->processes[thread->process].pid);
@@ -312,7 +313,8 @@ static void csv_call(struct krait_buf *out, const struct report *report, const s
 {
     const struct krait_func *func = &report->trace->funcs[call->func];
     const struct krait_thread *thread = &report->trace->threads[call->thread];
-    krait_report_csv_func(out, func->name, func->module, func->file, func->line, func->kind);
+    krait_report_csv_func(out, func->name, func->module, func->file, func->line,
+                          krait_report_kind(func->kind));
     krait_buf_fmt(out, ",%llu,%llu,%u,%u,", (unsigned long long)call->begin_ns,
                   (unsigned long long)(call->end_ns - call->begin_ns),
                   report->trace->processes[thread->process].pid, thread->tid);

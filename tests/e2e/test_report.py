@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+from conftest import verb_json
 from peak import peak_kib
 from recording import break_event
 from terminal import on_terminal
@@ -444,8 +445,12 @@ def test_callees_of_a_function(synth, rows):
     }
 
 
-def test_callers_of_the_outermost_function_is_the_thread(synth, rows):
-    assert set(rows(synth(RELATIVES), "--callers", "main")) == {"(thread)"}
+def test_callers_of_the_outermost_function_is_the_thread(krait, synth):
+    (outside,) = verb_json(krait, "report", synth(RELATIVES), "--callers", "main")["functions"]
+    assert (outside["name"], outside["kind"]) == ("(thread)", "thread")
+    text = subprocess.run([krait, "report", synth(RELATIVES, "again"), "--callers", "main", "--csv"], capture_output=True, text=True).stdout
+    (outside,) = csv.DictReader(io.StringIO(text))
+    assert (outside["name"], outside["kind"]) == ("(thread)", "thread")
 
 
 def test_the_time_at_the_top_is_that_of_what_is_told_of(synth, run):

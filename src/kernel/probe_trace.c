@@ -47,6 +47,19 @@ void krait_probe_trace_clock(struct krait_check *check)
                         "kernel and Python events will not order exactly: newer kernel");
 }
 
+/* As an instance has them, for a moment: older kernels have function_graph in the first alone. */
+static const char *tracer_of_instances(int root, struct krait_err *err)
+{
+    struct krait_err in_use = { 0 };
+    int instance = krait_tracefs_make_instance(root, err);
+    if (instance < 0)
+        return NULL;
+    const char *tracer = krait_functions_tracer(instance, err);
+    close(instance);
+    krait_tracefs_remove_instance(root, &in_use);
+    return tracer;
+}
+
 void krait_probe_functions(struct krait_check *check)
 {
     struct krait_err err = { 0 };
@@ -55,7 +68,7 @@ void krait_probe_functions(struct krait_check *check)
         no_tracefs(check);
         return;
     }
-    const char *tracer = krait_functions_tracer(root, &err);
+    const char *tracer = tracer_of_instances(root, &err);
     bool ends = tracer && strcmp(tracer, "function_graph") == 0;
     krait_check_value(check, "%s",
                       ends     ? "entry and exit"
@@ -63,7 +76,8 @@ void krait_probe_functions(struct krait_check *check)
                                : "not the kernel's functions");
     if (!ends)
         krait_check_fix(check, KRAIT_CHECK_WARN, "%s",
-                        tracer ? "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER" : err.text);
+                        tracer ? "boot a newer kernel, one whose function_graph works in tracing instances"
+                               : err.text);
 }
 
 static void add_name(void *data, const char *name)

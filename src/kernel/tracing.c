@@ -19,10 +19,10 @@ enum {
 };
 
 struct cpu {
-    int raw; /* trace_pipe_raw; -1: the CPU is not there */
-    struct krait_kernel_stream *stream;
-    uint64_t lost;    /* as its pages told */
-    uint64_t damaged; /* pages */
+    struct krait_kernel_stream *stream; /* NULL: the CPU is not there */
+    int raw;                            /* trace_pipe_raw; -1: not open */
+    uint64_t lost;                      /* as its pages told */
+    uint64_t damaged;                   /* pages */
 };
 
 struct tracing {
@@ -106,30 +106,44 @@ static int learn_page(struct tracing *k, struct krait_err *err)
 
 /* ---- streams ---- */
 
-static int open_cpu(struct tracing *k, size_t i, struct krait_err *err)
+static void ring_path(char *path, size_t size, size_t cpu)
 {
-    char raw[64];
-    struct cpu *cpu = &k->cpus[i];
-    cpu->stream = &k->kernel.streams[i];
-    snprintf(raw, sizeof(raw), "per_cpu/cpu%zu/trace_pipe_raw", i);
-    cpu->raw = openat(k->instance, raw, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (cpu->raw < 0)
-        return errno == ENOENT ? 0 : krait_err_errno(err, "cannot read the kernel's %s", raw);
-    return krait_kernel_make_stream(&k->kernel, i, err);
+    snprintf(path, size, "per_cpu/cpu%zu/trace_pipe_raw", cpu);
 }
 
-static int open_cpus(struct tracing *k, struct krait_err *err)
+/* Of each CPU that is there. */
+static int make_streams(struct tracing *k, struct krait_err *err)
 {
+    char path[64];
+    int rc = 0;
     size_t count = k->kernel.cpu_count;
     k->cpus = calloc(count, sizeof(*k->cpus));
     if (!k->cpus)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    for (size_t i = 0; i < count; i++)
-        k->cpus[i].raw = -1;
-    int rc = 0;
-    for (size_t i = 0; !rc && i < count; i++)
-        rc = open_cpu(k, i, err);
+    for (size_t i = 0; i < count; i++) {
+        ring_path(path, sizeof(path), i);
+        bool there = faccessat(k->instance, path, F_OK, 0) == 0;
+        k->cpus[i] = (struct cpu){ .stream = there ? &k->kernel.streams[i] : NULL, .raw = -1 };
+        if (!rc && there)
+            rc = krait_kernel_make_stream(&k->kernel, i, err);
+    }
     return rc;
+}
+
+/* Of each stream. An instance whose trace_pipe_raw is open takes no other tracer (EBUSY,
+ * tracing_set_tracer in kernel/trace/trace.c): so after start_functions, and what comes meanwhile waits. */
+static int open_rings(struct tracing *k, struct krait_err *err)
+{
+    char path[64];
+    for (size_t i = 0; i < k->kernel.cpu_count; i++) {
+        if (!k->cpus[i].stream)
+            continue;
+        ring_path(path, sizeof(path), i);
+        k->cpus[i].raw = openat(k->instance, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        if (k->cpus[i].raw < 0)
+            return krait_err_errno(err, "cannot read the kernel's %s", path);
+    }
+    return 0;
 }
 
 static int open_pipe(struct tracing *k, struct krait_err *err)
@@ -183,7 +197,9 @@ static void start_functions(struct tracing *k, const struct krait_kernel_options
     struct krait_err *note = options->functions_note;
     if (k->tracer && !krait_functions_start(k->instance, k->tracer, options->functions, note) &&
         strcmp(k->tracer, "function") == 0)
-        krait_err_set(note, -ENOTSUP, "entries alone are recorded, since this kernel has no function_graph");
+        krait_err_set(note, -ENOTSUP,
+                      "entries alone are recorded, since this kernel has no function_graph in tracing "
+                      "instances; newer ones have");
 }
 
 static int load(struct tracing *k, uint32_t groups, struct krait_err *err)
@@ -218,7 +234,7 @@ static int open_all(struct tracing *k, const struct krait_kernel_options *option
     if (!rc)
         rc = krait_kernel_make_folder(&k->kernel, options->dir, err);
     if (!rc)
-        rc = open_cpus(k, err);
+        rc = make_streams(k, err);
     groups |= find_functions(k, options);
     if (!rc)
         rc = load(k, groups, err);
@@ -226,7 +242,7 @@ static int open_all(struct tracing *k, const struct krait_kernel_options *option
         rc = start(k, groups, err);
     if (!rc)
         start_functions(k, options);
-    return rc;
+    return rc ? rc : open_rings(k, err);
 }
 
 static int open_tracing(struct krait_kernel *kernel, const struct krait_kernel_options *options,

@@ -321,13 +321,13 @@ struct krait_trace_batch {
     uint64_t cell_count; /* of a stream's cursor: the rows lie side by side in [0, cell_count), in the events'
                             order; 0: in the order of time, rows are found by events alone */
     const struct krait_trace_lost *lost; /* losses that were met since the last batch: told before or up to
-                                            some thousand events ahead of where they happened */
+                                            some hundred events ahead of where they happened */
     uint32_t count;                      /* of events; may be 0 when there are losses */
     uint32_t lost_count;
     uint64_t unused[4]; /* 0 */
 };
 
-/* The next events, some thousand. Returns KRAIT_TRACE_EVENT, KRAIT_TRACE_END, or a negative errno in place of
+/* The next events, some hundred. Returns KRAIT_TRACE_EVENT, KRAIT_TRACE_END, or a negative errno in place of
  * the end as krait_trace_cursor_next does: damage comes last. All that the batch points to is valid until the
  * next call. -EINVAL: the cursor was already stepped by krait_trace_cursor_next, which does not go with it.
  * hot path */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Cells of a stream's batch: what fits a processor's second cache and stays in it. */
-enum { BATCH_CELLS = 32 * 1024 };
+/* Cells of a stream's batch: what fits a processor's first cache and stays in it. */
+enum { BATCH_CELLS = 4 * 1024 };
 
 struct krait_batches {
     struct krait_row_order *order; /* NULL: of one stream, by `source` into `chunk` */

@@ -3,9 +3,13 @@
  * Machine code that decodes the events of one stream class: a loop that is spread over the classes.
  *
  * Each event class has code of its own, made of its steps (row.h): every offset, size and cell is in an
- * instruction. Behind its fields stands the code that reads the next event's header and jumps, by the id, to
- * that event's class: so each class has its own jump, which processors learn, and the next event's address
- * comes from additions of constants on the way that was foretold, not through memory.
+ * instruction. As soon as it is known where the event ends, the next one's class is looked up by its tag or
+ * id; behind the fields stands the jump there: so each class has its own jump, which processors learn, the
+ * next event's address comes from additions of constants on the way that was foretold, not through memory,
+ * and where it was foretold wrongly, that shows while the fields are still being moved.
+ *
+ *     by tag ->  time from the header  -.                    extended headers (id and time in full)
+ *     by id  ->  room, whole time      -+->  room -> next class? -> fields -> row -> room of a header -> jump
  *
  * It judges nothing. At whatever is not plain - an unknown id, a header or a field that does not fit, a
  * string without its end, time going backward or far ahead, a class that is irregular - it stops before that

@@ -10,15 +10,15 @@
 
 /* What stays in registers. RAX, RCX, RDX are free within a step; XMM0 is 0, XMM1 free. */
 enum {
-    AT = RSI,    /* the base of steps; between events, the next one */
+    AT = RSI,    /* the base of steps: first, behind the event's header */
     EVENT = RDI, /* the event that is being read: what a stop goes back to */
     CELL = RBP,  /* cell_at */
     ROW = RBX,   /* the next row; of counting: the counts */
     CLOCK = R8,  /* behind the last event that is whole */
     END = R9,
-    LIMIT = R10, /* of CELL */
+    NEXT = R10,  /* code of the next event's class */
     TIME = R11,  /* of the event that is being read */
-    TABLE = R12, /* code by id */
+    TABLE = R12, /* code by tag, then by id */
     CELLS = R13,
     ORIGIN = R14,
     BASE = R15,
@@ -26,7 +26,10 @@ enum {
 
 enum { XMM0, XMM1 };
 
-/* Bytes of code: more than any step, and any class with its two jumps, takes. */
+/* What lies on the stack, as long as the code runs. */
+enum { STACK_RUN = 0, STACK_LIMIT = 8 /* of CELL */ };
+
+/* Bytes of code: more than any step, and any class besides its steps, takes. */
 enum { STEP_ROOM = 96, CLASS_ROOM = 320, SHARED_ROOM = 1024 };
 
 /* How many bytes ahead memory is asked for: processors do not look beyond the page by themselves. */
@@ -39,15 +42,33 @@ struct krait_engine {
     enum krait_emit_stop (*run)(struct krait_emit_run *, const uint8_t *const *table);
 };
 
+/* What stands first in an event and leads to its class: LTTng's tag, or the id itself. */
+struct tags {
+    unsigned bits, at; /* 0 bits: there is none */
+    unsigned header;   /* bytes of the header that it begins, unless it is extended */
+    uint32_t count;    /* of the table's entries by tag */
+    bool extend;       /* the highest of all tags: id and time follow in full */
+};
+
+/* Where the next event's class was looked up by its tag: what has to be done for tags that are not in the
+ * table stands behind the jump, out of the way. */
+struct glance {
+    uint8_t *beyond;     /* the jump there */
+    const uint8_t *back; /* where it goes on */
+    int32_t off;         /* of the next event, from AT */
+};
+
 struct emitter {
     struct krait_x86 c;
     const struct krait_engine_plan *plan;
-    const uint8_t **table;
+    struct tags tags;
     const uint8_t *stop[3]; /* by enum krait_emit_stop */
     const uint8_t *tail;    /* no room for a header: the end, or odd */
     const uint8_t *string;  /* goes on where 16 bytes of a string had no NUL */
     const uint8_t *text;    /* length of RCX bytes at RDX up to a NUL */
+    struct glance glance;   /* of the class that is being emitted */
     uint32_t in_rax;        /* the cell whose value RAX still has, or KRAIT_NO_ID */
+    bool has_sse41;
 };
 
 static struct krait_x86_mem cell(unsigned i)
@@ -97,17 +118,19 @@ struct home {
     }
 
 static const struct home homes[] = {
-    HOME(AT, at),         HOME(END, end),     HOME(CLOCK, clock),  HOME(LIMIT, cell_limit), HOME(BASE, base),
+    HOME(AT, at),         HOME(END, end),     HOME(CLOCK, clock),  HOME(BASE, base),
     HOME(ORIGIN, origin), HOME(CELLS, cells), HOME(CELL, cell_at), HOME(ROW, rows),
 };
 static const struct home moved[] = { HOME(AT, at), HOME(CLOCK, clock), HOME(CELL, cell_at), HOME(ROW, rows) };
 
-/* The way out: what moved goes back to the run, which is on the stack. Nothing of counting moves the row. */
+/* The way out, to before EVENT: what moved goes back to the run. Nothing of counting moves the row. */
 static void emit_leave(struct emitter *e)
 {
     struct krait_x86 *c = &e->c;
     bool counting = e->plan->mode == KRAIT_EMIT_COUNT;
+    move(c, AT, EVENT);
     krait_x86_pop(c, RDX);
+    krait_x86_pop(c, RCX);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(moved) - counting; i++)
         store64(c, of_run(RDX, moved[i].offset), moved[i].reg);
     for (size_t i = KRAIT_ARRAY_LEN(saved); i-- > 0;)
@@ -122,8 +145,6 @@ static void emit_stops(struct emitter *e)
     emit_leave(e);
     for (int why = KRAIT_EMIT_END; why <= KRAIT_EMIT_ODD; why++) {
         e->stop[why] = c->at;
-        if (why == KRAIT_EMIT_ODD)
-            move(c, AT, EVENT);
         krait_x86_mov_imm(c, RAX, (uint32_t)why);
         krait_x86_jump(c, X86_ALWAYS, leave);
     }
@@ -212,58 +233,12 @@ static void emit_whole_time(struct emitter *e)
 /* AT goes on to the next multiple of `align` bytes of the packet behind `off` bytes. */
 static void emit_align_at(struct krait_x86 *c, uint32_t off, uint32_t align)
 {
-    load64(c, RCX, X86_AT(RSP, 0));
+    load64(c, RCX, X86_AT(RSP, STACK_RUN));
     load64(c, RCX, of_run(RCX, offsetof(struct krait_emit_run, packet)));
     krait_x86_rr(c, X86_SUB, X86_64, AT, RCX);
     krait_x86_imm(c, X86_IMM_ADD, X86_64, AT, (int32_t)(off + align - 1));
     krait_x86_imm(c, X86_IMM_AND, X86_64, AT, -(int32_t)align);
     krait_x86_rr(c, X86_ADD, X86_64, AT, RCX);
-}
-
-/* `size` bytes of header are there, or there is no further event. */
-static void emit_header_room(struct emitter *e, unsigned size)
-{
-    krait_x86_rm(&e->c, X86_LEA, X86_64, RAX, X86_AT(AT, size));
-    krait_x86_rr(&e->c, X86_CMP, X86_64, RAX, END);
-    krait_x86_jump(&e->c, X86_A, e->tail);
-}
-
-/* Goes to the class whose id is in RAX. */
-static void emit_enter_class(struct emitter *e, unsigned header, bool checked)
-{
-    krait_x86_imm(&e->c, X86_IMM_ADD, X86_64, AT, (int32_t)header);
-    if (!checked) {
-        krait_x86_imm(&e->c, X86_IMM_CMP, X86_32, RAX, (int32_t)e->plan->id_count);
-        stop_if(e, X86_AE, KRAIT_EMIT_ODD);
-    }
-    krait_x86_jump_mem(&e->c, X86_INDEX(TABLE, RAX, 3, 0));
-}
-
-/* LTTng's two forms: a small header, or a tag that says that id and time follow in full. */
-static void emit_tagged_header(struct emitter *e, unsigned tag_bits, unsigned time_bits)
-{
-    struct krait_x86 *c = &e->c;
-    unsigned small = (tag_bits + time_bits) / 8, tag = (tag_bits + 7) / 8, top = (1u << tag_bits) - 1;
-    emit_header_room(e, small);
-    if (tag_bits == 16) {
-        krait_x86_rm(c, X86_MOVZX16, X86_32, RAX, X86_AT(AT, 0));
-        krait_x86_rm(c, X86_LOAD, X86_32, RCX, X86_AT(AT, 2));
-    } else {
-        krait_x86_rm(c, X86_LOAD, X86_32, RAX, X86_AT(AT, 0));
-        krait_x86_rr(c, X86_LOAD, X86_32, RCX, RAX);
-        krait_x86_shift(c, X86_SHR, X86_32, RCX, tag_bits);
-        krait_x86_imm(c, X86_IMM_AND, X86_32, RAX, (int32_t)top);
-    }
-    krait_x86_imm(c, X86_IMM_CMP, X86_32, RAX, (int32_t)top);
-    uint8_t *extended = krait_x86_skip(c, X86_E);
-    emit_partial_time(c, time_bits);
-    emit_enter_class(e, small, e->plan->id_count >= top);
-    krait_x86_here(c, extended);
-    emit_header_room(e, tag + 12);
-    krait_x86_rm(c, X86_LOAD, X86_32, RAX, X86_AT(AT, tag));
-    load64(c, TIME, X86_AT(AT, tag + 4));
-    emit_whole_time(e);
-    emit_enter_class(e, tag + 12, false);
 }
 
 static void emit_uint(struct krait_x86 *c, int reg, struct krait_x86_mem mem, unsigned bits)
@@ -274,44 +249,123 @@ static void emit_uint(struct krait_x86 *c, int reg, struct krait_x86_mem mem, un
     krait_x86_rm(c, ops[bits / 8], bits == 64 ? X86_64 : X86_32, reg, mem);
 }
 
-/* Whole integers at fixed places; each may be missing. */
-static void emit_flat_header(struct emitter *e, const struct krait_header_form *form)
-{
-    struct krait_x86 *c = &e->c;
-    if (form->align > 1)
-        emit_align_at(c, 0, form->align);
-    emit_header_room(e, form->size);
-    krait_x86_mov_imm(c, RAX, (uint32_t)form->only_id);
-    if (form->id_bits)
-        emit_uint(c, RAX, X86_AT(AT, form->id_at), form->id_bits);
-    if (!form->time_bits) {
-        move(c, TIME, CLOCK);
-    } else if (form->time_bits == 64) {
-        load64(c, TIME, X86_AT(AT, form->time_at));
-        emit_whole_time(e);
-    } else {
-        emit_uint(c, RCX, X86_AT(AT, form->time_at), form->time_bits);
-        emit_partial_time(c, form->time_bits);
-    }
-    if (form->id_bits == 64) {
-        krait_x86_imm(c, X86_IMM_CMP, X86_64, RAX, (int32_t)e->plan->id_count);
-        stop_if(e, X86_AE, KRAIT_EMIT_ODD);
-    }
-    emit_enter_class(e, form->size, form->id_bits == 64);
-}
-
-/* The next event: its header, and the jump to its class. */
-static void emit_next(struct emitter *e)
+/* TIME of the event whose header ends at AT. */
+static void emit_time(struct emitter *e)
 {
     const struct krait_header_form *form = e->plan->header;
-    move(&e->c, EVENT, AT);
-    krait_x86_rm(&e->c, X86_PREFETCH, X86_32, 1, X86_AT(AT, PREFETCH));
-    if (form->shape == KRAIT_SHAPE_COMPACT)
-        emit_tagged_header(e, 5, 27);
-    else if (form->shape == KRAIT_SHAPE_LARGE)
-        emit_tagged_header(e, 16, 32);
+    struct krait_x86 *c = &e->c;
+    struct krait_x86_mem at = X86_AT(AT, (int32_t)form->time_at - (int32_t)form->size);
+    if (e->tags.extend) { /* the time is what the tag leaves of the last 32 bits */
+        unsigned bits = form->shape == KRAIT_SHAPE_COMPACT ? 27 : 32;
+        krait_x86_rm(c, X86_LOAD, X86_32, RCX, X86_AT(AT, -4));
+        krait_x86_shift(c, X86_SHR, X86_32, RCX, 32 - bits);
+        emit_partial_time(c, bits);
+    } else if (!form->time_bits) {
+        move(c, TIME, CLOCK);
+    } else if (form->time_bits == 64) {
+        load64(c, TIME, at);
+        emit_whole_time(e);
+    } else {
+        emit_uint(c, RCX, at, form->time_bits);
+        emit_partial_time(c, form->time_bits);
+    }
+}
+
+/* Where an extended header at AT + off has its id, a u32. */
+static struct krait_x86_mem extended_id(const struct emitter *e, int32_t off)
+{
+    return X86_AT(AT, off + (int32_t)(e->tags.bits + 7) / 8);
+}
+
+/* Whether many classes have ids that no tag can say (LTTng's of the kernel): extended headers are usual then.
+ */
+static bool extends_often(const struct emitter *e)
+{
+    return e->tags.extend && e->plan->id_count > e->tags.count;
+}
+
+/* NEXT from the tag of the event at AT + off, or from its id without a jump, where that is usual. It may lie
+ * behind the packet's end: any bytes lead somewhere, and nobody goes there before the header's room is
+ * checked. */
+static void emit_look_ahead(struct emitter *e, int32_t off)
+{
+    struct krait_x86 *c = &e->c;
+    const struct tags *tags = &e->tags;
+    uint32_t known = tags->count;
+    if (tags->bits)
+        emit_uint(c, RAX, X86_AT(AT, off + (int32_t)tags->at), (tags->bits + 7) / 8 * 8);
     else
-        emit_flat_header(e, form);
+        krait_x86_mov_imm(c, RAX, (uint32_t)e->plan->header->only_id);
+    if (tags->bits % 8)
+        krait_x86_imm(c, X86_IMM_AND, X86_32, RAX, (int32_t)(1u << tags->bits) - 1);
+    if (extends_often(e)) {
+        krait_x86_rm(c, X86_LOAD, X86_32, RCX, extended_id(e, off));
+        krait_x86_imm(c, X86_IMM_ADD, X86_64, RCX, (int32_t)tags->count);
+        krait_x86_imm(c, X86_IMM_CMP, X86_32, RAX, (int32_t)tags->count);
+        krait_x86_rr(c, X86_CMOVE, X86_64, RAX, RCX);
+        known += e->plan->id_count;
+    }
+    krait_x86_imm(c, X86_IMM_CMP, X86_64, RAX, (int32_t)known);
+    e->glance.beyond = krait_x86_leap(c, X86_AE);
+    load64(c, NEXT, X86_INDEX(TABLE, RAX, 3, 0));
+    e->glance.back = c->at;
+    e->glance.off = off;
+}
+
+/* The tag in RAX is not in the table: NEXT by the id behind it, if it says that there is one. */
+static void emit_beyond(struct emitter *e)
+{
+    struct krait_x86 *c = &e->c;
+    krait_x86_land(c, e->glance.beyond);
+    krait_x86_mov_imm(c, RCX, e->plan->id_count);
+    if (e->tags.extend && !extends_often(e)) {
+        krait_x86_imm(c, X86_IMM_CMP, X86_32, RAX, (1 << e->tags.bits) - 1);
+        krait_x86_rm(c, X86_LOAD, X86_32, RAX, extended_id(e, e->glance.off));
+        krait_x86_rr(c, X86_CMOVNE, X86_32, RAX, RCX);
+    }
+    krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
+    krait_x86_rr(c, X86_CMOVA, X86_64, RAX, RCX);
+    load64(c, NEXT, X86_INDEX(TABLE, RAX, 3, e->tags.count * sizeof(const uint8_t *)));
+    krait_x86_jump(c, X86_ALWAYS, e->glance.back);
+}
+
+/* Whether the next event's class can be looked up as soon as it is known where this one ends: nothing has to
+ * be aligned first, and what is read lies within what may be read behind the end. */
+static bool looks_ahead_early(const struct emitter *e)
+{
+    return e->plan->header->align <= 1 && e->tags.at + sizeof(uint64_t) <= KRAIT_EMIT_BEYOND;
+}
+
+/* Goes to the next event, which begins at AT + off. */
+static void emit_next(struct emitter *e, uint32_t off)
+{
+    struct krait_x86 *c = &e->c;
+    krait_x86_rm(c, X86_LEA, X86_64, EVENT, X86_AT(AT, off));
+    if (e->plan->mode == KRAIT_EMIT_ROWS) {
+        krait_x86_rm(c, X86_CMP, X86_64, CELL, X86_AT(RSP, STACK_LIMIT));
+        stop_if(e, X86_AE, KRAIT_EMIT_FULL);
+    }
+    krait_x86_rm(c, X86_PREFETCH, X86_32, 1, X86_AT(EVENT, PREFETCH));
+    if (!looks_ahead_early(e))
+        emit_align_at(c, off, KRAIT_MAX(e->plan->header->align, 1u));
+    krait_x86_rm(c, X86_LEA, X86_64, AT, X86_AT(looks_ahead_early(e) ? EVENT : AT, e->tags.header));
+    krait_x86_rr(c, X86_CMP, X86_64, AT, END);
+    krait_x86_jump(c, X86_A, e->tail);
+    if (!looks_ahead_early(e))
+        emit_look_ahead(e, -(int32_t)e->tags.header);
+    krait_x86_jump_reg(c, NEXT);
+    emit_beyond(e);
+}
+
+/* Where a class is entered whose event has an extended header: its room, and TIME. */
+static void emit_extended(struct emitter *e)
+{
+    struct krait_x86 *c = &e->c;
+    krait_x86_rm(c, X86_LEA, X86_64, AT, X86_AT(EVENT, (e->tags.bits + 7) / 8 + 12));
+    krait_x86_rr(c, X86_CMP, X86_64, AT, END);
+    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+    load64(c, TIME, X86_AT(AT, -8));
+    emit_whole_time(e);
 }
 
 static const uint8_t *emit_entry(struct emitter *e)
@@ -321,6 +375,8 @@ static const uint8_t *emit_entry(struct emitter *e)
     const uint8_t *entry = c->at;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(saved); i++)
         krait_x86_push(c, saved[i]);
+    load64(c, RAX, of_run(RDI, offsetof(struct krait_emit_run, cell_limit)));
+    krait_x86_push(c, RAX);
     krait_x86_push(c, RDI);
     move(c, RAX, RDI);
     move(c, TABLE, RSI);
@@ -329,7 +385,9 @@ static const uint8_t *emit_entry(struct emitter *e)
         load64(c, homes[i].reg, of_run(RAX, homes[i].offset));
     if (e->plan->mode == KRAIT_EMIT_COUNT)
         load64(c, ROW, of_run(RAX, offsetof(struct krait_emit_run, counts)));
-    emit_next(e);
+    if (looks_ahead_early(e))
+        emit_look_ahead(e, 0);
+    emit_next(e, 0);
     return entry;
 }
 
@@ -393,30 +451,39 @@ static void emit_float(struct emitter *e, const struct krait_row_step *step)
     krait_x86_rm(c, X86_MOVQ_STORE, X86_32, XMM1, cell(step->cell));
 }
 
-/* `reg` = a bit for each NUL in the 16 bytes at RDX + off. */
-static void emit_nul_mask(struct krait_x86 *c, int reg, unsigned off)
+/* `reg` = a bit for each NUL in the 16 bytes at RDX. */
+static void emit_nul_mask(struct krait_x86 *c, int reg)
 {
-    krait_x86_rm(c, X86_MOVDQU, X86_32, XMM1, X86_AT(RDX, off));
+    krait_x86_rm(c, X86_MOVDQU, X86_32, XMM1, X86_AT(RDX, 0));
     krait_x86_rr(c, X86_PCMPEQB, X86_32, XMM1, XMM0);
     krait_x86_rr(c, X86_PMOVMSKB, X86_32, reg, XMM1);
 }
 
-/* How long a text of `n` bytes at RDX is, to RAX. Up to 31 without a branch (LTTng's names of threads have 16
- * or 17): a bit at its end bounds the search. */
+/* How many bytes at RDX stand before a NUL, to RAX: found here when it is one of 16, else by `longer`. */
+static void emit_length(struct emitter *e, const uint8_t *longer)
+{
+    struct krait_x86 *c = &e->c;
+    emit_nul_mask(c, RAX);
+    krait_x86_rr(c, X86_TEST, X86_32, RAX, RAX);
+    uint8_t *shorter = krait_x86_skip(c, X86_NE);
+    krait_x86_call(c, longer);
+    uint8_t *known = krait_x86_skip(c, X86_ALWAYS);
+    krait_x86_here(c, shorter);
+    krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
+    krait_x86_here(c, known);
+}
+
+/* The same of a text of `n` bytes. A bit at its end bounds the search of up to 16; longer ones are mostly
+ * room for a short name (LTTng's names of threads). */
 static void emit_text_length(struct emitter *e, uint32_t n)
 {
     struct krait_x86 *c = &e->c;
-    if (n > 31) {
+    if (n > 16) {
         krait_x86_mov_imm(c, RCX, n);
-        krait_x86_call(c, e->text);
+        emit_length(e, e->text);
         return;
     }
-    emit_nul_mask(c, RAX, 0);
-    if (n > 16) {
-        emit_nul_mask(c, RCX, 16);
-        krait_x86_shift(c, X86_SHL, X86_32, RCX, 16);
-        krait_x86_rr(c, X86_OR, X86_32, RAX, RCX);
-    }
+    emit_nul_mask(c, RAX);
     krait_x86_imm(c, X86_IMM_OR, X86_32, RAX, (int32_t)(1u << n));
     krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
 }
@@ -441,14 +508,7 @@ static void emit_string_step(struct emitter *e, const struct krait_row_step *ste
 {
     struct krait_x86 *c = &e->c;
     krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
-    emit_nul_mask(c, RAX, 0);
-    krait_x86_rr(c, X86_TEST, X86_32, RAX, RAX);
-    uint8_t *shorter = krait_x86_skip(c, X86_NE);
-    krait_x86_call(c, e->string);
-    uint8_t *known = krait_x86_skip(c, X86_ALWAYS);
-    krait_x86_here(c, shorter);
-    krait_x86_rr(c, X86_TZCNT, X86_32, RAX, RAX);
-    krait_x86_here(c, known);
+    emit_length(e, e->string);
     krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, 0, 1));
     krait_x86_rr(c, X86_CMP, X86_64, AT, END);
     stop_if(e, X86_A, KRAIT_EMIT_ODD);
@@ -489,10 +549,25 @@ static void emit_align(struct emitter *e, const struct krait_row_step *step)
     stop_if(e, X86_A, KRAIT_EMIT_ODD);
 }
 
-static void emit_end(struct emitter *e, const struct krait_row_step *step)
+/* Two integers side by side that become cells in the same way: one load, one store. */
+static bool is_pair(const struct emitter *e, const struct krait_row_step *a)
 {
-    if (step->off)
-        krait_x86_imm(&e->c, X86_IMM_ADD, X86_64, AT, (int32_t)step->off);
+    const struct krait_row_step *b = a + 1;
+    bool swap = a->flags & KRAIT_ROWF_SWAP && a->bits > 8;
+    return a->code == KRAIT_ROW_INT && b->code == KRAIT_ROW_INT && b->bits == a->bits &&
+           b->flags == a->flags && b->off == a->off + a->bits / 8 && b->cell == a->cell + 1 && !swap &&
+           (e->has_sse41 || a->bits == 64);
+}
+
+static void emit_pair(struct emitter *e, const struct krait_row_step *step)
+{
+    static const enum krait_x86_op ops[2][9] = {
+        { [1] = X86_PMOVZXBQ, [2] = X86_PMOVZXWQ, [4] = X86_PMOVZXDQ, [8] = X86_MOVDQU },
+        { [1] = X86_PMOVSXBQ, [2] = X86_PMOVSXWQ, [4] = X86_PMOVSXDQ, [8] = X86_MOVDQU },
+    };
+    enum krait_x86_op op = ops[step->flags & KRAIT_ROWF_SIGNED ? 1 : 0][step->bits / 8];
+    krait_x86_rm(&e->c, op, X86_32, XMM1, X86_AT(AT, step->off));
+    krait_x86_rm(&e->c, X86_MOVDQU_STORE, X86_32, XMM1, cell(step->cell));
 }
 
 /* Counting needs no values but lengths. */
@@ -505,28 +580,49 @@ static bool is_needed(const struct emitter *e, const struct krait_row_step *step
     return e->plan->mode != KRAIT_EMIT_COUNT || !only_value[step->code] || step->flags & KRAIT_ROWF_LENGTH;
 }
 
-static void emit_steps(struct emitter *e, const struct krait_row_class *row)
+/* How many steps there are up to the last one that decides where the event ends, or that it is there. */
+static uint32_t steps_to_end(const struct krait_row_class *row)
+{
+    static const bool decides[] = {
+        [KRAIT_ROW_ROOM] = true,     [KRAIT_ROW_STRING] = true, [KRAIT_ROW_TEXT_SEQ] = true,
+        [KRAIT_ROW_VIEW_SEQ] = true, [KRAIT_ROW_ALIGN] = true,  [KRAIT_ROW_END] = false,
+    };
+    uint32_t n = row->step_count;
+    while (n > 0 && !decides[row->steps[n - 1].code])
+        n--;
+    return n;
+}
+
+/* Emits the step, or two; returns how many. */
+static uint32_t emit_step(struct emitter *e, const struct krait_row_step *step)
 {
     static void (*const emitters[])(struct emitter *, const struct krait_row_step *) = {
-        [KRAIT_ROW_ROOM] = emit_room,
-        [KRAIT_ROW_INT] = emit_int,
-        [KRAIT_ROW_BITS] = emit_bits,
-        [KRAIT_ROW_FLOAT] = emit_float,
-        [KRAIT_ROW_TEXT] = emit_fixed_text,
-        [KRAIT_ROW_VIEW] = emit_view,
-        [KRAIT_ROW_STRING] = emit_string_step,
-        [KRAIT_ROW_TEXT_SEQ] = emit_sequence,
-        [KRAIT_ROW_VIEW_SEQ] = emit_sequence,
-        [KRAIT_ROW_ALIGN] = emit_align,
-        [KRAIT_ROW_END] = emit_end,
+        [KRAIT_ROW_ROOM] = emit_room,          [KRAIT_ROW_INT] = emit_int,
+        [KRAIT_ROW_BITS] = emit_bits,          [KRAIT_ROW_FLOAT] = emit_float,
+        [KRAIT_ROW_TEXT] = emit_fixed_text,    [KRAIT_ROW_VIEW] = emit_view,
+        [KRAIT_ROW_STRING] = emit_string_step, [KRAIT_ROW_TEXT_SEQ] = emit_sequence,
+        [KRAIT_ROW_VIEW_SEQ] = emit_sequence,  [KRAIT_ROW_ALIGN] = emit_align,
     };
-    for (uint32_t i = 0; i < row->step_count; i++) {
-        const struct krait_row_step *step = &row->steps[i];
-        if (!is_needed(e, step))
-            continue;
-        emitters[step->code](e, step);
-        e->in_rax = step->code == KRAIT_ROW_INT || step->code == KRAIT_ROW_BITS ? step->cell : KRAIT_NO_ID;
-    }
+    if (!is_needed(e, step))
+        return 1;
+    bool pair = is_pair(e, step), number = step->code == KRAIT_ROW_INT || step->code == KRAIT_ROW_BITS;
+    (pair ? emit_pair : emitters[step->code])(e, step);
+    e->in_rax = number && !pair ? step->cell : KRAIT_NO_ID;
+    return pair ? 2 : 1;
+}
+
+/* As soon as it is known where the event ends, the next one's class is looked up: it is there long before it
+ * is gone to, and a processor that foretold another one learns it earlier. */
+static void emit_steps(struct emitter *e, const struct krait_row_class *row)
+{
+    const struct krait_row_step *end = &row->steps[row->step_count - 1];
+    uint32_t i = 0, known = steps_to_end(row);
+    while (i < known)
+        i += emit_step(e, &row->steps[i]);
+    if (looks_ahead_early(e))
+        emit_look_ahead(e, (int32_t)end->off);
+    while (&row->steps[i] < end)
+        i += emit_step(e, &row->steps[i]);
 }
 
 /* -- classes -- */
@@ -542,29 +638,40 @@ static void emit_commit_row(struct emitter *e, const struct krait_row_class *row
     krait_x86_store_imm(c, X86_32, X86_AT(ROW, offsetof(struct krait_row, cls)), row->index);
     krait_x86_rm(c, X86_STORE, X86_32, CELL, X86_AT(ROW, offsetof(struct krait_row, cells)));
     krait_x86_imm(c, X86_IMM_ADD, X86_64, ROW, sizeof(struct krait_row));
-    move(c, CLOCK, TIME);
     krait_x86_imm(c, X86_IMM_ADD, X86_64, CELL, row->cells);
-    krait_x86_rr(c, X86_CMP, X86_64, CELL, LIMIT);
-    stop_if(e, X86_AE, KRAIT_EMIT_FULL);
 }
 
 static void emit_commit_count(struct emitter *e, const struct krait_row_class *row)
 {
-    move(&e->c, CLOCK, TIME);
     krait_x86_inc(&e->c, X86_AT(ROW, row->event->index * sizeof(uint64_t)));
 }
 
-static const uint8_t *emit_class(struct emitter *e, const struct krait_row_class *row)
+/* The ways into a class, with TIME at their end: by its tag, if it has one, and by its id. */
+static void emit_ways_in(struct emitter *e, uint32_t id, const uint8_t **by_tag, const uint8_t **by_id)
 {
-    krait_x86_align(&e->c, 16);
-    const uint8_t *entry = e->c.at;
+    struct krait_x86 *c = &e->c;
+    bool has_tag = id < e->tags.count;
+    uint8_t *timed = NULL;
+    if (e->tags.extend) {
+        by_id[id] = c->at;
+        emit_extended(e);
+        timed = has_tag ? krait_x86_leap(c, X86_ALWAYS) : NULL;
+    }
+    if (has_tag) {
+        krait_x86_align(c, 16);
+        by_tag[id] = c->at;
+        emit_time(e);
+    }
+    if (timed)
+        krait_x86_land(c, timed);
+}
+
+static void emit_class(struct emitter *e, const struct krait_row_class *row)
+{
     emit_steps(e, row);
-    if (e->plan->mode == KRAIT_EMIT_ROWS)
-        emit_commit_row(e, row);
-    else
-        emit_commit_count(e, row);
-    emit_next(e);
-    return entry;
+    (e->plan->mode == KRAIT_EMIT_ROWS ? emit_commit_row : emit_commit_count)(e, row);
+    move(&e->c, CLOCK, TIME);
+    emit_next(e, row->steps[row->step_count - 1].off);
 }
 
 /* -- the whole -- */
@@ -579,18 +686,45 @@ static size_t room_needed(const struct krait_engine_plan *plan)
     return room;
 }
 
-static void emit_all(struct emitter *e, struct krait_engine *engine)
+/* The table: code by tag, behind it by id, for extended headers; the last is of all that has no class. */
+static void emit_classes(struct emitter *e, const uint8_t **by_tag)
 {
     const struct krait_engine_plan *plan = e->plan;
+    const uint8_t **by_id = by_tag + e->tags.count;
+    for (uint32_t i = 0; i < e->tags.count + plan->id_count + 1; i++)
+        by_tag[i] = e->stop[KRAIT_EMIT_ODD];
+    for (uint32_t id = 0; id < plan->id_count; id++) {
+        const struct krait_row_class *row = plan->by_id[id];
+        if (!row || !row->steps)
+            continue;
+        krait_x86_align(&e->c, 16);
+        emit_ways_in(e, id, by_tag, by_id);
+        emit_class(e, row);
+    }
+}
+
+static void emit_all(struct emitter *e, struct krait_engine *engine)
+{
     emit_stops(e);
     emit_string(e);
     emit_text(e);
     const uint8_t *entry = emit_entry(e);
     memcpy(&engine->run, &entry, sizeof(engine->run)); /* ISO C has no cast from data to code */
-    for (uint32_t i = 0; i < plan->id_count; i++) {
-        const struct krait_row_class *row = plan->by_id[i];
-        engine->table[i] = row && row->steps ? emit_class(e, row) : e->stop[KRAIT_EMIT_ODD];
-    }
+    emit_classes(e, engine->table);
+}
+
+static struct tags tags_of(const struct krait_engine_plan *plan)
+{
+    const struct krait_header_form *form = plan->header;
+    if (form->shape == KRAIT_SHAPE_COMPACT)
+        return (struct tags){ .bits = 5, .header = 4, .count = 31, .extend = true };
+    if (form->shape == KRAIT_SHAPE_LARGE)
+        return (struct tags){
+            .bits = 16, .header = 6, .count = KRAIT_MIN(plan->id_count, UINT16_MAX), .extend = true
+        };
+    return (struct tags){
+        .bits = form->id_bits, .at = form->id_at, .header = form->size, .count = plan->id_count
+    };
 }
 
 static int make_code(struct krait_engine *engine, const struct krait_engine_plan *plan)
@@ -602,7 +736,10 @@ static int make_code(struct krait_engine *engine, const struct krait_engine_plan
     if (code == MAP_FAILED)
         return -ENOTSUP;
     engine->code = code;
-    struct emitter e = { .c = { .at = code, .end = engine->code + engine->size }, .plan = plan };
+    struct emitter e = { .c = { .at = code, .end = engine->code + engine->size },
+                         .plan = plan,
+                         .tags = tags_of(plan),
+                         .has_sse41 = __builtin_cpu_supports("sse4.1") };
     emit_all(&e, engine);
     if (e.c.full || mprotect(code, engine->size, PROT_READ | PROT_EXEC))
         return -ENOTSUP;
@@ -615,7 +752,7 @@ int krait_engine_new(struct krait_engine **out, const struct krait_engine_plan *
         return -ENOTSUP;
     struct krait_engine *engine = calloc(1, sizeof(*engine));
     if (engine)
-        engine->table = calloc(plan->id_count, sizeof(*engine->table));
+        engine->table = calloc((size_t)tags_of(plan).count + plan->id_count + 1, sizeof(*engine->table));
     int rc = engine && engine->table ? make_code(engine, plan) : -ENOMEM;
     if (rc)
         krait_engine_free(engine);

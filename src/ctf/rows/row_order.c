@@ -7,7 +7,7 @@
 
 /* Cells of all chunks together, as far as each has enough to be worth its turn: what fits a processor's
  * second cache. */
-enum { ALL_CELLS = 64 * 1024, FEWEST_CELLS = 128 };
+enum { ALL_CELLS = 16 * 1024, FEWEST_CELLS = 128 };
 _Static_assert(ALL_CELLS / KRAIT_ROW_HEAD + 1 < 1 << 16, "rows of a chunk (row_source.h)");
 
 struct lane {

@@ -22,13 +22,15 @@ static void opcode(struct krait_x86 *c, uint32_t op, enum krait_x86_width width,
 {
     unsigned rex =
         (width == X86_64 ? 8u : 0u) | (reg & 8 ? 4u : 0u) | (index & 8 ? 2u : 0u) | (base & 8 ? 1u : 0u);
-    if (op >> 16)
-        byte(c, op >> 16);
+    int last = op >> 24 ? 24 : op >> 16 ? 16 : op >> 8 ? 8 : 0;
+    if (last >= 16) {
+        byte(c, op >> last);
+        last -= 8;
+    }
     if (rex)
         byte(c, 0x40 | rex);
-    if (op >> 8 & 0xff)
-        byte(c, op >> 8 & 0xff);
-    byte(c, op & 0xff);
+    for (; last >= 0; last -= 8)
+        byte(c, op >> last & 0xff);
 }
 
 static void modrm(struct krait_x86 *c, unsigned mod, int reg, int rm)
@@ -153,10 +155,10 @@ void krait_x86_call(struct krait_x86 *c, const uint8_t *target)
     word(c, (uint32_t)(target - (c->at + 4)));
 }
 
-void krait_x86_jump_mem(struct krait_x86 *c, struct krait_x86_mem mem)
+void krait_x86_jump_reg(struct krait_x86 *c, int reg)
 {
-    opcode(c, 0xFF, X86_32, 0, index_of(mem), mem.base);
-    memory(c, 4, mem);
+    opcode(c, 0xFF, X86_32, 0, 0, reg);
+    modrm(c, 3, 4, reg);
 }
 
 uint8_t *krait_x86_skip(struct krait_x86 *c, enum krait_x86_cond cond)
@@ -170,6 +172,19 @@ void krait_x86_here(struct krait_x86 *c, uint8_t *skip)
 {
     if (!c->full)
         skip[-1] = (uint8_t)(c->at - skip);
+}
+
+uint8_t *krait_x86_leap(struct krait_x86 *c, enum krait_x86_cond cond)
+{
+    krait_x86_jump(c, cond, c->at);
+    return c->at;
+}
+
+void krait_x86_land(struct krait_x86 *c, uint8_t *leap)
+{
+    uint32_t distance = (uint32_t)(c->at - leap);
+    if (!c->full)
+        memcpy(leap - sizeof(distance), &distance, sizeof(distance));
 }
 
 void krait_x86_align(struct krait_x86 *c, unsigned to)

@@ -4,7 +4,7 @@
  * Architectures Software Developer's Manual, volume 2, 2.1 (instruction format) and the pages of each
  * instruction.
  *
- *     [prefix] [REX] [0F] opcode [ModRM [SIB] [disp]] [imm]
+ *     [prefix] [REX] [0F [38]] opcode [ModRM [SIB] [disp]] [imm]
  *
  * An operation is said as its bytes in a number: prefix, 0F and opcode, as the manual writes them without
  * REX.
@@ -27,6 +27,8 @@ enum krait_x86_op {
     X86_STORE = 0x89,
     X86_LOAD = 0x8B,
     X86_LEA = 0x8D,
+    X86_CMOVE = 0x0F44,
+    X86_CMOVNE = 0x0F45,
     X86_CMOVA = 0x0F47,
     X86_PREFETCH = 0x0F18, /* reg: 1 for all caches */
     X86_MOVZX8 = 0x0FB6,
@@ -39,6 +41,13 @@ enum krait_x86_op {
     X86_MOVQ_STORE = 0x660FD6, /* m64 from xmm */
     X86_PXOR = 0x660FEF,
     X86_MOVDQU = 0xF30F6F,
+    X86_MOVDQU_STORE = 0xF30F7F,
+    X86_PMOVSXBQ = 0x660F3822, /* two, extended to 64 bits; SSE4.1, as those below */
+    X86_PMOVSXWQ = 0x660F3824,
+    X86_PMOVSXDQ = 0x660F3825,
+    X86_PMOVZXBQ = 0x660F3832,
+    X86_PMOVZXWQ = 0x660F3834,
+    X86_PMOVZXDQ = 0x660F3835,
     X86_CVTSS2SD = 0xF30F5A,
     X86_TZCNT = 0xF30FBC, /* older processors take it for BSF: the same where a bit is set */
 };
@@ -90,10 +99,13 @@ void krait_x86_ret(struct krait_x86 *c);
 /* To a place that is known. */
 void krait_x86_jump(struct krait_x86 *c, enum krait_x86_cond cond, const uint8_t *target);
 void krait_x86_call(struct krait_x86 *c, const uint8_t *target);
-void krait_x86_jump_mem(struct krait_x86 *c, struct krait_x86_mem mem);
+void krait_x86_jump_reg(struct krait_x86 *c, int reg);
 /* Over at most 127 bytes that follow: returns what krait_x86_here takes where it lands. */
 uint8_t *krait_x86_skip(struct krait_x86 *c, enum krait_x86_cond cond);
 void krait_x86_here(struct krait_x86 *c, uint8_t *skip);
+/* As the two before, over any number of bytes. */
+uint8_t *krait_x86_leap(struct krait_x86 *c, enum krait_x86_cond cond);
+void krait_x86_land(struct krait_x86 *c, uint8_t *leap);
 void krait_x86_align(struct krait_x86 *c, unsigned to);
 
 #endif

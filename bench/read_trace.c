@@ -5,7 +5,7 @@
  *
  *   stream   every field of each event, in batches; threads share the packets
  *   time     the same with all streams in order of time; threads share time
- *   count    events by class, in batches, without looking at fields; threads share the packets
+ *   count    events by class, in batches without fields; threads share the packets
  *   single   as stream, an event at a time, with a handle for each field
  *   check    as stream, with sums that can be compared; check-time: as time
  *
@@ -570,6 +570,8 @@ int main(int argc, char **argv)
         workers[i].plans = allocate(classes, sizeof(*workers[i].plans));
         workers[i].sums.counts = allocate(classes, sizeof(*workers[i].sums.counts));
     }
+    if (work.count_only && krait_trace_reader_want_fields(reader, NULL, 0, &error))
+        die(argv[3], error.text);
     run_threads(workers, threads);
     print_sums(workers, threads, classes);
     return 0; /* the process ends: it needs not free what it has */

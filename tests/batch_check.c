@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * batch_check TRACE...: reads traces in batches and event by event at once, all by time and each stream by
- * itself, and compares everything that a batch says. Prints what there was:
+ * batch_check [--some] TRACE...: reads traces in batches and event by event at once, all by time and each
+ * stream by itself, and compares everything that a batch says; --some: of some of the fields, which alone are
+ * wanted. Prints what there was:
  *
  *   events N / cells N / selected N / lost N / by_stream N / by_part N / error CODE
  *
@@ -9,6 +10,7 @@
  */
 #include "krait/trace_read.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,12 +30,22 @@ struct class_cells {
 };
 
 static struct class_cells *classes;
+static bool some;
 static uint64_t cells, selected, lost, wrong;
 
 static void differs(const char *what, const char *where)
 {
     if (wrong++ < 10)
         fprintf(stderr, "batch_check: %s differs at '%s'\n", what, where);
+}
+
+/* Which fields some are: a third of all, by their names. */
+static bool is_wanted(const char *path)
+{
+    unsigned sum = 0;
+    for (; *path; path++)
+        sum += (unsigned char)*path;
+    return !some || sum % 3 == 0;
 }
 
 static void look_up(const struct krait_trace_class *cls, struct class_cells *known)
@@ -48,6 +60,8 @@ static void look_up(const struct krait_trace_class *cls, struct class_cells *kno
         struct cell *cell = &known->cells[i];
         if (krait_trace_class_cell(cls, (uint32_t)i, &cell->info))
             differs("the list of cells", krait_trace_class_name(cls));
+        if (!is_wanted(cell->info.path))
+            differs("what was wanted", cell->info.path);
         if (krait_trace_class_field(cls, cell->info.scope, cell->info.path, &cell->field, NULL))
             continue; /* a name with a point in it */
         if (cell->info.cell < next || krait_trace_field_kind(cell->field) != cell->info.kind)
@@ -247,16 +261,68 @@ static uint64_t compare_stream(const struct krait_trace_reader *reader, uint32_t
     return compare(single, batches, &end);
 }
 
+/* -- some of the fields -- */
+
+struct fields {
+    const struct krait_trace_field **fields;
+    size_t count;
+};
+
+/* Those of a class that have cells in another reader of the same traces, which may be asked. */
+static void add_some(struct fields *wanted, const struct krait_trace_reader *reader,
+                     const struct krait_trace_class *theirs)
+{
+    const struct krait_trace_class *cls = krait_trace_reader_class(reader, krait_trace_class_index(theirs));
+    int count = krait_trace_class_cell_count(theirs);
+    wanted->fields = realloc(wanted->fields, (wanted->count + (size_t)count + 1) * sizeof(*wanted->fields));
+    if (count < 0 || !wanted->fields)
+        exit(2);
+    for (uint32_t i = 0; i < (uint32_t)count; i++) {
+        struct krait_trace_cell cell;
+        const struct krait_trace_field *their_field, **field = &wanted->fields[wanted->count];
+        if (!krait_trace_class_cell(theirs, i, &cell) && is_wanted(cell.path) &&
+            !krait_trace_class_field(theirs, cell.scope, cell.path, &their_field, NULL) &&
+            krait_trace_field_cell(their_field) >= 0 &&
+            !krait_trace_class_field(cls, cell.scope, cell.path, field, NULL))
+            wanted->count++;
+    }
+}
+
+static void want_some(struct krait_trace_reader *reader, const char *const *paths, size_t path_count)
+{
+    struct krait_trace_reader *theirs;
+    struct fields wanted = { NULL, 0 };
+    if (krait_trace_reader_open(&theirs, paths, path_count, NULL))
+        exit(2);
+    for (uint32_t i = 0; i < krait_trace_reader_class_count(theirs); i++)
+        add_some(&wanted, reader, krait_trace_reader_class(theirs, i));
+    krait_trace_reader_close(theirs);
+    if (krait_trace_reader_want_fields(reader, wanted.fields, wanted.count, NULL))
+        exit(2);
+    for (size_t i = 0; i < wanted.count; i++) {
+        if (krait_trace_field_cell(wanted.fields[i]) < 0)
+            differs("a wanted field", krait_trace_field_name(wanted.fields[i]));
+    }
+    if (wanted.count && krait_trace_reader_want_fields(reader, NULL, 0, NULL) != -EBUSY)
+        differs("what is wanted too late", "");
+    free(wanted.fields);
+}
+
 int main(int argc, char **argv)
 {
     struct krait_trace_reader *reader;
     struct krait_read_error error = { 0 };
     struct krait_trace_cursor *single, *batches;
-    int end = krait_trace_reader_open(&reader, (const char *const *)argv + 1, (size_t)argc - 1, &error);
+    some = argc > 1 && strcmp(argv[1], "--some") == 0;
+    const char *const *paths = (const char *const *)argv + 1 + some;
+    size_t path_count = (size_t)argc - 1 - some;
+    int end = krait_trace_reader_open(&reader, paths, path_count, &error);
     if (end) {
         printf("error %d\n", end);
         return 0;
     }
+    if (some)
+        want_some(reader, paths, path_count);
     classes = calloc(krait_trace_reader_class_count(reader) + 1, sizeof(*classes));
     if (!classes || krait_trace_cursor_new_ordered(&single, reader, NULL) ||
         krait_trace_cursor_new_ordered(&batches, reader, NULL))

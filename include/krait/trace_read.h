@@ -355,6 +355,16 @@ KRAIT_API int64_t krait_trace_reader_split(const struct krait_trace_reader *read
 KRAIT_API int krait_trace_cursor_select(struct krait_trace_cursor *cursor,
                                         const struct krait_trace_batch *batch, uint32_t index);
 
+/* Says which fields have cells in the reader's batches: these, of any classes, and no others; with a `count`
+ * of 0 none, so that batches tell each event's class, time and place. What nobody wants is not decoded, only
+ * passed, and rows are shorter. It holds for all cursors of the reader, and for what is said of cells below;
+ * krait_trace_cursor_select reaches every field as ever. A struct stands for all that is in it, a field of
+ * the common context is that of all classes of its stream class, and what cannot have cells gets none.
+ * Errors: -EBUSY there was a batch, or a question about cells, already; -ENOMEM. */
+KRAIT_API int krait_trace_reader_want_fields(struct krait_trace_reader *reader,
+                                             const struct krait_trace_field *const *fields, size_t count,
+                                             struct krait_read_error *error);
+
 enum krait_trace_cell_flags {
     KRAIT_TRACE_CELL_SIGNED = 1,     /* elements are signed integers */
     KRAIT_TRACE_CELL_FLOAT = 2,      /* elements are floats */

@@ -27,11 +27,52 @@ _Static_assert((int)KRAIT_ROW_BEYOND == (int)KRAIT_TRACE_CELLS_BEYOND, "it is pr
 static const struct krait_row_set *rows_of(struct krait_trace_reader *reader)
 {
     pthread_mutex_lock(&reader->lock);
-    if (!reader->rows)
-        krait_row_set_new(&reader->rows, reader->ctf, KRAIT_EMIT_ROWS); /* NULL when memory is out */
+    if (!reader->rows) /* NULL when memory is out */
+        krait_row_set_new(&reader->rows, reader->ctf, KRAIT_EMIT_ROWS,
+                          reader->wants_some ? &reader->wanted : NULL);
     const struct krait_row_set *rows = reader->rows;
     pthread_mutex_unlock(&reader->lock);
     return rows;
+}
+
+/* A struct is all that is in it. Returns 0 or -ENOMEM. */
+static int want(struct krait_map *wanted, const struct krait_fc *fc)
+{
+    int rc = krait_map_put(wanted, (uintptr_t)fc, true);
+    for (uint32_t i = 0; fc->kind == KRAIT_FC_STRUCT && i < fc->count && !rc; i++)
+        rc = want(wanted, fc->members[i].fc);
+    return rc;
+}
+
+static int set_wanted(struct krait_trace_reader *reader, struct krait_map *wanted, struct krait_err *err)
+{
+    pthread_mutex_lock(&reader->lock);
+    bool late = reader->rows;
+    if (!late) {
+        krait_map_done(&reader->wanted);
+        reader->wanted = *wanted;
+        reader->wants_some = true;
+        *wanted = (struct krait_map){ 0 };
+    }
+    pthread_mutex_unlock(&reader->lock);
+    return late ? krait_err_set(err, -EBUSY,
+                                "the fields of batches are said before the first batch, and before any "
+                                "question about cells")
+                : 0;
+}
+
+int krait_trace_reader_want_fields(struct krait_trace_reader *reader,
+                                   const struct krait_trace_field *const *fields, size_t count,
+                                   struct krait_read_error *error)
+{
+    struct krait_map wanted = { 0 };
+    struct krait_err err;
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = want(&wanted, krait_locator_node(fields[i]->locator)->fc);
+    rc = rc ? krait_err_set(&err, rc, "out of memory") : set_wanted(reader, &wanted, &err);
+    krait_map_done(&wanted);
+    return rc ? krait_tell(error, &err) : 0;
 }
 
 static const struct krait_row_class *row_of(const struct krait_trace_class *cls)

@@ -35,6 +35,8 @@ struct krait_trace_reader {
     struct krait_map first; /* struct krait_stream_class * to the index of its first class */
     pthread_mutex_t lock;
     struct krait_row_set *rows; /* made at its first use, under the lock */
+    struct krait_map wanted;    /* struct krait_fc * of fields that get cells */
+    bool wants_some;            /* else all do */
 };
 
 struct krait_batches;

@@ -103,6 +103,7 @@ void krait_trace_reader_close(struct krait_trace_reader *reader)
     krait_row_set_free(reader->rows);
     krait_ctf_close(reader->ctf);
     krait_map_done(&reader->first);
+    krait_map_done(&reader->wanted);
     krait_arena_done(&reader->arena);
     pthread_mutex_destroy(&reader->lock);
     free(reader);

@@ -170,7 +170,7 @@ int krait_kevs_open(struct krait_kevs **out, const char *const *paths, size_t co
 {
     struct krait_kevs *k = calloc(1, sizeof(*k));
     int rc = k ? open_reader(k, paths, count, err) : krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc && (krait_row_set_new(&k->rows, k->reader, KRAIT_EMIT_ROWS) || allocate(k)))
+    if (!rc && (krait_row_set_new(&k->rows, k->reader, KRAIT_EMIT_ROWS, NULL) || allocate(k)))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     for (uint32_t i = 0; !rc && i < k->rows->class_count; i++)
         know_class(k, i);

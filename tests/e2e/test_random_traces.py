@@ -50,3 +50,4 @@ def test_random_traces_print_as_babeltrace2_prints_them(krait, tmp_path, ctf2, f
         assert read_check(folder)["events"] == lines, seed
         for interpret in ("", "1"):
             assert batch_check(folder, interpret=interpret)["events"] == lines, seed
+            assert batch_check("--some", folder, interpret=interpret)["events"] == lines, seed

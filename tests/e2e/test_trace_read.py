@@ -34,8 +34,8 @@ def read_check(*traces):
     return found(run(BUILD / "tests" / "read_check", *traces))
 
 
-def batch_check(*traces, interpret=""):
-    return found(run(BUILD / "tests" / "batch_check", *traces, env={**os.environ, "KRAIT_READ_INTERPRET": interpret}))
+def batch_check(*args, interpret=""):
+    return found(run(BUILD / "tests" / "batch_check", *args, env={**os.environ, "KRAIT_READ_INTERPRET": interpret}))
 
 
 def count_by(*args):
@@ -105,6 +105,15 @@ def test_batches_hold_what_single_events_hold(row, interpret):
     counts = batch_check(CORPUS / row[0], interpret=interpret)
     assert counts.get("events") == counts.get("by_stream") == counts.get("by_part", counts.get("events"))
     assert counts.get("events", ["0"]) == read_check(CORPUS / row[0]).get("events", ["0"])
+    some = batch_check("--some", CORPUS / row[0], interpret=interpret)
+    assert int(some.pop("cells", ["0"])[0]) <= int(counts.pop("cells", ["0"])[0])
+    assert some == counts
+
+
+def test_who_wants_some_fields_has_cells_of_them_alone(recording):
+    some, every = batch_check("--some", recording), batch_check(recording)
+    assert 0 < int(some["cells"][0]) < int(every["cells"][0])
+    assert some["events"] == every["events"]
 
 
 def test_batches_tell_losses_and_end_with_damage(recording):

@@ -82,7 +82,7 @@ static void sum_traces(struct krait_ctf_count *count, const struct krait_ctf_rea
 static int count_events(struct krait_ctf_count *count, struct krait_ctf_reader *reader, struct tally *tally)
 {
     struct krait_row_set *set = NULL;
-    int rc = krait_row_set_new(&set, reader, KRAIT_EMIT_COUNT);
+    int rc = krait_row_set_new(&set, reader, KRAIT_EMIT_COUNT, NULL);
     if (rc)
         return rc;
     KRAIT_AUTO_FREE struct krait_row_tally *found = calloc(1, sizeof(*found));

@@ -512,7 +512,7 @@ static void emit_string_step(struct emitter *e, const struct krait_row_step *ste
     krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, 0, 1));
     krait_x86_rr(c, X86_CMP, X86_64, AT, END);
     stop_if(e, X86_A, KRAIT_EMIT_ODD);
-    if (e->plan->mode == KRAIT_EMIT_COUNT)
+    if (step->cell == KRAIT_ROW_NOWHERE)
         return;
     store64(c, cell(step->cell), RDX);
     store64(c, cell(step->cell + 1u), RAX);
@@ -531,7 +531,7 @@ static void emit_sequence(struct emitter *e, const struct krait_row_step *step)
     krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
     stop_if(e, X86_A, KRAIT_EMIT_ODD);
     krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, scale, 0));
-    if (e->plan->mode == KRAIT_EMIT_COUNT)
+    if (step->cell == KRAIT_ROW_NOWHERE)
         return;
     if (step->code == KRAIT_ROW_TEXT_SEQ) {
         move(c, RCX, RAX);
@@ -570,16 +570,6 @@ static void emit_pair(struct emitter *e, const struct krait_row_step *step)
     krait_x86_rm(&e->c, X86_MOVDQU_STORE, X86_32, XMM1, cell(step->cell));
 }
 
-/* Counting needs no values but lengths. */
-static bool is_needed(const struct emitter *e, const struct krait_row_step *step)
-{
-    static const bool only_value[] = {
-        [KRAIT_ROW_INT] = true,  [KRAIT_ROW_BITS] = true, [KRAIT_ROW_FLOAT] = true,
-        [KRAIT_ROW_TEXT] = true, [KRAIT_ROW_VIEW] = true, [KRAIT_ROW_END] = false
-    };
-    return e->plan->mode != KRAIT_EMIT_COUNT || !only_value[step->code] || step->flags & KRAIT_ROWF_LENGTH;
-}
-
 /* How many steps there are up to the last one that decides where the event ends, or that it is there. */
 static uint32_t steps_to_end(const struct krait_row_class *row)
 {
@@ -603,8 +593,6 @@ static uint32_t emit_step(struct emitter *e, const struct krait_row_step *step)
         [KRAIT_ROW_STRING] = emit_string_step, [KRAIT_ROW_TEXT_SEQ] = emit_sequence,
         [KRAIT_ROW_VIEW_SEQ] = emit_sequence,  [KRAIT_ROW_ALIGN] = emit_align,
     };
-    if (!is_needed(e, step))
-        return 1;
     bool pair = is_pair(e, step), number = step->code == KRAIT_ROW_INT || step->code == KRAIT_ROW_BITS;
     (pair ? emit_pair : emitters[step->code])(e, step);
     e->in_rax = number && !pair ? step->cell : KRAIT_NO_ID;

@@ -6,6 +6,7 @@
 struct row_compiler {
     struct krait_arena *arena;
     const struct krait_ctf_trace *trace;
+    const struct krait_map *wanted;
     struct krait_row_class *row;
     struct krait_row_step *steps;
     uint32_t step_count, step_cap;
@@ -264,6 +265,58 @@ static void compile_fc(struct row_compiler *c, const struct krait_fc *fc)
     }
 }
 
+/* -- what is wanted -- */
+
+/* Whether a step only makes a value, which nobody misses when it is not wanted. */
+static bool is_value(const struct krait_row_step *step)
+{
+    static const bool only_values[] = {
+        [KRAIT_ROW_INT] = true,  [KRAIT_ROW_BITS] = true, [KRAIT_ROW_FLOAT] = true,
+        [KRAIT_ROW_TEXT] = true, [KRAIT_ROW_VIEW] = true, [KRAIT_ROW_END] = false,
+    };
+    return only_values[step->code];
+}
+
+/* `to`: the new cell of each old one. */
+static void keep_steps(struct row_compiler *c, const uint16_t *to)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->step_count; i++) {
+        struct krait_row_step step = c->steps[i];
+        step.cell = to[step.cell];
+        step.length = to[step.length];
+        if (!is_value(&step) || step.cell != KRAIT_ROW_NOWHERE)
+            c->steps[kept++] = step;
+    }
+    c->step_count = kept;
+}
+
+/* Cells anew: for the fields that are wanted, and for lengths. Returns 0 or -ENOMEM. */
+static int keep_wanted(struct row_compiler *c)
+{
+    KRAIT_AUTO_FREE uint16_t *to = calloc(c->cells, sizeof(*to)); /* KRAIT_ROW_NOWHERE */
+    uint32_t kept = 0, cells = KRAIT_ROW_HEAD;
+    if (!to)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < c->step_count; i++)
+        to[c->steps[i].cell] |= c->steps[i].flags & KRAIT_ROWF_LENGTH;
+    for (uint32_t i = 0; i < c->field_count; i++) {
+        struct krait_row_field *field = &c->fields[i];
+        bool wanted = krait_map_get(c->wanted, (uintptr_t)field->fc);
+        if (!wanted && !to[field->cell])
+            continue;
+        to[field->cell] = (uint16_t)cells;
+        field->cell = (uint16_t)cells;
+        cells += field->count;
+        if (wanted)
+            c->fields[kept++] = *field;
+    }
+    keep_steps(c, to);
+    c->field_count = kept;
+    c->cells = cells;
+    return 0;
+}
+
 /* -- classes -- */
 
 /* Irregular: each field by its path; those that no path leads to have no cells, nor has what is behind so
@@ -301,7 +354,7 @@ static int finish(struct row_compiler *c, const struct krait_event_class *event)
     bool whole = c->off % 8 == 0;
     close_stretch(c);
     add_step(c, KRAIT_ROW_END);
-    if (c->failed || ((!c->regular || !whole) && find_locators(c, event)))
+    if (c->failed || (c->wanted && keep_wanted(c)) || ((!c->regular || !whole) && find_locators(c, event)))
         return -ENOMEM;
     row->fields = keep(c, c->fields, c->field_count * sizeof(*c->fields));
     row->field_count = c->field_count;
@@ -315,11 +368,12 @@ static int finish(struct row_compiler *c, const struct krait_event_class *event)
 
 int krait_row_class_new(struct krait_row_class *row, struct krait_arena *arena,
                         const struct krait_ctf_trace *trace, const struct krait_event_class *event,
-                        uint32_t index)
+                        const struct krait_map *wanted, uint32_t index)
 {
     *row = (struct krait_row_class){ .event = event, .index = index };
     struct row_compiler c = { .arena = arena,
                               .trace = trace,
+                              .wanted = wanted,
                               .row = row,
                               .align = 8,
                               .room = KRAIT_NO_ID,

@@ -20,6 +20,12 @@
  *   ROOM 4 / INT 32 at 0 to cell 2 / STRING at 4 to cell 3 / ROOM 1 / INT 8 at 0 to cell 5 /
  *   VIEW_SEQ of cell 5 at 1 to cell 6 / END at 0
  *
+ * Who wants only some fields has rows of these alone. Steps that only move what nobody wants are left out,
+ * lengths that others need keep a cell that no field has, and what has to be passed is passed:
+ *
+ *   ports alone:  ROOM 4 / STRING at 4 to nowhere / ROOM 1 / INT 8 at 0 to cell 2 /
+ *                 VIEW_SEQ of cell 2 at 1 to cell 3 / END at 0
+ *
  * Two readers of the steps: krait_row_walk here, on any machine, and emit_x86.c, which makes machine code of
  * them. A class that holds what no step can say (variants, optional fields, arrays of structs, integers of
  * variable length, clocks in the payload, fields that lie across nine bytes) is irregular: it has no steps,
@@ -34,6 +40,7 @@ enum {
     KRAIT_ROW_ORIGIN,  /* cell of the stream's index (low 32 bits) and the packet's number in it (high) */
     KRAIT_ROW_ADDRESS, /* cell of the address of the event's first byte, and above it the bit in that byte */
     KRAIT_ROW_HEAD,    /* where the fields begin */
+    KRAIT_ROW_NOWHERE = KRAIT_ROW_ORIGIN, /* as the cell of a step: nobody wants what it passes */
     KRAIT_ROW_ADDRESS_BITS = 61,
     KRAIT_ROW_MAX_CELLS = 4096,  /* further fields have none */
     KRAIT_ROW_MAX_LOCATED = 256, /* of an irregular class: each locator has the way past those before it */
@@ -90,10 +97,11 @@ struct krait_row_class {
     uint32_t step_count;
 };
 
-/* One for each event class, compiled. All memory is the arena's. Returns 0 or -ENOMEM. */
+/* One for each event class, compiled. `wanted` has the struct krait_fc * of fields that get cells; NULL: all
+ * do. All memory is the arena's. Returns 0 or -ENOMEM. */
 int krait_row_class_new(struct krait_row_class *row, struct krait_arena *arena,
                         const struct krait_ctf_trace *trace, const struct krait_event_class *event,
-                        uint32_t index);
+                        const struct krait_map *wanted, uint32_t index);
 
 /* Fills the fields' cells of a regular class from its fields' first byte on; `packet` and `end` are those of
  * the packet's content. Returns where the event ends, or NULL: it does not fit (the decoder says why). No

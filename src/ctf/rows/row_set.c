@@ -37,7 +37,8 @@ static int compile_classes(struct krait_row_set *set, const struct krait_ctf_tra
     stream->classes = &set->classes[set->class_count];
     for (uint32_t i = 0; i < stream->cls->event_count && !rc; i++) {
         struct krait_row_class *row = &stream->classes[i];
-        rc = krait_row_class_new(row, &set->arena, trace, stream->cls->events[i], set->class_count++);
+        rc = krait_row_class_new(row, &set->arena, trace, stream->cls->events[i], set->wanted,
+                                 set->class_count++);
         set->most_cells = KRAIT_MAX(set->most_cells, (uint32_t)row->cells);
     }
     return rc;
@@ -79,15 +80,19 @@ static int compile_all(struct krait_row_set *set)
     return rc;
 }
 
-int krait_row_set_new(struct krait_row_set **out, struct krait_ctf_reader *reader, enum krait_emit_mode mode)
+int krait_row_set_new(struct krait_row_set **out, struct krait_ctf_reader *reader, enum krait_emit_mode mode,
+                      const struct krait_map *wanted)
 {
+    static const struct krait_map none;
     struct krait_row_set *set = calloc(1, sizeof(*set));
     if (!set)
         return -ENOMEM;
     set->reader = reader;
     set->mode = mode;
+    set->wanted = mode == KRAIT_EMIT_COUNT ? &none : wanted;
     set->most_cells = KRAIT_ROW_HEAD;
     int rc = compile_all(set);
+    set->wanted = NULL;
     if (rc)
         krait_row_set_free(set);
     else

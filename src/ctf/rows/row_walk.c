@@ -28,6 +28,8 @@ static void set_number(const struct walk *w, const struct krait_row_step *step, 
 
 static void set_view(const struct walk *w, const struct krait_row_step *step, const uint8_t *from, uint64_t n)
 {
+    if (step->cell == KRAIT_ROW_NOWHERE)
+        return;
     w->cells[step->cell] = (uintptr_t)from;
     w->cells[step->cell + 1] = n;
 }

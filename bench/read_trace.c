@@ -383,12 +383,13 @@ static void correct(struct worker *worker, const struct krait_trace_batch *batch
 static void take_batch(struct worker *worker, struct krait_trace_cursor *cursor,
                        const struct krait_trace_batch *batch)
 {
-    const struct krait_trace_event *events = batch->events;
+    const struct krait_trace_event *events = batch->events, *end = events + batch->count;
+    const uint8_t *what = worker->what;
     uint64_t times = 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        if (__builtin_expect(worker->what[events[i].cls] != NOTHING, 0))
-            take_special(worker, cursor, batch, i);
-        times += (uint64_t)events[i].ns;
+    for (const struct krait_trace_event *event = events; event < end; event++) {
+        if (__builtin_expect(what[event->cls] != NOTHING, 0))
+            take_special(worker, cursor, batch, (uint32_t)(event - events));
+        times += (uint64_t)event->ns;
     }
     worker->sums.times += times;
     worker->sums.numbers +=

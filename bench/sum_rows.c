@@ -27,26 +27,28 @@ enum { LANES = 12, WIDTH = 4, CHAINS = 4 };
 
 static const int64_t MASKS[2 * LANES] = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 
-__attribute__((target("avx2"))) static inline __m256i masked(const uint64_t *row, uint32_t count, uint32_t at)
+__attribute__((target("avx2"))) static inline __m256i masked(const uint64_t *row, const int64_t *mask)
 {
-    __m256i mask = _mm256_loadu_si256((const __m256i *)(MASKS + LANES + at - count));
-    return _mm256_maskload_epi64((const long long *)row + at, mask);
+    return _mm256_maskload_epi64((const long long *)row, _mm256_loadu_si256((const __m256i *)mask));
 }
 
 __attribute__((target("avx2"))) static uint64_t sum_by_masks(const struct krait_trace_batch *batch,
                                                              const uint32_t *row_sizes)
 {
+    const struct krait_trace_event *event = batch->events, *end = event + batch->count;
+    const uint64_t *cells = batch->cells;
     __m256i sum = _mm256_setzero_si256();
-    for (uint32_t i = 0; i < batch->count; i++) {
-        const uint64_t *row = batch->cells + batch->events[i].cells;
-        uint32_t count = row_sizes[batch->events[i].cls];
+    for (; event < end; event++) {
+        const uint64_t *row = cells + event->cells;
+        size_t count = row_sizes[event->cls];
         for (; __builtin_expect(count > LANES, 0); row += WIDTH, count -= WIDTH)
             sum = _mm256_add_epi64(sum, _mm256_loadu_si256((const __m256i *)row));
-        for (uint32_t at = 0; at < LANES; at += WIDTH) /* a fixed number: unrolled */
-            sum = _mm256_add_epi64(sum, masked(row, count, at));
+        const int64_t *mask = MASKS + LANES - count;
+        for (size_t at = 0; at < LANES; at += WIDTH) /* a fixed number: unrolled */
+            sum = _mm256_add_epi64(sum, masked(row + at, mask + at));
     }
     uint64_t lanes[WIDTH];
-    memcpy(lanes, &sum, sizeof(lanes));
+    _mm256_storeu_si256((__m256i *)lanes, sum);
     return sum_one_by_one(lanes, WIDTH);
 }
 

@@ -139,6 +139,7 @@ struct cat {
     struct krait_csv_events csv_events;
     struct krait_filter *filter; /* NULL: all events */
     bool json, csv;
+    bool plain; /* text of all events in the range */
     struct krait_buf out;
     struct krait_timearg begin, end;
     int64_t begin_ns, end_ns;
@@ -225,9 +226,7 @@ static int cat_event(struct cat *cat, struct krait_ctf_cursor *cursor)
 {
     if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns)
         return krait_ctf_event_skip(cursor);
-    if (!cat->filter && !cat->json && !cat->csv)
-        return krait_pretty_event(&cat->pretty, cursor, &cat->out);
-    return cat_passed(cat, cursor);
+    return cat->plain ? krait_pretty_event(&cat->pretty, cursor, &cat->out) : cat_passed(cat, cursor);
 }
 
 /* All events. The verb's failure is in err; damage is the merge's. */
@@ -305,6 +304,7 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
     parse_clock(opts, &cat->pretty);
     cat->json = opts->json;
     cat->csv = opts->csv;
+    cat->plain = !cat->json && !cat->csv && !cat->filter;
     if (!rc && cat->json && cat->csv)
         rc = krait_err_set(err, -EINVAL, "--json and --csv: one of them");
     return rc;

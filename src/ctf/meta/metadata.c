@@ -131,13 +131,11 @@ int64_t krait_ctf_clock_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
     return ns < INT64_MIN ? INT64_MIN : (int64_t)ns;
 }
 
-int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
+int64_t krait_ctf_scaled_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
 {
-    uint64_t base = (uint64_t)clock->offset_s * KRAIT_NS_PER_S, ns = ticks;
-    if (clock->freq == KRAIT_NS_PER_S)
-        return (int64_t)(base + clock->offset + ns);
+    uint64_t base = (uint64_t)clock->offset_s * KRAIT_NS_PER_S;
     base += (uint64_t)(1e9 * (double)clock->offset / (double)clock->freq);
     double exact = 1e9 * (double)ticks / (double)clock->freq;
-    ns = exact >= 0x1p63 ? (uint64_t)INT64_MAX : (uint64_t)exact;
+    uint64_t ns = exact >= 0x1p63 ? (uint64_t)INT64_MAX : (uint64_t)exact;
     return (int64_t)(base + ns);
 }

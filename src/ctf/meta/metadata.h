@@ -92,8 +92,16 @@ const struct krait_event_class *krait_ctf_event_named(const struct krait_ctf_met
  * arithmetic. */
 int64_t krait_ctf_clock_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
 
+/* krait_ctf_ns where the frequency is not 1 GHz. */
+int64_t krait_ctf_scaled_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
+
 /* Nanoseconds since the clock's origin as babeltrace2 rounds them: offset and value are converted apart, in
- * double arithmetic where the frequency is not 1 GHz. (Exact conversion: krait_ctf_clock_ns.) */
-int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
+ * double arithmetic where the frequency is not 1 GHz. (Exact conversion: krait_ctf_clock_ns.) Hot path. */
+static inline int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
+{
+    if (KRAIT_UNLIKELY(clock->freq != KRAIT_NS_PER_S))
+        return krait_ctf_scaled_ns(clock, ticks);
+    return (int64_t)((uint64_t)clock->offset_s * KRAIT_NS_PER_S + clock->offset + ticks);
+}
 
 #endif

@@ -137,49 +137,61 @@ static bool pass_packets_behind(struct krait_ctf_cursor *c)
 
 /* -- event headers -- */
 
-static inline void set_time(struct krait_ctf_cursor *c, uint64_t value, unsigned bits)
+/* A header of known shape is a word: the class's id, then the clock's low bits. Where either does not fit,
+ * the id is all ones, and u32 id and u64 time follow its bytes. */
+struct known_header {
+    uint8_t size; /* bytes */
+    uint8_t id_size;
+    uint8_t id_bits;
+    uint64_t id_mask, time_mask;
+};
+
+enum { EXTENDED_SIZE = 12 };
+
+static const struct known_header known_headers[] = {
+    [KRAIT_SHAPE_COMPACT] = { .size = 4,
+                              .id_size = 1,
+                              .id_bits = 5,
+                              .id_mask = 31,
+                              .time_mask = (1u << 27) - 1 },
+    [KRAIT_SHAPE_LARGE] = { .size = 6,
+                            .id_size = 2,
+                            .id_bits = 16,
+                            .id_mask = 65535,
+                            .time_mask = UINT32_MAX },
+};
+
+static inline bool read_extended(struct krait_decoder *d, uint64_t at, uint64_t *id)
 {
-    c->d.clock = krait_clock_update(c->d.clock, value, bits);
+    if (at + EXTENDED_SIZE > d->end / 8)
+        return false;
+    *id = krait_bytes_le(d->bytes + at, 4);
+    d->clock = krait_bytes_le(d->bytes + at + 4, 8);
+    d->at = (at + EXTENDED_SIZE) * 8;
+    return true;
 }
 
-/* The extended form, which both known shapes share: u32 id and u64 time from the byte at `p`. */
-static uint64_t read_extended(struct krait_ctf_cursor *c, const uint8_t *p)
+/* Returns false when what is left is too short. Behind it bytes may be read: behind a packet's file is a page
+ * more (stream.h). */
+static inline bool read_known(struct krait_decoder *d, const struct known_header *header, uint64_t *id)
 {
-    c->d.clock = krait_bytes_le(p + 4, 8);
-    return krait_bytes_le(p, 4);
-}
-
-/* Headers of known shape. Returns false when what is left is too short. */
-static inline bool read_known(struct krait_ctf_cursor *c, enum krait_header_shape shape, uint64_t *id)
-{
-    struct krait_decoder *d = &c->d;
-    unsigned tag = shape == KRAIT_SHAPE_COMPACT ? 1 : 2, head = shape == KRAIT_SHAPE_COMPACT ? 4 : 6;
-    uint64_t at = (d->at + 7) / 8, left = d->end / 8;
-    if (at + head > left)
+    uint64_t at = (d->at + 7) / 8;
+    if (KRAIT_UNLIKELY(at + header->size > d->end / 8))
         return false;
-    const uint8_t *p = d->bytes + at;
-    uint64_t word = shape == KRAIT_SHAPE_COMPACT ? krait_bytes_le(p, 4) : krait_bytes_le(p, 6);
-    *id = shape == KRAIT_SHAPE_COMPACT ? word & 31 : word & 65535;
-    if (*id != (shape == KRAIT_SHAPE_COMPACT ? 31 : 65535)) {
-        d->at = (at + head) * 8;
-        set_time(c, shape == KRAIT_SHAPE_COMPACT ? word >> 5 : word >> 16,
-                 shape == KRAIT_SHAPE_COMPACT ? 27 : 32);
-        return true;
-    }
-    if (at + tag + 12 > left)
-        return false;
-    d->at = (at + tag + 12) * 8;
-    *id = read_extended(c, p + tag);
+    uint64_t word = krait_bytes_le(d->bytes + at, 8);
+    *id = word & header->id_mask;
+    if (*id == header->id_mask)
+        return read_extended(d, at + header->id_size, id);
+    d->at = (at + header->size) * 8;
+    d->clock = krait_clock_follow(d->clock, word >> header->id_bits, header->time_mask);
     return true;
 }
 
 static int read_header(struct krait_ctf_cursor *c, const struct krait_ctf_code *code, uint64_t *id)
 {
     struct krait_decoder *d = &c->d;
-    if (code->shape == KRAIT_SHAPE_COMPACT || code->shape == KRAIT_SHAPE_LARGE) {
-        bool whole = code->shape == KRAIT_SHAPE_COMPACT ? read_known(c, KRAIT_SHAPE_COMPACT, id)
-                                                        : read_known(c, KRAIT_SHAPE_LARGE, id);
-        if (!whole)
+    if (KRAIT_LIKELY(code->shape != KRAIT_SHAPE_OTHER)) { /* krait_header_shape knows no FLAT */
+        if (!read_known(d, &known_headers[code->shape], id))
             return damage_at(c, d->at, "an event's header is longer than the rest of its packet");
         d->slots[code->id_slot] = *id;
         return 0;

@@ -37,14 +37,17 @@ int krait_decode_op(struct krait_decoder *d, const struct krait_program *program
 /* The option of a variant that its tag's value stands for; KRAIT_NO_ID: none. */
 uint32_t krait_decode_option(const struct krait_fc *fc, uint64_t tag);
 
-/* A clock's value of `bits` bits was met: it wraps at most once between two of them (CTF 1.8.3, 8). */
+/* The clock where its low bits, those of the mask, are as the value's: it wraps at most once between two
+ * values of it (CTF 1.8.3, 8). */
+static inline uint64_t krait_clock_follow(uint64_t clock, uint64_t value, uint64_t mask)
+{
+    return clock + ((value - clock) & mask);
+}
+
+/* A clock's value of `bits` bits was met. */
 static inline uint64_t krait_clock_update(uint64_t clock, uint64_t value, unsigned bits)
 {
-    if (bits >= 64)
-        return value;
-    uint64_t mask = ((uint64_t)1 << bits) - 1;
-    uint64_t low = clock & mask;
-    return clock - low + value + (value < low ? mask + 1 : 0);
+    return bits >= 64 ? value : krait_clock_follow(clock, value, ((uint64_t)1 << bits) - 1);
 }
 
 #endif

@@ -1,73 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Streams by time: a tree of losers (Knuth, TAOCP 3, 5.4.1) over the cursors. A replay costs one comparison a
- * level.
+ * level. Mostly it needs none: events come in bursts, and a stream goes on as long as it is before the first
+ * of all others, which is known.
  */
 #include "ctf/read/merge.h"
 
-/* A stream's next event. What decides lies together, so that a match reads two of these and no cursor. */
-struct player {
-    int64_t ns;
-    uint32_t rank; /* of the cursor; the lower goes first at equal times */
-};
+/* A stream's next event: its time, and below it the cursor's rank, by which equal times go. So a match is one
+ * comparison of two numbers, and reads no cursor. */
+typedef __int128 player;
 
-enum { OUT = 1u << 31 }; /* in `rank`, with the last of all times: a stream that has come to its end */
+enum { OUT = 1u << 31 }; /* in the rank, with the last of all times: a stream that has come to its end */
 
 struct krait_ctf_merge {
     struct krait_ctf_reader *reader;
     struct krait_ctf_cursor *cursors; /* by rank */
     uint32_t count;
-    struct player winner;
-    struct player *losers; /* [1, count): inner nodes; behind them, while the tree is built, the streams */
+    struct krait_ctf_cursor *first; /* the winner; NULL before the start, and behind the last event */
+    player second;                  /* the first of the others */
+    player *losers; /* [1, count): inner nodes; behind them, while the tree is built, the streams */
     bool started;
     struct krait_err damage;
 };
 
-static inline bool goes_first(struct player a, struct player b)
+static inline player player_at(int64_t ns, uint32_t rank)
 {
-    return (a.ns < b.ns) | ((a.ns == b.ns) & (a.rank < b.rank));
+    return (player)ns * ((player)1 << 64) + rank;
 }
 
-static struct player advance(struct krait_ctf_merge *m, uint32_t i)
+static inline int64_t ns_of(player p)
 {
-    struct krait_ctf_cursor *cursor = &m->cursors[i];
-    int rc = KRAIT_UNLIKELY(cursor->err.code) ? cursor->err.code : krait_ctf_next(cursor);
+    return (int64_t)(p >> 64);
+}
+
+static inline uint32_t rank_of(player p)
+{
+    return (uint32_t)p;
+}
+
+static inline uint32_t leaf_of(const struct krait_ctf_merge *m, player p)
+{
+    return m->count + (rank_of(p) & ~(uint32_t)OUT);
+}
+
+/* Returns 1, or what is no more: 0 at the end, a negative errno with cursor->err set. */
+static inline int advance(struct krait_ctf_cursor *cursor)
+{
+    return KRAIT_UNLIKELY(cursor->err.code) ? cursor->err.code : krait_ctf_next(cursor);
+}
+
+/* What came of advancing the stream. */
+static player player_of(struct krait_ctf_merge *m, uint32_t i, int rc)
+{
     if (KRAIT_LIKELY(rc > 0))
-        return (struct player){ .ns = cursor->ns, .rank = i };
+        return player_at(m->cursors[i].ns, i);
     if (rc < 0 && !m->damage.code)
-        m->damage = cursor->err;
-    return (struct player){ .ns = INT64_MAX, .rank = i | OUT };
+        m->damage = m->cursors[i].err;
+    return player_at(INT64_MAX, i | OUT);
 }
 
 /* Plays the stream that has won before up to the root. */
-static inline struct player replay(struct krait_ctf_merge *m, uint32_t i, struct player winner)
+static player replay(struct krait_ctf_merge *m, player winner)
 {
-    for (uint32_t node = (i + m->count) / 2; node > 0; node /= 2) {
-        struct player other = m->losers[node];
-        bool first = goes_first(other, winner);
-        m->losers[node] = first ? winner : other;
-        winner = first ? other : winner;
+    for (uint32_t node = leaf_of(m, winner) / 2; node > 0; node /= 2) {
+        player other = m->losers[node];
+        m->losers[node] = KRAIT_MAX(other, winner);
+        winner = KRAIT_MIN(other, winner);
     }
     return winner;
 }
 
+/* Who is first but for the winner has lost against nobody else. */
+static player find_second(const struct krait_ctf_merge *m, player winner)
+{
+    player second = player_at(INT64_MAX, UINT32_MAX);
+    for (uint32_t node = leaf_of(m, winner) / 2; node > 0; node /= 2)
+        second = KRAIT_MIN(second, m->losers[node]);
+    return second;
+}
+
 /* Builds the tree: the winner below each node, from the leaves up. */
-static struct player play(struct krait_ctf_merge *m, uint32_t node)
+static player play(struct krait_ctf_merge *m, uint32_t node)
 {
     if (node >= m->count)
         return m->losers[node];
-    struct player a = play(m, node * 2), b = play(m, node * 2 + 1);
-    bool first = goes_first(a, b);
-    m->losers[node] = first ? b : a;
-    return first ? a : b;
+    player a = play(m, node * 2), b = play(m, node * 2 + 1);
+    m->losers[node] = KRAIT_MAX(a, b);
+    return KRAIT_MIN(a, b);
 }
 
-static void start(struct krait_ctf_merge *m)
+static struct krait_ctf_cursor *crown(struct krait_ctf_merge *m, player winner)
 {
+    m->second = find_second(m, winner);
+    m->first = rank_of(winner) & OUT ? NULL : &m->cursors[rank_of(winner)];
+    return m->first;
+}
+
+static KRAIT_COLD struct krait_ctf_cursor *start(struct krait_ctf_merge *m)
+{
+    if (m->started || !m->count)
+        return NULL;
     m->started = true;
     for (uint32_t i = 0; i < m->count; i++)
-        m->losers[m->count + i] = advance(m, i);
-    m->winner = m->count ? play(m, 1) : (struct player){ .rank = OUT };
+        m->losers[m->count + i] = player_of(m, i, advance(&m->cursors[i]));
+    return crown(m, play(m, 1));
+}
+
+/* The winner is no longer before all others. */
+static KRAIT_APART struct krait_ctf_cursor *change(struct krait_ctf_merge *m, int rc)
+{
+    return crown(m, replay(m, player_of(m, (uint32_t)(m->first - m->cursors), rc)));
 }
 
 int krait_ctf_merge_new(struct krait_ctf_merge **out, struct krait_ctf_reader *reader, struct krait_err *err)
@@ -109,12 +151,11 @@ void krait_ctf_merge_range(struct krait_ctf_merge *m, int64_t from_ns, int64_t t
 
 struct krait_ctf_cursor *krait_ctf_merge_next(struct krait_ctf_merge *m)
 {
-    uint32_t last = m->winner.rank;
-    if (KRAIT_UNLIKELY(!m->started))
-        start(m);
-    else if (!(last & OUT))
-        m->winner = replay(m, last, advance(m, last));
-    return m->winner.rank & OUT ? NULL : &m->cursors[m->winner.rank];
+    struct krait_ctf_cursor *first = m->first;
+    if (KRAIT_UNLIKELY(!first))
+        return start(m);
+    int rc = advance(first);
+    return KRAIT_LIKELY(rc > 0 && first->ns < ns_of(m->second)) ? first : change(m, rc);
 }
 
 const struct krait_err *krait_ctf_merge_damage(const struct krait_ctf_merge *m)

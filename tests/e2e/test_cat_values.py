@@ -188,11 +188,12 @@ def test_enumerations_as_babeltrace(maker, order):
     """Apart, overlapping, of one label in several places; and what none holds."""
     kinds = [(integer(32, True, 10, order), '"neg" = -5 ... -1, "zero" = 0, "far" = 100000 ... 2147483647, "min" = -2147483648'),
              (integer(16, False, 16, order), '"low" = 0 ... 9, "all" = 0 ... 65535, "seven" = 7, "low" = 40'),
-             (integer(8, False, 10, order), "A, B, C = 200, D")]
+             (integer(8, False, 10, order), "A, B, C = 200, D"),
+             (integer(8, True, 10, order), '"near" = -6, "gap" = -5 ... -2, "one" = 1, "two" = 2, "many" = 9 ... 12')]
     fields = " ".join(f"enum : {base} {{ {labels} }} e{i};" for i, (base, labels) in enumerate(kinds))
     values = [-(2**31), -6, -5, -1, 0, 1, 2, 3, 7, 9, 10, 40, 99999, 100000, 2**31 - 1, 65535, 200, 201, 255]
     endian = "little" if order == "le" else "big"
-    maker.write(fields, [b"".join((n % 2**bits).to_bytes(bits // 8, endian) for bits in (32, 16, 8)) for n in values])
+    maker.write(fields, [b"".join((n % 2**bits).to_bytes(bits // 8, endian) for bits in (32, 16, 8, 8)) for n in values])
     maker.same_as_babeltrace()
 
 

@@ -66,9 +66,10 @@ struct krait_enum_range {
     const char *label;
     uint64_t lo, hi;
     uint32_t shown_len;
-    const char *shown; /* with `sorted`: as printed before the value, in an arena */
-    uint32_t label_id; /* equal labels of one enumeration have equal ids, counted up in order of first
-                          appearance */
+    uint32_t whole_len; /* where one value is all of it: of `shown` with the value in decimal; else 0 */
+    const char *shown;  /* with `sorted`: as printed before the value, in an arena */
+    uint32_t label_id;  /* equal labels of one enumeration have equal ids, counted up in order of first
+                           appearance */
 };
 
 struct krait_enum_map {
@@ -78,6 +79,9 @@ struct krait_enum_map {
     bool indexed;                             /* one of the next two was made */
     const struct krait_enum_range **sorted;   /* by lo; NULL when ranges overlap */
     const struct krait_enum_range **by_label; /* by label_id, when they do */
+    uint64_t first,
+        span; /* with `sorted`, where values lie close: by_value[value - first] for `span` of them */
+    const struct krait_enum_range **by_value; /* NULL: between the ranges */
 };
 
 /* Tags lo to hi, both included, choose an option: signed or unsigned as the tag is. */
@@ -169,9 +173,19 @@ static inline bool krait_enum_holds(const struct krait_enum_range *range, uint64
     return krait_range_holds(range->lo, range->hi, value, is_signed);
 }
 
-/* The range that holds the value, by the index `sorted`, which must be there. */
-const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map, uint64_t value,
-                                                   bool is_signed);
+/* krait_enum_range_of where the values lie far apart. */
+const struct krait_enum_range *krait_enum_search(const struct krait_enum_map *map, uint64_t value,
+                                                 bool is_signed);
+
+/* The range that holds the value, or NULL; by the index `sorted`, which must be there. Hot path. */
+static inline const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map,
+                                                                 uint64_t value, bool is_signed)
+{
+    uint64_t i = value - map->first;
+    if (KRAIT_LIKELY(i < map->span))
+        return map->by_value[i];
+    return map->span ? NULL : krait_enum_search(map, value, is_signed);
+}
 
 /* The label of a value, the first in the metadata's order; NULL where none holds it. */
 const char *krait_enum_label(const struct krait_fc *fc, uint64_t value);

@@ -99,16 +99,11 @@ static uint32_t search_range(const struct krait_enum_map *map, uint64_t value, u
     return from;
 }
 
-/* Most enumerations count from some number on: the value says where its range is. */
-const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map, uint64_t value,
-                                                   bool is_signed)
+const struct krait_enum_range *krait_enum_search(const struct krait_enum_map *map, uint64_t value,
+                                                 bool is_signed)
 {
     uint64_t flip = is_signed ? (uint64_t)1 << 63 : 0; /* orders signed numbers as unsigned ones */
-    if (!map->count)
-        return NULL;
-    uint64_t i = value - map->sorted[0]->lo;
-    if (i >= map->count || !krait_enum_holds(map->sorted[i], value, is_signed))
-        i = search_range(map, value, flip);
+    uint32_t i = search_range(map, value, flip);
     return i < map->count && krait_enum_holds(map->sorted[i], value, is_signed) ? map->sorted[i] : NULL;
 }
 

@@ -113,8 +113,16 @@ static int by_signed_lo(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What is printed before a value that the range alone holds. */
-static int show_labels(struct krait_arena *arena, struct krait_enum_map *map)
+static void show_value(struct krait_buf *text, uint64_t value, bool is_signed)
+{
+    if (is_signed)
+        krait_buf_fmt(text, "%lld )", (long long)value);
+    else
+        krait_buf_fmt(text, "%llu )", (unsigned long long)value);
+}
+
+/* What is printed before a value that the range alone holds; and with it, where it is the only one. */
+static int show_labels(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed)
 {
     KRAIT_AUTO_BUF text = { 0 };
     for (uint32_t i = 0; i < map->count; i++) {
@@ -123,8 +131,11 @@ static int show_labels(struct krait_arena *arena, struct krait_enum_map *map)
         krait_buf_str(&text, "( ");
         krait_text_quoted(&text, range->label, strlen(range->label));
         krait_buf_str(&text, " : container = ");
-        range->shown = text.failed ? NULL : krait_arena_strndup(arena, text.data, text.len);
         range->shown_len = (uint32_t)text.len;
+        if (range->lo == range->hi)
+            show_value(&text, range->lo, is_signed);
+        range->whole_len = range->lo == range->hi ? (uint32_t)text.len : 0;
+        range->shown = text.failed ? NULL : krait_arena_strndup(arena, text.data, text.len);
         if (!range->shown)
             return -ENOMEM;
     }
@@ -136,6 +147,27 @@ static int by_label(const void *a, const void *b)
     const struct krait_enum_range *x = *(const struct krait_enum_range *const *)a;
     const struct krait_enum_range *y = *(const struct krait_enum_range *const *)b;
     return x->label_id < y->label_id ? -1 : x->label_id > y->label_id;
+}
+
+/* Most enumerations count up from some number, with few gaps. No range ends before it begins: parsers see to
+ * it. */
+static int index_values(struct krait_arena *arena, struct krait_enum_map *map,
+                        const struct krait_enum_range *const *sorted)
+{
+    enum { GAPS = 64 };
+    uint64_t first = map->count ? sorted[0]->lo : 0, last = map->count ? sorted[map->count - 1]->hi : 0;
+    if (!map->count || last - first >= (uint64_t)map->count * 2 + GAPS)
+        return 0;
+    map->by_value = krait_arena_alloc(arena, (last - first + 1) * sizeof(*map->by_value));
+    if (!map->by_value)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < map->count; i++) {
+        for (uint64_t at = sorted[i]->lo - first; at <= sorted[i]->hi - first; at++)
+            map->by_value[at] = sorted[i];
+    }
+    map->first = first;
+    map->span = last - first + 1;
+    return 0;
 }
 
 int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed)
@@ -156,7 +188,7 @@ int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map
             return 0;
         }
     }
-    if (show_labels(arena, map))
+    if (show_labels(arena, map, is_signed) || index_values(arena, map, sorted))
         return -ENOMEM;
     map->sorted = sorted;
     return 0;

@@ -107,8 +107,11 @@ static char *put_enum(struct krait_decoder *d, const struct krait_step *s, char 
     to = ask(d, to, range->shown_len + KRAIT_DIGITS_ROOM + s->room);
     if (KRAIT_UNLIKELY(!to))
         return NULL;
-    krait_text_copy(to, range->shown, range->shown_len);
-    to += range->shown_len;
+    size_t len = range->whole_len ? range->whole_len : range->shown_len;
+    krait_text_copy(to, range->shown, len);
+    to += len;
+    if (KRAIT_LIKELY(range->whole_len))
+        return to;
     to = is_signed ? krait_put_i64(to, (int64_t)value) : krait_put_u64(to, value);
     memcpy(to, " )", 2);
     return to + 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Numbers as digits, at a place that has room for them. All write whole words: up to 8 bytes behind the last
- * digit are overwritten.
+ * digit are overwritten, of hexadecimal ones 16 from the first.
  *
  * Eight digits are made at once, in the bytes of one word, and leading zeros leave it by one shift: no loop,
  * and a branch only where a number is longer than eight digits. Halving a number again and again, both halves
@@ -122,28 +122,30 @@ static inline char *krait_put_nine(char *to, uint32_t value)
     return krait_put_eight(to + 1, value % KRAIT_TEN_8);
 }
 
-/* Eight digits of 32 bits, the first the least significant byte: '0' to '9', 'A' to 'F'. */
-static inline uint64_t krait_eight_hex(uint32_t value)
-{
-    uint64_t v = __builtin_bswap32(value);
-    v = (v | v << 16) & 0x0000ffff0000ffffull;
-    v = (v | v << 8) & 0x00ff00ff00ff00ffull;
-    v = (v >> 4 | v << 8) & 0x0f0f0f0f0f0f0f0full;
-    uint64_t letters = (v + 0x0606060606060606ull) >> 4 & 0x0101010101010101ull;
-    return v + KRAIT_ZEROS + letters * ('A' - '9' - 1);
-}
+typedef uint8_t krait_hex_bytes __attribute__((vector_size(8)));
+typedef uint16_t krait_hex_pairs __attribute__((vector_size(16)));
+typedef int8_t krait_hex_digits __attribute__((vector_size(16)));
 
-/* Upper case, without a prefix and leading zeros. */
+/* Upper case, without a prefix and leading zeros: those are shifted out first, then all sixteen digits are
+ * made at once, of each byte two. */
 static inline char *krait_put_hex(char *to, uint64_t value)
 {
     unsigned zeros = (unsigned)__builtin_clzll(value | 1) / 4; /* of 16 digits */
-    uint32_t high = (uint32_t)(value >> 32);
-    if (high) {
-        krait_put_word(to, krait_eight_hex(high) >> zeros * 8);
-        krait_put_word(to + 8 - zeros, krait_eight_hex((uint32_t)value));
-    } else {
-        krait_put_word(to, krait_eight_hex((uint32_t)value) >> (zeros - 8) * 8);
-    }
+    krait_hex_bytes bytes;
+    value <<= zeros * 4;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    memcpy(&bytes, &value, sizeof(bytes));
+    krait_hex_pairs pairs = __builtin_convertvector(bytes, krait_hex_pairs);
+    pairs = (pairs << 4 | pairs) & 0x0f0f;
+#else
+    value = __builtin_bswap64(value);
+    memcpy(&bytes, &value, sizeof(bytes));
+    krait_hex_pairs pairs = __builtin_convertvector(bytes, krait_hex_pairs);
+    pairs = (pairs << 8 | pairs >> 4) & 0x0f0f;
+#endif
+    krait_hex_digits digits = (krait_hex_digits)pairs;
+    digits += ((digits > 9) & ('A' - '9' - 1)) + '0';
+    memcpy(to, &digits, sizeof(digits));
     return to + 16 - zeros;
 }
 

@@ -300,3 +300,105 @@ def test_a_first_event_that_is_damaged_is_no_time_before(krait, tmp_path):
     run = cat_bytes(krait, tmp_path)
     assert run.returncode == 1
     assert b"(+?.?????????)" in run.stdout and run.stdout.count(b"\n") == 1
+
+
+# -- contexts, whose texts are kept --
+
+
+def context_metadata(context, payload=""):
+    """Two classes, one of which has nothing but the context."""
+    time = "integer { size = 64; align = 8; map = clock.c.value; }"
+    events = "".join(f"event {{ name = e{i}; id = {i}; fields := struct {{ {fields} }}; }};\n"
+                     for i, fields in enumerate([payload or f"{U16} v;", ""]))
+    return ("/* CTF 1.8 */\ntrace { major = 1; minor = 8; byte_order = le; };\n"
+            "clock { name = c; freq = 1000000000; };\n"
+            f"stream {{ event.header := struct {{ {integer(8)} id; {time} timestamp; }};\n"
+            f"packet.context := struct {{ {integer(32)} content_size; {integer(32)} packet_size; {integer(16)} cpu_id; }};\n"
+            f"event.context := struct {{ {context} }}; }};\n{events}").encode()
+
+
+def packet(cpu, events):
+    data = b"".join(events)
+    return struct.pack("<IIH", (len(data) + 10) * 8, (len(data) + 10) * 8, cpu) + data
+
+
+def context_lines(krait, folder, context, packets, payload=""):
+    folder.mkdir(exist_ok=True)
+    (folder / "metadata").write_bytes(context_metadata(context, payload))
+    (folder / "stream").write_bytes(b"".join(packets))
+    run = cat_bytes(krait, "--no-delta", folder)
+    assert run.returncode == 0, run.stderr.decode()
+    return [line.split(": ", 1)[1] for line in run.stdout.decode().splitlines()]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 16, 21, 63, 64, 65])
+def test_contexts_that_stay_and_that_change_in_any_byte(krait, tmp_path, size):
+    """Contexts up to 64 bytes are printed once as long as they stay the same, in a packet."""
+    contexts = [bytes(size)]
+    for i in range(size):
+        changed = contexts[-1][:i] + bytes([i % 255 + 1]) + contexts[-1][i + 1 :]
+        contexts += [changed, changed]
+    contexts += [contexts[0], contexts[-1]]
+    events = [(i % 2, c, i * 7) for i, c in enumerate(contexts)]
+    data = [struct.pack("<BQ", kind, v) + c + (struct.pack("<H", v) if kind == 0 else b"") for kind, c, v in events]
+    half = len(data) // 2
+    lines = context_lines(krait, tmp_path / "trace", "".join(f"{integer(8)} c{i}; " for i in range(size)),
+                          [packet(1, data[:half]), packet(65535, data[half:])])
+    for i, (line, (kind, c, v)) in enumerate(zip(lines, events, strict=True)):
+        fields = ", ".join(f"c{k} = {b}" for k, b in enumerate(c))
+        payload = "{ }" if kind else f"{{ v = {v} }}"
+        assert line == f"{{ cpu_id = {1 if i < half else 65535} }}, {{ {fields} }}, {payload}"
+
+
+def test_contexts_with_texts_and_gaps(krait, tmp_path):
+    """Bytes between fields and behind a text's end may differ where the text is the same."""
+    context = f"{integer(8)} a; {integer(32, align=32)} b; {CHAR} name[7];"
+    rows = [(1, b"...", 2, b"one\0xyz"), (1, b"...", 2, b"one\0xyz"), (1, b"+++", 2, b"one\0zyx"), (1, b"+++", 2, b'o"e\0zyx'),
+            (1, b"+++", 3, b"sevenup"), (1, b"+++", 3, b"sevenup")]
+    data = b""
+    for v, (a, gap, b, name) in enumerate(rows):
+        at = 10 + len(data)
+        header = struct.pack("<BQ", 0, v)
+        lead = -(at + len(header)) % 4
+        data += header + bytes(lead) + bytes([a]) + gap + struct.pack("<I", b) + name + struct.pack("<H", v)
+    lines = context_lines(krait, tmp_path / "trace", context, [packet(3, [data])])
+    shown = {b"one\0xyz": "one", b"one\0zyx": "one", b'o"e\0zyx': 'o\\"e', b"sevenup": "sevenup"}
+    assert lines == [f'{{ cpu_id = 3 }}, {{ a = {a}, b = {b}, name = "{shown[name]}" }}, {{ v = {v} }}'
+                     for v, (a, _, b, name) in enumerate(rows)]
+
+
+def test_a_context_that_is_a_length_too(krait, tmp_path):
+    """The reader wants its value each time, also where it stays the same."""
+    data = [struct.pack("<BQB", 0, i, n) + bytes(range(n)) for i, n in enumerate([2, 2, 2, 0, 3, 3])]
+    lines = context_lines(krait, tmp_path / "trace", f"{integer(8)} n;", [packet(0, data)],
+                          f"{integer(8)} v[stream.event.context.n];")
+    assert [line.count("[") - 1 for line in lines] == [2, 2, 2, 0, 3, 3]
+
+
+def test_a_context_that_the_packet_cuts_is_damage(krait, tmp_path):
+    event = struct.pack("<BQ", 1, 0) + bytes(4)
+    (tmp_path / "metadata").write_bytes(context_metadata(f"{integer(32)} tid;"))
+    (tmp_path / "stream").write_bytes(packet(0, [event, event, event[:-1]]))
+    run = cat_bytes(krait, tmp_path)
+    assert run.returncode == 1 and run.stdout.count(b"\n") == 2
+    assert b"longer than" in run.stderr
+
+
+# -- the order of time --
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
+def test_streams_in_the_order_of_time(krait, tmp_path, count):
+    """Equal times go by stream; streams go on for a while, end early, or have but one event."""
+    random.seed(count)
+    expected = []
+    (tmp_path / "metadata").write_bytes(metadata(f"{U16} of; {U16} n;"))
+    for stream in range(count):
+        times = sorted(random.randrange(40) + 200 * random.randrange(3) for _ in range(random.choice([1, 20, 300])))
+        data = b"".join(struct.pack("<QHH", t, stream, n) for n, t in enumerate(times))
+        (tmp_path / f"stream-{stream:02}").write_bytes(data)
+        expected += [(t, stream, n) for n, t in enumerate(times)]
+    run = cat_bytes(krait, "--no-delta", "--clock-cycles", tmp_path)
+    assert run.returncode == 0, run.stderr.decode()
+    lines = [line.split("{ ")[1] for line in run.stdout.decode().splitlines()]
+    assert lines == [f"of = {stream}, n = {n} }}" for _, stream, n in sorted(expected)]

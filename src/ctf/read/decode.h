@@ -23,6 +23,7 @@ struct krait_decoder {
     uint64_t empty;  /* elements of no bits in the scope so far */
     struct krait_buf *out; /* of printing */
     char *limit;           /* of printing: where more room has to be asked for */
+    size_t context_end;    /* of printing: how far `out` goes with the event's context, when it was passed */
     const char *why;       /* of a failure: a static text */
 };
 

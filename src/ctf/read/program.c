@@ -364,7 +364,6 @@ static void compile_scope(struct compiler *c, const struct krait_program_scope *
     if (!hidden && (text & KRAIT_TEXT_SCOPE_NAMES))
         krait_buf_fmt(&c->text, "%s = ", scope->name);
     *any = *any || !hidden;
-    end_run(c); /* each scope is aligned for itself */
     compile_fc(c, scope->fc, (struct place){ .names = scope->names, .hidden = hidden });
 }
 
@@ -383,7 +382,6 @@ static void find_fixed(struct krait_program *program)
 
 static int finish_program(struct compiler *c, struct krait_program *program)
 {
-    end_run(c);
     flush_text(c);
     add_op(c, KRAIT_DO_END);
     struct krait_op *ops = c->failed ? NULL : krait_arena_alloc(c->arena, c->count * sizeof(*ops));
@@ -401,9 +399,14 @@ int krait_program_new(struct krait_program *program, struct krait_arena *arena,
 {
     struct compiler c = { .arena = arena, .kind = kind, .run = KRAIT_NO_ID };
     bool any = false;
-    for (size_t i = 0; i < count; i++)
+    uint32_t first_scope = 0;
+    for (size_t i = 0; i < count; i++) {
         compile_scope(&c, &scopes[i], text, &any);
+        end_run(&c); /* each scope is aligned for itself */
+        first_scope = i == 0 && count > 1 ? c.count : first_scope;
+    }
     int rc = finish_program(&c, program);
+    program->first_scope = rc ? 0 : first_scope;
     free(c.ops);
     krait_buf_done(&c.text);
     return rc;

@@ -74,9 +74,14 @@ struct krait_step;
 struct krait_program {
     struct krait_op *ops;
     uint32_t count;
-    const struct krait_step *steps; /* the same for printing (print.h); NULL until somebody prints */
+    uint32_t first_scope; /* of several scopes: how many instructions the first has */
+    /* For printing (print.h): */
+    const struct krait_step *steps; /* NULL until somebody prints */
     uint32_t steps_room;            /* bytes that they can take before one asks for more */
-    bool prints;                    /* any of them makes text */
+    uint32_t behind_context;        /* the step behind the first scope's; 0: its text cannot be kept */
+    uint32_t context_align;         /* of the first scope, bits */
+    uint32_t context_size;          /* bytes */
+    bool prints;                    /* any step makes text */
     bool fixed;     /* it is one run that nobody wants a value of: to go past it is one addition */
     uint32_t align; /* of the run, bits */
     uint64_t size;

@@ -3,7 +3,6 @@
 
 #include "ctf/scalar/digits.h"
 #include "ctf/scalar/text.h"
-#include "ctf/text/print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -278,7 +277,7 @@ static KRAIT_COLD int failed(struct krait_ctf_cursor *cursor, struct krait_buf *
     return cursor->err.code ? cursor->err.code : krait_err_set(&cursor->err, -ENOMEM, "out of memory");
 }
 
-/* -- the packet's context -- */
+/* -- contexts -- */
 
 enum { PACKET_TEXT_END = 2 }; /* ", " */
 
@@ -294,7 +293,7 @@ static int print_packet(struct krait_ctf_cursor *cursor, struct krait_buf *out)
     d->at = cursor->context_at;
     d->bits_be = cursor->context_be;
     char *to = krait_print_room(d, 0, program->steps_room);
-    to = to ? krait_print(d, program, to) : NULL;
+    to = to ? krait_print(d, program, 0, to) : NULL;
     *d = before;
     if (!to)
         return -ENOMEM;
@@ -304,45 +303,105 @@ static int print_packet(struct krait_ctf_cursor *cursor, struct krait_buf *out)
     return out->failed ? -ENOMEM : 0;
 }
 
-static KRAIT_COLD const struct krait_buf *new_packet_text(struct krait_pretty *pretty,
+static KRAIT_COLD struct krait_pretty_context *new_packet(struct krait_pretty *pretty,
                                                           struct krait_ctf_cursor *cursor)
 {
     uint32_t count = cursor->reader->stream_count;
-    if (!pretty->packets) {
-        pretty->packets = calloc(count, sizeof(*pretty->packets));
-        if (!pretty->packets)
+    if (!pretty->contexts) {
+        pretty->contexts = calloc(count, sizeof(*pretty->contexts));
+        if (!pretty->contexts)
             return NULL;
-        pretty->packet_count = count;
+        pretty->context_count = count;
     }
-    struct krait_pretty_packet *packet = &pretty->packets[cursor->stream->index];
-    packet->packet = NULL;
-    krait_buf_clear(&packet->text);
-    if (print_packet(cursor, &packet->text))
+    struct krait_pretty_context *context = &pretty->contexts[cursor->stream->index];
+    context->packet = NULL;
+    context->size = KRAIT_PRETTY_UNKNOWN;
+    krait_buf_clear(&context->text);
+    if (print_packet(cursor, &context->text))
         return NULL;
-    packet->packet = cursor->packet;
-    return &packet->text;
+    context->packet = cursor->packet;
+    context->packet_len = context->text.len;
+    return context;
 }
 
-static inline const struct krait_buf *packet_text(struct krait_pretty *pretty,
-                                                  struct krait_ctf_cursor *cursor)
+static inline struct krait_pretty_context *context_of(struct krait_pretty *pretty,
+                                                      struct krait_ctf_cursor *cursor)
 {
     uint32_t stream = cursor->stream->index;
-    bool known = stream < pretty->packet_count && pretty->packets[stream].packet == cursor->packet;
-    return KRAIT_LIKELY(known) ? &pretty->packets[stream].text : new_packet_text(pretty, cursor);
+    bool known = stream < pretty->context_count && pretty->contexts[stream].packet == cursor->packet;
+    return KRAIT_LIKELY(known) ? &pretty->contexts[stream] : new_packet(pretty, cursor);
+}
+
+/* Whether the event's context, which begins at bit `at`, has the bytes whose text is kept: a page may be read
+ * behind a packet's (stream.h). */
+static inline bool is_same(const struct krait_pretty_context *context, const struct krait_decoder *d,
+                           uint64_t at)
+{
+    const uint8_t *p = d->bytes + at / 8;
+    if (KRAIT_UNLIKELY(at + context->size > d->end))
+        return false;
+    for (uint32_t i = 0; i < context->word_count; i++) {
+        uint64_t mask = i + 1 == context->word_count ? context->last_mask : UINT64_MAX, word;
+        memcpy(&word, p + i * sizeof(word), sizeof(word));
+        if ((word ^ context->words[i]) & mask)
+            return false;
+    }
+    return true;
+}
+
+/* Keeps the text of an event's context, which is what its bytes at `p` make. */
+static void keep(struct krait_pretty_context *context, const struct krait_program *program, const uint8_t *p,
+                 const char *text, size_t len)
+{
+    size_t bytes = program->context_size;
+    context->text.len = context->packet_len;
+    if (!krait_buf_room(&context->text, len + KRAIT_TEXT_BLOCK))
+        return;
+    krait_text_add(&context->text, text, len);
+    context->size = bytes * 8;
+    context->align = program->context_align;
+    context->word_count = (uint32_t)(bytes + 7) / 8;
+    context->last_mask = 0;
+    memset(&context->last_mask, 0xff, (bytes + 7) % 8 + 1);
+    memcpy(context->words, p, context->word_count * 8);
 }
 
 /* -- lines -- */
 
+/* Prints from the event's context on, and keeps its text. All classes of a stream have the same context: one
+ * that they do not have, or whose text cannot be kept, is 0 bytes that never change. */
+static KRAIT_APART char *put_new_context(struct krait_ctf_cursor *cursor, const struct krait_program *program,
+                                         struct krait_pretty_context *context, char *to)
+{
+    struct krait_decoder *d = &cursor->d;
+    size_t from = (size_t)(to - d->out->data);
+    uint64_t align = program->context_align, at = (d->at + align - 1) & ~(align - 1);
+    d->context_end = from;
+    to = krait_print(d, program, 0, to);
+    if (to)
+        keep(context, program, d->bytes + at / 8, d->out->data + from, d->context_end - from);
+    return to;
+}
+
 /* The packet's context, the event's contexts and fields, separated by ", ". `to` has room for all that does
  * not ask for itself. NULL: cursor->err is set. */
 static inline char *put_fields(struct krait_ctf_cursor *cursor, const struct krait_program *program,
-                               const struct krait_buf *packet, char *to)
+                               struct krait_pretty_context *context, char *to)
 {
-    if (packet->len) {
-        krait_text_copy(to, packet->data, packet->len);
-        to += packet->len - (program->prints ? 0 : PACKET_TEXT_END);
+    struct krait_decoder *d = &cursor->d;
+    uint64_t at = (d->at + context->align - 1) & ~(context->align - 1);
+    bool same = is_same(context, d, at);
+    size_t len = same ? context->text.len : context->packet_len;
+    krait_text_copy(to, context->text.data, len);
+    to += len;
+    if (KRAIT_UNLIKELY(!program->prints))
+        to -= KRAIT_MIN(len, (size_t)PACKET_TEXT_END);
+    if (KRAIT_LIKELY(same)) {
+        d->at = at + context->size;
+        to = krait_print(d, program, program->behind_context, to);
+    } else {
+        to = put_new_context(cursor, program, context, to);
     }
-    to = krait_print(&cursor->d, program, to);
     return krait_ctf_event_passed(cursor, to != NULL) ? NULL : to;
 }
 
@@ -350,18 +409,18 @@ int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cur
 {
     size_t before = out->len, room;
     const struct krait_pretty_head *head = head_of(pretty, cursor);
-    const struct krait_buf *packet = packet_text(pretty, cursor);
-    if (KRAIT_UNLIKELY(!head || !packet))
+    struct krait_pretty_context *context = context_of(pretty, cursor);
+    if (KRAIT_UNLIKELY(!head || !context))
         return failed(cursor, out, before);
     cursor->d.out = out;
-    room = head->room + packet->len;
+    room = head->room + context->text.len;
     char *to = krait_print_room(&cursor->d, before, room);
     if (to && cursor->cls->clock)
         to = put_time(pretty, cursor, to, room);
     if (KRAIT_UNLIKELY(!to))
         return failed(cursor, out, before);
     krait_text_copy(to, head->text, head->len);
-    to = put_fields(cursor, head->program, packet, to + head->len);
+    to = put_fields(cursor, head->program, context, to + head->len);
     if (KRAIT_UNLIKELY(!to))
         return failed(cursor, out, before);
     *to++ = '\n';
@@ -376,9 +435,9 @@ int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cur
 
 void krait_pretty_done(struct krait_pretty *pretty)
 {
-    for (uint32_t i = 0; i < pretty->packet_count; i++)
-        krait_buf_done(&pretty->packets[i].text);
-    free(pretty->packets);
+    for (uint32_t i = 0; i < pretty->context_count; i++)
+        krait_buf_done(&pretty->contexts[i].text);
+    free(pretty->contexts);
     krait_map_done(&pretty->heads);
     krait_arena_done(&pretty->arena);
 }

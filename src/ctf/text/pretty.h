@@ -9,6 +9,7 @@
 
 #include "ctf/read/cursor.h"
 #include "ctf/read/loss.h"
+#include "ctf/text/print.h"
 
 #include <time.h>
 
@@ -37,11 +38,20 @@ struct krait_pretty_head {
     const struct krait_program *program; /* of the fields */
 };
 
-/* The context of the packet that a stream is in, which all its events print. */
-struct krait_pretty_packet {
+/* What a stream's events begin with: the context of their packet, and their own as long as its bytes are
+ * those of the event before. */
+struct krait_pretty_context {
     const struct krait_ctf_packet *packet; /* NULL: none was printed */
-    struct krait_buf text;                 /* and ", " */
+    struct krait_buf text;                 /* the packet's and ", "; the event's */
+    size_t packet_len;                     /* of the text */
+    uint64_t size;                         /* of the event's context, bits; KRAIT_PRETTY_UNKNOWN */
+    uint64_t align;                        /* bits */
+    uint32_t word_count;
+    uint64_t words[KRAIT_PRINT_CONTEXT_MAX / 8]; /* its bytes */
+    uint64_t last_mask;                          /* of the last word's */
 };
+
+#define KRAIT_PRETTY_UNKNOWN ((uint64_t)1 << 62) /* more bits than any packet has */
 
 enum { KRAIT_PRETTY_RECENT = 256, KRAIT_PRETTY_TIME = 48 };
 
@@ -49,8 +59,8 @@ enum { KRAIT_PRETTY_RECENT = 256, KRAIT_PRETTY_TIME = 48 };
  * memory but flags. */
 struct krait_pretty {
     unsigned flags;
-    struct krait_pretty_packet *packets; /* by index of the stream */
-    uint32_t packet_count;
+    struct krait_pretty_context *contexts; /* by index of the stream */
+    uint32_t context_count;
     struct krait_arena arena;
     struct krait_map heads;                               /* event class to its head */
     struct krait_pretty_head recent[KRAIT_PRETTY_RECENT]; /* the same by indexes, as far as it goes */

@@ -273,30 +273,41 @@ static char *put_variant(struct krait_decoder *d, const struct krait_program *pr
     return to ? ask(d, to, s->room) : NULL;
 }
 
+static inline char *end_context(struct krait_decoder *d, char *to)
+{
+    d->context_end = (size_t)(to - d->out->data);
+    return to;
+}
+
 /* -- the walk -- */
+
+/* Each step jumps to the next by itself: which step follows which is what processors learn. */
+#define NEXT goto *codes[s->code]
 
 char *krait_print_steps(struct krait_decoder *d, const struct krait_program *program,
                         const struct krait_step *s, char *to)
 {
-    const uint8_t *run = d->bytes;
-    for (;; s++) {
-        switch ((enum krait_step_code)s->code) {
-#define STEP(code, most, print) \
-    case KRAIT_STEP_##code:     \
-        to = print;             \
-        break;
-#define BLOCK(code, most, print) \
-    case KRAIT_STEP_##code:      \
-        to = print;              \
-        s += s->behind;          \
-        break;
+    static const void *const codes[] = {
+#define STEP(code, most, print)  [KRAIT_STEP_##code] = &&do_##code,
+#define BLOCK(code, most, print) [KRAIT_STEP_##code] = &&do_##code,
 #include "ctf/text/print_steps.def"
-        case KRAIT_STEP_END:
-            return put_text(s, to);
-        default:
-            __builtin_unreachable();
-        }
-        if (KRAIT_UNLIKELY(!to))
-            return NULL;
-    }
+        [KRAIT_STEP_END] = &&do_END,
+    };
+    const uint8_t *run = d->bytes;
+    NEXT;
+#define STEP(code, most, print) \
+    do_##code : to = print;     \
+    s++;                        \
+    if (KRAIT_UNLIKELY(!to))    \
+        return NULL;            \
+    NEXT;
+#define BLOCK(code, most, print) \
+    do_##code : to = print;      \
+    s += s->behind + 1;          \
+    if (KRAIT_UNLIKELY(!to))     \
+        return NULL;             \
+    NEXT;
+#include "ctf/text/print_steps.def"
+do_END:
+    return put_text(s, to);
 }

@@ -17,6 +17,8 @@
  *   the text is not known (strings, arrays, enumerations, ...), asks for all that the fixed steps after it
  *   can take: `room`. In between, text is written without a check; copies of whole blocks may reach up to
  *   KRAIT_PRINT_SLACK bytes further, which are always there.
+ * - The stream's event context (process, thread, ...) mostly has the bytes that it had in the stream's event
+ *   before: who prints may keep the text of one that is of fixed size, and begin at the step behind it.
  * - Numbers become digits without loops (digits.h), strings are searched for what must be escaped, and
  *   copied, 16 bytes at a time.
  *
@@ -28,7 +30,7 @@
 
 #include "ctf/read/decode.h"
 
-enum { KRAIT_STEP_TEXT_MAX = 32, KRAIT_PRINT_SLACK = 64 };
+enum { KRAIT_STEP_TEXT_MAX = 32, KRAIT_PRINT_SLACK = 64, KRAIT_PRINT_CONTEXT_MAX = 64 }; /* bytes */
 
 enum krait_step_code {
 #define STEP(code, most, print)  KRAIT_STEP_##code,
@@ -74,16 +76,19 @@ static inline char *krait_print_room(struct krait_decoder *d, size_t len, size_t
 }
 
 /* Writes what the steps print to `to`, which is in d->out and has room for program->steps_room bytes, and
- * goes past it. d->out may move. Returns where the text ends, or NULL with `why` and `at` set; d->out->len is
+ * goes past it. d->out may move. Where the event's context is passed whose text can be kept, d->context_end
+ * is set. Returns where the text ends, or NULL with `why` and `at` set; d->out->len is
  * of no meaning then. Hot path. */
 char *krait_print_steps(struct krait_decoder *d, const struct krait_program *program,
                         const struct krait_step *steps, char *to);
 
-/* The scope that the program was made of. Needs program->steps. */
-static inline char *krait_print(struct krait_decoder *d, const struct krait_program *program, char *to)
+/* What the program was made of; from a step on that is no other's: the first, or program->behind_context.
+ * Needs program->steps. */
+static inline char *krait_print(struct krait_decoder *d, const struct krait_program *program, uint32_t from,
+                                char *to)
 {
     d->empty = 0;
-    return krait_print_steps(d, program, program->steps, to);
+    return krait_print_steps(d, program, program->steps + from, to);
 }
 
 #endif

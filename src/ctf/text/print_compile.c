@@ -10,7 +10,7 @@
 
 struct compiler {
     struct krait_arena *arena;
-    const struct krait_program *program;
+    struct krait_program *program;
     struct krait_step *steps;
     uint32_t count;
     uint32_t *step_of; /* by instruction */
@@ -134,7 +134,8 @@ static uint64_t find_stretch(struct compiler *c, uint32_t first)
     const struct krait_op *ops = c->program->ops;
     uint64_t all = 0, size;
     uint32_t i = first;
-    while (is_part(c, &ops[i], &size) && ops[i].align <= ops[first].align) {
+    while ((i == first || i != c->program->first_scope) && is_part(c, &ops[i], &size) &&
+           ops[i].align <= ops[first].align) {
         uint64_t at = (all + ops[i].align - 1) & ~(uint64_t)(ops[i].align - 1);
         uint32_t next = ops[i].code == KRAIT_DO_RUN ? ops[i].next : i + 1;
         if (at % 8 || at + size > UINT32_MAX)
@@ -205,6 +206,18 @@ static void add_run(struct compiler *c, uint32_t i)
     struct krait_step *step = add_step(c, KRAIT_STEP_STRETCH, &c->program->ops[i]);
     step->align = step->op->align;
     step->size = size;
+    if (i == 0 && c->end == c->program->first_scope && size <= KRAIT_PRINT_CONTEXT_MAX * 8)
+        c->program->context_size = (uint32_t)size / 8;
+}
+
+/* Behind a first scope that is one stretch: its text is a matter of its bytes alone. */
+static void end_context(struct compiler *c, uint32_t i)
+{
+    if (i != c->program->first_scope || !c->program->context_size)
+        return;
+    add_step(c, KRAIT_STEP_CONTEXT_END, &c->program->ops[i]);
+    c->program->context_align = c->program->ops[0].align;
+    c->program->behind_context = c->count;
 }
 
 /* END has the text that stands alone before it. */
@@ -219,6 +232,7 @@ static void add_steps(struct compiler *c)
 {
     for (uint32_t i = 0; i < c->program->count; i++) {
         const struct krait_op *op = &c->program->ops[i];
+        end_context(c, i);
         c->step_of[i] = c->count;
         if (is_last_text(c, i))
             c->steps[--c->step_of[i]].code = KRAIT_STEP_END;
@@ -291,7 +305,7 @@ static void count_room(struct compiler *c)
 
 int krait_print_compile(struct krait_program *program, struct krait_arena *arena)
 {
-    uint32_t most = program->count * 2; /* each may have a step for its text */
+    uint32_t most = program->count * 2 + 1; /* each may have a step for its text; and CONTEXT_END */
     KRAIT_AUTO_FREE uint32_t *step_of = calloc(program->count, sizeof(*step_of));
     KRAIT_AUTO_FREE uint32_t *need = calloc(most, sizeof(*need));
     KRAIT_AUTO_FREE uint32_t *place = calloc(program->count, sizeof(*place));
@@ -301,6 +315,7 @@ int krait_print_compile(struct krait_program *program, struct krait_arena *arena
     };
     if (!step_of || !need || !place || !steps)
         return -ENOMEM;
+    program->context_align = 1;
     add_steps(&c);
     if (link_blocks(&c))
         return -ENOMEM;
@@ -308,6 +323,6 @@ int krait_print_compile(struct krait_program *program, struct krait_arena *arena
     for (uint32_t i = 0; i < c.count; i++)
         program->prints = program->prints || steps[i].text_len || steps[i].code == KRAIT_STEP_LONG_TEXT;
     program->steps = steps;
-    program->steps_room = need[0];
+    program->steps_room = KRAIT_MAX(need[0], need[program->behind_context]);
     return 0;
 }

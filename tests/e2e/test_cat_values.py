@@ -23,7 +23,8 @@ U16 = integer(16)
 
 
 def metadata(fields, more=""):
-    clock = "clock { name = c; freq = 1000000000; offset_s = 1700000000; };\n"
+    clock = ('clock { name = c; uuid = "6d1e1f3c-7f5e-4a0b-8d5e-2f4f1c7a9b10"; freq = 1000000000; '
+             "offset_s = 1700000000; };\n")
     time = "integer { size = 64; align = 8; map = clock.c.value; }"
     return ("/* CTF 1.8 */\ntrace { major = 1; minor = 8; byte_order = le; };\n" + clock + more
             + f"stream {{ event.header := struct {{ {time} timestamp; }}; }};\n"

@@ -91,6 +91,7 @@ test)
     venv .venv tests/requirements.txt
     node_packages tests
     tools/pythons make
+    tools/vm make
     ;;
 bench) tools/pythons make ;; # and babeltrace2 2.1
 esac

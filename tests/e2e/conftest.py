@@ -264,7 +264,7 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """The long matrix is left out by name, not counted as skipped: it was not asked for. The tests of minutes come first,
     so that the workers end together."""
-    items.sort(key=lambda item: "test_cpython" not in item.nodeid)
+    items.sort(key=lambda item: "test_cpython" not in item.nodeid and "test_record_vm" not in item.nodeid)
     if config.getoption("--long"):
         return
     kept = [i for i in items if not i.get_closest_marker("long")]

@@ -5,7 +5,11 @@
 
 #define NONE KRAIT_NO_ID
 
-enum { PACKETS = 1024 }; /* sent and not received yet, at the most; a power of two */
+enum {
+    PACKETS = 1024, /* sent and not received yet, at the most; a power of two */
+    LEAST_RECORDS = 16,
+    MEMORY = 256 << 20,
+};
 
 /* A thread's state from begin_ns on, up to the thread's next record. */
 struct record {
@@ -36,7 +40,8 @@ struct packet {
 struct frame {
     int64_t lo_ns, hi_ns;
     uint32_t record;
-    uint32_t of; /* the record whose cause it is, or NONE */
+    uint32_t thread; /* whose record was the last that was followed */
+    uint32_t of;     /* the record whose cause it is, or NONE */
 };
 
 struct list {
@@ -57,6 +62,9 @@ struct finder {
     int64_t gil_ends_ns; /* its wait for the GIL, if it is in one */
     bool failed;
     struct list records, frames, segments;
+    uint32_t most;                 /* records, about */
+    uint32_t half;                 /* so many are half of what there is room for */
+    int64_t half_ns;               /* when there were so many */
     struct list of_thread, of_cpu; /* struct place, by index and by number */
     struct packet packets[PACKETS];
 };
@@ -82,6 +90,8 @@ static void *reserve(struct finder *f, struct list *list, uint32_t count, size_t
 static struct place *place_in(struct finder *f, struct list *places, uint32_t index)
 {
     struct place *items = reserve(f, places, index + 1, sizeof(*items));
+    if (items)
+        places->count = KRAIT_MAX(places->count, index + 1);
     return items ? &items[index] : NULL;
 }
 
@@ -115,7 +125,116 @@ static enum krait_path_kind kind_of(enum krait_thread_state state)
 static void forget_all(struct finder *f)
 {
     f->records.count = 0;
+    f->half = f->most / 2;
     f->epoch++;
+}
+
+/* -- forgetting what is old -- */
+
+/* Marks what is needed of the time from half_ns on: a record, who ended it, and what the thread did before,
+ * unless that was over by then. */
+struct marking {
+    const struct finder *f;
+    uint32_t *place; /* by record: NONE where it is not needed */
+    uint32_t *todo;
+    uint32_t count;
+};
+
+static void mark(struct marking *m, uint32_t record)
+{
+    if (record == NONE || m->place[record] != NONE)
+        return;
+    m->place[record] = 0;
+    m->todo[m->count++] = record;
+}
+
+static void mark_places(struct marking *m, const struct list *places)
+{
+    const struct place *items = places->items;
+    for (uint32_t i = 0; i < places->count; i++) {
+        if (items[i].epoch == m->f->epoch)
+            mark(m, items[i].record);
+    }
+}
+
+static void mark_needed(struct marking *m)
+{
+    const struct finder *f = m->f;
+    mark_places(m, &f->of_thread);
+    mark_places(m, &f->of_cpu);
+    for (uint32_t i = 0; i < PACKETS; i++) {
+        if (f->packets[i].from.epoch == f->epoch)
+            mark(m, f->packets[i].from.record);
+    }
+    while (m->count) {
+        const struct record *r = record_at(f, m->todo[--m->count]);
+        mark(m, r->cause);
+        bool is_flight = r->prev != NONE && record_at(f, r->prev)->thread != r->thread;
+        if (r->begin_ns > f->half_ns || is_flight)
+            mark(m, r->prev);
+    }
+}
+
+static uint32_t moved(const uint32_t *place, uint32_t record)
+{
+    return record == NONE ? NONE : place[record];
+}
+
+/* Those that are needed move together, in their order. */
+static void move_records(struct finder *f, uint32_t *place)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f->records.count; i++)
+        place[i] = place[i] == NONE ? NONE : kept++;
+    for (uint32_t i = 0; i < f->records.count; i++) {
+        struct record r = *record_at(f, i);
+        r.prev = moved(place, r.prev);
+        r.cause = moved(place, r.cause);
+        if (place[i] != NONE)
+            *record_at(f, place[i]) = r;
+    }
+    f->records.count = kept;
+}
+
+static void move_places(const struct finder *f, struct list *places, const uint32_t *place)
+{
+    struct place *items = places->items;
+    for (uint32_t i = 0; i < places->count; i++) {
+        if (items[i].epoch == f->epoch)
+            items[i].record = moved(place, items[i].record);
+    }
+}
+
+/* What is left is more than half where there are as many threads: then there is room for more. */
+static void forget_older_half(struct finder *f)
+{
+    uint32_t count = f->records.count;
+    KRAIT_AUTO_FREE uint32_t *place = malloc(count * sizeof(*place));
+    KRAIT_AUTO_FREE uint32_t *todo = malloc(count * sizeof(*todo));
+    f->failed |= !place || !todo;
+    if (f->failed)
+        return;
+    memset(place, 0xff, count * sizeof(*place));
+    mark_needed(&(struct marking){ .f = f, .place = place, .todo = todo });
+    move_records(f, place);
+    move_places(f, &f->of_thread, place);
+    move_places(f, &f->of_cpu, place);
+    for (uint32_t i = 0; i < PACKETS; i++) {
+        if (f->packets[i].from.epoch == f->epoch)
+            f->packets[i].from.record = moved(place, f->packets[i].from.record);
+    }
+    if (f->records.count > f->most / 4 * 3)
+        f->most *= 2;
+    f->half = f->records.count + (f->most - f->records.count) / 2;
+}
+
+/* There is to be room for what a change leaves. */
+static void make_room(struct finder *f, int64_t ns)
+{
+    if (f->records.count >= f->most - f->most / 16)
+        forget_older_half(f);
+    if (f->records.count < f->half)
+        f->half_ns = ns;
 }
 
 /* The thread's last record; at first one for the state that it is in since before. */
@@ -282,6 +401,7 @@ static uint32_t keep(struct finder *f, const struct krait_kchange *change)
 {
     const struct krait_kthread *t = change->thread;
     enum krait_path_kind kind = kind_of((enum krait_thread_state)t->state);
+    make_room(f, change->ns);
     uint32_t last = last_record(f, t, (enum krait_thread_state)change->was, change->since_ns);
     if (last == NONE || (record_at(f, last)->kind == kind && kind == KRAIT_PATH_RUNNING))
         return last;
@@ -382,17 +502,29 @@ static uint16_t depth_of(const struct finder *f, const struct record *r)
     return (uint16_t)KRAIT_MIN(f->frames.count - 1 - is_flight, (uint32_t)UINT16_MAX);
 }
 
+/* What was before is forgotten. */
+static void add_forgotten(struct finder *f, const struct frame *frame)
+{
+    const struct record r = { .thread = frame->thread, .kind = KRAIT_PATH_UNKNOWN };
+    f->path->forgotten_ns += (uint64_t)(frame->hi_ns - frame->lo_ns);
+    add_segment(f, &r, frame->lo_ns, frame->hi_ns,
+                (uint16_t)KRAIT_MIN(f->frames.count - 1, (uint32_t)UINT16_MAX));
+}
+
 /* One record backward: it is added, or what its cause did in its time comes before what is left of the frame.
  * What waits for itself, as damaged traces may say, is added: this ends. */
 static void step(struct finder *f)
 {
     struct frame *frame = (struct frame *)f->frames.items + f->frames.count - 1;
+    if (frame->record == NONE && frame->hi_ns > frame->lo_ns)
+        add_forgotten(f, frame);
     if (frame->record == NONE || frame->hi_ns <= frame->lo_ns) {
         pop(f);
         return;
     }
     uint32_t record = frame->record;
     const struct record *r = record_at(f, record);
+    frame->thread = r->thread;
     int64_t begin_ns = KRAIT_MAX(r->begin_ns, frame->lo_ns), end_ns = frame->hi_ns;
     frame->hi_ns = KRAIT_MIN(begin_ns, end_ns);
     frame->record = r->prev;
@@ -584,6 +716,12 @@ static int find(struct finder *f, struct krait_kevs *kevs, struct krait_err *err
     return 0;
 }
 
+static uint32_t most_records(uint64_t memory)
+{
+    uint64_t most = (memory ? memory : MEMORY) / sizeof(struct record);
+    return (uint32_t)KRAIT_MIN(KRAIT_MAX(most, (uint64_t)LEAST_RECORDS), (uint64_t)NONE / 4);
+}
+
 int krait_critical_path_new(struct krait_critical_path **out, struct krait_kevs *kevs,
                             const struct krait_path_options *options, struct krait_err *err)
 {
@@ -593,6 +731,7 @@ int krait_critical_path_new(struct krait_critical_path **out, struct krait_kevs 
     if (!rc) {
         f->path = path;
         f->options = options;
+        f->most = most_records(options->memory);
         rc = find(f, kevs, err);
         free(f->records.items);
         free(f->frames.items);

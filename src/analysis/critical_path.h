@@ -23,9 +23,10 @@
  * known what ended the holders' own waits.
  *
  * It works while the events pass: nothing is kept but the changes of the threads' states since the thread
- * whose path it is was blocked (32 bytes each), and those no longer than until it is woken. Wake-ups of
- * threads that do not wait leave nothing; packets that are not received are forgotten when their place is
- * needed.
+ * whose path it is was blocked (32 bytes each), and those no longer than until it is woken. Where they become
+ * too many, the older half is forgotten, but for the states that threads are still in: what a thread on the
+ * path did then is UNKNOWN. Wake-ups of threads that do not wait leave nothing; packets that are not received
+ * are forgotten when their place is needed.
  */
 #ifndef KRAIT_ANALYSIS_CRITICAL_PATH_H
 #define KRAIT_ANALYSIS_CRITICAL_PATH_H
@@ -79,6 +80,7 @@ struct krait_critical_path {
     uint32_t thread;                     /* index: whose path it is */
     struct krait_path_segment *segments; /* owned; in order, of more than no time */
     uint32_t count;
+    uint64_t forgotten_ns; /* of the path: UNKNOWN since more happened in a wait than there was memory for */
     struct krait_arena arena;
 };
 
@@ -86,6 +88,7 @@ struct krait_path_options {
     int32_t tid;                         /* of that number the first thread that is there in the range */
     uint64_t from_ns, to_ns;             /* after the trace's first event; UINT64_MAX: the end */
     const struct krait_gil_holders *gil; /* of the threads, by the numbers that they know; NULL: not known */
+    uint64_t memory; /* bytes for what happens in a wait, and a quarter more for moments; 0: 256 MiB */
 };
 
 /* The path begins with the range, or when the thread is first met in it; it ends with the range, or with the

@@ -466,6 +466,7 @@ static int print_json(struct path *p, const struct krait_sheet *members)
     krait_json_key(&p->out, "segments");
     rc = rc ? rc : krait_sheet_json(&segments, p->limit, &p->out);
     krait_report_json_u64(&p->out, "lost", p->lost);
+    krait_report_json_u64(&p->out, "forgotten_ns", p->found->forgotten_ns);
     krait_report_json_damage(&p->out, p->damage.text);
     krait_buf_str(&p->out, "}\n");
     return rc;
@@ -473,7 +474,12 @@ static int print_json(struct path *p, const struct krait_sheet *members)
 
 static void note_state(struct path *p)
 {
-    char count[KRAIT_FMT_SIZE];
+    char count[KRAIT_FMT_SIZE], time[KRAIT_FMT_SIZE];
+    if (p->found->forgotten_ns)
+        krait_buf_fmt(&p->notes,
+                      "forgotten: what happened in %s of the path, unknown here: a wait had more in it than "
+                      "--memory holds\n",
+                      krait_fmt_ns(time, p->found->forgotten_ns));
     if (p->lost)
         krait_buf_fmt(&p->notes, "lost: %s events of the kernel's: the path may miss who woke whom\n",
                       krait_fmt_count(count, p->lost));
@@ -541,6 +547,7 @@ static int find_path(struct path *p, char **paths, size_t count, struct krait_er
     struct krait_kevs *kevs = NULL;
     int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
     rc = rc ? rc : krait_path_pick(&p->pick, p->options, kevs, paths, count, err);
+    p->pick.range.memory = p->options->memory;
     rc = rc ? rc : krait_critical_path_new(&p->found, kevs, &p->pick.range, err);
     if (!rc && krait_own_threads_init(&p->threads, p->pick.trace, p->found->states))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
@@ -591,6 +598,8 @@ static const struct krait_opt path_opts[] = {
     { "process", 0, KRAIT_OPT_LIST, "GLOB", OPT(select.processes),
       "Of processes with this name or id (may be repeated)" },
     KRAIT_SELECT_TO_OPT(struct path_options, select),
+    { "memory", 0, KRAIT_OPT_SIZE, "SIZE", OPT(memory),
+      "For what happens in one wait (default: 256M); what is too long ago in a longer one is unknown" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
     KRAIT_OPTS_END,

@@ -14,6 +14,7 @@ struct path_options {
     struct krait_select select;
     const char *call, *limit, *nth_text;
     uint64_t nth; /* of nth_text; 1 without */
+    uint64_t memory;
     bool segments, csv, json;
 };
 

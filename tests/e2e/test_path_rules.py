@@ -2,6 +2,7 @@
 """krait path on traces made up event by event: each rule of docs/path.md by itself, with times known beforehand; and
 the same traces as the oracle sees them."""
 
+import json
 import random
 
 import pytest
@@ -11,6 +12,7 @@ from conftest import verb_json
 from kernel_made import begins, dump, ends, event, fork, switch, used_again, wake
 from kernel_oracle import text_of
 from path_oracle import PathOracle
+from peak import peak_kib
 from test_path import expected, first_difference, run, segments
 
 ASLEEP = 1
@@ -651,3 +653,62 @@ def test_whatever_happens_the_oracle_finds_the_same(path, seed, losses):
     events = Machine(seed, losses).run(400)
     for tid in (5, 6, 7, 8, 12):
         assert path(events, tid)
+
+
+def at_times(found, times):
+    """What the path is in at each of these times."""
+    rows = iter(found["segments"])
+    row = next(rows)
+    for ns in times:
+        while row["time_ns"] + row["duration_ns"] <= ns:
+            row = next(rows)
+        yield {key: row[key] for key in ("kind", "tid", "depth", "device", "by_tid", "syscall")}
+
+
+@pytest.mark.parametrize("losses", [0, 0.05, 0.4])
+def test_what_is_forgotten_in_a_long_wait_is_unknown_and_nothing_else_changes(krait, tmp_path, losses):
+    forgotten = 0
+    for seed, tid in [(seed, tid) for seed in range(6) for tid in (5, 6, 7, 12)]:
+        folder = tmp_path / f"made{seed}"
+        if not folder.exists():
+            made.write(folder, Machine(seed, losses).run(2000))
+        whole, little = (verb_json(krait, "path", folder, "--thread", tid, *more) for more in ((), ("--memory", "512")))
+        assert whole["forgotten_ns"] == 0
+        assert [whole[key] for key in ("time_ns", "duration_ns")] == [little[key] for key in ("time_ns", "duration_ns")]
+        times = sorted({row["time_ns"] for found in (whole, little) for row in found["segments"]})
+        ends = [*times[1:], whole["time_ns"] + whole["duration_ns"]]
+        unknown = 0
+        for begin, end, was, now in zip(times, ends, at_times(whole, times), at_times(little, times)):
+            assert now == was or now["kind"] == "unknown"
+            unknown += end - begin if now != was else 0
+        assert unknown <= little["forgotten_ns"] <= little["duration_ns"]
+        forgotten += unknown
+    assert forgotten
+
+
+def long_wait(turns):
+    """5 waits while 6 and 7 take turns, and 6 wakes it in the end."""
+    events = [switch(0, 0, 5), switch(1, 0, 6, cpu=1), switch(2, 5, 0, ASLEEP)]
+    for us in range(10, 10 + 20 * turns, 20):
+        events += [switch(us, 6, 7, cpu=1), switch(us + 10, 7, 6, cpu=1)]
+    end = 10 + 20 * turns
+    return [*events, wake(end, 5, cpu=1), switch(end + 1, 0, 5), switch(end + 5, 5, 0, ASLEEP)]
+
+
+def test_a_long_wait_has_its_last_part_where_memory_is_little(krait, tmp_path):
+    folder = made.write(tmp_path / "made", long_wait(1000))
+    run_ = run(krait, folder, "--thread", "5", "--memory", "4K", "--json")
+    found = json.loads(run_.stdout)
+    first, unknown, *rest = [(r["kind"], r["tid"], r["depth"], r["duration_ns"]) for r in found["segments"]]
+    assert first == ("running", 5, 0, 2000)
+    assert unknown == ("unknown", 6, 1, found["forgotten_ns"])
+    assert 40 < len(rest) < 140 and rest[-4:] == [
+        ("preempted", 6, 1, 10_000), ("running", 6, 1, 10_000), ("woken", 5, 0, 1000), ("running", 5, 0, 4000)
+    ]  # fmt: skip
+    assert "forgotten: what happened in 19." in run_.stderr and "--memory" in run_.stderr
+
+
+def test_memory_does_not_grow_with_a_long_wait(krait, tmp_path):
+    folder = made.write(tmp_path / "made", long_wait(60_000))
+    little, much = (peak_kib(krait, "path", folder, "--thread", "5", "--csv", "--memory", size) for size in ("256K", "256M"))
+    assert much - little > 120_000 * 2 * 32 / 1024 * 0.8

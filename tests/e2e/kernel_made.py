@@ -24,7 +24,7 @@ typealias integer {{ size = 64; align = 8; }} := u64;
 typealias integer {{ size = 64; align = 8; signed = true; }} := i64;
 trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ u32 magic; }}; }};
 env {{ domain = "kernel"; hostname = "{host}"; sysname = "Linux"; kernel_release = "{release}"; }};
-clock {{ name = monotonic; freq = 1000000000; offset = {offset}; }};
+clock {{ name = monotonic; freq = 1000000000; offset = {offset}; absolute = true; }};
 typealias integer {{ size = 64; align = 8; map = clock.monotonic.value; }} := time_t;
 stream {{
     event.header := struct {{ u16 id; time_t timestamp; }};

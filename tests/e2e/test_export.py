@@ -652,6 +652,19 @@ def test_memory_does_not_grow_with_the_trace(krait, synth, tmp_path, fmt):
     assert large - small < mapped + 2048, f"{small} KiB, then {large} KiB for 400 times the calls"
 
 
+@pytest.mark.parametrize("fmt", ["folded", "pprof", "callgrind"])
+def test_memory_does_not_grow_with_the_square_of_a_recursions_depth(krait, synth, tmp_path, fmt):
+    """As the files of folded do, each of whose lines has its whole stack."""
+
+    def recursion(depth):
+        calls = "".join(f"{n}us call 1\n" for n in range(depth)) + "".join(f"{depth + n}us return\n" for n in range(depth))
+        return synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\n" + calls, name=str(depth))
+
+    small, large = (peak_kib(krait, "export", recursion(n), "--to", fmt, "-o", tmp_path / "x") for n in (500, 4000))
+    assert large - small < 3072, f"{small} KiB, then {large} KiB for 8 times the depth"
+    assert fmt != "folded" or (tmp_path / "x").stat().st_size > 4000 * 4000 // 2 * len("app.f;")
+
+
 # -- waits for the GIL --
 
 WAITS = """\

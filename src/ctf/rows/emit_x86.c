@@ -30,7 +30,7 @@ enum { XMM0, XMM1 };
 enum { STACK_RUN = 0, STACK_LIMIT = 8 /* of CELL */ };
 
 /* Bytes of code: more than any step, and any class besides its steps, takes. */
-enum { STEP_ROOM = 96, CLASS_ROOM = 320, SHARED_ROOM = 1024 };
+enum { STEP_ROOM = 96, CLASS_ROOM = 448, SHARED_ROOM = 1024 };
 
 /* How many bytes ahead memory is asked for: processors do not look beyond the page by themselves. */
 enum { PREFETCH = 4096 };

@@ -2,12 +2,13 @@
 """Clocks: traces whose times cannot be compared are not merged, by babeltrace2 2.1's rule; it is asked too, where it is."""
 
 import json
+import os
 import struct
 import subprocess
 
 import pytest
 
-from conftest import found_pythons
+from conftest import BUILD, found_pythons
 from test_cat import UTC, cat_bytes
 from test_ctf2 import PREAMBLE, event, sequence, struct_of, u
 
@@ -57,6 +58,11 @@ def theirs(*traces):
     """What babeltrace2 2.1 makes of them; None where there is none."""
     tool = next((p.prefix + ("babeltrace2",) for p in found_pythons()[0] if p.prefix), None)
     return tool and subprocess.run([*tool, *traces], capture_output=True, env=UTC, timeout=60)
+
+
+def checks(trace, interpret=""):
+    env = os.environ | {"KRAIT_READ_INTERPRET": interpret}
+    return subprocess.run([BUILD / "tests" / "batch_check", trace], capture_output=True, text=True, check=True, env=env).stdout
 
 
 def named(**more):
@@ -141,3 +147,62 @@ def test_two_clocks_of_one_trace_are_compared_too(krait, tmp_path):
     assert (run.returncode, run.stdout) == (1, b"")
     assert run.stderr.endswith(b"they cannot be compared\n")
     assert reference is None or (reference.returncode, reference.stdout) == (1, b"")
+
+
+# -- where time ends --
+
+
+def at(clock=None):
+    """CTF 2's metadata, of a clock of that offset or frequency."""
+    return ctf2({"origin": "unix-epoch"} | (clock or {}))
+
+
+def offset(seconds, cycles=0):
+    return {"offset-from-origin": {"seconds": seconds, "cycles": cycles}}
+
+
+LAST = 2**63 - 1
+BEYOND = "its time from the clock's origin is beyond 64 bits of nanoseconds"
+
+ENDS = [
+    (at(), [1, 2**63], 1),
+    (at(), [1, LAST - 1, 2**63], 2),
+    (at(), [1, 2**64 - 1], 1),
+    (at(), [2**63, 2**63 + 5], 0),
+    (at(offset(9223372030)), [5, 6 * SECOND, 7 * SECOND], 2),
+    (at(offset(9223372030, 5)), [5, 6 * SECOND, 2**63], 2),
+    (at({"frequency": 1}), [1, 9223372030, 9223372037], 2),
+    (at({"frequency": 1000}), [1, 9223372036000, 9223372036855], 2),
+    (at({"frequency": 1000000}), [1, 9223372036000000, 9223372036855000], 2),
+]
+
+
+@pytest.mark.parametrize("metadata, times, good", ENDS, ids=range(len(ENDS)))
+def test_events_are_printed_up_to_where_time_ends(krait, tmp_path, metadata, times, good):
+    trace = write(tmp_path / "t", metadata, struct.pack("<QQ", times[0], times[0]) + packet(*times)[16:])
+    run, reference = cat_bytes(krait, trace), theirs(trace)
+    assert run.returncode == 1
+    assert run.stderr.decode() == f"krait cat: {trace}/s0: byte {9 * good + 16 if good else 0}, in the packet at byte 0: {BEYOND}\n"
+    assert run.stdout.count(b"\n") == good
+    assert reference is None or (reference.returncode, reference.stdout) == (1, run.stdout)
+    for args in (["cat", "--json"], ["cat", "--csv"], ["cat", "--filter=x >= 0"], ["info"]):
+        other = subprocess.run([krait, *args, trace], capture_output=True, env=UTC, timeout=60)
+        assert other.returncode == 1 and BEYOND in other.stderr.decode(), args
+    assert f"events {good}" in checks(trace) == checks(trace, interpret="1")
+
+
+def test_a_packet_that_ends_beyond_time_is_told_behind_its_events(krait, tmp_path):
+    trace = write(tmp_path / "t", at(), struct.pack("<QQ", 1, 2**63) + packet(1, 2, 3)[16:])
+    run, reference = cat_bytes(krait, trace), theirs(trace)
+    assert (run.returncode, run.stdout.count(b"\n")) == (1, 3)
+    assert BEYOND in run.stderr.decode()
+    assert reference is None or (reference.returncode, reference.stdout) == (1, run.stdout)
+
+
+@pytest.mark.parametrize("seconds", [1351530929945824323, 9223372037, -9223372038])
+def test_events_of_a_clock_whose_offset_is_beyond_time_are_read_all_the_same(krait, tmp_path, seconds):
+    """There are such traces: their tracer took nanoseconds for seconds. babeltrace2 refuses them, other readers do not."""
+    trace = write(tmp_path / "t", at(offset(seconds)), packet(1, 2))
+    run = cat_bytes(krait, "--clock-cycles", "--no-delta", trace)
+    assert run.returncode == 0, run.stderr.decode()
+    assert run.stdout == b"[00000000000000000001] e: { x = 0 }\n[00000000000000000002] e: { x = 1 }\n"

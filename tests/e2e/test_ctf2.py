@@ -216,6 +216,13 @@ def test_several_files_of_one_stream_are_one(trace):
     ]  # fmt: skip
 
 
+def test_packets_of_another_stream_in_a_file_are_damage(trace):
+    one, two = packet(0, 0, 100, 200, lttng_body(150)), packet(1, 0, 300, 400, lttng_body(350), stream=2)
+    run = trace.cat(sequence(*LTTNG), one + two)
+    assert (run.returncode, run.stdout.count(b"\n")) == (1, 2)
+    assert f"/s0: byte {len(one)}: the packet is of another stream than the file's first\n" in run.stderr.decode()
+
+
 def test_events_before_the_damage_are_printed(trace):
     data = packet(0, 0, 100, 200, lttng_body(150)) + packet(1, 0, 300, 400, lttng_body(350)[:-1])
     run = trace.cat(sequence(*LTTNG), data)

@@ -29,6 +29,7 @@ struct krait_ctf_clock {
     uint64_t precision;
     int64_t offset_s;
     uint64_t offset; /* cycles, below freq */
+    uint64_t last;   /* the last tick whose time krait_ctf_ns can say */
 };
 
 struct krait_stream_class;

@@ -54,6 +54,22 @@ int krait_model_add_event(struct krait_arena *arena, struct krait_stream_class *
     return krait_map_put(&stream->by_id, event->id, event->index);
 }
 
+/* Where krait_ctf_ns counts in doubles, which may be rounded up, the last time is a little before the end. An
+ * offset that is beyond the end by itself (nanoseconds for seconds, in traces of Trace Compass's) makes no
+ * time true: then all are taken, as they wrap. */
+static void set_last(struct krait_ctf_clock *clock)
+{
+    __int128 offset = (__int128)clock->offset * (__int128)KRAIT_NS_PER_S / clock->freq;
+    __int128 base = (__int128)clock->offset_s * (__int128)KRAIT_NS_PER_S + offset, most = INT64_MAX - base;
+    bool is_true = base >= INT64_MIN && base <= INT64_MAX;
+    if (clock->freq != KRAIT_NS_PER_S) {
+        most = KRAIT_MIN(most, (__int128)INT64_MAX);
+        most -= most >> 50;
+    }
+    unsigned __int128 ticks = (unsigned __int128)most * clock->freq / KRAIT_NS_PER_S;
+    clock->last = is_true && ticks < UINT64_MAX ? (uint64_t)ticks : UINT64_MAX;
+}
+
 int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_ctf_clock *clock)
 {
     if (krait_ctf_clock_named(md, clock->name))
@@ -61,6 +77,7 @@ int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct k
     if (__builtin_add_overflow(clock->offset_s, (int64_t)(clock->offset / clock->freq), &clock->offset_s))
         return -ERANGE;
     clock->offset %= clock->freq;
+    set_last(clock);
     void *clocks = krait_model_grow(&md->arena, md->clocks, md->clock_count, cap, sizeof(*md->clocks));
     if (!clocks)
         return -ENOMEM;

@@ -265,7 +265,7 @@ static const struct krait_ctf_clock *only_clock(struct krait_tsdl_parser *p)
         return NULL;
     }
     *clock = (struct krait_ctf_clock){
-        .name = "default", .description = "", .uuid_text = "", .freq = KRAIT_NS_PER_S
+        .name = "default", .description = "", .uuid_text = "", .freq = KRAIT_NS_PER_S, .last = INT64_MAX
     };
     md->clocks[md->clock_count++] = clock;
     return clock;

@@ -85,6 +85,16 @@ static void let_go_behind(struct krait_ctf_cursor *c)
     c->held_from = packet->offset;
 }
 
+/* What ends a stream where time does. */
+static const char *const beyond_time = "its time from the clock's origin is beyond 64 bits of nanoseconds";
+
+/* Of the time that the packet says, of its begin or end. */
+static int check_packet_time(struct krait_ctf_cursor *c, uint64_t ticks)
+{
+    bool beyond = c->cls->clock && ticks > c->cls->clock->last;
+    return KRAIT_UNLIKELY(beyond) ? damage_at(c, c->context_at, beyond_time) : 0;
+}
+
 static int enter_packet(struct krait_ctf_cursor *c)
 {
     leave_packet(c);
@@ -103,7 +113,7 @@ static int enter_packet(struct krait_ctf_cursor *c)
     c->context_at = d->at;
     c->context_be = d->bits_be;
     damaged = damaged || krait_decode_skip(d, &c->code->packet_context);
-    return damaged ? damage_at(c, d->at, d->why) : 0;
+    return damaged ? damage_at(c, d->at, d->why) : check_packet_time(c, c->packet->begin);
 }
 
 /* -- ranges -- */
@@ -229,14 +239,17 @@ static int read_event(struct krait_ctf_cursor *c)
     c->fields_at = c->d.at;
     c->fields_be = c->d.bits_be;
     c->ticks = c->d.clock;
-    c->ns = c->cls->clock ? krait_ctf_ns(c->cls->clock, c->ticks) : 0;
-    return 1;
+    const struct krait_ctf_clock *clock = c->cls->clock;
+    c->ns = clock ? krait_ctf_ns(clock, c->ticks) : 0;
+    return KRAIT_UNLIKELY(clock && c->ticks > clock->last) ? damage_at(c, c->event_at, beyond_time) : 1;
 }
 
 static int next_packet(struct krait_ctf_cursor *c)
 {
     if (c->packet && c->packet->cut)
         return damage_at(c, c->d.at, "");
+    if (c->packet && check_packet_time(c, c->packet->end))
+        return c->err.code;
     if (KRAIT_UNLIKELY(c->ranged))
         pass_packets_before(c);
     if (c->next_packet == c->stream->packet_count) {

@@ -189,7 +189,8 @@ struct listing {
     struct krait_decoder *d;
     struct krait_ctf_stream *stream; /* NULL before the first packet */
     const struct krait_stream_class *cls;
-    bool alone; /* the stream has no other files */
+    uint64_t instance; /* of its first packet, if that says one */
+    bool alone;        /* the stream has no other files */
 };
 
 /* The decoder still has what the first packet says. */
@@ -200,6 +201,7 @@ static int begin_listing(struct listing *l, const struct krait_ctf_packet *first
     if (!l->stream)
         return -ENOMEM;
     l->cls = cls;
+    l->instance = l->d->meanings[KRAIT_MEANING_STREAM_INSTANCE];
     l->alone = l->stream->packet_count == 0;
     if (!l->alone && packet_ns(first, cls) < packet_ns(&l->stream->packets[0], cls))
         l->stream->path = l->file->path;
@@ -224,6 +226,16 @@ static void end_listing(struct listing *l, uint64_t offset, const char *why)
         packet_damage(l->file, offset, why, damage);
 }
 
+/* A file is of one stream. The decoder has what its next packet says. */
+static const char *other_stream(const struct listing *l, const struct krait_stream_class *cls)
+{
+    if (cls != l->cls)
+        return "the packet is of another stream class than the file's first";
+    bool other = said(l->d, KRAIT_MEANING_STREAM_INSTANCE) &&
+                 l->d->meanings[KRAIT_MEANING_STREAM_INSTANCE] != l->instance;
+    return other ? "the packet is of another stream than the file's first" : NULL;
+}
+
 enum { LISTING_HOLDS = 4 << 20 }; /* bytes of a file, while its packets are listed */
 
 /* All packets of a file. Damage ends it and is noted; only lack of memory fails. What is there in half of a
@@ -237,8 +249,8 @@ static int list_all(struct listing *l)
         const char *why = krait_ctf_read_packet(l->file, offset, l->d, &packet, &cls);
         if (packet.cut && l->file->growing)
             break;
-        if (!why && l->stream && cls != l->cls)
-            why = "the packet is of another stream class than the file's first";
+        if (!why && l->stream)
+            why = other_stream(l, cls);
         if (why) {
             end_listing(l, offset, why);
             return 0;

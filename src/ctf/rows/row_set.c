@@ -44,6 +44,11 @@ static int compile_classes(struct krait_row_set *set, const struct krait_ctf_tra
     return rc;
 }
 
+/* Code stops before a longer step than 1 << KRAIT_EMIT_STEP_BITS ticks: so many of the longest lead from
+ * where it begins to the end of time, while real events are ticks apart that all together are less than one.
+ */
+#define CODE_STEPS ((uint64_t)16)
+
 static int add_stream(struct krait_row_set *set, const struct krait_ctf_trace *trace,
                       const struct krait_stream_class *cls)
 {
@@ -51,6 +56,8 @@ static int add_stream(struct krait_row_set *set, const struct krait_ctf_trace *t
     *stream = (struct krait_row_stream){ .cls = cls };
     stream->in_ns = cls->clock && cls->clock->freq == KRAIT_NS_PER_S;
     stream->base = stream->in_ns ? (uint64_t)krait_ctf_ns(cls->clock, 0) : 0;
+    uint64_t last = cls->clock ? cls->clock->last : UINT64_MAX;
+    stream->code_until = last - KRAIT_MIN(last, CODE_STEPS << KRAIT_EMIT_STEP_BITS);
     int rc = krait_map_put(&set->by_class, (uintptr_t)cls, set->stream_count++);
     if (!rc)
         rc = compile_classes(set, trace, stream);

@@ -98,7 +98,8 @@ static void run_code(struct krait_row_source *source, struct krait_row_chunk *ch
 static bool may_run_code(const struct krait_row_source *source)
 {
     const struct krait_ctf_cursor *c = &source->cursor;
-    return source->stream && source->stream->engine && c->d.at < c->d.end && (c->d.at | c->d.end) % 8 == 0;
+    return source->stream && source->stream->engine && c->d.at < c->d.end && (c->d.at | c->d.end) % 8 == 0 &&
+           c->d.clock < source->stream->code_until;
 }
 
 /* -- with care -- */

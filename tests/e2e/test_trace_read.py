@@ -106,8 +106,9 @@ def test_batches_hold_what_single_events_hold(row, interpret):
     assert counts.get("events") == counts.get("by_stream") == counts.get("by_part", counts.get("events"))
     assert counts.get("events", ["0"]) == read_check(CORPUS / row[0]).get("events", ["0"])
     some = batch_check("--some", CORPUS / row[0], interpret=interpret)
-    assert int(some.pop("cells", ["0"])[0]) <= int(counts.pop("cells", ["0"])[0])
-    assert some == counts
+    assert int(some.get("cells", ["0"])[0]) <= int(counts.get("cells", ["0"])[0])
+    same = counts.keys() - {"cells", "selected"}  # selected is one of so many in a batch, and these are of other sizes
+    assert {key: some.get(key) for key in same} == {key: counts[key] for key in same}
 
 
 def test_who_wants_some_fields_has_cells_of_them_alone(recording):

@@ -37,6 +37,17 @@ static inline void krait_text_block(struct krait_buf *out, const char *text, siz
     out->len += n;
 }
 
+/* Texts whose lengths no processor foretells, mostly of KRAIT_TEXT_LINE bytes at the most: those need no
+ * branch. Whole multiples of that are read and written. */
+enum { KRAIT_TEXT_LINE = 64 };
+
+static inline void krait_text_copy_lines(char *to, const char *text, size_t n)
+{
+    memcpy(to, text, KRAIT_TEXT_LINE);
+    for (size_t i = KRAIT_TEXT_LINE; KRAIT_UNLIKELY(i < n); i += KRAIT_TEXT_LINE)
+        memcpy(to + i, text + i, KRAIT_TEXT_LINE);
+}
+
 /* Decimal. */
 void krait_text_u64(struct krait_buf *out, uint64_t value);
 /* Decimal with leading zeros up to `digits`. */

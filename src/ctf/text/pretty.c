@@ -237,14 +237,16 @@ static struct krait_pretty_head *new_head(struct krait_pretty *pretty, struct kr
     if (!head || text.failed)
         return NULL;
     head->event = cursor->event;
-    head->text = krait_arena_strndup(&pretty->arena, text.data, text.len);
+    char *lines = krait_arena_alloc(&pretty->arena, text.len + KRAIT_TEXT_LINE);
+    if (!lines)
+        return NULL;
+    head->text = memcpy(lines, text.data, text.len);
     head->len = text.len;
     struct krait_program *program = krait_ctf_event_program(cursor);
     if (program && !program->steps && krait_print_compile(program, &cursor->reader->arena))
         return NULL;
     head->program = program;
-    if (!head->text || !head->program ||
-        krait_map_put(&pretty->heads, (uintptr_t)cursor->event, (uintptr_t)head))
+    if (!head->program || krait_map_put(&pretty->heads, (uintptr_t)cursor->event, (uintptr_t)head))
         return NULL;
     head->room = USUAL_MOST + head->len + 2 * KRAIT_TEXT_BLOCK + head->program->steps_room;
     return head;
@@ -300,7 +302,7 @@ static int print_packet(struct krait_ctf_cursor *cursor, struct krait_buf *out)
     out->len = (size_t)(to - out->data);
     if (out->len)
         krait_text_add(out, ", ", PACKET_TEXT_END);
-    return out->failed ? -ENOMEM : 0;
+    return krait_buf_room(out, KRAIT_TEXT_LINE) ? 0 : -ENOMEM;
 }
 
 static KRAIT_COLD struct krait_pretty_context *new_packet(struct krait_pretty *pretty,
@@ -355,7 +357,7 @@ static void keep(struct krait_pretty_context *context, const struct krait_progra
 {
     size_t bytes = program->context_size;
     context->text.len = context->packet_len;
-    if (!krait_buf_room(&context->text, len + KRAIT_TEXT_BLOCK))
+    if (!krait_buf_room(&context->text, len + KRAIT_TEXT_LINE))
         return;
     krait_text_add(&context->text, text, len);
     context->size = bytes * 8;
@@ -392,7 +394,7 @@ static inline char *put_fields(struct krait_ctf_cursor *cursor, const struct kra
     uint64_t at = (d->at + context->align - 1) & ~(context->align - 1);
     bool same = is_same(context, d, at);
     size_t len = same ? context->text.len : context->packet_len;
-    krait_text_copy(to, context->text.data, len);
+    krait_text_copy_lines(to, context->text.data, len);
     to += len;
     if (KRAIT_UNLIKELY(!program->prints))
         to -= KRAIT_MIN(len, (size_t)PACKET_TEXT_END);
@@ -419,7 +421,7 @@ int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cur
         to = put_time(pretty, cursor, to, room);
     if (KRAIT_UNLIKELY(!to))
         return failed(cursor, out, before);
-    krait_text_copy(to, head->text, head->len);
+    krait_text_copy_lines(to, head->text, head->len);
     to = put_fields(cursor, head->program, context, to + head->len);
     if (KRAIT_UNLIKELY(!to))
         return failed(cursor, out, before);

@@ -94,14 +94,13 @@ static char *put_value(struct krait_decoder *d, const struct krait_step *s, char
     return go_on(d, s);
 }
 
-/* An enumeration in decimal, whose ranges do not overlap, at `at`. */
+/* An enumeration in decimal and little-endian, whose ranges do not overlap, at `at`, behind which 8 bytes may
+ * be read: behind a packet's file is a page more (stream.h). */
 static char *put_enum(struct krait_decoder *d, const struct krait_step *s, char *to, const uint8_t *at)
 {
-    const struct krait_op *op = s->op;
-    bool is_signed = op->flags & KRAIT_OPF_SIGNED;
-    uint64_t value = krait_load_int(at, op);
-    value = is_signed ? krait_sign_extend(value, op->bits) : value;
-    const struct krait_enum_range *range = krait_enum_range_of(op->fc->labels, value, is_signed);
+    uint64_t top = krait_bytes_le(at, 8) << s->unused;
+    uint64_t value = s->is_signed ? (uint64_t)((int64_t)top >> s->unused) : top >> s->unused;
+    const struct krait_enum_range *range = krait_enum_range_of(s->labels, value, s->is_signed);
     if (!range)
         return put_value(d, s, to, value);
     to = ask(d, to, range->shown_len + KRAIT_DIGITS_ROOM + s->room);
@@ -112,7 +111,7 @@ static char *put_enum(struct krait_decoder *d, const struct krait_step *s, char 
     to += len;
     if (KRAIT_LIKELY(range->whole_len))
         return to;
-    to = is_signed ? krait_put_i64(to, (int64_t)value) : krait_put_u64(to, value);
+    to = s->is_signed ? krait_put_i64(to, (int64_t)value) : krait_put_u64(to, value);
     memcpy(to, " )", 2);
     return to + 2;
 }

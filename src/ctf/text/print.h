@@ -42,6 +42,8 @@ enum krait_step_code {
 struct krait_step {
     uint8_t code;
     uint8_t text_len;
+    uint8_t unused; /* ENUM: of 64 bits */
+    bool is_signed; /* ENUM */
     union {
         uint32_t at;     /* integers, PLACED_TEXT: bytes from the begin of their run or stretch */
         uint32_t align;  /* RUN, STRETCH: bits */
@@ -50,8 +52,9 @@ struct krait_step {
     uint32_t room;   /* of steps that ask: bytes that those behind can take before another asks */
     uint32_t inside; /* ARRAY, VARIANT: the same of an element or option */
     union {
-        uint64_t size;           /* RUN, STRETCH: bits; ARRAY, TEXT_ARRAY: length */
-        const uint32_t *options; /* VARIANT: steps from here to each */
+        uint64_t size;                       /* RUN, STRETCH: bits; ARRAY, TEXT_ARRAY: length */
+        const uint32_t *options;             /* VARIANT: steps from here to each */
+        const struct krait_enum_map *labels; /* ENUM */
     };
     const struct krait_op *op;
     char text[KRAIT_STEP_TEXT_MAX]; /* before the value */

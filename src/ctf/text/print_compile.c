@@ -41,12 +41,12 @@ static bool is_plain_int(const struct krait_op *op)
            !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_SWAP : 0)));
 }
 
-/* Labels of which a value has one at most, before a decimal number. */
+/* Labels of which a value has one at most, before a decimal number; little-endian, as most are. */
 static bool is_plain_enum(const struct krait_op *op)
 {
     const struct krait_fc *fc = op->fc;
     return fc->kind == KRAIT_FC_ENUM && fc->form == KRAIT_INT_NUMBER && fc->base == 10 &&
-           fc->labels->sorted && !(op->flags & KRAIT_OPF_BUSY);
+           fc->labels->sorted && !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_BE : 0)));
 }
 
 static enum krait_step_code int_step(const struct krait_op *op)
@@ -170,6 +170,11 @@ static void place_step(const struct compiler *c, struct krait_step *step, uint32
         step->at = c->place[i];
     if (placed && step->code == KRAIT_STEP_TEXT_ARRAY)
         step->code = KRAIT_STEP_PLACED_TEXT;
+    if (step->code == KRAIT_STEP_ENUM) {
+        step->unused = (uint8_t)(64 - op->bits);
+        step->is_signed = op->flags & KRAIT_OPF_SIGNED;
+        step->labels = op->fc->labels;
+    }
 }
 
 /* The text before a value is in its step, or in a step of its own when it is long. */

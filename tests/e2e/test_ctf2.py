@@ -409,6 +409,40 @@ def test_texts_of_wide_units_have_no_cells(trace):
     assert "cells 2\n" in check.stdout  # of n, once in its batch and once when its event is selected
 
 
+# -- roles --
+
+CLOCK = {"type": "clock-class", "id": "c", "frequency": 1000000000, "origin": "unix-epoch"}
+LENGTHS = ["packet-content-length", "packet-total-length"]
+TIMES = ["default-clock-timestamp", "packet-end-default-clock-timestamp"]
+COUNTS = ["packet-sequence-number", "discarded-event-record-counter-snapshot"]
+
+
+@pytest.mark.parametrize(
+    ("roles", "clocks", "head", "times"),
+    [
+        (LENGTHS, [], 40, ["", "", ""]),
+        (COUNTS, [], 0, ["", "", ""]),
+        (TIMES, [CLOCK], 40, ["[0.000000040] "] * 3),
+        (LENGTHS + TIMES + COUNTS, [CLOCK], 40, ["[0.000000040] "] * 3),
+    ],
+    ids=["lengths", "counts", "times", "all"],
+)
+def test_a_field_of_a_packet_context_may_have_several_roles(trace, roles, clocks, head, times):
+    stream = {"type": "data-stream-class", "packet-context-field-class": struct_of(s=u(16, roles=roles))}
+    stream |= {"default-clock-class-id": "c"} if clocks else {}
+    metadata = sequence(PREAMBLE, *clocks, stream, event(struct_of(x=u(8))))
+    text = trace.text(metadata, struct.pack("<HBBB", head, 1, 2, 3), options=["--clock-seconds", "--no-delta"])
+    assert text == "".join(f"{time}e: {{ x = {i} }}\n" for i, time in enumerate(times, 1))
+
+
+def test_a_field_of_a_packet_header_may_have_several_roles(trace):
+    ids = {"type": "trace-class", "packet-header-field-class": struct_of(i=u(8, roles=["data-stream-class-id", "data-stream-id"]))}
+    streams = [{"type": "data-stream-class", "id": i} for i in (4, 7)]
+    events = [event(struct_of(x=u(8)), **{"data-stream-class-id": i, "name": f"e{i}"}) for i in (4, 7)]
+    text = trace.text(sequence(PREAMBLE, ids, *streams, *events), b"\x07\x01", b"\x04\x02")
+    assert sorted(text.splitlines()) == ["e4: { x = 2 }", "e7: { x = 1 }"]
+
+
 # -- what is refused --
 
 UUID = {"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]}

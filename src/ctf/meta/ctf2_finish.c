@@ -234,12 +234,8 @@ static void check_roles(struct finish *f, const struct krait_fc *fc)
 static void give_meaning(struct finish *f, struct krait_fc *fc)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(meanings); i++) {
-        if (meanings[i].scope != f->scope || !(fc->roles & 1u << meanings[i].role))
-            continue;
-        if (fc->meaning)
-            krait_ctf2_fail(f->p, fc->at, -ENOTSUP,
-                            "a field has two roles that this reader cannot take at once");
-        fc->meaning = meanings[i].meaning;
+        if (meanings[i].scope == f->scope && fc->roles & 1u << meanings[i].role)
+            fc->meanings |= krait_meaning_bit(meanings[i].meaning);
     }
     bool is_time = fc->roles & (1u << KRAIT_ROLE_TIMESTAMP | 1u << KRAIT_ROLE_END);
     if (is_time && !f->clock)

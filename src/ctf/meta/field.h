@@ -55,6 +55,12 @@ enum krait_meaning {
     KRAIT_MEANING_COUNT,
 };
 
+/* Its bit among a field's meanings, of which CTF 2's roles may give it several; none for NONE. */
+static inline uint16_t krait_meaning_bit(enum krait_meaning meaning)
+{
+    return (uint16_t)((1u << meaning) & ~(1u << KRAIT_MEANING_NONE));
+}
+
 #define KRAIT_NO_SLOT UINT32_MAX
 
 struct krait_ctf_clock;
@@ -109,7 +115,7 @@ struct krait_fc {
     bool order_counts;  /* INT, ENUM, FLOAT: its bits may meet some of the other byte order within a byte */
     uint8_t form;       /* INT, ENUM: enum krait_int_form */
     uint8_t encoding;   /* STRING; ARRAY, SEQUENCE with is_text: enum krait_encoding */
-    uint8_t meaning;    /* INT, ENUM: enum krait_meaning */
+    uint16_t meanings;  /* INT, ENUM: a bit per enum krait_meaning, see krait_meaning_bit */
     uint16_t roles;     /* CTF 2: a bit per role, until they are meanings */
     uint32_t at;        /* CTF 2: byte of the metadata, for what its user is told */
     uint8_t byte_order; /* INT, ENUM, FLOAT: enum krait_byte_order */

@@ -74,7 +74,7 @@ const struct krait_fc_member *krait_fc_member(const struct krait_fc *fc, const c
 const struct krait_fc *krait_fc_meant(const struct krait_fc *fc, enum krait_meaning meaning)
 {
     if (!fc || krait_fc_is_int(fc))
-        return fc && fc->meaning == meaning ? fc : NULL;
+        return fc && fc->meanings & krait_meaning_bit(meaning) ? fc : NULL;
     if (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
         return krait_fc_meant(fc->elem, meaning);
     bool has_members =

@@ -5,9 +5,9 @@ static bool is_plain_int(const struct krait_fc_member *member, enum krait_meanin
                          uint32_t align, bool clock)
 {
     const struct krait_fc *fc = member->fc;
-    return fc->kind == KRAIT_FC_INT && fc->meaning == meaning && !fc->is_leb && !fc->is_reversed &&
-           fc->bits == bits && fc->align == align && !fc->is_signed && fc->byte_order == KRAIT_BO_LE &&
-           !!fc->clock == clock && fc->slot == KRAIT_NO_SLOT;
+    return fc->kind == KRAIT_FC_INT && fc->meanings == krait_meaning_bit(meaning) && !fc->is_leb &&
+           !fc->is_reversed && fc->bits == bits && fc->align == align && !fc->is_signed &&
+           fc->byte_order == KRAIT_BO_LE && !!fc->clock == clock && fc->slot == KRAIT_NO_SLOT;
 }
 
 static bool is_struct(const struct krait_fc *fc, uint32_t members, uint32_t align)
@@ -26,8 +26,8 @@ static bool splits_at_top(const struct krait_fc *variant, uint64_t top)
 static bool has_shape(const struct krait_fc *header, unsigned tag_bits, unsigned time_bits, uint32_t align)
 {
     const struct krait_fc *tag = header->members[0].fc, *variant = header->members[1].fc;
-    if (tag->meaning != KRAIT_MEANING_EVENT_ID || !krait_fc_is_int(tag) || tag->bits != tag_bits ||
-        tag->align != align || tag->is_signed || tag->is_leb || tag->is_reversed ||
+    if (tag->meanings != krait_meaning_bit(KRAIT_MEANING_EVENT_ID) || !krait_fc_is_int(tag) ||
+        tag->bits != tag_bits || tag->align != align || tag->is_signed || tag->is_leb || tag->is_reversed ||
         tag->byte_order != KRAIT_BO_LE || tag->clock)
         return false;
     if (variant->kind != KRAIT_FC_VARIANT || variant->count != 2 || variant->ref_slot != tag->slot ||
@@ -59,7 +59,7 @@ static uint32_t align_up(uint32_t at, uint32_t align)
 /* Takes an integer at bit `at`; false where it is not whole and plain. */
 static bool take_flat_int(struct krait_header_form *form, const struct krait_fc *fc, uint32_t at)
 {
-    bool is_id = fc->meaning == KRAIT_MEANING_EVENT_ID;
+    bool is_id = fc->meanings & krait_meaning_bit(KRAIT_MEANING_EVENT_ID);
     if (!krait_fc_is_whole(fc) || at % 8 || fc->is_leb || fc->is_reversed || fc->is_signed ||
         (fc->byte_order != KRAIT_BO_LE && fc->bits > 8) || (is_id && form->id_bits) ||
         (fc->clock && form->time_bits))

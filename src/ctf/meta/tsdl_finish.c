@@ -319,7 +319,7 @@ static void give_meanings(const struct krait_fc *fc, enum scope_kind scope)
     for (uint32_t i = 0; has_members && i < fc->count; i++) {
         struct krait_fc *child = fc->members[i].fc;
         if (krait_fc_is_int(child) && fc->kind == KRAIT_FC_STRUCT)
-            child->meaning = (uint8_t)meaning_of(scope, fc->members[i].name);
+            child->meanings = krait_meaning_bit(meaning_of(scope, fc->members[i].name));
         else if (scope == SCOPE_EVENT_HEADER)
             give_meanings(child, scope);
     }

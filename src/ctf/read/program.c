@@ -96,7 +96,7 @@ static bool is_shown(const struct krait_fc *fc)
     switch ((enum krait_fc_kind)fc->kind) {
     case KRAIT_FC_INT:
     case KRAIT_FC_ENUM:
-        return fc->slot != KRAIT_NO_SLOT || (!fc->clock && !fc->meaning);
+        return fc->slot != KRAIT_NO_SLOT || (!fc->clock && !fc->meanings);
     case KRAIT_FC_STRUCT:
         return fc->count == 0 || any_member_shown(fc);
     case KRAIT_FC_VARIANT:
@@ -130,8 +130,7 @@ static void mark_run_busy(struct compiler *c)
 static bool want_value(struct krait_op *op, const struct krait_fc *fc)
 {
     op->slot = fc->slot;
-    op->meaning = fc->meaning;
-    bool busy = op->meaning || fc->clock || fc->slot != KRAIT_NO_SLOT;
+    bool busy = fc->meanings || fc->clock || fc->slot != KRAIT_NO_SLOT;
     op->flags |= (uint8_t)((fc->clock && !fc->is_signed ? KRAIT_OPF_CLOCK : 0) | (busy ? KRAIT_OPF_BUSY : 0));
     return busy;
 }

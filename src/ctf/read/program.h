@@ -56,7 +56,6 @@ struct krait_op {
     uint8_t code;
     uint8_t bits;
     uint8_t flags;
-    uint8_t meaning;
     uint32_t align; /* bits; RUN, ARRAY, SEQUENCE */
     uint32_t off;   /* of a run's fields: bits from the run's begin */
     uint32_t next;

@@ -42,10 +42,9 @@ KRAIT_INLINE int krait_take_run(struct krait_decoder *d, uint64_t align, uint64_
 static inline void krait_take_value(struct krait_decoder *d, const struct krait_op *op, uint64_t value,
                                     unsigned bits)
 {
-    if (op->meaning) {
-        d->meanings[op->meaning] = value;
-        d->meanings_set |= 1u << op->meaning;
-    }
+    d->meanings_set |= op->fc->meanings;
+    for (uint32_t left = op->fc->meanings; left; left &= left - 1)
+        d->meanings[__builtin_ctz(left)] = value;
     if (op->flags & KRAIT_OPF_CLOCK)
         d->clock = krait_clock_update(d->clock, value, bits);
     if (op->slot != KRAIT_NO_SLOT)

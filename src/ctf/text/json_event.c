@@ -60,7 +60,7 @@ static void add_enum(const struct krait_fc *fc, uint64_t value, struct krait_buf
 /* What the reader itself takes from the packets' contexts says nothing of the event. */
 static bool is_readers_own(const struct krait_fc *fc)
 {
-    return krait_fc_is_int(fc) && fc->meaning;
+    return krait_fc_is_int(fc) && fc->meanings;
 }
 
 static void add_text(const struct krait_value *value, struct krait_buf *out)

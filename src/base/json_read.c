@@ -172,8 +172,6 @@ static void read_unicode(struct reader *r, struct krait_buf *out)
     }
     if (high || (character >= 0xDC00 && character <= 0xDFFF))
         fail(r, from, "half of a surrogate pair");
-    else if (!character)
-        fail(r, from, "a NUL in a string");
     else
         krait_utf8_add(out, character);
 }

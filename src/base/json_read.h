@@ -34,14 +34,14 @@ struct krait_json {
     struct krait_json *next; /* in the array or object, in the text's order */
     union {
         uint64_t number;
-        const char *text; /* UTF-8, ends with the only NUL in it */
+        const char *text; /* UTF-8; of one with \u0000 in it, what is before that */
         struct krait_json *first;
     };
 };
 
 /* Reads the one value that the text holds; `base` is the text's own place, for what the reader is told:
  * byte numbers are counted from there. Refused: what RFC 8259 does not allow, but for numbers that begin with
- * 0, which are decimal as others are; text that is not UTF-8 or holds a NUL; a key that stands twice;
+ * 0, which are decimal as others are; text that is not UTF-8; a key that stands twice;
  * integers beyond 64 bits; depth. Errors: -EBADMSG ("byte N: ..."), -ENOMEM; *out is then untouched. */
 int krait_json_read(struct krait_json **out, struct krait_arena *arena, const char *text, size_t size,
                     size_t base, struct krait_err *err);

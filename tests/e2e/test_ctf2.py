@@ -636,6 +636,7 @@ ONE_BYTE = sequence(PREAMBLE, {"type": "data-stream-class"}, event(struct_of(x=u
         (b'"length": 8', b'"length": 08', "e: { x = 1 }\n"),
         (b"\n\x1e", b"\n\x1e\x1e", "e: { x = 1 }\n"),
         (b'"name": "e", ', b'"name": "", ', ": { x = 1 }\n"),
+        (b'"name": "e", ', b'"name": "e\\u0000f", ', "e: { x = 1 }\n"),
         (b'"name": "e", ', b"", "<unknown>: { x = 1 }\n"),
     ],
 )

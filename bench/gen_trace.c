@@ -93,12 +93,10 @@ static void define(struct gen *g, uint32_t id)
     krait_buf_char(&p, '\0');
     krait_buf_add(&p, &none, sizeof(none));
     krait_buf_add(&p, &none, sizeof(none));
-    size_t before = g->n;
     put(g, KRAIT_EVENT_code_define, p.data, p.len);
     uint64_t first, last;
-    if (g->n > before) /* what was just put, behind the head when the packet is new */
-        krait_tracedir_define(g->dir, g->bytes + g->n - p.len - sizeof(struct krait_event_extended),
-                              p.len + sizeof(struct krait_event_extended), &first, &last);
+    krait_tracedir_define(g->dir, g->bytes + g->n - p.len - sizeof(struct krait_event_extended),
+                          p.len + sizeof(struct krait_event_extended), &first, &last);
 }
 
 static void define_all(struct gen *g)

@@ -350,8 +350,9 @@ KRAIT_API int64_t krait_trace_reader_split(const struct krait_trace_reader *read
                                            uint32_t parts);
 
 /* Makes event `index` of the batch (the last one of this cursor) the current one: krait_trace_cursor_class,
- * _stream, _packet, _ns and all values, by handle or stepping. Not a hot path: its header is read again.
- * -EINVAL: there is no such event. */
+ * _stream, _packet, _ns, _cycles and all values, by handle or stepping. Not a hot path: its header is read
+ * again. Where that tells no time, and several of the clock's counts are in one nanosecond, _cycles is one of
+ * them. -EINVAL: there is no such event. */
 KRAIT_API int krait_trace_cursor_select(struct krait_trace_cursor *cursor,
                                         const struct krait_trace_batch *batch, uint32_t index);
 

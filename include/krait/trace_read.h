@@ -327,10 +327,10 @@ struct krait_trace_batch {
     uint64_t unused[4]; /* 0 */
 };
 
-/* The next events, some hundred. Returns KRAIT_TRACE_EVENT, KRAIT_TRACE_END, or a negative errno in place of
- * the end as krait_trace_cursor_next does: damage comes last. All that the batch points to is valid until the
- * next call. -EINVAL: the cursor was already stepped by krait_trace_cursor_next, which does not go with it.
- * hot path */
+/* The next events, some hundred, more of short ones. Returns KRAIT_TRACE_EVENT, KRAIT_TRACE_END, or a
+ * negative errno in place of the end as krait_trace_cursor_next does: damage comes last. All that the batch
+ * points to is valid until the next call. -EINVAL: the cursor was already stepped by krait_trace_cursor_next,
+ * which does not go with it. hot path */
 KRAIT_API int krait_trace_cursor_next_batch(struct krait_trace_cursor *cursor,
                                             struct krait_trace_batch *batch);
 

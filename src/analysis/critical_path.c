@@ -65,6 +65,7 @@ struct finder {
     uint32_t most;                 /* records, about */
     uint32_t half;                 /* so many are half of what there is room for */
     int64_t half_ns;               /* when there were so many */
+    bool has_forgotten;            /* some of them, for want of room */
     struct list of_thread, of_cpu; /* struct place, by index and by number */
     struct packet packets[PACKETS];
 };
@@ -126,6 +127,7 @@ static void forget_all(struct finder *f)
 {
     f->records.count = 0;
     f->half = f->most / 2;
+    f->has_forgotten = false;
     f->epoch++;
 }
 
@@ -214,6 +216,7 @@ static void forget_older_half(struct finder *f)
     f->failed |= !place || !todo;
     if (f->failed)
         return;
+    f->has_forgotten = true;
     memset(place, 0xff, count * sizeof(*place));
     mark_needed(&(struct marking){ .f = f, .place = place, .todo = todo });
     move_records(f, place);
@@ -502,11 +505,12 @@ static uint16_t depth_of(const struct finder *f, const struct record *r)
     return (uint16_t)KRAIT_MIN(f->frames.count - 1 - is_flight, (uint32_t)UINT16_MAX);
 }
 
-/* What was before is forgotten. */
-static void add_forgotten(struct finder *f, const struct frame *frame)
+/* What was before is forgotten, or was never told: a thread whose fork was lost begins late. */
+static void add_unknown(struct finder *f, const struct frame *frame)
 {
     const struct record r = { .thread = frame->thread, .kind = KRAIT_PATH_UNKNOWN };
-    f->path->forgotten_ns += (uint64_t)(frame->hi_ns - frame->lo_ns);
+    if (f->has_forgotten)
+        f->path->forgotten_ns += (uint64_t)(frame->hi_ns - frame->lo_ns);
     add_segment(f, &r, frame->lo_ns, frame->hi_ns,
                 (uint16_t)KRAIT_MIN(f->frames.count - 1, (uint32_t)UINT16_MAX));
 }
@@ -517,7 +521,7 @@ static void step(struct finder *f)
 {
     struct frame *frame = (struct frame *)f->frames.items + f->frames.count - 1;
     if (frame->record == NONE && frame->hi_ns > frame->lo_ns)
-        add_forgotten(f, frame);
+        add_unknown(f, frame);
     if (frame->record == NONE || frame->hi_ns <= frame->lo_ns) {
         pop(f);
         return;

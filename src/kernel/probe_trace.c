@@ -50,7 +50,7 @@ void krait_probe_trace_clock(struct krait_check *check)
 /* As an instance has them, for a moment: older kernels have function_graph in the first alone. */
 static const char *tracer_of_instances(int root, struct krait_err *err)
 {
-    struct krait_err in_use = { 0 };
+    struct krait_err in_use = { 0 }; /* is told as left behind */
     int instance = krait_tracefs_make_instance(root, err);
     if (instance < 0)
         return NULL;

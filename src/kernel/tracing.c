@@ -122,7 +122,7 @@ static int make_streams(struct tracing *k, struct krait_err *err)
         return krait_err_set(err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
         ring_path(path, sizeof(path), i);
-        bool there = faccessat(k->instance, path, F_OK, 0) == 0;
+        bool there = faccessat(k->instance, path, F_OK, 0) == 0 || errno != ENOENT;
         k->cpus[i] = (struct cpu){ .stream = there ? &k->kernel.streams[i] : NULL, .raw = -1 };
         if (!rc && there)
             rc = krait_kernel_make_stream(&k->kernel, i, err);

@@ -460,6 +460,25 @@ def test_the_path_is_of_the_first_thread_of_a_number(path):
     assert found == [("running", 5, 0, 10, 0)]
 
 
+def test_before_a_thread_whose_fork_was_lost_nothing_is_forgotten(krait, tmp_path):
+    """It has the number of one that has ended in the same wait: what it did at first is unknown, not forgotten."""
+    events = [
+        switch(0, 0, 6, cpu=1),
+        switch(0, 0, 5),
+        switch(1, 5, 0, ASLEEP),
+        event(2, "sched_process_exit", tid=6, cpu=1),
+        switch(3, 6, 0, 0x80, cpu=1),
+        switch(6, 0, 6, cpu=1),
+        wake(8, 5, cpu=1),
+        switch(9, 0, 5),
+        switch(20, 5, 0, ASLEEP),
+    ]
+    told = run(krait, made.write(tmp_path / "made", events), "--thread", "5", "--json")
+    found = json.loads(told.stdout)
+    assert ("unknown", 6) in [(row["kind"], row["tid"]) for row in found["segments"]]
+    assert found["forgotten_ns"] == 0 and "forgotten" not in told.stderr
+
+
 def test_a_path_is_as_long_as_the_thread_is_there(path):
     assert path(
         [

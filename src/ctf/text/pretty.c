@@ -356,6 +356,7 @@ static void keep(struct krait_pretty_context *context, const struct krait_progra
                  const char *text, size_t len)
 {
     size_t bytes = program->context_size;
+    context->size = KRAIT_PRETTY_UNKNOWN; /* until all of it is kept */
     context->text.len = context->packet_len;
     if (!krait_buf_room(&context->text, len + KRAIT_TEXT_LINE))
         return;

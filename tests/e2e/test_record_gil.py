@@ -361,11 +361,17 @@ def test_the_metadata_tells_how_many_waits_there_are(record, python):
         assert told_waits(process) == there >= least
 
 
+def has_waits_so_far(trace):
+    """Of any process: there is none yet until the collector has come by."""
+    threads = [t for process in Recording(trace, torn=True).processes for t in process.threads]
+    return any(e.name == "gil:wait" for t in threads for e in t.events)
+
+
 def test_the_metadata_of_a_recording_that_goes_on_tells_no_waits(record, any_python):
     text = BURN + "print('ready', flush=True); other = thread(burn, 0.2); burn(0.2); other.join(); sys.stdin.read()"
     process, trace = record.start(any_python, record.script(text), stdin=subprocess.PIPE)
     assert process.stdout.readline() == "ready\n"
-    while not any(e.name == "gil:wait" for t in Recording(trace, torn=True).main.threads for e in t.events):
+    while not has_waits_so_far(trace):
         time.sleep(0.05)
     assert told_waits(Recording(trace, torn=True).main) is None
     process.communicate()

@@ -149,8 +149,12 @@ static KRAIT_COLD struct krait_kthread *use_again(machine *m, const struct krait
     if (!t)
         return NULL;
     t->born_ns = ended->gone_ns;
-    t->since = KRAIT_MAX(t->since, t->born_ns);
-    t->ns[KRAIT_TS_GONE] = (uint64_t)(t->since - m->begin_ns);
+    if (t->born_ns <= t->since)
+        return t;
+    if (t->kept)
+        keep_interval(m, t, KRAIT_TS_GONE);
+    t->ns[KRAIT_TS_GONE] = (uint64_t)(t->born_ns - t->since);
+    t->since = t->born_ns;
     return t;
 }
 

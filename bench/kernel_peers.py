@@ -8,7 +8,6 @@ same size that overwrite themselves and that nobody reads. perf records the same
 import atexit
 import contextlib
 import functools
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -63,7 +62,7 @@ def unread():
 @contextlib.contextmanager
 def perf():
     others = [e for e in events() if not e.startswith("syscalls:") and e not in NOT_FOR_PERF]
-    data = pathlib.Path(lib.OUT / "perf.data")
+    data = lib.OUT / "perf.data"
     command = ["perf", "record", "-q", "-a", "-m", "%dK" % RING_KIB, "-o", data, "-e", ",".join(others + SYSTEM_CALLS)]
     with open(lib.OUT / "perf.log", "w") as log:
         child = subprocess.Popen([str(w) for w in command], stdout=log, stderr=log)

@@ -119,6 +119,19 @@ def report(krait):
 
 
 @pytest.fixture
+def events(krait):
+    """Events as `krait cat --json` prints them."""
+
+    def read(folder, expression=None):
+        words = ["--filter", expression] if expression else []
+        run = subprocess.run([krait, "cat", "--json", *words, str(folder)], capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0 and not run.stderr, run.stderr
+        return [json.loads(line) for line in run.stdout.splitlines()]
+
+    return read
+
+
+@pytest.fixture
 def cat(krait):
     def lines(folder):
         run = subprocess.run([krait, "cat", str(folder)], capture_output=True, text=True, timeout=120)

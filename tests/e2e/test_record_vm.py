@@ -17,7 +17,6 @@ COMMANDS = """
 echo $? >ended
 "$1" record -q -o none --kernel=sched --kernel-functions 'no_such_*' -- true 2>none.record
 "$1" doctor --json >doctor
-uname -r >release
 """
 
 
@@ -33,12 +32,6 @@ def machine(tmp_path_factory, krait):
     run = subprocess.run([VM, "run", folder, "sh", "-c", COMMANDS, "sh", os.path.abspath(krait)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr + (folder / "console").read_text(errors="replace")[-1000:]
     return folder
-
-
-def events(krait, folder, expression):
-    run = subprocess.run([krait, "cat", "--json", "--filter", expression, folder], capture_output=True, text=True)
-    assert run.returncode == 0 and not run.stderr, run.stderr
-    return [json.loads(line) for line in run.stdout.splitlines()]
 
 
 def check_functions(told):
@@ -84,13 +77,13 @@ def check_export(krait, folder, pid):
 
 
 @pytest.mark.timeout(1800)
-def test_the_newest_kernel_tells_functions_and_the_texts_of_calls(machine, krait):
+def test_the_newest_kernel_tells_functions_and_the_texts_of_calls(machine, krait, events):
     checks = {c["name"]: c for c in json.loads((machine / "doctor").read_text())["checks"]}
     assert (checks["functions"]["state"], checks["functions"]["value"]) == ("ok", "entry and exit")
     assert checks["left behind"]["value"] == "nothing"
     assert (machine / "ended").read_text() == "0\n" and "not recorded" not in (machine / "record").read_text()
     assert "this kernel has no function that matches 'no_such_*'" in " ".join((machine / "none.record").read_text().split())
-    told = events(krait, machine / "trace" / "kernel", 'name == "kernel_function*" || name == "syscall_*_newfstatat"')
+    told = events(machine / "trace" / "kernel", 'name == "kernel_function*" || name == "syscall_*_newfstatat"')
     pid = next(e for e in told if e["payload"].get("filename") == NAME)["common_context"]["tid"]
     check_functions([e for e in told if e["common_context"]["tid"] == pid])
     check_export(krait, machine, pid)

@@ -61,7 +61,7 @@ struct krait_interp {
     struct krait_map weakrefs; /* a weak reference's address to the key it watches; 0 when it is dead */
     struct krait_map names;   /* before 3.11: a code object's address to its qualified name (char *, owned) */
     struct krait_map sites;   /* with --call-sites: callee, caller and line to an id */
-    struct krait_map resumes; /* from 3.13: code id and offset to what stands there: untold.c */
+    struct krait_map resumes; /* from 3.12: code id and offset to what has begun there: untold.c */
     PyObject *weakref_callback;
     struct krait_ring *definitions;
     PyObject *profile_obj; /* before 3.12: what PyEval_SetProfile gives back to the hook */
@@ -174,11 +174,11 @@ int krait_threads_init(void);
 
 /* ---- untold.c ---- */
 void krait_untold_init(void);
-/* Notes what PY_THROW is told of. GIL held. */
-void krait_untold_throw(const PyObject *code, const PyObject *exception);
-/* Of a PY_UNWIND's arguments, whether the frame's begin was never told (3.13 on). GIL held; keeps the current
- * exception, which is not set in callbacks. */
-KRAIT_COLD bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception);
+/* Of PY_THROW's arguments: the RAISE that follows is no begin. GIL held. */
+void krait_untold_throw(const PyObject *code);
+/* Of RAISE's arguments: tells the frame's begin where CPython did not. GIL held; the current exception is not
+ * set in callbacks. */
+KRAIT_COLD void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offset);
 /* 3.11: something that awaits goes on untold at time t; `back` is not it (krait_frame_ends_throw). Its resume
  * is put in before this thread's next event, which says what it is. */
 void krait_untold_goes_on(uint64_t t, const PyObject *back);

@@ -95,6 +95,7 @@ KRAIT_BEGIN_HOOK(on_resume, KRAIT_EVENT_python_resume)
 KRAIT_BEGIN_HOOK(tell_throw, KRAIT_EVENT_python_throw)
 KRAIT_END_HOOK(on_return, KRAIT_EVENT_python_return, KRAIT_NEVER)
 KRAIT_END_HOOK(on_yield, KRAIT_EVENT_python_yield, KRAIT_NEVER)
+KRAIT_END_HOOK(on_unwind, KRAIT_EVENT_python_unwind, KRAIT_NEVER)
 KRAIT_END_HOOK(on_c_return, KRAIT_EVENT_c_return, is_method)
 KRAIT_END_HOOK(on_c_raise, KRAIT_EVENT_c_raise, is_method)
 
@@ -185,15 +186,14 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
 
 static PyObject *on_throw(KRAIT_ARGS)
 {
-    krait_untold_throw(args[0], args[2]);
+    krait_untold_throw(args[0]);
     return tell_throw(self, args, nargs, names);
 }
 
-static PyObject *on_unwind(KRAIT_ARGS)
+static PyObject *on_raise(KRAIT_ARGS)
 {
-    if (krait_untold(hook_interp(self), args[0], args[1], args[2]))
-        return Py_None;
-    return end(self, KRAIT_EVENT_python_unwind);
+    krait_untold_raise(hook_interp(self), args[0], args[1]);
+    return Py_None;
 }
 
 static inline __attribute__((always_inline)) PyObject *selective_end(PyObject *self, PyObject *code,
@@ -252,15 +252,13 @@ KRAIT_HOOK(selective_resume, selective_begin(self, args[0], KRAIT_EVENT_python_r
 
 static PyObject *selective_throw(KRAIT_ARGS)
 {
-    krait_untold_throw(args[0], args[2]);
+    krait_untold_throw(args[0]);
     return selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None);
 }
 
 KRAIT_HOOK(selective_return, selective_end(self, args[0], KRAIT_EVENT_python_return, disable))
 KRAIT_HOOK(selective_yield, selective_end(self, args[0], KRAIT_EVENT_python_yield, disable))
-KRAIT_HOOK(selective_unwind, krait_untold(hook_interp(self), args[0], args[1], args[2])
-                                 ? Py_None
-                                 : selective_end(self, args[0], KRAIT_EVENT_python_unwind, Py_None))
+KRAIT_HOOK(selective_unwind, selective_end(self, args[0], KRAIT_EVENT_python_unwind, Py_None))
 KRAIT_HOOK(selective_c_return, selective_c_end(self, args, KRAIT_EVENT_c_return))
 KRAIT_HOOK(selective_c_raise, selective_c_end(self, args, KRAIT_EVENT_c_raise))
 
@@ -271,10 +269,15 @@ static const struct {
     krait_vectorcall *call, *selective;
     bool c;
 } rows[] = {
-    { "PY_START", on_start, selective_start, false },   { "PY_RESUME", on_resume, selective_resume, false },
-    { "PY_THROW", on_throw, selective_throw, false },   { "PY_RETURN", on_return, selective_return, false },
-    { "PY_YIELD", on_yield, selective_yield, false },   { "PY_UNWIND", on_unwind, selective_unwind, false },
-    { "CALL", on_call, selective_call, true },          { "C_RETURN", on_c_return, selective_c_return, true },
+    { "PY_START", on_start, selective_start, false },
+    { "PY_RESUME", on_resume, selective_resume, false },
+    { "PY_THROW", on_throw, selective_throw, false },
+    { "PY_RETURN", on_return, selective_return, false },
+    { "PY_YIELD", on_yield, selective_yield, false },
+    { "PY_UNWIND", on_unwind, selective_unwind, false },
+    { "RAISE", on_raise, on_raise, false },
+    { "CALL", on_call, selective_call, true },
+    { "C_RETURN", on_c_return, selective_c_return, true },
     { "C_RAISE", on_c_raise, selective_c_raise, true },
 };
 

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Unwinds of frames whose begin was never told. 3.11 is seen to in profile.c.
+ * Begins that CPython never tells, of frames whose end it tells.
  *
  * From 3.13 on INSTRUMENTED_RESUME runs signal handlers before it calls PY_START or PY_RESUME
- * (Python/bytecodes.c: _CHECK_PERIODIC before _MONITOR_RESUME). When one raises, PY_UNWIND comes for a frame
- * whose begin never came. A function then unwinds from its RESUME instruction. A generator's body has a
- * handler around it, from which it unwinds; but its traceback says where the exception was raised. That is at
- * a RESUME also where somebody threw the exception into it, which PY_THROW told: what is open in the thread's
- * own packet tells the two apart.
+ * (Python/bytecodes.c: _CHECK_PERIODIC before _MONITOR_RESUME), and from 3.12 on other tools' callbacks, such
+ * as sys.settrace's function, before krait's. When one raises, the function or generator is entered, and may
+ * end by that or catch it and go on, without a begin. Nor has begun what raises before its first RESUME 0:
+ * from 3.15 on a generator expression asks for its iterator there. But RAISE comes in the frame first, with
+ * the place: that tells the begin. What somebody throws into a generator may be raised at such a place too;
+ * PY_THROW, which comes just before, told of that.
  *
- * What stands before the first RESUME 0 has not begun either: from 3.15 on a generator expression asks for
- * its iterator there, which may raise.
+ * 3.11 has no RAISE: there, unwinds of functions that have not begun are dropped (profile.c,
+ * krait_has_begun).
  */
 #include "python/codes.h"
 #include "python/compat.h"
 
-#include <limits.h>
 
-static uint8_t resume_opcode; /* 0 before 3.13 */
+static uint8_t resume_opcode;
 
 /* The opcode of RESUME is another in each version: it is what any code begins with. */
 void krait_untold_init(void)
 {
     enum { EVAL_INPUT = 258 }; /* Py_eval_input */
-    if (resume_opcode || krait_compat.version < 0x030d)
+    if (resume_opcode)
         return;
     PyObject *code = Py_CompileString("0", "<krait>", EVAL_INPUT);
     PyObject *bytes = code ? PyObject_GetAttrString(code, "co_code") : NULL;
@@ -36,84 +36,87 @@ void krait_untold_init(void)
 
 /* ---- where it was raised ---- */
 
-static long attr_long(PyObject *obj, const char *name)
-{
-    PyObject *value = PyObject_GetAttrString(obj, name);
-    long n = value && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
-    Py_XDECREF(value);
-    PyErr_Clear();
-    return n;
-}
+/* What has begun in the frame when this is raised. */
+enum place { PLACE_LATER = 1, PLACE_CALL, PLACE_RESUME };
 
-/* Whether the instruction at `offset` is a RESUME or comes before the one that tells of the start. Cache
- * entries read as 0 in co_code. */
-static bool is_before_begin(PyObject *code, Py_ssize_t offset)
+/* Instructions are pairs of opcode and argument; co_code has their cache entries as zeros. 3.15's RESUME has
+ * one, at which its raises are told. */
+enum { PAIR = 2, CACHE = 0 };
+
+/* Of RESUME's argument: what was waited for, 0 where the call begins. 3.15 has a RESUME 4 where a generator
+ * expression is called, which tells nothing. */
+enum { RESUME_FROM = 3 };
+
+static enum place find_place(const uint8_t *code, Py_ssize_t offset)
 {
-    PyObject *bytes = PyObject_GetAttrString(code, "co_code");
-    bool there = bytes && PyBytes_Check(bytes) && offset >= 0 && offset + 1 < PyBytes_Size(bytes);
-    const uint8_t *at = there ? (const uint8_t *)PyBytes_AsString(bytes) : NULL;
     Py_ssize_t start = 0;
-    while (at && start < offset && (at[start] != resume_opcode || at[start + 1] != 0))
-        start += 2;
-    bool before = at && (start >= offset || at[offset] == resume_opcode);
-    Py_XDECREF(bytes);
-    PyErr_Clear();
-    return before;
+    while (offset > 0 && code[offset] == CACHE)
+        offset -= PAIR;
+    if (code[offset] == resume_opcode)
+        return code[offset + 1] & RESUME_FROM ? PLACE_RESUME : PLACE_CALL;
+    while (start < offset && (code[start] != resume_opcode || code[start + 1]))
+        start += PAIR;
+    return start < offset ? PLACE_LATER : PLACE_CALL;
 }
 
-/* The offset at which the innermost frame of the traceback raised; -1 where there is none. */
-static long raised_at(PyObject *exception)
-{
-    PyObject *traceback = PyObject_GetAttrString(exception, "__traceback__");
-    long offset = traceback && traceback != Py_None ? attr_long(traceback, "tb_lasti") : -1;
-    Py_XDECREF(traceback);
-    PyErr_Clear();
-    return offset;
-}
-
-/* What an instruction of a function is, looked up once: instructions stand at even offsets. */
-enum place {
-    PLACE_SUSPENDS = 1 << 0, /* of a generator or its like */
-    PLACE_BEFORE = 1 << 1,   /* what is raised here may be raised before the begin is told */
-};
-
-static uint64_t place_at(struct krait_interp *in, uint32_t id, PyObject *code, long offset)
+/* Each place is looked up once. */
+static enum place place_at(struct krait_interp *in, uint32_t id, PyObject *code, Py_ssize_t offset)
 {
     uint64_t key = (uint64_t)id << 32 | (uint32_t)offset;
     const uint64_t *known = krait_map_get(&in->resumes, key);
     if (known)
-        return *known;
-    uint64_t place = attr_long(code, "co_flags") & KRAIT_CO_SUSPENDS ? PLACE_SUSPENDS : 0;
-    place |= is_before_begin(code, offset) ? PLACE_BEFORE : 0;
+        return (enum place)(*known);
+    PyObject *bytes = PyObject_GetAttrString(code, "co_code");
+    bool there = bytes && PyBytes_Check(bytes) && offset >= 0 && offset + 1 < PyBytes_Size(bytes);
+    enum place place = there ? find_place((const uint8_t *)PyBytes_AsString(bytes), offset) : PLACE_LATER;
+    Py_XDECREF(bytes);
+    PyErr_Clear();
     krait_map_put(&in->resumes, key, place);
     return place;
 }
 
 /* ---- what was thrown ---- */
 
-/* The generators' code and what was thrown into them, by address: compared, never followed. What is gone may
- * have left both addresses to others; then an unwind is told that need not be. */
-struct thrown_into {
-    const PyObject *code, *exception;
-};
+static __thread const PyObject *thrown_into; /* code: compared, never followed */
 
-static __thread struct {
-    struct thrown_into last[8];
-    unsigned next;
-} thrown;
-
-void krait_untold_throw(const PyObject *code, const PyObject *exception)
+void krait_untold_throw(const PyObject *code)
 {
-    thrown.last[thrown.next++ % KRAIT_ARRAY_LEN(thrown.last)] = (struct thrown_into){ code, exception };
+    thrown_into = code;
 }
 
-static bool was_thrown(const PyObject *code, const PyObject *exception)
+static bool was_thrown(const PyObject *code)
 {
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(thrown.last); i++) {
-        if (thrown.last[i].exception == exception && thrown.last[i].code == code)
-            return true;
-    }
-    return false;
+    bool thrown = thrown_into == code;
+    thrown_into = NULL;
+    return thrown;
+}
+
+/* ---- what is raised ---- */
+
+/* 3.12 runs signal handlers after it told of the begin. */
+static bool tells_first(void)
+{
+    return krait_compat.version < 0x030d;
+}
+
+static const struct krait_code *look(struct krait_interp *in, PyObject *code)
+{
+    const struct krait_code *slot = krait_code_find(in, code);
+    return slot && (slot->id || slot->flags & KRAIT_CODE_OMIT) ? slot : krait_slow_look(in, code);
+}
+
+void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
+{
+    static const uint32_t events[] = {
+        [PLACE_CALL] = KRAIT_EVENT_python_call, [PLACE_RESUME] = KRAIT_EVENT_python_resume
+    };
+    if (was_thrown(code) || !resume_opcode)
+        return;
+    const struct krait_code *slot = look(in, code);
+    uint32_t id = slot && !(slot->flags & KRAIT_CODE_OMIT) ? slot->id : 0;
+    enum place place = id ? place_at(in, id, code, PyLong_AsSsize_t(offset)) : PLACE_LATER;
+    if (place != PLACE_LATER && !(tells_first() && krait_has_begun(id)))
+        krait_slow_begin(in, events[place], code);
 }
 
 /* ---- who goes on ----
@@ -216,20 +219,4 @@ bool krait_has_begun(uint32_t id)
         return true;
     /* With call sites a function has an id for each line. */
     return krait_agent.call_sites || opened.code[opened.depth - 1] == id;
-}
-
-bool krait_untold(struct krait_interp *in, PyObject *code, PyObject *offset, PyObject *exception)
-{
-    if (!resume_opcode)
-        return false;
-    const struct krait_code *slot = krait_code_find(in, code);
-    if (!slot || !slot->id)
-        return !slot; /* never seen to begin, or left out */
-    uint32_t id = slot->id;
-    uint64_t place = place_at(in, id, code, PyLong_AsSsize_t(offset));
-    if (!(place & PLACE_SUSPENDS))
-        return place & PLACE_BEFORE;
-    long raised = raised_at(exception);
-    bool before = raised >= 0 && place_at(in, id, code, raised) & PLACE_BEFORE;
-    return before && !was_thrown(code, exception) && !krait_has_begun(id);
 }

@@ -15,11 +15,9 @@ QUICK = ["test_generators", "test_coroutines", "test_exceptions", "test_contextl
 SLOW = ["test_threading", "test_subprocess", "test_asyncio", "test_concurrent_futures", "test_multiprocessing_fork", "test_socket"]
 # Tests that make the process's first allocations fail, by number: some of the first are krait's, which gets by without.
 COUNT_ALLOCATIONS = ["test_memory_error_in_PyErr_PrintEx", "test_exec_set_nomemory_hang"]
-# Has a signal's handler raise at the instant at which a generator that catches it is resumed: CPython from 3.11 on
-# tells of the generator's end then and not of its begin.
+# 3.11 alone: a signal's handler raises at the instant at which a generator is resumed that catches it; CPython then tells of
+# its end and not of its begin. One test does that, and others may by chance: so many threads of a run may be out of balance.
 RAISES_AT_RESUME = ["test_raise_and_yield_from"]
-# Threads that may be out of balance, of the hundreds of a run: where a signal's handler raises as a generator is resumed
-# CPython tells of an end and not of its begin.
 UNTOLD_BEGINS = 1
 # Seconds in one test file. Python 3.11's test_asyncio.test_events takes 11 of CPU time, mostly gc.collect(), and was taken
 # for hung after 200 where some twelve others wanted the two CPUs.
@@ -74,7 +72,8 @@ def test_cpythons_own_tests_give_the_same_results(record, tmp_path, python, modu
     there = [m for m in modules if python.run("-c", f"import test.{m}").returncode == 0]
     if not there:
         pytest.skip(f"{python} does not ship {', '.join(modules)}")
-    ignored = [word for name in COUNT_ALLOCATIONS + RAISES_AT_RESUME for word in ("--ignore", name)]
+    tells_all = python.number != (3, 11)
+    ignored = [word for name in [*COUNT_ALLOCATIONS, *([] if tells_all else RAISES_AT_RESUME)] for word in ("--ignore", name)]
     arguments = ["-m", "test", "--timeout", str(HANGS_AFTER), *ignored, "--junit-xml"]
     for attempt in (1, 2):  # some fail by themselves on a busy machine: a difference counts when a second pair has one too
         results = [tmp_path / f"plain{attempt}.xml", tmp_path / f"traced{attempt}.xml"]
@@ -88,4 +87,4 @@ def test_cpythons_own_tests_give_the_same_results(record, tmp_path, python, modu
     assert traced.status == plain.returncode
     assert traced.lost == 0
     wrong = [text for process in traced.processes if cpython_tells_all(process) for text in process.unbalanced()]
-    assert len(wrong) <= UNTOLD_BEGINS, "\n".join(wrong)
+    assert len(wrong) <= (0 if tells_all else UNTOLD_BEGINS), "\n".join(wrong)

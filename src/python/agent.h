@@ -186,10 +186,10 @@ void krait_untold_goes_on(uint64_t t, const PyObject *back);
 uint64_t krait_untold_resumed(PyObject *code);
 /* Whether anybody goes on untold. */
 bool krait_untold_pending(void);
-/* Whether the innermost function that is open in this thread is `id`; true also where the thread's packet
- * does not go back far enough to say, and with call sites. Reads the whole packet: for rare cases. GIL held.
- */
-KRAIT_COLD bool krait_has_begun(uint32_t id);
+/* Whether the innermost function that is open in this thread is `code`, which `frame` runs; true also where
+ * the thread's packet does not go back far enough to say. Reads the whole packet: for rare cases. GIL held,
+ * and no exception set. */
+KRAIT_COLD bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code);
 
 /* ---- greenlets.c ---- */
 /* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL

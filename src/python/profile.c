@@ -82,7 +82,7 @@ static inline bool is_untold(struct krait_interp *in, PyObject *frame, PyObject 
 {
     if (KRAIT_LIKELY(value) || !krait_frame_is_at_begin(frame, code))
         return false;
-    return !krait_has_begun(krait_code_id(in, code));
+    return !krait_has_begun(in, frame, code);
 }
 
 static inline uint32_t end_event(PyObject *frame, PyObject *code, const PyObject *value)

@@ -16,7 +16,6 @@
 #include "python/codes.h"
 #include "python/compat.h"
 
-
 static uint8_t resume_opcode;
 
 /* The opcode of RESUME is another in each version: it is what any code begins with. */
@@ -94,9 +93,9 @@ static bool was_thrown(const PyObject *code)
 /* ---- what is raised ---- */
 
 /* 3.12 runs signal handlers after it told of the begin. */
-static bool tells_first(void)
+static bool has_told(struct krait_interp *in, PyObject *code)
 {
-    return krait_compat.version < 0x030d;
+    return krait_compat.version < 0x030d && krait_has_begun(in, (PyObject *)PyEval_GetFrame(), code);
 }
 
 static const struct krait_code *look(struct krait_interp *in, PyObject *code)
@@ -115,7 +114,7 @@ void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offse
     const struct krait_code *slot = look(in, code);
     uint32_t id = slot && !(slot->flags & KRAIT_CODE_OMIT) ? slot->id : 0;
     enum place place = id ? place_at(in, id, code, PyLong_AsSsize_t(offset)) : PLACE_LATER;
-    if (place != PLACE_LATER && !(tells_first() && krait_has_begun(id)))
+    if (place != PLACE_LATER && !has_told(in, code))
         krait_slow_begin(in, events[place], code);
 }
 
@@ -197,7 +196,19 @@ static size_t read_event(const uint8_t *at, uint32_t *event, uint32_t *code)
     return n + krait_event_payload_bytes[*event];
 }
 
-bool krait_has_begun(uint32_t id)
+/* With call sites a function has an id for each line that it is called from. */
+static uint32_t id_of_begin(struct krait_interp *in, PyObject *frame, PyObject *code)
+{
+    uint32_t id = krait_code_id(in, code);
+    if (!krait_agent.call_sites)
+        return id;
+    PyObject *caller = krait_frame_back(frame);
+    id = krait_code_at_site(in, id, NULL, code, caller);
+    Py_XDECREF(caller);
+    return id;
+}
+
+bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
 {
     const struct krait_ring *ring = krait_this_ring;
     struct opened opened;
@@ -208,15 +219,12 @@ bool krait_has_begun(uint32_t id)
     size_t packet_bytes = krait_agent.writer.shm.control->packet_bytes;
     const uint8_t *at = ring->packets + ring->open_packet * packet_bytes + sizeof(struct krait_packet_head);
     while (at < ring->cur) {
-        uint32_t read, code;
-        size_t n = read_event(at, &read, &code);
+        uint32_t read, code_id;
+        size_t n = read_event(at, &read, &code_id);
         if (n >= KRAIT_PAYLOAD_VARIES)
             return true;
-        follow(&opened, read, code);
+        follow(&opened, read, code_id);
         at += n;
     }
-    if (!opened.depth || opened.deeper)
-        return true;
-    /* With call sites a function has an id for each line. */
-    return krait_agent.call_sites || opened.code[opened.depth - 1] == id;
+    return !opened.depth || opened.deeper || opened.code[opened.depth - 1] == id_of_begin(in, frame, code);
 }

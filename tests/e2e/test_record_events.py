@@ -313,9 +313,7 @@ def test_what_is_thrown_comes_out_after_others_and_a_yield(record, python):
 @pytest.mark.parametrize("options", [[], ["--call-sites"], ["--exclude", "nothing_there"]], ids=lambda options: "".join(options[:1]) or "all")
 def test_a_signal_that_raises_as_a_function_begins(record, python, options):
     """CPython from 3.11 on runs the handler before it tells of the begin, but tells of the end. From 3.13 on krait tells
-    the begin. On 3.11 it drops the end, but not that of a generator which catches and goes on, and none with call sites."""
-    if python.number == (3, 11) and "--call-sites" in options:
-        pytest.skip("Python 3.11 does not tell the begin, and with call sites krait cannot know that it did not")
+    the begin. On 3.11 it drops the end, but not that of a generator which catches and goes on."""
     run = record.text(
         python,
         """

@@ -415,11 +415,6 @@ static void write_begin(struct krait_interp *in, uint32_t event, uint32_t id, en
     write_event(in, krait_writer_now(&in->agent->writer), event, id, top);
 }
 
-static bool is_defined(const struct krait_code *slot)
-{
-    return slot && (slot->id || slot->flags & KRAIT_CODE_OMIT);
-}
-
 /* `top` is the innermost frame: the caller, or with KRAIT_TOP_IS_NEW the callee. */
 static uint32_t id_at_site(struct krait_interp *in, const struct krait_code *slot, const void *key,
                            PyObject *callee, enum krait_begin_what top)
@@ -440,7 +435,7 @@ bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
     struct kept kept = keep();
     bool ready = may_record(in, KRAIT_TOP_IS_NEW); /* first: after a fork it takes the ids away */
     struct krait_code *slot = ready ? krait_code_find(in, code) : NULL;
-    if (ready && !is_defined(slot))
+    if (ready && !krait_code_is_defined(slot))
         slot = krait_code_define(in, code, NULL);
     bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
     if (omit)
@@ -456,7 +451,7 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
     struct kept kept = keep();
     bool ready = may_record(in, KRAIT_TOP_IS_OLD);
     struct krait_code *slot = ready ? krait_code_find(in, key) : NULL;
-    if (ready && !is_defined(slot))
+    if (ready && !krait_code_is_defined(slot))
         slot = krait_code_define_c(in, key, callable);
     bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
     if (ready && !omit)

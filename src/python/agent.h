@@ -59,9 +59,9 @@ struct krait_interp {
     uint32_t code_misses;      /* looks that did not find it in its place */
     uint32_t code_used;        /* slots that are not free, dead ones included */
     struct krait_map weakrefs; /* a weak reference's address to the key it watches; 0 when it is dead */
-    struct krait_map names;   /* before 3.11: a code object's address to its qualified name (char *, owned) */
-    struct krait_map sites;   /* with --call-sites: callee, caller and line to an id */
-    struct krait_map resumes; /* from 3.12: code id and offset to what has begun there: untold.c */
+    struct krait_map names;  /* before 3.11: a code object's address to its qualified name (char *, owned) */
+    struct krait_map sites;  /* with --call-sites: callee, caller and line to an id */
+    struct krait_map places; /* from 3.12: code id and offset to the kind of place: untold.c */
     PyObject *weakref_callback;
     struct krait_ring *definitions;
     PyObject *profile_obj; /* before 3.12: what PyEval_SetProfile gives back to the hook */
@@ -174,10 +174,9 @@ int krait_threads_init(void);
 
 /* ---- untold.c ---- */
 void krait_untold_init(void);
-/* Of PY_THROW's arguments: the RAISE that follows is no begin. GIL held. */
+/* PY_THROW was told: the RAISE that follows at once is no begin. GIL held. */
 void krait_untold_throw(const PyObject *code);
-/* Of RAISE's arguments: tells the frame's begin where CPython did not. GIL held; the current exception is not
- * set in callbacks. */
+/* Of RAISE's arguments: tells the frame's begin where CPython did not. GIL held, and no exception set. */
 KRAIT_COLD void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offset);
 /* 3.11: something that awaits goes on untold at time t; `back` is not it (krait_frame_ends_throw). Its resume
  * is put in before this thread's next event, which says what it is. */

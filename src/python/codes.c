@@ -121,7 +121,7 @@ void krait_codes_forget_ids(struct krait_interp *in)
         in->codes[i].calls = in->codes[i].calls_before = 0;
     }
     krait_map_done(&in->sites);
-    krait_map_done(&in->resumes);
+    krait_map_done(&in->places);
 }
 
 void krait_codes_forget(struct krait_interp *in)
@@ -630,7 +630,7 @@ static uint32_t frame_id(struct krait_interp *in, PyObject *frame)
 {
     PyObject *code = krait_frame_code(frame);
     struct krait_code *slot = code ? krait_code_find(in, code) : NULL;
-    if (code && (!slot || (!slot->id && !(slot->flags & KRAIT_CODE_OMIT))))
+    if (code && !krait_code_is_defined(slot))
         slot = krait_code_define(in, code, frame);
     Py_XDECREF(code);
     return slot ? slot->id : 0;

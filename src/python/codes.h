@@ -24,6 +24,12 @@ static inline struct krait_code *krait_code_find(struct krait_interp *in, const 
     return KRAIT_LIKELY(slot->key == key) ? slot : krait_code_probe(in, key);
 }
 
+/* Whether it need not be looked at any more. */
+static inline bool krait_code_is_defined(const struct krait_code *slot)
+{
+    return slot && (slot->id || slot->flags & KRAIT_CODE_OMIT);
+}
+
 /* Its id; 0 when it must be looked at first, or is left out. */
 static inline uint32_t krait_code_id(struct krait_interp *in, const void *key)
 {

@@ -186,8 +186,9 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
 
 static PyObject *on_throw(KRAIT_ARGS)
 {
+    tell_throw(self, args, nargs, names);
     krait_untold_throw(args[0]);
-    return tell_throw(self, args, nargs, names);
+    return Py_None;
 }
 
 static PyObject *on_raise(KRAIT_ARGS)
@@ -252,8 +253,9 @@ KRAIT_HOOK(selective_resume, selective_begin(self, args[0], KRAIT_EVENT_python_r
 
 static PyObject *selective_throw(KRAIT_ARGS)
 {
+    selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None);
     krait_untold_throw(args[0]);
-    return selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None);
+    return Py_None;
 }
 
 KRAIT_HOOK(selective_return, selective_end(self, args[0], KRAIT_EVENT_python_return, disable))

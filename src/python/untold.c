@@ -3,15 +3,19 @@
  * Begins that CPython never tells, of frames whose end it tells.
  *
  * From 3.13 on INSTRUMENTED_RESUME runs signal handlers before it calls PY_START or PY_RESUME
- * (Python/bytecodes.c: _CHECK_PERIODIC before _MONITOR_RESUME), and from 3.12 on other tools' callbacks, such
- * as sys.settrace's function, before krait's. When one raises, the function or generator is entered, and may
- * end by that or catch it and go on, without a begin. Nor has begun what raises before its first RESUME 0:
- * from 3.15 on a generator expression asks for its iterator there. But RAISE comes in the frame first, with
- * the place: that tells the begin. What somebody throws into a generator may be raised at such a place too;
- * PY_THROW, which comes just before, told of that.
+ * (Python/bytecodes.c: _CHECK_PERIODIC before _MONITOR_RESUME), and from 3.12 on the callbacks of tools with
+ * a higher number, such as sys.settrace's function, before krait's. When one raises, the function or
+ * generator is entered, and may end by that or catch it and go on, without a begin. Nor has begun what raises
+ * before its first RESUME 0: from 3.15 on a generator expression asks for its iterator there. But RAISE comes
+ * in the frame first, with the place: that tells the begin. At such a place is also raised what somebody
+ * throws into a generator, of which PY_THROW told just before, and what tools with a lower number raise,
+ * after the begin was told.
  *
  * 3.11 has no RAISE: there, unwinds of functions that have not begun are dropped (profile.c,
  * krait_has_begun).
+ *
+ * Not known: that a tool of a higher number raises in PY_THROW, or in RAISE itself; that a handler raises in
+ * whose time the thread's stack was said; on 3.12, that a tool raises in a function that calls itself.
  */
 #include "python/codes.h"
 #include "python/compat.h"
@@ -35,8 +39,13 @@ void krait_untold_init(void)
 
 /* ---- where it was raised ---- */
 
-/* What has begun in the frame when this is raised. */
-enum place { PLACE_LATER = 1, PLACE_CALL, PLACE_RESUME };
+/* Where in a function's code an instruction stands. */
+enum place {
+    PLACE_LATER,  /* what is raised here was raised after the begin was told */
+    PLACE_BEFORE, /* before what tells the first begin */
+    PLACE_CALL,   /* at it */
+    PLACE_RESUME, /* at what tells that the generator goes on */
+};
 
 /* Instructions are pairs of opcode and argument; co_code has their cache entries as zeros. 3.15's RESUME has
  * one, at which its raises are told. */
@@ -46,76 +55,63 @@ enum { PAIR = 2, CACHE = 0 };
  * expression is called, which tells nothing. */
 enum { RESUME_FROM = 3 };
 
-static enum place find_place(const uint8_t *code, Py_ssize_t offset)
+static enum place find_place(const uint8_t *code, Py_ssize_t size, Py_ssize_t offset)
 {
     Py_ssize_t start = 0;
     while (offset > 0 && code[offset] == CACHE)
         offset -= PAIR;
-    if (code[offset] == resume_opcode)
-        return code[offset + 1] & RESUME_FROM ? PLACE_RESUME : PLACE_CALL;
-    while (start < offset && (code[start] != resume_opcode || code[start + 1]))
+    while (start < size && (code[start] != resume_opcode || code[start + 1]))
         start += PAIR;
-    return start < offset ? PLACE_LATER : PLACE_CALL;
+    if (start >= size || (offset > start && code[offset] != resume_opcode))
+        return PLACE_LATER;
+    if (offset < start)
+        return PLACE_BEFORE;
+    return code[offset + 1] & RESUME_FROM ? PLACE_RESUME : PLACE_CALL;
 }
 
 /* Each place is looked up once. */
 static enum place place_at(struct krait_interp *in, uint32_t id, PyObject *code, Py_ssize_t offset)
 {
     uint64_t key = (uint64_t)id << 32 | (uint32_t)offset;
-    const uint64_t *known = krait_map_get(&in->resumes, key);
+    const uint64_t *known = krait_map_get(&in->places, key);
     if (known)
         return (enum place)(*known);
     PyObject *bytes = PyObject_GetAttrString(code, "co_code");
-    bool there = bytes && PyBytes_Check(bytes) && offset >= 0 && offset + 1 < PyBytes_Size(bytes);
-    enum place place = there ? find_place((const uint8_t *)PyBytes_AsString(bytes), offset) : PLACE_LATER;
+    Py_ssize_t size = bytes && PyBytes_Check(bytes) ? PyBytes_Size(bytes) / PAIR * PAIR : 0;
+    enum place place = offset >= 0 && offset < size
+                           ? find_place((const uint8_t *)PyBytes_AsString(bytes), size, offset)
+                           : PLACE_LATER;
     Py_XDECREF(bytes);
     PyErr_Clear();
-    krait_map_put(&in->resumes, key, place);
+    krait_map_put(&in->places, key, place);
     return place;
+}
+
+static enum place place_of_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
+{
+    const struct krait_code *slot = krait_code_find(in, code);
+    if (!krait_code_is_defined(slot))
+        slot = krait_slow_look(in, code);
+    bool recorded = slot && slot->id && !(slot->flags & KRAIT_CODE_OMIT);
+    return recorded ? place_at(in, slot->id, code, PyLong_AsSsize_t(offset)) : PLACE_LATER;
 }
 
 /* ---- what was thrown ---- */
 
-static __thread const PyObject *thrown_into; /* code: compared, never followed */
+static __thread struct {
+    const PyObject *code; /* compared, never followed */
+    const uint8_t *at;    /* the ring's place behind the event */
+} thrown;
 
 void krait_untold_throw(const PyObject *code)
 {
-    thrown_into = code;
+    thrown.code = code;
+    thrown.at = krait_this_ring->cur;
 }
 
 static bool was_thrown(const PyObject *code)
 {
-    bool thrown = thrown_into == code;
-    thrown_into = NULL;
-    return thrown;
-}
-
-/* ---- what is raised ---- */
-
-/* 3.12 runs signal handlers after it told of the begin. */
-static bool has_told(struct krait_interp *in, PyObject *code)
-{
-    return krait_compat.version < 0x030d && krait_has_begun(in, (PyObject *)PyEval_GetFrame(), code);
-}
-
-static const struct krait_code *look(struct krait_interp *in, PyObject *code)
-{
-    const struct krait_code *slot = krait_code_find(in, code);
-    return slot && (slot->id || slot->flags & KRAIT_CODE_OMIT) ? slot : krait_slow_look(in, code);
-}
-
-void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
-{
-    static const uint32_t events[] = {
-        [PLACE_CALL] = KRAIT_EVENT_python_call, [PLACE_RESUME] = KRAIT_EVENT_python_resume
-    };
-    if (was_thrown(code) || !resume_opcode)
-        return;
-    const struct krait_code *slot = look(in, code);
-    uint32_t id = slot && !(slot->flags & KRAIT_CODE_OMIT) ? slot->id : 0;
-    enum place place = id ? place_at(in, id, code, PyLong_AsSsize_t(offset)) : PLACE_LATER;
-    if (place != PLACE_LATER && !has_told(in, code))
-        krait_slow_begin(in, events[place], code);
+    return thrown.code == code && thrown.at == krait_this_ring->cur;
 }
 
 /* ---- who goes on ----
@@ -160,14 +156,17 @@ enum { DEPTH_MAX = 512 };
 struct opened {
     uint32_t code[DEPTH_MAX];
     size_t depth;
-    bool deeper; /* than there is room for: nothing is known */
+    bool deeper;   /* than there is room for: nothing is known */
+    uint32_t last; /* the code whose begin is the last event; 0: the last event is none */
 };
 
 static void follow(struct opened *opened, uint32_t event, uint32_t code)
 {
+    opened->last = 0;
     if (event > KRAIT_EVENT_python_stack) /* of no call */
         return;
     if (krait_event_payload_bytes[event] == sizeof(code)) { /* a begin; ends have no payload */
+        opened->last = code;
         opened->deeper |= opened->depth == DEPTH_MAX;
         if (opened->deeper)
             return;
@@ -208,23 +207,82 @@ static uint32_t id_of_begin(struct krait_interp *in, PyObject *frame, PyObject *
     return id;
 }
 
-bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
+/* Returns false where there is nothing to go by. */
+static bool read_packet(struct opened *opened)
 {
     const struct krait_ring *ring = krait_this_ring;
-    struct opened opened;
-    opened.depth = 0;
-    opened.deeper = false;
+    opened->depth = 0;
+    opened->deeper = false;
+    opened->last = 0;
     if (!ring->limit || ring->open_packet == UINT32_MAX)
-        return true;
+        return false;
     size_t packet_bytes = krait_agent.writer.shm.control->packet_bytes;
     const uint8_t *at = ring->packets + ring->open_packet * packet_bytes + sizeof(struct krait_packet_head);
     while (at < ring->cur) {
-        uint32_t read, code_id;
-        size_t n = read_event(at, &read, &code_id);
+        uint32_t event, code;
+        size_t n = read_event(at, &event, &code);
         if (n >= KRAIT_PAYLOAD_VARIES)
-            return true;
-        follow(&opened, read, code_id);
+            return false;
+        follow(opened, event, code);
         at += n;
     }
-    return !opened.depth || opened.deeper || opened.code[opened.depth - 1] == id_of_begin(in, frame, code);
+    return true;
+}
+
+bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
+{
+    struct opened opened;
+    if (!read_packet(&opened) || !opened.depth || opened.deeper)
+        return true;
+    return opened.code[opened.depth - 1] == id_of_begin(in, frame, code);
+}
+
+/* ---- what is raised ---- */
+
+static bool calls_itself(PyObject *frame, const PyObject *code)
+{
+    PyObject *caller = krait_frame_back(frame);
+    PyObject *its = caller ? krait_frame_code(caller) : NULL;
+    Py_XDECREF(its);
+    Py_XDECREF(caller);
+    return its == code;
+}
+
+/* Whether the frame's begin is the thread's last event. Where a function calls itself that is rather the
+ * caller's: a Ctrl-C comes as a function begins. */
+static bool has_just_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
+{
+    struct opened opened;
+    bool begins = read_packet(&opened) && opened.last && opened.last == id_of_begin(in, frame, code);
+    return begins && !calls_itself(frame, code);
+}
+
+static bool handlers_run_after_begin(void)
+{
+    return krait_compat.version < 0x030d;
+}
+
+/* Whether the frame that runs is one of this code, and its begin was not told. Cython's functions have none.
+ */
+static bool is_untold(struct krait_interp *in, PyObject *code)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame(); /* borrowed */
+    PyObject *running = frame ? krait_frame_code(frame) : NULL;
+    bool (*has_begun)(struct krait_interp *, PyObject *, PyObject *) =
+        handlers_run_after_begin() ? krait_has_begun : has_just_begun;
+    bool untold = running == code && !has_begun(in, frame, code);
+    Py_XDECREF(running);
+    return untold;
+}
+
+void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
+{
+    static const uint32_t events[] = { [PLACE_BEFORE] = KRAIT_EVENT_python_call,
+                                       [PLACE_CALL] = KRAIT_EVENT_python_call,
+                                       [PLACE_RESUME] = KRAIT_EVENT_python_resume };
+    enum place place = place_of_raise(in, code, offset);
+    if (place == PLACE_LATER || was_thrown(code))
+        return;
+    if (place == PLACE_BEFORE || is_untold(in, code)) /* before it, the frame is not shown yet */
+        krait_slow_begin(in, events[place], code);
 }

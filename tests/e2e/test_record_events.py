@@ -433,6 +433,76 @@ def test_signals_that_raise_at_any_instant(record, python):
     shape(run)
 
 
+def test_an_interrupt_in_a_recursion(record, python):
+    """Its handler is C's: nothing stands between the caller's begin and the one that is not told."""
+    if python.number == (3, 11):
+        pytest.skip("Python 3.11 does not tell the begin, and the caller's looks like it")
+    run = record.text(
+        python,
+        """
+        import signal
+        def fib(n):
+            return n if n < 2 else fib(n - 1) + fib(n - 2)
+        def once(n):
+            signal.setitimer(signal.ITIMER_REAL, 0.00002 + n * 0.0000005)
+            while True:
+                fib(15)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        for n in range(300):
+            try:
+                once(n)
+            except KeyboardInterrupt:
+                pass
+        """,
+        options=["--lossless", "--no-c-calls"],
+    )
+    shape(run)
+
+
+@pytest.mark.parametrize("tool", [0, 5])
+def test_a_tool_that_raises_as_a_function_begins(record, python, tool):
+    """Those of higher numbers are called before krait, those of lower ones after it."""
+    if not python.has_monitoring:
+        pytest.skip("there is no sys.monitoring before Python 3.12")
+    run = record.text(
+        python,
+        """
+        import sys
+        def quit(code, offset):
+            if code.co_name in wanted:
+                raise KeyError
+        def function():
+            pass
+        def numbers():
+            while True:
+                yield 1
+        def work():
+            try:
+                function()
+            except KeyError:
+                pass
+            g = numbers()
+            next(g)
+            wanted.append("numbers")
+            try:
+                next(g)
+            except KeyError:
+                pass
+        wanted = ["function"]
+        monitoring = sys.monitoring
+        monitoring.use_tool_id(int(sys.argv[1]), "quits")
+        for event in (monitoring.events.PY_START, monitoring.events.PY_RESUME):
+            monitoring.register_callback(int(sys.argv[1]), event, quit)
+        monitoring.set_events(int(sys.argv[1]), monitoring.events.PY_START | monitoring.events.PY_RESUME)
+        work()
+        """,
+        tool,
+        options=["--no-c-calls"],
+    )
+    numbers = ["call numbers", "yield numbers", "resume numbers", "unwind numbers"]
+    assert shape(run) == ["call work", "call function", "unwind function", *numbers, "return work"]
+
+
 def test_a_generator_expression_of_what_cannot_be_iterated(record, python):
     """From 3.15 on its own code says so, before its begin is told."""
     run = record.text(

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,10 @@
 typedef int audit_hook(const char *event, void *args, void *data);
 
 static int (*is_initialized)(void);
+static const void *(*this_thread_state)(void);
 static int (*agent_enter)(const char *session, const char **why);
 static void (*agent_audit)(void);
 static void (*_Atomic agent_thread_state)(unsigned key, const void *value);
-static int (*_Atomic real_setspecific)(pthread_key_t key, const void *value);
 static char session[PATH_MAX];
 static char agent_path[PATH_MAX];
 
@@ -34,46 +35,58 @@ typedef int add_hook(audit_hook *hook, void *data);
 static add_hook *_Atomic add_audit_hook; /* until it has been called */
 static audit_hook on_audit;
 
-/* Whether `address` lies in the file that Python is in: the interpreter, or libpython. */
-static int is_python(const void *address)
-{
-    Dl_info caller, python;
-    return dladdr(address, &caller) && dladdr((void *)is_initialized, &python) &&
-           caller.dli_fbase == python.dli_fbase;
-}
-
-/* CPython first notes a thread state when it has chosen its memory allocators and before it audits anything.
+/* CPython first has a thread state when it has chosen its memory allocators and before it audits anything.
  * Not sooner: it frees the hook's entry by the allocator that it has then, which with -X dev or PYTHONMALLOC
  * is not the one that it begins with, and finding that out ends the program. */
-static void add_hook_once(const void *caller)
+static void add_hook_once(void)
 {
     add_hook *add = atomic_load_explicit(&add_audit_hook, memory_order_relaxed);
-    if (!add || !is_python(caller) || !atomic_compare_exchange_strong(&add_audit_hook, &add, NULL))
+    if (!add || !this_thread_state() || !atomic_compare_exchange_strong(&add_audit_hook, &add, NULL))
         return;
     int saved = errno;
     add(on_audit, NULL);
     errno = saved;
 }
 
-/* Called in each new thread when CPython notes its thread state, before it can run anything: the one place
- * where a thread made by C code shows itself before 3.12. */
+/* The function of that name that would have been called without this one. */
+static void *real(void *_Atomic *known, const char *name)
+{
+    void *function = atomic_load_explicit(known, memory_order_relaxed);
+    if (!function) {
+        function = dlsym(RTLD_NEXT, name);
+        atomic_store(known, function);
+    }
+    return function;
+}
+
+/* Called in each new thread when CPython up to 3.14 notes its thread state, before it can run anything: the
+ * one place where a thread made by C code shows itself before 3.12. CPython's mimalloc (3.13 on) calls it
+ * too, before main() begins. */
 PUBLIC int pthread_setspecific(pthread_key_t key, const void *value);
 PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 {
-    int (*real)(pthread_key_t, const void *) = atomic_load_explicit(&real_setspecific, memory_order_relaxed);
-    if (!real) {
-        *(void **)&real = dlsym(RTLD_NEXT, "pthread_setspecific");
-        atomic_store(&real_setspecific, real);
-    }
-    if (!real)
+    static void *_Atomic known;
+    int (*set)(pthread_key_t, const void *);
+    *(void **)&set = real(&known, "pthread_setspecific");
+    if (!set)
         return ENOMEM; /* as when there is no room for the value */
-    int rc = real(key, value);
-    if (value && atomic_load_explicit(&add_audit_hook, memory_order_relaxed))
-        add_hook_once(__builtin_return_address(0));
+    int rc = set(key, value);
+    add_hook_once();
     void (*seen)(unsigned, const void *) = atomic_load_explicit(&agent_thread_state, memory_order_acquire);
     if (seen && value)
         seen(key, value);
     return rc;
+}
+
+/* CPython from 3.14 on asks for a new thread state's stack by it; 3.15 notes thread states without a call. */
+PUBLIC int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
+PUBLIC int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+    static void *_Atomic known;
+    int (*get)(pthread_t, pthread_attr_t *);
+    *(void **)&get = real(&known, "pthread_getattr_np");
+    add_hook_once();
+    return get ? get(thread, attr) : ENOMEM;
 }
 
 static int load_agent(void)
@@ -155,7 +168,9 @@ __attribute__((constructor)) static void preload(void)
     add_hook *add;
     *(void **)&add = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
     *(void **)&is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-    if (path && *path && strlen(path) < sizeof(session) && add && is_initialized && !find_agent()) {
+    *(void **)&this_thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    bool is_python = add && is_initialized && this_thread_state;
+    if (path && *path && strlen(path) < sizeof(session) && is_python && !find_agent()) {
         strcpy(session, path);
         if (getenv("KRAIT_NO_CHILDREN"))
             leave_environment();

@@ -20,6 +20,14 @@ def run(python, record, text, *args):
     return result
 
 
+@pytest.mark.parametrize("options, env", [(["-X", "dev"], {}), ([], {"PYTHONMALLOC": "debug"}), ([], {"PYTHONMALLOC": "malloc"})])
+def test_any_of_the_interpreters_allocators(record, python, options, env):
+    """The debug ones end a program that frees by them what others have allocated."""
+    run = record(python, *options, "-c", "def f(): pass\nf()", env={**os.environ, **env})
+    assert (run.status, run.lost) == (0, 0), run.stderr
+    assert run.check().calls()["f"] == 1
+
+
 def test_what_one_recording_leaves_out_the_next_has(record, python, tmp_path):
     run(
         python,

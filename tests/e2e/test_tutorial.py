@@ -26,7 +26,15 @@ def test_the_change_of_the_tutorial_makes_the_program_faster(any_python, tmp_pat
     assert any_python.run("shop.py", cwd=tmp_path).stdout == before != ""
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "ARCHITECTURE.md", "docs/benchmarks.md", "docs/flame.md", "docs/export.md", "docs/kernel.md", "docs/states.md", "docs/path.md", "docs/gil.md", "docs/reference.md"])
+@pytest.mark.pythons(most=(3, 13))  # what is in a folder of its own is no command `python3`
+def test_a_recorded_program_may_use_a_profiler_of_its_own(krait, python, tmp_path):
+    runs = run_page("record.md", krait, python, tmp_path)
+    profiled, info = runs.values()
+    assert re.search(r"^ +\d+ .* shop.py:1\(price\)$", profiled.stdout, re.M)
+    assert ("displaced" in info.stdout) != python.has_monitoring
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "ARCHITECTURE.md", "docs/benchmarks.md", "docs/flame.md", "docs/export.md", "docs/kernel.md", "docs/states.md", "docs/path.md", "docs/gil.md", "docs/record.md", "docs/reference.md"])
 def test_links_between_the_pages_lead_somewhere(page):
     path = ROOT / page
     for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text()):

@@ -8,8 +8,9 @@
  * next event's address comes from additions of constants on the way that was foretold, not through memory,
  * and where it was foretold wrongly, that shows while the fields are still being moved.
  *
- *     by tag ->  time from the header  -.                    extended headers (id and time in full)
- *     by id  ->  room, whole time      -+->  room -> next class? -> fields -> row -> room of a header -> jump
+ *     by tag ->  time from the header  -.
+ *     by id  ->  whole time            -+->  room -> next class? -> fields -> row -> jump
+ *     (extended headers: id and time in full)
  *
  * It judges nothing. At whatever is not plain - an unknown id, a header or a field that does not fit, a
  * string without its end, time going backward or far ahead, a class that is irregular - it stops before that
@@ -35,12 +36,6 @@ struct krait_row {
     int64_t ns;
     uint32_t cls;   /* krait_row_class.index */
     uint32_t cells; /* where its row begins in the cells */
-};
-
-enum krait_emit_stop {
-    KRAIT_EMIT_END,  /* at the end of the content */
-    KRAIT_EMIT_FULL, /* `cell_limit` was reached */
-    KRAIT_EMIT_ODD,  /* the next event is not plain */
 };
 
 /* What the code works on; what it changes is said. */
@@ -74,7 +69,7 @@ struct krait_engine;
 int krait_engine_new(struct krait_engine **out, const struct krait_engine_plan *plan);
 void krait_engine_free(struct krait_engine *engine);
 
-/* Decodes until it stops. hot path, no GIL */
-enum krait_emit_stop krait_engine_run(const struct krait_engine *engine, struct krait_emit_run *run);
+/* Decodes up to `end`, to `cell_limit`, or to before an event that is not plain. hot path, no GIL */
+void krait_engine_run(const struct krait_engine *engine, struct krait_emit_run *run);
 
 #endif

@@ -18,7 +18,7 @@ enum {
     END = R9,
     NEXT = R10,  /* code of the next event's class */
     TIME = R11,  /* of the event that is being read */
-    TABLE = R12, /* code by tag, then by id */
+    TABLE = R12, /* code by id; before it by tag */
     CELLS = R13,
     ORIGIN = R14,
     BASE = R15,
@@ -32,6 +32,9 @@ enum { STACK_RUN = 0, STACK_LIMIT = 8 /* of CELL */ };
 /* Bytes of code: more than any step, and any class besides its steps, takes. */
 enum { STEP_ROOM = 96, CLASS_ROOM = 448, SHARED_ROOM = 1024 };
 
+/* A header may be read that begins behind the end, at the next multiple of 8 bytes. */
+enum { MOST_HEADER = KRAIT_EMIT_BEYOND - 7 };
+
 /* How many bytes ahead memory is asked for: processors do not look beyond the page by themselves. */
 enum { PREFETCH = 4096 };
 
@@ -39,7 +42,8 @@ struct krait_engine {
     uint8_t *code;
     size_t size;
     const uint8_t **table;
-    enum krait_emit_stop (*run)(struct krait_emit_run *, const uint8_t *const *table);
+    const uint8_t **by_id; /* the second part of the table */
+    void (*run)(struct krait_emit_run *, const uint8_t *const *by_id);
 };
 
 /* What stands first in an event and leads to its class: LTTng's tag, or the id itself. */
@@ -62,12 +66,11 @@ struct emitter {
     struct krait_x86 c;
     const struct krait_engine_plan *plan;
     struct tags tags;
-    const uint8_t *stop[3]; /* by enum krait_emit_stop */
-    const uint8_t *tail;    /* no room for a header: the end, or odd */
-    const uint8_t *string;  /* goes on where 16 bytes of a string had no NUL */
-    const uint8_t *text;    /* length of RCX bytes at RDX up to a NUL */
-    struct glance glance;   /* of the class that is being emitted */
-    uint32_t in_rax;        /* the cell whose value RAX still has, or KRAIT_NO_ID */
+    const uint8_t *stop;   /* the way out, to before EVENT */
+    const uint8_t *string; /* goes on where 16 bytes of a string had no NUL */
+    const uint8_t *text;   /* length of RCX bytes at RDX up to a NUL */
+    struct glance glance;  /* of the class that is being emitted */
+    uint32_t in_rax;       /* the cell whose value RAX still has, or KRAIT_NO_ID */
     bool has_sse41;
 };
 
@@ -96,10 +99,9 @@ static void move(struct krait_x86 *c, int to, int from)
     krait_x86_rr(c, X86_LOAD, X86_64, to, from);
 }
 
-/* Stops with `why` where the flags say so. */
-static void stop_if(struct emitter *e, enum krait_x86_cond cond, enum krait_emit_stop why)
+static void stop_if(struct emitter *e, enum krait_x86_cond cond)
 {
-    krait_x86_jump(&e->c, cond, e->stop[why]);
+    krait_x86_jump(&e->c, cond, e->stop);
 }
 
 /* -- what all classes share -- */
@@ -123,10 +125,11 @@ static const struct home homes[] = {
 };
 static const struct home moved[] = { HOME(AT, at), HOME(CLOCK, clock), HOME(CELL, cell_at), HOME(ROW, rows) };
 
-/* The way out, to before EVENT: what moved goes back to the run. Nothing of counting moves the row. */
-static void emit_leave(struct emitter *e)
+/* What moved goes back to the run. Nothing of counting moves the row. */
+static void emit_stop(struct emitter *e)
 {
     struct krait_x86 *c = &e->c;
+    e->stop = c->at;
     bool counting = e->plan->mode == KRAIT_EMIT_COUNT;
     move(c, AT, EVENT);
     krait_x86_pop(c, RDX);
@@ -136,22 +139,6 @@ static void emit_leave(struct emitter *e)
     for (size_t i = KRAIT_ARRAY_LEN(saved); i-- > 0;)
         krait_x86_pop(c, saved[i]);
     krait_x86_ret(c);
-}
-
-static void emit_stops(struct emitter *e)
-{
-    struct krait_x86 *c = &e->c;
-    const uint8_t *leave = c->at;
-    emit_leave(e);
-    for (int why = KRAIT_EMIT_END; why <= KRAIT_EMIT_ODD; why++) {
-        e->stop[why] = c->at;
-        krait_x86_mov_imm(c, RAX, (uint32_t)why);
-        krait_x86_jump(c, X86_ALWAYS, leave);
-    }
-    e->tail = c->at;
-    krait_x86_rr(c, X86_CMP, X86_64, EVENT, END);
-    krait_x86_jump(c, X86_AE, e->stop[KRAIT_EMIT_END]);
-    krait_x86_jump(c, X86_ALWAYS, e->stop[KRAIT_EMIT_ODD]);
 }
 
 /* EBX = a bit for each NUL in the 16 bytes at [base + RAX]; jumps over what follows when there is none. */
@@ -227,7 +214,7 @@ static void emit_whole_time(struct emitter *e)
     move(&e->c, RCX, TIME);
     krait_x86_rr(&e->c, X86_SUB, X86_64, RCX, CLOCK);
     krait_x86_shift(&e->c, X86_SHR, X86_64, RCX, KRAIT_EMIT_STEP_BITS);
-    stop_if(e, X86_NE, KRAIT_EMIT_ODD);
+    stop_if(e, X86_NE);
 }
 
 /* AT goes on to the next multiple of `align` bytes of the packet behind `off` bytes. */
@@ -284,14 +271,14 @@ static bool extends_often(const struct emitter *e)
     return e->tags.extend && e->plan->id_count > e->tags.count;
 }
 
-/* NEXT from the tag of the event at AT + off, or from its id without a jump, where that is usual. It may lie
- * behind the packet's end: any bytes lead somewhere, and nobody goes there before the header's room is
- * checked. */
+/* NEXT from the tag of the event at AT + off, or from its id without a jump, where that is usual: tags are
+ * then numbers below 0, so that what says that there is an id makes the tag's number too. The event may lie
+ * behind the packet's end: any bytes lead somewhere, where its header's room is checked. */
 static void emit_look_ahead(struct emitter *e, int32_t off)
 {
     struct krait_x86 *c = &e->c;
     const struct tags *tags = &e->tags;
-    uint32_t known = tags->count;
+    int32_t below = 0;
     if (tags->bits)
         emit_uint(c, RAX, X86_AT(AT, off + (int32_t)tags->at), (tags->bits + 7) / 8 * 8);
     else
@@ -300,19 +287,21 @@ static void emit_look_ahead(struct emitter *e, int32_t off)
         krait_x86_imm(c, X86_IMM_AND, X86_32, RAX, (int32_t)(1u << tags->bits) - 1);
     if (extends_often(e)) {
         krait_x86_rm(c, X86_LOAD, X86_32, RCX, extended_id(e, off));
-        krait_x86_imm(c, X86_IMM_ADD, X86_64, RCX, (int32_t)tags->count);
-        krait_x86_imm(c, X86_IMM_CMP, X86_32, RAX, (int32_t)tags->count);
+        krait_x86_imm(c, X86_IMM_SUB, X86_64, RAX, (int32_t)tags->count);
         krait_x86_rr(c, X86_CMOVE, X86_64, RAX, RCX);
-        known += e->plan->id_count;
+        krait_x86_imm(c, X86_IMM_CMP, X86_64, RAX, (int32_t)e->plan->id_count);
+        e->glance.beyond = krait_x86_leap(c, X86_GE);
+    } else {
+        below = (int32_t)(tags->count * sizeof(const uint8_t *));
+        krait_x86_imm(c, X86_IMM_CMP, X86_64, RAX, (int32_t)tags->count);
+        e->glance.beyond = krait_x86_leap(c, X86_AE);
     }
-    krait_x86_imm(c, X86_IMM_CMP, X86_64, RAX, (int32_t)known);
-    e->glance.beyond = krait_x86_leap(c, X86_AE);
-    load64(c, NEXT, X86_INDEX(TABLE, RAX, 3, 0));
+    load64(c, NEXT, X86_INDEX(TABLE, RAX, 3, -below));
     e->glance.back = c->at;
     e->glance.off = off;
 }
 
-/* The tag in RAX is not in the table: NEXT by the id behind it, if it says that there is one. */
+/* What is in RAX is not in the table: NEXT by the id behind the tag, if it says that there is one. */
 static void emit_beyond(struct emitter *e)
 {
     struct krait_x86 *c = &e->c;
@@ -322,50 +311,42 @@ static void emit_beyond(struct emitter *e)
         krait_x86_imm(c, X86_IMM_CMP, X86_32, RAX, (1 << e->tags.bits) - 1);
         krait_x86_rm(c, X86_LOAD, X86_32, RAX, extended_id(e, e->glance.off));
         krait_x86_rr(c, X86_CMOVNE, X86_32, RAX, RCX);
+        krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
+        krait_x86_rr(c, X86_CMOVNA, X86_64, RCX, RAX);
     }
-    krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
-    krait_x86_rr(c, X86_CMOVA, X86_64, RAX, RCX);
-    load64(c, NEXT, X86_INDEX(TABLE, RAX, 3, e->tags.count * sizeof(const uint8_t *)));
+    load64(c, NEXT, X86_INDEX(TABLE, RCX, 3, 0));
     krait_x86_jump(c, X86_ALWAYS, e->glance.back);
 }
 
 /* Whether the next event's class can be looked up as soon as it is known where this one ends: nothing has to
- * be aligned first, and what is read lies within what may be read behind the end. */
+ * be aligned first. */
 static bool looks_ahead_early(const struct emitter *e)
 {
-    return e->plan->header->align <= 1 && e->tags.at + sizeof(uint64_t) <= KRAIT_EMIT_BEYOND;
+    return e->plan->header->align <= 1;
 }
 
-/* Goes to the next event, which begins at AT + off. */
+/* Goes to the next event, which begins at AT + off, with AT at its header where that has to be aligned. */
 static void emit_next(struct emitter *e, uint32_t off)
 {
     struct krait_x86 *c = &e->c;
     krait_x86_rm(c, X86_LEA, X86_64, EVENT, X86_AT(AT, off));
     if (e->plan->mode == KRAIT_EMIT_ROWS) {
         krait_x86_rm(c, X86_CMP, X86_64, CELL, X86_AT(RSP, STACK_LIMIT));
-        stop_if(e, X86_AE, KRAIT_EMIT_FULL);
+        stop_if(e, X86_AE);
     }
     krait_x86_rm(c, X86_PREFETCH, X86_32, 1, X86_AT(EVENT, PREFETCH));
-    if (!looks_ahead_early(e))
-        emit_align_at(c, off, KRAIT_MAX(e->plan->header->align, 1u));
-    krait_x86_rm(c, X86_LEA, X86_64, AT, X86_AT(looks_ahead_early(e) ? EVENT : AT, e->tags.header));
-    krait_x86_rr(c, X86_CMP, X86_64, AT, END);
-    krait_x86_jump(c, X86_A, e->tail);
-    if (!looks_ahead_early(e))
-        emit_look_ahead(e, -(int32_t)e->tags.header);
+    if (!looks_ahead_early(e)) {
+        emit_align_at(c, off, e->plan->header->align);
+        emit_look_ahead(e, 0);
+    }
     krait_x86_jump_reg(c, NEXT);
     emit_beyond(e);
 }
 
-/* Where a class is entered whose event has an extended header: its room, and TIME. */
-static void emit_extended(struct emitter *e)
+/* AT = behind a header of `size` bytes. */
+static void emit_pass_header(struct emitter *e, unsigned size)
 {
-    struct krait_x86 *c = &e->c;
-    krait_x86_rm(c, X86_LEA, X86_64, AT, X86_AT(EVENT, (e->tags.bits + 7) / 8 + 12));
-    krait_x86_rr(c, X86_CMP, X86_64, AT, END);
-    stop_if(e, X86_A, KRAIT_EMIT_ODD);
-    load64(c, TIME, X86_AT(AT, -8));
-    emit_whole_time(e);
+    krait_x86_rm(&e->c, X86_LEA, X86_64, AT, X86_AT(looks_ahead_early(e) ? EVENT : AT, size));
 }
 
 static const uint8_t *emit_entry(struct emitter *e)
@@ -393,13 +374,19 @@ static const uint8_t *emit_entry(struct emitter *e)
 
 /* -- steps -- */
 
+static void emit_room_of(struct emitter *e, uint32_t n)
+{
+    struct krait_x86 *c = &e->c;
+    if (n)
+        krait_x86_rm(c, X86_LEA, X86_64, RAX, X86_AT(AT, n));
+    krait_x86_rr(c, X86_CMP, X86_64, n ? RAX : AT, END);
+    stop_if(e, X86_A);
+}
+
 static void emit_room(struct emitter *e, const struct krait_row_step *step)
 {
-    if (!step->n)
-        return;
-    krait_x86_rm(&e->c, X86_LEA, X86_64, RAX, X86_AT(AT, step->n));
-    krait_x86_rr(&e->c, X86_CMP, X86_64, RAX, END);
-    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+    if (step->n)
+        emit_room_of(e, step->n);
 }
 
 static void emit_int(struct emitter *e, const struct krait_row_step *step)
@@ -510,8 +497,7 @@ static void emit_string_step(struct emitter *e, const struct krait_row_step *ste
     krait_x86_rm(c, X86_LEA, X86_64, RDX, X86_AT(AT, step->off));
     emit_length(e, e->string);
     krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, 0, 1));
-    krait_x86_rr(c, X86_CMP, X86_64, AT, END);
-    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+    emit_room_of(e, 0);
     if (step->cell == KRAIT_ROW_NOWHERE)
         return;
     store64(c, cell(step->cell), RDX);
@@ -529,7 +515,7 @@ static void emit_sequence(struct emitter *e, const struct krait_row_step *step)
     krait_x86_rr(c, X86_SUB, X86_64, RCX, RDX);
     krait_x86_shift(c, X86_SHR, X86_64, RCX, scale);
     krait_x86_rr(c, X86_CMP, X86_64, RAX, RCX);
-    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+    stop_if(e, X86_A);
     krait_x86_rm(c, X86_LEA, X86_64, AT, X86_INDEX(RDX, RAX, scale, 0));
     if (step->cell == KRAIT_ROW_NOWHERE)
         return;
@@ -543,10 +529,8 @@ static void emit_sequence(struct emitter *e, const struct krait_row_step *step)
 
 static void emit_align(struct emitter *e, const struct krait_row_step *step)
 {
-    struct krait_x86 *c = &e->c;
-    emit_align_at(c, step->off, step->n);
-    krait_x86_rr(c, X86_CMP, X86_64, AT, END);
-    stop_if(e, X86_A, KRAIT_EMIT_ODD);
+    emit_align_at(&e->c, step->off, step->n);
+    emit_room_of(e, 0);
 }
 
 /* Two integers side by side that become cells in the same way: one load, one store. */
@@ -583,6 +567,13 @@ static uint32_t steps_to_end(const struct krait_row_class *row)
     return n;
 }
 
+/* One check for the header, behind which AT is, and for the first stretch of fields. */
+static void emit_first_room(struct emitter *e, const struct krait_row_step *first)
+{
+    emit_room_of(e, first->code == KRAIT_ROW_ROOM ? first->n : 0);
+    e->in_rax = KRAIT_NO_ID;
+}
+
 /* Emits the step, or two; returns how many. */
 static uint32_t emit_step(struct emitter *e, const struct krait_row_step *step)
 {
@@ -604,7 +595,8 @@ static uint32_t emit_step(struct emitter *e, const struct krait_row_step *step)
 static void emit_steps(struct emitter *e, const struct krait_row_class *row)
 {
     const struct krait_row_step *end = &row->steps[row->step_count - 1];
-    uint32_t i = 0, known = steps_to_end(row);
+    uint32_t i = row->steps->code == KRAIT_ROW_ROOM, known = steps_to_end(row);
+    emit_first_room(e, row->steps);
     while (i < known)
         i += emit_step(e, &row->steps[i]);
     if (looks_ahead_early(e))
@@ -634,7 +626,8 @@ static void emit_commit_count(struct emitter *e, const struct krait_row_class *r
     krait_x86_inc(&e->c, X86_AT(ROW, row->event->index * sizeof(uint64_t)));
 }
 
-/* The ways into a class, with TIME at their end: by its tag, if it has one, and by its id. */
+/* The ways into a class, with AT behind the header and TIME at their end: by its tag, if it has one, and by
+ * its id, which with the time in full stands behind the tag. Neither has looked whether there is room. */
 static void emit_ways_in(struct emitter *e, uint32_t id, const uint8_t **by_tag, const uint8_t **by_id)
 {
     struct krait_x86 *c = &e->c;
@@ -642,12 +635,15 @@ static void emit_ways_in(struct emitter *e, uint32_t id, const uint8_t **by_tag,
     uint8_t *timed = NULL;
     if (e->tags.extend) {
         by_id[id] = c->at;
-        emit_extended(e);
+        emit_pass_header(e, (e->tags.bits + 7) / 8 + sizeof(uint32_t) + sizeof(uint64_t));
+        load64(c, TIME, X86_AT(AT, -8));
+        emit_whole_time(e);
         timed = has_tag ? krait_x86_leap(c, X86_ALWAYS) : NULL;
     }
     if (has_tag) {
         krait_x86_align(c, 16);
         by_tag[id] = c->at;
+        emit_pass_header(e, e->tags.header);
         emit_time(e);
     }
     if (timed)
@@ -680,7 +676,7 @@ static void emit_classes(struct emitter *e, const uint8_t **by_tag)
     const struct krait_engine_plan *plan = e->plan;
     const uint8_t **by_id = by_tag + e->tags.count;
     for (uint32_t i = 0; i < e->tags.count + plan->id_count + 1; i++)
-        by_tag[i] = e->stop[KRAIT_EMIT_ODD];
+        by_tag[i] = e->stop;
     for (uint32_t id = 0; id < plan->id_count; id++) {
         const struct krait_row_class *row = plan->by_id[id];
         if (!row || !row->steps)
@@ -693,11 +689,12 @@ static void emit_classes(struct emitter *e, const uint8_t **by_tag)
 
 static void emit_all(struct emitter *e, struct krait_engine *engine)
 {
-    emit_stops(e);
+    emit_stop(e);
     emit_string(e);
     emit_text(e);
     const uint8_t *entry = emit_entry(e);
     memcpy(&engine->run, &entry, sizeof(engine->run)); /* ISO C has no cast from data to code */
+    engine->by_id = engine->table + e->tags.count;
     emit_classes(e, engine->table);
 }
 
@@ -736,7 +733,7 @@ static int make_code(struct krait_engine *engine, const struct krait_engine_plan
 
 int krait_engine_new(struct krait_engine **out, const struct krait_engine_plan *plan)
 {
-    if (plan->header->shape == KRAIT_SHAPE_OTHER || !plan->id_count)
+    if (plan->header->shape == KRAIT_SHAPE_OTHER || plan->header->size > MOST_HEADER || !plan->id_count)
         return -ENOTSUP;
     struct krait_engine *engine = calloc(1, sizeof(*engine));
     if (engine)
@@ -759,9 +756,9 @@ void krait_engine_free(struct krait_engine *engine)
     free(engine);
 }
 
-enum krait_emit_stop krait_engine_run(const struct krait_engine *engine, struct krait_emit_run *run)
+void krait_engine_run(const struct krait_engine *engine, struct krait_emit_run *run)
 {
-    return engine->run(run, engine->table);
+    engine->run(run, engine->by_id);
 }
 
 #else
@@ -778,11 +775,10 @@ void krait_engine_free(struct krait_engine *engine)
     (void)engine;
 }
 
-enum krait_emit_stop krait_engine_run(const struct krait_engine *engine, struct krait_emit_run *run)
+void krait_engine_run(const struct krait_engine *engine, struct krait_emit_run *run)
 {
     (void)engine;
     (void)run;
-    return KRAIT_EMIT_ODD;
 }
 
 #endif

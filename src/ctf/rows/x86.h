@@ -29,6 +29,7 @@ enum krait_x86_op {
     X86_LEA = 0x8D,
     X86_CMOVE = 0x0F44,
     X86_CMOVNE = 0x0F45,
+    X86_CMOVNA = 0x0F46,
     X86_CMOVA = 0x0F47,
     X86_PREFETCH = 0x0F18, /* reg: 1 for all caches */
     X86_MOVZX8 = 0x0FB6,
@@ -53,10 +54,10 @@ enum krait_x86_op {
 };
 
 /* Groups whose operation is in ModRM's middle: opcode and that. */
-enum krait_x86_ext { X86_IMM_ADD = 0, X86_IMM_OR = 1, X86_IMM_AND = 4, X86_IMM_CMP = 7 };
+enum krait_x86_ext { X86_IMM_ADD = 0, X86_IMM_OR = 1, X86_IMM_AND = 4, X86_IMM_SUB = 5, X86_IMM_CMP = 7 };
 enum krait_x86_shift { X86_SHL = 4, X86_SHR = 5, X86_SAR = 7 };
 
-enum krait_x86_cond { X86_AE = 3, X86_E = 4, X86_NE = 5, X86_A = 7, X86_ALWAYS = 16 };
+enum krait_x86_cond { X86_AE = 3, X86_E = 4, X86_NE = 5, X86_A = 7, X86_GE = 13, X86_ALWAYS = 16 };
 
 enum krait_x86_width { X86_32, X86_64 };
 

@@ -3,19 +3,41 @@
 
 #include <string.h>
 
-static bool is_word_start(char c)
+/* What begins with a character; and whether krait_lex_pass looks at it. */
+enum char_kind { OTHER, BLANK, LETTER, DIGIT, QUOTE, SIGN, KIND = 7, LOOKED_AT = 8 };
+
+/* clang-format off */
+static const uint8_t kinds[UINT8_MAX + 1] = {
+    [' '] = BLANK, ['\t'] = BLANK, ['\r'] = BLANK, ['\n'] = BLANK | LOOKED_AT,
+    ['a' ... 'z'] = LETTER, ['A' ... 'Z'] = LETTER, ['_'] = LETTER, ['0' ... '9'] = DIGIT,
+    ['"'] = QUOTE | LOOKED_AT, ['\''] = QUOTE | LOOKED_AT, ['/'] = LOOKED_AT,
+    ['{'] = SIGN | LOOKED_AT, ['}'] = SIGN | LOOKED_AT, [';'] = SIGN | LOOKED_AT,
+    ['['] = SIGN, [']'] = SIGN, ['('] = SIGN, [')'] = SIGN, ['<'] = SIGN, ['>'] = SIGN, ['*'] = SIGN, ['+'] = SIGN,
+    ['-'] = SIGN, [':'] = SIGN, ['.'] = SIGN, ['='] = SIGN, [','] = SIGN,
+};
+/* clang-format on */
+
+static enum char_kind kind_of(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    return kinds[(unsigned char)c] & KIND;
 }
 
-static bool is_digit(char c)
+static bool is_in_word(const char *at, const char *end)
 {
-    return c >= '0' && c <= '9';
+    return at < end && (kind_of(*at) == LETTER || kind_of(*at) == DIGIT);
+}
+
+/* Where the letters and digits from `at` on end. */
+static const char *word_end(const char *at, const char *end)
+{
+    while (is_in_word(at, end))
+        at++;
+    return at;
 }
 
 static int hex_value(char c)
 {
-    if (is_digit(c))
+    if (kind_of(c) == DIGIT)
         return c - '0';
     char lower = (char)(c | 0x20);
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
@@ -46,22 +68,23 @@ static void skip_comment(struct krait_lex *lex)
 
 static int skip_blanks(struct krait_lex *lex)
 {
-    for (; lex->at < lex->end;) {
-        char c = *lex->at;
-        if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
-            lex->line += c == '\n';
-            lex->at++;
-        } else if (has(lex, "//")) {
+    for (;;) {
+        const char *at = lex->at, *end = lex->end;
+        for (; at < end && kind_of(*at) == BLANK; at++)
+            lex->line += *at == '\n';
+        lex->at = at;
+        if (at == end || *at != '/')
+            return 0;
+        if (has(lex, "//")) {
             int rc = skip_line(lex);
             if (rc)
                 return rc;
         } else if (has(lex, "/*")) {
             skip_comment(lex);
         } else {
-            break;
+            return 0;
         }
     }
-    return 0;
 }
 
 static int oom(struct krait_lex *lex)
@@ -72,11 +95,8 @@ static int oom(struct krait_lex *lex)
 static int lex_word(struct krait_lex *lex, struct krait_tok *tok)
 {
     const char *from = lex->at;
-    while (lex->at < lex->end && (is_word_start(*lex->at) || is_digit(*lex->at)))
-        lex->at++;
+    lex->at = word_end(from, lex->end);
     tok->kind = KRAIT_TOK_WORD;
-    if (!lex->arena)
-        return 0;
     tok->text = krait_arena_strndup(lex->arena, from, (size_t)(lex->at - from));
     return tok->text ? 0 : oom(lex);
 }
@@ -120,8 +140,9 @@ static int lex_int(struct krait_lex *lex, struct krait_tok *tok)
             return krait_err_set(lex->err, -EBADMSG, "line %u: the number does not fit 64 bits", lex->line);
     }
     bool empty = lex->at == from;
-    skip_suffix(lex);
-    if (empty || (lex->at < lex->end && (is_word_start(*lex->at) || is_digit(*lex->at))))
+    if (is_in_word(lex->at, lex->end))
+        skip_suffix(lex);
+    if (empty || is_in_word(lex->at, lex->end))
         return krait_err_set(lex->err, -EBADMSG, "line %u: not a number", lex->line);
     tok->kind = KRAIT_TOK_INT;
     return 0;
@@ -195,14 +216,14 @@ static int lex_sign(struct krait_lex *lex, struct krait_tok *tok)
         enum krait_tok_kind kind;
     } longer[] = { { "...", KRAIT_TOK_RANGE }, { ":=", KRAIT_TOK_ASSIGN_TYPE }, { "->", KRAIT_TOK_ARROW } };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(longer); i++) {
-        if (has(lex, longer[i].text)) {
+        if (*lex->at == *longer[i].text && has(lex, longer[i].text)) {
             tok->kind = longer[i].kind;
             lex->at += strlen(longer[i].text);
             return 0;
         }
     }
     unsigned char c = (unsigned char)*lex->at++;
-    if (!c || !strchr("[](){}<>*+-:;.=,", c))
+    if (kind_of((char)c) != SIGN)
         return krait_err_set(lex->err, -EBADMSG, "line %u: byte 0x%02x is not TSDL", lex->line, c);
     tok->kind = KRAIT_TOK_PUNCT;
     tok->value = c;
@@ -211,14 +232,16 @@ static int lex_sign(struct krait_lex *lex, struct krait_tok *tok)
 
 static int lex_any(struct krait_lex *lex, struct krait_tok *tok)
 {
-    char c = *lex->at;
-    if (c == '"' || c == '\'')
+    switch (kind_of(*lex->at)) {
+    case QUOTE:
         return lex_quoted(lex, tok);
-    if (is_word_start(c))
+    case LETTER:
         return lex_word(lex, tok);
-    if (is_digit(c))
+    case DIGIT:
         return lex_int(lex, tok);
-    return lex_sign(lex, tok);
+    default:
+        return lex_sign(lex, tok);
+    }
 }
 
 int krait_lex_next(struct krait_lex *lex, struct krait_tok *tok)
@@ -238,4 +261,30 @@ int krait_lex_next(struct krait_lex *lex, struct krait_tok *tok)
 int krait_lex_peek(struct krait_lex *lex)
 {
     return skip_blanks(lex);
+}
+
+static const char *next_looked_at(const char *at, const char *end)
+{
+    while (at < end && !(kinds[(unsigned char)*at] & LOOKED_AT))
+        at++;
+    return at;
+}
+
+int krait_lex_pass(struct krait_lex *lex, char *sign)
+{
+    struct krait_tok quoted;
+    int rc = 0;
+    for (*sign = 0; !rc && !*sign;) {
+        lex->at = next_looked_at(lex->at, lex->end);
+        rc = skip_blanks(lex);
+        if (rc || lex->at == lex->end)
+            return rc;
+        char c = *lex->at;
+        if (kind_of(c) == QUOTE)
+            rc = lex_quoted(lex, &quoted);
+        else
+            lex->at++;
+        *sign = c == '{' || c == '}' || c == ';' ? c : 0;
+    }
+    return rc;
 }

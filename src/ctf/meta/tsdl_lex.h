@@ -30,7 +30,7 @@ struct krait_tok {
 struct krait_lex {
     const char *at, *end;
     unsigned line;
-    struct krait_arena *arena; /* of the texts; NULL leaves them out, for who only skips */
+    struct krait_arena *arena; /* of the texts; krait_lex_pass needs none */
     struct krait_err *err;
 };
 
@@ -39,5 +39,9 @@ int krait_lex_next(struct krait_lex *lex, struct krait_tok *tok);
 
 /* Goes past blanks and comments only. */
 int krait_lex_peek(struct krait_lex *lex);
+
+/* Goes behind the next brace or semicolon, which is then in *sign, or 0 at the end. What stands before it is
+ * not judged, but for quotations and comments. Returns 0 or a negative errno with err set. */
+int krait_lex_pass(struct krait_lex *lex, char *sign);
 
 #endif

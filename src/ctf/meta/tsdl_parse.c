@@ -48,7 +48,7 @@ bool krait_tsdl_is(const struct krait_tok *tok, char punct)
 
 bool krait_tsdl_is_word(const struct krait_tok *tok, const char *word)
 {
-    return tok->kind == KRAIT_TOK_WORD && strcmp(tok->text, word) == 0;
+    return tok->kind == KRAIT_TOK_WORD && *tok->text == *word && strcmp(tok->text, word) == 0;
 }
 
 bool krait_tsdl_accept(struct krait_tsdl_parser *p, char punct)
@@ -200,18 +200,18 @@ static enum pass pass_of(const char *at, const char *end)
 /* Goes past one statement, up to the semicolon outside of braces; notes where it begins. False at the end. */
 static bool skip_statement(struct krait_tsdl_parser *p, struct krait_lex *lex, struct statements *all)
 {
-    struct krait_tok tok;
     size_t braces = 0;
+    char sign;
     p->rc = krait_lex_peek(lex);
     struct statement here = { .at = lex->at, .line = lex->line };
     if (p->rc || lex->at >= lex->end)
         return false;
     here.pass = (uint8_t)pass_of(lex->at, lex->end);
     do {
-        p->rc = krait_lex_next(lex, &tok);
-        braces += krait_tsdl_is(&tok, '{');
-        braces -= braces && krait_tsdl_is(&tok, '}');
-    } while (!p->rc && tok.kind != KRAIT_TOK_END && (braces || !krait_tsdl_is(&tok, ';')));
+        p->rc = krait_lex_pass(lex, &sign);
+        braces += sign == '{';
+        braces -= braces && sign == '}';
+    } while (!p->rc && sign && (braces || sign != ';'));
     if (p->rc)
         return false;
     all->list = krait_tsdl_grow(p, all->list, all->count, &all->cap, sizeof(*all->list));

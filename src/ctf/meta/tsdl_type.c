@@ -98,7 +98,8 @@ enum name_kind { NAME_PLAIN, NAME_ALIAS };
 static void check_name(struct krait_tsdl_parser *p, const char *name, enum name_kind kind)
 {
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(keywords); i++) {
-        if (strcmp(keywords[i].text, name) == 0 && (kind == NAME_PLAIN || !keywords[i].in_alias))
+        bool is_it = *keywords[i].text == *name && strcmp(keywords[i].text, name) == 0;
+        if (is_it && (kind == NAME_PLAIN || !keywords[i].in_alias))
             krait_tsdl_fail(p, -EBADMSG, "'%s' is a word of TSDL and cannot be a name", name);
     }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sum_rows.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 static uint64_t sum_one_by_one(const uint64_t *cells, uint64_t count)
@@ -23,37 +22,8 @@ static uint64_t sum_row_by_row(const struct krait_trace_batch *batch, const uint
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* Rows of up to LANES cells are added under masks, which leave out what is behind the row. */
+/* Rows of up to LANES cells are loaded by masks, which reach into nothing behind the row. */
 enum { LANES = 12, WIDTH = 4, CHAINS = 4 };
-
-#define TARGET_BITS __attribute__((target("avx512f,avx512vl,avx512dq,bmi2")))
-
-static bool has_bits(void)
-{
-    return __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("bmi2");
-}
-
-/* Masks of a bit a cell. */
-TARGET_BITS static uint64_t sum_by_bits(const struct krait_trace_batch *batch, const uint32_t *row_sizes)
-{
-    const struct krait_trace_event *event = batch->events, *end = event + batch->count;
-    const uint64_t *cells = batch->cells;
-    __m256i sums[LANES / WIDTH] = { 0 };
-    for (; event < end; event++) {
-        const uint64_t *row = cells + event->cells;
-        uint32_t count = row_sizes[event->cls];
-        for (; __builtin_expect(count > LANES, 0); row += WIDTH, count -= WIDTH)
-            sums[0] = _mm256_add_epi64(sums[0], _mm256_loadu_si256((const __m256i *)row));
-        uint32_t bits = _bzhi_u32(UINT32_MAX, count);
-        for (uint32_t i = 0; i < LANES / WIDTH; i++) /* a fixed number: unrolled */
-            sums[i] = _mm256_mask_add_epi64(sums[i], (__mmask8)(bits >> i * WIDTH), sums[i],
-                                            _mm256_loadu_si256((const __m256i *)(row + i * WIDTH)));
-    }
-    uint64_t lanes[LANES];
-    memcpy(lanes, sums, sizeof(lanes));
-    return sum_one_by_one(lanes, LANES);
-}
 
 static const int64_t MASKS[2 * LANES] = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 };
 
@@ -102,9 +72,7 @@ uint64_t sum_cells(const uint64_t *cells, uint64_t count)
 
 uint64_t sum_rows(const struct krait_trace_batch *batch, const uint32_t *row_sizes)
 {
-    return has_bits()                       ? sum_by_bits(batch, row_sizes)
-           : __builtin_cpu_supports("avx2") ? sum_by_masks(batch, row_sizes)
-                                            : sum_row_by_row(batch, row_sizes);
+    return __builtin_cpu_supports("avx2") ? sum_by_masks(batch, row_sizes) : sum_row_by_row(batch, row_sizes);
 }
 #else
 uint64_t sum_cells(const uint64_t *cells, uint64_t count)

@@ -53,6 +53,8 @@ READ = [
     (metadata() + "/* x", b"{ x = 1 }"),
     (metadata() + "/* x *", b"{ x = 1 }"),
     (metadata(trace=TRACE + ' env { hostname = "a"; hostname = "b"; }; env { hostname = "c"; };'), b"?) cc e: { x = 1 }"),
+    (metadata(event='model.emf.uri = "};{\\"/*";'), b"};{\"/* e: { x = 1 }"),
+    (metadata(event="/* }; { \" ' */ // }; { \" '\n"), b") e: { x = 1 }"),
     (metadata(event='model.emf.uri = "\\x411";'), b"\x11 e: { x = 1 }"),
     (metadata(event='model.emf.uri = "\\1014\\501";'), b"A4A e: { x = 1 }"),
     (metadata("integer { size = 8; map = clock.c; } x;"), b") e: \n"),

@@ -46,7 +46,7 @@ static int hex_value(char c)
 static bool has(const struct krait_lex *lex, const char *word)
 {
     size_t n = strlen(word);
-    return (size_t)(lex->end - lex->at) >= n && memcmp(lex->at, word, n) == 0;
+    return (size_t)(lex->end - lex->at) >= n && *lex->at == *word && memcmp(lex->at, word, n) == 0;
 }
 
 static int skip_line(struct krait_lex *lex)
@@ -140,8 +140,7 @@ static int lex_int(struct krait_lex *lex, struct krait_tok *tok)
             return krait_err_set(lex->err, -EBADMSG, "line %u: the number does not fit 64 bits", lex->line);
     }
     bool empty = lex->at == from;
-    if (is_in_word(lex->at, lex->end))
-        skip_suffix(lex);
+    skip_suffix(lex);
     if (empty || is_in_word(lex->at, lex->end))
         return krait_err_set(lex->err, -EBADMSG, "line %u: not a number", lex->line);
     tok->kind = KRAIT_TOK_INT;
@@ -216,7 +215,7 @@ static int lex_sign(struct krait_lex *lex, struct krait_tok *tok)
         enum krait_tok_kind kind;
     } longer[] = { { "...", KRAIT_TOK_RANGE }, { ":=", KRAIT_TOK_ASSIGN_TYPE }, { "->", KRAIT_TOK_ARROW } };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(longer); i++) {
-        if (*lex->at == *longer[i].text && has(lex, longer[i].text)) {
+        if (has(lex, longer[i].text)) {
             tok->kind = longer[i].kind;
             lex->at += strlen(longer[i].text);
             return 0;

@@ -567,11 +567,14 @@ static uint32_t steps_to_end(const struct krait_row_class *row)
     return n;
 }
 
-/* One check for the header, behind which AT is, and for the first stretch of fields. */
-static void emit_first_room(struct emitter *e, const struct krait_row_step *first)
+/* One check for the header, behind which AT is, and for the first stretch of fields; returns how many steps
+ * that was. */
+static uint32_t emit_first_room(struct emitter *e, const struct krait_row_step *first)
 {
-    emit_room_of(e, first->code == KRAIT_ROW_ROOM ? first->n : 0);
+    bool has_stretch = first->code == KRAIT_ROW_ROOM;
+    emit_room_of(e, has_stretch ? first->n : 0);
     e->in_rax = KRAIT_NO_ID;
+    return has_stretch;
 }
 
 /* Emits the step, or two; returns how many. */
@@ -595,8 +598,7 @@ static uint32_t emit_step(struct emitter *e, const struct krait_row_step *step)
 static void emit_steps(struct emitter *e, const struct krait_row_class *row)
 {
     const struct krait_row_step *end = &row->steps[row->step_count - 1];
-    uint32_t i = row->steps->code == KRAIT_ROW_ROOM, known = steps_to_end(row);
-    emit_first_room(e, row->steps);
+    uint32_t i = emit_first_room(e, row->steps), known = steps_to_end(row);
     while (i < known)
         i += emit_step(e, &row->steps[i]);
     if (looks_ahead_early(e))

@@ -97,10 +97,8 @@ static int set_environment(const struct krait_collector *collector,
     if (asprintf(&all, "%s%s%s", preload, before && *before ? ":" : "", before ? before : "") < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
     setenv("KRAIT_SESSION", krait_collector_session(collector), 1);
-    if (values->no_children) {
+    if (values->no_children)
         setenv("KRAIT_NO_CHILDREN", "1", 1);
-        setenv("KRAIT_PRELOAD_BEFORE", before ? before : "", 1);
-    }
     setenv("LD_PRELOAD", all, 1);
     return 0;
 }

@@ -8,18 +8,14 @@
  * -I, -E and -S, frozen programs, and programs that embed Python. Symbols of Python are looked up, never
  * linked: most programs have none.
  */
+#include "native/native.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define PUBLIC __attribute__((visibility("default")))
 
 typedef int audit_hook(const char *event, void *args, void *data);
 
@@ -28,7 +24,7 @@ static const void *(*this_thread_state)(void);
 static int (*agent_enter)(const char *session, const char **why);
 static void (*agent_audit)(void);
 static void (*_Atomic agent_thread_state)(unsigned key, const void *value);
-static char session[PATH_MAX];
+static const char *session;
 static char agent_path[PATH_MAX];
 
 typedef int add_hook(audit_hook *hook, void *data);
@@ -48,8 +44,7 @@ static void add_hook_once(void)
     errno = saved;
 }
 
-/* The function of that name that would have been called without this one. */
-static void *real(void *_Atomic *known, const char *name)
+void *krait_native_real(void *_Atomic *known, const char *name)
 {
     void *function = atomic_load_explicit(known, memory_order_relaxed);
     if (!function) {
@@ -67,7 +62,7 @@ PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 {
     static void *_Atomic known;
     int (*set)(pthread_key_t, const void *);
-    *(void **)&set = real(&known, "pthread_setspecific");
+    *(void **)&set = krait_native_real(&known, "pthread_setspecific");
     if (!set)
         return ENOMEM; /* as when there is no room for the value */
     int rc = set(key, value);
@@ -84,7 +79,7 @@ PUBLIC int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
     static void *_Atomic known;
     int (*get)(pthread_t, pthread_attr_t *);
-    *(void **)&get = real(&known, "pthread_getattr_np");
+    *(void **)&get = krait_native_real(&known, "pthread_getattr_np");
     add_hook_once();
     return get ? get(thread, attr) : ENOMEM;
 }
@@ -148,33 +143,16 @@ static int find_agent(void)
     return n < 0 || (size_t)n >= sizeof(agent_path) ? -1 : 0;
 }
 
-/* --no-children: what this process starts is not recorded; neither is what was not asked for. */
-static void leave_environment(void)
-{
-    unsetenv("KRAIT_SESSION");
-    unsetenv("KRAIT_NO_CHILDREN");
-    const char *after = getenv("KRAIT_PRELOAD_BEFORE");
-    if (after && *after)
-        setenv("LD_PRELOAD", after, 1);
-    else
-        unsetenv("LD_PRELOAD");
-    unsetenv("KRAIT_PRELOAD_BEFORE");
-}
-
 __attribute__((constructor)) static void preload(void)
 {
     int saved = errno;
-    const char *path = getenv("KRAIT_SESSION");
     add_hook *add;
     *(void **)&add = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
     *(void **)&is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     *(void **)&this_thread_state = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     bool is_python = add && is_initialized && this_thread_state;
-    if (path && *path && strlen(path) < sizeof(session) && is_python && !find_agent()) {
-        strcpy(session, path);
-        if (getenv("KRAIT_NO_CHILDREN"))
-            leave_environment();
+    session = krait_environment_begin(is_python);
+    if (session && is_python && !find_agent())
         atomic_store(&add_audit_hook, add);
-    }
     errno = saved;
 }

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program starts is recorded whatever environment it is given, and sees that environment alone."""
+
+import shutil
+import subprocess
+
+import pytest
+
+CHILD = 'import os\ndef child(): pass\nchild()\nprint({k: v for k, v in os.environ.items() if k != "LC_CTYPE"}, flush=True)\n'  # PEP 538 sets that
+
+# Each begins the child with an environment that krait's variables are not in: `me` is the interpreter, `code` its program.
+WAYS = {
+    "empty": "subprocess.run([me, '-c', code], env={})",
+    "few": "subprocess.run([me, '-c', code], env={'A': 'b', 'PATH': '/bin:/usr/bin'})",
+    "env -i": "subprocess.run(['env', '-i', 'A=b', me, '-c', code])",
+    "env -u": "subprocess.run(['env', '-u', 'KRAIT_SESSION', '-u', 'LD_PRELOAD', me, '-c', code], env=few)",
+    "through shells": "subprocess.run(['sh', '-c', 'exec sh -c \\'\"$0\" -c \"$1\"\\' \"$0\" \"$1\"', me, code], env={'PATH': '/bin:/usr/bin', 'PWD': '/'})",
+    "own preload": "subprocess.run([me, '-c', code], env={'LD_PRELOAD': 'libm.so.6'})",
+    "preload replaced": "subprocess.run([me, '-c', code], env={**few, 'LD_PRELOAD': 'libm.so.6'})",
+    "execve": "os.fork() or os.execve(me, [me, '-c', code], {'A': 'b'})\nos.wait()",
+    "execle": "os.fork() or os.execle(me, me, '-c', code, {})\nos.wait()",
+    "execvpe": "os.fork() or os.execvpe('env', ['env', me, '-c', code], {'PATH': os.environ['PATH']})\nos.wait()",
+    "fexecve": "os.fork() or os.execve(os.open(me, os.O_RDONLY), [me, '-c', code], {})\nos.wait()",
+    "posix_spawn": "os.waitpid(os.posix_spawn(me, [me, '-c', code], {}), 0)",
+    "posix_spawnp": "os.waitpid(os.posix_spawnp('env', ['env', me, '-c', code], {}), 0)",
+    "spawnve": "os.spawnve(os.P_WAIT, me, [me, '-c', code], {})",
+    "cleared": "os.environ.clear()\nsubprocess.run([me, '-c', code])",
+    "390 variables": "subprocess.run([me, '-c', 'import os\\ndef child(): pass\\nchild()\\nprint(len(os.environ))'], env={f'V{i}': 'x' for i in range(390)})",
+    "a small stack": "threading.stack_size(32768)\nt = threading.Thread(target=lambda: os.posix_spawn(me, [me, '-c', code], {}))\nt.start()\nt.join()\nos.wait()",
+}
+
+
+def program(way):
+    return f"""
+import os, subprocess, sys, threading
+me, code = sys.executable, {CHILD!r}
+few = {{k: v for k, v in os.environ.items() if k in ("HOME", "PATH")}}
+{WAYS[way]}
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_children_with_an_environment_of_their_own_are_recorded(record, any_python, way):
+    run = record.text(any_python, program(way))
+    assert run.check(ended=False).calls()["child"] == 1
+    assert run.stdout == any_python.run(record.folder / "app.py", cwd=record.folder).stdout
+
+
+def test_every_python_is_recorded_and_sees_the_environment_it_was_given(record, python):
+    run = record.text(python, program("few"))
+    assert run.check(ended=False).calls()["child"] == 1
+    assert "'A': 'b'" in run.stdout and "KRAIT" not in run.stdout and "LD_PRELOAD" not in run.stdout
+
+
+def test_grandchildren_of_a_cleaned_environment_too(record, any_python):
+    run = record.text(
+        any_python,
+        """
+        import subprocess, sys
+        inner = "import subprocess, sys\\ndef child(): pass\\nchild()\\nsubprocess.run([sys.executable, '-c', 'def grandchild(): pass\\\\ngrandchild()'])"
+        subprocess.run([sys.executable, "-c", inner], env={})
+        """,
+    )
+    calls = run.check(ended=False).calls()
+    assert calls["child"] == 1 and calls["grandchild"] == 1 and len(run.processes) == 3
+
+
+def test_other_programs_see_the_environment_they_were_given(record, any_python):
+    run = record.text(any_python, "import subprocess\nprint(subprocess.run(['env'], env={'A': 'b'}, stdout=subprocess.PIPE).stdout)")
+    assert run.stdout == "b'A=b\\n'\n"
+
+
+def test_a_large_environment_goes_as_it_is(record, any_python):
+    code = "import os, subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import os; print(len(os.environ))'], env={f'V{i}': 'x' for i in range(3000)}).returncode)"
+    run = record.text(any_python, code)
+    assert run.stdout == any_python.run(record.folder / "app.py").stdout
+    assert len(run.processes) == 1
+
+
+def test_an_empty_session_is_an_environment_that_is_not_to_be_recorded(record, any_python):
+    run = record.text(any_python, "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'def child(): pass\\nchild()'], env={'KRAIT_SESSION': ''})")
+    run.check()
+    assert len(run.processes) == 1
+
+
+def test_without_children_the_first_python_alone_is_recorded(record, any_python):
+    inner = "import os, subprocess, sys\nprint(sorted(os.environ))\ndef f(): pass\nf()\nsubprocess.run([sys.executable, '-c', 'def f(): pass\\nf()'], env={})"
+    run = record.words(any_python, "env", "-i", "A=b", any_python.exe, "-c", inner, options=["--no-children"])
+    run.check()
+    assert len(run.processes) == 1 and run.calls()["f"] == 1
+    assert "'A'" in run.stdout and "KRAIT" not in run.stdout and "LD_PRELOAD" not in run.stdout
+
+
+def test_a_preload_of_the_program_s_own_comes_back_without_children(record, any_python):
+    run = record(any_python, "-c", "import os; print(os.environ['LD_PRELOAD'])", options=["--no-children"], env={"LD_PRELOAD": "libm.so.6:libdl.so.2"})
+    assert run.stdout == "libm.so.6:libdl.so.2\n"
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+@pytest.mark.parametrize(
+    "call",
+    [
+        'execl(python, python, "-c", code, NULL)',
+        'execlp(python, python, "-c", code, NULL)',
+        'execle(python, python, "-c", code, NULL, none)',
+        "execv(python, words)",
+        "execvp(python, words)",
+        "execve(python, words, none)",
+        "execvpe(python, words, none)",
+        "fexecve(open(python, O_RDONLY), words, none)",
+        "syscall(SYS_getpid) && execveat(AT_FDCWD, python, words, none, 0)",
+        "execve(python, words, NULL)",
+    ],
+)
+def test_all_of_libc_s_ways_to_begin_a_program(record, any_python, tmp_path, call):
+    (tmp_path / "begin.c").write_text(
+        f"""
+        #define _GNU_SOURCE
+        #include <fcntl.h>
+        #include <stdlib.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        int main(int argc, char **argv)
+        {{
+            char *python = argv[1], *code = argv[2], *none[] = {{ NULL }}, *words[] = {{ python, "-c", code, NULL }};
+            (void)none, (void)words;
+            clearenv();
+            {call};
+            return 3;
+        }}
+        """
+    )
+    subprocess.run(["cc", "-w", "-o", tmp_path / "begin", tmp_path / "begin.c"], check=True)
+    run = record.words(any_python, tmp_path / "begin", any_python.exe, CHILD)
+    assert run.status == 0 and run.stdout == "{}\n"
+    assert run.check().calls()["child"] == 1

@@ -73,8 +73,8 @@ void krait_report_csv_split(struct krait_buf *out, const struct krait_wall_split
  * KRAIT_WALL_COUNT. */
 struct krait_column krait_report_wall_column(enum krait_wall_state state,
                                              const uint64_t ns[KRAIT_WALL_COUNT]);
-/* What the percentages are of. */
-void krait_report_wall_note(struct report *report, const char *of);
+/* What the percentages are of, where the table shows any. */
+void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of);
 /* "62%", of a whole; coloured as a part of all. */
 void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all);
 

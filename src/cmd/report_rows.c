@@ -501,14 +501,15 @@ static int put_table(struct report *report, const struct krait_profile *profile,
             add_cell(table, report, &profile->rows[i], chosen[c], profile->self_ns);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
-    krait_table_free(table);
     if (many_runs && (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE))
         krait_buf_str(&report->notes,
                       "mean to p99 are of runs: a generator or coroutine runs from each resume "
                       "to the next yield\n");
     if (report->wall)
-        krait_report_wall_note(
-            report, splits_total(report) ? "total time" : "self time; with --sort total, of the total time");
+        krait_report_wall_note(report, table,
+                               splits_total(report) ? "total time"
+                                                    : "self time; with --sort total, of the total time");
+    krait_table_free(table);
     return rc;
 }
 

@@ -257,9 +257,9 @@ static int put_tree_table(struct report *report, const struct krait_calltree *tr
         node_cell(table, report, tree, line, &guides);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
-    krait_table_free(table);
     if (tree->split)
-        krait_report_wall_note(report, "total time");
+        krait_report_wall_note(report, table, "total time");
+    krait_table_free(table);
     return rc;
 }
 
@@ -437,9 +437,9 @@ static int put_relatives_table(struct report *report, const struct krait_relativ
     for (uint32_t i = 0; i < shown; i++)
         relative_line(table, report, &relatives->rows[i], of, &states);
     int rc = krait_table_print(table, &report->look, &report->out);
-    krait_table_free(table);
     if (of->wall)
-        krait_report_wall_note(report, "total time");
+        krait_report_wall_note(report, table, "total time");
+    krait_table_free(table);
     return rc;
 }
 

@@ -160,9 +160,13 @@ struct krait_column krait_report_wall_column(enum krait_wall_state state, const 
     return (struct krait_column){ states[state].title, 0, 0, 1 + greater };
 }
 
-void krait_report_wall_note(struct report *report, const char *of)
+void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of)
 {
-    bool kernel = krait_wall_has_kernel(report->wall);
+    bool kernel = krait_wall_has_kernel(report->wall), shown = false;
+    for (size_t i = 0; i < KRAIT_WALL_COUNT && !shown; i++)
+        shown = krait_table_shows(table, &report->look, states[i].title);
+    if (!shown)
+        return;
     krait_buf_fmt(&report->notes, "%s of the %s\n",
                   kernel ? "cpu and what follows it: shares" : "gil: the share that waited for it,", of);
 }

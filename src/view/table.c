@@ -234,6 +234,19 @@ static int print_header(const struct krait_table *table, const uint32_t *widths,
     return 0;
 }
 
+bool krait_table_shows(const struct krait_table *table, const struct krait_table_look *look,
+                       const char *title)
+{
+    KRAIT_AUTO_FREE uint32_t *widths = calloc(table->column_count, sizeof(*widths));
+    if (!widths || table->failed || !table->cell_count)
+        return false;
+    fit(table, widths, look->width);
+    bool shown = false;
+    for (uint32_t c = 0; c < table->column_count && !shown; c++)
+        shown = widths[c] && strcmp(table->columns[c].title, title) == 0;
+    return shown;
+}
+
 int krait_table_print(const struct krait_table *table, const struct krait_table_look *look,
                       struct krait_buf *out)
 {

@@ -56,6 +56,10 @@ void krait_table_cell(struct krait_table *table, const char *text, enum krait_st
 /* The first `bytes` of the cell that was added last stay when it is shortened. */
 void krait_table_keep(struct krait_table *table, size_t bytes);
 
+/* Whether there are rows, with a column of this title that is not dropped for want of room. */
+bool krait_table_shows(const struct krait_table *table, const struct krait_table_look *look,
+                       const char *title);
+
 /* Appends header and rows to `out`. Returns 0 or -ENOMEM. */
 int krait_table_print(const struct krait_table *table, const struct krait_table_look *look,
                       struct krait_buf *out);

@@ -9,6 +9,7 @@ import pytest
 
 from conftest import verb_json
 from kernel_made import begins, ends, event, fork, knows_itself, switch, used_again, wake
+from terminal import on_terminal
 from test_report import report_on_terminal
 
 CODES = """
@@ -765,6 +766,24 @@ def test_why_names_who_had_the_gil_by_its_life(krait, both):
     events = [switch(0, 0, 6, cpu=1), *GIL_EVENTS[:-1], *used_again(310, 6, 5, cpu=1), switch(320, 5, 0)]
     (call,) = why(krait, both(GIL_CALLS, events), "--why", "load")["slowest"]
     assert [row["by_name"] for row in call["waits"] if row["state"] == "gil"] == ["holder"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--callers", "main"], ["--callees", "main"], ["--from", "100s"], ["--filter", "nosuch"], ["--thread", "holder", "--by", "thread"], ["--thread", "holder", "--tree"]],
+    ids=" ".join,
+)
+def test_what_shares_are_of_is_not_said_of_a_table_without_them(krait, synth, options):
+    out, notes = text(krait, synth(GIL_CALLS), *options)
+    head, *rows = out.splitlines()
+    assert not (rows and "gil" in head) and "gil" not in notes
+
+
+def test_what_shares_are_of_is_not_said_where_there_is_no_room_for_them(krait, both):
+    folder = both(GIL_CALLS, GIL_EVENTS)
+    for columns, shown in (200, True), (24, False):
+        said, _ = on_terminal([krait, "report", folder], columns, ("stdout", "stderr"))
+        assert ("cpu and what" in said) == shown, said
 
 
 def test_without_a_kernel_part_the_waits_for_the_gil_are_told(krait, synth):

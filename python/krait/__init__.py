@@ -26,6 +26,7 @@ __version__ = "0.1.0"
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
 _state = {"dir": None, "session": None, "pid": None}
 _starting = _thread.allocate_lock()
+_OPTIONS = ("include", "exclude", "c_calls", "gil", "children", "call_sites", "max_overhead", "lossless", "ring_size", "max_threads")
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
 
 
@@ -53,6 +54,12 @@ def command():
     raise FileNotFoundError("the krait command is not beside its Python package; set KRAIT to its path")
 
 
+def _check_options(options):
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(f"krait.start: no option {name!r}; there are {', '.join(_OPTIONS)}")
+
+
 def _option_words(options):
     words = []
     for name, value in options.items():
@@ -74,10 +81,11 @@ def start(path=None, **options):
     """Begin to record every thread of this process into the folder `path`.
 
     Options are those of `krait record` with underscores: c_calls=False, gil=False, children=False, include=[...], exclude=[...],
-    max_overhead=5, ring_size="4M", lossless=True. A collector runs as a process of its own. Frames that are live are
+    max_overhead=5, call_sites=True, ring_size="4M", max_threads=100, lossless=True. A collector runs as a process of its own. Frames that are live are
     part of the recording. Returns the folder's path. Raises RuntimeError with the reason when it cannot. Without stop()
     the recording ends with the program.
     """
+    _check_options(options)
     with _starting:
         return _start(path, options)
 
@@ -93,7 +101,7 @@ def _start(path, options):
                            universal_newlines=True)
     lines = done.stdout.splitlines()
     if done.returncode or len(lines) != 2:
-        raise RuntimeError(done.stderr.strip() or "the collector did not start")
+        raise RuntimeError(f"krait.start: {_reason(done.stderr) or 'the collector did not start'}")
     session, folder = lines
     try:
         _agent.start(session)
@@ -102,6 +110,13 @@ def _start(path, options):
         raise
     _state.update(dir=folder, session=session, pid=_os.getpid())
     return folder
+
+
+def _reason(said):
+    """What went wrong, without the name and the help of a command that the caller did not type."""
+    lines = [line for line in said.strip().splitlines() if not line.startswith("Try: ")]
+    prefix = "krait collect: "
+    return "\n".join(line[len(prefix):] if line.startswith(prefix) else line for line in lines)
 
 
 def _already(session):
@@ -163,6 +178,7 @@ class recording(_contextlib.ContextDecorator):
     gives the folder's path."""
 
     def __init__(self, path=None, **options):
+        _check_options(options)
         self._path, self._options = path, options
 
     def __enter__(self):

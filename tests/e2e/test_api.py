@@ -2,8 +2,11 @@
 """import krait: recording from inside a program."""
 
 import os
+import re
 import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -153,7 +156,7 @@ def test_wrong_use_is_said(record, any_python, tmp_path):
             try:
                 krait.start(**wrong)
             except RuntimeError as e:
-                print(str(e).splitlines()[0])
+                print(e)
         krait.start(path=sys.argv[1])
         try:
             krait.start(path=sys.argv[1] + "2")
@@ -164,9 +167,42 @@ def test_wrong_use_is_said(record, any_python, tmp_path):
         tmp_path / "trace",
     )
     first, second, third = result.stdout.splitlines()
-    assert "/proc/nowhere" in first
-    assert "max-overhead" in second
+    assert first.startswith("krait.start: cannot make the folder /proc/nowhere")
+    assert second.startswith("krait.start: --max-overhead: 'much'")
+    assert "krait collect" not in result.stdout and "Try: " not in result.stdout
     assert third == f"krait.start('{tmp_path}/trace2'): krait.start() already records this process, into {tmp_path}/trace; call krait.stop() first"
+
+
+def test_an_option_that_there_is_not_is_said_with_those_that_there_are(record, python, tmp_path):
+    result = run(
+        python,
+        record,
+        """
+        import sys, krait
+        def attempt(begin):
+            try:
+                begin(sys.argv[1], bogus=1)
+            except TypeError as e:
+                print(e)
+        attempt(krait.start)
+        attempt(krait.recording)
+        assert not krait.is_recording()
+        """,
+        tmp_path / "trace",
+    )
+    first, second = result.stdout.splitlines()
+    assert first == second and first.startswith("krait.start: no option 'bogus'; there are include, exclude, c_calls, ")
+    assert not (tmp_path / "trace").exists()
+
+
+def test_every_option_of_a_recording_is_one_of_start(krait):
+    """Those of the command that the collector of krait.start() takes."""
+    said = subprocess.run([krait, "collect", "--help"], capture_output=True, text=True, check=True).stdout
+    names = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said, re.M)) - {"help", "output"}
+    known = subprocess.run(
+        [sys.executable, "-c", "import krait; print(*krait._OPTIONS)"], env={**os.environ, **PACKAGE}, capture_output=True, text=True, check=True
+    )
+    assert {n[3:] if n.startswith("no-") else n for n in names} == {n.replace("_", "-") for n in known.stdout.split()}
 
 
 def test_starting_under_krait_record_names_both(record, any_python, tmp_path):

@@ -202,7 +202,8 @@ static void say_written(const char *path, size_t bytes, const struct krait_flame
                         const struct krait_select *select)
 {
     char size[KRAIT_FMT_SIZE];
-    KRAIT_AUTO_BUF text = { 0 };
+    KRAIT_AUTO_BUF text = { 0 }, safe = { 0 };
+    krait_fmt_safe(&safe, path);
     counted(&text, flame->count - 1, "frame", "frames");
     if (flame->count == 1)
         krait_buf_fmt(&text, ": no calls were recorded%s", krait_select_scope(select));
@@ -211,9 +212,9 @@ static void say_written(const char *path, size_t bytes, const struct krait_flame
         counted(&text, flame->dropped, "smaller one summed up (--max-frames)",
                 "smaller ones summed up (--max-frames)");
     }
-    if (text.failed)
+    if (text.failed || !safe.data)
         return;
-    fprintf(stderr, "krait flame: wrote %s (%s, %s); open it in a browser\n", path,
+    fprintf(stderr, "krait flame: wrote %s (%s, %s); open it in a browser\n", safe.data,
             krait_fmt_bytes(size, bytes), text.data);
 }
 

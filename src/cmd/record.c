@@ -5,6 +5,7 @@
  * The command is the user's: what goes wrong with the recording is said, and the command runs all the same.
  */
 #include "base/fmt.h"
+#include "base/shell.h"
 #include "cmd/cmds.h"
 #include "cmd/record_kernel.h"
 #include "cmd/terminal.h"
@@ -232,18 +233,43 @@ static void print_refusals(const struct krait_collector *collector)
         krait_terminal_say(NULL, 2, "Process %d was not recorded: %s. See: krait doctor", pid, why);
 }
 
+static void print_figures(const struct krait_collector_summary *s, const char *dir)
+{
+    char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
+    const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
+    const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
+    KRAIT_AUTO_BUF safe = { 0 };
+    krait_fmt_safe(&safe, dir ? dir : "");
+    fprintf(stderr, "krait: %s%s%s, %u process%s, %u thread%s, %s events, %s", bold,
+            krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
+            s->threads, s->threads == 1 ? "" : "s", krait_fmt_count(events, s->events),
+            krait_fmt_bytes(bytes, s->bytes));
+    if (safe.data)
+        fprintf(stderr, " in %s%s%s", bold, safe.data, plain);
+    fputc('\n', stderr);
+}
+
+/* Commands that can be pasted. */
+static void print_next(const struct krait_kernel_summary *kernel, const char *dir)
+{
+    KRAIT_AUTO_BUF name = { 0 };
+    krait_shell_file(&name, dir);
+    if (name.failed)
+        return;
+    fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", name.data, name.data);
+    if (kernel && kernel->events)
+        fprintf(stderr, "         krait states %s\n", name.data);
+    if (kernel && kernel->events && kernel->scope == KRAIT_KERNEL_WHOLE)
+        fprintf(stderr, "         krait path %s\n", name.data); /* needs who woke whom */
+}
+
+/* dir: NULL where the folder was empty, and is gone. */
 static void print_summary(const struct krait_collector *collector, const struct krait_collector_summary *s,
                           const struct krait_kernel_summary *kernel, const char *dir)
 {
     char why[128];
     bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
-    char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
-    const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
-    const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
-    fprintf(stderr, "krait: %s%s%s, %u process%s, %u thread%s, %s events, %s in %s%s%s\n", bold,
-            krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
-            s->threads, s->threads == 1 ? "" : "s", krait_fmt_count(events, s->events),
-            krait_fmt_bytes(bytes, s->bytes), bold, dir, plain);
+    print_figures(s, dir);
     print_lost(s);
     if (kernel)
         krait_record_kernel_print(kernel);
@@ -254,14 +280,10 @@ static void print_summary(const struct krait_collector *collector, const struct 
             s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
     if (!s->processes && !refused)
         krait_terminal_say(NULL, 2,
-                           "No Python program was seen: krait records CPython 3.8 to 3.15, and with --wait "
-                           "what goes on in the background. See: krait doctor");
-    else if (s->processes)
-        fprintf(stderr, "  Next:  krait report %s\n         krait flame %s -o flame.svg\n", dir, dir);
-    if (s->processes && kernel && kernel->events)
-        fprintf(stderr, "         krait states %s\n", dir);
-    if (s->processes && kernel && kernel->events && kernel->scope == KRAIT_KERNEL_WHOLE)
-        fprintf(stderr, "         krait path %s\n", dir); /* needs who woke whom */
+                           "No Python was seen: krait records CPython 3.8 to 3.15, not static, set-uid or "
+                           "under another krait; with --wait the background too. See: krait doctor");
+    else if (s->processes && dir)
+        print_next(kernel, dir);
 }
 
 /* Ends as the command ended: with its status, or by its signal. */
@@ -288,8 +310,9 @@ static void finish(struct krait_collector *collector, struct krait_kernel *kerne
     krait_collector_finish(collector, &summary);
     tell_trouble(collector);
     krait_record_kernel_finish(kernel, &of_kernel);
+    bool gone = krait_collector_drop_empty(collector);
     if (!values->quiet)
-        print_summary(collector, &summary, kernel ? &of_kernel : NULL, dir);
+        print_summary(collector, &summary, kernel ? &of_kernel : NULL, gone ? NULL : dir);
 }
 
 /* Said at the start and at the end: what the program prints between may be long. */

@@ -47,7 +47,11 @@ int krait_collector_check(const struct krait_collector_options *options, struct 
 /* What krait_collector_check returns, or the errno of what the system refuses: that may be EINVAL too. */
 int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
                         struct krait_err *err);
+/* An empty folder that krait_collector_new made goes with it. */
 void krait_collector_free(struct krait_collector *collector);
+
+/* Removes the recording's folder if the collector made it and nothing is in it. Returns whether it did. */
+bool krait_collector_drop_empty(struct krait_collector *collector);
 
 /* The value of KRAIT_SESSION for programs that are to be recorded. */
 const char *krait_collector_session(const struct krait_collector *collector);

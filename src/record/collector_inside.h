@@ -46,6 +46,7 @@ struct krait_collector {
     int fd;
     char session[64];
     char *dir;
+    bool dir_made; /* by this collector, and not removed since */
     char *reserve;
     struct krait_clock clock;
     uint64_t begin_ns;

@@ -23,18 +23,22 @@ static int no_folder(struct krait_err *err, const char *what, const char *path)
                          strerror(-rc));
 }
 
-static int make_parents(const char *path, struct krait_err *err)
+/* `made`: set where the folder itself was not there. */
+static int make_dir(const char *path, bool *made, struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *copy = strdup(path);
     if (!copy)
         return krait_err_set(err, -ENOMEM, "out of memory");
+    for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+        copy[n - 1] = '\0';
     for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, 0777) < 0 && errno != EEXIST)
             return no_folder(err, "make", copy);
         *slash = '/';
     }
-    if (mkdir(copy, 0777) < 0 && errno != EEXIST)
+    *made = mkdir(copy, 0777) == 0;
+    if (!*made && errno != EEXIST)
         return no_folder(err, "make", copy);
     return 0;
 }
@@ -211,7 +215,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     c->begin_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
     c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
     c->dir = strdup(options->dir);
-    int rc = c->dir ? make_parents(c->dir, err) : krait_err_set(err, -ENOMEM, "out of memory");
+    int rc = c->dir ? make_dir(c->dir, &c->dir_made, err) : krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)
         rc = check_empty(c->dir, err);
     if (!rc)
@@ -232,6 +236,14 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     return 0;
 }
 
+bool krait_collector_drop_empty(struct krait_collector *c)
+{
+    if (!c->dir_made || rmdir(c->dir) < 0)
+        return false;
+    c->dir_made = false;
+    return true;
+}
+
 void krait_collector_free(struct krait_collector *c)
 {
     if (!c)
@@ -247,6 +259,7 @@ void krait_collector_free(struct krait_collector *c)
         close(c->fd);
     if (c->reserve)
         unlink(c->reserve);
+    krait_collector_drop_empty(c);
     krait_buf_done(&c->ended);
     free(c->reserve);
     free(c->rings);

@@ -145,12 +145,40 @@ def test_a_command_that_is_not_there(record, any_python):
     run = record.words(any_python, "no-such-command-at-all")
     assert run.status == 127
     assert "no-such-command-at-all" in run.stderr
+    assert not run.path.exists()
+
+
+def test_a_command_that_cannot_be_run_leaves_no_folder(record, any_python, tmp_path):
+    (tmp_path / "text").write_text("")
+    (tmp_path / "text").chmod(0o644)
+    run = record.words(any_python, tmp_path / "text")
+    assert run.status == 126 and not run.path.exists()
 
 
 def test_a_command_that_runs_no_python_is_said(record, any_python):
     run = record.words(any_python, "true")
     assert run.status == 0
-    assert "Python" in run.stderr
+    figures, why = run.stderr.splitlines()
+    assert figures.endswith("0 events, 0 B") and "No Python was seen" in why
+    assert not run.path.exists()
+
+
+@pytest.mark.parametrize("command, status", [("true", 0), ("no-such-command-at-all", 127)])
+def test_an_empty_folder_that_was_there_before_stays(record, any_python, tmp_path, command, status):
+    (tmp_path / "mine").mkdir()
+    run = record.words(any_python, command, trace=tmp_path / "mine")
+    assert run.status == status and list((tmp_path / "mine").iterdir()) == []
+
+
+def test_an_empty_folder_that_was_named_with_a_slash_goes_too(krait, tmp_path):
+    subprocess.run([krait, "record", "-o", f"{tmp_path}/trace/", "--", "true"], capture_output=True, check=True)
+    assert not (tmp_path / "trace").exists()
+
+
+def test_a_recording_in_a_recording_is_the_inner_ones(krait, record, any_python):
+    run = record.words(any_python, krait, "record", "-o", record.folder / "inner", "--", any_python.exe, "-c", "def f(): pass\nf()")
+    assert Recording(record.folder / "inner").check().calls()["f"] == 1
+    assert not run.processes and "under another krait" in run.stderr
 
 
 def test_the_summary_says_what_there_is_and_what_to_type(record, any_python, info):
@@ -165,6 +193,33 @@ def test_the_summary_says_what_there_is_and_what_to_type(record, any_python, inf
     assert facts["events"] == sum(len(t.events) for t in run.main.threads) + len(run.main.definitions)
     assert facts["duration_ns"] > 0 and not any(facts["lost"].values())
     assert facts["bytes"] == sum(f.stat().st_size for f in run.path.rglob("*") if f.is_file())
+
+
+@pytest.mark.parametrize("name", ["my trace", "it's", "-x", "-", "a\nb", "\033[31mred", "é", "~", "$HOME", "back\\slash'\t"])
+def test_the_commands_to_type_can_be_pasted(krait, any_python, tmp_path, name):
+    command = [krait, "record", "-o", f"./{name}" if name != "-x" else name, "--", any_python.exe, "-c", "pass"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60).stderr
+    first, *_, report, flame = said.splitlines()
+    assert all(c.isprintable() or c == "\n" for c in said)
+    assert first.startswith("krait: ") and len(said.splitlines()) == 3
+    for line, verb in (report.replace("Next:", ""), "report"), (flame, "flame"):
+        words = subprocess.run(["bash", "-c", f"printf '%s\\0' {line}"], capture_output=True, text=True, check=True).stdout.split("\0")
+        assert words[:2] == ["krait", verb] and os.path.normpath(words[2]) == os.path.normpath(name)
+        run = subprocess.run(["bash", "-c", line.replace("krait", krait, 1)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, run.stderr
+
+
+def test_a_name_that_is_not_utf8_can_be_pasted(krait, any_python, tmp_path):
+    command = [os.fsencode(krait), b"record", b"-o", b"a\xff\x9b", b"--", any_python.exe.encode(), b"-c", b"pass"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60).stderr
+    assert said.isascii() and rb"report $'a\xff\x9b'" in said
+
+
+@pytest.mark.parametrize("verb", [["flame", "-o"], ["export", "--to", "folded", "-o"]])
+def test_a_files_name_is_harmless_for_the_terminal(krait, record, any_python, verb):
+    run = record(any_python, "-c", "pass")
+    done = subprocess.run([krait, verb[0], run.path, *verb[1:], run.path / "\033[31m.svg"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "\\x1b[31m.svg" in done.stderr and "\033" not in done.stderr
 
 
 def test_quiet_is_silent(record, any_python):
@@ -238,9 +293,8 @@ def test_what_is_said_fits_the_terminal(krait, tmp_path):
     said = {}
     for columns in (400, 60):
         text, status = on_terminal([krait, "record", "-o", tmp_path / "t", "--", "true"], columns, ("stderr",))
-        assert status == 0 and "No Python program was seen" in text
+        assert status == 0 and "No Python was seen" in text
         said[columns] = text.split("\n", 1)[1]  # behind the figures
-        shutil.rmtree(tmp_path / "t")
     assert len(said[400].splitlines()) == 1 and said[400].split() == said[60].split()
     assert max(len(line) for line in said[60].splitlines()) <= 60
 

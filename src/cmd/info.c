@@ -622,7 +622,9 @@ const struct krait_cmd krait_cmd_info = {
     .operands = "TRACE...",
     .summary = "Say what a trace is and what is in it",
     .description =
-        "Prints how long a trace lasts, how many events it has and of which classes, its size, its clock, "
+        "Prints how long a trace lasts, from its first event to its last (krait record says how long the "
+        "command took, from its start to its end), how many events it has and of which classes, its size, "
+        "its clock, "
         "what was lost "
         "and why; of krait's own recordings the processes and threads too, and how each process ended. Reads "
         "any "

@@ -5,6 +5,7 @@
 #include "trace/import.h"
 
 #include "base/buf.h"
+#include "base/shell.h"
 #include "ctf/meta/open.h"
 #include "event/event.h"
 
@@ -344,8 +345,10 @@ static int no_recording(const char *path, const struct names *names, struct krai
         KRAIT_AUTO_FREE char *dir = NULL;
         if (asprintf(&dir, "%.*s/%s", length, path, names->entries[i]->d_name) <= 0 || !is_recording(dir))
             continue;
-        if (found++ < SHOWN)
-            krait_buf_fmt(&list, "\n  %s", dir);
+        if (found++ < SHOWN) {
+            krait_buf_str(&list, "\n  ");
+            krait_shell_file(&list, dir);
+        }
     }
     if (found)
         return krait_err_set(err, -EINVAL, "%s: not a recording, but it holds some; name those you mean:%s%s",

@@ -44,7 +44,8 @@ static const struct krait_opt cat_opts[] = {
       "trace:procname, "
       "trace:vpid, loglevel, emf, all, none; host name, process name and id if not given" },
     { "begin", 'b', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, begin),
-      "Leave out what comes before: [YYYY-MM-DD ]hh:mm:ss[.nnnnnnnnn], or seconds since the origin" },
+      "Leave out what comes before: [YYYY-MM-DD ]hh:mm[:ss[.nnnnnnnnn]], YYYY-MM-DD, or seconds since the "
+      "origin" },
     { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "Leave out what comes after" },
     { "filter", 0, KRAIT_OPT_STR, "EXPR", offsetof(struct cat_options, filter),
       "Print only events for which this holds: 'name == \"sched_*\" && (prev_tid == 0 || $ctx.procname == "
@@ -143,6 +144,7 @@ struct cat {
     struct krait_buf out;
     struct krait_timearg begin, end;
     int64_t begin_ns, end_ns;
+    bool reversed; /* the range ends before it begins */
 };
 
 /* -- output -- */
@@ -187,13 +189,15 @@ static bool needs_first(const struct krait_timearg *time)
     return time->given && !time->has_day;
 }
 
-static int know_first(struct krait_ctf_reader *reader, int64_t *ns, struct krait_err *err)
+/* *some: whether there is one. */
+static int know_first(struct krait_ctf_reader *reader, int64_t *ns, bool *some, struct krait_err *err)
 {
     struct krait_ctf_merge *merge;
     int rc = krait_ctf_merge_new(&merge, reader, err);
     if (rc)
         return rc;
     const struct krait_ctf_cursor *first = krait_ctf_merge_next(merge);
+    *some = first;
     *ns = first ? first->ns : 0;
     krait_ctf_merge_free(merge);
     return 0;
@@ -201,11 +205,18 @@ static int know_first(struct krait_ctf_reader *reader, int64_t *ns, struct krait
 
 static int know_range(struct cat *cat, struct krait_ctf_reader *reader, struct krait_err *err)
 {
+    const struct krait_timearg *begin = &cat->begin, *end = &cat->end;
     int64_t first_ns = 0;
-    int rc = needs_first(&cat->begin) || needs_first(&cat->end) ? know_first(reader, &first_ns, err) : 0;
-    cat->begin_ns = krait_timearg_ns(&cat->begin, first_ns, INT64_MIN);
-    cat->end_ns = krait_timearg_ns(&cat->end, first_ns, INT64_MAX);
-    return rc;
+    bool some = true;
+    int rc = needs_first(begin) || needs_first(end) ? know_first(reader, &first_ns, &some, err) : 0;
+    cat->begin_ns = krait_timearg_ns(begin, first_ns, INT64_MIN);
+    cat->end_ns = krait_timearg_ns(end, first_ns, INT64_MAX);
+    cat->reversed = !rc && some && begin->given && end->given && cat->begin_ns > cat->end_ns;
+    if (!cat->reversed)
+        return rc;
+    return krait_err_set(
+        err, -EINVAL, "the range is empty: --begin %s is after --end %s%s", begin->given, end->given,
+        begin->has_day != end->has_day ? "; a time without a date is of the first event's day" : "");
 }
 
 /* Filters and forms that look at single fields: those are there once the event was passed. */
@@ -332,7 +343,10 @@ static int run_cat(void *values, int argc, char **argv)
     krait_csv_events_done(&cat.csv_events);
     krait_filter_free(cat.filter);
     krait_ctf_close(reader);
-    return rc && rc != -EPIPE ? krait_cmd_fail(&krait_cmd_cat, &err) : 0;
+    if (!rc || rc == -EPIPE)
+        return 0;
+    krait_cmd_fail(&krait_cmd_cat, &err);
+    return cat.reversed ? 2 : 1;
 }
 
 const struct krait_cmd krait_cmd_cat = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times as a user writes them: [YYYY-MM-DD ]hh:mm:ss[.nnnnnnnnn], or seconds since the origin.
+ * Times as a user writes them, and as babeltrace2 takes them (babeltrace2-filter.utils.trimmer(7)):
+ * [YYYY-MM-DD ]hh:mm[:ss[.nnnnnnnnn]], YYYY-MM-DD, or [-]seconds[.nnnnnnnnn] since the origin.
  */
 #ifndef KRAIT_CMD_TIMEARG_H
 #define KRAIT_CMD_TIMEARG_H
@@ -8,8 +9,8 @@
 #include "base/err.h"
 
 struct krait_timearg {
-    bool given;
-    bool has_day; /* seconds, or with a date: ns is the time itself */
+    const char *given; /* as it was written; NULL: not given */
+    bool has_day;      /* seconds, or with a date: ns is the time itself */
     bool gmt;
     int hour, minute, second; /* of a time without date */
     int64_t ns;               /* the time, or the part below the second */

@@ -9,6 +9,7 @@ static int set_code(struct krait_err *err, int code)
     err->code = code;
     err->file_len = 0;
     err->offset = KRAIT_NO_OFFSET;
+    err->lines = false;
     return code;
 }
 

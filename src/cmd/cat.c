@@ -2,6 +2,7 @@
  *
  * krait cat: the events of CTF traces as text.
  */
+#include "base/fmt.h"
 #include "cmd/cmds.h"
 #include "cmd/timearg.h"
 #include "ctf/read/compare.h"
@@ -164,6 +165,18 @@ static int flush_out(struct krait_buf *out)
     return 0;
 }
 
+/* A sentence, whose names are the trace's and of files. */
+static void add_loss(struct cat *cat, const struct krait_ctf_loss *loss, struct krait_buf *text)
+{
+    KRAIT_AUTO_BUF line = { 0 };
+    krait_pretty_loss(&cat->pretty, loss, &line);
+    if (!line.len || line.failed)
+        return;
+    line.data[line.len - 1] = '\0'; /* its own line end */
+    krait_fmt_safe(text, line.data);
+    krait_buf_str(text, "\n");
+}
+
 /* Objects among the others in JSON; else sentences on stderr. */
 static void print_losses(struct cat *cat, const struct krait_ctf_reader *reader)
 {
@@ -173,8 +186,7 @@ static void print_losses(struct cat *cat, const struct krait_ctf_reader *reader)
             struct krait_ctf_loss losses[2];
             unsigned n = krait_ctf_losses(reader->streams[s], i, losses);
             for (unsigned k = 0; k < n; k++)
-                cat->json ? krait_json_loss(&losses[k], &text)
-                          : krait_pretty_loss(&cat->pretty, &losses[k], &text);
+                cat->json ? krait_json_loss(&losses[k], &text) : add_loss(cat, &losses[k], &text);
         }
     }
     if (text.len && !text.failed)
@@ -310,8 +322,10 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
         rc = krait_timearg_parse(&cat->begin, "begin", opts->begin, opts->gmt, err);
     if (!rc)
         rc = krait_timearg_parse(&cat->end, "end", opts->end, opts->gmt, err);
-    if (!rc && opts->filter)
+    if (!rc && opts->filter) {
         rc = krait_filter_new(&cat->filter, opts->filter, err);
+        err->lines = rc != 0; /* the mistake is pointed at */
+    }
     parse_clock(opts, &cat->pretty);
     cat->json = opts->json;
     cat->csv = opts->csv;

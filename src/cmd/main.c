@@ -20,7 +20,7 @@ int krait_cmd_fail(const struct krait_cmd *cmd, const struct krait_err *err)
 {
     fprintf(stderr, "%skrait %s:%s ", krait_terminal_colour(stderr, KRAIT_RED), cmd->name,
             krait_terminal_colour(stderr, KRAIT_PLAIN));
-    krait_terminal_wrap(stderr, NULL, (uint32_t)(strlen("krait : ") + strlen(cmd->name)), 2, err->text);
+    krait_terminal_error((uint32_t)(strlen("krait : ") + strlen(cmd->name)), err);
     return 1;
 }
 
@@ -77,10 +77,12 @@ static int no_such_verb(const char *verb)
         if (!(*cmd)->hidden)
             krait_suggest_try(&suggest, (*cmd)->name);
     }
+    fputs("krait: no verb '", stderr);
+    krait_terminal_safe(stderr, verb);
     if (suggest.best)
-        fprintf(stderr, "krait: no verb '%s'; did you mean '%s'?\n", verb, suggest.best);
+        fprintf(stderr, "'; did you mean '%s'?\n", suggest.best);
     else
-        fprintf(stderr, "krait: no verb '%s'\n", verb);
+        fputs("'\n", stderr);
     fputs("Try: krait help\n", stderr);
     return 2;
 }

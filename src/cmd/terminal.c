@@ -46,6 +46,18 @@ const char *krait_terminal_colour(FILE *to, const char *code)
     return wants_colour(fileno(to)) ? code : "";
 }
 
+void krait_terminal_safe(FILE *to, const char *text)
+{
+    KRAIT_AUTO_BUF safe = { 0 };
+    krait_fmt_safe(&safe, text);
+    if (!safe.failed) {
+        fputs(safe.len ? safe.data : "", to);
+        return;
+    }
+    for (const char *p = text; *p; p++) /* out of memory, which is to be told too */
+        fputc(*p >= 0x20 && *p < 0x7f ? *p : '?', to);
+}
+
 void krait_terminal_wrap(FILE *to, const char *code, uint32_t at, uint32_t indent, const char *text)
 {
     enum { LEAST = 40 }; /* in less than that each word would have its own line */
@@ -55,9 +67,26 @@ void krait_terminal_wrap(FILE *to, const char *code, uint32_t at, uint32_t inden
         krait_fmt_safe(&safe, text);
         krait_width_wrap(&lines, safe.data ? safe.data : "", at, indent, KRAIT_MAX(columns, (uint32_t)LEAST));
     }
-    bool wrapped = columns && lines.data && !safe.failed && !lines.failed;
     bool coloured = code && wants_colour(fileno(to));
-    fprintf(to, "%s%s%s\n", coloured ? code : "", wrapped ? lines.data : text, coloured ? KRAIT_PLAIN : "");
+    fputs(coloured ? code : "", to);
+    if (columns && lines.data && !safe.failed && !lines.failed)
+        fputs(lines.data, to);
+    else
+        krait_terminal_safe(to, text);
+    fprintf(to, "%s\n", coloured ? KRAIT_PLAIN : "");
+}
+
+void krait_terminal_error(uint32_t at, const struct krait_err *err)
+{
+    char text[sizeof(err->text)];
+    memcpy(text, err->text, sizeof(text));
+    char *rest = err->lines ? text : NULL;
+    strsep(&rest, "\n");
+    krait_terminal_wrap(stderr, NULL, at, 2, text);
+    for (const char *line; (line = strsep(&rest, "\n"));) {
+        krait_terminal_safe(stderr, line);
+        fputc('\n', stderr);
+    }
 }
 
 void krait_terminal_say(const char *code, uint32_t at, const char *fmt, ...)

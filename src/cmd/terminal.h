@@ -17,10 +17,17 @@ struct krait_table_look krait_terminal_look(FILE *to);
 /* The code where `to` takes colours, else "". */
 const char *krait_terminal_colour(FILE *to, const char *code);
 
-/* Prints text and a line end, in the colour `code` or, where that is NULL, in none. On a terminal, which
- * would break a long line in mid-word, it is broken at blanks to fit: `at` columns of the first line are
- * taken, the others begin with `indent` blanks; and control characters in it are made visible. */
+/* Prints text with control characters, and bytes that are no UTF-8, made visible (krait_fmt_safe). */
+void krait_terminal_safe(FILE *to, const char *text);
+
+/* Prints text, made safe like that, and a line end, in the colour `code` or, where that is NULL, in none. On
+ * a terminal, which would break a long line in mid-word, it is broken at blanks to fit: `at` columns of the
+ * first line are taken, the others begin with `indent` blanks. */
 void krait_terminal_wrap(FILE *to, const char *code, uint32_t at, uint32_t indent, const char *text);
+
+/* The reason of a failure on stderr, behind `at` columns: krait_terminal_wrap, and as they are the lines that
+ * err->lines says it has. */
+void krait_terminal_error(uint32_t at, const struct krait_err *err);
 
 /* A message on stderr that begins `at` columns from the left; its other lines begin two columns further. */
 void krait_terminal_say(const char *code, uint32_t at, const char *fmt, ...) KRAIT_PRINTF(3, 4);

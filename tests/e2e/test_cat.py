@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import large
 from recording import ROOT
+from terminal import on_terminal
 
 CORPUS = Path(os.environ.get("KRAIT_CTF_CORPUS", ROOT.parent / "shared" / "ctf-corpus"))
 UTC = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
@@ -246,6 +248,63 @@ def test_a_folder_without_a_trace_is_said(krait, tmp_path):
     assert run.returncode == 1 and b"no CTF trace in there" in run.stderr
     run = cat_bytes(krait, tmp_path / "nowhere")
     assert run.returncode == 1 and b"nowhere" in run.stderr
+
+
+# -- what a trace says, on a terminal --
+
+
+NASTY = "\x1b]0;title\x07\x1b[31mred\nline two\x7f\xc2\x85".encode("latin-1") + b"\xff\xe2\x80\xae"
+
+
+def is_one_harmless_line(stderr):
+    text = stderr.decode()  # it is UTF-8
+    return text.endswith("\n") and text.count("\n") == 1 and text[:-1].isprintable()
+
+
+def test_metadata_in_an_error_is_one_line_without_control_characters(krait, recording, tmp_path):
+    folder = tmp_path / "trace"
+    shutil.copytree(recording, folder)
+    (folder / "metadata").write_bytes(b"/* CTF 1.8 */\ntrace {" + NASTY + b"};\n")
+    run = cat_bytes(krait, folder)
+    assert run.returncode == 1 and is_one_harmless_line(run.stderr), run.stderr
+    (folder / "metadata").write_bytes(b"/* CTF 1.8 */\ntrace { major '" + NASTY.replace(b"\xff", b"") + b"' };\n")
+    run = cat_bytes(krait, folder)
+    assert run.returncode == 1 and is_one_harmless_line(run.stderr), run.stderr
+    assert b"\\x1b]0;title\\x07\\x1b[31mred\\nline two" in run.stderr
+
+
+@pytest.mark.parametrize("verb", ["cat", "info", "report", "export", "flame", "states", "path"])
+def test_names_of_files_in_errors_are_one_line_without_control_characters(krait, tmp_path, verb):
+    folder = tmp_path / os.fsdecode(b"a\x1b[31mb\nc\xff")
+    to = ["--to", "folded", "-o", "-"] if verb == "export" else []
+    run = subprocess.run([krait, verb, folder, *to], capture_output=True, env=UTC, timeout=120)
+    assert run.returncode == 1 and is_one_harmless_line(run.stderr), run.stderr
+    assert b"a\\x1b[31mb\\nc\\xff" in run.stderr
+
+
+def test_warnings_of_losses_are_a_line_each_without_control_characters(krait, tmp_path):
+    folder = tmp_path / os.fsdecode(b"a\x1b[31mb\nc\xff")
+    large.make(folder, count=3, discarded=lambda k: 3 * k)
+    (folder / "s0").rename(folder / os.fsdecode(b"s\x07\n\xfe"))
+    run = cat_bytes(krait, folder)
+    lines = run.stderr.splitlines(keepends=True)
+    assert run.returncode == 0 and len(lines) == 2 and all(map(is_one_harmless_line, lines)), run.stderr
+    assert b"a\\x1b[31mb\\nc\\xff/s\\x07\\n\\xfe" in lines[0]
+
+
+def test_arguments_in_errors_are_without_control_characters(krait, recording):
+    run = cat_bytes(krait, b"--begin=\x1b[31m\n\xff".decode(errors="surrogateescape"), recording)
+    assert run.returncode == 2 and is_one_harmless_line(run.stderr), run.stderr
+    run = subprocess.run([krait, b"\x1b[31m\n"], capture_output=True)
+    assert run.returncode == 2 and run.stderr == b"krait: no verb '\\x1b[31m\\n'\nTry: krait help\n"
+
+
+def test_a_mistake_in_a_filter_is_pointed_at_below_it(krait, recording):
+    said = 'krait cat: filter, column 6: a number, a word or a "text" is wanted here\n    a == \n         ^\n'
+    assert cat_bytes(krait, "--filter", "a == ", recording).stderr.decode() == said
+    text = on_terminal([krait, "cat", "--filter", "a == ", recording], 100, ["stderr"], {**UTC, "NO_COLOR": "1"})[0]
+    assert text == said
+    assert b"\n    a == '\\x1b' ==\n" in cat_bytes(krait, "--filter", "a == '\x1b' ==", recording).stderr
 
 
 def test_wrong_options_are_wrong_usage(krait, recording):

@@ -61,6 +61,13 @@ int krait_err_prefix(struct krait_err *err, int code, const char *fmt, ...)
     return set_code(err, code);
 }
 
+int krait_err_lines(struct krait_err *err, int code)
+{
+    if (err)
+        err->lines = true;
+    return code;
+}
+
 int krait_err_place(struct krait_err *err, size_t file_len, uint64_t offset)
 {
     if (!err)

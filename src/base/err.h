@@ -35,6 +35,9 @@ int krait_err_at_byte(struct krait_err *err, int code, size_t byte, const char *
  * place. */
 int krait_err_prefix(struct krait_err *err, int code, const char *fmt, ...) KRAIT_PRINTF(3, 4);
 
+/* Says of a text that is set that it has lines. Returns code. */
+int krait_err_lines(struct krait_err *err, int code);
+
 /* Says which file the reason that is there is about, for programs: its text begins with the file's path, of
  * that length. Returns err's code. */
 int krait_err_place(struct krait_err *err, size_t file_len, uint64_t offset);

@@ -322,10 +322,8 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
         rc = krait_timearg_parse(&cat->begin, "begin", opts->begin, opts->gmt, err);
     if (!rc)
         rc = krait_timearg_parse(&cat->end, "end", opts->end, opts->gmt, err);
-    if (!rc && opts->filter) {
+    if (!rc && opts->filter)
         rc = krait_filter_new(&cat->filter, opts->filter, err);
-        err->lines = rc != 0; /* the mistake is pointed at */
-    }
     parse_clock(opts, &cat->pretty);
     cat->json = opts->json;
     cat->csv = opts->csv;

@@ -351,8 +351,10 @@ static int no_recording(const char *path, const struct names *names, struct krai
         }
     }
     if (found)
-        return krait_err_set(err, -EINVAL, "%s: not a recording, but it holds some; name those you mean:%s%s",
-                             path, list.data ? list.data : "", found > SHOWN ? "\n  ..." : "");
+        return krait_err_lines(
+            err,
+            krait_err_set(err, -EINVAL, "%s: not a recording, but it holds some; name those you mean:%s%s",
+                          path, list.data ? list.data : "", found > SHOWN ? "\n  ..." : ""));
     return krait_err_set(err, -EINVAL, "%s: %s", path,
                          names->count == 0 ? "the folder is empty"
                                            : "not a recording: no folder with a file `metadata` in it");

@@ -231,7 +231,7 @@ int krait_filter_new(struct krait_filter **out, const char *text, struct krait_e
     f->err = NULL;
     if (!f->root) {
         krait_filter_free(f);
-        return krait_err_set(err, reason.code, "%s", reason.text);
+        return krait_err_lines(err, krait_err_set(err, reason.code, "%s", reason.text));
     }
     *out = f;
     return 0;

@@ -61,6 +61,7 @@ READ = [
     (metadata('integer { size = 8; map = "clock.c.value"; } x;'), b"{ x = 1 }"),
     (metadata("unsigned long x;", trace=f"typealias {U8} := unsigned long; {TRACE}"), b"{ x = 1 }"),
     (metadata(f"enum : {U8} {{ a = 1, b = 7 }} x;", event=f"typealias {U8} := y; typedef {U8} z;"), b"x = ( \"a\" "),
+    (metadata("struct { integer { size = 1; } n; integer { size = 7; } y[s.n]; } s;"), b"{ s = { n = 1, y = [ [0] = 0 ] } }"),
 ]
 
 
@@ -91,8 +92,21 @@ REFUSED = [
     (metadata("integer { size = 8lLu; } x;"), "not a number"),
     (metadata(f"enum : {U8} {{ a = 'b' }} x;"), "an enumeration's value is not a number"),
     (metadata(f"{TAG} variant <\"t\"> {OPTIONS} v;"), "'>' is missing before 't'"),
-    (metadata(f"{TAG} variant <event.fields.t> {OPTIONS} v;"), "'event' is a word of TSDL"),
-    (metadata(f"struct {{ {TAG} }} s; variant <s.t> {OPTIONS} v;"), "'>' is missing before '.'"),
+    (metadata(f"{TAG} variant <event> {OPTIONS} v;"), "'event' is a word of TSDL"),
+    (metadata(f"{TAG} variant <.t> {OPTIONS} v;"), "'>' is missing before '.'"),
+    (metadata(f"{TAG} variant <event.fields.u> {OPTIONS} v;"), "'event.fields.u' is not a field before it"),
+    (metadata(f"{TAG} variant <event.fields.v> {OPTIONS} v;"), "'event.fields.v' is not a field before it"),
+    (metadata(f"{TAG} variant <event.fields.v.a> {{ {TAG[:-2]} a; {U8} b; }} v;"), "'event.fields.v.a' is not a field before it"),
+    (metadata(f"variant <event.fields.t> {OPTIONS} v; {TAG}"), "'event.fields.t' is not a field before it"),
+    (metadata(f"struct {{ variant <event.fields.s.t> {OPTIONS} v; {TAG} }} s;"), "'event.fields.s.t' is not a field before it"),
+    (metadata(f"struct {{ {U8} y[event.fields.s.n]; {U8} n; }} s;"), "'event.fields.s.n' is not a field before it"),
+    (metadata(stream=f"event.context := struct {{ variant <event.fields.t> {OPTIONS} v; }};", fields=TAG), "'event.fields.t' is not a"),
+    (metadata(f"{U8} t; variant <event.fields.t> {OPTIONS} v;"), "'event.fields.t' is not an enumeration"),
+    (metadata(f"struct {{ {U8} t; }} s; variant <s.t> {OPTIONS} v;"), "'s.t' is not an enumeration"),
+    (metadata(f"struct {{ {TAG} }} s; variant <s.u> {OPTIONS} v;"), "'s.u' is not a field before it"),
+    (metadata(f"{TAG} variant <env.t> {OPTIONS} v;", trace=f"{TRACE} env {{ t = 1; }};"), "'env.t' is not a field before it"),
+    (metadata(f"struct {{ {TAG} }} s[2]; variant <s.t> {OPTIONS} v;"), "'s.t' is in an array or an option"),
+    (metadata(f"{TAG} variant <t> {{ {TAG[:-2]} a; {U8} b; }} v; variant <v.a> {OPTIONS} w;"), "'v.a' is in an array or an option"),
     (metadata(f"{TAG} typealias variant <t> {OPTIONS} := w; w v;"), "type 'w' is a variant, which has no aliases"),
     (metadata(f"{TAG} typedef variant <t> {OPTIONS} w; w v;"), "type 'w' is a variant, which has no aliases"),
     (metadata(f"{U8} x[timestamp];"), "'timestamp' is not a field before it"),
@@ -118,6 +132,41 @@ def test_what_is_no_tsdl_is_refused_as_babeltrace2_refuses_it(both, text, why):
     assert (ours.returncode, ours.stdout) == (1, b"")
     assert "/metadata: line " in ours.stderr.decode() and why in ours.stderr.decode()
     assert theirs is None or theirs.returncode != 0
+
+
+# -- what CTF 1.8.3 has and babeltrace2 has not --
+
+SMALL = f"{{ {U8} a; integer {{ size = 16; align = 8; }} b; }}"
+ONE = f"enum : {U8} {{ a = 1 }} t;"
+IN_OPTION = f"{ONE} variant <t> {{ struct {{ {ONE} variant <event.fields.v.a.t> {{ {U8} a; }} w; }} a; }} v;"
+
+# Metadata, the stream, and how the event's line ends.
+TIME = struct.pack("<Q", 5)
+BEYOND = [
+    (metadata(f"{TAG} variant <event.fields.t> {SMALL} v;"), TIME + b"\7\1\2", b'{ t = ( "b" : container = 7 ), v = { 513 } }'),
+    (metadata(f"struct {{ {TAG} }} s; variant <s.t> {SMALL} v;"), TIME + b"\7\1\2", b"container = 7 ) }, v = { 513 } }"),
+    (metadata(f"struct {{ {TAG} variant <s.t> {SMALL} v; }} s;"), TIME + b"\1\2", b"container = 1 ), v = { 2 } } }"),
+    (metadata(f"struct {{ {TAG} variant <s.t> {SMALL} v; }} s[2];"), TIME + b"\1\2\7\3\4", b"container = 7 ), v = { 1027 } } ] }"),
+    (metadata(f"struct {{ {TAG} variant <event.fields.s.t> {SMALL} v; }} s[2];"), TIME + b"\1\2\7\3\4", b"= 7 ), v = { 1027 } } ] }"),
+    (metadata(IN_OPTION), TIME + b"\1\1\3", b"w = { 3 } } } }"),
+    (metadata(f"variant <event.context.t> {SMALL} v;", event=f"context := struct {{ {TAG} }};"), TIME + b"\7\1\2", b"{ v = { 513 } }"),
+    (metadata(f"variant <stream.event.context.t> {SMALL} v;", stream=f"event.context := struct {{ {TAG} }};"), TIME + b"\7\1\2",
+     b"{ v = { 513 } }"),
+    (metadata(f"variant <stream.event.header.s.t> {SMALL} v;", header=f"{HEADER} struct {{ {TAG} }} s;"), TIME + b"\7\1\2",
+     b"{ v = { 513 } }"),
+    (metadata(f"{TAG} variant w v;", event=f"variant w <event.fields.t> {SMALL};"), TIME + b"\7\1\2", b"v = { 513 } }"),
+    (metadata(f"variant <trace.packet.header.t> {SMALL} v;", trace=TRACE.replace("};", f"packet.header := struct {{ {TAG} }}; }};")),
+     b"\7" + TIME + b"\1\2", b"{ v = { 513 } }"),
+    (metadata(f"variant <stream.packet.context.t> {SMALL} v;", stream=f"packet.context := struct {{ {TAG} }};"),
+     b"\7" + TIME + b"\1\2", b"{ v = { 513 } }"),
+]
+
+
+@pytest.mark.parametrize(("text", "data", "shown"), BEYOND, ids=range(len(BEYOND)))
+def test_what_the_specification_has_and_babeltrace2_has_not_is_read(both, text, data, shown):
+    ours, _ = both(text, data)
+    assert ours.returncode == 0, ours.stderr.decode()
+    assert ours.stdout.endswith(shown + b"\n")
 
 
 def packet(text, more=0):

@@ -119,6 +119,8 @@ void krait_tsdl_stream(struct krait_tsdl_parser *p);
 void krait_tsdl_event(struct krait_tsdl_parser *p);
 void krait_tsdl_callsite(struct krait_tsdl_parser *p);
 
+/* A path from the root of a dynamic scope: event.fields.x. */
+bool krait_tsdl_is_absolute(const char *path);
 void krait_tsdl_finish(struct krait_tsdl_parser *p);
 
 /* Reads the whole text into md, whose arena is used. Returns 0 or a negative errno with err set. */

@@ -39,63 +39,117 @@ struct finish {
 
 /* -- the way to a length or a tag -- */
 
-static const struct krait_fc_member *child_named(const struct krait_fc *fc, const char *name, size_t n,
-                                                 uint32_t limit)
+static bool has_members(const struct krait_fc *fc)
 {
-    uint32_t count =
-        fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT ? KRAIT_MIN(limit, fc->count) : 0;
+    return fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT;
+}
+
+static bool has_elements(const struct krait_fc *fc)
+{
+    return fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE;
+}
+
+static void enter(struct finish *f, struct krait_fc *fc)
+{
+    f->stack[f->depth].fc = fc;
+    f->stack[f->depth].index = 0;
+    f->depth++;
+}
+
+/* Where on the walk's way fc is; the way's depth where it is not on it. */
+static uint32_t level_of(const struct finish *f, const struct krait_fc *fc)
+{
+    uint32_t level = 0;
+    while (level < f->depth && f->stack[level].fc != fc)
+        level++;
+    return level;
+}
+
+/* The first `n` bytes of `name` are a member's name; nothing behind the way is one. */
+static struct krait_fc *child_named(const struct finish *f, const struct krait_fc *fc, const char *name,
+                                    size_t n)
+{
+    uint32_t level = level_of(f, fc);
+    uint32_t count = !has_members(fc) ? 0 : level < f->depth ? f->stack[level].index + 1 : fc->count;
     for (uint32_t i = count; i > 0; i--) { /* lengths mostly stand right before */
         const struct krait_fc_member *member = &fc->members[i - 1];
         if (strncmp(member->tsdl_name, name, n) == 0 && !member->tsdl_name[n])
-            return member;
+            return member->fc;
     }
     return NULL;
 }
 
-/* Follows a dotted path from fc; its first step may lead to members before `limit` only. */
-static struct krait_fc *follow(struct krait_fc *fc, const char *path, uint32_t limit)
-{
-    while (fc && *path) {
-        size_t n = strcspn(path, ".");
-        while (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
-            fc = fc->elem;
-        const struct krait_fc_member *member = child_named(fc, path, n, limit);
-        fc = member ? member->fc : NULL;
-        limit = UINT32_MAX;
-        path += n + (path[n] == '.');
-    }
-    return fc;
-}
+/* What a dotted path leads to. */
+struct target {
+    struct krait_fc *fc; /* NULL where the path leads nowhere */
+    bool is_apart;       /* in an array or an option that does not hold the place that asks */
+};
 
-/* In the scope being walked, only what lies before the place that asks. */
-static struct krait_fc *follow_absolute(struct finish *f, enum scope_kind scope, const char *path)
+/* Follows the path from fc: in the scope being walked, only to what lies before the place that asks, which is
+ * the last on the walk's way. */
+static struct target follow(const struct finish *f, struct krait_fc *fc, const char *path)
 {
-    if (scope > f->scope || !f->scopes[scope])
-        return NULL;
-    return follow(f->scopes[scope], path, scope == f->scope ? f->stack[0].index + 1 : UINT32_MAX);
+    struct target to = { .fc = fc };
+    uint32_t level = level_of(f, fc);
+    while (to.fc && *path && level + 1 != f->depth) {
+        bool is_struct = to.fc->kind == KRAIT_FC_STRUCT;
+        if (has_elements(to.fc)) {
+            to.fc = to.fc->elem;
+        } else {
+            size_t n = strcspn(path, ".");
+            to.fc = child_named(f, to.fc, path, n);
+            path += n + (path[n] == '.');
+        }
+        level = to.fc ? level_of(f, to.fc) : f->depth;
+        to.is_apart |= !is_struct && level == f->depth;
+    }
+    if (level < f->depth) /* what holds the place that asks does not lie before it */
+        to.fc = NULL;
+    return to;
 }
 
 /* Not beyond its own scope: babeltrace2 asks for a path from the root there. */
-static struct krait_fc *follow_relative(struct finish *f, const char *path)
+static struct target follow_relative(const struct finish *f, const char *path)
 {
-    for (uint32_t i = f->depth; i > 0; i--) {
-        if (f->stack[i - 1].fc->kind != KRAIT_FC_STRUCT)
-            continue;
-        struct krait_fc *found = follow(f->stack[i - 1].fc, path, f->stack[i - 1].index);
-        if (found)
-            return found;
+    struct target to = { 0 };
+    for (uint32_t i = f->depth; i > 0 && !to.fc; i--) {
+        if (f->stack[i - 1].fc->kind == KRAIT_FC_STRUCT)
+            to = follow(f, f->stack[i - 1].fc, path);
     }
-    return NULL;
+    return to;
 }
 
-static struct krait_fc *target_of(struct finish *f, const char *path)
+/* The scope that an absolute path begins with; SCOPE_COUNT for a relative one. */
+static enum scope_kind scope_of(const char *path)
 {
-    for (int scope = 0; scope < SCOPE_COUNT; scope++) {
-        size_t n = strlen(scope_paths[scope]);
-        if (strncmp(path, scope_paths[scope], n) == 0)
-            return follow_absolute(f, (enum scope_kind)scope, path + n);
-    }
-    return follow_relative(f, path);
+    enum scope_kind scope = 0;
+    while (scope < SCOPE_COUNT && strncmp(path, scope_paths[scope], strlen(scope_paths[scope])) != 0)
+        scope++;
+    return scope;
+}
+
+bool krait_tsdl_is_absolute(const char *path)
+{
+    return scope_of(path) < SCOPE_COUNT;
+}
+
+static struct target way_to(const struct finish *f, const char *path)
+{
+    enum scope_kind scope = scope_of(path);
+    if (scope == SCOPE_COUNT)
+        return follow_relative(f, path);
+    if (scope > f->scope || !f->scopes[scope])
+        return (struct target){ 0 };
+    return follow(f, f->scopes[scope], path + strlen(scope_paths[scope]));
+}
+
+/* Where the path of fc leads, which is where the walk is. */
+static struct target target_of(struct finish *f, struct krait_fc *fc)
+{
+    enter(f, fc);
+    struct target to = way_to(f, fc->ref);
+    f->depth--;
+    return to;
 }
 
 /* The slot that the target leaves its value in. */
@@ -108,7 +162,7 @@ static uint32_t slot_of(struct finish *f, struct krait_fc *target)
 
 static void resolve_sequence(struct finish *f, struct krait_fc *fc)
 {
-    struct krait_fc *target = target_of(f, fc->ref);
+    struct krait_fc *target = target_of(f, fc).fc;
     if (!target)
         krait_tsdl_fail(f->p, -EBADMSG, "a sequence's length '%s' is not a field before it", fc->ref);
     else if (!krait_fc_is_int(target) || target->is_signed)
@@ -160,11 +214,16 @@ static void check_options(struct finish *f, const struct krait_fc *fc)
 
 static void resolve_variant(struct finish *f, struct krait_fc *fc)
 {
-    struct krait_fc *target = fc->ref ? target_of(f, fc->ref) : NULL;
+    struct target to = fc->ref ? target_of(f, fc) : (struct target){ 0 };
+    struct krait_fc *target = to.fc;
     if (!fc->ref) {
         krait_tsdl_fail(f->p, -EBADMSG, "a variant has no tag");
     } else if (!target) {
         krait_tsdl_fail(f->p, -EBADMSG, "a variant's tag '%s' is not a field before it", fc->ref);
+    } else if (to.is_apart) {
+        krait_tsdl_fail(f->p, -EBADMSG,
+                        "a variant's tag '%s' is in an array or an option that the variant is not in",
+                        fc->ref);
     } else if (target->kind != KRAIT_FC_ENUM) {
         krait_tsdl_fail(f->p, -EBADMSG, "a variant's tag '%s' is not an enumeration", fc->ref);
     } else if (!fc->count) {
@@ -196,8 +255,7 @@ static void finish_fc(struct finish *f, struct krait_fc *fc);
 
 static void finish_members(struct finish *f, struct krait_fc *fc)
 {
-    f->stack[f->depth].fc = fc;
-    f->depth++;
+    enter(f, fc);
     for (uint32_t i = 0; i < fc->count && !f->p->rc; i++) {
         f->stack[f->depth - 1].index = i;
         finish_fc(f, fc->members[i].fc);
@@ -211,9 +269,7 @@ static void finish_members(struct finish *f, struct krait_fc *fc)
 static void finish_array(struct finish *f, struct krait_fc *fc)
 {
     struct krait_fc *elem = fc->elem;
-    f->stack[f->depth].fc = fc;
-    f->stack[f->depth].index = 0;
-    f->depth++;
+    enter(f, fc);
     finish_fc(f, elem);
     f->depth--;
     fc->align = elem->align;
@@ -232,9 +288,9 @@ static void finish_fc(struct finish *f, struct krait_fc *fc)
         resolve_sequence(f, fc);
     if (krait_fc_is_int(fc))
         finish_int(f, fc);
-    else if (fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT)
+    else if (has_members(fc))
         finish_members(f, fc);
-    else if (fc->kind == KRAIT_FC_ARRAY || fc->kind == KRAIT_FC_SEQUENCE)
+    else if (has_elements(fc))
         finish_array(f, fc);
 }
 
@@ -274,7 +330,7 @@ static const struct krait_ctf_clock *only_clock(struct krait_tsdl_parser *p)
 /* Integers of that name that are mapped to no clock belong to the only one there is. */
 static void map_by_name(struct krait_tsdl_parser *p, const struct krait_fc *fc, const char *name)
 {
-    if (!fc || (fc->kind != KRAIT_FC_STRUCT && fc->kind != KRAIT_FC_VARIANT))
+    if (!fc || !has_members(fc))
         return;
     for (uint32_t i = 0; i < fc->count && !p->rc; i++) {
         struct krait_fc *child = fc->members[i].fc;
@@ -315,8 +371,8 @@ static enum krait_meaning meaning_of(enum scope_kind scope, const char *name)
 /* Meanings are of the scope's own members; an event's id may lie deeper. */
 static void give_meanings(const struct krait_fc *fc, enum scope_kind scope)
 {
-    bool has_members = fc && (fc->kind == KRAIT_FC_STRUCT || fc->kind == KRAIT_FC_VARIANT);
-    for (uint32_t i = 0; has_members && i < fc->count; i++) {
+    uint32_t count = fc && has_members(fc) ? fc->count : 0;
+    for (uint32_t i = 0; i < count; i++) {
         struct krait_fc *child = fc->members[i].fc;
         if (krait_fc_is_int(child) && fc->kind == KRAIT_FC_STRUCT)
             child->meanings = krait_meaning_bit(meaning_of(scope, fc->members[i].name));

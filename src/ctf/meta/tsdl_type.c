@@ -438,21 +438,32 @@ static struct krait_fc *struct_type(struct krait_tsdl_parser *p)
     return fc;
 }
 
+/* <t>, <st.t>, <event.fields.t>; NULL where there is none. */
+static const char *variant_tag(struct krait_tsdl_parser *p)
+{
+    if (!krait_tsdl_accept(p, '<'))
+        return NULL;
+    const char *tag = NULL;
+    if (p->tok.kind == KRAIT_TOK_WORD && krait_tsdl_is(&p->next, '.'))
+        tag = krait_tsdl_path(p);
+    else
+        tag = optional_name(p);
+    krait_tsdl_expect(p, '>');
+    if (!tag)
+        krait_tsdl_fail(p, -EBADMSG, "a variant's tag is missing");
+    return tag;
+}
+
 static struct krait_fc *variant_type(struct krait_tsdl_parser *p)
 {
-    const char *name = optional_name(p);
-    const char *tag = NULL;
-    if (krait_tsdl_accept(p, '<')) {
-        tag = optional_name(p);
-        krait_tsdl_expect(p, '>');
-        if (!tag)
-            krait_tsdl_fail(p, -EBADMSG, "a variant's tag is missing");
-    }
+    const char *name = optional_name(p), *tag = variant_tag(p);
     struct krait_fc *fc = NULL;
     if (krait_tsdl_accept(p, '{')) {
         fc = members_body(p, KRAIT_FC_VARIANT);
+        if (fc && tag && krait_tsdl_is_absolute(tag))
+            fc->ref = tag;
         declare(p, KRAIT_TYPE_VARIANT, name, fc);
-        fc = krait_tsdl_fc_copy(p, fc); /* the declared one keeps no tag */
+        fc = krait_tsdl_fc_copy(p, fc); /* the declared one keeps no tag that is relative */
     } else if (name) {
         fc = named(p, KRAIT_TYPE_VARIANT, name);
     } else {

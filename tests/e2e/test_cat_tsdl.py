@@ -111,6 +111,8 @@ REFUSED = [
     (metadata(f"{TAG} typedef variant <t> {OPTIONS} w; w v;"), "type 'w' is a variant, which has no aliases"),
     (metadata(f"{U8} x[timestamp];"), "'timestamp' is not a field before it"),
     (metadata(event='model.emf.uri = L"x";'), "';' is missing before 'x'"),
+    (metadata("const y x;"), "type 'const y' is not declared"),
+    (metadata("const x;"), "type 'const' is not declared"),
     (metadata() + "// x", "the comment has no newline"),
     (metadata() + "\0\0\0\0", "byte 0x00 is not TSDL"),
     (metadata(event='model.emf.uri = "x\0y";'), "a NUL in a quotation"),
@@ -159,6 +161,14 @@ BEYOND = [
      b"\7" + TIME + b"\1\2", b"{ v = { 513 } }"),
     (metadata(f"variant <stream.packet.context.t> {SMALL} v;", stream=f"packet.context := struct {{ {TAG} }};"),
      b"\7" + TIME + b"\1\2", b"{ v = { 513 } }"),
+    (metadata("const u8 x; u8 const y; const u8 const *z;", trace=f"typealias {U8} := u8; typealias {U8} := u8 *; {TRACE}"),
+     TIME + b"\1\2\3", b"{ x = 1, y = 2, z = 0x3 }"),
+    (metadata(f"const {U8} x; const struct {{ const string y; }} s; const struct s z;", event=f"struct s {{ {U8} a; }};"),
+     TIME + b"\1a\0\3", b'{ x = 1, s = { y = "a" }, z = { a = 3 } }'),
+    (metadata("const unsigned const long x; cu8 y; const e z;",
+              event=f"typealias const {U8} := unsigned long; typedef const {U8} cu8; typealias enum : const cu8 {{ a }} := e;"),
+     TIME + b"\1\2\0", b'{ x = 1, y = 2, z = ( "a" : container = 0 ) }'),
+    (metadata("const u8 x;", event=f"typealias {U8} := const u8; typealias integer {{ size = 16; }} := u8;"), TIME + b"\1", b"{ x = 1 }"),
 ]
 
 

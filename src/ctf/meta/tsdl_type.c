@@ -70,10 +70,32 @@ static void declare(struct krait_tsdl_parser *p, enum krait_type_space space, co
         krait_tsdl_oom(p);
 }
 
+/* An alias's name without its qualifiers: "const u8" is u8, unless an alias of that name is declared. */
+static const char *unqualified(struct krait_tsdl_parser *p, const char *name)
+{
+    char *plain = krait_arena_strdup(p->arena, name), *to = plain;
+    if (!plain) {
+        krait_tsdl_oom(p);
+        return name;
+    }
+    for (size_t n; *name; name += n + (name[n] == ' ')) {
+        n = strcspn(name, " ");
+        if (n == strlen("const") && memcmp(name, "const", n) == 0)
+            continue;
+        if (to != plain)
+            *to++ = ' ';
+        to = mempcpy(to, name, n);
+    }
+    *to = '\0';
+    return plain;
+}
+
 /* A copy of what was declared under that name; fails when there is none. */
 static struct krait_fc *named(struct krait_tsdl_parser *p, enum krait_type_space space, const char *name)
 {
     struct krait_fc *fc = p->rc ? NULL : krait_tsdl_lookup(p, space, name);
+    if (!fc && !p->rc && space == KRAIT_TYPE_ALIAS)
+        fc = krait_tsdl_lookup(p, space, unqualified(p, name));
     if (!fc && !p->rc)
         krait_tsdl_fail(p, -EBADMSG, "type '%s' is not declared", name);
     return krait_tsdl_fc_copy(p, fc);
@@ -228,12 +250,14 @@ static struct krait_fc *constructed(struct krait_tsdl_parser *p)
 
 static struct spec specifiers(struct krait_tsdl_parser *p)
 {
+    const char *name = NULL;
+    while (krait_tsdl_accept_word(p, "const"))
+        name = "const";
     struct spec spec = { .fc = constructed(p) };
     while (spec.fc && krait_tsdl_accept_word(p, "const"))
         continue;
     if (spec.fc || p->rc)
         return spec;
-    const char *name = NULL;
     while (p->tok.kind == KRAIT_TOK_WORD && !is_declared_name(p, name)) {
         name = name ? krait_arena_fmt(p->arena, "%s %s", name, p->tok.text) : p->tok.text;
         if (!name)

@@ -111,6 +111,12 @@ REFUSED = [
     (metadata(f"{TAG} typedef variant <t> {OPTIONS} w; w v;"), "type 'w' is a variant, which has no aliases"),
     (metadata(f"{U8} x[timestamp];"), "'timestamp' is not a field before it"),
     (metadata(event='model.emf.uri = L"x";'), "';' is missing before 'x'"),
+    (metadata(event='model.emf.uri = "\\ud800";'), "U+D800 in a quotation is no character"),
+    (metadata(event='model.emf.uri = "\\uDFFF";'), "U+DFFF in a quotation is no character"),
+    (metadata(event='model.emf.uri = "\\U00110000";'), "U+110000 in a quotation is no character"),
+    (metadata(event='model.emf.uri = "\\u12";'), "2 digits are missing in a quotation's \\u or \\U"),
+    (metadata(event='model.emf.uri = "\\U0001f60g";'), "1 digits are missing in a quotation's \\u or \\U"),
+    (metadata(event='model.emf.uri = "\\y";'), "unknown escape in a quotation"),
     (metadata("const y x;"), "type 'const y' is not declared"),
     (metadata("const x;"), "type 'const' is not declared"),
     (metadata() + "// x", "the comment has no newline"),
@@ -169,6 +175,9 @@ BEYOND = [
               event=f"typealias const {U8} := unsigned long; typedef const {U8} cu8; typealias enum : const cu8 {{ a }} := e;"),
      TIME + b"\1\2\0", b'{ x = 1, y = 2, z = ( "a" : container = 0 ) }'),
     (metadata("const u8 x;", event=f"typealias {U8} := const u8; typealias integer {{ size = 16; }} := u8;"), TIME + b"\1", b"{ x = 1 }"),
+    (metadata(event='model.emf.uri = "a\\u00e9\\u20AC1\\U0001f600\\U0010FFFF\\u0024";'), TIME + b"\1",
+     "aé€1😀\U0010ffff$ e: { x = 1 }".encode()),
+    (metadata(f'enum : {U8} {{ "\\u00c4\\u00DF9" = 1 }} x;'), TIME + b"\1", '{ x = ( "Äß9" : container = 1 ) }'.encode()),
 ]
 
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/meta/tsdl_lex.h"
 
+#include "base/json.h"
+
 #include <string.h>
 
 /* What begins with a character; and whether krait_lex_pass looks at it. */
@@ -163,19 +165,67 @@ static unsigned hex_escape(struct krait_lex *lex)
     return value;
 }
 
-/* At the character after the backslash. Returns the byte, or -1 for an unknown escape. */
-static int lex_escape(struct krait_lex *lex)
+/* The digits of a universal character name (C99, 6.4.3), which is UTF-8 in the text. */
+static int add_universal(struct krait_lex *lex, unsigned digits, struct krait_buf *to)
+{
+    uint32_t character = 0;
+    for (; digits && lex->at < lex->end && hex_value(*lex->at) >= 0; digits--)
+        character = character << 4 | (uint32_t)hex_value(*lex->at++);
+    if (digits)
+        return krait_err_set(lex->err, -EBADMSG, "line %u: %u digits are missing in a quotation's \\u or \\U",
+                             lex->line, digits);
+    if (character > 0x10FFFF || (character >= 0xD800 && character <= 0xDFFF))
+        return krait_err_set(lex->err, -EBADMSG, "line %u: U+%04X in a quotation is no character", lex->line,
+                             (unsigned)character);
+    krait_utf8_add(to, character);
+    return 0;
+}
+
+/* At the character after the backslash. */
+static int lex_escape(struct krait_lex *lex, struct krait_buf *to)
 {
     static const char from[] = "ntrabfv0'\"\\?";
-    static const char to[] = "\n\t\r\a\b\f\v\0'\"\\?";
+    static const char plain[] = "\n\t\r\a\b\f\v\0'\"\\?";
     char c = *lex->at;
-    if (c >= '0' && c <= '7')
-        return (int)(octal_escape(lex) & 0xff);
+    if (c >= '0' && c <= '7') {
+        krait_buf_char(to, (char)octal_escape(lex));
+        return 0;
+    }
     lex->at++;
-    if (c == 'x')
-        return (int)(hex_escape(lex) & 0xff);
+    if (c == 'u' || c == 'U')
+        return add_universal(lex, c == 'u' ? 4 : 8, to);
     const char *found = memchr(from, c, sizeof(from) - 1);
-    return found ? (unsigned char)to[found - from] : -1;
+    if (c == 'x')
+        krait_buf_char(to, (char)hex_escape(lex));
+    else if (found)
+        krait_buf_char(to, plain[found - from]);
+    else
+        return krait_err_set(lex->err, -EBADMSG, "line %u: unknown escape in a quotation", lex->line);
+    return 0;
+}
+
+/* Up to `end`; `text` is NULL when nobody wants it, and has room otherwise: escapes are longer than what they
+ * stand for. */
+static int unescape(struct krait_lex *lex, const char *end, char *text)
+{
+    KRAIT_AUTO_BUF escaped = { 0 };
+    int rc = 0;
+    while (!rc && lex->at < end) {
+        char c = *lex->at++;
+        lex->line += c == '\n';
+        if (c != '\\') {
+            if (text)
+                *text++ = c;
+            continue;
+        }
+        krait_buf_clear(&escaped);
+        rc = lex_escape(lex, &escaped);
+        if (!rc && escaped.failed)
+            rc = oom(lex);
+        else if (!rc && text)
+            text = mempcpy(text, escaped.data, escaped.len);
+    }
+    return rc;
 }
 
 static int lex_quoted(struct krait_lex *lex, struct krait_tok *tok)
@@ -193,16 +243,9 @@ static int lex_quoted(struct krait_lex *lex, struct krait_tok *tok)
     if (lex->arena && !text)
         return oom(lex);
     tok->text = text;
-    while (lex->at < end) {
-        lex->line += *lex->at == '\n';
-        int byte = (unsigned char)*lex->at++;
-        if (byte == '\\')
-            byte = lex_escape(lex);
-        if (byte < 0)
-            return krait_err_set(lex->err, -EBADMSG, "line %u: unknown escape in a quotation", lex->line);
-        if (text)
-            *text++ = (char)byte;
-    }
+    int rc = unescape(lex, end, text);
+    if (rc)
+        return rc;
     lex->at = end + 1;
     tok->kind = quote == '"' ? KRAIT_TOK_STRING : KRAIT_TOK_CHAR;
     return 0;

@@ -11,6 +11,8 @@ from test_cat import UTC, cat_bytes
 
 U8 = "integer { size = 8; }"
 TAG = f"enum : {U8} {{ a = 1, b = 7 }} t;"
+FOUR = "integer { size = 4; }"
+BIT_TAG = "enum : integer { size = 2; } { a = 0 ... 1, b = 3 } t;"
 OPTIONS = f"{{ {U8} a; {U8} b; }}"
 TRACE = "trace { major = 1; minor = 8; byte_order = le; };"
 CLOCK = "clock { name = c; freq = 1000000000; offset_s = 1700000000; };"
@@ -62,6 +64,7 @@ READ = [
     (metadata("unsigned long x;", trace=f"typealias {U8} := unsigned long; {TRACE}"), b"{ x = 1 }"),
     (metadata(f"enum : {U8} {{ a = 1, b = 7 }} x;", event=f"typealias {U8} := y; typedef {U8} z;"), b"x = ( \"a\" "),
     (metadata("struct { integer { size = 1; } n; integer { size = 7; } y[s.n]; } s;"), b"{ s = { n = 1, y = [ [0] = 0 ] } }"),
+    (metadata(f"{BIT_TAG} typedef variant <t> {{ {FOUR} a; integer {{ size = 4; base = 16; }} b; }} w[1]; struct {{ {BIT_TAG} w v; }} s;"), b"v = [ [0] = { 0 } ] } }"),
 ]
 
 
@@ -107,8 +110,10 @@ REFUSED = [
     (metadata(f"{TAG} variant <env.t> {OPTIONS} v;", trace=f"{TRACE} env {{ t = 1; }};"), "'env.t' is not a field before it"),
     (metadata(f"struct {{ {TAG} }} s[2]; variant <s.t> {OPTIONS} v;"), "'s.t' is in an array or an option"),
     (metadata(f"{TAG} variant <t> {{ {TAG[:-2]} a; {U8} b; }} v; variant <v.a> {OPTIONS} w;"), "'v.a' is in an array or an option"),
-    (metadata(f"{TAG} typealias variant <t> {OPTIONS} := w; w v;"), "type 'w' is a variant, which has no aliases"),
-    (metadata(f"{TAG} typedef variant <t> {OPTIONS} w; w v;"), "type 'w' is a variant, which has no aliases"),
+    (metadata(f"{TAG} typealias variant {OPTIONS} := w; {U8} v;"), "type 'w' is a variant without a tag"),
+    (metadata(f"{TAG} typedef variant {OPTIONS} w; {U8} v;"), "type 'w' is a variant without a tag"),
+    (metadata(f"typedef variant <t> {OPTIONS} w; w v; {TAG}"), "a variant's tag 't' is not a field before it"),
+    (metadata(f"struct {{ {TAG} typedef variant <t> {OPTIONS} w; }} s; w v;"), "type 'w' is not declared"),
     (metadata(f"{U8} x[timestamp];"), "'timestamp' is not a field before it"),
     (metadata(event='model.emf.uri = L"x";'), "';' is missing before 'x'"),
     (metadata(event='model.emf.uri = "\\ud800";'), "U+D800 in a quotation is no character"),
@@ -178,6 +183,25 @@ BEYOND = [
     (metadata(event='model.emf.uri = "a\\u00e9\\u20AC1\\U0001f600\\U0010FFFF\\u0024";'), TIME + b"\1",
      "aé€1😀\U0010ffff$ e: { x = 1 }".encode()),
     (metadata(f'enum : {U8} {{ "\\u00c4\\u00DF9" = 1 }} x;'), TIME + b"\1", '{ x = ( "Äß9" : container = 1 ) }'.encode()),
+]
+
+# The specification's own example (4.2.2), the same by other ways, and tags where the alias is used.
+OWN = f"{TAG} typedef variant <t> {SMALL} w; struct {{ enum : {U8} {{ b = 1, a = 7 }} t; w v; }} s[2];"
+OTHER = f"enum : {U8} {{ a = 7, b = 1 }} t;"
+BEYOND += [
+    (metadata(OWN), TIME + b"\1\1\2\7\3", b"container = 7 ), v = { 3 } } ] }"),
+    (metadata(OWN.replace("typedef", "typealias").replace("} w;", "} := w;")),
+     TIME + b"\1\1\2\7\3", b"container = 7 ), v = { 3 } } ] }"),
+    (metadata(f"{TAG} typedef variant <t> {SMALL} w; typedef w y[2]; struct {{ {OTHER} struct {{ y v; }} z; }} s;"),
+     TIME + b"\1\1\2\3", b"z = { v = [ [0] = { 2 }, [1] = { 3 } ] } } }"),
+    (metadata(f"{TAG} typedef variant <t> {SMALL} w; typedef struct {{ {OTHER} w v; }} z; struct {{ {OTHER} z z; }} s;"),
+     TIME + b"\1\1\1\2", b"v = { 2 } } } }"),
+    (metadata(f"struct {{ {TAG} }} s; typedef variant <s.t> {SMALL} w; struct {{ struct {{ {OTHER} }} s; w v; }} z;"),
+     TIME + b"\1\1\2", b"v = { 2 } } }"),
+    (metadata(f"{TAG} struct {{ typedef variant <t> {SMALL} w; {OTHER} w v; }} s;"), TIME + b"\1\1\2", b"v = { 2 } } }"),
+    (metadata(f"struct {{ {TAG} w v; }} s;", event=f"typedef variant <t> {SMALL} w;"), TIME + b"\7\1\2", b"v = { 513 } } }"),
+    (metadata("w v;", event=f"typealias variant <event.context.t> {SMALL} := w; context := struct {{ {TAG} }};"),
+     TIME + b"\7\1\2", b"{ v = { 513 } }"),
 ]
 
 

@@ -36,12 +36,15 @@ struct krait_type_scope {
     struct krait_map entries; /* hash of space and name to struct krait_type_entry */
 };
 
+struct krait_tsdl_members; /* of a struct or variant whose braces are open */
+
 struct krait_tsdl_parser {
     struct krait_lex lex;
     struct krait_tok tok, next;
     struct krait_arena *arena;
     struct krait_ctf_metadata *md;
     struct krait_type_scope *scope;
+    const struct krait_tsdl_members *members; /* the innermost; NULL outside of all */
     struct krait_err *err;
     int rc;
     unsigned depth;

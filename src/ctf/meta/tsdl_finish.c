@@ -108,13 +108,23 @@ static struct target follow(const struct finish *f, struct krait_fc *fc, const c
     return to;
 }
 
+/* How much of the walk's way there is when the path of fc is followed: all, unless fc is of an alias. */
+static uint32_t way_of(const struct finish *f, const struct krait_fc *fc)
+{
+    uint32_t level = fc->home ? f->depth : 0;
+    while (level &&
+           (f->stack[level - 1].fc->kind != KRAIT_FC_STRUCT || f->stack[level - 1].fc->home != fc->home))
+        level--;
+    return level ? level : f->depth;
+}
+
 /* Not beyond its own scope: babeltrace2 asks for a path from the root there. */
-static struct target follow_relative(const struct finish *f, const char *path)
+static struct target follow_relative(const struct finish *f, const struct krait_fc *fc)
 {
     struct target to = { 0 };
-    for (uint32_t i = f->depth; i > 0 && !to.fc; i--) {
+    for (uint32_t i = way_of(f, fc); i > 0 && !to.fc; i--) {
         if (f->stack[i - 1].fc->kind == KRAIT_FC_STRUCT)
-            to = follow(f, f->stack[i - 1].fc, path);
+            to = follow(f, f->stack[i - 1].fc, fc->ref);
     }
     return to;
 }
@@ -133,21 +143,19 @@ bool krait_tsdl_is_absolute(const char *path)
     return scope_of(path) < SCOPE_COUNT;
 }
 
-static struct target way_to(const struct finish *f, const char *path)
+static struct target follow_absolute(const struct finish *f, enum scope_kind scope, const struct krait_fc *fc)
 {
-    enum scope_kind scope = scope_of(path);
-    if (scope == SCOPE_COUNT)
-        return follow_relative(f, path);
     if (scope > f->scope || !f->scopes[scope])
         return (struct target){ 0 };
-    return follow(f, f->scopes[scope], path + strlen(scope_paths[scope]));
+    return follow(f, f->scopes[scope], fc->ref + strlen(scope_paths[scope]));
 }
 
 /* Where the path of fc leads, which is where the walk is. */
 static struct target target_of(struct finish *f, struct krait_fc *fc)
 {
+    enum scope_kind scope = scope_of(fc->ref);
     enter(f, fc);
-    struct target to = way_to(f, fc->ref);
+    struct target to = scope == SCOPE_COUNT ? follow_relative(f, fc) : follow_absolute(f, scope, fc);
     f->depth--;
     return to;
 }

@@ -307,12 +307,33 @@ struct krait_fc *krait_tsdl_type(struct krait_tsdl_parser *p)
 
 /* -- typealias and typedef -- */
 
-/* A variant's alias would have no tag of the place where it is used; babeltrace2 refuses those with one too.
- */
+struct krait_tsdl_members {
+    const struct krait_tsdl_members *outer;
+    const struct krait_fc *fc; /* whose they are */
+    struct krait_fc_member *list;
+    uint32_t count, cap;
+    struct krait_strtab names;
+};
+
+/* The tag of a variant's alias is of the structs around the alias, not around its use (CTF 1.8.3, 4.2.2).
+ * Only where those have no such field, and for arrays of variants, which babeltrace2 reads so, is it looked
+ * for around the use. */
+static void settle_tag(struct krait_tsdl_parser *p, const char *name, struct krait_fc *fc)
+{
+    if (p->rc || !fc || fc->kind != KRAIT_FC_VARIANT)
+        return;
+    if (!fc->ref)
+        krait_tsdl_fail(p, -EBADMSG, "type '%s' is a variant without a tag", name);
+    size_t n = fc->ref ? strcspn(fc->ref, ".") : 0;
+    for (const struct krait_tsdl_members *m = p->members; n && m && !fc->home; m = m->outer) {
+        if (m->fc->kind == KRAIT_FC_STRUCT && krait_strtab_find(&m->names, fc->ref, n) != KRAIT_NO_ID)
+            fc->home = m->fc->home;
+    }
+}
+
 static void declare_alias(struct krait_tsdl_parser *p, const char *name, struct krait_fc *fc)
 {
-    if (fc && fc->kind == KRAIT_FC_VARIANT)
-        krait_tsdl_fail(p, -EBADMSG, "type '%s' is a variant, which has no aliases", name);
+    settle_tag(p, name, fc);
     declare(p, KRAIT_TYPE_ALIAS, name, fc);
 }
 
@@ -366,13 +387,8 @@ bool krait_tsdl_type_decl(struct krait_tsdl_parser *p)
 
 /* -- struct and variant -- */
 
-struct members {
-    struct krait_fc_member *list;
-    uint32_t count, cap;
-    struct krait_strtab names;
-};
-
-static void add_member(struct krait_tsdl_parser *p, struct members *m, const char *name, struct krait_fc *fc)
+static void add_member(struct krait_tsdl_parser *p, struct krait_tsdl_members *m, const char *name,
+                       struct krait_fc *fc)
 {
     if (!p->rc && !name)
         krait_tsdl_fail(p, -EBADMSG, "a field's name is missing");
@@ -389,7 +405,7 @@ static void add_member(struct krait_tsdl_parser *p, struct members *m, const cha
             (struct krait_fc_member){ .name = name + (name[0] == '_'), .tsdl_name = name, .fc = fc };
 }
 
-static void member_declaration(struct krait_tsdl_parser *p, struct members *m)
+static void member_declaration(struct krait_tsdl_parser *p, struct krait_tsdl_members *m)
 {
     struct spec spec = specifiers(p);
     do {
@@ -405,14 +421,18 @@ static void member_declaration(struct krait_tsdl_parser *p, struct members *m)
 static struct krait_fc *members_body(struct krait_tsdl_parser *p, enum krait_fc_kind kind)
 {
     struct krait_fc *fc = krait_tsdl_fc_new(p, kind);
-    struct members m = { 0 };
+    struct krait_tsdl_members m = { .outer = p->members, .fc = fc };
     struct krait_type_scope scope;
+    if (fc && kind == KRAIT_FC_STRUCT)
+        fc->home = p->fc_count;
+    p->members = &m;
     krait_tsdl_push(p, &scope);
     while (krait_tsdl_until(p, '}')) {
         if (!krait_tsdl_type_decl(p))
             member_declaration(p, &m);
     }
     krait_tsdl_pop(p);
+    p->members = m.outer;
     krait_strtab_done(&m.names);
     if (p->rc)
         return NULL;

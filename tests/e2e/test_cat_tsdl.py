@@ -11,8 +11,8 @@ from test_cat import UTC, cat_bytes
 
 U8 = "integer { size = 8; }"
 TAG = f"enum : {U8} {{ a = 1, b = 7 }} t;"
-FOUR = "integer { size = 4; }"
 BIT_TAG = "enum : integer { size = 2; } { a = 0 ... 1, b = 3 } t;"
+BIT_OPTIONS = "{ integer { size = 4; } a; integer { size = 4; base = 16; } b; }"
 OPTIONS = f"{{ {U8} a; {U8} b; }}"
 TRACE = "trace { major = 1; minor = 8; byte_order = le; };"
 CLOCK = "clock { name = c; freq = 1000000000; offset_s = 1700000000; };"
@@ -64,7 +64,7 @@ READ = [
     (metadata("unsigned long x;", trace=f"typealias {U8} := unsigned long; {TRACE}"), b"{ x = 1 }"),
     (metadata(f"enum : {U8} {{ a = 1, b = 7 }} x;", event=f"typealias {U8} := y; typedef {U8} z;"), b"x = ( \"a\" "),
     (metadata("struct { integer { size = 1; } n; integer { size = 7; } y[s.n]; } s;"), b"{ s = { n = 1, y = [ [0] = 0 ] } }"),
-    (metadata(f"{BIT_TAG} typedef variant <t> {{ {FOUR} a; integer {{ size = 4; base = 16; }} b; }} w[1]; struct {{ {BIT_TAG} w v; }} s;"), b"v = [ [0] = { 0 } ] } }"),
+    (metadata(f"{BIT_TAG} typedef variant <t> {BIT_OPTIONS} w[1]; struct {{ {BIT_TAG} w v; }} s;"), b"v = [ [0] = { 0 } ] } }"),
 ]
 
 

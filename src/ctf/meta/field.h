@@ -124,8 +124,7 @@ struct krait_fc {
     uint32_t align;     /* bits, a power of two */
     uint32_t slot;      /* where the decoder leaves an integer's value for others; KRAIT_NO_SLOT for most */
     uint32_t ref_slot;  /* SEQUENCE: slot of its length; VARIANT, OPTIONAL: of its tag */
-    uint32_t
-        home; /* TSDL: a STRUCT's number; that of the one that a VARIANT's tag is looked for in first, or 0 */
+    uint32_t home;      /* TSDL: a STRUCT's number; of a VARIANT, the one where its tag is looked for first */
     union {
         const struct krait_ctf_clock *clock; /* INT, ENUM: the clock it is mapped to, or NULL */
         uint32_t count;                      /* STRUCT, VARIANT, OPTIONAL: members or options */

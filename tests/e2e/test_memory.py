@@ -4,6 +4,7 @@
 import os
 import resource
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -19,12 +20,44 @@ MEGABYTES = 320
 EVENTS = 4 * large.events_per_packet(PACKET) * (MEGABYTES * 1000 * 1000 // 4 // PACKET)
 
 
+def temporary_folder():
+    """In memory where there is room: it is read, and its pages counted, all the same."""
+    room = os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4 * MEGABYTES * 1000 * 1000
+    return Path(tempfile.mkdtemp(dir="/dev/shm" if room else None))
+
+
 @pytest.fixture(scope="module")
 def trace():
-    """In memory where there is room: it is read, and its pages counted, all the same."""
-    room = os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 2 * MEGABYTES * 1000 * 1000
-    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if room else None))
+    folder = temporary_folder()
     yield large.make(folder / "trace", streams=4, count=MEGABYTES * 1000 * 1000 // 4 // PACKET, size=PACKET)
+    shutil.rmtree(folder)
+
+
+ONE_PACKET = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; } := u8;
+typealias integer { size = 32; align = 8; } := u32;
+trace { major = 1; minor = 8; byte_order = le; };
+clock { name = m; freq = 1000000000; };
+stream { event.header := struct { u8 id; integer { size = 16; align = 8; map = clock.m.value; } timestamp; }; };
+event { name = tick; id = 0; fields := struct { u32 n; string name; u8 count; u32 more[count]; }; };
+event { name = last; id = 1; fields := struct { u32 n; u8 done; }; };
+"""
+
+
+@pytest.fixture(scope="module")
+def one_packet():
+    """Two streams, each of which is one packet to its end: nothing says how long packets are."""
+    folder = temporary_folder()
+    (folder / "metadata").write_text(ONE_PACKET)
+    for stream in range(2):
+        name = b"a name that is long enough for few of them to fill the trace: " * 4 + b"\0"
+        tail = name + struct.pack("<B16I", 16, *range(16))
+        body = b"".join(struct.pack("<BHI", 0, k * 16 + stream, k) + tail for k in range(4096))
+        with open(folder / f"s{stream}", "wb") as file:
+            for _ in range(MEGABYTES * 500 * 1000 // len(body)):
+                file.write(body)
+            file.write(struct.pack("<BHIB", 1, 0, 7, 1))
+    yield folder
     shutil.rmtree(folder)
 
 
@@ -54,6 +87,60 @@ def test_memory_is_bounded_whatever_the_size(trace, command, last):
     peak, line = peak_kib(*(part.format(build=BUILD, trace=trace) for part in command))
     assert last in line
     assert peak < 64 * 1024, f"{peak} KiB for a trace of {MEGABYTES} MB"
+
+
+@pytest.mark.parametrize(
+    "command, last",
+    [
+        (["{build}/krait", "info", "{trace}"], "last"),
+        (["{build}/krait", "cat", "{trace}"], "last: { n = 7, done = 1 }"),
+        (["{build}/krait", "cat", "--json", "{trace}"], '"done":1'),
+        (["{build}/krait", "cat", "--csv", "{trace}"], "last"),
+        (["{build}/krait", "cat", "--filter=done == 1", "{trace}"], "last: { n = 7, done = 1 }"),
+        (["{build}/krait", "cat", "--begin=0.004", "{trace}"], "last: { n = 7, done = 1 }"),
+        (["{build}/docs/examples/parallel_sum", "2", "n", "{trace}"], "lost 0"),
+        (["{build}/tests/read_trace", "stream", "1", "{trace}"], '"events": '),
+        (["{build}/tests/read_trace", "time", "2", "{trace}"], '"events": '),
+        (["env", "KRAIT_READ_INTERPRET=1", "{build}/krait", "info", "{trace}"], "last"),
+        (["env", "KRAIT_READ_INTERPRET=1", "{build}/docs/examples/parallel_sum", "2", "n", "{trace}"], "lost 0"),
+    ],
+    ids=["info", "cat", "json", "csv", "filter", "begin", "threads", "batches", "batches-by-time", "info-no-code", "threads-no-code"],
+)
+def test_memory_is_bounded_within_one_packet(one_packet, command, last):
+    peak, line = peak_kib(*(part.format(build=BUILD, trace=one_packet) for part in command))
+    assert last in line
+    assert peak < 64 * 1024, f"{peak} KiB for a trace of {MEGABYTES} MB"
+
+
+SMALL_PACKETS = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; } := u8;
+typealias integer { size = 32; align = 8; } := u32;
+typealias integer { size = 64; align = 8; map = clock.c.value; } := t64;
+clock { name = c; freq = 1000000000; };
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; }; };
+stream { packet.context := struct { t64 timestamp_begin; t64 timestamp_end; u32 content_size; u32 packet_size; };
+  event.header := struct { u8 id; t64 timestamp; }; };
+event { name = tick; id = 0; fields := struct { string s; }; };
+"""
+
+
+def small_packets(folder, count):
+    folder.mkdir()
+    (folder / "metadata").write_text(SMALL_PACKETS)
+    packet = struct.Struct("<IQQIIBQ8s")
+    bits = packet.size * 8
+    with open(folder / "s", "wb") as file:
+        for k in range(0, count * 10, 10):
+            file.write(packet.pack(0xC1FC1FC1, k, k + 5, bits, bits, 0, k + 3, b"abcdefg"))
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["info", "cat"])
+def test_a_packet_takes_few_bytes(tmp_path, verb):
+    few, many = 200_000, 1_200_000
+    peaks = [peak_kib(BUILD / "krait", verb, small_packets(tmp_path / str(n), n))[0] for n in (few, many)]
+    each = (peaks[1] - peaks[0]) * 1024 / (many - few)
+    assert each < 44, f"{each:.1f} bytes"
 
 
 def test_selecting_events_does_not_let_go_of_pages_that_are_read(tmp_path):

@@ -69,20 +69,22 @@ static void leave_packet(struct krait_ctf_cursor *c)
 /* Pages that all cursors together hold behind them, in bytes, and what one holds at least: fewer calls. */
 enum { HELD = 16 << 20, HELD_LEAST = 256 << 10 };
 
-/* Cursors that seek hold nothing: they go where others are, whose next call lets go of what came back for
- * them too, as far as the call before went. */
+/* Up to the next event, which is not read yet. Cursors that seek hold nothing: they go where others are,
+ * whose next call lets go of what came back for them too, as far as the call before went. */
 static void let_go_behind(struct krait_ctf_cursor *c)
 {
     const struct krait_ctf_packet *packet = c->packet;
     uint64_t most = KRAIT_MAX((uint64_t)HELD / c->reader->stream_count, (uint64_t)HELD_LEAST);
-    bool goes_on = packet->file == c->held && packet->offset >= c->held_from;
-    if (goes_on && packet->offset - c->held_from < most)
-        return;
-    if (c->held)
-        krait_ctf_let_go(c->held, c->held_from - KRAIT_MIN(c->held_from, most),
-                         goes_on ? packet->offset : c->held->size);
-    c->held = packet->file;
-    c->held_from = packet->offset;
+    uint64_t at = packet->offset + KRAIT_MIN(c->d.at, c->d.end) / 8;
+    bool goes_on = packet->file == c->held && at >= c->held_from;
+    if (!goes_on || at - c->held_from >= most) {
+        if (c->held)
+            krait_ctf_let_go(c->held, c->held_from - KRAIT_MIN(c->held_from, most),
+                             goes_on ? at : c->held->size);
+        c->held = packet->file;
+        c->held_from = at;
+    }
+    c->pause = KRAIT_MIN(c->d.end, (c->held_from + most - packet->offset) * 8);
 }
 
 /* What ends a stream where time does. */
@@ -106,6 +108,7 @@ static int enter_packet(struct krait_ctf_cursor *c)
     d->bytes = c->packet->file->bytes + c->packet->offset;
     d->at = 0;
     d->end = c->packet->content;
+    c->pause = 0;
     d->meanings_set = 0;
     if (c->packet->said & 1u << KRAIT_MEANING_BEGIN)
         d->clock = 0; /* a begin says all of the time, however few bits it has, as babeltrace2 has it */
@@ -262,7 +265,7 @@ static int next_packet(struct krait_ctf_cursor *c)
 }
 
 /* The first event behind the packet. */
-static KRAIT_COLD int next_behind(struct krait_ctf_cursor *c)
+static int next_of_packets(struct krait_ctf_cursor *c)
 {
     int rc;
     do {
@@ -276,10 +279,17 @@ static KRAIT_COLD int next_behind(struct krait_ctf_cursor *c)
     return rc;
 }
 
+static KRAIT_COLD int next_behind(struct krait_ctf_cursor *c)
+{
+    if (c->d.at >= c->d.end) /* without a packet both are 0 */
+        return next_of_packets(c);
+    let_go_behind(c);
+    return read_event(c);
+}
+
 int krait_ctf_next(struct krait_ctf_cursor *c)
 {
-    return KRAIT_LIKELY(c->d.at < c->d.end) ? read_event(c)
-                                            : next_behind(c); /* without a packet both are 0 */
+    return KRAIT_LIKELY(c->d.at < c->pause) ? read_event(c) : next_behind(c);
 }
 
 /* As good as a double, where the clock does not count nanoseconds. */
@@ -320,6 +330,7 @@ int krait_ctf_seek(struct krait_ctf_cursor *c, const struct krait_ctf_stream *st
             return rc;
     }
     c->d.at = bit;
+    c->pause = 0;
     return read_event_at(c, ns);
 }
 

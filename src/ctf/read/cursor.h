@@ -21,6 +21,8 @@ struct krait_ctf_cursor {
     const struct krait_ctf_packet *packet; /* NULL before the first */
     const struct krait_event_class *event; /* the current one */
     struct krait_decoder d;
+    uint64_t pause; /* bit in the packet, at most d.end: before an event there or behind, krait_ctf_next lets
+                       go of pages */
     uint32_t next_packet;
     uint64_t context_at; /* bit in the packet where its context begins */
     uint8_t context_be;  /* the decoder's bits_be there */
@@ -32,7 +34,7 @@ struct krait_ctf_cursor {
     bool ranged;
     int64_t from_ns, to_ns;            /* with `ranged`: packets outside are passed over */
     const struct krait_ctf_file *held; /* pages of it are held */
-    uint64_t held_from;                /* from this byte on, to the packet */
+    uint64_t held_from;                /* from this byte on, to the event */
     struct krait_err err;
 };
 

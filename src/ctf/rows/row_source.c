@@ -36,7 +36,7 @@ static struct krait_emit_run begin_run(const struct krait_row_source *source)
 {
     const struct krait_decoder *d = &source->cursor.d;
     return (struct krait_emit_run){ .at = d->bytes + d->at / 8,
-                                    .end = d->bytes + d->end / 8,
+                                    .end = d->bytes + source->cursor.pause / 8,
                                     .packet = d->bytes,
                                     .clock = d->clock,
                                     .base = source->stream->base,
@@ -94,11 +94,12 @@ static void run_code(struct krait_row_source *source, struct krait_row_chunk *ch
     chunk->count = (uint32_t)(run.rows - chunk->rows);
 }
 
-/* Within a packet, between two events, both at whole bytes. */
+/* Within a packet, between two events, both at whole bytes. The code goes up to where the careful reader lets
+ * go of pages: what has not its end before is its. */
 static bool may_run_code(const struct krait_row_source *source)
 {
     const struct krait_ctf_cursor *c = &source->cursor;
-    return source->stream && source->stream->engine && c->d.at < c->d.end && (c->d.at | c->d.end) % 8 == 0 &&
+    return source->stream && source->stream->engine && c->d.at < c->pause && (c->d.at | c->pause) % 8 == 0 &&
            c->d.clock < source->stream->code_until;
 }
 
@@ -158,9 +159,16 @@ static bool add_with_care(struct krait_row_source *source, struct krait_row_chun
     return true;
 }
 
+/* The next step lets go of pages, which the chunk's rows may point into, within a packet. */
+static bool pauses(const struct krait_row_source *source)
+{
+    const struct krait_ctf_cursor *c = &source->cursor;
+    return !source->held && c->d.at >= c->pause && c->d.at < c->d.end;
+}
+
 void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk)
 {
-    while (!source->ended && chunk->cell_at < chunk->cell_limit) {
+    while (!source->ended && chunk->cell_at < chunk->cell_limit && !(chunk->count && pauses(source))) {
         if (!source->held && may_run_code(source))
             run_code(source, chunk);
         if (chunk->cell_at < chunk->cell_limit && !add_with_care(source, chunk))

@@ -137,7 +137,7 @@ def small_packets(folder, count):
 
 @pytest.mark.parametrize("verb", ["info", "cat"])
 def test_a_packet_takes_few_bytes(tmp_path, verb):
-    few, many = 200_000, 1_200_000
+    few, many = 400_000, 1_400_000
     peaks = [peak_kib(BUILD / "krait", verb, small_packets(tmp_path / str(n), n))[0] for n in (few, many)]
     each = (peaks[1] - peaks[0]) * 1024 / (many - few)
     assert each < 44, f"{each:.1f} bytes"

@@ -26,10 +26,10 @@ static KRAIT_COLD int damage_at(struct krait_ctf_cursor *c, uint64_t bit, const 
 {
     const struct krait_ctf_packet *packet = c->packet;
     bit = KRAIT_MIN(bit, packet->content); /* alignment may have gone beyond */
-    krait_err_set(&c->err, -EBADMSG, "%s: byte %llu, in the packet at byte %llu: %s", packet->file->path,
+    krait_err_set(&c->err, -EBADMSG, "%s: byte %llu, in the packet at byte %llu: %s", c->file->path,
                   (unsigned long long)(packet->offset + bit / 8), (unsigned long long)packet->offset,
                   packet->cut ? "the packet is cut: the file ends before it does" : why);
-    return krait_err_place(&c->err, strlen(packet->file->path), packet->offset + bit / 8);
+    return krait_err_place(&c->err, strlen(c->file->path), packet->offset + bit / 8);
 }
 
 /* -- packets -- */
@@ -76,12 +76,12 @@ static void let_go_behind(struct krait_ctf_cursor *c)
     const struct krait_ctf_packet *packet = c->packet;
     uint64_t most = KRAIT_MAX((uint64_t)HELD / c->reader->stream_count, (uint64_t)HELD_LEAST);
     uint64_t at = packet->offset + KRAIT_MIN(c->d.at, c->d.end) / 8;
-    bool goes_on = packet->file == c->held && at >= c->held_from;
+    bool goes_on = c->file == c->held && at >= c->held_from;
     if (!goes_on || at - c->held_from >= most) {
         if (c->held)
             krait_ctf_let_go(c->held, c->held_from - KRAIT_MIN(c->held_from, most),
                              goes_on ? at : c->held->size);
-        c->held = packet->file;
+        c->held = c->file;
         c->held_from = at;
     }
     c->pause = KRAIT_MIN(c->d.end, (c->held_from + most - packet->offset) * 8);
@@ -101,11 +101,12 @@ static int enter_packet(struct krait_ctf_cursor *c)
 {
     leave_packet(c);
     c->packet = &c->stream->packets[c->next_packet++];
-    int rc = switch_trace(c, c->packet->file->trace);
+    c->file = krait_ctf_file_of(c->stream, c->packet);
+    int rc = switch_trace(c, c->file->trace);
     if (rc)
         return rc;
     struct krait_decoder *d = &c->d;
-    d->bytes = c->packet->file->bytes + c->packet->offset;
+    d->bytes = c->file->bytes + c->packet->offset;
     d->at = 0;
     d->end = c->packet->content;
     c->pause = 0;

@@ -19,6 +19,7 @@ struct krait_ctf_cursor {
     const struct krait_stream_class *cls;  /* of the packet: as its trace has it */
     struct krait_ctf_code *code;           /* of cls */
     const struct krait_ctf_packet *packet; /* NULL before the first */
+    const struct krait_ctf_file *file;     /* the packet's */
     const struct krait_event_class *event; /* the current one */
     struct krait_decoder d;
     uint64_t pause; /* bit in the packet, at most d.end: before an event there or behind, krait_ctf_next lets

@@ -55,6 +55,8 @@ int krait_ctf_map(struct krait_ctf_file *file, struct krait_err *err)
     if (fd < 0 || fstat(fd, &st))
         return krait_err_errno(err, "%s", file->path);
     file->size = (uint64_t)st.st_size;
+    if (file->size >> KRAIT_CTF_SIZE_BITS)
+        return krait_err_set(err, -EFBIG, "%s: too large to be mapped", file->path);
     if (!file->size)
         return 0;
     file->bytes = map_guarded(file, fd);

@@ -99,18 +99,19 @@ int krait_ctf_index_open(struct krait_ctf_index *index, const struct krait_ctf_f
 }
 
 bool krait_ctf_index_packet(const struct krait_ctf_index *index, uint32_t i,
-                            const struct krait_ctf_packet *model, struct krait_ctf_packet *packet)
+                            const struct krait_ctf_head *model, struct krait_ctf_head *head)
 {
     const uint32_t all = 1u << KRAIT_MEANING_SIZE | 1u << KRAIT_MEANING_CONTENT;
     struct krait_ctf_index_entry entry = krait_ctf_index_entry(index, i);
-    *packet = *model;
-    packet->offset = entry.offset;
-    packet->size = entry.size / 8;
-    packet->content = entry.content;
-    packet->begin = entry.begin;
-    packet->end = entry.end;
-    packet->seq = model->said & 1u << KRAIT_MEANING_SEQ ? entry.seq : 0;
-    packet->discarded = model->said & 1u << KRAIT_MEANING_DISCARDED ? entry.discarded : 0;
-    return (model->said & all) == all && model->whole_begin && model->whole_end && !model->cut &&
-           (index->has_ids || !(model->said & 1u << KRAIT_MEANING_SEQ));
+    uint32_t said = model->packet.said;
+    head->packet = model->packet;
+    head->packet.offset = entry.offset;
+    head->packet.size = entry.size / 8;
+    head->packet.content = entry.content;
+    head->packet.begin = entry.begin;
+    head->packet.end = entry.end;
+    head->counters.seq = said & 1u << KRAIT_MEANING_SEQ ? entry.seq : 0;
+    head->counters.discarded = said & 1u << KRAIT_MEANING_DISCARDED ? entry.discarded : 0;
+    return (said & all) == all && model->packet.whole_begin && model->packet.whole_end &&
+           !model->packet.cut && (index->has_ids || !(said & 1u << KRAIT_MEANING_SEQ));
 }

@@ -40,6 +40,6 @@ struct krait_ctf_index_entry krait_ctf_index_entry(const struct krait_ctf_index 
 /* The packet that an entry tells of: `model`, another one of the file, with the entry's numbers. False: the
  * entry has not all that such a packet says. */
 bool krait_ctf_index_packet(const struct krait_ctf_index *index, uint32_t i,
-                            const struct krait_ctf_packet *model, struct krait_ctf_packet *packet);
+                            const struct krait_ctf_head *model, struct krait_ctf_head *head);
 
 #endif

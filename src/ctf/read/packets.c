@@ -43,9 +43,10 @@ static const char *packet_sizes(struct krait_ctf_packet *packet, const struct kr
         return "the packet's content is smaller than its header";
     if (size % 8)
         return "the packet's size is not of whole bytes";
+    uint64_t there = KRAIT_MIN(size / 8, left);
     packet->cut = size / 8 > left;
-    packet->size = KRAIT_MIN(size / 8, left);
-    packet->content = KRAIT_MIN(content, packet->size * 8);
+    packet->size = there;
+    packet->content = KRAIT_MIN(content, there * 8);
     return NULL;
 }
 
@@ -55,17 +56,19 @@ static const char *cut_in(struct krait_ctf_packet *packet, const char *why)
     return why;
 }
 
-bool krait_ctf_packet_is(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b)
+bool krait_ctf_head_is(const struct krait_ctf_head *x, const struct krait_ctf_head *y)
 {
+    const struct krait_ctf_packet *a = &x->packet, *b = &y->packet;
     return a->file == b->file && a->offset == b->offset && a->size == b->size && a->content == b->content &&
-           a->begin == b->begin && a->end == b->end && a->seq == b->seq && a->discarded == b->discarded &&
-           a->said == b->said && a->cut == b->cut;
+           a->begin == b->begin && a->end == b->end && x->counters.seq == y->counters.seq &&
+           x->counters.discarded == y->counters.discarded && a->said == b->said && a->cut == b->cut;
 }
 
 const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,
-                                  struct krait_ctf_packet *packet, const struct krait_stream_class **cls)
+                                  struct krait_ctf_head *head, const struct krait_stream_class **cls)
 {
     const struct krait_ctf_trace *trace = file->trace;
+    struct krait_ctf_packet *packet = &head->packet;
     uint64_t left = file->size - offset;
     d->bytes = file->bytes + offset;
     d->at = 0;
@@ -83,13 +86,13 @@ const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t of
     const struct krait_ctf_code *code = &trace->code[(*cls)->index];
     if (krait_decode_skip(d, &code->packet_context))
         return cut_in(packet, "the packet's context is cut");
-    *packet = (struct krait_ctf_packet){ .file = file,
+    *packet = (struct krait_ctf_packet){ .file = file->index,
                                          .offset = offset,
                                          .begin = d->meanings[KRAIT_MEANING_BEGIN],
                                          .end = d->meanings[KRAIT_MEANING_END],
-                                         .seq = d->meanings[KRAIT_MEANING_SEQ],
-                                         .discarded = d->meanings[KRAIT_MEANING_DISCARDED],
                                          .said = d->meanings_set };
+    head->counters = (struct krait_ctf_counters){ .seq = d->meanings[KRAIT_MEANING_SEQ],
+                                                  .discarded = d->meanings[KRAIT_MEANING_DISCARDED] };
     packet->whole_begin = code->whole_begin && said(d, KRAIT_MEANING_BEGIN);
     packet->whole_end = code->whole_end && said(d, KRAIT_MEANING_END);
     return packet_sizes(packet, d, left);
@@ -102,31 +105,68 @@ static int64_t packet_ns(const struct krait_ctf_packet *packet, const struct kra
     return cls->clock ? krait_ctf_ns(cls->clock, packet->begin) : 0;
 }
 
-static bool same_packet(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b)
+static bool same_packet(const struct krait_ctf_stream *stream, uint32_t i, const struct krait_ctf_head *head)
 {
-    return a->size == b->size && a->begin == b->begin && a->end == b->end && a->seq == b->seq;
+    const struct krait_ctf_packet *a = &stream->packets[i], *b = &head->packet;
+    return a->size == b->size && a->begin == b->begin && a->end == b->end &&
+           krait_ctf_counters_of(stream, i).seq == head->counters.seq;
 }
 
-static int append_packet(struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet, uint32_t at)
+struct krait_ctf_counters krait_ctf_counters_of(const struct krait_ctf_stream *stream, uint32_t i)
 {
-    if (stream->packet_count == stream->packet_cap) {
-        uint32_t cap = stream->packet_cap ? stream->packet_cap * 2 : 8;
-        struct krait_ctf_packet *packets = realloc(stream->packets, cap * sizeof(*packets));
-        if (!packets)
+    return stream->counters ? stream->counters[i] : (struct krait_ctf_counters){ 0 };
+}
+
+/* By much at once: the system moves pages without a copy, and gives memory only where it is written. */
+static int grow_packets(struct krait_ctf_stream *stream)
+{
+    uint32_t cap = stream->packet_cap ? stream->packet_cap * 2 : 8;
+    struct krait_ctf_packet *packets = realloc(stream->packets, cap * sizeof(*packets));
+    if (!packets)
+        return -ENOMEM;
+    stream->packets = packets;
+    if (stream->counters) {
+        struct krait_ctf_counters *counters = realloc(stream->counters, cap * sizeof(*counters));
+        if (!counters)
             return -ENOMEM;
-        stream->packets = packets;
-        stream->packet_cap = cap;
+        stream->counters = counters;
     }
-    memmove(stream->packets + at + 1, stream->packets + at, (stream->packet_count - at) * sizeof(*packet));
-    stream->packets[at] = *packet;
+    stream->packet_cap = cap;
+    return 0;
+}
+
+/* From the first packet on that says one. */
+static int put_counters(struct krait_ctf_stream *stream, const struct krait_ctf_head *head, uint32_t at)
+{
+    const uint32_t counters = 1u << KRAIT_MEANING_SEQ | 1u << KRAIT_MEANING_DISCARDED;
+    if (!stream->counters && !(head->packet.said & counters))
+        return 0;
+    if (!stream->counters)
+        stream->counters = calloc(stream->packet_cap, sizeof(*stream->counters));
+    if (!stream->counters)
+        return -ENOMEM;
+    struct krait_ctf_counters *to = stream->counters + at;
+    memmove(to + 1, to, (stream->packet_count - at) * sizeof(*to));
+    *to = head->counters;
+    return 0;
+}
+
+static int put_packet(struct krait_ctf_stream *stream, const struct krait_ctf_head *head, uint32_t at)
+{
+    if ((stream->packet_count == stream->packet_cap && grow_packets(stream)) ||
+        put_counters(stream, head, at))
+        return -ENOMEM;
+    struct krait_ctf_packet *to = stream->packets + at;
+    memmove(to + 1, to, (stream->packet_count - at) * sizeof(*to));
+    *to = head->packet;
     stream->packet_count++;
     return 0;
 }
 
 /* In the place of its time; the same packet of another snapshot of the trace is left out. */
-static int insert_packet(struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet)
+static int insert_packet(struct krait_ctf_stream *stream, const struct krait_ctf_head *head)
 {
-    int64_t ns = packet_ns(packet, stream->cls);
+    int64_t ns = packet_ns(&head->packet, stream->cls);
     uint32_t from = 0, to = stream->packet_count;
     while (from < to) {
         uint32_t mid = from + (to - from) / 2;
@@ -135,9 +175,9 @@ static int insert_packet(struct krait_ctf_stream *stream, const struct krait_ctf
         else
             to = mid;
     }
-    if (from < stream->packet_count && same_packet(&stream->packets[from], packet))
+    if (from < stream->packet_count && same_packet(stream, from, head))
         return 0;
-    return append_packet(stream, packet, from);
+    return put_packet(stream, head, from);
 }
 
 bool krait_ctf_same_trace(const struct krait_ctf_trace *a, const struct krait_ctf_trace *b)
@@ -175,7 +215,7 @@ static struct krait_ctf_stream *file_stream(struct krait_ctf_reader *reader,
     if (!stream)
         return NULL;
     *stream = (struct krait_ctf_stream){
-        .trace = file->trace, .cls = cls, .id = id, .has_id = grouped, .path = file->path
+        .reader = reader, .trace = file->trace, .cls = cls, .id = id, .has_id = grouped, .path = file->path
     };
     if (krait_ctf_push(&reader->arena, &reader->streams, &reader->stream_count, &reader->stream_cap, stream))
         return NULL;
@@ -208,14 +248,13 @@ static int begin_listing(struct listing *l, const struct krait_ctf_packet *first
     return 0;
 }
 
-static int list_packet(struct listing *l, const struct krait_ctf_packet *packet,
+static int list_packet(struct listing *l, const struct krait_ctf_head *head,
                        const struct krait_stream_class *cls)
 {
-    int rc = l->stream ? 0 : begin_listing(l, packet, cls);
+    int rc = l->stream ? 0 : begin_listing(l, &head->packet, cls);
     if (rc)
         return rc;
-    return l->alone ? append_packet(l->stream, packet, l->stream->packet_count)
-                    : insert_packet(l->stream, packet);
+    return l->alone ? put_packet(l->stream, head, l->stream->packet_count) : insert_packet(l->stream, head);
 }
 
 /* Notes why the file ends there. */
@@ -245,9 +284,9 @@ static int list_all(struct listing *l)
     const struct krait_stream_class *cls = NULL;
     uint64_t held_from = 0;
     for (uint64_t offset = 0; offset < l->file->size;) {
-        struct krait_ctf_packet packet;
-        const char *why = krait_ctf_read_packet(l->file, offset, l->d, &packet, &cls);
-        if (packet.cut && l->file->growing)
+        struct krait_ctf_head head;
+        const char *why = krait_ctf_read_packet(l->file, offset, l->d, &head, &cls);
+        if (head.packet.cut && l->file->growing)
             break;
         if (!why && l->stream)
             why = other_stream(l, cls);
@@ -255,10 +294,10 @@ static int list_all(struct listing *l)
             end_listing(l, offset, why);
             return 0;
         }
-        int rc = list_packet(l, &packet, cls);
+        int rc = list_packet(l, &head, cls);
         if (rc)
             return rc;
-        offset += KRAIT_MAX(packet.size, (uint64_t)1);
+        offset += KRAIT_MAX((uint64_t)head.packet.size, (uint64_t)1);
         if (offset - held_from >= LISTING_HOLDS) {
             krait_ctf_let_go(l->file, held_from, offset);
             held_from = offset;
@@ -268,13 +307,13 @@ static int list_all(struct listing *l)
     return 0;
 }
 
-/* Whether entry i tells what was read into the decoder and `packet`. */
+/* Whether entry i tells what was read into the decoder and `head`. */
 static bool tells(const struct krait_ctf_index *index, uint32_t i, const struct krait_decoder *d,
-                  const struct krait_ctf_packet *packet)
+                  const struct krait_ctf_head *head)
 {
     struct krait_ctf_index_entry entry = krait_ctf_index_entry(index, i);
-    struct krait_ctf_packet told;
-    return krait_ctf_index_packet(index, i, packet, &told) && krait_ctf_packet_is(&told, packet) &&
+    struct krait_ctf_head told;
+    return krait_ctf_index_packet(index, i, head, &told) && krait_ctf_head_is(&told, head) &&
            (!said(d, KRAIT_MEANING_STREAM_ID) ||
             d->meanings[KRAIT_MEANING_STREAM_ID] == entry.stream_class) &&
            (!index->has_ids || !said(d, KRAIT_MEANING_STREAM_INSTANCE) ||
@@ -283,10 +322,10 @@ static bool tells(const struct krait_ctf_index *index, uint32_t i, const struct 
 
 /* The first and the last packet are read; `first` is the file's. False where the index is not to be believed.
  */
-static bool is_of_file(const struct krait_ctf_index *index, struct listing *l, struct krait_ctf_packet *first,
+static bool is_of_file(const struct krait_ctf_index *index, struct listing *l, struct krait_ctf_head *first,
                        const struct krait_stream_class **cls)
 {
-    struct krait_ctf_packet last;
+    struct krait_ctf_head last;
     uint64_t at = krait_ctf_index_entry(index, index->count - 1).offset;
     if (krait_ctf_read_packet(l->file, at, l->d, &last, cls) || !tells(index, index->count - 1, l->d, &last))
         return false;
@@ -296,14 +335,14 @@ static bool is_of_file(const struct krait_ctf_index *index, struct listing *l, s
 }
 
 static int list_told(struct listing *l, const struct krait_ctf_index *index,
-                     const struct krait_ctf_packet *first, const struct krait_stream_class *cls)
+                     const struct krait_ctf_head *first, const struct krait_stream_class *cls)
 {
     int rc = 0;
     for (uint32_t i = 0; i < index->count && !rc; i++) {
-        struct krait_ctf_packet packet;
-        krait_ctf_index_packet(index, i, first, &packet);
-        packet.unread = i != 0 && i != index->count - 1;
-        rc = list_packet(l, &packet, cls);
+        struct krait_ctf_head head;
+        krait_ctf_index_packet(index, i, first, &head);
+        head.packet.unread = i != 0 && i != index->count - 1;
+        rc = list_packet(l, &head, cls);
     }
     return rc;
 }
@@ -313,7 +352,7 @@ int krait_ctf_list_packets(struct krait_ctf_reader *reader, const struct krait_c
 {
     struct listing l = { .reader = reader, .file = file, .d = d };
     struct krait_ctf_index index;
-    struct krait_ctf_packet first;
+    struct krait_ctf_head first;
     const struct krait_stream_class *cls;
     if (!reader->options.indexes || krait_ctf_index_open(&index, file))
         return list_all(&l);

@@ -14,12 +14,15 @@ int krait_ctf_list_packets(struct krait_ctf_reader *reader, const struct krait_c
                            struct krait_decoder *d);
 
 /* Reads the header and context of the packet at `offset`. Returns NULL or why it cannot be read; either way
- * packet->cut says whether the file ends in it. */
+ * head->packet.cut says whether the file ends in it. */
 const char *krait_ctf_read_packet(const struct krait_ctf_file *file, uint64_t offset, struct krait_decoder *d,
-                                  struct krait_ctf_packet *packet, const struct krait_stream_class **cls);
+                                  struct krait_ctf_head *head, const struct krait_stream_class **cls);
 
 /* Whether both say the same. */
-bool krait_ctf_packet_is(const struct krait_ctf_packet *a, const struct krait_ctf_packet *b);
+bool krait_ctf_head_is(const struct krait_ctf_head *a, const struct krait_ctf_head *b);
+
+/* Of a packet of a stream. */
+struct krait_ctf_counters krait_ctf_counters_of(const struct krait_ctf_stream *stream, uint32_t i);
 
 /* Parts of one trace: the same folder, or the same uuid. */
 bool krait_ctf_same_trace(const struct krait_ctf_trace *a, const struct krait_ctf_trace *b);

@@ -6,7 +6,7 @@
 static int64_t packet_ns(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
                          uint64_t ticks)
 {
-    const struct krait_ctf_trace *trace = packet->file->trace;
+    const struct krait_ctf_trace *trace = krait_ctf_file_of(stream, packet)->trace;
     const struct krait_stream_class *cls = stream->cls;
     if (trace != stream->trace)
         cls = krait_ctf_stream(trace->metadata, cls->id);
@@ -47,21 +47,23 @@ uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t n
 /* Whether packet i may tell of a loss. */
 static bool counts_on(const struct krait_ctf_stream *stream, uint32_t i)
 {
-    const struct krait_ctf_packet *packet = &stream->packets[i], *before = packet - 1;
     if (!i || i >= stream->packet_count)
         return false;
-    bool numbered = packet->said & 1u << KRAIT_MEANING_SEQ;
-    return packet->discarded != before->discarded || (numbered && packet->seq != before->seq + 1);
+    struct krait_ctf_counters at = krait_ctf_counters_of(stream, i),
+                              before = krait_ctf_counters_of(stream, i - 1);
+    bool numbered = stream->packets[i].said & 1u << KRAIT_MEANING_SEQ;
+    return at.discarded != before.discarded || (numbered && at.seq != before.seq + 1);
 }
 
 /* Reads the packet again; the decoder is then where its events begin. */
-static bool is_true(const struct krait_ctf_stream *stream, struct krait_ctf_packet *packet,
-                    struct krait_decoder *d)
+static bool is_true(const struct krait_ctf_stream *stream, uint32_t i, struct krait_decoder *d)
 {
     const struct krait_stream_class *cls;
-    struct krait_ctf_packet found;
-    bool same = !krait_ctf_read_packet(packet->file, packet->offset, d, &found, &cls) &&
-                cls->id == stream->cls->id && krait_ctf_packet_is(packet, &found);
+    struct krait_ctf_packet *packet = &stream->packets[i];
+    struct krait_ctf_head told = { *packet, krait_ctf_counters_of(stream, i) }, found;
+    const struct krait_ctf_file *file = krait_ctf_file_of(stream, packet);
+    bool same = !krait_ctf_read_packet(file, packet->offset, d, &found, &cls) && cls->id == stream->cls->id &&
+                krait_ctf_head_is(&told, &found);
     packet->unread = packet->unread && !same;
     return same;
 }
@@ -79,7 +81,7 @@ static bool settle_stream(const struct krait_ctf_stream *stream, struct krait_de
         over = over && behind;
         bool entered = !over && !krait_ctf_packet_ends_before(stream, i, from_ns);
         bool told = packet->unread && (counts_on(stream, i) || counts_on(stream, i + 1));
-        if ((entered || told) && !is_true(stream, packet, d))
+        if ((entered || told) && !is_true(stream, i, d))
             return false;
         over = over || (entered && behind && d->at < packet->content);
     }

@@ -141,6 +141,7 @@ static int open_file(struct krait_ctf_reader *reader, const struct krait_ctf_tra
     if (!file || krait_ctf_push(&reader->arena, &reader->files, &reader->file_count, &reader->file_cap, file))
         return oom(err);
     file->trace = trace;
+    file->index = reader->file_count - 1;
     file->path = krait_arena_strdup(&reader->arena, path);
     if (!file->path)
         return oom(err);
@@ -245,8 +246,10 @@ void krait_ctf_close(struct krait_ctf_reader *reader)
         return;
     for (uint32_t i = 0; i < reader->file_count; i++)
         krait_ctf_unmap(reader->files[i]);
-    for (uint32_t i = 0; i < reader->stream_count; i++)
+    for (uint32_t i = 0; i < reader->stream_count; i++) {
         free(reader->streams[i]->packets);
+        free(reader->streams[i]->counters);
+    }
     for (uint32_t i = 0; i < reader->trace_count; i++)
         krait_ctf_metadata_free(reader->traces[i]->metadata);
     krait_arena_done(&reader->arena);

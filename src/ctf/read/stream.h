@@ -14,26 +14,42 @@ struct krait_ctf_file {
     const char *path;
     const uint8_t *bytes; /* behind them is a page that reads as 0 */
     uint64_t size;
-    bool growing; /* somebody writes it: a last packet that is not whole is not there yet */
+    uint32_t index; /* among the reader's */
+    bool growing;   /* somebody writes it: a last packet that is not whole is not there yet */
 };
 
+enum { KRAIT_CTF_SIZE_BITS = 46 }; /* of a file, in bytes; no process can map larger ones */
+
+/* Small, as there are many: 40 bytes. */
 struct krait_ctf_packet {
-    const struct krait_ctf_file *file;
-    uint64_t offset;  /* bytes in the file */
-    uint64_t size;    /* bytes; what the file has of it, when it is cut */
-    uint64_t content; /* bits, at most size * 8 */
-    uint64_t begin;   /* ticks; these four are 0 where the packet does not say them */
+    uint64_t begin; /* ticks; 0 where the packet does not say them */
     uint64_t end;
+    uint64_t offset : KRAIT_CTF_SIZE_BITS;      /* bytes in the file */
+    uint64_t size : KRAIT_CTF_SIZE_BITS;        /* bytes; what the file has of it, when it is cut */
+    uint64_t content : KRAIT_CTF_SIZE_BITS + 3; /* bits, at most size * 8 */
+    uint64_t file : 32;                         /* its index; see krait_ctf_file_of */
+    uint64_t said : KRAIT_MEANING_COUNT;        /* bit per enum krait_meaning */
+    bool cut : 1;                               /* it says that it is longer than what the file has */
+    bool whole_begin : 1; /* all 64 bits of the clock are said: its times need no packet before it */
+    bool whole_end : 1;
+    bool unread : 1; /* an index told of it */
+} __attribute__((packed, aligned(8)));
+_Static_assert(sizeof(struct krait_ctf_packet) == 40, "it is said above");
+
+/* 0 where the packet does not say them. */
+struct krait_ctf_counters {
     uint64_t seq;
     uint64_t discarded; /* events of the stream before its end, since the stream's beginning */
-    uint32_t said;      /* bit per enum krait_meaning */
-    bool cut;           /* it says that it is longer than what the file has */
-    bool whole_begin;   /* all 64 bits of the clock are said: its times need no packet before it */
-    bool whole_end;
-    bool unread; /* an index told of it */
+};
+
+/* All that a packet's header and context say. */
+struct krait_ctf_head {
+    struct krait_ctf_packet packet;
+    struct krait_ctf_counters counters;
 };
 
 struct krait_ctf_stream {
+    const struct krait_ctf_reader *reader;
     const struct krait_ctf_trace *trace; /* the first of its files' */
     const struct krait_stream_class *cls;
     uint32_t index; /* among the reader's */
@@ -41,6 +57,7 @@ struct krait_ctf_stream {
     bool has_id;      /* said by the packets; else counted in the trace */
     const char *path; /* of its first file */
     struct krait_ctf_packet *packets;
+    struct krait_ctf_counters *counters; /* of the packets; NULL where none says any */
     uint32_t packet_count;
     uint32_t packet_cap;
     struct krait_err damage; /* met behind the last packet; code 0 when none */
@@ -86,5 +103,11 @@ struct krait_ctf_reader {
     uint32_t trace_cap, file_cap, stream_cap;
     struct krait_err damage; /* of a file of which nothing could be read; code 0 when none */
 };
+
+static inline const struct krait_ctf_file *krait_ctf_file_of(const struct krait_ctf_stream *stream,
+                                                             const struct krait_ctf_packet *packet)
+{
+    return stream->reader->files[packet->file];
+}
 
 #endif

@@ -184,7 +184,7 @@ int krait_row_seek(struct krait_ctf_cursor *cursor, const struct krait_row *row,
     uint32_t number = (uint32_t)(cells[KRAIT_ROW_ORIGIN] >> 32);
     const struct krait_ctf_stream *stream = cursor->reader->streams[(uint32_t)cells[KRAIT_ROW_ORIGIN]];
     const struct krait_ctf_packet *packet = &stream->packets[number];
-    uintptr_t begin = (uintptr_t)(packet->file->bytes + packet->offset);
+    uintptr_t begin = (uintptr_t)(krait_ctf_file_of(stream, packet)->bytes + packet->offset);
     uint64_t byte = (address & (((uint64_t)1 << KRAIT_ROW_ADDRESS_BITS) - 1)) - begin;
     int rc = krait_ctf_seek(cursor, stream, number, byte * 8 + (address >> KRAIT_ROW_ADDRESS_BITS), row->ns);
     return rc ? rc : krait_ctf_event_skip(cursor);

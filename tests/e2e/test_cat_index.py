@@ -16,12 +16,12 @@ FIELDS = ["offset", "packet size", "content size", "begin", "end", "discarded", 
 COUNT = 8
 
 
-def entries_of(path):
+def entries_of(path, size=SIZE):
     data = path.read_bytes()
     rows = []
-    for at in range(0, len(data), SIZE):
-        _, cls, stream, begin, end, content, size, seq, discarded, _ = large.HEAD.unpack_from(data, at)
-        rows.append([at, size, content, begin, end, discarded, cls, stream, seq])
+    for at in range(0, len(data), size):
+        _, cls, stream, begin, end, content, whole, seq, discarded, _ = large.HEAD.unpack_from(data, at)
+        rows.append([at, whole, content, begin, end, discarded, cls, stream, seq])
     return rows
 
 

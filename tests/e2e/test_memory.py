@@ -14,6 +14,7 @@ import pytest
 
 import large
 from conftest import BUILD
+from test_cat_index import entries_of, write_index
 
 PACKET = 256 * 1024
 MEGABYTES = 320
@@ -31,6 +32,14 @@ def trace():
     folder = temporary_folder()
     yield large.make(folder / "trace", streams=4, count=MEGABYTES * 1000 * 1000 // 4 // PACKET, size=PACKET)
     shutil.rmtree(folder)
+
+
+def test_memory_is_bounded_where_an_index_tells_of_the_packets(trace):
+    for path in trace.glob("s*"):
+        write_index(path, entries_of(path, PACKET))
+    peak, line = peak_kib(BUILD / "krait", "cat", "--begin=0.001", "--filter=n == 32758", trace)
+    assert "tick" in line
+    assert peak < 64 * 1024, f"{peak} KiB for a trace of {MEGABYTES} MB"
 
 
 ONE_PACKET = """/* CTF 1.8 */

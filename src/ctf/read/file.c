@@ -77,6 +77,27 @@ void krait_ctf_let_go(const struct krait_ctf_file *file, uint64_t from, uint64_t
         madvise((void *)(file->bytes + from), to - from, MADV_DONTNEED);
 }
 
+enum { WAY_HOLDS = 4 << 20 }; /* bytes of a file */
+
+void krait_ctf_way_to(struct krait_ctf_way *way, const struct krait_ctf_file *file, uint64_t offset)
+{
+    bool goes_on = way->file == file && offset >= way->from;
+    if (goes_on && offset - way->from < WAY_HOLDS)
+        return;
+    if (goes_on)
+        krait_ctf_let_go(file, way->from, offset);
+    else
+        krait_ctf_way_done(way);
+    *way = (struct krait_ctf_way){ file, offset };
+}
+
+void krait_ctf_way_done(struct krait_ctf_way *way)
+{
+    if (way->file)
+        krait_ctf_let_go(way->file, way->from, way->file->size);
+    way->file = NULL;
+}
+
 void krait_ctf_unmap(struct krait_ctf_file *file)
 {
     if (file->bytes)

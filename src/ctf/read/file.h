@@ -15,4 +15,14 @@ void krait_ctf_unmap(struct krait_ctf_file *file);
  * time. They come back, from the page cache, when they are read again. */
 void krait_ctf_let_go(const struct krait_ctf_file *file, uint64_t from, uint64_t to);
 
+/* Of who goes from one packet's head to another's: what was not let go of yet. */
+struct krait_ctf_way {
+    const struct krait_ctf_file *file; /* NULL: nothing */
+    uint64_t from;                     /* byte */
+};
+
+/* To a head, which is not read yet: lets go of pages before it when there are many. */
+void krait_ctf_way_to(struct krait_ctf_way *way, const struct krait_ctf_file *file, uint64_t offset);
+void krait_ctf_way_done(struct krait_ctf_way *way);
+
 #endif

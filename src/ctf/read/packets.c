@@ -275,16 +275,15 @@ static const char *other_stream(const struct listing *l, const struct krait_stre
     return other ? "the packet is of another stream than the file's first" : NULL;
 }
 
-enum { LISTING_HOLDS = 4 << 20 }; /* bytes of a file, while its packets are listed */
-
 /* All packets of a file. Damage ends it and is noted; only lack of memory fails. What is there in half of a
  * packet that is being written ends it too, and is none. */
 static int list_all(struct listing *l)
 {
     const struct krait_stream_class *cls = NULL;
-    uint64_t held_from = 0;
+    KRAIT_CLEANUP(krait_ctf_way_done) struct krait_ctf_way way = { 0 };
     for (uint64_t offset = 0; offset < l->file->size;) {
         struct krait_ctf_head head;
+        krait_ctf_way_to(&way, l->file, offset);
         const char *why = krait_ctf_read_packet(l->file, offset, l->d, &head, &cls);
         if (head.packet.cut && l->file->growing)
             break;
@@ -298,12 +297,7 @@ static int list_all(struct listing *l)
         if (rc)
             return rc;
         offset += KRAIT_MAX((uint64_t)head.packet.size, (uint64_t)1);
-        if (offset - held_from >= LISTING_HOLDS) {
-            krait_ctf_let_go(l->file, held_from, offset);
-            held_from = offset;
-        }
     }
-    krait_ctf_let_go(l->file, held_from, l->file->size);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/read/range.h"
 
+#include "ctf/read/file.h"
 #include "ctf/read/packets.h"
 
 static int64_t packet_ns(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
@@ -74,14 +75,17 @@ static bool is_true(const struct krait_ctf_stream *stream, uint32_t i, struct kr
 static bool settle_stream(const struct krait_ctf_stream *stream, struct krait_decoder *d, int64_t from_ns,
                           int64_t to_ns)
 {
+    KRAIT_CLEANUP(krait_ctf_way_done) struct krait_ctf_way way = { 0 };
     bool over = false;
     for (uint32_t i = 0; i < stream->packet_count; i++) {
         struct krait_ctf_packet *packet = &stream->packets[i];
         bool behind = krait_ctf_packet_begins_after(stream, i, to_ns);
         over = over && behind;
         bool entered = !over && !krait_ctf_packet_ends_before(stream, i, from_ns);
-        bool told = packet->unread && (counts_on(stream, i) || counts_on(stream, i + 1));
-        if ((entered || told) && !is_true(stream, i, d))
+        if (!entered && !(packet->unread && (counts_on(stream, i) || counts_on(stream, i + 1))))
+            continue;
+        krait_ctf_way_to(&way, krait_ctf_file_of(stream, packet), packet->offset);
+        if (!is_true(stream, i, d))
             return false;
         over = over || (entered && behind && d->at < packet->content);
     }

@@ -185,6 +185,7 @@ def test_a_trace_as_lttng_makes_it_prints_like_one_of_ctf_1(trace):
     losses = run.stderr.decode()
     assert "discarded 4 events" in losses and "discarded 2 packets" in losses
     assert "stream class ID: 7, stream ID: 1" in losses
+    assert '(UID: 00010203-0405-0607-0809-0a0b0c0d0e0f) within stream "' in losses
 
 
 @pytest.mark.parametrize("level", [6, "loud", None, ["info"]])

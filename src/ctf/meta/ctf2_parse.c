@@ -107,6 +107,7 @@ static void trace_class(struct krait_ctf2_parser *p, const struct krait_json *ob
     const struct krait_json *env = krait_ctf2_get(p, object, "environment", KRAIT_JSON_OBJECT);
     if (env)
         environment(p, env);
+    p->md->uid = krait_ctf2_text(p, object, "uid", NULL);
     p->md->packet_header = scope_field(p, object, "packet-header-field-class");
 }
 

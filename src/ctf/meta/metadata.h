@@ -64,6 +64,7 @@ struct krait_ctf_metadata {
     bool is_ctf2;
     uint8_t uuid[16];
     bool has_uuid;
+    const char *uid; /* CTF 2: the trace class's; NULL where it has none */
     enum krait_byte_order byte_order;
     const struct krait_fc *packet_header; /* struct, or NULL */
     struct krait_env_entry *env;

@@ -447,8 +447,13 @@ void krait_pretty_done(struct krait_pretty *pretty)
 
 /* -- losses -- */
 
-static void add_uuid(struct krait_buf *out, const struct krait_ctf_metadata *md)
+/* Of CTF 2, as babeltrace2 2.1 tells it, the UID. */
+static void add_identity(struct krait_buf *out, const struct krait_ctf_metadata *md)
 {
+    if (md->is_ctf2) {
+        md->uid ? krait_buf_fmt(out, "(UID: %s) ", md->uid) : krait_buf_str(out, "(no UID) ");
+        return;
+    }
     if (!md->has_uuid) {
         LITERAL(out, "(no UUID) ");
         return;
@@ -477,7 +482,7 @@ void krait_pretty_loss(struct krait_pretty *pretty, const struct krait_ctf_loss 
         LITERAL(out, "(unknown time range)");
     }
     krait_buf_fmt(out, " in trace \"%s\" ", stream->trace->name);
-    add_uuid(out, stream->trace->metadata);
+    add_identity(out, stream->trace->metadata);
     krait_buf_fmt(out, "within stream \"%s\" (stream class ID: %llu, stream ID: %llu).\n", stream->path,
                   (unsigned long long)stream->cls->id, (unsigned long long)stream->id);
 }

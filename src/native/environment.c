@@ -265,12 +265,12 @@ const char *krait_environment_begin(bool is_python)
 {
     const char *path = getenv("KRAIT_SESSION");
     Dl_info info;
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        real((enum function)i); /* not in a signal handler, or behind vfork */
     if (!path || !*path || strlen(path) > PATH_MAX || !dladdr((void *)carry, &info) || !info.dli_fname)
         return NULL;
     snprintf(session, sizeof(session), SESSION "%s", path);
     library = info.dli_fname;
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-        real((enum function)i); /* not in a signal handler, or behind vfork */
     alone = getenv("KRAIT_NO_CHILDREN");
     carries = !(alone && is_python);
     if (!carries || getenv("KRAIT_CARRIED"))

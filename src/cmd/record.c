@@ -95,7 +95,7 @@ static int set_environment(const struct krait_collector *collector,
         return rc;
     const char *before = getenv("LD_PRELOAD");
     KRAIT_AUTO_FREE char *all = NULL;
-    if (asprintf(&all, "%s%s%s", preload, before && *before ? ":" : "", before ? before : "") < 0)
+    if (asprintf(&all, "%s%s%s", before ? before : "", before && *before ? ":" : "", preload) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
     setenv("KRAIT_SESSION", krait_collector_session(collector), 1);
     if (values->no_children)

@@ -60,10 +60,11 @@ static char *find_library(const char *list)
     return NULL;
 }
 
-/* LD_PRELOAD with this library before what it names. Returns false when that is too long. */
+/* LD_PRELOAD with this library behind what it names, some of which has to be first (sanitizers). Returns
+ * false when that is too long. */
 static bool join_preload(char joined[MOST_PRELOAD], const char *list)
 {
-    const char *parts[] = { PRELOAD, library, list && *list ? ":" : "", list ? list : "" };
+    const char *parts[] = { PRELOAD, list ? list : "", list && *list ? ":" : "", library };
     size_t len = 0;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         size_t part = strlen(parts[i]);
@@ -124,9 +125,10 @@ static void leave_environment(void)
     char *list = getenv("LD_PRELOAD");
     char *own = list ? find_library(list) : NULL;
     if (own) {
-        size_t len = strlen(library);
-        len += own[len] != '\0';
-        memmove(own, own + len, strlen(own + len) + 1);
+        char *rest = own + strlen(library);
+        rest += *rest != '\0';
+        own -= !*rest && own > list; /* the last goes with what stands before it */
+        memmove(own, rest, strlen(rest) + 1);
         if (!*list)
             unsetenv("LD_PRELOAD");
     }

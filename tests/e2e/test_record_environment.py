@@ -71,8 +71,14 @@ def test_other_programs_see_the_environment_they_were_given(record, any_python):
 
 
 def test_a_large_environment_goes_as_it_is(record, any_python):
-    code = "import os, subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import os; print(len(os.environ))'], env={f'V{i}': 'x' for i in range(3000)}).returncode)"
-    run = record.text(any_python, code)
+    run = record.text(
+        any_python,
+        """
+        import os, subprocess, sys
+        code = "import os; print(len(os.environ))"
+        print(subprocess.run([sys.executable, "-c", code], env={f"V{i}": "x" for i in range(3000)}).returncode)
+        """,
+    )
     assert run.stdout == any_python.run(record.folder / "app.py").stdout
     assert len(run.processes) == 1
 
@@ -134,3 +140,9 @@ def test_all_of_libc_s_ways_to_begin_a_program(record, any_python, tmp_path, cal
     run = record.words(any_python, tmp_path / "begin", any_python.exe, CHILD)
     assert run.status == 0 and run.stdout == "{}\n"
     assert run.check().calls()["child"] == 1
+
+
+def test_what_the_program_preloads_comes_first(record, any_python):
+    """Some has to: sanitizers end a program where they do not."""
+    run = record.words(any_python, "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": "libm.so.6"})
+    assert run.stdout.startswith("libm.so.6:") and run.stdout.endswith("libkrait-preload.so\n")

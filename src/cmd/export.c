@@ -8,6 +8,7 @@
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
 #include "cmd/select.h"
+#include "cmd/terminal.h"
 
 #include <signal.h>
 #include <string.h>
@@ -72,11 +73,11 @@ static int check_usage(const struct export_options *o, int argc, struct krait_er
 static void say_written(const char *path, uint64_t bytes, const struct krait_export_format *format)
 {
     char size[KRAIT_FMT_SIZE];
-    KRAIT_AUTO_BUF safe = { 0 };
-    krait_fmt_safe(&safe, path);
-    if (safe.data && strcmp(path, "-") != 0)
-        fprintf(stderr, "krait export: wrote %s (%s); open it with %s\n", safe.data,
-                krait_fmt_bytes(size, bytes), format->opener);
+    if (strcmp(path, "-") == 0)
+        return;
+    fputs("krait export: wrote ", stderr);
+    krait_terminal_safe(stderr, path);
+    fprintf(stderr, " (%s); open it with %s\n", krait_fmt_bytes(size, bytes), format->opener);
 }
 
 /* What is missing of the kernel's part. */

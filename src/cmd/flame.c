@@ -8,6 +8,7 @@
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
 #include "cmd/select.h"
+#include "cmd/terminal.h"
 #include "view/flame_text.h"
 
 #include <math.h>
@@ -202,8 +203,7 @@ static void say_written(const char *path, size_t bytes, const struct krait_flame
                         const struct krait_select *select)
 {
     char size[KRAIT_FMT_SIZE];
-    KRAIT_AUTO_BUF text = { 0 }, safe = { 0 };
-    krait_fmt_safe(&safe, path);
+    KRAIT_AUTO_BUF text = { 0 };
     counted(&text, flame->count - 1, "frame", "frames");
     if (flame->count == 1)
         krait_buf_fmt(&text, ": no calls were recorded%s", krait_select_scope(select));
@@ -212,10 +212,11 @@ static void say_written(const char *path, size_t bytes, const struct krait_flame
         counted(&text, flame->dropped, "smaller one summed up (--max-frames)",
                 "smaller ones summed up (--max-frames)");
     }
-    if (text.failed || !safe.data)
+    if (text.failed)
         return;
-    fprintf(stderr, "krait flame: wrote %s (%s, %s); open it in a browser\n", safe.data,
-            krait_fmt_bytes(size, bytes), text.data);
+    fputs("krait flame: wrote ", stderr);
+    krait_terminal_safe(stderr, path);
+    fprintf(stderr, " (%s, %s); open it in a browser\n", krait_fmt_bytes(size, bytes), text.data);
 }
 
 static int draw(const struct flame_options *o, struct krait_flame_options *options,

@@ -238,14 +238,15 @@ static void print_figures(const struct krait_collector_summary *s, const char *d
     char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
     const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
     const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
-    KRAIT_AUTO_BUF safe = { 0 };
-    krait_fmt_safe(&safe, dir ? dir : "");
     fprintf(stderr, "krait: %s%s%s, %u process%s, %u thread%s, %s events, %s", bold,
             krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
             s->threads, s->threads == 1 ? "" : "s", krait_fmt_count(events, s->events),
             krait_fmt_bytes(bytes, s->bytes));
-    if (safe.data)
-        fprintf(stderr, " in %s%s%s", bold, safe.data, plain);
+    if (dir) {
+        fprintf(stderr, " in %s", bold);
+        krait_terminal_safe(stderr, dir);
+        fputs(plain, stderr);
+    }
     fputc('\n', stderr);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * batch_check [--some] TRACE...: reads traces in batches and event by event at once, all by time and each
- * stream by itself, and compares everything that a batch says; --some: of some of the fields, which alone are
- * wanted. Prints what there was:
+ * batch_check [--some | --whole] TRACE...: reads traces in batches and event by event at once, all by time,
+ * time in parts, and each stream by itself, and compares everything that a batch says; --some: of some of the
+ * fields, which alone are wanted; --whole: not in parts, which have other events where times go backward.
+ * Prints what there was:
  *
  *   events N / cells N / selected N / lost N / by_stream N / by_part N / error CODE
  *
@@ -323,8 +324,9 @@ int main(int argc, char **argv)
     struct krait_read_error error = { 0 };
     struct krait_trace_cursor *single, *batches;
     some = argc > 1 && strcmp(argv[1], "--some") == 0;
-    const char *const *paths = (const char *const *)argv + 1 + some;
-    size_t path_count = (size_t)argc - 1 - some;
+    bool whole = argc > 1 && strcmp(argv[1], "--whole") == 0;
+    const char *const *paths = (const char *const *)argv + 1 + (some || whole);
+    size_t path_count = (size_t)argc - 1 - (some || whole);
     int end = krait_trace_reader_open(&reader, paths, path_count, &error);
     if (end) {
         printf("error %d\n", end);
@@ -339,7 +341,7 @@ int main(int argc, char **argv)
     uint64_t events = compare(reader, single, batches, &end), by_stream = 0, lost_by_time = lost;
     printf("events %" PRIu64 "\ncells %" PRIu64 "\nselected %" PRIu64 "\nlost %" PRIu64 "\n", events, cells,
            selected, lost);
-    if (!end) /* a part may begin behind the damage */
+    if (!end && !whole) /* a part may begin behind the damage */
         printf("by_part %" PRIu64 "\n", compare_parts(reader));
     for (uint32_t s = 0; s < krait_trace_reader_stream_count(reader); s++)
         by_stream += compare_stream(reader, s);

@@ -2,6 +2,7 @@
 """Batches of traces whose times do what times should not, and whose ids are the highest there are: each event is there once,
 in the order in which single steps reach it."""
 
+import random
 import struct
 
 import pytest
@@ -119,6 +120,27 @@ def test_each_event_comes_once_whatever_times_do(case, interpret, tmp_path):
     assert counts["events"] == counts["by_stream"] == read["events"]
     assert ("error" in counts) == ("error" in read) == (case in ENDS)
     assert case in ENDS or counts["by_part"] == counts["events"]
+
+
+def busy_or_quiet(rng, backward):
+    """Packets of a stream: many events or few, often at the same time, sometimes before the one before."""
+    at, times, pace = 1000, [], rng.choice((0, 1, 30, 1000))
+    for _ in range(rng.choice((0, 1, 20, 100, 700))):
+        at += rng.choice((0, 0, 1, pace)) if rng.random() >= backward else -rng.randrange(100)
+        times.append(max(at, 0))
+    return [flats(*times[i : i + 90]) for i in range(0, len(times), 90)]
+
+
+@pytest.mark.parametrize("backward", [0, 0.005, 0.05])
+@pytest.mark.parametrize("count", [2, 40, 300])
+def test_many_streams_are_merged_as_single_steps_do(count, backward, tmp_path):
+    for seed in range(3):
+        rng = random.Random(count + seed)
+        folder = write(tmp_path / str(seed), *(busy_or_quiet(rng, backward) for _ in range(count)))
+        counts, read = batch_check(*(["--whole"] if backward else []), folder), read_check(folder)
+        assert counts["events"] == counts["by_stream"] == read["events"]
+        assert backward or counts["by_part"] == counts["events"]
+        assert int(counts["events"][0]) > count
 
 
 def test_the_earliest_event_may_follow_one_that_set_the_clock_back(info, tmp_path):

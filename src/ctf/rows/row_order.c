@@ -5,20 +5,22 @@
 
 #include <string.h>
 
-/* Cells of all chunks together, as far as each has enough to be worth its turn: what fits a processor's
- * second cache. */
-enum { ALL_CELLS = 16 * 1024, FEWEST_CELLS = 128 };
+/* Cells of all streams together, as far as each half of a stream has enough to be worth its turn: what fits a
+ * processor's second cache. */
+enum { ALL_CELLS = 32 * 1024, FEWEST_CELLS = 128 };
 _Static_assert(ALL_CELLS / KRAIT_ROW_HEAD + 1 < 1 << 16, "rows of a chunk (row_source.h)");
 
 struct lane {
     struct krait_row_source source;
-    struct krait_row_chunk chunk;
-    uint32_t from;       /* rows before were handed out */
-    uint32_t end_packet; /* events of packets before do not end the lane */
-    bool begun;          /* the first event of the time that was asked for was met */
+    struct krait_row_chunk chunk; /* rows of both halves, one after the other */
+    uint32_t from;                /* rows before were handed out */
+    uint32_t newer;               /* rows from here on have their cells in the half that was decoded last */
+    uint32_t half;                /* that one */
+    uint32_t end_packet;          /* events of packets before do not end the lane */
+    bool begun;                   /* the first event of the time that was asked for was met */
 };
 
-/* Rows by time: a part of a chunk, or what was merged. */
+/* Rows by time: those of a lane, or what was merged. */
 struct run {
     const struct krait_row *rows;
     uint32_t count;
@@ -28,9 +30,13 @@ struct krait_row_order {
     struct lane *lanes;
     uint32_t count;
     uint64_t *cells;
-    size_t chunk_cells;          /* from one chunk's begin to the next's */
-    size_t chunk_limit;          /* of cells in which rows begin */
-    struct krait_row *rows;      /* of the chunks */
+    size_t half_cells;      /* from the begin of one half to the next's */
+    size_t half_limit;      /* of cells in which rows begin */
+    struct krait_row *rows; /* of the lanes */
+    int64_t *begins;        /* of each lane: the time of its next row, INT64_MAX where it has none */
+    int64_t *ends;          /* of its last, INT64_MAX where the stream does not go on behind it */
+    uint32_t *drained;      /* lanes of which a half was handed out */
+    uint32_t drained_count;
     struct krait_row *merged[2]; /* take turns */
     struct run *runs;            /* that are to be merged, by their streams' order */
     int64_t begin_ns, end_ns;
@@ -39,25 +45,31 @@ struct krait_row_order {
 
 /* -- memory -- */
 
-static size_t rows_of(size_t cells)
+static size_t lane_rows(const struct krait_row_order *o)
 {
-    return cells / KRAIT_ROW_HEAD + 1;
+    return 2 * (o->half_limit / KRAIT_ROW_HEAD + 1);
 }
 
 static int allocate(struct krait_row_order *o, uint32_t count, uint32_t most_cells)
 {
     size_t n = KRAIT_MAX(count, 1u);
-    o->chunk_limit = KRAIT_MAX(ALL_CELLS / n, (size_t)FEWEST_CELLS);
-    o->chunk_cells = o->chunk_limit + most_cells;
-    if (n * o->chunk_cells > UINT32_MAX)
+    o->half_limit = KRAIT_MAX(ALL_CELLS / 2 / n, (size_t)FEWEST_CELLS);
+    o->half_cells = o->half_limit + most_cells;
+    if (2 * n * o->half_cells > UINT32_MAX)
         return -ENOMEM;
+    size_t rows = n * lane_rows(o);
     o->lanes = calloc(n, sizeof(*o->lanes));
-    o->cells = calloc(n * o->chunk_cells + KRAIT_ROW_BEYOND, sizeof(*o->cells));
-    o->rows = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
-    o->merged[0] = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
-    o->merged[1] = malloc(n * rows_of(o->chunk_limit) * sizeof(*o->rows));
+    o->cells = calloc(2 * n * o->half_cells + KRAIT_ROW_BEYOND, sizeof(*o->cells));
+    o->rows = malloc(rows * sizeof(*o->rows));
+    o->begins = malloc(n * sizeof(*o->begins));
+    o->ends = malloc(n * sizeof(*o->ends));
+    o->drained = malloc(n * sizeof(*o->drained));
+    o->merged[0] = malloc(rows * sizeof(*o->rows));
+    o->merged[1] = malloc(rows * sizeof(*o->rows));
     o->runs = malloc(n * sizeof(*o->runs));
-    return o->lanes && o->cells && o->rows && o->merged[0] && o->merged[1] && o->runs ? 0 : -ENOMEM;
+    bool all = o->lanes && o->cells && o->rows && o->begins && o->ends && o->drained && o->merged[0] &&
+               o->merged[1] && o->runs;
+    return all ? 0 : -ENOMEM;
 }
 
 int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set *set, int64_t begin_ns,
@@ -73,7 +85,8 @@ int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set
         lane->source.ended = begin_ns >= end_ns;
         lane->end_packet = krait_ctf_first_packet(reader->streams[i], end_ns);
         lane->chunk.cells = o->cells;
-        lane->chunk.rows = o->rows + i * rows_of(o->chunk_limit);
+        lane->chunk.rows = o->rows + i * lane_rows(o);
+        o->drained[o->drained_count++] = i;
     }
     if (rc) {
         krait_row_order_free(o);
@@ -95,13 +108,16 @@ void krait_row_order_free(struct krait_row_order *o)
     free(o->lanes);
     free(o->cells);
     free(o->rows);
+    free(o->begins);
+    free(o->ends);
+    free(o->drained);
     free(o->merged[0]);
     free(o->merged[1]);
     free(o->runs);
     free(o);
 }
 
-/* -- chunks -- */
+/* -- lanes -- */
 
 /* The first row from `from` on that is at `ns` or later. */
 static uint32_t first_at(const struct krait_row_chunk *chunk, uint32_t from, int64_t ns)
@@ -117,13 +133,18 @@ static uint32_t first_at(const struct krait_row_chunk *chunk, uint32_t from, int
     return from;
 }
 
-static void decode_chunk(struct krait_row_order *o, struct lane *lane)
+/* Into the half whose rows were all handed out, behind those of the other; nothing where the stream's time
+ * goes backward there, before the other is handed out too. */
+static void decode_half(struct krait_row_order *o, struct lane *lane)
 {
     struct krait_row_chunk *chunk = &lane->chunk;
-    size_t begin = (size_t)(lane - o->lanes) * o->chunk_cells;
-    chunk->count = 0;
-    chunk->cell_at = begin;
-    chunk->cell_limit = begin + o->chunk_limit;
+    chunk->count -= lane->from;
+    memmove(chunk->rows, chunk->rows + lane->from, chunk->count * sizeof(*chunk->rows));
+    lane->from = 0;
+    lane->newer = chunk->count;
+    lane->half ^= 1;
+    chunk->cell_at = ((size_t)(lane - o->lanes) * 2 + lane->half) * o->half_cells;
+    chunk->cell_limit = chunk->cell_at + o->half_limit;
     krait_row_fill(&lane->source, chunk);
     if (lane->source.cursor.err.code && !o->damage.code)
         o->damage = lane->source.cursor.err;
@@ -141,12 +162,13 @@ static uint32_t first_behind(const struct krait_row_order *o, const struct lane 
 
 /* Decodes until there are rows of the time that was asked for. Times may go backward: what is behind the
  * first row of that time belongs to it, so that no event is missed or met twice between two times. */
-static void refill(struct krait_row_order *o, struct lane *lane)
+static void decode(struct krait_row_order *o, struct lane *lane)
 {
     struct krait_row_chunk *chunk = &lane->chunk;
     do {
-        decode_chunk(o, lane);
-        lane->from = lane->begun ? 0 : first_at(chunk, 0, o->begin_ns);
+        decode_half(o, lane);
+        if (!lane->begun)
+            lane->from = first_at(chunk, 0, o->begin_ns);
     } while (lane->from == chunk->count && !lane->source.ended);
     lane->begun = true;
     uint32_t end = o->end_ns == INT64_MAX ? chunk->count : first_behind(o, lane);
@@ -156,35 +178,62 @@ static void refill(struct krait_row_order *o, struct lane *lane)
     }
 }
 
-/* Decodes where all was handed out; returns the stream whose chunk ends first, NULL where none goes on. */
-static const struct lane *refill_all(struct krait_row_order *o)
+static bool is_drained(const struct lane *lane)
 {
-    const struct lane *first = NULL;
-    int64_t first_ns = 0;
-    for (struct lane *lane = o->lanes; lane < o->lanes + o->count; lane++) {
-        if (lane->from == lane->chunk.count && !lane->source.ended)
-            refill(o, lane);
-        if (lane->source.ended)
-            continue;
-        int64_t ns = lane->chunk.rows[lane->chunk.count - 1].ns;
-        if (!first || ns < first_ns) {
-            first = lane;
-            first_ns = ns;
-        }
+    return lane->from >= lane->newer && !lane->source.ended;
+}
+
+static void note_times(struct krait_row_order *o, uint32_t i)
+{
+    const struct krait_row_chunk *chunk = &o->lanes[i].chunk;
+    o->begins[i] = o->lanes[i].from < chunk->count ? chunk->rows[o->lanes[i].from].ns : INT64_MAX;
+    o->ends[i] = o->lanes[i].source.ended ? INT64_MAX : chunk->rows[chunk->count - 1].ns;
+}
+
+/* From here on each lane whose stream goes on has a half that was decoded and not begun. */
+static void refill(struct krait_row_order *o)
+{
+    for (uint32_t i = 0; i < o->drained_count; i++) {
+        struct lane *lane = &o->lanes[o->drained[i]];
+        while (is_drained(lane))
+            decode(o, lane);
+        note_times(o, o->drained[i]);
     }
-    return first;
+    o->drained_count = 0;
+}
+
+/* The stream whose rows end first, NULL where none goes on. */
+static const struct lane *first_to_end(const struct krait_row_order *o)
+{
+    int64_t ns = INT64_MAX;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < o->count; i++)
+        ns = KRAIT_MIN(ns, o->ends[i]);
+    while (first < o->count && (o->ends[first] > ns || o->lanes[first].source.ended))
+        first++;
+    return first < o->count ? &o->lanes[first] : NULL;
 }
 
 /* Where the lane's rows end that come before everything that `first` still has to decode: those up to its
  * last row's time, and without that time itself where first's events go before the lane's. */
-static uint32_t cut(const struct lane *lane, const struct lane *first)
+static uint32_t cut(const struct lane *lane, const struct lane *first, int64_t ns)
 {
     if (!first || lane == first)
         return lane->chunk.count;
-    int64_t ns = first->chunk.rows[first->chunk.count - 1].ns;
     if (lane > first)
         return first_at(&lane->chunk, lane->from, ns);
     return ns < INT64_MAX ? first_at(&lane->chunk, lane->from, ns + 1) : lane->chunk.count;
+}
+
+/* The lane's rows up to `to`: a run, behind those that are there. */
+static void hand_out(struct krait_row_order *o, uint32_t i, uint32_t to, struct run *run)
+{
+    struct lane *lane = &o->lanes[i];
+    *run = (struct run){ lane->chunk.rows + lane->from, to - lane->from };
+    lane->from = to;
+    note_times(o, i);
+    if (is_drained(lane))
+        o->drained[o->drained_count++] = i;
 }
 
 /* -- merging -- */
@@ -232,16 +281,19 @@ static const struct krait_row *merge_runs(struct krait_row_order *o, uint32_t co
 
 const struct krait_row *krait_row_order_next(struct krait_row_order *o, uint32_t *count)
 {
-    const struct lane *first = refill_all(o);
+    refill(o);
+    const struct lane *first = first_to_end(o);
+    int64_t ns = first ? o->ends[first - o->lanes] : INT64_MAX;
     uint32_t runs = 0;
     *count = 0;
-    for (struct lane *lane = o->lanes; lane < o->lanes + o->count; lane++) {
-        uint32_t to = cut(lane, first), n = to - lane->from;
-        if (!n)
+    for (uint32_t i = 0; i < o->count; i++) {
+        if (o->begins[i] > ns)
             continue;
-        o->runs[runs++] = (struct run){ lane->chunk.rows + lane->from, n };
-        lane->from = to;
-        *count += n;
+        uint32_t to = cut(&o->lanes[i], first, ns);
+        if (to == o->lanes[i].from)
+            continue;
+        hand_out(o, i, to, &o->runs[runs]);
+        *count += o->runs[runs++].count;
     }
     return runs ? merge_runs(o, runs) : NULL;
 }

@@ -5,8 +5,9 @@
  * Each stream decodes ahead into a chunk of its own. What can be handed out ends where the first chunk ends
  * whose stream goes on: nothing that is still to be decoded comes before. The parts of the chunks up to there
  * are merged in pairs of neighbours, so that streams of lower index go first at equal times; what is behind
- * waits in its chunk. A chunk is decoded anew when all of it was handed out: cells stay where they are
- * meanwhile.
+ * waits in its chunk. The cells of a chunk have two halves, each of which is decoded anew when all of it was
+ * handed out: so all streams together come half a chunk further at a time, not one of them to its end,
+ * however many they are.
  */
 #ifndef KRAIT_CTF_ROWS_ROW_ORDER_H
 #define KRAIT_CTF_ROWS_ROW_ORDER_H

@@ -10,7 +10,7 @@
 
 /* Where rows go: events in `rows`, from cell `cell_at` on their cells. Memory is the caller's. */
 struct krait_row_chunk {
-    struct krait_row *rows; /* room for (cell_limit - first cell) / KRAIT_ROW_HEAD + 1, of which there are
+    struct krait_row *rows; /* room for (cell_limit - cell_at) / KRAIT_ROW_HEAD + 1 more, of which there are
                                less than 1 << 16 */
     uint32_t count;
     uint64_t *cells;

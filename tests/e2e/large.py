@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large traces, made at once: packets of equal bodies, each 2^27 ns after the one before."""
 
+import functools
 import struct
 
 METADATA = """/* CTF 1.8 */
@@ -27,10 +28,15 @@ def events_per_packet(size):
     return (size - HEAD.size) // 8
 
 
+@functools.lru_cache
+def ticks(n):
+    return b"".join(struct.pack("<II", i * 8 << 5, i) for i in range(n))
+
+
 def write_packets(path, count, size, stream=0, discarded=lambda k: 0, seq=lambda k: k):
     """Events 8 ns apart from each packet's begin, numbered from 0 in the field n."""
     n = events_per_packet(size)
-    body = b"".join(struct.pack("<II", i * 8 << 5, i) for i in range(n))
+    body = ticks(n)
     content = HEAD.size + len(body)
     with open(path, "wb") as file:
         for k in range(count):

@@ -42,6 +42,31 @@ def test_memory_is_bounded_where_an_index_tells_of_the_packets(trace):
     assert peak < 64 * 1024, f"{peak} KiB for a trace of {MEGABYTES} MB"
 
 
+@pytest.fixture(scope="module")
+def many_streams():
+    """As many as a machine with 256 CPUs has."""
+    folder = temporary_folder()
+    yield large.make(folder / "trace", streams=256, count=8, size=PACKET // 2)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    "command, last",
+    [
+        (["{build}/krait", "info", "{trace}"], "tick"),
+        (["{build}/krait", "cat", "--filter=n == 16000", "{trace}"], "tick"),
+        (["{build}/docs/examples/parallel_sum", "2", "n", "{trace}"], "lost 0"),
+        (["{build}/tests/read_trace", "time", "1", "{trace}"], '"events": '),
+        (["{build}/tests/read_trace", "time", "2", "{trace}"], '"events": '),
+    ],
+    ids=["info", "cat", "threads", "batches-by-time", "threads-by-time"],
+)
+def test_memory_is_bounded_however_many_the_streams(many_streams, command, last):
+    peak, line = peak_kib(*(part.format(build=BUILD, trace=many_streams) for part in command))
+    assert last in line
+    assert peak < 64 * 1024, f"{peak} KiB for 256 streams"
+
+
 ONE_PACKET = """/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
 typealias integer { size = 32; align = 8; } := u32;

@@ -17,8 +17,7 @@ int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_read
 
 void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor)
 {
-    if (cursor->held)
-        krait_ctf_let_go(cursor->held, cursor->held_from, cursor->packet->offset + cursor->packet->size);
+    krait_ctf_way_done(&cursor->way);
     free(cursor->d.slots);
 }
 
@@ -64,27 +63,17 @@ static void leave_packet(struct krait_ctf_cursor *c)
     const struct krait_ctf_packet *packet = c->packet;
     if (packet && packet->said & 1u << KRAIT_MEANING_END && packet->end > c->d.clock)
         c->d.clock = packet->end;
+    /* who prints events reads the packet's context again and again: its pages came back */
+    if (packet && c->way.file == c->file && packet->size > c->reader->holds)
+        krait_ctf_let_go(c->file, packet->offset, packet->offset + packet->size);
 }
 
-/* Pages that all cursors together hold behind them, in bytes, and what one holds at least: fewer calls. */
-enum { HELD = 16 << 20, HELD_LEAST = 256 << 10 };
-
-/* Up to the next event, which is not read yet. Cursors that seek hold nothing: they go where others are,
- * whose next call lets go of what came back for them too, as far as the call before went. */
+/* Up to the next event, which is not read yet. Cursors that seek hold nothing: they go where others are. */
 static void let_go_behind(struct krait_ctf_cursor *c)
 {
     const struct krait_ctf_packet *packet = c->packet;
-    uint64_t most = KRAIT_MAX((uint64_t)HELD / c->reader->stream_count, (uint64_t)HELD_LEAST);
-    uint64_t at = packet->offset + KRAIT_MIN(c->d.at, c->d.end) / 8;
-    bool goes_on = c->file == c->held && at >= c->held_from;
-    if (!goes_on || at - c->held_from >= most) {
-        if (c->held)
-            krait_ctf_let_go(c->held, c->held_from - KRAIT_MIN(c->held_from, most),
-                             goes_on ? at : c->held->size);
-        c->held = c->file;
-        c->held_from = at;
-    }
-    c->pause = KRAIT_MIN(c->d.end, (c->held_from + most - packet->offset) * 8);
+    krait_ctf_way_to(&c->way, c->file, packet->offset + KRAIT_MIN(c->d.at, c->d.end) / 8, c->reader->holds);
+    c->pause = KRAIT_MIN(c->d.end, (c->way.from + c->reader->holds - packet->offset) * 8);
 }
 
 /* What ends a stream where time does. */

@@ -5,7 +5,7 @@
 #ifndef KRAIT_CTF_READ_CURSOR_H
 #define KRAIT_CTF_READ_CURSOR_H
 
-#include "ctf/read/stream.h"
+#include "ctf/read/file.h"
 
 /* Compiles all event classes, which otherwise happens as they are met: after it the reader is not changed any
  * more, and cursors of several threads may use it, but for printing. Returns 0 or -ENOMEM. */
@@ -33,9 +33,8 @@ struct krait_ctf_cursor {
     uint64_t ticks; /* of the event */
     int64_t ns;     /* of the event, since the clock's origin; 0 without a clock */
     bool ranged;
-    int64_t from_ns, to_ns;            /* with `ranged`: packets outside are passed over */
-    const struct krait_ctf_file *held; /* pages of it are held */
-    uint64_t held_from;                /* from this byte on, to the event */
+    int64_t from_ns, to_ns;   /* with `ranged`: packets outside are passed over */
+    struct krait_ctf_way way; /* up to the event */
     struct krait_err err;
 };
 

@@ -14,19 +14,14 @@ static size_t mapped_size(const struct krait_ctf_file *file)
     return (file->size + page - 1) / page * page + page;
 }
 
-/* Where a file is that has this many bytes at least. The page cache may hold it in pieces of this size, of
- * which each is then mapped at once: half of what reading memory costs are page faults (Linux: mm/filemap.c,
- * filemap_map_pmd). */
-enum { HUGE_PAGE = 2 << 20 };
-
 /* Address space for the file and its guard; NULL when there is none. */
 static uint8_t *reserve(const struct krait_ctf_file *file)
 {
-    size_t size = mapped_size(file), more = file->size >= HUGE_PAGE ? HUGE_PAGE : 0;
+    size_t size = mapped_size(file), more = file->size >= KRAIT_CTF_HUGE_PAGE ? KRAIT_CTF_HUGE_PAGE : 0;
     uint8_t *room = mmap(NULL, size + more, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED || !more)
         return room == MAP_FAILED ? NULL : room;
-    size_t before = -(uintptr_t)room % HUGE_PAGE;
+    size_t before = -(uintptr_t)room % KRAIT_CTF_HUGE_PAGE;
     if (before)
         munmap(room, before);
     if (before < more)
@@ -45,6 +40,12 @@ static const uint8_t *map_guarded(const struct krait_ctf_file *file, int fd)
     }
     madvise(room, file->size, MADV_HUGEPAGE); /* what is read from the disk comes in such pieces; a wish */
     return room;
+}
+
+void krait_ctf_map_small(const struct krait_ctf_file *file)
+{
+    if (file->bytes)
+        madvise((void *)file->bytes, file->size, MADV_NOHUGEPAGE);
 }
 
 int krait_ctf_map(struct krait_ctf_file *file, struct krait_err *err)
@@ -72,20 +73,19 @@ void krait_ctf_let_go(const struct krait_ctf_file *file, uint64_t from, uint64_t
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     from -= KRAIT_MIN(from, (uint64_t)FAULT_BLOCK);
     from &= ~(page - 1);
-    to &= ~(page - 1);
+    to = KRAIT_MIN(to, file->size) & ~(page - 1);
     if (to > from)
         madvise((void *)(file->bytes + from), to - from, MADV_DONTNEED);
 }
 
-enum { WAY_HOLDS = 4 << 20 }; /* bytes of a file */
-
-void krait_ctf_way_to(struct krait_ctf_way *way, const struct krait_ctf_file *file, uint64_t offset)
+void krait_ctf_way_to(struct krait_ctf_way *way, const struct krait_ctf_file *file, uint64_t offset,
+                      uint64_t holds)
 {
     bool goes_on = way->file == file && offset >= way->from;
-    if (goes_on && offset - way->from < WAY_HOLDS)
+    if (goes_on && offset - way->from < holds)
         return;
     if (goes_on)
-        krait_ctf_let_go(file, way->from, offset);
+        krait_ctf_let_go(file, way->from - KRAIT_MIN(way->from, holds), offset);
     else
         krait_ctf_way_done(way);
     *way = (struct krait_ctf_way){ file, offset };

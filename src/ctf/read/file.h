@@ -7,6 +7,11 @@
 
 #include "ctf/read/stream.h"
 
+/* Where a file is that has this many bytes at least. The page cache may hold it in pieces of this size, of
+ * which each is then mapped at once: half of what reading memory costs are page faults (Linux: mm/filemap.c,
+ * filemap_map_pmd). */
+enum { KRAIT_CTF_HUGE_PAGE = 2 << 20 };
+
 /* Maps the file at file->path; an empty one has no bytes. Errors: as open(2) and mmap(2). */
 int krait_ctf_map(struct krait_ctf_file *file, struct krait_err *err);
 void krait_ctf_unmap(struct krait_ctf_file *file);
@@ -15,14 +20,21 @@ void krait_ctf_unmap(struct krait_ctf_file *file);
  * time. They come back, from the page cache, when they are read again. */
 void krait_ctf_let_go(const struct krait_ctf_file *file, uint64_t from, uint64_t to);
 
-/* Of who goes from one packet's head to another's: what was not let go of yet. */
+/* From here on small pages of the file are mapped. */
+void krait_ctf_map_small(const struct krait_ctf_file *file);
+
+/* Of who goes forward through files: what was not let go of yet. */
 struct krait_ctf_way {
     const struct krait_ctf_file *file; /* NULL: nothing */
     uint64_t from;                     /* byte */
 };
 
-/* To a head, which is not read yet: lets go of pages before it when there are many. */
-void krait_ctf_way_to(struct krait_ctf_way *way, const struct krait_ctf_file *file, uint64_t offset);
+enum { KRAIT_CTF_WAY_HOLDS = 4 << 20 }; /* bytes, of one who goes alone */
+
+/* To a byte that is not read yet: lets go of the pages before it when there are this many bytes of them, and
+ * of as many bytes more before those: others on the same way brought some back. */
+void krait_ctf_way_to(struct krait_ctf_way *way, const struct krait_ctf_file *file, uint64_t offset,
+                      uint64_t holds);
 void krait_ctf_way_done(struct krait_ctf_way *way);
 
 #endif

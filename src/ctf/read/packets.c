@@ -283,7 +283,7 @@ static int list_all(struct listing *l)
     KRAIT_CLEANUP(krait_ctf_way_done) struct krait_ctf_way way = { 0 };
     for (uint64_t offset = 0; offset < l->file->size;) {
         struct krait_ctf_head head;
-        krait_ctf_way_to(&way, l->file, offset);
+        krait_ctf_way_to(&way, l->file, offset, KRAIT_CTF_WAY_HOLDS);
         const char *why = krait_ctf_read_packet(l->file, offset, l->d, &head, &cls);
         if (head.packet.cut && l->file->growing)
             break;

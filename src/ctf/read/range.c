@@ -84,7 +84,7 @@ static bool settle_stream(const struct krait_ctf_stream *stream, struct krait_de
         bool entered = !over && !krait_ctf_packet_ends_before(stream, i, from_ns);
         if (!entered && !(packet->unread && (counts_on(stream, i) || counts_on(stream, i + 1))))
             continue;
-        krait_ctf_way_to(&way, krait_ctf_file_of(stream, packet), packet->offset);
+        krait_ctf_way_to(&way, krait_ctf_file_of(stream, packet), packet->offset, KRAIT_CTF_WAY_HOLDS);
         if (!is_true(stream, i, d))
             return false;
         over = over || (entered && behind && d->at < packet->content);

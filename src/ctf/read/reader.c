@@ -218,6 +218,21 @@ static int open_path(struct krait_ctf_reader *reader, const char *path, struct k
     return rc;
 }
 
+/* Bytes of pages that the cursors of all streams keep together, and what one keeps at least. Where they are
+ * too many for a huge page each, small ones are mapped, of which fewer do. */
+enum { HOLD_HUGE = 16 << 20, HOLD_SMALL = 4 << 20, HOLD_LEAST = 16 << 10 };
+
+static void share_pages(struct krait_ctf_reader *reader)
+{
+    uint32_t n = KRAIT_MAX(reader->stream_count, 1u);
+    reader->holds = HOLD_HUGE / n;
+    if (reader->holds >= KRAIT_CTF_HUGE_PAGE)
+        return;
+    reader->holds = KRAIT_MAX(HOLD_SMALL / n, (uint32_t)HOLD_LEAST);
+    for (uint32_t i = 0; i < reader->file_count; i++)
+        krait_ctf_map_small(reader->files[i]);
+}
+
 int krait_ctf_open(struct krait_ctf_reader **out, const char *const *paths, size_t count,
                    const struct krait_ctf_options *options, struct krait_err *err)
 {
@@ -236,6 +251,7 @@ int krait_ctf_open(struct krait_ctf_reader **out, const char *const *paths, size
         return rc;
     }
     rank_streams(reader);
+    share_pages(reader);
     *out = reader;
     return 0;
 }

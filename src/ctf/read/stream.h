@@ -101,6 +101,7 @@ struct krait_ctf_reader {
     struct krait_ctf_stream **streams; /* in the order in which equal times are handed out */
     uint32_t stream_count;
     uint32_t trace_cap, file_cap, stream_cap;
+    uint64_t holds;          /* bytes of pages that a cursor keeps behind it: fewer calls */
     struct krait_err damage; /* of a file of which nothing could be read; code 0 when none */
 };
 

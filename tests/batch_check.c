@@ -345,7 +345,7 @@ int main(int argc, char **argv)
         printf("by_part %" PRIu64 "\n", compare_parts(reader));
     for (uint32_t s = 0; s < krait_trace_reader_stream_count(reader); s++)
         by_stream += compare_stream(reader, s);
-    if (lost != (end ? 2 : 3) * lost_by_time)
+    if (lost != (end || whole ? 2 : 3) * lost_by_time)
         differs("what was lost", "");
     printf("by_stream %" PRIu64 "\n", by_stream);
     if (end)

@@ -17,7 +17,8 @@ int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_read
 
 void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor)
 {
-    krait_ctf_way_done(&cursor->way);
+    if (cursor->way.file) /* behind the packet others may read */
+        krait_ctf_let_go(cursor->way.file, cursor->way.from, cursor->packet->offset + cursor->packet->size);
     free(cursor->d.slots);
 }
 
@@ -63,7 +64,7 @@ static void leave_packet(struct krait_ctf_cursor *c)
     const struct krait_ctf_packet *packet = c->packet;
     if (packet && packet->said & 1u << KRAIT_MEANING_END && packet->end > c->d.clock)
         c->d.clock = packet->end;
-    /* who prints events reads the packet's context again and again: its pages came back */
+    /* a filter may read the packet's context for each event: its pages came back */
     if (packet && c->way.file == c->file && packet->size > c->reader->holds)
         krait_ctf_let_go(c->file, packet->offset, packet->offset + packet->size);
 }

@@ -78,23 +78,31 @@ void krait_ctf_let_go(const struct krait_ctf_file *file, uint64_t from, uint64_t
         madvise((void *)(file->bytes + from), to - from, MADV_DONTNEED);
 }
 
+/* Bytes before those that were not let go of yet, at least: who reads ahead looks at pages again, which
+ * brings them back. */
+enum { REACH = 4 << 20 };
+
+static void let_go_of_way(const struct krait_ctf_way *way, uint64_t to, uint64_t holds)
+{
+    uint64_t reach = KRAIT_MAX(holds, (uint64_t)REACH);
+    krait_ctf_let_go(way->file, way->from - KRAIT_MIN(way->from, reach), to);
+}
+
 void krait_ctf_way_to(struct krait_ctf_way *way, const struct krait_ctf_file *file, uint64_t offset,
                       uint64_t holds)
 {
     bool goes_on = way->file == file && offset >= way->from;
     if (goes_on && offset - way->from < holds)
         return;
-    if (goes_on)
-        krait_ctf_let_go(file, way->from - KRAIT_MIN(way->from, holds), offset);
-    else
-        krait_ctf_way_done(way);
+    if (way->file)
+        let_go_of_way(way, goes_on ? offset : way->file->size, holds);
     *way = (struct krait_ctf_way){ file, offset };
 }
 
 void krait_ctf_way_done(struct krait_ctf_way *way)
 {
     if (way->file)
-        krait_ctf_let_go(way->file, way->from, way->file->size);
+        let_go_of_way(way, way->file->size, 0);
     way->file = NULL;
 }
 

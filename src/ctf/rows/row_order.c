@@ -133,8 +133,8 @@ static uint32_t first_at(const struct krait_row_chunk *chunk, uint32_t from, int
     return from;
 }
 
-/* Into the half whose rows were all handed out, behind those of the other; nothing where the stream's time
- * goes backward there, before the other is handed out too. */
+/* Into the half whose rows were all handed out, behind those of the other. Nothing is decoded before the
+ * other is handed out too where the stream's time goes backward or pages are let go of (row_source.h). */
 static void decode_half(struct krait_row_order *o, struct lane *lane)
 {
     struct krait_row_chunk *chunk = &lane->chunk;
@@ -190,7 +190,8 @@ static void note_times(struct krait_row_order *o, uint32_t i)
     o->ends[i] = o->lanes[i].source.ended ? INT64_MAX : chunk->rows[chunk->count - 1].ns;
 }
 
-/* From here on each lane whose stream goes on has a half that was decoded and not begun. */
+/* From here on each lane whose stream goes on has rows, and a half that was not begun unless decode_half had
+ * to leave it out. */
 static void refill(struct krait_row_order *o)
 {
     for (uint32_t i = 0; i < o->drained_count; i++) {

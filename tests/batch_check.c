@@ -2,8 +2,8 @@
  *
  * batch_check [--some | --whole] TRACE...: reads traces in batches and event by event at once, all by time,
  * time in parts, and each stream by itself, and compares everything that a batch says; --some: of some of the
- * fields, which alone are wanted; --whole: not in parts, which have other events where times go backward.
- * Prints what there was:
+ * fields, which alone are wanted; --whole: not in parts, one behind the other, whose order is another where
+ * times go backward. Prints what there was:
  *
  *   events N / cells N / selected N / lost N / by_stream N / by_part N / error CODE
  *
@@ -325,8 +325,9 @@ int main(int argc, char **argv)
     struct krait_trace_cursor *single, *batches;
     some = argc > 1 && strcmp(argv[1], "--some") == 0;
     bool whole = argc > 1 && strcmp(argv[1], "--whole") == 0;
-    const char *const *paths = (const char *const *)argv + 1 + (some || whole);
-    size_t path_count = (size_t)argc - 1 - (some || whole);
+    int first = 1 + (some || whole);
+    const char *const *paths = (const char *const *)argv + first;
+    size_t path_count = (size_t)(argc - first);
     int end = krait_trace_reader_open(&reader, paths, path_count, &error);
     if (end) {
         printf("error %d\n", end);

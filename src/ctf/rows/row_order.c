@@ -33,9 +33,10 @@ struct krait_row_order {
     size_t half_cells;      /* from the begin of one half to the next's */
     size_t half_limit;      /* of cells in which rows begin */
     struct krait_row *rows; /* of the lanes */
-    int64_t *begins;        /* of each lane: the time of its next row, INT64_MAX where it has none */
-    int64_t *ends;          /* of its last, INT64_MAX where the stream does not go on behind it */
-    uint32_t *drained;      /* lanes of which a half was handed out */
+    /* Of each lane, where all are looked through each time: eight of them lie in a line of the cache. */
+    int64_t *begins;   /* time of the next row, INT64_MAX where there is none */
+    int64_t *ends;     /* time of the last, INT64_MAX where the stream does not go on behind it */
+    uint32_t *drained; /* lanes of which a half was handed out */
     uint32_t drained_count;
     struct krait_row *merged[2]; /* take turns */
     struct run *runs;            /* that are to be merged, by their streams' order */

@@ -59,6 +59,8 @@ READ = [
     (metadata(event="/* }; { \" ' */ // }; { \" '\n"), b") e: { x = 1 }"),
     (metadata(event='model.emf.uri = "\\x411";'), b"\x11 e: { x = 1 }"),
     (metadata(event='model.emf.uri = "\\1014\\501";'), b"A4A e: { x = 1 }"),
+    (metadata(event='model.emf.uri = "\\x41, \\x041, \\x0411, \\x41g";'), b"A, A, A1, Ag e: { x = 1 }"),
+    (metadata(trace=f"struct y {{ {U8} a; }} struct z {{ {U8} b; }}\nenum w : {U8} {{ a }}; {TRACE}"), b"{ x = 1 }"),
     (metadata("integer { size = 8; map = clock.c; } x;"), b") e: \n"),
     (metadata('integer { size = 8; map = "clock.c.value"; } x;'), b"{ x = 1 }"),
     (metadata("unsigned long x;", trace=f"typealias {U8} := unsigned long; {TRACE}"), b"{ x = 1 }"),
@@ -132,7 +134,13 @@ REFUSED = [
     (metadata(trace=f"typealias {U8} := trace; {TRACE}"), "'trace' is a word of TSDL"),
     (metadata(trace=f"typealias {U8} := unsigned event; {TRACE}"), "'event' is a word of TSDL"),
     (metadata(trace=f"struct s {{ {TAG} variant <> {OPTIONS} v; }}; {TRACE}"), "a variant's tag is missing"),
-    (metadata(f"{TAG} variant <t> {{ {U8} a; {U8} b; {U8} c; }} v;"), "option 'c' is none of the labels of its tag 't'"),
+    (metadata(f"string s; {U8} b:5;"), "a bit field behind a field whose size is not known before"),
+    (metadata("string s:5;"), "a bit field of what is not an integer"),
+    (metadata(f"{U8} b:0;"), "a bit field's size is not 1 to the 8 bits of its unit"),
+    (metadata(f"{U8} b:9;"), "a bit field's size is not 1 to the 8 bits of its unit"),
+    (metadata(f"{U8} b:x;"), "a bit field's size is not a number of 0 or more"),
+    (metadata(f"{U8} :3;"), "a field's name is missing"),
+    (metadata("integer { size = 16; } b:3;"), "a bit field's unit has 16 bits, but is aligned to 8"),
     (metadata(trace=f"{TRACE} env {{ typealias {U8} := y; }};"), "'=' is missing before 'integer'"),
     (metadata(trace=f"{TRACE} env {{ struct s {{ {U8} y; }}; }};"), "'=' is missing before 's'"),
     (metadata(clock=CLOCK.replace("};", f"typedef {U8} y; }};")), "'=' is missing before 'integer'"),
@@ -147,6 +155,20 @@ def test_what_is_no_tsdl_is_refused_as_babeltrace2_refuses_it(both, text, why):
     assert theirs is None or theirs.returncode != 0
 
 
+@pytest.mark.parametrize(
+    ("field", "why"),
+    [
+        ('x["n"]', "an array's length is neither a number nor the path to a field"),
+        ("x[typedef]", "'typedef' is a word of TSDL and cannot be a name"),
+        ("x[2]:5", "a bit field of what is not an integer"),
+    ],
+)
+def test_what_babeltrace2_comes_to_no_end_with_is_refused(krait, tmp_path, field, why):
+    (tmp_path / "metadata").write_text(metadata(f"{U8} n; {U8} {field};"))
+    done = cat_bytes(krait, tmp_path)
+    assert done.returncode == 1 and why in done.stderr.decode()
+
+
 # -- what CTF 1.8.3 has and babeltrace2 has not --
 
 SMALL = f"{{ {U8} a; integer {{ size = 16; align = 8; }} b; }}"
@@ -158,6 +180,10 @@ TIME = struct.pack("<Q", 5)
 BEYOND = [
     (metadata(f"{TAG} variant <event.fields.t> {SMALL} v;"), TIME + b"\7\1\2", b'{ t = ( "b" : container = 7 ), v = { 513 } }'),
     (metadata(f"struct {{ {TAG} }} s; variant <s.t> {SMALL} v;"), TIME + b"\7\1\2", b"container = 7 ) }, v = { 513 } }"),
+    (metadata(f"{TAG} variant <t> {{ {U8} c; {U8} a; string b; }} v;"), TIME + b"\7z\0", b'= 7 ), v = { "z" } }'),
+    (metadata("struct y x;", event=f"enum z : {U8} {{ a }} struct y {{ enum z a; }};"), TIME + b"\0", b'{ x = { a = ( "a" : container = 0 ) } }'),
+    (metadata("struct z x; enum e y;", trace=f"struct w {{ {U8} a; }} struct z {{ struct w b; }} enum e : {U8} {{ q }}; {TRACE}"),
+     TIME + b"\1\0", b'{ x = { b = { a = 1 } }, y = ( "q" : container = 0 ) }'),
     (metadata(f"struct {{ {TAG} variant <s.t> {SMALL} v; }} s;"), TIME + b"\1\2", b"container = 1 ), v = { 2 } } }"),
     (metadata(f"struct {{ {TAG} variant <s.t> {SMALL} v; }} s[2];"), TIME + b"\1\2\7\3\4", b"container = 7 ), v = { 1027 } } ] }"),
     (metadata(f"struct {{ {TAG} variant <event.fields.s.t> {SMALL} v; }} s[2];"), TIME + b"\1\2\7\3\4", b"= 7 ), v = { 1027 } } ] }"),
@@ -183,6 +209,26 @@ BEYOND = [
     (metadata(event='model.emf.uri = "a\\u00e9\\u20AC1\\U0001f600\\U0010FFFF\\u0024";'), TIME + b"\1",
      "aé€1😀\U0010ffff$ e: { x = 1 }".encode()),
     (metadata(f'enum : {U8} {{ "\\u00c4\\u00DF9" = 1 }} x;'), TIME + b"\1", '{ x = ( "Äß9" : container = 1 ) }'.encode()),
+]
+
+# GNU/C's bit fields (4.1.6): what gcc makes of the same structs on x86-64 is what is read.
+SHORT = "integer { size = 16; align = 16; signed = true; }"
+INT = "integer { size = 32; align = 32; }"
+CHAR = "integer { size = 8; signed = true; }"
+BEYOND += [
+    (metadata(f"{SHORT} a:12, b:5; {U8} z;"), TIME + b"\xff\xf7\x0f\x09", b"{ a = 2047, b = 15, z = 9 }"),
+    (metadata(f"{SHORT} a:12; {SHORT} b:4; {SHORT} c:1; {U8} z;"), TIME + b"\x01\xf8\x01\x09", b"{ a = -2047, b = -1, c = -1, z = 9 }"),
+    (metadata(f"{CHAR} x; {SHORT} a:5; {SHORT} b:3; {CHAR} y;"), TIME + b"\x07\x2f\x08", b"{ x = 7, a = 15, b = 1, y = 8 }"),
+    (metadata(f"unit a : 0x3, b:31; {U8} z;", trace=f"typealias {INT} := unit; {TRACE}"),
+     TIME + b"\xff\xff\xff\xff\x05\0\0\0\x09", b"{ a = 7, b = 5, z = 9 }"),
+    (metadata(f"{U8} x[3]; struct {{ {U8} y; {INT} a:8; }} s; {INT} b:4; {U8} z;"), TIME + b"\x01\x02\x03\0\x04\x05\x06\x09",
+     b"a = 5 }, b = 6, z = 9 }"),
+    (metadata(f"string x; {INT} y; {INT} a:4; {INT} b:29; {U8} z;"),
+     TIME + b"h\0\0\0\x01\0\0\0\xff\xff\xff\xff\x02\0\0\0\x09", b'{ x = "h", y = 1, a = 15, b = 2, z = 9 }'),
+    (metadata(f"enum : {U8} {{ a = 1, b = 3 }} t:2; variant <t> {{ {U8} a:3; {U8} b:4; }} v; {U8} z;"), TIME + b"\x0f\x1a\x09",
+     b"= 3 ), v = { 10 }, z = 9 }"),
+    (metadata(f"{SHORT} a:12; {SHORT} b:5; {U8} z;", trace=TRACE.replace("= le", "= be")), struct.pack(">Q", 5) + b"\x7f\xff\x78\x09",
+     b"{ a = 2047, b = 15, z = 9 }"),
 ]
 
 # The specification's own example (4.2.2), the same by other ways, and tags where the alias is used.

@@ -135,7 +135,7 @@ struct krait_fc {
         struct krait_fc *elem;           /* ARRAY, SEQUENCE */
     };
     union {
-        uint64_t length; /* ARRAY */
+        uint64_t length; /* ARRAY; TSDL, of a bit field until alignments are known: bits of its unit */
         const char *ref; /* SEQUENCE, VARIANT: the path as written; NULL for a variant without a tag */
         const struct krait_ctf2_location *location; /* the same of CTF 2; OPTIONAL too */
     };

@@ -110,6 +110,11 @@ struct krait_fc *krait_tsdl_lookup(struct krait_tsdl_parser *p, enum krait_type_
                                    const char *name);
 /* A type: integer { }, struct x { }, a name of several words. */
 struct krait_fc *krait_tsdl_type(struct krait_tsdl_parser *p);
+/* At the word struct, variant or enum. */
+bool krait_tsdl_at_tagged(const struct krait_tsdl_parser *p);
+/* Types that stand for themselves, to be named later, with the semicolon; one statement may have several
+ * (CTF 1.8.3, appendix C.2.2: declaration-specifiers). */
+void krait_tsdl_types(struct krait_tsdl_parser *p);
 /* typealias, typedef: true when one stood there and was taken. */
 bool krait_tsdl_type_decl(struct krait_tsdl_parser *p);
 

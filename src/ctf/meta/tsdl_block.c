@@ -37,11 +37,9 @@ static bool declaration(struct krait_tsdl_parser *p)
 {
     if (krait_tsdl_type_decl(p))
         return true;
-    if (!krait_tsdl_is_word(&p->tok, "struct") && !krait_tsdl_is_word(&p->tok, "variant") &&
-        !krait_tsdl_is_word(&p->tok, "enum"))
+    if (!krait_tsdl_at_tagged(p))
         return false;
-    krait_tsdl_type(p);
-    krait_tsdl_expect(p, ';');
+    krait_tsdl_types(p);
     return true;
 }
 

@@ -179,7 +179,8 @@ static void resolve_sequence(struct finish *f, struct krait_fc *fc)
         fc->ref_slot = slot_of(f, target);
 }
 
-/* Which option each of the tag's labels stands for. */
+/* Which option each of the tag's labels stands for. Labels may be without an option, and options without a
+ * label: only what a packet selects has to be there (CTF 1.8.3, 4.2.2). */
 static void map_options(struct finish *f, struct krait_fc *fc, const struct krait_enum_map *labels)
 {
     struct krait_fc_choice *choices =
@@ -203,23 +204,6 @@ static void map_options(struct finish *f, struct krait_fc *fc, const struct krai
     fc->choices = choices;
 }
 
-/* Each option needs a label of the tag; a label may be without an option. */
-static void check_options(struct finish *f, const struct krait_fc *fc)
-{
-    KRAIT_AUTO_FREE bool *chosen = calloc(fc->count, sizeof(*chosen));
-    if (!chosen) {
-        krait_tsdl_oom(f->p);
-        return;
-    }
-    for (uint32_t i = 0; i < fc->choice_count; i++)
-        chosen[fc->choices[i].option] = true;
-    for (uint32_t i = 0; i < fc->count; i++) {
-        if (!chosen[i])
-            krait_tsdl_fail(f->p, -EBADMSG, "a variant's option '%s' is none of the labels of its tag '%s'",
-                            fc->members[i].tsdl_name, fc->ref);
-    }
-}
-
 static void resolve_variant(struct finish *f, struct krait_fc *fc)
 {
     struct target to = fc->ref ? target_of(f, fc) : (struct target){ 0 };
@@ -240,7 +224,6 @@ static void resolve_variant(struct finish *f, struct krait_fc *fc)
         fc->ref_slot = slot_of(f, target);
         fc->tag_signed = target->is_signed;
         map_options(f, fc, target->labels);
-        check_options(f, fc);
     }
 }
 
@@ -259,16 +242,85 @@ static void finish_int(struct finish *f, struct krait_fc *fc)
         f->clock = clock;
 }
 
+/* -- bit fields -- */
+
+/* Bits from a struct's begin, as they are known: their rest by `modulus`. */
+struct place {
+    uint64_t at, modulus;
+};
+
+static void align_place(struct place *place, uint32_t align)
+{
+    bool known = align <= place->modulus;
+    place->at = known ? (place->at + align - 1) & ~((uint64_t)align - 1) : 0;
+    place->modulus = KRAIT_MAX(place->modulus, (uint64_t)align);
+}
+
+/* Behind a field whose alignment is known. */
+static void pass(struct place *place, const struct krait_fc *fc)
+{
+    align_place(place, fc->align);
+    if (krait_fc_is_int(fc) || fc->kind == KRAIT_FC_FLOAT) {
+        place->at += fc->bits;
+    } else if (fc->kind == KRAIT_FC_STRUCT) {
+        for (uint32_t i = 0; i < fc->count; i++)
+            pass(place, fc->members[i].fc);
+    } else if (fc->kind == KRAIT_FC_ARRAY && fc->length) {
+        struct place elem = *place;
+        pass(&elem, fc->elem);
+        uint64_t size = elem.at - place->at, stride = (size + fc->align - 1) & ~((uint64_t)fc->align - 1);
+        place->at += stride * (fc->length - 1) + size;
+        place->modulus = elem.modulus;
+    } else if (fc->kind != KRAIT_FC_ARRAY) {
+        *place = (struct place){ 0, 1 };
+    }
+}
+
+static bool is_bit_field(const struct krait_fc *fc)
+{
+    return krait_fc_is_int(fc) && fc->length;
+}
+
+static bool has_bit_fields(const struct krait_fc *fc)
+{
+    uint32_t i = 0;
+    while (i < fc->count && !is_bit_field(fc->members[i].fc))
+        i++;
+    return i < fc->count;
+}
+
+/* GNU/C's bit fields (CTF 1.8.3, 4.1.6): side by side, but where one does not fit its unit, it begins the
+ * next. As a variant's option it is alone. */
+static void place_bit_field(struct finish *f, struct krait_fc *outer, struct krait_fc *fc,
+                            const struct place *place)
+{
+    uint32_t unit = (uint32_t)fc->length;
+    bool alone = outer->kind == KRAIT_FC_VARIANT;
+    if (!alone && place->modulus < unit)
+        krait_tsdl_fail(f->p, -EBADMSG, "a bit field behind a field whose size is not known before");
+    fc->align = !alone && place->at % unit + fc->bits <= unit ? 1 : unit;
+    if (!alone)
+        outer->align = KRAIT_MAX(outer->align, unit);
+    fc->length = 0;
+}
+
 static void finish_fc(struct finish *f, struct krait_fc *fc);
 
 static void finish_members(struct finish *f, struct krait_fc *fc)
 {
+    struct place place = { 0, UINT64_MAX };
+    bool placed = has_bit_fields(fc);
     enter(f, fc);
     for (uint32_t i = 0; i < fc->count && !f->p->rc; i++) {
+        struct krait_fc *child = fc->members[i].fc;
         f->stack[f->depth - 1].index = i;
-        finish_fc(f, fc->members[i].fc);
-        if (fc->kind == KRAIT_FC_STRUCT && fc->members[i].fc->align > fc->align)
-            fc->align = fc->members[i].fc->align;
+        finish_fc(f, child);
+        if (is_bit_field(child))
+            place_bit_field(f, fc, child, &place);
+        if (fc->kind == KRAIT_FC_STRUCT)
+            fc->align = KRAIT_MAX(fc->align, child->align);
+        if (placed)
+            pass(&place, child);
     }
     f->depth--;
 }

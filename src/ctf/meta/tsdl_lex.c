@@ -149,19 +149,17 @@ static int lex_int(struct krait_lex *lex, struct krait_tok *tok)
     return 0;
 }
 
-static unsigned octal_escape(struct krait_lex *lex)
+/* Up to three digits, of hexadecimal numbers too: so babeltrace2 has it, and efficios/ctf-testsuite. */
+static unsigned number_escape(struct krait_lex *lex, int base)
 {
     unsigned value = 0;
-    for (int i = 0; i < 3 && lex->at < lex->end && *lex->at >= '0' && *lex->at <= '7'; i++)
-        value = value * 8 + (unsigned)(*lex->at++ - '0');
-    return value;
-}
-
-static unsigned hex_escape(struct krait_lex *lex)
-{
-    unsigned value = 0;
-    while (lex->at < lex->end && hex_value(*lex->at) >= 0)
-        value = value * 16 + (unsigned)hex_value(*lex->at++);
+    for (int i = 0; i < 3 && lex->at < lex->end; i++) {
+        int digit = hex_value(*lex->at);
+        if (digit < 0 || digit >= base)
+            break;
+        value = value * (unsigned)base + (unsigned)digit;
+        lex->at++;
+    }
     return value;
 }
 
@@ -188,7 +186,7 @@ static int lex_escape(struct krait_lex *lex, struct krait_buf *to)
     static const char plain[] = "\n\t\r\a\b\f\v\0'\"\\?";
     char c = *lex->at;
     if (c >= '0' && c <= '7') {
-        krait_buf_char(to, (char)octal_escape(lex));
+        krait_buf_char(to, (char)number_escape(lex, 8));
         return 0;
     }
     lex->at++;
@@ -196,7 +194,7 @@ static int lex_escape(struct krait_lex *lex, struct krait_buf *to)
         return add_universal(lex, c == 'u' ? 4 : 8, to);
     const char *found = memchr(from, c, sizeof(from) - 1);
     if (c == 'x')
-        krait_buf_char(to, (char)hex_escape(lex));
+        krait_buf_char(to, (char)number_escape(lex, 16));
     else if (found)
         krait_buf_char(to, plain[found - from]);
     else

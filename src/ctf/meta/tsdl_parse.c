@@ -222,10 +222,8 @@ static bool skip_statement(struct krait_tsdl_parser *p, struct krait_lex *lex, s
 
 static void type_statement(struct krait_tsdl_parser *p)
 {
-    if (krait_tsdl_type_decl(p))
-        return;
-    krait_tsdl_type(p);
-    krait_tsdl_expect(p, ';');
+    if (!krait_tsdl_type_decl(p))
+        krait_tsdl_types(p);
 }
 
 static void parse_statement(struct krait_tsdl_parser *p, const struct statement *statement)

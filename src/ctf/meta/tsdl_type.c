@@ -135,6 +135,18 @@ struct declarator {
     struct krait_tsdl_value lengths[8];
 };
 
+/* A number, or the path to a field. */
+static struct krait_tsdl_value array_length(struct krait_tsdl_parser *p)
+{
+    bool is_path = p->tok.kind == KRAIT_TOK_WORD;
+    if (is_path && !krait_tsdl_is(&p->next, '.'))
+        check_name(p, p->tok.text, NAME_PLAIN);
+    struct krait_tsdl_value value = krait_tsdl_value(p);
+    if (value.kind == KRAIT_VALUE_TEXT && !is_path)
+        krait_tsdl_fail(p, -EBADMSG, "an array's length is neither a number nor the path to a field");
+    return value;
+}
+
 static void declarator(struct krait_tsdl_parser *p, struct declarator *d)
 {
     *d = (struct declarator){ 0 };
@@ -152,7 +164,7 @@ static void declarator(struct krait_tsdl_parser *p, struct declarator *d)
             krait_tsdl_fail(p, -EBADMSG, "an array of more than %zu dimensions", KRAIT_ARRAY_LEN(d->lengths));
             return;
         }
-        d->lengths[d->dims++] = krait_tsdl_value(p);
+        d->lengths[d->dims++] = array_length(p);
         krait_tsdl_expect(p, ']');
     }
 }
@@ -216,7 +228,8 @@ struct spec {
 static bool is_declared_name(struct krait_tsdl_parser *p, bool any)
 {
     const struct krait_tok *next = &p->next;
-    return any && (krait_tsdl_is(next, ';') || krait_tsdl_is(next, ',') || krait_tsdl_is(next, '['));
+    return any && (krait_tsdl_is(next, ';') || krait_tsdl_is(next, ',') || krait_tsdl_is(next, '[') ||
+                   krait_tsdl_is(next, ':'));
 }
 
 static struct krait_fc *struct_type(struct krait_tsdl_parser *p);
@@ -303,6 +316,20 @@ struct krait_fc *krait_tsdl_type(struct krait_tsdl_parser *p)
     struct spec spec = specifiers(p);
     struct declarator none = { 0 };
     return declared_type(p, spec, &none);
+}
+
+bool krait_tsdl_at_tagged(const struct krait_tsdl_parser *p)
+{
+    return krait_tsdl_is_word(&p->tok, "struct") || krait_tsdl_is_word(&p->tok, "variant") ||
+           krait_tsdl_is_word(&p->tok, "enum");
+}
+
+void krait_tsdl_types(struct krait_tsdl_parser *p)
+{
+    do
+        krait_tsdl_type(p);
+    while (!p->rc && krait_tsdl_at_tagged(p));
+    krait_tsdl_expect(p, ';');
 }
 
 /* -- typealias and typedef -- */
@@ -405,6 +432,24 @@ static void add_member(struct krait_tsdl_parser *p, struct krait_tsdl_members *m
             (struct krait_fc_member){ .name = name + (name[0] == '_'), .tsdl_name = name, .fc = fc };
 }
 
+/* name:5, behind the colon: its alignment is known when the struct's fields are. */
+static void bit_field(struct krait_tsdl_parser *p, struct krait_fc *fc)
+{
+    struct krait_tsdl_value value = krait_tsdl_value(p);
+    uint64_t bits = krait_tsdl_number(p, &value, "a bit field's size");
+    if (p->rc)
+        return;
+    if (!krait_fc_is_int(fc))
+        krait_tsdl_fail(p, -EBADMSG, "a bit field of what is not an integer");
+    else if (fc->bits > 8 && fc->align != fc->bits)
+        krait_tsdl_fail(p, -EBADMSG, "a bit field's unit has %u bits, but is aligned to %u", fc->bits,
+                        fc->align);
+    else if (bits < 1 || bits > fc->bits)
+        krait_tsdl_fail(p, -EBADMSG, "a bit field's size is not 1 to the %u bits of its unit", fc->bits);
+    fc->length = fc->bits;
+    fc->bits = (uint8_t)bits;
+}
+
 static void member_declaration(struct krait_tsdl_parser *p, struct krait_tsdl_members *m)
 {
     struct spec spec = specifiers(p);
@@ -412,6 +457,8 @@ static void member_declaration(struct krait_tsdl_parser *p, struct krait_tsdl_me
         struct declarator d;
         declarator(p, &d);
         struct krait_fc *fc = declared_type(p, spec, &d);
+        if (krait_tsdl_accept(p, ':'))
+            bit_field(p, fc);
         add_member(p, m, d.name, fc);
     } while (krait_tsdl_accept(p, ','));
     krait_tsdl_expect(p, ';');

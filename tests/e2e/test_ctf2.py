@@ -332,6 +332,11 @@ LOCATED = [
         b"\x81\x00a", 'n = 1, x = "a"',
     ),
     (struct_of(n=u(8), d=struct_of(n=u(8), x=sized(path(None, "n"), "dynamic-length-string"))), b"\x01\x02a", 'n = 1, d = { n = 2, x = "a" }'),
+    (
+        struct_of(d=struct_of(n=u(8)), x=sized(path("d", None, "d", "n", origin="event-record-payload"), "dynamic-length-string")),
+        b"\x01a",
+        'd = { n = 1 }, x = "a"',
+    ),
     (struct_of(n=u(8), d=struct_of(n=u(8), x=sized(path("n"), "dynamic-length-string"))), b"\x01\x02ab", 'n = 1, d = { n = 2, x = "ab" }'),
     (
         struct_of(n=u(8), d=struct_of(x=sized(path("none", None, "such", None, None, "n"), "dynamic-length-string"))),
@@ -522,6 +527,8 @@ BAD_FIELDS = [
     (sized(path("text"), "dynamic-length-string"), "no unsigned integer"),
     (sized(path("list", "n"), "dynamic-length-string"), "in an array"),
     (sized({"path": []}, "dynamic-length-string"), "a path that leads to no field"),
+    (sized(path("n", None, origin="event-record-payload"), "dynamic-length-string"), "a path that leads to no field"),
+    (sized(path(None, "n", origin="event-record-payload"), "dynamic-length-string"), "the field 'n' is not there before"),
     (sized(path("n", origin="nowhere"), "dynamic-length-string"), "'nowhere' is not one of"),
     (sized(path("bits"), "dynamic-length-string"), "no unsigned integer"),
     (optional(path("bits"), [[1, 1]]), "neither integer nor boolean"),

@@ -343,7 +343,7 @@ static struct krait_ctf2_location *location(struct krait_ctf2_parser *p, const s
         bool up = item->kind == KRAIT_JSON_NULL;
         if (!up && item->kind != KRAIT_JSON_TEXT)
             krait_ctf2_fail(p, item->at, -EBADMSG, "a path's element is neither a name nor null");
-        if (up && to->origin < 0 && to->count && names[to->count - 1])
+        if (up && to->count && names[to->count - 1])
             to->count--; /* out of the structure that the step before led into, be there one or not */
         else
             names[to->count++] = up || p->rc ? NULL : krait_ctf2_keep(p, item->text);

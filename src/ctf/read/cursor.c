@@ -259,12 +259,15 @@ static int next_packet(struct krait_ctf_cursor *c)
 static int next_of_packets(struct krait_ctf_cursor *c)
 {
     int rc;
+    c->turn_ns = INT64_MIN;
     do {
         do {
             rc = next_packet(c);
             if (rc <= 0)
                 return rc;
+            c->turn_ns = KRAIT_MAX(c->turn_ns, krait_ctf_packet_turn(c->stream, c->next_packet - 1));
         } while (c->d.at >= c->d.end);
+        c->first_at = c->d.at;
         rc = read_event(c);
     } while (c->ranged && rc > 0 && pass_packets_behind(c));
     return rc;

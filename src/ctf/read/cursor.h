@@ -30,8 +30,10 @@ struct krait_ctf_cursor {
     uint64_t event_at;   /* where the event begins */
     uint64_t fields_at;  /* where its header ends */
     uint8_t fields_be;
-    uint64_t ticks; /* of the event */
-    int64_t ns;     /* of the event, since the clock's origin; 0 without a clock */
+    uint64_t ticks;    /* of the event */
+    int64_t ns;        /* of the event, since the clock's origin; 0 without a clock */
+    uint64_t first_at; /* where the packet's first event begins */
+    int64_t turn_ns;   /* that goes behind all others' events before this time: krait_ctf_packet_turn */
     bool ranged;
     int64_t from_ns, to_ns;   /* with `ranged`: packets outside are passed over */
     struct krait_ctf_way way; /* up to the event */
@@ -52,6 +54,14 @@ void krait_ctf_cursor_range(struct krait_ctf_cursor *cursor, int64_t from_ns, in
  * passed, with krait_ctf_event_skip or by who prints them (text/pretty.h). Returns 1, 0 at the end, or a
  * negative errno with cursor->err set. */
 int krait_ctf_next(struct krait_ctf_cursor *cursor);
+
+/* The time by which the current event goes among other streams': its own, but of a packet's first event where
+ * what packets say of their times contradicts it. Hot path. */
+static inline int64_t krait_ctf_turn(const struct krait_ctf_cursor *cursor)
+{
+    bool first = cursor->event_at == cursor->first_at;
+    return KRAIT_UNLIKELY(first) ? KRAIT_MAX(cursor->ns, cursor->turn_ns) : cursor->ns;
+}
 
 /* Goes to an event of a packet of the cursor's reader, of which bit and time are known: it is then the
  * current one, its fields not passed. Its count of ticks is exact where the clock counts nanoseconds, else as

@@ -53,7 +53,7 @@ static inline int advance(struct krait_ctf_cursor *cursor)
 static player player_of(struct krait_ctf_merge *m, uint32_t i, int rc)
 {
     if (KRAIT_LIKELY(rc > 0))
-        return player_at(m->cursors[i].ns, i);
+        return player_at(krait_ctf_turn(&m->cursors[i]), i);
     if (rc < 0 && !m->damage.code)
         m->damage = m->cursors[i].err;
     return player_at(INT64_MAX, i | OUT);
@@ -155,7 +155,7 @@ struct krait_ctf_cursor *krait_ctf_merge_next(struct krait_ctf_merge *m)
     if (KRAIT_UNLIKELY(!first))
         return start(m);
     int rc = advance(first);
-    return KRAIT_LIKELY(rc > 0 && first->ns < ns_of(m->second)) ? first : change(m, rc);
+    return KRAIT_LIKELY(rc > 0 && krait_ctf_turn(first) < ns_of(m->second)) ? first : change(m, rc);
 }
 
 const struct krait_err *krait_ctf_merge_damage(const struct krait_ctf_merge *m)

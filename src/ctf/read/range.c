@@ -14,6 +14,22 @@ static int64_t packet_ns(const struct krait_ctf_stream *stream, const struct kra
     return krait_ctf_ns(cls->clock, ticks);
 }
 
+static int64_t said_ns(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
+                       enum krait_meaning meaning, uint64_t ticks)
+{
+    bool is_said = stream->cls->clock && packet->said & 1u << meaning && ticks <= stream->cls->clock->last;
+    return is_said ? packet_ns(stream, packet, ticks) : INT64_MIN;
+}
+
+int64_t krait_ctf_packet_turn(const struct krait_ctf_stream *stream, uint32_t i)
+{
+    const struct krait_ctf_packet *packet = &stream->packets[i];
+    bool begins_late = krait_ctf_file_of(stream, packet)->trace->begins_late;
+    int64_t begin = begins_late ? INT64_MIN : said_ns(stream, packet, KRAIT_MEANING_BEGIN, packet->begin);
+    int64_t end = i ? said_ns(stream, packet - 1, KRAIT_MEANING_END, packet[-1].end) : INT64_MIN;
+    return KRAIT_MAX(begin, end);
+}
+
 bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint32_t i)
 {
     return i == 0 || !stream->cls->clock || stream->packets[i].whole_begin;

@@ -16,6 +16,11 @@ bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint
 bool krait_ctf_packet_ends_before(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
 bool krait_ctf_packet_begins_after(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
 
+/* What babeltrace2 merges by time are begins and ends of packets too, and a stream's events wait behind them:
+ * the time before which all other streams' events go before packet i's first, however early that is.
+ * INT64_MIN where packets say none. */
+int64_t krait_ctf_packet_turn(const struct krait_ctf_stream *stream, uint32_t i);
+
 /* The first packet of a stream that can have events at `ns` or later: 0 where times depend on the packets
  * before. */
 uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t ns);

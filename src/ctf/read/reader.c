@@ -169,6 +169,23 @@ static int open_streams(struct krait_ctf_reader *reader, struct krait_ctf_trace 
     return rc;
 }
 
+/* A defect of barectf, mended in its 2.3.1. */
+static bool begins_late(const struct krait_ctf_metadata *metadata)
+{
+    static const struct {
+        const char *name;
+        int64_t mended;
+    } parts[] = { { "tracer_major", 2 }, { "tracer_minor", 3 }, { "tracer_patch", 1 } };
+    if (strcmp(krait_ctf_env_text(metadata, "tracer_name", ""), "barectf") != 0)
+        return false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(parts); i++) {
+        int64_t part = krait_ctf_env_int(metadata, parts[i].name, i ? 0 : INT64_MAX);
+        if (part != parts[i].mended)
+            return part < parts[i].mended;
+    }
+    return false;
+}
+
 static int open_trace(struct krait_ctf_reader *reader, const char *dir, const char *below,
                       struct krait_err *err)
 {
@@ -185,6 +202,7 @@ static int open_trace(struct krait_ctf_reader *reader, const char *dir, const ch
     }
     trace->metadata = metadata; /* the reader's from here on */
     trace->dir = metadata->dir;
+    trace->begins_late = begins_late(metadata);
     trace->below = krait_arena_strdup(&reader->arena, below);
     return trace->below ? open_streams(reader, trace, err) : oom(err);
 }

@@ -80,6 +80,7 @@ struct krait_ctf_trace {
     const char *dir;
     const char *below;           /* the way from the folder that was asked for to this one; may be empty */
     const char *name;            /* as babeltrace2 names it: HOST/WAY, one of them, or empty */
+    bool begins_late;            /* events lie before their packets' begins: barectf's before 2.3.1 */
     struct krait_ctf_code *code; /* by index of the stream class */
     struct krait_program packet_header;
 };

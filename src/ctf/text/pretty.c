@@ -53,16 +53,19 @@ static void add_time(struct krait_pretty *pretty, struct krait_buf *out, int64_t
     krait_text_digits(out, (uint64_t)(ns % (int64_t)KRAIT_NS_PER_S), 9);
 }
 
+/* One step back looks to babeltrace2 like no event before. */
 static void add_delta(struct krait_pretty *pretty, struct krait_buf *out, int64_t ns, uint64_t ticks)
 {
-    uint64_t delta = (uint64_t)ns - (uint64_t)pretty->last_ns;
+    bool cycles = pretty->flags & KRAIT_PRETTY_CYCLES;
+    uint64_t delta = cycles ? ticks - pretty->last_ticks : (uint64_t)ns - (uint64_t)pretty->last_ns;
+    bool known = pretty->any && delta != UINT64_MAX;
     LITERAL(out, "+");
-    if (pretty->flags & KRAIT_PRETTY_CYCLES) {
-        if (pretty->any)
-            krait_text_digits(out, ticks - pretty->last_ticks, 12);
+    if (cycles) {
+        if (known)
+            krait_text_digits(out, delta, 12);
         else
             add_str(out, "??????????\?\?");
-    } else if (pretty->any) {
+    } else if (known) {
         krait_text_u64(out, delta / KRAIT_NS_PER_S);
         LITERAL(out, ".");
         krait_text_digits(out, delta % KRAIT_NS_PER_S, 9);

@@ -42,8 +42,8 @@ static const struct krait_opt cat_opts[] = {
       "given" },
     { "fields", 'f', KRAIT_OPT_STR, "FIELDS", offsetof(struct cat_options, fields),
       "Which fields of the trace to print, separated by commas: trace, trace:hostname, trace:domain, "
-      "trace:procname, "
-      "trace:vpid, loglevel, emf, all, none; host name, process name and id if not given" },
+      "trace:procname, trace:vpid, loglevel, emf, callsite (text has none, as in babeltrace2), all, none; "
+      "host name, process name and id if not given" },
     { "begin", 'b', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, begin),
       "Leave out what comes before: [YYYY-MM-DD ]hh:mm[:ss[.nnnnnnnnn]], YYYY-MM-DD, or seconds since the "
       "origin" },
@@ -117,6 +117,7 @@ static int parse_fields(const struct cat_options *opts, struct krait_pretty *pre
         { "trace:vpid", KRAIT_PRETTY_VPID },
         { "loglevel", KRAIT_PRETTY_LOGLEVEL },
         { "emf", KRAIT_PRETTY_EMF },
+        { "callsite", 0 },
         { "all", KRAIT_PRETTY_TRACE | KRAIT_PRETTY_HOSTNAME | KRAIT_PRETTY_DOMAIN | KRAIT_PRETTY_PROCNAME |
                      KRAIT_PRETTY_VPID | KRAIT_PRETTY_LOGLEVEL | KRAIT_PRETTY_EMF },
         { "none", 0 },

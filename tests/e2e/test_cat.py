@@ -147,6 +147,7 @@ def recording(tmp_path_factory):
         ["--fields=trace:domain,trace:vpid"],
         ["--fields=trace:hostname,loglevel"],
         ["--fields=trace"],
+        ["--fields=callsite,emf"],
         ["--fields=all", "--names=all"],
         ["--clock-seconds", "--begin=1767225600.000003", "--end=1767225600.3005"],
         ["--begin=00:00:00.000000003", "--end=00:00:00.35", "--clock-gmt"],

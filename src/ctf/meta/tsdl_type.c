@@ -139,7 +139,7 @@ struct declarator {
 static struct krait_tsdl_value array_length(struct krait_tsdl_parser *p)
 {
     bool is_path = p->tok.kind == KRAIT_TOK_WORD;
-    if (is_path && !krait_tsdl_is(&p->next, '.'))
+    if (is_path && krait_tsdl_is(&p->next, ']'))
         check_name(p, p->tok.text, NAME_PLAIN);
     struct krait_tsdl_value value = krait_tsdl_value(p);
     if (value.kind == KRAIT_VALUE_TEXT && !is_path)

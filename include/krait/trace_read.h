@@ -170,8 +170,7 @@ KRAIT_API bool krait_trace_field_is_fixed(const struct krait_trace_field *field)
 
 /* -- cursors -- */
 
-/* All streams by time. At equal times the order is always the same. An event that is earlier than its packet's
- * begin, or than the end of the packet before it, goes by the later of these, as babeltrace2 has it. */
+/* All streams by time. At equal times the order is always the same. */
 KRAIT_API int krait_trace_cursor_new_ordered(struct krait_trace_cursor **cursor,
                                              const struct krait_trace_reader *reader,
                                              struct krait_read_error *error);

@@ -282,6 +282,7 @@ static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct k
         return rc;
     if (cat->csv)
         krait_csv_begin(&cat->csv_events, reader, cat->filter, &cat->out);
+    krait_ctf_merge_by_turn(merge);
     krait_ctf_merge_range(merge, cat->begin_ns, cat->end_ns);
     rc = cat_events(cat, merge, err);
     if (!rc)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packets whose begins and ends contradict their events: babeltrace2 2.1 merges begins and ends of packets by time as it
-does events, so that an early event waits behind its packet's late begin. krait's order is the same, by each of its ways."""
+does events, so that an early event waits behind its packet's late begin. krait cat's order is the same; the C interface goes
+by the events' own times."""
 
 import random
 import re
@@ -75,7 +76,7 @@ CASES = {
 def test_events_wait_behind_what_their_packets_say(krait, tmp_path, case, interpret):
     folder = write(tmp_path / "trace", *CASES[case])
     assert shown(krait, folder) == list(merged(CASES[case]))
-    counts = batch_check("--whole", folder, interpret=interpret)
+    counts = batch_check(folder, interpret=interpret)
     assert counts["events"] == counts["by_stream"] == read_check(folder)["events"]
 
 
@@ -89,26 +90,40 @@ def test_begins_of_old_barectf_are_not_believed(krait, tmp_path, version, late):
 
 
 def contradicting(rng, numbers):
+    """Packets of events in order, whose begins and ends are where they like: no packet begins before the last event of another."""
     at, packets = rng.randrange(50), []
     for _ in range(rng.randrange(1, 40)):
-        times = []
+        at += rng.randrange(3)
+        begin, times = at, []
         for _ in range(rng.choice((0, 1, 5, 40))):
             at += rng.randrange(12)
             times.append(at)
-        begin = max(0, (times or [at])[0] + rng.choice((-5, 0, 0, 9, 30)))
-        packets.append((begin, max(0, at + rng.choice((-20, 0, 0, 9, 60))), [(time, next(numbers)) for time in times]))
+        begin = (times or [begin])[0] + rng.choice((0, 0, 9, 30))
+        packets.append((begin, max(begin, at + rng.choice((-20, 0, 0, 9, 60))), [(time, next(numbers)) for time in times]))
     return packets
 
 
 @pytest.mark.parametrize("count", [2, 3, 40])
-def test_packets_that_contradict_their_events_are_merged_as_single_steps_do(krait, tmp_path, count):
+def test_packets_that_contradict_their_events_are_all_read(krait, tmp_path, count):
     for seed in range(6):
         rng, numbers = random.Random(seed * 100 + count), iter(range(1 << 16))
         streams = [contradicting(rng, numbers) for _ in range(count)]
         folder = write(tmp_path / str(seed), *streams)
         assert shown(krait, folder) == list(merged(streams))
-        counts = batch_check("--whole", folder)
-        assert counts["events"] == counts["by_stream"] == read_check(folder)["events"]
+        counts = batch_check(folder)
+        assert counts["events"] == counts["by_stream"] == counts["by_part"] == read_check(folder)["events"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_range_has_the_order_of_the_whole(krait, tmp_path, seed):
+    rng, numbers = random.Random(seed), iter(range(1 << 16))
+    streams = [contradicting(rng, numbers) for _ in range(3)]
+    folder = write(tmp_path / "trace", *streams)
+    times = {n: time for packets in streams for _, _, events in packets for time, n in events}
+    begin = rng.randrange(max(times.values()))
+    end = begin + rng.randrange(max(times.values()))
+    wanted = [n for n in merged(streams) if begin <= times[n] <= end]
+    assert shown(krait, f"--begin=1000.{begin:09}", f"--end=1000.{end:09}", folder) == wanted
 
 
 @pytest.mark.parametrize(("args", "known"), [((), b"(+?.?????????)"), (("--clock-cycles",), b"(+????????????)")])

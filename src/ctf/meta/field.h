@@ -120,6 +120,7 @@ struct krait_fc {
     uint32_t at;        /* CTF 2: byte of the metadata, for what its user is told */
     uint8_t byte_order; /* INT, ENUM, FLOAT: enum krait_byte_order */
     uint8_t base;       /* INT, ENUM: 2, 8, 10, 16 */
+    uint8_t unit;       /* TSDL: bits of a bit field's unit, until its place is known; else 0 */
     uint8_t depth;      /* of the types below it: bounds every recursion */
     uint32_t align;     /* bits, a power of two */
     uint32_t slot;      /* where the decoder leaves an integer's value for others; KRAIT_NO_SLOT for most */
@@ -135,7 +136,7 @@ struct krait_fc {
         struct krait_fc *elem;           /* ARRAY, SEQUENCE */
     };
     union {
-        uint64_t length; /* ARRAY; TSDL, of a bit field until alignments are known: bits of its unit */
+        uint64_t length; /* ARRAY */
         const char *ref; /* SEQUENCE, VARIANT: the path as written; NULL for a variant without a tag */
         const struct krait_ctf2_location *location; /* the same of CTF 2; OPTIONAL too */
     };

@@ -256,6 +256,15 @@ static void align_place(struct place *place, uint32_t align)
     place->modulus = KRAIT_MAX(place->modulus, (uint64_t)align);
 }
 
+static bool ends_with_byte(const struct krait_fc *fc)
+{
+    if (fc->kind == KRAIT_FC_STRING)
+        return true;
+    const struct krait_fc *elem = fc->kind == KRAIT_FC_SEQUENCE ? fc->elem : NULL;
+    bool is_number = elem && (krait_fc_is_int(elem) || elem->kind == KRAIT_FC_FLOAT);
+    return is_number && elem->bits % 8 == 0 && elem->align >= 8;
+}
+
 /* Behind a field whose alignment is known. */
 static void pass(struct place *place, const struct krait_fc *fc)
 {
@@ -272,36 +281,32 @@ static void pass(struct place *place, const struct krait_fc *fc)
         place->at += stride * (fc->length - 1) + size;
         place->modulus = elem.modulus;
     } else if (fc->kind != KRAIT_FC_ARRAY) {
-        *place = (struct place){ 0, 1 };
+        *place = (struct place){ 0, ends_with_byte(fc) ? 8 : 1 };
     }
-}
-
-static bool is_bit_field(const struct krait_fc *fc)
-{
-    return krait_fc_is_int(fc) && fc->length;
 }
 
 static bool has_bit_fields(const struct krait_fc *fc)
 {
     uint32_t i = 0;
-    while (i < fc->count && !is_bit_field(fc->members[i].fc))
+    while (i < fc->count && !fc->members[i].fc->unit)
         i++;
     return i < fc->count;
 }
 
 /* GNU/C's bit fields (CTF 1.8.3, 4.1.6): side by side, but where one does not fit its unit, it begins the
- * next. As a variant's option it is alone. */
+ * next. Behind a struct they begin where its last field ends: C's padding there is not in CTF (4.2.1). As a
+ * variant's option a bit field is alone. */
 static void place_bit_field(struct finish *f, struct krait_fc *outer, struct krait_fc *fc,
                             const struct place *place)
 {
-    uint32_t unit = (uint32_t)fc->length;
+    uint32_t unit = fc->unit;
     bool alone = outer->kind == KRAIT_FC_VARIANT;
     if (!alone && place->modulus < unit)
         krait_tsdl_fail(f->p, -EBADMSG, "a bit field behind a field whose size is not known before");
     fc->align = !alone && place->at % unit + fc->bits <= unit ? 1 : unit;
     if (!alone)
         outer->align = KRAIT_MAX(outer->align, unit);
-    fc->length = 0;
+    fc->unit = 0;
 }
 
 static void finish_fc(struct finish *f, struct krait_fc *fc);
@@ -315,7 +320,7 @@ static void finish_members(struct finish *f, struct krait_fc *fc)
         struct krait_fc *child = fc->members[i].fc;
         f->stack[f->depth - 1].index = i;
         finish_fc(f, child);
-        if (is_bit_field(child))
+        if (child->unit)
             place_bit_field(f, fc, child, &place);
         if (fc->kind == KRAIT_FC_STRUCT)
             fc->align = KRAIT_MAX(fc->align, child->align);

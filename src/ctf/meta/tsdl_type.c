@@ -441,12 +441,12 @@ static void bit_field(struct krait_tsdl_parser *p, struct krait_fc *fc)
         return;
     if (!krait_fc_is_int(fc))
         krait_tsdl_fail(p, -EBADMSG, "a bit field of what is not an integer");
-    else if (fc->bits > 8 && fc->align != fc->bits)
+    else if (fc->align != fc->bits)
         krait_tsdl_fail(p, -EBADMSG, "a bit field's unit has %u bits, but is aligned to %u", fc->bits,
                         fc->align);
     else if (bits < 1 || bits > fc->bits)
         krait_tsdl_fail(p, -EBADMSG, "a bit field's size is not 1 to the %u bits of its unit", fc->bits);
-    fc->length = fc->bits;
+    fc->unit = fc->bits;
     fc->bits = (uint8_t)bits;
 }
 

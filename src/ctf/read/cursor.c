@@ -87,10 +87,19 @@ static int check_packet_time(struct krait_ctf_cursor *c, uint64_t ticks)
     return KRAIT_UNLIKELY(beyond) ? damage_at(c, c->context_at, beyond_time) : 0;
 }
 
+/* Packets that are not read have their turns too. */
+static void pass_packet(struct krait_ctf_cursor *c)
+{
+    if (c->by_turn)
+        c->turn_ns = KRAIT_MAX(c->turn_ns, krait_ctf_packet_turn(c->stream, c->next_packet));
+    c->next_packet++;
+}
+
 static int enter_packet(struct krait_ctf_cursor *c)
 {
     leave_packet(c);
-    c->packet = &c->stream->packets[c->next_packet++];
+    c->packet = &c->stream->packets[c->next_packet];
+    pass_packet(c);
     c->file = krait_ctf_file_of(c->stream, c->packet);
     int rc = switch_trace(c, c->file->trace);
     if (rc)
@@ -123,7 +132,7 @@ static void pass_packets_before(struct krait_ctf_cursor *c)
 {
     while (c->next_packet < c->stream->packet_count &&
            krait_ctf_packet_ends_before(c->stream, c->next_packet, c->from_ns))
-        c->next_packet++;
+        pass_packet(c);
 }
 
 /* A packet may have events from before its begin (barectf's, before 2.3.1): only when its first lies behind
@@ -134,7 +143,7 @@ static bool pass_packets_behind(struct krait_ctf_cursor *c)
         return false;
     while (c->next_packet < c->stream->packet_count &&
            krait_ctf_packet_begins_after(c->stream, c->next_packet, c->to_ns))
-        c->next_packet++;
+        pass_packet(c);
     c->d.at = c->d.end;
     return true;
 }
@@ -265,7 +274,6 @@ static int next_of_packets(struct krait_ctf_cursor *c)
             rc = next_packet(c);
             if (rc <= 0)
                 return rc;
-            c->turn_ns = KRAIT_MAX(c->turn_ns, krait_ctf_packet_turn(c->stream, c->next_packet - 1));
         } while (c->d.at >= c->d.end);
         c->first_at = c->d.at;
         rc = read_event(c);

@@ -30,10 +30,12 @@ struct krait_ctf_cursor {
     uint64_t event_at;   /* where the event begins */
     uint64_t fields_at;  /* where its header ends */
     uint8_t fields_be;
-    uint64_t ticks;    /* of the event */
-    int64_t ns;        /* of the event, since the clock's origin; 0 without a clock */
-    uint64_t first_at; /* where the packet's first event begins */
-    int64_t turn_ns;   /* that goes behind all others' events before this time: krait_ctf_packet_turn */
+    uint64_t ticks; /* of the event */
+    int64_t ns;     /* of the event, since the clock's origin; 0 without a clock */
+    bool by_turn;
+    uint64_t first_at; /* bit in the packet where its first event begins */
+    int64_t turn_ns;   /* with `by_turn`: krait_ctf_packet_turn of the packets since the event before, and of
+                          this one; else INT64_MIN */
     bool ranged;
     int64_t from_ns, to_ns;   /* with `ranged`: packets outside are passed over */
     struct krait_ctf_way way; /* up to the event */
@@ -55,8 +57,8 @@ void krait_ctf_cursor_range(struct krait_ctf_cursor *cursor, int64_t from_ns, in
  * negative errno with cursor->err set. */
 int krait_ctf_next(struct krait_ctf_cursor *cursor);
 
-/* The time by which the current event goes among other streams': its own, but of a packet's first event where
- * what packets say of their times contradicts it. Hot path. */
+/* The time by which the current event goes among other streams': its own; with `by_turn`, a packet's first
+ * event goes by what packets say of their times where that is later. Hot path. */
 static inline int64_t krait_ctf_turn(const struct krait_ctf_cursor *cursor)
 {
     bool first = cursor->event_at == cursor->first_at;

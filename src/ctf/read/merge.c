@@ -143,6 +143,12 @@ void krait_ctf_merge_free(struct krait_ctf_merge *m)
     free(m);
 }
 
+void krait_ctf_merge_by_turn(struct krait_ctf_merge *m)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        m->cursors[i].by_turn = true;
+}
+
 void krait_ctf_merge_range(struct krait_ctf_merge *m, int64_t from_ns, int64_t to_ns)
 {
     for (uint32_t i = 0; i < m->count; i++)

@@ -4,21 +4,28 @@
 #include "ctf/read/file.h"
 #include "ctf/read/packets.h"
 
-static int64_t packet_ns(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
-                         uint64_t ticks)
+static const struct krait_ctf_clock *packet_clock(const struct krait_ctf_stream *stream,
+                                                  const struct krait_ctf_packet *packet)
 {
     const struct krait_ctf_trace *trace = krait_ctf_file_of(stream, packet)->trace;
     const struct krait_stream_class *cls = stream->cls;
     if (trace != stream->trace)
         cls = krait_ctf_stream(trace->metadata, cls->id);
-    return krait_ctf_ns(cls->clock, ticks);
+    return cls->clock;
+}
+
+static int64_t packet_ns(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
+                         uint64_t ticks)
+{
+    return krait_ctf_ns(packet_clock(stream, packet), ticks);
 }
 
 static int64_t said_ns(const struct krait_ctf_stream *stream, const struct krait_ctf_packet *packet,
                        enum krait_meaning meaning, uint64_t ticks)
 {
-    bool is_said = stream->cls->clock && packet->said & 1u << meaning && ticks <= stream->cls->clock->last;
-    return is_said ? packet_ns(stream, packet, ticks) : INT64_MIN;
+    const struct krait_ctf_clock *clock = packet_clock(stream, packet);
+    bool is_said = clock && packet->said & 1u << meaning && ticks <= clock->last;
+    return is_said ? krait_ctf_ns(clock, ticks) : INT64_MIN;
 }
 
 int64_t krait_ctf_packet_turn(const struct krait_ctf_stream *stream, uint32_t i)

@@ -18,7 +18,6 @@ struct lane {
     uint32_t half;                /* that one */
     uint32_t end_packet;          /* events of packets before do not end the lane */
     bool begun;                   /* the first event of the time that was asked for was met */
-    int64_t waits_ns; /* its rows go behind all others' before this time; INT64_MIN: by their own */
 };
 
 /* Rows by time: those of a lane, or what was merged. */
@@ -85,7 +84,6 @@ int krait_row_order_new(struct krait_row_order **out, const struct krait_row_set
         rc = krait_row_source_init(&lane->source, set, reader->streams[i]);
         lane->source.cursor.next_packet = krait_ctf_first_packet(reader->streams[i], begin_ns);
         lane->source.ended = begin_ns >= end_ns;
-        lane->waits_ns = INT64_MIN;
         lane->end_packet = krait_ctf_first_packet(reader->streams[i], end_ns);
         lane->chunk.cells = o->cells;
         lane->chunk.rows = o->rows + i * lane_rows(o);
@@ -174,8 +172,6 @@ static void decode(struct krait_row_order *o, struct lane *lane)
             lane->from = first_at(chunk, 0, o->begin_ns);
     } while (lane->from == chunk->count && !lane->source.ended);
     lane->begun = true;
-    if (lane->newer == 0 && lane->from < chunk->count && chunk->rows[lane->from].ns < lane->source.turn_ns)
-        lane->waits_ns = lane->source.turn_ns;
     uint32_t end = o->end_ns == INT64_MAX ? chunk->count : first_behind(o, lane);
     if (end < chunk->count) {
         chunk->count = end;
@@ -188,20 +184,11 @@ static bool is_drained(const struct lane *lane)
     return lane->from >= lane->newer && !lane->source.ended;
 }
 
-static bool waits(const struct lane *lane)
-{
-    return lane->waits_ns > INT64_MIN;
-}
-
 static void note_times(struct krait_row_order *o, uint32_t i)
 {
-    const struct lane *lane = &o->lanes[i];
-    const struct krait_row_chunk *chunk = &lane->chunk;
-    bool has_rows = lane->from < chunk->count && !waits(lane);
-    o->begins[i] = has_rows ? chunk->rows[lane->from].ns : INT64_MAX;
-    o->ends[i] = waits(lane)          ? lane->waits_ns
-                 : lane->source.ended ? INT64_MAX
-                                      : chunk->rows[chunk->count - 1].ns;
+    const struct krait_row_chunk *chunk = &o->lanes[i].chunk;
+    o->begins[i] = o->lanes[i].from < chunk->count ? chunk->rows[o->lanes[i].from].ns : INT64_MAX;
+    o->ends[i] = o->lanes[i].source.ended ? INT64_MAX : chunk->rows[chunk->count - 1].ns;
 }
 
 /* From here on each lane whose stream goes on has rows, and a half that was not begun unless decode_half had
@@ -217,19 +204,14 @@ static void refill(struct krait_row_order *o)
     o->drained_count = 0;
 }
 
-static bool goes_on(const struct lane *lane)
-{
-    return waits(lane) || !lane->source.ended;
-}
-
-/* The stream whose rows end first, or that waits, NULL where none goes on. */
-static struct lane *first_to_end(const struct krait_row_order *o)
+/* The stream whose rows end first, NULL where none goes on. */
+static const struct lane *first_to_end(const struct krait_row_order *o)
 {
     int64_t ns = INT64_MAX;
     uint32_t first = 0;
     for (uint32_t i = 0; i < o->count; i++)
         ns = KRAIT_MIN(ns, o->ends[i]);
-    while (first < o->count && (o->ends[first] > ns || !goes_on(&o->lanes[first])))
+    while (first < o->count && (o->ends[first] > ns || o->lanes[first].source.ended))
         first++;
     return first < o->count ? &o->lanes[first] : NULL;
 }
@@ -238,8 +220,6 @@ static struct lane *first_to_end(const struct krait_row_order *o)
  * last row's time, and without that time itself where first's events go before the lane's. */
 static uint32_t cut(const struct lane *lane, const struct lane *first, int64_t ns)
 {
-    if (waits(lane))
-        return lane->from;
     if (!first || lane == first)
         return lane->chunk.count;
     if (lane > first)
@@ -301,9 +281,10 @@ static const struct krait_row *merge_runs(struct krait_row_order *o, uint32_t co
     return o->runs[0].rows;
 }
 
-/* What can be handed out at once, where `first` is the first to end: returns how many runs. */
-static uint32_t hand_out_all(struct krait_row_order *o, const struct lane *first, uint32_t *count)
+const struct krait_row *krait_row_order_next(struct krait_row_order *o, uint32_t *count)
 {
+    refill(o);
+    const struct lane *first = first_to_end(o);
     int64_t ns = first ? o->ends[first - o->lanes] : INT64_MAX;
     uint32_t runs = 0;
     *count = 0;
@@ -316,28 +297,7 @@ static uint32_t hand_out_all(struct krait_row_order *o, const struct lane *first
         hand_out(o, i, to, &o->runs[runs]);
         *count += o->runs[runs++].count;
     }
-    return runs;
-}
-
-/* What it waited for was handed out. */
-static void end_wait(struct krait_row_order *o, struct lane *lane)
-{
-    lane->waits_ns = INT64_MIN;
-    note_times(o, (uint32_t)(lane - o->lanes));
-}
-
-const struct krait_row *krait_row_order_next(struct krait_row_order *o, uint32_t *count)
-{
-    for (;;) {
-        refill(o);
-        struct lane *first = first_to_end(o);
-        uint32_t runs = hand_out_all(o, first, count);
-        bool waited = first && waits(first);
-        if (waited)
-            end_wait(o, first);
-        if (runs || !waited)
-            return runs ? merge_runs(o, runs) : NULL;
-    }
+    return runs ? merge_runs(o, runs) : NULL;
 }
 
 const uint64_t *krait_row_order_cells(const struct krait_row_order *o)

@@ -148,13 +148,8 @@ static bool fetch(struct krait_row_source *source)
 static bool add_with_care(struct krait_row_source *source, struct krait_row_chunk *chunk)
 {
     struct krait_ctf_cursor *c = &source->cursor;
-    if (!fetch(source))
+    if (!fetch(source) || (chunk->count && c->ns < chunk->rows[chunk->count - 1].ns))
         return false;
-    int64_t turn = krait_ctf_turn(c);
-    if (chunk->count && (c->ns < chunk->rows[chunk->count - 1].ns || c->ns < turn))
-        return false;
-    if (c->ns < turn)
-        source->turn_ns = turn;
     if (krait_ctf_event_skip(c)) {
         end_source(source);
         return false;
@@ -173,7 +168,6 @@ static bool pauses(const struct krait_row_source *source)
 
 void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk)
 {
-    source->turn_ns = INT64_MIN;
     while (!source->ended && chunk->cell_at < chunk->cell_limit && !(chunk->count && pauses(source))) {
         if (!source->held && may_run_code(source))
             run_code(source, chunk);

@@ -22,9 +22,7 @@ struct krait_row_source {
     struct krait_ctf_cursor cursor;
     const struct krait_row_set *set;
     const struct krait_row_stream *stream; /* of the packet's class */
-    bool held;       /* the careful reader is at an event that it could not hand out yet */
-    int64_t turn_ns; /* of the chunk's first event, if the last fill added it and it goes later than its time
-                        says (krait_ctf_turn); else INT64_MIN */
+    bool held; /* the careful reader is at an event that it could not hand out yet */
     bool ended;
 };
 
@@ -33,8 +31,7 @@ int krait_row_source_init(struct krait_row_source *source, const struct krait_ro
 void krait_row_source_done(struct krait_row_source *source);
 
 /* Adds events to the chunk until it is full, the stream is at its end (`ended`), or the next event's time is
- * before the one added last or not its turn: within a chunk times never go backward, and all but the first
- * go by them. Adds at least one event where there is
+ * before the one added last: within a chunk times never go backward. Adds at least one event where there is
  * one and the chunk is empty. Damage ends the stream: cursor.err has it. hot path, no GIL */
 void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk);
 

@@ -16,19 +16,19 @@ METADATA = """/* CTF 1.8 */
 typealias integer {{ size = 16; align = 8; }} := u16;
 typealias integer {{ size = 64; align = 8; }} := u64;
 typealias integer {{ size = 64; align = 8; map = clock.c.value; }} := time;
-trace {{ major = 1; minor = 8; byte_order = le; }};
+trace {{ major = 1; minor = 8; byte_order = le; uuid = "{uuid}"; }};
 env {{ {env} }};
-clock {{ name = c; freq = 1000000000; offset_s = 1000; }};
+clock {{ name = c; freq = 1000000000; offset_s = 1000; absolute = true; }};
 stream {{ packet.context := struct {{ u64 content_size; u64 packet_size; time timestamp_begin; time timestamp_end; }};
   event.header := struct {{ u16 id; time timestamp; }}; }};
 event {{ name = e; id = 1; fields := struct {{ u16 n; }}; }};
 """
 
 
-def write(folder, *streams, env=""):
+def write(folder, *streams, env="", uuid="2a6422d0-6cee-11e0-8c08-cb07d7b3a564"):
     """Each stream is a list of packets: (begin, end, [(time, n)])."""
-    folder.mkdir()
-    (folder / "metadata").write_text(METADATA.format(env=env))
+    folder.mkdir(parents=True)
+    (folder / "metadata").write_text(METADATA.format(env=env, uuid=uuid))
     for i, packets in enumerate(streams):
         with open(folder / f"s{i:02}", "wb") as file:
             for begin, end, events in packets:
@@ -124,6 +124,16 @@ def test_a_range_has_the_order_of_the_whole(krait, tmp_path, seed):
     end = begin + rng.randrange(max(times.values()))
     wanted = [n for n in merged(streams) if begin <= times[n] <= end]
     assert shown(krait, f"--begin=1000.{begin:09}", f"--end=1000.{end:09}", folder) == wanted
+
+
+def test_equal_times_go_by_the_names_of_traces_then_their_uuids(krait, tmp_path):
+    """As babeltrace2 2.1 has it; 2.0 has the uuids first. The name is the host and the way to the trace's folder."""
+    for n, (way, host, first) in enumerate([("a", "z", "1"), ("b", "y", "9"), ("c/2", "y", "5"), ("c/10", "y", "6"), ("d", "", "8")]):
+        folder = tmp_path / "all" / way
+        write(folder, [(0, 9, [(5, n)])], env=f'hostname = "{host}";', uuid=f"{first}a6422d0-6cee-11e0-8c08-cb07d7b3a564")
+    assert shown(krait, tmp_path / "all") == [4, 1, 3, 2, 0]
+    alone = [write(tmp_path / way, [(0, 9, [(5, n)])], uuid=f"{9 - n}a6422d0-6cee-11e0-8c08-cb07d7b3a564") for n, way in enumerate("xyz")]
+    assert shown(krait, *alone) == [2, 1, 0]
 
 
 @pytest.mark.parametrize(("args", "known"), [((), b"(+?.?????????)"), (("--clock-cycles",), b"(+????????????)")])

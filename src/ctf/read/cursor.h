@@ -30,9 +30,9 @@ struct krait_ctf_cursor {
     uint64_t event_at;   /* where the event begins */
     uint64_t fields_at;  /* where its header ends */
     uint8_t fields_be;
-    uint64_t ticks; /* of the event */
-    int64_t ns;     /* of the event, since the clock's origin; 0 without a clock */
-    bool by_turn;
+    uint64_t ticks;    /* of the event */
+    int64_t ns;        /* of the event, since the clock's origin; 0 without a clock */
+    bool by_turn;      /* krait_ctf_merge_by_turn */
     uint64_t first_at; /* bit in the packet where its first event begins */
     int64_t turn_ns;   /* with `by_turn`: krait_ctf_packet_turn of the packets since the event before, and of
                           this one; else INT64_MIN */

@@ -33,14 +33,15 @@ static int by_path(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* Of events at the same time, as babeltrace2's muxer has it: trace uuid, trace name, class, stream. */
+/* Of events at the same time, as babeltrace2's muxer has it since 2.1: trace name, trace uuid, class, stream.
+ * (Before, the uuid came first.) */
 static int by_rank(const void *a, const void *b)
 {
     const struct krait_ctf_stream *x = *(struct krait_ctf_stream *const *)a;
     const struct krait_ctf_stream *y = *(struct krait_ctf_stream *const *)b;
-    int order = compare_uuid(x->trace->metadata, y->trace->metadata);
+    int order = strcmp(x->trace->name, y->trace->name);
     if (!order)
-        order = strcmp(x->trace->name, y->trace->name);
+        order = compare_uuid(x->trace->metadata, y->trace->metadata);
     if (!order && x->cls->id != y->cls->id)
         order = x->cls->id < y->cls->id ? -1 : 1;
     if (!order && x->id != y->id)

@@ -314,7 +314,7 @@ static void finish_fc(struct finish *f, struct krait_fc *fc);
 static void finish_members(struct finish *f, struct krait_fc *fc)
 {
     struct place place = { 0, UINT64_MAX };
-    bool placed = has_bit_fields(fc);
+    bool placed = fc->kind == KRAIT_FC_STRUCT && has_bit_fields(fc);
     enter(f, fc);
     for (uint32_t i = 0; i < fc->count && !f->p->rc; i++) {
         struct krait_fc *child = fc->members[i].fc;

@@ -135,7 +135,7 @@ struct declarator {
     struct krait_tsdl_value lengths[8];
 };
 
-/* A number, or the path to a field. */
+/* A number, or the path to a field: not a quotation, which babeltrace2 2.0 takes for a path too. */
 static struct krait_tsdl_value array_length(struct krait_tsdl_parser *p)
 {
     bool is_path = p->tok.kind == KRAIT_TOK_WORD;

@@ -170,7 +170,7 @@ static int open_streams(struct krait_ctf_reader *reader, struct krait_ctf_trace 
     return rc;
 }
 
-/* A defect of barectf, mended in its 2.3.1. */
+/* A defect of barectf, mended in its 2.3.1 (babeltrace2's src.ctf.fs names the versions). */
 static bool begins_late(const struct krait_ctf_metadata *metadata)
 {
     static const struct {

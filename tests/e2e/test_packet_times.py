@@ -126,12 +126,12 @@ def test_a_range_has_the_order_of_the_whole(krait, tmp_path, seed):
     assert shown(krait, f"--begin=1000.{begin:09}", f"--end=1000.{end:09}", folder) == wanted
 
 
-def test_equal_times_go_by_the_names_of_traces_then_their_uuids(krait, tmp_path):
-    """As babeltrace2 2.1 has it; 2.0 has the uuids first. The name is the host and the way to the trace's folder."""
-    for n, (way, host, first) in enumerate([("a", "z", "1"), ("b", "y", "9"), ("c/2", "y", "5"), ("c/10", "y", "6"), ("d", "", "8")]):
+def test_equal_times_go_by_the_uuids_of_traces(krait, tmp_path):
+    """As babeltrace2 2.0 has it; 2.1 has the names first: the host and the way to the trace's folder."""
+    for n, (way, host, first) in enumerate([("a", "z", "5"), ("b", "y", "9"), ("c/2", "y", "5"), ("c/10", "x", "5"), ("d", "", "1")]):
         folder = tmp_path / "all" / way
-        write(folder, [(0, 9, [(5, n)])], env=f'hostname = "{host}";', uuid=f"{first}a6422d0-6cee-11e0-8c08-cb07d7b3a564")
-    assert shown(krait, tmp_path / "all") == [4, 1, 3, 2, 0]
+        write(folder, [(0, 9, [(5, n)])], env=f'hostname = "{host}";', uuid=f"{first}a6422d0-6cee-11e0-8c08-cb07d7b3a5{n:02}")
+    assert shown(krait, tmp_path / "all") == [4, 0, 2, 3, 1]
     alone = [write(tmp_path / way, [(0, 9, [(5, n)])], uuid=f"{9 - n}a6422d0-6cee-11e0-8c08-cb07d7b3a564") for n, way in enumerate("xyz")]
     assert shown(krait, *alone) == [2, 1, 0]
 

@@ -33,15 +33,15 @@ static int by_path(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* Of events at the same time, as babeltrace2's muxer has it since 2.1: trace name, trace uuid, class, stream.
- * (Before, the uuid came first.) */
+/* Of events at the same time, as babeltrace2's muxer has it: trace uuid, trace name, class, stream. (2.1 has
+ * the name first.) */
 static int by_rank(const void *a, const void *b)
 {
     const struct krait_ctf_stream *x = *(struct krait_ctf_stream *const *)a;
     const struct krait_ctf_stream *y = *(struct krait_ctf_stream *const *)b;
-    int order = strcmp(x->trace->name, y->trace->name);
+    int order = compare_uuid(x->trace->metadata, y->trace->metadata);
     if (!order)
-        order = compare_uuid(x->trace->metadata, y->trace->metadata);
+        order = strcmp(x->trace->name, y->trace->name);
     if (!order && x->cls->id != y->cls->id)
         order = x->cls->id < y->cls->id ? -1 : 1;
     if (!order && x->id != y->id)

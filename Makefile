@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The short commands; the build itself is meson's.
+# The short commands, of scripts in tools/ that work without make too; the build itself is meson's.
 #
 #   make            build into build/; build/krait runs from there
 #   make demo       record a real program and look at it
-#   make test       every test; the last line is "N passed, N failed"
+#   make test       what every change has to pass; the last line is "N passed, N failed"
+#   make test T=x   only the tests whose names contain x
+#   make test-all   the long tests too
 #   make bench      every measurement of docs/benchmarks.md
 #   make install    to $(DESTDIR)$(PREFIX)
 #   make reference  write docs/reference.md anew from the verbs' table
@@ -14,35 +16,32 @@
 # What is missing on a Debian machine is installed first (tools/setup.sh).
 
 PREFIX ?= /usr/local
-BUILD := build
+export PREFIX
 
-.PHONY: all demo test bench install reference format clean
+# make T=name: one test
+T ?=
 
-all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+.PHONY: all demo test test-all bench install reference format clean
 
-$(BUILD)/build.ninja:
-	@tools/setup.sh build
-	@meson setup $(BUILD) --prefix=$(PREFIX)
+all:
+	@tools/build
 
 demo:
-	@tools/setup.sh demo
-	@$(MAKE) --no-print-directory all
-	@tools/demo.sh
+	@tools/demo
 
 test:
-	@tools/setup.sh test
-	@$(MAKE) --no-print-directory all
-	@.venv/bin/python tools/run-tests
+	@tools/test $(if $(T),--only '$(T)')
+
+test-all:
+	@tools/test --all
 
 bench:
 	@tools/setup.sh bench
-	@$(MAKE) --no-print-directory all
+	@tools/build
 	@bench/run
 
-install: all
-	@meson configure $(BUILD) --prefix=$(PREFIX)
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+install:
+	@DESTDIR='$(DESTDIR)' tools/install
 
 reference: all
 	@build/krait help markdown >docs/reference.md

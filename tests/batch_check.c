@@ -33,6 +33,7 @@ struct class_cells {
 static struct class_cells *classes;
 static bool some;
 static uint64_t cells, selected, lost, wrong;
+static uint64_t stepped, batched; /* sums of losses */
 
 static void differs(const char *what, const char *where)
 {
@@ -192,12 +193,22 @@ static void check_event(const struct krait_trace_reader *reader, const struct kr
     check_cells(batches, row);
 }
 
+/* Of what a loss says: sums are compared, since batches tell losses ahead. */
+static uint64_t loss_sum(const struct krait_trace_lost *loss)
+{
+    uint64_t times = (uint64_t)loss->begin_ns * 3 + (uint64_t)loss->end_ns * 5;
+    return (loss->count + 1) * 1000003 + times * 7 + loss->packets * 11 + loss->stream * 13 + 1;
+}
+
 /* To the next event; false where there is none. */
 static bool step(struct krait_trace_cursor *single, int *rc)
 {
-    do {
-        *rc = krait_trace_cursor_next(single);
-    } while (*rc == KRAIT_TRACE_LOST);
+    struct krait_trace_lost loss;
+    while ((*rc = krait_trace_cursor_next(single)) == KRAIT_TRACE_LOST) {
+        if (krait_trace_cursor_lost(single, &loss))
+            exit(2);
+        stepped += loss_sum(&loss);
+    }
     return *rc == KRAIT_TRACE_EVENT;
 }
 
@@ -215,8 +226,10 @@ static int compare_batches(const struct krait_trace_reader *reader, struct krait
             }
             check_event(reader, single, batches, &batch, i);
         }
-        for (uint32_t i = 0; i < batch.lost_count; i++)
+        for (uint32_t i = 0; i < batch.lost_count; i++) {
             lost += batch.lost[i].packets ? 0 : batch.lost[i].count;
+            batched += loss_sum(&batch.lost[i]);
+        }
     }
     krait_trace_cursor_free(batches);
     return rc;
@@ -228,6 +241,8 @@ static void compare_end(struct krait_trace_cursor *single, int end)
     int single_rc;
     if (step(single, &single_rc) || single_rc != end)
         differs("the end", "");
+    if (stepped != batched)
+        differs("the losses", "");
     krait_trace_cursor_free(single);
 }
 

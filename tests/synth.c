@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * synth OUTDIR < SCRIPT: writes a recording with given times, by the code that real recordings are written
- * with, so that tests know what must come out. Time 0 is 2026-01-01 00:00:00 UTC, the clock's frequency 1
- * GHz. Words are separated by blanks; in a word %20 is a blank, %XX any byte. One command a line, # begins a
- * comment:
+ * with, so that tests know what must come out. Time 0 is 2026-01-01 00:00:00 UTC, the clock's frequency
+ * 1 GHz. Words are separated by blanks; in a word %20 is a blank, %XX any byte. One command a line, # begins
+ * a comment:
  *
  *   process PID NAME [PPID [COMMAND]]        a new process; what follows is in it
  *   code ID python|c MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
@@ -12,10 +12,10 @@
  *   TIME return|yield|unwind|creturn|craise
  *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
- *   packet [LOST]                            ends the stream's packet; LOST events are missing before the
- * next lost REASON COUNT                        krait:lost in the definitions, REASON a number exit HOW
- * STATUS                          process:exit in the definitions, HOW a number repeat N ... end the lines
- * between, N times, each time later by the last time in them
+ *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
+ *   lost REASON COUNT                        krait:lost in the definitions, REASON a number
+ *   exit HOW STATUS                          process:exit in the definitions, HOW a number
+ *   repeat N ... end                         the lines between, N times, each time later by their last time
  */
 #include "base/buf.h"
 #include "event/event.h"

@@ -55,7 +55,7 @@ extern "C" {
 #endif
 
 /* Grows with each addition; the soname's number stays. */
-#define KRAIT_TRACE_READ_VERSION 1
+#define KRAIT_TRACE_READ_VERSION 2
 
 /* KRAIT_TRACE_READ_VERSION of the library that runs. */
 KRAIT_API unsigned krait_trace_read_version(void);
@@ -106,6 +106,43 @@ KRAIT_API int krait_trace_stream_env_int(const struct krait_trace_reader *reader
 KRAIT_API uint64_t krait_trace_stream_clock_frequency(const struct krait_trace_reader *reader,
                                                       uint32_t stream);
 
+/* -- the trace of a stream; since version 2 -- */
+
+/* Entries of the environment, in the order of the metadata. */
+struct krait_trace_env {
+    const char *name;
+    const char *text; /* NULL: it is an integer */
+    int64_t value;    /* of an integer */
+};
+
+KRAIT_API uint32_t krait_trace_stream_env_count(const struct krait_trace_reader *reader, uint32_t stream);
+/* -EINVAL: there is no such entry. */
+KRAIT_API int krait_trace_stream_env(const struct krait_trace_reader *reader, uint32_t stream, uint32_t i,
+                                     struct krait_trace_env *entry);
+
+/* A time is its origin's, plus offset_s seconds, plus (offset_cycles + cycles) / frequency seconds. */
+struct krait_trace_clock {
+    const char *name;        /* CTF 2: its id */
+    const char *description; /* may be empty */
+    uint64_t frequency;      /* Hz */
+    uint64_t precision;      /* cycles; 0 where it is not known */
+    int64_t offset_s;
+    uint64_t offset_cycles; /* less than a second */
+    uint8_t uuid[16];
+    uint32_t has_uuid;
+    uint32_t is_absolute; /* its origin is the same on every host: 1970 where there is no offset from that */
+    uint64_t unused[4];   /* 0 */
+};
+
+/* -ENODATA: the stream's events have no times. */
+KRAIT_API int krait_trace_stream_clock(const struct krait_trace_reader *reader, uint32_t stream,
+                                       struct krait_trace_clock *clock);
+/* -ENODATA: its trace has none. */
+KRAIT_API int krait_trace_stream_uuid(const struct krait_trace_reader *reader, uint32_t stream,
+                                      uint8_t uuid[16]);
+/* CTF 2's, which is any text; NULL where its trace has none. */
+KRAIT_API const char *krait_trace_stream_uid(const struct krait_trace_reader *reader, uint32_t stream);
+
 /* -- event classes -- */
 
 /* The classes of all opened traces are numbered from 0 on: a program keeps what it knows of each in an array.
@@ -154,7 +191,8 @@ enum krait_trace_kind {
  * A path is names with points between: "prev_tid", "args[2]", "addr.ip". An array's element has its index in
  * brackets. A variant by its name is whatever option is chosen; what is in an option is found by that
  * option's name: "data.as_int.value". An empty path is the scope itself. Names are without the underscore
- * that LTTng puts before them; those that the metadata spells are found too. Errors: -ENOENT the class has no
+ * that LTTng puts before them; those that the metadata spells are found too. In backquotes a name is as the
+ * metadata spells it, whatever is in it: "`my.name`.`a [b]`", where \` is a backquote and \\ a backslash. Errors: -ENOENT the class has no
  * such field (the text says where the path ends), -EINVAL the path is none, -ENOMEM. May be called by several
  * threads at once. Each call takes memory: keep the handle. */
 KRAIT_API int krait_trace_class_field(const struct krait_trace_class *cls, enum krait_trace_scope scope,
@@ -167,6 +205,50 @@ KRAIT_API const char *krait_trace_field_name(const struct krait_trace_field *fie
 KRAIT_API bool krait_trace_field_is_enum(const struct krait_trace_field *field);
 /* Whether its place is known without looking at what stands before it: such a field costs one load. */
 KRAIT_API bool krait_trace_field_is_fixed(const struct krait_trace_field *field);
+
+/* -- what a class's events are made of, without an event; since version 2 -- */
+
+enum krait_trace_schema_flags {
+    KRAIT_TRACE_SCHEMA_ENUM = 1,      /* an integer with labels: its mappings */
+    KRAIT_TRACE_SCHEMA_BITS = 2,      /* an integer whose mappings are of bits */
+    KRAIT_TRACE_SCHEMA_BOOL = 4,      /* an integer that is false when it is 0 */
+    KRAIT_TRACE_SCHEMA_FIXED = 8,     /* ARRAY, TEXT: `length` is its length in every event */
+    KRAIT_TRACE_SCHEMA_BLOB = 16,     /* ARRAY: of bytes without a meaning */
+    KRAIT_TRACE_SCHEMA_OPTIONAL = 32, /* VARIANT: of one option, which is there or not */
+    KRAIT_TRACE_SCHEMA_BIG_ENDIAN = 64,
+};
+
+/* A field's class, in the caller's memory. */
+struct krait_trace_schema {
+    const char *name; /* of the member or option as shown; empty for scopes and elements */
+    enum krait_trace_kind kind;
+    uint32_t flags;         /* of enum krait_trace_schema_flags */
+    uint32_t bits;          /* of a number; 0: of as many bytes as each value needs */
+    uint32_t base;          /* that an integer is shown in: 2, 8, 10 or 16 */
+    uint32_t child_count;   /* STRUCT: members; VARIANT: options; ARRAY: 1, the element */
+    uint32_t mapping_count; /* ranges of labels */
+    uint64_t length;        /* with FIXED: elements; of TEXT, bytes */
+    const void *opaque;
+    uint64_t unused[3]; /* 0 */
+};
+
+/* A label stands for lo to hi, both included, in two's complement where the integer is signed; with BITS these are
+ * numbers of bits. */
+struct krait_trace_mapping {
+    const char *label;
+    uint64_t lo, hi;
+};
+
+/* All of a scope: a STRUCT. -ENOENT: the class's events have no such scope, or it is KRAIT_TRACE_ANY_SCOPE. */
+KRAIT_API int krait_trace_class_schema(const struct krait_trace_class *cls, enum krait_trace_scope scope,
+                                       struct krait_trace_schema *schema);
+KRAIT_API void krait_trace_field_schema(const struct krait_trace_field *field,
+                                        struct krait_trace_schema *schema);
+/* -EINVAL: there is no such child, or no such mapping. */
+KRAIT_API int krait_trace_schema_child(const struct krait_trace_schema *schema, uint32_t i,
+                                       struct krait_trace_schema *child);
+KRAIT_API int krait_trace_schema_mapping(const struct krait_trace_schema *schema, uint32_t i,
+                                         struct krait_trace_mapping *mapping);
 
 /* -- cursors -- */
 
@@ -198,6 +280,12 @@ enum krait_trace_step {
  * the others, and those before it, are handed out first; then, in place of the end, comes the error, which
  * krait_trace_cursor_error has. After END or an error it returns the same again. hot path */
 KRAIT_API int krait_trace_cursor_next(struct krait_trace_cursor *cursor);
+
+/* The next step is to the first event of `ns` or later, before or behind where the cursor is: events before that time
+ * are passed over, packets that end before are not read, and their losses are not told. Of a cursor over some packets,
+ * within those. -EINVAL: the cursor reads batches (krait_trace_cursor_new_between begins those at a time). -ENOMEM.
+ * Since version 2. */
+KRAIT_API int krait_trace_cursor_seek(struct krait_trace_cursor *cursor, int64_t ns);
 /* Of the step that failed; code 0 when none did. */
 KRAIT_API void krait_trace_cursor_error(const struct krait_trace_cursor *cursor,
                                         struct krait_read_error *error);
@@ -374,7 +462,7 @@ enum krait_trace_cell_flags {
 
 /* A field that has cells. */
 struct krait_trace_cell {
-    const char *path; /* as krait_trace_class_field takes it */
+    const char *path; /* as krait_trace_class_field takes it, names in backquotes where they need them */
     enum krait_trace_scope scope;
     enum krait_trace_kind kind; /* UNSIGNED, SIGNED, DOUBLE: one cell; TEXT, ARRAY: two */
     uint32_t cell;              /* the first, counted from the row's begin */

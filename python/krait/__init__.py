@@ -19,6 +19,7 @@ import subprocess as _subprocess
 import sys as _sys
 import _thread
 import time as _time
+import warnings as _warnings
 
 __all__ = ["start", "stop", "recording", "is_recording", "command"]
 __version__ = "0.1.0"
@@ -26,7 +27,8 @@ __version__ = "0.1.0"
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
 _state = {"dir": None, "session": None, "pid": None}
 _starting = _thread.allocate_lock()
-_OPTIONS = ("include", "exclude", "c_calls", "gil", "children", "call_sites", "max_overhead", "lossless", "ring_size", "max_threads")
+_OPTIONS = ("include", "exclude", "c_calls", "gil", "children", "call_sites", "max_overhead", "lossless", "ring_size", "buffer_size",
+            "max_threads", "for_", "max_size", "keep")
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
 
 
@@ -44,9 +46,9 @@ def command():
     candidates = [
         _os.environ.get("KRAIT"),
         _os.path.join(here, "..", "..", "krait"),  # the build folder
+        _os.path.join(here, "..", "..", "..", "..", "bin", "krait"),  # installed with it; below, other prefixes
         _os.path.join(_os.path.dirname(_sys.executable), "krait"),
         _os.path.join(_sys.prefix, "bin", "krait"),
-        _os.path.join(here, "..", "..", "..", "..", "bin", "krait"),
     ]
     for path in candidates:
         if path and _os.path.isfile(path) and _os.access(path, _os.X_OK):
@@ -54,7 +56,10 @@ def command():
     raise FileNotFoundError("the krait command is not beside its Python package; set KRAIT to its path")
 
 
-def _check_options(options):
+def _check(path, options):
+    """Of wrong use, what needs no collector to tell."""
+    if path is not None:
+        _os.fspath(path)
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"krait.start: no option {name!r}; there are {', '.join(_OPTIONS)}")
@@ -63,7 +68,7 @@ def _check_options(options):
 def _option_words(options):
     words = []
     for name, value in options.items():
-        option = "--" + name.replace("_", "-")
+        option = "--" + name.rstrip("_").replace("_", "-")  # for_: `for` is a word of Python's
         if name in ("c_calls", "children", "gil"):
             if not value:
                 words.append("--no-" + name.replace("_", "-"))
@@ -81,13 +86,20 @@ def start(path=None, **options):
     """Begin to record every thread of this process into the folder `path`.
 
     Options are those of `krait record` with underscores: c_calls=False, gil=False, children=False, include=[...], exclude=[...],
-    max_overhead=5, call_sites=True, ring_size="4M", max_threads=100, lossless=True. A collector runs as a process of its own. Frames that are live are
-    part of the recording. Returns the folder's path. Raises RuntimeError with the reason when it cannot. Without stop()
+    max_overhead=5, call_sites=True, ring_size="4M", buffer_size="1G", max_threads=100, lossless=True, for_="10s", max_size="1G",
+    keep="newest".
+    A collector runs as a
+    process of its own. Frames that are live are part of the recording. Returns the folder's path. Raises RuntimeError with the reason when it cannot. Without stop()
     the recording ends with the program.
     """
-    _check_options(options)
+    _check(path, options)
     with _starting:
-        return _start(path, options)
+        try:
+            return _start(path, options)
+        except RuntimeError:
+            raise
+        except Exception as e:
+            raise RuntimeError(f"krait.start: {e}") from e
 
 
 def _start(path, options):
@@ -96,6 +108,7 @@ def _start(path, options):
     if _agent.running():
         raise RuntimeError(f"krait.start({'' if path is None else repr(_os.fspath(path))}): {_already(_agent.session())}")
     words = [command(), "collect"] + (["-o", _os.fspath(path)] if path is not None else []) + _option_words(options)
+    was_there = path is not None and _os.path.isdir(path)
     # The collector leaves its own parent at once, so that it is nobody's child: no wait() of the program meets it.
     done = _subprocess.run(words, stdin=_subprocess.DEVNULL, stdout=_subprocess.PIPE, stderr=_subprocess.PIPE,
                            universal_newlines=True)
@@ -107,6 +120,8 @@ def _start(path, options):
         _agent.start(session)
     except BaseException:
         _end_collector(session)
+        with _contextlib.suppress(OSError):
+            _remove(folder, was_there)
         raise
     _state.update(dir=folder, session=session, pid=_os.getpid())
     return folder
@@ -116,7 +131,8 @@ def _reason(said):
     """What went wrong, without the name and the help of a command that the caller did not type."""
     lines = [line for line in said.strip().splitlines() if not line.startswith("Try: ")]
     prefix = "krait collect: "
-    return "\n".join(line[len(prefix):] if line.startswith(prefix) else line for line in lines)
+    said = "\n".join(line[len(prefix):] if line.startswith(prefix) else line for line in lines)
+    return said.replace("; choose another with -o", "; choose another path")
 
 
 def _already(session):
@@ -132,22 +148,42 @@ def _already(session):
 
 
 def _end_collector(session):
-    """Nothing will come: the collector, whose process the path of its file names, would wait for it."""
+    """Nothing will come: the collector, whose process the path of its file names, would wait for it. Waits until it writes
+    no more, for a second at most."""
     with _contextlib.suppress(OSError, ValueError, IndexError):
-        _os.kill(int(session.split("/")[2]), _signal.SIGKILL)
+        collector = int(session.split("/")[2])
+        _os.kill(collector, _signal.SIGKILL)
+        for _ in range(100):
+            with open(f"/proc/{collector}/stat") as stat:  # FileNotFoundError when it is gone
+                if stat.read().rpartition(")")[2].split()[0] in "ZX":
+                    return
+            _time.sleep(0.01)
+
+
+def _remove(folder, was_there):
+    """What a collector wrote that was not wanted: it begins in a folder that is empty or not there."""
+    for path, folders, files in _os.walk(folder, topdown=False):
+        for name in files:
+            _os.unlink(_os.path.join(path, name))
+        for name in folders:
+            _os.rmdir(_os.path.join(path, name))
+    if not was_there:
+        _os.rmdir(folder)
 
 
 def stop():
     """End the recording and wait until it is on disk. Returns the folder's path, or None when nothing was recorded.
 
-    In a forked child this ends the child's part alone and does not wait: the recording goes on in the parent.
+    In a forked child this ends the child's part alone and does not wait: the recording goes on in the parent. Never raises.
     """
     return _stop(float("inf"))
 
 
 def _stop(patience):
-    import krait._agent as _agent
-
+    try:
+        import krait._agent as _agent
+    except Exception:  # then nothing was started either
+        return None
     folder, session, pid = _state["dir"], _state["session"], _state["pid"]
     _state.update(dir=None, session=None, pid=None)
     _agent.stop()
@@ -168,21 +204,83 @@ def _at_exit():
 
 def is_recording():
     """Whether this process is being recorded, by start() or from outside by `krait record`."""
-    import krait._agent as _agent
-
+    try:
+        import krait._agent as _agent
+    except Exception:  # no Python that krait records, or no file more may be opened
+        return False
     return _agent.running()
 
 
+def _warn(text):
+    """Tells why something is not recorded, and never raises: not under `python -W error` either."""
+    try:
+        _warnings.warn(text, RuntimeWarning, stacklevel=4)
+    except Exception:
+        with _contextlib.suppress(Exception):
+            print(f"krait: {text}", file=_sys.stderr)
+
+
+def _is_free(path):
+    """Whether a recording can be made there: nothing is, or an empty folder."""
+    try:
+        return not _os.listdir(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
 class recording(_contextlib.ContextDecorator):
-    """Record the body of a with statement, or the calls of a function that it decorates; see start(). The with statement
-    gives the folder's path."""
+    """Record the body of a with statement, or the calls of a function that it decorates; see start().
+
+    Each recording has a folder of its own: `path`, then `path`-2, `path`-3 and so on. The with statement gives the folder's
+    path, or None where this process is recorded already: by `krait record`, by start(), or by another thread or an outer call
+    that is in a recording(). Wrong options raise here, at once; what goes wrong later is a RuntimeWarning, and the body or the
+    function runs all the same.
+    """
 
     def __init__(self, path=None, **options):
-        _check_options(options)
+        _check(path, options)
         self._path, self._options = path, options
+        self._entered = _thread._local()  # what each __enter__ of a thread began: one object decorates all calls
+        self._number = 1
+
+    def _paths(self):
+        """The folder, and where that is taken the next ones."""
+        path = self._path if self._path is None else _os.fspath(self._path)
+        while path is not None and self._number < 1_000_000:
+            last = path.rstrip(b"/" if isinstance(path, bytes) else "/") or path
+            named = path if self._number == 1 else last + (b"-%d" if isinstance(path, bytes) else "-%d") % self._number
+            if _is_free(named) or not _os.path.isdir(named):
+                yield named
+            self._number += 1
+        yield path
+
+    def _begin(self):
+        if is_recording():
+            return None
+        for path in self._paths():
+            try:
+                return start(path, **self._options)
+            except RuntimeError:
+                if is_recording():  # another thread was first
+                    return None
+                if path is None or not _os.path.isdir(path) or _is_free(path):
+                    raise  # else somebody else has taken the folder meanwhile
 
     def __enter__(self):
-        return start(self._path, **self._options)
+        folder = None
+        try:
+            folder = self._begin()
+        except Exception as e:
+            _warn(f"not recorded: {e}")
+        self._entered.__dict__.setdefault("folders", []).append(folder)
+        return folder
 
     def __exit__(self, *raised):
-        stop()
+        folders = getattr(self._entered, "folders", None)
+        if folders and folders.pop() is not None:
+            try:
+                stop()
+            except Exception as e:
+                _warn(f"the recording was not ended: {e}")

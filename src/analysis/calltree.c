@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/calltree.h"
 
+#include "analysis/idle.h"
+
 #include <string.h>
 
 /* A walk's way through the tree: time goes to the node where the thread is; what lies below is summed up
@@ -127,7 +129,7 @@ static int on_split_ops(void *ctx, const struct krait_ops *ops)
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
-        const struct krait_ops one = { 1, ops->t_ns + i, ops->func + i, ops->kind + i };
+        const struct krait_ops one = { 1, ops->t_ns + i, ops->func + i, ops->kind + i, ops->exception + i };
         krait_wall_go(&b->at, ops->t_ns[i], b->current == b->top ? nobody : b->tree->wall_ns[b->current]);
         rc = on_ops(b, &one);
     }
@@ -238,22 +240,44 @@ static bool is_between(const struct krait_func *func)
            (strcmp(func->name, "exec") == 0 || strcmp(func->name, "__import__") == 0);
 }
 
+/* What a tree is made into another with: add_folded, add_rooted. */
+struct remaking {
+    const struct krait_calltree *from;
+    struct krait_calltree *to;
+    const struct krait_func *funcs;
+    const bool *roots;
+};
+
+typedef uint32_t remake_fn(const struct remaking *r, uint32_t parent, const struct krait_tree_node *node);
+
+static uint32_t add_like(const struct remaking *r, uint32_t parent, const struct krait_tree_node *node)
+{
+    const struct krait_strtab *labels = &r->from->labels;
+    uint32_t label = node->label;
+    if (label != KRAIT_NO_ID)
+        label = krait_strtab_add(&r->to->labels, labels->texts[label], labels->lens[label]);
+    return child_of(r->to, parent, node->func, label);
+}
+
+static bool is_import(const struct krait_calltree *tree, uint32_t label)
+{
+    return label != KRAIT_NO_ID && strcmp(tree->labels.texts[label], KRAIT_IMPORT_LABEL) == 0;
+}
+
 /* Adds a node's like below `parent` of another tree; a node of the machinery below another of it is that one.
  */
-static uint32_t add_folded(struct krait_calltree *to, uint32_t parent, const struct krait_calltree *from,
-                           const struct krait_tree_node *node, const struct krait_func *funcs,
-                           uint32_t import)
+static uint32_t add_folded(const struct remaking *r, uint32_t parent, const struct krait_tree_node *node)
 {
-    const struct krait_func *func = node->func == KRAIT_NO_ID ? NULL : &funcs[node->func];
-    bool inside = to->nodes[parent].label == import;
+    struct krait_calltree *to = r->to;
+    const struct krait_func *func = node->func == KRAIT_NO_ID ? NULL : &r->funcs[node->func];
+    bool inside = is_import(to, to->nodes[parent].label);
     bool folds = func && (is_machinery(func) || (inside && is_between(func)));
-    uint32_t id = inside && folds ? parent : KRAIT_NO_ID;
-    uint32_t label = folds ? import : KRAIT_NO_ID;
-    if (node->label != KRAIT_NO_ID)
-        label =
-            krait_strtab_add(&to->labels, from->labels.texts[node->label], from->labels.lens[node->label]);
-    if (id == KRAIT_NO_ID)
-        id = child_of(to, parent, folds ? KRAIT_NO_ID : node->func, label);
+    uint32_t id = parent;
+    if (folds && !inside)
+        id = child_of(to, parent, KRAIT_NO_ID,
+                      krait_strtab_add(&to->labels, KRAIT_IMPORT_LABEL, strlen(KRAIT_IMPORT_LABEL)));
+    else if (!folds)
+        id = add_like(r, parent, node);
     if (id == KRAIT_NO_ID)
         return id;
     to->nodes[id].self_ns += node->self_ns;
@@ -261,23 +285,37 @@ static uint32_t add_folded(struct krait_calltree *to, uint32_t parent, const str
     return id;
 }
 
+/* What is neither a root nor below one is left out, and its time is that of the group. */
+static uint32_t add_rooted(const struct remaking *r, uint32_t parent, const struct krait_tree_node *node)
+{
+    struct krait_calltree *to = r->to;
+    const struct krait_tree_node *above = &to->nodes[parent];
+    bool inside = above->func != KRAIT_NO_ID || is_import(to, above->label);
+    bool is_group = node->label != KRAIT_NO_ID && !is_import(r->from, node->label);
+    bool is_root = node->func != KRAIT_NO_ID && r->roots[node->func];
+    uint32_t id = inside || is_group || is_root ? add_like(r, parent, node) : parent;
+    if (id == KRAIT_NO_ID)
+        return id;
+    to->nodes[id].self_ns += node->self_ns;
+    to->nodes[id].calls += id == parent ? 0 : node->calls;
+    return id;
+}
+
 /* Parents lie before their children, so that one pass has each node's place when its children come. */
-static int fold_imports(struct krait_calltree **tree, const struct krait_trace *trace)
+static int remake(struct krait_calltree **tree, const struct krait_trace *trace, const bool *roots,
+                  remake_fn *add)
 {
     const struct krait_calltree *from = *tree;
     KRAIT_AUTO_FREE uint32_t *place = calloc(from->count, sizeof(*place));
     struct krait_calltree *to = calloc(1, sizeof(*to));
+    struct remaking r = { from, to, trace->funcs, roots };
     if (to) {
         to->split = from->split;
         memcpy(to->damage, from->damage, sizeof(to->damage));
     }
     int rc = place && to && node_add(to, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == 0 ? 0 : -ENOMEM;
-    uint32_t import =
-        rc ? KRAIT_NO_ID : krait_strtab_add(&to->labels, KRAIT_IMPORT_LABEL, strlen(KRAIT_IMPORT_LABEL));
-    rc = import == KRAIT_NO_ID ? -ENOMEM : 0;
     for (uint32_t i = 1; !rc && i < from->count; i++) {
-        const struct krait_tree_node *node = &from->nodes[i];
-        place[i] = add_folded(to, place[node->parent], from, node, trace->funcs, import);
+        place[i] = add(&r, place[from->nodes[i].parent], &from->nodes[i]);
         rc = place[i] == KRAIT_NO_ID ? -ENOMEM : 0;
         if (!rc && to->split)
             add_wall(to->wall_ns[place[i]], from->wall_ns[i]);
@@ -289,6 +327,62 @@ static int fold_imports(struct krait_calltree **tree, const struct krait_trace *
     krait_calltree_free(*tree);
     *tree = to;
     return 0;
+}
+
+/* Marks of the functions above a node: of the nearest few, and of all. */
+static void marks_above(const struct krait_calltree *tree, const uint8_t *marks, uint32_t node, uint8_t *near,
+                        uint8_t *all)
+{
+    enum { NEAR = 4 };
+    *near = *all = 0;
+    for (int i = 0; (node = tree->nodes[node].parent) != KRAIT_NO_ID; i++) {
+        uint8_t mark = tree->nodes[node].func == KRAIT_NO_ID ? 0 : marks[tree->nodes[node].func];
+        *all |= mark;
+        *near |= i < NEAR ? mark : 0;
+    }
+}
+
+static bool is_idle(const struct krait_calltree *tree, const uint8_t *marks, uint32_t node)
+{
+    enum { WAITS = KRAIT_IDLE_ACCEPT | KRAIT_IDLE_SELECT | KRAIT_IDLE_LOCK };
+    uint32_t func = tree->nodes[node].func;
+    uint8_t mark = func == KRAIT_NO_ID ? 0 : marks[func] & WAITS, near, all;
+    if (!mark)
+        return false;
+    marks_above(tree, marks, node, &near, &all);
+    if (all & KRAIT_IDLE_WORK)
+        return false;
+    if (mark & KRAIT_IDLE_LOCK)
+        return near & KRAIT_IDLE_JOIN || (near & KRAIT_IDLE_QUEUE && all & KRAIT_IDLE_THREAD);
+    return mark & KRAIT_IDLE_ACCEPT || near & KRAIT_IDLE_LOOP;
+}
+
+/* Before totals are summed up. */
+static void drop_idle(struct krait_calltree *tree, const uint8_t *marks)
+{
+    for (uint32_t i = 0; i < tree->count; i++) {
+        struct krait_tree_node *node = &tree->nodes[i];
+        if (!is_idle(tree, marks, i))
+            continue;
+        tree->idle_ns += node->self_ns;
+        node->self_ns = 0;
+        if (tree->split)
+            memset(tree->wall_ns[i], 0, sizeof(tree->wall_ns[i]));
+    }
+}
+
+/* Afterwards: times become those of some states. */
+static void keep_states(struct krait_calltree *tree, uint32_t states)
+{
+    for (uint32_t i = 0; i < tree->count; i++) {
+        struct krait_tree_node *node = &tree->nodes[i];
+        node->total_ns = 0;
+        for (unsigned s = 0; s < KRAIT_WALL_COUNT; s++)
+            node->total_ns += states >> s & 1 ? tree->wall_ns[i][s] : 0;
+        node->self_ns = node->total_ns;
+        if (node->parent != KRAIT_NO_ID)
+            tree->nodes[node->parent].self_ns -= node->total_ns;
+    }
 }
 
 int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *trace,
@@ -306,12 +400,18 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
     free(b.last_child);
     krait_wall_track_done(&b.track);
     if (!rc && options->fold_imports)
-        rc = fold_imports(&tree, trace);
+        rc = remake(&tree, trace, NULL, add_folded);
+    if (!rc && options->roots)
+        rc = remake(&tree, trace, options->roots, add_rooted);
     if (rc) {
         krait_calltree_free(tree);
         return krait_err_set(err, rc, "the call tree could not be built: %s", strerror(-rc));
     }
+    if (options->idle)
+        drop_idle(tree, options->idle);
     sum_up(tree);
+    if (options->states)
+        keep_states(tree, options->states);
     *out = tree;
     return 0;
 }

@@ -9,8 +9,8 @@
 
 #include "analysis/wall.h"
 
-/* Node 0 is the root (func KRAIT_NO_ID): its total_ns is the sum of its children's, its self_ns 0. Children
- * hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in `nodes`. */
+/* Node 0 is the root (func KRAIT_NO_ID): its self_ns is 0, or with options.roots what lies outside of them, as
+ * a group's is. Children hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in `nodes`. */
 struct krait_tree_node {
     uint32_t func;                      /* func id, or KRAIT_NO_ID for a group (see krait_calltree_options) */
     uint32_t label;                     /* of a group node: id in krait_calltree.labels; else KRAIT_NO_ID */
@@ -28,6 +28,7 @@ struct krait_calltree {
     uint32_t cap;
     uint64_t (*wall_ns)[KRAIT_WALL_COUNT]; /* by node: total_ns split; NULL: not asked for */
     bool split;                            /* it is */
+    uint64_t idle_ns;                      /* waits that were left out */
     struct krait_strtab labels;
     struct krait_map index; /* (parent, func) to node */
     char damage[1024];      /* the first damage met on the way, or empty */
@@ -50,10 +51,15 @@ struct krait_calltree_options {
      * with the exec and __import__ between them. What they call hangs on it, the module's own code too, which
      * says what is imported. Its times are the sums of theirs, its calls are those from outside. */
     bool fold_imports;
+    /* By func id: stacks begin with the outermost function that is one of these, below the groups; NULL: all.
+     * Its totals are of the whole all the same. */
+    const bool *roots;
     /* Whether a thread is taken; NULL takes all. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
     const struct krait_wall *wall; /* to split times by what threads did; NULL: they are not split */
+    uint32_t states;     /* bits by enum krait_wall_state: times are of these alone; 0: of all. Needs wall */
+    const uint8_t *idle; /* krait_idle_marks: such waits are left out; NULL: they are not */
 };
 
 /* Builds the tree of the trace. Returns 0 or a negative errno with err set; *out is then untouched. */

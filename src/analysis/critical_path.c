@@ -18,7 +18,7 @@ struct record {
     uint32_t prev;  /* the thread's record before this one, or NONE */
     uint32_t cause; /* of a wait: the record of the thread that ended it, as it was then, or NONE */
     uint32_t call;  /* of what has ended; see struct krait_path_segment */
-    uint32_t by;    /* see struct krait_path_segment */
+    uint32_t had;   /* who had the CPU that it was ready for: where their list begins among `had`; NONE */
     uint8_t kind;
     bool followed;   /* its cause is followed now */
     uint16_t device; /* id and 1; 0: none, or not known */
@@ -62,6 +62,8 @@ struct finder {
     int64_t gil_ends_ns; /* its wait for the GIL, if it is in one */
     bool failed;
     struct list records, frames, segments;
+    struct list had;               /* struct krait_khad of records, lists that end with one of no thread */
+    struct list had_ever;          /* and of segments */
     uint32_t most;                 /* records, about */
     uint32_t half;                 /* so many are half of what there is room for */
     int64_t half_ns;               /* when there were so many */
@@ -117,8 +119,8 @@ static enum krait_path_kind kind_of(enum krait_thread_state state)
     static const uint8_t kinds[KRAIT_TS_COUNT] = {
         [KRAIT_TS_USER] = KRAIT_PATH_RUNNING,          [KRAIT_TS_SYSTEM] = KRAIT_PATH_RUNNING,
         [KRAIT_TS_INTERRUPT] = KRAIT_PATH_INTERRUPTED, [KRAIT_TS_WOKEN] = KRAIT_PATH_WOKEN,
-        [KRAIT_TS_PREEMPTED] = KRAIT_PATH_PREEMPTED,   [KRAIT_TS_UNKNOWN] = KRAIT_PATH_UNKNOWN,
-        [KRAIT_TS_GONE] = KRAIT_PATH_UNKNOWN
+        [KRAIT_TS_THROTTLED] = KRAIT_PATH_PREEMPTED,   [KRAIT_TS_PREEMPTED] = KRAIT_PATH_PREEMPTED,
+        [KRAIT_TS_UNKNOWN] = KRAIT_PATH_UNKNOWN,       [KRAIT_TS_GONE] = KRAIT_PATH_UNKNOWN
     };
     return krait_thread_blocks(state) ? KRAIT_PATH_BLOCKED : (enum krait_path_kind)kinds[state];
 }
@@ -126,6 +128,7 @@ static enum krait_path_kind kind_of(enum krait_thread_state state)
 static void forget_all(struct finder *f)
 {
     f->records.count = 0;
+    f->had.count = 0;
     f->half = f->most / 2;
     f->has_forgotten = false;
     f->epoch++;
@@ -252,6 +255,7 @@ static uint32_t last_record(struct finder *f, const struct krait_kthread *t, enu
                                                           .thread = t->index,
                                                           .prev = NONE,
                                                           .cause = NONE,
+                                                          .had = NONE,
                                                           .kind = (uint8_t)kind_of(state) });
 }
 
@@ -284,6 +288,7 @@ static uint32_t flight(struct finder *f, const struct krait_kchange *change, con
                                           .thread = change->thread->index,
                                           .prev = sender->record,
                                           .cause = NONE,
+                                          .had = NONE,
                                           .call = change->was_call,
                                           .kind = KRAIT_PATH_NETWORK,
                                           .device = device_on(change->cpu) });
@@ -390,13 +395,21 @@ static bool may_have_cause(const struct krait_kchange *change)
            (krait_thread_blocks((enum krait_thread_state)change->was) || change->was == KRAIT_TS_GONE);
 }
 
-/* Who had the CPU for which a thread had to wait. Of one that was woken it is known when it gets the CPU. */
-static uint32_t had_cpu(const struct krait_kchange *change)
+/* Who had the CPU for which a thread had to wait, in a list of `had`; NONE: nobody. */
+static uint32_t had_cpu(struct finder *f, const struct krait_kchange *change)
 {
-    bool gets_it = change->cpu && krait_thread_runs((enum krait_thread_state)change->thread->state);
-    return change->was == KRAIT_TS_PREEMPTED          ? change->was_by
-           : change->was == KRAIT_TS_WOKEN && gets_it ? change->cpu->before
-                                                      : 0;
+    enum krait_thread_state was = (enum krait_thread_state)change->was;
+    struct krait_khad had[KRAIT_KHAD_MOST];
+    uint32_t count = 0, first = f->had.count;
+    if (was == KRAIT_TS_WOKEN || krait_thread_is_preempted(was))
+        count = krait_kernel_had(f->states, change->thread, change->cpu, change->since_ns, had);
+    struct krait_khad *list = count ? reserve(f, &f->had, first + count + 1, sizeof(*list)) : NULL;
+    if (!list)
+        return NONE;
+    memcpy(list + first, had, count * sizeof(*had));
+    list[first + count] = (struct krait_khad){ 0 };
+    f->had.count = first + count + 1;
+    return first;
 }
 
 /* Returns the record of what ends, or NONE when memory is out. */
@@ -408,7 +421,8 @@ static uint32_t keep(struct finder *f, const struct krait_kchange *change)
     uint32_t last = last_record(f, t, (enum krait_thread_state)change->was, change->since_ns);
     if (last == NONE || (record_at(f, last)->kind == kind && kind == KRAIT_PATH_RUNNING))
         return last;
-    record_at(f, last)->by = had_cpu(change);
+    uint32_t had = had_cpu(f, change);
+    record_at(f, last)->had = had;
     record_at(f, last)->call = change->was_call;
     if (may_have_cause(change))
         last = explain_wait(f, last, change);
@@ -416,6 +430,7 @@ static uint32_t keep(struct finder *f, const struct krait_kchange *change)
                            .thread = t->index,
                            .prev = last,
                            .cause = NONE,
+                           .had = NONE,
                            .call = t->call,
                            .kind = (uint8_t)kind };
     uint32_t added = add_record(f, next);
@@ -461,6 +476,22 @@ static void on_received(void *ctx, const struct krait_kcpu *cpu, uint64_t addres
 
 /* -- the path -- */
 
+/* A record's list, among those of the segments. */
+static void tell_had(struct finder *f, struct krait_path_segment *segment, uint32_t list)
+{
+    const struct krait_khad *had = (const struct krait_khad *)f->had.items + (list == NONE ? 0 : list);
+    uint64_t sum = 0;
+    for (segment->had = f->had_ever.count; list != NONE && had->by; had++) {
+        struct krait_khad *all = reserve(f, &f->had_ever, f->had_ever.count + 1, sizeof(*all));
+        if (!all)
+            return;
+        all[f->had_ever.count++] = *had;
+        segment->had_count++;
+        sum += had->ns;
+        segment->had_of_ns = KRAIT_MAX(segment->had_of_ns, sum);
+    }
+}
+
 static void add_segment(struct finder *f, const struct record *r, int64_t begin_ns, int64_t end_ns,
                         uint16_t depth)
 {
@@ -469,15 +500,16 @@ static void add_segment(struct finder *f, const struct record *r, int64_t begin_
     if (!all || begin_ns >= end_ns)
         return;
     bool is_thread = r->kind <= KRAIT_PATH_PREEMPTED || r->kind == KRAIT_PATH_UNKNOWN;
-    all[f->segments.count++] =
-        (struct krait_path_segment){ .begin_ns = begin_ns,
-                                     .end_ns = end_ns,
-                                     .thread = r->thread,
-                                     .call = is_thread ? KRAIT_NO_ID : r->call,
-                                     .by = r->by,
-                                     .device = is_thread || !r->device ? KRAIT_NO_ID : r->device - 1u,
-                                     .depth = depth,
-                                     .kind = r->kind };
+    struct krait_path_segment *segment = &all[f->segments.count++];
+    *segment = (struct krait_path_segment){ .begin_ns = begin_ns,
+                                            .end_ns = end_ns,
+                                            .thread = r->thread,
+                                            .had_of_ns = (uint64_t)(end_ns - r->begin_ns),
+                                            .call = is_thread ? KRAIT_NO_ID : r->call,
+                                            .device = is_thread || !r->device ? KRAIT_NO_ID : r->device - 1u,
+                                            .depth = depth,
+                                            .kind = r->kind };
+    tell_had(f, segment, r->had);
 }
 
 static void push(struct finder *f, struct frame frame)
@@ -508,7 +540,7 @@ static uint16_t depth_of(const struct finder *f, const struct record *r)
 /* What was before is forgotten, or was never told: a thread whose fork was lost begins late. */
 static void add_unknown(struct finder *f, const struct frame *frame)
 {
-    const struct record r = { .thread = frame->thread, .kind = KRAIT_PATH_UNKNOWN };
+    const struct record r = { .thread = frame->thread, .had = NONE, .kind = KRAIT_PATH_UNKNOWN };
     if (f->has_forgotten)
         f->path->forgotten_ns += (uint64_t)(frame->hi_ns - frame->lo_ns);
     add_segment(f, &r, frame->lo_ns, frame->hi_ns,
@@ -599,8 +631,9 @@ static void is_in_state(struct finder *f, const struct krait_kthread *t)
 /* What the thread itself did is on the path. User mode and system calls are one. */
 static void add_own(struct finder *f, const struct krait_kchange *change)
 {
-    const struct record own = { .thread = change->thread->index,
-                                .by = had_cpu(change),
+    const struct record own = { .begin_ns = change->since_ns,
+                                .thread = change->thread->index,
+                                .had = had_cpu(f, change),
                                 .kind = (uint8_t)kind_of((enum krait_thread_state)change->was) };
     uint32_t first = f->segments.count;
     add_segment(f, &own, change->since_ns, change->ns, 0);
@@ -716,7 +749,9 @@ static int find(struct finder *f, struct krait_kevs *kevs, struct krait_err *err
     path->thread = f->thread->index;
     path->segments = f->segments.items;
     path->count = f->segments.count;
+    path->had = f->had_ever.items;
     f->segments.items = NULL;
+    f->had_ever.items = NULL;
     return 0;
 }
 
@@ -740,6 +775,8 @@ int krait_critical_path_new(struct krait_critical_path **out, struct krait_kevs 
         free(f->records.items);
         free(f->frames.items);
         free(f->segments.items);
+        free(f->had.items);
+        free(f->had_ever.items);
         free(f->of_thread.items);
         free(f->of_cpu.items);
     }
@@ -758,5 +795,6 @@ void krait_critical_path_free(struct krait_critical_path *path)
     krait_kernel_states_free(path->states);
     krait_arena_done(&path->arena);
     free(path->segments);
+    free(path->had);
     free(path);
 }

@@ -15,26 +15,50 @@ static const struct {
       " recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg accept accept4 connect " },
 };
 
-static enum krait_thread_state blocks_on(const char *call)
+/* Those that read and write files, and change them. */
+static const char of_files[] =
+    " read pread64 readv preadv preadv2 write pwrite64 writev pwritev pwritev2 open openat openat2 close "
+    "creat "
+    "truncate ftruncate fallocate rename renameat renameat2 unlink unlinkat mkdir mkdirat rmdir link linkat "
+    "symlink symlinkat copy_file_range sendfile sendfile64 splice getdents getdents64 ";
+
+/* Among names between blanks. */
+static bool is_among(const char *names, const char *call)
 {
     size_t n = strlen(call);
-    if (!n || strchr(call, ' '))
-        return KRAIT_TS_BLOCKED; /* no call of the kernel's: a trace may name its events as it likes */
+    for (const char *at = names; (at = strstr(at, call)); at++) {
+        if (at[-1] == ' ' && at[n] == ' ')
+            return true;
+    }
+    return false;
+}
+
+static enum krait_thread_state blocks_on(const char *call)
+{
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(rows); i++) {
-        for (const char *at = rows[i].calls; (at = strstr(at, call)); at++) {
-            if (at[-1] == ' ' && at[n] == ' ')
-                return rows[i].state;
-        }
+        if (is_among(rows[i].calls, call))
+            return rows[i].state;
     }
     return KRAIT_TS_BLOCKED;
 }
 
 struct krait_kcall_kind krait_kernel_kind_of_call(const char *call)
 {
+    bool is_call = *call && !strchr(call, ' '); /* a trace may name its events as it likes */
+    if (!is_call)
+        return (struct krait_kcall_kind){ .blocks_on = KRAIT_TS_BLOCKED };
     return (struct krait_kcall_kind){
         .blocks_on = (uint8_t)blocks_on(call),
-        .has_no_end = strcmp(call, "rt_sigreturn") == 0 || strcmp(call, "sigreturn") == 0,
+        .has_no_end = is_among(" rt_sigreturn sigreturn ", call),
+        .is_of_records = is_among(" fcntl fcntl64 ", call),
+        .is_of_files = is_among(of_files, call),
     };
+}
+
+bool krait_kernel_is_lock(int64_t cmd)
+{
+    enum { SETLKW = 7, SETLKW64 = 14, OFD_SETLKW = 38 }; /* include/uapi/asm-generic/fcntl.h */
+    return cmd == SETLKW || cmd == SETLKW64 || cmd == OFD_SETLKW;
 }
 
 /* Numbers of include/linux/interrupt.h. */
@@ -73,7 +97,14 @@ enum krait_thread_state krait_kernel_dumped_state(int64_t status)
  * that was preempted; before, that is 0x400 or more, and 0x200 is TASK_PARKED. 0x30 are the two of a thread
  * at its end. Before 4.14 0x40 is that too; then it is TASK_PARKED, where only the kernel's own threads go.
  */
-enum { UNDISTURBED = 0x2, NOT_RUNNABLE = 0x2ff, AT_END = 0x30, DEAD_OR_PARKED = 0x40, MAY_BE_END = 0xf0 };
+enum {
+    UNDISTURBED = 0x2,
+    STOPPED_OR_TRACED = 0xc,
+    NOT_RUNNABLE = 0x2ff,
+    AT_END = 0x30,
+    DEAD_OR_PARKED = 0x40,
+    MAY_BE_END = 0xf0
+};
 
 enum krait_thread_state krait_kernel_state_after(const struct krait_kthread *t, int64_t prev_state)
 {
@@ -88,8 +119,15 @@ bool krait_kernel_is_end(const struct krait_kthread *t, int64_t prev_state)
     return prev_state & (t->exiting ? MAY_BE_END : AT_END);
 }
 
-bool krait_kernel_waits_for_page(const struct krait_kthread *t, int64_t prev_state)
+enum krait_thread_state krait_kernel_asleep_on(const struct krait_kthread *t, int64_t prev_state)
 {
     bool in_user_mode = t->call_known && t->call == KRAIT_NO_ID && !t->is_kernel && !t->exiting;
-    return in_user_mode && prev_state & UNDISTURBED;
+    return prev_state & STOPPED_OR_TRACED                     ? KRAIT_TS_STOPPED
+           : in_user_mode && krait_kernel_is_deep(prev_state) ? KRAIT_TS_FAULT
+                                                              : KRAIT_TS_BLOCKED;
+}
+
+bool krait_kernel_is_deep(int64_t prev_state)
+{
+    return prev_state & UNDISTURBED;
 }

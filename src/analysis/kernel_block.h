@@ -16,11 +16,16 @@ struct krait_kcall_kind krait_kernel_kind_of_call(const char *call);
 /* What those wait for that are woken in a soft interrupt of this number. */
 enum krait_thread_state krait_kernel_softirq_cause(int64_t vec);
 
+/* Whether fcntl(2) waits for a lock on part of a file, by its `cmd`. */
+bool krait_kernel_is_lock(int64_t cmd);
+
 /* What a thread does after a switch away from it, by its prev_state; whether that is its end, where it is
- * gone; and whether it waits for a page. */
+ * gone; what it waits for where that tells (KRAIT_TS_STOPPED, or of a page KRAIT_TS_FAULT), else
+ * KRAIT_TS_BLOCKED; and whether signals are not to disturb it. */
 enum krait_thread_state krait_kernel_state_after(const struct krait_kthread *thread, int64_t prev_state);
 bool krait_kernel_is_end(const struct krait_kthread *thread, int64_t prev_state);
-bool krait_kernel_waits_for_page(const struct krait_kthread *thread, int64_t prev_state);
+enum krait_thread_state krait_kernel_asleep_on(const struct krait_kthread *thread, int64_t prev_state);
+bool krait_kernel_is_deep(int64_t prev_state);
 
 /* What a thread is in by the state dump, where that says it; else KRAIT_TS_UNKNOWN. */
 enum { KRAIT_DUMPED_KERNEL_THREAD = 1 }; /* its type */

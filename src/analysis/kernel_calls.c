@@ -52,7 +52,7 @@ static void count_call(machine *m, struct krait_kthread *t, const struct krait_k
 {
     enum { MOST_ERRNO = 4095 };
     int64_t ret = krait_kev_int(ev, 0);
-    if (t->stats_call != t->call && !find_stats(m, t))
+    if (m->ahead || (t->stats_call != t->call && !find_stats(m, t)))
         return;
     if (t->call == m->gettid && !t->is_kernel)
         t->own_tid = (int32_t)ret;
@@ -63,11 +63,9 @@ static void count_call(machine *m, struct krait_kthread *t, const struct krait_k
 }
 
 /* Who is about to enter the kernel or to leave it. Interrupts have ended, also where that was lost. */
-static inline struct krait_kthread *caller(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+static inline struct krait_kthread *caller(struct krait_kcpu *cpu)
 {
     cpu->irqs = cpu->softirqs = 0;
-    if (KRAIT_UNLIKELY(!cpu->known))
-        krait_kernel_meet_caller(m, cpu, ev);
     return cpu->current;
 }
 
@@ -89,7 +87,7 @@ static KRAIT_COLD void pass_call(const machine *m, struct krait_kcpu *cpu, struc
 
 void krait_kernel_begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    struct krait_kthread *t = caller(m, cpu, ev);
+    struct krait_kthread *t = caller(cpu);
     cpu->base = KRAIT_CS_SYSTEM;
     if (!t)
         return;
@@ -97,6 +95,8 @@ void krait_kernel_begin_call(machine *m, struct krait_kcpu *cpu, const struct kr
     t->call = m->call_of[ev->cls->index];
     t->call_ns = m->now;
     t->call_counts = t->call_known = true;
+    t->call_locks = t->call != KRAIT_NO_ID && m->kinds[t->call].is_of_records &&
+                    krait_kernel_is_lock(krait_kev_int(ev, 0));
     if (m->watch && m->watch->entered)
         m->watch->entered(m->watch->ctx, t, was, m->now);
     if (t->call != KRAIT_NO_ID && KRAIT_UNLIKELY(m->kinds[t->call].has_no_end))
@@ -110,6 +110,7 @@ void krait_kernel_hand_over_call(const machine *m, struct krait_kthread *from, s
     to->call_ns = from->call_ns;
     to->call_counts = counts;
     to->call_known = from->call_known;
+    to->call_locks = from->call_locks;
     if (counts && m->watch && m->watch->left)
         m->watch->left(m->watch->ctx, from, false, 0, m->now);
     from->call = KRAIT_NO_ID;
@@ -120,7 +121,7 @@ void krait_kernel_hand_over_call(const machine *m, struct krait_kthread *from, s
 
 void krait_kernel_end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
-    struct krait_kthread *t = caller(m, cpu, ev);
+    struct krait_kthread *t = caller(cpu);
     cpu->base = KRAIT_CS_USER;
     if (!t)
         return;

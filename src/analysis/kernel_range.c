@@ -55,6 +55,9 @@ void krait_kernel_states_free(struct krait_kernel_states *m)
     free(m->processes);
     free(m->stats);
     free(m->cpus);
+    free(m->losses);
+    free(m->had);
+    krait_kernel_ahead_free(m);
     krait_strtab_done(&m->calls);
     krait_strtab_done(&m->devices);
     krait_map_done(&m->disk_names);

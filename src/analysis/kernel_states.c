@@ -30,7 +30,8 @@ bool krait_kernel_grow(machine *m, void *list, uint32_t count, uint32_t *cap, si
 
 static void late(machine *m, enum krait_latency which, int64_t since_ns)
 {
-    if (since_ns != INT64_MIN && krait_spread_add(&m->latencies[which], (uint64_t)(m->now - since_ns)))
+    if (since_ns != INT64_MIN && !m->ahead &&
+        krait_spread_add(&m->latencies[which], (uint64_t)(m->now - since_ns)))
         m->failed = true;
 }
 
@@ -51,11 +52,14 @@ static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum k
     if (m->now == t->since || goes_on ||
         !krait_kernel_grow(m, &t->intervals, t->interval_count, &t->interval_cap, sizeof(*t->intervals)))
         return;
-    t->intervals[t->interval_count++] = (struct krait_kinterval){ .begin_ns = t->since,
-                                                                  .call = t->state_call,
-                                                                  .by = t->state_by,
-                                                                  .khz = t->state_khz,
-                                                                  .state = (uint8_t)state };
+    struct krait_kinterval *made = &t->intervals[t->interval_count++];
+    *made = (struct krait_kinterval){ .begin_ns = t->since,
+                                      .call = t->state_call,
+                                      .by = t->state_by,
+                                      .khz = t->state_khz,
+                                      .state = (uint8_t)state };
+    if (state == KRAIT_TS_WOKEN || krait_thread_is_preempted(state))
+        krait_kernel_keep_had(m, t, made);
 }
 
 static KRAIT_COLD void tell_change(const machine *m, const struct krait_kthread *t, struct krait_kchange old)
@@ -81,6 +85,8 @@ static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_
     };
     if (KRAIT_UNLIKELY(t->kept))
         keep_interval(m, t, as);
+    if (KRAIT_UNLIKELY(m->ahead != NULL))
+        krait_kernel_ends_wait(m, t, as);
     t->ns[as] += (uint64_t)(m->now - t->since);
     krait_cycles_add(&t->cycles, (uint64_t)(m->now - t->since), t->state_khz);
     t->since = m->now;
@@ -92,6 +98,11 @@ static inline void leave(machine *m, struct krait_kthread *t, enum krait_thread_
     t->state_by = by;
     if (KRAIT_UNLIKELY(m->watch != NULL))
         tell_change(m, t, old);
+}
+
+void krait_kernel_leave(machine *m, struct krait_kthread *t, enum krait_thread_state to)
+{
+    leave(m, t, t->state, to, 0);
 }
 
 static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_state to)
@@ -121,6 +132,8 @@ static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum
                                  .index = m->thread_count,
                                  .process = KRAIT_NO_ID,
                                  .gone_ns = INT64_MAX,
+                                 .asleep = KRAIT_TS_BLOCKED,
+                                 .ready_on = KRAIT_NO_ID,
                                  .state = (uint8_t)before,
                                  .since = m->begin_ns,
                                  .call = KRAIT_NO_ID,
@@ -140,6 +153,11 @@ static inline struct krait_kthread *thread_of(machine *m, int64_t tid)
         return NULL;
     const uint64_t *found = krait_map_get(&m->by_tid, (uint64_t)tid);
     return found ? (struct krait_kthread *)(uintptr_t)*found : new_thread(m, (int32_t)tid, KRAIT_TS_UNKNOWN);
+}
+
+struct krait_kthread *krait_kernel_thread_of(machine *m, int64_t tid)
+{
+    return thread_of(m, tid);
 }
 
 /* Who bears the number of one that has ended was made since then, which was not told. */
@@ -174,7 +192,7 @@ static void set_name(char name[16], const char *text, size_t n)
     name[n] = '\0';
 }
 
-static void name_thread(struct krait_kthread *t, const struct krait_kev *ev, unsigned field)
+void krait_kernel_name_thread(struct krait_kthread *t, const struct krait_kev *ev, unsigned field)
 {
     size_t n;
     const char *text = krait_kev_text(ev, field, &n);
@@ -197,8 +215,9 @@ static uint32_t process_of(machine *m, int64_t pid)
     return m->process_count++;
 }
 
-static void set_process(machine *m, struct krait_kthread *t, uint32_t process)
+void krait_kernel_set_process(machine *m, struct krait_kthread *t, int64_t pid)
 {
+    uint32_t process = process_of(m, pid);
     if (process == KRAIT_NO_ID || t->process == process)
         return;
     t->process = process;
@@ -238,20 +257,18 @@ static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kev *ev)
 }
 
 /* Its CPU's event goes on from now on, until the next one's. NULL when memory is out. */
-static inline struct krait_kcpu *happen(machine *m, const struct krait_kev *ev)
+struct krait_kcpu *krait_kernel_happen(machine *m, const struct krait_kev *ev)
 {
     struct krait_kcpu *cpu = cpu_of(m, ev);
     tick(m, ev);
     m->here = cpu;
-    if (cpu)
-        cpu->before = 0;
     return cpu;
 }
 
 /* -- what runs -- */
 
 /* States of a CPU and of the thread on it, from what is known of both. */
-static void settle(machine *m, struct krait_kcpu *cpu)
+void krait_kernel_settle(machine *m, struct krait_kcpu *cpu)
 {
     bool stopped = cpu->irqs || cpu->softirqs;
     krait_kcpu_turn(cpu, m->now,
@@ -279,7 +296,7 @@ static bool is_blocked(const struct krait_kthread *t)
 /* -- switches -- */
 
 /* Another thread has the CPU, or had it until now. */
-static void expect(machine *m, const struct krait_kcpu *cpu, const struct krait_kthread *t)
+void krait_kernel_expect(machine *m, const struct krait_kcpu *cpu, const struct krait_kthread *t)
 {
     if (cpu->current && cpu->current != t && is_running(cpu->current))
         turn(m, cpu->current, KRAIT_TS_UNKNOWN); /* its switch was lost */
@@ -291,13 +308,15 @@ static uint8_t base_of(const struct krait_kthread *t)
     return !t ? KRAIT_CS_IDLE : t->call != KRAIT_NO_ID || t->is_kernel ? KRAIT_CS_SYSTEM : KRAIT_CS_USER;
 }
 
-static KRAIT_COLD void correct(machine *m, struct krait_kcpu *cpu, int64_t tid)
+KRAIT_COLD void krait_kernel_correct(machine *m, struct krait_kcpu *cpu, int64_t tid)
 {
     struct krait_kthread *t = thread_of(m, tid);
-    expect(m, cpu, t);
+    krait_kernel_expect(m, cpu, t);
     cpu->current = t;
+    cpu->known = true;
     cpu->base = base_of(t);
-    settle(m, cpu);
+    krait_kernel_log_run(m, cpu);
+    krait_kernel_settle(m, cpu);
 }
 
 /* The context of what happens on a CPU tells which thread is there, and with that of a switch that was lost,
@@ -305,35 +324,43 @@ static KRAIT_COLD void correct(machine *m, struct krait_kcpu *cpu, int64_t tid)
 static inline void look_who_runs(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     int64_t tid = krait_kev_tid(ev), known = cpu->current ? cpu->current->tid : 0;
-    if (KRAIT_UNLIKELY(tid != known && tid >= 0 && cpu->known))
-        correct(m, cpu, tid);
+    if (KRAIT_UNLIKELY((tid != known || !cpu->known) && tid >= 0))
+        krait_kernel_correct(m, cpu, tid);
 }
 
 static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
 {
     struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    expect(m, cpu, t);
+    krait_kernel_expect(m, cpu, t);
     if (!t)
         return;
-    name_thread(t, ev, 4);
+    krait_kernel_found_running(m, t);
+    krait_kernel_name_thread(t, ev, 4);
     enum krait_thread_state after = krait_kernel_state_after(t, krait_kev_int(ev, 1));
     const struct krait_kthread *by = after == KRAIT_TS_PREEMPTED ? living(m, krait_kev_int(ev, 2)) : NULL;
+    if (after == KRAIT_TS_PREEMPTED && !krait_kev_int(ev, 2))
+        after = KRAIT_TS_THROTTLED;
     leave(m, t, t->state, after, doer(by));
     t->ended = after == KRAIT_TS_GONE && krait_kernel_is_end(t, krait_kev_int(ev, 1));
-    t->faults = krait_kernel_waits_for_page(t, krait_kev_int(ev, 1));
+    t->asleep = (uint8_t)krait_kernel_asleep_on(t, krait_kev_int(ev, 1));
+    t->ready_on = cpu->number;
+    t->deep = krait_kernel_is_deep(krait_kev_int(ev, 1));
     t->waking_ns = t->queued_ns = INT64_MIN;
 }
 
-static void put_on(machine *m, struct krait_kcpu *cpu, struct krait_kthread *t)
+void krait_kernel_put_on(machine *m, struct krait_kcpu *cpu, struct krait_kthread *t)
 {
     cpu->current = t;
     cpu->known = true;
     cpu->base = base_of(t);
+    krait_kernel_log_run(m, cpu);
     if (!t)
         return;
+    if (KRAIT_UNLIKELY(m->loss_count && krait_thread_blocks((enum krait_thread_state)t->state)) && !m->own)
+        krait_kernel_doubt(m, t); /* who woke it was lost */
     if (t->state == KRAIT_TS_WOKEN)
         late(m, KRAIT_LATENCY_QUEUE, t->queued_ns);
-    else if (t->state == KRAIT_TS_PREEMPTED)
+    else if (krait_thread_is_preempted((enum krait_thread_state)t->state))
         late(m, KRAIT_LATENCY_PREEMPTED, KRAIT_MAX(t->since, m->begin_ns));
 }
 
@@ -342,90 +369,42 @@ static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krai
     cpu->irqs = cpu->softirqs = 0; /* a switch is in none: an end was lost */
     switch_out(m, cpu, ev);
     struct krait_kthread *next = living(m, krait_kev_int(ev, 2));
-    cpu->before = doer(thread_of(m, krait_kev_int(ev, 0)));
-    put_on(m, cpu, next);
+    krait_kernel_put_on(m, cpu, next);
     if (next)
-        name_thread(next, ev, 3);
-}
-
-/* -- switches of one program's threads: what else runs is not told -- */
-
-static void take_off(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev,
-                     enum krait_thread_state to)
-{
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    if (!t)
-        return;
-    expect(m, cpu, t);
-    leave(m, t, t->state, to, 0);
-    cpu->current = NULL;
-    cpu->base = KRAIT_CS_UNKNOWN;
-}
-
-static void run_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    expect(m, cpu, t);
-    if (t) {
-        set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
-        t->waited_ns = is_blocked(t) ? (uint64_t)(m->now - t->since) : 0;
-    }
-    put_on(m, cpu, t);
-}
-
-/* A fault is told when its page is there. Where the disk had it, that is what the thread was blocked on just
- * now. */
-static void fault_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    struct krait_kthread *t = thread_of(m, krait_kev_tid(ev));
-    uint64_t waited = t && krait_kev_int(ev, 0) ? t->waited_ns : 0;
-    if (!t)
-        return;
-    t->waited_ns = 0;
-    t->ns[KRAIT_TS_BLOCKED] -= waited;
-    t->ns[KRAIT_TS_FAULT] += waited;
-    if (waited && t->interval_count && t->intervals[t->interval_count - 1].state == KRAIT_TS_BLOCKED)
-        t->intervals[t->interval_count - 1].state = KRAIT_TS_FAULT;
-}
-
-static void leave_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    take_off(m, cpu, ev, krait_kev_int(ev, 1) ? KRAIT_TS_PREEMPTED : KRAIT_TS_BLOCKED);
-}
-
-static void end_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    take_off(m, cpu, ev, KRAIT_TS_GONE);
-}
-
-/* A thread names itself, or another: then it is not the one that runs here. */
-static void name_running(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    if (!t)
-        return;
-    name_thread(t, ev, 1);
-    set_process(m, t, process_of(m, krait_kev_int(ev, 2)));
-    if (t->tid == krait_kev_tid(ev) && cpu->current != t) {
-        expect(m, cpu, t);
-        put_on(m, cpu, t);
-    }
+        krait_kernel_name_thread(next, ev, 3);
 }
 
 /* -- wake-ups -- */
 
+enum krait_thread_state krait_kernel_told(const machine *m, const struct krait_kthread *t)
+{
+    return t->asleep != KRAIT_TS_BLOCKED ? (enum krait_thread_state)t->asleep
+           : t->call == KRAIT_NO_ID      ? KRAIT_TS_BLOCKED
+           : t->call_locks               ? KRAIT_TS_LOCK
+                                         : (enum krait_thread_state)m->kinds[t->call].blocks_on;
+}
+
+/* Of a call that says nothing by itself: one thread sends what the other polls or reads from, or has a file
+ * written for it. */
+static enum krait_thread_state cause_by_thread(const machine *m, const struct krait_kthread *t,
+                                               const struct krait_kthread *waker)
+{
+    if (!waker || t->call == KRAIT_NO_ID)
+        return KRAIT_TS_BLOCKED;
+    if (waker->call != KRAIT_NO_ID && m->kinds[waker->call].blocks_on == KRAIT_TS_NETWORK)
+        return KRAIT_TS_NETWORK;
+    return waker->is_kernel && t->deep && m->kinds[t->call].is_of_files ? KRAIT_TS_DISK : KRAIT_TS_BLOCKED;
+}
+
 static enum krait_thread_state cause_of(const machine *m, const struct krait_kthread *t,
                                         const struct krait_kcpu *waker)
 {
-    enum krait_thread_state told =
-        t->call == KRAIT_NO_ID ? KRAIT_TS_BLOCKED : (enum krait_thread_state)m->kinds[t->call].blocks_on;
-    if (t->faults)
-        return KRAIT_TS_FAULT;
+    enum krait_thread_state told = krait_kernel_told(m, t);
     if (told != KRAIT_TS_BLOCKED)
         return told;
     return (enum krait_thread_state)(waker->irqs       ? waker->irq_cause
                                      : waker->softirqs ? waker->soft_cause
-                                                       : KRAIT_TS_BLOCKED);
+                                                       : cause_by_thread(m, t, waker->current));
 }
 
 /* The thread that wakes others on a CPU; 0 where an interrupt does, or it is not known. */
@@ -436,12 +415,13 @@ static uint32_t waker_on(const struct krait_kcpu *cpu)
 
 static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
 {
-    struct krait_kcpu *cpu = happen(m, ev);
+    struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
     struct krait_kthread *t = cpu ? living(m, krait_kev_int(ev, 0)) : NULL;
     if (cpu)
         look_who_runs(m, cpu, ev);
-    if (!t || is_running(t) || t->state == KRAIT_TS_PREEMPTED)
+    if (!t || is_running(t) || krait_thread_is_preempted((enum krait_thread_state)t->state))
         return NULL;
+    t->ready_on = krait_kev_has(ev, 3) ? (uint32_t)krait_kev_int(ev, 3) : KRAIT_NO_ID;
     if (t->state == KRAIT_TS_WOKEN)
         return t;
     leave(m, t, is_blocked(t) ? cause_of(m, t, cpu) : (enum krait_thread_state)t->state, KRAIT_TS_WOKEN,
@@ -482,7 +462,7 @@ static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_k
     krait_kernel_hand_over_call(m, from, t);
     leave(m, from, from->state == KRAIT_TS_UNKNOWN ? KRAIT_TS_GONE : (enum krait_thread_state)from->state,
           KRAIT_TS_GONE, 0);
-    put_on(m, cpu, t);
+    krait_kernel_put_on(m, cpu, t);
 }
 
 /* -- lives -- */
@@ -516,15 +496,15 @@ static void on_fork(void *ctx, const struct krait_kev *ev)
     if (!t)
         return;
     t->newborn = true;
-    name_thread(t, ev, 3);
-    set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
+    krait_kernel_name_thread(t, ev, 3);
+    krait_kernel_set_process(m, t, krait_kev_int(ev, 1));
 }
 
 /* Whoever made a thread wakes it for the first time: that tells of one whose fork was lost. */
 static void on_wakeup_new(void *ctx, const struct krait_kev *ev)
 {
     machine *m = ctx;
-    struct krait_kcpu *cpu = happen(m, ev);
+    struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
     const uint64_t *found = krait_map_get(&m->by_tid, (uint64_t)krait_kev_int(ev, 0));
     struct krait_kthread *t = found ? (struct krait_kthread *)(uintptr_t)*found : NULL;
     if (cpu)
@@ -532,7 +512,7 @@ static void on_wakeup_new(void *ctx, const struct krait_kev *ev)
     if (cpu && (!t || !t->newborn)) {
         t = make_thread(m, krait_kev_int(ev, 0), krait_kernel_doer(m, waker_on(cpu)));
         if (t)
-            name_thread(t, ev, 1);
+            krait_kernel_name_thread(t, ev, 1);
     }
     if (t)
         t->newborn = false;
@@ -567,22 +547,11 @@ static void on_statedump(void *ctx, const struct krait_kev *ev)
     tick(m, ev);
     m->here = NULL;
     t->is_kernel = krait_kev_int(ev, 2) == KRAIT_DUMPED_KERNEL_THREAD;
-    set_process(m, t, process_of(m, krait_kev_int(ev, 1)));
+    krait_kernel_set_process(m, t, krait_kev_int(ev, 1));
     if (!t->name[0])
-        name_thread(t, ev, 4);
+        krait_kernel_name_thread(t, ev, 4);
     if (t->state == KRAIT_TS_UNKNOWN)
         turn(m, t, krait_kernel_dumped_state(krait_kev_int(ev, 3)));
-}
-
-/* -- system calls -- */
-
-void krait_kernel_meet_caller(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
-{
-    int64_t tid = krait_kev_tid(ev);
-    if (tid < 0)
-        return;
-    cpu->current = thread_of(m, tid);
-    cpu->known = true;
 }
 
 /* -- the kernel's functions -- */
@@ -613,7 +582,7 @@ static void on_cause(void *ctx, const struct krait_kev *ev)
 static void on_sent(void *ctx, const struct krait_kev *ev)
 {
     machine *m = ctx;
-    struct krait_kcpu *cpu = happen(m, ev);
+    struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (cpu && m->watch)
@@ -663,11 +632,11 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
                                                              [KRAIT_KEV_SOFTIRQ_BEGIN] =
                                                                  krait_kcpu_begin_softirq,
                                                              [KRAIT_KEV_SOFTIRQ_END] = krait_kcpu_end_softirq,
-                                                             [KRAIT_KEV_RUN] = run_thread,
-                                                             [KRAIT_KEV_LEAVE] = leave_thread,
-                                                             [KRAIT_KEV_END] = end_thread,
-                                                             [KRAIT_KEV_FAULT] = fault_thread,
-                                                             [KRAIT_KEV_NAMED] = name_running,
+                                                             [KRAIT_KEV_RUN] = krait_kernel_run_thread,
+                                                             [KRAIT_KEV_LEAVE] = krait_kernel_leave_thread,
+                                                             [KRAIT_KEV_END] = krait_kernel_end_thread,
+                                                             [KRAIT_KEV_FAULT] = krait_kernel_fault_thread,
+                                                             [KRAIT_KEV_NAMED] = krait_kernel_name_running,
                                                              [KRAIT_KEV_EXEC] = exec_thread };
     /* Their context is of who runs; the others say it in their fields. */
     static const bool tells[KRAIT_KEV_KINDS] = {
@@ -676,13 +645,13 @@ static void on_cpu_event(void *ctx, const struct krait_kev *ev)
         [KRAIT_KEV_SOFTIRQ_END] = true
     };
     machine *m = ctx;
-    struct krait_kcpu *cpu = happen(m, ev);
+    struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
     if (!cpu)
         return;
     if (tells[ev->cls->kind])
         look_who_runs(m, cpu, ev);
     steps[ev->cls->kind](m, cpu, ev);
-    settle(m, cpu);
+    krait_kernel_settle(m, cpu);
 }
 
 /* -- beginning and end -- */
@@ -693,13 +662,23 @@ static void on_begin(void *ctx, int64_t ns)
     m->origin_ns = m->begin_ns = m->now = ns;
 }
 
+static void on_ahead(void *ctx, int64_t end_ns)
+{
+    machine *m = ctx;
+    m->now = m->end_ns = KRAIT_MAX(end_ns, m->now);
+    krait_kernel_look_ahead(m);
+}
+
 static void finish(machine *m, int64_t end_ns)
 {
+    krait_kernel_look_back(m);
     m->now = m->end_ns = KRAIT_MAX(end_ns, m->now);
     m->here = NULL;
     for (uint32_t i = 0; i < m->thread_count; i++) {
-        enum krait_thread_state state = (enum krait_thread_state)m->threads[i]->state;
-        leave(m, m->threads[i], state, state, m->threads[i]->state_by);
+        struct krait_kthread *t = m->threads[i];
+        enum krait_thread_state state =
+            is_blocked(t) ? krait_kernel_told(m, t) : (enum krait_thread_state)t->state;
+        leave(m, t, state, state, t->state_by);
     }
     for (uint32_t i = 0; i < m->cpu_count; i++) {
         struct krait_kcpu *cpu = &m->cpus[i];
@@ -708,6 +687,8 @@ static void finish(machine *m, int64_t end_ns)
     }
     krait_kernel_name_processes(m);
 }
+
+#define AHEAD_NS (10 * (uint64_t)KRAIT_NS_PER_S)
 
 static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_options *options)
 {
@@ -718,10 +699,14 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
         .ctx = m,
         .from_ns = options->from_ns,
         .until_ns = options->until_ns,
-        .done = watch ? &watch->done : NULL,
+        .done = watch ? &watch->done : &m->is_over,
         .begin = on_begin,
         .from = krait_kernel_count_from,
-        .handlers = { [KRAIT_KEV_SWITCH] = on_cpu_event,
+        .ahead = watch ? NULL : on_ahead,
+        .ahead_ns = AHEAD_NS,
+        .handlers = { [KRAIT_KEV_FOUND] = krait_kernel_on_found,
+                      [KRAIT_KEV_LOST] = krait_kernel_on_lost,
+                      [KRAIT_KEV_SWITCH] = on_cpu_event,
                       [KRAIT_KEV_WAKING] = on_waking,
                       [KRAIT_KEV_WAKEUP] = on_wakeup,
                       [KRAIT_KEV_WAKEUP_NEW] = on_wakeup_new,
@@ -755,6 +740,7 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
     uint32_t count;
     const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);
     m->options = options;
+    m->own = krait_kevs_own(kevs);
     int rc = krait_kernel_know_calls(m, classes, count);
     return rc ? rc : krait_kevs_walk(kevs, &walk);
 }

@@ -23,7 +23,12 @@
  * The states are those of Trace Compass's kernel analysis (KernelEventHandlers of
  * org.eclipse.tracecompass.analysis.os.linux), with WAIT_BLOCKED split up and WAIT_FOR_CPU in two.
  *
- * Before a thread's first event nothing is known of it, unless a state dump says more.
+ * Before a thread's first event nothing is known of it, unless a state dump says more, or it runs on a CPU of
+ * which the trace begins with that.
+ *
+ * Where events of a CPU were lost, what runs there is unknown up to its next event. Other threads go on in
+ * their states; only of one whose next event does not follow from its state - it is switched away from and
+ * did not run, or runs and nobody woke it - the time since the loss is unknown.
  */
 #ifndef KRAIT_ANALYSIS_KERNEL_STATES_H
 #define KRAIT_ANALYSIS_KERNEL_STATES_H
@@ -41,13 +46,16 @@
     X(INTERRUPT, "interrupt", "irq", 13)       /* stopped by an interrupt on its CPU */                \
     X(WOKEN, "woken", "woken", 15)             /* runnable, after it was blocked or made */            \
     X(PREEMPTED, "preempted", "preempted", 14) /* runnable, after it ran */                            \
+    X(THROTTLED, "throttled", "throttled",                                                             \
+      14) /* the same, but the CPU idles: its cgroup's quota is used up */                             \
     X(DISK, "blocked_disk", "disk", 6)                                                                 \
     X(NETWORK, "blocked_network", "network", 9)                                                        \
     X(TIMER, "blocked_timer", "timer", 8)                                                              \
     X(LOCK, "blocked_lock", "lock", 10)                                                                \
     X(CHILD, "blocked_child", "child", 11)                                                             \
     X(FAULT, "blocked_page_fault", "fault", 11)                                                        \
-    X(BLOCKED, "blocked_other", "other", 7) /* on something else, or not known on what */              \
+    X(STOPPED, "blocked_stopped", "stopped", 11) /* by a signal, or by who traces it */                \
+    X(BLOCKED, "blocked_other", "other", 7)      /* on something else, or not known on what */         \
     X(UNKNOWN, "unknown", "unknown", 12)                                                               \
     X(GONE, "gone", "gone", 0) /* it is not there: before it is made, after its end */
 
@@ -71,6 +79,12 @@ static inline bool krait_thread_runs(enum krait_thread_state state)
     return state == KRAIT_TS_USER || state == KRAIT_TS_SYSTEM || state == KRAIT_TS_INTERRUPT;
 }
 
+/* It lost the CPU, and could run. */
+static inline bool krait_thread_is_preempted(enum krait_thread_state state)
+{
+    return state == KRAIT_TS_PREEMPTED || state == KRAIT_TS_THROTTLED;
+}
+
 static inline bool krait_thread_blocks(enum krait_thread_state state)
 {
     return state >= KRAIT_TS_DISK && state <= KRAIT_TS_BLOCKED;
@@ -83,12 +97,23 @@ enum krait_cpu_state {
         KRAIT_CS_COUNT,
 };
 
+/* A thread that had a CPU for a part of the time that another waited for that. */
+struct krait_khad {
+    uint32_t by; /* see krait_kernel_doer */
+    uint64_t ns;
+};
+
+enum { KRAIT_KHAD_MOST = 64 }; /* of one wait */
+
 /* One stretch of time in one state. It ends where the thread's next begins, the last one with the range. */
 struct krait_kinterval {
     int64_t begin_ns;
     uint32_t call; /* id of the system call that the thread is in, or KRAIT_NO_ID */
-    uint32_t by;   /* WOKEN: the thread that woke or made it; PREEMPTED: the one that runs in its place; see
+    uint32_t
+        by; /* WOKEN: the thread that woke or made it; PREEMPTED: the one that had its CPU for longest; see
                       krait_kernel_doer */
+    uint32_t had,
+        had_count; /* WOKEN, PREEMPTED: in `had`, all who had the CPU meanwhile, for longest first */
     uint32_t khz;  /* USER, SYSTEM: the frequency of its CPU; 0: not known */
     uint8_t state;
 };
@@ -114,11 +139,15 @@ struct krait_kthread {
     bool ended;      /* gone for good: who bears its number now is another */
     bool newborn;    /* its fork was told, and not yet that it was woken for the first time */
     bool call_known; /* whether it is in a system call: it was seen to enter or leave one */
-    bool faults;     /* blocked, it waits for a page */
+    uint8_t
+        asleep; /* blocked: what its switch tells that it waits for, or BLOCKED; enum krait_thread_state */
+    bool deep;  /* blocked, it is not to be disturbed by signals */
+    bool call_locks; /* the call that it is in waits for a lock, which its arguments tell */
     uint8_t state;
     uint32_t state_call, state_khz, state_by; /* of the interval that goes on */
     uint32_t call;                            /* id of the system call that it is in, or KRAIT_NO_ID */
     uint32_t stats_call, stats;               /* the last's, and where it is counted */
+    uint32_t ready_on;                        /* the CPU that it waits for; KRAIT_NO_ID: not known */
     int64_t since, call_ns, waking_ns, queued_ns;
     uint64_t waited_ns; /* for what is not known yet: until it came to run */
 };
@@ -140,6 +169,8 @@ struct krait_kcalls {
 struct krait_kcall_kind {
     uint8_t blocks_on; /* enum krait_thread_state */
     bool has_no_end;
+    bool is_of_records; /* it may wait for a lock on part of a file */
+    bool is_of_files;   /* where the kernel's own threads end its wait, that was for the disk */
 };
 
 struct krait_kcpu {
@@ -156,8 +187,15 @@ struct krait_kcpu {
     uint32_t irq_device, soft_device; /* of those causes: id in `devices`, or KRAIT_NO_ID */
     uint32_t softirq;                 /* how many have begun so far: which one goes on */
     struct krait_kthread *current;    /* NULL: the idle task, or not known */
-    uint32_t before;                  /* while threads are switched: who ran; see krait_kernel_doer */
+    struct krait_krun *runs;          /* the last that began, in a ring; NULL where nobody asks for them */
+    uint32_t run_count;               /* of all */
     int64_t since;
+};
+
+/* From then on a CPU has a thread; `by`: see krait_kernel_doer. */
+struct krait_krun {
+    int64_t ns;
+    uint32_t by;
 };
 
 enum krait_latency {
@@ -182,6 +220,8 @@ struct krait_kernel_states {
     struct krait_strtab devices; /* with a watcher: "8:0", "eth0"; see krait_kernel_device */
     struct krait_map disk_names; /* by such an id: of the name, in `devices` */
     struct krait_spread latencies[KRAIT_LATENCIES];
+    struct krait_khad *had; /* of the intervals that are kept */
+    uint32_t had_count, had_cap;
     /* of the machine */
     const struct krait_kernel_options *options; /* while it runs */
     struct krait_kernel_watch *watch;           /* while the range goes on; or NULL */
@@ -194,6 +234,11 @@ struct krait_kernel_states {
     uint32_t *call_of;              /* by event class: the id of its system call, or KRAIT_NO_ID */
     struct krait_kcall_kind *kinds; /* by that id */
     int64_t now;
+    struct krait_kernel_ahead *ahead; /* behind the range: what it was like at its end */
+    bool is_over;                     /* nothing more is to be learned there */
+    int64_t *losses;                  /* when events were lost, in order */
+    uint32_t loss_count, loss_cap;
+    bool own;    /* of one program's threads alone: nobody is said to wake them */
     bool failed; /* memory is out */
 };
 
@@ -230,14 +275,16 @@ struct krait_kernel_watch {
 struct krait_kernel_options {
     uint64_t from_ns, until_ns;       /* after the trace's first event; UINT64_MAX: the end */
     struct krait_kernel_watch *watch; /* NULL: nobody does */
-    /* Whether a thread's intervals are kept: 24 bytes for each change of its state. Asked when it is met;
+    /* Whether a thread's intervals are kept: 32 bytes for each change of its state, and 16 for each
+     * thread that had its CPU meanwhile. Asked when it is met;
      * `index` is its place in `threads`, the same in each run over a trace. NULL: none are. */
     bool (*keep)(void *ctx, uint32_t index, int32_t tid);
     void *ctx;
 };
 
 /* Runs the machine over all events up to until_ns, and counts from from_ns on: what is begun then goes on.
- * System calls count when they end in the range. Returns 0, or a negative errno with err set: -ENODATA there
+ * Without a watcher it looks on for ten seconds for what ends the waits that go on at until_ns. System calls
+ * count when they end in the range. Returns 0, or a negative errno with err set: -ENODATA there
  * are no events, or none in the range. */
 int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs *kevs,
                             const struct krait_kernel_options *options, struct krait_err *err);
@@ -272,6 +319,13 @@ static inline const struct krait_kthread *krait_kernel_doer(const struct krait_k
 {
     return by ? states->threads[by - 1] : NULL;
 }
+
+/* While the machine runs, with a watcher or intervals: who had the CPU that a thread is ready for, from a time until
+ * now, for longest first. Of what was long ago (1,024 switches) nothing is known. `t` is ready until now, where it
+ * gets a CPU, `here`, or NULL. Returns how many. */
+uint32_t krait_kernel_had(const struct krait_kernel_states *states, const struct krait_kthread *t,
+                          const struct krait_kcpu *here, int64_t since_ns,
+                          struct krait_khad had[KRAIT_KHAD_MOST]);
 
 /* The last thread of that number, or NULL. */
 const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *states, int32_t tid);

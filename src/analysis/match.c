@@ -40,12 +40,29 @@ void krait_match_free(struct krait_match *match)
     free(match);
 }
 
+/* "", or where parts of names and paths begin and end: pkg.mod, Class.method, f.<locals>.g, lib/app.py. */
+static bool is_edge(char c)
+{
+    return c == '\0' || c == '.' || c == '/' || c == '<' || c == '>';
+}
+
+static bool has_parts(const char *text, const char *parts)
+{
+    size_t n = strlen(parts);
+    for (const char *at = text; n && (at = strstr(at, parts)); at++) {
+        bool begins = at == text || is_edge(at[-1]) || is_edge(parts[0]);
+        if (begins && (is_edge(at[n]) || is_edge(parts[n - 1])))
+            return true;
+    }
+    return false;
+}
+
 bool krait_match_text(const struct krait_match *match, const char *text)
 {
     if (match->is_regex)
         return regexec(&match->regex, text, 0, NULL, 0) == 0;
     if (match->plain)
-        return strstr(text, match->glob) != NULL;
+        return has_parts(text, match->glob);
     return fnmatch(match->glob, text, 0) == 0;
 }
 

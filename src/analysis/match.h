@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which functions a user means: a glob on qualified name, module, module and name, or file; a text without
- * wildcards also means all that contain it; "re:REGEX" is an extended regular expression, found anywhere.
+ * wildcards also means all that have it as parts, between dots or slashes: app means app.main and lib/app.py,
+ * and not list.append; "re:REGEX" is an extended regular expression, found anywhere.
  */
 #ifndef KRAIT_ANALYSIS_MATCH_H
 #define KRAIT_ANALYSIS_MATCH_H

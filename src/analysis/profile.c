@@ -2,6 +2,7 @@
 #include "analysis/profile.h"
 
 #include "analysis/hist.h"
+#include "base/array.h"
 #include "trace/stack.h"
 
 #include <string.h>
@@ -30,6 +31,7 @@ struct build {
     bool *python;     /* by group: there is a Python function in it */
     struct stat *stats;
     struct krait_wall_sums *sums; /* the profile's */
+    struct krait_map raised;      /* group and exception (raised_key) to how often that left it */
     struct frame *frames;
     uint32_t depth, cap;
     uint64_t last_ns;
@@ -123,12 +125,20 @@ static bool by_walk(enum krait_profile_by by)
 /* There is always room for one frame above the innermost. */
 static KRAIT_COLD int grow_frames(struct build *b)
 {
-    uint32_t cap = b->cap ? b->cap * 2 : 256;
-    struct frame *frames = realloc(b->frames, cap * sizeof(*frames));
-    if (!frames)
-        return -ENOMEM;
-    b->frames = frames;
-    b->cap = cap;
+    return KRAIT_GROW(b->frames, b->cap, b->cap + 1) ? 0 : -ENOMEM;
+}
+
+static uint64_t raised_key(uint32_t group, uint32_t exception)
+{
+    return (uint64_t)group << 32 | exception;
+}
+
+static KRAIT_COLD int count_raised(struct build *b, uint32_t group, uint32_t exception)
+{
+    uint64_t *count = krait_map_get(&b->raised, raised_key(group, exception));
+    if (!count)
+        return krait_map_put(&b->raised, raised_key(group, exception), 1);
+    ++*count;
     return 0;
 }
 
@@ -153,6 +163,8 @@ static int on_ops(void *ctx, const struct krait_ops *ops)
             stat->max_ns = KRAIT_MAX(stat->max_ns, ns);
             stat->total_ns += --stat->hist.owners ? 0 : ns;
             rc = krait_hist_add(&stat->hist, ns);
+            if (KRAIT_UNLIKELY(ops->kind[i] == KRAIT_OP_UNWIND))
+                rc = rc ? rc : count_raised(b, top[-1].group, ops->exception[i]);
             depth--;
         } else {
             uint32_t group = group_of ? group_of[ops->func[i]] : b->group;
@@ -306,23 +318,76 @@ static void add_split(struct krait_profile *profile, struct krait_profile_row *r
         profile->wall_ns[i] += row->wall->self_ns[i];
 }
 
+/* A group's exception, to sort by group, count and type. */
+struct raise {
+    uint32_t group;
+    struct krait_profile_exception exception;
+};
+
+static int by_group_and_count(const void *a, const void *b)
+{
+    const struct raise *x = a, *y = b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->exception.count != y->exception.count)
+        return x->exception.count > y->exception.count ? -1 : 1;
+    return strcmp(x->exception.type, y->exception.type);
+}
+
+static size_t list_raises(struct raise *raises, const struct build *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->raised.cap; i++) {
+        if (!b->raised.slots[i].used)
+            continue;
+        uint32_t id = (uint32_t)b->raised.slots[i].key;
+        const char *type = id == KRAIT_NO_ID ? "?" : b->trace->exceptions[id];
+        raises[n++] =
+            (struct raise){ (uint32_t)(b->raised.slots[i].key >> 32), { type, b->raised.slots[i].value } };
+    }
+    qsort(raises, n, sizeof(*raises), by_group_and_count);
+    return n;
+}
+
+/* The exceptions of a row's group; `rows` has the row of a group, or NULL. */
+static int add_exceptions(struct krait_profile *profile, const struct build *b,
+                          struct krait_profile_row *const *rows)
+{
+    KRAIT_AUTO_FREE struct raise *raises = calloc(b->raised.len + 1, sizeof(*raises));
+    struct krait_profile_exception *exceptions =
+        krait_arena_alloc(&profile->arena, (b->raised.len + 1) * sizeof(*exceptions));
+    if (!raises || !exceptions)
+        return -ENOMEM;
+    size_t n = list_raises(raises, b);
+    for (size_t i = 0; i < n; i++) {
+        struct krait_profile_row *row = rows[raises[i].group];
+        exceptions[i] = raises[i].exception;
+        if (!row->exception_count++)
+            row->exceptions = &exceptions[i]; /* the group's others come next */
+        row->raised += exceptions[i].count;
+    }
+    return 0;
+}
+
 static int make_rows(struct krait_profile *profile, const struct build *b)
 {
     profile->rows = calloc(b->group_count + 1, sizeof(*profile->rows));
-    if (!profile->rows)
+    KRAIT_AUTO_FREE struct krait_profile_row **rows = calloc(b->group_count + 1, sizeof(*rows));
+    if (!profile->rows || !rows)
         return -ENOMEM;
     for (uint32_t i = 0; i < b->group_count; i++) {
         if (!b->stats[i].hist.octaves)
             continue;
-        struct krait_profile_row *row = &profile->rows[profile->count++];
+        struct krait_profile_row *row = rows[i] = &profile->rows[profile->count++];
         fill_row(row, &b->stats[i], b->python[i]);
         if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]))
             return -ENOMEM;
         profile->self_ns += row->self_ns;
         add_split(profile, row, i);
     }
+    int rc = add_exceptions(profile, b, rows);
     qsort(profile->rows, profile->count, sizeof(*profile->rows), by_self);
-    return 0;
+    return rc;
 }
 
 static void build_done(struct build *b)
@@ -335,6 +400,7 @@ static void build_done(struct build *b)
     free(b->sample);
     free(b->python);
     free(b->cycles);
+    krait_map_done(&b->raised);
     krait_wall_track_done(&b->track);
 }
 

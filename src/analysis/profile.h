@@ -5,13 +5,18 @@
  *
  * What the numbers mean:
  *   self    time in which the function was innermost on its thread's stack
- *   total   time in which it was anywhere on the stack: recursion counts once, since only the outermost
- * activation adds calls   calls that began in the range. A function that was live already when the recording
- * began is no call runs    activations, from a begin to the next end. For plain functions a run is a call. A
- * generator or coroutine runs once for each step from a resume to the next yield: what it waits in between is
- * nobody's time min, mean, max, p50, p99   of a run's duration, with everything below it. The events do not
- * tell two generators of one function apart, so its steps are what can be measured. Percentiles are within
- * 0.8 % A run whose begin or end was not recorded counts as far as it was seen.
+ *   total   time in which it was anywhere on the stack. Recursion counts once: only the outermost
+ *           activation adds
+ *   calls   calls that began in the range. A function that was live when the recording began is no call
+ *   runs    activations, from a begin to the next end. For a plain function a run is a call. A generator
+ *           or coroutine runs once for each step from a resume to the next yield; the time it waits in
+ *           between is nobody's
+ *   raised  runs that ended by an exception
+ *   min, mean, max, p50, p99
+ *           of a run's duration, callees included. The events do not tell two generators of one function
+ *           apart, so krait measures their steps. Percentiles are within 0.8 %
+ *
+ * A run whose begin or end was not recorded counts as far as it was seen.
  */
 #ifndef KRAIT_ANALYSIS_PROFILE_H
 #define KRAIT_ANALYSIS_PROFILE_H
@@ -41,6 +46,12 @@ struct krait_profile_row {
     uint64_t calls, runs;
     uint64_t self_ns, total_ns;
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
+    uint64_t raised; /* runs that ended by an exception */
+    struct krait_profile_exception {
+        const char *type; /* "ValueError", "json.decoder.JSONDecodeError"; "?" where not known: before 3.12 */
+        uint64_t count;
+    } * exceptions; /* by type, the most frequent first */
+    uint32_t exception_count;
     const struct krait_wall_split *wall; /* self_ns and total_ns split; NULL: not asked for */
 };
 

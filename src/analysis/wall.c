@@ -20,6 +20,7 @@ struct krait_wall {
 static const uint8_t wall_of[KRAIT_TS_COUNT] = {
     [KRAIT_TS_USER] = KRAIT_WALL_ON_CPU,        [KRAIT_TS_SYSTEM] = KRAIT_WALL_ON_CPU,
     [KRAIT_TS_INTERRUPT] = KRAIT_WALL_ON_CPU,   [KRAIT_TS_WOKEN] = KRAIT_WALL_RUNNABLE,
+    [KRAIT_TS_THROTTLED] = KRAIT_WALL_RUNNABLE, [KRAIT_TS_STOPPED] = KRAIT_WALL_OTHER,
     [KRAIT_TS_PREEMPTED] = KRAIT_WALL_RUNNABLE, [KRAIT_TS_DISK] = KRAIT_WALL_DISK,
     [KRAIT_TS_NETWORK] = KRAIT_WALL_NETWORK,    [KRAIT_TS_TIMER] = KRAIT_WALL_TIMER,
     [KRAIT_TS_LOCK] = KRAIT_WALL_LOCK,          [KRAIT_TS_CHILD] = KRAIT_WALL_CHILD,
@@ -141,7 +142,8 @@ struct laying {
     struct krait_wall_track *track;
     const struct krait_wall *wall;
     const struct krait_gil_waits *waits;
-    uint32_t next; /* of the waits: the first that is not over yet */
+    uint32_t next;                          /* of the waits: the first that is not over yet */
+    const struct krait_kinterval *at, *end; /* what is laid; NULL: nothing of the kernel's */
 };
 
 static void add(struct krait_wall_track *track, struct krait_wall_interval interval, uint64_t begin_ns)
@@ -164,6 +166,21 @@ static uint32_t holder_at(const struct krait_wall *wall, uint32_t own, uint64_t 
     return !own ? 0 : t ? t->index + 1 : recorded != KRAIT_NO_ID ? recorded | IN_TRACE : own | NUMBER;
 }
 
+/* Of an interval of the kernel's: whether the thread, ready for a CPU, sleeps on before a time. A wait for the
+ * GIL sleeps for 5 ms at a time (take_gil() of Python/ceval_gil.c): who is woken to ask for it, and sleeps
+ * again, waits for the GIL all the while. */
+static bool is_poll(const struct laying *laying, uint64_t before_ns)
+{
+    const struct krait_kinterval *at = laying->at, *end = laying->at ? laying->end : NULL;
+    if (!at || wall_of[at->state] != KRAIT_WALL_RUNNABLE)
+        return false;
+    while (++at < end && (uint64_t)at->begin_ns < before_ns) {
+        if (krait_thread_blocks((enum krait_thread_state)at->state))
+            return true;
+    }
+    return false;
+}
+
 /* An interval up to end_ns, with the waits that lie in it. */
 static void lay(struct laying *laying, struct krait_wall_interval interval, uint64_t end_ns)
 {
@@ -174,13 +191,14 @@ static void lay(struct laying *laying, struct krait_wall_interval interval, uint
     for (; laying->next < waits->count; laying->next++) {
         const struct krait_gil_wait *wait = &waits->items[laying->next];
         uint64_t from_ns = KRAIT_MAX(wait->begin_ns, interval.begin_ns);
-        if (!ran && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
+        bool waits_on = !ran || is_poll(laying, wait->end_ns);
+        if (waits_on && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
             gil.by = holder_at(laying->wall, wait->holder, from_ns);
             add(laying->track, gil, from_ns);
         }
         if (wait->end_ns >= end_ns)
             return;
-        if (!ran && wait->end_ns > from_ns)
+        if (waits_on && wait->end_ns > from_ns)
             add(laying->track, interval, wait->end_ns);
     }
 }
@@ -192,22 +210,28 @@ static struct krait_wall_interval interval_of(const struct krait_kinterval *from
     return (struct krait_wall_interval){ .begin_ns = (uint64_t)from->begin_ns,
                                          .call = from->call,
                                          .by = from->by,
+                                         .had = from->had,
+                                         .had_count = from->had_count,
                                          .khz = from->khz,
                                          .state = wall_of[from->state],
-                                         .preempted = from->state == KRAIT_TS_PREEMPTED };
+                                         .preempted = krait_thread_is_preempted(
+                                             (enum krait_thread_state)from->state) };
 }
 
 /* From the beginning of time to its end. */
 static void lay_all(struct laying *laying, const struct krait_kthread *t)
 {
     uint32_t count = t ? t->interval_count : 0;
+    laying->end = count ? t->intervals + count : NULL;
     uint64_t known_ns = count ? (uint64_t)laying->wall->states->end_ns : 0;
     struct krait_wall_interval rest = unknown;
     lay(laying, unknown, count ? (uint64_t)t->intervals[0].begin_ns : UINT64_MAX);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t end_ns = i + 1 < count ? (uint64_t)t->intervals[i + 1].begin_ns : known_ns;
-        lay(laying, interval_of(&t->intervals[i]), end_ns);
+        laying->at = &t->intervals[i];
+        lay(laying, interval_of(laying->at), end_ns);
     }
+    laying->at = NULL;
     rest.begin_ns = known_ns;
     if (count)
         lay(laying, rest, UINT64_MAX);
@@ -283,6 +307,11 @@ struct krait_wall_doer krait_wall_doer(const struct krait_wall *wall, uint32_t b
     uint32_t recorded = krait_own_thread_at(&wall->own_threads, t, t_ns);
     const char *name = recorded == KRAIT_NO_ID ? "" : threads[recorded].name;
     return (struct krait_wall_doer){ t->tid, *name ? name : t->name };
+}
+
+const struct krait_khad *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at)
+{
+    return at->had_count ? wall->states->had + at->had : NULL;
 }
 
 uint64_t krait_wall_lost(const struct krait_wall *wall)

@@ -11,7 +11,8 @@
  * the states of any stretch of time add up to it.
  *
  * What the program itself says of waiting for the GIL (trace/gil.h) is laid over that: of such a wait all is
- * KRAIT_WALL_GIL in which the thread neither had a CPU nor was ready for one.
+ * KRAIT_WALL_GIL in which the thread neither had a CPU nor was ready for one; but while it is ready just to ask
+ * for the GIL, and sleeps again before the wait is over, it waits.
  */
 #ifndef KRAIT_ANALYSIS_WALL_H
 #define KRAIT_ANALYSIS_WALL_H
@@ -43,9 +44,11 @@ enum krait_wall_state {
 /* One stretch of time in one state, up to where the next begins. */
 struct krait_wall_interval {
     uint64_t begin_ns;
-    uint32_t call;  /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
-    uint32_t by;    /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it;
+    uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
+    uint32_t by;   /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it;
                        for krait_wall_doer, 0: an interrupt, or not known */
+    uint32_t had;  /* RUNNABLE: krait_wall_had's, `had_count` of them */
+    uint32_t had_count;
     uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
     uint8_t state;  /* enum krait_wall_state */
     bool preempted; /* RUNNABLE: it had a CPU and lost it; else it was woken */
@@ -85,6 +88,8 @@ struct krait_wall_doer {
 
 /* Of `by` of an interval, not 0. At a time, since who executes another program goes on with another name. */
 struct krait_wall_doer krait_wall_doer(const struct krait_wall *wall, uint32_t by, uint64_t t_ns);
+/* Who had the CPU that a thread was ready for, for longest first, and for how long: `had_count` of them. */
+const struct krait_khad *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at);
 /* Whether there is more than waits for the GIL. */
 bool krait_wall_has_kernel(const struct krait_wall *wall);
 /* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall_sums.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 /* An activation that is open. */
@@ -57,14 +59,8 @@ int krait_wall_sums_thread(struct krait_wall_sums *sums, uint32_t thread)
 
 static int begin(struct krait_wall_sums *sums, uint32_t group)
 {
-    if (sums->depth == sums->cap) {
-        uint32_t cap = sums->cap ? sums->cap * 2 : 256;
-        struct frame *frames = realloc(sums->frames, cap * sizeof(*frames));
-        if (!frames)
-            return -ENOMEM;
-        sums->frames = frames;
-        sums->cap = cap;
-    }
+    if (!KRAIT_GROW(sums->frames, sums->cap, sums->depth + 1))
+        return -ENOMEM;
     struct frame *frame = &sums->frames[sums->depth++];
     frame->group = group;
     if (!sums->open[group]++)

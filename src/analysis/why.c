@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/why.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 struct build {
@@ -54,14 +56,8 @@ static int add_call(struct krait_why *why, const struct krait_why_call *call, ui
         }
         return 0;
     }
-    if (why->count == why->cap) {
-        uint32_t cap = why->cap ? why->cap * 2 : 16;
-        struct krait_why_call *grown = realloc(why->slowest, cap * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        why->slowest = grown;
-        why->cap = cap;
-    }
+    if (!KRAIT_GROW(why->slowest, why->cap, why->count + 1))
+        return -ENOMEM;
     why->slowest[why->count] = *call;
     sift_up(why->slowest, why->count++);
     return 0;
@@ -167,6 +163,7 @@ static int find_calls(struct build *b, const struct krait_trace *trace)
 struct adding {
     struct krait_why_rows *rows;
     const struct krait_wall_interval *over; /* of waits: where one is over */
+    const struct krait_wall *wall;          /* and whose they are */
     struct krait_map index;
 };
 
@@ -188,15 +185,8 @@ static struct krait_why_row *row_like(struct adding *adding, const struct krait_
     const uint64_t *found = krait_map_get(&adding->index, key_of(like));
     if (found)
         return &rows->items[*found];
-    if (rows->count == rows->cap) {
-        uint32_t cap = rows->cap ? rows->cap * 2 : 16;
-        struct krait_why_row *grown = realloc(rows->items, cap * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        rows->items = grown;
-        rows->cap = cap;
-    }
-    if (krait_map_put(&adding->index, key_of(like), rows->count))
+    if (!KRAIT_GROW(rows->items, rows->cap, rows->count + 1) ||
+        krait_map_put(&adding->index, key_of(like), rows->count))
         return NULL;
     rows->items[rows->count] = *like;
     return &rows->items[rows->count++];
@@ -238,11 +228,38 @@ static uint32_t doer_of(const struct krait_wall_interval *at, const struct krait
     return (*over)->state == KRAIT_WALL_RUNNABLE ? (*over)->by : 0;
 }
 
+static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
+{
+    return (uint64_t)((unsigned __int128)ns * part / whole);
+}
+
+/* A row for each thread that had the CPU, with its part of the time; the rest was nobody's who is known. */
+static int add_preempted(struct adding *waits, const struct krait_why_call *call,
+                         const struct krait_wall_interval *at)
+{
+    const struct krait_khad *had = krait_wall_had(waits->wall, at);
+    uint64_t part = part_of(at, call), whole = at[1].begin_ns - at->begin_ns, told = 0, left;
+    struct krait_why_row like = { .state = at->state, .preempted = true, .call = at->call };
+    int rc = 0;
+    for (uint32_t i = 0; i < at->had_count; i++)
+        told += had[i].ns;
+    left = whole = KRAIT_MAX(whole, told); /* a wait for the GIL may have taken a part of what they had */
+    for (uint32_t i = 0; i < at->had_count && !rc; i++) {
+        like.by = had[i].by;
+        rc = add_row(waits, like, scaled(had[i].ns, part, whole));
+        left -= had[i].ns;
+    }
+    like.by = at->had_count ? 0 : at->by;
+    return rc || !left ? rc : add_row(waits, like, scaled(left, part, whole));
+}
+
 static int add_wait(struct adding *waits, const struct krait_why_call *call,
                     const struct krait_wall_interval *at)
 {
     if (at->state == KRAIT_WALL_ON_CPU || at->state == KRAIT_WALL_UNKNOWN)
         return 0;
+    if (at->preempted)
+        return add_preempted(waits, call, at);
     struct krait_why_row like = {
         .state = at->state, .preempted = at->preempted, .call = at->call, .by = doer_of(at, &waits->over)
     };
@@ -281,11 +298,12 @@ static void sort_rows(struct krait_why_rows *rows)
         qsort(rows->items, rows->count, sizeof(*rows->items), by_ns);
 }
 
-static int explain(struct krait_why_call *call, const struct krait_wall_track *track)
+static int explain(struct krait_why_call *call, const struct krait_wall *wall,
+                   const struct krait_wall_track *track)
 {
     const struct krait_wall_interval *first = krait_wall_at(track, call->begin_ns);
     KRAIT_CLEANUP(adding_done) struct adding calls = { .rows = &call->calls };
-    KRAIT_CLEANUP(adding_done) struct adding waits = { .rows = &call->waits, .over = first };
+    KRAIT_CLEANUP(adding_done) struct adding waits = { .rows = &call->waits, .over = first, .wall = wall };
     int rc = add_calls(&calls, call, first);
     for (const struct krait_wall_interval *at = first; !rc && at->begin_ns < call->end_ns; at++)
         rc = add_wait(&waits, call, at);
@@ -303,7 +321,7 @@ static int explain_all(struct build *b)
         struct krait_why_call *call = &b->why->slowest[i];
         if (call->thread != b->thread || !b->track.items)
             rc = start_thread(b, call->thread);
-        rc = rc ? rc : explain(call, &b->track);
+        rc = rc ? rc : explain(call, b->options->wall, &b->track);
     }
     return rc;
 }

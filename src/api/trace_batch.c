@@ -205,13 +205,13 @@ static bool tells_losses(const struct krait_trace_cursor *c, const struct krait_
     return !c->between || (ns >= c->begin_ns && ns < c->end_ns);
 }
 
-/* Those of the packets that a stream has come to. */
+/* Those of the packets that a stream has come to; at its end of all, behind what is damaged too: as stepping tells them. */
 static int add_losses(struct krait_trace_cursor *c, const struct krait_row_source *source)
 {
     const struct krait_ctf_stream *stream = source->cursor.stream;
     uint32_t *told = &c->told[stream->index], until = source->cursor.next_packet;
     int rc = 0;
-    if (source->ended && !source->cursor.err.code)
+    if (source->ended)
         until = stream->packet_count;
     for (; *told < until && !rc; ++*told) {
         struct krait_ctf_loss losses[2];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/trace_read_api.h"
 
+#include "ctf/read/range.h"
+
 #include <string.h>
 
 /* -- cursors -- */
@@ -16,6 +18,7 @@ static int new_cursor(struct krait_trace_cursor **out, const struct krait_trace_
         return krait_tell_oom(error);
     }
     cursor->reader = (struct krait_trace_reader *)reader; /* what it makes later is under its lock */
+    cursor->from_ns = INT64_MIN;
     *out = cursor;
     return 0;
 }
@@ -86,7 +89,7 @@ int krait_trace_cursor_new_packets(struct krait_trace_cursor **out, const struct
     if (first + count < cursor->stream->packet_count)
         cursor->part.damage = (struct krait_err){ 0 }; /* it lies behind the last */
     krait_ctf_cursor_init(&cursor->own, reader->ctf, &cursor->part);
-    cursor->own.next_packet = first;
+    cursor->own.next_packet = cursor->first_packet = first;
     cursor->told[stream] = first;
     *out = cursor;
     return 0;
@@ -117,14 +120,18 @@ static void fetch_ordered(struct krait_trace_cursor *c)
 {
     do {
         c->at = krait_ctf_merge_next(c->merge);
-    } while (c->at && krait_ctf_event_skip(c->at)); /* its stream ends there: the merge keeps why */
+    } while (c->at && (krait_ctf_event_skip(c->at) || /* its stream ends there: the merge keeps why */
+                       KRAIT_UNLIKELY(c->at->ns < c->from_ns)));
     if (!c->at)
         c->err = *krait_ctf_merge_damage(c->merge);
 }
 
 static void fetch_own(struct krait_trace_cursor *c)
 {
-    bool whole = krait_ctf_next(&c->own) > 0 && !krait_ctf_event_skip(&c->own);
+    bool whole;
+    do {
+        whole = krait_ctf_next(&c->own) > 0 && !krait_ctf_event_skip(&c->own);
+    } while (whole && KRAIT_UNLIKELY(c->own.ns < c->from_ns));
     c->at = whole ? &c->own : NULL;
     if (!whole)
         c->err = c->own.err;
@@ -205,6 +212,51 @@ int krait_trace_cursor_next(struct krait_trace_cursor *c)
     if (KRAIT_UNLIKELY(c->at->cls != c->cls))
         switch_class(c);
     return KRAIT_TRACE_EVENT;
+}
+
+/* -- seeking -- */
+
+/* A cursor of the same packets, which passes over those that end before. */
+static int seek_own(struct krait_trace_cursor *c, int64_t ns)
+{
+    krait_ctf_cursor_done(&c->own);
+    int rc = krait_ctf_cursor_init(&c->own, c->reader->ctf, &c->part);
+    c->own.next_packet = c->first_packet;
+    krait_ctf_cursor_range(&c->own, ns, INT64_MAX);
+    return rc;
+}
+
+static int seek_ordered(struct krait_trace_cursor *c, int64_t ns)
+{
+    struct krait_ctf_merge *merge;
+    int rc = krait_ctf_merge_new(&merge, c->reader->ctf, NULL);
+    if (rc)
+        return rc;
+    krait_ctf_merge_free(c->merge);
+    c->merge = merge;
+    krait_ctf_merge_range(merge, ns, INT64_MAX);
+    return 0;
+}
+
+int krait_trace_cursor_seek(struct krait_trace_cursor *c, int64_t ns)
+{
+    if (c->batches || c->between)
+        return -EINVAL;
+    int rc = c->merge ? seek_ordered(c, ns) : seek_own(c, ns);
+    if (rc)
+        return rc;
+    for (uint32_t i = 0; i < c->reader->ctf->stream_count; i++)
+        c->told[i] = krait_ctf_first_packet(c->reader->ctf->streams[i], ns);
+    if (!c->merge)
+        c->told[c->part.index] = KRAIT_MAX(c->told[c->part.index], c->first_packet);
+    c->err = (struct krait_err){ 0 };
+    c->from_ns = ns;
+    c->at = NULL;
+    c->cls = NULL;
+    c->held = c->at_loss = c->ended = false;
+    c->loss_count = c->loss_next = 0;
+    c->stepped = true;
+    return 0;
 }
 
 void krait_trace_cursor_error(const struct krait_trace_cursor *cursor, struct krait_read_error *error)

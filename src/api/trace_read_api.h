@@ -48,12 +48,14 @@ struct krait_trace_cursor {
     int64_t begin_ns, end_ns;
     struct krait_ctf_cursor own;
     struct krait_ctf_stream part;          /* the packets that `own` goes through */
+    uint32_t first_packet;                 /* of them */
     const struct krait_ctf_stream *stream; /* of the last step */
     struct krait_ctf_cursor *at;           /* at an event; NULL before the first and at the end */
     const struct krait_stream_class *cls;  /* of the event before: that first_class is of */
     uint32_t first_class;
-    bool held;      /* the event waits until the losses before it are told */
-    uint32_t *told; /* by stream: packets whose losses were told */
+    int64_t from_ns; /* krait_trace_cursor_seek; INT64_MIN before */
+    bool held;       /* the event waits until the losses before it are told */
+    uint32_t *told;  /* by stream: packets whose losses were told */
     struct krait_ctf_loss losses[2];
     unsigned loss_count, loss_next;
     bool at_loss, ended, stepped;

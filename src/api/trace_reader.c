@@ -163,6 +163,56 @@ uint64_t krait_trace_stream_clock_frequency(const struct krait_trace_reader *rea
     return s && s->cls->clock ? s->cls->clock->freq : 0;
 }
 
+uint32_t krait_trace_stream_env_count(const struct krait_trace_reader *reader, uint32_t stream)
+{
+    const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
+    return s ? s->trace->metadata->env_count : 0;
+}
+
+int krait_trace_stream_env(const struct krait_trace_reader *reader, uint32_t stream, uint32_t i,
+                           struct krait_trace_env *entry)
+{
+    if (i >= krait_trace_stream_env_count(reader, stream))
+        return -EINVAL;
+    const struct krait_env_entry *found = &krait_stream_of(reader, stream)->trace->metadata->env[i];
+    *entry = (struct krait_trace_env){ found->name, found->text, found->text ? 0 : found->value };
+    return 0;
+}
+
+int krait_trace_stream_clock(const struct krait_trace_reader *reader, uint32_t stream,
+                             struct krait_trace_clock *clock)
+{
+    const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
+    const struct krait_ctf_clock *found = s ? s->cls->clock : NULL;
+    if (!found)
+        return -ENODATA;
+    *clock = (struct krait_trace_clock){ .name = found->name,
+                                         .description = found->description ? found->description : "",
+                                         .frequency = found->freq,
+                                         .precision = found->precision,
+                                         .offset_s = found->offset_s,
+                                         .offset_cycles = found->offset,
+                                         .has_uuid = found->has_uuid,
+                                         .is_absolute = found->absolute };
+    memcpy(clock->uuid, found->uuid, sizeof(clock->uuid));
+    return 0;
+}
+
+int krait_trace_stream_uuid(const struct krait_trace_reader *reader, uint32_t stream, uint8_t uuid[16])
+{
+    const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
+    if (!s || !s->trace->metadata->has_uuid)
+        return -ENODATA;
+    memcpy(uuid, s->trace->metadata->uuid, 16);
+    return 0;
+}
+
+const char *krait_trace_stream_uid(const struct krait_trace_reader *reader, uint32_t stream)
+{
+    const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
+    return s ? s->trace->metadata->uid : NULL;
+}
+
 /* -- event classes -- */
 
 uint32_t krait_trace_reader_class_count(const struct krait_trace_reader *reader)

@@ -53,6 +53,15 @@ char *krait_fmt_count(char *buf, uint64_t n)
     return buf;
 }
 
+char *krait_fmt_counted(char *buf, uint64_t n, const char *noun)
+{
+    size_t len = strlen(noun);
+    bool hisses = len && (noun[len - 1] == 's' || noun[len - 1] == 'h');
+    size_t at = strlen(krait_fmt_count(buf, n));
+    snprintf(buf + at, KRAIT_FMT_SIZE - at, " %s%s", noun, n == 1 ? "" : hisses ? "es" : "s");
+    return buf;
+}
+
 char *krait_fmt_bytes(char *buf, uint64_t bytes)
 {
     static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };

@@ -9,13 +9,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum { KRAIT_FMT_SIZE = 32 };
+enum { KRAIT_FMT_SIZE = 64 };
 
 /* Four digits and a unit: "999 ns", "1.234 us", "12.34 ms", "123.4 s"; "27.3 min" and "2.50 h" from 10
  * minutes on. */
 char *krait_fmt_ns(char *buf, uint64_t ns);
 /* "1,234,567" */
 char *krait_fmt_count(char *buf, uint64_t n);
+/* "1 call", "2,345 calls", "2 processes", "3 branches". */
+char *krait_fmt_counted(char *buf, uint64_t n, const char *noun);
 /* "999 B", "1.2 KiB", "34.5 MiB" */
 char *krait_fmt_bytes(char *buf, uint64_t bytes);
 /* "12.3%", "<0.1%" where there is little, "0.0%" where there is nothing. */

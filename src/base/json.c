@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Well-formed UTF-8, Unicode Standard table 3-7: lead bytes, how many follow, what the first that follows may
@@ -129,19 +128,4 @@ void krait_json_u64(struct krait_buf *buf, uint64_t n)
         n /= 10;
     } while (n);
     krait_buf_add(buf, digits + at, sizeof(digits) - at);
-}
-
-void krait_json_double(struct krait_buf *buf, double x)
-{
-    if (!isfinite(x)) {
-        krait_buf_str(buf, "null");
-        return;
-    }
-    char text[32];
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf(text, sizeof(text), "%.*g", precision, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
-    krait_buf_str(buf, text);
 }

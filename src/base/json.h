@@ -16,9 +16,6 @@ void krait_json_cstr(struct krait_buf *buf, const char *s);
 void krait_json_key(struct krait_buf *buf, const char *key);
 
 void krait_json_u64(struct krait_buf *buf, uint64_t n);
-/* A finite number in the shortest form that reads back the same; null for NaN and infinities, which JSON has
- * not. */
-void krait_json_double(struct krait_buf *buf, double x);
 
 /* Length of the valid UTF-8 sequence at s (1 to 4), or 0 when there is none in its first n bytes (n > 0). */
 size_t krait_utf8_len(const char *s, size_t n);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 void krait_map_done(struct krait_map *map)
@@ -96,16 +98,10 @@ uint32_t krait_strtab_find(const struct krait_strtab *tab, const char *s, size_t
 
 static int strtab_grow_ids(struct krait_strtab *tab)
 {
-    uint32_t cap = tab->cap ? tab->cap * 2 : 64;
-    const char **texts = realloc(tab->texts, cap * sizeof(*texts));
-    if (!texts)
+    uint32_t text_cap = tab->cap, len_cap = tab->cap;
+    if (!KRAIT_GROW(tab->texts, text_cap, tab->cap + 1) || !KRAIT_GROW(tab->lens, len_cap, tab->cap + 1))
         return -ENOMEM;
-    tab->texts = texts;
-    uint32_t *lens = realloc(tab->lens, cap * sizeof(*lens));
-    if (!lens)
-        return -ENOMEM;
-    tab->lens = lens;
-    tab->cap = cap;
+    tab->cap = KRAIT_MIN(text_cap, len_cap);
     return 0;
 }
 

@@ -4,12 +4,12 @@
  */
 #include "base/fmt.h"
 #include "cmd/cmds.h"
+#include "cmd/csv_dir.h"
 #include "cmd/timearg.h"
 #include "ctf/read/compare.h"
 #include "ctf/read/merge.h"
 #include "ctf/read/range.h"
 #include "ctf/read/reader.h"
-#include "ctf/text/csv_event.h"
 #include "ctf/text/pretty.h"
 
 #include <signal.h>
@@ -22,7 +22,8 @@ struct cat_options {
     const char *begin;
     const char *end;
     const char *filter;
-    bool json, csv;
+    bool json, csv, number;
+    const char *csv_dir;
 };
 
 static const struct krait_opt cat_opts[] = {
@@ -55,6 +56,10 @@ static const struct krait_opt cat_opts[] = {
       "Print a JSON object a line; times, and integers of more than 53 bits, are strings" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, csv),
       "Print CSV: a column a field where --filter leaves events of one name, else the scopes as JSON" },
+    { "csv-dir", 0, KRAIT_OPT_STR, "DIR", offsetof(struct cat_options, csv_dir),
+      "Write a CSV file for each event name into the new folder DIR, with a column a field" },
+    { "time-number", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, number),
+      "With --json, print times as numbers, which readers that keep numbers as doubles round" },
     KRAIT_OPTS_END,
 };
 
@@ -138,15 +143,17 @@ static void parse_clock(const struct cat_options *opts, struct krait_pretty *pre
 
 struct cat {
     struct krait_pretty pretty;
-    struct krait_json_events json_events;
-    struct krait_csv_events csv_events;
+    struct krait_data data; /* of JSON and CSV */
+    struct krait_csv_dir dir;
     struct krait_filter *filter; /* NULL: all events */
     bool json, csv;
+    bool text;  /* neither */
     bool plain; /* text of all events in the range */
     struct krait_buf out;
     struct krait_timearg begin, end;
     int64_t begin_ns, end_ns;
-    bool reversed; /* the range ends before it begins */
+    bool reversed;        /* the range ends before it begins */
+    struct krait_err err; /* of the files of --csv-dir */
 };
 
 /* -- output -- */
@@ -187,7 +194,8 @@ static void print_losses(struct cat *cat, const struct krait_ctf_reader *reader)
             struct krait_ctf_loss losses[2];
             unsigned n = krait_ctf_losses(reader->streams[s], i, losses);
             for (unsigned k = 0; k < n; k++)
-                cat->json ? krait_json_loss(&losses[k], &text) : add_loss(cat, &losses[k], &text);
+                cat->json ? krait_data_json_loss(&cat->data, &losses[k], &text)
+                          : add_loss(cat, &losses[k], &text);
         }
     }
     if (text.len && !text.failed)
@@ -232,25 +240,42 @@ static int know_range(struct cat *cat, struct krait_ctf_reader *reader, struct k
         begin->has_day != end->has_day ? "; a time without a date is of the first event's day" : "");
 }
 
-/* Filters and forms that look at single fields: those are there once the event was passed. */
-static int cat_passed(struct cat *cat, struct krait_ctf_cursor *cursor)
+/* To the file of its name. What cannot be written ends all: `err` is the verb's. */
+static int print_to_file(struct cat *cat, struct krait_ctf_cursor *cursor)
+{
+    struct krait_buf *out = krait_csv_dir_of(&cat->dir, cursor->event);
+    if (!out)
+        return krait_err_set(&cat->err, -ENOMEM, "out of memory");
+    int rc = krait_data_event(&cat->data, cursor, out);
+    krait_csv_dir_flush(&cat->dir, cursor->event, &cat->err);
+    return rc;
+}
+
+static int print_event(struct cat *cat, struct krait_ctf_cursor *cursor)
+{
+    if (cat->dir.path)
+        return print_to_file(cat, cursor);
+    return cat->text ? krait_pretty_event(&cat->pretty, cursor, &cat->out)
+                     : krait_data_event(&cat->data, cursor, &cat->out);
+}
+
+/* Filters look at single fields, which are there once the event was passed. */
+static int cat_filtered(struct cat *cat, struct krait_ctf_cursor *cursor)
 {
     int rc = krait_ctf_event_skip(cursor);
-    if (rc || (cat->filter && !krait_filter_wants(cat->filter, cursor)))
+    if (rc || !krait_filter_wants(cat->filter, cursor))
         return rc;
-    if (cat->json)
-        return krait_json_event(&cat->json_events, cursor, &cat->out);
-    if (cat->csv)
-        return krait_csv_event(&cat->csv_events, cursor, &cat->out);
     krait_ctf_event_rewind(cursor);
-    return krait_pretty_event(&cat->pretty, cursor, &cat->out);
+    return print_event(cat, cursor);
 }
 
 static int cat_event(struct cat *cat, struct krait_ctf_cursor *cursor)
 {
     if (cursor->ns < cat->begin_ns || cursor->ns > cat->end_ns)
         return krait_ctf_event_skip(cursor);
-    return cat->plain ? krait_pretty_event(&cat->pretty, cursor, &cat->out) : cat_passed(cat, cursor);
+    if (KRAIT_LIKELY(cat->plain))
+        return krait_pretty_event(&cat->pretty, cursor, &cat->out);
+    return cat->filter ? cat_filtered(cat, cursor) : print_event(cat, cursor);
 }
 
 /* All events. The verb's failure is in err; damage is the merge's. */
@@ -262,12 +287,28 @@ static int cat_events(struct cat *cat, struct krait_ctf_merge *merge, struct kra
         cat_event(cat, cursor); /* its damage ends its stream at the merge's next step */
         if (cat->out.len >= FLUSH_AT)
             rc = flush_out(&cat->out);
+        if (KRAIT_UNLIKELY(cat->err.code))
+            break;
+    }
+    if (!cat->err.code && cat->dir.path)
+        krait_csv_dir_flush(&cat->dir, NULL, &cat->err);
+    if (cat->err.code) {
+        *err = cat->err;
+        return err->code;
     }
     if (!rc)
         rc = flush_out(&cat->out);
     if (rc && rc != -EPIPE)
         krait_err_set(err, rc, "cannot write the output: %s", strerror(-rc));
     return rc;
+}
+
+/* A column a field, where all events have the same. */
+static void begin_csv(struct cat *cat, const struct krait_ctf_reader *reader)
+{
+    const struct krait_event_class *only = krait_csv_only_class(reader, cat->filter);
+    cat->data.form = only ? KRAIT_DATA_WIDE : KRAIT_DATA_LONG;
+    krait_csv_columns(&cat->out, only);
 }
 
 static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct krait_err *err)
@@ -281,7 +322,9 @@ static int cat_reader(struct cat *cat, struct krait_ctf_reader *reader, struct k
     if (rc)
         return rc;
     if (cat->csv)
-        krait_csv_begin(&cat->csv_events, reader, cat->filter, &cat->out);
+        begin_csv(cat, reader);
+    if (cat->dir.path)
+        cat->data.form = KRAIT_DATA_WIDE;
     krait_ctf_merge_by_turn(merge);
     krait_ctf_merge_range(merge, cat->begin_ns, cat->end_ns);
     rc = cat_events(cat, merge, err);
@@ -329,9 +372,13 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
     parse_clock(opts, &cat->pretty);
     cat->json = opts->json;
     cat->csv = opts->csv;
-    cat->plain = !cat->json && !cat->csv && !cat->filter;
-    if (!rc && cat->json && cat->csv)
-        rc = krait_err_set(err, -EINVAL, "--json and --csv: one of them");
+    cat->text = !cat->json && !cat->csv && !opts->csv_dir;
+    cat->data.time_is_number = opts->number;
+    cat->plain = cat->text && !cat->filter;
+    if (!rc && cat->json + cat->csv + !!opts->csv_dir > 1)
+        rc = krait_err_set(err, -EINVAL, "--json, --csv and --csv-dir: one of them");
+    if (!rc && opts->number && !cat->json)
+        rc = krait_err_set(err, -EINVAL, "--time-number is of --json");
     return rc;
 }
 
@@ -348,13 +395,16 @@ static int run_cat(void *values, int argc, char **argv)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    const char *csv_dir = ((const struct cat_options *)values)->csv_dir;
     int rc = open_range(&cat, &reader, (const char *const *)argv, (size_t)argc, &ctf, &err);
+    if (!rc && csv_dir)
+        rc = krait_csv_dir_open(&cat.dir, csv_dir, &err);
     if (!rc)
         rc = cat_reader(&cat, reader, &err);
     krait_buf_done(&cat.out);
     krait_pretty_done(&cat.pretty);
-    krait_json_events_done(&cat.json_events);
-    krait_csv_events_done(&cat.csv_events);
+    krait_data_done(&cat.data);
+    krait_csv_dir_done(&cat.dir);
     krait_filter_free(cat.filter);
     krait_ctf_close(reader);
     if (!rc || rc == -EPIPE)
@@ -383,6 +433,8 @@ const struct krait_cmd krait_cmd_cat = {
                 "krait cat --begin 14:03:07 --end 14:03:07.5 trace\n"
                 "# the switches away from the idle task, as JSON\n"
                 "krait cat --json --filter 'name == sched_switch && prev_tid == 0' trace\n"
+                "# one CSV file for each event name, all in one pass\n"
+                "krait cat --csv-dir tables trace\n"
                 "# two traces on one timeline, values without names\n"
                 "krait cat --names none trace ~/lttng-traces/kernel\n",
     .opts = cat_opts,

@@ -35,9 +35,11 @@ static bool is_alive(pid_t pid)
 
 static void collect(struct krait_collector *collector, pid_t owner)
 {
-    while (is_alive(owner) && !krait_collector_owner_left(collector)) {
+    while (is_alive(owner) && !krait_collector_owner_left(collector) &&
+           !krait_collector_limit(collector, 0)) {
         krait_collector_nap(collector);
         krait_collector_round(collector);
+        krait_collector_keep_newest(collector, 0);
     }
 }
 
@@ -53,6 +55,7 @@ static int child(struct krait_recording_values *values, pid_t owner)
     printf("%s\n%s\n", krait_collector_session(collector), full ? full : dir);
     fflush(stdout);
     detach();
+    krait_collector_hasten();
     collect(collector, owner);
     struct krait_collector_summary summary;
     krait_collector_finish(collector, &summary);
@@ -70,7 +73,10 @@ static int run(void *values, int argc, char **argv)
     return pid < 0;
 }
 
-static const struct krait_opt opts[] = { KRAIT_RECORDING_OPTS, KRAIT_OPTS_END };
+static const struct krait_opt opts[] = {
+#include "cmd/recording.def"
+    KRAIT_OPTS_END
+};
 
 const struct krait_cmd krait_cmd_collect = {
     .name = "collect",

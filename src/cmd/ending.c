@@ -66,8 +66,9 @@ void krait_ending_warn(const char *verb, const struct krait_trace *trace, const 
     if (safe.len)
         fprintf(stderr, "krait %s: warning: %s\n", verb, safe.data);
     for (uint32_t i = 0; i < trace->lost_count; i++)
-        fprintf(stderr, "krait %s: warning: lost: %s events (%s): %s\n", verb,
-                krait_fmt_count(count, trace->lost[i].count), trace->lost[i].reason, trace->lost[i].advice);
+        fprintf(stderr, "krait %s: warning: lost: %s (%s): %s\n", verb,
+                krait_fmt_counted(count, trace->lost[i].count, "event"), trace->lost[i].reason,
+                trace->lost[i].advice);
     if (n)
         fprintf(stderr, "krait %s: warning: unfinished: %u of %u processes: %s\n", verb, n,
                 trace->process_count, krait_ending_why);

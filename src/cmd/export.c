@@ -7,14 +7,16 @@
 #include "base/fmt.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
+#include "cmd/progress.h"
 #include "cmd/select.h"
+#include "cmd/state.h"
 #include "cmd/terminal.h"
 
 #include <signal.h>
 #include <string.h>
 
 struct export_options {
-    const char *to, *output, *unit;
+    const char *to, *output, *unit, *state;
     bool fold_imports, no_kernel;
     struct krait_select select;
 };
@@ -22,19 +24,25 @@ struct export_options {
 #define AT(field) offsetof(struct export_options, field)
 
 /* "folded|chrome|...", from the table. */
-#define KRAIT_EXPORT(id, text, flags, opener) "|" #id
+#define KRAIT_EXPORT(id, text, flags, opener, names) "|" #id
 static const char choices[] =
 #include "export/exports.def"
     ;
 #undef KRAIT_EXPORT
 
 static const struct krait_opt export_opts[] = {
-    { "to", 't', KRAIT_OPT_CHOICE, choices + 1, AT(to), "The format to write" },
-    { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output), "Where to; - is standard output" },
+    { "to", 't', KRAIT_OPT_CHOICE, choices + 1, AT(to),
+      "The format to write; without it the name of FILE tells: .folded, .json, .pftrace, .speedscope.json, "
+      "callgrind.out.NAME, .pb.gz" },
+    { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output),
+      "Where to; - is standard output (default: named after the recording, in this folder)" },
     { "unit", 0, KRAIT_OPT_CHOICE, "ns|us|calls", AT(unit),
       "Values of folded stacks: own time in ns (the default) or us, or calls" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
       "In folded stacks, Python's import machinery is one frame <import>, not a dozen for each module" },
+    { "state", 0, KRAIT_OPT_STR, KRAIT_STATE_CHOICES, AT(state),
+      "In folded stacks, the time in these states alone, with commas between; of a recording with --kernel, "
+      "or gil of any" },
     { "no-kernel", 0, KRAIT_OPT_FLAG, NULL, AT(no_kernel),
       "Leave out what the kernel recorded; chrome and perfetto hold it" },
     KRAIT_SELECT_OPTS(struct export_options, select),
@@ -48,26 +56,66 @@ static enum krait_export_unit unit_of(const char *word)
     return strcmp(word, "us") == 0 ? KRAIT_EXPORT_US : KRAIT_EXPORT_CALLS;
 }
 
-static int check_usage(const struct export_options *o, int argc, struct krait_err *err)
+/* The format that is named, or that the file's name tells. */
+static int choose_format(struct export_options *o, struct krait_err *err)
 {
-    if (argc < 1)
-        return krait_err_set(err, -EINVAL, "which recording? Name its folder");
-    if (!o->to)
-        return krait_err_set(err, -EINVAL, "which format? --to %s", choices + 1);
-    if (!o->output)
-        return krait_err_set(err, -EINVAL, "where to? -o FILE, or -o - for standard output");
+    const struct krait_export_format *told = o->output ? krait_export_of_file(o->output) : NULL;
+    if (o->to)
+        return 0;
+    if (!told)
+        return krait_err_set(err, -EINVAL,
+                             o->output ? "which format? The name '%s' does not tell: --to %s"
+                                       : "which format? %s--to %s",
+                             o->output ? o->output : "", choices + 1);
+    o->to = told->name;
+    return 0;
+}
+
+/* "app.pftrace" of some/app/: in this folder, and not hidden. */
+static int choose_name(struct export_options *o, const char *folder, struct krait_buf *name,
+                       struct krait_err *err)
+{
+    KRAIT_AUTO_FREE char *full = realpath(folder, NULL);
+    const char *slash = full ? strrchr(full, '/') : NULL;
+    const char *base = slash ? slash + 1 : "";
+    base += strspn(base, ".");
+    krait_export_file_name(name, krait_export_find(o->to), *base ? base : "trace");
+    o->output = name->data;
+    return name->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static int check_usage(const struct export_options *o, struct krait_err *err)
+{
     uint32_t flags = krait_export_find(o->to)->flags;
     if (o->unit && !(flags & KRAIT_EXPORT_HAS_UNIT))
         return krait_err_set(err, -EINVAL, "--unit: --to %s has a unit of its own", o->to);
     if (o->fold_imports && !(flags & KRAIT_EXPORT_FOLDS_IMPORTS))
         return krait_err_set(err, -EINVAL, "--fold-imports: --to %s cannot; --to folded can", o->to);
+    if (o->state && !(flags & KRAIT_EXPORT_HAS_STATE))
+        return krait_err_set(err, -EINVAL, "--state: --to %s cannot; --to folded can", o->to);
+    if (o->state && o->unit && strcmp(o->unit, "calls") == 0)
+        return krait_err_set(err, -EINVAL, "--state is of time, and --unit calls is not");
     if (o->no_kernel && !(flags & KRAIT_EXPORT_HAS_KERNEL))
         return krait_err_set(err, -EINVAL, "--no-kernel: --to %s holds nothing of the kernel's", o->to);
     if ((flags & KRAIT_EXPORT_BINARY) && strcmp(o->output, "-") == 0 && isatty(STDOUT_FILENO))
         return krait_err_set(err, -EINVAL,
                              "-o -: %s is binary, and standard output is a terminal; give a file, or a pipe",
                              o->to);
-    return krait_select_check(&o->select, err);
+    uint32_t states;
+    int rc = o->state ? krait_state_parse(o->state, &states, err) : 0;
+    return rc ? rc : krait_select_check(&o->select, err);
+}
+
+/* What --state asks for; its wall is the caller's to free. */
+static int load_states(const struct export_options *o, const struct krait_trace *trace,
+                       struct krait_wall **wall, struct krait_calltree_options *what, struct krait_err *err)
+{
+    if (!o->state)
+        return 0;
+    int rc = krait_state_parse(o->state, &what->states, err);
+    rc = rc ? rc : krait_state_wall(wall, trace, "export", err);
+    what->wall = *wall;
+    return rc ? rc : krait_state_check(*wall, what->states, err);
 }
 
 static void say_written(const char *path, uint64_t bytes, const struct krait_export_format *format)
@@ -87,9 +135,9 @@ static void warn_kernel(const struct krait_export_job *job)
     KRAIT_AUTO_BUF damage = { 0 };
     if (job->kernel_lost)
         fprintf(stderr,
-                "krait export: warning: lost: %s events of the kernel's: what they would have changed is "
+                "krait export: warning: lost: %s of the kernel's: what they would have changed is "
                 "missing\n",
-                krait_fmt_count(count, job->kernel_lost));
+                krait_fmt_counted(count, job->kernel_lost, "event"));
     krait_fmt_safe(&damage, job->kernel_damage);
     if (damage.len)
         fprintf(stderr, "krait export: warning: the kernel's part: %s\n", damage.data);
@@ -108,9 +156,15 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
         .no_kernel = o->no_kernel,
     };
     const struct krait_export_format *format = krait_export_find(o->to);
+    struct krait_wall *wall = NULL;
     int rc = krait_select_some(&o->select, trace, err);
+    rc = rc ? rc : load_states(o, trace, &wall, &job.what, err);
+    struct krait_progress progress;
+    krait_progress_begin(&progress, "export", trace);
     if (!rc)
         rc = krait_export_run(format, &job, o->output, err);
+    krait_progress_end(&progress);
+    krait_wall_free(wall);
     const char *damage = *job.damage ? job.damage : trace->damage;
     if (!rc) {
         krait_ending_warn("export", trace, damage);
@@ -129,7 +183,11 @@ static int run_export(void *values, int argc, char **argv)
 {
     struct export_options *o = values;
     struct krait_err err = { 0 };
-    if (check_usage(o, argc, &err)) {
+    KRAIT_AUTO_BUF name = { 0 };
+    int wrong = argc < 1 ? krait_err_set(&err, -EINVAL, "which recording? Name its folder") : 0;
+    wrong = wrong ? wrong : choose_format(o, &err);
+    wrong = wrong || o->output ? wrong : choose_name(o, argv[0], &name, &err);
+    if (wrong || check_usage(o, &err)) {
         krait_select_done(&o->select);
         return krait_cmd_usage(&krait_cmd_export, &err);
     }
@@ -137,6 +195,8 @@ static int run_export(void *values, int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     struct krait_trace *trace = NULL;
     int rc = krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, &err);
+    if (!rc && krait_trace_find_holders(trace))
+        rc = krait_err_set(&err, -ENOMEM, "out of memory");
     if (!rc)
         rc = export_trace(o, trace, &err);
     krait_trace_close(trace);
@@ -145,7 +205,7 @@ static int run_export(void *values, int argc, char **argv)
 }
 
 /* The list of formats in the description, from the table. */
-#define KRAIT_EXPORT(id, text, flags, opener) "\n\n" #id ": " text "."
+#define KRAIT_EXPORT(id, text, flags, opener, names) "\n\n" #id ": " text "."
 
 const struct krait_cmd krait_cmd_export = {
     .name = "export",
@@ -158,8 +218,10 @@ const struct krait_cmd krait_cmd_export = {
     ,
     .examples = "# A flame graph by FlameGraph\n"
                 "krait export trace --to folded -o - | flamegraph.pl > flame.svg\n"
-                "# For ui.perfetto.dev\n"
-                "krait export trace --to perfetto -o trace.pftrace\n"
+                "# For ui.perfetto.dev: trace.pftrace\n"
+                "krait export trace --to perfetto\n"
+                "# The file's name tells the format\n"
+                "krait export trace -o trace.speedscope.json\n"
                 "# The calls alone, of a recording with the kernel\n"
                 "krait export trace --to perfetto --no-kernel -o calls.pftrace\n"
                 "# Half a second of one thread, for speedscope\n"

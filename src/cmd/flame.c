@@ -3,11 +3,15 @@
  * `krait flame`: the call tree of recordings as an interactive flame graph, one file of SVG or HTML.
  */
 #include "view/flame.h"
+#include "analysis/idle.h"
 #include "base/fmt.h"
 #include "base/outfile.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
+#include "cmd/omitted.h"
+#include "cmd/progress.h"
 #include "cmd/select.h"
+#include "cmd/state.h"
 #include "cmd/terminal.h"
 #include "view/flame_text.h"
 
@@ -15,10 +19,10 @@
 #include <string.h>
 
 struct flame_options {
-    const char *output, *title, *by, *unit, *color, *order, *min_width;
+    const char *output, *title, *by, *unit, *color, *order, *min_width, *state;
     struct krait_select select;
     struct krait_opt_list diff;
-    bool icicle, inverted, reverse, fold_imports;
+    bool icicle, inverted, reverse, fold_imports, idle;
     uint64_t width, max_frames;
 };
 
@@ -28,8 +32,8 @@ static const struct krait_opt flame_opts[] = {
     { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output),
       "Write to FILE: .svg, or .html for a page; - is standard output (default flame.svg)" },
     { "diff", 0, KRAIT_OPT_LIST, "DIR", AT(diff),
-      "Compare with the recording DIR: width is this trace, colour how a frame's share changed (may be "
-      "repeated)" },
+      "Compare with the recording DIR: width is this trace, colour how a frame's share changed; each folder, "
+      "of --diff (may be repeated) and the others, is a repeat" },
     { "color", 0, KRAIT_OPT_CHOICE, "module|layer", AT(color),
       "Colour by package or by layer (default module)" },
     { "unit", 0, KRAIT_OPT_CHOICE, "time|calls", AT(unit), "What a frame's width is (default time)" },
@@ -40,6 +44,11 @@ static const struct krait_opt flame_opts[] = {
       "Turn the stacks over: functions by their own time, and who called them" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
       "Draw Python's import machinery as one frame <import>, not a dozen for each module" },
+    { "state", 0, KRAIT_OPT_STR, KRAIT_STATE_CHOICES, AT(state),
+      "Draw the time in these states alone, with commas between; of a recording with --kernel, or gil of "
+      "any" },
+    { "idle", 0, KRAIT_OPT_FLAG, NULL, AT(idle),
+      "Draw a server's idle waits too: event loops, accept, workers at an empty queue, joins" },
     { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle), "Grow downwards, the root on top" },
     { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "The same as --icicle" },
     { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Title (default: what was recorded)" },
@@ -80,35 +89,108 @@ static uint32_t taken_processes(const struct flame_options *o, const struct krai
 struct source {
     struct krait_trace *trace;
     struct krait_calltree *tree;
+    struct krait_wall *wall; /* for --state; NULL without */
 };
 
 static void source_done(struct source *source)
 {
     krait_calltree_free(source->tree);
+    krait_wall_free(source->wall);
     krait_trace_close(source->trace);
 }
 
 static int source_open(struct source *source, const struct flame_options *o, const char *const *paths,
                        size_t count, struct krait_err *err)
 {
+    int rc = krait_trace_open(&source->trace, paths, count, err);
+    if (!rc && krait_trace_find_holders(source->trace))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : krait_select_some(&o->select, source->trace, err);
+    /* of a comparison, time on the CPU where it is known */
+    bool wanted = o->state || (o->diff.count && source->trace && source->trace->kernel_dir_count);
+    return rc || !wanted ? rc : krait_state_wall(&source->wall, source->trace, "flame", err);
+}
+
+/* `states`: those that are drawn; 0: all. */
+static int source_tree(struct source *source, const struct flame_options *o, uint32_t states,
+                       struct krait_err *err)
+{
     struct krait_calltree_options options = {
+        .range = krait_select_range(&o->select, source->trace),
         .group = !o->by          ? KRAIT_TREE_MERGED
                  : *o->by == 't' ? KRAIT_TREE_BY_THREAD
                                  : KRAIT_TREE_BY_PROCESS,
         .fold_imports = o->fold_imports,
         .take_thread = krait_select_thread,
         .ctx = (void *)&o->select,
+        .wall = states ? source->wall : NULL,
+        .states = states,
     };
-    int rc = krait_trace_open(&source->trace, paths, count, err);
-    if (!rc)
-        rc = krait_select_some(&o->select, source->trace, err);
-    if (!rc) {
-        options.range = krait_select_range(&o->select, source->trace);
-        rc = krait_calltree_new(&source->tree, source->trace, &options, err);
-    }
+    bool serves = false;
+    KRAIT_AUTO_FREE uint8_t *idle = states || o->idle ? NULL : krait_idle_marks(source->trace, &serves);
+    options.idle = serves ? idle : NULL;
+    struct krait_progress progress;
+    krait_progress_begin(&progress, "flame", source->trace);
+    int rc = krait_calltree_new(&source->tree, source->trace, &options, err);
+    krait_progress_end(&progress);
     if (!rc)
         krait_ending_warn("flame", source->trace,
                           *source->trace->damage ? source->trace->damage : source->tree->damage);
+    return rc;
+}
+
+/* What is drawn: one recording; or repeats of two, those of --diff behind the others. */
+struct drawn {
+    struct source *sources;
+    uint32_t count, after; /* all, and those that are not of --diff */
+    uint32_t states;       /* that are drawn; 0: all */
+    uint32_t clocked;      /* how many tell the time on CPU */
+};
+
+static void drawn_done(struct drawn *drawn)
+{
+    for (uint32_t i = 0; drawn->sources && i < drawn->count; i++)
+        source_done(&drawn->sources[i]);
+    free(drawn->sources);
+}
+
+static int open_all(struct drawn *drawn, const struct flame_options *o, char **paths, size_t count,
+                    struct krait_err *err)
+{
+    int rc = 0;
+    if (!o->diff.count)
+        return source_open(&drawn->sources[0], o, (const char *const *)paths, count, err);
+    for (uint32_t i = 0; i < drawn->count && !rc; i++) {
+        const char *path = i < drawn->after ? paths[i] : o->diff.items[i - drawn->after];
+        rc = source_open(&drawn->sources[i], o, &path, 1, err);
+    }
+    return rc;
+}
+
+static int choose_states(struct drawn *drawn, const struct flame_options *o, struct krait_err *err)
+{
+    int rc = o->state ? krait_state_parse(o->state, &drawn->states, err) : 0;
+    for (uint32_t i = 0; i < drawn->count && !rc; i++) {
+        const struct krait_wall *wall = drawn->sources[i].wall;
+        drawn->clocked += wall && krait_wall_has_kernel(wall);
+        rc = o->state ? krait_state_check(wall, drawn->states, err) : 0;
+    }
+    if (!o->state && o->diff.count && drawn->clocked == drawn->count)
+        drawn->states = 1u << KRAIT_WALL_ON_CPU;
+    return rc;
+}
+
+static int drawn_open(struct drawn *drawn, const struct flame_options *o, char **paths, size_t count,
+                      struct krait_err *err)
+{
+    drawn->after = o->diff.count ? (uint32_t)count : 1;
+    drawn->count = drawn->after + (uint32_t)o->diff.count;
+    drawn->sources = calloc(drawn->count, sizeof(*drawn->sources));
+    int rc = drawn->sources ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : open_all(drawn, o, paths, count, err);
+    rc = rc ? rc : choose_states(drawn, o, err);
+    for (uint32_t i = 0; i < drawn->count && !rc; i++)
+        rc = source_tree(&drawn->sources[i], o, drawn->states, err);
     return rc;
 }
 
@@ -127,9 +209,10 @@ static void counted(struct krait_buf *to, uint64_t n, const char *one, const cha
 }
 
 /* "2.31 s in 4 threads of 2 processes · 1,204,331 calls · recorded over 1.02 s". */
-static void subtitle(struct krait_buf *to, const struct flame_options *o, const struct source *source,
+static void subtitle(struct krait_buf *to, const struct flame_options *o, const struct drawn *drawn,
                      const struct krait_flame *flame)
 {
+    const struct source *source = &drawn->sources[0];
     const struct krait_trace *trace = source->trace;
     uint64_t total_ns = 0, calls = 0;
     for (uint32_t i = 0; i < flame->count; i++) {
@@ -148,8 +231,19 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
     if (o->select.from || o->select.until)
         krait_buf_fmt(to, ", here from %s to %s", o->select.from ? o->select.from : "the start",
                       o->select.until ? o->select.until : "the end");
+    if (o->state)
+        krait_buf_fmt(to, " \u00b7 in state %s alone", o->state);
+    else if (drawn->states)
+        krait_buf_str(to, " \u00b7 on CPU");
+    if (source->tree->idle_ns) {
+        krait_buf_str(to, " \u00b7 without ");
+        krait_text_duration(to, source->tree->idle_ns);
+        krait_buf_str(to, " of idle waits");
+    }
     if (o->diff.count)
         krait_buf_fmt(to, " \u00b7 compared with %s", o->diff.items[0]);
+    if (drawn->count > 2)
+        krait_buf_fmt(to, ", means of %u and %u recordings", drawn->after, drawn->count - drawn->after);
     if (lost_events(trace)) {
         krait_buf_str(to, " \u00b7 incomplete: ");
         counted(to, lost_events(trace), "event lost", "events lost");
@@ -165,12 +259,15 @@ static void default_title(struct krait_buf *to, const struct krait_trace *trace)
     krait_buf_str(to, *program ? program : "Flame graph");
 }
 
-static int build(struct krait_flame **flame, const struct flame_options *o, const struct source *this_one,
-                 const struct source *other, struct krait_err *err)
+static int build(struct krait_flame **flame, const struct flame_options *o, const struct drawn *drawn,
+                 struct krait_err *err)
 {
-    int rc = krait_flame_new(flame, this_one->tree, this_one->trace, err);
-    if (!rc && other->tree)
-        rc = krait_flame_add_other(*flame, other->tree, other->trace, err);
+    int rc = krait_flame_new(flame, drawn->sources[0].tree, drawn->sources[0].trace, err);
+    for (uint32_t i = 1; i < drawn->count && !rc; i++)
+        rc = (i < drawn->after ? krait_flame_add_repeat : krait_flame_add_other)(
+            *flame, drawn->sources[i].tree, drawn->sources[i].trace, err);
+    if (!rc && o->diff.count)
+        rc = krait_flame_judge(*flame, err);
     if (!rc && o->reverse)
         rc = krait_flame_reverse(flame, err);
     return rc;
@@ -219,15 +316,62 @@ static void say_written(const char *path, size_t bytes, const struct krait_flame
     fprintf(stderr, " (%s, %s); open it in a browser\n", krait_fmt_bytes(size, bytes), text.data);
 }
 
-static int draw(const struct flame_options *o, struct krait_flame_options *options,
-                const struct source *this_one, struct krait_flame *flame, struct krait_err *err)
+static void tell_idle(uint64_t ns)
 {
+    char text[KRAIT_FMT_SIZE];
+    krait_terminal_say(
+        NULL, 0,
+        "krait flame: left out %s of a server's idle waits (event loops, accept, workers at an empty queue, "
+        "joins); --idle draws them",
+        krait_fmt_ns(text, ns));
+}
+
+/* What was compared, and what can be told of it. */
+static void tell_compared(const struct flame_options *o, const struct drawn *drawn, bool judged)
+{
+    if (drawn->states && !o->state)
+        fputs("krait flame: time on the CPU is compared\n", stderr);
+    else if (!o->state)
+        krait_terminal_say(
+            NULL, 0,
+            "krait flame: wall time is compared, waits and all: time on the CPU is told by %u of "
+            "%u recordings (krait record --kernel)",
+            drawn->clocked, drawn->count);
+    if (judged)
+        fputs("krait flame: grey frames changed no more than by chance (95% confidence)\n", stderr);
+    else
+        krait_terminal_say(
+            NULL, 0,
+            o->reverse && drawn->count > 3
+                ? "krait flame: with --reverse it is not told which changes may be chance"
+                : "krait flame: one recording cannot tell a change from chance: give several of "
+                  "each, as in krait flame new1 new2 --diff old1 --diff old2");
+}
+
+static void tell_governed(const struct drawn *drawn)
+{
+    for (uint32_t i = 0; i < drawn->count; i++) {
+        const struct krait_trace *trace = drawn->sources[i].trace;
+        if (trace->omitted_count || krait_omitted_paused(trace)) {
+            fputs(
+                "krait flame: some recordings were made with --max-overhead, which dropped functions or paused: "
+                "changes may come from that\n",
+                stderr);
+            return;
+        }
+    }
+}
+
+static int draw(const struct flame_options *o, struct krait_flame_options *options, const struct drawn *drawn,
+                struct krait_flame *flame, struct krait_err *err)
+{
+    const struct source *this_one = &drawn->sources[0];
     const char *path = o->output ? o->output : "flame.svg";
     KRAIT_AUTO_BUF title = { 0 };
     KRAIT_AUTO_BUF sub = { 0 };
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
     default_title(&title, this_one->trace);
-    subtitle(&sub, o, this_one, flame);
+    subtitle(&sub, o, drawn, flame);
     int rc = krait_flame_finish(flame, options, err);
     if (rc)
         return rc;
@@ -241,6 +385,14 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
         return krait_err_set(err, -ENOMEM, "out of memory while drawing");
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
+    if (!rc && o->diff.count) {
+        tell_compared(o, drawn, flame->judged);
+        tell_governed(drawn);
+    }
+    if (!rc && o->state && !this_one->tree->nodes[0].total_ns)
+        krait_terminal_say(NULL, 0, "krait flame: there is no time in state %s", o->state);
+    if (!rc && this_one->tree->idle_ns)
+        tell_idle(this_one->tree->idle_ns);
     if (!rc && strcmp(path, "-") != 0)
         say_written(path, bytes, flame, &o->select);
     return rc;
@@ -287,23 +439,22 @@ static int check_usage(const struct flame_options *o, int argc, struct krait_err
         return krait_err_set(
             err, -EINVAL,
             "--diff cannot be used with --by: two recordings have no threads or processes in common");
+    uint32_t states;
+    if (o->state && o->unit && *o->unit == 'c')
+        return krait_err_set(err, -EINVAL, "--state is of time, and --unit calls is not");
     int rc = o->output ? check_output(o->output, err) : 0;
+    rc = rc || !o->state ? rc : krait_state_parse(o->state, &states, err);
     return rc ? rc : krait_select_check(&o->select, err);
 }
 
 static int make(struct flame_options *o, int argc, char **argv, struct krait_err *err)
 {
     struct krait_flame_options options = drawing_options(o);
-    KRAIT_CLEANUP(source_done) struct source this_one = { 0 };
-    KRAIT_CLEANUP(source_done) struct source other = { 0 };
+    KRAIT_CLEANUP(drawn_done) struct drawn drawn = { 0 };
     struct krait_flame *flame = NULL;
-    int rc = source_open(&this_one, o, (const char *const *)argv, (size_t)argc, err);
-    if (!rc && o->diff.count)
-        rc = source_open(&other, o, o->diff.items, o->diff.count, err);
-    if (!rc)
-        rc = build(&flame, o, &this_one, &other, err);
-    if (!rc)
-        rc = draw(o, &options, &this_one, flame, err);
+    int rc = drawn_open(&drawn, o, argv, (size_t)argc, err);
+    rc = rc ? rc : build(&flame, o, &drawn, err);
+    rc = rc ? rc : draw(o, &options, &drawn, flame, err);
     krait_flame_free(flame);
     return rc;
 }
@@ -327,20 +478,26 @@ const struct krait_cmd krait_cmd_flame = {
     .name = "flame",
     .operands = "DIR...",
     .summary = "Draw a flame graph",
-    .description = "Draws where the time of a recording went as a flame graph: each box is a function, as "
-                   "wide as its time, and\n"
-                   "what it called stands on it. The file stands alone, as SVG or, with -o x.html, as a "
-                   "page. In a browser, click\n"
-                   "a box to zoom, press / to search by regular expression, ? for all keys.\n"
-                   "\n"
-                   "With --diff OTHER, widths are those of DIR; red boxes have a larger share of the time "
-                   "than in OTHER, blue\n"
-                   "ones a smaller.",
+    .description =
+        "Draws where the time of a recording went as a flame graph: each box is a function, as "
+        "wide as its time, and\n"
+        "what it called stands on it. The file stands alone, as SVG or, with -o x.html, as a "
+        "page. In a browser, click\n"
+        "a box to zoom, press / to search by regular expression, ? for all keys.\n"
+        "\n"
+        "With --diff OTHER, widths are those of DIR; red boxes have a larger share of the time "
+        "than in OTHER, blue\n"
+        "ones a smaller. Time on the CPU is compared where all recordings tell it (krait record "
+        "--kernel), else wall\n"
+        "time. Of several recordings on each side means are drawn, and what changed no more than by "
+        "chance is grey.",
     .examples = "krait flame krait-app -o app.svg\n"
                 "# Which functions cost most themselves, and from where they are called\n"
                 "krait flame krait-app --reverse --icicle -o app.html\n"
                 "# What changed since yesterday's recording\n"
-                "krait flame today --diff yesterday -o change.svg\n",
+                "krait flame today --diff yesterday -o change.svg\n"
+                "# The same of two recordings each, which tell what may be chance\n"
+                "krait flame new1 new2 --diff old1 --diff old2 -o change.svg\n",
     .opts = flame_opts,
     .values_size = sizeof(struct flame_options),
     .run = run,

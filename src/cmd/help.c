@@ -9,6 +9,7 @@
 #include "cmd/terminal.h"
 #include "view/width.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* How help is laid out: within the terminal, or 80 columns where there is none. */
@@ -119,7 +120,7 @@ void krait_help_all(FILE *to)
             help_entry(left, (*cmd)->summary, &layout, to);
     }
     fputs("\n  krait VERB --help     options and examples of a verb\n"
-          "  krait --version       version\n"
+          "  krait version         version, as krait --version\n"
           "\nA first look:\n"
           "    krait record -- python3 app.py\n",
           to);
@@ -167,9 +168,10 @@ static void man_examples(const char *examples, FILE *to)
     fputs(".Sh EXAMPLES\n", to);
     for (const char *line = examples; *line;) {
         int n = (int)strcspn(line, "\n");
+        int skipped = line[0] == '#' ? KRAIT_MIN(2, n) : 0;
         char copy[512];
-        snprintf(copy, sizeof(copy), "%.*s", n, line[0] == '#' ? line + KRAIT_MIN(2, n) : line);
-        if (line[0] != '#')
+        snprintf(copy, sizeof(copy), "%.*s", n - skipped, line + skipped);
+        if (!skipped)
             fputs(".Dl ", to);
         else if (line > examples)
             fputs(".Pp\n", to);
@@ -178,10 +180,20 @@ static void man_examples(const char *examples, FILE *to)
     }
 }
 
+/* mdoc(7): a title is in upper case. */
+static void man_title(const char *verb, FILE *to)
+{
+    fputs(".Dt KRAIT-", to);
+    for (; *verb; verb++)
+        fputc(toupper((unsigned char)*verb), to);
+    fputs(" 1\n", to);
+}
+
 static void man_verb(const struct krait_cmd *cmd, FILE *to)
 {
-    fprintf(to, ".Dd November 21, 2026\n.Dt KRAIT-%s 1\n.Os\n.Sh NAME\n.Nm krait-%s\n.Nd ", cmd->name,
-            cmd->name);
+    fputs(".Dd November 21, 2026\n", to);
+    man_title(cmd->name, to);
+    fprintf(to, ".Os\n.Sh NAME\n.Nm krait-%s\n.Nd ", cmd->name);
     man_text(cmd->summary, to);
     fprintf(to, ".Sh SYNOPSIS\n.Nm krait %s\n.Op options\n", cmd->name);
     if (*cmd->operands)
@@ -240,7 +252,7 @@ static void complete_verb(const struct krait_cmd *cmd, FILE *to)
 static void complete_choices(const struct krait_cmd *cmd, FILE *to)
 {
     for (const struct krait_opt *opt = cmd->opts; opt->name; opt++) {
-        if (opt->type != KRAIT_OPT_CHOICE)
+        if (!opt->arg || !strchr(opt->arg, '|'))
             continue;
         fprintf(to, "    %s:--%s) words=\"", cmd->name, opt->name);
         for (const char *p = opt->arg; *p; p++)
@@ -249,18 +261,44 @@ static void complete_choices(const struct krait_cmd *cmd, FILE *to)
     }
 }
 
-void krait_help_completion(FILE *to)
+/* As words of the function's own text. */
+static void complete_all_verbs(FILE *to)
 {
-    fputs("# Completion of krait for bash (and zsh with bashcompinit). Made from the verbs' table.\n"
-          "_krait() {\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}"
-          " verb=${COMP_WORDS[1]} words=\n"
-          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"help",
-          to);
     for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++) {
         if (!(*cmd)->hidden)
             fprintf(to, " %s", (*cmd)->name);
     }
-    fputs("\" -- \"$cur\"))\n        return\n    fi\n    case $verb:$prev in\n", to);
+}
+
+/* bash breaks --to=p at the sign, unless COMP_WORDBREAKS is without it. Behind -- stands another program's command
+ * line. */
+static const char completion_head[] =
+    "# Completion of krait for bash (and zsh with bashcompinit). Made from the verbs' table.\n"
+    "_krait() {\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} words= "
+    "before= i\n"
+    "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+    "        [ \"${COMP_WORDS[i]}\" = -- ] || continue\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+    "        case $cur in */*) ;; *) [ $i -lt $((COMP_CWORD - 1)) ] || COMPREPLY+=($(compgen -c -- "
+    "\"$cur\")) ;; esac\n"
+    "        return\n"
+    "    done\n"
+    "    case $cur in --*=*) before=${cur%%=*}= prev=${cur%%=*} cur=${cur#*=} ;; =) cur= ;; esac\n"
+    "    [ \"$prev\" != = ] || prev=${COMP_WORDS[COMP_CWORD-2]}\n";
+
+void krait_help_completion(FILE *to)
+{
+    fputs(completion_head, to);
+    fputs("    if [ \"$COMP_CWORD\" -eq 1 ] || { [ \"$verb\" = help ] && [ \"$COMP_CWORD\" -eq 2 ]; }; then\n"
+          "        words=\"",
+          to);
+    complete_all_verbs(to);
+    fputs("\"\n        [ \"$verb\" = help ] && [ \"$COMP_CWORD\" -eq 2 ] || words=\"help version$words\"\n"
+          "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n        return\n    fi\n"
+          "    case $verb:$prev in\n",
+          to);
     for (const struct krait_cmd *const *cmd = krait_cmds; *cmd; cmd++)
         complete_choices(*cmd, to);
     fputs("    *) case $verb in\n", to);
@@ -269,7 +307,7 @@ void krait_help_completion(FILE *to)
             complete_verb(*cmd, to);
     }
     fputs("    esac\n    case $cur in -*) ;; *) words= ;; esac ;;\n    esac\n"
-          "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
+          "    COMPREPLY=($(compgen -P \"$before\" -W \"$words\" -- \"$cur\"))\n}\n"
           "complete -o default -F _krait krait\n",
           to);
 }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
+#include "cmd/omitted.h"
 #include "cmd/terminal.h"
 #include "ctf/rows/count.h"
 #include "trace/gil.h"
@@ -46,6 +47,15 @@ struct info {
 enum { LISTED = 12 }; /* processes and event classes without --all */
 enum { INDENT = 13 }; /* what stands behind a label */
 
+/* The largest of a number that all traces of the recording tell; 0 where none does. */
+static uint64_t most_of(const struct info *info, const char *name)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; info->trace && i < info->reader->trace_count; i++)
+        most = KRAIT_MAX(most, krait_ctf_env_int(info->reader->traces[i]->metadata, name, 0));
+    return (uint64_t)most;
+}
+
 /* -- losses, of recordings by reason, of other traces as their packets tell -- */
 
 struct loss {
@@ -55,15 +65,19 @@ struct loss {
 
 static uint32_t loss_count(const struct info *info)
 {
-    return info->trace ? info->trace->lost_count + 1 : 2;
+    return info->trace ? info->trace->lost_count + 2 : 2;
 }
 
 static struct loss loss_at(const struct info *info, uint32_t i)
 {
+    uint64_t refused = KRAIT_MIN(most_of(info, "disk_refused"), info->kernel.lost_events);
     if (info->trace && i == info->trace->lost_count)
         return (struct loss){ "kernel ring full",
                               "kernel events came faster than they were written: --kernel-ring-size",
-                              info->kernel.lost_events };
+                              info->kernel.lost_events - refused };
+    if (info->trace && i == info->trace->lost_count + 1)
+        return (struct loss){ "kernel disk",
+                              "kernel events could not be written; free space and record again", refused };
     if (info->trace)
         return (struct loss){ info->trace->lost[i].reason, info->trace->lost[i].advice,
                               info->trace->lost[i].count };
@@ -189,6 +203,31 @@ static void json_gil(struct info *info)
     krait_buf_char(out, '}');
 }
 
+/* The option that ended the recording before its program; empty where none did. */
+static const char *limit_of(const struct info *info)
+{
+    const char *limit = "";
+    for (uint32_t i = 0; info->trace && !*limit && i < info->reader->trace_count; i++)
+        limit = krait_ctf_env_text(info->reader->traces[i]->metadata, "recording_limit", "");
+    return limit;
+}
+
+static void json_rings(struct info *info)
+{
+    struct krait_buf *out = &info->out;
+    uint64_t ring = most_of(info, "ring_size");
+    krait_json_key(out, "rings");
+    if (!ring) {
+        krait_buf_str(out, "null");
+        return;
+    }
+    krait_buf_char(out, '{');
+    json_number_or_null(out, "ring_bytes", true, ring);
+    json_number_or_null(out, "buffer_bytes", true, most_of(info, "buffer_size"));
+    json_number_or_null(out, "grown_bytes", true, most_of(info, "buffer_used"));
+    krait_buf_char(out, '}');
+}
+
 static uint64_t duration(const struct info *info)
 {
     return (uint64_t)info->count.end_ns - (uint64_t)info->count.begin_ns;
@@ -210,6 +249,11 @@ static void print_json(struct info *info)
     json_number_or_null(out, "packets", true, info->count.packets);
     json_kernel(info);
     json_gil(info);
+    json_rings(info);
+    json_text_or_null(out, "limit", limit_of(info));
+    json_number_or_null(out, "dropped", info->trace, most_of(info, "dropped_events"));
+    if (info->trace)
+        krait_omitted_json(out, info->trace);
     if (info->trace)
         json_processes(info);
     krait_buf_str(out, "}\n");
@@ -264,14 +308,15 @@ static void print_time(struct info *info)
     if (!info->count.has_times)
         return;
     label(info, "duration");
-    krait_buf_fmt(&info->out, "%s%s%s", info->bold, krait_fmt_ns(buf, duration(info)), info->plain);
+    krait_buf_fmt(&info->out, "%s%s%s from the first event to the last\n", info->bold,
+                  krait_fmt_ns(buf, duration(info)), info->plain);
     if (info->count.begin_ns > 0) {
-        krait_buf_str(&info->out, "   ");
+        label(info, "when");
         add_date(&info->out, info->count.begin_ns, "%Y-%m-%d %H:%M:%S");
         krait_buf_str(&info->out, " to ");
         add_date(&info->out, info->count.end_ns, "%H:%M:%S");
+        krait_buf_char(&info->out, '\n');
     }
-    krait_buf_char(&info->out, '\n');
 }
 
 static void add_plural(struct krait_buf *out, uint64_t n, const char *one, const char *many)
@@ -302,8 +347,42 @@ static void print_kernel(struct info *info)
     if (!info->kernel.streams)
         return;
     label(info, "kernel");
-    krait_buf_fmt(&info->out, "%s events in ", krait_fmt_count(buf, info->kernel.events));
+    krait_buf_fmt(&info->out, "%s in ", krait_fmt_counted(buf, info->kernel.events, "event"));
     add_plural(&info->out, info->kernel.streams, "stream\n", "streams\n");
+}
+
+static void print_limit(struct info *info)
+{
+    char count[KRAIT_FMT_SIZE];
+    const char *limit = limit_of(info);
+    uint64_t dropped = most_of(info, "dropped_events");
+    if (dropped) {
+        label(info, "dropped");
+        krait_buf_fmt(&info->out, "%s of the program's, the oldest: --keep newest\n",
+                      krait_fmt_counted(count, dropped, "event"));
+    }
+    if (!*limit)
+        return;
+    label(info, "ended");
+    krait_buf_str(&info->out, "by ");
+    add_cut(info, limit, 40);
+    krait_buf_str(&info->out, "; the program ran on without being recorded\n");
+}
+
+/* "2.0 MiB a thread; grew by 24.0 MiB, of 256.0 MiB allowed" */
+static void print_rings(struct info *info)
+{
+    char ring[KRAIT_FMT_SIZE], grown[KRAIT_FMT_SIZE], buffer[KRAIT_FMT_SIZE];
+    uint64_t bytes = most_of(info, "ring_size"), used = most_of(info, "buffer_used");
+    if (!bytes)
+        return;
+    label(info, "rings");
+    krait_buf_fmt(&info->out, "%s a thread; ", krait_fmt_bytes(ring, bytes));
+    krait_fmt_bytes(buffer, most_of(info, "buffer_size"));
+    if (used)
+        krait_buf_fmt(&info->out, "grew by %s, of %s allowed\n", krait_fmt_bytes(grown, used), buffer);
+    else
+        krait_buf_fmt(&info->out, "did not grow, %s allowed\n", buffer);
 }
 
 /* "waited for 1.2 s in 340 waits by 3 threads", and below it "most in Thread-1 (work): 800 ms" */
@@ -411,6 +490,27 @@ static void print_losses(struct info *info)
     }
 }
 
+/* All of them: elsewhere are the first few. */
+static void print_omitted(struct info *info)
+{
+    uint32_t n = info->trace->omitted_count;
+    if (krait_omitted_paused(info->trace)) {
+        label(info, "paused");
+        krait_buf_str(&info->out, "by --max-overhead");
+        add_wrapped(info, krait_omitted_pause);
+        krait_buf_char(&info->out, '\n');
+    }
+    if (!n)
+        return;
+    KRAIT_AUTO_BUF list = { 0 };
+    char count[KRAIT_FMT_SIZE];
+    krait_omitted_list(&list, info->trace, n);
+    label(info, "dropped");
+    krait_buf_fmt(&info->out, "%s, by --max-overhead", krait_fmt_counted(count, n, "function"));
+    add_wrapped(info, list.data ? list.data : "");
+    krait_buf_char(&info->out, '\n');
+}
+
 static void print_unfinished(struct info *info)
 {
     uint32_t n = krait_ending_unfinished(info->trace);
@@ -486,8 +586,11 @@ static void print_text(struct info *info)
     print_kernel(info);
     print_gil(info);
     print_clock(info);
+    print_rings(info);
+    print_limit(info);
     print_losses(info);
     if (info->trace) {
+        print_omitted(info);
         print_unfinished(info);
         print_processes(info);
     }

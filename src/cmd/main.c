@@ -70,6 +70,12 @@ static const struct krait_cmd *find_cmd(const char *verb)
     return NULL;
 }
 
+static bool is_python_file(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && strcmp(dot, ".py") == 0 && access(name, F_OK) == 0;
+}
+
 static int no_such_verb(const char *verb)
 {
     struct krait_suggest suggest = KRAIT_SUGGEST(verb, strlen(verb));
@@ -77,13 +83,15 @@ static int no_such_verb(const char *verb)
         if (!(*cmd)->hidden)
             krait_suggest_try(&suggest, (*cmd)->name);
     }
+    krait_suggest_try(&suggest, "help");
+    krait_suggest_try(&suggest, "version");
     fputs("krait: no verb '", stderr);
     krait_terminal_safe(stderr, verb);
     if (suggest.best)
         fprintf(stderr, "'; did you mean '%s'?\n", suggest.best);
     else
         fputs("'\n", stderr);
-    fputs("Try: krait help\n", stderr);
+    fputs(is_python_file(verb) ? "Try: krait record -- python3 FILE\n" : "Try: krait help\n", stderr);
     return 2;
 }
 
@@ -100,8 +108,9 @@ static int run_help(int argc, char **argv)
         krait_help_completion(stdout);
         return 0;
     }
-    const struct krait_cmd *cmd = find_cmd(topic);
-    if (*topic && !cmd)
+    bool plain = strcmp(topic, "help") == 0 || strcmp(topic, "version") == 0; /* verbs without options */
+    const struct krait_cmd *cmd = plain ? NULL : find_cmd(topic);
+    if (*topic && !cmd && !plain)
         return no_such_verb(topic);
     if (cmd)
         krait_cmd_help(cmd, stdout);
@@ -113,7 +122,7 @@ static int run_help(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *verb = argc > 1 ? argv[1] : "help";
-    if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0) {
+    if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0 || strcmp(verb, "version") == 0) {
         puts("krait " KRAIT_VERSION);
         return 0;
     }

@@ -56,6 +56,25 @@ static int set_size(const struct krait_opt *opt, const char *value, uint64_t *to
     return 0;
 }
 
+static int set_time(const struct krait_opt *opt, const char *value, uint64_t *to, struct krait_err *err)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 } };
+    char *end;
+    errno = 0;
+    double n = strtod(value, &end);
+    for (size_t i = 0; !errno && end > value && i < KRAIT_ARRAY_LEN(units); i++) {
+        double ns = n * units[i].ns;
+        if (strcmp(end, units[i].name) != 0 || !(ns >= 1 && ns < 9e18))
+            continue;
+        *to = (uint64_t)ns;
+        return 0;
+    }
+    return bad_value(opt, value, "a time such as 5s, 200ms, 10m or 2h", err);
+}
+
 static int set_double(const struct krait_opt *opt, const char *value, double *to, struct krait_err *err)
 {
     char *end;
@@ -102,6 +121,8 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
         return set_uint(opt, value, to, err);
     case KRAIT_OPT_SIZE:
         return set_size(opt, value, to, err);
+    case KRAIT_OPT_TIME:
+        return set_time(opt, value, to, err);
     case KRAIT_OPT_DOUBLE:
         return set_double(opt, value, to, err);
     case KRAIT_OPT_LIST:

@@ -13,6 +13,7 @@ enum krait_opt_type {
     KRAIT_OPT_STR,    /* const char * */
     KRAIT_OPT_UINT,   /* uint64_t, decimal; 0 is what was not given, and is refused, as of the next one */
     KRAIT_OPT_SIZE,   /* uint64_t bytes: 512K, 1M, 2G */
+    KRAIT_OPT_TIME,   /* uint64_t ns: 5 or 5s, 200ms, 10m, 2h */
     KRAIT_OPT_DOUBLE, /* double */
     KRAIT_OPT_LIST,   /* struct krait_opt_list: may be given more than once */
     KRAIT_OPT_CHOICE, /* const char *, one of the words in `arg`, written a|b|c */

@@ -42,6 +42,7 @@ struct path {
     struct krait_err damage;
     uint32_t limit;
     struct krait_table_look look;
+    struct krait_arena texts; /* of cells */
     struct krait_buf out, notes;
 };
 
@@ -75,9 +76,30 @@ static const char *device_name(const struct path *p, uint32_t device)
     return device == KRAIT_NO_ID ? NULL : krait_kernel_device(p->found->states, device);
 }
 
+/* Who had the CPU for longest that a segment's thread was ready for; NULL: nobody, or that is not known. */
 static const struct krait_kthread *by_thread(const struct path *p, const struct krait_path_segment *s)
 {
-    return krait_kernel_doer(p->found->states, s->by);
+    return s->had_count ? krait_kernel_doer(p->found->states, p->found->had[s->had].by) : NULL;
+}
+
+/* All who had it: for people "worker 80 %, kworker 20 %", for programs with numbers, in nanoseconds; both of
+ * the whole wait, for what fell on the segment is not known. */
+static const char *behind(struct path *p, const struct krait_path_segment *s)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    bool for_people = !p->options->json && !p->options->csv;
+    uint64_t whole = s->had_of_ns;
+    for (uint32_t i = 0; i < s->had_count; i++) {
+        const struct krait_khad *had = &p->found->had[s->had + i];
+        const struct krait_kthread *t = krait_kernel_doer(p->found->states, had->by);
+        krait_buf_str(&text, i ? ", " : "");
+        krait_fmt_safe(&text, thread_name(p, t));
+        if (!for_people)
+            krait_buf_fmt(&text, " %d: %llu", t->tid, (unsigned long long)had->ns);
+        else if (s->had_count > 1)
+            krait_buf_fmt(&text, " %llu %%", (unsigned long long)((had->ns * 100 + whole / 2) / whole));
+    }
+    return text.len ? krait_arena_strdup(&p->texts, text.data) : NULL;
 }
 
 /* -- who takes part -- */
@@ -301,8 +323,9 @@ static const struct krait_sheet_column segment_columns[] = {
     ID("tid", "tid", 0),
     NAME("thread", "name", 8, 0, 0),
     NAME("in the call", "syscall", 8, 0, KRAIT_SHEET_DASH),
-    NAME("behind", "by_name", 8, 1, KRAIT_SHEET_DASH),
+    NAME("by", "by_name", 0, 0, KRAIT_SHEET_DATA),
     { { "by tid", 0, 0, 0 }, "by_tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA },
+    NAME("behind", "behind", 8, 1, KRAIT_SHEET_DASH),
     { { "depth", 0, 0, 2 }, "depth", KRAIT_SHEET_COUNT, 0 },
     NAME("host", "host", 0, 0, KRAIT_SHEET_DATA),
 };
@@ -351,8 +374,7 @@ static const char *what(const struct path *p, const struct krait_path_segment *s
     return for_people && s->device != KRAIT_NO_ID ? member->label : kind_names[s->kind];
 }
 
-static void fill_segment(const struct path *p, const struct krait_path_segment *s,
-                         struct krait_sheet_cell *cell)
+static void fill_segment(struct path *p, const struct krait_path_segment *s, struct krait_sheet_cell *cell)
 {
     const struct krait_kernel_states *states = p->found->states;
     const struct krait_kthread *t = thread_at(p, s->thread), *by = by_thread(p, s);
@@ -362,10 +384,11 @@ static void fill_segment(const struct path *p, const struct krait_path_segment *
     cell = put_name(put(cell, (uint64_t)t->tid), thread_name(p, t));
     cell = put_name(cell, s->call == KRAIT_NO_ID ? NULL : states->calls.texts[s->call]);
     cell = put(put_name(cell, by ? thread_name(p, by) : NULL), by ? (uint64_t)by->tid : KRAIT_SHEET_NONE);
+    cell = put_name(cell, behind(p, s));
     put_name(put(cell, s->depth), host_name(p, s->host));
 }
 
-static int make_sheet(const struct path *p, bool of_segments, struct krait_sheet *sheet)
+static int make_sheet(struct path *p, bool of_segments, struct krait_sheet *sheet)
 {
     *sheet =
         of_segments
@@ -481,8 +504,8 @@ static void note_state(struct path *p)
                       "--memory holds\n",
                       krait_fmt_ns(time, p->found->forgotten_ns));
     if (p->lost)
-        krait_buf_fmt(&p->notes, "lost: %s events of the kernel's: the path may miss who woke whom\n",
-                      krait_fmt_count(count, p->lost));
+        krait_buf_fmt(&p->notes, "lost: %s of the kernel's: the path may miss who woke whom\n",
+                      krait_fmt_counted(count, p->lost, "event"));
     if (p->own)
         krait_buf_str(&p->notes,
                       "missing: who ended a wait (recorded without rights): all of it is blocked\n");
@@ -580,6 +603,7 @@ static int run_path(void *values, int argc, char **argv)
     free(p.member_of);
     krait_buf_done(&p.out);
     krait_buf_done(&p.notes);
+    krait_arena_done(&p.texts);
     return status || !rc ? status : krait_cmd_fail(&krait_cmd_path, &err);
 }
 

@@ -2,15 +2,17 @@
  *
  * krait record: runs a command with the agent preloaded and collects what it writes, until the command ends.
  *
- * The command is the user's: what goes wrong with the recording is said, and the command runs all the same.
+ * What keeps the recording from being made is told before the command runs, which then does not (record_before.h). From
+ * then on the command is the user's: what goes wrong with the recording is told, and the command runs on.
  */
 #include "base/fmt.h"
 #include "base/shell.h"
 #include "cmd/cmds.h"
+#include "cmd/omitted.h"
+#include "cmd/record_before.h"
 #include "cmd/record_kernel.h"
 #include "cmd/terminal.h"
 
-#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -21,78 +23,9 @@
 
 extern char **environ;
 
-/* ---- the agent's files ---- */
-
-static bool preload_in(const char *dir, char *path, size_t size)
-{
-    int n = snprintf(path, size, "%s/libkrait-preload.so", dir);
-    return n > 0 && (size_t)n < size && access(path, R_OK) == 0;
-}
-
-/* Installed as a wheel or by meson: in the Python package of some version below the prefix. */
-static bool preload_in_packages(const char *prefix, char *path, size_t size)
-{
-    static const char *const patterns[] = { "lib/python3*/site-packages/krait",
-                                            "lib/python3*/dist-packages/krait",
-                                            "lib/python3/dist-packages/krait",
-                                            "lib64/python3*/site-packages/krait",
-                                            "local/lib/python3*/dist-packages/krait",
-                                            "lib/*/krait",
-                                            "lib/krait" };
-    bool found = false;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(patterns) && !found; i++) {
-        char pattern[PATH_MAX];
-        glob_t matches = { 0 };
-        if (snprintf(pattern, sizeof(pattern), "%s/%s", prefix, patterns[i]) >= (int)sizeof(pattern))
-            continue;
-        if (glob(pattern, 0, NULL, &matches) == 0) {
-            for (size_t m = 0; m < matches.gl_pathc && !found; m++)
-                found = preload_in(matches.gl_pathv[m], path, size);
-        }
-        globfree(&matches);
-    }
-    return found;
-}
-
-static int find_preload(char *path, size_t size, struct krait_err *err)
-{
-    char dir[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 32);
-    if (n < 0)
-        return krait_err_errno(err, "cannot read /proc/self/exe");
-    dir[n] = '\0';
-    *strrchr(dir, '/') = '\0';
-    size_t len = strlen(dir);
-    strcpy(dir + len, "/python/krait"); /* the build folder */
-    bool found = preload_in(dir, path, size);
-    dir[len] = '\0';
-    char *slash = strrchr(dir, '/');
-    if (!found && slash) {
-        *slash = '\0';
-        found = preload_in_packages(dir, path, size);
-    }
-    if (!found)
-        return krait_err_set(
-            err, -ENOENT,
-            "libkrait-preload.so is neither beside the krait command nor in a Python package below %s;"
-            " is krait installed whole?",
-            dir);
-    if (strpbrk(path, " :"))
-        return krait_err_set(
-            err, -ENOTSUP,
-            "%s: the loader cannot preload a file whose path has a blank or a colon; install krait"
-            " elsewhere",
-            path);
-    return 0;
-}
-
-static int set_environment(const struct krait_collector *collector,
+static int set_environment(const struct krait_collector *collector, const char *preload,
                            const struct krait_recording_values *values, struct krait_err *err)
 {
-    char preload[PATH_MAX];
-    int rc = find_preload(preload, sizeof(preload), err);
-    if (rc)
-        return rc;
     const char *before = getenv("LD_PRELOAD");
     KRAIT_AUTO_FREE char *all = NULL;
     if (asprintf(&all, "%s%s%s", before ? before : "", before && *before ? ":" : "", preload) < 0)
@@ -171,11 +104,16 @@ static int spawn(pid_t *pid, char **argv, const sigset_t *blocked, struct krait_
     if (!rc)
         return 0;
     errno = rc;
-    return krait_err_errno(err, "cannot run %s", argv[0]);
+    krait_err_errno(err, "cannot run %s", argv[0]);
+    krait_record_hint(argv[0], err);
+    return -rc;
 }
 
 static void tell_trouble(struct krait_collector *collector)
 {
+    const char *warning = krait_collector_warning(collector);
+    if (warning)
+        krait_terminal_say(NULL, 0, "krait record: %s", warning);
     krait_record_trouble(krait_collector_trouble(collector));
 }
 
@@ -194,22 +132,38 @@ static bool reap(pid_t command, int *status, bool wait)
     return rc < 0 || (!forward_to && (!wait || not_passed));
 }
 
-/* Rounds and naps until the command has ended; returns its wait status. */
-static int collect_until_end(struct krait_collector *collector, struct krait_kernel *kernel, pid_t command,
-                             bool wait)
+/* Rounds and naps until the command has ended, whose wait status is then in *status, or the recording has
+ * reached a limit: then returns false. */
+static bool collect_until_end(struct krait_collector *collector, struct krait_kernel *kernel, pid_t command,
+                              bool wait, int *status)
 {
-    int status = 0;
     for (;;) {
-        bool over = reap(command, &status, wait);
+        bool over = reap(command, status, wait);
         krait_collector_round(collector);
         tell_trouble(collector);
         if (kernel && krait_kernel_round(kernel))
             krait_collector_hurry(collector);
         krait_record_kernel_trouble(kernel);
         if (over)
-            return status;
+            return true;
+        uint64_t beside = kernel ? krait_kernel_bytes(kernel) : 0;
+        uint64_t since = krait_collector_keep_newest(collector, beside);
+        if (since && kernel)
+            krait_kernel_drop_before(kernel, since);
+        if (krait_collector_limit(collector, beside))
+            return false;
         krait_collector_nap(collector);
     }
+}
+
+/* Of a command that runs on. */
+static int wait_for_end(pid_t command)
+{
+    int status = 0;
+    siginfo_t ended;
+    while (!reap(command, &status, false))
+        waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT); /* a signal breaks it off */
+    return status;
 }
 
 /* ---- the end ---- */
@@ -220,7 +174,7 @@ static void print_lost(const struct krait_collector_summary *s)
         char count[KRAIT_FMT_SIZE];
         const struct krait_enum_row *row = krait_enum_find("lost_reason", i);
         if (s->lost[i])
-            krait_record_line(KRAIT_RED, "lost", "%s events, %s: %s", krait_fmt_count(count, s->lost[i]),
+            krait_record_line(KRAIT_RED, "lost", "%s, %s: %s", krait_fmt_counted(count, s->lost[i], "event"),
                               row->label, row->doc);
     }
 }
@@ -233,14 +187,40 @@ static void print_refusals(const struct krait_collector *collector)
         krait_terminal_say(NULL, 2, "Process %d was not recorded: %s. See: krait doctor", pid, why);
 }
 
+/* Whether the recording holds nothing of what was asked for, for a reason that the caller can mend. */
+static bool is_in_vain(const struct krait_collector *collector, const struct krait_collector_summary *s,
+                       const struct krait_recording_values *values)
+{
+    char why[128];
+    size_t met = 0;
+    for (size_t i = 0; i < values->include.count; i++)
+        met += krait_collector_include_met(collector, i);
+    return s->processes ? values->include.count && !met
+                        : krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
+}
+
+static void print_unmet(const struct krait_collector *collector, const struct krait_recording_values *values)
+{
+    for (size_t i = 0; i < values->include.count; i++) {
+        if (!krait_collector_include_met(collector, i))
+            krait_terminal_say(
+                KRAIT_RED, 2,
+                "--include '%s' matched no function: it is a glob on a function's module, its "
+                "qualified name, both with a dot between, or its file, as 'app*' or '*/app.py'",
+                values->include.items[i]);
+    }
+}
+
 static void print_figures(const struct krait_collector_summary *s, const char *dir)
 {
     char duration[KRAIT_FMT_SIZE], events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
     const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
     const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
-    fprintf(stderr, "krait: %s%s%s, %u process%s, %u thread%s, %s events, %s", bold,
+    const char *what =
+        s->limit ? "recorded the command for" : "the command took"; /* it goes on: no end is known */
+    fprintf(stderr, "krait: %s %s%s%s; %u process%s, %u thread%s, %s, %s", what, bold,
             krait_fmt_ns(duration, s->duration_ns), plain, s->processes, s->processes == 1 ? "" : "es",
-            s->threads, s->threads == 1 ? "" : "s", krait_fmt_count(events, s->events),
+            s->threads, s->threads == 1 ? "" : "s", krait_fmt_counted(events, s->events, "event"),
             krait_fmt_bytes(bytes, s->bytes));
     if (dir) {
         fprintf(stderr, " in %s", bold);
@@ -248,6 +228,25 @@ static void print_figures(const struct krait_collector_summary *s, const char *d
         fputs(plain, stderr);
     }
     fputc('\n', stderr);
+}
+
+/* The functions that --max-overhead dropped, those with the most calls first, and whether it paused. */
+static void print_omitted(const char *dir)
+{
+    enum { SHOWN = 5 };
+    struct krait_trace *trace = NULL;
+    struct krait_err err;
+    KRAIT_AUTO_BUF list = { 0 };
+    if (krait_trace_open(&trace, &dir, 1, &err)) /* what it says of the recording, others say too */
+        return;
+    krait_omitted_list(&list, trace, SHOWN);
+    uint32_t n = trace->omitted_count;
+    if (n && list.data)
+        krait_terminal_say(NULL, 2, "--max-overhead dropped %u function%s: %s", n, n == 1 ? "" : "s",
+                           list.data);
+    if (krait_omitted_paused(trace))
+        krait_terminal_say(NULL, 2, "--max-overhead: %s", krait_omitted_pause);
+    krait_trace_close(trace);
 }
 
 /* Commands that can be pasted. */
@@ -266,24 +265,40 @@ static void print_next(const struct krait_kernel_summary *kernel, const char *di
 
 /* dir: NULL where the folder was empty, and is gone. */
 static void print_summary(const struct krait_collector *collector, const struct krait_collector_summary *s,
+                          const struct krait_recording_values *values,
                           const struct krait_kernel_summary *kernel, const char *dir)
 {
     char why[128];
     bool refused = krait_collector_refusal(collector, 0, why, sizeof(why)) != 0;
     print_figures(s, dir);
     print_lost(s);
+    if (values->max_overhead > 0 && s->processes && dir)
+        print_omitted(dir);
     if (kernel)
         krait_record_kernel_print(kernel);
     print_refusals(collector);
-    if (s->alive)
+    if (s->processes)
+        print_unmet(collector, values);
+    if (s->dropped_events) {
+        char count[KRAIT_FMT_SIZE];
+        krait_record_line("", "dropped", "%s of the program's, the oldest: --keep newest",
+                          krait_fmt_counted(count, s->dropped_events, "event"));
+    }
+    if (s->limit)
+        krait_terminal_say(NULL, 2, "%s: the recording ends here, and the program runs on without it",
+                           s->limit);
+    else if (s->alive)
         krait_terminal_say(
             NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
             s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
     if (!s->processes && !refused)
-        krait_terminal_say(NULL, 2,
-                           "No Python was seen: krait records CPython 3.8 to 3.15, not static, set-uid or "
-                           "under another krait; with --wait the background too. See: krait doctor");
-    else if (s->processes && dir)
+        krait_terminal_say(
+            NULL, 2,
+            "No Python was seen. krait records CPython 3.8 to 3.15, but no statically linked or "
+            "set-uid program, none in a user or PID namespace of its own, and none that "
+            "another krait records. If COMMAND left Python in the background, add --wait. "
+            "See: krait doctor");
+    else if (s->processes && dir && !is_in_vain(collector, s, values))
         print_next(kernel, dir);
 }
 
@@ -298,12 +313,17 @@ static int pass_on(int status)
     return 128 + WTERMSIG(status);
 }
 
-static void finish(struct krait_collector *collector, struct krait_kernel *kernel, pid_t pid, int status,
-                   const struct krait_recording_values *values, const char *dir)
+static void tell_end(struct krait_collector *collector, pid_t pid, int status)
 {
     bool killed = WIFSIGNALED(status);
     krait_collector_ended(collector, pid, killed ? KRAIT_process_end_signal : KRAIT_process_end_exit,
                           killed ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+/* Returns whether the recording is in vain. */
+static bool finish(struct krait_collector *collector, struct krait_kernel *kernel,
+                   const struct krait_recording_values *values, const char *dir)
+{
     struct krait_collector_summary summary;
     struct krait_kernel_summary of_kernel = { 0 };
     if (kernel)
@@ -312,14 +332,16 @@ static void finish(struct krait_collector *collector, struct krait_kernel *kerne
     tell_trouble(collector);
     krait_record_kernel_finish(kernel, &of_kernel);
     bool gone = krait_collector_drop_empty(collector);
+    bool removed = !gone && access(dir, F_OK) < 0 && errno == ENOENT;
     if (!values->quiet)
-        print_summary(collector, &summary, kernel ? &of_kernel : NULL, gone ? NULL : dir);
-}
-
-/* Said at the start and at the end: what the program prints between may be long. */
-static void tell_unrecorded(const char *when, const struct krait_err *err)
-{
-    krait_terminal_say(KRAIT_RED, 0, "krait record: %s: %s", when, err->text);
+        print_summary(collector, &summary, values, kernel ? &of_kernel : NULL, gone || removed ? NULL : dir);
+    if (removed && summary.processes)
+        krait_terminal_say(
+            KRAIT_RED, 0,
+            "krait record: the folder %s was removed meanwhile, and what was recorded with it; "
+            "record again into another (-o)",
+            dir);
+    return is_in_vain(collector, &summary, values);
 }
 
 /* A command, and what records it. */
@@ -333,8 +355,11 @@ struct recorded {
 
 static int open_recorded(struct recorded *r, struct krait_err *err)
 {
-    int rc = krait_recording_open(&r->collector, r->values, r->command[0], 0, r->dir, sizeof(r->dir), err);
-    return rc ? rc : set_environment(r->collector, r->values, err);
+    char preload[PATH_MAX];
+    int rc = krait_record_find_preload(preload, sizeof(preload), err);
+    rc = rc ? rc
+            : krait_recording_open(&r->collector, r->values, r->command[0], 0, r->dir, sizeof(r->dir), err);
+    return rc ? rc : set_environment(r->collector, preload, r->values, err);
 }
 
 /* Starts the command. Returns 0, or the wait status of a shell's that cannot. What krait did before takes a
@@ -356,7 +381,7 @@ static int start(char **command, pid_t *pid)
     if (early)
         return W_EXITCODE(0, early);
     krait_cmd_fail(&krait_cmd_record, &err);
-    return W_EXITCODE(rc == -ENOENT ? 127 : 126, 0);
+    return W_EXITCODE(rc == -ENOENT ? KRAIT_EXIT_NOT_FOUND : KRAIT_EXIT_CANNOT_RUN, 0);
 }
 
 /* Returns the command's wait status, as the next one does. */
@@ -368,51 +393,57 @@ static int run_recorded(struct recorded *r)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     r->kernel = krait_record_kernel_open(r->values, r->dir, krait_collector_clock(r->collector));
     int status = start(r->command, &pid);
-    if (WEXITSTATUS(status))
-        krait_record_kernel_guess(r->values, r->command[0]);
-    if (status)
+    if (status) {
+        krait_kernel_discard(r->kernel);
+        r->kernel = NULL;
         return status;
+    }
     krait_collector_child(r->collector, pid);
-    status = collect_until_end(r->collector, r->kernel, pid, r->values->wait);
-    finish(r->collector, r->kernel, pid, status, r->values, r->dir);
-    return status;
+    krait_collector_hasten();
+    bool ended = collect_until_end(r->collector, r->kernel, pid, r->values->wait, &status);
+    if (ended)
+        tell_end(r->collector, pid, status);
+    bool in_vain = finish(r->collector, r->kernel, r->values, r->dir);
+    if (!ended)
+        status = wait_for_end(pid);
+    return in_vain && !status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : status;
 }
 
-/* A recording that cannot be made does not keep the command from running. */
-static int run_unrecorded(char **command, const struct krait_err *err)
-{
-    pid_t pid;
-    tell_unrecorded("the program runs without being recorded", err);
-    catch_signals();
-    int status = start(command, &pid);
-    if (status)
-        return status;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    tell_unrecorded("nothing was recorded", err);
-    return status;
-}
-
-static int record(struct krait_recording_values *values, int argc, char **argv)
+/* Wrong usage, and commands that cannot be started. Returns 0 or the status to exit with. */
+static int check_before(const struct krait_recording_values *values, int argc, char **argv)
 {
     struct krait_err err = { 0 };
     int rc =
         argc ? krait_recording_check(values, &err)
              : krait_err_set(&err, -EINVAL, "no command to record; as in: krait record -- python3 app.py");
-    if (rc) {
+    int status = rc ? 2 : krait_record_check_command(argv[0], &err);
+    if (status)
         krait_cmd_fail(&krait_cmd_record, &err);
-        return 2;
-    }
+    if (status == KRAIT_EXIT_NOT_FOUND)
+        krait_record_kernel_guess(values, argv[0]);
+    return status;
+}
+
+/* Returns the command's wait status, or that of krait's own exit status. */
+static int record(struct krait_recording_values *values, int argc, char **argv)
+{
+    struct krait_err err = { 0 };
     KRAIT_AUTO_FREE char **command = calloc((size_t)argc + 1, sizeof(*command));
-    if (!command)
-        return 1;
+    int status = check_before(values, argc, argv);
+    if (status || !command)
+        return W_EXITCODE(status ? status : 1, 0);
     memcpy(command, argv, (size_t)argc * sizeof(*command));
     struct recorded r = { .values = values, .command = command };
-    rc = open_recorded(&r, &err);
-    int status = rc ? run_unrecorded(command, &err) : run_recorded(&r);
+    if (open_recorded(&r, &err)) {
+        krait_cmd_fail(&krait_cmd_record, &err);
+        krait_terminal_say(NULL, 0, "krait record: %s was not run", command[0]);
+        status = W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0);
+    } else {
+        status = run_recorded(&r);
+    }
     krait_kernel_free(r.kernel);
     krait_collector_free(r.collector);
-    return pass_on(status);
+    return status;
 }
 
 static int run(void *values, int argc, char **argv)
@@ -421,24 +452,24 @@ static int run(void *values, int argc, char **argv)
     int status = record(v, argc, argv);
     krait_opt_list_done(&v->include);
     krait_opt_list_done(&v->exclude);
-    return status;
+    return pass_on(status);
 }
 
 static const struct krait_opt opts[] = {
-    KRAIT_RECORDING_OPTS,
-    { "kernel", 0, KRAIT_OPT_MAYBE, "[=GROUPS]", offsetof(struct krait_recording_values, kernel),
-      "Record the kernel too: sched, syscalls, irq, net, block, power, or those of them named, with commas "
-      "between (without root: the program's own switches and page faults)" },
-    { "kernel-functions", 0, KRAIT_OPT_STR, "GLOB", offsetof(struct krait_recording_values, kernel_functions),
-      "With --kernel: entry and exit of the kernel's functions whose names match, such as 'vfs_*'" },
-    { "kernel-ring-size", 0, KRAIT_OPT_SIZE, "SIZE",
-      offsetof(struct krait_recording_values, kernel_ring_size),
-      "Memory of each CPU's ring of kernel events (default: 4M)" },
-    { "wait", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct krait_recording_values, wait),
-      "Go on recording until all has ended that COMMAND leaves running, or Ctrl-C (default: until COMMAND "
-      "has ended)" },
-    { "quiet", 'q', KRAIT_OPT_FLAG, NULL, offsetof(struct krait_recording_values, quiet),
-      "Print nothing at the end" },
+#include "cmd/recording.def"
+    KRAIT_RECORDING_OPT("kernel", 0, MAYBE, "[=GROUPS]", kernel,
+                        "Record the kernel too: sched, syscalls, irq, net, block, power, or those of them "
+                        "named, with commas between (without root: the program's own switches and page "
+                        "faults)"),
+    KRAIT_RECORDING_OPT("kernel-functions", 0, STR, "GLOB", kernel_functions,
+                        "With --kernel: record entry and exit of the kernel functions whose names match, "
+                        "such as 'vfs_*'"),
+    KRAIT_RECORDING_OPT("kernel-ring-size", 0, SIZE, "SIZE", kernel_ring_size,
+                        "Memory of each CPU's ring of kernel events (default: 4M)"),
+    KRAIT_RECORDING_OPT("wait", 0, FLAG, NULL, wait,
+                        "Keep recording until every process that COMMAND left behind has ended, or Ctrl-C "
+                        "(default: until COMMAND has ended)"),
+    KRAIT_RECORDING_OPT("quiet", 'q', FLAG, NULL, quiet, "Print nothing at the end"),
     KRAIT_OPTS_END,
 };
 
@@ -447,26 +478,22 @@ const struct krait_cmd krait_cmd_record = {
     .operands = "-- COMMAND...",
     .summary = "Run a command and record every Python and C call in it",
     .description =
-        "Runs COMMAND unchanged, and records all Python programs in it and in what it starts: "
-        "calls, returns, yields,"
-        " resumes, throws and unwinds of Python functions, calls, returns and raises of C "
-        "functions, threads and"
-        " processes. Another process, on another CPU, writes the recording; what the program had "
-        "done is in it however"
-        " the program ends.\n\n"
-        "SIGHUP, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 sent to krait are passed on to COMMAND, and a "
-        "terminal's hangup where krait leads the session; Ctrl-C reaches both by itself. COMMAND ignores "
-        "what krait was started to ignore, as under nohup, except SIGCHLD.\n\n"
-        "Globs of --include and --exclude match a function's module, its qualified name, both "
-        "joined by a dot, or its"
-        " file. What is left out costs nothing on Python 3.12 and later.\n\n"
-        "Waits for the GIL are recorded with the thread that has it; docs/gil.md says more.\n\n"
-        "When a ring is full events are lost and counted; the summary says how many and why. Its duration is "
-        "COMMAND's, from its start to its end; that of krait info is from the first event to the last.\n\n"
-        "With --kernel the kernel's events of the whole machine are recorded too, on the same clock, "
-        "as a CTF folder with LTTng's names beside the program's. Without the rights for that, the program's "
-        "own "
-        "context switches and page faults are. docs/kernel.md says more.",
+        "Runs COMMAND unchanged and records every Python program in it and in the processes that it "
+        "starts: calls, returns, yields, resumes, throws and unwinds of Python functions; calls, "
+        "returns and raises of C functions; threads and processes. Another process, on another CPU, "
+        "writes the recording, so nothing is lost when the program is killed.\n\n"
+        "krait passes SIGHUP, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 on to COMMAND, and a terminal's "
+        "hangup where krait leads the session. Ctrl-C reaches both by itself. COMMAND ignores the "
+        "signals that krait was started to ignore, as under nohup, except SIGCHLD.\n\n"
+        "Globs of --include and --exclude match a function's module, its qualified name, both joined by "
+        "a dot, or its file. Excluded functions cost nothing on Python 3.12 and later.\n\n"
+        "krait records each wait for the GIL with the thread that held it; see docs/gil.md.\n\n"
+        "When a ring is full, krait drops events and counts them; the summary says how many and why. "
+        "The summary's duration is COMMAND's, from its start to its end or to where --for or --max-size "
+        "ended the recording; that of krait info is from the first event to the last.\n\n"
+        "With --kernel, krait also records the kernel's events of the whole machine, on the same clock, "
+        "as a CTF folder with LTTng's names beside the program's. Without root, krait records only the "
+        "program's own context switches and page faults. See docs/kernel.md.",
     .examples = "# Record a script, then see where the time went\n"
                 "krait record -o trace -- python3 app.py\n"
                 "krait report trace\n"
@@ -477,13 +504,18 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --no-c-calls -- gunicorn app:wsgi\n"
                 "# A daemon that goes on when the command has ended\n"
                 "krait record --wait -- ./start-daemon.sh\n"
+                "# The first ten seconds, and no more than a gigabyte\n"
+                "krait record --for 10s --max-size 1G -- python3 app.py\n"
                 "# Without the waits for the GIL\n"
                 "krait record --no-gil -- python3 app.py\n"
                 "# What the kernel did meanwhile: scheduling and interrupts\n"
                 "krait record --kernel=sched,irq -- python3 app.py\n",
-    .exit_status = "That of COMMAND; killed by a signal, krait ends by the same signal. 127 when COMMAND is "
-                   "not found, 126 "
-                   "when it cannot be run, 2 for wrong usage.",
+    .exit_status =
+        "That of COMMAND; killed by a signal, krait ends by the same signal. 127 when COMMAND is "
+        "not found, 126 when it cannot be run, 2 for wrong usage. 125 when it cannot be recorded: it "
+        "is not run then, as where the folder of -o is not empty or krait is not installed whole; "
+        "or it ended with 0, but no function matched --include, or its Python is one that krait does "
+        "not record.",
     .opts = opts,
     .stop_at_operand = true,
     .values_size = sizeof(struct krait_recording_values),

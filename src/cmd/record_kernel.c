@@ -12,13 +12,13 @@ struct krait_kernel *krait_record_kernel_open(const struct krait_recording_value
 {
     struct krait_kernel *kernel = NULL;
     struct krait_err whole = { 0 }, own = { 0 }, functions = { 0 };
-    struct krait_kernel_options options = { .scope = KRAIT_KERNEL_WHOLE,
-                                            .dir = dir,
-                                            .groups = values->kernel,
-                                            .functions = values->kernel_functions,
-                                            .functions_note = &functions,
-                                            .ring_bytes = values->kernel_ring_size,
-                                            .clock = clock };
+    struct krait_kernel_record_options options = { .scope = KRAIT_KERNEL_WHOLE,
+                                                   .dir = dir,
+                                                   .groups = values->kernel,
+                                                   .functions = values->kernel_functions,
+                                                   .functions_note = &functions,
+                                                   .ring_bytes = values->kernel_ring_size,
+                                                   .clock = clock };
     if (!values->kernel || !krait_kernel_open(&kernel, &options, &whole)) {
         if (functions.code)
             krait_terminal_say(
@@ -97,7 +97,7 @@ static void print_loss(uint64_t count, const char *what)
 void krait_record_kernel_print(const struct krait_kernel_summary *s)
 {
     char events[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE], what[128];
-    krait_record_line("", "kernel", "%s events, %s", krait_fmt_count(events, s->events),
+    krait_record_line("", "kernel", "%s, %s", krait_fmt_counted(events, s->events, "event"),
                       krait_fmt_bytes(bytes, s->bytes));
     if (s->scope == KRAIT_KERNEL_OWN)
         krait_record_line("", "missing",

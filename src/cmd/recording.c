@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { BUFFER_BYTES = 256 * 1024 * 1024 };
+
 /* krait-app-20261121-093000, in the current folder; with -2 and so on behind where that is there. */
 static void default_dir(const char *command, char *dir, size_t size)
 {
@@ -27,12 +29,16 @@ static struct krait_collector_options options_of(const struct krait_recording_va
 {
     return (struct krait_collector_options){
         .ring_bytes = values->ring_size,
+        .buffer_bytes = values->buffer_size ? values->buffer_size : BUFFER_BYTES,
         .rings = 2 * (uint32_t)values->max_threads, /* a process has one for its definitions too */
         .flags = (values->no_c_calls ? 0 : KRAIT_RECORD_C_CALLS) |
                  (values->no_children ? 0 : KRAIT_RECORD_CHILDREN) |
                  (values->lossless ? KRAIT_RECORD_LOSSLESS : 0) |
                  (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0) | (values->no_gil ? 0 : KRAIT_RECORD_GIL),
         .max_overhead = values->max_overhead,
+        .duration_ns = values->duration,
+        .max_bytes = values->max_size,
+        .keep_newest = values->keep && strcmp(values->keep, "newest") == 0,
         .include = values->include.items,
         .include_count = values->include.count,
         .exclude = values->exclude.items,
@@ -46,6 +52,8 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
         return krait_err_set(err, -EINVAL, "--max-overhead is a percentage from 0 to 100");
     if (values->max_threads > UINT32_MAX / 2)
         return krait_err_set(err, -EINVAL, "--max-threads is too large");
+    if (values->keep && !values->max_size)
+        return krait_err_set(err, -EINVAL, "--keep needs --max-size");
     if (values->kernel_functions && !values->kernel)
         return krait_err_set(err, -EINVAL, "--kernel-functions needs --kernel");
     if (values->kernel_ring_size && !values->kernel)

@@ -3,10 +3,12 @@
  * `krait report`: where the time went, as a table.
  */
 #include "cmd/report.h"
+#include "cmd/omitted.h"
 
 #include "base/fmt.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
+#include "cmd/progress.h"
 #include "cmd/terminal.h"
 #include "view/width.h"
 
@@ -58,6 +60,10 @@ static int check_options(const struct report_options *o, struct krait_err *err)
     if (o->filter && asked)
         return krait_err_set(
             err, -EINVAL, "--filter does not go with --callers, --callees and --why, which name a function");
+    if (o->exception && (o->tree || asked))
+        return krait_err_set(
+            err, -EINVAL,
+            "--exception is for tables of functions, without --tree, --callers, --callees and --why");
     if (o->cycles && (o->tree || asked))
         return krait_err_set(
             err, -EINVAL,
@@ -79,6 +85,7 @@ static int parse_options(struct report *report, struct krait_err *err)
     const struct report_options *o = report->options;
     const char *asked = o->why ? o->why : o->callers ? o->callers : o->callees;
     int rc = check_options(o, err);
+    rc = rc || !o->diff.count ? rc : krait_report_check_diff(o, err);
     rc = rc ? rc : krait_select_check(&o->select, err);
     if (rc)
         return rc;
@@ -98,6 +105,8 @@ static int parse_options(struct report *report, struct krait_err *err)
     rc = rc ? rc : parse_share(report, err);
     if (!rc && asked)
         rc = krait_match_new(&report->asked, asked, err);
+    if (!rc && o->exception)
+        rc = krait_match_new(&report->exception, o->exception, err);
     return rc || !o->filter ? rc : krait_match_new(&report->filter, o->filter, err);
 }
 
@@ -132,40 +141,26 @@ static void note_lost(struct report *report)
     char count[KRAIT_FMT_SIZE];
     for (uint32_t i = 0; i < report->trace->lost_count; i++) {
         const struct krait_trace_lost *lost = &report->trace->lost[i];
-        krait_buf_fmt(&report->notes, "lost: %s events (%s): %s\n", krait_fmt_count(count, lost->count),
+        krait_buf_fmt(&report->notes, "lost: %s (%s): %s\n", krait_fmt_counted(count, lost->count, "event"),
                       lost->reason, lost->advice);
     }
 }
 
-static int by_calls(const void *a, const void *b)
-{
-    const struct krait_trace_omitted *x = a, *y = b;
-    return (x->calls < y->calls) - (x->calls > y->calls);
-}
-
-/* The functions that were left out, those with the most calls first. */
+/* The functions that were dropped, those with the most calls first. */
 static void note_omitted(struct report *report)
 {
     enum { SHOWN = 5 };
-    const struct krait_trace *trace = report->trace;
-    uint32_t n = trace->omitted_count;
-    KRAIT_AUTO_FREE struct krait_trace_omitted *omitted = calloc((size_t)n + 1, sizeof(*omitted));
-    if (!n || !omitted)
+    uint32_t n = report->trace->omitted_count;
+    if (krait_omitted_paused(report->trace))
+        krait_buf_fmt(&report->notes, "--max-overhead: %s\n", krait_omitted_pause);
+    if (!n)
         return;
-    memcpy(omitted, trace->omitted, n * sizeof(*omitted));
-    qsort(omitted, n, sizeof(*omitted), by_calls);
     krait_buf_fmt(&report->notes,
-                  "left out by --max-overhead: %u function%s, whose time is in their callers':", n,
-                  n == 1 ? "" : "s");
-    for (uint32_t i = 0; i < n && i < SHOWN; i++) {
-        const struct krait_func *func = &trace->funcs[omitted[i].func];
-        char count[KRAIT_FMT_SIZE];
-        size_t bright;
-        krait_buf_str(&report->notes, i ? ", " : " ");
-        krait_report_label(&report->notes, func->module, func->name, func->kind, &bright);
-        krait_buf_fmt(&report->notes, " (after %s calls)", krait_fmt_count(count, omitted[i].calls));
-    }
-    krait_buf_str(&report->notes, n > SHOWN ? ", ...\n" : "\n");
+                  "dropped by --max-overhead: %u function%s; %s time is in the self time of %s callers, "
+                  "marked" KRAIT_HOLDS_DROPPED ": ",
+                  n, n == 1 ? "" : "s", n == 1 ? "its" : "their", n == 1 ? "its" : "their");
+    krait_omitted_list(&report->notes, report->trace, SHOWN);
+    krait_buf_str(&report->notes, n > SHOWN ? "; krait info lists all\n" : "\n");
 }
 
 static void note_unfinished(struct report *report)
@@ -217,6 +212,23 @@ static int make_report(struct report *report, struct krait_err *err)
     return report->out.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
+/* Several folders are one recording. `trace` is the caller's to close. */
+static int report_one(struct report *report, struct krait_trace **trace, char **paths, size_t count,
+                      struct krait_err *err)
+{
+    int rc = krait_trace_open(trace, (const char *const *)paths, count, err);
+    report->trace = *trace;
+    if (!rc && krait_trace_find_holders(*trace))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    if (rc)
+        return rc;
+    struct krait_progress progress;
+    krait_progress_begin(&progress, "report", *trace);
+    rc = make_report(report, err);
+    krait_progress_end(&progress);
+    return rc;
+}
+
 static int run_report(void *values, int argc, char **argv)
 {
     struct report_options *options = values;
@@ -227,12 +239,15 @@ static int run_report(void *values, int argc, char **argv)
     if (!rc && argc < 1)
         rc = krait_err_set(&err, -EINVAL, "which recording? Give the folder that `krait record` wrote");
     int status = rc ? krait_cmd_usage(&krait_cmd_report, &err) : 0;
-    rc = rc ? rc : krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, &err);
-    report.trace = trace;
-    rc = rc ? rc : make_report(&report, &err);
+    if (!rc && options->diff.count)
+        rc = krait_report_diff(&report, argv, (size_t)argc, &err);
+    else if (!rc)
+        rc = report_one(&report, &trace, argv, (size_t)argc, &err);
     rc = rc ? rc : krait_terminal_print(&report.out, &report.notes, "the report", &err);
     krait_select_done(&options->select);
+    krait_opt_list_done(&options->diff);
     krait_match_free(report.filter);
+    krait_match_free(report.exception);
     krait_match_free(report.asked);
     krait_wall_free(report.wall);
     krait_wall_free(report.clock);
@@ -250,12 +265,15 @@ static int run_report(void *values, int argc, char **argv)
 static const struct krait_opt report_opts[] = {
     { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call", OPT(by),
       "What a row stands for" },
-    { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|mean|min|max|p50|p99|name" SORT_STATES, OPT(sort),
-      "The column that decides the order; self time if not given" },
+    { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|raised|mean|min|max|p50|p99|name" SORT_STATES,
+      OPT(sort), "The column that decides the order; self time if not given" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
       "Show N rows; 0 for all. A table has 40, CSV and JSON have all, --why has 5" },
     { "filter", 0, KRAIT_OPT_STR, "PATTERN", OPT(filter),
-      "Only functions whose name, module or file is like this: a glob, a part, or re:REGEX" },
+      "Only functions whose name, module or file is like this: a glob, a word that is one of the parts "
+      "between dots, or re:REGEX; with --tree they are the roots" },
+    { "exception", 0, KRAIT_OPT_STR, "PATTERN", OPT(exception),
+      "Only functions that an exception of a type like this left; `raised` counts these exceptions alone" },
     KRAIT_SELECT_OPTS(struct report_options, select),
     KRAIT_SELECT_TO_OPT(struct report_options, select),
     { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),
@@ -269,6 +287,9 @@ static const struct krait_opt report_opts[] = {
     { "callees", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callees), "What it calls, with the time that takes" },
     { "why", 0, KRAIT_OPT_STR, "FUNCTION", OPT(why),
       "Its slowest calls: what each did with its time, its system calls, and who kept it waiting" },
+    { "diff", 0, KRAIT_OPT_LIST, "DIR", OPT(diff),
+      "What changed since the recording DIR: each folder, of --diff (may be repeated) and the others, is a "
+      "repeat of the same work; of several it is told which changes are more than chance" },
     { "cycles", 0, KRAIT_OPT_FLAG, NULL, OPT(cycles),
       "Count processor cycles instead of time, by the CPUs' frequencies in the kernel's part" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
@@ -296,16 +317,24 @@ const struct krait_cmd krait_cmd_report = {
         "the "
         "network,\n"
         "a timer, a child process, a page of memory or something else.\n\n"
-        "What was lost, damaged or left out by --max-overhead is said on stderr; on stdout is nothing but "
+        "What was lost, damaged or dropped by --max-overhead is said on stderr; on stdout is nothing but "
         "data.\n\n"
-        "Several folders are read as one recording.",
+        "Several folders are read as one recording. With --diff each is one by itself: time on the CPU is "
+        "compared "
+        "where all of them tell it (krait record --kernel), else wall time; --sort total and --sort calls "
+        "compare "
+        "those.",
     .examples =
         "krait report krait.trace\n# the ten functions with most calls, C functions aside\n"
         "krait report krait.trace --sort calls --limit 10 --filter 're:[.]py$'\n"
+        "# the functions that exceptions left most often, and which\n"
+        "krait report krait.trace --sort raised\n"
         "# a thread's call tree in the second second\n"
         "krait report krait.trace --tree --thread MainThread --from 1s --until 2s\n"
         "# who calls it, and from where\nkrait report krait.trace --callers json.loads\n"
-        "# why it took so long, of a recording made with --kernel\nkrait report krait.trace --why load\n",
+        "# why it took so long, of a recording made with --kernel\nkrait report krait.trace --why load\n"
+        "# what changed, of three recordings each\n"
+        "krait report new1 new2 new3 --diff old1 --diff old2 --diff old3\n",
     .opts = report_opts,
     .values_size = sizeof(struct report_options),
     .run = run_report,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree and relatives
- * (report_tree.c), what threads did (report_wall.c) and why calls took so long (report_why.c).
+ * (report_tree.c), what threads did (report_wall.c), why calls took so long (report_why.c), and what changed between
+ * recordings (report_diff.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H
@@ -16,7 +17,8 @@ enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
 
 struct report_options {
     struct krait_select select;
-    const char *by, *sort, *limit, *filter, *callers, *callees, *why, *min_share;
+    struct krait_opt_list diff;
+    const char *by, *sort, *limit, *filter, *exception, *callers, *callees, *why, *min_share;
     bool tree, csv, json, fold_imports, cycles;
 };
 
@@ -28,12 +30,13 @@ struct report {
     uint64_t zero_ns; /* times after the start count from it */
     enum krait_profile_by by;
     enum report_format format;
-    uint32_t limit;             /* rows; 0: all */
-    double min_share;           /* percent of the tree's time below which a branch is left out */
-    struct krait_match *filter; /* NULL: all */
-    struct krait_match *asked;  /* of --callers, --callees and --why; NULL without */
-    struct krait_wall *wall;    /* what threads did; NULL: the trace does not say */
-    struct krait_wall *clock;   /* of --cycles: what is called ns is cycles; NULL without */
+    uint32_t limit;                /* rows; 0: all */
+    double min_share;              /* percent of the tree's time below which a branch is left out */
+    struct krait_match *filter;    /* NULL: all */
+    struct krait_match *exception; /* only what such an exception left; NULL: all */
+    struct krait_match *asked;     /* of --callers, --callees and --why; NULL without */
+    struct krait_wall *wall;       /* what threads did; NULL: the trace does not say */
+    struct krait_wall *clock;      /* of --cycles: what is called ns is cycles; NULL without */
     struct krait_table_look look;
     struct krait_buf out;   /* stdout's text */
     struct krait_buf notes; /* stderr's, one line each */
@@ -45,6 +48,11 @@ int krait_report_rows(struct report *report, struct krait_err *err);
 int krait_report_tree(struct report *report, struct krait_err *err);
 int krait_report_relatives(struct report *report, struct krait_err *err);
 int krait_report_why(struct report *report, struct krait_err *err);
+
+/* Of several recordings, each by itself; report->trace is NULL (report_diff.c). */
+int krait_report_diff(struct report *report, char **paths, size_t count, struct krait_err *err);
+/* -EINVAL where an option does not go with --diff. */
+int krait_report_check_diff(const struct report_options *options, struct krait_err *err);
 
 /* What threads did (report_wall.c). Loading it is for traces that say it, and puts report->wall; what keeps
  * it from that is a note; with --cycles it puts report->clock. Returns 0, or with err set -ENOMEM or, with
@@ -81,6 +89,8 @@ void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t w
 /* Parts that several outputs share. */
 /* The first damage is what is said. */
 void krait_report_keep_damage(struct report *report, const char *damage);
+/* That there are more rows than shown. */
+void krait_report_note_more(struct report *report, uint32_t rows);
 /* Why there is no row. */
 void krait_report_note_nothing(struct report *report);
 /* A function's kind for programs; where rows are no functions it is another word. */
@@ -100,6 +110,12 @@ void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);
 /* "module.name", harmless, with " (C)" behind functions written in C; *bright is how many bytes at its end
  * are the name itself. */
+/* The same of a function, with its mark. */
+void krait_report_func(struct krait_buf *out, const struct krait_func *func, size_t *bright);
+void krait_report_json_holds(struct krait_buf *out, const struct krait_func *func);
+void krait_report_csv_holds(struct krait_buf *out, const struct krait_trace *trace,
+                            const struct krait_func *func);
+void krait_report_csv_holds_title(struct krait_buf *out, const struct krait_trace *trace);
 void krait_report_label(struct krait_buf *out, const char *module, const char *name,
                         enum krait_func_kind kind, size_t *bright);
 enum krait_style krait_report_heat(uint64_t part, uint64_t whole);

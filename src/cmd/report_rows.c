@@ -5,6 +5,7 @@
 #include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
+#include "cmd/omitted.h"
 #include "cmd/report.h"
 
 #include <string.h>
@@ -40,9 +41,26 @@ void krait_report_keep_damage(struct report *report, const char *damage)
 
 void krait_report_note_nothing(struct report *report)
 {
-    krait_buf_fmt(&report->notes, "%s%s\n",
-                  report->filter ? "no function matches the filter" : "no calls were recorded",
-                  krait_select_scope(&report->options->select));
+    krait_buf_fmt(
+        &report->notes, "%s%s\n",
+        report->exception
+            ? (report->trace->exception_count
+                   ? "no function was left by such an exception"
+                   : "no function was left by an exception of a known type (Python before 3.12 does "
+                     "not tell types)")
+        : report->filter ? "no function matches the filter"
+                         : "no calls were recorded",
+        krait_select_scope(&report->options->select));
+    if (report->filter && !strpbrk(report->options->filter, "*?[:"))
+        krait_buf_fmt(&report->notes,
+                      "a word means whole parts of names, between dots: '*%s*' finds it in any\n",
+                      report->options->filter);
+}
+
+void krait_report_note_more(struct report *report, uint32_t rows)
+{
+    char count[KRAIT_FMT_SIZE];
+    krait_buf_fmt(&report->notes, "%s more; --limit 0 shows all\n", krait_fmt_counted(count, rows, "row"));
 }
 
 const char *krait_report_kind(enum krait_func_kind kind)
@@ -90,27 +108,11 @@ static void json_lost(struct krait_buf *out, const struct krait_trace *trace)
     krait_buf_char(out, '}');
 }
 
-static void json_omitted(struct krait_buf *out, const struct krait_trace *trace)
-{
-    krait_json_key(out, "omitted");
-    krait_buf_char(out, '[');
-    for (uint32_t i = 0; i < trace->omitted_count; i++) {
-        const struct krait_func *func = &trace->funcs[trace->omitted[i].func];
-        krait_buf_str(out, i ? ",{" : "{");
-        krait_report_json_func(out, func->name, func->module, func->file, func->line,
-                               krait_report_kind(func->kind));
-        krait_report_json_u64(out, "calls", trace->omitted[i].calls);
-        krait_report_json_text(out, "reason", trace->omitted[i].reason);
-        krait_buf_char(out, '}');
-    }
-    krait_buf_char(out, ']');
-}
-
 void krait_report_json_close(struct report *report)
 {
     struct krait_buf *out = &report->out;
     json_lost(out, report->trace);
-    json_omitted(out, report->trace);
+    krait_omitted_json(out, report->trace);
     krait_report_json_damage(out, report->damage);
     krait_report_json_kernel(report);
     krait_buf_str(out, "}\n");
@@ -125,6 +127,37 @@ void krait_report_label(struct krait_buf *out, const char *module, const char *n
     krait_fmt_safe(out, name);
     krait_buf_str(out, kind == KRAIT_FUNC_C ? " (C)" : "");
     *bright = out->len - before;
+}
+
+void krait_report_func(struct krait_buf *out, const struct krait_func *func, size_t *bright)
+{
+    krait_report_label(out, func->module, func->name, func->kind, bright);
+    if (!func->holds_dropped)
+        return;
+    krait_buf_str(out, KRAIT_HOLDS_DROPPED);
+    *bright += strlen(KRAIT_HOLDS_DROPPED);
+}
+
+/* The key is there where it is true. */
+void krait_report_json_holds(struct krait_buf *out, const struct krait_func *func)
+{
+    if (!func || !func->holds_dropped)
+        return;
+    krait_json_key(out, "holds_dropped");
+    krait_buf_str(out, "true");
+}
+
+/* Only recordings of which something was dropped have the column. */
+void krait_report_csv_holds(struct krait_buf *out, const struct krait_trace *trace,
+                            const struct krait_func *func)
+{
+    if (trace->omitted_count)
+        krait_buf_str(out, func && func->holds_dropped ? ",1" : ",0");
+}
+
+void krait_report_csv_holds_title(struct krait_buf *out, const struct krait_trace *trace)
+{
+    krait_buf_str(out, trace->omitted_count ? ",holds_dropped" : "");
 }
 
 enum krait_style krait_report_heat(uint64_t part, uint64_t whole)
@@ -167,6 +200,7 @@ static const struct sort {
 } sorts[] = { { "self", offsetof(struct krait_profile_row, self_ns), false },
               { "total", offsetof(struct krait_profile_row, total_ns), false },
               { "calls", offsetof(struct krait_profile_row, calls), false },
+              { "raised", offsetof(struct krait_profile_row, raised), false },
               { "mean", offsetof(struct krait_profile_row, mean_ns), false },
               { "min", offsetof(struct krait_profile_row, min_ns), false },
               { "max", offsetof(struct krait_profile_row, max_ns), false },
@@ -235,13 +269,29 @@ static bool is_meant(const struct krait_profile_row *row, const struct krait_tra
     return callee && krait_match_func(filter, callee->module, callee->name, callee->file);
 }
 
-static void filter_rows(struct krait_profile *profile, const struct krait_trace *trace,
-                        const struct krait_match *filter)
+/* Keeps of a row the exceptions that are meant. */
+static void filter_exceptions(struct krait_profile_row *row, const struct krait_match *exception)
+{
+    uint32_t kept = 0;
+    row->raised = 0;
+    for (uint32_t i = 0; i < row->exception_count; i++) {
+        if (!krait_match_text(exception, row->exceptions[i].type))
+            continue;
+        row->raised += row->exceptions[i].count;
+        row->exceptions[kept++] = row->exceptions[i];
+    }
+    row->exception_count = kept;
+}
+
+static void filter_rows(struct krait_profile *profile, const struct report *report)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < profile->count; i++) {
-        const struct krait_profile_row *row = &profile->rows[i];
-        if (is_meant(row, trace, filter))
+        struct krait_profile_row *row = &profile->rows[i];
+        if (report->exception)
+            filter_exceptions(row, report->exception);
+        if ((!report->filter || is_meant(row, report->trace, report->filter)) &&
+            (!report->exception || row->raised))
             profile->rows[kept++] = *row;
     }
     profile->count = kept;
@@ -250,14 +300,25 @@ static void filter_rows(struct krait_profile *profile, const struct krait_trace 
 /* --- table --- */
 
 /* What a cell is made from. */
-enum cell_kind { CELL_NS, CELL_SHARE, CELL_COUNT, CELL_NAME, CELL_WHERE, CELL_COMMAND, CELL_WALL };
+enum cell_kind {
+    CELL_NS,
+    CELL_SHARE,
+    CELL_COUNT,
+    CELL_NAME,
+    CELL_WHERE,
+    CELL_COMMAND,
+    CELL_WALL,
+    CELL_EXCEPTIONS
+};
 
 /* When a column is in the table. */
 enum column_when {
     ALWAYS = 0,
-    OF_RUNS,      /* rows are of functions: a run of a module or thread says nothing */
-    OF_MANY_RUNS, /* and there is a row with more runs than calls, or less */
-    OF_PLACES,    /* rows have a file and line */
+    OF_RUNS,       /* rows are of functions: a run of a module or thread says nothing */
+    OF_MANY_RUNS,  /* and there is a row with more runs than calls, or less */
+    OF_RAISES,     /* and there is a row that an exception left */
+    OF_EXCEPTIONS, /* exceptions were asked for */
+    OF_PLACES,     /* rows have a file and line */
     OF_PROCESSES,
     OF_WALL, /* some thread was in that state */
 };
@@ -278,12 +339,14 @@ static const struct rows_column {
     { { "total%", 0, 0, 14 }, CELL_SHARE, ALWAYS, OF(total_ns) },
     { { "calls", 0, 0, 0 }, CELL_COUNT, ALWAYS, OF(calls) },
     { { "runs", 0, 0, 17 }, CELL_COUNT, OF_MANY_RUNS, OF(runs) },
+    { { "raised", 0, 0, 23 }, CELL_COUNT, OF_RAISES, OF(raised) },
     { { "mean", 0, 0, 16 }, CELL_NS, OF_RUNS, OF(mean_ns) },
     { { "min", 0, 0, 22 }, CELL_NS, OF_RUNS, OF(min_ns) },
     { { "max", 0, 0, 19 }, CELL_NS, OF_RUNS, OF(max_ns) },
     { { "p50", 0, 0, 21 }, CELL_NS, OF_RUNS, OF(p50_ns) },
     { { "p99", 0, 0, 20 }, CELL_NS, OF_RUNS, OF(p99_ns) },
     { { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 32, 0 }, CELL_NAME, ALWAYS, 0 },
+    { { "exceptions", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 20, 0 }, CELL_EXCEPTIONS, OF_EXCEPTIONS, 0 },
     { { "command", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 16, 0 }, CELL_COMMAND, OF_PROCESSES, 0 },
     { { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 18 }, CELL_WHERE, OF_PLACES, 0 },
 #undef OF
@@ -294,8 +357,14 @@ enum {
     NAME_MIN = 24, /* that a name has beside what threads did */
 };
 
-static void name_cell(struct krait_table *table, const struct krait_profile_row *row,
-                      enum krait_profile_by by)
+/* NULL where the row is not of one function. */
+static const struct krait_func *func_of(const struct krait_trace *trace, const struct krait_profile_row *row)
+{
+    return row->func == KRAIT_NO_ID ? NULL : &trace->funcs[row->func];
+}
+
+static void name_cell(struct krait_table *table, const struct krait_trace *trace,
+                      const struct krait_profile_row *row, enum krait_profile_by by)
 {
     static const char *const nameless[] = { "?", "(no module)", "(no file)", "?", "?" };
     KRAIT_AUTO_BUF text = { 0 };
@@ -303,9 +372,10 @@ static void name_cell(struct krait_table *table, const struct krait_profile_row 
     bool is_func = by == KRAIT_BY_FUNCTION;
     if (!*row->name)
         krait_buf_str(&text, nameless[by]);
+    else if (is_func)
+        krait_report_func(&text, &trace->funcs[row->func], &bright);
     else
-        krait_report_label(&text, is_func ? row->module : "", row->name,
-                           is_func ? row->kind : KRAIT_FUNC_PYTHON, &bright);
+        krait_report_label(&text, "", row->name, KRAIT_FUNC_PYTHON, &bright);
     krait_table_cell(table, text.data ? text.data : "",
                      row->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
 }
@@ -366,6 +436,19 @@ static void command_cell(struct krait_table *table, const struct krait_process *
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
+/* "ValueError 12, KeyError 3": the most frequent first. */
+static void exceptions_cell(struct krait_table *table, const struct krait_profile_row *row)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    for (uint32_t i = 0; i < row->exception_count; i++) {
+        char count[KRAIT_FMT_SIZE];
+        krait_buf_str(&text, i ? ", " : "");
+        krait_fmt_safe(&text, row->exceptions[i].type);
+        krait_buf_fmt(&text, " %s", krait_fmt_count(count, row->exceptions[i].count));
+    }
+    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+}
+
 /* The split is of the time that rows are sorted by. */
 static bool splits_total(const struct report *report)
 {
@@ -402,13 +485,16 @@ static void add_cell(struct krait_table *table, const struct report *report,
         if (report->by == KRAIT_BY_LINE)
             line_cell(table, row, report->trace);
         else
-            name_cell(table, row, report->by);
+            name_cell(table, report->trace, row, report->by);
         return;
     case CELL_COMMAND:
         command_cell(table, &report->trace->processes[row->process]);
         return;
     case CELL_WHERE:
         krait_report_cell_where(table, row->file, row->line);
+        return;
+    case CELL_EXCEPTIONS:
+        exceptions_cell(table, row);
         return;
     case CELL_WALL:
         wall_cell(table, report, row, (enum krait_wall_state)column->offset, whole);
@@ -426,6 +512,20 @@ static bool has_many_runs(const struct krait_profile *profile, uint32_t shown)
     return false;
 }
 
+static bool has_raises(const struct krait_profile *profile, uint32_t shown)
+{
+    for (uint32_t i = 0; i < shown; i++) {
+        if (profile->rows[i].raised)
+            return true;
+    }
+    return false;
+}
+
+static bool asks_for_exceptions(const struct report *report)
+{
+    return report->exception || (report->options->sort && strcmp(report->options->sort, "raised") == 0);
+}
+
 /* A column as it is in this table. The one that the order is by stays; beside what threads did, the calls may
  * go. */
 static struct krait_column fit_column(const struct report *report, const struct krait_profile *profile,
@@ -439,6 +539,8 @@ static struct krait_column fit_column(const struct report *report, const struct 
     if (from->kind == CELL_COUNT && report->wall)
         column.drop = KRAIT_MAX(column.drop, (uint32_t)KRAIT_WALL_COUNT + 1);
     if (sort && strcmp(column.title, sort) == 0)
+        column.drop = 0;
+    if (from->when == OF_RAISES && report->exception)
         column.drop = 0;
     if (from->kind != CELL_NAME)
         return column;
@@ -463,13 +565,15 @@ static enum column_group group_of(const struct report *report, const struct rows
 
 /* Which columns there are, into `chosen`; returns how many. */
 static uint32_t choose_columns(const struct report *report, const struct krait_profile *profile,
-                               bool many_runs, struct krait_column *mine, const struct rows_column **chosen)
+                               uint32_t shown, struct krait_column *mine, const struct rows_column **chosen)
 {
     bool functions = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
     const bool present[] = {
         [ALWAYS] = true,
         [OF_RUNS] = functions,
-        [OF_MANY_RUNS] = functions && many_runs,
+        [OF_MANY_RUNS] = functions && has_many_runs(profile, shown),
+        [OF_RAISES] = functions && has_raises(profile, shown),
+        [OF_EXCEPTIONS] = asks_for_exceptions(report),
         [OF_PLACES] = functions,
         [OF_PROCESSES] = report->by == KRAIT_BY_PROCESS,
         [OF_WALL] = report->wall,
@@ -492,7 +596,7 @@ static int put_table(struct report *report, const struct krait_profile *profile,
     struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
     const struct rows_column *chosen[KRAIT_ARRAY_LEN(columns)];
     bool many_runs = has_many_runs(profile, shown);
-    uint32_t count = choose_columns(report, profile, many_runs, mine, chosen);
+    uint32_t count = choose_columns(report, profile, shown, mine, chosen);
     struct krait_table *table;
     if (krait_table_new(&table, mine, count))
         return -ENOMEM;
@@ -529,6 +633,7 @@ static const struct {
     { "p50_ns", offsetof(struct krait_profile_row, p50_ns) },
     { "p99_ns", offsetof(struct krait_profile_row, p99_ns) },
     { "runs", offsetof(struct krait_profile_row, runs) },
+    { "raised", offsetof(struct krait_profile_row, raised) },
 };
 
 /* The column's name, into `name`: what is ns is cycles on another clock. */
@@ -564,6 +669,27 @@ static void json_callee(struct krait_buf *out, const struct krait_func *callee)
     krait_buf_char(out, '}');
 }
 
+/* In one cell: "ValueError 12, KeyError 3". */
+static void csv_exceptions(struct krait_buf *out, const struct krait_profile_row *row)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    for (uint32_t i = 0; i < row->exception_count; i++)
+        krait_buf_fmt(&text, "%s%s %llu", i ? ", " : "", row->exceptions[i].type,
+                      (unsigned long long)row->exceptions[i].count);
+    krait_buf_char(out, ',');
+    krait_csv_cstr(out, text.data ? text.data : "");
+    out->failed |= text.failed;
+}
+
+static void json_exceptions(struct krait_buf *out, const struct krait_profile_row *row)
+{
+    krait_json_key(out, "exceptions");
+    krait_buf_char(out, '{');
+    for (uint32_t i = 0; i < row->exception_count; i++)
+        krait_report_json_u64(out, row->exceptions[i].type, row->exceptions[i].count);
+    krait_buf_char(out, '}');
+}
+
 static void put_csv(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
@@ -572,9 +698,11 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     krait_buf_str(out, KRAIT_REPORT_CSV_FUNC);
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
         krait_buf_fmt(out, ",%s", number_name(report, n, name));
+    krait_buf_str(out, ",exceptions");
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
     if (report->wall)
         krait_report_csv_split(out, NULL);
+    krait_report_csv_holds_title(out, report->trace);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
@@ -582,10 +710,12 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
                               krait_report_kind(row->kind));
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
+        csv_exceptions(out, row);
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
         if (row->wall)
             krait_report_csv_split(out, row->wall);
+        krait_report_csv_holds(out, report->trace, func_of(report->trace, row));
         krait_buf_char(out, '\n');
     }
 }
@@ -606,12 +736,14 @@ static void put_json(struct report *report, const struct krait_profile *profile,
                                krait_report_kind(row->kind));
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_report_json_u64(out, number_name(report, n, name), number_of(row, n));
+        json_exceptions(out, row);
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);
         if (report->by == KRAIT_BY_PROCESS)
             krait_report_json_text(out, "command", report->trace->processes[row->process].command);
         if (row->wall)
             krait_report_json_split(out, row->wall);
+        krait_report_json_holds(out, func_of(report->trace, row));
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -634,8 +766,8 @@ int krait_report_rows(struct report *report, struct krait_err *err)
     if (rc)
         return rc;
     krait_report_keep_damage(report, profile->damage);
-    if (report->filter)
-        filter_rows(profile, report->trace, report->filter);
+    if (report->filter || report->exception)
+        filter_rows(profile, report);
     sort_rows(profile, report->options->sort);
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, profile->count) : profile->count;
     krait_report_wall_heading(report, profile->wall_ns);
@@ -646,7 +778,7 @@ int krait_report_rows(struct report *report, struct krait_err *err)
     else
         put_json(report, profile, shown);
     if (shown < profile->count && report->format == REPORT_TABLE)
-        krait_buf_fmt(&report->notes, "%u more rows; --limit 0 shows all\n", profile->count - shown);
+        krait_report_note_more(report, profile->count - shown);
     if (!profile->count)
         krait_report_note_nothing(report);
     krait_profile_free(profile);

@@ -11,14 +11,29 @@
 
 #include <string.h>
 
+/* By func id: those that the filter means. */
+static bool *mark_roots(const struct report *report)
+{
+    bool *roots = calloc((size_t)report->trace->func_count + 1, sizeof(*roots));
+    for (uint32_t i = 0; roots && i < report->trace->func_count; i++) {
+        const struct krait_func *f = &report->trace->funcs[i];
+        roots[i] = krait_match_func(report->filter, f->module, f->name, f->file);
+    }
+    return roots;
+}
+
 static int tree_new(struct krait_calltree **tree, struct report *report, struct krait_err *err)
 {
+    KRAIT_AUTO_FREE bool *roots = report->filter ? mark_roots(report) : NULL;
+    if (report->filter && !roots)
+        return krait_err_set(err, -ENOMEM, "out of memory");
     struct krait_calltree_options options = {
         .range = report->range,
         .group = report->by == KRAIT_BY_THREAD    ? KRAIT_TREE_BY_THREAD
                  : report->by == KRAIT_BY_PROCESS ? KRAIT_TREE_BY_PROCESS
                                                   : KRAIT_TREE_MERGED,
         .fold_imports = report->options->fold_imports,
+        .roots = roots,
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,
         .wall = report->wall,
@@ -46,29 +61,15 @@ struct lines {
     uint32_t deepest; /* indent */
 };
 
-/* A node is shown when the filter means it, one above it, or one below it. */
-static bool *mark_filtered(const struct krait_calltree *tree, const struct report *report)
+/* Groups without a function below them are not shown. */
+static bool *mark_kept(const struct krait_calltree *tree)
 {
     bool *kept = calloc((size_t)tree->count + 1, sizeof(*kept));
-    bool *meant = calloc((size_t)report->trace->func_count + 1, sizeof(*meant));
-    for (uint32_t i = 0; kept && meant && i < report->trace->func_count; i++) {
-        const struct krait_func *f = &report->trace->funcs[i];
-        meant[i] = !report->filter || krait_match_func(report->filter, f->module, f->name, f->file);
+    for (uint32_t i = tree->count; kept && i-- > 1;) {
+        kept[i] |= tree->nodes[i].func != KRAIT_NO_ID;
+        kept[tree->nodes[i].parent] |= kept[i];
     }
-    for (uint32_t i = 1; kept && meant && i < tree->count; i++) { /* down: parents come first */
-        const struct krait_tree_node *n = &tree->nodes[i];
-        kept[i] = kept[n->parent] || (n->func != KRAIT_NO_ID && meant[n->func]);
-    }
-    for (uint32_t i = tree->count; kept && meant && i-- > 1;) { /* and up */
-        if (kept[i] && !kept[tree->nodes[i].parent])
-            kept[tree->nodes[i].parent] = true;
-    }
-    bool ok = kept && meant;
-    free(meant);
-    if (ok)
-        return kept;
-    free(kept);
-    return NULL;
+    return kept;
 }
 
 static int by_total(const void *a, const void *b, void *ctx)
@@ -184,7 +185,7 @@ static void node_cell(struct krait_table *table, const struct report *report,
         style = KRAIT_STYLE_BOLD;
     } else {
         const struct krait_func *func = &report->trace->funcs[node->func];
-        krait_report_label(&text, func->module, func->name, func->kind, &bright);
+        krait_report_func(&text, func, &bright);
         style = func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE;
     }
     krait_table_cell(table, text.data ? text.data : "", style, bright);
@@ -296,6 +297,7 @@ static int put_tree_json(struct report *report, const struct krait_calltree *tre
         krait_report_json_u64(out, "calls", node->calls);
         krait_report_json_u64(out, "self_ns", node->self_ns);
         krait_report_json_u64(out, "total_ns", node->total_ns);
+        krait_report_json_holds(out, func);
         if (tree->split)
             krait_report_json_wall(out, "wall_total_ns", tree->wall_ns[lines->items[i].node]);
         krait_buf_char(out, '}');
@@ -312,6 +314,7 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
     krait_buf_str(out, "depth," KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns");
     if (tree->split)
         krait_report_csv_wall(out, "total", NULL);
+    krait_report_csv_holds_title(out, report->trace);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
@@ -327,14 +330,16 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
                       (unsigned long long)node->self_ns, (unsigned long long)node->total_ns);
         if (tree->split)
             krait_report_csv_wall(out, "total", tree->wall_ns[lines->items[i].node]);
+        krait_report_csv_holds(out, report->trace, func);
         krait_buf_char(out, '\n');
     }
 }
 
 static int put_tree(struct report *report, const struct krait_calltree *tree, struct lines *lines)
 {
+    char count[KRAIT_FMT_SIZE];
     uint64_t least = (uint64_t)((double)tree->nodes[0].total_ns * report->min_share / 100);
-    KRAIT_AUTO_FREE bool *kept = mark_filtered(tree, report);
+    KRAIT_AUTO_FREE bool *kept = mark_kept(tree);
     int rc = kept ? order_lines(lines, tree, kept, least) : -ENOMEM;
     if (rc)
         return rc;
@@ -346,13 +351,14 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
     else
         put_tree_csv(report, tree, lines, shown);
     if (shown < lines->count)
-        krait_buf_fmt(&report->notes, "%u more lines; --limit 0 shows all\n", lines->count - shown);
+        krait_buf_fmt(&report->notes, "%s more; --limit 0 shows all\n",
+                      krait_fmt_counted(count, lines->count - shown, "line"));
     if (!lines->count && !lines->hidden)
         krait_report_note_nothing(report);
     if (lines->hidden)
-        krait_buf_fmt(&report->notes,
-                      "%u branches below %g%% of the time are left out; --min-share 0 shows all\n",
-                      lines->hidden, report->min_share);
+        krait_buf_fmt(&report->notes, "%s below %g%% of the time %s left out; --min-share 0 shows all\n",
+                      krait_fmt_counted(count, lines->hidden, "branch"), report->min_share,
+                      lines->hidden == 1 ? "is" : "are");
     return rc;
 }
 
@@ -414,7 +420,7 @@ static void relative_line(struct krait_table *table, const struct report *report
     const struct krait_func *func = relative_func(report, row);
     KRAIT_AUTO_BUF text = { 0 };
     size_t bright;
-    krait_report_label(&text, func->module, func->name, func->kind, &bright);
+    krait_report_func(&text, func, &bright);
     krait_report_cell_ns(table, row->total_ns);
     krait_report_cell_share(table, row->total_ns, of->total_ns);
     for (unsigned k = 0; k < states->count; k++)
@@ -471,6 +477,7 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
         krait_report_json_func(out, func->name, func->module, func->file, func->line,
                                relative_kind(report, &relatives->rows[i]));
         relative_numbers(out, &relatives->rows[i]);
+        krait_report_json_holds(out, func);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -483,6 +490,7 @@ static void put_relatives_csv(struct report *report, const struct krait_relative
     krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns");
     if (report->wall)
         krait_report_csv_split(out, NULL);
+    krait_report_csv_holds_title(out, report->trace);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_relative *row = &relatives->rows[i];
@@ -493,6 +501,7 @@ static void put_relatives_csv(struct report *report, const struct krait_relative
                       (unsigned long long)row->self_ns, (unsigned long long)row->total_ns);
         if (row->wall)
             krait_report_csv_split(out, row->wall);
+        krait_report_csv_holds(out, report->trace, func);
         krait_buf_char(out, '\n');
     }
 }
@@ -505,8 +514,24 @@ static void note_function(struct report *report, const struct krait_relatives *r
     krait_fmt_safe(notes, asked(report));
     if (relatives->matched != 1)
         krait_buf_fmt(notes, " (%u functions)", relatives->matched);
-    krait_buf_fmt(notes, ": total %s, self %s, %s calls\n", krait_fmt_ns(total, relatives->of.total_ns),
-                  krait_fmt_ns(self, relatives->of.self_ns), krait_fmt_count(calls, relatives->of.calls));
+    krait_buf_fmt(notes, ": total %s, self %s, %s\n", krait_fmt_ns(total, relatives->of.total_ns),
+                  krait_fmt_ns(self, relatives->of.self_ns),
+                  krait_fmt_counted(calls, relatives->of.calls, "call"));
+}
+
+/* A function's total counts recursion once; that of its rows does not, where one's call is inside another's. */
+static void note_overlap(struct report *report, const struct krait_relatives *relatives)
+{
+    uint64_t sum = 0, total = relatives->of.total_ns;
+    for (uint32_t i = 0; i < relatives->count; i++)
+        sum += relatives->rows[i].total_ns;
+    if (!total || sum <= total + total / 100)
+        return;
+    krait_buf_fmt(&report->notes,
+                  "total%%: of the total time of %s, %.0f%% in all rows: a call inside another one counts in "
+                  "both rows\n",
+                  relatives->matched == 1 ? "the function" : "the functions",
+                  100.0 * (double)sum / (double)total);
 }
 
 static int put_relatives(struct report *report, const struct krait_relatives *relatives)
@@ -520,8 +545,10 @@ static int put_relatives(struct report *report, const struct krait_relatives *re
     else
         put_relatives_csv(report, relatives, shown);
     note_function(report, relatives);
+    if (report->format == REPORT_TABLE)
+        note_overlap(report, relatives);
     if (shown < relatives->count)
-        krait_buf_fmt(&report->notes, "%u more rows; --limit 0 shows all\n", relatives->count - shown);
+        krait_report_note_more(report, relatives->count - shown);
     return rc;
 }
 

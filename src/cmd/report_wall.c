@@ -30,9 +30,8 @@ static void note_kernel(struct report *report)
             "missing: what threads waited for, but for page faults, and how long they were ready then "
             "(recorded without rights): all of it is other\n");
     if (lost)
-        krait_buf_fmt(&report->notes,
-                      "lost: %s events of the kernel's: what they would have changed is missing\n",
-                      krait_fmt_count(count, lost));
+        krait_buf_fmt(&report->notes, "lost: %s of the kernel's: what they would have changed is missing\n",
+                      krait_fmt_counted(count, lost, "event"));
     if (!damage->code)
         return;
     krait_buf_str(&report->notes, "damaged: ");

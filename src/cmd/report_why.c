@@ -33,7 +33,7 @@ static const char *unnamed(const struct report *report, enum krait_wall_state st
                                                          [KRAIT_WALL_NETWORK] = "the network",
                                                          [KRAIT_WALL_TIMER] = "the timer" };
     if (state == KRAIT_WALL_RUNNABLE || state == KRAIT_WALL_GIL)
-        return "one not known";
+        return "an unknown thread";
     return names[state] ? names[state] : "an interrupt";
 }
 
@@ -58,7 +58,9 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
         krait_buf_fmt(&text, " %d", doer.tid);
         if (ends && !krait_wall_has_interrupts(report->wall))
             krait_buf_str(&text, " or an interrupt");
-    } else if (!woken)
+    } else if (row->preempted)
+        krait_buf_str(&text, "nobody: its CPU stood idle");
+    else if (!woken)
         krait_buf_str(&text, unnamed(report, state));
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
@@ -365,8 +367,8 @@ static void add_notes(struct report *report, const struct krait_why *why)
         krait_buf_fmt(&report->notes, "%s is not known: record it with krait record --kernel\n",
                       report->wall ? "what kept it but the GIL" : "why it took so long");
     if (why->runs > why->count)
-        krait_buf_fmt(&report->notes, "the slowest %u of %s calls; --limit N shows more\n", why->count,
-                      krait_fmt_count(count, why->runs));
+        krait_buf_fmt(&report->notes, "the slowest %u of %s; --limit N shows more\n", why->count,
+                      krait_fmt_counted(count, why->runs, "call"));
 }
 
 int krait_report_why(struct report *report, struct krait_err *err)

@@ -45,9 +45,12 @@ static int compare_cells(const struct krait_sheet_cell *x, const struct krait_sh
     return is_upward(kind) ? order : -order;
 }
 
+enum { SORT_KEYS = 4 };
+
 struct order {
     const struct krait_sheet *sheet;
-    uint32_t column;
+    uint32_t columns[SORT_KEYS];
+    uint32_t count;
 };
 
 static int compare_rows(const void *a, const void *b, void *ctx)
@@ -55,28 +58,49 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     const struct order *o = ctx;
     const struct krait_sheet_column *columns = o->sheet->columns;
     const struct krait_sheet_cell *x = a, *y = b;
-    int order = compare_cells(&x[o->column], &y[o->column], columns[o->column].kind);
+    int order = 0;
+    for (uint32_t i = 0; i < o->count && !order; i++)
+        order = compare_cells(&x[o->columns[i]], &y[o->columns[i]], columns[o->columns[i]].kind);
     for (uint32_t i = 0; i < o->sheet->column_count && !order; i++)
         order = compare_cells(&x[i], &y[i], columns[i].kind);
     return order;
 }
 
-int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err)
+/* Returns column_count where there is none of that name. */
+static uint32_t column_of(const struct krait_sheet *sheet, const char *key, size_t n)
 {
-    struct order order = { .sheet = sheet };
-    while (order.column < sheet->column_count && strcmp(sheet->columns[order.column].key, key) != 0)
-        order.column++;
-    if (!sheet->rows && order.column < sheet->column_count)
-        return 0; /* there are no cells, which qsort may not be given */
-    if (order.column < sheet->column_count) {
-        qsort_r(sheet->cells, sheet->rows, sheet->column_count * sizeof(*sheet->cells), compare_rows, &order);
-        return 0;
-    }
+    uint32_t i = 0;
+    while (i < sheet->column_count &&
+           (strlen(sheet->columns[i].key) != n || memcmp(sheet->columns[i].key, key, n) != 0))
+        i++;
+    return i;
+}
+
+static int no_column(const struct krait_sheet *sheet, const char *key, size_t n, struct krait_err *err)
+{
     KRAIT_AUTO_BUF keys = { 0 };
     for (uint32_t i = 0; i < sheet->column_count; i++)
         krait_buf_fmt(&keys, "%s%s", i ? ", " : "", sheet->columns[i].key);
-    return krait_err_set(err, -EINVAL, "--sort: there is no column '%s'; there are %s", key,
+    return krait_err_set(err, -EINVAL, "--sort: there is no column '%.*s'; there are %s", (int)n, key,
                          keys.data ? keys.data : "others");
+}
+
+int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err)
+{
+    struct order order = { .sheet = sheet };
+    for (const char *at = key; order.count < SORT_KEYS;) {
+        size_t n = strcspn(at, ",");
+        uint32_t column = column_of(sheet, at, n);
+        if (column == sheet->column_count)
+            return no_column(sheet, at, n, err);
+        order.columns[order.count++] = column;
+        if (!at[n])
+            break;
+        at += n + 1;
+    }
+    if (sheet->rows) /* else there are no cells, which qsort may not be given */
+        qsort_r(sheet->cells, sheet->rows, sheet->column_count * sizeof(*sheet->cells), compare_rows, &order);
+    return 0;
 }
 
 static uint32_t shown_rows(const struct krait_sheet *sheet, uint32_t limit)

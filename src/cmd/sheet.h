@@ -49,8 +49,8 @@ struct krait_sheet {
 void krait_sheet_done(struct krait_sheet *sheet);
 /* A new last row, its cells zeroed: column_count of them; NULL when memory is out. */
 struct krait_sheet_cell *krait_sheet_row(struct krait_sheet *sheet);
-/* By a column: numbers the greatest first, times, names and ids from the least; then by the other columns.
- * -EINVAL: no such column; err lists those that there are. */
+/* By a column, or by several with commas between: numbers the greatest first, times, names and ids from the
+ * least; then by the other columns. -EINVAL: no such column; err lists those that there are. */
 int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err);
 
 /* Each appends the first `limit` rows (0: all). Return 0 or -ENOMEM. */

@@ -16,7 +16,7 @@
 struct states_options {
     struct krait_select select;
     const char *by, *sort, *limit;
-    bool csv, json;
+    bool all, csv, json;
 };
 
 struct states {
@@ -24,6 +24,7 @@ struct states {
     const struct krait_kernel_states *found;
     struct krait_trace *trace;        /* the program's part; NULL: there is none */
     struct krait_own_threads threads; /* of that */
+    bool *recorded;                   /* by process of the kernel's: it recorded itself; NULL: none did */
     int64_t zero_ns;                  /* times count from it */
     uint64_t lost;
     bool own; /* of one program alone */
@@ -57,9 +58,22 @@ static uint64_t pid_of(const struct states *s, uint32_t process)
     return process == KRAIT_NO_ID ? KRAIT_SHEET_NONE : (uint64_t)s->found->processes[process].pid;
 }
 
+static bool is_recorded(const struct states *s, uint32_t process)
+{
+    return s->recorded && process != KRAIT_NO_ID && s->recorded[process];
+}
+
+/* Without --all, or a choice, the rest of the machine is left out. Recorded without rights there is none. */
+static bool takes_all(const struct states *s)
+{
+    const struct krait_select *select = &s->options->select;
+    return s->options->all || s->own || !s->recorded || select->threads.count || select->processes.count;
+}
+
 static bool takes_process(const struct states *s, uint32_t process)
 {
-    return krait_select_kprocess(&s->options->select, s->found, process);
+    return (takes_all(s) || is_recorded(s, process)) &&
+           krait_select_kprocess(&s->options->select, s->found, process);
 }
 
 /* Python's name for a thread that is called in the kernel as its process is, and no more; else the kernel's.
@@ -76,6 +90,8 @@ static const char *thread_name(const struct states *s, const struct krait_kthrea
 static bool takes_thread(const struct states *s, const struct krait_kthread *t)
 {
     const struct krait_select *select = &s->options->select;
+    if (!takes_all(s) && !is_recorded(s, t->process))
+        return false;
     if (krait_select_kthread(select, s->found, t))
         return true;
     const char *recorded = krait_own_thread_name(&s->threads, t);
@@ -125,6 +141,11 @@ static bool was_there(const struct states *s, const struct krait_kthread *t)
     SUM("on CPU", "on_cpu_ns"), SUM("ready", "ready_ns"), SUM("blocked", "blocked_ns"), \
         KRAIT_THREAD_STATES(STATE)
 
+#define RECORDED                                                                 \
+    {                                                                            \
+        { "recorded", 0, 0, 0 }, "recorded", KRAIT_SHEET_COUNT, KRAIT_SHEET_DATA \
+    }
+
 /* Where the trace tells frequencies. */
 #define QUIET_COUNT(title, key, drop)                                    \
     {                                                                    \
@@ -138,12 +159,12 @@ static bool was_there(const struct states *s, const struct krait_kthread *t)
 
 static const struct krait_sheet_column thread_columns[] = {
     ID("tid", "tid", 0),           STATES CYCLES(18), ID("pid", "pid", 16), NAME("process", "process", 8, 17),
-    NAME("thread", "name", 12, 0),
+    NAME("thread", "name", 12, 0), RECORDED,
 };
 
 #define PROCESS(calls)                                                       \
     ID("pid", "pid", 0), STATES CYCLES(18), COUNT("threads", "threads", 16), \
-        calls NAME("process", "name", 12, 0)
+        calls NAME("process", "name", 12, 0), RECORDED
 #define CALLS COUNT("calls", "syscalls", 8), COUNT("errors", "errors", 17),
 
 static const struct krait_sheet_column process_columns[] = { PROCESS(CALLS) };
@@ -221,7 +242,7 @@ static struct krait_sheet_cell *put_states(struct krait_sheet_cell *cell, const 
     for (unsigned i = KRAIT_TS_DISK; i <= KRAIT_TS_BLOCKED; i++)
         blocked += ns[i];
     cell = put(cell, ns[KRAIT_TS_USER] + ns[KRAIT_TS_SYSTEM]);
-    cell = put(cell, ns[KRAIT_TS_WOKEN] + ns[KRAIT_TS_PREEMPTED]);
+    cell = put(cell, ns[KRAIT_TS_WOKEN] + ns[KRAIT_TS_PREEMPTED] + ns[KRAIT_TS_THROTTLED]);
     cell = put(cell, blocked);
     for (unsigned i = 0; i < KRAIT_TS_COUNT; i++)
         cell = put(cell, ns[i]);
@@ -242,7 +263,7 @@ static int fill_threads(const struct states *s, struct krait_sheet *sheet)
             continue;
         cell = put_cycles(put_states(put(cell, (uint64_t)t->tid), t->ns), &t->cycles);
         cell = put_name(put(cell, pid_of(s, t->process)), process_name(s, t->process));
-        put_name(cell, thread_name(s, t));
+        put(put_name(cell, thread_name(s, t)), is_recorded(s, t->process));
     }
     return 0;
 }
@@ -295,7 +316,7 @@ static int fill_processes(const struct states *s, struct krait_sheet *sheet)
         cell = put_cycles(put_states(put(cell, pid_of(s, process)), sums[i].ns), &sums[i].cycles);
         cell = put(cell, sums[i].threads);
         cell = is_partial ? cell : put(put(cell, sums[i].calls), sums[i].errors);
-        put_name(cell, process_name(s, process));
+        put(put_name(cell, process_name(s, process)), is_recorded(s, process));
     }
     return 0;
 }
@@ -417,10 +438,10 @@ static int fill_intervals(const struct states *s, struct krait_sheet *sheet)
 static const struct view views[] = {
 #define COLUMNS(c) c, KRAIT_ARRAY_LEN(c)
     { "cpu", "cpus", "CPUs", NULL, COLUMNS(cpu_columns), fill_cpus, OF_ALL, IN_ALL, 0 },
-    { "process", "processes", "Processes", "on_cpu_ns", COLUMNS(process_columns), fill_processes, OF_THREADS,
+    { "process", "processes", "Processes", "recorded,on_cpu_ns", COLUMNS(process_columns), fill_processes,
+      OF_THREADS, IN_ALL, 15 },
+    { "thread", "threads", "Threads", "recorded,on_cpu_ns", COLUMNS(thread_columns), fill_threads, OF_THREADS,
       IN_ALL, 15 },
-    { "thread", "threads", "Threads", "on_cpu_ns", COLUMNS(thread_columns), fill_threads, OF_THREADS, IN_ALL,
-      15 },
     { "syscall", "syscalls", "System calls", "total_ns", COLUMNS(call_columns), fill_calls, OF_PROCESSES,
       IN_ALL, 15 },
     { "process-syscall", "process_syscalls", "System calls by process", "total_ns",
@@ -520,18 +541,35 @@ static void note_unfit(struct states *s)
         krait_buf_str(&s->notes, ", which are of more than what was chosen\n");
 }
 
+/* What of the machine is not shown. */
+static void note_rest(struct states *s)
+{
+    char threads[KRAIT_FMT_SIZE];
+    uint32_t rest = 0;
+    for (uint32_t i = 0; i < s->found->thread_count; i++)
+        rest += was_there(s, s->found->threads[i]) && !is_recorded(s, s->found->threads[i]->process);
+    if (!takes_all(s) && rest)
+        krait_buf_fmt(&s->notes,
+                      "processes, threads and system calls are the recorded program's; --all adds %s of the "
+                      "rest of the machine\n",
+                      krait_fmt_counted(threads, rest, "thread"));
+}
+
 static void note_state(struct states *s)
 {
     char count[KRAIT_FMT_SIZE];
     note_unfit(s);
+    if (!s->only || s->only->of != OF_ALL)
+        note_rest(s);
     if (s->own)
         krait_buf_str(
             &s->notes,
             "missing: system calls, wake-ups, interrupts, other programs (recorded without rights)\n"
             "user is all time on a CPU; other is all time without, but for page faults\n");
     if (s->lost)
-        krait_buf_fmt(&s->notes, "lost: %s events of the kernel's: what they would have changed is missing\n",
-                      krait_fmt_count(count, s->lost));
+        krait_buf_fmt(&s->notes,
+                      "lost: %s of the kernel's: what their CPUs ran until the next one is unknown\n",
+                      krait_fmt_counted(count, s->lost, "event"));
     if (!s->damage.code)
         return;
     krait_buf_str(&s->notes, "damaged: ");
@@ -639,6 +677,26 @@ static int run_again(struct states *s, struct krait_kevs *kevs, struct krait_ker
     return krait_kernel_states_new(found, kevs, options, err);
 }
 
+/* Which processes hold a thread that recorded itself. */
+static int find_recorded(struct states *s, const struct krait_kernel_states *found)
+{
+    bool some = false;
+    bool *recorded = calloc((size_t)found->process_count + 1, sizeof(*recorded));
+    if (!recorded)
+        return -ENOMEM;
+    for (uint32_t i = 0; s->trace && i < found->thread_count; i++) {
+        const struct krait_kthread *t = found->threads[i];
+        if (t->process == KRAIT_NO_ID || krait_own_thread_at(&s->threads, t, UINT64_MAX) == KRAIT_NO_ID)
+            continue;
+        recorded[t->process] = some = true;
+    }
+    if (some)
+        s->recorded = recorded;
+    else
+        free(recorded);
+    return 0;
+}
+
 static int analyse(struct states *s, char **paths, size_t count, struct krait_kernel_states **found,
                    struct krait_err *err)
 {
@@ -651,13 +709,13 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
         s->zero_ns = krait_select_kernel_range(&s->options->select, s->trace, kevs, &options.from_ns,
                                                &options.until_ns);
     rc = rc ? rc : krait_kernel_states_new(found, kevs, &options, err);
-    if (!rc && krait_own_threads_init(&s->threads, s->trace, *found))
+    s->own = kevs && krait_kevs_own(kevs);
+    if (!rc && (krait_own_threads_init(&s->threads, s->trace, *found) || find_recorded(s, *found)))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && s->only && s->only->where == ALONE)
         rc = run_again(s, kevs, &options, found, err);
     if (kevs) {
         s->lost = krait_kevs_lost(kevs);
-        s->own = krait_kevs_own(kevs);
         s->damage = *krait_kevs_damage(kevs);
     }
     krait_kevs_close(kevs);
@@ -682,6 +740,7 @@ static int run_states(void *values, int argc, char **argv)
     krait_buf_done(&s.out);
     krait_buf_done(&s.notes);
     krait_own_threads_done(&s.threads);
+    free(s.recorded);
     krait_kernel_states_free(found);
     krait_trace_close(s.trace);
     return status || !rc ? status : krait_cmd_fail(&krait_cmd_states, &err);
@@ -693,11 +752,14 @@ static const struct krait_opt states_opts[] = {
     { "by", 0, KRAIT_OPT_CHOICE, "cpu|process|thread|syscall|process-syscall|latency|interval", OPT(by),
       "One table, of these; without it all of them, the busiest rows of each" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
-      "The column that decides the order, by its name in --csv: on_cpu_ns, blocked_disk_ns, p99_ns" },
+      "The column that decides the order, by its name in --csv: on_cpu_ns, blocked_disk_ns, p99_ns; several "
+      "with commas between" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
       "Show N rows; 0 for all. A table has 40, in the overview 15; CSV and JSON have all" },
     KRAIT_SELECT_OPTS(struct states_options, select),
     KRAIT_SELECT_TO_OPT(struct states_options, select),
+    { "all", 'a', KRAIT_OPT_FLAG, NULL, OPT(all),
+      "The rest of the machine too, behind the recorded processes; --process and --thread choose among all" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns; with --by" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
     KRAIT_OPTS_END,
@@ -708,7 +770,8 @@ const struct krait_cmd krait_cmd_states = {
     .operands = "TRACE...",
     .summary = "Show what threads and CPUs were doing, from the kernel's events",
     .description =
-        "Reads the kernel's part of a recording (krait record --kernel), or a kernel trace of LTTng's.\n\n"
+        "Reads the kernel's part of a recording (krait record --kernel), or a kernel trace of LTTng's or "
+        "perf's.\n\n"
         "For each thread, the time it ran in user mode and in system calls, was stopped by interrupts, was "
         "ready to run\n"
         "but did not (woken, or preempted), and was blocked: on the disk, the network, a timer, a lock, a "
@@ -717,10 +780,14 @@ const struct krait_cmd krait_cmd_states = {
         "and soft\n"
         "interrupts. System calls with their number, errors and how long they took; and how long threads "
         "waited to run.\n\n"
+        "Of a recording, processes, threads and system calls are those of the programs that were recorded; "
+        "--all "
+        "adds the\n"
+        "rest of the machine. CPUs, and how long threads waited to run, are of the whole machine.\n\n"
         "Times after the start are counted from the first event, of the kernel or of the program beside it. "
         "What a "
         "thread did\n"
-        "before its first event is unknown.",
+        "before its first event, or while events of its CPU were lost, is unknown.",
     .examples = "krait states trace\n# which threads waited longest for the disk\n"
                 "krait states trace --by thread --sort blocked_disk_ns\n"
                 "# the system calls of one process\nkrait states trace --by syscall --process postgres\n"

@@ -7,8 +7,8 @@
  *     python3-4711/                      command and pid; a second image of the same pid is python3-4711-2
  *       metadata                         TSDL text; code ids are labels of `enum code`
  *       definitions                      stream of code:define, thread:name, process:start ...
- *       thread-4711-0                    one stream per thread: tid, and a count for tids that were used
- * again
+ *       thread-4711-0                    one stream per thread: its tid, and a count of earlier threads
+ *                                        with that tid
  *
  * A stream file is a run of packets. Everything is little-endian on little-endian hosts (native),
  * byte-aligned, and packed without padding:
@@ -24,8 +24,9 @@
  *   event    ┌──────────────────────────┬─────────┐      id: bits 0 to 4 of the word, 0 to 30
  *   compact  │ id:5  time:27            │ payload │      time: low 27 bits of the clock
  *            └──────────────────────────┴─────────┘
- *   event    ┌──────┬────────┬──────────┬─────────┐      when the clock's bits above 27 changed since the
- * event before extended │ 31:8 │ id:32  │ time:64  │ payload │ └──────┴────────┴──────────┴─────────┘
+ *   event    ┌──────┬────────┬──────────┬─────────┐      when the clock's bits above 27 have changed
+ *   extended │ 31:8 │ id:32  │ time:64  │ payload │      since the event before
+ *            └──────┴────────┴──────────┴─────────┘
  *
  * Example, a call of code 7 at clock 0x1234567 in the window in which the packet began, and its return 0x99
  * later:

@@ -7,6 +7,10 @@
 
 #include "base/base.h"
 
+/* Before Python 3.12 a pause of --max-overhead is a call of this function, which is nobody's. */
+#define KRAIT_PAUSE_MODULE "krait"
+#define KRAIT_PAUSE_NAME   "<paused by --max-overhead>"
+
 enum krait_event_id {
 #define KRAIT_EVENT(id, symbol, name, doc) KRAIT_EVENT_##symbol = (id),
 #define KRAIT_FIELD(symbol, type, field, doc)
@@ -25,7 +29,7 @@ enum krait_event_enum_value {
 #undef KRAIT_ENUM
 };
 
-enum { KRAIT_LOST_REASONS = 7 };
+enum { KRAIT_LOST_REASONS = 9 };
 
 struct krait_field_row {
     const char *type; /* as in events.def: "u32", "str", "code", or an enumeration's name */

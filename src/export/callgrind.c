@@ -13,6 +13,7 @@
  * one file and name, such as lambdas, are told apart by their line. Source: "Callgrind Format Specification"
  * in Valgrind's manual; callgrind_annotate of Valgrind 3.19.
  */
+#include "base/array.h"
 #include "base/json.h"
 #include "export/formats.h"
 
@@ -71,32 +72,12 @@ static struct arc *arc_between(struct callgrind *grind, uint32_t caller, uint32_
     uint64_t *found = krait_map_get(&grind->arc_index, key);
     if (found)
         return &grind->arcs[*found];
-    if (grind->arc_count == grind->arc_cap) {
-        size_t cap = grind->arc_cap ? grind->arc_cap * 2 : 1024;
-        struct arc *arcs = realloc(grind->arcs, cap * sizeof(*arcs));
-        if (!arcs)
-            return NULL;
-        grind->arcs = arcs;
-        grind->arc_cap = cap;
-    }
-    if (krait_map_put(&grind->arc_index, key, grind->arc_count))
+    if (!KRAIT_GROW(grind->arcs, grind->arc_cap, grind->arc_count + 1) ||
+        krait_map_put(&grind->arc_index, key, grind->arc_count))
         return NULL;
     struct arc *arc = &grind->arcs[grind->arc_count++];
     *arc = (struct arc){ .caller = caller, .callee = callee };
     return arc;
-}
-
-static int path_room(struct callgrind *grind, uint32_t depth)
-{
-    if (depth < grind->path_cap)
-        return 0;
-    uint32_t cap = KRAIT_MAX(256u, depth * 2);
-    uint32_t *path = realloc(grind->path, cap * sizeof(*path));
-    if (!path)
-        return -ENOMEM;
-    grind->path = path;
-    grind->path_cap = cap;
-    return 0;
 }
 
 static int add_call(struct callgrind *grind, const struct krait_tree_node *node, uint32_t fn)
@@ -118,9 +99,9 @@ static int add_node(struct callgrind *grind, const struct krait_tree_node *node,
     while (*left >= node->depth)
         grind->on_stack[grind->path[(*left)--]]--;
     uint32_t fn = fn_of(grind, node);
-    int rc = path_room(grind, node->depth);
-    if (!rc && node->depth > 1)
-        rc = add_call(grind, node, fn);
+    if (!KRAIT_GROW(grind->path, grind->path_cap, node->depth + 1))
+        return -ENOMEM;
+    int rc = node->depth > 1 ? add_call(grind, node, fn) : 0;
     if (rc)
         return rc;
     grind->self_ns[fn] += node->self_ns;

@@ -41,6 +41,7 @@ enum krait_export_flags {
     KRAIT_EXPORT_BINARY = 1 << 1,        /* nothing for a terminal */
     KRAIT_EXPORT_FOLDS_IMPORTS = 1 << 2, /* takes a tree with nodes that are no functions */
     KRAIT_EXPORT_HAS_KERNEL = 1 << 3,    /* holds what the kernel recorded */
+    KRAIT_EXPORT_HAS_STATE = 1 << 4,     /* heeds job.what.states */
 };
 
 struct krait_export_format {
@@ -48,6 +49,7 @@ struct krait_export_format {
     const char *summary;
     uint32_t flags;     /* enum krait_export_flags */
     const char *opener; /* what opens the file, for "open it with" */
+    const char *names;  /* of its files: see exports.def */
     /* Writes all into out->buf, spilling; neither opens nor commits. 0 or a negative errno with err set;
      * failures of writing are left to the commit (returns 0 or out->error then). */
     int (*write)(struct krait_export_job *job, struct krait_outfile *out, struct krait_err *err);
@@ -57,6 +59,12 @@ extern const struct krait_export_format krait_export_formats[]; /* ends with a N
 
 /* NULL when there is none of that name. */
 const struct krait_export_format *krait_export_find(const char *name);
+
+/* The format that a file's name tells; NULL where it tells none. */
+const struct krait_export_format *krait_export_of_file(const char *path);
+/* The name of a recording's file in that format. */
+void krait_export_file_name(struct krait_buf *name, const struct krait_export_format *format,
+                            const char *recording);
 
 /* Opens `path`, writes, commits. */
 int krait_export_run(const struct krait_export_format *format, struct krait_export_job *job, const char *path,

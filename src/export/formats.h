@@ -9,7 +9,7 @@
 #include "export/kernel.h"
 #include "trace/gil.h"
 
-#define KRAIT_EXPORT(id, text, flags, opener)                                            \
+#define KRAIT_EXPORT(id, text, flags, opener, names)                                     \
     int krait_export_write_##id(struct krait_export_job *job, struct krait_outfile *out, \
                                 struct krait_err *err);
 #include "export/exports.def"

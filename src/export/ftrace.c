@@ -11,7 +11,14 @@ enum { TREE_PROCESS = 1, TREE_THREAD = 2 };
 enum { PROCESS_PID = 1, PROCESS_CMDLINE = 3, THREAD_TID = 1, THREAD_NAME = 2, THREAD_TGID = 3 };
 enum { BUNDLE_CPU = 1, BUNDLE_EVENT = 2 };
 enum { EVENT_TIMESTAMP = 1, EVENT_PID = 2, EVENT_SWITCH = 4, EVENT_NEW_TASK = 235, EVENT_RENAME = 236 };
-enum { SWITCH_PREV = 2, SWITCH_PREV_STATE = 4, SWITCH_NEXT = 6, RENAME_PID = 1, RENAME_COMM = 3 };
+enum {
+    SWITCH_PREV = 2,
+    SWITCH_PREV_STATE = 4,
+    SWITCH_NEXT_COMM = 5,
+    SWITCH_NEXT = 6,
+    RENAME_PID = 1,
+    RENAME_COMM = 3
+};
 enum { NEW_TASK_PID = 1, NEW_TASK_COMM = 2, NEW_TASK_FLAGS = 3, CLONE_THREAD = 0x10000 }; /* linux/sched.h */
 
 enum {
@@ -50,7 +57,7 @@ static const struct event_of events[KRAIT_KEV_KINDS] = {
 struct cpu {
     struct krait_buf events; /* that are not written yet, each a BUNDLE_EVENT */
     uint32_t count;
-    int64_t current; /* the thread that has it; -1: not known */
+    int64_t current; /* the thread that has it, as it is written; -1: nothing was */
 };
 
 struct ftrace {
@@ -83,6 +90,16 @@ static void flush(struct ftrace *f, uint32_t number)
     f->done = f->rc;
 }
 
+/* Before the range, what was told of a CPU is not any more. */
+static struct cpu *make_way(const struct ftrace *f, struct cpu *cpu)
+{
+    if (!f->in_range) {
+        krait_buf_clear(&cpu->events);
+        cpu->count = 0;
+    }
+    return cpu;
+}
+
 /* The CPU that an event is told of; NULL: it is not told. Before the range, the last switch alone is, with
  * its begin: it says who has the CPU then. */
 static struct cpu *cpu_for(struct ftrace *f, const struct krait_kev *ev)
@@ -92,19 +109,14 @@ static struct cpu *cpu_for(struct ftrace *f, const struct krait_kev *ev)
     };
     if (ev->cpu >= MOST_CPUS || !(f->in_range || switches[ev->cls->kind]))
         return NULL;
-    struct cpu *cpu = &f->cpus[ev->cpu];
-    if (!f->in_range) {
-        krait_buf_clear(&cpu->events);
-        cpu->count = 0;
-    }
-    return cpu;
+    return make_way(f, &f->cpus[ev->cpu]);
 }
 
 /* An event up to its own message; returns what ends it. */
 static size_t begin_event(const struct ftrace *f, struct cpu *cpu, const struct krait_kev *ev, int64_t pid)
 {
     size_t event = krait_pb_begin(&cpu->events, BUNDLE_EVENT);
-    krait_pb_u64(&cpu->events, EVENT_TIMESTAMP, KRAIT_MAX((uint64_t)ev->ns, f->from_ns));
+    krait_pb_u64(&cpu->events, EVENT_TIMESTAMP, (uint64_t)KRAIT_MAX(ev->ns, (int64_t)f->from_ns));
     krait_pb_u64(&cpu->events, EVENT_PID, (uint64_t)pid);
     return event;
 }
@@ -134,6 +146,75 @@ static void add_field(struct krait_buf *buf, const struct krait_kev *ev, const s
     krait_pb_u64(buf, to->fields[i], to->prios >> i & 1 ? number + PRIO_LESS : number);
 }
 
+/* -- switches that the trace does not have -- */
+
+/* Of a thread that is lost sight of. The trace processor has no state for that, and takes numbers that no kernel
+ * has for a loss of data (task_state_invalid): this is TASK_IDLE's of Linux 4.14 and later, where only threads of
+ * the kernel's own go. */
+enum { STATE_UNKNOWN = 0x80 };
+
+static void write_switch(struct ftrace *f, struct cpu *cpu, const struct krait_kev *ev, int64_t state,
+                         int64_t next)
+{
+    const struct krait_kthread *t =
+        next > 0 ? krait_kernel_states_thread(f->kernel->known, (int32_t)next) : NULL;
+    int64_t prev = KRAIT_MAX(cpu->current, 0);
+    size_t event = begin_event(f, cpu, ev, prev), message = krait_pb_begin(&cpu->events, EVENT_SWITCH);
+    krait_pb_u64(&cpu->events, SWITCH_PREV, (uint64_t)prev);
+    krait_pb_u64(&cpu->events, SWITCH_PREV_STATE, (uint64_t)state);
+    krait_pb_u64(&cpu->events, SWITCH_NEXT, (uint64_t)next);
+    if (t && t->name[0])
+        krait_pb_cstr(&cpu->events, SWITCH_NEXT_COMM, t->name);
+    krait_pb_end(&cpu->events, message);
+    end_event(f, cpu, ev, event);
+    cpu->current = next;
+}
+
+/* An event says who has its CPU: it has had it since then at the latest, and whose the CPU was before, as it is
+ * written, is unknown from then on. The trace processor takes a switch away from another thread than it knows for a
+ * loss of data (mismatched_sched_switch_tids), and the other for running up to then. */
+static void find_on_cpu(struct ftrace *f, const struct krait_kev *ev, int64_t tid)
+{
+    struct cpu *cpu = ev->cpu < MOST_CPUS ? &f->cpus[ev->cpu] : NULL;
+    bool is_first =
+        cpu && cpu->current < 0 && ev->cls->kind != KRAIT_KEV_FOUND; /* it says what came before */
+    if (cpu && !is_first && tid >= 0 && tid != KRAIT_MAX(cpu->current, 0))
+        write_switch(f, make_way(f, cpu), ev, cpu->current > 0 ? STATE_UNKNOWN : 0, tid);
+}
+
+/* Events whose context is of who runs on their CPU, as kernel_states.c has it. */
+static void look_who_runs(struct ftrace *f, const struct krait_kev *ev)
+{
+    static const bool tells[KRAIT_KEV_KINDS] = {
+        [KRAIT_KEV_CALL_BEGIN] = true, [KRAIT_KEV_CALL_END] = true,    [KRAIT_KEV_IRQ_BEGIN] = true,
+        [KRAIT_KEV_IPI_BEGIN] = true,  [KRAIT_KEV_IRQ_END] = true,     [KRAIT_KEV_SOFTIRQ_BEGIN] = true,
+        [KRAIT_KEV_WAKING] = true,     [KRAIT_KEV_SOFTIRQ_END] = true, [KRAIT_KEV_WAKEUP] = true,
+        [KRAIT_KEV_WAKEUP_NEW] = true, [KRAIT_KEV_NET_SEND] = true
+    };
+    if (ev->cls->kind == KRAIT_KEV_SWITCH)
+        find_on_cpu(f, ev, krait_kev_int(ev, 0));
+    else if (tells[ev->cls->kind])
+        find_on_cpu(f, ev, krait_kev_tid(ev));
+}
+
+static void on_call(void *ctx, const struct krait_kev *ev)
+{
+    look_who_runs(ctx, ev);
+}
+
+static void on_found(void *ctx, const struct krait_kev *ev)
+{
+    find_on_cpu(ctx, ev, krait_kev_int(ev, 0));
+}
+
+/* What the CPU runs now is unknown; there is no word for that but none. */
+static void on_lost(void *ctx, const struct krait_kev *ev)
+{
+    find_on_cpu(ctx, ev, 0);
+}
+
+/* -- events as they are -- */
+
 /* The kernel says of a fork twice what the trace has once; the trace processor goes by the other event,
  * task_newtask (ParseTaskNewTask in ftrace_parser.cc), for whether it is a thread or a process, whose, and
  * from when. */
@@ -149,13 +230,30 @@ static void add_new_task(struct ftrace *f, struct cpu *cpu, const struct krait_k
     end_event(f, cpu, ev, event);
 }
 
+/* A thread gets a name: of an event that says it, or that executes a program. By it the trace processor names a
+ * process, not by sched_process_exec. */
+static void add_rename(struct ftrace *f, struct cpu *cpu, const struct krait_kev *ev, int64_t pid)
+{
+    enum { MOST = 15 }; /* bytes: TASK_COMM_LEN of include/linux/sched.h */
+    size_t n, event = begin_event(f, cpu, ev, pid), message = krait_pb_begin(&cpu->events, EVENT_RENAME);
+    const char *text = krait_kev_text(ev, 1, &n);
+    n = strnlen(text, n);
+    const char *slash = ev->cls->kind == KRAIT_KEV_EXEC ? memrchr(text, '/', n) : NULL,
+               *name = slash ? slash + 1 : text;
+    krait_pb_u64(&cpu->events, RENAME_PID, (uint64_t)krait_kev_int(ev, 0));
+    krait_pb_str(&cpu->events, RENAME_COMM, name, KRAIT_MIN(n - (size_t)(name - text), (size_t)MOST));
+    krait_pb_end(&cpu->events, message);
+    end_event(f, cpu, ev, event);
+}
+
 /* The thread in which an event of this CPU happened; -1: nobody knows. */
 static int64_t thread_in(struct cpu *cpu, const struct krait_kev *ev)
 {
     bool switches = ev->cls->kind == KRAIT_KEV_SWITCH;
     int64_t tid = switches ? krait_kev_int(ev, 0) : krait_kev_tid(ev);
     int64_t pid = tid >= 0 ? tid : cpu->current;
-    cpu->current = switches ? krait_kev_int(ev, 2) : pid;
+    if (switches)
+        cpu->current = krait_kev_int(ev, 2);
     return pid;
 }
 
@@ -163,6 +261,7 @@ static void on_event(void *ctx, const struct krait_kev *ev)
 {
     struct ftrace *f = ctx;
     const struct event_of *to = &events[ev->cls->kind];
+    look_who_runs(f, ev);
     struct cpu *cpu = cpu_for(f, ev);
     if (!cpu || !krait_kev_has(ev, 0))
         return;
@@ -171,6 +270,8 @@ static void on_event(void *ctx, const struct krait_kev *ev)
         return;
     if (ev->cls->kind == KRAIT_KEV_FORK && krait_kev_has(ev, 1))
         add_new_task(f, cpu, ev, pid);
+    if (ev->cls->kind == KRAIT_KEV_EXEC && krait_kev_has(ev, 1))
+        add_rename(f, cpu, ev, pid);
     size_t event = begin_event(f, cpu, ev, pid), message = krait_pb_begin(&cpu->events, to->event);
     for (unsigned i = 0; i < KRAIT_KEV_FIELDS; i++) {
         if (to->fields[i] && krait_kev_has(ev, i))
@@ -185,16 +286,14 @@ static void on_event(void *ctx, const struct krait_kev *ev)
 static void add_switch(struct ftrace *f, const struct krait_kev *ev, int64_t prev, int64_t state,
                        int64_t next)
 {
-    struct cpu *cpu = cpu_for(f, ev);
-    if (!cpu || prev < 0 || next < 0)
+    if (prev < 0 || next < 0)
         return;
-    size_t event = begin_event(f, cpu, ev, prev), message = krait_pb_begin(&cpu->events, EVENT_SWITCH);
-    krait_pb_u64(&cpu->events, SWITCH_PREV, (uint64_t)prev);
-    krait_pb_u64(&cpu->events, SWITCH_PREV_STATE, (uint64_t)state);
-    krait_pb_u64(&cpu->events, SWITCH_NEXT, (uint64_t)next);
-    krait_pb_end(&cpu->events, message);
-    end_event(f, cpu, ev, event);
-    cpu->current = next;
+    find_on_cpu(f, ev, prev);
+    struct cpu *cpu = cpu_for(f, ev);
+    if (cpu && prev > 0)
+        cpu->current = prev;
+    if (cpu)
+        write_switch(f, cpu, ev, state, next);
 }
 
 static void on_run(void *ctx, const struct krait_kev *ev)
@@ -218,14 +317,8 @@ static void on_named(void *ctx, const struct krait_kev *ev)
 {
     struct ftrace *f = ctx;
     struct cpu *cpu = cpu_for(f, ev);
-    if (!cpu || krait_kev_tid(ev) < 0)
-        return;
-    size_t event = begin_event(f, cpu, ev, krait_kev_tid(ev));
-    size_t message = krait_pb_begin(&cpu->events, EVENT_RENAME);
-    krait_pb_u64(&cpu->events, RENAME_PID, (uint64_t)krait_kev_int(ev, 0));
-    add_kev_text(&cpu->events, RENAME_COMM, ev, 1);
-    krait_pb_end(&cpu->events, message);
-    end_event(f, cpu, ev, event);
+    if (cpu && krait_kev_tid(ev) >= 0)
+        add_rename(f, cpu, ev, krait_kev_tid(ev));
 }
 
 /* -- what is known of the machine -- */
@@ -331,7 +424,12 @@ static int walk(struct ftrace *f)
         .done = &f->done,
         .begin = on_begin,
         .from = on_from,
-        .handlers = { [KRAIT_KEV_RUN] = on_run,
+        .handlers = { [KRAIT_KEV_FOUND] = on_found,
+                      [KRAIT_KEV_LOST] = on_lost,
+                      [KRAIT_KEV_CALL_BEGIN] = on_call,
+                      [KRAIT_KEV_CALL_END] = on_call,
+                      [KRAIT_KEV_NET_SEND] = on_call,
+                      [KRAIT_KEV_RUN] = on_run,
                       [KRAIT_KEV_LEAVE] = on_leave,
                       [KRAIT_KEV_END] = on_end,
                       [KRAIT_KEV_NAMED] = on_named },

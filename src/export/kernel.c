@@ -12,8 +12,7 @@ static void set_range(struct krait_export_kernel *kernel)
 {
     const struct krait_range *range = &kernel->job->what.range;
     uint64_t origin = (uint64_t)kernel->known->origin_ns;
-    uint64_t from = KRAIT_MAX(range->from_ns, kernel->job->trace->begin_ns);
-    kernel->from_ns = from > origin ? from - origin : 0;
+    kernel->from_ns = range->from_ns > origin ? range->from_ns - origin : 0;
     kernel->until_ns = range->to_ns == UINT64_MAX ? UINT64_MAX
                        : range->to_ns > origin    ? range->to_ns - origin
                                                   : 0;
@@ -308,7 +307,7 @@ static void end_run_of(struct walk *w, const struct krait_kthread *t, uint64_t n
 
 static bool is_wait(enum krait_thread_state state)
 {
-    return krait_thread_blocks(state) || state == KRAIT_TS_WOKEN || state == KRAIT_TS_PREEMPTED;
+    return krait_thread_blocks(state) || state == KRAIT_TS_WOKEN || krait_thread_is_preempted(state);
 }
 
 static void tell_wait(struct walk *w, const struct krait_kchange *change)

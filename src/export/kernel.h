@@ -11,7 +11,7 @@
  * they have other numbers there), and once for each thing that is asked for. Memory grows with the number of
  * threads, CPUs and names, not with that of events.
  *
- * Nothing before the trace's own begin is told, and nothing outside of the job's range.
+ * What happened before the program's first event is told too, and nothing outside of the job's range.
  */
 #ifndef KRAIT_EXPORT_KERNEL_H
 #define KRAIT_EXPORT_KERNEL_H

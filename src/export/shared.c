@@ -80,6 +80,7 @@ void krait_export_func_label(struct krait_buf *buf, const struct krait_func *fun
     if (*func->module && *func->name)
         krait_buf_char(buf, '.');
     krait_buf_str(buf, *func->module || *func->name ? func->name : "?");
+    krait_buf_str(buf, func->holds_dropped ? KRAIT_HOLDS_DROPPED : "");
 }
 
 const char *krait_export_process_name(const struct krait_process *process)

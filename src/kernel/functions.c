@@ -37,7 +37,7 @@ const char *krait_functions_tracer(int dir, struct krait_err *err)
     rc = -errno;
     krait_err_set(
         err, rc,
-        "the kernel keeps its tracer %s from everybody (%s), as where it is locked down: kernel_lockdown(7)",
+        "the kernel has the tracer %s, but lets nobody use it (%s), as where it is locked down: kernel_lockdown(7)",
         found, strerror(-rc));
     return NULL;
 }

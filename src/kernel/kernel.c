@@ -71,7 +71,10 @@ int krait_kernel_make_stream(struct krait_kernel *k, size_t cpu, struct krait_er
 
 int krait_kernel_describe(struct krait_kernel *k, struct krait_err *err)
 {
-    return krait_kernel_tsdl_write(k->dir, k->source->tracer, &k->classes, k->clock, k->uuid, err);
+    uint64_t refused = 0;
+    for (size_t i = 0; i < k->cpu_count; i++)
+        refused += k->streams[i].refused;
+    return krait_kernel_tsdl_write(k->dir, k->source->tracer, &k->classes, k->clock, k->uuid, refused, err);
 }
 
 void krait_kernel_flush(struct krait_kernel *k)
@@ -100,7 +103,7 @@ static void remove_folder(const struct krait_kernel *k)
 /* ---- sources ---- */
 
 static int open_source(struct krait_kernel **out, const struct krait_kernel_source *source,
-                       const struct krait_kernel_options *options, struct krait_err *err)
+                       const struct krait_kernel_record_options *options, struct krait_err *err)
 {
     struct krait_kernel *k = calloc(1, source->size);
     if (!k)
@@ -109,15 +112,14 @@ static int open_source(struct krait_kernel **out, const struct krait_kernel_sour
     k->clock = options->clock;
     int rc = source->open(k, options, err);
     if (rc) {
-        remove_folder(k);
-        krait_kernel_free(k);
+        krait_kernel_discard(k);
         return rc;
     }
     *out = k;
     return 0;
 }
 
-int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_options *options,
+int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_record_options *options,
                       struct krait_err *err)
 {
     static const struct krait_kernel_source *const sources[] = {
@@ -146,9 +148,34 @@ void krait_kernel_free(struct krait_kernel *k)
     free(k);
 }
 
+void krait_kernel_discard(struct krait_kernel *k)
+{
+    if (!k)
+        return;
+    close_source(k, NULL);
+    remove_folder(k);
+    krait_kernel_free(k);
+}
+
 bool krait_kernel_round(struct krait_kernel *k)
 {
     return k->source->round(k);
+}
+
+uint64_t krait_kernel_bytes(const struct krait_kernel *k)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < k->cpu_count; i++)
+        bytes += k->streams[i].bytes;
+    return bytes;
+}
+
+void krait_kernel_drop_before(struct krait_kernel *k, uint64_t since)
+{
+    for (size_t i = 0; i < k->cpu_count; i++) {
+        if (k->streams[i].fd >= 0)
+            krait_kernel_note(k, krait_kernel_stream_drop_before(&k->streams[i], k->dir, since));
+    }
 }
 
 void krait_kernel_stop(struct krait_kernel *k)

@@ -26,7 +26,7 @@ struct krait_kernel;
 
 enum krait_kernel_scope { KRAIT_KERNEL_WHOLE, KRAIT_KERNEL_OWN };
 
-struct krait_kernel_options {
+struct krait_kernel_record_options {
     enum krait_kernel_scope scope;
     const char *dir;       /* the recording's folder, which exists; DIR/kernel is made */
     const char *groups;    /* sched,irq; empty: all. Of the whole machine alone */
@@ -55,10 +55,14 @@ int krait_kernel_check_groups(const char *groups, struct krait_err *err);
  * switches the events on. Own: has them switched on when this process's next child executes a program.
  * Errors: what krait_tracefs_open gives, or perf_event_open, or what of the kernel or the disk failed; then
  * nothing is left behind. */
-int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_options *options,
+int krait_kernel_open(struct krait_kernel **out, const struct krait_kernel_record_options *options,
                       struct krait_err *err);
 /* Takes what is there. Returns whether the rings fill so fast that it should come again soon. */
 bool krait_kernel_round(struct krait_kernel *kernel);
+/* On disk so far. */
+uint64_t krait_kernel_bytes(const struct krait_kernel *kernel);
+/* Drops the packets that ended before this tick. */
+void krait_kernel_drop_before(struct krait_kernel *kernel, uint64_t since);
 /* The first trouble since the last call, or NULL. Owned by the source. */
 const char *krait_kernel_trouble(struct krait_kernel *kernel);
 /* Switches the events off: what happens from now on is not in the recording. */
@@ -68,5 +72,7 @@ void krait_kernel_stop(struct krait_kernel *kernel);
 void krait_kernel_finish(struct krait_kernel *kernel, struct krait_kernel_summary *summary);
 /* Removes the instance where krait_kernel_finish has not. */
 void krait_kernel_free(struct krait_kernel *kernel);
+/* The same before krait_kernel_finish, and removes its folder: nothing was recorded. */
+void krait_kernel_discard(struct krait_kernel *kernel);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/kernel_class.h"
 
+#include "base/array.h"
 #include "kernel/kernel_op.h"
 #include "kernel/tracefs.h"
 
@@ -170,15 +171,8 @@ static void *keep(struct krait_kernel_classes *classes, const void *bytes, size_
 
 static int append(struct krait_kernel_classes *classes, const struct krait_kernel_class *class, uint32_t type)
 {
-    if (classes->count == classes->cap) {
-        size_t cap = classes->cap ? 2 * classes->cap : 64;
-        struct krait_kernel_class *items = realloc(classes->items, cap * sizeof(*items));
-        if (!items)
-            return -ENOMEM;
-        classes->items = items;
-        classes->cap = cap;
-    }
-    if (krait_map_put(&classes->types, type, classes->count))
+    if (!KRAIT_GROW(classes->items, classes->cap, classes->count + 1) ||
+        krait_map_put(&classes->types, type, classes->count))
         return -ENOMEM;
     classes->items[classes->count] = *class;
     classes->items[classes->count].id = (uint16_t)classes->count;

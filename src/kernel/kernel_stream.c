@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sendfile.h>
 
 enum { PACKET_FULL = 64 * 1024, EXTENDED = 0xffff };
 
@@ -89,6 +90,53 @@ int krait_kernel_stream_flush(struct krait_kernel_stream *stream)
     stream->in_packet = 0;
     krait_buf_clear(packet);
     return rc;
+}
+
+/* How many bytes of packets at the beginning ended before. */
+static uint64_t bytes_before(int fd, uint64_t since)
+{
+    struct krait_packet_head head;
+    uint64_t at = 0;
+    while (pread(fd, &head, sizeof(head), (off_t)at) == sizeof(head) && head.timestamp_end < since &&
+           head.packet_size)
+        at += head.packet_size / 8;
+    return at;
+}
+
+static int copy(int to, int from, uint64_t at, uint64_t end)
+{
+    for (off_t offset = (off_t)at; (uint64_t)offset < end;) {
+        ssize_t n = sendfile(to, from, &offset, end - (uint64_t)offset);
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+    }
+    return 0;
+}
+
+int krait_kernel_stream_drop_before(struct krait_kernel_stream *stream, const char *dir, uint64_t since)
+{
+    KRAIT_AUTO_FREE char *path = NULL;
+    KRAIT_AUTO_FREE char *beside = NULL;
+    if (asprintf(&path, "%s/channel0_%u", dir, stream->cpu) < 0 || asprintf(&beside, "%s/.new", dir) < 0)
+        return -ENOMEM;
+    KRAIT_AUTO_CLOSE int from = open(path, O_RDONLY | O_CLOEXEC);
+    uint64_t at = from < 0 ? 0 : bytes_before(from, since);
+    if (!at)
+        return 0;
+    int to = krait_growing_open(beside, 0);
+    int rc = to < 0 ? -errno : copy(to, from, at, stream->bytes);
+    if (!rc && rename(beside, path) < 0)
+        rc = -errno;
+    if (rc) {
+        unlink(beside);
+        if (to >= 0)
+            close(to);
+        return rc;
+    }
+    close(stream->fd);
+    stream->fd = to;
+    stream->bytes -= at;
+    return 0;
 }
 
 int krait_kernel_stream_lose(struct krait_kernel_stream *stream, uint64_t count)

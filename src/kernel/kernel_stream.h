@@ -54,6 +54,9 @@ void krait_kernel_stream_end(struct krait_kernel_stream *stream, size_t n);
 int krait_kernel_stream_mark(struct krait_kernel_stream *stream, uint64_t time);
 /* `count` events were lost here. Closes the packet. */
 int krait_kernel_stream_lose(struct krait_kernel_stream *stream, uint64_t count);
+/* Writes the file DIR/channel0_CPU anew without the packets that ended before this tick. Returns 0 or a
+ * negative errno; the file is then as it was. */
+int krait_kernel_stream_drop_before(struct krait_kernel_stream *stream, const char *dir, uint64_t since);
 /* Writes the packet, whole or not at all. Returns 0 or a negative errno; its events are then `refused`. */
 int krait_kernel_stream_flush(struct krait_kernel_stream *stream);
 

@@ -5,6 +5,8 @@
 #include "ctf/write/tsdl_write.h"
 #include "record/traceid.h"
 
+#include <fcntl.h>
+#include <string.h>
 #include <sys/utsname.h>
 
 static const struct {
@@ -67,7 +69,11 @@ static void add_env_text(struct krait_buf *out, const char *key, const char *val
     krait_buf_str(out, ";\n");
 }
 
-static void add_env(struct krait_buf *out, const char *tracer)
+/* As wide as any number: it is written over where the disk has no room for a new file. */
+#define REFUSED        "    disk_refused = "
+#define REFUSED_FORMAT "%20llu"
+
+static void add_env(struct krait_buf *out, const char *tracer, uint64_t refused)
 {
     struct utsname host;
     uname(&host);
@@ -78,6 +84,7 @@ static void add_env(struct krait_buf *out, const char *tracer)
     add_env_text(out, "kernel_version", host.version);
     krait_buf_str(out, tracer);
     add_env_text(out, "recorded_by", "krait " KRAIT_VERSION);
+    krait_buf_fmt(out, REFUSED REFUSED_FORMAT ";\n", (unsigned long long)refused);
     krait_buf_str(out, "};\n");
 }
 
@@ -111,7 +118,7 @@ static void add_event(struct krait_buf *out, const struct krait_kernel_class *cl
 }
 
 static void add_all(struct krait_buf *out, const char *tracer, const struct krait_kernel_classes *classes,
-                    const struct krait_clock *clock, const uint8_t uuid[16])
+                    const struct krait_clock *clock, const uint8_t uuid[16], uint64_t refused)
 {
     struct krait_tsdl_clock about;
     krait_traceid_clock(&about, clock);
@@ -119,7 +126,7 @@ static void add_all(struct krait_buf *out, const char *tracer, const struct krai
     add_types(out);
     add_functions(out, &classes->symbols);
     add_trace(out, uuid);
-    add_env(out, tracer);
+    add_env(out, tracer, refused);
     krait_tsdl_write_clock(out, &about);
     krait_buf_str(out, "typealias integer { size = 32; align = 8; signed = false;"
                        " map = clock.monotonic.value; } := uint32_time_t;\n"
@@ -132,16 +139,32 @@ static void add_all(struct krait_buf *out, const char *tracer, const struct krai
     }
 }
 
+/* Writes the number of refused events over that in the metadata. */
+static int write_refused(const char *path, uint64_t refused)
+{
+    char text[24];
+    KRAIT_AUTO_BUF old = { 0 };
+    KRAIT_AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int rc = fd < 0 ? -errno : krait_buf_read_file(&old, path);
+    const char *at = rc ? NULL : strstr(old.data, REFUSED);
+    if (!at)
+        return rc ? rc : -ENOENT;
+    int n = snprintf(text, sizeof(text), REFUSED_FORMAT, (unsigned long long)refused);
+    return pwrite(fd, text, (size_t)n, at - old.data + (off_t)strlen(REFUSED)) == n ? 0 : -EIO;
+}
+
 int krait_kernel_tsdl_write(const char *dir, const char *tracer, const struct krait_kernel_classes *classes,
-                            const struct krait_clock *clock, const uint8_t uuid[16], struct krait_err *err)
+                            const struct krait_clock *clock, const uint8_t uuid[16], uint64_t refused,
+                            struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *path = NULL;
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
     if (asprintf(&path, "%s/metadata", dir) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
     int rc = krait_outfile_open(&out, path, err);
-    if (rc)
-        return rc;
-    add_all(&out.buf, tracer, classes, clock, uuid);
-    return krait_outfile_commit(&out, err);
+    if (!rc) {
+        add_all(&out.buf, tracer, classes, clock, uuid, refused);
+        rc = krait_outfile_commit(&out, err);
+    }
+    return rc && refused && write_refused(path, refused) == 0 ? 0 : rc;
 }

@@ -14,8 +14,9 @@
     "    tracer_patchlevel = 0;\n"
 
 /* Writes DIR/metadata, beside the old and then over it. `tracer`: lines of its env block that say who
- * recorded. */
+ * recorded. `refused`: events that the disk did not take. */
 int krait_kernel_tsdl_write(const char *dir, const char *tracer, const struct krait_kernel_classes *classes,
-                            const struct krait_clock *clock, const uint8_t uuid[16], struct krait_err *err);
+                            const struct krait_clock *clock, const uint8_t uuid[16], uint64_t refused,
+                            struct krait_err *err);
 
 #endif

@@ -282,7 +282,7 @@ static size_t ring_size(uint64_t wanted)
     return size;
 }
 
-static int open_perf(struct krait_kernel *kernel, const struct krait_kernel_options *options,
+static int open_perf(struct krait_kernel *kernel, const struct krait_kernel_record_options *options,
                      struct krait_err *err)
 {
     struct perf *p = perf_of(kernel);

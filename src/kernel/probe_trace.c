@@ -8,13 +8,31 @@
 #include "kernel/perf.h"
 #include "kernel/tracefs.h"
 
+#include <fcntl.h>
 #include <string.h>
+
+/* Makes an instance for a moment: who may make one need not be one who may write what lies in it, which is the
+ * files' owner in the mount's options. */
+static int try_instance(int root, struct krait_err *err)
+{
+    struct krait_err ignored = { 0 }; /* an instance in use is told as left behind */
+    int instance = krait_tracefs_make_instance(root, &ignored);
+    int rc = instance < 0 ? instance : faccessat(instance, "tracing_on", W_OK, AT_EACCESS) != 0 ? -errno : 0;
+    if (instance >= 0) {
+        close(instance);
+        krait_tracefs_remove_instance(root, &ignored);
+    }
+    if (!rc)
+        return 0;
+    return krait_err_set(err, rc, "this user cannot write in tracing instances (%s); run krait as root",
+                         strerror(-rc));
+}
 
 void krait_probe_tracefs(struct krait_check *check)
 {
     struct krait_err err = { 0 };
     KRAIT_AUTO_CLOSE int root = krait_tracefs_open(&err);
-    if (root >= 0) {
+    if (root >= 0 && !try_instance(root, &err)) {
         krait_check_value(check, "the kernel can be recorded");
         return;
     }
@@ -26,7 +44,7 @@ void krait_probe_tracefs(struct krait_check *check)
 
 static void no_tracefs(struct krait_check *check)
 {
-    krait_check_value(check, "unknown without tracefs");
+    krait_check_value(check, "unknown: tracefs is not mounted, or not this user's");
     krait_check_fix(check, KRAIT_CHECK_WARN, "see tracefs");
 }
 
@@ -131,16 +149,13 @@ void krait_probe_perf(struct krait_check *check)
     krait_check_fix(check, KRAIT_CHECK_WARN, "%s", err.text);
 }
 
+/* No verb counts with them: that they are missing is nothing to mend. */
 void krait_probe_counters(struct krait_check *check)
 {
     KRAIT_AUTO_CLOSE int fd = perf_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1);
-    if (fd >= 0) {
-        krait_check_value(check, "hardware cycles and instructions");
-        return;
-    }
     bool missing = fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV;
-    krait_check_value(check, "no hardware counters%s", missing ? " on this machine" : " for this user");
-    krait_check_fix(check, KRAIT_CHECK_WARN, "%s",
-                    missing ? "a virtual machine needs them from its host (qemu: -cpu host,pmu=on)"
-                            : "see perf events");
+    krait_check_value(check, "%s; no verb uses them yet",
+                      fd >= 0   ? "hardware cycles and instructions"
+                      : missing ? "no hardware counters on this machine"
+                                : "no hardware counters for this user");
 }

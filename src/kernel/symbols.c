@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/symbols.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 
 #include <fnmatch.h>
@@ -10,16 +11,8 @@
 
 static int append(struct krait_kernel_symbols *symbols, uint64_t address, const char *name)
 {
-    if (symbols->count == symbols->cap) {
-        size_t cap = symbols->cap ? 2 * symbols->cap : 64;
-        struct krait_kernel_symbol *items = realloc(symbols->items, cap * sizeof(*items));
-        if (!items)
-            return -ENOMEM;
-        symbols->items = items;
-        symbols->cap = cap;
-    }
     const char *kept = krait_arena_strdup(&symbols->names, name);
-    if (!kept)
+    if (!kept || !KRAIT_GROW(symbols->items, symbols->cap, symbols->count + 1))
         return -ENOMEM;
     symbols->items[symbols->count++] = (struct krait_kernel_symbol){ address, kept };
     return 0;

@@ -181,7 +181,7 @@ static int start(struct tracing *k, uint32_t groups, struct krait_err *err)
 
 /* What functions there are, and which tracer follows them. Without them the rest is recorded: why is in
  * options->functions_note. */
-static uint32_t find_functions(struct tracing *k, const struct krait_kernel_options *options)
+static uint32_t find_functions(struct tracing *k, const struct krait_kernel_record_options *options)
 {
     struct krait_err *note = options->functions_note;
     if (!options->functions)
@@ -192,7 +192,7 @@ static uint32_t find_functions(struct tracing *k, const struct krait_kernel_opti
     return k->tracer ? 1u << KRAIT_KERNEL_FUNCTIONS : 0;
 }
 
-static void start_functions(struct tracing *k, const struct krait_kernel_options *options)
+static void start_functions(struct tracing *k, const struct krait_kernel_record_options *options)
 {
     struct krait_err *note = options->functions_note;
     if (k->tracer && !krait_functions_start(k->instance, k->tracer, options->functions, note) &&
@@ -210,7 +210,8 @@ static int load(struct tracing *k, uint32_t groups, struct krait_err *err)
     return rc ? rc : krait_kernel_describe(&k->kernel, err);
 }
 
-static int open_all(struct tracing *k, const struct krait_kernel_options *options, struct krait_err *err)
+static int open_all(struct tracing *k, const struct krait_kernel_record_options *options,
+                    struct krait_err *err)
 {
     uint32_t groups = 0;
     int rc = krait_kernel_groups_parse(options->groups, &groups, err);
@@ -245,7 +246,7 @@ static int open_all(struct tracing *k, const struct krait_kernel_options *option
     return rc ? rc : open_rings(k, err);
 }
 
-static int open_tracing(struct krait_kernel *kernel, const struct krait_kernel_options *options,
+static int open_tracing(struct krait_kernel *kernel, const struct krait_kernel_record_options *options,
                         struct krait_err *err)
 {
     struct tracing *k = tracing_of(kernel);

@@ -99,6 +99,44 @@ static char *const *fill(struct carried *room, char *const *env, bool has_preloa
     return room->env;
 }
 
+/* Takes this library, which is at `own`, out of a value of LD_PRELOAD. */
+static void cut_library(char *list, char *own)
+{
+    char *rest = own + strlen(library);
+    rest += *rest != '\0';
+    own -= !*rest && own > list; /* the last goes with what stands before it */
+    memmove(own, rest, strlen(rest) + 1);
+}
+
+/* Whether there is no such file here, as after a chroot: the loader would say so to the program's stderr. */
+static bool is_out_of_reach(void)
+{
+    int saved = errno;
+    bool out = access(library, F_OK) < 0 && errno == ENOENT;
+    errno = saved;
+    return out;
+}
+
+/* `env` without this library, whose LD_PRELOAD is `list`. */
+static char *const *drop_preload(struct carried *room, char *const *env, const char *list)
+{
+    size_t k = 0, name = strlen(PRELOAD), len = strlen(list);
+    if (name + len >= MOST_PRELOAD)
+        return env;
+    char *rest = room->preload + name;
+    memcpy(room->preload, PRELOAD, name);
+    memcpy(rest, list, len + 1);
+    cut_library(rest, find_library(rest));
+    for (; *env; env++) {
+        if (!value_of(*env, PRELOAD))
+            room->env[k++] = *env;
+        else if (*rest)
+            room->env[k++] = room->preload;
+    }
+    room->env[k] = NULL;
+    return room->env;
+}
+
 /* The environment for a program that is about to begin: `env`, or `room` with what it lacks. Another
  * recording's is left alone, and so is one whose KRAIT_SESSION is empty: that is not to be recorded. */
 static char *const *carry(struct carried *room, char *const *env)
@@ -113,7 +151,10 @@ static char *const *carry(struct carried *room, char *const *env)
         found = value_of(env[n], SESSION) ? env[n] : found;
         list = !list ? value_of(env[n], PRELOAD) : list;
     }
-    bool complete = found && list && find_library(list), other = found && strcmp(found, session) != 0;
+    bool has_library = list && find_library(list);
+    if (is_out_of_reach())
+        return has_library && n <= MOST_VARIABLES ? drop_preload(room, env, list) : env;
+    bool complete = found && has_library, other = found && strcmp(found, session) != 0;
     if (complete || other || n > MOST_VARIABLES || !join_preload(room->preload, list))
         return env;
     return fill(room, env, list);
@@ -125,10 +166,7 @@ static void leave_environment(void)
     char *list = getenv("LD_PRELOAD");
     char *own = list ? find_library(list) : NULL;
     if (own) {
-        char *rest = own + strlen(library);
-        rest += *rest != '\0';
-        own -= !*rest && own > list; /* the last goes with what stands before it */
-        memmove(own, rest, strlen(rest) + 1);
+        cut_library(list, own);
         if (!*list)
             unsetenv("LD_PRELOAD");
     }
@@ -278,4 +316,12 @@ const char *krait_environment_begin(bool is_python)
     if (!carries || getenv("KRAIT_CARRIED"))
         leave_environment();
     return session + strlen(SESSION);
+}
+
+void krait_environment_is_python(void)
+{
+    if (!alone)
+        return;
+    carries = false;
+    leave_environment();
 }

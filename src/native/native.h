@@ -20,4 +20,7 @@ void *krait_native_real(void *_Atomic *known, const char *name);
  * under --no-children the last. Returns the recording's path, or NULL: there is none. */
 const char *krait_environment_begin(bool is_python);
 
+/* ... which has turned out to be one to be recorded. */
+void krait_environment_is_python(void);
+
 #endif

@@ -25,6 +25,15 @@ static struct krait_interp *find_interp(PyInterpreterState *interp)
     return in;
 }
 
+static void end_interp(struct krait_interp *in)
+{
+    in->ended = true;
+    krait_writer_ring_close(in->definitions);
+    in->definitions = NULL;
+    krait_profile_forget(in);
+    krait_gil_forget(in);
+}
+
 /* The interpreter's own dictionary goes at its very end: then nothing of it runs any more. The struct stays,
  * since hooks and weak references of that interpreter may still name it. */
 static void on_interp_end(PyObject *capsule)
@@ -32,10 +41,7 @@ static void on_interp_end(PyObject *capsule)
     struct krait_interp *in = PyCapsule_GetPointer(capsule, NULL);
     if (!in)
         return;
-    in->ended = true;
-    in->definitions = NULL;
-    krait_profile_forget(in);
-    krait_gil_forget(in);
+    end_interp(in);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(in->hooks); i++)
         Py_CLEAR(in->hooks[i]);
     Py_CLEAR(in->hook_type);
@@ -121,6 +127,19 @@ void krait_agent_see_interp(void)
     errno = saved;
 }
 
+void krait_agent_begin_again(void)
+{
+    for (struct krait_interp *i = atomic_load(&krait_agent.interps); i; i = i->next) {
+        if (!i->ended) /* its dictionary was never freed */
+            end_interp(i);
+        i->interp = NULL; /* the next main interpreter may have its address and its number */
+    }
+    krait_agent.lives++;
+    krait_profile_forget_all();
+    krait_thread_resync();
+    krait_agent_see_interp();
+}
+
 /* ---- the mapping ---- */
 
 static bool is_alone(void)
@@ -185,10 +204,20 @@ static void on_fork(void)
     krait_this_ring = &krait_no_ring;
     krait_threads_forked();
     krait_gil_forked();
+    krait_profile_forked();
     krait_agent.writer.proc = NULL;
     for (struct krait_interp *i = atomic_load(&krait_agent.interps); i; i = i->next)
         i->definitions = NULL;
     atomic_store(&krait_agent.forked, 1);
+}
+
+/* In a child whose fork libc was not asked for, at its first slow path: until then it wrote into its parent's
+ * ring. The parent says its stack anew. */
+static void on_raw_fork(void)
+{
+    krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_raw_fork, 1);
+    krait_thread_resync();
+    on_fork();
 }
 
 static void read_options(struct krait_agent *agent)
@@ -344,8 +373,12 @@ static bool may_record(struct krait_interp *in, enum krait_begin_what top)
     if (!atomic_load_explicit(&agent->running, memory_order_relaxed) ||
         in->starts != atomic_load_explicit(&agent->starts, memory_order_relaxed) || in->ended)
         return false;
-    if (KRAIT_UNLIKELY(atomic_load_explicit(&in->agent->forked, memory_order_relaxed)) &&
-        !krait_agent_rejoin(in))
+    bool forked = atomic_load_explicit(&agent->forked, memory_order_relaxed);
+    if (KRAIT_UNLIKELY(!forked && !krait_writer_is_own(&agent->writer))) {
+        on_raw_fork();
+        forked = true;
+    }
+    if (KRAIT_UNLIKELY(forked) && !krait_agent_rejoin(in))
         return false;
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return false;
@@ -359,7 +392,8 @@ static bool may_record(struct krait_interp *in, enum krait_begin_what top)
 static void count_lost(struct krait_interp *in, const struct krait_ring *ring)
 {
     enum { ASK_EVERY = 4096 };
-    if (ring->discarded % ASK_EVERY == 1 && !krait_writer_running(&in->agent->writer))
+    const struct krait_writer *writer = &in->agent->writer;
+    if (krait_writer_stopped(writer) || (ring->discarded % ASK_EVERY == 1 && !krait_writer_running(writer)))
         krait_agent_give_up(in);
 }
 
@@ -384,8 +418,10 @@ static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uin
     }
     bool window_is_new = !krait_ring_has_room(ring, t);
     krait_writer_put(ring, t, event, code);
-    if (window_is_new)
+    if (window_is_new) {
         krait_thread_look_at_name(in);
+        krait_governor_look(in);
+    }
 }
 
 /* Slow paths may call into Python: they keep what the program would notice. */
@@ -457,6 +493,11 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
     if (ready && !omit)
         write_begin(in, KRAIT_EVENT_c_call, id_at_site(in, slot, key, callable, KRAIT_TOP_IS_OLD),
                     KRAIT_TOP_IS_OLD);
+    slot = krait_code_find(in, key); /* naming may have moved it */
+    if (KRAIT_UNLIKELY(slot && slot->flags & KRAIT_CODE_TOOLS)) {
+        slot->id = 0;
+        krait_monitoring_ask(in);
+    }
     restore(&kept);
     return omit;
 }
@@ -469,11 +510,19 @@ void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event)
     restore(&kept);
 }
 
-const struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code)
+void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
 {
     struct kept kept = keep();
-    const struct krait_code *slot =
-        may_record(in, KRAIT_TOP_IS_OLD) ? krait_code_define(in, code, NULL) : NULL;
+    if (may_record(in, KRAIT_TOP_IS_OLD))
+        write_event(in, t, KRAIT_EVENT_python_unwind_of, krait_code_exception(in, exception),
+                    KRAIT_TOP_IS_OLD);
+    restore(&kept);
+}
+
+struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code)
+{
+    struct kept kept = keep();
+    struct krait_code *slot = may_record(in, KRAIT_TOP_IS_OLD) ? krait_code_define(in, code, NULL) : NULL;
     restore(&kept);
     return slot;
 }

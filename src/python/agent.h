@@ -26,6 +26,7 @@ enum krait_code_flags {
     KRAIT_CODE_KNOWN = 1 << 0, /* looked at; its weak reference exists */
     KRAIT_CODE_OMIT = 1 << 1,  /* left out: krait's own, or by a filter or by the governor */
     KRAIT_CODE_HOT = 1 << 2,   /* ... by the governor */
+    KRAIT_CODE_TOOLS = 1 << 3, /* changes the tools of sys.monitoring: each call comes by the slow path */
 };
 
 /* A function, by the address that stands for it: code object, PyMethodDef, type. 32 bytes, two a cache line.
@@ -34,13 +35,14 @@ struct krait_code {
     const void *key; /* NULL: free; KRAIT_CODE_DEAD: was used */
     uint32_t id;     /* 0: not defined in this process, or left out */
     uint32_t flags;
-    uint64_t calls;        /* counted for the governor */
-    uint64_t calls_before; /* at its last look */
+    uint64_t calls;  /* counted for the governor */
+    uint32_t was_id; /* dropped by the governor: the id that it had */
+    uint32_t round;  /* ... and the last round of probes that it is done with */
 };
 
 #define KRAIT_CODE_DEAD ((const void *)1)
 
-struct krait_filter {
+struct krait_code_filter {
     bool include;
     const char *glob; /* in the shared memory */
 };
@@ -65,26 +67,47 @@ struct krait_interp {
     PyObject *weakref_callback;
     struct krait_ring *definitions;
     PyObject *profile_obj; /* before 3.12: what PyEval_SetProfile gives back to the hook */
-    long tool_id;          /* 3.12 on */
+    long tool_id, events;  /* 3.12 on: krait's number, and the events that it asks for */
+    uint32_t tools_taken;  /* bits of the tool ids that the program took away */
     PyObject *hook_type;
     PyObject *hooks[16]; /* callbacks, kept from one recording to the next */
     bool scan_threads;   /* before 3.12: a thread was started */
     struct krait_governor {
-        uint64_t begin_ticks;
-        uint64_t spent_ticks; /* recording's own time until the last look */
-        int64_t left;         /* hooks until the next look */
-        uint64_t window;      /* hooks from look to look */
-        uint64_t idle;        /* of them, those of functions that are left out */
-        uint64_t cuts;        /* how often functions were left out */
+        int64_t left;          /* hooks until the next look */
+        uint64_t window;       /* hooks from look to look; 0: no budget */
+        uint64_t idle;         /* of them, those whose event is not recorded */
+        uint64_t raises;       /* of these, those of RAISE, in this period */
+        bool no_raise;         /* it was dropped */
+        int64_t credit;        /* ticks that recording may still take */
+        uint64_t look_ticks;   /* time of the last look */
+        uint64_t looked_ticks; /* what it took */
+        uint64_t said_ticks;   /* what saying stacks took since then: greenlets switch */
+        uint64_t period_ticks, period_spent;
+        struct krait_durations *durations;
+        uint32_t drops, returns; /* functions that were dropped, and of these recorded again */
+        uint32_t round;          /* of probes */
+        uint64_t round_ticks;    /* when the next one begins */
+        uint64_t gap_ticks;      /* from one to the next */
+        struct krait_probe {
+            const void *key;
+            const struct krait_ring *ring; /* of its thread */
+            uint32_t calls, ends;          /* it may call itself */
+            uint64_t t;
+        } probes[16]; /* calls that are being timed */
+        uint32_t probe_count;
+        bool looking;
+        /* Before 3.12: the hook is off all threads for a while. */
         uint64_t pause_ns;
-        bool paused; /* before 3.12: the hook is off all threads */
+        bool paused;
+        uint32_t pauses, pause_id; /* how many there were; the id of what they are recorded as */
+        uint64_t pause_ticks, resume_ticks;
     } governor;
 };
 
 struct krait_agent {
     struct krait_writer writer;
     struct krait_interp *_Atomic interps;
-    struct krait_filter filters[256];
+    struct krait_code_filter filters[256];
     size_t filter_count;
     bool c_calls;
     bool call_sites;
@@ -95,6 +118,7 @@ struct krait_agent {
     uint64_t hook_ticks;  /* ... and what is left of that when the function is left out, before 3.12 */
     _Atomic int running;
     _Atomic uint32_t starts; /* recordings begun in this process */
+    uint32_t lives;          /* how often the program has finalised Python */
     _Atomic int inside;      /* slow paths that are under way, in all threads */
     _Atomic int forked;      /* the process is a copy: join anew before the next event */
 };
@@ -116,6 +140,8 @@ int krait_agent_start(const char *session, enum krait_event_enum_value origin, c
 void krait_agent_stop(void);
 /* Installs the hooks in the calling interpreter if it has none. GIL held. */
 void krait_agent_see_interp(void);
+/* After Py_Finalize and Py_Initialize: what was is no more; installs the hooks. GIL held. */
+void krait_agent_begin_again(void);
 /* In a forked child, before its first event: a process slot, rings and ids of its own. Returns false when it
  * is not to be recorded. GIL held. */
 bool krait_agent_rejoin(struct krait_interp *in);
@@ -137,8 +163,10 @@ bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code);
 bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *callable);
 /* The innermost function ends, at time t. */
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event);
+/* The innermost Python function is left by `exception`, at time t. */
+void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception);
 /* Looks at a function that begins or ends unseen, without an event; its slot or NULL. */
-const struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code);
+struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code);
 
 /* ---- threads.c ---- */
 bool krait_thread_begin(struct krait_interp *in);
@@ -147,6 +175,10 @@ void krait_threads_forget(void);
 void krait_threads_forked(void);
 /* For all threads: the next event says the stack first. */
 void krait_threads_break(void);
+/* For all threads: the next event comes by the slow path. */
+void krait_threads_look(void);
+/* The same, and what is open stays so as far as the stack says it. */
+void krait_threads_resync(void);
 /* For this thread alone: nothing is open from now on. */
 void krait_thread_break(void);
 /* This thread's stack is another from now on: the next event says it first. */
@@ -163,6 +195,9 @@ bool krait_thread_is_hushed(struct krait_interp *in, enum krait_begin_what top);
 void krait_thread_look_at_name(struct krait_interp *in);
 /* Writes the Python frames of this thread as they are. Returns false when the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
+/* Says that recording pauses from t on. Each thread says the pause's end before its next event, and its begin
+ * where it has not. */
+void krait_thread_say_pause(struct krait_interp *in, uint64_t t);
 /* Says the thread's stack, and that nothing is open from now on: the recording ends here. */
 void krait_thread_settle(struct krait_interp *in);
 /* Makes rings for threads that are running already and says their stacks. */
@@ -176,8 +211,15 @@ int krait_threads_init(void);
 void krait_untold_init(void);
 /* PY_THROW was told: the RAISE that follows at once is no begin. GIL held. */
 void krait_untold_throw(const PyObject *code);
+/* C_RAISE was told, whose exception RAISE names: 3.12 on. GIL held. */
+void krait_untold_c_raise(void);
+/* RAISE's exception: completes the C_RAISE before it, if that is the thread's last event. GIL held, and no
+ * exception set. */
+void krait_untold_exception(struct krait_interp *in, PyObject *exception);
 /* Of RAISE's arguments: tells the frame's begin where CPython did not. GIL held, and no exception set. */
 KRAIT_COLD void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offset);
+/* Of PY_UNWIND's arguments, where RAISE is not asked for: whether the frame's begin was not told. */
+bool krait_untold_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset);
 /* 3.11: something that awaits goes on untold at time t; `back` is not it (krait_frame_ends_throw). Its resume
  * is put in before this thread's next event, which says what it is. */
 void krait_untold_goes_on(uint64_t t, const PyObject *back);
@@ -185,9 +227,9 @@ void krait_untold_goes_on(uint64_t t, const PyObject *back);
 uint64_t krait_untold_resumed(PyObject *code);
 /* Whether anybody goes on untold. */
 bool krait_untold_pending(void);
-/* Whether the innermost function that is open in this thread is `code`, which `frame` runs; true also where
- * the thread's packet does not go back far enough to say. Reads the whole packet: for rare cases. GIL held,
- * and no exception set. */
+/* Whether the innermost function that is open in this thread is `code`, which `frame` runs. Where the thread's
+ * packet cannot say, it is, and the stack is said before the next event, which makes that true. Reads the whole
+ * packet: for rare cases. GIL held, and no exception set. */
 KRAIT_COLD bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code);
 
 /* ---- greenlets.c ---- */
@@ -204,16 +246,33 @@ bool krait_filters_take_c(const struct krait_agent *agent, const char *module, c
 
 /* ---- governor.c ---- */
 void krait_governor_init(struct krait_interp *in);
-/* Every `window` begins: leaves functions out when too much was spent. Never moves the table of codes. */
+/* Every `window` begins, and once in a while: drops functions when too much was spent. May call Python; slots
+ * are to be looked up anew. */
 KRAIT_COLD void krait_governor_look(struct krait_interp *in);
+/* `id` stands for the function at `key`, whose own id is `base`. */
+void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, uint32_t base);
+/* A call of a dropped function is timed. At its end the function may be taken back. */
+void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code *slot);
+void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot);
 
-/* A hook whose event is recorded, of `slot`; or that only costs. */
-static inline void krait_governor_count(struct krait_interp *in, struct krait_code *slot)
+/* Whether calls of a function that is left out are to be timed now. */
+static inline bool krait_governor_probes(const struct krait_interp *in, const struct krait_code *slot)
+{
+    return slot->flags & KRAIT_CODE_HOT && slot->round != in->governor.round;
+}
+
+/* Counts a call that is recorded. Returns whether the governor looked: then the slot is to be looked up anew.
+ */
+static inline bool krait_governor_count(struct krait_interp *in, struct krait_code *slot)
 {
     slot->calls++;
-    if (KRAIT_UNLIKELY(--in->governor.left < 0))
-        krait_governor_look(in);
+    if (KRAIT_LIKELY(--in->governor.left >= 0))
+        return false;
+    krait_governor_look(in);
+    return true;
 }
+
+/* A hook that only costs. */
 
 static inline void krait_governor_count_idle(struct krait_interp *in)
 {
@@ -225,13 +284,22 @@ static inline void krait_governor_count_idle(struct krait_interp *in)
 /* ---- monitoring.c (3.12 on), profile.c (before) ---- */
 int krait_monitoring_install(struct krait_interp *in, const char **why);
 void krait_monitoring_remove(struct krait_interp *in);
+/* Goes on without RAISE. GIL held. */
+void krait_monitoring_drop_raise(struct krait_interp *in);
+/* The program calls what may take krait's tool away: looks soon, when that is done. GIL held. */
+void krait_monitoring_ask(struct krait_interp *in);
+/* Puts all hooks back that were taken out of single places. GIL held. */
+void krait_monitoring_restart(void);
 int krait_profile_install(struct krait_interp *in, const char **why);
 void krait_profile_remove(struct krait_interp *in);
 /* Takes the hook off all threads and ends what is open in their records; puts it on again. GIL held. */
 void krait_profile_pause(struct krait_interp *in);
 void krait_profile_resume(struct krait_interp *in);
-/* The interpreter has ended. */
+/* The interpreter has ended; all have, and with them the audit hooks. */
 void krait_profile_forget(const struct krait_interp *in);
+void krait_profile_forget_all(void);
+/* In the child of fork: a pause ends. */
+void krait_profile_forked(void);
 /* Called in a new thread when CPython notes its thread state: see native/preload.c. No GIL. */
 void krait_profile_thread_state(unsigned key, const void *value);
 

@@ -19,11 +19,7 @@ enum {
     FIRST_SHIFT = 64 - 14, /* 16384 slots: 512 KiB, of which touched pages alone cost memory */
     LOAD = 8, /* a slot in so many is used at most: a function whose place is taken costs twice as much */
     NAME_MAX_BYTES = 900,
-    /* Offsets that are the same in 3.8 to 3.15: Include/cpython/classobject.h, Objects/descrobject.c. */
-    METHOD_FUNC = 16, /* PyMethodObject.im_func */
-    METHOD_WRAPPER_DESCR = 16,
     TPFLAGS_METHOD_DESCRIPTOR = 1 << 17, /* Py_TPFLAGS_METHOD_DESCRIPTOR, not in the stable ABI's header */
-    INSTANCE_OF = 1,                     /* added to a type's address: the slot of calls of its instances */
 };
 
 /* ---- the table ---- */
@@ -41,6 +37,16 @@ static struct krait_code *change_places(struct krait_interp *in, struct krait_co
     *home = *slot;
     *slot = taker;
     return home;
+}
+
+struct krait_code *krait_code_peek(const struct krait_interp *in, const void *key)
+{
+    uint32_t mask = (uint32_t)((1ull << (64 - in->code_shift)) - 1);
+    for (uint32_t i = krait_code_hash(in, key); in->codes[i].key; i = (i + 1) & mask) {
+        if (in->codes[i].key == key)
+            return &in->codes[i];
+    }
+    return NULL;
 }
 
 struct krait_code *krait_code_probe(struct krait_interp *in, const void *key)
@@ -118,7 +124,7 @@ void krait_codes_forget_ids(struct krait_interp *in)
         if (!in->codes[i].key)
             continue; /* not even touched */
         in->codes[i].id = 0;
-        in->codes[i].calls = in->codes[i].calls_before = 0;
+        in->codes[i].calls = 0;
     }
     krait_map_done(&in->sites);
     krait_map_done(&in->places);
@@ -183,7 +189,9 @@ static PyObject *on_death(PyObject *self, PyObject *weakref)
 
 static PyMethodDef death_method = { "krait_code_died", on_death, METH_O, NULL };
 
-/* Frees the slot when `obj` dies. Objects without weak references are kept alive instead: they are few (types
+/* Frees the slot when `obj` dies. gc.get_objects() would show the program a weak reference for each function that
+ * it calls; those of code objects need not be known to the collector, for it never finds a code object in a
+ * cycle (Modules/gcmodule.c, handle_weakrefs). Objects without weak references are kept alive instead: they are few (types
  * and codes have them). */
 static void watch(struct krait_interp *in, PyObject *obj, const void *key)
 {
@@ -197,7 +205,10 @@ static void watch(struct krait_interp *in, PyObject *obj, const void *key)
         PyErr_Clear();
         Py_XDECREF(weakref);
         Py_INCREF(obj);
+        return;
     }
+    if (Py_TYPE(obj) == krait_compat.code_type)
+        PyObject_GC_UnTrack(weakref);
 }
 
 /* ---- names ---- */
@@ -437,6 +448,14 @@ static uint32_t define_id(struct krait_interp *in, enum krait_event_enum_value k
     return 0;
 }
 
+uint32_t krait_code_define_name(struct krait_interp *in, const char *module, const char *name)
+{
+    struct code_text t = { 0 };
+    snprintf(t.module, sizeof(t.module), "%s", module);
+    snprintf(t.name, sizeof(t.name), "%s", name);
+    return define_id(in, KRAIT_code_kind_python, &t);
+}
+
 /* Gives the slot an id, unless it is left out. Naming may have run Python code and moved the table: `key`
  * finds it. */
 static struct krait_code *finish(struct krait_interp *in, const void *key, enum krait_event_enum_value kind,
@@ -453,7 +472,18 @@ static struct krait_code *finish(struct krait_interp *in, const void *key, enum 
         return slot;
     }
     slot->id = define_id(in, kind, t);
+    if (slot->id)
+        krait_governor_know(in, slot->id, key, slot->id);
     return slot->id ? slot : NULL;
+}
+
+void krait_code_mark(struct krait_interp *in, const void *key, uint32_t flags)
+{
+    struct krait_code *slot = krait_code_find(in, key);
+    if (!slot)
+        slot = add_slot(in, key);
+    if (slot)
+        slot->flags |= flags;
 }
 
 struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, PyObject *frame)
@@ -553,7 +583,7 @@ static void describe_builtin(PyObject *callable, struct code_text *t)
     Py_DECREF(owner);
 }
 
-/* A descriptor or a function-like object, all of types written in C: qualified name, and its module or that
+/* A method descriptor or a function of a type of its own: qualified name, and its module or that
  * of the type that it belongs to. */
 static void describe_other(PyObject *callable, struct code_text *t)
 {
@@ -575,30 +605,22 @@ static void describe_other(PyObject *callable, struct code_text *t)
 static void describe_c(PyObject *callable, struct code_text *t)
 {
     const PyTypeObject *type = Py_TYPE(callable);
-    if (PyType_Check(callable))
-        describe_of_type(callable, "", t);
-    else if (type == krait_compat.cfunction_type || type == krait_compat.cmethod_type)
+    memset(t, 0, sizeof(*t));
+    if (type == krait_compat.cfunction_type || type == krait_compat.cmethod_type)
         describe_builtin(callable, t);
     else
         describe_other(callable, t);
 }
 
-/* What a method object is bound to is what the key is of. */
-static PyObject *without_method(PyObject *callable)
+/* functools.lru_cache's objects and NumPy's dispatchers stand before a Python function, which tells its calls
+ * itself: together they would be two levels of one function. */
+static bool wraps_python(PyObject *callable)
 {
-    while (Py_TYPE(callable) == krait_compat.method_type)
-        callable = krait_at(callable, METHOD_FUNC);
-    return callable;
-}
-
-static void describe_callable(const void *key, PyObject *callable, struct code_text *t)
-{
-    memset(t, 0, sizeof(*t));
-    callable = without_method(callable);
-    if ((uintptr_t)key & INSTANCE_OF)
-        describe_of_type((PyObject *)Py_TYPE(callable), ".__call__", t);
-    else
-        describe_c(callable, t);
+    PyObject *inner = PyObject_GetAttrString(callable, "__wrapped__");
+    bool wraps = inner && Py_TYPE(inner) == krait_compat.function_type;
+    Py_XDECREF(inner);
+    PyErr_Clear();
+    return wraps;
 }
 
 struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key, PyObject *callable)
@@ -606,19 +628,34 @@ struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key,
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     struct code_text t;
-    callable = without_method(callable);
-    describe_callable(key, callable, &t);
+    describe_c(callable, &t);
     const struct krait_code *old = krait_code_find(in, key);
     if (!old && key == callable)
         watch(in, callable, key);
-    else if (!old && (uintptr_t)key & INSTANCE_OF)
-        watch(in, (PyObject *)Py_TYPE(callable), key);
     else if (!old && (uintptr_t)key & KRAIT_NEW_OF)
         watch(in, krait_at(callable, KRAIT_CFUNCTION_SELF), key);
-    bool take = !(old && old->flags & KRAIT_CODE_OMIT) && krait_filters_take_c(in->agent, t.module, t.name);
+    bool take = !(old && old->flags & KRAIT_CODE_OMIT) && !(key == callable && wraps_python(callable)) &&
+                krait_filters_take_c(in->agent, t.module, t.name);
     struct krait_code *slot = finish(in, key, KRAIT_code_kind_c, take, &t);
     PyErr_Restore(type, value, traceback);
     return slot;
+}
+
+uint32_t krait_code_exception(struct krait_interp *in, PyObject *exception)
+{
+    PyObject *cls = (PyObject *)Py_TYPE(exception);
+    const struct krait_code *slot = krait_code_find(in, cls);
+    if (KRAIT_LIKELY(slot && slot->id))
+        return slot->id;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    struct code_text t = { 0 };
+    describe_of_type(cls, "", &t);
+    if (!slot)
+        watch(in, cls, cls);
+    slot = finish(in, cls, KRAIT_code_kind_exception, true, &t);
+    PyErr_Restore(type, value, traceback);
+    return slot ? slot->id : 0;
 }
 
 /* ---- call sites ----
@@ -649,42 +686,29 @@ uint32_t krait_code_at_site(struct krait_interp *in, uint32_t id, const void *ke
         return (uint32_t)*known;
     struct code_text t;
     if (key)
-        describe_callable(key, callee, &t);
+        describe_c(callee, &t);
     else
         describe(in, callee, NULL, &t);
     t.site = site;
     t.site_line = line > 0 ? (uint32_t)line : 0;
     uint32_t here = define_id(in, key ? KRAIT_code_kind_c : KRAIT_code_kind_python, &t);
-    if (here)
+    if (here) {
         krait_map_put(&in->sites, place, here);
+        krait_governor_know(in, here, key ? key : callee, id);
+    }
     return here ? here : id;
 }
 
 /* ---- C callables ---- */
 
-/* Anything else: classes and function-like objects (Cython's functions, functools.lru_cache) stand for
- * themselves, instances with a __call__ for their type. */
-static const void *key_of_other(PyObject *callable)
-{
-    PyTypeObject *type = Py_TYPE(callable);
-    if (PyType_Check(callable) || PyType_GetFlags(type) & TPFLAGS_METHOD_DESCRIPTOR)
-        return callable;
-    return (const char *)type + INSTANCE_OF;
-}
-
 const void *krait_code_key_rare(PyObject *callable)
 {
-    const PyTypeObject *type = Py_TYPE(callable);
+    PyTypeObject *type = Py_TYPE(callable);
     const struct krait_compat *c = &krait_compat;
-    if (type == c->function_type)
+    if (type == &PyType_Type || type == c->wrapper_descr_type)
         return NULL;
-    if (type == &PyType_Type)
-        return callable;
     if (type == c->cmethod_type)
         return krait_code_key_new(krait_at(callable, KRAIT_CFUNCTION_ML), callable);
-    if (type == c->method_type)
-        return krait_code_key(krait_at(callable, METHOD_FUNC));
-    if (type == c->method_wrapper_type)
-        return krait_at(callable, METHOD_WRAPPER_DESCR);
-    return key_of_other(callable);
+    bool is_function_like = c->monitoring && PyType_GetFlags(type) & TPFLAGS_METHOD_DESCRIPTOR;
+    return is_function_like ? callable : NULL;
 }

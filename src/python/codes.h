@@ -16,6 +16,9 @@ static inline uint32_t krait_code_hash(const struct krait_interp *in, const void
 
 struct krait_code *krait_code_probe(struct krait_interp *in, const void *key);
 
+/* The same as krait_code_find, and leaves each slot where it is. */
+struct krait_code *krait_code_peek(const struct krait_interp *in, const void *key);
+
 /* The function's slot, or NULL; valid until the next look. Hot path: one multiplication and one load when it
  * is where it belongs. */
 static inline struct krait_code *krait_code_find(struct krait_interp *in, const void *key)
@@ -50,6 +53,11 @@ void krait_codes_done(struct krait_interp *in);
  * tries again). `frame` is a frame of the function, or NULL; borrowed. */
 struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, PyObject *frame);
 struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key, PyObject *callable);
+/* The id of an exception's type, whose address is its key; 0 when it cannot be defined now. */
+uint32_t krait_code_exception(struct krait_interp *in, PyObject *exception);
+
+/* Sets flags (enum krait_code_flags) of a function that is not defined yet. */
+void krait_code_mark(struct krait_interp *in, const void *key, uint32_t flags);
 
 enum {
     /* Offsets that are the same in 3.8 to 3.15: Include/cpython/methodobject.h, descrobject.h. */
@@ -70,8 +78,12 @@ static inline const void *krait_code_key_new(const void *def, PyObject *callable
     return (const char *)krait_at(callable, KRAIT_CFUNCTION_SELF) + KRAIT_NEW_OF;
 }
 
-/* What stands for a callable: its method definition, type or descriptor; NULL for Python functions and
- * methods. The three kinds that nearly all calls are of are told here. Hot path. */
+/* What stands for a function written in C; NULL for every other callable. What counts as a function is what
+ * PyEval_SetProfile's c_call counts, so that all versions agree (docs/calls.md): builtin
+ * functions and builtin types' methods, by their method definitions. From 3.12 on the functions that
+ * extension modules make of types of their own stand for themselves. No functions are: classes, objects with
+ * a __call__, and slot wrappers, whose Python functions tell themselves. The two kinds that nearly all calls
+ * are of are told here. Hot path. */
 static inline const void *krait_code_key(PyObject *callable)
 {
     const PyTypeObject *type = Py_TYPE(callable);
@@ -83,6 +95,9 @@ static inline const void *krait_code_key(PyObject *callable)
         return krait_at(callable, KRAIT_METHOD_DESCR_DEF);
     return krait_code_key_rare(callable);
 }
+
+/* A new id for what is no function of the program; 0 when that is not possible now. */
+uint32_t krait_code_define_name(struct krait_interp *in, const char *module, const char *name);
 
 /* With --call-sites: the id of the function `id` where it is called from: `caller` is the calling frame,
  * borrowed, or NULL. `key` is a C callable's, NULL for the code object `callee`. */

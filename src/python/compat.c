@@ -41,6 +41,7 @@ enum {
     OP_RESUME_QUICK = 150,
     BYTES_DATA = 32,   /* ob_sval of PyBytesObject */
     CFUNCTION_ML = 16, /* PyCFunctionObject.m_ml */
+    METHOD_FUNC = 16,  /* PyMethodObject.im_func, 3.8 to 3.15: Include/cpython/classobject.h */
 };
 
 static void *find(const char *name)
@@ -68,12 +69,13 @@ static int find_version(const char **why)
 
 static void find_functions(struct krait_compat *c)
 {
+    c->code_type = find("PyCode_Type");
     c->function_type = find("PyFunction_Type");
     c->method_type = find("PyMethod_Type");
     c->cfunction_type = find("PyCFunction_Type");
     c->cmethod_type = find("PyCMethod_Type"); /* 3.9 */
     c->method_descr_type = find("PyMethodDescr_Type");
-    c->method_wrapper_type = find("_PyMethodWrapper_Type");
+    c->wrapper_descr_type = find("PyWrapperDescr_Type");
     c->async_yield_type = find("_PyAsyncGenWrappedValue_Type");
     *(void **)&c->interp_get = find("PyInterpreterState_Get");
     if (!c->interp_get)
@@ -237,6 +239,34 @@ PyObject *krait_frame_back(PyObject *frame)
     PyObject *back = krait_at(frame, krait_compat.layout.frame_back);
     Py_XINCREF(back);
     return back;
+}
+
+enum { OP_CALL_FUNCTION_EX_313 = 54 }; /* Include/opcode_ids.h */
+
+static int opcode_at(PyObject *code, PyObject *offset)
+{
+    int saved_errno = errno;
+    PyObject *bytes = PyObject_GetAttrString(code, "co_code"); /* the interpreter keeps it: made once */
+    Py_ssize_t at = PyLong_AsSsize_t(offset);
+    bool inside = bytes && PyBytes_Check(bytes) && at >= 0 && at < PyBytes_Size(bytes);
+    int opcode = inside ? (uint8_t)PyBytes_AsString(bytes)[at] : -1;
+    Py_XDECREF(bytes);
+    PyErr_Clear();
+    errno = saved_errno;
+    return opcode;
+}
+
+/* Python/bytecodes.c: INSTRUMENTED_CALL takes the function out of the method object after CALL in 3.12
+ * and 3.13 and before it from 3.14 on. INSTRUMENTED_CALL_FUNCTION_EX, which is f(*args), gives no CALL for
+ * method objects in 3.12, and one without an end from 3.13 on: the function may be Python's, which has its
+ * own events. */
+PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset)
+{
+    PyObject *function = krait_at(method, METHOD_FUNC);
+    if (krait_compat.version >= 0x030e || Py_TYPE(function) == krait_compat.function_type)
+        return NULL;
+    bool never_ends = krait_compat.version == 0x030d && opcode_at(code, offset) == OP_CALL_FUNCTION_EX_313;
+    return never_ends ? NULL : function;
 }
 
 void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj)

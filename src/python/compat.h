@@ -15,14 +15,20 @@
 
 #include "base/base.h"
 
+#if PY_VERSION_HEX < 0x03090000
+/* 3.8 exports it, and declares it outside the stable ABI only (Include/frameobject.h). */
+typedef struct _frame PyFrameObject;
+int PyFrame_GetLineNumber(PyFrameObject *frame);
+#endif
+
 typedef int krait_profile_fn(PyObject *obj, PyObject *frame, int what, PyObject *arg);
 
 struct krait_compat {
     int version; /* 0x0308 ... */
     bool monitoring;
     /* Types, by address. */
-    PyTypeObject *function_type, *method_type, *cfunction_type, *cmethod_type, *method_descr_type,
-        *method_wrapper_type, *async_yield_type;
+    PyTypeObject *code_type, *function_type, *method_type, *cfunction_type, *cmethod_type, *method_descr_type,
+        *wrapper_descr_type, *async_yield_type;
     const void *new_def; /* the one PyMethodDef that all types' __new__ share: Objects/typeobject.c */
     /* Functions; NULL where the version has none. */
     PyInterpreterState *(*interp_get)(void);
@@ -109,6 +115,10 @@ PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code);
 bool krait_frame_ends_throw(PyObject *frame, PyObject *code, const PyObject *value);
 /* 3.11: the code, borrowed, of what called the frame; or NULL. */
 PyObject *krait_frame_back_code(PyObject *frame);
+
+/* 3.12 on: what C_RETURN and C_RAISE will come with after CALL came with this method object, called at
+ * `offset` of `code`; borrowed. NULL: they will not come, or the method object itself. GIL held. */
+PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset);
 
 /* Any version; new references, NULL at the end of the chain. */
 PyObject *krait_frame_code(PyObject *frame);

@@ -18,7 +18,7 @@ void krait_filters_read(struct krait_agent *agent)
         if (at + 1 + n >= end)
             return;
         agent->filters[agent->filter_count++] =
-            (struct krait_filter){ .include = *at == '+', .glob = at + 1 };
+            (struct krait_code_filter){ .include = *at == '+', .glob = at + 1 };
         at += n + 2;
     }
 }
@@ -31,14 +31,25 @@ static bool matches(const char *glob, const char *module, const char *name, cons
            (*file && fnmatch(glob, file, 0) == 0);
 }
 
+/* Who mistyped a glob is told at the end. */
+static void note_met(const struct krait_agent *agent, size_t filter)
+{
+    _Atomic uint64_t *met = &agent->writer.shm.control->filters_met;
+    uint64_t bit = filter < 64 ? 1ull << filter : 0;
+    if ((atomic_load_explicit(met, memory_order_relaxed) & bit) != bit)
+        atomic_fetch_or_explicit(met, bit, memory_order_relaxed);
+}
+
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file)
 {
     bool has_include = false;
     bool included = false;
     for (size_t i = 0; i < agent->filter_count; i++) {
-        const struct krait_filter *filter = &agent->filters[i];
+        const struct krait_code_filter *filter = &agent->filters[i];
         bool match = matches(filter->glob, module, name, file);
+        if (match)
+            note_met(agent, i);
         if (!filter->include && match)
             return false;
         has_include |= filter->include;

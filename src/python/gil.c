@@ -6,7 +6,7 @@
  *   take_gil()   locks the mutex; while the flag is set, waits on `cond` (pthread_cond_timedwait, 5 ms); sets
  *                the flag; signals `switched`; unlocks
  *   drop_gil()   locks the mutex; clears the flag; signals `cond`; unlocks. If another thread has asked for
- * the GIL, waits on `switched` (pthread_cond_wait) until it has been taken
+ *                the GIL, waits on `switched` (pthread_cond_wait) until it has been taken
  *
  * So four calls tell all. The agent leads the interpreter's own calls of the three functions here (got.h) and
  * knows a GIL by the addresses of its conditions. It learns these by giving the GIL up once and taking it

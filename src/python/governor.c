@@ -2,21 +2,39 @@
  *
  * --max-overhead: keeps the time that recording takes below a share of the time that passes.
  *
- * What a call costs is known; so the calls say what was spent. Every few hundred calls the governor compares
- * that with what the budget allows since the beginning. When it is over, it leaves out the functions that
- * made most of the calls since its last look, until what remains would fit: a function that is called so
- * often is, by that alone, a short one, and its many records tell little. What is left out is written as
- * code:omit, so that readers know.
+ * What a call's record costs is known, so the calls say what was spent. Every few hundred calls the governor
+ * looks: what the budget allows for the time that passed is added to its credit, what recording took is
+ * subtracted. Where the credit is used up, and recording costs more than the budget still, it drops
+ * functions: those first whose calls are the shortest, since a record tells the less for what it costs the
+ * less time it is of; no more than needed; and none whose calls last longer than LONG_EVENTS times what an
+ * event costs. How long calls last is read in the ring (durations.h). A drop forgives what was spent before:
+ * its cause is gone. It is written as code:omit.
+ *
+ * From 3.12 on a dropped function costs nothing, and shows nothing. So now and then all hooks are put back
+ * for a round of probes: a few calls of each are timed, and not recorded. Where they have become long the
+ * function is recorded again, under a new id, and each thread's next event says its stack.
  */
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/durations.h"
 
 #include <signal.h>
 
 enum {
-    FIRST_WINDOW = 256,
+    FIRST_WINDOW = 256, /* calls from look to look */
+    OVER_WINDOW = 1024, /* at most, while more is spent than allowed */
     MAX_WINDOW = 65536,
-    CANDIDATES = 64,
+    CREDIT_US = 2000,     /* at first: a program's start is all new functions */
+    CREDIT_MAX_MS = 1000, /* the budget of so much time is kept for later, and as much is owed at most */
+    PERIOD_MS = 200,      /* what is spent is compared with what is allowed over so long at least */
+    AIM_PERCENT = 60,     /* of the budget: hooks that cannot be taken out, and caches, cost the rest */
+    LONG_EVENTS = 50,     /* never dropped; a call and its end are two events */
+    SHORT_EVENTS = 40,    /* may be dropped: what lies between keeps decisions from changing to and fro */
+    KNOWN_CALLS = 16,     /* so many calls say how long a function's are */
+    PROBE_GAP_MS = 100,   /* from one round of probes to the next, at first */
+    PROBE_GAPS = 32,      /* ... times so much in the end */
+    PROBE_CODE_US = 4, /* what a round takes for each function: the interpreter instruments all code anew */
+    PROBE_PARTS = 10,  /* the part of the budget that rounds may take */
 };
 
 /* What the interpreter adds around our callback, for a begin and its end, in ns: FACTS of each version as
@@ -29,10 +47,10 @@ static uint64_t hook_ns(void)
     return krait_compat.version == 0x030b ? 106 : 16;
 }
 
-/* Our part: two clock readings and two stores, measured in a ring of its own. */
-static uint64_t measure_ticks(struct krait_agent *agent)
+/* Two clock readings and two stores, in a ring of its own; a mean. */
+static uint64_t measure_once(struct krait_agent *agent)
 {
-    enum { ROUNDS = 512 };
+    enum { ROUNDS = 64 };
     static uint8_t scratch[16 * ROUNDS + 64];
     struct krait_ring ring = { .cur = scratch, .limit = scratch + sizeof(scratch) };
     uint64_t begin = krait_writer_now(&agent->writer);
@@ -44,67 +62,279 @@ static uint64_t measure_ticks(struct krait_agent *agent)
     return (krait_writer_now(&agent->writer) - begin) / ROUNDS;
 }
 
-void krait_governor_init(struct krait_interp *in)
+/* Our part: the shortest of some times, for another program may get the CPU in between. What is thought long
+ * hangs on it. */
+static uint64_t measure_ticks(struct krait_agent *agent)
 {
-    struct krait_agent *agent = in->agent;
-    const struct krait_control *control = agent->writer.shm.control;
-    in->governor = (struct krait_governor){ .left = INT64_MAX };
-    if (!control->max_overhead_ppm)
-        return;
-    agent->hook_ticks = hook_ns() * control->clock_freq / KRAIT_NS_PER_S;
-    agent->event_ticks = measure_ticks(agent) + agent->hook_ticks;
-    in->governor.begin_ticks = krait_writer_now(&agent->writer);
-    in->governor.left = in->governor.window = FIRST_WINDOW;
+    enum { TIMES = 16 };
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < TIMES; i++)
+        least = KRAIT_MIN(least, measure_once(agent));
+    return least;
 }
 
-static void say_omitted(struct krait_interp *in, const struct krait_code *slot)
+static uint64_t ticks_of_us(const struct krait_interp *in, uint64_t us)
 {
-    struct krait_payload p = { 0 };
-    krait_payload_u32(&p, slot->id);
-    krait_payload_u8(&p, KRAIT_omit_reason_governor);
-    krait_payload_u64(&p, slot->calls);
-    if (in->definitions)
-        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_code_omit, &p);
+    return (uint64_t)((unsigned __int128)us * in->agent->writer.shm.control->clock_freq / 1000000);
 }
 
-static void leave_out(struct krait_interp *in, struct krait_code *slot)
+/* What may be spent of so much time, in percent of the budget. */
+static int64_t budget(const struct krait_interp *in, uint64_t ticks, uint32_t percent)
 {
-    say_omitted(in, slot);
-    slot->flags |= KRAIT_CODE_OMIT | KRAIT_CODE_HOT;
-    slot->id = 0;
+    uint64_t ppm = in->agent->writer.shm.control->max_overhead_ppm;
+    return (int64_t)((unsigned __int128)ticks * ppm * percent / 100000000);
 }
 
-/* Leaves out every function that made more than `most` calls since the last look. Returns whether there was
- * any. */
-static bool cut(struct krait_interp *in, uint64_t most)
+/* Functions that another process, which this one was forked from, had dropped are recorded again. */
+static void take_all_back(struct krait_interp *in)
 {
     bool any = false;
     for (size_t i = 0; i < 1ull << (64 - in->code_shift); i++) {
         struct krait_code *slot = &in->codes[i];
-        if (!slot->key)
+        if (!slot->key || !(slot->flags & KRAIT_CODE_HOT))
             continue;
-        if (slot->id && slot->calls - slot->calls_before > most) {
-            leave_out(in, slot);
-            any = true;
-        }
-        slot->calls_before = slot->calls;
+        slot->flags &= ~(uint32_t)(KRAIT_CODE_OMIT | KRAIT_CODE_HOT);
+        any = true;
     }
-    return any;
+    if (any && krait_compat.monitoring)
+        krait_monitoring_restart();
+}
+
+void krait_governor_init(struct krait_interp *in)
+{
+    struct krait_agent *agent = in->agent;
+    const struct krait_control *control = agent->writer.shm.control;
+    struct krait_governor *g = &in->governor;
+    krait_durations_free(g->durations);
+    /* After fork the events that krait asks for are those of before. */
+    *g = (struct krait_governor){ .left = INT64_MAX, .no_raise = g->no_raise };
+    if (!control->max_overhead_ppm)
+        return;
+    agent->hook_ticks = hook_ns() * control->clock_freq / KRAIT_NS_PER_S;
+    agent->event_ticks = measure_ticks(agent) + agent->hook_ticks;
+    g->durations = krait_durations_new(agent->event_ticks);
+    if (!g->durations) /* nothing is dropped */
+        return;
+    take_all_back(in);
+    g->look_ticks = krait_writer_now(&agent->writer);
+    g->credit = (int64_t)ticks_of_us(in, CREDIT_US);
+    g->left = g->window = FIRST_WINDOW;
+}
+
+void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, uint32_t base)
+{
+    if (in->governor.durations)
+        krait_durations_know(in->governor.durations, id, key, base);
+}
+
+/* ---- dropping ---- */
+
+static void say_omitted(struct krait_interp *in, uint32_t id, uint64_t calls)
+{
+    struct krait_payload p = { 0 };
+    krait_payload_u32(&p, id);
+    krait_payload_u8(&p, KRAIT_omit_reason_governor);
+    krait_payload_u64(&p, calls);
+    if (in->definitions)
+        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_code_omit, &p);
+}
+
+/* With --call-sites: the ids of its calls from single lines. */
+static void say_sites_omitted(struct krait_interp *in, uint32_t base)
+{
+    const struct krait_durations *d = in->governor.durations;
+    for (uint32_t id = 1; id < d->id_cap; id++) {
+        if (d->by_id[id].base == base && id != base)
+            say_omitted(in, id, 0);
+    }
+}
+
+static void drop(struct krait_interp *in, struct krait_code *slot)
+{
+    struct krait_governor *g = &in->governor;
+    struct krait_timed *timed = &g->durations->by_id[slot->id];
+    say_omitted(in, slot->id, slot->calls);
+    if (in->agent->call_sites)
+        say_sites_omitted(in, slot->id);
+    timed->calls = timed->ticks = 0; /* of probes from now on */
+    slot->flags |= KRAIT_CODE_OMIT | KRAIT_CODE_HOT;
+    slot->was_id = slot->id;
+    slot->id = 0;
+    slot->round = g->round;
+    g->drops++;
+}
+
+/* Before 3.12 the hook is called for dropped functions too: where that is most of what a record costs, dropping
+ * saves too little for what it hides. */
+static bool dropping_saves(const struct krait_interp *in)
+{
+    return krait_compat.monitoring || 2 * in->agent->hook_ticks <= in->agent->event_ticks;
+}
+
+struct candidate {
+    struct krait_code *slot;
+    uint32_t rank; /* how long its calls are: the power of two of the half events that they last */
+    uint32_t recent;
+};
+
+static int shortest_first(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->recent < y->recent) - (x->recent > y->recent);
+}
+
+/* The function's slot while it is recorded under that id. */
+static struct krait_code *recorded_slot(struct krait_interp *in, uint32_t id, const struct krait_timed *timed)
+{
+    struct krait_code *slot = timed->key ? krait_code_peek(in, timed->key) : NULL;
+    return slot && slot->id == id ? slot : NULL;
+}
+
+static size_t find_candidates(struct krait_interp *in, struct candidate *candidates)
+{
+    const struct krait_durations *d = in->governor.durations;
+    size_t n = 0;
+    for (uint32_t i = 0; i < d->seen_count; i++) {
+        const struct krait_timed *timed = &d->by_id[d->seen[i]];
+        uint64_t mean = krait_timed_mean(timed);
+        struct krait_code *slot = recorded_slot(in, d->seen[i], timed);
+        if (!slot || timed->calls < KNOWN_CALLS || mean * 2 > SHORT_EVENTS * d->event_ticks)
+            continue;
+        uint64_t half_events = mean * 4 / (d->event_ticks + 1);
+        candidates[n++] = (struct candidate){
+            .slot = slot,
+            .rank = half_events ? 64 - (uint32_t)__builtin_clzll(half_events) : 0,
+            .recent = timed->recent,
+        };
+    }
+    return n;
+}
+
+/* Drops the shortest until `excess` of the period's begins are theirs. Who made few of them stays: that one's
+ * absence would save nothing. Returns how many were dropped. */
+static size_t drop_shortest(struct krait_interp *in, struct candidate *candidates, size_t n, uint64_t excess)
+{
+    uint64_t fair = n ? excess / (8 * n) : 0, gone = 0;
+    size_t dropped = 0;
+    qsort(candidates, n, sizeof(*candidates), shortest_first);
+    for (size_t i = 0; i < n && gone < excess; i++) {
+        if (candidates[i].recent <= fair)
+            continue;
+        gone += candidates[i].recent;
+        drop(in, candidates[i].slot);
+        dropped++;
+    }
+    return dropped;
+}
+
+/* More is spent than allowed: drops what is worth least. Returns whether there was any. */
+static bool cut(struct krait_interp *in)
+{
+    struct krait_governor *g = &in->governor;
+    const struct krait_durations *d = g->durations;
+    KRAIT_AUTO_FREE struct candidate *candidates = calloc((size_t)d->seen_count + 1, sizeof(*candidates));
+    if (!candidates)
+        return false;
+    double keep = (double)budget(in, g->period_ticks, AIM_PERCENT) / (double)g->period_spent;
+    uint64_t excess = (uint64_t)((1 - keep) * (double)d->begins) + 1;
+    return drop_shortest(in, candidates, find_candidates(in, candidates), excess) > 0;
+}
+
+/* ---- probes ---- */
+
+static bool is_long(const struct krait_interp *in, const struct krait_timed *timed)
+{
+    return timed->ticks * 2 >
+           LONG_EVENTS * in->agent->event_ticks * KRAIT_MAX(timed->calls, (uint64_t)KNOWN_CALLS);
+}
+
+static struct krait_probe *find_probe(struct krait_governor *g, const void *key)
+{
+    for (uint32_t i = g->probe_count; i-- > 0;) {
+        if (g->probes[i].key == key && g->probes[i].ring == krait_this_ring)
+            return &g->probes[i];
+    }
+    return NULL;
+}
+
+void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code *slot)
+{
+    struct krait_governor *g = &in->governor;
+    struct krait_probe *probe = find_probe(g, slot->key);
+    if (probe) {
+        probe->calls++;
+        return;
+    }
+    if (g->probe_count == KRAIT_ARRAY_LEN(g->probes))
+        g->probe_count = 0; /* of calls whose end was not seen */
+    g->probes[g->probe_count++] =
+        (struct krait_probe){ slot->key, krait_this_ring, 1, 1, krait_writer_now(&in->agent->writer) };
+}
+
+/* It is recorded from now on. Where it is live it has not begun in the record: each thread says its stack
+ * first. */
+static void take_back(struct krait_interp *in, struct krait_code *slot)
+{
+    slot->flags &= ~(uint32_t)(KRAIT_CODE_OMIT | KRAIT_CODE_HOT);
+    slot->id = 0;
+    slot->calls = 0;
+    in->governor.returns++;
+    krait_threads_resync();
+    if (krait_compat.monitoring)
+        krait_monitoring_restart();
+}
+
+void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot)
+{
+    struct krait_governor *g = &in->governor;
+    struct krait_probe *probe = find_probe(g, slot->key);
+    if (!probe || ++probe->ends < probe->calls || !g->durations || slot->was_id >= g->durations->id_cap)
+        return;
+    struct krait_timed *timed = &g->durations->by_id[slot->was_id];
+    timed->calls += probe->calls;
+    timed->ticks += krait_writer_now(&in->agent->writer) - probe->t;
+    *probe = g->probes[--g->probe_count];
+    if (is_long(in, timed)) {
+        take_back(in, slot);
+    } else if (timed->calls >= KNOWN_CALLS) {
+        timed->calls = timed->ticks = 0;
+        slot->round = g->round;
+    }
+}
+
+/* From 3.12 on the hooks of dropped functions have to be put back for it. */
+static void begin_round(struct krait_interp *in, uint64_t now)
+{
+    struct krait_governor *g = &in->governor;
+    uint64_t codes = g->durations->known;
+    int64_t part = KRAIT_MAX(budget(in, 1000000, 100) / PROBE_PARTS, (int64_t)1);
+    uint64_t gap = KRAIT_MAX(ticks_of_us(in, codes * PROBE_CODE_US) / (uint64_t)part * 1000000,
+                             ticks_of_us(in, PROBE_GAP_MS * 1000));
+    g->gap_ticks = g->gap_ticks ? KRAIT_MIN(g->gap_ticks * 3 / 2, gap * PROBE_GAPS) : gap;
+    g->round_ticks = now + g->gap_ticks;
+    g->probe_count = 0;
+    if (g->gap_ticks == gap) /* the first drop: nothing to probe yet */
+        return;
+    g->round++;
+    if (krait_compat.monitoring)
+        krait_monitoring_restart();
 }
 
 /* ---- before 3.12: pauses ----
  *
  * There the hook cannot be taken out of single functions, and costs most of what recording costs even for
  * those that are left out. So it is taken off all threads until the budget allows for more. What is recorded
- * between two pauses is complete. A short-lived thread wakes the interpreter up again: Py_AddPendingCall may
- * be called without the GIL. */
+ * between two pauses is complete; the pause is recorded as a call of a function of its own. A short-lived
+ * thread ends it: it asks for the GIL as any thread does. A pending call would not do: where another thread
+ * than the main one adds it, 3.9 to 3.11 leave the eval breaker as it is (_Py_ThreadCanHandlePendingCalls in
+ * COMPUTE_EVAL_BREAKER, Python/ceval.c), and a program of one thread never gets to it. */
 
-static int on_resume(void *arg)
+static void resume_recording(struct krait_interp *in)
 {
-    struct krait_interp *in = arg;
     if (atomic_load(&in->agent->running) && !atomic_load(&in->agent->forked) && !in->ended)
         krait_profile_resume(in);
-    return 0;
 }
 
 static void *sleep_and_wake(void *arg)
@@ -113,8 +343,11 @@ static void *sleep_and_wake(void *arg)
     struct timespec nap = { .tv_sec = (time_t)(in->governor.pause_ns / KRAIT_NS_PER_S),
                             .tv_nsec = (long)(in->governor.pause_ns % KRAIT_NS_PER_S) };
     nanosleep(&nap, NULL);
-    if (Py_IsInitialized()) /* not from the moment the interpreter begins to end */
-        Py_AddPendingCall(on_resume, in);
+    if (!Py_IsInitialized()) /* from the moment the interpreter begins to end */
+        return NULL;
+    PyGILState_STATE state = PyGILState_Ensure();
+    resume_recording(in);
+    PyGILState_Release(state);
     return NULL;
 }
 
@@ -140,43 +373,99 @@ static void pause_recording(struct krait_interp *in, uint64_t over_ticks)
     enum { LEAST_PAUSE_MS = 100 };
     const struct krait_control *control = in->agent->writer.shm.control;
     double over_ns = (double)over_ticks * 1e9 / (double)control->clock_freq;
-    in->governor.pause_ns =
-        (uint64_t)(over_ns * 1e6 / control->max_overhead_ppm) + LEAST_PAUSE_MS * KRAIT_NS_PER_MS;
+    in->governor.pause_ns = (uint64_t)(over_ns * 1e8 / AIM_PERCENT / control->max_overhead_ppm) +
+                            LEAST_PAUSE_MS * KRAIT_NS_PER_MS;
+    krait_durations_pause(in->governor.durations);
     if (start_sleeper(in) == 0)
         krait_profile_pause(in);
 }
 
-static void leave_out_more_soon(struct krait_governor *g)
+/* ---- the look ---- */
+
+static void next_period(struct krait_governor *g)
 {
-    g->cuts++;
-    g->window = FIRST_WINDOW;
+    g->period_ticks = 0;
+    g->period_spent = 0;
+    g->raises = 0;
+    krait_durations_next_period(g->durations);
+}
+
+/* Counts what was spent since the last look, and what was allowed. */
+static void settle(struct krait_interp *in, uint64_t now)
+{
+    struct krait_governor *g = &in->governor;
+    uint64_t hooks = g->window - (uint64_t)KRAIT_MAX(g->left, (int64_t)0);
+    uint64_t events = hooks > g->idle ? hooks - g->idle : 0;
+    uint64_t spent =
+        events * in->agent->event_ticks + g->idle * in->agent->hook_ticks + g->looked_ticks + g->said_ticks;
+    uint64_t passed = now - g->look_ticks;
+    int64_t most =
+        budget(in, ticks_of_us(in, CREDIT_MAX_MS * 1000), 100) + (int64_t)ticks_of_us(in, CREDIT_US);
+    g->credit += budget(in, passed, AIM_PERCENT) - (int64_t)spent;
+    g->credit = KRAIT_MIN(KRAIT_MAX(g->credit, -most), most);
+    g->period_ticks += passed;
+    g->period_spent += spent;
+    g->idle = 0;
+    g->said_ticks = 0;
+    g->look_ticks = now;
+}
+
+/* Whether exceptions take a large part of the budget: functions that are dropped have their hooks too. */
+static bool raises_cost(const struct krait_interp *in)
+{
+    const struct krait_governor *g = &in->governor;
+    return krait_compat.monitoring && !g->no_raise &&
+           (int64_t)(g->raises * in->agent->hook_ticks * 4) > budget(in, g->period_ticks, 100);
+}
+
+/* The credit is used up. What was spent in a time that is over is no reason to drop what is there now. */
+static void spend_less(struct krait_interp *in)
+{
+    struct krait_governor *g = &in->governor;
+    g->window = KRAIT_MIN(g->window * 2, (uint64_t)OVER_WINDOW);
+    if ((int64_t)g->period_spent <= budget(in, g->period_ticks, 100))
+        return;
+    if (raises_cost(in))
+        krait_monitoring_drop_raise(in);
+    if (dropping_saves(in) && cut(in)) {
+        g->credit = 0;
+        g->window = FIRST_WINDOW;
+        next_period(g);
+    } else if (!krait_compat.monitoring) {
+        pause_recording(in, (uint64_t)-g->credit);
+    }
+}
+
+static void look(struct krait_interp *in, uint64_t now)
+{
+    struct krait_governor *g = &in->governor;
+    settle(in, now);
+    if (krait_this_ring != &krait_no_ring)
+        krait_durations_read(g->durations, &in->agent->writer, krait_this_ring);
+    if (g->credit < 0)
+        spend_less(in);
+    else
+        g->window = KRAIT_MIN(g->window * 2, (uint64_t)MAX_WINDOW);
+    if (g->period_ticks > ticks_of_us(in, PERIOD_MS * 1000))
+        next_period(g);
+    g->left = (int64_t)g->window;
+    if (g->drops && now >= g->round_ticks)
+        begin_round(in, now);
+    g->looked_ticks = krait_writer_now(&in->agent->writer) - now;
 }
 
 void krait_governor_look(struct krait_interp *in)
 {
-    enum {
-        CREDIT_US = 2000, /* what a program may spend at once: its start is all new functions */
-        AIM_PERCENT = 60, /* of the budget: hooks that cannot be taken out, and caches, cost the rest */
-    };
     struct krait_governor *g = &in->governor;
-    const struct krait_control *control = in->agent->writer.shm.control;
     if (!g->window) {
         g->left = INT64_MAX;
         return;
     }
+    if (g->looking) /* in another thread, which gave the GIL up */
+        return;
     int saved = errno;
-    uint64_t passed = krait_writer_now(&in->agent->writer) - g->begin_ticks;
-    uint64_t allowed =
-        (uint64_t)((unsigned __int128)passed * control->max_overhead_ppm * AIM_PERCENT / 100000000) +
-        control->clock_freq / 1000000 * CREDIT_US;
-    g->spent_ticks += (g->window - g->idle) * in->agent->event_ticks + g->idle * in->agent->hook_ticks;
-    g->idle = 0;
-    if (g->spent_ticks <= allowed)
-        g->window = KRAIT_MIN(g->window * 2, (uint64_t)MAX_WINDOW);
-    else if (cut(in, g->window / CANDIDATES))
-        leave_out_more_soon(g);
-    else if (!krait_compat.monitoring)
-        pause_recording(in, g->spent_ticks - allowed);
-    g->left = (int64_t)g->window;
+    g->looking = true;
+    look(in, krait_writer_now(&in->agent->writer));
+    g->looking = false;
     errno = saved;
 }

@@ -15,6 +15,7 @@
  * exception. Returns 0, or a negative errno with *why a static text. */
 KRAIT_PUBLIC int krait_agent_enter(const char *session, const char **why);
 KRAIT_PUBLIC void krait_agent_audit(void);
+KRAIT_PUBLIC void krait_agent_again(void);
 KRAIT_PUBLIC void krait_agent_thread_state(unsigned key, const void *value);
 /* The path of the recording that this process is part of by this copy of the agent, or NULL. GIL held. */
 KRAIT_PUBLIC const char *krait_agent_session(void);
@@ -32,6 +33,12 @@ int krait_agent_enter(const char *session, const char **why)
 void krait_agent_audit(void)
 {
     krait_agent_see_interp();
+}
+
+/* The program has finalised Python and initialised it once more. GIL held. */
+void krait_agent_again(void)
+{
+    krait_agent_begin_again();
 }
 
 void krait_agent_thread_state(unsigned key, const void *value)

@@ -32,6 +32,18 @@ static inline struct krait_interp *hook_interp(PyObject *self)
 
 #define KRAIT_ARGS PyObject *self, PyObject *const *args, size_t nargs, PyObject *names
 
+static inline bool left_out(const struct krait_code *slot)
+{
+    return slot && slot->flags & KRAIT_CODE_OMIT;
+}
+
+/* Whether the call of a C callable was told, of which the end comes. */
+static bool is_told(struct krait_interp *in, PyObject *callable)
+{
+    const void *key = krait_code_key(callable);
+    return key && !left_out(krait_code_find(in, key));
+}
+
 /* ---- all functions are recorded ----
  *
  * Each hook has a slow twin with the same arguments, which it leaves to by a jump: the short way then needs
@@ -64,30 +76,32 @@ static inline struct krait_interp *hook_interp(PyObject *self)
         return Py_None;                                                                   \
     }
 
-#define KRAIT_END_HOOK(name, event, not_ours)                                \
-    static KRAIT_COLD PyObject *slow_##name(KRAIT_ARGS)                      \
-    {                                                                        \
-        if (!not_ours(args) || krait_code_key(args[2]))                      \
-            krait_slow_end(hook_interp(self), krait_clock_counter(), event); \
-        return Py_None;                                                      \
-    }                                                                        \
-    static PyObject *name(KRAIT_ARGS)                                        \
-    {                                                                        \
-        struct krait_ring *ring = krait_this_ring;                           \
-        uint64_t t = krait_clock_counter();                                  \
-        if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t) || not_ours(args))) \
-            return slow_##name(self, args, nargs, names);                    \
-        krait_ring_put(ring, t, event);                                      \
-        return Py_None;                                                      \
+#define KRAIT_END_HOOK(name, event, is_rare)                                \
+    static KRAIT_COLD PyObject *slow_##name(KRAIT_ARGS)                     \
+    {                                                                       \
+        struct krait_interp *in = hook_interp(self);                        \
+        if (!is_rare(args) || is_told(in, args[2]))                         \
+            krait_slow_end(in, krait_clock_counter(), event);               \
+        return Py_None;                                                     \
+    }                                                                       \
+    static PyObject *name(KRAIT_ARGS)                                       \
+    {                                                                       \
+        struct krait_ring *ring = krait_this_ring;                          \
+        uint64_t t = krait_clock_counter();                                 \
+        if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t) || is_rare(args))) \
+            return slow_##name(self, args, nargs, names);                   \
+        krait_ring_put(ring, t, event);                                     \
+        return Py_None;                                                     \
     }
 
 #define KRAIT_NEVER(args) false
 
-/* The __exit__ of a with statement comes back as a C function even where it is a method written in Python,
- * which has its own PY_RETURN (3.12 to 3.15). */
-static inline bool is_method(PyObject *const *args)
+/* C_RETURN and C_RAISE come for whatever is not a Python function: classes, objects with a __call__, the
+ * method object that is the __exit__ of a with statement (3.12, 3.13). */
+static inline bool is_rare_callable(PyObject *const *args)
 {
-    return Py_TYPE(args[2]) == krait_compat.method_type;
+    const PyTypeObject *type = Py_TYPE(args[2]);
+    return type != krait_compat.cfunction_type && type != krait_compat.method_descr_type;
 }
 
 KRAIT_BEGIN_HOOK(on_start, KRAIT_EVENT_python_call)
@@ -95,24 +109,68 @@ KRAIT_BEGIN_HOOK(on_resume, KRAIT_EVENT_python_resume)
 KRAIT_BEGIN_HOOK(tell_throw, KRAIT_EVENT_python_throw)
 KRAIT_END_HOOK(on_return, KRAIT_EVENT_python_return, KRAIT_NEVER)
 KRAIT_END_HOOK(on_yield, KRAIT_EVENT_python_yield, KRAIT_NEVER)
-KRAIT_END_HOOK(on_unwind, KRAIT_EVENT_python_unwind, KRAIT_NEVER)
-KRAIT_END_HOOK(on_c_return, KRAIT_EVENT_c_return, is_method)
-KRAIT_END_HOOK(on_c_raise, KRAIT_EVENT_c_raise, is_method)
+KRAIT_END_HOOK(on_c_return, KRAIT_EVENT_c_return, is_rare_callable)
+
+/* Of an end that names its exception: the time is read first, as of all ends. */
+static inline void put_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
+{
+    uint32_t id = krait_code_id(in, Py_TYPE(exception));
+    struct krait_ring *ring = krait_this_ring;
+    if (KRAIT_LIKELY(id && krait_ring_has_room(ring, t)))
+        krait_ring_put_code(ring, t, KRAIT_EVENT_python_unwind_of, id);
+    else
+        krait_slow_unwind(in, t, exception);
+}
+
+static PyObject *on_unwind(KRAIT_ARGS)
+{
+    put_unwind(hook_interp(self), krait_clock_counter(), args[2]);
+    return Py_None;
+}
+
+/* RAISE, which comes next, says what. */
+static inline void put_c_raise(struct krait_interp *in, uint64_t t)
+{
+    struct krait_ring *ring = krait_this_ring;
+    if (KRAIT_LIKELY(krait_ring_has_room(ring, t)))
+        krait_ring_put_code(ring, t, KRAIT_EVENT_c_raise_of, 0);
+    else
+        krait_slow_end(in, t, KRAIT_EVENT_c_raise_of);
+    krait_untold_c_raise();
+}
+
+static PyObject *on_c_raise(KRAIT_ARGS)
+{
+    uint64_t t = krait_clock_counter();
+    struct krait_interp *in = hook_interp(self);
+    if (!is_rare_callable(args) || is_told(in, args[2]))
+        put_c_raise(in, t);
+    return Py_None;
+}
+
+/* What CALL's callable ends as: a method object ends as its function, or not at all (NULL). */
+static inline PyObject *called(PyObject *const *args)
+{
+    if (KRAIT_LIKELY(Py_TYPE(args[2]) != krait_compat.method_type))
+        return args[2];
+    return krait_method_called(args[2], args[0], args[1]);
+}
 
 /* Callables of the rarer kinds, new ones, and those whose slot is not where it belongs. */
 static KRAIT_COLD PyObject *slow_on_call(KRAIT_ARGS)
 {
     struct krait_interp *in = hook_interp(self);
-    const void *key = krait_code_key(args[2]);
-    if (!key)
+    PyObject *callable = called(args);
+    const void *key = callable ? krait_code_key(callable) : NULL;
+    const struct krait_code *slot = key ? krait_code_find(in, key) : NULL;
+    if (!key || left_out(slot))
         return Py_None;
-    uint32_t id = krait_code_id(in, key);
     struct krait_ring *ring = krait_this_ring;
     uint64_t t = krait_clock_counter();
-    if (KRAIT_LIKELY(id && krait_ring_has_room(ring, t)))
-        krait_ring_put_code(ring, t, KRAIT_EVENT_c_call, id);
+    if (KRAIT_LIKELY(slot && slot->id && krait_ring_has_room(ring, t)))
+        krait_ring_put_code(ring, t, KRAIT_EVENT_c_call, slot->id);
     else
-        krait_slow_c_call(in, key, args[2]);
+        krait_slow_c_call(in, key, callable);
     return Py_None;
 }
 
@@ -161,9 +219,22 @@ static inline __attribute__((always_inline)) PyObject *end(PyObject *self, uint3
     return Py_None;
 }
 
-static inline bool left_out(const struct krait_code *slot)
+/* What the hook of a function that is left out returns: it goes, unless a call is to be timed. */
+static PyObject *begin_left_out(struct krait_interp *in, const struct krait_code *slot, PyObject *omit)
 {
-    return slot && slot->flags & KRAIT_CODE_OMIT;
+    bool probe = krait_governor_probes(in, slot);
+    if (probe)
+        krait_governor_probe_begin(in, slot);
+    krait_governor_count_idle(in);
+    return probe ? Py_None : omit;
+}
+
+static PyObject *end_left_out(struct krait_interp *in, struct krait_code *slot, PyObject *omit)
+{
+    if (!krait_governor_probes(in, slot))
+        return omit;
+    krait_governor_probe_end(in, slot);
+    return Py_None;
 }
 
 static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject *self, PyObject *code,
@@ -171,8 +242,8 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
 {
     struct krait_interp *in = hook_interp(self);
     struct krait_code *slot = krait_code_find(in, code);
-    if (KRAIT_LIKELY(slot && slot->id))
-        krait_governor_count(in, slot); /* may leave it out, and never moves the table */
+    if (KRAIT_LIKELY(slot && slot->id) && KRAIT_UNLIKELY(krait_governor_count(in, slot)))
+        slot = krait_code_find(in, code);
     struct krait_ring *ring = krait_this_ring;
     uint64_t t = krait_writer_now(&in->agent->writer);
     if (KRAIT_LIKELY(slot && slot->id && !in->agent->call_sites && krait_ring_has_room(ring, t))) {
@@ -180,7 +251,7 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
         return Py_None;
     }
     if (left_out(slot))
-        return omit;
+        return begin_left_out(in, slot, omit);
     return krait_slow_begin(in, event, code) ? omit : Py_None;
 }
 
@@ -193,18 +264,30 @@ static PyObject *on_throw(KRAIT_ARGS)
 
 static PyObject *on_raise(KRAIT_ARGS)
 {
+    int saved = errno;
+    krait_untold_exception(hook_interp(self), args[2]);
     krait_untold_raise(hook_interp(self), args[0], args[1]);
+    errno = saved;
     return Py_None;
+}
+
+/* Of the budget too: before 3.15 it cannot be taken out of single places. */
+static PyObject *selective_raise(KRAIT_ARGS)
+{
+    struct krait_interp *in = hook_interp(self);
+    in->governor.raises++;
+    krait_governor_count_idle(in);
+    return on_raise(self, args, nargs, names);
 }
 
 static inline __attribute__((always_inline)) PyObject *selective_end(PyObject *self, PyObject *code,
                                                                      uint32_t event, PyObject *omit)
 {
     struct krait_interp *in = hook_interp(self);
-    const struct krait_code *slot = krait_code_find(in, code);
+    struct krait_code *slot = krait_code_find(in, code);
     if (KRAIT_UNLIKELY(!slot))
         slot = krait_slow_look(in, code);
-    return left_out(slot) ? omit : end(self, event);
+    return KRAIT_UNLIKELY(left_out(slot)) ? end_left_out(in, slot, omit) : end(self, event);
 }
 
 /* Its calls are left out with it. It may not have been met yet: it was live when the recording began. */
@@ -219,33 +302,68 @@ static PyObject *selective_call(KRAIT_ARGS)
     struct krait_interp *in = hook_interp(self);
     if (caller_left_out(in, args[0]))
         return disable; /* what a function that is left out calls */
-    const void *key = krait_code_key(args[2]);
+    PyObject *callable = called(args);
+    const void *key = callable ? krait_code_key(callable) : NULL;
     if (!key) { /* a Python function: once the budget is tight, its hook here goes */
         krait_governor_count_idle(in);
-        return in->governor.cuts ? disable : Py_None;
+        return in->governor.drops ? disable : Py_None;
     }
     struct krait_code *slot = krait_code_find(in, key);
     if (left_out(slot)) /* a filter speaks of the function, other functions may be called from here too */
-        return slot->flags & KRAIT_CODE_HOT ? disable : Py_None;
-    if (KRAIT_LIKELY(slot && slot->id))
-        krait_governor_count(in, slot);
+        return slot->flags & KRAIT_CODE_HOT ? begin_left_out(in, slot, disable) : Py_None;
+    if (KRAIT_LIKELY(slot && slot->id) && KRAIT_UNLIKELY(krait_governor_count(in, slot)))
+        slot = krait_code_find(in, key);
     struct krait_ring *ring = krait_this_ring;
     uint64_t t = krait_writer_now(&in->agent->writer);
     if (KRAIT_LIKELY(slot && slot->id && !in->agent->call_sites && krait_ring_has_room(ring, t)))
         krait_ring_put_code(ring, t, KRAIT_EVENT_c_call, slot->id);
     else if (!left_out(slot))
-        krait_slow_c_call(in, key, args[2]);
+        krait_slow_c_call(in, key, callable);
     return Py_None;
 }
 
-static inline __attribute__((always_inline)) PyObject *selective_c_end(PyObject *self, PyObject *const *args,
-                                                                       uint32_t event)
+/* Of the end of a C callable. */
+static bool c_end_is_told(struct krait_interp *in, PyObject *const *args)
+{
+    const void *key = krait_code_key(args[2]);
+    if (!key || caller_left_out(in, args[0]))
+        return false;
+    struct krait_code *slot = krait_code_find(in, key);
+    if (KRAIT_LIKELY(!left_out(slot)))
+        return true;
+    end_left_out(in, slot, Py_None); /* may take it back: this call was not told all the same */
+    return false;
+}
+
+static PyObject *selective_c_return(KRAIT_ARGS)
+{
+    bool told = c_end_is_told(hook_interp(self), args);
+    return told ? end(self, KRAIT_EVENT_c_return) : Py_None;
+}
+
+static PyObject *selective_c_raise(KRAIT_ARGS)
 {
     struct krait_interp *in = hook_interp(self);
-    const void *key = krait_code_key(args[2]);
-    if (!key || caller_left_out(in, args[0]) || left_out(krait_code_find(in, key)))
+    if (c_end_is_told(in, args))
+        put_c_raise(in, krait_writer_now(&in->agent->writer));
+    return Py_None;
+}
+
+static PyObject *selective_unwind(KRAIT_ARGS)
+{
+    struct krait_interp *in = hook_interp(self);
+    struct krait_code *slot = krait_code_find(in, args[0]);
+    if (KRAIT_UNLIKELY(!slot))
+        slot = krait_slow_look(in, args[0]);
+    if (KRAIT_UNLIKELY(left_out(slot))) {
+        PyObject *result = end_left_out(in, slot, Py_None);
+        krait_governor_count_idle(in);
+        return result;
+    }
+    if (KRAIT_UNLIKELY(in->governor.no_raise) && krait_untold_unwinds(in, args[0], args[1]))
         return Py_None;
-    return end(self, event);
+    put_unwind(in, krait_writer_now(&in->agent->writer), args[2]);
+    return Py_None;
 }
 
 KRAIT_HOOK(selective_start, selective_begin(self, args[0], KRAIT_EVENT_python_call, disable))
@@ -260,9 +378,6 @@ static PyObject *selective_throw(KRAIT_ARGS)
 
 KRAIT_HOOK(selective_return, selective_end(self, args[0], KRAIT_EVENT_python_return, disable))
 KRAIT_HOOK(selective_yield, selective_end(self, args[0], KRAIT_EVENT_python_yield, disable))
-KRAIT_HOOK(selective_unwind, selective_end(self, args[0], KRAIT_EVENT_python_unwind, Py_None))
-KRAIT_HOOK(selective_c_return, selective_c_end(self, args, KRAIT_EVENT_c_return))
-KRAIT_HOOK(selective_c_raise, selective_c_end(self, args, KRAIT_EVENT_c_raise))
 
 /* ---- registering them ---- */
 
@@ -277,7 +392,7 @@ static const struct {
     { "PY_RETURN", on_return, selective_return, false },
     { "PY_YIELD", on_yield, selective_yield, false },
     { "PY_UNWIND", on_unwind, selective_unwind, false },
-    { "RAISE", on_raise, on_raise, false },
+    { "RAISE", on_raise, selective_raise, false },
     { "CALL", on_call, selective_call, true },
     { "C_RETURN", on_c_return, selective_c_return, true },
     { "C_RAISE", on_c_raise, selective_c_raise, true },
@@ -331,6 +446,8 @@ static int take_tool(PyObject *monitoring, struct krait_interp *in, const char *
 {
     static const long ids[] = { 3, 4, 2, 5, 1, 0 };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(ids); i++) {
+        if (in->tools_taken >> ids[i] & 1)
+            continue;
         PyObject *done = PyObject_CallMethod(monitoring, "use_tool_id", "ls", ids[i], "krait");
         Py_XDECREF(done);
         if (done) {
@@ -373,6 +490,8 @@ static int register_all(PyObject *monitoring, struct krait_interp *in, const cha
         if (!rows[i].c || in->agent->c_calls)
             rc = register_row(monitoring, events, in, (PyTypeObject *)in->hook_type, i, &mask);
     }
+    in->events = mask;
+    in->governor.no_raise = false;
     PyObject *done = rc ? NULL : PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, mask);
     if (!done)
         *why = "sys.monitoring does not take krait's callbacks";
@@ -388,11 +507,131 @@ static PyObject *get_monitoring(void)
 
 /* Places that an earlier recording had its hooks taken out of get them back; other tools' too, which they
  * have to expect at any time. */
-static void restart_events(PyObject *monitoring)
+void krait_monitoring_restart(void)
 {
-    PyObject *done = PyObject_CallMethod(monitoring, "restart_events", NULL);
+    PyObject *monitoring = get_monitoring();
+    PyObject *done = monitoring ? PyObject_CallMethod(monitoring, "restart_events", NULL) : NULL;
     Py_XDECREF(done);
     PyErr_Clear();
+}
+
+/* Two of the three hooks of a function that an exception leaves: at the raise, and in its caller. They tell
+ * begins that signal handlers hid, which the unwind tells too, and the types of what C functions raise. */
+void krait_monitoring_drop_raise(struct krait_interp *in)
+{
+    PyObject *monitoring = get_monitoring();
+    PyObject *events = monitoring ? PyObject_GetAttrString(monitoring, "events") : NULL;
+    long raise = events ? attr_long(events, "RAISE") : 0;
+    PyObject *done =
+        raise > 0 ? PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, in->events & ~raise)
+                  : NULL;
+    if (done)
+        in->events &= ~raise;
+    in->governor.no_raise = done != NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(events);
+    PyErr_Clear();
+}
+
+/* 3.12's frozen modules keep from one Py_Initialize to the next for which version of the monitored events they
+ * were instrumented, and count as up to date where the number is the same by chance (deep-frozen code objects
+ * are static: _PyStaticCode_Fini in Objects/codeobject.c). Each restart is a new version. */
+static void pass_old_versions(const struct krait_interp *in)
+{
+    enum { VERSIONS = 64 };
+    uint32_t lives = krait_compat.version == 0x030c ? in->agent->lives % VERSIONS : 0;
+    for (uint32_t i = 0; i < lives; i++)
+        krait_monitoring_restart();
+}
+
+/* Another tool may have the id by now: its callback goes back where it was. */
+static void unregister(PyObject *monitoring, struct krait_interp *in, size_t row, long event)
+{
+    PyObject *old = PyObject_CallMethod(monitoring, "register_callback", "llO", in->tool_id, event, Py_None);
+    if (old && old != Py_None && old != in->hooks[row]) {
+        PyObject *none = PyObject_CallMethod(monitoring, "register_callback", "llO", in->tool_id, event, old);
+        Py_XDECREF(none);
+    }
+    Py_XDECREF(old);
+    PyErr_Clear();
+}
+
+/* free_tool_id leaves the callbacks to the next owner of the id (3.12, 3.13). */
+static void unregister_all(PyObject *monitoring, struct krait_interp *in)
+{
+    PyObject *events = PyObject_GetAttrString(monitoring, "events");
+    for (size_t i = 0; events && i < KRAIT_ARRAY_LEN(rows); i++) {
+        long event = in->hooks[i] ? attr_long(events, rows[i].event) : -1;
+        if (event > 0)
+            unregister(monitoring, in, i, event);
+    }
+    Py_XDECREF(events);
+    PyErr_Clear();
+}
+
+/* ---- the program takes krait's tool away ---- */
+
+static void mark_tool_functions(PyObject *monitoring, struct krait_interp *in)
+{
+    static const char *const names[] = { "set_events", "free_tool_id" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
+        PyObject *function = PyObject_GetAttrString(monitoring, names[i]);
+        if (function && Py_TYPE(function) == krait_compat.cfunction_type)
+            krait_code_mark(in, krait_at(function, KRAIT_CFUNCTION_ML), KRAIT_CODE_TOOLS);
+        Py_XDECREF(function);
+    }
+    PyErr_Clear();
+}
+
+static long call_long(PyObject *monitoring, const char *method, long tool)
+{
+    PyObject *value = PyObject_CallMethod(monitoring, method, "l", tool);
+    long n = value ? PyLong_AsLong(value) : -1;
+    Py_XDECREF(value);
+    PyErr_Clear();
+    return n;
+}
+
+static bool owns_tool(PyObject *monitoring, const struct krait_interp *in)
+{
+    PyObject *name = PyObject_CallMethod(monitoring, "get_tool", "l", in->tool_id);
+    bool owns = name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "krait") == 0;
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return owns;
+}
+
+/* Who freed krait's id wants it: krait takes another. Who only switched its events off has them on again. */
+static void take_back(PyObject *monitoring, struct krait_interp *in)
+{
+    const char *why;
+    krait_writer_lost(&in->agent->writer, KRAIT_lost_reason_displaced, 1);
+    if (owns_tool(monitoring, in)) {
+        PyObject *done = PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, in->events);
+        Py_XDECREF(done);
+    } else {
+        in->tools_taken |= 1u << in->tool_id;
+        unregister_all(monitoring, in);
+        krait_monitoring_install(in, &why);
+    }
+    PyErr_Clear();
+    krait_threads_resync();
+}
+
+static int look_at_tool(void *arg)
+{
+    struct krait_interp *in = arg;
+    PyObject *monitoring = get_monitoring();
+    bool is_here = krait_compat.interp_get() == in->interp && !in->ended;
+    if (monitoring && is_here && atomic_load(&in->agent->running) &&
+        call_long(monitoring, "get_events", in->tool_id) != in->events)
+        take_back(monitoring, in);
+    return 0;
+}
+
+void krait_monitoring_ask(struct krait_interp *in)
+{
+    Py_AddPendingCall(look_at_tool, in);
 }
 
 int krait_monitoring_install(struct krait_interp *in, const char **why)
@@ -407,30 +646,16 @@ int krait_monitoring_install(struct krait_interp *in, const char **why)
     int rc = disable ? take_tool(monitoring, in, why) : -ENOTSUP;
     if (!rc) {
         rc = register_all(monitoring, in, why);
+        pass_old_versions(in);
         if (rc)
             krait_monitoring_remove(in);
         else if (in->was_selective)
-            restart_events(monitoring);
+            krait_monitoring_restart();
+        mark_tool_functions(monitoring, in);
         in->was_selective |= in->agent->selective;
     }
     PyErr_Clear();
     return rc;
-}
-
-/* free_tool_id leaves the callbacks to the next owner of the id (3.12, 3.13). */
-static void unregister_all(PyObject *monitoring, struct krait_interp *in)
-{
-    PyObject *events = PyObject_GetAttrString(monitoring, "events");
-    for (size_t i = 0; events && i < KRAIT_ARRAY_LEN(rows); i++) {
-        long event = in->hooks[i] ? attr_long(events, rows[i].event) : -1;
-        PyObject *old = event > 0 ? PyObject_CallMethod(monitoring, "register_callback", "llO", in->tool_id,
-                                                        event, Py_None)
-                                  : NULL;
-        Py_XDECREF(old);
-        PyErr_Clear();
-    }
-    Py_XDECREF(events);
-    PyErr_Clear();
 }
 
 void krait_monitoring_remove(struct krait_interp *in)

@@ -244,12 +244,16 @@ static inline bool left_out(const struct krait_code *slot)
     return slot && slot->flags & KRAIT_CODE_OMIT;
 }
 
+/* A begin: the slot is to be looked up anew. */
 static inline void count(struct krait_interp *in, struct krait_code *slot)
 {
-    if (slot && slot->id)
+    if (slot && slot->id) {
         krait_governor_count(in, slot);
-    else if (left_out(slot))
+    } else if (left_out(slot)) {
+        if (krait_governor_probes(in, slot))
+            krait_governor_probe_begin(in, slot);
         krait_governor_count_idle(in);
+    }
 }
 
 /* Whether the function of the frame is left out; looks at it if it is new. */
@@ -261,12 +265,28 @@ static inline bool code_left_out(struct krait_interp *in, PyObject *code)
     return left_out(slot);
 }
 
+/* An end of what is known to be left out. */
+static inline void end_left_out(struct krait_interp *in, const void *key)
+{
+    struct krait_code *slot = krait_code_find(in, key);
+    if (slot && krait_governor_probes(in, slot))
+        krait_governor_probe_end(in, slot);
+}
+
 static void selective_begin(struct krait_interp *in, PyObject *code, uint32_t event)
 {
     if (in->agent->call_sites)
         krait_slow_begin(in, event, code);
     else
         put_begin(in, code, event);
+}
+
+static void selective_end(struct krait_interp *in, PyObject *code, uint32_t event)
+{
+    if (code_left_out(in, code))
+        end_left_out(in, code);
+    else
+        put_end(in, krait_writer_now(&in->agent->writer), event);
 }
 
 static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObject *callable)
@@ -276,8 +296,13 @@ static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObj
         return;
     if (what == WHAT_C_CALL)
         count(in, krait_code_find(in, key));
-    if (left_out(krait_code_find(in, key)))
+    if (KRAIT_UNLIKELY(in->governor.paused)) /* since now: the call is in the pause, as its end will be */
         return;
+    if (left_out(krait_code_find(in, key))) {
+        if (what != WHAT_C_CALL)
+            end_left_out(in, key);
+        return;
+    }
     if (what == WHAT_C_CALL && in->agent->call_sites)
         krait_slow_c_call(in, key, callable);
     else if (what == WHAT_C_CALL)
@@ -296,12 +321,12 @@ static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject
         scan_threads(in);
     if (what == WHAT_CALL) {
         count(in, krait_code_find(in, code));
-        if (!left_out(krait_code_find(in, code)))
+        if (!in->governor.paused && !left_out(krait_code_find(in, code))) /* the count may begin a pause */
             selective_begin(in, code, begin_event(frame, code));
     } else if (what == WHAT_RETURN) {
         PyObject *next = goes_on(frame, code, arg);
-        if (!is_untold(in, frame, code, arg) && !code_left_out(in, code))
-            put_end(in, krait_writer_now(&in->agent->writer), end_event(frame, code, arg));
+        if (!is_untold(in, frame, code, arg))
+            selective_end(in, code, end_event(frame, code, arg));
         note_thrown(in, frame, code, arg);
         if (next && !code_left_out(in, next))
             selective_begin(in, next, KRAIT_EVENT_python_resume);
@@ -337,6 +362,15 @@ void krait_profile_thread_state(unsigned key, const void *value)
         return;
     if (krait_tstate_is_of(value, in->interp))
         krait_tstate_set_profile((void *)value, the_hook(in->agent), in->profile_obj);
+}
+
+/* In a child of fork: who would end the pause was left behind. The preloaded library sees CPython note the
+ * thread state anew; without it nobody else does. No other thread uses the state. */
+void krait_profile_forked(void)
+{
+    const struct krait_interp *in = watched.in;
+    if (in && in->governor.paused && watched.key >= 0)
+        krait_profile_thread_state((unsigned)watched.key, pthread_getspecific((pthread_key_t)watched.key));
 }
 
 static PyObject *profile_obj_call(PyObject *self, PyObject *args, PyObject *kwargs);
@@ -430,6 +464,8 @@ static int on_audit(const char *event, PyObject *args, void *data)
     return 0;
 }
 
+static bool audited;
+
 static int set_and_check(struct krait_interp *in, const char **why)
 {
     /* A subinterpreter that is being made runs no code yet; what it is made of was checked in the first one.
@@ -450,7 +486,6 @@ static int set_and_check(struct krait_interp *in, const char **why)
 
 int krait_profile_install(struct krait_interp *in, const char **why)
 {
-    static bool audited;
     *why = "out of memory";
     if (!in->profile_obj)
         in->profile_obj = new_profile_obj(in);
@@ -476,12 +511,24 @@ void krait_profile_forget(const struct krait_interp *in)
         watched.in = NULL;
 }
 
+void krait_profile_forget_all(void)
+{
+    watched.in = NULL;
+    audited = false;
+}
+
 /* What has just begun ends with the pause; what it was called from goes on through it. */
 void krait_profile_pause(struct krait_interp *in)
 {
+    struct krait_governor *g = &in->governor;
+    if (!g->pause_id)
+        g->pause_id = krait_code_define_name(in, KRAIT_PAUSE_MODULE, KRAIT_PAUSE_NAME);
     if (krait_this_ring != &krait_no_ring)
         krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), KRAIT_TOP_IS_NEW);
-    in->governor.paused = true;
+    g->pauses++;
+    g->pause_ticks = g->resume_ticks = krait_writer_now(&in->agent->writer);
+    krait_thread_say_pause(in, g->pause_ticks);
+    g->paused = true;
     krait_profile_remove(in);
     krait_threads_break();
 }
@@ -489,6 +536,7 @@ void krait_profile_pause(struct krait_interp *in)
 void krait_profile_resume(struct krait_interp *in)
 {
     in->governor.paused = false;
+    in->governor.resume_ticks = krait_writer_now(&in->agent->writer);
     scan_threads(in);
 }
 

@@ -4,6 +4,7 @@
  * recording starts get theirs from the thread that starts it, with their stacks, and find them at their own
  * first event.
  */
+#include "base/array.h"
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/gil.h"
@@ -14,12 +15,25 @@
 struct krait_ring krait_no_ring;
 __thread struct krait_ring *krait_this_ring __attribute__((tls_model("initial-exec"))) = &krait_no_ring;
 
+/* Code ids of a stack's frames. */
+struct frames {
+    uint32_t *ids;
+    size_t n, cap;
+};
+
+static void frames_done(struct frames *frames)
+{
+    free(frames->ids);
+    *frames = (struct frames){ 0 };
+}
+
 /* Who has a ring: so that a stop can take the rings away from threads that run on. Entries are used again,
  * never freed: `tls` is NULL in a free one. */
 struct thread_entry {
     struct krait_ring **_Atomic tls;
     struct thread_entry *next;
-    uint64_t none_at; /* the clock's window in which no ring was free; else 0 */
+    uint64_t none_at;   /* the clock's window in which no ring was free; else 0 */
+    struct frames said; /* of a stack that did not fit the ring's room: what it has of it, outermost first */
 };
 
 static struct thread_entry *_Atomic thread_entries;
@@ -69,6 +83,7 @@ static void on_thread_exit(void *value)
     if (krait_this_ring != &krait_no_ring)
         krait_writer_ring_close(krait_this_ring);
     krait_this_ring = &krait_no_ring;
+    frames_done(&entry->said);
     atomic_store(&entry->tls, NULL);
     pthread_mutex_unlock(&entries_lock);
 }
@@ -87,8 +102,10 @@ void krait_threads_forked(void)
 {
     pthread_mutex_init(&entries_lock, NULL);
     for (struct thread_entry *e = atomic_load(&thread_entries); e; e = e->next) {
-        if (atomic_load(&e->tls) != &krait_this_ring)
-            atomic_store(&e->tls, NULL);
+        if (atomic_load(&e->tls) == &krait_this_ring)
+            continue;
+        e->said = (struct frames){ 0 }; /* its thread may have been in free(): never twice */
+        atomic_store(&e->tls, NULL);
     }
     waiting_count = 0;
 }
@@ -105,38 +122,60 @@ void krait_threads_forget(void)
     waiting_count = 0;
 }
 
+static void resync(struct krait_ring *ring)
+{
+    atomic_fetch_or(&ring->resync, KRAIT_RESYNC_GO_ON);
+    ring->window = UINT64_MAX; /* to the slow path, where resync is looked at */
+}
+
 void krait_thread_resync(void)
 {
-    struct krait_ring *ring = krait_this_ring;
-    if (ring == &krait_no_ring)
-        return;
-    atomic_store(&ring->resync, 1);
-    ring->window = UINT64_MAX; /* to the slow path, where resync is looked at */
+    if (krait_this_ring != &krait_no_ring)
+        resync(krait_this_ring);
 }
 
 static void break_ring(struct krait_ring *ring)
 {
-    if (ring == &krait_no_ring)
-        return;
-    atomic_store(&ring->resync, 1);
+    atomic_fetch_or(&ring->resync, KRAIT_RESYNC_GO_ON);
     ring->limit = ring->limit ? ring->cur : NULL;
 }
 
+static void look_ring(struct krait_ring *ring)
+{
+    ring->window = UINT64_MAX;
+}
+
 /* Other threads' rings are written here: with the GIL held their owners do not. */
-void krait_threads_break(void)
+static void each_ring(void (*f)(struct krait_ring *))
 {
     pthread_mutex_lock(&entries_lock);
     for (struct thread_entry *e = atomic_load(&thread_entries); e; e = e->next) {
         struct krait_ring **tls = atomic_load(&e->tls);
-        if (tls)
-            break_ring(*tls);
+        if (tls && *tls != &krait_no_ring)
+            f(*tls);
     }
     pthread_mutex_unlock(&entries_lock);
 }
 
+void krait_threads_break(void)
+{
+    each_ring(break_ring);
+}
+
+void krait_threads_look(void)
+{
+    each_ring(look_ring);
+}
+
+void krait_threads_resync(void)
+{
+    each_ring(resync);
+}
+
 void krait_thread_break(void)
 {
-    break_ring(krait_this_ring);
+    if (krait_this_ring != &krait_no_ring)
+        break_ring(krait_this_ring);
 }
 
 /* ---- names ---- */
@@ -271,6 +310,7 @@ bool krait_thread_begin(struct krait_interp *in)
         if (!entry || pthread_setspecific(thread_key, entry))
             return false;
     }
+    frames_done(&entry->said); /* was of another ring */
     struct krait_ring *ring = waiting_ring();
     if (ring) {
         krait_this_ring = ring;
@@ -287,7 +327,8 @@ bool krait_thread_begin(struct krait_interp *in)
         krait_writer_lost(&in->agent->writer, KRAIT_lost_reason_no_ring, 1);
         return false;
     }
-    atomic_store(&ring->resync, 1);
+    atomic_fetch_or(&ring->resync, KRAIT_RESYNC_GO_ON);
+    ring->pauses = in->governor.pauses * 2;
     krait_this_ring = ring;
     krait_gil_flush();
     name_this_thread(in, tid);
@@ -296,61 +337,147 @@ bool krait_thread_begin(struct krait_interp *in)
 
 /* ---- stacks ---- */
 
-enum { STACK_MAX = 2048 };
-
-static bool put_frames(struct krait_writer *writer, struct krait_ring *ring, uint64_t t, const uint32_t *ids,
-                       size_t n)
+/* One frame, or with `last` the end of the run. A struct krait_payload would cost more to clear than all of
+ * this does, and greenlets say hundreds of frames at each switch. */
+static void put_frame(struct krait_ring *ring, uint64_t t, uint32_t id, size_t depth, bool last)
 {
-    enum { BYTES = sizeof(struct krait_event_extended) + 6 };
-    for (size_t i = 0; i <= n; i++) {
+    static const uint32_t events[2][2] = { { KRAIT_EVENT_python_frame, KRAIT_EVENT_python_stack },
+                                           { KRAIT_EVENT_python_deep_frame, KRAIT_EVENT_python_deep_stack } };
+    bool deep = depth > UINT16_MAX;
+    uint32_t wide = (uint32_t)depth;
+    uint16_t narrow = (uint16_t)depth;
+    uint8_t bytes[8];
+    size_t n = last ? 0 : sizeof(id), of_depth = deep ? sizeof(wide) : sizeof(narrow);
+    memcpy(bytes, &id, sizeof(id));
+    memcpy(bytes + n, deep ? (const void *)&wide : &narrow, of_depth);
+    krait_writer_put_small(ring, t, events[deep][last], bytes, n + of_depth);
+}
+
+/* Writes the frames from *i on and the end of the run; *i is then how many are written. Returns false when the
+ * ring was full before the end. */
+static bool put_frames(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
+                       const struct frames *frames, size_t *i)
+{
+    enum { BYTES = sizeof(struct krait_event_extended) + 8 };
+    for (;; ++*i) {
         if (krait_writer_room(writer, ring, t, BYTES) == KRAIT_ROOM_NONE)
             return false;
-        bool last = i == n;
-        struct krait_payload p = { 0 };
-        if (!last)
-            krait_payload_u32(&p, ids[n - 1 - i]);
-        krait_payload_u16(&p, (uint16_t)KRAIT_MIN(i, (size_t)UINT16_MAX));
-        krait_writer_put_extended(ring, t, last ? KRAIT_EVENT_python_stack : KRAIT_EVENT_python_frame,
-                                  p.bytes, p.n);
+        bool last = *i == frames->n;
+        put_frame(ring, t, last ? 0 : frames->ids[*i], *i, last);
+        if (last)
+            return true;
     }
+}
+
+static bool frames_add(struct frames *frames, uint32_t id)
+{
+    if (!KRAIT_GROW(frames->ids, frames->cap, frames->n + 1))
+        return false;
+    frames->ids[frames->n++] = id;
     return true;
 }
 
-/* Ids of the frames from `frame` outwards, innermost first; frames that are left out are not among them.
- * Deeper stacks than STACK_MAX keep their innermost part. Steals `frame`. */
-static size_t frame_ids(struct krait_interp *in, PyObject *frame, uint32_t *ids)
+static void frames_turn(struct frames *frames)
 {
-    size_t n = 0;
+    for (size_t i = 0, j = frames->n; i + 1 < j; i++) {
+        uint32_t id = frames->ids[--j];
+        frames->ids[j] = frames->ids[i];
+        frames->ids[i] = id;
+    }
+}
+
+/* The frames from `frame` outwards, outermost first; those that are left out are not among them. Steals
+ * `frame`. Returns false without memory. */
+static bool frames_from(struct krait_interp *in, PyObject *frame, struct frames *frames)
+{
+    bool whole = true;
     while (frame) {
         PyObject *code = krait_frame_code(frame);
         struct krait_code *slot = code ? krait_code_find(in, code) : NULL;
         if (code && (!slot || (!slot->id && !(slot->flags & KRAIT_CODE_OMIT))))
             slot = krait_code_define(in, code, frame);
         PyObject *back = krait_frame_back(frame);
-        if (n < STACK_MAX && !(slot && slot->flags & KRAIT_CODE_OMIT)) {
+        if (whole && !(slot && slot->flags & KRAIT_CODE_OMIT)) {
             uint32_t id = slot ? slot->id : 0;
-            ids[n++] = id && in->agent->call_sites ? krait_code_at_site(in, id, NULL, code, back) : id;
+            id = id && in->agent->call_sites ? krait_code_at_site(in, id, NULL, code, back) : id;
+            whole = frames_add(frames, id);
         }
         Py_XDECREF(code);
         Py_DECREF(frame);
         frame = back;
     }
-    return n;
+    frames_turn(frames);
+    return whole;
 }
 
-static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_t t, PyObject *frame)
+static void put_pause(struct krait_interp *in, struct krait_ring *ring, uint64_t t, uint32_t event)
 {
-    KRAIT_AUTO_FREE uint32_t *ids = calloc(STACK_MAX, sizeof(*ids));
-    if (!ids) {
-        Py_XDECREF(frame);
-        return false;
+    struct krait_writer *writer = &in->agent->writer;
+    enum { BYTES = sizeof(struct krait_event_extended) + 4 };
+    if (krait_writer_room(writer, ring, t, BYTES) != KRAIT_ROOM_NONE)
+        krait_writer_put(ring, t, event, in->governor.pause_id);
+    ring->pauses++;
+}
+
+void krait_thread_say_pause(struct krait_interp *in, uint64_t t)
+{
+    if (krait_this_ring != &krait_no_ring && in->governor.pause_id)
+        put_pause(in, krait_this_ring, t, KRAIT_EVENT_python_call);
+}
+
+/* A function of krait's own stands for the pause, so that its time is nobody else's. */
+static void end_pause(struct krait_interp *in, struct krait_ring *ring)
+{
+    const struct krait_governor *g = &in->governor;
+    if (!g->pause_id || ring->pauses / 2 >= g->pauses)
+        return;
+    if (ring->pauses % 2 == 0) {
+        ring->pauses = g->pauses * 2 - 2;
+        put_pause(in, ring, KRAIT_MAX(g->pause_ticks, krait_gil_last()), KRAIT_EVENT_python_call);
     }
+    put_pause(in, ring, KRAIT_MAX(g->resume_ticks, krait_gil_last()), KRAIT_EVENT_python_return);
+    ring->pauses = g->pauses * 2;
+}
+
+static size_t count_same(const struct frames *a, const struct frames *b)
+{
+    size_t n = KRAIT_MIN(a->n, b->n), i = 0;
+    while (i < n && a->ids[i] == b->ids[i])
+        i++;
+    return i;
+}
+
+/* A deep stack may need more room than the ring has, mostly after a loss: then it is said in parts, the
+ * outermost frames first. Each part takes up where the one before stopped, or where the stack has changed
+ * since. `said` is NULL for another thread's ring. */
+static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_t t, PyObject *frame,
+                       struct frames *said)
+{
+    KRAIT_CLEANUP(frames_done) struct frames frames = { 0 };
     const struct krait_ring *mine = krait_this_ring;
-    size_t n = frame_ids(in, frame, ids);
-    if (mine != krait_this_ring) /* naming ran Python code, which stopped the recording or forked */
+    bool whole = frames_from(in, frame, &frames);
+    if (!whole || mine != krait_this_ring) /* naming ran Python code, which stopped the recording or forked */
         return false;
-    atomic_store_explicit(&ring->resync, 0, memory_order_relaxed);
-    return put_frames(&in->agent->writer, ring, KRAIT_MAX(t, krait_gil_last()), ids, n);
+    if (said)
+        end_pause(in, ring);
+    bool anew = atomic_exchange(&ring->resync, 0) & KRAIT_RESYNC_ANEW;
+    size_t i = said && !anew ? count_same(said, &frames) : 0;
+    bool all = put_frames(&in->agent->writer, ring, KRAIT_MAX(t, krait_gil_last()), &frames, &i);
+    if (said) {
+        frames_done(said);
+        if (!all) {
+            *said = frames;
+            said->n = i;
+            frames = (struct frames){ 0 };
+        }
+    }
+    return all;
+}
+
+static struct frames *said_of_this_thread(void)
+{
+    struct thread_entry *entry = pthread_getspecific(thread_key);
+    return entry ? &entry->said : NULL;
 }
 
 PyObject *krait_thread_frame(enum krait_begin_what top)
@@ -364,7 +491,10 @@ PyObject *krait_thread_frame(enum krait_begin_what top)
 
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
 {
-    return say_frames(in, krait_this_ring, t, krait_thread_frame(top));
+    uint64_t begin = krait_writer_now(&in->agent->writer);
+    bool all = say_frames(in, krait_this_ring, t, krait_thread_frame(top), said_of_this_thread());
+    in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin;
+    return all;
 }
 
 void krait_thread_settle(struct krait_interp *in)
@@ -372,7 +502,7 @@ void krait_thread_settle(struct krait_interp *in)
     struct krait_ring *ring = krait_this_ring;
     struct krait_writer *writer = &in->agent->writer;
     if (ring != &krait_no_ring && krait_thread_say_stack(in, krait_writer_now(writer), KRAIT_TOP_IS_OLD))
-        put_frames(writer, ring, krait_writer_now(writer), NULL, 0);
+        put_frames(writer, ring, krait_writer_now(writer), &(struct frames){ 0 }, &(size_t){ 0 });
 }
 
 /* ---- krait's own functions ----
@@ -435,7 +565,7 @@ static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *fra
     struct krait_ring *ring = seen ? krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid) : NULL;
     if (ring) {
         Py_INCREF(frame);
-        say_frames(in, ring, krait_writer_now(&in->agent->writer), frame);
+        say_frames(in, ring, krait_writer_now(&in->agent->writer), frame, NULL);
         if (thread_name(thread, name))
             write_name(in, tid, name);
     }

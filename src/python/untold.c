@@ -14,11 +14,15 @@
  * 3.11 has no RAISE: there, unwinds of functions that have not begun are dropped (profile.c,
  * krait_has_begun).
  *
- * Not known: that a tool of a higher number raises in PY_THROW, or in RAISE itself; that a handler raises in
- * whose time the thread's stack was said; on 3.12, that a tool raises in a function that calls itself.
+ * What has begun, the thread's open packet tells. Where it cannot, since the begin may be in an earlier packet,
+ * or be the caller's in a function that calls itself, the thread says its stack before the end: the frame is in it,
+ * and its end ends it.
+ *
+ * Not known: that a tool of a higher number raises in PY_THROW, or in RAISE itself.
  */
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/packet.h"
 
 static uint8_t resume_opcode;
 
@@ -98,8 +102,9 @@ static enum place place_of_raise(struct krait_interp *in, PyObject *code, PyObje
 
 /* ---- what was thrown ---- */
 
+/* The thread's last event, if it is a PY_THROW or a C_RAISE. */
 static __thread struct {
-    const PyObject *code; /* compared, never followed */
+    const PyObject *code; /* of a throw: compared, never followed; of a raise NULL */
     const uint8_t *at;    /* the ring's place behind the event */
 } thrown;
 
@@ -112,6 +117,45 @@ void krait_untold_throw(const PyObject *code)
 static bool was_thrown(const PyObject *code)
 {
     return thrown.code == code && thrown.at == krait_this_ring->cur;
+}
+
+/* ---- what a C function raised ----
+ *
+ * C_RAISE does not say what, and RAISE, which comes next and in the caller's frame, does
+ * (Python/instrumentation.c: _Py_call_instrumentation_exc2 puts the exception away). So the type is put into
+ * the event that was just written. A collector that copied the packet meanwhile has 0 there: not known.
+ */
+
+/* Whether the ring's last event is a raise whose type is not said: it may have been lost. */
+static bool ends_with_raise(const struct krait_ring *ring)
+{
+    struct krait_event_extended head;
+    uint32_t word, type;
+    if (ring == &krait_no_ring || !ring->cur)
+        return false;
+    memcpy(&type, ring->cur - sizeof(type), sizeof(type));
+    memcpy(&word, ring->cur - sizeof(type) - sizeof(word),
+           sizeof(word)); /* behind a packet's head, at least */
+    memcpy(&head, ring->cur - sizeof(type) - sizeof(head), sizeof(head));
+    bool is_extended = head.tag == KRAIT_CTF_EXTENDED && head.id == KRAIT_EVENT_c_raise_of;
+    return !type && (is_extended || (word & KRAIT_CTF_ID_MASK) == KRAIT_EVENT_c_raise_of);
+}
+
+void krait_untold_c_raise(void)
+{
+    thrown.code = NULL;
+    thrown.at = ends_with_raise(krait_this_ring) ? krait_this_ring->cur : NULL;
+}
+
+void krait_untold_exception(struct krait_interp *in, PyObject *exception)
+{
+    struct krait_ring *ring = krait_this_ring;
+    if (KRAIT_LIKELY(thrown.code || !thrown.at || thrown.at != ring->cur))
+        return;
+    uint32_t id = krait_code_exception(in, exception);
+    if (ring == krait_this_ring && thrown.at == ring->cur) /* naming may have run Python code */
+        memcpy(ring->cur - sizeof(id), &id, sizeof(id));
+    thrown.at = NULL;
 }
 
 /* ---- who goes on ----
@@ -163,36 +207,17 @@ struct opened {
 static void follow(struct opened *opened, uint32_t event, uint32_t code)
 {
     opened->last = 0;
-    if (event > KRAIT_EVENT_python_stack) /* of no call */
-        return;
-    if (krait_event_payload_bytes[event] == sizeof(code)) { /* a begin; ends have no payload */
+    if (KRAIT_CALL_BEGINS >> event & 1) {
         opened->last = code;
         opened->deeper |= opened->depth == DEPTH_MAX;
         if (opened->deeper)
             return;
         opened->code[opened->depth++] = code;
-    } else if (krait_event_payload_bytes[event] == 0) {
+    } else if (KRAIT_CALL_ENDS >> event & 1) {
         opened->depth -= opened->depth > 0;
-    } else { /* the stack is said: what is open is not known from here */
+    } else if (KRAIT_CALL_STACKS >> event & 1) { /* what is open is not known from here */
         opened->depth = 0;
     }
-}
-
-/* Reads the event at `at`; returns its size. */
-static size_t read_event(const uint8_t *at, uint32_t *event, uint32_t *code)
-{
-    struct krait_event_extended head;
-    size_t n = sizeof(uint32_t);
-    memcpy(&head.tag, at, sizeof(head.tag));
-    memcpy(event, at, sizeof(*event));
-    *event &= KRAIT_CTF_ID_MASK;
-    if (*event == KRAIT_CTF_EXTENDED) {
-        memcpy(&head, at, sizeof(head));
-        n = sizeof(head);
-        *event = head.id & KRAIT_CTF_ID_MASK;
-    }
-    memcpy(code, at + n, sizeof(*code)); /* a ring's margin follows its last event */
-    return n + krait_event_payload_bytes[*event];
 }
 
 /* With call sites a function has an id for each line that it is called from. */
@@ -214,30 +239,19 @@ static bool read_packet(struct opened *opened)
     opened->depth = 0;
     opened->deeper = false;
     opened->last = 0;
-    if (!ring->limit || ring->open_packet == UINT32_MAX)
+    struct krait_packet_event e = { 0 };
+    const uint8_t *at = krait_packet_open(&krait_agent.writer, ring, &e.t);
+    if (!at)
         return false;
-    size_t packet_bytes = krait_agent.writer.shm.control->packet_bytes;
-    const uint8_t *at = ring->packets + ring->open_packet * packet_bytes + sizeof(struct krait_packet_head);
     while (at < ring->cur) {
-        uint32_t event, code;
-        size_t n = read_event(at, &event, &code);
+        size_t n = krait_packet_read(at, &e);
         if (n >= KRAIT_PAYLOAD_VARIES)
             return false;
-        follow(opened, event, code);
+        follow(opened, e.event, e.code);
         at += n;
     }
     return true;
 }
-
-bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
-{
-    struct opened opened;
-    if (!read_packet(&opened) || !opened.depth || opened.deeper)
-        return true;
-    return opened.code[opened.depth - 1] == id_of_begin(in, frame, code);
-}
-
-/* ---- what is raised ---- */
 
 static bool calls_itself(PyObject *frame, const PyObject *code)
 {
@@ -248,13 +262,36 @@ static bool calls_itself(PyObject *frame, const PyObject *code)
     return its == code;
 }
 
-/* Whether the frame's begin is the thread's last event. Where a function calls itself that is rather the
- * caller's: a Ctrl-C comes as a function begins. */
+/* The thread's next event says its stack, with the frame in it: its end is then right, whether the begin was
+ * told or not. */
+static bool let_the_stack_say(void)
+{
+    krait_thread_resync();
+    return true;
+}
+
+bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
+{
+    struct opened opened;
+    if (!read_packet(&opened) || !opened.depth || opened.deeper)
+        return let_the_stack_say();
+    if (opened.code[opened.depth - 1] != id_of_begin(in, frame, code))
+        return false;
+    return !calls_itself(frame, code) || let_the_stack_say(); /* it may be the caller's begin */
+}
+
+/* ---- what is raised ---- */
+
+/* Whether the frame's begin is the thread's last event. Where a function calls itself that may be the
+ * caller's: a Ctrl-C comes as a function begins, and so does what another tool raises after it was told. */
 static bool has_just_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
 {
     struct opened opened;
-    bool begins = read_packet(&opened) && opened.last && opened.last == id_of_begin(in, frame, code);
-    return begins && !calls_itself(frame, code);
+    if (!read_packet(&opened))
+        return let_the_stack_say();
+    if (!opened.last || opened.last != id_of_begin(in, frame, code))
+        return false;
+    return !calls_itself(frame, code) || let_the_stack_say();
 }
 
 static bool handlers_run_after_begin(void)
@@ -285,4 +322,10 @@ void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offse
         return;
     if (place == PLACE_BEFORE || is_untold(in, code)) /* before it, the frame is not shown yet */
         krait_slow_begin(in, events[place], code);
+}
+
+bool krait_untold_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset)
+{
+    enum place place = place_of_raise(in, code, offset);
+    return place == PLACE_BEFORE || (place != PLACE_LATER && is_untold(in, code));
 }

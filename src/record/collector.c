@@ -10,8 +10,7 @@
  *   - of the definitions' ring also what is committed in the open packet, at once, as a packet of its own:
  *     names must be on disk even if the collector is the one that is killed;
  *   - of a thread's ring what is committed in the open packet, once its thread or its process has ended; and
- *     every second as a packet of its own: a collector that is killed loses no more of a thread that is
- * quiet.
+ *     every second as a packet of its own: a collector that is killed loses no more of a quiet thread.
  */
 #include "base/buf.h"
 #include "record/collector_inside.h"
@@ -77,6 +76,8 @@ static int make_dir(struct krait_collector *c, uint32_t i, struct krait_err *err
         .pid = (uint32_t)proc->pid,
         .command = names.command.len ? names.command.data : "",
         .clock = &c->clock,
+        .recording = &c->recording,
+        .metadata_bytes = &c->metadata_bytes,
         .spare_fds = &c->spare_fds,
     };
     int rc = krait_tracedir_new(&proc->dir, &options, err);
@@ -127,6 +128,7 @@ static void put_own_event(struct krait_collector *c, struct krait_collected_proc
 static void put_lost(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t i)
 {
     struct krait_proc *slot = &c->shm.procs[i];
+    atomic_fetch_add(&slot->lost[KRAIT_lost_reason_limit], proc->over_limit);
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_ring_full], proc->discarded[0]);
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_disk], proc->discarded[1]);
     for (uint32_t reason = 0; reason < KRAIT_LOST_REASONS; reason++) {
@@ -257,7 +259,7 @@ static void look_at_proc(struct krait_collector *c, uint32_t i)
         look_at_new(c, i);
     if (proc->refused)
         look_at_refused(c, i, state);
-    if (!proc->dir)
+    if (!proc->dir || (c->keep_newest && krait_drain_has_ready(c, i)))
         return;
     if (state == KRAIT_SLOT_CLOSED)
         finish_proc(c, i, KRAIT_process_end_stop, -1);
@@ -276,8 +278,11 @@ bool krait_collector_round(struct krait_collector *c)
     krait_collector_beat(c);
     look_at_procs(c);
     bool any = krait_drain_rings(c);
+    krait_drain_shrink(c);
     if (krait_clock_ns(CLOCK_MONOTONIC) - c->opened_ns >= c->open_ns) {
         krait_drain_open(c);
+        krait_drain_unlock(c);
+        krait_limits_look_at_disk(c);
         c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
     }
     for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
@@ -309,6 +314,7 @@ void krait_collector_nap(struct krait_collector *c)
 void krait_collector_child(struct krait_collector *c, int pid)
 {
     c->child = pid;
+    c->program_ns = krait_clock_ns(CLOCK_MONOTONIC);
 }
 
 void krait_collector_ended(struct krait_collector *c, int pid, enum krait_event_enum_value how, int status)
@@ -339,6 +345,11 @@ int krait_collector_refusal(const struct krait_collector *c, size_t i, char *why
     return atomic_load(&row->pid);
 }
 
+bool krait_collector_include_met(const struct krait_collector *c, size_t i)
+{
+    return i >= 64 || atomic_load(&c->shm.control->filters_met) >> i & 1;
+}
+
 /* All parts of a recording have one clock, or what happened at once in two of them would not be at one time.
  * Its frequency is known best at the end. */
 static void agree_on_clock(struct krait_collector *c, uint64_t freq_before)
@@ -358,7 +369,9 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     krait_clock_refine(&c->clock);
     atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
     look_at_procs(c);
-    krait_drain_rings(c);
+    do
+        krait_drain_rings(c);
+    while (krait_limits_pause(c) && krait_collector_keep_newest(c, c->beside_bytes));
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
         if (!c->procs[i].dir)
             continue;
@@ -368,9 +381,14 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
         complete_proc(c, i, gone ? c->procs[i].how : KRAIT_process_end_stop, c->procs[i].status);
         forget_proc(c, i);
     }
+    if (c->total.alive)
+        krait_drain_give_up(c);
     for (uint32_t reason = 0; reason < KRAIT_LOST_REASONS; reason++)
         c->total.lost[reason] += atomic_load(&c->shm.control->lost[reason]);
     c->total.duration_ns = krait_clock_ns(CLOCK_MONOTONIC) - c->begin_ns;
+    c->total.grown_bytes = c->recording.grown_bytes;
+    c->total.limit = c->recording.limit;
+    c->total.dropped_events = c->recording.dropped_events;
     *summary = c->total;
     if (c->reserve)
         unlink(c->reserve);

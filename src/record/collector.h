@@ -18,8 +18,12 @@ struct krait_collector;
 struct krait_collector_options {
     const char *dir;            /* the recording's folder; made, with its parents; must be empty or absent */
     uint64_t ring_bytes;        /* of each thread's ring; 0: 2 MiB */
+    uint64_t buffer_bytes;      /* by which rings that are full may grow, in all; 0: not at all */
     uint32_t rings;             /* 0: 4096, or what limits of memory allow */
     uint32_t flags;             /* enum krait_record_flags */
+    uint64_t duration_ns;       /* after which the recording ends; 0: with the program */
+    uint64_t max_bytes;         /* that it may take on disk; 0: any number. 1 MiB at least */
+    bool keep_newest;           /* of max_bytes: drop the oldest packets instead of ending the recording */
     uint64_t open_ns;           /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
     int owner;                  /* the process that asked for the recording itself; 0: none */
     double max_overhead;        /* percent; 0: no governor */
@@ -36,8 +40,11 @@ struct krait_collector_summary {
     uint64_t events;
     uint64_t bytes; /* on disk */
     uint64_t lost[KRAIT_LOST_REASONS];
-    uint32_t omitted; /* functions that the governor switched off */
-    uint32_t alive;   /* processes that run on, whose recording was stopped */
+    uint64_t dropped_events; /* old ones, for keep_newest */
+    const char *limit;       /* what ended it: see krait_collector_limit; NULL: nothing did */
+    uint64_t grown_bytes;    /* the most that rings had grown by at once */
+    uint32_t omitted;        /* functions that the governor switched off */
+    uint32_t alive;          /* processes that run on, whose recording was stopped */
 };
 
 /* -EINVAL, with err saying so in the command's words, where rings of such a size and number cannot be. Makes
@@ -60,15 +67,28 @@ const char *krait_collector_session(const struct krait_collector *collector);
  * Owned by the collector. */
 const struct krait_clock *krait_collector_clock(const struct krait_collector *collector);
 
+/* Raises the calling thread's priority as far as that is allowed. What it starts afterwards inherits it. */
+void krait_collector_hasten(void);
+
 /* One round: takes in new processes and threads, writes what is ready, finishes what has ended. Returns
  * whether there was anything; trouble with the disk is counted, and its first reason kept for
  * krait_collector_trouble. */
 bool krait_collector_round(struct krait_collector *collector);
+/* Whether the recording has reached a limit of its options and is to be finished: the option and its value as
+ * in "--for 5 s", or NULL. `beside`: bytes on disk that count too, of who records beside it. Owned by the
+ * collector. */
+const char *krait_collector_limit(struct krait_collector *collector, uint64_t beside);
+/* Drops the oldest packets where options.keep_newest asks for it and the recording has grown near its size.
+ * Returns from which tick on packets are kept, 0 when nothing was dropped. `beside` is as above: who records
+ * beside it drops too. */
+uint64_t krait_collector_keep_newest(struct krait_collector *collector, uint64_t beside);
 /* Sleeps until there is likely something to do: woken by a ring that is half full, by a signal, or after a
  * while. */
 void krait_collector_nap(struct krait_collector *collector);
 /* The next nap is a short one: there is more to do than the rings show. */
 void krait_collector_hurry(struct krait_collector *collector);
+/* That the disk has little room left, once; else NULL. Owned by the collector. */
+const char *krait_collector_warning(struct krait_collector *collector);
 /* The first trouble with the disk since the last call, or NULL. Owned by the collector. */
 const char *krait_collector_trouble(struct krait_collector *collector);
 
@@ -85,6 +105,8 @@ bool krait_collector_owner_left(const struct krait_collector *collector);
 /* The i-th process that could not be recorded: its pid, and why in `why` (terminated, at most size bytes); 0
  * when there are no more. */
 int krait_collector_refusal(const struct krait_collector *collector, size_t i, char *why, size_t size);
+/* Whether a function was like the i-th of options.include; true of those after the 64th, which is not known. */
+bool krait_collector_include_met(const struct krait_collector *collector, size_t i);
 
 /* Ends the recording: stops what still runs, drains everything, writes the last metadata. */
 void krait_collector_finish(struct krait_collector *collector, struct krait_collector_summary *summary);

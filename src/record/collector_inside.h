@@ -22,6 +22,7 @@ struct krait_collected_proc {
     int pid;
     uint64_t definition_time;   /* of the last event in the stream */
     uint64_t discarded[2];      /* by writers, of rings that are closed; by the disk */
+    uint64_t over_limit;        /* events for which the recording had no room left */
     uint64_t begin_ns, look_ns; /* when it was taken in, and when its names are looked at next */
     uint64_t image;             /* krait_proc.image */
     enum krait_event_enum_value how;
@@ -41,6 +42,12 @@ struct krait_collected_ring {
     uint64_t taken_time;               /* of the last event of them, of a thread's ring */
 };
 
+/* A packet that is ready, and where. */
+struct krait_ready {
+    uint64_t seq;
+    uint32_t place;
+};
+
 struct krait_collector {
     struct krait_shm shm;
     int fd;
@@ -53,13 +60,27 @@ struct krait_collector {
     uint64_t open_ns, opened_ns; /* how often open packets are taken, and when they were last */
     struct krait_collected_proc procs[KRAIT_PROCS_MAX];
     struct krait_collected_ring *rings;
-    struct krait_buf ended; /* folders of processes that have ended, each with its NUL */
+    uint32_t (*chunk_taken)[KRAIT_PACKETS_MAX]; /* of chunks, as a ring's `taken` */
+    struct krait_ready *ready;                  /* room for all packets of a ring */
+    struct krait_buf ended;                     /* folders of processes that have ended, each with its NUL */
     struct krait_collector_summary total;
+    struct krait_tsdl_recording recording;
+    uint64_t duration_ns, max_bytes; /* 0: no limit */
+    uint64_t beside_bytes;           /* on disk, of who records beside */
+    uint64_t metadata_bytes;         /* on disk */
+    uint64_t trimmed_bytes;          /* what was on disk when the oldest packets were dropped last */
+    bool keep_newest;
+    bool trimming;       /* no stream is closed now */
+    bool paused;         /* packets stay in their rings until older ones have been dropped */
+    uint64_t program_ns; /* when the program began */
+    char limit[64];      /* the one that was reached */
+    char warning[128];
+    bool warned;
     struct krait_err trouble;
     bool trouble_told;
-    uint32_t procs_used,
-        rings_used; /* as many as were ever seen to be used: what is shared may shrink by a slip */
-    int spare_fds;  /* how many more files may be kept open */
+    uint32_t procs_used, rings_used,
+        chunks_used; /* as many as were ever seen to be used: what is shared may shrink by a slip */
+    int spare_fds;   /* how many more files may be kept open */
     int owner;
     int child; /* 0, or the process whose end is said by krait_collector_ended */
     bool owner_seen;
@@ -85,12 +106,31 @@ static inline uint32_t krait_collector_procs_used(struct krait_collector *c)
     return c->procs_used;
 }
 
+static inline uint32_t krait_collector_chunks_used(struct krait_collector *c)
+{
+    uint32_t used = atomic_load(&c->shm.control->chunk_used);
+    c->chunks_used = KRAIT_MAX(c->chunks_used, KRAIT_MIN(used, c->shm.chunk_max));
+    return c->chunks_used;
+}
+
 void krait_collector_note_trouble(struct krait_collector *c, const struct krait_err *err);
 
 /* Writes a packet of the process (see krait_tracedir_write) and counts it; that it cannot is noted. */
 int krait_collector_write(struct krait_collector *c, struct krait_collected_proc *proc,
                           struct krait_stream *stream, const struct krait_packet_head *head,
                           const void *events, size_t n);
+
+/* ---- limits.c ---- */
+
+/* Whether n bytes more of events may be written. Close to the limit the recording is stopped: what rings hold
+ * by then still has room. */
+bool krait_limits_allow(struct krait_collector *c, size_t n);
+/* Whether older packets must go first before more are written. */
+bool krait_limits_pause(struct krait_collector *c);
+/* All that is on disk. */
+uint64_t krait_limits_bytes(const struct krait_collector *c);
+/* Looks at the room on the disk. */
+void krait_limits_look_at_disk(struct krait_collector *c);
 
 /* ---- proc_names.c ---- */
 
@@ -109,6 +149,14 @@ void krait_proc_names_look(struct krait_collected_proc *proc);
 
 /* Takes what is ready of all rings whose process is known. Returns whether there was anything. */
 bool krait_drain_rings(struct krait_collector *c);
+/* At the end, with programs that run on: gives all memory of rings back, whoever still writes there. */
+void krait_drain_give_up(struct krait_collector *c);
+/* Takes back the chunks that no ring needs any more, and their memory. */
+void krait_drain_shrink(struct krait_collector *c);
+/* Gives back memory of chunks that nobody has: mlockall() in a program fills what is mapped there. */
+void krait_drain_unlock(struct krait_collector *c);
+/* Whether packets of the process are ready. */
+bool krait_drain_has_ready(struct krait_collector *c, uint32_t proc);
 /* Takes what is committed in the open packets of all threads; they go on in them. */
 void krait_drain_open(struct krait_collector *c);
 /* Takes the rest of the process's rings, open packets too. */

@@ -13,7 +13,8 @@ enum {
     PACKET_BYTES = 32 * 1024,
     RING_BYTES = 2 * 1024 * 1024,
     RINGS = 4096,
-    RESERVE_BYTES = 1024 * 1024, /* given back to a full disk for the last metadata */
+    WINDOW_BYTES = 64 * 1024 * 1024, /* by which one process may grow, or by a quarter of all */
+    RESERVE_BYTES = 1024 * 1024,     /* given back to a full disk for the last metadata */
 };
 
 static int no_folder(struct krait_err *err, const char *what, const char *path)
@@ -93,17 +94,17 @@ static int add_filters(struct krait_control *control, const struct krait_collect
     return 0;
 }
 
-/* How many rings, of `wanted`, may be without coming near what this process may have of memory or file size.
- */
-static uint32_t affordable_rings(uint32_t wanted, uint64_t ring_bytes)
+/* How many parts, of `wanted`, may be without taking more than 1 / `share` of what this process may have of
+ * memory or file size. */
+static uint32_t affordable(unsigned share, uint32_t wanted, uint64_t bytes)
 {
     static const int limits[] = { RLIMIT_AS, RLIMIT_FSIZE };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(limits); i++) {
         struct rlimit limit;
         if (getrlimit(limits[i], &limit) || limit.rlim_cur == RLIM_INFINITY)
             continue;
-        uint64_t rings = limit.rlim_cur / 2 / ring_bytes;
-        wanted = rings < wanted ? (uint32_t)rings : wanted;
+        uint64_t most = limit.rlim_cur / share / bytes;
+        wanted = most < wanted ? (uint32_t)most : wanted;
     }
     return wanted;
 }
@@ -117,11 +118,22 @@ static uint64_t whole_pages(uint64_t bytes)
 int krait_collector_check(const struct krait_collector_options *options, struct krait_err *err)
 {
     uint64_t least = 2 * whole_pages(PACKET_BYTES);
+    if (options->max_bytes && options->max_bytes < 1 << 20)
+        return krait_err_set(err, -EINVAL, "--max-size is too small: 1M at least");
     uint64_t ring_bytes = options->ring_bytes ? options->ring_bytes : least;
     if (ring_bytes < least || ring_bytes > 1ull << 32 || options->rings > 1u << 20)
         return krait_err_set(err, -EINVAL, "--ring-size is from %u KiB to 4 GiB, --max-threads up to 524288",
                              (unsigned)(least / 1024));
     return 0;
+}
+
+static void plan_chunks(struct krait_shm *plan, uint64_t buffer_bytes)
+{
+    uint64_t bytes = krait_shm_chunk_bytes(plan);
+    uint64_t wanted = KRAIT_MIN(buffer_bytes / bytes, (uint64_t)KRAIT_CHUNKS_MAX);
+    plan->chunk_max = affordable(4, (uint32_t)wanted, bytes);
+    uint32_t window = KRAIT_MAX((uint32_t)(WINDOW_BYTES / bytes), plan->chunk_max / 4);
+    plan->window_chunks = KRAIT_MIN(KRAIT_MAX(window, 1u), plan->chunk_max);
 }
 
 /* What the memory is like: see shm.h. */
@@ -138,15 +150,18 @@ static int plan_shm(struct krait_shm *plan, const struct krait_collector_options
     plan->packet_bytes = (uint32_t)packet_bytes;
     plan->packet_count = (uint32_t)packets;
     plan->ring_bytes = packet_bytes * packets;
-    plan->ring_max = affordable_rings(rings, plan->ring_bytes);
+    plan->ring_max = affordable(2, rings, plan->ring_bytes);
     if (!plan->ring_max)
         return krait_err_set(
             err, -ENOMEM,
             "the limits of memory or file size here (ulimit -v, ulimit -f) leave no room for rings;"
             " raise them, or choose a smaller --ring-size");
-    uint64_t heads = krait_shm_rings_offset() + (uint64_t)plan->ring_max * sizeof(struct krait_ring);
+    plan_chunks(plan, options->buffer_bytes);
+    uint64_t heads =
+        krait_shm_chunk_heads_offset(plan->ring_max) + plan->chunk_max * sizeof(struct krait_chunk);
     plan->rings_offset = whole_pages(heads);
-    plan->bytes = plan->rings_offset + plan->ring_max * plan->ring_bytes;
+    plan->chunks_offset = plan->rings_offset + plan->ring_max * plan->ring_bytes;
+    plan->bytes = plan->chunks_offset + plan->chunk_max * krait_shm_chunk_bytes(plan);
     return 0;
 }
 
@@ -160,6 +175,9 @@ static void fill_control(struct krait_control *control, const struct krait_shm *
     control->packet_bytes = plan->packet_bytes;
     control->packet_count = plan->packet_count;
     control->ring_max = plan->ring_max;
+    control->chunks_offset = plan->chunks_offset;
+    control->chunk_max = plan->chunk_max;
+    control->window_chunks = plan->window_chunks;
     control->clock_counter = clock->counter;
     control->clock_freq = clock->freq;
     control->max_overhead_ppm = (uint32_t)(options->max_overhead * 1e4);
@@ -185,6 +203,8 @@ static int make_shm(struct krait_collector *c, const struct krait_collector_opti
                                plan.bytes);
     fill_control((struct krait_control *)base, &plan, &c->clock, options);
     krait_shm_at(&c->shm, base, plan.bytes);
+    c->recording.ring_bytes = plan.ring_bytes;
+    c->recording.buffer_bytes = plan.chunk_max * krait_shm_chunk_bytes(&plan);
     krait_collector_beat(c);
     atomic_store(&c->shm.control->state, KRAIT_SESSION_RUN);
     return add_filters(c->shm.control, options, err);
@@ -212,7 +232,10 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
         c->procs[i].pidfd = -1;
     krait_clock_init(&c->clock);
-    c->begin_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    c->duration_ns = options->duration_ns;
+    c->max_bytes = options->max_bytes;
+    c->keep_newest = options->keep_newest;
+    c->begin_ns = c->program_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
     c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
     c->dir = strdup(options->dir);
     int rc = c->dir ? make_dir(c->dir, &c->dir_made, err) : krait_err_set(err, -ENOMEM, "out of memory");
@@ -222,7 +245,9 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
         rc = make_shm(c, options, err);
     if (!rc) {
         c->rings = calloc(c->shm.ring_max, sizeof(*c->rings));
-        rc = c->rings ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+        c->chunk_taken = calloc(c->shm.chunk_max + 1, sizeof(*c->chunk_taken));
+        c->ready = calloc((c->shm.chunk_max + 1) * (size_t)KRAIT_PACKETS_MAX, sizeof(*c->ready));
+        rc = c->rings && c->chunk_taken && c->ready ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     }
     if (!rc && access(c->dir, W_OK | X_OK) < 0)
         rc = no_folder(err, "write in", c->dir);
@@ -231,6 +256,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
         return rc;
     }
     make_reserve(c);
+    krait_limits_look_at_disk(c);
     snprintf(c->session, sizeof(c->session), "/proc/%d/fd/%d", getpid(), c->fd);
     *out = c;
     return 0;
@@ -262,6 +288,8 @@ void krait_collector_free(struct krait_collector *c)
     krait_collector_drop_empty(c);
     krait_buf_done(&c->ended);
     free(c->reserve);
+    free(c->ready);
+    free(c->chunk_taken);
     free(c->rings);
     free(c->dir);
     free(c);

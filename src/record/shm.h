@@ -8,28 +8,36 @@
  * is, and touched pages alone cost memory. It is sealed against shrinking: nobody can pull it from under
  * another. Nothing in it is a pointer that the other side follows.
  *
- *   ┌─────────┬───────────────────┬─────────────────────────┬────────────────────────────────────────────┐
- *   │ control │ process slots     │ ring heads              │ rings: ring_bytes each, in packets         │
- *   └─────────┴───────────────────┴─────────────────────────┴────────────────────────────────────────────┘
+ *   ┌─────────┬───────────────┬────────────┬─────────────┬─────────────────────────┬──────────────────────┐
+ *   │ control │ process slots │ ring heads │ chunk heads │ rings: ring_bytes each, │ chunks: chunk_bytes  │
+ *   │         │               │            │             │ in packets              │ each, in packets     │
+ *   └─────────┴───────────────┴────────────┴─────────────┴─────────────────────────┴──────────────────────┘
  *
  * Who writes what, and how the two sides agree without a lock:
  *
- *   A slot or ring is taken by a compare-and-swap of `state` from FREE to TAKEN and its owner's number, by a
- * traced process, and given back to FREE by the collector alone, when its owner is dead or has closed it.
- * (Two writers in one ring would follow each other's addresses.) TAKEN says whose it is because that owner
- * may be killed before it says so elsewhere.
+ * - A slot or ring is taken by a compare-and-swap of `state` from FREE to TAKEN and its owner's number, by a
+ *   traced process, and given back to FREE by the collector alone, when its owner is dead or has closed it.
+ *   (Two writers in one ring would follow each other's addresses.) TAKEN says whose it is because that owner
+ *   may be killed before it says so elsewhere.
  *
- *   A ring has one writer, its thread, and up to 64 packets. `ready` has a bit for each packet that is
- * complete and not yet on disk: the writer sets it (release) when it closes the packet, the collector clears
- * it (release) when the packet is written. The writer opens the lowest packet whose bit is clear: a thread
- * that makes few events goes round in a few pages, which stay in the cache, and a burst has the whole ring.
+ * - A ring has one writer, its thread, and up to 64 packets. `ready` has a bit for each packet that is
+ *   complete and not yet on disk: the writer sets it (release) when it closes the packet, the collector clears
+ *   it (release) when the packet is written. The writer opens the lowest packet whose bit is clear: a thread
+ *   that makes few events goes round in a few pages, which stay in the cache, and a burst has the whole ring.
  *
- *   In the packet that is open, `cur` is the commit: events below it are whole. The writer moves it after the
- * bytes (a plain store: x86 keeps the order, elsewhere it is a release). Once a second, and when the process
- * is dead, however it died, the collector takes the open packet up to `cur`; the writer does not know, and
- * what it adds is taken later. At each instant a packet with events is open, or ready, or both: a packet that
- * is ready first and no longer open then is never in neither. Its sequence number tells whether it has been
- * taken whole.
+ * - A ring whose packets are all ready grows: its writer takes a chunk, which is 64 packets more with a head
+ *   of their own. A process maps a window of the chunks when it joins, so growing takes no system call. The
+ *   writer says BUSY while its open packet is in the chunk. The collector takes a chunk back that is not busy
+ *   and has nothing ready, and returns its pages to the kernel: a burst costs memory only while it lasts. The
+ *   state word counts the packets that were closed there: a chunk that was used meanwhile has another word.
+ *   A place is the number of a packet in its ring: below 64 the ring's own, and then 64 for each chunk.
+ *
+ * - In the packet that is open, `cur` is the commit: events below it are whole. The writer moves it after the
+ *   bytes (a plain store: x86 keeps the order, elsewhere it is a release). Once a second, and when the process
+ *   is dead, however it died, the collector takes the open packet up to `cur`; the writer does not know, and
+ *   what it adds is taken later. At each instant a packet with events is open, or ready, or both: a packet
+ *   that is ready first and no longer open then is never in neither. Its sequence number tells whether it has
+ *   been taken whole.
  *
  * The writer fills time_begin, time_end, packet_seq_num and events_discarded of a packet's head, the
  * collector the rest. Both sides check what they read and keep a copy of the layout: a program can write
@@ -44,11 +52,12 @@
 #include <stdatomic.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 6u                    /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 8u                    /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
     KRAIT_PACKETS_MAX = 64, /* bits of `ready` */
+    KRAIT_CHUNKS_MAX = 1 << 15,
     KRAIT_PROCS_MAX = 4096,
     KRAIT_FILTER_BYTES = 8192,
     KRAIT_REFUSALS = 8,
@@ -100,9 +109,12 @@ struct krait_control {
     uint64_t total_bytes;
     uint64_t rings_offset; /* of the first ring's bytes */
     uint64_t ring_bytes;
+    uint64_t chunks_offset; /* of the first chunk's bytes */
     uint32_t packet_bytes;
     uint32_t packet_count;
     uint32_t ring_max;
+    uint32_t chunk_max;     /* 0: rings do not grow */
+    uint32_t window_chunks; /* that one process maps, from a multiple of as many on */
     uint32_t clock_counter; /* 1: the time-stamp counter, 0: CLOCK_MONOTONIC */
     uint64_t clock_freq;
     uint32_t max_overhead_ppm; /* 0: no governor */
@@ -111,6 +123,7 @@ struct krait_control {
     _Atomic uint32_t sleeping;  /* 1 while the collector naps; a futex */
     _Atomic uint32_t ring_used; /* rings below this index have been taken once: what the collector looks at */
     _Atomic uint32_t proc_used;
+    _Atomic uint32_t chunk_used;
     _Atomic uint32_t ring_frees; /* rings given back: who found none looks again when this has changed */
     _Atomic uint64_t beat_ns;    /* CLOCK_MONOTONIC of the collector's last sign of life */
     _Atomic uint64_t lost[KRAIT_LOST_REASONS]; /* where there was no process slot to count in */
@@ -120,6 +133,7 @@ struct krait_control {
         _Atomic int32_t pid;
         char why[92];
     } refusals[KRAIT_REFUSALS];
+    _Atomic uint64_t filters_met; /* bit i: filter i has matched a function; those beyond 64 are not told */
     /* Filters: strings one after the other, each with its NUL, first byte '+' include or '-' exclude; ends
      * with an empty string. */
     char filters[KRAIT_FILTER_BYTES];
@@ -136,6 +150,12 @@ struct krait_proc {
     _Atomic uint64_t lost[KRAIT_LOST_REASONS];
     _Atomic uint32_t next_code; /* ids are handed out from 1 */
 } __attribute__((aligned(64)));
+
+/* Bits of a ring's `resync`: events were lost since, so the stack is said before the next event. */
+enum krait_resync {
+    KRAIT_RESYNC_GO_ON = 1 << 0, /* what was said of it already is still known */
+    KRAIT_RESYNC_ANEW = 1 << 1,  /* what was said may be lost: the collector could not write it */
+};
 
 enum krait_ring_kind {
     KRAIT_RING_THREAD = 0,
@@ -155,31 +175,69 @@ struct krait_ring {
     uint32_t kind;          /* enum krait_ring_kind */
     uint32_t proc;          /* index of the process slot */
     uint32_t tid;
-    _Atomic uint32_t open_packet; /* index, or UINT32_MAX */
+    _Atomic uint32_t open_packet; /* its place, or UINT32_MAX */
     uint32_t index;               /* of this ring */
     uint64_t next_seq;
     _Atomic uint64_t discarded; /* events, by the writer */
-    _Atomic uint32_t resync;    /* events were lost since: say the stack before the next event */
-    _Atomic uint32_t unused;
-    _Atomic uint64_t ready;                   /* the only word that both sides write */
+    _Atomic uint32_t resync;    /* enum krait_resync: say the stack before the next event */
+    _Atomic uint32_t grown;     /* has had a chunk */
+    uint64_t chunks;            /* where chunk 0 is or would be, an address in the writer */
+    uint32_t pauses;            /* the writer's: pauses of recording that this thread has said, times two */
+    _Atomic uint64_t ready;     /* the only word that both sides write */
     _Atomic uint32_t lens[KRAIT_PACKETS_MAX]; /* bytes of each closed packet */
 } __attribute__((aligned(64)));
 
 _Static_assert(offsetof(struct krait_ring, state) == 64, "an event touches one line of its ring");
 _Static_assert(sizeof(struct krait_ring) % 64 == 0, "rings do not share lines");
 
+/* The low bits of a chunk's state; above them its ring's index, and above 32 bits the count of closed packets.
+ */
+enum krait_chunk_state {
+    KRAIT_CHUNK_FREE = 0,
+    KRAIT_CHUNK_IDLE = 1, /* a ring's, whose open packet is elsewhere */
+    KRAIT_CHUNK_BUSY = 2, /* a ring's, whose open packet is here */
+    KRAIT_CHUNK_BACK = 3, /* the collector is taking it back */
+};
+
+struct krait_chunk {
+    _Atomic uint64_t state;
+    _Atomic uint64_t ready; /* as a ring's */
+    _Atomic uint32_t lens[KRAIT_PACKETS_MAX];
+} __attribute__((aligned(64)));
+
+static inline enum krait_chunk_state krait_chunk_state(uint64_t word)
+{
+    return (enum krait_chunk_state)(word & 3);
+}
+
+static inline uint32_t krait_chunk_ring(uint64_t word)
+{
+    return (uint32_t)word >> 2;
+}
+
+/* The word in another state, for `ring`, and with a count `more` higher. */
+static inline uint64_t krait_chunk_word(uint64_t word, enum krait_chunk_state state, uint32_t ring,
+                                        uint32_t more)
+{
+    return (uint64_t)((uint32_t)(word >> 32) + more) << 32 | ring << 2 | state;
+}
+
 /* A mapped recording, on either side. The layout is a copy: in the memory itself it may change. */
 struct krait_shm {
     struct krait_control *control;
     struct krait_proc *procs;
     struct krait_ring *rings;
+    struct krait_chunk *chunks;
     uint8_t *base;
     size_t bytes; /* that are mapped from base on */
     uint64_t rings_offset;
     uint64_t ring_bytes;
+    uint64_t chunks_offset;
     uint32_t packet_bytes;
     uint32_t packet_count;
     uint32_t ring_max;
+    uint32_t chunk_max;
+    uint32_t window_chunks;
 };
 
 static inline size_t krait_shm_procs_offset(void)
@@ -192,6 +250,16 @@ static inline size_t krait_shm_rings_offset(void)
     return krait_shm_procs_offset() + KRAIT_PROCS_MAX * sizeof(struct krait_proc);
 }
 
+static inline uint64_t krait_shm_chunk_heads_offset(uint32_t ring_max)
+{
+    return krait_shm_rings_offset() + (uint64_t)ring_max * sizeof(struct krait_ring);
+}
+
+static inline uint64_t krait_shm_chunk_bytes(const struct krait_shm *shm)
+{
+    return (uint64_t)shm->packet_bytes * KRAIT_PACKETS_MAX;
+}
+
 /* The same recording, mapped at another place. */
 static inline void krait_shm_move(struct krait_shm *shm, uint8_t *base, size_t bytes)
 {
@@ -200,23 +268,30 @@ static inline void krait_shm_move(struct krait_shm *shm, uint8_t *base, size_t b
     shm->control = (struct krait_control *)base;
     shm->procs = (struct krait_proc *)(base + krait_shm_procs_offset());
     shm->rings = (struct krait_ring *)(base + krait_shm_rings_offset());
+    shm->chunks = (struct krait_chunk *)(base + krait_shm_chunk_heads_offset(shm->ring_max));
 }
 
 /* `bytes` at `base` are mapped, the control page at least. */
 static inline void krait_shm_at(struct krait_shm *shm, uint8_t *base, size_t bytes)
 {
+    const struct krait_control *control = (struct krait_control *)base;
+    shm->rings_offset = control->rings_offset;
+    shm->ring_bytes = control->ring_bytes;
+    shm->chunks_offset = control->chunks_offset;
+    shm->packet_bytes = control->packet_bytes;
+    shm->packet_count = control->packet_count;
+    shm->ring_max = control->ring_max;
+    shm->chunk_max = control->chunk_max;
+    shm->window_chunks = control->window_chunks;
     krait_shm_move(shm, base, bytes);
-    shm->rings_offset = shm->control->rings_offset;
-    shm->ring_bytes = shm->control->ring_bytes;
-    shm->packet_bytes = shm->control->packet_bytes;
-    shm->packet_count = shm->control->packet_count;
-    shm->ring_max = shm->control->ring_max;
 }
 
 /* A ring's packet where all is mapped: the collector's. */
-static inline uint8_t *krait_shm_packet(const struct krait_shm *shm, uint32_t ring, uint32_t packet)
+static inline uint8_t *krait_shm_packet(const struct krait_shm *shm, uint32_t ring, uint32_t place)
 {
-    return shm->base + shm->rings_offset + ring * shm->ring_bytes + (uint64_t)packet * shm->packet_bytes;
+    uint64_t own = shm->rings_offset + ring * shm->ring_bytes;
+    uint64_t in_chunks = shm->chunks_offset - krait_shm_chunk_bytes(shm);
+    return shm->base + (place < KRAIT_PACKETS_MAX ? own : in_chunks) + (uint64_t)place * shm->packet_bytes;
 }
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/growing.h"
 #include "base/map.h"
-#include "ctf/write/tsdl_write.h"
 #include "event/event.h"
 #include "record/traceid.h"
 
@@ -20,6 +19,8 @@ struct krait_tracedir {
     uint32_t pid;
     uint8_t uuid[16];
     const struct krait_clock *clock;
+    const struct krait_tsdl_recording *recording;
+    uint64_t *metadata_bytes, own_metadata_bytes; /* of all traces, of this one */
     struct krait_stream **streams;
     size_t stream_count;
     uint64_t next_instance;
@@ -99,6 +100,7 @@ static void metadata_text(const struct krait_tracedir *dir, const uint64_t *gil_
         .vpid = dir->pid,
         .codes = dir->codes,
         .code_count = dir->code_count,
+        .recording = dir->recording,
         .gil_waits = gil_waits,
     };
     memcpy(tsdl.uuid, dir->uuid, sizeof(tsdl.uuid));
@@ -131,9 +133,13 @@ static int write_metadata(struct krait_tracedir *dir, const uint64_t *gil_waits,
     KRAIT_AUTO_BUF text = { 0 };
     metadata_text(dir, gil_waits, &text);
     int rc = put_metadata(dir->path, &text, err);
-    if (!rc)
-        dir->codes_written = dir->code_count;
-    return rc;
+    if (rc)
+        return rc;
+    dir->codes_written = dir->code_count;
+    if (dir->metadata_bytes)
+        *dir->metadata_bytes += text.len - dir->own_metadata_bytes;
+    dir->own_metadata_bytes = text.len;
+    return 0;
 }
 
 int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *err)
@@ -149,6 +155,8 @@ int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_
         return krait_err_set(err, -ENOMEM, "out of memory");
     dir->pid = options->pid;
     dir->clock = options->clock;
+    dir->recording = options->recording;
+    dir->metadata_bytes = options->metadata_bytes;
     dir->own_spare_fds = INT_MAX;
     dir->spare_fds = options->spare_fds ? options->spare_fds : &dir->own_spare_fds;
     dir->name = strdup(options->name);
@@ -255,6 +263,15 @@ int krait_tracedir_stream(struct krait_tracedir *dir, uint32_t tid, struct krait
     return 0;
 }
 
+struct krait_stream *krait_tracedir_find(const struct krait_tracedir *dir, const char *path)
+{
+    for (size_t i = 0; i < dir->stream_count; i++) {
+        if (strcmp(dir->streams[i]->path, path) == 0)
+            return dir->streams[i];
+    }
+    return NULL;
+}
+
 void krait_tracedir_stream_close(struct krait_tracedir *dir, struct krait_stream *stream)
 {
     for (size_t i = 0; i < dir->stream_count; i++) {
@@ -309,6 +326,13 @@ static size_t event_bytes(const uint8_t *event, size_t n, uint32_t *id)
         payload =
             *id < krait_event_count ? payload_end(&krait_events[*id], event + head, n - head) : SIZE_MAX;
     return payload > n - head ? SIZE_MAX : head + payload;
+}
+
+size_t krait_packet_event(const uint8_t *event, size_t n, uint32_t *id, size_t *payload)
+{
+    *payload =
+        n && (*event & KRAIT_CTF_ID_MASK) == KRAIT_CTF_EXTENDED ? sizeof(struct krait_event_extended) : 4;
+    return event_bytes(event, n, id);
 }
 
 /* What the ids of short headers say, a bit each: an event of one word, of two, or one to be looked at. */

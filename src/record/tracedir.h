@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "ctf/format.h"
+#include "ctf/write/tsdl_write.h"
 
 struct krait_tracedir;
 
@@ -30,6 +31,8 @@ struct krait_tracedir_options {
     uint32_t pid;
     const char *command; /* command line; may be empty */
     const struct krait_clock *clock;
+    const struct krait_tsdl_recording *recording; /* as long as the trace is written; NULL: not told */
+    uint64_t *metadata_bytes;                     /* of all that share it; NULL: not counted */
     int *spare_fds; /* how many more streams may stay open, of all that share it; NULL: all */
 };
 
@@ -46,6 +49,8 @@ const char *krait_tracedir_path(const struct krait_tracedir *dir);
 /* A stream for a thread (tid) or, with tid 0, the definitions. Owned by dir. */
 int krait_tracedir_stream(struct krait_tracedir *dir, uint32_t tid, struct krait_stream **out,
                           struct krait_err *err);
+/* The stream with this file, or NULL when it is closed. */
+struct krait_stream *krait_tracedir_find(const struct krait_tracedir *dir, const char *path);
 void krait_tracedir_stream_close(struct krait_tracedir *dir, struct krait_stream *stream);
 
 /* Writes one packet: n bytes of events under a head like `head`, of which timestamp_begin, timestamp_end and
@@ -75,6 +80,9 @@ int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err
 /* In the metadata of a folder that is finished: the clock as it is known now. */
 int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err);
 
+/* The bytes of the event at the beginning of n bytes, its id, and where its payload begins; SIZE_MAX when it
+ * is not whole. */
+size_t krait_packet_event(const uint8_t *event, size_t n, uint32_t *id, size_t *payload);
 /* Events in a packet's n bytes after the head, up to the first that is not whole. */
 uint64_t krait_packet_count_events(const uint8_t *events, size_t n);
 /* The bytes of those events. *time is the clock before the first of them, and then that of the last. */

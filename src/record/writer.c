@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -20,9 +21,15 @@ extern void *__libc_stack_end;
 /* Whether the layout fits the file: sizes are checked once here, so that no index can leave it later. */
 static bool layout_is_sound(const struct krait_shm *shm, uint64_t file_bytes)
 {
-    uint64_t heads = krait_shm_rings_offset() + (uint64_t)shm->ring_max * sizeof(struct krait_ring);
+    uint64_t heads =
+        krait_shm_chunk_heads_offset(shm->ring_max) + shm->chunk_max * sizeof(struct krait_chunk);
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    return shm->ring_max && shm->packet_count && shm->packet_count <= KRAIT_PACKETS_MAX &&
+    bool can_grow =
+        !shm->chunk_max ||
+        (shm->chunk_max <= KRAIT_CHUNKS_MAX && shm->window_chunks && shm->window_chunks <= shm->chunk_max &&
+         shm->chunks_offset % page == 0 && shm->chunks_offset <= file_bytes &&
+         shm->chunk_max <= (file_bytes - shm->chunks_offset) / krait_shm_chunk_bytes(shm));
+    return can_grow && shm->ring_max && shm->packet_count && shm->packet_count <= KRAIT_PACKETS_MAX &&
            shm->packet_bytes >= 4096 && shm->ring_bytes == (uint64_t)shm->packet_bytes * shm->packet_count &&
            shm->ring_bytes % page == 0 && shm->rings_offset % page == 0 && shm->rings_offset >= heads &&
            shm->rings_offset <= file_bytes &&
@@ -49,13 +56,18 @@ static int open_session(const char *path, struct stat *st)
 }
 
 /* `bytes` at `offset` of the file; not in core dumps, which are the program's. */
-static uint8_t *map_part(int fd, uint64_t offset, size_t bytes)
+static uint8_t *map_as(int fd, uint64_t offset, size_t bytes, int protection)
 {
-    uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
+    uint8_t *at = mmap(NULL, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
     if (at == MAP_FAILED)
         return NULL;
     madvise(at, bytes, MADV_DONTDUMP);
     return at;
+}
+
+static uint8_t *map_part(int fd, uint64_t offset, size_t bytes)
+{
+    return map_as(fd, offset, bytes, PROT_READ | PROT_WRITE);
 }
 
 /* Reads the layout from the control page and checks it. */
@@ -91,6 +103,56 @@ static int map_heads(struct krait_writer *writer, int fd, const struct stat *st)
     return 0;
 }
 
+/* How many of `wanted` pieces are mapped ahead. A limit of address space is the program's: little of it is
+ * taken. */
+static uint32_t affordable(uint32_t wanted, uint64_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return wanted;
+    return (uint32_t)KRAIT_MIN(limit.rlim_cur / 16 / bytes, (uint64_t)wanted);
+}
+
+/* Processes have different windows as far as there are several. All at once, before the program may be
+ * forbidden to map anything (seccomp). */
+static void map_window(struct krait_writer *writer, int fd)
+{
+    const struct krait_shm *shm = &writer->shm;
+    uint64_t bytes = krait_shm_chunk_bytes(shm);
+    uint32_t count = shm->chunk_max ? affordable(shm->window_chunks, bytes) : 0;
+    if (!count)
+        return;
+    uint32_t windows = shm->chunk_max / shm->window_chunks;
+    writer->window_first = (uint32_t)getpid() % windows * shm->window_chunks;
+    writer->window = map_part(fd, shm->chunks_offset + writer->window_first * bytes, count * bytes);
+    writer->window_count = writer->window ? count : 0;
+}
+
+static uint32_t count_taken(const struct krait_shm *shm)
+{
+    uint32_t i = 0;
+    while (i < shm->ring_max && krait_slot_state(atomic_load(&shm->rings[i].state)) != KRAIT_SLOT_FREE)
+        i++;
+    return i;
+}
+
+/* The rings that this process will take first, so that its threads begin without a call that a seccomp filter
+ * may kill for; and behind them the page that map_by_seed goes by. Without access: mlockall fills nothing. */
+static void map_rings_ahead(struct krait_writer *writer, int fd)
+{
+    enum { AHEAD_BYTES = 64 * 1024 * 1024 };
+    const struct krait_shm *shm = &writer->shm;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint32_t first = count_taken(shm);
+    uint32_t wanted = (uint32_t)(AHEAD_BYTES / shm->ring_bytes), left = shm->ring_max - first;
+    uint32_t count = affordable(KRAIT_MIN(wanted, left), shm->ring_bytes);
+    uint64_t offset = shm->rings_offset + first * shm->ring_bytes;
+    writer->seed = map_as(fd, shm->rings_offset - page, page, PROT_NONE);
+    uint8_t *at = count ? map_as(fd, offset, count * shm->ring_bytes, PROT_NONE) : NULL;
+    for (uint32_t i = 0; at && i < count; i++)
+        writer->ring_maps[first + i] = at + i * shm->ring_bytes + KRAIT_MAP_CLOSED;
+}
+
 int krait_writer_map(struct krait_writer *writer, const char *path)
 {
     struct stat st;
@@ -104,28 +166,29 @@ int krait_writer_map(struct krait_writer *writer, const char *path)
     if (strlen(path) < sizeof(made.path))
         strcpy(made.path, path);
     made.counter = made.shm.control->clock_counter;
+    map_window(&made, fd);
+    map_rings_ahead(&made, fd);
     *writer = made;
     return 0;
 }
 
 /* The ring's bytes by what is mapped already: mremap with an old size of 0 maps the same file once more, from
- * the given page on and as far as is asked for (mremap(2), of shareable mappings). So it is from the last
- * page below the ring that is mapped here, mostly the ring's neighbour's, and what lies between goes at once;
- * pages of it that are locked (mlockall) would be filled. */
-static uint8_t *map_by_neighbour(const struct krait_writer *writer, uint32_t i)
+ * the given page on and as far as is asked for (mremap(2), of shareable mappings). What lies between goes at
+ * once. A page without access, since pages that are locked (mlockall) would be filled; where so much may not
+ * be locked, the page is unlocked first. */
+static uint8_t *map_by_seed(const struct krait_writer *writer, uint32_t i)
 {
-    uint32_t next = i; /* as far as it is mapped */
-    while (next && !atomic_load_explicit(&writer->ring_maps[next - 1], memory_order_acquire))
-        next--;
+    if (!writer->seed)
+        return NULL;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = writer->shm.ring_bytes;
-    size_t between = page + (i - next) * bytes;
-    uint8_t *end = next ? writer->ring_maps[next - 1] + bytes : writer->shm.base + writer->shm.bytes;
-    munlock(end - page, page);
-    uint8_t *at = mremap(end - page, 0, between + bytes, MREMAP_MAYMOVE);
+    size_t between = page + i * bytes;
+    uint8_t *at = mremap(writer->seed, 0, between + bytes, MREMAP_MAYMOVE);
+    if (at == MAP_FAILED && errno == EAGAIN && munlock(writer->seed, page) == 0)
+        at = mremap(writer->seed, 0, between + bytes, MREMAP_MAYMOVE);
     if (at == MAP_FAILED)
         return NULL;
     munmap(at, between);
-    return at + between;
+    return at + between + KRAIT_MAP_CLOSED;
 }
 
 /* Where a limit of address space or a kernel of another kind forbids that. */
@@ -138,16 +201,25 @@ static uint8_t *map_by_path(const struct krait_writer *writer, uint32_t i)
                 : NULL;
 }
 
+static bool is_closed(const uint8_t *ring_map)
+{
+    return (uintptr_t)ring_map & KRAIT_MAP_CLOSED;
+}
+
 /* The bytes of a ring that this thread has taken, mapped once and kept: the ring is likely to be taken here
  * again. */
 static uint8_t *map_ring(struct krait_writer *writer, uint32_t i)
 {
     uint8_t *at = atomic_load_explicit(&writer->ring_maps[i], memory_order_acquire);
-    if (at)
-        return at;
-    at = map_by_neighbour(writer, i);
+    if (!at)
+        at = map_by_seed(writer, i);
     if (!at)
         at = map_by_path(writer, i);
+    if (is_closed(at)) {
+        at -= KRAIT_MAP_CLOSED;
+        if (mprotect(at, writer->shm.ring_bytes, PROT_READ | PROT_WRITE))
+            return NULL;
+    }
     atomic_store_explicit(&writer->ring_maps[i], at, memory_order_release);
     return at;
 }
@@ -157,10 +229,17 @@ void krait_writer_unmap(struct krait_writer *writer)
     if (!writer->shm.base)
         return;
     for (uint32_t i = 0; i < writer->shm.ring_max; i++) {
-        if (writer->ring_maps[i])
-            munmap(writer->ring_maps[i], writer->shm.ring_bytes);
+        uint8_t *at = writer->ring_maps[i];
+        if (at)
+            munmap(at - is_closed(at), writer->shm.ring_bytes);
     }
+    if (writer->seed)
+        munmap(writer->seed, (size_t)sysconf(_SC_PAGESIZE));
     free(writer->ring_maps);
+    if (writer->window)
+        munmap(writer->window, writer->window_count * krait_shm_chunk_bytes(&writer->shm));
+    if (writer->own)
+        munmap(writer->own, (size_t)sysconf(_SC_PAGESIZE));
     munmap(writer->shm.base, writer->shm.bytes);
     *writer = (struct krait_writer){ 0 };
 }
@@ -212,9 +291,27 @@ static bool session_runs(const struct krait_writer *writer)
     return atomic_load_explicit(&writer->shm.control->state, memory_order_relaxed) == KRAIT_SESSION_RUN;
 }
 
+/* A page that the kernel fills with zeros in the child of every fork, also of one that libc knows nothing of
+ * (madvise(2), since Linux 4.14). Where there is none such children are not noticed. */
+static uint32_t *map_own_mark(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    if (madvise(at, page, MADV_WIPEONFORK) == 0)
+        return at;
+    munmap(at, page);
+    return NULL;
+}
+
 int krait_writer_join(struct krait_writer *writer)
 {
     writer->proc = NULL;
+    if (!writer->own)
+        writer->own = map_own_mark();
+    if (writer->own)
+        *writer->own = 1;
     if (!session_runs(writer))
         return -ESHUTDOWN;
     pid_t pid = own_pid();
@@ -252,26 +349,46 @@ static void ring_init(const struct krait_writer *writer, uint32_t i, uint8_t *pa
     ring->next_seq = 0;
     atomic_store(&ring->discarded, 0);
     atomic_store(&ring->resync, 0);
+    atomic_store(&ring->grown, 0);
+    ring->chunks = (uintptr_t)writer->window - writer->window_first * krait_shm_chunk_bytes(&writer->shm);
     atomic_store(&ring->ready, 0);
 }
 
-/* The lowest ring that is free, taken and mapped. */
+/* Takes the lowest ring that is free, or that is and is mapped already: *i is its index, or ring_max. */
+static struct krait_ring *take_free(const struct krait_writer *writer, bool mapped, uint32_t *i)
+{
+    for (*i = 0; *i < writer->shm.ring_max; ++*i) {
+        if (mapped && !atomic_load_explicit(&writer->ring_maps[*i], memory_order_relaxed))
+            continue;
+        if (take_slot(&writer->shm.rings[*i].state, writer->proc_index))
+            return &writer->shm.rings[*i];
+    }
+    return NULL;
+}
+
+/* A free ring, taken and mapped. */
 static struct krait_ring *take_ring(struct krait_writer *writer)
 {
-    for (uint32_t i = 0; i < writer->shm.ring_max; i++) {
-        struct krait_ring *ring = &writer->shm.rings[i];
-        if (!take_slot(&ring->state, writer->proc_index))
-            continue;
-        raise_used(&writer->shm.control->ring_used, i + 1);
-        uint8_t *packets = map_ring(writer, i);
-        if (packets) {
-            ring_init(writer, i, packets);
-            return ring;
-        }
+    uint32_t i;
+    struct krait_ring *ring = take_free(writer, true, &i);
+    if (!ring)
+        ring = take_free(writer, false, &i);
+    if (!ring)
+        return NULL;
+    raise_used(&writer->shm.control->ring_used, i + 1);
+    uint8_t *packets = map_ring(writer, i);
+    if (!packets) {
         atomic_store(&ring->state, KRAIT_SLOT_FREE);
         return NULL;
     }
-    return NULL;
+    ring_init(writer, i, packets);
+    return ring;
+}
+
+static void wake_collector(struct krait_control *control)
+{
+    if (atomic_load(&control->sleeping) && atomic_exchange(&control->sleeping, 0))
+        syscall(SYS_futex, &control->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait_ring_kind kind, uint32_t tid)
@@ -280,8 +397,11 @@ struct krait_ring *krait_writer_ring_new(struct krait_writer *writer, enum krait
         return NULL;
     /* A thread without a ring asks at each of its events. */
     uint64_t now = atomic_load(&writer->shm.control->ring_frees) + 1ull;
-    struct krait_ring *ring = atomic_load(&writer->no_ring_since) == now ? NULL : take_ring(writer);
+    if (atomic_load(&writer->no_ring_since) == now)
+        return NULL;
+    struct krait_ring *ring = take_ring(writer);
     if (!ring) {
+        wake_collector(writer->shm.control); /* it may have some to give back, of processes that have ended */
         atomic_store(&writer->no_ring_since, now);
         return NULL;
     }
@@ -299,12 +419,6 @@ void krait_writer_ring_close(struct krait_ring *ring)
 
 /* ---- packets ---- */
 
-static void wake_collector(struct krait_control *control)
-{
-    if (atomic_load(&control->sleeping) && atomic_exchange(&control->sleeping, 0))
-        syscall(SYS_futex, &control->sleeping, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
 void krait_writer_leave(struct krait_writer *writer)
 {
     if (!writer->proc)
@@ -314,9 +428,9 @@ void krait_writer_leave(struct krait_writer *writer)
 }
 
 static struct krait_packet_head *packet_head(const struct krait_writer *writer, const struct krait_ring *ring,
-                                             uint32_t packet)
+                                             uint32_t place)
 {
-    return (struct krait_packet_head *)(ring->packets + (size_t)packet * writer->shm.packet_bytes);
+    return (struct krait_packet_head *)krait_writer_packet(writer, ring, place);
 }
 
 static uint64_t discarded(const struct krait_ring *ring)
@@ -324,39 +438,102 @@ static uint64_t discarded(const struct krait_ring *ring)
     return atomic_load_explicit(&ring->discarded, memory_order_relaxed);
 }
 
+/* Whether `place` is one of the ring's own packets, or in a chunk that is mapped here. */
+static bool is_place(const struct krait_writer *writer, uint32_t place)
+{
+    uint32_t first = KRAIT_PACKETS_MAX * (1 + writer->window_first);
+    return place < writer->shm.packet_count ||
+           (place >= first && place - first < KRAIT_PACKETS_MAX * writer->window_count);
+}
+
+/* The chunk of a place; NULL for the ring's own. */
+static struct krait_chunk *chunk_of(const struct krait_writer *writer, uint32_t place)
+{
+    return place < KRAIT_PACKETS_MAX ? NULL : &writer->shm.chunks[place / KRAIT_PACKETS_MAX - 1];
+}
+
+static void leave_chunk(struct krait_chunk *chunk, const struct krait_ring *ring)
+{
+    uint64_t word = atomic_load_explicit(&chunk->state, memory_order_relaxed);
+    atomic_store_explicit(&chunk->state, krait_chunk_word(word, KRAIT_CHUNK_IDLE, ring->index, 1),
+                          memory_order_release);
+}
+
 /* Ready before it is no longer open: see shm.h. */
 static void close_packet(struct krait_writer *writer, struct krait_ring *ring, uint64_t t)
 {
-    uint32_t packet = atomic_load_explicit(&ring->open_packet, memory_order_relaxed);
-    if (packet >= writer->shm.packet_count)
+    uint32_t place = atomic_load_explicit(&ring->open_packet, memory_order_relaxed);
+    if (!is_place(writer, place))
         return;
-    struct krait_packet_head *head = packet_head(writer, ring, packet);
+    struct krait_packet_head *head = packet_head(writer, ring, place);
+    struct krait_chunk *chunk = chunk_of(writer, place);
+    uint32_t packet = place % KRAIT_PACKETS_MAX;
     head->timestamp_end = t;
     head->events_discarded = discarded(ring);
-    atomic_store_explicit(&ring->lens[packet], (uint32_t)(ring->cur - (uint8_t *)head), memory_order_relaxed);
-    uint64_t ready = atomic_fetch_or_explicit(&ring->ready, 1ull << packet, memory_order_release);
+    atomic_store_explicit(chunk ? &chunk->lens[packet] : &ring->lens[packet],
+                          (uint32_t)(ring->cur - (uint8_t *)head), memory_order_relaxed);
+    uint64_t ready =
+        atomic_fetch_or_explicit(chunk ? &chunk->ready : &ring->ready, 1ull << packet, memory_order_release);
     atomic_store_explicit(&ring->open_packet, UINT32_MAX, memory_order_release);
     ring->limit = NULL;
+    if (chunk)
+        leave_chunk(chunk, ring);
     /* Until the ring is half full the collector's own naps are short enough, and waking it would cost the
      * program. */
-    if (2 * (unsigned)__builtin_popcountll(ready) >= writer->shm.packet_count)
+    if (chunk || 2 * (unsigned)__builtin_popcountll(ready) >= writer->shm.packet_count)
         wake_collector(writer->shm.control);
+}
+
+/* Says that the ring's next packet is in the chunk, if that is in this state and has room. */
+static bool enter_chunk(struct krait_chunk *chunk, const struct krait_ring *ring,
+                        enum krait_chunk_state state)
+{
+    uint64_t word = atomic_load_explicit(&chunk->state, memory_order_acquire);
+    bool may_be = state == KRAIT_CHUNK_FREE || krait_chunk_ring(word) == ring->index;
+    return may_be && krait_chunk_state(word) == state && ~atomic_load(&chunk->ready) &&
+           atomic_compare_exchange_strong(&chunk->state, &word,
+                                          krait_chunk_word(word, KRAIT_CHUNK_BUSY, ring->index, 0));
+}
+
+/* A place in one of the ring's chunks, or in one that it takes; UINT32_MAX when there is none. */
+static uint32_t place_in_chunks(struct krait_writer *writer, struct krait_ring *ring)
+{
+    static const enum krait_chunk_state states[] = { KRAIT_CHUNK_IDLE, KRAIT_CHUNK_FREE };
+    for (size_t s = atomic_load(&ring->grown) ? 0 : 1; s < KRAIT_ARRAY_LEN(states); s++) {
+        for (uint32_t i = 0; i < writer->window_count; i++) {
+            uint32_t index = writer->window_first + i;
+            struct krait_chunk *chunk = &writer->shm.chunks[index];
+            if (!enter_chunk(chunk, ring, states[s]))
+                continue;
+            atomic_store(&ring->grown, 1);
+            raise_used(&writer->shm.control->chunk_used, index + 1);
+            uint64_t ready = atomic_load_explicit(&chunk->ready, memory_order_acquire);
+            return (1 + index) * KRAIT_PACKETS_MAX + (uint32_t)__builtin_ctzll(~ready);
+        }
+    }
+    return UINT32_MAX;
+}
+
+static uint32_t free_place(struct krait_writer *writer, struct krait_ring *ring)
+{
+    uint64_t free_packets = ~atomic_load_explicit(&ring->ready, memory_order_acquire);
+    uint32_t packet = free_packets ? (uint32_t)__builtin_ctzll(free_packets) : KRAIT_PACKETS_MAX;
+    return packet < writer->shm.packet_count ? packet : place_in_chunks(writer, ring);
 }
 
 static bool open_packet(struct krait_writer *writer, struct krait_ring *ring, uint64_t t)
 {
-    uint64_t free_packets = ~atomic_load_explicit(&ring->ready, memory_order_acquire);
-    uint32_t packet = free_packets ? (uint32_t)__builtin_ctzll(free_packets) : KRAIT_PACKETS_MAX;
-    if (packet >= writer->shm.packet_count)
+    uint32_t place = free_place(writer, ring);
+    if (place == UINT32_MAX)
         return false;
-    struct krait_packet_head *head = packet_head(writer, ring, packet);
+    struct krait_packet_head *head = packet_head(writer, ring, place);
     head->timestamp_begin = t;
     head->timestamp_end = 0;
     head->packet_seq_num = ring->next_seq++;
     head->events_discarded = discarded(ring);
     ring->window = t >> KRAIT_CTF_TS_BITS;
     krait_ring_commit(ring, (uint8_t *)head + sizeof(*head));
-    atomic_store_explicit(&ring->open_packet, packet, memory_order_release);
+    atomic_store_explicit(&ring->open_packet, place, memory_order_release);
     ring->limit = (uint8_t *)head + writer->shm.packet_bytes - KRAIT_RING_MARGIN;
     return true;
 }
@@ -370,6 +547,11 @@ static bool collector_beats(const struct krait_writer *writer)
 static bool collector_exists(const struct krait_writer *writer)
 {
     return kill(writer->shm.control->collector_pid, 0) == 0 || errno == EPERM;
+}
+
+bool krait_writer_stopped(const struct krait_writer *writer)
+{
+    return !session_runs(writer);
 }
 
 /* In another pid namespace the collector's number says nothing, but it beats. */
@@ -394,6 +576,8 @@ static bool wait_for_packet(struct krait_writer *writer, struct krait_ring *ring
 enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                                        size_t bytes)
 {
+    if (!session_runs(writer))
+        return KRAIT_ROOM_NONE;
     bool fits = ring->limit && ring->cur + bytes <= ring->limit + KRAIT_RING_MARGIN;
     if (!fits) {
         close_packet(writer, ring, t);
@@ -401,7 +585,7 @@ enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait
         if (!open_packet(writer, ring, t) && !(lossless && wait_for_packet(writer, ring, t))) {
             wake_collector(writer->shm.control);
             atomic_store_explicit(&ring->discarded, discarded(ring) + 1, memory_order_relaxed);
-            atomic_store_explicit(&ring->resync, 1, memory_order_relaxed);
+            atomic_fetch_or_explicit(&ring->resync, KRAIT_RESYNC_GO_ON, memory_order_relaxed);
             return KRAIT_ROOM_NONE;
         }
     }
@@ -423,6 +607,20 @@ void krait_writer_put_extended(struct krait_ring *ring, uint64_t t, uint32_t eve
     krait_ring_commit(ring, cur + sizeof(head) + n);
 }
 
+void krait_writer_put_small(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
+                            size_t n)
+{
+    if (!krait_ring_has_room(ring, t)) {
+        krait_writer_put_extended(ring, t, event, payload, n);
+        return;
+    }
+    uint32_t head = krait_ring_header(event, t);
+    uint8_t *cur = ring->cur;
+    memcpy(cur, &head, sizeof(head));
+    memcpy(cur + sizeof(head), payload, n);
+    krait_ring_commit(ring, cur + sizeof(head) + n);
+}
+
 void krait_writer_put(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t word)
 {
     bool has_word = krait_event_payload_bytes[event] != 0;
@@ -437,6 +635,8 @@ void krait_writer_put(struct krait_ring *ring, uint64_t t, uint32_t event, uint3
 void krait_writer_lost(struct krait_writer *writer, enum krait_event_enum_value reason, uint64_t count)
 {
     _Atomic uint64_t *lost = writer->proc ? writer->proc->lost : writer->shm.control->lost;
+    if (!session_runs(writer))
+        return;
     atomic_fetch_add_explicit(&lost[reason], count, memory_order_relaxed);
 }
 

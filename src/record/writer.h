@@ -9,6 +9,8 @@
 
 #include "record/ring.h"
 
+enum { KRAIT_MAP_CLOSED = 1 }; /* added to the address of a ring that is mapped without access yet */
+
 /* One process's part in a recording. */
 struct krait_writer {
     struct krait_shm shm;    /* without the rings' bytes */
@@ -17,8 +19,12 @@ struct krait_writer {
     bool counter;      /* the clock */
     uint64_t dev, ino; /* of the recording */
     char path[64];
-    uint8_t *_Atomic *ring_maps;    /* where each ring's bytes are, NULL: not mapped here */
+    uint8_t *_Atomic *ring_maps; /* where each ring's bytes are, + KRAIT_MAP_CLOSED; NULL: not mapped here */
+    uint8_t *seed;               /* the page below the first ring, once more, without access */
     _Atomic uint64_t no_ring_since; /* there was none when ring_frees + 1 was this */
+    uint32_t *own;   /* 0: this process is a copy of the one that has joined; NULL: not known */
+    uint8_t *window; /* the chunks that are mapped here; NULL: rings do not grow */
+    uint32_t window_first, window_count;
 };
 
 /* Maps the recording at `path` (the value of KRAIT_SESSION). Returns 0, or a negative errno: -ENOENT where
@@ -27,12 +33,28 @@ int krait_writer_map(struct krait_writer *writer, const char *path);
 /* No thread writes any more. */
 void krait_writer_unmap(struct krait_writer *writer);
 
+/* Where the ring's packet is, here. */
+static inline uint8_t *krait_writer_packet(const struct krait_writer *writer, const struct krait_ring *ring,
+                                           uint32_t place)
+{
+    uint64_t at = (uint64_t)(place % KRAIT_PACKETS_MAX) * writer->shm.packet_bytes;
+    uint32_t chunk = place / KRAIT_PACKETS_MAX - 1 - writer->window_first;
+    return place < KRAIT_PACKETS_MAX ? ring->packets + at
+                                     : writer->window + chunk * krait_shm_chunk_bytes(&writer->shm) + at;
+}
+
 /* Tells the collector why this process is not recorded. */
 void krait_writer_refuse(struct krait_writer *writer, const char *why);
 
 /* Takes a process slot for this process; again after fork. Returns 0, -EAGAIN when there is none, -ESHUTDOWN
  * when the recording has ended. */
 int krait_writer_join(struct krait_writer *writer);
+
+/* Whether this process is the one that has joined, and not a copy of it. hot path */
+static inline bool krait_writer_is_own(const struct krait_writer *writer)
+{
+    return !writer->own || *writer->own;
+}
 
 /* The process records no more: the collector finishes its trace at once. Fine when it has not joined. */
 void krait_writer_leave(struct krait_writer *writer);
@@ -51,7 +73,8 @@ static inline uint64_t krait_writer_now(const struct krait_writer *writer)
 
 enum krait_ring_room {
     KRAIT_ROOM_OK = 0,
-    KRAIT_ROOM_NONE = 1,   /* the ring is full: the event is lost and has been counted */
+    KRAIT_ROOM_NONE = 1,   /* the ring is full: the event is lost and has been counted; or the recording has
+                            * been stopped */
     KRAIT_ROOM_RESYNC = 2, /* there is room again after a loss: say the stack first */
 };
 
@@ -64,10 +87,16 @@ enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait
  */
 void krait_writer_put(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t word);
 
+/* Writes one event whose payload is at most KRAIT_RING_MARGIN - 13 bytes, as short as it can be; needs room for
+ * 13 + n bytes. */
+void krait_writer_put_small(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
+                            size_t n);
+
 /* Writes one event with any payload in the long form; needs room for 13 + n bytes. */
 void krait_writer_put_extended(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
                                size_t n);
 
+/* Counts a loss, unless the recording has been stopped: what comes then is not its. */
 void krait_writer_lost(struct krait_writer *writer, enum krait_event_enum_value reason, uint64_t count);
 
 /* A new code id for this process, from 1. */
@@ -75,6 +104,8 @@ uint32_t krait_writer_new_code(struct krait_writer *writer);
 
 /* Whether the recording still runs: not stopped, and the collector alive. */
 bool krait_writer_running(const struct krait_writer *writer);
+/* Whether the collector has stopped it: one load. */
+bool krait_writer_stopped(const struct krait_writer *writer);
 
 /* A payload under construction: events with strings. Strings are cut to what fits. */
 struct krait_payload {

@@ -3,6 +3,9 @@
  * The definitions of a process: functions, names, how it began and ended, what was lost.
  */
 #include "trace/import.h"
+
+#include "base/array.h"
+#include "base/buf.h"
 #include "trace/payload.h"
 
 /* What the handlers of the definitions' events share. */
@@ -15,21 +18,6 @@ struct define {
     struct krait_damage damage;
     const char *path;
 };
-
-int krait_trace_grow(void *array_ptr, uint32_t len, uint32_t *cap, size_t item)
-{
-    if (len < *cap)
-        return 0;
-    if (*cap > UINT32_MAX / 4)
-        return -ENOMEM;
-    uint32_t more = *cap ? *cap * 2 : 16;
-    void *array = realloc(*(void **)array_ptr, more * item);
-    if (!array)
-        return -ENOMEM;
-    *(void **)array_ptr = array;
-    *cap = more;
-    return 0;
-}
 
 static int grow_codes(struct krait_image *image, uint32_t code)
 {
@@ -51,6 +39,21 @@ static uint32_t func_of(const struct krait_image *image, uint32_t code)
     return code < image->code_count ? image->code_func[code] : KRAIT_NO_ID;
 }
 
+/* A type of exceptions has no calls: it is no function. */
+static int define_exception(struct define *def, const struct krait_payload_code_define *code)
+{
+    KRAIT_AUTO_BUF label = { 0 };
+    bool is_builtin = strcmp(code->module, "builtins") == 0;
+    krait_buf_fmt(&label, "%s%s%s", is_builtin ? "" : code->module, is_builtin ? "" : ".", code->qualname);
+    struct krait_strtab *labels = &def->trace->impl->exceptions;
+    uint32_t id = label.failed ? KRAIT_NO_ID : krait_strtab_add(labels, label.data, label.len);
+    if (id == KRAIT_NO_ID || krait_map_put(&def->image->exceptions, code->id, id))
+        return -ENOMEM;
+    def->trace->exceptions = labels->texts;
+    def->trace->exception_count = labels->len;
+    return 0;
+}
+
 static int on_code_define(struct define *def, struct krait_cursor *cursor)
 {
     struct krait_payload_code_define code;
@@ -60,6 +63,8 @@ static int on_code_define(struct define *def, struct krait_cursor *cursor)
         krait_damage_say(&def->damage, "%s: a code id of %u cannot be", def->path, code.id);
         return 0;
     }
+    if (code.kind == KRAIT_code_kind_exception)
+        return define_exception(def, &code);
     struct krait_func func = {
         .name = code.qualname,
         .module = code.module,
@@ -84,8 +89,7 @@ static int count_omitted(struct krait_trace *trace, uint32_t func, uint8_t reaso
         trace->omitted[*index].calls += calls;
         return 0;
     }
-    if (krait_trace_grow(&trace->omitted, trace->omitted_count, &impl->omitted_cap,
-                         sizeof(*trace->omitted)) ||
+    if (!KRAIT_GROW(trace->omitted, impl->omitted_cap, trace->omitted_count + 1) ||
         krait_map_put(&impl->omitted, func, trace->omitted_count))
         return -ENOMEM;
     const struct krait_enum_row *row = krait_enum_find("omit_reason", reason);
@@ -103,7 +107,7 @@ static int on_code_omit(struct define *def, struct krait_cursor *cursor)
     if (!krait_read_code_omit(cursor, &omit))
         return -EBADMSG;
     struct krait_image *image = def->image;
-    if (krait_trace_grow(&image->omits, image->omit_count, &image->omit_cap, sizeof(*image->omits)))
+    if (!KRAIT_GROW(image->omits, image->omit_cap, image->omit_count + 1))
         return -ENOMEM;
     image->omits[image->omit_count++] = (struct krait_omit){ .t_ns = def->t_ns, .code = omit.id };
     uint32_t func = func_of(image, omit.id);
@@ -118,8 +122,7 @@ static int on_thread_name(struct define *def, struct krait_cursor *cursor)
         return -EBADMSG;
     struct krait_image *image = def->image;
     const char *name = krait_arena_strdup(&def->trace->impl->arena, thread.name);
-    if (!name ||
-        krait_trace_grow(&image->namings, image->naming_count, &image->naming_cap, sizeof(*image->namings)))
+    if (!name || !KRAIT_GROW(image->namings, image->naming_cap, image->naming_count + 1))
         return -ENOMEM;
     image->namings[image->naming_count++] =
         (struct krait_naming){ .t_ns = def->t_ns, .tid = thread.vtid, .name = name };

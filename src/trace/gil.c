@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/gil.h"
 
+#include "base/array.h"
 #include "trace/import.h"
 #include "trace/payload.h"
 
@@ -30,7 +31,7 @@ static int end_wait(struct reading *reading, uint64_t t_ns, bool taken)
     wait.begin_ns = KRAIT_MAX(wait.begin_ns, from_ns);
     wait.end_ns = KRAIT_MAX(KRAIT_MIN(t_ns, reading->range.to_ns), wait.begin_ns);
     wait.taken = taken;
-    if (krait_trace_grow(&waits->items, waits->count, &waits->cap, sizeof(*waits->items)))
+    if (!KRAIT_GROW(waits->items, waits->cap, waits->count + 1))
         return -ENOMEM;
     waits->items[waits->count++] = wait;
     return 0;
@@ -41,7 +42,7 @@ static int note_turn(struct reading *reading, uint64_t t_ns, bool taken)
     struct krait_gil_turns *turns = reading->turns;
     if (!turns)
         return 0;
-    if (krait_trace_grow(&turns->items, turns->count, &turns->cap, sizeof(*turns->items)))
+    if (!KRAIT_GROW(turns->items, turns->cap, turns->count + 1))
         return -ENOMEM;
     turns->items[turns->count++] = (struct krait_gil_turn){ t_ns, taken };
     return 0;

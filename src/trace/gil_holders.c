@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/gil_holders.h"
 
+#include "base/array.h"
 #include "trace/gil.h"
 #include "trace/import.h"
 
@@ -40,7 +41,7 @@ struct moments {
 
 static int add_moment(struct moments *moments, struct moment moment)
 {
-    if (krait_trace_grow(&moments->items, moments->count, &moments->cap, sizeof(*moments->items)))
+    if (!KRAIT_GROW(moments->items, moments->cap, moments->count + 1))
         return -ENOMEM;
     moments->items[moments->count++] = moment;
     return 0;
@@ -48,7 +49,7 @@ static int add_moment(struct moments *moments, struct moment moment)
 
 static int add_wait(struct krait_gil_holders *h, struct wait wait)
 {
-    if (krait_trace_grow(&h->waits, h->wait_count, &h->wait_cap, sizeof(*h->waits)))
+    if (!KRAIT_GROW(h->waits, h->wait_cap, h->wait_count + 1))
         return -ENOMEM;
     h->waits[h->wait_count++] = wait;
     return 0;
@@ -99,7 +100,7 @@ static int set_turn(struct replay *r, uint64_t ns, uint32_t holder)
     }
     if (h->turn_count > r->first && h->turns[h->turn_count - 1].holder == holder)
         return 0;
-    if (krait_trace_grow(&h->turns, h->turn_count, &h->turn_cap, sizeof(*h->turns)))
+    if (!KRAIT_GROW(h->turns, h->turn_cap, h->turn_count + 1))
         return -ENOMEM;
     h->turns[h->turn_count++] = (struct turn){ ns, holder };
     return 0;

@@ -4,6 +4,7 @@
  */
 #include "trace/import.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/shell.h"
 #include "ctf/meta/open.h"
@@ -55,8 +56,7 @@ uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *
     krait_buf_add(&key, func->name, strlen(func->name) + 1);
     size_t file = key.len;
     krait_buf_str(&key, func->file);
-    if (key.failed ||
-        krait_trace_grow(&trace->funcs, trace->func_count, &impl->func_cap, sizeof(*trace->funcs)))
+    if (key.failed || !KRAIT_GROW(trace->funcs, impl->func_cap, trace->func_count + 1))
         return KRAIT_NO_ID;
     uint32_t id = krait_strtab_add(&impl->keys, key.data, key.len);
     if (id == KRAIT_NO_ID || id < trace->func_count)
@@ -148,8 +148,8 @@ static int index_stream(struct krait_trace *trace, uint32_t process, const char 
     struct krait_image *image = &impl->images[process];
     char *path = krait_arena_fmt(&impl->arena, "%s/%s", image->dir, name);
     uint32_t cap = impl->thread_cap;
-    if (!path || krait_trace_grow(&trace->threads, trace->thread_count, &cap, sizeof(*trace->threads)) ||
-        krait_trace_grow(&impl->streams, trace->thread_count, &impl->thread_cap, sizeof(*impl->streams)))
+    if (!path || !KRAIT_GROW(trace->threads, cap, trace->thread_count + 1) ||
+        !KRAIT_GROW(impl->streams, impl->thread_cap, trace->thread_count + 1))
         return -ENOMEM;
     struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
     struct krait_packets packets;
@@ -308,7 +308,7 @@ static int folders_add(struct folders *folders, const char *dir)
         if (folders->items[i].dev == st.st_dev && folders->items[i].ino == st.st_ino)
             return 0;
     }
-    if (krait_trace_grow(&folders->items, folders->count, &folders->cap, sizeof(*folders->items)))
+    if (!KRAIT_GROW(folders->items, folders->cap, folders->count + 1))
         return -ENOMEM;
     char *copy = strdup(dir);
     if (!copy)
@@ -571,6 +571,7 @@ void krait_trace_close(struct krait_trace *trace)
     struct krait_trace_impl *impl = trace->impl;
     for (uint32_t i = 0; impl && impl->images && i < trace->process_count; i++) {
         free(impl->images[i].code_func);
+        krait_map_done(&impl->images[i].exceptions);
         free(impl->images[i].omits);
         free(impl->images[i].namings);
     }
@@ -578,6 +579,7 @@ void krait_trace_close(struct krait_trace *trace)
         free(impl->images);
         free(impl->streams);
         krait_strtab_done(&impl->keys);
+        krait_strtab_done(&impl->exceptions);
         krait_map_done(&impl->omitted);
         krait_arena_done(&impl->arena);
     }

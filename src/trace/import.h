@@ -37,7 +37,8 @@ struct krait_image {
     struct krait_ticks clock;
     uint32_t *code_func; /* by code id: func, or KRAIT_NO_ID */
     uint32_t code_count;
-    struct krait_omit *omits; /* by time */
+    struct krait_map exceptions; /* code id to index in trace->exceptions */
+    struct krait_omit *omits;    /* by time */
     uint32_t omit_count, omit_cap;
     struct krait_naming *namings; /* in the order of the stream */
     uint32_t naming_count, naming_cap;
@@ -50,9 +51,10 @@ struct krait_image {
 
 struct krait_trace_impl {
     struct krait_arena arena;
-    struct krait_strtab keys;   /* what makes a function distinct; its ids are the func ids */
-    struct krait_image *images; /* by process index */
-    char **streams;             /* files, by thread index */
+    struct krait_strtab keys;       /* what makes a function distinct; its ids are the func ids */
+    struct krait_image *images;     /* by process index */
+    char **streams;                 /* files, by thread index */
+    struct krait_strtab exceptions; /* their labels; its ids are those of trace->exceptions */
     uint32_t func_cap, thread_cap, omitted_cap;
     struct krait_map omitted; /* func to index in trace->omitted */
 };
@@ -63,8 +65,5 @@ int krait_definitions_read(struct krait_trace *trace, uint32_t index);
 
 /* The func id of what is described (strings are copied when it is new), or KRAIT_NO_ID when memory is out. */
 uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *func);
-
-/* Makes room for one more in an array that doubles. Returns 0 or -ENOMEM. */
-int krait_trace_grow(void *array_ptr, uint32_t len, uint32_t *cap, size_t item);
 
 #endif

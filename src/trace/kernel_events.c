@@ -4,6 +4,7 @@
 #include "ctf/read/loss.h"
 #include "ctf/read/reader.h"
 #include "ctf/rows/row_order.h"
+#include "trace/kernel_marks.h"
 
 #include <string.h>
 
@@ -20,7 +21,10 @@ struct krait_kevs {
     struct krait_kev_class *classes;     /* by the row class's index */
     const struct krait_locator **cpu_of; /* by the same: of the packet's cpu_id, made when it is asked for */
     struct lane *lanes;                  /* by stream */
-    struct krait_ctf_cursor at;          /* of the first event of a packet */
+    struct krait_kernel_marks marks;     /* once they are looked for */
+    bool has_marks;
+    uint32_t next_mark;         /* the first that was not handed out yet */
+    struct krait_ctf_cursor at; /* of the first event of a packet */
     bool has_at, any, began;
     int64_t begin_ns, end_ns;
     struct krait_arena arena;
@@ -55,8 +59,23 @@ static const char *rest_of(const char *name, const char *pattern)
     return strcmp(name, pattern) == 0 ? "" : NULL;
 }
 
+/* Behind the subsystem that perf puts before a name, "sched:sched_switch"; NULL: this is not such a name. */
+static const char *perf_name(const char *name)
+{
+    static const char *const systems[] = {
+        "sched:", "syscalls:", "irq:", "timer:", "block:", "net:", "power:"
+    };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(systems); i++) {
+        if (strncmp(name, systems[i], strlen(systems[i])) == 0)
+            return name + strlen(systems[i]);
+    }
+    return NULL;
+}
+
 static enum krait_kev_kind kind_of(const char *name, const char **rest)
 {
+    const char *perfs = perf_name(name);
+    name = perfs ? perfs : name;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
         if ((*rest = rest_of(name, names[i].name)))
             return names[i].kind;
@@ -84,21 +103,35 @@ static uint16_t cell_of(const struct krait_row_class *row, bool payload, const c
     return 0;
 }
 
+/* In perf's traces the kernel's own names: threads are called by pid, and of processes nothing is said. */
+static uint16_t perf_cell_of(const struct krait_row_class *row, const char *name, size_t n)
+{
+    char own[32];
+    bool is_tid = n >= 3 && n < sizeof(own) && strncmp(name + n - 3, "tid", 3) == 0;
+    bool is_pid = n >= 3 && strncmp(name + n - 3, "pid", 3) == 0;
+    if (!is_tid)
+        return is_pid ? 0 : cell_of(row, true, name, n);
+    memcpy(own, name, n);
+    own[n - 3] = 'p';
+    return cell_of(row, true, own, n);
+}
+
 static void know_fields(struct krait_kev_class *cls, const struct krait_row_class *row)
 {
+    bool is_perfs = perf_name(row->event->name);
     const char *at = fields_of[cls->kind];
     bool needs_first = *at && *at != ' ';
     at += *at == ' ';
     for (unsigned i = 0; *at; i++) {
         size_t n = strcspn(at, " ");
-        cls->cell[i] = cell_of(row, true, at, n);
+        cls->cell[i] = is_perfs ? perf_cell_of(row, at, n) : cell_of(row, true, at, n);
         cls->texts |= (uint8_t)(is_text_name(at, n) << i);
         at += n + (at[n] == ' ');
     }
     if (needs_first && !cls->cell[0])
         cls->kind = KRAIT_KEV_NONE;
-    cls->tid_cell = cell_of(row, false, "tid", 3);
-    cls->cpu_cell = cell_of(row, true, "cpu_id", 6);
+    cls->tid_cell = is_perfs ? cell_of(row, true, "perf_tid", 8) : cell_of(row, false, "tid", 3);
+    cls->cpu_cell = is_perfs ? cell_of(row, true, "perf_cpu", 8) : cell_of(row, true, "cpu_id", 6);
 }
 
 static void know_class(struct krait_kevs *k, uint32_t i)
@@ -187,6 +220,7 @@ void krait_kevs_close(struct krait_kevs *k)
         return;
     if (k->has_at)
         krait_ctf_cursor_done(&k->at);
+    krait_kernel_marks_done(&k->marks);
     krait_row_set_free(k->rows);
     krait_ctf_close(k->reader);
     krait_arena_done(&k->arena);
@@ -267,12 +301,43 @@ static inline uint32_t cpu_of(struct krait_kevs *k, const struct krait_row *row,
     return lane->cpu == UINT32_MAX ? (uint32_t)cells[KRAIT_ROW_ORIGIN] : lane->cpu;
 }
 
+/* -- what is told beside the events -- */
+
+/* `own`: of one program alone; in its events' contexts is who comes to run. */
+static void hand_out_mark(const struct krait_kernel_mark *mark, const struct krait_kev_walk *walk, bool own)
+{
+    static const struct krait_kev_class found = { .kind = KRAIT_KEV_FOUND, .cell = { 1 } },
+                                        lost = { .kind = KRAIT_KEV_LOST };
+    const uint64_t cells[] = { 0, (uint64_t)mark->tid };
+    const struct krait_kev event = {
+        .ns = mark->ns, .cpu = mark->cpu, .cls = mark->lost ? &lost : &found, .cells = cells
+    };
+    krait_kev_handler *handler = walk->handlers[event.cls->kind];
+    if (handler && event.cpu < KRAIT_KEV_CPUS && (mark->lost || !own))
+        handler(walk->ctx, &event);
+}
+
+/* Before an event of that time: a loss is behind all of its own time. */
+static KRAIT_COLD void hand_out_marks(struct krait_kevs *k, const struct krait_kev_walk *walk, int64_t ns)
+{
+    const struct krait_kernel_mark *marks = k->marks.items;
+    bool own = krait_kevs_own(k);
+    for (; k->next_mark < k->marks.count; k->next_mark++) {
+        const struct krait_kernel_mark *mark = &marks[k->next_mark];
+        if (mark->ns > ns || (mark->lost && mark->ns == ns))
+            return;
+        hand_out_mark(mark, walk, own);
+    }
+}
+
 /* -- walking -- */
 
 static void hand_out(struct krait_kevs *k, const struct krait_kev_walk *walk, const uint64_t *all,
                      const struct krait_row *rows, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
+        if (KRAIT_UNLIKELY(k->next_mark < k->marks.count && k->marks.items[k->next_mark].ns <= rows[i].ns))
+            hand_out_marks(k, walk, rows[i].ns);
         const struct krait_kev_class *cls = &k->classes[rows[i].cls];
         krait_kev_handler *handler = walk->handlers[cls->kind];
         if (!handler)
@@ -322,18 +387,49 @@ static uint32_t walk_rows(struct krait_kevs *k, const struct krait_kev_walk *wal
     return last;
 }
 
+static bool is_done(const struct krait_kev_walk *walk)
+{
+    return walk->done && *walk->done;
+}
+
+/* The rows behind the range, `first` of these on. */
+static void walk_ahead(struct krait_kevs *k, const struct krait_kev_walk *walk, struct krait_row_order *order,
+                       const struct krait_row *rows, uint32_t first, uint32_t count)
+{
+    uint64_t most = UINT64_MAX - walk->until_ns, until_ns = walk->until_ns + KRAIT_MIN(walk->ahead_ns, most);
+    walk->ahead(walk->ctx, k->end_ns);
+    while (count && !is_done(walk)) {
+        uint32_t last = before(k, rows, count, until_ns);
+        if (last > first)
+            hand_out(k, walk, krait_row_order_cells(order), rows + first, last - first);
+        if (last < count)
+            return;
+        rows = krait_row_order_next(order, &count);
+        first = 0;
+    }
+}
+
 int krait_kevs_walk(struct krait_kevs *k, const struct krait_kev_walk *walk)
 {
     struct krait_row_order *order = NULL;
+    const struct krait_row *rows;
     uint32_t count, taken;
     k->end_ns = INT64_MIN;
     k->any = k->began = false;
+    k->next_mark = 0;
+    if (!k->has_marks && krait_kernel_marks_find(&k->marks, k->reader, &k->arena))
+        return -ENOMEM;
+    k->has_marks = true;
     if (krait_row_order_new(&order, k->rows, INT64_MIN, INT64_MAX))
         return -ENOMEM;
     do {
-        const struct krait_row *rows = krait_row_order_next(order, &count);
+        rows = krait_row_order_next(order, &count);
         taken = count ? walk_rows(k, walk, krait_row_order_cells(order), rows, count) : 0;
-    } while (taken && taken == count && !(walk->done && *walk->done));
+    } while (taken && taken == count && !is_done(walk));
+    if (k->began)
+        hand_out_marks(k, walk, k->end_ns);
+    if (k->began && walk->ahead && taken < count)
+        walk_ahead(k, walk, order, rows, taken, count);
     k->damage = *krait_row_order_damage(order);
     krait_row_order_free(order);
     return 0;

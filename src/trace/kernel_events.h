@@ -112,13 +112,20 @@ uint64_t krait_trace_zero(const struct krait_trace *trace);
  * before all of them, with the time of the first event of any kind; `from` once before the events from
  * from_ns on, with that time. Times are nanoseconds after the first event. Events at until_ns and later are
  * left out, and when `done` becomes true those soon after too. May be called again. No gil. hot path. Returns
- * 0 or -ENOMEM. */
+ * 0 or -ENOMEM.
+ *
+ * Among them FOUND says which thread, or with 0 the idle task, a CPU runs since before its first event; and
+ * LOST that events of a CPU are missing from then on, until its next (kernel_marks.h). */
 struct krait_kev_walk {
     void *ctx;
     uint64_t from_ns, until_ns; /* UINT64_MAX: there is no end */
     const bool *done;           /* NULL: never */
     void (*begin)(void *ctx, int64_t ns);
     void (*from)(void *ctx, int64_t ns);
+    /* NULL: nothing behind until_ns is told. Else it is called there, with that time, and then events go on
+     * for ahead_ns, or until `done`. */
+    void (*ahead)(void *ctx, int64_t ns);
+    uint64_t ahead_ns;
     krait_kev_handler *handlers[KRAIT_KEV_KINDS];
 };
 int krait_kevs_walk(struct krait_kevs *kevs, const struct krait_kev_walk *walk);

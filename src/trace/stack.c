@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/stack.h"
 
+#include "base/array.h"
+
 void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_ops_fn *fn, void *ctx)
 {
     stack->range = range;
@@ -17,7 +19,13 @@ void krait_stack_done(struct krait_stack *stack)
 
 void krait_stack_flush(struct krait_stack *stack)
 {
-    struct krait_ops ops = { .n = stack->n, .t_ns = stack->t_ns, .func = stack->func, .kind = stack->kind };
+    struct krait_ops ops = {
+        .n = stack->n,
+        .t_ns = stack->t_ns,
+        .func = stack->func,
+        .kind = stack->kind,
+        .exception = stack->exception,
+    };
     stack->n = 0;
     if (ops.n && !stack->rc)
         stack->rc = stack->fn(stack->ctx, &ops);
@@ -36,18 +44,12 @@ int krait_stack_grow(struct krait_stack *stack)
         stack->over++;
         return -E2BIG;
     }
-    uint32_t cap = stack->cap ? stack->cap * 2 : 256;
-    struct krait_stack_frame *frames = realloc(stack->frames, cap * sizeof(*frames));
-    if (frames)
-        stack->frames = frames;
-    uint32_t *py = realloc(stack->py, cap * sizeof(*py));
-    if (py)
-        stack->py = py;
-    if (!frames || !py) {
+    uint32_t frame_cap = stack->cap, py_cap = stack->cap, need = KRAIT_MAX(stack->cap + 1, 256u);
+    if (!KRAIT_GROW(stack->frames, frame_cap, need) || !KRAIT_GROW(stack->py, py_cap, need)) {
         stack->rc = stack->rc ? stack->rc : -ENOMEM;
         return -ENOMEM;
     }
-    stack->cap = cap;
+    stack->cap = KRAIT_MIN(frame_cap, py_cap);
     return 0;
 }
 

@@ -7,13 +7,13 @@
  *   - an end of a C call while the innermost call is not C is ignored: its begin was not recorded
  *   - an end of a Python call ends the C calls above it first, as cut; with no Python call open it is ignored
  *   - python:frame at a depth where the same code is open leaves it open; else what is there and above is
- * cut, and the frame begins as KRAIT_OP_LIVE. C calls go with what they were called from
+ *     cut, and the frame begins as KRAIT_OP_LIVE. C calls go with what they were called from
  *   - python:stack cuts all Python calls from that depth on, and C calls on top: the loss has most likely
- * hidden their ends
+ *     hidden their ends
  *   - what python:frame and python:stack cut ends at the latest time seen before them, where the gap begins:
- * a gap is the time of what is open on both sides of it
+ *     a gap is the time of what is open on both sides of it
  *   - code that is left out from now on is cut wherever it is open; what was open inside it goes on as
- * KRAIT_OP_LIVE
+ *     KRAIT_OP_LIVE
  *   - at the range's begin what is open begins as KRAIT_OP_LIVE; at its end, and at the end of all, it is cut
  *   - time never goes back: an earlier time counts as the latest one seen
  *
@@ -41,8 +41,10 @@ struct krait_stack {
     uint64_t t_ns[KRAIT_STACK_BATCH];
     uint32_t func[KRAIT_STACK_BATCH];
     uint8_t kind[KRAIT_STACK_BATCH];
-    uint32_t n;   /* entries in the batch */
-    uint32_t len; /* open calls */
+    uint32_t exception[KRAIT_STACK_BATCH]; /* of unwinds alone */
+    uint32_t raised;                       /* what the unwind that comes next is of, or KRAIT_NO_ID */
+    uint32_t n;                            /* entries in the batch */
+    uint32_t len;                          /* open calls */
     uint32_t cap;
     uint32_t py_len; /* open Python calls */
     struct krait_stack_frame *frames;
@@ -80,6 +82,8 @@ static inline void krait_stack_emit(struct krait_stack *stack, uint64_t t_ns, ui
     stack->t_ns[n] = t_ns;
     stack->func[n] = func;
     stack->kind[n] = kind;
+    if (kind == KRAIT_OP_UNWIND)
+        stack->exception[n] = stack->raised;
     stack->n = n + 1;
     if (KRAIT_UNLIKELY(n + 1 == KRAIT_STACK_BATCH))
         krait_stack_flush(stack);

@@ -33,7 +33,11 @@ struct krait_func {
     uint32_t site_func; /* recorded with --call-sites: who calls, a func id; else KRAIT_NO_ID */
     uint32_t site_line; /* and from which line; else 0 */
     uint32_t base; /* the same function whoever calls it: its own id where nothing is known of the site */
+    bool
+        holds_dropped; /* its self time holds that of functions that were dropped: krait_trace_find_holders */
 };
+
+#define KRAIT_HOLDS_DROPPED " [+dropped]" /* behind the names of those, for people and in other formats */
 
 struct krait_process {
     uint32_t pid;
@@ -79,11 +83,17 @@ struct krait_trace {
         uint64_t calls;     /* recorded before it was left out, all processes */
     } * omitted;            /* functions that the governor switched off */
     uint32_t omitted_count;
+    const char **exceptions; /* the types that were raised: "ValueError", "json.decoder.JSONDecodeError" */
+    uint32_t exception_count;
     const char **kernel_dirs; /* folders of what the kernel recorded beside the processes: kernel_events.h */
     uint32_t kernel_dir_count;
     /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none.
      */
     char damage[1024];
+    /* Called by walks with the bytes that they have read since they called it last, of `bytes` in all; NULL:
+     * nobody wants to know. A walk may be made more than once. */
+    void (*progress)(void *ctx, uint64_t bytes);
+    void *progress_ctx;
     struct krait_trace_impl *impl; /* of the importer */
 };
 
@@ -92,6 +102,10 @@ struct krait_trace {
  * says which. */
 int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, struct krait_err *err);
 void krait_trace_close(struct krait_trace *trace);
+
+/* Marks the functions whose self time holds that of dropped ones. Walks all threads of a trace that has some.
+ * Returns 0 or -ENOMEM. */
+int krait_trace_find_holders(struct krait_trace *trace);
 
 /* "json.decoder.JSONDecoder.decode": module and name joined, into buf (always terminated); returns buf. */
 const char *krait_func_label(const struct krait_func *func, char *buf, size_t size);
@@ -119,8 +133,9 @@ static inline bool krait_op_is_end(uint8_t kind)
 struct krait_ops {
     uint32_t n;
     const uint64_t *t_ns;
-    const uint32_t *func; /* of begins and of ends alike */
-    const uint8_t *kind;  /* enum krait_op_kind */
+    const uint32_t *func;      /* of begins and of ends alike */
+    const uint8_t *kind;       /* enum krait_op_kind */
+    const uint32_t *exception; /* of KRAIT_OP_UNWIND alone: which, krait_trace.exceptions, or KRAIT_NO_ID */
 };
 
 struct krait_range {

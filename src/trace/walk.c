@@ -53,26 +53,60 @@ static KRAIT_COLD void apply_omits(struct walk *walk, uint64_t t_ns)
         walk->next_omit < image->omit_count ? image->omits[walk->next_omit].t_ns : UINT64_MAX;
 }
 
+static void live_frame(struct walk *walk, uint64_t t_ns, uint32_t code, uint32_t depth)
+{
+    krait_stack_live(walk->stack, t_ns, func_of(walk->image, code, KRAIT_STACK_PYTHON), code, depth);
+}
+
 /* Events off the hot path. False when the payload is not whole or the id not known. */
 static KRAIT_COLD bool rare_event(struct walk *walk, uint32_t id, uint64_t t_ns, struct krait_cursor *cursor)
 {
     struct krait_payload_python_frame frame;
     struct krait_payload_python_stack settle;
+    struct krait_payload_python_deep_frame deep_frame;
+    struct krait_payload_python_deep_stack deep_settle;
     switch (id) {
     case KRAIT_EVENT_python_frame:
         if (!krait_read_python_frame(cursor, &frame))
             return false;
-        krait_stack_live(walk->stack, t_ns, func_of(walk->image, frame.code, KRAIT_STACK_PYTHON), frame.code,
-                         frame.depth);
+        live_frame(walk, t_ns, frame.code, frame.depth);
+        return true;
+    case KRAIT_EVENT_python_deep_frame:
+        if (!krait_read_python_deep_frame(cursor, &deep_frame))
+            return false;
+        live_frame(walk, t_ns, deep_frame.code, deep_frame.depth);
         return true;
     case KRAIT_EVENT_python_stack:
         if (!krait_read_python_stack(cursor, &settle))
             return false;
         krait_stack_settle(walk->stack, t_ns, settle.depth);
         return true;
+    case KRAIT_EVENT_python_deep_stack:
+        if (!krait_read_python_deep_stack(cursor, &deep_settle))
+            return false;
+        krait_stack_settle(walk->stack, t_ns, deep_settle.depth);
+        return true;
     default:
         return krait_payload_skip(id, cursor);
     }
+}
+
+/* `exception`: a code id, or 0. */
+static void unwind(struct walk *walk, uint64_t t_ns, uint32_t exception, enum krait_stack_lang lang)
+{
+    const uint64_t *known = krait_map_get(&walk->image->exceptions, exception);
+    walk->stack->raised = known ? (uint32_t)*known : KRAIT_NO_ID;
+    krait_stack_end(walk->stack, t_ns, KRAIT_OP_UNWIND, lang);
+}
+
+static bool unwind_event(struct walk *walk, uint64_t t_ns, struct krait_cursor *cursor,
+                         enum krait_stack_lang lang)
+{
+    uint32_t exception;
+    if (!krait_read_bytes(cursor, &exception, sizeof(exception)))
+        return false;
+    unwind(walk, t_ns, exception, lang);
+    return true;
 }
 
 static bool begin_event(struct walk *walk, uint64_t t_ns, struct krait_cursor *cursor,
@@ -100,8 +134,10 @@ static inline bool one_event(struct walk *walk, uint32_t id, uint64_t t_ns, stru
     case KRAIT_EVENT_c_return:
         krait_stack_end(stack, t_ns, KRAIT_OP_RETURN, KRAIT_STACK_C);
         return true;
+    case KRAIT_EVENT_c_raise_of:
+        return unwind_event(walk, t_ns, cursor, KRAIT_STACK_C);
     case KRAIT_EVENT_c_raise:
-        krait_stack_end(stack, t_ns, KRAIT_OP_UNWIND, KRAIT_STACK_C);
+        unwind(walk, t_ns, 0, KRAIT_STACK_C);
         return true;
     case KRAIT_EVENT_python_resume:
         return begin_event(walk, t_ns, cursor, KRAIT_OP_RESUME, KRAIT_STACK_PYTHON);
@@ -110,8 +146,10 @@ static inline bool one_event(struct walk *walk, uint32_t id, uint64_t t_ns, stru
     case KRAIT_EVENT_python_yield:
         krait_stack_end(stack, t_ns, KRAIT_OP_YIELD, KRAIT_STACK_PYTHON);
         return true;
+    case KRAIT_EVENT_python_unwind_of:
+        return unwind_event(walk, t_ns, cursor, KRAIT_STACK_PYTHON);
     case KRAIT_EVENT_python_unwind:
-        krait_stack_end(stack, t_ns, KRAIT_OP_UNWIND, KRAIT_STACK_PYTHON);
+        unwind(walk, t_ns, 0, KRAIT_STACK_PYTHON);
         return true;
     default:
         return rare_event(walk, id, t_ns, cursor);
@@ -152,21 +190,21 @@ static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *
     return true;
 }
 
-/* What the short way knows of an event by its id: bits of begins, of C calls, and the kind of op. */
+/* What the short way knows of an event by its id: bits of begins, of ends, of C calls, and the kind of op.
+ * Unwinds are rare, and say more than their time. */
 enum {
-    SHORT_IDS = KRAIT_EVENT_c_raise + 1, /* the ids below are all begins and ends */
-    SHORT_BYTES = 8,                     /* of the longest: header and code */
+    SHORT_BYTES = 8, /* of the longest: header and code */
     BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume | 1 << KRAIT_EVENT_python_throw |
              1 << KRAIT_EVENT_c_call,
-    IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise,
+    ENDS = 1 << KRAIT_EVENT_python_return | 1 << KRAIT_EVENT_python_yield | 1 << KRAIT_EVENT_c_return,
+    IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return,
 };
 
-static const uint8_t short_kinds[SHORT_IDS] = {
+static const uint8_t short_kinds[] = {
     [KRAIT_EVENT_python_call] = KRAIT_OP_CALL,   [KRAIT_EVENT_python_return] = KRAIT_OP_RETURN,
     [KRAIT_EVENT_python_yield] = KRAIT_OP_YIELD, [KRAIT_EVENT_python_resume] = KRAIT_OP_RESUME,
-    [KRAIT_EVENT_python_throw] = KRAIT_OP_THROW, [KRAIT_EVENT_python_unwind] = KRAIT_OP_UNWIND,
-    [KRAIT_EVENT_c_call] = KRAIT_OP_CALL,        [KRAIT_EVENT_c_return] = KRAIT_OP_RETURN,
-    [KRAIT_EVENT_c_raise] = KRAIT_OP_UNWIND,
+    [KRAIT_EVENT_python_throw] = KRAIT_OP_THROW, [KRAIT_EVENT_c_call] = KRAIT_OP_CALL,
+    [KRAIT_EVENT_c_return] = KRAIT_OP_RETURN,
 };
 
 /* As many events as go the short way: begins and ends in the compact form that balance, before any border.
@@ -194,7 +232,7 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
         uint64_t in_second = now - clock.base;
         uint64_t t_ns = clock.base_ns + in_second * clock.ratio +
                         (uint64_t)(((unsigned __int128)in_second * clock.fraction) >> 64);
-        if (KRAIT_UNLIKELY(id >= SHORT_IDS || in_second >= clock.freq || t_ns >= border_ns))
+        if (KRAIT_UNLIKELY(!((BEGINS | ENDS) >> id & 1) || in_second >= clock.freq || t_ns >= border_ns))
             break;
         t_ns = KRAIT_MAX(t_ns, last_ns);
         uint32_t lang = IN_C >> id & 1, func;
@@ -250,6 +288,12 @@ static uint64_t last_time(const struct krait_trace *trace, uint32_t thread)
     return trace->processes[trace->threads[thread].process].end_ns;
 }
 
+static void tell_progress(const struct krait_trace *trace, uint64_t bytes)
+{
+    if (trace->progress)
+        trace->progress(trace->progress_ctx, bytes);
+}
+
 static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
 {
     struct krait_packets packets;
@@ -261,10 +305,14 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
         return rc == -ENOMEM ? rc : 0;
     }
     struct krait_packet packet;
+    size_t told = 0;
     while (!walk->over && !walk->stack->rc && krait_packets_next(&packets, &packet, &walk->damage)) {
         walk_packet(walk, &packet);
         krait_packets_release(&packets);
+        tell_progress(trace, packets.at - told);
+        told = packets.at;
     }
+    tell_progress(trace, packets.size - told);
     krait_packets_close(&packets);
     uint64_t end_ns = last_time(trace, thread);
     apply_omits(walk, KRAIT_MIN(end_ns, walk->stack->range.to_ns - 1));

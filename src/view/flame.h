@@ -40,6 +40,7 @@ struct krait_flame_name {
 struct krait_flame_side {
     uint64_t self_ns, calls;        /* of the node itself */
     uint64_t total_ns, total_calls; /* with everything below; filled by krait_flame_finish */
+    double shares, squares;         /* sums over the recordings: its share of all time, and that squared */
 };
 
 struct krait_flame_node {
@@ -47,6 +48,7 @@ struct krait_flame_node {
     uint32_t parent, first_child, next_sibling; /* KRAIT_NO_ID where there is none */
     uint32_t depth;
     struct krait_flame_side side[2]; /* this trace, the other trace */
+    bool chance;                     /* its change is no more than chance would make: see krait_flame_judge */
 };
 
 struct krait_flame_package {
@@ -71,6 +73,8 @@ struct krait_flame {
     struct krait_flame_package *packages; /* ids of package_texts; filled by finish */
     struct krait_arena texts;
     bool reversed, has_other;
+    bool judged;            /* nodes say what is chance */
+    uint32_t recordings[2]; /* of each side */
     enum krait_flame_unit unit;
     uint32_t dropped; /* nodes that finish folded into rest nodes */
 };
@@ -102,9 +106,16 @@ int krait_flame_new(struct krait_flame **out, const struct krait_calltree *tree,
                     const struct krait_trace *trace, struct krait_err *err);
 void krait_flame_free(struct krait_flame *flame);
 
-/* Puts another trace's tree on the other side of the same nodes. Before reverse and finish. */
+/* Puts another trace's tree on the other side of the same nodes. Before reverse and finish. Called again it
+ * adds a repeat of it, as krait_flame_add_repeat does on the first side. */
 int krait_flame_add_other(struct krait_flame *flame, const struct krait_calltree *tree,
                           const struct krait_trace *trace, struct krait_err *err);
+int krait_flame_add_repeat(struct krait_flame *flame, const struct krait_calltree *tree,
+                           const struct krait_trace *trace, struct krait_err *err);
+
+/* When all repeats are there: makes sums means and, where both sides have two or more, finds which changes of
+ * a node's share of the time are no more than chance would make (analysis/compare.h). */
+int krait_flame_judge(struct krait_flame *flame, struct krait_err *err);
 
 /* Turns the stacks over: below the root the functions by their self time, below each its callers. */
 int krait_flame_reverse(struct krait_flame **flame, struct krait_err *err);

@@ -24,6 +24,7 @@ for (const n of names) n.full = n.module ? n.module + '.' + n.name : n.name;
 
 const func = [0], parent = [-1], depth = [0];
 const own = [[[0], [0]], [[0], [0]]]; // [side][unit]: own ns, own calls
+const chance = [0]; // 1 where the change is no more than chance
 const total = [[[], []], [[], []]];
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -49,6 +50,7 @@ function decode(tree) {
     func.push(number());
     for (let side = 0; side <= data.diff; side++)
       for (let unit = 0; unit < 2; unit++) own[side][unit].push(number());
+    if (data.judged) chance.push(number());
     last = i;
   }
 }
@@ -147,12 +149,14 @@ function label(element, name, room) {
   element.textContent = cut(columns(long) <= room ? long : last || long, room);
 }
 
+const isChance = (i) => chance[i] && unit === 0 && !bySelf; // what is judged is a frame's share of all time
+
 // A change that is small beside the frame itself is noise.
 function diffClass(i) {
   const ownShare = (side) => (weight(0, side) ? own[side][unit][i] / weight(0, side) : 0);
   const now = bySelf ? ownShare(0) : share(i), was = bySelf ? ownShare(1) : share(i, 1);
   const change = 100 * (now - was), big = Math.abs(change) >= 100 * data.noise * Math.max(now, was);
-  const size = big ? data.steps.filter((step) => Math.abs(change) >= step).length : 0;
+  const size = big && !isChance(i) ? data.steps.filter((step) => Math.abs(change) >= step).length : 0;
   return data.steps.length + (change < 0 ? -size : size);
 }
 
@@ -401,7 +405,7 @@ function describe(i) {
   if (data.diff) {
     const was = weight(i, 1);
     out.push(was ? 'other ' + amount(was) + '  ' + percent(share(i, 1)) + ' of all, change ' +
-      points(100 * (share(i) - share(i, 1))) + ' points' : 'not in the other');
+      points(100 * (share(i) - share(i, 1))) + ' points' + (isChance(i) ? ': no more than chance' : '') : 'not in the other');
   }
   return {head: n.full, file: n.file ? n.file + (n.line ? ':' + n.line : '') : '', numbers: out};
 }

@@ -2,13 +2,13 @@
  *
  * The data of the script.
  *
- *     {"title": …, options…, "strings": [text…], "names": [name, module, file, line, layer, hue, shade, …],
- * "tree": "…"}
+ *     {"title": …, options…, "strings": [text…],
+ *      "names": [name, module, file, line, layer, hue, shade, …], "tree": "…"}
  *
  * `tree` is the graph in preorder as numbers of base 32, least digit first, a digit a character of DIGITS,
  * those from 32 on say that more digits follow. A node is: how many levels up from the node before its parent
  * is (0: that node is the parent), its name, own ns, own calls, and in a differential graph own ns and calls
- * of the other trace. A node takes about ten bytes, so 100,000 are about 1 MB and read in a few milliseconds.
+ * of the other trace, and where repeats were judged 1 if its change is no more than chance. A node takes about ten bytes, so 100,000 are about 1 MB and read in a few milliseconds.
  * Example: "BC-H" begins a node: up 1, name 2, own 30 + 32 * 7 = 254 ns.
  */
 #include "view/flame_draw.h"
@@ -42,6 +42,8 @@ static void tree(struct krait_buf *to, const struct krait_flame *flame)
             number(to, node->side[s].self_ns);
             number(to, node->side[s].calls);
         }
+        if (flame->judged)
+            number(to, node->chance);
         last_depth = node->depth;
     }
 }
@@ -74,13 +76,13 @@ static void text_member(struct krait_buf *to, const char *key, const char *text)
 static void settings(struct krait_buf *to, const struct krait_flame *flame,
                      const struct krait_flame_options *options)
 {
-    krait_buf_fmt(
-        to,
-        "\"unit\":%d,\"layers\":%d,\"icicle\":%d,\"reversed\":%d,\"diff\":%d,\"fixed\":%d,\"width\":%u,"
-        "\"min\":%g,\"row\":%d,\"pad\":%d,\"top\":%d,\"foot\":%d,\"noise\":%g,\"steps\":[",
-        options->unit, options->color, options->icicle, flame->reversed, flame->has_other,
-        options->fixed_width, options->width, options->min_width, KRAIT_FLAME_ROW, FLAME_PAD, FLAME_TOP,
-        FLAME_FOOT, FLAME_DIFF_NOISE);
+    krait_buf_fmt(to,
+                  "\"unit\":%d,\"layers\":%d,\"icicle\":%d,\"reversed\":%d,\"diff\":%d,\"judged\":%d,"
+                  "\"fixed\":%d,\"width\":%u,"
+                  "\"min\":%g,\"row\":%d,\"pad\":%d,\"top\":%d,\"foot\":%d,\"noise\":%g,\"steps\":[",
+                  options->unit, options->color, options->icicle, flame->reversed, flame->has_other,
+                  flame->judged, options->fixed_width, options->width, options->min_width, KRAIT_FLAME_ROW,
+                  FLAME_PAD, FLAME_TOP, FLAME_FOOT, FLAME_DIFF_NOISE);
     for (int i = 0; i < FLAME_DIFF_STEPS; i++)
         krait_buf_fmt(to, "%s%g", i ? "," : "", krait_flame_diff_steps[i]);
     krait_buf_str(to, "]");

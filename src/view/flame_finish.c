@@ -2,6 +2,7 @@
  *
  * What makes a built graph ready to be drawn: totals, the limit on its size, the order of siblings, colours.
  */
+#include "base/array.h"
 #include "view/flame.h"
 
 #include <string.h>
@@ -83,13 +84,8 @@ static uint32_t *node_ids(const struct krait_flame *flame)
 
 static uint32_t rest_name(struct krait_flame *flame)
 {
-    if (flame->name_count == flame->name_cap) {
-        struct krait_flame_name *names = realloc(flame->names, (flame->name_cap + 1) * sizeof(*names));
-        if (!names)
-            return KRAIT_NO_ID;
-        flame->names = names;
-        flame->name_cap++;
-    }
+    if (!KRAIT_GROW(flame->names, flame->name_cap, flame->name_count + 1))
+        return KRAIT_NO_ID;
     flame->names[flame->name_count] = (struct krait_flame_name){ .name = "(smaller frames)",
                                                                  .module = "",
                                                                  .file = "",

@@ -4,6 +4,8 @@
  */
 #include "view/flame.h"
 
+#include "analysis/compare.h"
+#include "base/array.h"
 #include "view/flame_text.h"
 
 #include <string.h>
@@ -32,14 +34,8 @@ static uint32_t package_of(struct krait_flame *flame, const struct krait_flame_n
 
 static int push_name(struct krait_flame *flame, const struct krait_flame_name *name)
 {
-    if (flame->name_count == flame->name_cap) {
-        uint32_t cap = flame->name_cap ? flame->name_cap * 2 : 64;
-        struct krait_flame_name *names = realloc(flame->names, cap * sizeof(*names));
-        if (!names)
-            return -ENOMEM;
-        flame->names = names;
-        flame->name_cap = cap;
-    }
+    if (!KRAIT_GROW(flame->names, flame->name_cap, flame->name_count + 1))
+        return -ENOMEM;
     flame->names[flame->name_count++] = *name;
     return 0;
 }
@@ -105,15 +101,8 @@ static uint32_t child_of(struct krait_flame *flame, uint32_t parent, uint32_t na
     const uint64_t *found = krait_map_get(&flame->index, key);
     if (found)
         return (uint32_t)*found;
-    if (flame->count == flame->cap) {
-        uint32_t cap = flame->cap ? flame->cap * 2 : 256;
-        struct krait_flame_node *nodes = realloc(flame->nodes, cap * sizeof(*nodes));
-        if (!nodes)
-            return KRAIT_NO_ID;
-        flame->nodes = nodes;
-        flame->cap = cap;
-    }
-    if (krait_map_put(&flame->index, key, flame->count))
+    if (!KRAIT_GROW(flame->nodes, flame->cap, flame->count + 1) ||
+        krait_map_put(&flame->index, key, flame->count))
         return KRAIT_NO_ID;
     flame->nodes[flame->count] = (struct krait_flame_node){
         .name = name,
@@ -141,6 +130,18 @@ static uint32_t add_other_name(struct krait_flame *flame, const struct krait_fun
     return same ? (uint32_t)*same : add_name(flame, func->name, func->module, func->file, func->line, layer);
 }
 
+/* Where what it called is part of its own time the name says so. The mark is not of the name's key: graphs
+ * with and without it are compared. */
+static void mark_dropped(struct krait_flame *flame, uint32_t id)
+{
+    struct krait_flame_name *row = &flame->names[id];
+    size_t n = strlen(row->name), mark = strlen(KRAIT_HOLDS_DROPPED);
+    if (n >= mark && strcmp(row->name + n - mark, KRAIT_HOLDS_DROPPED) == 0)
+        return;
+    const char *marked = krait_arena_fmt(&flame->texts, "%s" KRAIT_HOLDS_DROPPED, row->name);
+    row->name = marked ? marked : row->name;
+}
+
 /* What a tree is added with. */
 struct adding {
     const struct krait_calltree *tree;
@@ -162,6 +163,8 @@ static uint32_t name_of(struct krait_flame *flame, const struct adding *a, uint3
     enum krait_flame_layer layer = func->kind == KRAIT_FUNC_C ? KRAIT_LAYER_C : KRAIT_LAYER_PYTHON;
     a->names[id] = a->side == 0 ? add_name(flame, func->name, func->module, func->file, func->line, layer)
                                 : add_other_name(flame, func, layer);
+    if (func->holds_dropped && a->names[id] != KRAIT_NO_ID)
+        mark_dropped(flame, a->names[id]);
     return a->names[id];
 }
 
@@ -180,6 +183,23 @@ static int add_nodes(struct krait_flame *flame, const struct adding *a)
     return 0;
 }
 
+/* Nodes of the tree may be one node of the graph. */
+static int add_shares(struct krait_flame *flame, const struct adding *a)
+{
+    KRAIT_AUTO_FREE double *shares = calloc(flame->count, sizeof(*shares));
+    double all = (double)a->tree->nodes[0].total_ns;
+    if (!shares)
+        return -ENOMEM;
+    flame->recordings[a->side]++;
+    for (uint32_t i = 0; i < a->tree->count && all > 0; i++)
+        shares[a->place[i]] += (double)a->tree->nodes[i].total_ns / all;
+    for (uint32_t i = 0; i < flame->count; i++) {
+        flame->nodes[i].side[a->side].shares += shares[i];
+        flame->nodes[i].side[a->side].squares += shares[i] * shares[i];
+    }
+    return 0;
+}
+
 static int add_tree(struct krait_flame *flame, const struct krait_calltree *tree,
                     const struct krait_trace *trace, int side, struct krait_err *err)
 {
@@ -190,7 +210,7 @@ static int add_tree(struct krait_flame *flame, const struct krait_calltree *tree
     for (uint32_t i = 0; i < trace->func_count; i++)
         names[i] = KRAIT_NO_ID;
     struct adding adding = { tree, trace, side, names, place };
-    return add_nodes(flame, &adding) ? no_memory(err) : 0;
+    return add_nodes(flame, &adding) || add_shares(flame, &adding) ? no_memory(err) : 0;
 }
 
 /* A graph that is nothing but its root. */
@@ -226,6 +246,44 @@ int krait_flame_add_other(struct krait_flame *flame, const struct krait_calltree
 {
     flame->has_other = true;
     return add_tree(flame, tree, trace, 1, err);
+}
+
+int krait_flame_add_repeat(struct krait_flame *flame, const struct krait_calltree *tree,
+                           const struct krait_trace *trace, struct krait_err *err)
+{
+    return add_tree(flame, tree, trace, 0, err);
+}
+
+static void make_means(struct krait_flame *flame)
+{
+    for (uint32_t i = 0; i < flame->count; i++) {
+        for (int s = 0; s < 2; s++) {
+            struct krait_flame_side *side = &flame->nodes[i].side[s];
+            uint64_t n = KRAIT_MAX(flame->recordings[s], 1u);
+            side->self_ns = (side->self_ns + n / 2) / n;
+            side->calls = (side->calls + n / 2) / n;
+        }
+    }
+}
+
+int krait_flame_judge(struct krait_flame *flame, struct krait_err *err)
+{
+    KRAIT_AUTO_FREE struct krait_change *changes = calloc(flame->count, sizeof(*changes));
+    uint32_t n = flame->recordings[1], m = flame->recordings[0];
+    if (!changes)
+        return no_memory(err);
+    make_means(flame);
+    flame->judged = n > 1 && m > 1;
+    for (uint32_t i = 0; i < flame->count; i++) {
+        const struct krait_flame_side *after = &flame->nodes[i].side[0], *before = &flame->nodes[i].side[1];
+        changes[i] =
+            krait_change_of_sums(n, before->shares, before->squares, m, after->shares, after->squares);
+    }
+    if (krait_changes_mark(changes, flame->count))
+        return no_memory(err);
+    for (uint32_t i = 0; i < flame->count; i++)
+        flame->nodes[i].chance = flame->judged && !changes[i].certain;
+    return 0;
 }
 
 void krait_flame_free(struct krait_flame *flame)

@@ -6,6 +6,7 @@
 
 #include "view/flame_text.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { OTHERS_WIDTH = 110 }; /* pixels, of the entry that sums up those without one of their own */
@@ -35,15 +36,20 @@ static double legend_entry(struct krait_buf *to, const struct entry *entry, doub
 {
     KRAIT_AUTO_BUF share = { 0 };
     krait_text_percent(&share, entry->share);
-    size_t text_len = krait_text_fit(entry->text, strlen(entry->text), 24);
+    enum { COLUMNS = 24 };
+    size_t len = strlen(entry->text), text_len = krait_text_fit(entry->text, len, COLUMNS);
+    bool cut = text_len < len;
+    if (cut)
+        text_len = krait_text_fit(entry->text, len, COLUMNS - 1);
     size_t columns =
-        krait_text_columns(entry->text, text_len) + 1 + krait_text_columns(share.data, share.len);
+        krait_text_columns(entry->text, text_len) + cut + 1 + krait_text_columns(share.data, share.len);
     double end = x + 32 + 6.7 * (double)columns;
     entry_attributes(to, entry, end, limit);
     krait_buf_fmt(
         to, "><rect x=\"%.1f\" y=\"63\" width=\"11\" height=\"11\" rx=\"2.5\"/><text x=\"%.1f\" y=\"73\">", x,
         x + 16);
     krait_text_xml(to, entry->text, text_len);
+    krait_buf_str(to, cut ? "\u2026" : "");
     krait_buf_fmt(to, " <tspan class=\"q\">%s</tspan></text></g>\n", share.data);
     return end;
 }
@@ -152,6 +158,8 @@ static void diff_legend(struct krait_buf *to, const struct krait_flame *flame)
         krait_buf_str(to, "</g>\n");
     }
     krait_buf_fmt(to, "<text x=\"%.1f\" y=\"73\">larger, in percentage points", x + 8);
+    if (flame->judged)
+        krait_buf_str(to, "; grey: no more than chance");
     only_in_other(to, flame);
     krait_buf_str(to, "</text></g>\n");
 }

@@ -85,6 +85,12 @@ static void title_own(struct krait_buf *to, const struct krait_flame *flame,
     krait_buf_str(to, node->side[0].calls == 1 ? " call" : " calls");
 }
 
+/* What is judged is shares of time. */
+static bool is_chance(const struct krait_flame *flame, const struct krait_flame_node *node)
+{
+    return node->chance && flame->unit == KRAIT_FLAME_TIME;
+}
+
 static void title_other(struct krait_buf *to, const struct picture *p, const struct krait_flame_node *node)
 {
     double was = krait_flame_share(p->flame, node, 1);
@@ -97,6 +103,8 @@ static void title_other(struct krait_buf *to, const struct picture *p, const str
     krait_buf_str(to, " (");
     krait_text_percent(to, was);
     krait_buf_fmt(to, " of all), change %+.2f points", (krait_flame_share(p->flame, node, 0) - was) * 100);
+    if (is_chance(p->flame, node))
+        krait_buf_str(to, ": no more than chance");
 }
 
 static void frame_title(const struct picture *p, const struct krait_flame_node *node)
@@ -170,9 +178,9 @@ static void frame_class(const struct picture *p, const struct krait_flame_node *
     krait_buf_fmt(p->to, "f l%c s%u", layers[name->layer], name->shade);
     if (name->package != KRAIT_NO_ID)
         krait_buf_fmt(p->to, " m%u", p->flame->packages[name->package].hue);
+    double share = krait_flame_share(p->flame, node, 0), was = krait_flame_share(p->flame, node, 1);
     if (p->flame->has_other)
-        krait_buf_fmt(p->to, " d%d",
-                      diff_class(krait_flame_share(p->flame, node, 0), krait_flame_share(p->flame, node, 1)));
+        krait_buf_fmt(p->to, " d%d", is_chance(p->flame, node) ? FLAME_DIFF_STEPS : diff_class(share, was));
 }
 
 static double row_y(const struct picture *p, uint32_t depth)

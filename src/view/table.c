@@ -2,6 +2,7 @@
 #include "view/table.h"
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -52,14 +53,9 @@ void krait_table_free(struct krait_table *table)
 
 void krait_table_cell(struct krait_table *table, const char *text, enum krait_style style, size_t bright)
 {
-    if (table->cell_count == table->cap) {
-        size_t cap = table->cap ? table->cap * 2 : 256;
-        struct cell *cells = realloc(table->cells, cap * sizeof(*cells));
-        table->failed |= !cells;
-        if (!cells)
-            return;
-        table->cells = cells;
-        table->cap = cap;
+    if (!KRAIT_GROW(table->cells, table->cap, table->cell_count + 1)) {
+        table->failed = true;
+        return;
     }
     size_t n = strlen(text);
     const char *copy = krait_arena_strndup(&table->arena, text, n);

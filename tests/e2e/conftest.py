@@ -8,21 +8,28 @@ KRAIT_PYTHONS    run with these interpreters only: versions such as 3.8,3.13; el
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+# Tests use helpers/ by name, and some another test's parts.
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), *(str(p) for p in sorted(HERE.iterdir()) if p.is_dir())]
+import callers_state  # noqa: E402
 import kernel_made  # noqa: E402
 from recording import ROOT, Recording  # noqa: E402
 
 KRAIT = os.environ.get("KRAIT", str(ROOT / "build" / "krait"))
 BUILD = Path(KRAIT).resolve().parent
+callers_state.forget()
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,8 @@ def python_params():
 
 
 def pytest_generate_tests(metafunc):
-    """`python` is every interpreter; the marker pythons(least, most) narrows that."""
+    """`python` is every interpreter. The marker pythons(least, most) narrows that to versions; few_pythons takes one interpreter
+    of each kind of hook, where any gives the same result (all of them with --long)."""
     own = [mark for mark in metafunc.definition.iter_markers("parametrize") if "python" in mark.args[0]]
     if "python" not in metafunc.fixturenames or own:
         return
@@ -81,7 +89,29 @@ def pytest_generate_tests(metafunc):
     if marker := metafunc.definition.get_closest_marker("pythons"):
         least, most = marker.kwargs.get("least", (3, 8)), marker.kwargs.get("most", (3, 99))
         params = [p for p in params if p.values[0] is None or least <= p.values[0].number <= most]
+    if metafunc.definition.get_closest_marker("few_pythons") and not metafunc.config.getoption("--long"):
+        params = one_of_each_hook(params)
     metafunc.parametrize("python", params, indirect=False)
+
+
+def one_of_each_hook(params):
+    """Of the interpreters that need no other root, the newest with sys.monitoring and the newest without."""
+    near = [p for p in params if p.values[0] and not p.values[0].prefix]
+    kinds = {p.values[0].has_monitoring: p for p in sorted(near, key=lambda p: p.values[0].number)}
+    return list(kinds.values()) or params[:1]
+
+
+@pytest.fixture(autouse=True)
+def leaves_no_process(request):
+    """What a test that failed, or was interrupted, started is ended with it."""
+    before = callers_state.processes()
+    yield
+    if left := callers_state.end_processes(before):
+        warnings.warn(f"{request.node.nodeid} left behind: {'; '.join(left)}", stacklevel=1)
+
+
+def pytest_unconfigure(config):
+    callers_state.end_processes(below=True)
 
 
 @pytest.fixture(scope="session")
@@ -99,6 +129,16 @@ def krait():
     if not os.access(KRAIT, os.X_OK):
         pytest.fail(f"{KRAIT} is not built; run: make")
     return KRAIT
+
+
+@pytest.fixture(scope="session")
+def everyones_krait():
+    """The command and its package where every user may run them: the build may lie below a folder that only its owner may enter."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        os.chmod(name, 0o755)
+        shutil.copy(KRAIT, name)
+        shutil.copytree(BUILD / "python" / "krait", Path(name) / "python" / "krait", ignore=shutil.ignore_patterns("__pycache__", "*.p"))
+        yield f"{name}/{Path(KRAIT).name}"
 
 
 def verb_json(krait, *args):
@@ -171,6 +211,8 @@ def both(synth):
     def make(calls, events, name="both", **options):
         folder = synth(calls, name)
         begin = kernel_made.EPOCH // 1000
+        if "losses" in options:
+            options["losses"] = [(cpu, begin + us, end and begin + end) for cpu, us, end in options["losses"]]
         kernel_made.write(folder / "kernel", [(begin + us, *rest) for us, *rest in events], **options)
         return folder
 
@@ -271,11 +313,11 @@ def small_disk(tmp_path):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--long", action="store_true", help="run the long matrix too: CPython's own tests on every version")
+    parser.addoption("--long", action="store_true", help="run the long tests too, and every test of `python` on all versions")
 
 
 def pytest_collection_modifyitems(config, items):
-    """The long matrix is left out by name, not counted as skipped: it was not asked for. The tests of minutes come first,
+    """Long tests are left out by name, not counted as skipped: nobody asked for them. The tests of minutes come first,
     so that the workers end together."""
     items.sort(key=lambda item: "test_cpython" not in item.nodeid and "test_record_vm" not in item.nodeid)
     if config.getoption("--long"):

@@ -277,6 +277,94 @@ static void a_full_ring_counts_what_it_discards_and_asks_for_the_stack(void **st
     assert_int_equal(seen.calls, taken + 1);
 }
 
+/* The memory that the recording's file takes. */
+static uint64_t memory_of(const struct fixture *f)
+{
+    struct stat st;
+    assert_int_equal(stat(krait_collector_session(f->collector), &st), 0);
+    return (uint64_t)st.st_blocks * 512;
+}
+
+static void a_ring_grows_while_the_collector_is_away(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, &(struct krait_collector_options){ .ring_bytes = 64 * 1024, .buffer_bytes = 64 << 20 });
+    join(f, &writer);
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7);
+    enum { EVENTS = 3000000 }; /* 24 MB, and once more */
+    for (uint32_t i = 1; i <= EVENTS; i++)
+        assert_int_equal(put(&writer, ring, i), KRAIT_ROOM_OK);
+    assert_true(memory_of(f) > 20u << 20);
+    krait_collector_round(f->collector);
+    for (uint32_t i = EVENTS + 1; i <= 2 * EVENTS; i++)
+        assert_int_equal(put(&writer, ring, i), KRAIT_ROOM_OK);
+    krait_collector_round(f->collector);
+    put(&writer, ring, 2 * EVENTS + 1);
+    krait_collector_round(f->collector);
+    assert_true(memory_of(f) < 4u << 20); /* one chunk may be where its open packet is */
+    leave(&writer);
+    struct krait_collector_summary summary = finish(f);
+    struct seen seen = look(f);
+    assert_int_equal(seen.calls, 2 * EVENTS + 1);
+    assert_int_equal(seen.out_of_turn, 0);
+    assert_int_equal(seen.packet_gaps, 0);
+    assert_false(seen.back);
+    assert_int_equal(summary.lost[KRAIT_lost_reason_ring_full], 0);
+    assert_in_range(summary.grown_bytes, 20 << 20, 32 << 20);
+}
+
+static void rings_grow_up_to_what_they_may_in_all(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, &(struct krait_collector_options){ .ring_bytes = 64 * 1024, .buffer_bytes = 4 << 20 });
+    join(f, &writer);
+    struct krait_ring *rings[2];
+    uint32_t taken = 0, lost = 0;
+    for (uint32_t r = 0; r < 2; r++)
+        rings[r] = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7 + r);
+    for (uint32_t i = 1; i <= 2000000; i++)
+        *(put(&writer, rings[i % 2], i) == KRAIT_ROOM_NONE ? &lost : &taken) += 1;
+    assert_true(memory_of(f) < 6u << 20);
+    krait_collector_round(f->collector);
+    krait_collector_round(f->collector);
+    assert_int_equal(put(&writer, rings[0], 1), KRAIT_ROOM_RESYNC);
+    leave(&writer);
+    struct krait_collector_summary summary = finish(f);
+    assert_int_equal(summary.lost[KRAIT_lost_reason_ring_full], lost);
+    assert_int_equal(look(f).calls, taken + 1);
+    assert_int_equal(summary.grown_bytes, 4 << 20);
+}
+
+/* What a killed program had in the chunks of its rings is there, and others have the chunks then. */
+static void chunks_of_who_was_killed_are_drained_and_used_again(void **state)
+{
+    struct fixture *f = *state;
+    collect(f, &(struct krait_collector_options){ .ring_bytes = 64 * 1024, .buffer_bytes = 4 << 20 });
+    for (uint32_t round = 0; round < 3; round++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct krait_writer writer;
+            struct krait_ring *ring;
+            child_writer(f, &writer, &ring);
+            for (uint32_t i = 1; i <= 400000; i++) {
+                if (put(&writer, ring, i) != KRAIT_ROOM_OK)
+                    _exit(1);
+            }
+            kill(getpid(), SIGKILL);
+        }
+        assert_int_equal(WTERMSIG(wait_status(pid)), SIGKILL);
+        krait_collector_round(f->collector);
+        krait_collector_round(f->collector);
+        assert_true(memory_of(f) < 2u << 20);
+    }
+    finish(f);
+    struct seen seen = look(f);
+    assert_int_equal(seen.calls, 3 * 400000);
+    assert_int_equal(seen.out_of_turn, 0);
+}
+
 static void lossless_waits_for_the_collector(void **state)
 {
     struct fixture *f = *state;
@@ -1087,6 +1175,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RECORD_TEST(events_arrive_in_order_and_none_is_missing),
         RECORD_TEST(a_full_ring_counts_what_it_discards_and_asks_for_the_stack),
+        RECORD_TEST(a_ring_grows_while_the_collector_is_away),
+        RECORD_TEST(rings_grow_up_to_what_they_may_in_all),
+        RECORD_TEST(chunks_of_who_was_killed_are_drained_and_used_again),
         RECORD_TEST(lossless_waits_for_the_collector),
         RECORD_TEST(lossless_waits_no_more_for_a_collector_that_is_silent),
         RECORD_TEST(definitions_are_on_disk_while_their_process_lives),

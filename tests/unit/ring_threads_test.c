@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -23,6 +24,9 @@ static void share_mapping(struct krait_writer *writer, struct krait_collector *c
     krait_shm_move(&writer->shm, c->shm.base, writer->shm.bytes);
     for (uint32_t i = 0; i < writer->shm.ring_max; i++)
         atomic_store(&writer->ring_maps[i], krait_shm_packet(&c->shm, i, 0));
+    assert_non_null(writer->window);
+    munmap(writer->window, writer->window_count * krait_shm_chunk_bytes(&writer->shm));
+    writer->window = krait_shm_packet(&c->shm, 0, (1 + writer->window_first) * KRAIT_PACKETS_MAX);
     assert_int_equal(krait_writer_join(writer), 0);
 }
 
@@ -90,7 +94,7 @@ static void record(const char *root, uint32_t flags, struct krait_collector_summ
     snprintf(dir, sizeof(dir), "%s/%u", root, flags);
     struct collecting collecting = { 0 };
     struct krait_collector_options options = {
-        .dir = dir, .flags = flags, .ring_bytes = 256 * 1024, .rings = 16
+        .dir = dir, .flags = flags, .ring_bytes = 256 * 1024, .rings = 16, .buffer_bytes = 8 << 20
     };
     struct krait_err err;
     struct krait_writer writer;

@@ -277,6 +277,8 @@ static void finish_elements(struct finish *f, struct krait_fc *fc)
 static void finish_int(struct finish *f, struct krait_fc *fc)
 {
     give_meaning(f, fc);
+    if (fc->kind == KRAIT_FC_ENUM)
+        fc->labels->in_braces = true;
     if (fc->kind == KRAIT_FC_ENUM && krait_model_index_enum(f->p->arena, fc->labels, fc->is_signed))
         krait_ctf2_oom(f->p);
 }

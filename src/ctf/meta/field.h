@@ -67,13 +67,13 @@ struct krait_ctf_clock;
 struct krait_fc;
 
 /* lo to hi, both included: signed or unsigned as the enumeration's integer is. One label may have several
- * ranges. */
+ * ranges. Of the pieces, what is printed is made ready. */
 struct krait_enum_range {
     const char *label;
     uint64_t lo, hi;
     uint32_t shown_len;
     uint32_t whole_len; /* where one value is all of it: of `shown` with the value in decimal; else 0 */
-    const char *shown;  /* with `sorted`: as printed before the value, in an arena */
+    const char *shown;  /* of a piece: all labels, as printed before the value, in an arena; NULL: too many */
     uint32_t label_id;  /* equal labels of one enumeration have equal ids, counted up in order of first
                            appearance */
 };
@@ -82,15 +82,21 @@ struct krait_enum_map {
     struct krait_enum_range *ranges; /* in the metadata's order */
     uint32_t count;
     uint32_t label_count;
-    bool indexed;                             /* one of the next two was made */
-    const struct krait_enum_range **sorted;   /* by lo; NULL when ranges overlap */
-    const struct krait_enum_range **by_label; /* by label_id, when they do */
-    uint64_t first,
-        span; /* with `sorted`, where values lie close: by_value[value - first] for `span` of them */
-    const struct krait_enum_range **by_value; /* NULL: between the ranges */
+    /* Several labels of a value are printed in braces: CTF 2's, as babeltrace2 2.1 prints them, which alone reads it. */
+    bool in_braces;
+    bool indexed; /* what follows was made */
+    bool is_deep; /* a value has more labels than are kept with a piece: some have no `shown` */
+    struct krait_enum_range
+        *pieces; /* the ranges in order of their values, cut where they overlap: of several
+                                        labels, the first in the metadata's order is the piece's own */
+    uint32_t piece_count;
+    const struct krait_enum_range **by_label; /* with `is_deep`: the ranges by label_id */
+    uint64_t first, span; /* where values lie close: by_value[value - first] for `span` of them */
+    const struct krait_enum_range **by_value; /* NULL: between the pieces */
 };
 
-/* Tags lo to hi, both included, choose an option: signed or unsigned as the tag is. */
+/* Tags lo to hi, both included, choose an option: signed or unsigned as the tag is. They are in order of their values,
+ * and none holds a value of another's, or of another option's. */
 struct krait_fc_choice {
     uint64_t lo, hi;
     uint32_t option;
@@ -140,7 +146,7 @@ struct krait_fc {
         const char *ref; /* SEQUENCE, VARIANT: the path as written; NULL for a variant without a tag */
         const struct krait_ctf2_location *location; /* the same of CTF 2; OPTIONAL too */
     };
-    /* VARIANT, OPTIONAL: the first that holds the tag decides; an OPTIONAL that none holds is not there. */
+    /* VARIANT, OPTIONAL: an OPTIONAL whose tag none holds is not there. */
     const struct krait_fc_choice *choices;
     uint32_t choice_count;
     bool tag_signed;
@@ -185,7 +191,7 @@ static inline bool krait_enum_holds(const struct krait_enum_range *range, uint64
 const struct krait_enum_range *krait_enum_search(const struct krait_enum_map *map, uint64_t value,
                                                  bool is_signed);
 
-/* The range that holds the value, or NULL; by the index `sorted`, which must be there. Hot path. */
+/* The piece that holds the value, or NULL; of a map that is indexed. Hot path. */
 static inline const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map,
                                                                  uint64_t value, bool is_signed)
 {

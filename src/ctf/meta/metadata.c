@@ -85,37 +85,6 @@ const struct krait_fc *krait_fc_meant(const struct krait_fc *fc, enum krait_mean
     return found;
 }
 
-/* The first range that does not end before the value; map->count: there is none. */
-static uint32_t search_range(const struct krait_enum_map *map, uint64_t value, uint64_t flip)
-{
-    uint32_t from = 0, to = map->count;
-    while (from < to) {
-        uint32_t mid = from + (to - from) / 2;
-        if ((map->sorted[mid]->hi ^ flip) < (value ^ flip))
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return from;
-}
-
-const struct krait_enum_range *krait_enum_search(const struct krait_enum_map *map, uint64_t value,
-                                                 bool is_signed)
-{
-    uint64_t flip = is_signed ? (uint64_t)1 << 63 : 0; /* orders signed numbers as unsigned ones */
-    uint32_t i = search_range(map, value, flip);
-    return i < map->count && krait_enum_holds(map->sorted[i], value, is_signed) ? map->sorted[i] : NULL;
-}
-
-const char *krait_enum_label(const struct krait_fc *fc, uint64_t value)
-{
-    for (uint32_t i = 0; i < fc->labels->count; i++) {
-        if (krait_enum_holds(&fc->labels->ranges[i], value, fc->is_signed))
-            return fc->labels->ranges[i].label;
-    }
-    return NULL;
-}
-
 int64_t krait_ctf_clock_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
 {
     __int128 ns =

@@ -30,7 +30,13 @@ struct krait_ctf_clock {
     int64_t offset_s;
     uint64_t offset; /* cycles, below freq */
     uint64_t last;   /* the last tick whose time krait_ctf_ns can say */
+    bool beyond;     /* its offset alone is more than krait_ctf_ns can say: no tick has a time */
 };
+
+static inline bool krait_ctf_has_time(const struct krait_ctf_clock *clock, uint64_t ticks)
+{
+    return !clock->beyond && ticks <= clock->last;
+}
 
 struct krait_stream_class;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/meta/model.h"
 
-#include "ctf/scalar/text.h"
-
 #include <string.h>
 
 void *krait_model_grow(struct krait_arena *arena, void *array, uint32_t count, uint32_t *cap, size_t size)
@@ -55,19 +53,21 @@ int krait_model_add_event(struct krait_arena *arena, struct krait_stream_class *
 }
 
 /* Where krait_ctf_ns counts in doubles, which may be rounded up, the last time is a little before the end. An
- * offset that is beyond the end by itself (nanoseconds for seconds, in traces of Trace Compass's) makes no
- * time true: then all are taken, as they wrap. */
+ * offset that is beyond time by itself makes no time true (nanoseconds for seconds, in traces of Trace
+ * Compass's): babeltrace2 refuses those events too. */
 static void set_last(struct krait_ctf_clock *clock)
 {
     __int128 offset = (__int128)clock->offset * (__int128)KRAIT_NS_PER_S / clock->freq;
     __int128 base = (__int128)clock->offset_s * (__int128)KRAIT_NS_PER_S + offset, most = INT64_MAX - base;
-    bool is_true = base >= INT64_MIN && base <= INT64_MAX;
+    clock->beyond = base < INT64_MIN || base > INT64_MAX;
+    if (clock->beyond)
+        return;
     if (clock->freq != KRAIT_NS_PER_S) {
         most = KRAIT_MIN(most, (__int128)INT64_MAX);
         most -= most >> 50;
     }
     unsigned __int128 ticks = (unsigned __int128)most * clock->freq / KRAIT_NS_PER_S;
-    clock->last = is_true && ticks < UINT64_MAX ? (uint64_t)ticks : UINT64_MAX;
+    clock->last = ticks < UINT64_MAX ? (uint64_t)ticks : UINT64_MAX;
 }
 
 int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct krait_ctf_clock *clock)
@@ -112,103 +112,6 @@ uint64_t krait_model_context_fields(const struct krait_ctf_metadata *md)
         all += context ? count_fields(context) * md->streams[i]->event_count : 0;
     }
     return all;
-}
-
-/* -- enumerations -- */
-
-static int by_lo(const void *a, const void *b)
-{
-    uint64_t x = (*(const struct krait_enum_range *const *)a)->lo;
-    uint64_t y = (*(const struct krait_enum_range *const *)b)->lo;
-    return x < y ? -1 : x > y;
-}
-
-static int by_signed_lo(const void *a, const void *b)
-{
-    int64_t x = (int64_t)(*(const struct krait_enum_range *const *)a)->lo;
-    int64_t y = (int64_t)(*(const struct krait_enum_range *const *)b)->lo;
-    return x < y ? -1 : x > y;
-}
-
-static void show_value(struct krait_buf *text, uint64_t value, bool is_signed)
-{
-    if (is_signed)
-        krait_buf_fmt(text, "%lld )", (long long)value);
-    else
-        krait_buf_fmt(text, "%llu )", (unsigned long long)value);
-}
-
-/* What is printed before a value that the range alone holds; and with it, where it is the only one. */
-static int show_labels(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    for (uint32_t i = 0; i < map->count; i++) {
-        struct krait_enum_range *range = &map->ranges[i];
-        krait_buf_clear(&text);
-        krait_buf_str(&text, "( ");
-        krait_text_quoted(&text, range->label, strlen(range->label));
-        krait_buf_str(&text, " : container = ");
-        range->shown_len = (uint32_t)text.len;
-        if (range->lo == range->hi)
-            show_value(&text, range->lo, is_signed);
-        range->whole_len = range->lo == range->hi ? (uint32_t)text.len : 0;
-        range->shown = text.failed ? NULL : krait_arena_strndup(arena, text.data, text.len);
-        if (!range->shown)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-static int by_label(const void *a, const void *b)
-{
-    const struct krait_enum_range *x = *(const struct krait_enum_range *const *)a;
-    const struct krait_enum_range *y = *(const struct krait_enum_range *const *)b;
-    return x->label_id < y->label_id ? -1 : x->label_id > y->label_id;
-}
-
-/* Most enumerations count up from some number, with few gaps. No range ends before it begins: parsers see to
- * it. */
-static int index_values(struct krait_arena *arena, struct krait_enum_map *map,
-                        const struct krait_enum_range *const *sorted)
-{
-    enum { GAPS = 64 };
-    uint64_t first = map->count ? sorted[0]->lo : 0, last = map->count ? sorted[map->count - 1]->hi : 0;
-    if (!map->count || last - first >= (uint64_t)map->count * 2 + GAPS)
-        return 0;
-    map->by_value = krait_arena_alloc(arena, (last - first + 1) * sizeof(*map->by_value));
-    if (!map->by_value)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < map->count; i++) {
-        for (uint64_t at = sorted[i]->lo - first; at <= sorted[i]->hi - first; at++)
-            map->by_value[at] = sorted[i];
-    }
-    map->first = first;
-    map->span = last - first + 1;
-    return 0;
-}
-
-int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed)
-{
-    uint64_t flip = is_signed ? (uint64_t)1 << 63 : 0;
-    map->indexed = true;
-    const struct krait_enum_range **sorted =
-        krait_arena_alloc(arena, KRAIT_MAX(map->count, 1u) * sizeof(*sorted));
-    if (!sorted)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < map->count; i++)
-        sorted[i] = &map->ranges[i];
-    qsort(sorted, map->count, sizeof(*sorted), is_signed ? by_signed_lo : by_lo);
-    for (uint32_t i = 0; i < map->count; i++) {
-        if (i && (sorted[i]->lo ^ flip) <= (sorted[i - 1]->hi ^ flip)) {
-            qsort(sorted, map->count, sizeof(*sorted), by_label);
-            map->by_label = sorted;
-            return 0;
-        }
-    }
-    if (show_labels(arena, map, is_signed) || index_values(arena, map, sorted))
-        return -ENOMEM;
-    map->sorted = sorted;
-    return 0;
 }
 
 /* -- byte orders -- */

@@ -32,8 +32,7 @@ int krait_model_add_clock(struct krait_ctf_metadata *md, uint32_t *cap, struct k
 const char *krait_model_identity(struct krait_arena *arena, const char *space, const char *name,
                                  const char *uid);
 
-/* Sorts an enumeration's ranges for look-ups: by value when each value belongs to one range at most, else by
- * their labels. Returns 0 or -ENOMEM. */
+/* Makes an enumeration's pieces, for look-ups and printing. Returns 0 or -ENOMEM. */
 int krait_model_index_enum(struct krait_arena *arena, struct krait_enum_map *map, bool is_signed);
 
 /* How many fields the common contexts have, counted for each event class. */

@@ -4,6 +4,7 @@
  * (CTF 1.8.3, 4.2), where lengths and tags lie (7.3.2), and whether the fields that readers rely on are what
  * they must be.
  */
+#include "ctf/meta/cut.h"
 #include "ctf/meta/model.h"
 #include "ctf/meta/tsdl.h"
 
@@ -179,29 +180,51 @@ static void resolve_sequence(struct finish *f, struct krait_fc *fc)
         fc->ref_slot = slot_of(f, target);
 }
 
+/* Of several labels of a tag's value, the first decides. */
+static void set_choices(struct finish *f, struct krait_fc *fc, const struct krait_span *tags,
+                        const uint32_t *options, uint32_t count)
+{
+    KRAIT_CLEANUP(krait_pieces_done) struct krait_pieces pieces = { 0 };
+    int rc = krait_cut(&pieces, tags, count, fc->tag_signed, 1);
+    struct krait_fc_choice *choices =
+        krait_arena_alloc(f->p->arena, KRAIT_MAX(pieces.count, 1u) * sizeof(*choices));
+    if (rc || !choices) {
+        krait_tsdl_oom(f->p);
+        return;
+    }
+    for (uint32_t i = 0; i < pieces.count; i++) {
+        const struct krait_piece *piece = &pieces.list[i];
+        choices[i] = (struct krait_fc_choice){ piece->lo, piece->hi, options[pieces.ranges[piece->first]] };
+    }
+    fc->choices = choices;
+    fc->choice_count = pieces.count;
+}
+
 /* Which option each of the tag's labels stands for. Labels may be without an option, and options without a
  * label: only what a packet selects has to be there (CTF 1.8.3, 4.2.2). */
 static void map_options(struct finish *f, struct krait_fc *fc, const struct krait_enum_map *labels)
 {
-    struct krait_fc_choice *choices =
-        krait_arena_alloc(f->p->arena, KRAIT_MAX(labels->count, 1u) * sizeof(*choices));
+    KRAIT_AUTO_FREE struct krait_span *tags = calloc((size_t)labels->count + 1, sizeof(*tags));
+    KRAIT_AUTO_FREE uint32_t *options = calloc((size_t)labels->count + 1, sizeof(*options));
     struct krait_strtab names = { 0 };
-    if (!choices) {
-        krait_tsdl_oom(f->p);
-        return;
-    }
+    uint32_t count = 0;
     for (uint32_t i = 0; i < fc->count; i++) {
         if (krait_strtab_add(&names, fc->members[i].tsdl_name, strlen(fc->members[i].tsdl_name)) != i)
             krait_tsdl_oom(f->p);
     }
-    for (uint32_t i = 0; i < labels->count; i++) {
+    if (!tags || !options)
+        krait_tsdl_oom(f->p);
+    for (uint32_t i = 0; i < labels->count && !f->p->rc; i++) {
         const struct krait_enum_range *range = &labels->ranges[i];
         uint32_t option = krait_strtab_find(&names, range->label, strlen(range->label));
-        if (option != KRAIT_NO_ID)
-            choices[fc->choice_count++] = (struct krait_fc_choice){ range->lo, range->hi, option };
+        if (option == KRAIT_NO_ID)
+            continue;
+        options[count] = option;
+        tags[count++] = (struct krait_span){ range->lo, range->hi };
     }
     krait_strtab_done(&names);
-    fc->choices = choices;
+    if (!f->p->rc)
+        set_choices(f, fc, tags, options, count);
 }
 
 static void resolve_variant(struct finish *f, struct krait_fc *fc)

@@ -81,9 +81,10 @@ static void let_go_behind(struct krait_ctf_cursor *c)
 static const char *const beyond_time = "its time from the clock's origin is beyond 64 bits of nanoseconds";
 
 /* Of the time that the packet says, of its begin or end. */
-static int check_packet_time(struct krait_ctf_cursor *c, uint64_t ticks)
+static int check_packet_time(struct krait_ctf_cursor *c, enum krait_meaning meaning, uint64_t ticks)
 {
-    bool beyond = c->cls->clock && ticks > c->cls->clock->last;
+    bool is_said = c->cls->clock && c->packet->said & 1u << meaning;
+    bool beyond = is_said && !krait_ctf_has_time(c->cls->clock, ticks);
     return KRAIT_UNLIKELY(beyond) ? damage_at(c, c->context_at, beyond_time) : 0;
 }
 
@@ -116,7 +117,8 @@ static int enter_packet(struct krait_ctf_cursor *c)
     c->context_at = d->at;
     c->context_be = d->bits_be;
     damaged = damaged || krait_decode_skip(d, &c->code->packet_context);
-    return damaged ? damage_at(c, d->at, d->why) : check_packet_time(c, c->packet->begin);
+    return damaged ? damage_at(c, d->at, d->why)
+                   : check_packet_time(c, KRAIT_MEANING_BEGIN, c->packet->begin);
 }
 
 /* -- ranges -- */
@@ -251,7 +253,7 @@ static int next_packet(struct krait_ctf_cursor *c)
 {
     if (c->packet && c->packet->cut)
         return damage_at(c, c->d.at, "");
-    if (c->packet && check_packet_time(c, c->packet->end))
+    if (c->packet && check_packet_time(c, KRAIT_MEANING_END, c->packet->end))
         return c->err.code;
     if (KRAIT_UNLIKELY(c->ranged))
         pass_packets_before(c);
@@ -262,6 +264,14 @@ static int next_packet(struct krait_ctf_cursor *c)
     int rc = enter_packet(c);
     let_go_behind(c);
     return rc ? rc : 1;
+}
+
+/* Of a packet. What is true of a clock is so of all events: it is asked here alone. */
+static int read_first(struct krait_ctf_cursor *c)
+{
+    int rc = read_event(c);
+    bool beyond = rc > 0 && c->cls->clock && c->cls->clock->beyond;
+    return beyond ? damage_at(c, c->event_at, beyond_time) : rc;
 }
 
 /* The first event behind the packet. */
@@ -276,7 +286,7 @@ static int next_of_packets(struct krait_ctf_cursor *c)
                 return rc;
         } while (c->d.at >= c->d.end);
         c->first_at = c->d.at;
-        rc = read_event(c);
+        rc = read_first(c);
     } while (c->ranged && rc > 0 && pass_packets_behind(c));
     return rc;
 }

@@ -137,10 +137,30 @@ static int keep_test(struct krait_filter *f, struct expr *e)
     return 0;
 }
 
+/* Bytes of a name in backquotes; 0: they have no end. */
+static size_t quoted_len(const char *at)
+{
+    size_t n = 1;
+    while (at[n] && at[n] != '`')
+        n += at[n] == '\\' && at[n + 1] ? 2 : 1;
+    return at[n] ? n + 1 : 0;
+}
+
+/* Bytes of a path, in which names may be in quotes; of one whose quotes have no end, 0. */
+static size_t path_len(const char *at)
+{
+    size_t n = 0;
+    for (size_t name = 1; name && !strchr(" \t\n()&|!=<>\"", at[n]); n += name)
+        name = at[n] == '`' ? quoted_len(at + n) : 1;
+    return at[n] == '`' ? 0 : n;
+}
+
 static struct expr *parse_test(struct krait_filter *f)
 {
     const char *from = f->at;
-    size_t n = strcspn(f->at, " \t\n()&|!=<>\"");
+    size_t n = path_len(f->at);
+    if (!n && !strchr(" \t\n()&|!=<>\"", *from))
+        return mistake(f, from, "a name in backquotes has no end");
     struct expr *e =
         n ? new_expr(f, EXPR_FIELD, NULL, NULL) : mistake(f, from, "a field's name is wanted here");
     if (!e)

@@ -14,6 +14,14 @@ static uint64_t advance(const struct krait_stream_class *cls, enum krait_meaning
     return way << unused >> 63 ? 0 : way;
 }
 
+/* Whether both ends of a loss have times that can be said. */
+static bool has_times(const struct krait_ctf_loss *loss)
+{
+    const struct krait_ctf_clock *clock = loss->stream->cls->clock;
+    return loss->has_times &&
+           (!clock || (krait_ctf_has_time(clock, loss->begin) && krait_ctf_has_time(clock, loss->end)));
+}
+
 unsigned krait_ctf_losses(const struct krait_ctf_stream *stream, uint32_t i, struct krait_ctf_loss losses[2])
 {
     const struct krait_ctf_packet *packet = &stream->packets[i], *before = i ? packet - 1 : NULL;
@@ -42,5 +50,7 @@ unsigned krait_ctf_losses(const struct krait_ctf_stream *stream, uint32_t i, str
         loss.end = packet->begin;
         losses[n++] = loss;
     }
+    for (unsigned k = 0; k < n; k++)
+        losses[k].has_times = has_times(&losses[k]);
     return n;
 }

@@ -13,7 +13,7 @@ struct krait_ctf_loss {
     const struct krait_ctf_stream *stream;
     const char *kind;
     uint64_t count;
-    bool has_times;
+    bool has_times;      /* of the clock, if there is one: both can be said */
     uint64_t begin, end; /* ticks */
 };
 

@@ -192,7 +192,7 @@ static struct krait_ctf_stream *find_stream(struct krait_ctf_reader *reader,
 {
     for (uint32_t i = 0; i < reader->stream_count; i++) {
         struct krait_ctf_stream *stream = reader->streams[i];
-        if (stream->has_id && stream->id == id && stream->cls->id == cls->id &&
+        if (stream->is_shared && stream->id == id && stream->cls->id == cls->id &&
             krait_ctf_same_trace(stream->trace, trace))
             return stream;
     }
@@ -206,7 +206,8 @@ static struct krait_ctf_stream *file_stream(struct krait_ctf_reader *reader,
                                             const struct krait_stream_class *cls,
                                             const struct krait_decoder *d)
 {
-    bool grouped = said(d, KRAIT_MEANING_STREAM_INSTANCE) && said(d, KRAIT_MEANING_BEGIN);
+    bool has_id = said(d, KRAIT_MEANING_STREAM_INSTANCE);
+    bool grouped = has_id && said(d, KRAIT_MEANING_BEGIN);
     uint64_t id = d->meanings[KRAIT_MEANING_STREAM_INSTANCE];
     struct krait_ctf_stream *stream = grouped ? find_stream(reader, file->trace, cls, id) : NULL;
     if (stream)
@@ -214,9 +215,13 @@ static struct krait_ctf_stream *file_stream(struct krait_ctf_reader *reader,
     stream = KRAIT_ARENA_NEW(&reader->arena, struct krait_ctf_stream);
     if (!stream)
         return NULL;
-    *stream = (struct krait_ctf_stream){
-        .reader = reader, .trace = file->trace, .cls = cls, .id = id, .has_id = grouped, .path = file->path
-    };
+    *stream = (struct krait_ctf_stream){ .reader = reader,
+                                         .trace = file->trace,
+                                         .cls = cls,
+                                         .id = id,
+                                         .has_id = grouped || (has_id && file->trace->metadata->is_ctf2),
+                                         .is_shared = grouped,
+                                         .path = file->path };
     if (krait_ctf_push(&reader->arena, &reader->streams, &reader->stream_count, &reader->stream_cap, stream))
         return NULL;
     return stream;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/read/program.h"
 
+#include "base/json.h"
+
 #include <string.h>
 
 struct compiler {
@@ -116,9 +118,58 @@ static bool is_shown(const struct krait_fc *fc)
 struct place {
     bool names; /* members' names are printed */
     bool hidden;
+    enum krait_form form;
 };
 
 static void compile_fc(struct compiler *c, const struct krait_fc *fc, struct place place);
+
+/* -- what stands around values -- */
+
+/* What begins or ends a value: as people read it, and as programs do. */
+static void add_mark(struct compiler *c, struct place place, const char *text, const char *data)
+{
+    if (!place.hidden)
+        krait_buf_str(&c->text, place.form == KRAIT_FORM_TEXT ? text : data);
+}
+
+/* A quote of JSON's. */
+static void add_quote(struct compiler *c, struct place place)
+{
+    if (!place.hidden)
+        krait_buf_str(&c->text, place.form == KRAIT_FORM_JSON_CELL ? "\"\"" : "\"");
+}
+
+/* "name": */
+static void add_key(struct compiler *c, struct place place, const char *name)
+{
+    KRAIT_AUTO_BUF key = { 0 };
+    krait_json_cstr(&key, name);
+    for (size_t i = 0; i < key.len; i++)
+        key.data[i] == '"' ? add_quote(c, place) : krait_buf_char(&c->text, key.data[i]);
+    krait_buf_char(&c->text, ':');
+    c->failed = c->failed || key.failed;
+}
+
+/* What stands before a struct's member. */
+static void begin_member(struct compiler *c, struct place place, const char *name, bool first)
+{
+    if (place.hidden)
+        return;
+    if (place.form != KRAIT_FORM_TEXT) {
+        krait_buf_str(&c->text, first ? "" : ",");
+        add_key(c, place, name);
+        return;
+    }
+    krait_buf_str(&c->text, first ? " " : ", ");
+    if (place.names)
+        krait_buf_fmt(&c->text, "%s = ", name);
+}
+
+static bool is_quoted(const struct krait_fc *fc, struct place place)
+{
+    return (place.form == KRAIT_FORM_JSON || place.form == KRAIT_FORM_JSON_CELL) &&
+           fc->kind == KRAIT_FC_INT && fc->form != KRAIT_INT_BOOL && fc->bits > KRAIT_JSON_EXACT_BITS;
+}
 
 static void mark_run_busy(struct compiler *c)
 {
@@ -135,6 +186,20 @@ static bool want_value(struct krait_op *op, const struct krait_fc *fc)
     return busy;
 }
 
+/* Of a number. */
+static void take_value_text(struct compiler *c, struct krait_op *op, const struct krait_fc *fc,
+                            struct place place)
+{
+    op->form = (uint8_t)place.form;
+    if (place.hidden)
+        return;
+    if (is_quoted(fc, place))
+        add_quote(c, place);
+    take_text(c, op);
+    if (is_quoted(fc, place))
+        add_quote(c, place);
+}
+
 static void compile_leb(struct compiler *c, const struct krait_fc *fc, struct place place)
 {
     end_run(c);
@@ -143,8 +208,7 @@ static void compile_leb(struct compiler *c, const struct krait_fc *fc, struct pl
     op->bits = fc->bits;
     op->flags = (uint8_t)((fc->is_signed ? KRAIT_OPF_SIGNED : 0) | (place.hidden ? KRAIT_OPF_HIDDEN : 0));
     want_value(op, fc);
-    if (!place.hidden)
-        take_text(c, op);
+    take_value_text(c, op, fc, place);
 }
 
 static void compile_scalar(struct compiler *c, const struct krait_fc *fc, struct place place)
@@ -171,8 +235,21 @@ static void compile_scalar(struct compiler *c, const struct krait_fc *fc, struct
         op->flags |= KRAIT_OPF_BUSY;
     if ((krait_fc_is_int(fc) && want_value(op, fc)) || fc->order_counts)
         mark_run_busy(c);
+    take_value_text(c, op, fc, place);
+}
+
+/* Of characters: the quotes that JSON has around them whatever they are. */
+static void take_chars_text(struct compiler *c, struct krait_op *op, struct place place)
+{
+    bool quoted = place.form == KRAIT_FORM_JSON || place.form == KRAIT_FORM_JSON_CELL;
+    op->form = (uint8_t)place.form;
+    op->flags = place.hidden ? KRAIT_OPF_HIDDEN : 0;
+    if (quoted)
+        add_quote(c, place);
     if (!place.hidden)
         take_text(c, op);
+    if (quoted)
+        add_quote(c, place);
 }
 
 static void compile_string(struct compiler *c, const struct krait_fc *fc, struct place place)
@@ -180,29 +257,41 @@ static void compile_string(struct compiler *c, const struct krait_fc *fc, struct
     end_run(c);
     struct krait_op *op = add_op(c, KRAIT_DO_STRING);
     op->fc = fc;
-    op->flags = place.hidden ? KRAIT_OPF_HIDDEN : 0;
-    if (!place.hidden)
-        take_text(c, op);
+    take_chars_text(c, op, place);
 }
 
-static void compile_struct(struct compiler *c, const struct krait_fc *fc, struct place place)
+/* What a cell's value is that is no number and no text: JSON. Returns how its parts stand. */
+static struct place enter_cell(struct compiler *c, struct place place)
+{
+    if (place.form != KRAIT_FORM_CELL)
+        return place;
+    add_mark(c, place, "", "\"");
+    place.form = KRAIT_FORM_JSON_CELL;
+    return place;
+}
+
+static void leave_cell(struct compiler *c, struct place outer)
+{
+    if (outer.form == KRAIT_FORM_CELL)
+        add_mark(c, outer, "", "\"");
+}
+
+static void compile_struct(struct compiler *c, const struct krait_fc *fc, struct place outer)
 {
     bool any = false;
+    struct place place = enter_cell(c, outer);
     run_place(c, fc->align);
-    if (!place.hidden)
-        krait_buf_char(&c->text, '{');
+    add_mark(c, place, "{", "{");
     for (uint32_t i = 0; i < fc->count; i++) {
         const struct krait_fc_member *member = &fc->members[i];
-        bool hidden = place.hidden || !is_shown(member->fc);
-        if (!hidden)
-            krait_buf_str(&c->text, any ? ", " : " ");
-        if (!hidden && place.names)
-            krait_buf_fmt(&c->text, "%s = ", member->name);
-        any = any || !hidden;
-        compile_fc(c, member->fc, (struct place){ .names = place.names, .hidden = hidden });
+        struct place inner = place;
+        inner.hidden = place.hidden || (place.form == KRAIT_FORM_TEXT && !is_shown(member->fc));
+        begin_member(c, inner, member->name, !any);
+        any = any || !inner.hidden;
+        compile_fc(c, member->fc, inner);
     }
-    if (!place.hidden)
-        krait_buf_str(&c->text, " }");
+    add_mark(c, place, " }", "}");
+    leave_cell(c, outer);
 }
 
 /* Code between an array's or a variant's instruction and END: it begins and ends with no run open and no text
@@ -238,15 +327,14 @@ static void compile_text_array(struct compiler *c, const struct krait_fc *fc, st
     op->size = fixed ? fc->length : 0;
     op->slot = fc->ref_slot;
     op->fc = fc;
-    op->flags = place.hidden ? KRAIT_OPF_HIDDEN : 0;
-    if (!place.hidden)
-        take_text(c, op);
+    take_chars_text(c, op, place);
 }
 
-static void compile_array(struct compiler *c, const struct krait_fc *fc, struct place place)
+static void compile_array(struct compiler *c, const struct krait_fc *fc, struct place outer)
 {
     const struct krait_fc *elem = fc->elem;
     bool fixed = fc->kind == KRAIT_FC_ARRAY;
+    struct place place = enter_cell(c, outer);
     end_run(c);
     uint32_t at = c->count;
     struct krait_op *op = add_op(c, fixed ? KRAIT_DO_ARRAY : KRAIT_DO_SEQUENCE);
@@ -255,10 +343,10 @@ static void compile_array(struct compiler *c, const struct krait_fc *fc, struct 
     op->slot = fc->ref_slot;
     op->fc = fc;
     op->flags = (uint8_t)((place.hidden ? KRAIT_OPF_HIDDEN : 0) | (place.names ? KRAIT_OPF_NAMED : 0));
-    if (!place.hidden) {
-        krait_buf_char(&c->text, fc->is_blob ? '{' : '[');
+    op->form = (uint8_t)place.form;
+    add_mark(c, place, fc->is_blob ? "{" : "[", "[");
+    if (!place.hidden)
         take_text(c, op);
-    }
     compile_block(c, elem, place);
     if (c->failed)
         return;
@@ -269,8 +357,8 @@ static void compile_array(struct compiler *c, const struct krait_fc *fc, struct 
         op->flags |= KRAIT_OPF_BUSY;
     else if (scalar)
         op->stride = (elem->bits + elem->align - 1) & ~(uint64_t)(elem->align - 1);
-    if (!place.hidden)
-        krait_buf_str(&c->text, fc->is_blob ? " }" : " ]");
+    add_mark(c, place, fc->is_blob ? " }" : " ]", "]");
+    leave_cell(c, outer);
 }
 
 /* The instruction before the options, which `count` blocks have to follow. NULL when memory is out. */
@@ -287,6 +375,7 @@ static struct krait_op *begin_options(struct compiler *c, const struct krait_fc 
     op->slot = fc->ref_slot;
     op->fc = fc;
     op->options = options;
+    op->form = (uint8_t)place.form;
     op->flags = place.hidden ? KRAIT_OPF_HIDDEN : 0;
     return op;
 }
@@ -297,10 +386,9 @@ static void compile_variant(struct compiler *c, const struct krait_fc *fc, struc
     if (!op || c->failed)
         return;
     uint32_t at = (uint32_t)(op - c->ops), *options = (uint32_t *)op->options;
-    if (!place.hidden) {
-        krait_buf_str(&c->text, "{ ");
+    add_mark(c, place, "{ ", "");
+    if (!place.hidden)
         take_text(c, op);
-    }
     for (uint32_t i = 0; i < fc->count; i++) {
         options[i] = c->count;
         compile_block(c, fc->members[i].fc, place);
@@ -308,8 +396,7 @@ static void compile_variant(struct compiler *c, const struct krait_fc *fc, struc
     if (c->failed)
         return;
     c->ops[at].next = c->count;
-    if (!place.hidden)
-        krait_buf_str(&c->text, " }");
+    add_mark(c, place, " }", "");
 }
 
 /* The braces are of the value: what is not there has none. */
@@ -322,12 +409,12 @@ static void compile_optional(struct compiler *c, const struct krait_fc *fc, stru
     if (!place.hidden)
         take_text(c, op);
     options[0] = c->count;
-    krait_buf_str(&c->text, place.hidden ? "" : "{ ");
+    add_mark(c, place, "{ ", "");
     compile_fc(c, fc->members[0].fc, place);
-    krait_buf_str(&c->text, place.hidden ? "" : " }");
+    add_mark(c, place, " }", "");
     end_block(c);
     options[1] = c->count;
-    krait_buf_str(&c->text, place.hidden ? "" : "<none>");
+    add_mark(c, place, "<none>", "null");
     end_block(c);
     if (!c->failed)
         c->ops[at].next = c->count;
@@ -351,8 +438,8 @@ static void compile_fc(struct compiler *c, const struct krait_fc *fc, struct pla
         compile_scalar(c, fc, place);
 }
 
-static void compile_scope(struct compiler *c, const struct krait_program_scope *scope, unsigned text,
-                          bool *any)
+static void compile_text_scope(struct compiler *c, const struct krait_program_scope *scope, unsigned text,
+                               bool *any)
 {
     if (!scope->fc)
         return;
@@ -364,6 +451,62 @@ static void compile_scope(struct compiler *c, const struct krait_program_scope *
         krait_buf_fmt(&c->text, "%s = ", scope->name);
     *any = *any || !hidden;
     compile_fc(c, scope->fc, (struct place){ .names = scope->names, .hidden = hidden });
+}
+
+/* -- scopes for programs -- */
+
+bool krait_data_shows(enum krait_scope kind, const struct krait_fc *member)
+{
+    return kind != KRAIT_SCOPE_PACKET_CONTEXT || !krait_fc_is_int(member) || !member->meanings;
+}
+
+/* A scope's members; `place` is of each. */
+static void compile_members(struct compiler *c, const struct krait_fc *fc, struct place place)
+{
+    bool any = false;
+    run_place(c, fc->align);
+    for (uint32_t i = 0; i < fc->count; i++) {
+        const struct krait_fc_member *member = &fc->members[i];
+        struct place inner = place;
+        inner.hidden = !krait_data_shows(c->kind, member->fc);
+        if (place.form != KRAIT_FORM_CELL)
+            begin_member(c, inner, member->name, !any);
+        else
+            add_mark(c, inner, "", ",");
+        any = any || !inner.hidden;
+        compile_fc(c, member->fc, inner);
+    }
+}
+
+static void compile_data_scope(struct compiler *c, const struct krait_program_scope *scope,
+                               enum krait_form form)
+{
+    struct place place = { .names = true, .form = form };
+    if (form == KRAIT_FORM_JSON_CELL)
+        krait_buf_str(&c->text, scope->fc ? ",\"" : ",");
+    if (!scope->fc)
+        return;
+    if (form == KRAIT_FORM_JSON)
+        krait_buf_fmt(&c->text, ",\"%s\":", scope->name);
+    krait_buf_str(&c->text, form == KRAIT_FORM_CELL ? "" : "{");
+    compile_members(c, scope->fc, place);
+    krait_buf_str(&c->text, form == KRAIT_FORM_CELL ? "" : "}");
+    krait_buf_str(&c->text, form == KRAIT_FORM_JSON_CELL ? "\"" : "");
+}
+
+static enum krait_form form_of(unsigned text)
+{
+    return text & KRAIT_TEXT_JSON         ? KRAIT_FORM_JSON
+           : text & KRAIT_TEXT_CELLS      ? KRAIT_FORM_CELL
+           : text & KRAIT_TEXT_JSON_CELLS ? KRAIT_FORM_JSON_CELL
+                                          : KRAIT_FORM_TEXT;
+}
+
+static void compile_scope(struct compiler *c, const struct krait_program_scope *scope, unsigned text,
+                          bool *any)
+{
+    enum krait_form form = form_of(text);
+    form == KRAIT_FORM_TEXT ? compile_text_scope(c, scope, text, any) : compile_data_scope(c, scope, form);
 }
 
 /* One run, and behind it nothing but text. */

@@ -52,10 +52,19 @@ enum krait_op_flags {
     KRAIT_OPF_REVERSED = 128, /* BITS, FLOAT: the bits are then turned around */
 };
 
+/* What an event's text is for. */
+enum krait_form {
+    KRAIT_FORM_TEXT,      /* people: as babeltrace2 prints it */
+    KRAIT_FORM_JSON,      /* programs: JSON */
+    KRAIT_FORM_CELL,      /* programs: a cell of CSV a field */
+    KRAIT_FORM_JSON_CELL, /* JSON in a cell of CSV: each quote is two */
+};
+
 struct krait_op {
     uint8_t code;
     uint8_t bits;
     uint8_t flags;
+    uint8_t form;   /* enum krait_form */
     uint32_t align; /* bits; RUN, ARRAY, SEQUENCE */
     uint32_t off;   /* of a run's fields: bits from the run's begin */
     uint32_t next;
@@ -97,7 +106,14 @@ enum krait_text_flags {
     KRAIT_TEXT_FIELD_NAMES = 1,   /* of the payload */
     KRAIT_TEXT_CONTEXT_NAMES = 2, /* of the contexts */
     KRAIT_TEXT_SCOPE_NAMES = 4,   /* "stream.event.context = " before each scope */
+    /* Other forms, which need no other flags: */
+    KRAIT_TEXT_JSON = 8,        /* each scope as ,"NAME":{...} */
+    KRAIT_TEXT_CELLS = 16,      /* a cell for each member of a scope, a comma before each */
+    KRAIT_TEXT_JSON_CELLS = 32, /* a cell a scope, which may be empty, with an object in it */
 };
+
+/* JSON's readers keep numbers as doubles: integers of wider fields are strings there (RFC 8259, 6). */
+enum { KRAIT_JSON_EXACT_BITS = 53 };
 
 /* One scope of the program: what stands before it is part of the printed text. */
 struct krait_program_scope {
@@ -111,5 +127,9 @@ struct krait_program_scope {
 int krait_program_new(struct krait_program *program, struct krait_arena *arena,
                       const struct krait_program_scope *scopes, size_t count, enum krait_scope kind,
                       unsigned text);
+
+/* Whether programs are told of a scope's member: not of those of a packet's context that are the reader's own,
+ * which say nothing of the event. */
+bool krait_data_shows(enum krait_scope kind, const struct krait_fc *member);
 
 #endif

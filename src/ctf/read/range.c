@@ -24,7 +24,7 @@ static int64_t said_ns(const struct krait_ctf_stream *stream, const struct krait
                        enum krait_meaning meaning, uint64_t ticks)
 {
     const struct krait_ctf_clock *clock = packet_clock(stream, packet);
-    bool is_said = clock && packet->said & 1u << meaning && ticks <= clock->last;
+    bool is_said = clock && packet->said & 1u << meaning && krait_ctf_has_time(clock, ticks);
     return is_said ? krait_ctf_ns(clock, ticks) : INT64_MIN;
 }
 

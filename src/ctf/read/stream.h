@@ -54,7 +54,9 @@ struct krait_ctf_stream {
     const struct krait_stream_class *cls;
     uint32_t index; /* among the reader's */
     uint64_t id;
-    bool has_id;      /* said by the packets; else counted in the trace */
+    bool has_id; /* said by the packets; else counted in the trace (in CTF 1.8, as babeltrace2 2.0 does, also
+                         where packets say no begin) */
+    bool is_shared;   /* several files of that id are one stream */
     const char *path; /* of its first file */
     struct krait_ctf_packet *packets;
     struct krait_ctf_counters *counters; /* of the packets; NULL where none says any */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/read/value.h"
 
+#include "ctf/read/path.h"
 #include "ctf/scalar/bits.h"
 #include "ctf/scalar/wide.h"
 
@@ -408,31 +409,6 @@ static int add_pass(struct route *r)
     return 0;
 }
 
-/* "name", up to '.', '[' or the end. */
-static size_t name_len(const char *path)
-{
-    return strcspn(path, ".[");
-}
-
-static bool same_name(const char *name, const char *path, size_t n)
-{
-    return strncmp(name, path, n) == 0 && !name[n];
-}
-
-/* Names as shown go first: a field may be written as another is shown. */
-static uint32_t find_member(const struct krait_fc *fc, const char *name, size_t n)
-{
-    for (uint32_t i = 0; i < fc->count; i++) {
-        if (same_name(fc->members[i].name, name, n))
-            return i;
-    }
-    for (uint32_t i = 0; i < fc->count; i++) {
-        if (fc->members[i].tsdl_name && same_name(fc->members[i].tsdl_name, name, n))
-            return i;
-    }
-    return KRAIT_NO_ID;
-}
-
 static int no_such(struct route *r, const char *why)
 {
     return krait_err_set(r->err, -ENOENT, "no field '%s': %s at '%s'", r->path, why, r->rest);
@@ -459,8 +435,8 @@ static int route_members(struct route *r, const struct krait_fc **at, const char
 {
     struct krait_fc *outer = NULL;
     while (*r->rest && (*at)->kind == KRAIT_FC_STRUCT) {
-        size_t n = name_len(r->rest);
-        uint32_t i = find_member(*at, r->rest, n);
+        size_t n = krait_path_name_len(r->rest);
+        uint32_t i = krait_path_member(*at, r->rest, n);
         if (!n || i == KRAIT_NO_ID)
             return no_such(r, "no such member");
         struct krait_fc *cut = cut_struct(r, *at, i);
@@ -484,8 +460,8 @@ static int route_members(struct route *r, const struct krait_fc **at, const char
 
 static int route_option(struct route *r, const struct krait_fc **at, const char **name)
 {
-    size_t n = name_len(r->rest);
-    uint32_t i = find_member(*at, r->rest, n);
+    size_t n = krait_path_name_len(r->rest);
+    uint32_t i = krait_path_member(*at, r->rest, n);
     if (!n || i == KRAIT_NO_ID)
         return no_such(r, "no such option");
     if (!add_hop(r, HOP_OPTION, *at, i))

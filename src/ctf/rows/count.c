@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/rows/count.h"
 
+#include "base/array.h"
 #include "ctf/read/loss.h"
 #include "ctf/rows/row_source.h"
 
@@ -19,15 +20,10 @@ static int tally_add(struct tally *tally, const char *name, uint64_t n)
     uint32_t id = krait_strtab_add(&tally->names, name, strlen(name));
     if (id == KRAIT_NO_ID)
         return -ENOMEM;
-    if (id >= tally->cap) {
-        uint32_t cap = KRAIT_MAX(id + 1, tally->cap * 2);
-        uint64_t *counts = realloc(tally->counts, cap * sizeof(*counts));
-        if (!counts)
-            return -ENOMEM;
-        memset(counts + tally->cap, 0, (cap - tally->cap) * sizeof(*counts));
-        tally->counts = counts;
-        tally->cap = cap;
-    }
+    uint32_t old = tally->cap;
+    if (!KRAIT_GROW(tally->counts, tally->cap, id + 1))
+        return -ENOMEM;
+    memset(tally->counts + old, 0, (tally->cap - old) * sizeof(*tally->counts));
     tally->counts[id] += n;
     return 0;
 }

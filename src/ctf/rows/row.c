@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/rows/row.h"
 
+#include "base/array.h"
+#include "ctf/read/path.h"
+
 #include <string.h>
 
 struct row_compiler {
@@ -24,21 +27,6 @@ struct row_compiler {
 /* A stretch of more is read by the decoder. */
 enum { MAX_STRETCH = 1 << 24 };
 
-/* Grows a list to hold one more. */
-static bool grow(void *list, uint32_t count, uint32_t *cap, size_t size)
-{
-    void **at = list;
-    if (count < *cap)
-        return true;
-    uint32_t bigger = *cap ? *cap * 2 : 16;
-    void *grown = realloc(*at, bigger * size);
-    if (!grown)
-        return false;
-    *at = grown;
-    *cap = bigger;
-    return true;
-}
-
 static void irregular(struct row_compiler *c)
 {
     c->regular = false;
@@ -49,7 +37,7 @@ static void irregular(struct row_compiler *c)
 static struct krait_row_step *add_step(struct row_compiler *c, enum krait_row_code code)
 {
     static struct krait_row_step nowhere; /* written to and never read, once memory was out */
-    if (!grow(&c->steps, c->step_count, &c->step_cap, sizeof(*c->steps))) {
+    if (!KRAIT_GROW(c->steps, c->step_cap, c->step_count + 1)) {
         c->failed = true;
         return &nowhere;
     }
@@ -112,7 +100,7 @@ static struct krait_row_step *add_fixed(struct row_compiler *c, enum krait_row_c
 static uint16_t add_field(struct row_compiler *c, const struct krait_fc *fc, unsigned count)
 {
     uint32_t cell = c->cells;
-    if (!grow(&c->fields, c->field_count, &c->field_cap, sizeof(*c->fields)) || c->path.failed) {
+    if (!KRAIT_GROW(c->fields, c->field_cap, c->field_count + 1) || c->path.failed) {
         c->failed = true;
         return 0;
     }
@@ -224,7 +212,7 @@ static void compile_struct(struct row_compiler *c, const struct krait_fc *fc)
     for (uint32_t i = 0; i < fc->count && !c->failed; i++) {
         size_t before = c->path.len;
         krait_buf_str(&c->path, before ? "." : "");
-        krait_buf_str(&c->path, fc->members[i].name);
+        krait_path_add(&c->path, fc, i);
         compile_fc(c, fc->members[i].fc);
         c->path.len = before;
     }

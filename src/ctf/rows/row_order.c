@@ -134,6 +134,14 @@ static uint32_t first_at(const struct krait_row_chunk *chunk, uint32_t from, int
     return from;
 }
 
+/* Damage in a packet that begins behind the time that is asked for is another part's. */
+static bool is_behind(const struct krait_row_order *o, const struct krait_ctf_cursor *c)
+{
+    uint32_t packet = c->packet ? (uint32_t)(c->packet - c->stream->packets) : 0;
+    return o->end_ns != INT64_MAX && c->packet &&
+           krait_ctf_packet_begins_after(c->stream, packet, o->end_ns - 1);
+}
+
 /* Into the half whose rows were all handed out, behind those of the other. Nothing is decoded before the
  * other is handed out too where the stream's time goes backward or pages are let go of (row_source.h). */
 static void decode_half(struct krait_row_order *o, struct lane *lane)
@@ -147,7 +155,7 @@ static void decode_half(struct krait_row_order *o, struct lane *lane)
     chunk->cell_at = ((size_t)(lane - o->lanes) * 2 + lane->half) * o->half_cells;
     chunk->cell_limit = chunk->cell_at + o->half_limit;
     krait_row_fill(&lane->source, chunk);
-    if (lane->source.cursor.err.code && !o->damage.code)
+    if (lane->source.cursor.err.code && !o->damage.code && !is_behind(o, &lane->source.cursor))
         o->damage = lane->source.cursor.err;
 }
 

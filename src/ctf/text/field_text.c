@@ -53,29 +53,42 @@ static void add_number(struct krait_buf *out, const struct krait_fc *fc, uint64_
 
 /* -- enumerations -- */
 
-/* All labels of which a range holds the value, in the order of their first appearance. */
+/* A value that is no piece's text has many labels; one without any has none. */
+static bool begin_labels(struct krait_buf *out, const struct krait_fc *fc, uint64_t value)
+{
+    bool in_braces = fc->labels->in_braces && krait_enum_label(fc, value);
+    krait_text_add(out, "{ ", in_braces ? 2 : 0);
+    return in_braces;
+}
+
+/* All labels of which a range holds the value, in the order of their first appearance: where they are too many for a
+ * piece's text. */
 static void add_labels(struct krait_buf *out, const struct krait_fc *fc, uint64_t value)
 {
-    uint32_t last = KRAIT_NO_ID, count = fc->labels->by_label ? fc->labels->count : 0;
+    uint32_t last = KRAIT_NO_ID, count = fc->labels->is_deep ? fc->labels->count : 0;
+    bool in_braces = false;
     for (uint32_t i = 0; i < count; i++) {
         const struct krait_enum_range *range = fc->labels->by_label[i];
         if (range->label_id == last || !krait_enum_holds(range, value, fc->is_signed))
             continue;
-        if (last != KRAIT_NO_ID)
+        if (last == KRAIT_NO_ID)
+            in_braces = begin_labels(out, fc, value);
+        else
             krait_text_add(out, ", ", 2);
         krait_text_quoted(out, range->label, strlen(range->label));
         last = range->label_id;
     }
     if (last == KRAIT_NO_ID)
         krait_text_add(out, "<unknown>", 9);
+    if (in_braces)
+        krait_text_add(out, " }", 2);
 }
 
 static void add_enum(struct krait_buf *out, const struct krait_fc *fc, uint64_t value)
 {
-    const struct krait_enum_range *range =
-        fc->labels->sorted ? krait_enum_range_of(fc->labels, value, fc->is_signed) : NULL;
-    if (range) {
-        krait_text_block(out, range->shown, range->shown_len);
+    const struct krait_enum_range *piece = krait_enum_range_of(fc->labels, value, fc->is_signed);
+    if (piece && piece->shown) {
+        krait_text_block(out, piece->shown, piece->shown_len);
     } else {
         krait_text_add(out, "( ", 2);
         add_labels(out, fc, value);

@@ -217,9 +217,9 @@ static void add_trace(struct krait_pretty *pretty, struct line *line, const stru
     }
 }
 
-static void add_head(struct krait_pretty *pretty, const struct krait_ctf_cursor *cursor,
-                     struct krait_buf *out)
+static void add_head(void *self, const struct krait_ctf_cursor *cursor, struct krait_buf *out)
 {
+    struct krait_pretty *pretty = self;
     struct line line = { .out = out, .names = pretty->flags & KRAIT_PRETTY_HEADER_NAMES, .begun = true };
     line.begun = !cursor->cls->clock || !line.names;
     add_trace(pretty, &line, cursor->trace, cursor->event);
@@ -232,203 +232,46 @@ static void add_head(struct krait_pretty *pretty, const struct krait_ctf_cursor 
     add_str(out, line.names ? ", " : ": ");
 }
 
-static struct krait_pretty_head *new_head(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor)
+/* -- lines -- */
+
+static struct krait_program *event_program(void *self, struct krait_ctf_cursor *cursor)
 {
-    KRAIT_AUTO_BUF text = { 0 };
-    add_head(pretty, cursor, &text);
-    struct krait_pretty_head *head = KRAIT_ARENA_NEW(&pretty->arena, struct krait_pretty_head);
-    if (!head || text.failed)
-        return NULL;
-    head->event = cursor->event;
-    char *lines = krait_arena_alloc(&pretty->arena, text.len + KRAIT_TEXT_LINE);
-    if (!lines)
-        return NULL;
-    head->text = memcpy(lines, text.data, text.len);
-    head->len = text.len;
-    struct krait_program *program = krait_ctf_event_program(cursor);
-    if (program && !program->steps && krait_print_compile(program, &cursor->reader->arena))
-        return NULL;
-    head->program = program;
-    if (!head->program || krait_map_put(&pretty->heads, (uintptr_t)cursor->event, (uintptr_t)head))
-        return NULL;
-    head->room = USUAL_MOST + head->len + 2 * KRAIT_TEXT_BLOCK + head->program->steps_room;
-    return head;
+    (void)self;
+    return krait_ctf_event_program(cursor);
 }
 
-static KRAIT_COLD const struct krait_pretty_head *
-find_head(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_pretty_head *recent)
+static struct krait_program *packet_program(void *self, struct krait_ctf_cursor *cursor)
 {
-    const uint64_t *known = krait_map_get(&pretty->heads, (uintptr_t)cursor->event);
-    const struct krait_pretty_head *head =
-        known ? (const struct krait_pretty_head *)(uintptr_t)*known : new_head(pretty, cursor);
-    if (!head)
-        return NULL;
-    *recent = *head;
-    return recent;
+    (void)self;
+    return &cursor->code->packet_context;
 }
-
-static inline const struct krait_pretty_head *head_of(struct krait_pretty *pretty,
-                                                      struct krait_ctf_cursor *cursor)
-{
-    enum { APART = 97 }; /* classes of two streams that are read by turns should not have one place */
-    uint32_t place = (cursor->event->index + cursor->cls->index * APART) % KRAIT_PRETTY_RECENT;
-    struct krait_pretty_head *recent = &pretty->recent[place];
-    return KRAIT_LIKELY(recent->event == cursor->event) ? recent : find_head(pretty, cursor, recent);
-}
-
-static KRAIT_COLD int failed(struct krait_ctf_cursor *cursor, struct krait_buf *out, size_t before)
-{
-    out->len = before;
-    return cursor->err.code ? cursor->err.code : krait_err_set(&cursor->err, -ENOMEM, "out of memory");
-}
-
-/* -- contexts -- */
 
 enum { PACKET_TEXT_END = 2 }; /* ", " */
 
-/* Prints it from where it begins, and leaves the decoder where it was. Memory alone can be short: the cursor
- * was through it. */
-static int print_packet(struct krait_ctf_cursor *cursor, struct krait_buf *out)
-{
-    struct krait_program *program = &cursor->code->packet_context;
-    struct krait_decoder before = cursor->d, *d = &cursor->d;
-    if (!program->steps && krait_print_compile(program, &cursor->reader->arena))
-        return -ENOMEM;
-    d->out = out;
-    d->at = cursor->context_at;
-    d->bits_be = cursor->context_be;
-    char *to = krait_print_room(d, 0, program->steps_room);
-    to = to ? krait_print(d, program, 0, to) : NULL;
-    *d = before;
-    if (!to)
-        return -ENOMEM;
-    out->len = (size_t)(to - out->data);
-    if (out->len)
-        krait_text_add(out, ", ", PACKET_TEXT_END);
-    return krait_buf_room(out, KRAIT_TEXT_LINE) ? 0 : -ENOMEM;
-}
-
-static KRAIT_COLD struct krait_pretty_context *new_packet(struct krait_pretty *pretty,
-                                                          struct krait_ctf_cursor *cursor)
-{
-    uint32_t count = cursor->reader->stream_count;
-    if (!pretty->contexts) {
-        pretty->contexts = calloc(count, sizeof(*pretty->contexts));
-        if (!pretty->contexts)
-            return NULL;
-        pretty->context_count = count;
-    }
-    struct krait_pretty_context *context = &pretty->contexts[cursor->stream->index];
-    context->packet = NULL;
-    context->size = KRAIT_PRETTY_UNKNOWN;
-    krait_buf_clear(&context->text);
-    if (print_packet(cursor, &context->text))
-        return NULL;
-    context->packet = cursor->packet;
-    context->packet_len = context->text.len;
-    return context;
-}
-
-static inline struct krait_pretty_context *context_of(struct krait_pretty *pretty,
-                                                      struct krait_ctf_cursor *cursor)
-{
-    uint32_t stream = cursor->stream->index;
-    bool known = stream < pretty->context_count && pretty->contexts[stream].packet == cursor->packet;
-    return KRAIT_LIKELY(known) ? &pretty->contexts[stream] : new_packet(pretty, cursor);
-}
-
-/* Whether the event's context, which begins at bit `at`, has the bytes whose text is kept: a page may be read
- * behind a packet's (stream.h). */
-static inline bool is_same(const struct krait_pretty_context *context, const struct krait_decoder *d,
-                           uint64_t at)
-{
-    const uint8_t *p = d->bytes + at / 8;
-    if (KRAIT_UNLIKELY(at + context->size > d->end))
-        return false;
-    for (uint32_t i = 0; i < context->word_count; i++) {
-        uint64_t mask = i + 1 == context->word_count ? context->last_mask : UINT64_MAX, word;
-        memcpy(&word, p + i * sizeof(word), sizeof(word));
-        if ((word ^ context->words[i]) & mask)
-            return false;
-    }
-    return true;
-}
-
-/* Keeps the text of an event's context, which is what its bytes at `p` make. */
-static void keep(struct krait_pretty_context *context, const struct krait_program *program, const uint8_t *p,
-                 const char *text, size_t len)
-{
-    size_t bytes = program->context_size;
-    context->size = KRAIT_PRETTY_UNKNOWN; /* until all of it is kept */
-    context->text.len = context->packet_len;
-    if (!krait_buf_room(&context->text, len + KRAIT_TEXT_LINE))
-        return;
-    krait_text_add(&context->text, text, len);
-    context->size = bytes * 8;
-    context->align = program->context_align;
-    context->word_count = (uint32_t)(bytes + 7) / 8;
-    context->last_mask = 0;
-    memset(&context->last_mask, 0xff, (bytes + 7) % 8 + 1);
-    memcpy(context->words, p, context->word_count * 8);
-}
-
-/* -- lines -- */
-
-/* Prints from the event's context on, and keeps its text. All classes of a stream have the same context: one
- * that they do not have, or whose text cannot be kept, is 0 bytes that never change. */
-static KRAIT_APART char *put_new_context(struct krait_ctf_cursor *cursor, const struct krait_program *program,
-                                         struct krait_pretty_context *context, char *to)
-{
-    struct krait_decoder *d = &cursor->d;
-    size_t from = (size_t)(to - d->out->data);
-    uint64_t align = program->context_align, at = (d->at + align - 1) & ~(align - 1);
-    d->context_end = from;
-    to = krait_print(d, program, 0, to);
-    if (to)
-        keep(context, program, d->bytes + at / 8, d->out->data + from, d->context_end - from);
-    return to;
-}
-
-/* The packet's context, the event's contexts and fields, separated by ", ". `to` has room for all that does
- * not ask for itself. NULL: cursor->err is set. */
-static inline char *put_fields(struct krait_ctf_cursor *cursor, const struct krait_program *program,
-                               struct krait_pretty_context *context, char *to)
-{
-    struct krait_decoder *d = &cursor->d;
-    uint64_t at = (d->at + context->align - 1) & ~(context->align - 1);
-    bool same = is_same(context, d, at);
-    size_t len = same ? context->text.len : context->packet_len;
-    krait_text_copy_lines(to, context->text.data, len);
-    to += len;
-    if (KRAIT_UNLIKELY(!program->prints))
-        to -= KRAIT_MIN(len, (size_t)PACKET_TEXT_END);
-    if (KRAIT_LIKELY(same)) {
-        d->at = at + context->size;
-        to = krait_print(d, program, program->behind_context, to);
-    } else {
-        to = put_new_context(cursor, program, context, to);
-    }
-    return krait_ctf_event_passed(cursor, to != NULL) ? NULL : to;
-}
+static const struct krait_line_form form = { .add_head = add_head,
+                                             .event_program = event_program,
+                                             .packet_program = packet_program,
+                                             .packet_end = ", ",
+                                             .packet_end_len = PACKET_TEXT_END };
 
 int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_buf *out)
 {
     size_t before = out->len, room;
-    const struct krait_pretty_head *head = head_of(pretty, cursor);
-    struct krait_pretty_context *context = context_of(pretty, cursor);
+    const struct krait_line_head *head = krait_line_head(&pretty->lines, &form, pretty, cursor);
+    struct krait_line_context *context = krait_line_context(&pretty->lines, &form, pretty, cursor);
     if (KRAIT_UNLIKELY(!head || !context))
-        return failed(cursor, out, before);
+        return krait_line_failed(cursor, out, before);
     cursor->d.out = out;
-    room = head->room + context->text.len;
+    room = USUAL_MOST + head->room + context->text.len;
     char *to = krait_print_room(&cursor->d, before, room);
     if (to && cursor->cls->clock)
         to = put_time(pretty, cursor, to, room);
     if (KRAIT_UNLIKELY(!to))
-        return failed(cursor, out, before);
+        return krait_line_failed(cursor, out, before);
     krait_text_copy_lines(to, head->text, head->len);
-    to = put_fields(cursor, head->program, context, to + head->len);
+    to = krait_line_fields(cursor, head->program, context, to + head->len, PACKET_TEXT_END);
     if (KRAIT_UNLIKELY(!to))
-        return failed(cursor, out, before);
+        return krait_line_failed(cursor, out, before);
     *to++ = '\n';
     out->len = (size_t)(to - out->data);
     if (cursor->cls->clock) {
@@ -441,11 +284,7 @@ int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cur
 
 void krait_pretty_done(struct krait_pretty *pretty)
 {
-    for (uint32_t i = 0; i < pretty->context_count; i++)
-        krait_buf_done(&pretty->contexts[i].text);
-    free(pretty->contexts);
-    krait_map_done(&pretty->heads);
-    krait_arena_done(&pretty->arena);
+    krait_lines_done(&pretty->lines);
 }
 
 /* -- losses -- */
@@ -470,6 +309,8 @@ static void add_identity(struct krait_buf *out, const struct krait_ctf_metadata 
 void krait_pretty_loss(struct krait_pretty *pretty, const struct krait_ctf_loss *loss, struct krait_buf *out)
 {
     const struct krait_ctf_stream *stream = loss->stream;
+    if (!loss->count && stream->trace->metadata->is_ctf2)
+        return; /* babeltrace2 2.1 tells nothing of what was before the first packet */
     if (loss->count)
         krait_buf_fmt(out, "WARNING: Tracer discarded %llu %s%s ", (unsigned long long)loss->count,
                       loss->kind, loss->count == 1 ? "" : "s");

@@ -7,9 +7,8 @@
 #ifndef KRAIT_CTF_TEXT_PRETTY_H
 #define KRAIT_CTF_TEXT_PRETTY_H
 
-#include "ctf/read/cursor.h"
 #include "ctf/read/loss.h"
-#include "ctf/text/print.h"
+#include "ctf/text/line.h"
 
 #include <time.h>
 
@@ -29,42 +28,14 @@ enum krait_pretty_flags {
     KRAIT_PRETTY_EMF = 1 << 12,
 };
 
-/* What is the same for all events of a class. */
-struct krait_pretty_head {
-    const struct krait_event_class *event; /* NULL: none is kept here */
-    const char *text;                      /* between the time and the fields */
-    size_t len;
-    size_t room; /* for a line, but the packet's context, up to what asks for itself */
-    const struct krait_program *program; /* of the fields */
-};
-
-/* What a stream's events begin with: the context of their packet, and their own as long as its bytes are
- * those of the event before. */
-struct krait_pretty_context {
-    const struct krait_ctf_packet *packet; /* NULL: none was printed */
-    struct krait_buf text;                 /* the packet's and ", "; the event's */
-    size_t packet_len;                     /* of the text */
-    uint64_t size;                         /* of the event's context, bits; KRAIT_PRETTY_UNKNOWN */
-    uint64_t align;                        /* bits */
-    uint32_t word_count;
-    uint64_t words[KRAIT_PRINT_CONTEXT_MAX / 8]; /* its bytes */
-    uint64_t last_mask;                          /* of the last word's */
-};
-
-#define KRAIT_PRETTY_UNKNOWN ((uint64_t)1 << 62) /* more bits than any packet has */
-
-enum { KRAIT_PRETTY_RECENT = 256, KRAIT_PRETTY_TIME = 48 };
+enum { KRAIT_PRETTY_TIME = 48 };
 
 /* What was printed before, for deltas and for not making the same text again: of one reader's events. Zeroed
  * memory but flags. */
 struct krait_pretty {
     unsigned flags;
-    struct krait_pretty_context *contexts; /* by index of the stream */
-    uint32_t context_count;
-    struct krait_arena arena;
-    struct krait_map heads;                               /* event class to its head */
-    struct krait_pretty_head recent[KRAIT_PRETTY_RECENT]; /* the same by indexes, as far as it goes */
-    bool any;                                             /* a time was printed */
+    struct krait_lines lines;
+    bool any; /* a time was printed */
     int64_t last_ns;
     uint64_t last_ticks;
     bool clock_known;
@@ -84,7 +55,7 @@ void krait_pretty_done(struct krait_pretty *pretty);
  * cursor->err is set. */
 int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_buf *out);
 
-/* One sentence and a newline: what the tracer says is missing. */
+/* One sentence and a newline: what the tracer says is missing. Nothing where babeltrace2 says nothing. */
 void krait_pretty_loss(struct krait_pretty *pretty, const struct krait_ctf_loss *loss, struct krait_buf *out);
 
 #endif

@@ -22,6 +22,9 @@
  * - Numbers become digits without loops (digits.h), strings are searched for what must be escaped, and
  *   copied, 16 bytes at a time.
  *
+ * JSON and CSV are made by the same walk: their programs have other texts between the values (program.h), and steps of
+ * their own where values look different.
+ *
  * Values that are rare in traces (octal, flags, bits at any place, other byte orders) go by one general step
  * each, and values that are not shown by the decoder (decode.h). Steps are in print_steps.def.
  */
@@ -52,16 +55,25 @@ struct krait_step {
     uint32_t room;   /* of steps that ask: bytes that those behind can take before another asks */
     uint32_t inside; /* ARRAY, VARIANT: the same of an element or option */
     union {
-        uint64_t size;                       /* RUN, STRETCH: bits; ARRAY, TEXT_ARRAY: length */
-        const uint32_t *options;             /* VARIANT: steps from here to each */
-        const struct krait_enum_map *labels; /* ENUM */
+        uint64_t size;                        /* RUN, STRETCH: bits; ARRAY, TEXT_ARRAY: length */
+        const uint32_t *options;              /* VARIANT: steps from here to each */
+        const struct krait_enum_map *labels;  /* ENUM */
+        const struct krait_label_text *texts; /* DATA_*, of an enumeration: of each piece */
     };
     const struct krait_op *op;
     char text[KRAIT_STEP_TEXT_MAX]; /* before the value */
 };
 
-/* Makes program->steps. All memory is the arena's. Returns 0 or -ENOMEM. */
-int krait_print_compile(struct krait_program *program, struct krait_arena *arena);
+/* A piece of an enumeration as data: whole with its value, where that is the only one; else what is behind the value. */
+struct krait_label_text {
+    const char *text; /* in an arena */
+    uint32_t len;
+    bool is_whole;
+};
+
+/* Makes program->steps. All memory is the arena's. `texts` keeps the texts of labels, which classes share: one map for
+ * all programs of the arena, zeroed at first; NULL where none is of data. Returns 0 or -ENOMEM. */
+int krait_print_compile(struct krait_program *program, struct krait_arena *arena, struct krait_map *texts);
 
 /* krait_print_room where there is not enough. */
 char *krait_print_more_room(struct krait_decoder *d, size_t n);

@@ -4,12 +4,16 @@
  */
 #include "ctf/text/print.h"
 
+#include "base/csv.h"
+#include "base/json.h"
 #include "ctf/scalar/real.h"
+#include "ctf/scalar/shortest.h"
 
 #include <string.h>
 
 struct compiler {
     struct krait_arena *arena;
+    struct krait_map *texts;
     struct krait_program *program;
     struct krait_step *steps;
     uint32_t count;
@@ -36,17 +40,21 @@ static const struct {
 static bool is_plain_int(const struct krait_op *op)
 {
     const struct krait_fc *fc = op->fc;
-    bool is_number = fc->form == KRAIT_INT_NUMBER || fc->form == KRAIT_INT_BITS;
-    return fc->kind == KRAIT_FC_INT && is_number && (fc->base == 10 || fc->base == 16) &&
+    bool is_data = op->form != KRAIT_FORM_TEXT;
+    bool is_number = fc->form == KRAIT_INT_NUMBER || fc->form == KRAIT_INT_BITS ||
+                     (is_data && fc->form == KRAIT_INT_FLAGS);
+    return fc->kind == KRAIT_FC_INT && is_number && (is_data || fc->base == 10 || fc->base == 16) &&
            !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_SWAP : 0)));
 }
 
-/* Labels of which a value has one at most, before a decimal number; little-endian, as most are. */
+/* Labels whose texts are ready, before a decimal number; little-endian, as most are. */
 static bool is_plain_enum(const struct krait_op *op)
 {
     const struct krait_fc *fc = op->fc;
-    return fc->kind == KRAIT_FC_ENUM && fc->form == KRAIT_INT_NUMBER && fc->base == 10 &&
-           fc->labels->sorted && !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_BE : 0)));
+    bool is_data = op->form != KRAIT_FORM_TEXT;
+    return fc->kind == KRAIT_FC_ENUM && fc->form == KRAIT_INT_NUMBER &&
+           (is_data || (fc->base == 10 && !fc->labels->is_deep)) &&
+           !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_BE : 0)));
 }
 
 static enum krait_step_code int_step(const struct krait_op *op)
@@ -56,12 +64,36 @@ static enum krait_step_code int_step(const struct krait_op *op)
         { KRAIT_STEP_I8, KRAIT_STEP_I16, KRAIT_STEP_I32, KRAIT_STEP_I64 },
         { KRAIT_STEP_X8, KRAIT_STEP_X16, KRAIT_STEP_X32, KRAIT_STEP_X64 },
     };
+    bool is_data = op->form != KRAIT_FORM_TEXT;
     if (is_plain_enum(op))
-        return KRAIT_STEP_ENUM;
+        return is_data ? KRAIT_STEP_DATA_ENUM : KRAIT_STEP_ENUM;
     if (!is_plain_int(op))
-        return KRAIT_STEP_INT;
-    int how = op->fc->base == 16 ? 2 : op->flags & KRAIT_OPF_SIGNED ? 1 : 0;
+        return is_data ? KRAIT_STEP_DATA_INT : KRAIT_STEP_INT;
+    int how = op->fc->base == 16 && !is_data ? 2 : op->flags & KRAIT_OPF_SIGNED ? 1 : 0;
     return codes[how][__builtin_ctz(op->bits / 8u)];
+}
+
+/* As programs read it. */
+static enum krait_step_code data_step(const struct krait_op *op)
+{
+    static const uint8_t codes[] = {
+        [KRAIT_DO_BITS] = KRAIT_STEP_DATA_BITS,  [KRAIT_DO_FLOAT] = KRAIT_STEP_DATA_FLOAT,
+        [KRAIT_DO_LEB] = KRAIT_STEP_DATA_LEB,    [KRAIT_DO_STRING] = KRAIT_STEP_JSON_STRING,
+        [KRAIT_DO_TEXT] = KRAIT_STEP_JSON_ARRAY, [KRAIT_DO_TEXT_SEQ] = KRAIT_STEP_JSON_SEQUENCE,
+        [KRAIT_DO_ARRAY] = KRAIT_STEP_DATA_LIST, [KRAIT_DO_SEQUENCE] = KRAIT_STEP_DATA_LIST_SEQUENCE,
+        [KRAIT_DO_VARIANT] = KRAIT_STEP_VARIANT, [KRAIT_DO_LITERAL] = KRAIT_STEP_TEXT,
+        [KRAIT_DO_END] = KRAIT_STEP_END,
+    };
+    static const uint8_t cells[] = { [KRAIT_DO_STRING] = KRAIT_STEP_CELL_STRING,
+                                     [KRAIT_DO_TEXT] = KRAIT_STEP_CELL_ARRAY,
+                                     [KRAIT_DO_TEXT_SEQ] = KRAIT_STEP_CELL_SEQUENCE };
+    static const uint8_t wide[] = { [KRAIT_DO_STRING] = KRAIT_STEP_DATA_WIDE_STRING,
+                                    [KRAIT_DO_TEXT] = KRAIT_STEP_DATA_WIDE_ARRAY,
+                                    [KRAIT_DO_TEXT_SEQ] = KRAIT_STEP_DATA_WIDE_SEQUENCE };
+    bool is_text = op->code >= KRAIT_DO_STRING && op->code <= KRAIT_DO_TEXT_SEQ;
+    if (is_text && op->fc->encoding)
+        return wide[op->code];
+    return is_text && op->form == KRAIT_FORM_CELL ? cells[op->code] : codes[op->code];
 }
 
 static enum krait_step_code step_code(const struct krait_op *op)
@@ -87,6 +119,8 @@ static enum krait_step_code step_code(const struct krait_op *op)
         return op->next ? KRAIT_STEP_PASS_BLOCK : KRAIT_STEP_PASS;
     if (op->code == KRAIT_DO_INT)
         return int_step(op);
+    if (op->form != KRAIT_FORM_TEXT)
+        return data_step(op);
     bool is_array = op->code == KRAIT_DO_ARRAY || op->code == KRAIT_DO_SEQUENCE;
     bool other = op->fc && (is_array ? op->fc->is_blob : op->fc->encoding);
     return other ? codes[op->code].other : codes[op->code].usual;
@@ -107,13 +141,27 @@ static bool is_nothing(const struct krait_op *op)
     return op->code == KRAIT_DO_INT && op->flags & KRAIT_OPF_HIDDEN && !(op->flags & KRAIT_OPF_BUSY);
 }
 
+/* Whether it needs no more than its place. */
+static bool is_placed_int(enum krait_step_code code)
+{
+    return code != KRAIT_STEP_INT && code != KRAIT_STEP_DATA_INT && code != KRAIT_STEP_PASS;
+}
+
+/* What a text of known length becomes within a stretch; KRAIT_STEP_END: it is none. */
+static enum krait_step_code placed_text(enum krait_step_code code)
+{
+    return code == KRAIT_STEP_TEXT_ARRAY   ? KRAIT_STEP_PLACED_TEXT
+           : code == KRAIT_STEP_JSON_ARRAY ? KRAIT_STEP_JSON_PLACED
+           : code == KRAIT_STEP_CELL_ARRAY ? KRAIT_STEP_CELL_PLACED
+                                           : KRAIT_STEP_END;
+}
+
 /* Whether all of its fields are integers that need no more than their place. */
 static bool is_plain_run(const struct compiler *c, const struct krait_op *run)
 {
     bool plain = run->align >= 8;
     for (const struct krait_op *op = run + 1; plain && op < &c->program->ops[run->next]; op++)
-        plain = is_nothing(op) || (op->code == KRAIT_DO_INT && step_code(op) != KRAIT_STEP_INT &&
-                                   step_code(op) != KRAIT_STEP_PASS);
+        plain = is_nothing(op) || (op->code == KRAIT_DO_INT && is_placed_int(step_code(op)));
     return plain;
 }
 
@@ -124,7 +172,7 @@ static bool is_part(const struct compiler *c, const struct krait_op *op, uint64_
     *size = op->code == KRAIT_DO_TEXT ? op->size * 8 : op->size;
     if (op->size > most)
         return false;
-    return op->code == KRAIT_DO_RUN ? is_plain_run(c, op) : step_code(op) == KRAIT_STEP_TEXT_ARRAY;
+    return op->code == KRAIT_DO_RUN ? is_plain_run(c, op) : placed_text(step_code(op)) != KRAIT_STEP_END;
 }
 
 /* Finds the stretch that begins with a run, and the place of all that is in it. Returns its size in bits, 0
@@ -168,13 +216,88 @@ static void place_step(const struct compiler *c, struct krait_step *step, uint32
         step->at = (placed ? c->place[i] : 0) + op->off / 8;
     else if (placed)
         step->at = c->place[i];
-    if (placed && step->code == KRAIT_STEP_TEXT_ARRAY)
-        step->code = KRAIT_STEP_PLACED_TEXT;
-    if (step->code == KRAIT_STEP_ENUM) {
+    if (placed && placed_text(step->code) != KRAIT_STEP_END)
+        step->code = (uint8_t)placed_text(step->code);
+    if (step->code == KRAIT_STEP_ENUM || step->code == KRAIT_STEP_DATA_ENUM) {
         step->unused = (uint8_t)(64 - op->bits);
         step->is_signed = op->flags & KRAIT_OPF_SIGNED;
-        step->labels = op->fc->labels;
     }
+    if (step->code == KRAIT_STEP_ENUM)
+        step->labels = op->fc->labels;
+}
+
+/* -- labels as data -- */
+
+/* {"value":5,"label":"A"}, or what is behind the value. */
+static void add_json_label(struct krait_buf *text, const struct krait_fc *fc,
+                           const struct krait_enum_range *piece)
+{
+    const char *quote = fc->bits > KRAIT_JSON_EXACT_BITS ? "\"" : "";
+    if (piece->lo == piece->hi && fc->is_signed)
+        krait_buf_fmt(text, "{\"value\":%s%lld%s", quote, (long long)piece->lo, quote);
+    else if (piece->lo == piece->hi)
+        krait_buf_fmt(text, "{\"value\":%s%llu%s", quote, (unsigned long long)piece->lo, quote);
+    krait_buf_str(text, ",\"label\":");
+    krait_json_cstr(text, piece->label);
+    krait_buf_char(text, '}');
+}
+
+static void add_label(struct krait_buf *text, const struct krait_fc *fc, const struct krait_enum_range *piece,
+                      enum krait_form form)
+{
+    KRAIT_AUTO_BUF json = { 0 };
+    if (form == KRAIT_FORM_CELL) {
+        krait_csv_cstr(text, piece->label);
+        return;
+    }
+    add_json_label(&json, fc, piece);
+    for (size_t i = 0; i < json.len; i++) {
+        krait_buf_char(text, json.data[i]);
+        if (form == KRAIT_FORM_JSON_CELL && json.data[i] == '"')
+            krait_buf_char(text, '"');
+    }
+    text->failed = text->failed || json.failed;
+}
+
+static struct krait_label_text *new_texts(struct compiler *c, const struct krait_fc *fc, enum krait_form form)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    uint32_t count = fc->labels->piece_count;
+    struct krait_label_text *texts = krait_arena_alloc(c->arena, KRAIT_MAX(count, 1u) * sizeof(*texts));
+    for (uint32_t i = 0; texts && i < count; i++) {
+        const struct krait_enum_range *piece = &fc->labels->pieces[i];
+        krait_buf_clear(&text);
+        add_label(&text, fc, piece, form);
+        texts[i].len = (uint32_t)text.len;
+        texts[i].is_whole = form == KRAIT_FORM_CELL || piece->lo == piece->hi;
+        texts[i].text =
+            text.failed ? NULL : krait_arena_strndup(c->arena, text.data ? text.data : "", text.len);
+        if (!texts[i].text)
+            return NULL;
+    }
+    return texts;
+}
+
+/* Of the enumeration's labels in that form, made at most once: numbers of more than 53 bits, and signed ones, have
+ * others. */
+static int add_texts(struct compiler *c, struct krait_step *step)
+{
+    const struct krait_fc *fc = step->op->fc;
+    uint64_t key = (uintptr_t)fc->labels * 16 + step->op->form * 4u + fc->is_signed * 2u +
+                   (fc->bits > KRAIT_JSON_EXACT_BITS);
+    const uint64_t *known = krait_map_get(c->texts, key);
+    if (known) {
+        step->texts = (const struct krait_label_text *)(uintptr_t)*known;
+        return 0;
+    }
+    step->texts = new_texts(c, fc, step->op->form);
+    return step->texts ? krait_map_put(c->texts, key, (uintptr_t)step->texts) : -ENOMEM;
+}
+
+static bool has_texts(const struct krait_step *step)
+{
+    bool may = step->code >= KRAIT_STEP_DATA_ENUM && step->code <= KRAIT_STEP_DATA_LEB;
+    return may && step->op->fc->kind == KRAIT_FC_ENUM;
 }
 
 /* The text before a value is in its step, or in a step of its own when it is long. */
@@ -266,11 +389,14 @@ static int link_block(struct compiler *c, struct krait_step *step)
     return 0;
 }
 
-static int link_blocks(struct compiler *c)
+/* Of all steps, what they point to. */
+static int link_steps(struct compiler *c)
 {
     int rc = 0;
     for (uint32_t i = 0; i < c->count && !rc; i++) {
-        if (c->steps[i].code != KRAIT_STEP_END && rows[c->steps[i].code].is_block)
+        if (has_texts(&c->steps[i]))
+            rc = add_texts(c, &c->steps[i]);
+        else if (c->steps[i].code != KRAIT_STEP_END && rows[c->steps[i].code].is_block)
             rc = link_block(c, &c->steps[i]);
     }
     return rc;
@@ -308,21 +434,25 @@ static void count_room(struct compiler *c)
     }
 }
 
-int krait_print_compile(struct krait_program *program, struct krait_arena *arena)
+int krait_print_compile(struct krait_program *program, struct krait_arena *arena, struct krait_map *texts)
 {
     uint32_t most = program->count * 2 + 1; /* each may have a step for its text; and CONTEXT_END */
     KRAIT_AUTO_FREE uint32_t *step_of = calloc(program->count, sizeof(*step_of));
     KRAIT_AUTO_FREE uint32_t *need = calloc(most, sizeof(*need));
     KRAIT_AUTO_FREE uint32_t *place = calloc(program->count, sizeof(*place));
     struct krait_step *steps = krait_arena_alloc(arena, most * sizeof(*steps));
-    struct compiler c = {
-        .arena = arena, .program = program, .steps = steps, .step_of = step_of, .need = need, .place = place
-    };
+    struct compiler c = { .arena = arena,
+                          .texts = texts,
+                          .program = program,
+                          .steps = steps,
+                          .step_of = step_of,
+                          .need = need,
+                          .place = place };
     if (!step_of || !need || !place || !steps)
         return -ENOMEM;
     program->context_align = 1;
     add_steps(&c);
-    if (link_blocks(&c))
+    if (link_steps(&c))
         return -ENOMEM;
     count_room(&c);
     for (uint32_t i = 0; i < c.count; i++)

@@ -53,6 +53,20 @@ static void add_trace(struct krait_buf *out, const struct krait_tsdl *tsdl)
                        "        u32 stream_id;\n        u64 stream_instance_id;\n    };\n};\n");
 }
 
+static void add_recording(struct krait_buf *out, const struct krait_tsdl_recording *recording)
+{
+    krait_buf_fmt(out, "    ring_size = %llu;\n    buffer_size = %llu;\n    buffer_used = %llu;\n",
+                  (unsigned long long)recording->ring_bytes, (unsigned long long)recording->buffer_bytes,
+                  (unsigned long long)recording->grown_bytes);
+    if (recording->dropped_events)
+        krait_buf_fmt(out, "    dropped_events = %llu;\n", (unsigned long long)recording->dropped_events);
+    if (!recording->limit)
+        return;
+    krait_buf_str(out, "    recording_limit = ");
+    krait_tsdl_write_literal(out, recording->limit);
+    krait_buf_str(out, ";\n");
+}
+
 static void add_env(struct krait_buf *out, const struct krait_tsdl *tsdl)
 {
     krait_buf_str(out, "\nenv {\n    domain = \"ust\";\n    hostname = ");
@@ -67,6 +81,8 @@ static void add_env(struct krait_buf *out, const struct krait_tsdl *tsdl)
                   KRAIT_VERSION, KRAIT_FORMAT_MAJOR, KRAIT_FORMAT_MINOR);
     if (tsdl->gil_waits)
         krait_buf_fmt(out, "    gil_waits = %llu;\n", (unsigned long long)*tsdl->gil_waits);
+    if (tsdl->recording)
+        add_recording(out, tsdl->recording);
     krait_buf_str(out, "};\n");
 }
 

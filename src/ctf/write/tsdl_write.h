@@ -21,6 +21,15 @@ struct krait_tsdl_code {
     const char *label;
 };
 
+/* What holds for a whole recording, whose traces tell it each. */
+struct krait_tsdl_recording {
+    uint64_t ring_bytes;     /* of each thread's ring */
+    uint64_t buffer_bytes;   /* by which rings may grow, all together */
+    uint64_t grown_bytes;    /* by which they had grown at most */
+    uint64_t dropped_events; /* old ones that made room for newer ones */
+    const char *limit;       /* the option that ended it: "--for 5s"; NULL: none has */
+};
+
 struct krait_tsdl {
     uint8_t uuid[16]; /* of the trace */
     struct krait_tsdl_clock clock;
@@ -30,6 +39,7 @@ struct krait_tsdl {
     uint32_t vpid;
     const struct krait_tsdl_code *codes; /* labels of `enum code` */
     size_t code_count;
+    const struct krait_tsdl_recording *recording; /* NULL: not known */
     const uint64_t *gil_waits; /* how many events gil:wait there are in all; NULL: not known yet */
 };
 

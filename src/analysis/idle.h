@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a server waits for something to do: its event loop, its accept, workers at an empty queue, who joins them.
+ *
+ * The same waits may be for something that the program has asked for, and are then its own affair. So a wait counts
+ * only where a loop that is known to wait for work is right above it, and nothing above it is work that such a loop
+ * has begun. What is not known is drawn.
+ */
+#ifndef KRAIT_ANALYSIS_IDLE_H
+#define KRAIT_ANALYSIS_IDLE_H
+
+#include "trace/trace.h"
+
+/* By func id. */
+enum krait_idle_mark {
+    KRAIT_IDLE_ACCEPT = 1 << 0, /* its own time is a wait for somebody to serve */
+    KRAIT_IDLE_SELECT = 1 << 1, /* it waits for a descriptor or a job: idle right below ... */
+    KRAIT_IDLE_LOOP = 1 << 2,   /* ... one of these */
+    KRAIT_IDLE_LOCK = 1 << 3,   /* it waits for a lock: idle right below ... */
+    KRAIT_IDLE_JOIN = 1 << 4,   /* ... one of these, */
+    KRAIT_IDLE_QUEUE = 1 << 5,  /* ... or of these in a thread that ... */
+    KRAIT_IDLE_THREAD = 1 << 6, /* ... begins with this: not the first */
+    KRAIT_IDLE_WORK = 1 << 7,   /* a loop's work: below it no wait is idle */
+};
+
+/* Marks the functions of a trace; NULL when memory is out. *serves: a socket was listened on. */
+uint8_t *krait_idle_marks(const struct krait_trace *trace, bool *serves);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+
+enum { FEWEST = 16 };
+
+void *krait_grow(void *items, size_t *cap, size_t need, size_t size, size_t most)
+{
+    size_t bytes;
+    if (need > most)
+        return NULL;
+    size_t wanted = *cap > most / 2 ? most : KRAIT_MAX(*cap * 2, KRAIT_MIN(FEWEST, most));
+    wanted = KRAIT_MAX(wanted, need);
+    void *grown = __builtin_mul_overflow(wanted, size, &bytes) ? NULL : realloc(items, bytes);
+    if (grown)
+        *cap = wanted;
+    return grown;
+}

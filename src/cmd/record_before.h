@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What can be known before the program runs: whether krait is installed whole, and whether the command can be
+ * started and recorded.
+ */
+#ifndef KRAIT_CMD_RECORD_BEFORE_H
+#define KRAIT_CMD_RECORD_BEFORE_H
+
+#include "base/err.h"
+
+/* Exit statuses of `krait record` that are not the command's, as of env(1) and timeout(1). */
+enum {
+    KRAIT_EXIT_NOT_RECORDED = 125, /* by krait: the command was not run, or ended with 0 and left no trace */
+    KRAIT_EXIT_CANNOT_RUN = 126,
+    KRAIT_EXIT_NOT_FOUND = 127,
+};
+
+/* The path of the library to preload. The agent has to lie beside it. */
+int krait_record_find_preload(char *path, size_t size, struct krait_err *err);
+
+/* Whether `file` can be started as a command and recorded. Returns 0 or the status to exit with. */
+int krait_record_check_command(const char *file, struct krait_err *err);
+
+/* Adds to the reason why a file cannot be started what would start it, where it is a script. */
+void krait_record_hint(const char *file, struct krait_err *err);
+
+#endif

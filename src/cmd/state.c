@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/state.h"
+
+#include "base/fmt.h"
+#include "trace/gil.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const titles[] = {
+#define X(name, text, title, words) title,
+    KRAIT_WALL_STATES(X)
+#undef X
+};
+
+int krait_state_parse(const char *text, uint32_t *states, struct krait_err *err)
+{
+    *states = 0;
+    for (const char *at = text;; at++) {
+        size_t n = strcspn(at, ","), i = 0;
+        while (i < KRAIT_WALL_COUNT && (strlen(titles[i]) != n || memcmp(titles[i], at, n) != 0))
+            i++;
+        if (i == KRAIT_WALL_COUNT)
+            return krait_err_set(err, -EINVAL, "--state: '%.*s' is not one of %s", (int)n, at,
+                                 KRAIT_STATE_CHOICES);
+        *states |= 1u << i;
+        at += n;
+        if (!*at)
+            return 0;
+    }
+}
+
+static void tell_missing(const struct krait_wall *wall, const char *verb)
+{
+    char count[KRAIT_FMT_SIZE];
+    KRAIT_AUTO_BUF damage = { 0 };
+    if (krait_wall_lost(wall))
+        fprintf(stderr,
+                "krait %s: warning: lost: %s of the kernel's: what they would have changed is missing\n",
+                verb, krait_fmt_counted(count, krait_wall_lost(wall), "event"));
+    krait_fmt_safe(&damage, krait_wall_damage(wall)->text);
+    if (damage.len)
+        fprintf(stderr, "krait %s: warning: the kernel's part: %s\n", verb, damage.data);
+}
+
+int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, const char *verb,
+                     struct krait_err *err)
+{
+    int waits = krait_gil_was_waited_for(trace);
+    *out = NULL;
+    if (waits < 0)
+        return krait_err_set(err, waits, "out of memory");
+    unsigned flags = (waits ? KRAIT_WALL_WAITS : 0) | (trace->kernel_dir_count ? KRAIT_WALL_KERNEL : 0);
+    if (!flags)
+        return 0;
+    int rc = krait_wall_new(out, trace, flags, err);
+    if (!rc)
+        tell_missing(*out, verb);
+    return rc;
+}
+
+int krait_state_check(const struct krait_wall *wall, uint32_t states, struct krait_err *err)
+{
+    bool kernel = wall && krait_wall_has_kernel(wall), gil = states == 1u << KRAIT_WALL_GIL;
+    if (kernel || (wall && gil))
+        return 0;
+    if (gil)
+        return krait_err_set(err, -ENODATA, "--state gil: the recording has no waits for the GIL");
+    return krait_err_set(err, -ENODATA,
+                         "--state: the recording does not tell what threads did%s; record it with --kernel",
+                         wall ? ", but for waits for the GIL" : "");
+}

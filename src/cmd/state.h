@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --state: times of what threads did alone, in verbs that draw the call tree.
+ */
+#ifndef KRAIT_CMD_STATE_H
+#define KRAIT_CMD_STATE_H
+
+#include "analysis/wall.h"
+#include "cmd/opts.h"
+
+#define KRAIT_STATE_TITLE(name, text, title, words) "|" title
+#define KRAIT_STATE_CHOICES                         (&("" KRAIT_WALL_STATES(KRAIT_STATE_TITLE))[1])
+
+/* What the waits for the GIL and the kernel's part say. Sets *out to NULL where the trace says nothing. What is missing of the
+ * kernel's part is told on stderr. Returns 0 or a negative errno with err set. */
+int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, const char *verb,
+                     struct krait_err *err);
+
+/* Parses "cpu" or "gil,lock" into bits by enum krait_wall_state. */
+int krait_state_parse(const char *text, uint32_t *states, struct krait_err *err);
+
+/* -ENODATA where `wall`, which may be NULL, does not know one of them. */
+int krait_state_check(const struct krait_wall *wall, uint32_t states, struct krait_err *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What bounds a recording: its time, its size, and the room on the disk.
+ *
+ *   0                                               7/8        31/32 of --max-size
+ *   ├── events are written as they come ─────────────┼─────────────┤ the rest is for definitions and metadata
+ *                                                    │ programs are told to stop; what rings hold follows
+ */
+#include "base/fmt.h"
+#include "record/collector_inside.h"
+
+#include <string.h>
+#include <sys/statvfs.h>
+
+#define LITTLE_ROOM (256ull << 20)
+
+const char *krait_collector_limit(struct krait_collector *c, uint64_t beside)
+{
+    char text[KRAIT_FMT_SIZE];
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    c->beside_bytes = KRAIT_MAX(c->beside_bytes, beside);
+    if (!*c->limit && c->max_bytes && !krait_limits_allow(c, 0))
+        snprintf(c->limit, sizeof(c->limit), "--max-size %s", krait_fmt_bytes(text, c->max_bytes));
+    if (!*c->limit && c->duration_ns && now - c->program_ns >= c->duration_ns)
+        snprintf(c->limit, sizeof(c->limit), "--for %s", krait_fmt_ns(text, c->duration_ns));
+    c->recording.limit = *c->limit ? c->limit : NULL;
+    return c->recording.limit;
+}
+
+/* Metadata is written when it has doubled, and at the end. */
+uint64_t krait_limits_bytes(const struct krait_collector *c)
+{
+    return c->total.bytes + c->beside_bytes + 2 * c->metadata_bytes;
+}
+
+bool krait_limits_allow(struct krait_collector *c, size_t n)
+{
+    if (!c->max_bytes)
+        return true;
+    uint64_t bytes = krait_limits_bytes(c) + n;
+    if (c->keep_newest)
+        return !n || bytes <= c->max_bytes - c->max_bytes / 32;
+    bool near = bytes > c->max_bytes - c->max_bytes / 8;
+    if (near)
+        atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
+    return n ? bytes <= c->max_bytes - c->max_bytes / 32 : !near;
+}
+
+bool krait_limits_pause(struct krait_collector *c)
+{
+    c->paused = c->keep_newest && krait_limits_bytes(c) > c->max_bytes / 8 * 6;
+    return c->paused;
+}
+
+void krait_limits_look_at_disk(struct krait_collector *c)
+{
+    char room[KRAIT_FMT_SIZE];
+    struct statvfs disk;
+    if (*c->warning || statvfs(c->dir, &disk))
+        return;
+    uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (left < LITTLE_ROOM)
+        snprintf(
+            c->warning, sizeof(c->warning),
+            "the disk has %s left for the recording; --max-size bounds it, --no-c-calls makes it smaller",
+            krait_fmt_bytes(room, left));
+}
+
+const char *krait_collector_warning(struct krait_collector *c)
+{
+    if (!*c->warning || c->warned)
+        return NULL;
+    c->warned = true;
+    return c->warning;
+}

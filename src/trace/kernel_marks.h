@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a trace tells of its CPUs beside the events: which thread a CPU runs when its stream begins, and where
+ * events of a CPU were lost.
+ *
+ *     CPU 1   ├──── unknown to all events ────┤switch 5 -> 0 ...   5 runs from the beginning on
+ *     CPU 0   ┤switch 0 -> 7 ├ lost ┤switch 9 -> 0                 7 runs up to the loss, and no further
+ *
+ * A packet counts the events that were lost up to its end. Where they are missing depends on the tracer:
+ * krait's and others' begin a new packet behind the loss, so that it lies between two packets; LTTng's ring
+ * buffer drops events while the next packet has no room (lib_ring_buffer_try_reserve_slow() of
+ * lttng-modules, src/lib/ringbuffer/ring_buffer_frontend.c), so that they are missing behind the packet's
+ * last event.
+ */
+#ifndef KRAIT_TRACE_KERNEL_MARKS_H
+#define KRAIT_TRACE_KERNEL_MARKS_H
+
+#include "ctf/read/reader.h"
+
+struct krait_kernel_mark {
+    int64_t ns; /* INT64_MIN: since before the trace */
+    uint32_t cpu;
+    bool lost;   /* events were, behind those of that time; else */
+    int64_t tid; /* runs there from then on; 0: the idle task */
+};
+
+struct krait_kernel_marks {
+    struct krait_kernel_mark *items; /* owned; in the order of time */
+    uint32_t count, cap;
+};
+
+/* Reads the first events of each stream, and the packets that tell of losses. Returns 0 or -ENOMEM. */
+int krait_kernel_marks_find(struct krait_kernel_marks *marks, struct krait_ctf_reader *reader,
+                            struct krait_arena *arena);
+void krait_kernel_marks_done(struct krait_kernel_marks *marks);
+
+#endif

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tutorial's commands work as they stand, in its order; the pages that README names are there."""
+
+import re
+import subprocess
+
+import pytest
+
+from pages import blocks, page_text, run_page
+from recording import ROOT
+
+
+def test_every_command_of_the_tutorial_works(krait, any_python, tmp_path, alone):
+    assert len(run_page("tutorial.md", krait, any_python, tmp_path)) >= 10
+    for name in ("before.svg", "change.svg", "before.pftrace", "before.speedscope.json", "callgrind.out.before"):
+        assert (tmp_path / name).stat().st_size > 1000, name
+
+
+def test_the_tutorials_program_does_what_its_text_says_and_the_change_mends_it(record, report, python, tmp_path):
+    """On each version: its calls do not depend on the machine, and nothing waits."""
+    text = dict((i[1], b) for i, b in blocks(page_text("tutorial.md")) if i[0] == "python")["shop.py"]
+    sed = re.search(r"^\$ (sed .*)$", page_text("tutorial.md"), re.M)[1]
+    (tmp_path / "shop.py").write_text(text)
+    seen, said = [], []
+    for _ in range(2):
+        run = record(python, "shop.py")
+        said.append(run.check().stdout)
+        seen.append({f["name"]: f["calls"] for f in report(run.path, "--limit", "0") if f["module"] in ("__main__", "re")})
+        assert {p.pid: len(p.threads) for p in run.processes} == {run.main.pid: 1}
+        subprocess.run(sed, shell=True, cwd=tmp_path, check=True)
+    before, after = seen
+    assert before["discount"] == after["discount"] == 20_000 and before["Pattern.search"] == after["Pattern.search"] == 50_000
+    assert 50_000 <= before["compile"] < 50_100 and 50_000 <= before["_compile"] < 50_100
+    assert 3 <= after["compile"] < 100 and 3 <= after["_compile"] < 100
+    assert said[0] == said[1] != ""
+
+
+@pytest.mark.pythons(most=(3, 13))  # what is in a folder of its own is no command `python3`
+def test_a_recorded_program_may_use_a_profiler_of_its_own(krait, python, tmp_path):
+    runs = run_page("record.md", krait, python, tmp_path)
+    profiled, info = runs.values()
+    assert re.search(r"^ +\d+ .* shop.py:1\(price\)$", profiled.stdout, re.M)
+    assert ("displaced" in info.stdout) != python.has_monitoring
+
+
+PAGES = sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_the_pages_lead_somewhere(page):
+    path = ROOT / page
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text()):
+        to = (path.parent / target).resolve() if target else path
+        assert to.exists(), f"{page}: {target}"
+        if anchor:
+            anchors = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", to.read_text(), re.M)}
+            assert anchor in anchors, f"{page}: {target}#{anchor}"

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What threads did, in flame graphs and folded stacks: --state, and where servers wait for requests."""
+
+import subprocess
+import xml.etree.ElementTree as ET
+
+import pytest
+from kernel_made import begins, ends, event, switch, wake
+
+SVG = "{http://www.w3.org/2000/svg}"
+CODES = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 python app load app.py 10
+code 3 c time sleep - 0
+thread 5 MainThread
+"""
+
+
+@pytest.fixture
+def sleeps(both):
+    """main calls load, which sleeps: load 20 us on CPU itself, sleep 20 on CPU, 27 timer, 3 ready, main 30."""
+    return both(
+        CODES + "100us call 1\n120us call 2\n130us ccall 3\n180us creturn\n190us return\n200us return\n",
+        [
+            switch(0, 0, 5),
+            begins(135, "clock_nanosleep"),
+            switch(140, 5, 0, state=1),
+            event(165, "irq_handler_entry", irq=1),
+            event(166, "timer_hrtimer_expire_entry"),
+            wake(167, 5),
+            event(168, "irq_handler_exit", irq=1),
+            switch(170, 0, 5),
+            ends(172, "clock_nanosleep"),
+            switch(300, 5, 0),
+        ],
+    )
+
+
+@pytest.fixture
+def run(krait, tmp_path):
+    def verb(*args, code=0):
+        done = subprocess.run([krait, *map(str, args)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return verb
+
+
+@pytest.fixture
+def folded(run):
+    """{innermost function: ns} of folded stacks."""
+
+    def read(folder, *options):
+        lines = run("export", folder, "--to", "folded", "-o", "-", *options).stdout.splitlines()
+        return {line.rsplit(" ", 1)[0].split(";")[-1]: int(line.rsplit(" ", 1)[1]) for line in lines}
+
+    return read
+
+
+@pytest.mark.parametrize(
+    "state, stacks",
+    [
+        ("cpu", {"app.main": 30000, "app.load": 20000, "time.sleep": 20000}),
+        ("timer", {"time.sleep": 27000}),
+        ("timer,ready", {"time.sleep": 30000}),
+        ("lock", {}),
+    ],
+)
+def test_folded_stacks_have_the_time_in_the_states_that_are_asked_for(folded, sleeps, state, stacks):
+    assert folded(sleeps, "--state", state) == stacks
+
+
+def test_states_add_up_to_all(folded, sleeps):
+    each = [folded(sleeps, "--state", s) for s in "cpu ready gil lock disk net timer child fault other unknown".split()]
+    whole = folded(sleeps)
+    assert {name: sum(e.get(name, 0) for e in each) for name in whole} == whole
+
+
+def titles_of(path):
+    root = ET.parse(path).getroot()
+    return {e.text.split("\n")[0]: e.text.split("\n")[1:] for e in root.iter(SVG + "title") if e.text}
+
+
+def test_a_flame_graph_has_the_time_in_a_state_and_says_so(run, sleeps, tmp_path):
+    run("flame", sleeps, "--state", "timer")
+    titles = titles_of(tmp_path / "flame.svg")
+    assert "total 27.0\u202f\u00b5s (100.0\u202f% of all)" in titles["app.main"][1]
+    assert "in state timer alone" in (tmp_path / "flame.svg").read_text()
+
+
+def test_that_no_time_is_in_a_state_is_said(run, sleeps):
+    assert "there is no time in state disk" in run("flame", sleeps, "--state", "disk").stderr
+
+
+@pytest.mark.parametrize("verb", [["flame"], ["export", "--to", "folded"]], ids=lambda v: v[0])
+def test_wrong_states_are_told(run, synth, sleeps, verb):
+    plain = synth(CODES + "100us call 1\n200us return\n", "plain")
+    said = run(*verb, plain, "--state", "cpu", code=1).stderr
+    assert "the recording does not tell what threads did; record it with --kernel" in said
+    assert "--state gil: the recording has no waits for the GIL" in run(*verb, plain, "--state", "gil", code=1).stderr
+    assert "'idle' is not one of cpu|ready|gil" in run(*verb, sleeps, "--state", "cpu,idle", code=2).stderr
+    assert "'' is not one of" in run(*verb, sleeps, "--state", "cpu,", code=2).stderr
+
+
+@pytest.mark.parametrize("verb", [["flame"], ["export", "--to", "folded"]], ids=lambda v: v[0])
+def test_states_have_time_and_no_calls(run, sleeps, verb):
+    assert "--state is of time, and --unit calls is not" in run(*verb, sleeps, "--state", "cpu", "--unit", "calls", code=2).stderr
+
+
+def test_formats_without_states_say_so(run, sleeps):
+    assert "--state: --to chrome cannot; --to folded can" in run("export", sleeps, "--to", "chrome", "--state", "cpu", code=2).stderr
+
+
+# -- comparing --
+
+
+def test_time_on_the_cpu_is_compared_where_all_recordings_tell_it(run, both, synth, tmp_path):
+    def clocked(name, off):
+        """main runs 100 us, `off` us of them not on a CPU."""
+        calls = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n100us call 1\n200us return\n"
+        return both(calls, [switch(0, 0, 5), switch(150, 5, 0, state=1), switch(150 + off, 0, 5), switch(300, 5, 0)], name)
+
+    old, new = clocked("old", 10), clocked("new", 30)
+    assert "time on the CPU is compared" in run("flame", new, "--diff", old).stderr
+    assert titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 70.0")
+    assert "on CPU" in (tmp_path / "flame.svg").read_text()
+    said = run("flame", new, "--diff", synth(CODES + "100us call 1\n200us return\n", "plain")).stderr
+    assert "wall time is compared, waits and all: time on the CPU is told by 1 of 2" in said
+    assert titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 100")
+    run("flame", new, "--diff", old, "--state", "other")
+    assert titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 30.0")
+
+
+# -- servers --
+
+SERVER = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 c select epoll.poll - 0
+code 3 python asyncio.events Handle._run events.py 9
+code 4 {listen}
+code 5 python queue Queue.get queue.py 1
+code 6 python threading Condition.wait threading.py 1
+code 7 c _thread lock.acquire - 0
+code 8 python asyncio.base_events BaseEventLoop._run_once base_events.py 1
+code 9 python threading Thread._bootstrap threading.py 1
+code 10 python app handle app.py 9
+thread 5 MainThread
+0 call 1
+0 ccall 4
+1ms creturn
+1ms call 8
+1ms ccall 2
+61ms creturn
+61ms call 3
+61ms call 10
+71ms ccall 7
+75ms creturn
+75ms ccall 2
+81ms creturn
+81ms return
+81ms return
+81ms return
+81ms ccall 2
+85ms creturn
+85ms call 5
+85ms call 6
+85ms ccall 7
+100ms creturn
+100ms return
+100ms return
+100ms return
+thread 6 worker
+0 call 9
+0 call 5
+0 call 6
+0 ccall 7
+14ms creturn
+14ms return
+14ms return
+14ms return
+exit 0 0
+"""
+
+
+def test_a_servers_idle_waits_are_left_out_and_that_is_said(run, synth, tmp_path):
+    """Those of its loop and of a worker. Not what a request waits for, nor what the main program asks a queue or a poll for."""
+    folder = synth(SERVER.format(listen="c _socket socket.listen - 0"))
+    said = run("flame", folder).stderr
+    assert "left out 74.00 ms of a server's idle waits" in said and "--idle draws them" in said
+    titles = titles_of(tmp_path / "flame.svg")
+    assert titles["app.main"][1].startswith("total 40.0\u202fms") and titles["app.handle"][1].startswith("total 20.0\u202fms")
+    assert "without 74.0\u202fms of idle waits" in (tmp_path / "flame.svg").read_text()
+    said = run("flame", folder, "--idle").stderr
+    assert "server" not in said and titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 100\u202fms")
+
+
+def test_the_waits_of_a_program_that_serves_nobody_are_drawn(run, synth, tmp_path):
+    said = run("flame", synth(SERVER.format(listen="c _socket socket.connect - 0"))).stderr
+    assert "server" not in said and titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 100\u202fms")
+
+
+@pytest.mark.parametrize("options", [[], ["--no-c-calls"]], ids=["", "no-c-calls"])
+def test_a_real_servers_idle_waits_are_found(run, record, python, options):
+    if python.number not in ((3, 8), (3, 11), (3, 13)):
+        pytest.skip("their names are the same in others")
+    trace = record.text(
+        python,
+        """
+        import http.server, queue, threading, time, urllib.request
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200); self.end_headers()
+            def log_message(self, *args): pass
+        jobs = queue.Queue()
+        worker = threading.Thread(target=jobs.get); worker.start()
+        server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever); thread.start()
+        urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/").read()
+        time.sleep(0.3)
+        server.shutdown(); jobs.put(1); thread.join(); worker.join(); server.server_close()
+        """,
+        options=options,
+    ).path
+    waited = run("flame", trace).stderr.split("left out ")[1].split(" of a server")[0]
+    number, unit = waited.split()
+    assert float(number) * {"s": 1000, "ms": 1}[unit] >= 500  # two threads for 0.3 s each

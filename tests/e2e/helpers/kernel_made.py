@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel traces made up, event by event, as CTF 1.8 with LTTng's names.
+
+    events = [(us, cpu, name, {field: number or text}), ...]      a field "tid of context" is of the event's context
+    write(folder, events)
+
+A stream for each CPU, of one packet; `offset` (ns) is the clock's zero, after the epoch; `lost` says how many events a
+second, empty packet tells that the tracer lost. `losses` are (cpu, us, end): behind the events up to us one is lost; so says
+the packet that follows them, as krait's, or with `end` theirs, which goes on until then, as LTTng's.
+`numbered` is the first packets' number.
+"""
+
+import struct
+from collections import namedtuple
+
+EPOCH = 1767225600 * 10**9  # time 0 of tests/synth.c, in nanoseconds
+CONTEXT = "tid of context"
+Label = namedtuple("Label", "name value")  # a number with a name, as functions' addresses have
+PACKET = struct.Struct("<IQQQQQQI")  # magic, begin, end, content, size, sequence, discarded, cpu_id
+
+METADATA = """\
+/* CTF 1.8 */
+typealias integer {{ size = 16; align = 8; }} := u16;
+typealias integer {{ size = 32; align = 8; }} := u32;
+typealias integer {{ size = 64; align = 8; }} := u64;
+typealias integer {{ size = 64; align = 8; signed = true; }} := i64;
+trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ u32 magic; }}; }};
+env {{ domain = "kernel"; hostname = "{host}"; sysname = "Linux"; kernel_release = "{release}"; }};
+clock {{ name = monotonic; freq = 1000000000; offset = {offset}; absolute = true; }};
+typealias integer {{ size = 64; align = 8; map = clock.monotonic.value; }} := time_t;
+stream {{
+    event.header := struct {{ u16 id; time_t timestamp; }};
+    packet.context := struct {{ time_t timestamp_begin; time_t timestamp_end; u64 content_size; u64 packet_size;
+                               u64 packet_seq_num; u64 events_discarded; u32 cpu_id; }};
+    {context}
+}};
+"""
+
+
+def payload(fields):
+    values = (v for k, v in fields.items() if k != CONTEXT)
+    return b"".join(v.encode() + b"\0" if isinstance(v, str) else struct.pack("<q", getattr(v, "value", v)) for v in values)
+
+
+def kind(name, field, events):
+    """The type of a field: an enumeration of all that are seen where there is a label."""
+    values = [fields[field] for _, _, event, fields in events if event == name]
+    labels = {(v.name, v.value & ~7) for v in values if isinstance(v, Label)}
+    text = ", ".join(f'"{label}" = {value} ... {value + 7}' for label, value in sorted(labels))
+    return "string" if isinstance(values[0], str) else f"enum : i64 {{ {text} }}" if labels else "i64"
+
+
+def packet(cpu, number, begin, end, discarded, content):
+    bits = (PACKET.size + len(content)) * 8
+    return PACKET.pack(0xC1FC1FC1, begin, end, bits, bits, number, discarded, cpu) + content
+
+
+def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0):
+    folder.mkdir(parents=True, exist_ok=True)
+    classes = {}
+    for _, _, name, fields in events:
+        if name not in classes:
+            classes[name] = {field: kind(name, field, events) for field in fields if field != CONTEXT}
+    has_context = any(CONTEXT in fields for *_, fields in events)
+    text = METADATA.format(host=host, release=release, offset=offset, context="event.context := struct { i64 _tid; };" if has_context else "")
+    for number, (name, fields) in enumerate(classes.items()):
+        members = "".join(f" {kind} _{field};" for field, kind in fields.items())
+        text += f'event {{ name = "{name}"; id = {number}; fields := struct {{{members} }}; }};\n'
+    (folder / "metadata").write_text(text)
+
+    def content(own):
+        for us, _, name, fields in own:
+            yield struct.pack("<HQ", list(classes).index(name), us * 1000)
+            yield struct.pack("<q", fields.get(CONTEXT, 0)) if has_context else b""
+            yield payload(fields)
+
+    for cpu in {e[1] for e in events}:
+        own, stream, discarded, number, begin = [e for e in events if e[1] == cpu], b"", 0, numbered, None
+        for last, until in [*sorted((us, end) for of, us, end in losses if of == cpu), (own[-1][0], None)]:
+            part, own = [e for e in own if e[0] <= last], [e for e in own if e[0] > last]
+            begin = part[0][0] if begin is None else begin
+            stream += packet(cpu, number, begin * 1000, (until or last) * 1000, discarded + bool(until), b"".join(content(part)))
+            discarded, number, begin = discarded + 1, number + 1, until
+        end = last * 1000
+        stream += packet(cpu, number, end, end, lost, b"") if lost else b""
+        (folder / f"channel0_{cpu}").write_bytes(stream)
+    return folder
+
+
+def switch(us, before, after, state=0, cpu=0, **more):
+    fields = {"prev_comm": f"t{before}", "prev_tid": before, "prev_state": state, "next_comm": f"t{after}", "next_tid": after}
+    return (us, cpu, "sched_switch", {**fields, **more})
+
+
+def wake(us, tid, cpu=0, name="sched_wakeup", **more):
+    return (us, cpu, name, {"tid": tid, **more})
+
+
+def fork(us, parent, child, cpu=0):
+    fields = {"parent_tid": parent, "child_comm": f"t{child}", "child_tid": child, "child_pid": child}
+    return (us, cpu, "sched_process_fork", fields)
+
+
+def used_again(us, tid, parent, cpu=0):
+    """A thread ends on a CPU, and `parent` makes another of its number; to be unpacked."""
+    return switch(us, tid, 0, 0x10, cpu=cpu, prev_comm="first"), fork(us + 1, parent, tid), switch(us + 2, 0, tid, cpu=cpu)
+
+
+def dump(us, tid, kind, status, cpu=0):
+    return (us, cpu, "lttng_statedump_process_state", {"tid": tid, "pid": tid, "name": f"t{tid}", "type": kind, "status": status})
+
+
+def begins(us, call, cpu=0, **more):
+    return (us, cpu, f"syscall_entry_{call}", more)
+
+
+def ends(us, call, ret=0, cpu=0, **more):
+    return (us, cpu, f"syscall_exit_{call}", {**more, "ret": ret})
+
+
+def knows_itself(us, own, cpu=0):
+    """Who runs there asks for its number in its namespace; to be unpacked: *knows_itself(...)."""
+    return begins(us, "gettid", cpu=cpu), ends(us + 1, "gettid", own, cpu=cpu)
+
+
+def event(us, name, /, cpu=0, **fields):
+    return (us, cpu, name, fields)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads krait's recordings straight from their bytes, as src/ctf/format.h and src/event/events.def say them.
+
+A second reader, on purpose: what the recorder wrote is judged without krait's own reading side. It knows no other CTF.
+"""
+
+import re
+import struct
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKET_HEAD = struct.Struct("<I16sIQQQQQQQI")
+BEGINS = {"python:call", "python:resume", "python:throw", "c:call"}
+ENDS = {"python:return", "python:yield", "python:unwind", "python:unwind_of", "c:return", "c:raise", "c:raise_of"}
+
+
+def event_table():
+    """From events.def: id -> (name, [(type, field)]), and enumeration -> {value: label}."""
+    text = (ROOT / "src" / "event" / "events.def").read_text()
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    events, enums, by_symbol = {}, {}, {}
+    for number, symbol, name in re.findall(r'KRAIT_EVENT\((\d+), (\w+), "([^"]+)"', text):
+        by_symbol[symbol] = events[int(number)] = (name, [])
+    for symbol, kind, name in re.findall(r"KRAIT_FIELD\((\w+), (\w+), (\w+),", text):
+        by_symbol[symbol][1].append((kind, name))
+    for enum, value, label in re.findall(r'KRAIT_ENUM\((\w+), \w+, (\d+), "([^"]+)"', text):
+        enums.setdefault(enum, {})[int(value)] = label
+    return events, enums
+
+
+EVENTS, ENUMS = event_table()
+SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "code": "I"}
+
+
+@dataclass
+class Event:
+    time: int  # ticks of the trace's clock
+    name: str
+    fields: dict
+
+    @property
+    def code(self):
+        return self.fields.get("code")
+
+
+@dataclass
+class Code:
+    kind: str
+    module: str
+    qualname: str
+    file: str
+    line: int
+
+
+@dataclass
+class Stream:
+    tid: int
+    events: list = field(default_factory=list)
+    discarded: int = 0
+    after_losses: list = field(default_factory=list)  # indexes of the events that come next
+    sizes: Counter = field(default_factory=Counter)  # (event, compact?) -> bytes, for the size of a call
+
+
+def read_fields(data, at, layout):
+    fields = {}
+    for kind, name in layout:
+        if kind == "str":
+            end = data.index(b"\0", at)
+            fields[name] = data[at:end].decode("utf-8", "surrogateescape")
+            at = end + 1
+        elif kind in SIZES:
+            (fields[name],) = struct.unpack_from("<" + SIZES[kind], data, at)
+            at += struct.calcsize(SIZES[kind])
+        else:
+            fields[name] = ENUMS[kind][data[at]]
+            at += 1
+    return fields, at
+
+
+def read_packet(stream, data, at, end, clock):
+    """Appends the events of data[at:end] to the stream. `clock` is the packet's first full time."""
+    while at < end:
+        start = at
+        (word,) = struct.unpack_from("<I", data, at) if at + 4 <= end else (data[at],)
+        number = word & 31
+        if number == 31:
+            number, clock = struct.unpack_from("<IQ", data, at + 1)
+            at += 13
+        else:
+            low = word >> 5
+            clock = (clock & ~0x7FFFFFF | low) + (0x8000000 if low < clock & 0x7FFFFFF else 0)
+            at += 4
+        name, layout = EVENTS[number]
+        fields, at = read_fields(data, at, layout)
+        assert at <= end, f"event {name} goes beyond its packet's content"
+        stream.events.append(Event(clock, name, fields))
+        stream.sizes[name] += at - start
+
+
+def read_stream(path, torn=False):
+    """All packets of a stream file; with `torn` the last may be cut short, as when who wrote it was killed."""
+    data = path.read_bytes()
+    at, stream, expected = 0, None, 0
+    while at < len(data):
+        if torn and (at + PACKET_HEAD.size > len(data) or at + PACKET_HEAD.unpack_from(data, at)[7] // 8 > len(data)):
+            break
+        (magic, _, _, _, begin, last, content, size, seq, discarded, tid) = PACKET_HEAD.unpack_from(data, at)
+        assert magic == 0xC1FC1FC1, f"{path}: no packet at {at}"
+        assert content <= size and size % 8 == 0 and at + size // 8 <= len(data), f"{path}: packet at {at} is cut"
+        stream = stream or Stream(tid)
+        assert seq >= expected, f"{path}: packet numbers go back"
+        expected = seq + 1
+        first = len(stream.events)
+        read_packet(stream, data, at + PACKET_HEAD.size, at + content // 8, begin)
+        new = stream.events[first:]
+        assert all(begin <= e.time <= last for e in new), f"{path}: event outside of its packet's time"
+        assert all(a.time <= b.time for a, b in zip(new, new[1:])), f"{path}: time goes back"
+        if discarded != stream.discarded and new:
+            stream.after_losses.append(first)
+            stream.discarded = discarded
+        at += size // 8
+    return stream
+
+
+def break_event(path, packet=0):
+    """Gives the first event of a packet an id that is not known."""
+    data, at = bytearray(path.read_bytes()), 0
+    for _ in range(packet):
+        at += PACKET_HEAD.unpack_from(data, at)[7] // 8
+    data[at + PACKET_HEAD.size] = 30
+    path.write_bytes(data)
+
+
+class Process:
+    """One process image: a CTF trace of its own."""
+
+    def __init__(self, folder, torn=False):
+        self.folder = folder
+        self.name, pid = re.fullmatch(r"(.*?)-(\d+)(?:-\d+)?", folder.name).groups()
+        self.pid = int(pid)
+        self.metadata = (folder / "metadata").read_text()
+        definitions = read_stream(folder / "definitions", torn) if (folder / "definitions").exists() else None
+        self.definitions = definitions.events if definitions else []
+        self.codes = {
+            e.fields["id"]: Code(*(e.fields[k] for k in ("kind", "module", "qualname", "file", "line")))
+            for e in self.definitions
+            if e.name == "code:define"
+        }
+        paths = sorted(folder.glob("thread-*"))
+        self.threads = [stream for stream in (read_stream(path, torn) for path in paths) if stream]
+
+    def said(self, name):
+        """The definitions of one name, as their fields."""
+        return [e.fields for e in self.definitions if e.name == name]
+
+    @property
+    def thread_names(self):
+        return {f["vtid"]: f["name"] for f in self.said("thread:name")}
+
+    @property
+    def origin(self):
+        return next((f["origin"] for f in self.said("process:start")), None)
+
+    @property
+    def ending(self):
+        """(how, status) of the last process:exit, or None."""
+        return next(((f["how"], f["status"]) for f in reversed(self.said("process:exit"))), None)
+
+    def name_of(self, event):
+        code = self.codes.get(event.code)
+        return code.qualname if code else None
+
+    def calls(self):
+        """How often each function was called, by qualified name."""
+        return Counter(self.name_of(e) for t in self.threads for e in t.events if e.name in ("python:call", "c:call"))
+
+    def shape(self, thread, only=None):
+        """The thread's begins and ends as text, such as `call f`, `c call len`, `return f`; checks the nesting.
+
+        `only` keeps the Python functions of this file and the C functions that they call themselves. The second result
+        is what is still open at the end, outermost first. A C function that was live when the stack was said has an end
+        without a beginning: python:frame tells Python's frames alone.
+        """
+        lines, stack, said = [], [], []  # said: the python:frame events of the run that goes on
+        for e in thread.events:
+            if e.name in ("python:frame", "python:deep_frame"):
+                said.append(e)
+            elif e.name in ("python:stack", "python:deep_stack"):
+                stack, said = self.resync(stack, said, e.fields["depth"]), []
+            elif e.name in BEGINS or e.name in ENDS:
+                kind, what = e.name.removesuffix("_of").split(":")
+                if e.name in BEGINS:
+                    stack.append((kind, e.code))
+                else:
+                    assert stack, f"{self.folder.name}: {e.name} ends nothing (thread {thread.tid})"
+                    if kind == "c" and stack[-1][0] == "said":
+                        continue
+                    assert stack[-1][0] in (kind, "said"), f"{self.folder.name}: {e.name} ends {self.codes[stack[-1][1]]}"
+                code = stack[-1][1]
+                file = next((self.codes[c].file for k, c in reversed(stack) if k != "c"), "")
+                if only is None or Path(file).name == only:
+                    lines.append(f"{'c ' if kind == 'c' else ''}{what} {self.codes[code].qualname}")
+                if e.name in ENDS:
+                    stack.pop()
+        return lines, [self.codes[code].qualname for _, code in stack]
+
+    @staticmethod
+    def resync(stack, said, depth):
+        """The stack after a run of python:frame and its python:stack: what is said replaces what is known."""
+        frames = [s for s in stack if s[0] != "c"]
+        for e in said:
+            at = e.fields["depth"]
+            if at >= len(frames) or frames[at][1] != e.code:
+                frames = frames[:at] + [("said", e.code)]
+        return frames[:depth]
+
+    def check_balanced(self, ended=True):
+        """Every end ends what began last; with `ended`, nothing is left open on any thread."""
+        for thread in self.threads:
+            _, still_open = self.shape(thread)
+            assert not (ended and still_open), f"{self.folder.name} thread {thread.tid}: open at the end: {still_open}"
+
+    def unbalanced(self):
+        """What check_balanced would say of each thread whose begins and ends do not match."""
+        wrong = []
+        for thread in self.threads:
+            try:
+                self.shape(thread)
+            except AssertionError as error:
+                wrong.append(str(error))
+        return wrong
+
+
+class Recording:
+    """What `krait record` left: the folder, and the command's result in `status`, `stdout`, `stderr`."""
+
+    def __init__(self, path, result=None, torn=False):
+        self.path, self.torn = Path(path), torn
+        self.status = result.returncode if result else None
+        self.stdout = result.stdout if result else ""
+        self.stderr = result.stderr if result else ""
+
+    @cached_property
+    def processes(self):
+        """Read once, when first asked for: in the order of their first event."""
+        found = [Process(p.parent, self.torn) for p in sorted(self.path.glob("*/metadata")) if p.parent.name != "kernel"]
+        return sorted(found, key=lambda p: min((e.time for e in p.definitions), default=0))
+
+    @property
+    def main(self):
+        return self.processes[0]
+
+    @property
+    def lost(self):
+        return sum(self.losses().values())
+
+    def losses(self):
+        """Events lost by reason, as the recording says."""
+        return sum((Counter({f["reason"]: f["count"]}) for p in self.processes for f in p.said("krait:lost")), Counter())
+
+    def calls(self):
+        return sum((p.calls() for p in self.processes), Counter())
+
+    def check(self, ended=True):
+        """Nothing lost, every stack balanced."""
+        assert self.lost == 0
+        for process in self.processes:
+            process.check_balanced(ended)
+        return self

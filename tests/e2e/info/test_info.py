@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait info says what is in a trace; its counts are those of the events that krait cat prints."""
+
+import collections
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import verb_json
+from test_cat import CORPUS, UTC
+
+SCRIPT = """\
+    process 10 app
+    code 1 python m f f.py 3
+    code 2 c builtins len - 0
+    thread 10 main
+    repeat 1000
+    1us call 1
+    2us ccall 2
+    3us creturn
+    4us return
+    end
+    packet 7
+    300ms call 1
+    301ms unwind
+    exit 0 0
+    lost 3 5
+    process 20 other 10
+    code 1 python m g f.py 9
+    thread 20
+    400ms call 1
+    500ms return
+    exit 0 0
+    """
+
+
+def counts_of_cat(krait, folder):
+    text = subprocess.run([krait, "cat", folder], capture_output=True, text=True, env=UTC).stdout
+    return collections.Counter(re.search(r"(\S+): \{ vtid", line).group(1) for line in text.splitlines())
+
+
+def test_counts_are_those_of_cat(krait, synth, info):
+    folder = synth(SCRIPT)
+    facts = info(folder)
+    counts = counts_of_cat(krait, folder)
+    assert {c["name"]: c["count"] for c in facts["event_classes"]} == counts
+    assert facts["events"] == counts.total()
+    assert [c["count"] for c in facts["event_classes"]] == sorted(counts.values(), reverse=True)
+
+
+def test_an_object_has_the_keys_that_programs_rely_on(synth, info):
+    folder = synth(SCRIPT)
+    facts = info(folder)
+    assert facts["processes"] == 2 and facts["threads"] == 2
+    assert facts["bytes"] == sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+    assert facts["lost"] == {"ring full": 7, "displaced": 5}
+    assert 500_000_000 <= facts["duration_ns"] < 600_000_000
+
+
+def test_each_process_has_its_command_and_its_end(krait, synth, info):
+    """how: exit 0, signal 1, exec 2, gone 3, stop 4; and one that nobody ended."""
+    ends = ["exit 0 3", "exit 1 9", "exit 2 -1", "exit 3 -1", "exit 4 -1", ""]
+    script = "".join(f"process {i + 1} app\nthread {i + 1}\n{i + 1}us call 1\n{i + 2}us return\n{end}\n" for i, end in enumerate(ends))
+    folder = synth(script)
+    facts = info(folder)
+    assert facts["finished"] is False
+    listed = [(p["pid"], p["end"], p["status"]) for p in facts["process_list"]]
+    assert listed == [(1, "exit", 3), (2, "signal", 9), (3, "exec", None), (4, "gone", None), (5, "stop", None), (6, None, None)]
+    assert {p["threads"] for p in facts["process_list"]} == {1}
+    assert all("app" in p["command"] for p in facts["process_list"])
+    text = subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+    table = [line for line in text.splitlines() if re.match(r" +[1-6] +1 ", line)]
+    for line, end in zip(table, ["exit 3", "SIGKILL", "exec", "ended", "stopped", "unfinished"], strict=True):
+        assert f" {end} " in line and "app" in line
+    assert "unfinished 1 of 6 processes" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+GIL = """\
+    process 10 app
+    code 1 python m f f.py 3
+    thread 10 main
+    0 call 1
+    100ms gildrop
+    100ms gilwait 0
+    101ms gilswitch
+    102ms gilwait 11
+    199ms giltake
+    300ms gilwait 11
+    300ms return
+    thread 11 other
+    5ms gilwait 10
+    101ms giltake
+    101ms call 1
+    150ms return
+    199ms gildrop
+    """
+
+
+def test_waiting_for_the_gil_is_summed_up(krait, synth, info):
+    """A wait has an end: the last of `main` was lost."""
+    folder = synth(GIL)
+    assert info(folder)["gil"] == {"waits": 2, "wait_ns": (1 + 97 + 96) * 10**6, "threads": 2}
+    text = subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+    assert "GIL        waited for 194.0 ms in 2 waits by 2 threads\n             most in main: 98.00 ms\n" in text
+
+
+@pytest.mark.parametrize("verb", ["info", "report"])
+def test_waits_are_looked_for_where_the_metadata_does_not_say_that_there_are_none(krait, synth, verb):
+    """Recordings of before have no such entry; one that says 0 is believed, without a look at the events."""
+    metadata = next(synth(GIL).glob("*/metadata"))
+    text = metadata.read_text()
+    found = {}
+    for entry in ["    gil_waits = 4;\n", "", "    gil_waits = 0;\n"]:
+        assert text.count("    gil_waits = 4;\n") == 1
+        metadata.write_text(text.replace("    gil_waits = 4;\n", entry))
+        facts = verb_json(krait, verb, metadata.parent.parent)
+        found[entry] = facts["gil"] if verb == "info" else facts.get("wall_ns", {}).get("gil")
+    told, of_old, none = found.values()
+    assert told and of_old == told and none is None
+
+
+def test_without_waits_nothing_is_said_of_the_gil(krait, synth, info):
+    folder = synth(SCRIPT)
+    assert info(folder)["gil"] is None
+    assert "GIL" not in subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+
+
+def test_pictures_and_exports_say_what_nobody_ended(krait, synth, tmp_path):
+    folder = synth("process 1 app\nthread 1\n1us call 1\n2us return\n")
+    for verb in (["flame", "-o", tmp_path / "f.svg"], ["export", "--to", "folded", "-o", tmp_path / "f.txt"]):
+        done = subprocess.run([krait, *verb, folder], capture_output=True, text=True, env=UTC)
+        assert done.returncode == 0
+        assert f"krait {verb[0]}: warning: unfinished: 1 of 1 processes: the recording still runs" in done.stderr
+
+
+def test_a_recording_that_was_finished_says_so(synth, info, krait):
+    folder = synth(SCRIPT)
+    assert info(folder)["finished"] is True
+    assert "unfinished" not in subprocess.run([krait, "info", folder], capture_output=True, text=True, env=UTC).stdout
+
+
+def test_the_summary_says_what_was_lost_and_what_to_do(krait, synth):
+    run = subprocess.run([krait, "info", synth(SCRIPT)], capture_output=True, text=True, env=UTC)
+    assert run.returncode == 0 and not run.stderr
+    assert re.search(r"lost +7, ring full\n.*--buffer-size", run.stdout)
+    assert re.search(r"lost +5, displaced\n +the program set", run.stdout)
+    assert "2 processes, 2 threads" in run.stdout
+    assert re.search(r"1,001 +24\.9% +python:call", run.stdout) or re.search(r"1,002 +\S+ +python:call", run.stdout)
+    assert "\033" not in run.stdout and max(map(len, run.stdout.splitlines())) <= 80
+
+
+def test_names_from_a_trace_cannot_write_to_the_terminal(krait, synth):
+    folder = synth("process 10 app%1B[2J%0A%C3\ncode 1 python m f f.py 3\nthread 10\n1us call 1\n2us return\n")
+    run = subprocess.run([krait, "info", folder], capture_output=True, env=UTC)
+    assert run.returncode == 0 and b"\x1b" not in run.stdout and b"app" in run.stdout
+    run.stdout.decode()
+    text = subprocess.run([krait, "info", "--json", folder], capture_output=True, env=UTC).stdout
+    json.loads(text.decode())
+
+
+def test_a_damaged_stream_is_counted_up_to_the_damage(krait, synth):
+    folder = synth(SCRIPT)
+    stream = max((p for p in folder.rglob("thread-10-*")), key=lambda p: p.stat().st_size)
+    stream.write_bytes(stream.read_bytes()[:-9])
+    run = subprocess.run([krait, "info", "--json", folder], capture_output=True, text=True, env=UTC)
+    assert run.returncode == 1 and f"{stream}: byte " in run.stderr
+    facts = json.loads(run.stdout)
+    assert facts["events"] > 4000
+    assert facts["damage"].startswith(f"{stream}: byte ") and facts["damage"] in run.stderr
+
+
+def test_of_a_whole_trace_no_damage_is_said(synth, info):
+    assert info(synth(SCRIPT))["damage"] is None
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason=f"no corpus of CTF traces at {CORPUS}")
+def test_traces_of_others_are_counted(krait, info):
+    facts = info(CORPUS / "lttng-ref-traces/basic-kernel-analysis/kernel")
+    assert facts["events"] == 134500 and facts["processes"] is None
+    assert facts["event_classes"][0] == {"name": "kmem_mm_page_alloc", "count": 33703}
+    assert facts["lost"] == {}
+
+
+def test_what_is_no_trace_is_said(krait, tmp_path):
+    run = subprocess.run([krait, "info", tmp_path], capture_output=True, text=True)
+    assert run.returncode == 1 and "no CTF trace in there" in run.stderr
+    assert subprocess.run([krait, "info"], capture_output=True).returncode == 2

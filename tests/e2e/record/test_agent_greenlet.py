@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Greenlets: a switch changes the thread's stack without an event of the interpreter."""
+
+import pytest
+
+PROGRAM = """
+import greenlet
+told = []
+def trace(event, args):
+    told.append(event)
+def one():
+    leaf()
+    two_let.switch()
+    leaf()
+    two_let.switch()
+    leaf()
+def two():
+    inner()
+def inner():
+    one_let.switch()
+    leaf()
+    one_let.switch()
+def leaf():
+    pass
+def main():
+    for own in (None, trace):
+        global one_let, two_let
+        if own:
+            assert greenlet.gettrace() is None and greenlet.settrace(own) is None and greenlet.gettrace() is own
+        one_let, two_let = greenlet.greenlet(one), greenlet.greenlet(two)
+        one_let.switch()
+        leaf()
+main()
+assert greenlet.settrace(None) is trace and greenlet.gettrace() is None
+assert told.count("switch") == 7, told
+"""
+
+
+def parents_of(process, name):
+    """By which function each call of `name` was made, as the stack is said and kept."""
+    parents = []
+    for thread in process.threads:
+        stack = []
+        for e in thread.events:
+            what = e.name.split(":")
+            if e.name == "python:frame":
+                at = e.fields["depth"]
+                if at >= len(stack) or stack[at] != e.code:
+                    stack[at:] = [e.code]
+            elif e.name == "python:stack":
+                del stack[e.fields["depth"]:]
+            elif e.name in ("python:call", "python:resume", "python:throw"):
+                if process.codes[e.code].qualname == name:
+                    parents.append(process.codes[stack[-1]].qualname if stack else None)
+                stack.append(e.code)
+            elif what[0] == "python" and what[1] in ("return", "yield", "unwind"):
+                assert stack, f"{e.name} ends nothing"
+                stack.pop()
+    return parents
+
+
+@pytest.mark.parametrize("options", [[], ["--no-c-calls"]], ids=["c-calls", "no-c-calls"])
+@pytest.mark.pythons(least=(3, 9))
+def test_each_call_has_the_caller_of_its_own_greenlet(record, python, venv, options):
+    if python.origin != "pyenv" or python.number not in ((3, 9), (3, 13)):
+        pytest.skip("greenlet is tried with two versions")
+    run = record.text(venv(python, "greenlet"), PROGRAM, options=options)
+    assert run.lost == 0
+    once = ["one", "one", "inner", "one", "main"]
+    assert parents_of(run.main, "leaf") == 2 * once  # then with a trace function of the program's own
+    assert parents_of(run.main, "inner") == ["two", "two"]
+
+
+def test_a_trace_function_that_raises_takes_only_itself_away(record, any_python, venv):
+    text = """
+        import greenlet
+        def trace(event, args):
+            raise KeyError
+        def leaf(): pass
+        def one():
+            leaf()
+            home.switch()
+            leaf()
+        def main():
+            global home
+            home = greenlet.getcurrent()
+            let = greenlet.greenlet(one)
+            let.switch()
+            greenlet.settrace(trace)
+            try:
+                let.switch()
+            except KeyError:
+                leaf()
+            assert greenlet.gettrace() is None
+            other = greenlet.greenlet(one)
+            other.switch()
+            leaf()
+            other.switch()
+            leaf()
+        main()
+    """
+    run = record.text(venv(any_python, "greenlet"), text)
+    assert run.lost == 0
+    assert parents_of(run.main, "leaf") == ["one", "main", "one", "main", "one", "main"]

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bounds a recording: the memory of its rings, its time, its size, the disk."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from recording import Recording
+
+# Bursts of calls, as many as a line of input says, each answered.
+BURSTS = """\
+    import sys
+    def f(): pass
+    print("ready", flush=True)
+    for line in sys.stdin:
+        for _ in range(int(line)): f()
+        print("done", flush=True)
+    """
+
+
+def answer(process, text):
+    """Sends a line, if any, and waits for one."""
+    if text:
+        process.stdin.write(f"{text}\n")
+        process.stdin.flush()
+    return process.stdout.readline()
+
+
+def end(process):
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, ""), errors
+    return errors
+
+
+# -- rings --
+
+BURST = 2_000_000  # calls of 12 bytes: 24 MB
+
+
+def test_nothing_is_lost_while_the_collector_is_kept_from_running(record, any_python, krait, info):
+    process, trace = record.start(any_python, record.script(BURSTS), stdin=subprocess.PIPE)
+    assert answer(process, None) == "ready\n"
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        assert answer(process, BURST) == "done\n"
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    assert answer(process, BURST // 2) == "done\n"
+    assert "  lost" not in end(process)
+    facts = info(trace)
+    assert facts["lost"] == {} and facts["event_classes"][0]["count"] > 1.5 * BURST
+    assert facts["rings"]["ring_bytes"] == 2 << 20 and facts["rings"]["buffer_bytes"] == 256 << 20
+    assert 20 << 20 < facts["rings"]["grown_bytes"] <= 64 << 20
+    text = subprocess.run([krait, "info", trace], capture_output=True, text=True, timeout=60).stdout
+    assert re.search(r"rings +2.0 MiB a thread; grew by \d+.* MiB, of 256.0 MiB allowed", text), text
+
+
+def test_rings_grow_no_further_than_they_may(record, any_python, info):
+    process, trace = record.start(
+        any_python, record.script(BURSTS), options=["--buffer-size", "4M"], stdin=subprocess.PIPE
+    )
+    assert answer(process, None) == "ready\n"
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        assert answer(process, BURST) == "done\n"
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    errors = end(process)
+    facts = info(trace)
+    assert facts["rings"]["grown_bytes"] == facts["rings"]["buffer_bytes"] == 4 << 20
+    assert facts["lost"]["ring full"] > BURST and "use --buffer-size" in " ".join(errors.split())
+
+
+# -- time and size --
+
+
+def size_of(folder):
+    return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+
+
+def wait_until(condition):
+    """Of what another process does."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def is_ended(trace):
+    """Whether the recording is finished though its program runs: the reserve goes when all streams are written."""
+    return any("recording_limit" in p.read_text() for p in trace.glob("*/metadata")) and not (trace / ".reserve").exists()
+
+
+@pytest.mark.few_pythons
+@pytest.mark.parametrize("options", [["--for", "2s"], ["--max-size", "4M"]], ids=lambda o: o[0][2:])
+def test_a_recording_ends_at_its_limit_and_the_program_runs_on(record, python, krait, info, report, options):
+    """It is whole and readable then, and the program is hooked no more."""
+    script = record.script(BURSTS)
+    process, trace = record.start(python, script, options=options, stdin=subprocess.PIPE)
+    assert answer(process, None) == "ready\n"
+
+    def worked_on():
+        assert answer(process, 20_000) == "done\n"
+        return is_ended(trace)
+
+    wait_until(worked_on)
+    assert process.poll() is None
+    facts, size = info(trace), size_of(trace)
+    assert facts["limit"].startswith(options[0]) and facts["process_list"][0]["end"] == "stop"
+    assert facts["finished"] and facts["damage"] is None and (options[0] == "--for" or size <= 4 << 20)
+    before = {f["name"]: f["calls"] for f in report(trace)}["f"]
+    assert before >= 20_000
+    for _ in range(3):
+        assert answer(process, 100_000) == "done\n"
+    errors = end(process)
+    assert f"{facts['limit']}: the recording ends here" in " ".join(errors.split()) and "--wait" not in errors
+    assert errors.startswith("krait: recorded the command for ")  # not how long it took: it went on
+    assert size_of(trace) == size and {f["name"]: f["calls"] for f in report(trace)}["f"] == before
+    text = subprocess.run([krait, "info", trace], capture_output=True, text=True, timeout=60).stdout
+    assert f"by {facts['limit']}; the program ran on" in text
+
+
+def test_of_what_is_too_much_at_once_the_rest_is_counted(record, any_python, info):
+    process, trace = record.start(any_python, record.script(BURSTS), options=["--max-size", "1M"], stdin=subprocess.PIPE)
+    assert answer(process, None) == "ready\n"
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        assert answer(process, BURST) == "done\n"
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    wait_until(lambda: is_ended(trace))
+    end(process)
+    facts = info(trace)
+    assert facts["lost"]["size limit"] > BURST and size_of(trace) <= 1 << 20
+
+
+def test_the_programs_status_passes_through_after_the_limit(record, any_python):
+    run = record(any_python, "-c", "import sys, time; time.sleep(0.5); sys.exit(3)", options=["--for", "100ms"])
+    assert run.status == 3 and "--for 100" in run.stderr
+
+
+def test_what_begins_after_the_limit_is_not_recorded(record, any_python, info):
+    text = """
+        import os, subprocess, sys, time
+        while not any("recording_limit" in open(p).read() for p in [sys.argv[1] + "/" + d + "/metadata" for d in os.listdir(sys.argv[1]) if d[0] != "."]):
+            time.sleep(0.01)
+        subprocess.run([sys.executable, "-c", "print('child')"], check=True)
+        if not os.fork():
+            print("fork", flush=True)
+            os._exit(0)
+        os.wait()
+        """
+    trace = record.new_trace()
+    run = record.text(any_python, text, trace, options=["--for", "2s"], trace=trace)
+    assert sorted(run.stdout.split()) == ["child", "fork"] and info(trace)["processes"] == 1
+
+
+@pytest.mark.parametrize("options", [["--for", "soon"], ["--for", "0"], ["--max-size", "4K"], ["--max-size", "0"]], ids=" ".join)
+def test_limits_that_cannot_be_are_wrong_usage(krait, tmp_path, options):
+    run = subprocess.run([krait, "record", "-o", tmp_path / "t", *options, "--", "true"], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2 and options[0] in run.stderr
+
+
+@pytest.mark.parametrize("options, most", [(["--for", "2s"], None), (["--max-size", "8M"], 8 << 20)], ids=["for", "max-size"])
+def test_the_kernels_part_ends_at_the_limit_too(record, any_python, krait, info, alone, options, most):
+    if os.geteuid() != 0:
+        pytest.skip("recording the kernel needs root")
+    text = """
+        import glob, os, sys, time
+        def ended(): return time.monotonic() > last or any("recording_limit" in open(p).read() for p in glob.glob(sys.argv[1] + "/*/metadata"))
+        last = time.monotonic() + 60
+        while not ended():
+            for _ in range(1000): os.getppid()
+        for _ in range(100_000): os.getppid()
+        """
+    trace = record.new_trace()
+    run = record.text(any_python, text, trace, options=["--kernel", "--no-c-calls", *options], trace=trace)
+    facts = info(trace)
+    assert facts["limit"].startswith(options[0]) and facts["finished"] and facts["damage"] is None, run.stderr
+    assert facts["kernel"]["events"] > 100 and (most is None or size_of(trace) <= most)
+    states = subprocess.run([krait, "states", trace], capture_output=True, text=True, timeout=60)
+    assert states.returncode == 0, states.stderr
+
+
+# -- the disk --
+
+
+def test_little_room_on_the_disk_is_told_at_once(record, any_python, small_disk):
+    run = record(any_python, "-c", "pass", trace=small_disk("20m") / "trace")
+    assert re.search(r"the disk has 1\d\.\d MiB left.* --max-size", run.stderr), run.stderr
+
+
+def test_there_is_no_word_of_a_disk_with_room(record, any_python):
+    run = record(any_python, "-c", "pass")
+    assert "the disk has" not in run.stderr
+
+
+# -- the newest --
+
+DEEP = """\
+    import os, sys, threading
+    def leaf(n): pass
+    def early(): leaf(0)
+    def level(n):
+        if n: level(n - 1)
+        else: base()
+    def base():
+        for line in sys.stdin:
+            for _ in range(int(line)): leaf(n=1)
+            print("done", flush=True)
+        last()
+    def last(): pass
+    def waits(go):
+        go.wait()
+        last()
+    go = threading.Event()
+    waiting = threading.Thread(target=waits, args=[go])
+    waiting.start()
+    thread = threading.Thread(target=early)
+    thread.start()
+    thread.join()
+    print("ready", flush=True)
+    level(3)
+    go.set()
+    waiting.join()
+    """
+MOST = 4 << 20
+
+
+@pytest.mark.few_pythons
+def test_the_newest_events_are_kept_with_the_stacks_they_stand_on(record, python, krait, info, report):
+    options = ["--max-size", "4M", "--keep", "newest", "--no-gil"]
+    process, trace = record.start(python, record.script(DEEP), options=options, stdin=subprocess.PIPE)
+    assert answer(process, None) == "ready\n"
+    sizes = []
+    for _ in range(30):
+        assert answer(process, 100_000) == "done\n"
+        sizes.append(size_of(trace))
+    errors = end(process)
+    sizes.append(size_of(trace))
+    assert max(sizes) <= MOST and sizes[-1] > MOST // 8
+    facts = info(trace)
+    assert facts["lost"] == {} and facts["damage"] is None and facts["limit"] is None
+    calls = {f["name"]: f["calls"] for f in report(trace) if f["module"] == "__main__"}
+    assert {"level", "base", "waits", "<module>"} <= set(calls) and "early" not in calls
+    assert calls["last"] == 2 and calls["base"] == 0 and calls["leaf"] > 50_000
+    assert calls["leaf"] + facts["dropped"] // 2 > 2_900_000
+    assert "the oldest: --keep newest" in errors
+    recording = Recording(trace)
+    for process in recording.processes:
+        process.check_balanced(True)
+    if shutil.which("babeltrace2"):
+        read = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, timeout=60)
+        assert read.returncode == 0 and "ERROR" not in read.stderr and read.stdout.count("__main__.last") == 2
+
+
+def test_folders_of_processes_that_ended_long_ago_go_too(record, any_python, info):
+    text = """
+        import os
+        def f(): pass
+        for _ in range(60):
+            if not os.fork():
+                for _ in range(30_000): f()
+                os._exit(0)
+            os.wait()
+        """
+    run = record.text(any_python, text, options=["--max-size", "8M", "--keep", "newest"])
+    assert size_of(run.path) <= 8 << 20 and 2 < len(list(run.path.iterdir())) < 40
+    assert info(run.path)["damage"] is None and run.calls()["f"] > 30_000
+
+
+def test_the_kernels_part_keeps_the_newest_too(record, any_python, krait, info, alone):
+    if os.geteuid() != 0:
+        pytest.skip("recording the kernel needs root")
+    text = "import os\nfor _ in range(200_000): os.getppid()\nos.umask(0)"
+    run = record.text(any_python, text, options=["--kernel", "--no-c-calls", "--max-size", "8M", "--keep", "newest"])
+    facts = info(run.path)
+    assert size_of(run.path) <= 8 << 20 and facts["damage"] is None and facts["kernel"]["events"] > 1000
+    cat = subprocess.run([krait, "cat", run.path / "kernel"], capture_output=True, text=True, timeout=60)
+    assert cat.returncode == 0 and "syscall_entry_umask" in cat.stdout
+
+
+def test_what_is_kept_is_of_a_size(krait, tmp_path):
+    run = subprocess.run([krait, "record", "--keep", "newest", "--", "true"], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert run.returncode == 2 and "--keep needs --max-size" in run.stderr

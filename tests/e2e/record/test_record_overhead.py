@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""record --max-overhead: which functions it drops, which never, and that a pause is nobody's time. What it costs is
+measured by bench/governor."""
+
+import csv
+import subprocess
+
+import pytest
+
+BUDGET = ("--max-overhead", "5")
+
+# leaf is worth nothing of what its record costs; step and other last hundreds of times longer.
+THREE = """
+    def leaf(x):
+        return x
+    def step():
+        for i in range(400):
+            leaf(i)
+    def other():
+        for i in range(5000):
+            pass
+    for i in range(1000):
+        step()
+        other()
+"""
+
+
+def recorded(report, trace):
+    """Calls by name, of app.py and of pauses."""
+    rows = report(trace)
+    return {row["name"]: row for row in rows if row["module"] in ("__main__", "krait")}
+
+
+def dropped(krait_report):
+    return {row["name"] for row in krait_report["omitted"] if row["module"] == "__main__"}
+
+
+@pytest.fixture
+def overview(krait):
+    from conftest import verb_json
+
+    return lambda trace: verb_json(krait, "report", trace)
+
+
+@pytest.fixture
+def tree_of(krait):
+    from conftest import verb_json
+
+    return lambda trace: verb_json(krait, "report", trace, "--tree", "--min-share", "0")["tree"]
+
+
+@pytest.mark.pythons(least=(3, 12))
+def test_only_what_tells_less_than_it_costs_is_dropped(record, report, overview, python):
+    run = record.text(python, THREE, options=BUDGET)
+    assert dropped(overview(run.path)) == {"leaf"}
+    rows = recorded(report, run.path)
+    assert rows["step"]["calls"] == rows["other"]["calls"] == 1000
+    assert rows["leaf"]["calls"] < 400_000
+
+
+def test_what_holds_dropped_functions_is_marked_everywhere(record, krait, report, info, any_python):
+    run = record.text(any_python, THREE, options=BUDGET)
+    assert "--max-overhead dropped 1 function: __main__.leaf (after " in run.stderr
+
+    def text(*words):
+        return subprocess.run([krait, *map(str, words)], capture_output=True, text=True, check=True)
+
+    mark = "__main__.step [+dropped]"
+    for words in (["report"], ["report", "--tree"], ["report", "--callers", "leaf"]):
+        shown = text(*words, run.path)
+        assert mark in shown.stdout and "__main__.other [+dropped]" not in shown.stdout
+        assert "marked [+dropped]: __main__.leaf (after " in shown.stderr
+    assert {row["name"] for row in report(run.path) if row.get("holds_dropped")} == {"step"}
+    header, *rows = csv.reader(text("report", "--csv", run.path).stdout.splitlines())
+    assert [row[0] for row in rows if row[header.index("holds_dropped")] == "1"] == ["step"]
+    for to in ("folded", "chrome", "speedscope", "callgrind"):
+        out = run.path.parent / ("out." + to)
+        text("export", "--to", to, "-o", out, run.path)
+        assert mark in out.read_text()
+    picture = run.path.parent / "flame.svg"
+    text("flame", "-o", picture, run.path)
+    assert "step [+dropped]" in picture.read_text()
+    assert [row["name"] for row in info(run.path)["omitted"]] == ["leaf"]
+    assert "__main__.leaf (after " in text("info", run.path).stdout
+
+
+@pytest.mark.pythons(most=(3, 11))
+def test_a_pause_is_nobodys_time_and_ends(record, report, overview, python):
+    """Before 3.12 a hook that is on costs, whatever is dropped: recording pauses."""
+    run = record.text(
+        python,
+        """
+        import time
+        def leaf(x):
+            return x
+        def other():
+            for i in range(1000):
+                leaf(i)
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            other()
+        """,
+        options=BUDGET,
+    )
+    assert dropped(overview(run.path)) <= {"leaf"}
+    rows = recorded(report, run.path)
+    pauses, module = rows["<paused by --max-overhead>"], rows["<module>"]
+    assert pauses["calls"] > 1
+    assert pauses["self_ns"] > module["self_ns"]
+    assert overview(run.path)["paused"]
+    assert "--max-overhead: recording paused" in run.stderr
+
+
+@pytest.mark.pythons(most=(3, 11))
+def test_a_call_that_a_pause_begins_at_is_not_recorded(record, report, tree_of, python):
+    """Its end is not either: it would stay open through the pause, and what comes next would be called from it."""
+    run = record.text(
+        python,
+        """
+        import time
+        def leaf():
+            pass
+        def step():
+            for _ in range(1000):
+                leaf()
+        def other():
+            for _ in range(4000):
+                pass
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            step()
+            other()
+        """,
+        options=BUDGET,
+    )
+    assert int(recorded(report, run.path)["<paused by --max-overhead>"]["min_ns"]) > 0
+    nodes = {node["id"]: node for node in tree_of(run.path)}
+    callers = {(n["name"], nodes[n["parent"]]["name"]) for n in nodes.values() if n["name"] in ("leaf", "step", "other")}
+    assert callers == {("leaf", "step"), ("step", "<module>"), ("other", "<module>")}
+
+
+def test_many_short_functions_are_dropped_together(record, overview, any_python):
+    run = record.text(
+        any_python,
+        """
+        names = {}
+        exec("\\n".join(f"def f{i}(x):\\n    return x" for i in range(100)), names)
+        functions = [names[f"f{i}"] for i in range(100)]
+        for i in range(20000):
+            for f in functions:
+                f(i)
+        """,
+        options=BUDGET,
+    )
+    gone = {row["name"] for row in overview(run.path)["omitted"] if row["name"].startswith("f")}
+    assert len(gone) > 50
+
+
+def test_a_dropped_function_that_becomes_long_is_recorded_again(record, report, overview, any_python):
+    run = record.text(
+        any_python,
+        """
+        import time
+        def work(n):
+            for i in range(n):
+                pass
+        for i in range(1000000):
+            work(1)
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            work(100000)
+        """,
+        options=BUDGET,
+    )
+    assert dropped(overview(run.path)) == {"work"}
+    rows = recorded(report, run.path)
+    assert rows["work"]["max_ns"] > 100_000
+    assert rows["work"]["calls"] < 1_000_000
+
+
+def test_a_c_function_that_comes_back_has_no_end_without_a_begin(record, cat, overview, any_python):
+    run = record.text(
+        any_python,
+        """
+        import time
+        small, large = [1], list(range(200000))
+        for i in range(100000):
+            sorted(small)
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            sorted(large)
+        """,
+        options=BUDGET,
+    )
+    assert "sorted" in {row["name"] for row in overview(run.path)["omitted"]}
+    lines = cat(run.path)
+    assert sum('qualname = "sorted"' in line for line in lines) == 2  # it came back
+    step = {"c:call": 1, "c:return": -1, "c:raise_of": -1, "c:raise": -1}
+    depth = 0
+    for name in (line.split(": {")[0].rsplit(" ", 1)[-1] for line in lines):
+        depth = 0 if name == "python:stack" else depth + step.get(name, 0)
+        assert depth >= 0
+
+
+def test_a_dropped_function_that_is_live_when_it_comes_back_nests(record, tree_of, any_python):
+    """Threads stand in it, and in a C function that was dropped: ends without begins must not unwind their callers."""
+    run = record.text(
+        any_python,
+        """
+        import threading, time
+        lock = threading.Lock()
+        def work(n):
+            lock.acquire()
+            for i in range(n):
+                pass
+            lock.release()
+        def outer(n, times):
+            for i in range(times):
+                work(n)
+        def thread(n, times):
+            for i in range(10):
+                outer(n, times)
+        def phase(n, times):
+            threads = [threading.Thread(target=thread, args=(n, times)) for _ in range(3)]
+            [t.start() for t in threads]
+            [t.join() for t in threads]
+        phase(1, 50000)
+        phase(20000, 100)
+        """,
+        options=BUDGET,
+    )
+    assert run.status == 0
+    tree = tree_of(run.path)
+    by_id = {row["id"]: row for row in tree}
+    callers = {(row["name"], by_id[row["parent"]]["name"]) for row in tree if row["parent"] is not None}
+    assert {caller for name, caller in callers if name == "outer"} == {"thread"}
+    assert {caller for name, caller in callers if name == "work"} == {"outer"}
+    assert sum(row["calls"] for row in tree if row["name"] == "outer") == 60
+
+
+def test_exceptions_are_in_the_budget_and_unwind_no_caller(record, overview, tree_of, any_python):
+    """Where exceptions cost too much krait goes on without RAISE, which tells begins that a signal handler hid."""
+    run = record.text(
+        any_python,
+        """
+        import signal
+        def fails():
+            raise ValueError
+        def handles():
+            try:
+                fails()
+            except ValueError:
+                pass
+        for i in range(300000):
+            handles()
+        class Alarm(Exception):
+            pass
+        def ring(*args):
+            raise Alarm
+        def victim(n):
+            return n
+        def inside():
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            while True:
+                victim(1)
+        def outside():
+            try:
+                inside()
+            except Alarm:
+                pass
+        signal.signal(signal.SIGALRM, ring)
+        for i in range(100):
+            outside()
+        """,
+        options=BUDGET,
+    )
+    assert "fails" in dropped(overview(run.path))
+    tree = tree_of(run.path)
+    by_id = {row["id"]: row for row in tree}
+    callers = {(row["name"], by_id[row["parent"]]["name"]) for row in tree if row["parent"] is not None}
+    assert {caller for name, caller in callers if name == "outside"} == {"<module>"}
+    assert {caller for name, caller in callers if name == "inside"} == {"outside"}
+    assert sum(row["calls"] for row in tree if row["name"] == "inside") == 100

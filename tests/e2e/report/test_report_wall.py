@@ -1,0 +1,839 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait report of calls and kernel events together: made up event by event, each rule of docs/report.md by itself."""
+
+import csv
+import io
+import subprocess
+
+import pytest
+
+from conftest import verb_json
+from kernel_made import begins, ends, event, fork, knows_itself, switch, used_again, wake
+from terminal import on_terminal
+from test_report import report_on_terminal
+
+CODES = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 python app load app.py 10
+code 3 c time sleep - 0
+thread 5 MainThread
+"""
+SPREAD = {"on_cpu", "runnable", "gil", "lock", "disk", "network", "timer", "child", "page_fault", "other", "unknown"}
+
+
+@pytest.fixture
+def rows(krait):
+    """rows(folder, *options) is {name: row}, with splits in microseconds, without zeros."""
+
+    def read(folder, *options):
+        found = verb_json(krait, "report", folder, *options)["functions"]
+        for row in found:
+            for key in ("wall_self_ns", "wall_total_ns"):
+                assert set(row[key]) == SPREAD
+                assert sum(row[key].values()) == row[key.removeprefix("wall_")]
+            row["self"], row["total"] = (us(row[f"wall_{k}_ns"]) for k in ("self", "total"))
+        return {row["name"]: row for row in found}
+
+    return read
+
+
+def us(split):
+    return {state: ns / 1000 for state, ns in split.items() if ns}
+
+
+def test_calls_are_split_by_what_the_thread_did(both, rows):
+    folder = both(
+        CODES + "100us call 1\n120us call 2\n130us ccall 3\n180us creturn\n190us return\n200us return\n",
+        [
+            switch(0, 0, 5),
+            begins(135, "clock_nanosleep"),
+            switch(140, 5, 0, state=1),
+            event(165, "irq_handler_entry", irq=1),
+            event(166, "timer_hrtimer_expire_entry"),
+            wake(167, 5),
+            event(168, "irq_handler_exit", irq=1),
+            switch(170, 0, 5),
+            ends(172, "clock_nanosleep"),
+            switch(195, 5, 6),
+            switch(198, 6, 5),
+            switch(300, 5, 0),
+        ],
+    )
+    found = rows(folder)
+    assert found["sleep"]["self"] == {"on_cpu": 20, "timer": 27, "runnable": 3}
+    assert found["load"]["self"] == {"on_cpu": 20}
+    assert found["load"]["total"] == {"on_cpu": 40, "timer": 27, "runnable": 3}
+    assert found["main"]["self"] == {"on_cpu": 27, "runnable": 3}
+    assert found["main"]["total"] == {"on_cpu": 67, "timer": 27, "runnable": 6}
+
+
+def test_an_interrupt_that_stops_a_thread_is_on_the_cpu(both, rows):
+    folder = both(
+        CODES + "10us call 1\n90us return\n",
+        [
+            switch(0, 0, 5),
+            event(20, "irq_handler_entry", irq=1),
+            event(30, "irq_handler_exit", irq=1),
+            event(95, "irq_handler_entry", irq=1),
+        ],
+    )
+    assert rows(folder)["main"]["self"] == {"on_cpu": 80}
+
+
+@pytest.mark.parametrize(
+    "call, state",
+    [
+        ("futex", "lock"),
+        ("wait4", "child"),
+        ("recvfrom", "network"),
+        ("fsync", "disk"),
+        ("clock_nanosleep", "timer"),
+        ("read", "other"),
+    ],
+)
+def test_what_a_thread_waits_for_is_what_states_says(both, rows, call, state):
+    folder = both(
+        CODES + "10us call 1\n90us return\n",
+        [
+            switch(0, 0, 5),
+            begins(15, call),
+            switch(20, 5, 0, state=1),
+            wake(60, 5, cpu=1),
+            switch(65, 0, 5),
+            ends(70, call),
+            switch(100, 5, 0),
+        ],
+    )
+    assert rows(folder)["main"]["self"] == {"on_cpu": 35, state: 40, "runnable": 5}
+
+
+def asleep_until_the_disk_is_done(calls):
+    """A thread that calls so much, and then sleeps undisturbed."""
+    return [
+        switch(0, 0, 5),
+        *calls,
+        switch(20, 5, 0, state=2),
+        event(55, "irq_handler_entry", irq=1),
+        event(56, "block_rq_complete"),
+        wake(60, 5),
+        event(61, "irq_handler_exit", irq=1),
+        switch(65, 0, 5),
+        switch(100, 5, 0),
+    ]
+
+
+def test_who_sleeps_undisturbed_outside_of_system_calls_waits_for_a_page(both, rows):
+    events = asleep_until_the_disk_is_done([begins(1, "read"), ends(2, "read")])
+    folder = both(CODES + "10us call 1\n90us return\n", events)
+    assert rows(folder)["main"]["self"] == {"on_cpu": 35, "page_fault": 40, "runnable": 5}
+
+
+@pytest.mark.parametrize("calls", [[], [begins(1, "read")]])
+def test_but_not_who_may_be_in_a_system_call(both, rows, calls):
+    """Without system calls in the trace it is not known; within one it waits for what it read."""
+    folder = both(CODES + "10us call 1\n90us return\n", asleep_until_the_disk_is_done(calls))
+    assert rows(folder)["main"]["self"] == {"on_cpu": 35, "disk": 40, "runnable": 5}
+
+
+def test_time_that_the_kernel_part_does_not_cover_is_unknown(both, rows):
+    folder = both(
+        CODES + "10us call 1\n20us call 2\n90us return\n100us return\n",
+        [event(30, "power_cpu_idle", state=1), switch(50, 0, 5), switch(60, 5, 6), event(80, "power_cpu_idle", state=1)],
+    )
+    found = rows(folder)
+    assert found["load"]["self"] == {"unknown": 30 + 10, "on_cpu": 10, "runnable": 20}
+    assert found["main"]["self"] == {"unknown": 20}
+
+
+def test_a_thread_that_the_kernel_part_does_not_know_is_unknown(both, rows):
+    folder = both(CODES + "10us call 1\n90us return\n", [switch(0, 0, 77), switch(100, 77, 0)])
+    assert rows(folder)["main"]["self"] == {"unknown": 80}
+
+
+def test_a_number_that_is_used_again_is_another_thread(both, rows):
+    folder = both(
+        CODES + "10us call 1\n20us return\nprocess 5 python3\ncode 2 python app load app.py 10\nthread 5 MainThread\n110us call 2\n150us return\n",
+        [
+            switch(0, 0, 1),
+            fork(2, 1, 5),
+            switch(4, 1, 5),
+            event(28, "sched_process_exit", tid=5),
+            switch(30, 5, 1, state=0x10),
+            fork(100, 1, 5),
+            switch(104, 1, 5),
+            switch(120, 5, 1),
+            switch(130, 1, 5),
+            switch(200, 5, 1),
+        ],
+    )
+    found = rows(folder)
+    assert found["main"]["self"] == {"on_cpu": 10}
+    assert found["load"]["self"] == {"on_cpu": 30, "runnable": 10}
+
+
+def test_a_number_that_is_used_again_is_another_thread_also_of_one_that_had_asked_for_it(both, rows):
+    folder = both(
+        CODES + "110us call 2\n150us return\n",
+        [
+            switch(0, 0, 1),
+            fork(2, 1, 5),
+            switch(4, 1, 5),
+            *knows_itself(5, 5),
+            event(28, "sched_process_exit", tid=5),
+            switch(30, 5, 1, state=0x10),
+            fork(100, 1, 5),
+            switch(104, 1, 5),
+            switch(120, 5, 1),
+            switch(130, 1, 5),
+            switch(200, 5, 1),
+        ],
+    )
+    assert rows(folder)["load"]["self"] == {"on_cpu": 30, "runnable": 10}
+
+
+def test_what_executes_another_program_ends_where_that_begins(both, rows):
+    """That it has is seen late: its exit is of the other's time, which waits then."""
+    first = "thread 6\n0us call 4\n200us return\nexit 2 0\nthread 5\n0us call 1\n10us call 2\n60us ccall 3\n"
+    second = "process 5 python3\nthread 5 MainThread\n65us call 1\n90us return\n"
+    calls = CODES + "code 4 python app other app.py 30\n" + first + second + "code 1 python app main app.py 1\n"
+    found = rows(both(calls, [switch(0, 0, 5), switch(70, 5, 0, state=1), switch(85, 0, 5), switch(200, 5, 0)]))
+    assert found["sleep"]["self"] == {} and found["load"]["self"] == {"on_cpu": 50}
+    assert found["main"]["self"] == {"on_cpu": 10 + 10, "other": 15}
+
+
+def test_a_thread_of_another_namespace_is_known_by_the_number_that_it_was_told(both, rows):
+    """It is 5 there and 4005 in the kernel's events, where 5 is another."""
+    folder = both(
+        CODES + "10us call 1\n90us return\n",
+        [
+            switch(0, 0, 4005),
+            switch(0, 0, 5, cpu=1),
+            *knows_itself(2, 5),
+            switch(20, 4005, 6),
+            switch(60, 6, 4005),
+            switch(100, 4005, 0),
+        ],
+    )
+    assert rows(folder)["main"]["self"] == {"on_cpu": 40, "runnable": 40}
+
+
+def test_recursion_and_steps_of_generators_count_as_in_the_other_columns(both, rows):
+    calls = """
+    code 4 python app numbers app.py 20
+    10us call 2
+    20us call 2
+    30us return
+    40us return
+    50us call 1
+    52us call 4
+    54us yield
+    80us resume 4
+    82us yield
+    90us return
+    """
+    events = [switch(0, 0, 5), switch(25, 5, 6), switch(35, 6, 5), switch(53, 5, 6), switch(81, 6, 5), switch(100, 5, 0)]
+    found = rows(both(CODES + calls, events))
+    assert found["load"]["total"] == {"on_cpu": 20, "runnable": 10}
+    assert found["numbers"]["total"] == {"on_cpu": 2, "runnable": 2}
+    assert found["main"]["self"] == {"on_cpu": 10, "runnable": 26}
+
+
+def test_a_chosen_time_cuts_the_split_too(both, rows):
+    folder = both(
+        CODES + "0us call 1\n100us return\n", [switch(0, 0, 5), switch(40, 5, 6), switch(60, 6, 5), switch(100, 5, 0)]
+    )
+    assert rows(folder, "--from", "50us", "--until", "70us")["main"]["self"] == {"on_cpu": 10, "runnable": 10}
+
+
+@pytest.mark.parametrize("by, name", [("module", "app"), ("file", "app.py"), ("process", "python3 5")])
+def test_other_rows_are_split_too(both, rows, by, name):
+    folder = both(
+        CODES + "0us call 1\n50us call 2\n80us return\n100us return\n",
+        [switch(0, 0, 5), switch(40, 5, 6), switch(60, 6, 5), switch(100, 5, 0)],
+    )
+    row = rows(folder, "--by", by)[name]
+    assert row["self"] == row["total"] == {"on_cpu": 80, "runnable": 20}
+
+
+def test_branches_of_the_tree_are_split(krait, both):
+    folder = both(
+        CODES + "0us call 1\n50us call 2\n80us return\n90us call 2\n95us return\n100us return\n",
+        [switch(0, 0, 5), switch(40, 5, 6), switch(60, 6, 5), switch(92, 5, 6), switch(93, 6, 5), switch(100, 5, 0)],
+    )
+    main, load = verb_json(krait, "report", folder, "--tree")["tree"]
+    assert us(main["wall_total_ns"]) == {"on_cpu": 79, "runnable": 21}
+    assert us(load["wall_total_ns"]) == {"on_cpu": 24, "runnable": 11}
+    out, _ = text(krait, folder, "--tree")
+    assert [line.split()[:6] for line in out.splitlines()] == [
+        ["total", "total%", "cpu", "ready", "self", "calls"],
+        ["100.0", "us", "100.0%", "79%", "21%", "65.00"],
+        ["35.00", "us", "35.0%", "69%", "31%", "35.00"],
+    ]
+    header, row, _ = (line.split(",") for line in text(krait, folder, "--tree", "--csv")[0].splitlines())
+    assert dict(zip(header, row))["wall_total_runnable_ns"] == "21000"
+
+
+def test_folded_imports_keep_their_split(krait, both):
+    folder = both(
+        CODES
+        + """
+        code 4 python importlib._bootstrap _find_and_load <frozen> 1
+        code 5 python importlib._bootstrap _load_unlocked <frozen> 2
+        0us call 4
+        10us call 5
+        20us call 1
+        80us return
+        90us return
+        100us return
+        """,
+        [switch(0, 0, 5), switch(5, 5, 6), switch(15, 6, 5), switch(40, 5, 6), switch(60, 6, 5), switch(100, 5, 0)],
+    )
+    top, main = verb_json(krait, "report", folder, "--tree", "--fold-imports")["tree"]
+    assert top["name"] == "<import>" and us(top["wall_total_ns"]) == {"on_cpu": 70, "runnable": 30}
+    assert us(main["wall_total_ns"]) == {"on_cpu": 40, "runnable": 20}
+
+
+# ---- what is printed ----
+
+EVENTS = [
+    switch(0, 0, 5),
+    begins(110, "fsync"),
+    switch(120, 5, 0, state=2),
+    wake(180, 5, cpu=1),
+    switch(190, 0, 5),
+    ends(195, "fsync"),
+    switch(1000, 5, 0),
+]
+CALLS = CODES + "0us call 1\n100us call 2\n200us return\n1000us return\n"
+
+
+def text(krait, *args):
+    run = subprocess.run([krait, "report", *map(str, args)], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    return run.stdout, run.stderr
+
+
+def test_the_table_has_a_column_for_each_state_that_there_was(krait, both):
+    out, notes = text(krait, both(CALLS, EVENTS))
+    head, main, load = (line.split() for line in out.splitlines())
+    assert head[:5] == ["self", "self%", "cpu", "ready", "disk"] and head[5] == "total"
+    assert main[2:6] == ["90.0%", "100%", "-", "-"]
+    assert load[2:6] == ["10.0%", "30%", "10%", "60%"]
+    assert "shares of the self time" in notes
+
+
+def test_by_total_time_the_split_is_of_that(krait, both):
+    out, notes = text(krait, both(CALLS, EVENTS), "--sort", "total")
+    head, main, *_ = (line.split() for line in out.splitlines())
+    assert head[:6] == ["total", "total%", "cpu", "ready", "disk", "self"]
+    assert main[2:6] == ["100.0%", "93%", "1%", "6%"]
+    assert "shares of the total time" in notes
+
+
+def test_rows_can_be_sorted_by_what_their_threads_did(krait, both):
+    out, _ = text(krait, both(CALLS, EVENTS), "--sort", "disk", "--limit", "1")
+    assert "app.load" in out
+
+
+def test_there_is_no_order_by_what_is_not_known(krait, synth):
+    run = subprocess.run([krait, "report", synth(CALLS), "--sort", "disk"], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1 and "--sort disk: the trace does not say" in run.stderr and not run.stdout
+
+
+def test_csv_says_the_same_as_json(krait, both, rows):
+    folder = both(CALLS, EVENTS)
+    out, _ = text(krait, folder, "--csv")
+    found = rows(folder)
+    for row in csv.DictReader(io.StringIO(out)):
+        for part in ("self", "total"):
+            told = {state: int(row[f"wall_{part}_{state}_ns"]) for state in SPREAD}
+            assert told == found[row["name"]][f"wall_{part}_ns"]
+
+
+def test_all_states_fit_a_terminal(krait, both):
+    """What does not fit goes: first what is no state, then the states with least time. The line above wraps."""
+    calls, events = "", [switch(0, 0, 5)]
+    waits = ("futex", "fsync", "recvfrom", "clock_nanosleep", "wait4", "read")
+    for n, call in enumerate(waits):
+        at = 100 * n
+        calls += f"{at}us call 2\n{at + 90}us return\n"
+        events += [begins(at + 5, call), switch(at + 10, 5, 0, state=1), wake(at + 70 - n, 5, cpu=1), switch(at + 75, 0, 5), ends(at + 80, call)]
+    folder = both(CODES + calls, [*events, switch(1000, 5, 0)])
+    for columns, titles in (
+        (80, "self cpu ready lock disk net timer child other"),
+        (140, "self self% cpu ready lock disk net timer child other total total% calls"),
+    ):
+        out = report_on_terminal(krait, columns, folder, NO_COLOR="1")
+        assert max(map(len, out.splitlines())) <= columns, out
+        assert titles in (" ".join(line.split()[: len(titles.split())]) for line in out.splitlines()), out
+        out = report_on_terminal(krait, columns, folder, "--why", "load", NO_COLOR="1")
+        assert max(map(len, out.splitlines())) <= columns, out
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_notes_fit_a_terminal_too(krait, both, columns):
+    out = report_on_terminal(krait, columns, both(CALLS, EVENTS, lost=7), notes=True, NO_COLOR="1")
+    lines = out.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("lost: "))
+    assert max(map(len, lines[first:])) <= columns, out
+    assert "shares of the self time; with --sort total, of the total time" in " ".join(map(str.strip, lines)), out
+
+
+def test_without_a_kernel_part_nothing_is_said_of_it(krait, synth):
+    folder = synth(CALLS)
+    out, notes = text(krait, folder)
+    assert "cpu" not in out and "shares" not in notes and "threads" not in notes
+    assert not any(key.startswith("wall") for key in verb_json(krait, "report", folder)["functions"][0])
+    assert "wall" not in text(krait, folder, "--csv")[0] and "kernel" not in verb_json(krait, "report", folder)
+
+
+def test_a_kernel_part_without_scheduling_says_why_nothing_is_split(krait, both):
+    out, notes = text(krait, both(CALLS, [begins(1, "read", tid=5), ends(2, "read")]))
+    assert "cpu" not in out and "what threads did is not known: there is no sched_switch" in notes
+
+
+def test_lost_events_and_damage_are_said(krait, both):
+    folder = both(CALLS, EVENTS, lost=7)  # on each of two CPUs
+    assert "lost: 14 events of the kernel's" in text(krait, folder)[1]
+    assert verb_json(krait, "report", folder)["kernel"] == {"own_only": False, "lost": 14, "damage": None}
+    stream = folder / "kernel" / "channel0_0"
+    stream.write_bytes(stream.read_bytes()[:-20])
+    out, notes = text(krait, folder)
+    assert "damaged: " in notes and "app.load" in out
+    assert verb_json(krait, "report", folder)["kernel"]["damage"]
+
+
+# ---- --callers and --callees ----
+
+RELATED = (
+    CODES
+    + """
+    code 4 python app work app.py 30
+    code 5 python app rest app.py 40
+    0us call 1
+    100us call 2
+    150us call 4
+    190us call 2
+    200us call 4
+    210us return
+    220us return
+    240us return
+    300us return
+    400us call 5
+    420us call 4
+    450us return
+    480us return
+    1000us return
+    """
+)
+RELATED_EVENTS = [
+    switch(0, 0, 5),
+    begins(110, "futex"),
+    switch(120, 5, 0, state=1),
+    wake(140, 5, cpu=1),
+    switch(142, 0, 5),
+    ends(143, "futex"),
+    begins(160, "nanosleep"),
+    switch(165, 5, 0, state=1),
+    wake(205, 5),
+    switch(206, 0, 5),
+    ends(207, "nanosleep"),
+    switch(430, 5, 9),
+    switch(440, 9, 5),
+    switch(1000, 5, 0),
+]
+
+
+def split_of(row):
+    return {part: us(row[f"wall_{part}_ns"]) for part in ("self", "total")}
+
+
+def test_what_threads_did_is_told_of_callers(krait, both):
+    """A call of `work` within another from the same caller counts once in the total."""
+    folder = both(RELATED, RELATED_EVENTS)
+    found = verb_json(krait, "report", folder, "--callers", "work")
+    assert {f["name"]: split_of(f) for f in found["functions"]} == {
+        "load": {"self": {"on_cpu": 39, "timer": 30, "runnable": 1}, "total": {"on_cpu": 49, "timer": 40, "runnable": 1}},
+        "rest": {"self": {"on_cpu": 20, "runnable": 10}, "total": {"on_cpu": 20, "runnable": 10}},
+    }
+    assert split_of(found["callers_of"]) == {
+        "self": {"on_cpu": 59, "timer": 30, "runnable": 11},
+        "total": {"on_cpu": 69, "timer": 40, "runnable": 11},
+    }
+    assert found["kernel"]["lost"] == 0
+
+
+def test_what_threads_did_is_told_of_callees(krait, both):
+    found = verb_json(krait, "report", both(RELATED, RELATED_EVENTS), "--callees", "work")
+    assert {f["name"]: split_of(f) for f in found["functions"]} == {
+        "load": {"self": {"on_cpu": 10, "timer": 10}, "total": {"on_cpu": 14, "timer": 15, "runnable": 1}}
+    }
+
+
+@pytest.mark.parametrize("which", ["--callers", "--callees"])
+@pytest.mark.parametrize("function", ["main", "load", "work", "rest", "app.*"])
+def test_states_of_callers_and_callees_add_up(krait, both, which, function):
+    """Those of the function itself are the ones that the table has."""
+    folder = both(RELATED, RELATED_EVENTS)
+    found = verb_json(krait, "report", folder, which, function)
+    of = found[f"{which[2:]}_of"]
+    for row in [*found["functions"], of]:
+        for part in ("self", "total"):
+            assert sum(row[f"wall_{part}_ns"].values()) == row[f"{part}_ns"]
+    for row in verb_json(krait, "report", folder)["functions"]:
+        if row["name"] == function:
+            assert (split_of(row), row["total_ns"]) == (split_of(of), of["total_ns"])
+    lines = subprocess.run([krait, "report", folder, which, function, "--csv"], capture_output=True, text=True, check=True).stdout
+    for line, row in zip(csv.DictReader(io.StringIO(lines)), found["functions"], strict=True):
+        for part in ("self", "total"):
+            assert {k: int(line[f"wall_{part}_{k}_ns"]) for k in SPREAD} == row[f"wall_{part}_ns"]
+
+
+def test_callers_have_columns_of_what_threads_did(krait, both):
+    out, notes = text(krait, both(RELATED, RELATED_EVENTS), "--callers", "work")
+    head, load, rest = (line.split() for line in out.splitlines())
+    assert head == ["total", "total%", "cpu", "ready", "timer", "self", "calls", "caller", "where"]
+    assert load[2:7] + load[8:10] == ["75.0%", "54%", "1%", "44%", "70.00", "2", "app.load"]
+    assert rest[2:6] == ["25.0%", "67%", "33%", "-"]
+    assert "cpu and what follows it: shares of the total time" in notes
+
+
+# ---- --why ----
+
+WHY_CALLS = (
+    CODES
+    + """
+    0us call 1
+    100us call 2
+    200us return
+    300us call 2
+    310us call 2
+    340us return
+    350us return
+    400us call 2
+    410us return
+    1000us return
+    """
+)
+WHY_EVENTS = [
+    switch(0, 0, 5),
+    begins(110, "read"),
+    switch(120, 5, 9, state=2),
+    event(140, "irq_handler_entry", irq=1),
+    event(141, "block_rq_complete"),
+    wake(142, 5),
+    event(143, "irq_handler_exit", irq=1),
+    switch(145, 9, 5),
+    ends(148, "read"),
+    begins(150, "futex"),
+    switch(152, 5, 0, state=1),
+    switch(153, 0, 7, cpu=1, next_comm="waker"),
+    wake(170, 5, cpu=1),
+    switch(171, 0, 5),
+    ends(172, "futex"),
+    begins(173, "futex"),
+    switch(174, 5, 0, state=1),
+    wake(180, 5, cpu=1),
+    switch(182, 0, 5),
+    ends(183, "futex"),
+    switch(190, 5, 9, next_comm="hog"),
+    switch(197, 9, 5, prev_comm="hog"),
+    switch(1000, 5, 0),
+]
+
+
+def why(krait, *args):
+    return verb_json(krait, "report", *args)
+
+
+def rows_of(call, key, *keys):
+    return [tuple(row[k] for k in keys) for row in call[key]]
+
+
+def test_why_lists_the_slowest_calls_the_slowest_first(krait, both):
+    found = why(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load")
+    assert [(c["name"], c["duration_ns"], c["tid"]) for c in found["slowest"]] == [
+        ("load", 100_000, 5),
+        ("load", 50_000, 5),  # of recursion the outermost alone
+        ("load", 10_000, 5),
+    ]
+    assert found["slowest"][0]["begin_ns"] - found["begin_ns"] == 100_000
+    assert (found["why"]["runs"], found["why"]["total_ns"], found["why"]["matched"]) == (3, 160_000, 1)
+    assert us(found["why"]["wall_ns"]) == {"on_cpu": 101, "disk": 22, "lock": 24, "runnable": 13}
+
+
+def test_why_says_what_a_call_did(krait, both):
+    call = why(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load")["slowest"][0]
+    assert us(call["wall_ns"]) == {"on_cpu": 41, "disk": 22, "lock": 24, "runnable": 13}
+    assert rows_of(call, "syscalls", "syscall", "count", "ns", "longest_ns") == [
+        ("read", 1, 38_000, 38_000),
+        ("futex", 2, 32_000, 22_000),
+    ]
+    told = rows_of(call, "waits", "state", "preempted", "syscall", "by_name", "by_tid", "count", "ns", "longest_ns")
+    assert told == [
+        ("lock", False, "futex", "waker", 7, 2, 24_000, 18_000),
+        ("disk", False, "read", None, None, 1, 22_000, 22_000),
+        ("runnable", True, None, "hog", 9, 1, 7_000, 7_000),
+        ("runnable", False, "read", None, None, 1, 3_000, 3_000),
+        ("runnable", False, "futex", None, None, 2, 3_000, 2_000),
+    ]
+
+
+def test_why_in_words(krait, both):
+    out, notes = text(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load", "--limit", "1")
+    assert out.splitlines() == [
+        "app.load  160.0 us in 3 calls",
+        "on CPU 63.1%, lock 15.0%, disk 13.8%, ready 8.1%",
+        "",
+        "1. 100.0 us, 100.0 us after the start, MainThread 5",
+        "   on CPU 41.0%, lock 24.0%, disk 22.0%, ready 13.0%",
+        "",
+        "       time  times   longest  waited for  in     who",
+        "   24.00 us      2  18.00 us  lock        futex  woken by waker 7",
+        "   22.00 us      1  22.00 us  disk        read   woken by the disk",
+        "   7.000 us      1  7.000 us  a CPU       -      preempted by hog 9",
+        "   3.000 us      1  3.000 us  a CPU       read   after it was woken",
+        "   3.000 us      2  2.000 us  a CPU       futex  after it was woken",
+        "",
+        "       time  calls   longest  system call",
+        "   38.00 us      1  38.00 us  read",
+        "   32.00 us      2  22.00 us  futex",
+    ]
+    assert "the slowest 1 of 3 calls" in notes
+
+
+def test_why_says_who_it_was_by_its_life(krait, both):
+    """The numbers of who woke it and of who took its CPU are others' later."""
+    events = [e for e in WHY_EVENTS if e[0] < 1000]
+    again = [switch(500, 0, 7, cpu=1, next_comm="waker"), *used_again(501, 7, 5, cpu=1), *used_again(510, 9, 5, cpu=1)]
+    call = why(krait, both(WHY_CALLS, [*events, *again, switch(1000, 5, 0)]), "--why", "load")["slowest"][0]
+    told = rows_of(call, "waits", "state", "by_name", "by_tid", "ns")
+    assert [row for row in told if row[1]] == [("lock", "first", 7, 24_000), ("runnable", "first", 9, 7_000)]
+
+
+def test_why_of_several_functions_says_which(krait, both):
+    out, _ = text(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "app.*", "--limit", "1")
+    assert out.startswith("app.* (2 functions)  1.000 ms in 1 call\n")
+    assert "1. 1.000 ms, 0 ns after the start, app.main, MainThread 5" in out
+
+
+def test_why_has_five_calls_unless_more_are_asked_for(krait, both):
+    calls = "".join(f"{n * 10}us call 2\n{n * 10 + n}us return\n" for n in range(1, 9))
+    folder = both(CODES + calls, EVENTS)
+    for options, wanted in (((), range(8, 3, -1)), (("--limit", "2"), (8, 7)), (("--limit", "0"), range(8, 0, -1))):
+        assert [c["duration_ns"] // 1000 for c in why(krait, folder, "--why", "load", *options)["slowest"]] == list(wanted)
+
+
+def test_why_names_all_who_preempted_longest_first(krait, both):
+    """Each with its part of the time, not the first for all of it; and nobody where the CPU stood idle."""
+    events = [
+        switch(0, 0, 5),
+        switch(110, 5, 8, next_comm="first"),
+        switch(111, 8, 9, prev_comm="first", next_comm="hog"),
+        switch(141, 9, 8, prev_comm="hog", next_comm="first"),
+        switch(145, 8, 5, prev_comm="first"),
+        switch(150, 5, 0),
+        switch(160, 0, 5),
+        switch(1000, 5, 0),
+    ]
+    folder = both(CODES + "100us call 2\n200us return\n", events)
+    call = why(krait, folder, "--why", "load")["slowest"][0]
+    assert rows_of(call, "waits", "state", "preempted", "by_name", "ns", "count") == [
+        ("runnable", True, "hog", 30_000, 1),
+        ("runnable", True, None, 10_000, 1),
+        ("runnable", True, "first", 5_000, 1),
+    ]
+    out = subprocess.run([krait, "report", folder, "--why", "load"], capture_output=True, text=True, check=True).stdout
+    assert "preempted by hog 9\n" in out and "preempted by first 8\n" in out and "nobody: its CPU stood idle\n" in out
+
+
+def test_why_of_threads_that_take_turns_tells_each_its_own_waits(krait, both):
+    """The slowest are in the order of how long they took, whoever's they are."""
+    calls, threads = CODES, {5: range(8), 6: range(8)}
+    for tid, numbers in threads.items():
+        calls += f"thread {tid}\n"
+        for n in numbers:
+            begin = 100 * n + 50 * (tid - 5)
+            calls += f"{begin}us call 2\n{begin + 40 + n}us return\n"
+    events = [switch(100 * n + 50 * half + 20, 5 + half, 6 - half) for n in range(8) for half in (0, 1)]
+    events += [switch(2000, 5, 0)]
+    found = why(krait, both(calls, events), "--why", "load", "--limit", "0")["slowest"]
+    assert [(c["duration_ns"] // 1000, c["tid"]) for c in found] == [(40 + n, tid) for n in range(7, -1, -1) for tid in (5, 6)]
+    for call in found[:-2]:  # before the first switch of each it is not known who runs
+        other = 11 - call["tid"]
+        assert rows_of(call, "waits", "state", "preempted", "by_tid") == [("runnable", True, other)]
+
+
+def test_why_without_a_kernel_part_lists_the_calls_and_says_what_to_do(krait, synth):
+    out, notes = text(krait, synth(WHY_CALLS), "--why", "load")
+    assert "1. 100.0 us, 100.0 us after the start, MainThread 5" in out and "%" not in out
+    assert "record it with krait record --kernel" in notes
+    found = why(krait, synth(WHY_CALLS, "again"), "--why", "load")
+    assert len(found["slowest"]) == 3 and "waits" not in found["slowest"][0] and "wall_ns" not in found["why"]
+
+
+def test_why_as_csv_has_a_line_for_each_call_with_what_json_says_of_it(krait, both):
+    folder = both(WHY_CALLS, WHY_EVENTS)
+    text = subprocess.run([krait, "report", folder, "--why", "load", "--csv"], capture_output=True, text=True, check=True).stdout
+    lines = list(csv.DictReader(io.StringIO(text)))
+    calls = why(krait, folder, "--why", "load")["slowest"]
+    assert len(lines) == len(calls) == 3
+    for line, call in zip(lines, calls):
+        assert {key: str(call[key]) for key in line if not key.startswith("wall_")} == {
+            key: line[key] for key in line if not key.startswith("wall_")
+        }
+        split = {state: line[f"wall_total_{state}_ns"] for state in call["wall_ns"]}
+        assert split == {state: str(ns) for state, ns in call["wall_ns"].items()}
+        assert sum(map(int, split.values())) == call["duration_ns"] == int(line["duration_ns"])
+
+
+def test_why_as_csv_without_a_kernel_part_has_no_split(krait, synth):
+    run = subprocess.run([krait, "report", synth(WHY_CALLS), "--why", "load", "--csv", "--limit", "1"],
+                         capture_output=True, text=True, check=True)
+    head, line = run.stdout.splitlines()
+    assert head == "name,module,file,line,kind,begin_ns,duration_ns,pid,tid,thread"
+    assert line.split(",")[0] == "load" and line.split(",")[6] == "100000"
+
+
+def test_why_counts_within_the_chosen_time(krait, both):
+    found = why(krait, both(WHY_CALLS, WHY_EVENTS), "--why", "load", "--from", "185us", "--until", "195us")
+    (call,) = found["slowest"]
+    assert call["duration_ns"] == 10_000 and us(call["wall_ns"]) == {"on_cpu": 5, "runnable": 5} and not call["syscalls"]
+    assert rows_of(call, "waits", "state", "by_name", "ns") == [("runnable", "hog", 5_000)]
+
+
+@pytest.mark.parametrize("more", [["--tree"], ["--callers", "f"], ["--sort", "self"], ["--by", "module"], ["--filter", "f"]])
+def test_what_does_not_go_with_why_is_wrong_usage(krait, both, more):
+    run = subprocess.run([krait, "report", both(WHY_CALLS, WHY_EVENTS), "--why", "load", *more], capture_output=True, text=True)
+    assert run.returncode == 2 and "--why" in run.stderr and not run.stdout
+
+
+def test_why_of_a_function_that_is_not_there_fails(krait, both):
+    run = subprocess.run([krait, "report", both(WHY_CALLS, WHY_EVENTS), "--why", "nothing"], capture_output=True, text=True)
+    assert run.returncode == 1 and "no function 'nothing'" in run.stderr
+
+
+# ---- the GIL ----
+
+GIL_CALLS = (
+    CODES
+    + """
+    100us call 2
+    120us gilwait 6
+    180us giltake
+    200us return
+    thread 6 holder
+    50us call 1
+    300us return
+    """
+)
+GIL_EVENTS = [
+    switch(0, 0, 5),
+    begins(110, "futex"),
+    switch(112, 5, 0, state=1),
+    wake(115, 5, cpu=1),
+    switch(116, 0, 5),
+    ends(117, "futex"),
+    begins(121, "futex"),
+    switch(122, 5, 0, state=1),
+    wake(150, 5, cpu=1),
+    switch(152, 0, 5),
+    switch(153, 5, 0, state=1),
+    wake(175, 5, cpu=1),
+    switch(178, 0, 5),
+    ends(179, "futex"),
+    switch(300, 5, 0),
+]
+
+
+def test_why_of_a_wait_for_a_cpu_that_a_wait_for_the_gil_cuts(krait, both):
+    """Who had the CPU is told for the part that is left."""
+    events = [
+        switch(0, 0, 5),
+        switch(110, 5, 9, next_comm="hog"),
+        switch(150, 9, 5, prev_comm="hog"),
+        switch(152, 5, 0, state=1),
+        wake(170, 5),
+        switch(172, 0, 5),
+        switch(1000, 5, 0),
+    ]
+    folder = both(GIL_CALLS.replace("180us giltake", "175us giltake"), events)
+    call = why(krait, folder, "--why", "load")["slowest"][0]
+    preempted = [row for row in rows_of(call, "waits", "state", "preempted", "by_name", "ns") if row[1]]
+    assert preempted == [("runnable", True, "hog", 10_000)]
+
+
+def test_what_is_blocked_while_it_waits_for_the_gil_waits_for_that(both, rows):
+    """And who is woken just to ask for it, and sleeps on; but not who is ready and then has it."""
+    split = rows(both(GIL_CALLS, GIL_EVENTS))["load"]["self"]
+    assert split == {"on_cpu": 41, "lock": 3, "gil": 28 + 2 + 22, "runnable": 1 + 3}
+
+
+def test_a_wait_for_the_gil_covers_a_part_of_what_is_blocked(both, rows):
+    events = [switch(0, 0, 5), begins(105, "futex"), switch(110, 5, 0, state=1), wake(190, 5, cpu=1), switch(191, 0, 5), switch(300, 5, 0)]
+    assert rows(both(GIL_CALLS, events))["load"]["self"] == {"on_cpu": 19, "lock": 10 + 10, "gil": 60, "runnable": 1}
+
+
+def test_waits_for_the_gil_whose_times_go_back_do_not_overlap(synth, rows):
+    calls = "0us call 1\n1000us gilwait 6\n2000us giltake\npacket\n100us gilwait 6\n200us giltake\n3000us return\nthread 6\n10us call 2\n20us return\n"
+    found = rows(synth(CODES + calls), "--from", "1900us", "--until", "2050us")
+    assert found["main"]["self"] == {"gil": 100, "unknown": 50}
+
+
+@pytest.mark.parametrize("number", [-7, 0, 2**31, 2**63 - 1])
+def test_what_is_no_threads_number_preempts_nobody(krait, both, number):
+    folder = both(CODES + "10us call 2\n90us return\n", [switch(0, 0, 5), switch(20, 5, number), switch(60, 9, 5), switch(100, 5, 0)])
+    (call,) = why(krait, folder, "--why", "load")["slowest"]
+    assert rows_of(call, "waits", "state", "preempted", "by_tid", "by_name", "ns") == [("runnable", True, None, None, 40_000)]
+
+
+def test_who_woke_a_thread_is_not_sure_without_interrupts(krait, both):
+    events = [e for e in WHY_EVENTS if not e[2].startswith("irq_")]
+    out, _ = text(krait, both(WHY_CALLS, events), "--why", "load", "--limit", "1")
+    assert "futex  woken by waker 7 or an interrupt\n" in out and "preempted by hog 9\n" in out
+
+
+def test_why_names_who_had_the_gil(krait, both):
+    folder = both(GIL_CALLS, GIL_EVENTS)
+    (call,) = why(krait, folder, "--why", "load")["slowest"]
+    gil = [row for row in call["waits"] if row["state"] == "gil"]
+    assert [(row["by_tid"], row["by_name"], row["syscall"], row["ns"]) for row in gil] == [(6, "holder", "futex", 52_000)]
+    assert "GIL         futex  held by holder 6" in text(krait, folder, "--why", "load")[0]
+
+
+def test_why_names_who_had_the_gil_by_its_life(krait, both):
+    """The number of who had it is another's later, that the program did not tell of."""
+    events = [switch(0, 0, 6, cpu=1), *GIL_EVENTS[:-1], *used_again(310, 6, 5, cpu=1), switch(320, 5, 0)]
+    (call,) = why(krait, both(GIL_CALLS, events), "--why", "load")["slowest"]
+    assert [row["by_name"] for row in call["waits"] if row["state"] == "gil"] == ["holder"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--callers", "main"], ["--callees", "main"], ["--from", "100s"], ["--filter", "nosuch"], ["--thread", "holder", "--by", "thread"], ["--thread", "holder", "--tree"]],
+    ids=" ".join,
+)
+def test_what_shares_are_of_is_not_said_of_a_table_without_them(krait, synth, options):
+    out, notes = text(krait, synth(GIL_CALLS), *options)
+    head, *rows = out.splitlines()
+    assert not (rows and "gil" in head) and "gil" not in notes
+
+
+def test_what_shares_are_of_is_not_said_where_there_is_no_room_for_them(krait, both):
+    folder = both(GIL_CALLS, GIL_EVENTS)
+    for columns, shown in (200, True), (24, False):
+        said, _ = on_terminal([krait, "report", folder], columns, ("stdout", "stderr"))
+        assert ("cpu and what" in said) == shown, said
+
+
+def test_without_a_kernel_part_the_waits_for_the_gil_are_told(krait, synth):
+    folder = synth(GIL_CALLS)
+    found = {f["name"]: f for f in verb_json(krait, "report", folder)["functions"]}
+    assert us(found["load"]["wall_self_ns"]) == {"gil": 60, "unknown": 40}
+    out, notes = text(krait, folder)
+    head, main, load = (line.split() for line in out.splitlines())
+    assert head[:4] == ["self", "self%", "gil", "total"] and load[2:5] == ["28.6%", "60%", "100.0"]
+    assert "gil: the share that waited for it, of the self time" in notes
+    out, notes = text(krait, folder, "--why", "load")
+    assert "   GIL 60.0%" in out and "held by holder 6" in out and "record it with krait record --kernel" in notes

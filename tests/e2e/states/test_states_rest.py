@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`krait states` of a recording: the programs that were recorded, and the rest of the machine behind --all."""
+
+import csv
+import io
+import json
+import subprocess
+
+import pytest
+from kernel_made import begins, dump, ends, switch
+
+CALLS = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n100us call 1\n200us return\n"
+
+
+@pytest.fixture
+def run(krait):
+    def states(*args, code=0):
+        done = subprocess.run([krait, "states", *map(str, args)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return states
+
+
+@pytest.fixture
+def busy(both):
+    """Thread 5 is recorded, and 7 and 8 have the CPU for longer."""
+    return both(
+        CALLS,
+        [
+            dump(0, 5, 0, 5),
+            dump(0, 7, 0, 5),
+            dump(0, 8, 0, 5),
+            switch(0, 0, 5),
+            begins(20, "read"),
+            ends(30, "read"),
+            switch(100, 5, 7),
+            begins(120, "fsync"),
+            ends(190, "fsync"),
+            switch(400, 7, 8),
+            switch(900, 8, 0),
+        ],
+    )
+
+
+def rows(run, folder, by, *options):
+    return list(csv.DictReader(io.StringIO(run(folder, "--by", by, "--csv", *options).stdout)))
+
+
+def test_the_recorded_processes_are_shown_and_the_rest_is_named(run, busy):
+    assert [(row["tid"], row["recorded"]) for row in rows(run, busy, "thread")] == [("5", "1")]
+    assert [row["pid"] for row in rows(run, busy, "process")] == ["5"]
+    assert [row["name"] for row in rows(run, busy, "syscall")] == ["read"]
+    assert [row["name"] for row in rows(run, busy, "process-syscall")] == ["read"]
+    overview = run(busy)
+    assert "fsync" not in overview.stdout
+    assert "are the recorded program's; --all adds 2 threads of the rest of the machine" in overview.stderr
+
+
+def test_all_adds_the_rest_behind_them(run, busy):
+    assert [(row["tid"], row["recorded"]) for row in rows(run, busy, "thread", "--all")] == [("5", "1"), ("8", "0"), ("7", "0")]
+    assert [row["name"] for row in rows(run, busy, "syscall", "--all")] == ["fsync", "read"]
+    assert [row["tid"] for row in rows(run, busy, "thread", "--all", "--sort", "on_cpu_ns")] == ["8", "7", "5"]
+    assert "rest of the machine" not in run(busy, "--all").stderr
+    found = json.loads(run(busy, "--all", "--json").stdout)
+    assert [t["tid"] for t in found["threads"]] == [5, 8, 7]
+
+
+def test_a_choice_is_among_all(run, busy):
+    assert [row["tid"] for row in rows(run, busy, "thread", "--thread", "8")] == ["8"]
+    assert [row["tid"] for row in rows(run, busy, "thread", "--process", "7")] == ["7"]
+
+
+def test_the_machine_is_told_whole_where_that_is_what_is_asked(run, busy):
+    found = json.loads(run(busy, "--json").stdout)
+    assert sum(cpu["user_ns"] + cpu["system_ns"] for cpu in found["cpus"]) == 900000
+    assert "rest of the machine" not in run(busy, "--by", "cpu").stderr
+
+
+def test_a_kernel_trace_alone_is_shown_whole(run, busy):
+    assert [row["tid"] for row in rows(run, busy / "kernel", "thread")] == ["8", "7", "5"]
+    assert "rest of the machine" not in run(busy / "kernel").stderr
+
+
+def test_rows_are_sorted_by_several_columns(run, busy):
+    assert [row["tid"] for row in rows(run, busy, "thread", "--all", "--sort", "process,tid")] == ["5", "7", "8"]
+    assert "there is no column 'none'" in run(busy, "--by", "thread", "--sort", "tid,none", code=1).stderr

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static void test_appending_keeps_what_is_there(void **state)
+{
+    (void)state;
+    uint32_t *items = NULL, count = 0, cap = 0;
+    while (count < 1000) {
+        assert_true(KRAIT_GROW(items, cap, count + 1));
+        items[count] = count;
+        count++;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(items[i], i);
+    assert_true(cap >= count && cap <= 2 * count);
+    free(items);
+}
+
+static void test_far_more_at_once(void **state)
+{
+    (void)state;
+    char *items = NULL;
+    size_t cap = 0;
+    assert_true(KRAIT_GROW(items, cap, 5000));
+    assert_int_equal(cap, 5000);
+    assert_true(KRAIT_GROW(items, cap, 5001));
+    assert_int_equal(cap, 10000);
+    free(items);
+}
+
+static void test_a_count_that_cannot_be_leaves_all_as_it_was(void **state)
+{
+    (void)state;
+    char *items = NULL;
+    uint8_t cap = 0;
+    unsigned need = 200;
+    assert_true(KRAIT_GROW(items, cap, need));
+    need = 255;
+    assert_true(KRAIT_GROW(items, cap, need));
+    assert_int_equal(cap, 255);
+    const char *before = items;
+    need = 256;
+    assert_false(KRAIT_GROW(items, cap, need));
+    assert_int_equal(cap, 255);
+    assert_ptr_equal(items, before);
+    free(items);
+}
+
+static void test_bytes_that_overflow_leave_all_as_it_was(void **state)
+{
+    (void)state;
+    uint64_t *items = NULL;
+    size_t cap = 0;
+    assert_false(KRAIT_GROW(items, cap, SIZE_MAX / 4));
+    assert_null(items);
+    assert_int_equal(cap, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_appending_keeps_what_is_there),
+        cmocka_unit_test(test_far_more_at_once),
+        cmocka_unit_test(test_a_count_that_cannot_be_leaves_all_as_it_was),
+        cmocka_unit_test(test_bytes_that_overflow_leave_all_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -85,7 +85,7 @@ def environment(python):
         shutil.rmtree(venv, ignore_errors=True)
         subprocess.run([*python.prefix, python.path, "-m", "venv", venv], check=True)
         pip = [*python.prefix, path, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "viztracer", "sqlglot"], check=True)
+        subprocess.run([*pip, "viztracer", "sqlglot", "flake8", "black", "django", "greenlet"], check=True)
         subprocess.run([*pip, "--no-deps", "pyperformance"], check=True)
         if subprocess.run([*pip, "trace0"], capture_output=True).returncode:
             say("trace0 has no package for Python %s" % python.version)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/benchmarks.md from the results: tables, and the figures that the project holds itself to."""
 
+import busy
+import governor
 import kernel
 import lib
 import programs
@@ -122,6 +124,20 @@ def programs_text(data):
     return (
         "## Programs\n\nCPython %s; %s. %d runs of each program under each tool.\n\n%s\n%s%s\n%s"
         % (data["python"], packages, data["reps"], slowdowns(data), ratio_goals(data), budget_goal(data), costs(data))
+    )
+
+
+def busy_text(data):
+    rows = [
+        [name, "%.1f" % (max(r["events"] for r in runs) / 1e6), "%.1f" % max(r["seconds"] for r in runs)]
+        + ["%d" % n for n in busy.worst(runs)]
+        for name, runs in data["programs"].items()
+    ]
+    head = ["program", "events, million", "seconds", "lost", "rings grew by MiB"]
+    return (
+        "## A busy machine\n\nCPython %s under `krait record` beside %d processes that compute for ever; %d runs of each program,"
+        " events lost in all\nof them, the longest run, and the most that rings grew by.\n\n%s\n"
+        % (data["python"], data["hogs"], data["reps"], table(head, rows))
     )
 
 
@@ -304,6 +320,28 @@ def read_text(data):
     )
 
 
+FORMS_AIM = 1.5  # times text
+
+
+def forms_text(data):
+    head, kinds = ["events"], [form for form in data["rows"][0] if form != "name"]
+    for form in kinds:
+        head += ["%s, CPU s" % form] + (["times text"] if form != kinds[0] else [])
+    rows = []
+    for row in data["rows"]:
+        cells = [row["name"]]
+        for form in kinds:
+            cells += ["%.3f" % row[form]] + (["%.2f" % (row[form] / row[kinds[0]])] if form != kinds[0] else [])
+        rows.append(cells)
+    most = max(row[form] / row[kinds[0]] for row in data["rows"] for form in kinds[1:])
+    return (
+        "## Text, JSON and CSV\n\n`krait cat` of %.1f million events to /dev/null, %d runs of each in turn, median of the whole process's CPU"
+        " time.\n\n%s\n" % (data["events"] / 1e6, data["reps"], table(head, rows))
+        + goal("the slowest form takes %.2f times text's time (at most %g)." % (most, FORMS_AIM), most <= FORMS_AIM)
+        + "\n"
+    )
+
+
 # ---- the kernel ----
 
 TYPICAL_AIM, WORST_AIM, ANALYSIS_AIM = 0.05, 0.18, 2  # shares of the time under krait; seconds for 20 million events
@@ -413,6 +451,46 @@ def kernel_text(data):
     )
 
 
+# ---- --max-overhead ----
+
+
+def governor_rows(data):
+    for name, p in data["programs"].items():
+        long_ns, who = p["longest_dropped"]
+        yield [
+            name,
+            "%.2f" % lib.median(p["walls"]["none"]),
+            "%.1f" % (100 * p["noise"]),
+            "%.2f" % p["full"],
+            "%.2f" % p["slowdown"],
+            "%.1f" % (100 * p["error"]),
+            "%.1f" % (100 * p["error_noise"]),
+            "%d of %d" % (p["dropped"], p["functions"]),
+            "%.2f" % (long_ns / 1000),
+        ]
+
+
+def governor_text(data):
+    over = governor.over_budget(data)
+    wrong = governor.wrong(data)
+    head = ["program", "untraced CPU s", "noise %", "krait", "governed", "error %", "its noise %", "dropped", "longest dropped us"]
+    failed = "".join("%s: left out, %s.\n\n" % item for item in data.get("failed", {}).items())
+    return (
+        "## --max-overhead\n\nCPython %s, %d runs of each in turn; slowdowns of CPU time. The attribution error is the sum over"
+        " functions of the difference\nof their shares of the time, governed and recorded whole, dropped functions counted with their"
+        " callers in both; beside it the same\nof whole recordings among themselves. The last column is the mean time of the longest"
+        " calls that were dropped (`bench/governor.py`).\n\n%s\n%s%s%s\n"
+        % (
+            data["python"],
+            data["reps"],
+            table(head, list(governor_rows(data))),
+            failed,
+            goal("slowed by more than 5 %% beyond the noise: %s." % (", ".join(over) or "none"), not over),
+            goal("attribution error above 5 %% beyond its noise: %s." % (", ".join(wrong) or "none"), not wrong),
+        )
+    )
+
+
 def machine_text(m):
     return "%s, %s: %s, %d CPUs%s, %s GiB, Linux %s, %s.\n\n" % (
         m["krait"],
@@ -448,11 +526,14 @@ def page(results):
         text += GOALS + "\n"
     parts = (
         ("programs", programs_text),
+        ("busy", busy_text),
         ("calls", calls_text),
         ("events", events_text),
         ("report", report_text),
         ("read", read_text),
+        ("forms", forms_text),
         ("kernel", kernel_text),
+        ("governor", governor_text),
     )
     for name, render in parts:
         if name in results:

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge of --max-overhead: is what it shows true, and does it keep its promise?
+
+Each program runs untraced, recorded whole, and governed, in turns; slowdowns are of CPU time. Compared are shares of the time: a function's self
+time, where the time of functions that the governor dropped goes to their callers in both recordings. What recording took
+is subtracted from the whole recording, the same for each call, half from the function and half from its caller. The
+attribution error is the sum of all differences; two whole recordings compared in the same way say what of it is noise.
+"""
+
+import json
+import pathlib
+import subprocess
+
+import lib
+import programs
+
+BUDGET = 5
+LONG_EVENTS = 50  # src/python/governor.c: a function whose calls last longer is never dropped
+GOVERNED = "krait --max-overhead 5"
+
+# name -> loops
+MORE = {
+    "flake8": 1,
+    "black": 1,
+    "django": 8,
+    "even 70": 2,
+    "even 10000": 2,
+    "exceptions": 1,
+    "greenlets 5": 2,
+    "greenlets 50": 2,
+    "greenlets 300": 2,
+}
+
+
+def command(python, name):
+    return [lib.HERE / "governed.py", name] if name in MORE else programs.command(python, name)
+
+
+def report(trace):
+    out = subprocess.run(
+        [lib.KRAIT, "report", trace, "--tree", "--min-share", "0", "--json"], capture_output=True, text=True, check=True
+    )
+    whole = json.loads(out.stdout)
+    rows = subprocess.run([lib.KRAIT, "report", trace, "--json"], capture_output=True, text=True, check=True).stdout
+    runs = {key(row): row["runs"] for row in json.loads(rows)["functions"]}
+    return {"tree": timed(whole["tree"]), "omitted": whole["omitted"], "runs": runs}
+
+
+def timed(rows):
+    """What bench/stub/pyperf.py times: no imports, no start. Its own functions are the roots."""
+    inside, kept = set(), []
+    for row in rows:  # parents come first
+        if row["parent"] in inside or row["name"].startswith("Runner.bench_"):
+            inside.add(row["id"])
+            kept.append(row)
+    return kept
+
+
+def key(row):
+    return row["module"], row["name"], row["kind"]
+
+
+def measure(python, tool, name, loops):
+    data = lib.run(python, tool, command(python, name), loops)
+    if tool != "none":
+        data["report"] = report(data["trace"])
+    return data
+
+
+def omitted(data):
+    return {key(row): row["calls"] for row in data["report"]["omitted"]}
+
+
+def shares(data, dropped, call_ns):
+    """{function: its share of the time}; dropped functions count with their callers."""
+    owner, times = {}, {}
+    for row in data["report"]["tree"]:  # parents come first
+        who, above = key(row), owner.get(row["parent"])
+        owner[row["id"]] = above if who in dropped and above else who
+        cost = row["calls"] * call_ns / 2
+        for function, ns in ((owner[row["id"]], row["self_ns"] - cost), (above, -cost)):
+            if function:
+                times[function] = times.get(function, 0) + ns
+    whole = sum(max(ns, 0) for ns in times.values()) or 1
+    return {function: max(ns, 0) / whole for function, ns in times.items()}
+
+
+def mean_of(maps):
+    names = {name for one in maps for name in one}
+    return {name: sum(one.get(name, 0) for one in maps) / len(maps) for name in names}
+
+
+def difference(a, b):
+    return sum(abs(a.get(name, 0) - b.get(name, 0)) for name in {*a, *b})
+
+
+def calls_of(data):
+    return sum(row["calls"] for row in data["report"]["tree"]) or 1
+
+
+def mean_calls(data, call_ns):
+    """{function: mean time of its calls (of a generator, of its steps) without what recording took, ns}; calls inside calls
+    counted once."""
+    rows = data["report"]["tree"]
+    inside, outer, sums = {}, {}, {}
+    for row in reversed(rows):
+        inside[row["id"]] = inside.get(row["id"], 0) + row["calls"]
+        inside[row["parent"]] = inside.get(row["parent"], 0) + inside[row["id"]]
+    for row in rows:
+        above = outer.get(row["parent"], frozenset())
+        outer[row["id"]] = above | {key(row)}
+        ns, calls = sums.get(key(row), (0, 0))
+        own = 0 if key(row) in above else row["total_ns"] - inside[row["id"]] * call_ns
+        sums[key(row)] = ns + own, calls + row["calls"]
+    return {name: ns / max(calls, data["report"]["runs"].get(name, 0)) for name, (ns, calls) in sums.items() if calls}
+
+
+def median_means(maps):
+    """Of all runs: one that the machine interrupted does not count."""
+    return {name: lib.median([one[name] for one in maps if name in one]) for name in {name for one in maps for name in one}}
+
+
+def judge(runs):
+    """What one program's runs say."""
+    none, full, governed = runs["none"], runs["krait"], runs[GOVERNED]
+    dropped = {}
+    for data in governed:
+        dropped.update(omitted(data))
+    walls = {tool: [data["cpu"] for data in results] for tool, results in runs.items()}
+    base = lib.median(walls["none"])
+    call_ns = max(0.0, (lib.median(walls["krait"]) - base) * 1e9 / calls_of(full[0]))
+    whole = [shares(data, dropped, call_ns) for data in full]
+    kept = [shares(data, dropped, call_ns) for data in governed]
+    means = median_means([mean_calls(data, call_ns) for data in full])
+    dropped = {name: calls for name, calls in dropped.items() if name in means}
+    return {
+        "walls": walls,
+        "slowdown": lib.median(walls[GOVERNED]) / base,
+        "noise": lib.spread(walls["none"]),
+        "full": lib.median(walls["krait"]) / base,
+        "error": difference(mean_of(whole), mean_of(kept)),
+        "error_noise": difference(mean_of(whole[::2]), mean_of(whole[1::2])),
+        "call_ns": call_ns,
+        "dropped": len(dropped),
+        "functions": len(means),
+        "longest_dropped": max(((means[name], ".".join(name[:2])) for name in dropped), default=(0, "")),
+    }
+
+
+def run(python, options):
+    python = lib.environment(python)
+    wanted = {**dict(programs.PROGRAMS), **MORE}
+    result = {"python": python.version, "reps": options.reps, "programs": {}}
+    for name, loops in wanted.items():
+        if options.programs and name not in options.programs:
+            continue
+        lib.say("%s: %d runs" % (name, 3 * options.reps))
+        try:
+            runs = lib.interleaved(["none", "krait", GOVERNED], options.reps, lambda tool: measure(python, tool, name, loops))
+        except (RuntimeError, subprocess.CalledProcessError) as e:
+            result.setdefault("failed", {})[name] = str(e)
+            lib.say(str(e))
+            continue
+        result["programs"][name] = judge(runs)
+        pathlib.Path(options.out + ".part").write_text(json.dumps(result))
+    return result
+
+
+def over_budget(data):
+    """Programs that are slowed by more than the budget beyond the noise of their untraced runs."""
+    return [n for n, p in data["programs"].items() if p["slowdown"] > 1 + BUDGET / 100 + p["noise"]]
+
+
+def wrong(data):
+    """Programs whose attribution error is above 5 % beyond what two whole recordings differ by."""
+    return [n for n, p in data["programs"].items() if p["error"] > 0.05 + p["error_noise"]]

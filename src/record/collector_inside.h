@@ -54,7 +54,8 @@ struct krait_collector {
     char session[64];
     char *dir;
     bool dir_made; /* by this collector, and not removed since */
-    char *reserve;
+    char *reserve;          /* a file that is given up for the metadata when the disk is full */
+    uint64_t reserve_bytes; /* of it; counted as the recording's */
     struct krait_clock clock;
     uint64_t begin_ns;
     uint64_t open_ns, opened_ns; /* how often open packets are taken, and when they were last */

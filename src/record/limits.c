@@ -30,7 +30,7 @@ const char *krait_collector_limit(struct krait_collector *c, uint64_t beside)
 /* Metadata is written when it has doubled, and at the end. */
 uint64_t krait_limits_bytes(const struct krait_collector *c)
 {
-    return c->total.bytes + c->beside_bytes + 2 * c->metadata_bytes;
+    return c->total.bytes + c->beside_bytes + c->reserve_bytes + 2 * c->metadata_bytes;
 }
 
 bool krait_limits_allow(struct krait_collector *c, size_t n)

@@ -71,8 +71,13 @@ static void make_reserve(struct krait_collector *c)
         c->reserve = NULL;
         return;
     }
+    uint64_t bytes = KRAIT_MIN(room / 16, (uint64_t)RESERVE_BYTES);
+    if (c->max_bytes)
+        bytes = KRAIT_MIN(bytes, c->max_bytes / 32);
     KRAIT_AUTO_CLOSE int fd = open(c->reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd >= 0 && posix_fallocate(fd, 0, (off_t)KRAIT_MIN(room / 16, (uint64_t)RESERVE_BYTES)) != 0)
+    if (fd >= 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0)
+        c->reserve_bytes = bytes;
+    else
         unlink(c->reserve);
 }
 

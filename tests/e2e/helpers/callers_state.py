@@ -63,10 +63,11 @@ def wait_for(pids, below, seconds):
 def end_processes(since=frozenset(), below=False, grace=0.5):
     """Kills what was started here, is not among `since`, and does not end by itself; returns what it was."""
     left = {}
-    mine = [pid for pid in processes() - since - {os.getpid()} if started_here(pid, below)]
-    for pid in wait_for(mine, below, grace):
-        with contextlib.suppress(OSError):
-            left[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-            os.kill(pid, signal.SIGKILL)
-    wait_for(left, below, 5)
+    # What is killed may have started another one meanwhile.
+    while mine := [pid for pid in processes() - since - left.keys() - {os.getpid()} if started_here(pid, below)]:
+        for pid in wait_for(mine, below, grace):
+            with contextlib.suppress(OSError):
+                left[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                os.kill(pid, signal.SIGKILL)
+        wait_for(left, below, 5)
     return [words for words in left.values() if words]

@@ -70,25 +70,25 @@ static void read_file(struct stream *s)
     fclose(file);
 }
 
-static void read_events(struct stream *s, const struct krait_trace_reader *reader, uint32_t stream)
+static void read_events(struct stream *s, const struct krait_reader *reader, uint32_t stream)
 {
-    struct krait_read_error error;
-    struct krait_trace_cursor *cursor;
+    struct krait_reader_error error;
+    struct krait_reader_cursor *cursor;
     int step;
-    if (krait_trace_cursor_new_stream(&cursor, reader, stream, &error))
+    if (krait_reader_cursor_new_stream(&cursor, reader, stream, &error))
         die(s->path, error.text);
-    while ((step = krait_trace_cursor_next(cursor)) > 0) {
-        if (step != KRAIT_TRACE_EVENT)
+    while ((step = krait_reader_cursor_next(cursor)) > 0) {
+        if (step != KRAIT_READER_EVENT)
             continue;
         s->events = grow(s->events, s->event_count, sizeof(*s->events));
         s->events[s->event_count++] =
-            (struct event){ krait_trace_cursor_cycles(cursor),
-                            (uint32_t)krait_trace_class_id(krait_trace_cursor_class(cursor)) };
+            (struct event){ krait_reader_cursor_cycles(cursor),
+                            (uint32_t)krait_reader_class_id(krait_reader_cursor_class(cursor)) };
     }
-    krait_trace_cursor_error(cursor, &error);
+    krait_reader_cursor_error(cursor, &error);
     if (step < 0)
         die(s->path, error.text);
-    krait_trace_cursor_free(cursor);
+    krait_reader_cursor_free(cursor);
 }
 
 static bool is_event(const struct stream *s, uint32_t id, uint64_t time)
@@ -232,17 +232,17 @@ static void repeat(struct stream *streams, uint32_t count, uint64_t times, const
 
 int main(int argc, char **argv)
 {
-    struct krait_trace_reader *reader;
-    struct krait_read_error error;
+    struct krait_reader *reader;
+    struct krait_reader_error error;
     uint64_t wanted = argc == 4 ? strtoull(argv[3], NULL, 10) : 0, events = 0;
     if (!wanted)
         die("usage", "gen_kernel TRACE OUTDIR EVENTS");
-    if (krait_trace_reader_open(&reader, (const char *const *)&argv[1], 1, &error))
+    if (krait_reader_open(&reader, (const char *const *)&argv[1], 1, &error))
         die(argv[1], error.text);
-    uint32_t count = krait_trace_reader_stream_count(reader);
+    uint32_t count = krait_reader_stream_count(reader);
     struct stream *streams = calloc(count, sizeof(*streams));
     for (uint32_t i = 0; streams && i < count; i++) {
-        streams[i].path = krait_trace_stream_path(reader, i);
+        streams[i].path = krait_reader_stream_path(reader, i);
         read_file(&streams[i]);
         read_events(&streams[i], reader, i);
         find_packets(&streams[i]);

@@ -56,8 +56,8 @@ enum what {
 struct plan {
     size_t count;
     struct {
-        const struct krait_trace_field *field;
-        enum krait_trace_kind kind;
+        const struct krait_reader_field *field;
+        enum krait_reader_kind kind;
     } leaf[];
 };
 
@@ -70,8 +70,8 @@ struct part {
 struct worker;
 
 struct work {
-    const struct krait_trace_reader *reader;
-    void (*read)(struct worker *worker, struct krait_trace_cursor *cursor);
+    const struct krait_reader *reader;
+    void (*read)(struct worker *worker, struct krait_reader_cursor *cursor);
     bool count_only, ordered, checked;
     struct part *parts;
     size_t part_count;
@@ -111,103 +111,103 @@ static void add_double(struct sums *sums, double value)
     sums->numbers += bits;
 }
 
-static void walk(struct sums *sums, const struct krait_trace_value *value)
+static void walk(struct sums *sums, const struct krait_reader_value *value)
 {
-    struct krait_trace_value child;
+    struct krait_reader_value child;
     uint64_t number = 0;
     int64_t negative = 0;
     double real = 0;
     const char *text;
     size_t size = 0;
-    switch (krait_trace_value_kind(value)) {
-    case KRAIT_TRACE_UNSIGNED:
-        krait_trace_value_unsigned(value, &number);
+    switch (krait_reader_value_kind(value)) {
+    case KRAIT_READER_UNSIGNED:
+        krait_reader_value_unsigned(value, &number);
         sums->numbers += number;
         return;
-    case KRAIT_TRACE_SIGNED:
-        krait_trace_value_signed(value, &negative);
+    case KRAIT_READER_SIGNED:
+        krait_reader_value_signed(value, &negative);
         sums->numbers += (uint64_t)negative;
         return;
-    case KRAIT_TRACE_DOUBLE:
-        krait_trace_value_double(value, &real);
+    case KRAIT_READER_DOUBLE:
+        krait_reader_value_double(value, &real);
         add_double(sums, real);
         return;
-    case KRAIT_TRACE_TEXT:
-        krait_trace_value_text(value, &text, &size);
+    case KRAIT_READER_TEXT:
+        krait_reader_value_text(value, &text, &size);
         sums->text += size;
         return;
     default:
-        krait_trace_value_children(value, &child);
-        while (krait_trace_value_next(value, &child) > 0)
+        krait_reader_value_children(value, &child);
+        while (krait_reader_value_next(value, &child) > 0)
             walk(sums, &child);
     }
 }
 
-static void touch(struct sums *sums, const struct krait_trace_cursor *cursor,
-                  const struct krait_trace_field *field, enum krait_trace_kind kind)
+static void touch(struct sums *sums, const struct krait_reader_cursor *cursor,
+                  const struct krait_reader_field *field, enum krait_reader_kind kind)
 {
-    struct krait_trace_value value;
+    struct krait_reader_value value;
     uint64_t number = 0;
     int64_t negative = 0;
     const char *text;
     size_t size = 0;
-    if (kind == KRAIT_TRACE_UNSIGNED) {
-        krait_trace_cursor_unsigned(cursor, field, &number);
+    if (kind == KRAIT_READER_UNSIGNED) {
+        krait_reader_cursor_unsigned(cursor, field, &number);
         sums->numbers += number;
-    } else if (kind == KRAIT_TRACE_SIGNED) {
-        krait_trace_cursor_signed(cursor, field, &negative);
+    } else if (kind == KRAIT_READER_SIGNED) {
+        krait_reader_cursor_signed(cursor, field, &negative);
         sums->numbers += (uint64_t)negative;
-    } else if (kind == KRAIT_TRACE_TEXT) {
-        krait_trace_cursor_text(cursor, field, &text, &size);
+    } else if (kind == KRAIT_READER_TEXT) {
+        krait_reader_cursor_text(cursor, field, &text, &size);
         sums->text += size;
-    } else if (krait_trace_cursor_value(cursor, field, &value) == 0) {
+    } else if (krait_reader_cursor_value(cursor, field, &value) == 0) {
         walk(sums, &value);
     }
 }
 
 /* ---- plans ---- */
 
-static struct plan *plan_add(struct plan *plan, const struct krait_trace_field *field)
+static struct plan *plan_add(struct plan *plan, const struct krait_reader_field *field)
 {
     plan = realloc(plan, sizeof(*plan) + (plan->count + 1) * sizeof(*plan->leaf));
     if (!plan)
         die("memory", strerror(ENOMEM));
     plan->leaf[plan->count].field = field;
-    plan->leaf[plan->count++].kind = krait_trace_field_kind(field);
+    plan->leaf[plan->count++].kind = krait_reader_field_kind(field);
     return plan;
 }
 
-static struct plan *plan_field(struct plan *plan, const struct krait_trace_cursor *cursor,
-                               enum krait_trace_scope scope, const char *path)
+static struct plan *plan_field(struct plan *plan, const struct krait_reader_cursor *cursor,
+                               enum krait_reader_scope scope, const char *path)
 {
-    struct krait_read_error error;
-    struct krait_trace_value value, member;
-    const struct krait_trace_field *field;
-    if (krait_trace_class_field(krait_trace_cursor_class(cursor), scope, path, &field, &error)) {
+    struct krait_reader_error error;
+    struct krait_reader_value value, member;
+    const struct krait_reader_field *field;
+    if (krait_reader_class_field(krait_reader_cursor_class(cursor), scope, path, &field, &error)) {
         if (*path)
             die(path, error.text);
         return plan; /* the class has no such scope */
     }
-    if (krait_trace_field_kind(field) != KRAIT_TRACE_STRUCT)
+    if (krait_reader_field_kind(field) != KRAIT_READER_STRUCT)
         return plan_add(plan, field);
-    if (krait_trace_cursor_value(cursor, field, &value))
+    if (krait_reader_cursor_value(cursor, field, &value))
         return plan;
-    krait_trace_value_children(&value, &member);
-    while (krait_trace_value_next(&value, &member) > 0) {
+    krait_reader_value_children(&value, &member);
+    while (krait_reader_value_next(&value, &member) > 0) {
         char child[PATH_BYTES];
-        snprintf(child, sizeof(child), "%s%s%s", path, *path ? "." : "", krait_trace_value_name(&member));
+        snprintf(child, sizeof(child), "%s%s%s", path, *path ? "." : "", krait_reader_value_name(&member));
         plan = plan_field(plan, cursor, scope, child);
     }
     return plan;
 }
 
 /* Of the class of the cursor's event. */
-static struct plan *plan_make(const struct krait_trace_cursor *cursor)
+static struct plan *plan_make(const struct krait_reader_cursor *cursor)
 {
     struct plan *plan = allocate(1, sizeof(*plan));
-    plan = plan_field(plan, cursor, KRAIT_TRACE_COMMON_CONTEXT, "");
-    plan = plan_field(plan, cursor, KRAIT_TRACE_EVENT_CONTEXT, "");
-    return plan_field(plan, cursor, KRAIT_TRACE_PAYLOAD, "");
+    plan = plan_field(plan, cursor, KRAIT_READER_COMMON_CONTEXT, "");
+    plan = plan_field(plan, cursor, KRAIT_READER_EVENT_CONTEXT, "");
+    return plan_field(plan, cursor, KRAIT_READER_PAYLOAD, "");
 }
 
 /* What has cells is not read by handle. */
@@ -215,7 +215,7 @@ static void plan_keep_without_cells(struct plan *plan)
 {
     size_t kept = 0;
     for (size_t i = 0; i < plan->count; i++)
-        if (krait_trace_field_cell(plan->leaf[i].field) < 0)
+        if (krait_reader_field_cell(plan->leaf[i].field) < 0)
             plan->leaf[kept++] = plan->leaf[i];
     plan->count = kept;
 }
@@ -262,7 +262,7 @@ static uint64_t sum_f32(const uint8_t *at, uint64_t count)
 }
 
 /* By the bits of an element (8, 16, 32, 64) and what its flags say. */
-static uint64_t (*const SUMS[4][KRAIT_TRACE_CELL_BIG_ENDIAN * 2])(const uint8_t *at, uint64_t count) = {
+static uint64_t (*const SUMS[4][KRAIT_READER_CELL_BIG_ENDIAN * 2])(const uint8_t *at, uint64_t count) = {
     { sum_u8, sum_i8, NULL, NULL, sum_u8, sum_i8 },
     { sum_u16, sum_i16, NULL, NULL, sum_u16_be, sum_i16_be },
     { sum_u32, sum_i32, sum_f32, NULL, sum_u32_be, sum_i32_be },
@@ -271,52 +271,53 @@ static uint64_t (*const SUMS[4][KRAIT_TRACE_CELL_BIG_ENDIAN * 2])(const uint8_t 
 
 /* ---- what there is in the rows of a class ---- */
 
-static struct array array_of(const struct krait_trace_cell *cell)
+static struct array array_of(const struct krait_reader_cell *cell)
 {
     unsigned width = (unsigned)__builtin_ctz(cell->element_bits) - 3;
     struct array array = { cell->cell,
-                           width < 4 ? SUMS[width][cell->flags % (KRAIT_TRACE_CELL_BIG_ENDIAN * 2)] : NULL };
+                           width < 4 ? SUMS[width][cell->flags % (KRAIT_READER_CELL_BIG_ENDIAN * 2)] : NULL };
     if (!array.sum)
         die(cell->path, "an array of elements that this program has no sum for");
     return array;
 }
 
-static void row_plan_fill(struct row_plan *row, const struct krait_trace_class *cls, uint32_t *texts,
+static void row_plan_fill(struct row_plan *row, const struct krait_reader_class *cls, uint32_t *texts,
                           struct array *arrays, uint32_t count)
 {
-    struct krait_trace_cell cell;
+    struct krait_reader_cell cell;
     for (uint32_t i = 0; i < count; i++) {
-        if (krait_trace_class_cell(cls, i, &cell))
-            die(krait_trace_class_name(cls), "has no cell");
-        if (cell.kind == KRAIT_TRACE_TEXT)
+        if (krait_reader_class_cell(cls, i, &cell))
+            die(krait_reader_class_name(cls), "has no cell");
+        if (cell.kind == KRAIT_READER_TEXT)
             texts[row->text_count++] = cell.cell;
-        if (cell.kind == KRAIT_TRACE_ARRAY)
+        if (cell.kind == KRAIT_READER_ARRAY)
             arrays[row->array_count++] = array_of(&cell);
     }
     row->texts = texts;
     row->arrays = arrays;
 }
 
-static void row_plan_make(struct row_plan *row, const struct krait_trace_class *cls)
+static void row_plan_make(struct row_plan *row, const struct krait_reader_class *cls)
 {
-    int count = krait_trace_class_cell_count(cls);
+    int count = krait_reader_class_cell_count(cls);
     if (count < 0)
-        die(krait_trace_class_name(cls), strerror(-count));
+        die(krait_reader_class_name(cls), strerror(-count));
     row_plan_fill(row, cls, allocate((size_t)count, sizeof(uint32_t)),
                   allocate((size_t)count, sizeof(struct array)), (uint32_t)count);
 }
 
 /* ---- batches ---- */
 
-static void select_event(struct krait_trace_cursor *cursor, const struct krait_trace_batch *batch, uint32_t i)
+static void select_event(struct krait_reader_cursor *cursor, const struct krait_reader_batch *batch,
+                         uint32_t i)
 {
-    int rc = krait_trace_cursor_select(cursor, batch, i);
+    int rc = krait_reader_cursor_select(cursor, batch, i);
     if (rc)
         die("selecting an event of a batch", strerror(-rc));
 }
 
-static void touch_others(struct worker *worker, struct krait_trace_cursor *cursor,
-                         const struct krait_trace_batch *batch, uint32_t i)
+static void touch_others(struct worker *worker, struct krait_reader_cursor *cursor,
+                         const struct krait_reader_batch *batch, uint32_t i)
 {
     const struct plan *plan = worker->plans[batch->events[i].cls];
     select_event(cursor, batch, i);
@@ -324,17 +325,17 @@ static void touch_others(struct worker *worker, struct krait_trace_cursor *curso
         touch(&worker->sums, cursor, plan->leaf[k].field, plan->leaf[k].kind);
 }
 
-static void meet_class(struct worker *worker, struct krait_trace_cursor *cursor,
-                       const struct krait_trace_batch *batch, uint32_t i)
+static void meet_class(struct worker *worker, struct krait_reader_cursor *cursor,
+                       const struct krait_reader_batch *batch, uint32_t i)
 {
     uint32_t cls = batch->events[i].cls;
     struct row_plan *row = &worker->rows[cls];
     select_event(cursor, batch, i);
     worker->plans[cls] = plan_make(cursor);
     plan_keep_without_cells(worker->plans[cls]);
-    row_plan_make(row, krait_trace_reader_class(worker->work->reader, cls));
+    row_plan_make(row, krait_reader_class_at(worker->work->reader, cls));
     worker->row_sizes[cls] =
-        (uint32_t)krait_trace_class_row_size(krait_trace_reader_class(worker->work->reader, cls));
+        (uint32_t)krait_reader_class_row_size(krait_reader_class_at(worker->work->reader, cls));
     row->has_others = worker->plans[cls]->count > 0;
     worker->what[cls] = row->has_others || row->array_count ? SPECIAL : NOTHING;
 }
@@ -349,10 +350,10 @@ static uint64_t sum_arrays(const struct row_plan *plan, const uint64_t *row)
     return sum;
 }
 
-static __attribute__((noinline)) void take_special(struct worker *worker, struct krait_trace_cursor *cursor,
-                                                   const struct krait_trace_batch *batch, uint32_t i)
+static __attribute__((noinline)) void take_special(struct worker *worker, struct krait_reader_cursor *cursor,
+                                                   const struct krait_reader_batch *batch, uint32_t i)
 {
-    const struct krait_trace_event *event = &batch->events[i];
+    const struct krait_reader_event *event = &batch->events[i];
     const struct row_plan *plan = &worker->rows[event->cls];
     if (worker->what[event->cls] == UNKNOWN)
         meet_class(worker, cursor, batch, i);
@@ -362,13 +363,13 @@ static __attribute__((noinline)) void take_special(struct worker *worker, struct
 }
 
 /* Takes out of the sum what is no number. */
-static void correct(struct worker *worker, const struct krait_trace_batch *batch)
+static void correct(struct worker *worker, const struct krait_reader_batch *batch)
 {
     struct sums *sums = &worker->sums;
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct row_plan *plan = &worker->rows[batch->events[i].cls];
         const uint64_t *row = batch->cells + batch->events[i].cells;
-        sums->numbers -= row[KRAIT_TRACE_CELL_ORIGIN] + row[KRAIT_TRACE_CELL_ADDRESS];
+        sums->numbers -= row[KRAIT_READER_CELL_ORIGIN] + row[KRAIT_READER_CELL_ADDRESS];
         for (uint32_t k = 0; k < plan->text_count; k++) {
             const uint64_t *view = row + plan->texts[k];
             sums->numbers -= view[0] + view[1];
@@ -380,13 +381,13 @@ static void correct(struct worker *worker, const struct krait_trace_batch *batch
 }
 
 /* All cells are added up at once where they lie side by side, else row by row. */
-static void take_batch(struct worker *worker, struct krait_trace_cursor *cursor,
-                       const struct krait_trace_batch *batch)
+static void take_batch(struct worker *worker, struct krait_reader_cursor *cursor,
+                       const struct krait_reader_batch *batch)
 {
-    const struct krait_trace_event *events = batch->events, *end = events + batch->count;
+    const struct krait_reader_event *events = batch->events, *end = events + batch->count;
     const uint8_t *what = worker->what;
     uint64_t times = 0;
-    for (const struct krait_trace_event *event = events; event < end; event++) {
+    for (const struct krait_reader_event *event = events; event < end; event++) {
         if (__builtin_expect(what[event->cls] != NOTHING, 0))
             take_special(worker, cursor, batch, (uint32_t)(event - events));
         times += (uint64_t)event->ns;
@@ -398,7 +399,7 @@ static void take_batch(struct worker *worker, struct krait_trace_cursor *cursor,
         correct(worker, batch);
 }
 
-static void count_batch(struct sums *sums, const struct krait_trace_batch *batch)
+static void count_batch(struct sums *sums, const struct krait_reader_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
         sums->counts[batch->events[i].cls]++;
@@ -406,20 +407,20 @@ static void count_batch(struct sums *sums, const struct krait_trace_batch *batch
 
 /* ---- reading ---- */
 
-static void end_of(struct krait_trace_cursor *cursor, int step)
+static void end_of(struct krait_reader_cursor *cursor, int step)
 {
-    struct krait_read_error error;
-    krait_trace_cursor_error(cursor, &error);
+    struct krait_reader_error error;
+    krait_reader_cursor_error(cursor, &error);
     if (step < 0)
         die("reading", error.text);
-    krait_trace_cursor_free(cursor);
+    krait_reader_cursor_free(cursor);
 }
 
-static void read_batches(struct worker *worker, struct krait_trace_cursor *cursor)
+static void read_batches(struct worker *worker, struct krait_reader_cursor *cursor)
 {
-    struct krait_trace_batch batch;
+    struct krait_reader_batch batch;
     int step;
-    while ((step = krait_trace_cursor_next_batch(cursor, &batch)) > 0) {
+    while ((step = krait_reader_cursor_next_batch(cursor, &batch)) > 0) {
         worker->sums.events += batch.count;
         if (worker->work->count_only)
             count_batch(&worker->sums, &batch);
@@ -429,35 +430,35 @@ static void read_batches(struct worker *worker, struct krait_trace_cursor *curso
     end_of(cursor, step);
 }
 
-static void take(struct worker *worker, const struct krait_trace_cursor *cursor)
+static void take(struct worker *worker, const struct krait_reader_cursor *cursor)
 {
-    uint32_t cls = krait_trace_class_index(krait_trace_cursor_class(cursor));
+    uint32_t cls = krait_reader_class_index(krait_reader_cursor_class(cursor));
     if (!worker->plans[cls])
         worker->plans[cls] = plan_make(cursor);
     const struct plan *plan = worker->plans[cls];
     worker->sums.events++;
-    worker->sums.times += (uint64_t)krait_trace_cursor_ns(cursor);
+    worker->sums.times += (uint64_t)krait_reader_cursor_ns(cursor);
     for (size_t i = 0; i < plan->count; i++)
         touch(&worker->sums, cursor, plan->leaf[i].field, plan->leaf[i].kind);
 }
 
-static void read_single(struct worker *worker, struct krait_trace_cursor *cursor)
+static void read_single(struct worker *worker, struct krait_reader_cursor *cursor)
 {
     int step;
-    while ((step = krait_trace_cursor_next(cursor)) > 0)
-        if (step == KRAIT_TRACE_EVENT)
+    while ((step = krait_reader_cursor_next(cursor)) > 0)
+        if (step == KRAIT_READER_EVENT)
             take(worker, cursor);
     end_of(cursor, step);
 }
 
-static struct krait_trace_cursor *open_part(const struct work *work, const struct part *part)
+static struct krait_reader_cursor *open_part(const struct work *work, const struct part *part)
 {
-    struct krait_trace_cursor *cursor;
-    struct krait_read_error error;
-    int rc = work->ordered
-                 ? krait_trace_cursor_new_between(&cursor, work->reader, part->begin_ns, part->end_ns, &error)
-                 : krait_trace_cursor_new_packets(&cursor, work->reader, part->stream, part->first,
-                                                  part->count, &error);
+    struct krait_reader_cursor *cursor;
+    struct krait_reader_error error;
+    int rc = work->ordered ? krait_reader_cursor_new_between(&cursor, work->reader, part->begin_ns,
+                                                             part->end_ns, &error)
+                           : krait_reader_cursor_new_packets(&cursor, work->reader, part->stream, part->first,
+                                                             part->count, &error);
     if (rc)
         die("a part of the trace", error.text);
     return cursor;
@@ -478,20 +479,20 @@ static void cut_time(struct work *work, unsigned threads)
     work->parts = allocate(parts, sizeof(*work->parts));
     for (uint32_t i = 0; i < parts; i++)
         work->parts[work->part_count++] =
-            (struct part){ .begin_ns = krait_trace_reader_split(work->reader, i, parts),
-                           .end_ns = krait_trace_reader_split(work->reader, i + 1, parts) };
+            (struct part){ .begin_ns = krait_reader_split(work->reader, i, parts),
+                           .end_ns = krait_reader_split(work->reader, i + 1, parts) };
 }
 
 /* One thread takes each stream as a whole; several take some packets at a time. */
 static void cut_packets(struct work *work, unsigned threads)
 {
-    uint32_t streams = krait_trace_reader_stream_count(work->reader);
+    uint32_t streams = krait_reader_stream_count(work->reader);
     size_t most = 0;
     for (uint32_t s = 0; s < streams; s++)
-        most += krait_trace_stream_packet_count(work->reader, s) / PART_PACKETS + 1;
+        most += krait_reader_stream_packet_count(work->reader, s) / PART_PACKETS + 1;
     work->parts = allocate(most, sizeof(*work->parts));
     for (uint32_t s = 0; s < streams; s++) {
-        uint32_t packets = krait_trace_stream_packet_count(work->reader, s);
+        uint32_t packets = krait_reader_stream_packet_count(work->reader, s);
         uint32_t step = threads > 1 ? PART_PACKETS : packets;
         for (uint32_t first = 0; first < packets; first += step)
             work->parts[work->part_count++] = (struct part){
@@ -549,14 +550,14 @@ static bool is_of(const char *mode, const char *modes)
 
 int main(int argc, char **argv)
 {
-    struct krait_trace_reader *reader;
-    struct krait_read_error error;
+    struct krait_reader *reader;
+    struct krait_reader_error error;
     unsigned threads = argc == 4 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     if (!threads || threads > THREADS || !is_of(argv[1], " stream time count single check check-time "))
         die("usage", "read_trace stream|time|count|single|check|check-time THREADS TRACE");
-    if (krait_trace_reader_open(&reader, (const char *const *)&argv[3], 1, &error))
+    if (krait_reader_open(&reader, (const char *const *)&argv[3], 1, &error))
         die(argv[3], error.text);
-    uint32_t classes = krait_trace_reader_class_count(reader);
+    uint32_t classes = krait_reader_class_count(reader);
     struct work work = { .reader = reader,
                          .read = is_of(argv[1], " single ") ? read_single : read_batches,
                          .count_only = is_of(argv[1], " count "),
@@ -571,7 +572,7 @@ int main(int argc, char **argv)
         workers[i].plans = allocate(classes, sizeof(*workers[i].plans));
         workers[i].sums.counts = allocate(classes, sizeof(*workers[i].sums.counts));
     }
-    if (work.count_only && krait_trace_reader_want_fields(reader, NULL, 0, &error))
+    if (work.count_only && krait_reader_want_fields(reader, NULL, 0, &error))
         die(argv[3], error.text);
     run_threads(workers, threads);
     print_sums(workers, threads, classes);

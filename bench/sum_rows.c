@@ -11,7 +11,7 @@ static uint64_t sum_one_by_one(const uint64_t *cells, uint64_t count)
     return sum;
 }
 
-static uint64_t sum_row_by_row(const struct krait_trace_batch *batch, const uint32_t *row_sizes)
+static uint64_t sum_row_by_row(const struct krait_reader_batch *batch, const uint32_t *row_sizes)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < batch->count; i++)
@@ -32,10 +32,10 @@ __attribute__((target("avx2"))) static inline __m256i masked(const uint64_t *row
     return _mm256_maskload_epi64((const long long *)row, _mm256_loadu_si256((const __m256i *)mask));
 }
 
-__attribute__((target("avx2"))) static uint64_t sum_by_masks(const struct krait_trace_batch *batch,
+__attribute__((target("avx2"))) static uint64_t sum_by_masks(const struct krait_reader_batch *batch,
                                                              const uint32_t *row_sizes)
 {
-    const struct krait_trace_event *event = batch->events, *end = event + batch->count;
+    const struct krait_reader_event *event = batch->events, *end = event + batch->count;
     const uint64_t *cells = batch->cells;
     __m256i sum = _mm256_setzero_si256();
     for (; event < end; event++) {
@@ -70,7 +70,7 @@ uint64_t sum_cells(const uint64_t *cells, uint64_t count)
     return __builtin_cpu_supports("avx2") ? sum_by_fours(cells, count) : sum_one_by_one(cells, count);
 }
 
-uint64_t sum_rows(const struct krait_trace_batch *batch, const uint32_t *row_sizes)
+uint64_t sum_rows(const struct krait_reader_batch *batch, const uint32_t *row_sizes)
 {
     return __builtin_cpu_supports("avx2") ? sum_by_masks(batch, row_sizes) : sum_row_by_row(batch, row_sizes);
 }
@@ -80,7 +80,7 @@ uint64_t sum_cells(const uint64_t *cells, uint64_t count)
     return sum_one_by_one(cells, count);
 }
 
-uint64_t sum_rows(const struct krait_trace_batch *batch, const uint32_t *row_sizes)
+uint64_t sum_rows(const struct krait_reader_batch *batch, const uint32_t *row_sizes)
 {
     return sum_row_by_row(batch, row_sizes);
 }

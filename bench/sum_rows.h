@@ -11,6 +11,6 @@
 uint64_t sum_cells(const uint64_t *cells, uint64_t count);
 
 /* row_sizes is by class. */
-uint64_t sum_rows(const struct krait_trace_batch *batch, const uint32_t *row_sizes);
+uint64_t sum_rows(const struct krait_reader_batch *batch, const uint32_t *row_sizes);
 
 #endif

@@ -21,8 +21,8 @@
 enum { SELECT_EVERY = 7, PARTS = 3 };
 
 struct cell {
-    struct krait_trace_cell info;
-    const struct krait_trace_field *field;
+    struct krait_reader_cell info;
+    const struct krait_reader_field *field;
 };
 
 struct class_cells {
@@ -50,61 +50,63 @@ static bool is_wanted(const char *path)
     return !some || sum % 3 == 0;
 }
 
-static void look_up(const struct krait_trace_class *cls, struct class_cells *known)
+static void look_up(const struct krait_reader_class *cls, struct class_cells *known)
 {
-    int row = krait_trace_class_row_size(cls);
+    int row = krait_reader_class_row_size(cls);
     uint32_t next = 2;
-    known->count = krait_trace_class_cell_count(cls);
+    known->count = krait_reader_class_cell_count(cls);
     known->cells = calloc((size_t)known->count + 1, sizeof(*known->cells));
     if (known->count < 0 || !known->cells)
         exit(2);
     for (int i = 0; i < known->count; i++) {
         struct cell *cell = &known->cells[i];
-        if (krait_trace_class_cell(cls, (uint32_t)i, &cell->info))
-            differs("the list of cells", krait_trace_class_name(cls));
+        if (krait_reader_class_cell(cls, (uint32_t)i, &cell->info))
+            differs("the list of cells", krait_reader_class_name(cls));
         if (!is_wanted(cell->info.path))
             differs("what was wanted", cell->info.path);
-        if (krait_trace_class_field(cls, cell->info.scope, cell->info.path, &cell->field, NULL))
+        if (krait_reader_class_field(cls, cell->info.scope, cell->info.path, &cell->field, NULL))
             continue; /* a name with a point in it */
-        if (cell->info.cell < next || krait_trace_field_kind(cell->field) != cell->info.kind)
+        if (cell->info.cell < next || krait_reader_field_kind(cell->field) != cell->info.kind)
             differs("the cell's field", cell->info.path);
         next = cell->info.cell +
-               (cell->info.kind == KRAIT_TRACE_TEXT || cell->info.kind == KRAIT_TRACE_ARRAY ? 2 : 1);
-        int found = krait_trace_field_cell(cell->field);
+               (cell->info.kind == KRAIT_READER_TEXT || cell->info.kind == KRAIT_READER_ARRAY ? 2 : 1);
+        int found = krait_reader_field_cell(cell->field);
         if (found >= 0 && (uint32_t)found != cell->info.cell)
             cell->field = NULL; /* one of several of the same name */
     }
     if (row < 0 || next > (uint32_t)row)
-        differs("the row's size", krait_trace_class_name(cls));
+        differs("the row's size", krait_reader_class_name(cls));
 }
 
-static uint64_t load_element(const uint8_t *at, const struct krait_trace_cell *info)
+static uint64_t load_element(const uint8_t *at, const struct krait_reader_cell *info)
 {
     uint64_t v = 0;
     unsigned bytes = info->element_bits / 8;
     for (unsigned i = 0; i < bytes; i++)
-        v |= (uint64_t)at[i] << 8 * (info->flags & KRAIT_TRACE_CELL_BIG_ENDIAN ? bytes - 1 - i : i);
-    if (info->flags & KRAIT_TRACE_CELL_SIGNED)
+        v |= (uint64_t)at[i] << 8 * (info->flags & KRAIT_READER_CELL_BIG_ENDIAN ? bytes - 1 - i : i);
+    if (info->flags & KRAIT_READER_CELL_SIGNED)
         v = (uint64_t)((int64_t)(v << (64 - info->element_bits)) >> (64 - info->element_bits));
     return v;
 }
 
 /* The elements of an array: of floats only how many. */
-static void check_array(const struct krait_trace_cursor *cursor, const struct cell *cell, const uint64_t *row)
+static void check_array(const struct krait_reader_cursor *cursor, const struct cell *cell,
+                        const uint64_t *row)
 {
-    struct krait_trace_value array, element;
+    struct krait_reader_value array, element;
     const uint8_t *at = (const uint8_t *)(uintptr_t)row[0];
     uint64_t number = 0;
-    if (krait_trace_cursor_value(cursor, cell->field, &array) || krait_trace_value_count(&array) != row[1]) {
+    if (krait_reader_cursor_value(cursor, cell->field, &array) ||
+        krait_reader_value_count(&array) != row[1]) {
         differs("the number of elements", cell->info.path);
         return;
     }
-    krait_trace_value_children(&array, &element);
-    while (!(cell->info.flags & KRAIT_TRACE_CELL_FLOAT) && at &&
-           krait_trace_value_next(&array, &element) > 0) {
+    krait_reader_value_children(&array, &element);
+    while (!(cell->info.flags & KRAIT_READER_CELL_FLOAT) && at &&
+           krait_reader_value_next(&array, &element) > 0) {
         int64_t signed_number = 0;
-        if (krait_trace_value_unsigned(&element, &number) &&
-            krait_trace_value_signed(&element, &signed_number) == 0)
+        if (krait_reader_value_unsigned(&element, &number) &&
+            krait_reader_value_signed(&element, &signed_number) == 0)
             number = (uint64_t)signed_number;
         if (number != load_element(at, &cell->info))
             differs("an element", cell->info.path);
@@ -112,7 +114,7 @@ static void check_array(const struct krait_trace_cursor *cursor, const struct ce
     }
 }
 
-static void check_cell(const struct krait_trace_cursor *cursor, const struct cell *cell, const uint64_t *row)
+static void check_cell(const struct krait_reader_cursor *cursor, const struct cell *cell, const uint64_t *row)
 {
     uint64_t u = 0;
     int64_t s = 0;
@@ -122,20 +124,20 @@ static void check_cell(const struct krait_trace_cursor *cursor, const struct cel
     row += cell->info.cell;
     cells++;
     switch ((int)cell->info.kind) {
-    case KRAIT_TRACE_UNSIGNED:
-        if (krait_trace_cursor_unsigned(cursor, cell->field, &u) || u != row[0])
+    case KRAIT_READER_UNSIGNED:
+        if (krait_reader_cursor_unsigned(cursor, cell->field, &u) || u != row[0])
             differs("an unsigned number", cell->info.path);
         break;
-    case KRAIT_TRACE_SIGNED:
-        if (krait_trace_cursor_signed(cursor, cell->field, &s) || (uint64_t)s != row[0])
+    case KRAIT_READER_SIGNED:
+        if (krait_reader_cursor_signed(cursor, cell->field, &s) || (uint64_t)s != row[0])
             differs("a signed number", cell->info.path);
         break;
-    case KRAIT_TRACE_DOUBLE:
-        if (krait_trace_cursor_double(cursor, cell->field, &d) || memcmp(&d, row, sizeof(d)) != 0)
+    case KRAIT_READER_DOUBLE:
+        if (krait_reader_cursor_double(cursor, cell->field, &d) || memcmp(&d, row, sizeof(d)) != 0)
             differs("a float", cell->info.path);
         break;
-    case KRAIT_TRACE_TEXT:
-        if (krait_trace_cursor_text(cursor, cell->field, &text, &size) || size != row[1] ||
+    case KRAIT_READER_TEXT:
+        if (krait_reader_cursor_text(cursor, cell->field, &text, &size) || size != row[1] ||
             memcmp(text, (const char *)(uintptr_t)row[0], size) != 0)
             differs("a text", cell->info.path);
         break;
@@ -144,10 +146,10 @@ static void check_cell(const struct krait_trace_cursor *cursor, const struct cel
     }
 }
 
-static void check_cells(const struct krait_trace_cursor *cursor, const uint64_t *row)
+static void check_cells(const struct krait_reader_cursor *cursor, const uint64_t *row)
 {
-    const struct krait_trace_class *cls = krait_trace_cursor_class(cursor);
-    struct class_cells *known = &classes[krait_trace_class_index(cls)];
+    const struct krait_reader_class *cls = krait_reader_cursor_class(cursor);
+    struct class_cells *known = &classes[krait_reader_class_index(cls)];
     if (!known->cells)
         look_up(cls, known);
     for (int i = 0; i < known->count; i++) {
@@ -157,68 +159,69 @@ static void check_cells(const struct krait_trace_cursor *cursor, const uint64_t 
 }
 
 /* Counts of one nanosecond are as good as each other, where the clock is faster. */
-static bool has_same_cycles(const struct krait_trace_reader *reader, const struct krait_trace_cursor *single,
-                            const struct krait_trace_cursor *again)
+static bool has_same_cycles(const struct krait_reader *reader, const struct krait_reader_cursor *single,
+                            const struct krait_reader_cursor *again)
 {
-    uint64_t a = krait_trace_cursor_cycles(single), b = krait_trace_cursor_cycles(again);
-    uint64_t frequency = krait_trace_stream_clock_frequency(reader, krait_trace_cursor_stream(single));
+    uint64_t a = krait_reader_cursor_cycles(single), b = krait_reader_cursor_cycles(again);
+    uint64_t frequency = krait_reader_stream_clock_frequency(reader, krait_reader_cursor_stream(single));
     return a == b || (a > b ? a - b : b - a) <= (frequency - 1) / 1000000000;
 }
 
 /* `single` is at the same event by steps. */
-static void check_event(const struct krait_trace_reader *reader, const struct krait_trace_cursor *single,
-                        struct krait_trace_cursor *batches, const struct krait_trace_batch *batch, uint32_t i)
+static void check_event(const struct krait_reader *reader, const struct krait_reader_cursor *single,
+                        struct krait_reader_cursor *batches, const struct krait_reader_batch *batch,
+                        uint32_t i)
 {
-    const struct krait_trace_event *event = &batch->events[i];
+    const struct krait_reader_event *event = &batch->events[i];
     const uint64_t *row = batch->cells + event->cells;
-    const struct krait_trace_class *cls = krait_trace_cursor_class(single);
-    const char *name = krait_trace_class_name(cls);
-    if (event->cls != krait_trace_class_index(cls)) {
+    const struct krait_reader_class *cls = krait_reader_cursor_class(single);
+    const char *name = krait_reader_class_name(cls);
+    if (event->cls != krait_reader_class_index(cls)) {
         differs("the class", name);
         return;
     }
-    if (event->ns != krait_trace_cursor_ns(single))
+    if (event->ns != krait_reader_cursor_ns(single))
         differs("the time", name);
-    if (row[KRAIT_TRACE_CELL_ORIGIN] !=
-        (krait_trace_cursor_stream(single) | (uint64_t)krait_trace_cursor_packet(single) << 32))
+    if (row[KRAIT_READER_CELL_ORIGIN] !=
+        (krait_reader_cursor_stream(single) | (uint64_t)krait_reader_cursor_packet(single) << 32))
         differs("the origin", name);
     check_cells(single, row);
     if (i % SELECT_EVERY)
         return;
     selected++;
-    if (krait_trace_cursor_select(batches, batch, i) || krait_trace_cursor_class(batches) != cls ||
-        krait_trace_cursor_ns(batches) != event->ns || !has_same_cycles(reader, single, batches) ||
-        krait_trace_cursor_packet(batches) != krait_trace_cursor_packet(single))
+    if (krait_reader_cursor_select(batches, batch, i) || krait_reader_cursor_class(batches) != cls ||
+        krait_reader_cursor_ns(batches) != event->ns || !has_same_cycles(reader, single, batches) ||
+        krait_reader_cursor_packet(batches) != krait_reader_cursor_packet(single))
         differs("the selected event", name);
     check_cells(batches, row);
 }
 
 /* Of what a loss says: sums are compared, since batches tell losses ahead. */
-static uint64_t loss_sum(const struct krait_trace_lost *loss)
+static uint64_t loss_sum(const struct krait_reader_lost *loss)
 {
     uint64_t times = (uint64_t)loss->begin_ns * 3 + (uint64_t)loss->end_ns * 5;
     return (loss->count + 1) * 1000003 + times * 7 + loss->packets * 11 + loss->stream * 13 + 1;
 }
 
 /* To the next event; false where there is none. */
-static bool step(struct krait_trace_cursor *single, int *rc)
+static bool step(struct krait_reader_cursor *single, int *rc)
 {
-    struct krait_trace_lost loss;
-    while ((*rc = krait_trace_cursor_next(single)) == KRAIT_TRACE_LOST) {
-        if (krait_trace_cursor_lost(single, &loss))
+    struct krait_reader_lost loss;
+    while ((*rc = krait_reader_cursor_next(single)) == KRAIT_READER_LOST) {
+        if (krait_reader_cursor_lost(single, &loss))
             exit(2);
         stepped += loss_sum(&loss);
     }
-    return *rc == KRAIT_TRACE_EVENT;
+    return *rc == KRAIT_READER_EVENT;
 }
 
 /* All that `batches` has, which is freed; returns how it ended. */
-static int compare_batches(const struct krait_trace_reader *reader, struct krait_trace_cursor *single,
-                           struct krait_trace_cursor *batches, uint64_t *events)
+static int compare_batches(const struct krait_reader *reader, struct krait_reader_cursor *single,
+                           struct krait_reader_cursor *batches, uint64_t *events)
 {
-    struct krait_trace_batch batch;
+    struct krait_reader_batch batch;
     int rc, single_rc = 0;
-    while ((rc = krait_trace_cursor_next_batch(batches, &batch)) > 0) {
+    while ((rc = krait_reader_cursor_next_batch(batches, &batch)) > 0) {
         for (uint32_t i = 0; i < batch.count; i++, ++*events) {
             if (!step(single, &single_rc)) {
                 differs("the number of events", "");
@@ -231,24 +234,24 @@ static int compare_batches(const struct krait_trace_reader *reader, struct krait
             batched += loss_sum(&batch.lost[i]);
         }
     }
-    krait_trace_cursor_free(batches);
+    krait_reader_cursor_free(batches);
     return rc;
 }
 
 /* `single` has to be at its end too; it is freed. */
-static void compare_end(struct krait_trace_cursor *single, int end)
+static void compare_end(struct krait_reader_cursor *single, int end)
 {
     int single_rc;
     if (step(single, &single_rc) || single_rc != end)
         differs("the end", "");
     if (stepped != batched)
         differs("the losses", "");
-    krait_trace_cursor_free(single);
+    krait_reader_cursor_free(single);
 }
 
 /* Both cursors at once, to the end; both are freed. Returns the number of events. */
-static uint64_t compare(const struct krait_trace_reader *reader, struct krait_trace_cursor *single,
-                        struct krait_trace_cursor *batches, int *end)
+static uint64_t compare(const struct krait_reader *reader, struct krait_reader_cursor *single,
+                        struct krait_reader_cursor *batches, int *end)
 {
     uint64_t events = 0;
     *end = compare_batches(reader, single, batches, &events);
@@ -257,17 +260,17 @@ static uint64_t compare(const struct krait_trace_reader *reader, struct krait_tr
 }
 
 /* Time in parts: together they are the whole. */
-static uint64_t compare_parts(const struct krait_trace_reader *reader)
+static uint64_t compare_parts(const struct krait_reader *reader)
 {
-    struct krait_trace_cursor *single, *batches;
+    struct krait_reader_cursor *single, *batches;
     uint64_t events = 0;
     int end = 0;
-    if (krait_trace_cursor_new_ordered(&single, reader, NULL))
+    if (krait_reader_cursor_new_ordered(&single, reader, NULL))
         exit(2);
     for (uint32_t part = 0; part < PARTS; part++) {
-        int64_t from = krait_trace_reader_split(reader, part, PARTS),
-                to = krait_trace_reader_split(reader, part + 1, PARTS);
-        if (krait_trace_cursor_new_between(&batches, reader, from, to, NULL))
+        int64_t from = krait_reader_split(reader, part, PARTS),
+                to = krait_reader_split(reader, part + 1, PARTS);
+        if (krait_reader_cursor_new_between(&batches, reader, from, to, NULL))
             exit(2);
         int rc = compare_batches(reader, single, batches, &events);
         end = end ? end : rc;
@@ -276,12 +279,12 @@ static uint64_t compare_parts(const struct krait_trace_reader *reader)
     return events;
 }
 
-static uint64_t compare_stream(const struct krait_trace_reader *reader, uint32_t stream)
+static uint64_t compare_stream(const struct krait_reader *reader, uint32_t stream)
 {
-    struct krait_trace_cursor *single, *batches;
+    struct krait_reader_cursor *single, *batches;
     int end;
-    if (krait_trace_cursor_new_stream(&single, reader, stream, NULL) ||
-        krait_trace_cursor_new_stream(&batches, reader, stream, NULL))
+    if (krait_reader_cursor_new_stream(&single, reader, stream, NULL) ||
+        krait_reader_cursor_new_stream(&batches, reader, stream, NULL))
         exit(2);
     return compare(reader, single, batches, &end);
 }
@@ -289,86 +292,86 @@ static uint64_t compare_stream(const struct krait_trace_reader *reader, uint32_t
 /* -- some of the fields -- */
 
 struct fields {
-    const struct krait_trace_field **fields;
+    const struct krait_reader_field **fields;
     size_t count;
 };
 
 /* Those of a class that have cells in another reader of the same traces, which may be asked. */
-static void add_some(struct fields *wanted, const struct krait_trace_reader *reader,
-                     const struct krait_trace_class *theirs)
+static void add_some(struct fields *wanted, const struct krait_reader *reader,
+                     const struct krait_reader_class *theirs)
 {
-    const struct krait_trace_class *cls = krait_trace_reader_class(reader, krait_trace_class_index(theirs));
-    int count = krait_trace_class_cell_count(theirs);
+    const struct krait_reader_class *cls = krait_reader_class_at(reader, krait_reader_class_index(theirs));
+    int count = krait_reader_class_cell_count(theirs);
     wanted->fields = realloc(wanted->fields, (wanted->count + (size_t)count + 1) * sizeof(*wanted->fields));
     if (count < 0 || !wanted->fields)
         exit(2);
     for (uint32_t i = 0; i < (uint32_t)count; i++) {
-        struct krait_trace_cell cell;
-        const struct krait_trace_field *their_field, **field = &wanted->fields[wanted->count];
-        if (!krait_trace_class_cell(theirs, i, &cell) && is_wanted(cell.path) &&
-            !krait_trace_class_field(theirs, cell.scope, cell.path, &their_field, NULL) &&
-            krait_trace_field_cell(their_field) >= 0 &&
-            !krait_trace_class_field(cls, cell.scope, cell.path, field, NULL))
+        struct krait_reader_cell cell;
+        const struct krait_reader_field *their_field, **field = &wanted->fields[wanted->count];
+        if (!krait_reader_class_cell(theirs, i, &cell) && is_wanted(cell.path) &&
+            !krait_reader_class_field(theirs, cell.scope, cell.path, &their_field, NULL) &&
+            krait_reader_field_cell(their_field) >= 0 &&
+            !krait_reader_class_field(cls, cell.scope, cell.path, field, NULL))
             wanted->count++;
     }
 }
 
-static void want_some(struct krait_trace_reader *reader, const char *const *paths, size_t path_count)
+static void want_some(struct krait_reader *reader, const char *const *paths, size_t path_count)
 {
-    struct krait_trace_reader *theirs;
+    struct krait_reader *theirs;
     struct fields wanted = { NULL, 0 };
-    if (krait_trace_reader_open(&theirs, paths, path_count, NULL))
+    if (krait_reader_open(&theirs, paths, path_count, NULL))
         exit(2);
-    for (uint32_t i = 0; i < krait_trace_reader_class_count(theirs); i++)
-        add_some(&wanted, reader, krait_trace_reader_class(theirs, i));
-    krait_trace_reader_close(theirs);
-    if (krait_trace_reader_want_fields(reader, wanted.fields, wanted.count, NULL))
+    for (uint32_t i = 0; i < krait_reader_class_count(theirs); i++)
+        add_some(&wanted, reader, krait_reader_class_at(theirs, i));
+    krait_reader_close(theirs);
+    if (krait_reader_want_fields(reader, wanted.fields, wanted.count, NULL))
         exit(2);
     for (size_t i = 0; i < wanted.count; i++) {
-        if (krait_trace_field_cell(wanted.fields[i]) < 0)
-            differs("a wanted field", krait_trace_field_name(wanted.fields[i]));
+        if (krait_reader_field_cell(wanted.fields[i]) < 0)
+            differs("a wanted field", krait_reader_field_name(wanted.fields[i]));
     }
-    if (wanted.count && krait_trace_reader_want_fields(reader, NULL, 0, NULL) != -EBUSY)
+    if (wanted.count && krait_reader_want_fields(reader, NULL, 0, NULL) != -EBUSY)
         differs("what is wanted too late", "");
     free(wanted.fields);
 }
 
 int main(int argc, char **argv)
 {
-    struct krait_trace_reader *reader;
-    struct krait_read_error error = { 0 };
-    struct krait_trace_cursor *single, *batches;
+    struct krait_reader *reader;
+    struct krait_reader_error error = { 0 };
+    struct krait_reader_cursor *single, *batches;
     some = argc > 1 && strcmp(argv[1], "--some") == 0;
     bool whole = argc > 1 && strcmp(argv[1], "--whole") == 0;
     int first = 1 + (some || whole);
     const char *const *paths = (const char *const *)argv + first;
     size_t path_count = (size_t)(argc - first);
-    int end = krait_trace_reader_open(&reader, paths, path_count, &error);
+    int end = krait_reader_open(&reader, paths, path_count, &error);
     if (end) {
         printf("error %d\n", end);
         return 0;
     }
     if (some)
         want_some(reader, paths, path_count);
-    classes = calloc(krait_trace_reader_class_count(reader) + 1, sizeof(*classes));
-    if (!classes || krait_trace_cursor_new_ordered(&single, reader, NULL) ||
-        krait_trace_cursor_new_ordered(&batches, reader, NULL))
+    classes = calloc(krait_reader_class_count(reader) + 1, sizeof(*classes));
+    if (!classes || krait_reader_cursor_new_ordered(&single, reader, NULL) ||
+        krait_reader_cursor_new_ordered(&batches, reader, NULL))
         return 2;
     uint64_t events = compare(reader, single, batches, &end), by_stream = 0, lost_by_time = lost;
     printf("events %" PRIu64 "\ncells %" PRIu64 "\nselected %" PRIu64 "\nlost %" PRIu64 "\n", events, cells,
            selected, lost);
     if (!end && !whole) /* a part may begin behind the damage */
         printf("by_part %" PRIu64 "\n", compare_parts(reader));
-    for (uint32_t s = 0; s < krait_trace_reader_stream_count(reader); s++)
+    for (uint32_t s = 0; s < krait_reader_stream_count(reader); s++)
         by_stream += compare_stream(reader, s);
     if (lost != (end || whole ? 2 : 3) * lost_by_time)
         differs("what was lost", "");
     printf("by_stream %" PRIu64 "\n", by_stream);
     if (end)
         printf("error %d\n", end);
-    for (uint32_t i = 0; i < krait_trace_reader_class_count(reader); i++)
+    for (uint32_t i = 0; i < krait_reader_class_count(reader); i++)
         free(classes[i].cells);
     free(classes);
-    krait_trace_reader_close(reader);
+    krait_reader_close(reader);
     return wrong > 0;
 }

@@ -12,8 +12,8 @@
 struct read_all {
     uint64_t events, values, lost;
     uint64_t by_stream, by_packet;
-    uint64_t wrong;                /* differences; the first few are said on stderr */
-    struct krait_read_error error; /* of opening or reading; code 0 when none */
+    uint64_t wrong;                  /* differences; the first few are said on stderr */
+    struct krait_reader_error error; /* of opening or reading; code 0 when none */
 };
 
 /* Returns 0, or error.code. */

@@ -26,7 +26,7 @@ struct tally {
 static struct tally tallies[MAX_VALUES];
 static size_t tally_count;
 
-static int fail(const struct krait_read_error *error)
+static int fail(const struct krait_reader_error *error)
 {
     fprintf(stderr, "count_by: %s\n", error->text);
     return 1;
@@ -56,37 +56,37 @@ static void print_safe(const char *text)
 }
 
 /* The field's value as text: a label if it has one, else the text or number. */
-static int show(const struct krait_trace_cursor *cursor, const struct krait_trace_field *field, char *to)
+static int show(const struct krait_reader_cursor *cursor, const struct krait_reader_field *field, char *to)
 {
     const char *text;
     size_t size;
     int64_t number;
     uint64_t large;
     double real;
-    if (krait_trace_cursor_label(cursor, field, &text) == 0)
+    if (krait_reader_cursor_label(cursor, field, &text) == 0)
         return snprintf(to, SHOWN, "%s", text);
-    if (krait_trace_cursor_text(cursor, field, &text, &size) == 0)
+    if (krait_reader_cursor_text(cursor, field, &text, &size) == 0)
         return snprintf(to, SHOWN, "%.*s", (int)(size < SHOWN ? size : SHOWN - 1), text);
-    if (krait_trace_cursor_signed(cursor, field, &number) == 0)
+    if (krait_reader_cursor_signed(cursor, field, &number) == 0)
         return snprintf(to, SHOWN, "%" PRId64, number);
-    if (krait_trace_cursor_unsigned(cursor, field, &large) == 0)
+    if (krait_reader_cursor_unsigned(cursor, field, &large) == 0)
         return snprintf(to, SHOWN, "%" PRIu64, large);
-    if (krait_trace_cursor_double(cursor, field, &real) == 0)
+    if (krait_reader_cursor_double(cursor, field, &real) == 0)
         return snprintf(to, SHOWN, "%g", real);
     return -1;
 }
 
 /* A handle for each class of that name: traces of several folders have a class each. */
-static const struct krait_trace_field **look_up(const struct krait_trace_reader *reader, const char *event,
-                                                const char *path, struct krait_read_error *error)
+static const struct krait_reader_field **look_up(const struct krait_reader *reader, const char *event,
+                                                 const char *path, struct krait_reader_error *error)
 {
-    uint32_t n = krait_trace_reader_class_count(reader), found = 0;
-    const struct krait_trace_field **fields = calloc(n + 1, sizeof(*fields));
+    uint32_t n = krait_reader_class_count(reader), found = 0;
+    const struct krait_reader_field **fields = calloc(n + 1, sizeof(*fields));
     snprintf(error->text, sizeof(error->text), "there are no events '%s'", event);
     for (uint32_t i = 0; fields && i < n; i++) {
-        const struct krait_trace_class *cls = krait_trace_reader_class(reader, i);
-        if (strcmp(krait_trace_class_name(cls), event) == 0)
-            found += krait_trace_class_field(cls, KRAIT_TRACE_ANY_SCOPE, path, &fields[i], error) == 0;
+        const struct krait_reader_class *cls = krait_reader_class_at(reader, i);
+        if (strcmp(krait_reader_class_name(cls), event) == 0)
+            found += krait_reader_class_field(cls, KRAIT_READER_ANY_SCOPE, path, &fields[i], error) == 0;
     }
     if (found)
         return fields;
@@ -102,15 +102,15 @@ static int by_count(const void *a, const void *b)
     return strcmp(x->value, y->value);
 }
 
-static int count_all(struct krait_trace_cursor *cursor, const struct krait_trace_field **fields)
+static int count_all(struct krait_reader_cursor *cursor, const struct krait_reader_field **fields)
 {
     char text[SHOWN];
     int step;
-    while ((step = krait_trace_cursor_next(cursor)) > 0) {
-        if (step != KRAIT_TRACE_EVENT)
+    while ((step = krait_reader_cursor_next(cursor)) > 0) {
+        if (step != KRAIT_READER_EVENT)
             continue;
-        const struct krait_trace_field *field =
-            fields[krait_trace_class_index(krait_trace_cursor_class(cursor))];
+        const struct krait_reader_field *field =
+            fields[krait_reader_class_index(krait_reader_cursor_class(cursor))];
         if (field && show(cursor, field, text) >= 0)
             count(text);
     }
@@ -119,18 +119,18 @@ static int count_all(struct krait_trace_cursor *cursor, const struct krait_trace
 
 int main(int argc, char **argv)
 {
-    struct krait_trace_reader *reader;
-    struct krait_trace_cursor *cursor;
-    struct krait_read_error error;
+    struct krait_reader *reader;
+    struct krait_reader_cursor *cursor;
+    struct krait_reader_error error;
     if (argc < 4) {
         fprintf(stderr, "usage: count_by EVENT FIELD TRACE...\n");
         return 2;
     }
-    if (krait_trace_reader_open(&reader, (const char *const *)argv + 3, (size_t)argc - 3, &error))
+    if (krait_reader_open(&reader, (const char *const *)argv + 3, (size_t)argc - 3, &error))
         return fail(&error);
-    const struct krait_trace_field **fields = look_up(reader, argv[1], argv[2], &error);
-    if (!fields || krait_trace_cursor_new_ordered(&cursor, reader, &error)) {
-        krait_trace_reader_close(reader);
+    const struct krait_reader_field **fields = look_up(reader, argv[1], argv[2], &error);
+    if (!fields || krait_reader_cursor_new_ordered(&cursor, reader, &error)) {
+        krait_reader_close(reader);
         return fail(&error);
     }
     int step = count_all(cursor, fields);
@@ -139,10 +139,10 @@ int main(int argc, char **argv)
         printf("%" PRIu64 "\t", tallies[i].count);
         print_safe(tallies[i].value);
     }
-    krait_trace_cursor_error(cursor,
-                             &error); /* what was readable before the damage is printed all the same */
-    krait_trace_cursor_free(cursor);
+    krait_reader_cursor_error(cursor,
+                              &error); /* what was readable before the damage is printed all the same */
+    krait_reader_cursor_free(cursor);
     free(fields);
-    krait_trace_reader_close(reader);
+    krait_reader_close(reader);
     return step < 0 ? fail(&error) : 0;
 }

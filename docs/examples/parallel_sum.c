@@ -20,8 +20,8 @@ struct part {
 };
 
 struct work {
-    const struct krait_trace_reader *reader;
-    const struct krait_trace_field **fields; /* by class index; NULL: it has none */
+    const struct krait_reader *reader;
+    const struct krait_reader_field **fields; /* by class index; NULL: it has none */
     struct part *parts;
     size_t part_count;
     atomic_size_t next;
@@ -31,28 +31,28 @@ struct work {
 
 static void read_part(struct work *work, const struct part *part)
 {
-    struct krait_trace_cursor *cursor;
+    struct krait_reader_cursor *cursor;
     uint64_t events = 0, sum = 0;
-    int step, rc = krait_trace_cursor_new_packets(&cursor, work->reader, part->stream, part->first,
-                                                  part->count, NULL);
+    int step, rc = krait_reader_cursor_new_packets(&cursor, work->reader, part->stream, part->first,
+                                                   part->count, NULL);
     if (rc) {
         work->failed = rc;
         return;
     }
-    while ((step = krait_trace_cursor_next(cursor)) > 0) {
-        struct krait_trace_lost lost;
+    while ((step = krait_reader_cursor_next(cursor)) > 0) {
+        struct krait_reader_lost lost;
         int64_t value;
-        if (step == KRAIT_TRACE_LOST && krait_trace_cursor_lost(cursor, &lost) == 0)
+        if (step == KRAIT_READER_LOST && krait_reader_cursor_lost(cursor, &lost) == 0)
             work->lost += lost.count;
-        if (step != KRAIT_TRACE_EVENT)
+        if (step != KRAIT_READER_EVENT)
             continue;
-        const struct krait_trace_field *field =
-            work->fields[krait_trace_class_index(krait_trace_cursor_class(cursor))];
+        const struct krait_reader_field *field =
+            work->fields[krait_reader_class_index(krait_reader_cursor_class(cursor))];
         events++;
-        if (field && krait_trace_cursor_signed(cursor, field, &value) == 0)
+        if (field && krait_reader_cursor_signed(cursor, field, &value) == 0)
             sum += (uint64_t)value;
     }
-    krait_trace_cursor_free(cursor);
+    krait_reader_cursor_free(cursor);
     work->events += events;
     work->sum += sum;
     if (step < 0)
@@ -71,19 +71,19 @@ static void *read_parts(void *arg)
 /* Every packet by itself where that can be, else the stream. */
 static int divide(struct work *work)
 {
-    uint32_t streams = krait_trace_reader_stream_count(work->reader);
+    uint32_t streams = krait_reader_stream_count(work->reader);
     size_t most = 1;
     for (uint32_t s = 0; s < streams; s++)
-        most += krait_trace_stream_packet_count(work->reader, s);
+        most += krait_reader_stream_packet_count(work->reader, s);
     work->parts = calloc(most, sizeof(*work->parts));
     if (!work->parts)
         return -1;
     for (uint32_t s = 0; s < streams; s++) {
-        uint32_t packets = krait_trace_stream_packet_count(work->reader, s);
-        struct krait_trace_cursor *cursor;
-        int rc = packets > 1 ? krait_trace_cursor_new_packets(&cursor, work->reader, s, 1, 1, NULL) : -1;
+        uint32_t packets = krait_reader_stream_packet_count(work->reader, s);
+        struct krait_reader_cursor *cursor;
+        int rc = packets > 1 ? krait_reader_cursor_new_packets(&cursor, work->reader, s, 1, 1, NULL) : -1;
         if (rc == 0)
-            krait_trace_cursor_free(cursor);
+            krait_reader_cursor_free(cursor);
         uint32_t step = rc == 0 ? 1 : packets;
         for (uint32_t first = 0; first < packets; first += step)
             work->parts[work->part_count++] = (struct part){ s, first, step };
@@ -93,19 +93,19 @@ static int divide(struct work *work)
 
 static int look_up(struct work *work, const char *path)
 {
-    uint32_t n = krait_trace_reader_class_count(work->reader);
+    uint32_t n = krait_reader_class_count(work->reader);
     work->fields = calloc(n + 1, sizeof(*work->fields));
     for (uint32_t i = 0; work->fields && i < n; i++)
-        krait_trace_class_field(krait_trace_reader_class(work->reader, i), KRAIT_TRACE_ANY_SCOPE, path,
-                                &work->fields[i], NULL);
+        krait_reader_class_field(krait_reader_class_at(work->reader, i), KRAIT_READER_ANY_SCOPE, path,
+                                 &work->fields[i], NULL);
     return work->fields ? 0 : -1;
 }
 
 int main(int argc, char **argv)
 {
     enum { MAX_THREADS = 64 };
-    struct krait_trace_reader *reader;
-    struct krait_read_error error;
+    struct krait_reader *reader;
+    struct krait_reader_error error;
     struct work work = { 0 };
     pthread_t threads[MAX_THREADS];
     int count = argc < 4 ? 0 : atoi(argv[1]);
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: parallel_sum THREADS FIELD TRACE...\n");
         return 2;
     }
-    if (krait_trace_reader_open(&reader, (const char *const *)argv + 3, (size_t)argc - 3, &error)) {
+    if (krait_reader_open(&reader, (const char *const *)argv + 3, (size_t)argc - 3, &error)) {
         fprintf(stderr, "parallel_sum: %s\n", error.text);
         return 1;
     }
@@ -129,6 +129,6 @@ int main(int argc, char **argv)
            (uint64_t)work.sum, (uint64_t)work.lost);
     free(work.fields);
     free(work.parts);
-    krait_trace_reader_close(reader);
+    krait_reader_close(reader);
     return work.failed || !started;
 }

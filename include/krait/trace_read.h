@@ -4,19 +4,19 @@
  *
  *   open  ->  look fields up, once per event class  ->  cursor  ->  events  ->  values by handle
  *
- *   struct krait_trace_reader *reader;
- *   struct krait_read_error error;
+ *   struct krait_reader *reader;
+ *   struct krait_reader_error error;
  *   const char *path = "trace";
- *   if (krait_trace_reader_open(&reader, &path, 1, &error))
+ *   if (krait_reader_open(&reader, &path, 1, &error))
  *       die(error.text);
- *   const struct krait_trace_class *sched = krait_trace_reader_class_named(reader, "sched_switch");
- *   const struct krait_trace_field *tid;
- *   krait_trace_class_field(sched, KRAIT_TRACE_PAYLOAD, "prev_tid", &tid, &error);
- *   struct krait_trace_cursor *cursor;
- *   krait_trace_cursor_new_ordered(&cursor, reader, &error);
- *   while ((what = krait_trace_cursor_next(cursor)) > 0)
- *       if (what == KRAIT_TRACE_EVENT && krait_trace_cursor_class(cursor) == sched)
- *           krait_trace_cursor_signed(cursor, tid, &value);
+ *   const struct krait_reader_class *sched = krait_reader_find_class(reader, "sched_switch");
+ *   const struct krait_reader_field *tid;
+ *   krait_reader_class_field(sched, KRAIT_READER_PAYLOAD, "prev_tid", &tid, &error);
+ *   struct krait_reader_cursor *cursor;
+ *   krait_reader_cursor_new_ordered(&cursor, reader, &error);
+ *   while ((what = krait_reader_cursor_next(cursor)) > 0)
+ *       if (what == KRAIT_READER_EVENT && krait_reader_cursor_class(cursor) == sched)
+ *           krait_reader_cursor_signed(cursor, tid, &value);
  *
  * docs/trace_read.md explains it, docs/examples/ has whole programs.
  *
@@ -30,7 +30,7 @@
  * one thread at a time: give each thread a cursor of its own, over packets or streams of its own. Closing the
  * reader comes after freeing all its cursors.
  *
- * Allocation. Reading values never allocates. krait_trace_cursor_next may at the begin of a packet only.
+ * Allocation. Reading values never allocates. krait_reader_cursor_next may at the begin of a packet only.
  *
  * Trust. The bytes of a trace are checked before they are handed out: damage is an error, never a crash. The
  * files are mapped: a file that is made shorter while it is read ends the process with SIGBUS.
@@ -50,27 +50,27 @@
 extern "C" {
 #endif
 
-#ifndef KRAIT_API
-#define KRAIT_API __attribute__((visibility("default")))
+#ifndef KRAIT_READER_API
+#define KRAIT_READER_API __attribute__((visibility("default")))
 #endif
 
 /* Grows with each addition; the soname's number stays. */
-#define KRAIT_TRACE_READ_VERSION 2
+#define KRAIT_READER_VERSION 2
 
-/* KRAIT_TRACE_READ_VERSION of the library that runs. */
-KRAIT_API unsigned krait_trace_read_version(void);
+/* KRAIT_READER_VERSION of the library that runs. */
+KRAIT_READER_API unsigned krait_reader_version(void);
 
-struct krait_trace_reader; /* the traces that were opened */
-struct krait_trace_class;  /* an event class of one of them */
-struct krait_trace_field;  /* a place in the events of one class */
-struct krait_trace_cursor; /* goes through events */
+struct krait_reader;        /* the traces that were opened */
+struct krait_reader_class;  /* an event class of one of them */
+struct krait_reader_field;  /* a place in the events of one class */
+struct krait_reader_cursor; /* goes through events */
 
-#define KRAIT_READ_NO_OFFSET UINT64_MAX
+#define KRAIT_READER_NO_OFFSET UINT64_MAX
 
-struct krait_read_error {
+struct krait_reader_error {
     int code;        /* the negative errno; 0 when nothing failed */
     uint32_t unused; /* 0 */
-    uint64_t offset; /* bytes from the file's begin; KRAIT_READ_NO_OFFSET where none is known */
+    uint64_t offset; /* bytes from the file's begin; KRAIT_READER_NO_OFFSET where none is known */
     char file[1024]; /* that it is about; empty where it is about none */
     char text[1024]; /* one sentence: what failed, on what, with file and offset */
 };
@@ -82,46 +82,47 @@ struct krait_read_error {
  * by the cursor.
  * Errors: -EINVAL count is 0, -ENOENT no trace in there, -EBADMSG damaged metadata, -ENOTSUP metadata of a
  * version that is not known, -ENOMEM, and what opening files gives. */
-KRAIT_API int krait_trace_reader_open(struct krait_trace_reader **reader, const char *const *paths,
-                                      size_t count, struct krait_read_error *error);
+KRAIT_READER_API int krait_reader_open(struct krait_reader **reader, const char *const *paths, size_t count,
+                                       struct krait_reader_error *error);
 /* NULL is fine. No cursor may be left. */
-KRAIT_API void krait_trace_reader_close(struct krait_trace_reader *reader);
+KRAIT_READER_API void krait_reader_close(struct krait_reader *reader);
 
 /* -- streams: what one tracer's buffer wrote, in its order (a CPU's, a thread's) -- */
 
 /* Streams are numbered from 0. A number that is too high: 0, or NULL. */
-KRAIT_API uint32_t krait_trace_reader_stream_count(const struct krait_trace_reader *reader);
+KRAIT_READER_API uint32_t krait_reader_stream_count(const struct krait_reader *reader);
 /* Path of the stream's first file. */
-KRAIT_API const char *krait_trace_stream_path(const struct krait_trace_reader *reader, uint32_t stream);
+KRAIT_READER_API const char *krait_reader_stream_path(const struct krait_reader *reader, uint32_t stream);
 /* As its packets say, else counted in its trace. */
-KRAIT_API uint64_t krait_trace_stream_id(const struct krait_trace_reader *reader, uint32_t stream);
-KRAIT_API uint32_t krait_trace_stream_packet_count(const struct krait_trace_reader *reader, uint32_t stream);
+KRAIT_READER_API uint64_t krait_reader_stream_id(const struct krait_reader *reader, uint32_t stream);
+KRAIT_READER_API uint32_t krait_reader_stream_packet_count(const struct krait_reader *reader,
+                                                           uint32_t stream);
 /* An entry of the environment of the stream's trace (hostname, vpid, tracer_name ...). NULL, or -ENODATA,
  * where there is none, or one of the other type. */
-KRAIT_API const char *krait_trace_stream_env_text(const struct krait_trace_reader *reader, uint32_t stream,
-                                                  const char *name);
-KRAIT_API int krait_trace_stream_env_int(const struct krait_trace_reader *reader, uint32_t stream,
-                                         const char *name, int64_t *value);
+KRAIT_READER_API const char *krait_reader_stream_env_text(const struct krait_reader *reader, uint32_t stream,
+                                                          const char *name);
+KRAIT_READER_API int krait_reader_stream_env_int(const struct krait_reader *reader, uint32_t stream,
+                                                 const char *name, int64_t *value);
 /* Hz of the clock that the stream's times are in; 0 where it has none. */
-KRAIT_API uint64_t krait_trace_stream_clock_frequency(const struct krait_trace_reader *reader,
-                                                      uint32_t stream);
+KRAIT_READER_API uint64_t krait_reader_stream_clock_frequency(const struct krait_reader *reader,
+                                                              uint32_t stream);
 
-/* -- the trace of a stream; since version 2 -- */
+/* -- the trace of a stream -- */
 
 /* Entries of the environment, in the order of the metadata. */
-struct krait_trace_env {
+struct krait_reader_env {
     const char *name;
     const char *text; /* NULL: it is an integer */
     int64_t value;    /* of an integer */
 };
 
-KRAIT_API uint32_t krait_trace_stream_env_count(const struct krait_trace_reader *reader, uint32_t stream);
+KRAIT_READER_API uint32_t krait_reader_stream_env_count(const struct krait_reader *reader, uint32_t stream);
 /* -EINVAL: there is no such entry. */
-KRAIT_API int krait_trace_stream_env(const struct krait_trace_reader *reader, uint32_t stream, uint32_t i,
-                                     struct krait_trace_env *entry);
+KRAIT_READER_API int krait_reader_stream_env(const struct krait_reader *reader, uint32_t stream, uint32_t i,
+                                             struct krait_reader_env *entry);
 
 /* A time is its origin's, plus offset_s seconds, plus (offset_cycles + cycles) / frequency seconds. */
-struct krait_trace_clock {
+struct krait_reader_clock {
     const char *name;        /* CTF 2: its id */
     const char *description; /* may be empty */
     uint64_t frequency;      /* Hz */
@@ -135,55 +136,55 @@ struct krait_trace_clock {
 };
 
 /* -ENODATA: the stream's events have no times. */
-KRAIT_API int krait_trace_stream_clock(const struct krait_trace_reader *reader, uint32_t stream,
-                                       struct krait_trace_clock *clock);
+KRAIT_READER_API int krait_reader_stream_clock(const struct krait_reader *reader, uint32_t stream,
+                                               struct krait_reader_clock *clock);
 /* -ENODATA: its trace has none. */
-KRAIT_API int krait_trace_stream_uuid(const struct krait_trace_reader *reader, uint32_t stream,
-                                      uint8_t uuid[16]);
+KRAIT_READER_API int krait_reader_stream_uuid(const struct krait_reader *reader, uint32_t stream,
+                                              uint8_t uuid[16]);
 /* CTF 2's, which is any text; NULL where its trace has none. */
-KRAIT_API const char *krait_trace_stream_uid(const struct krait_trace_reader *reader, uint32_t stream);
+KRAIT_READER_API const char *krait_reader_stream_uid(const struct krait_reader *reader, uint32_t stream);
 
 /* -- event classes -- */
 
 /* The classes of all opened traces are numbered from 0 on: a program keeps what it knows of each in an array.
  * NULL: no such class. */
-KRAIT_API uint32_t krait_trace_reader_class_count(const struct krait_trace_reader *reader);
-KRAIT_API const struct krait_trace_class *krait_trace_reader_class(const struct krait_trace_reader *reader,
-                                                                   uint32_t index);
+KRAIT_READER_API uint32_t krait_reader_class_count(const struct krait_reader *reader);
+KRAIT_READER_API const struct krait_reader_class *krait_reader_class_at(const struct krait_reader *reader,
+                                                                        uint32_t index);
 /* The first class of that name. Others may bear it too: one in each trace and stream class. */
-KRAIT_API const struct krait_trace_class *
-krait_trace_reader_class_named(const struct krait_trace_reader *reader, const char *name);
+KRAIT_READER_API const struct krait_reader_class *krait_reader_find_class(const struct krait_reader *reader,
+                                                                          const char *name);
 
-KRAIT_API uint32_t krait_trace_class_index(const struct krait_trace_class *cls);
+KRAIT_READER_API uint32_t krait_reader_class_index(const struct krait_reader_class *cls);
 /* Empty where the metadata has none. */
-KRAIT_API const char *krait_trace_class_name(const struct krait_trace_class *cls);
+KRAIT_READER_API const char *krait_reader_class_name(const struct krait_reader_class *cls);
 /* As the metadata says; unique in its stream class only. */
-KRAIT_API uint64_t krait_trace_class_id(const struct krait_trace_class *cls);
-KRAIT_API uint64_t krait_trace_class_stream_class_id(const struct krait_trace_class *cls);
+KRAIT_READER_API uint64_t krait_reader_class_id(const struct krait_reader_class *cls);
+KRAIT_READER_API uint64_t krait_reader_class_stream_class_id(const struct krait_reader_class *cls);
 /* As LTTng counts them (0 is TRACE_EMERG, 14 TRACE_DEBUG); -1 where the metadata has none. */
-KRAIT_API int krait_trace_class_log_level(const struct krait_trace_class *cls);
+KRAIT_READER_API int krait_reader_class_log_level(const struct krait_reader_class *cls);
 
 /* -- fields -- */
 
 /* Where in an event to look. */
-enum krait_trace_scope {
-    KRAIT_TRACE_ANY_SCOPE, /* the first of the next four that has the path */
-    KRAIT_TRACE_PAYLOAD,
-    KRAIT_TRACE_EVENT_CONTEXT,  /* of this class alone */
-    KRAIT_TRACE_COMMON_CONTEXT, /* of all events of the stream (vtid, procname ...) */
-    KRAIT_TRACE_PACKET_CONTEXT, /* of the packet that the event is in (cpu_id ...) */
-    KRAIT_TRACE_PACKET_HEADER,
-    KRAIT_TRACE_EVENT_HEADER,
+enum krait_reader_scope {
+    KRAIT_READER_ANY_SCOPE, /* the first of the next four that has the path */
+    KRAIT_READER_PAYLOAD,
+    KRAIT_READER_EVENT_CONTEXT,  /* of this class alone */
+    KRAIT_READER_COMMON_CONTEXT, /* of all events of the stream (vtid, procname ...) */
+    KRAIT_READER_PACKET_CONTEXT, /* of the packet that the event is in (cpu_id ...) */
+    KRAIT_READER_PACKET_HEADER,
+    KRAIT_READER_EVENT_HEADER,
 };
 
-enum krait_trace_kind {
-    KRAIT_TRACE_UNSIGNED = 1,
-    KRAIT_TRACE_SIGNED,
-    KRAIT_TRACE_DOUBLE,
-    KRAIT_TRACE_TEXT,    /* strings, and arrays of characters; in the trace's own encoding */
-    KRAIT_TRACE_STRUCT,  /* children: its members */
-    KRAIT_TRACE_ARRAY,   /* children: its elements; sequences and CTF 2's blobs too */
-    KRAIT_TRACE_VARIANT, /* of fields, optional ones too: the kind is the chosen option's, known for each
+enum krait_reader_kind {
+    KRAIT_READER_UNSIGNED = 1,
+    KRAIT_READER_SIGNED,
+    KRAIT_READER_DOUBLE,
+    KRAIT_READER_TEXT,    /* strings, and arrays of characters; in the trace's own encoding */
+    KRAIT_READER_STRUCT,  /* children: its members */
+    KRAIT_READER_ARRAY,   /* children: its elements; sequences and CTF 2's blobs too */
+    KRAIT_READER_VARIANT, /* of fields, optional ones too: the kind is the chosen option's, known for each
                             event. Of a child: an optional value that is not there */
 };
 
@@ -195,34 +196,35 @@ enum krait_trace_kind {
  * metadata spells it, whatever is in it: "`my.name`.`a [b]`", where \` is a backquote and \\ a backslash. Errors: -ENOENT the class has no
  * such field (the text says where the path ends), -EINVAL the path is none, -ENOMEM. May be called by several
  * threads at once. Each call takes memory: keep the handle. */
-KRAIT_API int krait_trace_class_field(const struct krait_trace_class *cls, enum krait_trace_scope scope,
-                                      const char *path, const struct krait_trace_field **field,
-                                      struct krait_read_error *error);
-KRAIT_API enum krait_trace_kind krait_trace_field_kind(const struct krait_trace_field *field);
+KRAIT_READER_API int krait_reader_class_field(const struct krait_reader_class *cls,
+                                              enum krait_reader_scope scope, const char *path,
+                                              const struct krait_reader_field **field,
+                                              struct krait_reader_error *error);
+KRAIT_READER_API enum krait_reader_kind krait_reader_field_kind(const struct krait_reader_field *field);
 /* The last name of its path. */
-KRAIT_API const char *krait_trace_field_name(const struct krait_trace_field *field);
+KRAIT_READER_API const char *krait_reader_field_name(const struct krait_reader_field *field);
 /* Whether it is an enumeration: an integer with labels. */
-KRAIT_API bool krait_trace_field_is_enum(const struct krait_trace_field *field);
+KRAIT_READER_API bool krait_reader_field_is_enum(const struct krait_reader_field *field);
 /* Whether its place is known without looking at what stands before it: such a field costs one load. */
-KRAIT_API bool krait_trace_field_is_fixed(const struct krait_trace_field *field);
+KRAIT_READER_API bool krait_reader_field_is_fixed(const struct krait_reader_field *field);
 
-/* -- what a class's events are made of, without an event; since version 2 -- */
+/* -- what a class's events are made of, without an event -- */
 
-enum krait_trace_schema_flags {
-    KRAIT_TRACE_SCHEMA_ENUM = 1,      /* an integer with labels: its mappings */
-    KRAIT_TRACE_SCHEMA_BITS = 2,      /* an integer whose mappings are of bits */
-    KRAIT_TRACE_SCHEMA_BOOL = 4,      /* an integer that is false when it is 0 */
-    KRAIT_TRACE_SCHEMA_FIXED = 8,     /* ARRAY, TEXT: `length` is its length in every event */
-    KRAIT_TRACE_SCHEMA_BLOB = 16,     /* ARRAY: of bytes without a meaning */
-    KRAIT_TRACE_SCHEMA_OPTIONAL = 32, /* VARIANT: of one option, which is there or not */
-    KRAIT_TRACE_SCHEMA_BIG_ENDIAN = 64,
+enum krait_reader_schema_flags {
+    KRAIT_READER_SCHEMA_ENUM = 1,      /* an integer with labels: its mappings */
+    KRAIT_READER_SCHEMA_BITS = 2,      /* an integer whose mappings are of bits */
+    KRAIT_READER_SCHEMA_BOOL = 4,      /* an integer that is false when it is 0 */
+    KRAIT_READER_SCHEMA_FIXED = 8,     /* ARRAY, TEXT: `length` is its length in every event */
+    KRAIT_READER_SCHEMA_BLOB = 16,     /* ARRAY: of bytes without a meaning */
+    KRAIT_READER_SCHEMA_OPTIONAL = 32, /* VARIANT: of one option, which is there or not */
+    KRAIT_READER_SCHEMA_BIG_ENDIAN = 64,
 };
 
 /* A field's class, in the caller's memory. */
-struct krait_trace_schema {
+struct krait_reader_schema {
     const char *name; /* of the member or option as shown; empty for scopes and elements */
-    enum krait_trace_kind kind;
-    uint32_t flags;         /* of enum krait_trace_schema_flags */
+    enum krait_reader_kind kind;
+    uint32_t flags;         /* of enum krait_reader_schema_flags */
     uint32_t bits;          /* of a number; 0: of as many bytes as each value needs */
     uint32_t base;          /* that an integer is shown in: 2, 8, 10 or 16 */
     uint32_t child_count;   /* STRUCT: members; VARIANT: options; ARRAY: 1, the element */
@@ -234,75 +236,77 @@ struct krait_trace_schema {
 
 /* A label stands for lo to hi, both included, in two's complement where the integer is signed; with BITS these are
  * numbers of bits. */
-struct krait_trace_mapping {
+struct krait_reader_mapping {
     const char *label;
     uint64_t lo, hi;
 };
 
-/* All of a scope: a STRUCT. -ENOENT: the class's events have no such scope, or it is KRAIT_TRACE_ANY_SCOPE. */
-KRAIT_API int krait_trace_class_schema(const struct krait_trace_class *cls, enum krait_trace_scope scope,
-                                       struct krait_trace_schema *schema);
-KRAIT_API void krait_trace_field_schema(const struct krait_trace_field *field,
-                                        struct krait_trace_schema *schema);
+/* All of a scope: a STRUCT. -ENOENT: the class's events have no such scope, or it is KRAIT_READER_ANY_SCOPE. */
+KRAIT_READER_API int krait_reader_class_schema(const struct krait_reader_class *cls,
+                                               enum krait_reader_scope scope,
+                                               struct krait_reader_schema *schema);
+KRAIT_READER_API void krait_reader_field_schema(const struct krait_reader_field *field,
+                                                struct krait_reader_schema *schema);
 /* -EINVAL: there is no such child, or no such mapping. */
-KRAIT_API int krait_trace_schema_child(const struct krait_trace_schema *schema, uint32_t i,
-                                       struct krait_trace_schema *child);
-KRAIT_API int krait_trace_schema_mapping(const struct krait_trace_schema *schema, uint32_t i,
-                                         struct krait_trace_mapping *mapping);
+KRAIT_READER_API int krait_reader_schema_child(const struct krait_reader_schema *schema, uint32_t i,
+                                               struct krait_reader_schema *child);
+KRAIT_READER_API int krait_reader_schema_mapping(const struct krait_reader_schema *schema, uint32_t i,
+                                                 struct krait_reader_mapping *mapping);
 
 /* -- cursors -- */
 
 /* All streams by time. At equal times the order is always the same. */
-KRAIT_API int krait_trace_cursor_new_ordered(struct krait_trace_cursor **cursor,
-                                             const struct krait_trace_reader *reader,
-                                             struct krait_read_error *error);
+KRAIT_READER_API int krait_reader_cursor_new_ordered(struct krait_reader_cursor **cursor,
+                                                     const struct krait_reader *reader,
+                                                     struct krait_reader_error *error);
 /* The events of one stream. -EINVAL: there is none of that number. */
-KRAIT_API int krait_trace_cursor_new_stream(struct krait_trace_cursor **cursor,
-                                            const struct krait_trace_reader *reader, uint32_t stream,
-                                            struct krait_read_error *error);
+KRAIT_READER_API int krait_reader_cursor_new_stream(struct krait_reader_cursor **cursor,
+                                                    const struct krait_reader *reader, uint32_t stream,
+                                                    struct krait_reader_error *error);
 /* The events of `count` packets of one stream from packet `first` on: how threads share a stream. -EINVAL:
  * there are no such packets. -ENOTSUP: first is not 0, and the packet does not say its whole begin time, so
  * that the times in it depend on the packets before it; read the stream with one cursor then. */
-KRAIT_API int krait_trace_cursor_new_packets(struct krait_trace_cursor **cursor,
-                                             const struct krait_trace_reader *reader, uint32_t stream,
-                                             uint32_t first, uint32_t count, struct krait_read_error *error);
+KRAIT_READER_API int krait_reader_cursor_new_packets(struct krait_reader_cursor **cursor,
+                                                     const struct krait_reader *reader, uint32_t stream,
+                                                     uint32_t first, uint32_t count,
+                                                     struct krait_reader_error *error);
 /* NULL is fine. */
-KRAIT_API void krait_trace_cursor_free(struct krait_trace_cursor *cursor);
+KRAIT_READER_API void krait_reader_cursor_free(struct krait_reader_cursor *cursor);
 
 /* What a cursor's step came to; unknown ones are to be passed over. */
-enum krait_trace_step {
-    KRAIT_TRACE_END = 0,
-    KRAIT_TRACE_EVENT = 1,
-    KRAIT_TRACE_LOST = 2, /* see krait_trace_cursor_lost */
+enum krait_reader_step {
+    KRAIT_READER_END = 0,
+    KRAIT_READER_EVENT = 1,
+    KRAIT_READER_LOST = 2, /* see krait_reader_cursor_lost */
 };
 
-/* Goes on. Returns an enum krait_trace_step, or a negative errno. Damage ends its stream alone: the events of
+/* Goes on. Returns an enum krait_reader_step, or a negative errno. Damage ends its stream alone: the events of
  * the others, and those before it, are handed out first; then, in place of the end, comes the error, which
- * krait_trace_cursor_error has. After END or an error it returns the same again. hot path */
-KRAIT_API int krait_trace_cursor_next(struct krait_trace_cursor *cursor);
+ * krait_reader_cursor_error has. After END or an error it returns the same again. hot path */
+KRAIT_READER_API int krait_reader_cursor_next(struct krait_reader_cursor *cursor);
 
 /* The next step is to the first event of `ns` or later, before or behind where the cursor is: events before that time
  * are passed over, packets that end before are not read, and their losses are not told. Of a cursor over some packets,
- * within those. -EINVAL: the cursor reads batches (krait_trace_cursor_new_between begins those at a time). -ENOMEM.
- * Since version 2. */
-KRAIT_API int krait_trace_cursor_seek(struct krait_trace_cursor *cursor, int64_t ns);
+ * within those. -EINVAL: the cursor reads batches (krait_reader_cursor_new_between begins those at a time). -ENOMEM. */
+KRAIT_READER_API int krait_reader_cursor_seek(struct krait_reader_cursor *cursor, int64_t ns);
 /* Of the step that failed; code 0 when none did. */
-KRAIT_API void krait_trace_cursor_error(const struct krait_trace_cursor *cursor,
-                                        struct krait_read_error *error);
+KRAIT_READER_API void krait_reader_cursor_error(const struct krait_reader_cursor *cursor,
+                                                struct krait_reader_error *error);
 
 /* Of the event; hot path, all of them. Before the first event, after the end and at LOST they may not be
  * called, except _stream at LOST. */
-KRAIT_API const struct krait_trace_class *krait_trace_cursor_class(const struct krait_trace_cursor *cursor);
-KRAIT_API uint32_t krait_trace_cursor_stream(const struct krait_trace_cursor *cursor);
+KRAIT_READER_API const struct krait_reader_class *
+krait_reader_cursor_class(const struct krait_reader_cursor *cursor);
+KRAIT_READER_API uint32_t krait_reader_cursor_stream(const struct krait_reader_cursor *cursor);
 /* Packet of the stream, from 0. */
-KRAIT_API uint32_t krait_trace_cursor_packet(const struct krait_trace_cursor *cursor);
+KRAIT_READER_API uint32_t krait_reader_cursor_packet(const struct krait_reader_cursor *cursor);
 /* Nanoseconds since the clock's origin (1970 for most), rounded as babeltrace2 does; 0 without a clock. */
-KRAIT_API int64_t krait_trace_cursor_ns(const struct krait_trace_cursor *cursor);
+KRAIT_READER_API int64_t krait_reader_cursor_ns(const struct krait_reader_cursor *cursor);
 /* The clock's own count, without its offset. */
-KRAIT_API uint64_t krait_trace_cursor_cycles(const struct krait_trace_cursor *cursor);
+KRAIT_READER_API uint64_t krait_reader_cursor_cycles(const struct krait_reader_cursor *cursor);
 
 /* What the tracer says it had to leave out. It is told before the first event of the packet that says it. */
-struct krait_trace_lost {
+struct krait_reader_lost {
     uint32_t stream;
     uint32_t packets; /* 1: whole packets are missing, 0: events */
     uint64_t count;   /* 0: not known */
@@ -311,7 +315,8 @@ struct krait_trace_lost {
 };
 
 /* -EINVAL: the last step was not LOST. */
-KRAIT_API int krait_trace_cursor_lost(const struct krait_trace_cursor *cursor, struct krait_trace_lost *lost);
+KRAIT_READER_API int krait_reader_cursor_lost(const struct krait_reader_cursor *cursor,
+                                              struct krait_reader_lost *lost);
 
 /* -- values of the current event, by handle -- */
 
@@ -319,61 +324,64 @@ KRAIT_API int krait_trace_cursor_lost(const struct krait_trace_cursor *cursor, s
  * the event has no such value (another option of a variant is chosen, an index is beyond the array).
  * hot path */
 
-/* An integer that is not signed, or one of KRAIT_TRACE_SIGNED that is not negative (-ERANGE: it is). */
-KRAIT_API int krait_trace_cursor_unsigned(const struct krait_trace_cursor *cursor,
-                                          const struct krait_trace_field *field, uint64_t *value);
+/* An integer that is not signed, or one of KRAIT_READER_SIGNED that is not negative (-ERANGE: it is). */
+KRAIT_READER_API int krait_reader_cursor_unsigned(const struct krait_reader_cursor *cursor,
+                                                  const struct krait_reader_field *field, uint64_t *value);
 /* Any integer that fits: -ERANGE when it is over INT64_MAX. */
-KRAIT_API int krait_trace_cursor_signed(const struct krait_trace_cursor *cursor,
-                                        const struct krait_trace_field *field, int64_t *value);
+KRAIT_READER_API int krait_reader_cursor_signed(const struct krait_reader_cursor *cursor,
+                                                const struct krait_reader_field *field, int64_t *value);
 /* A floating-point number, or an integer made one. */
-KRAIT_API int krait_trace_cursor_double(const struct krait_trace_cursor *cursor,
-                                        const struct krait_trace_field *field, double *value);
+KRAIT_READER_API int krait_reader_cursor_double(const struct krait_reader_cursor *cursor,
+                                                const struct krait_reader_field *field, double *value);
 /* A view of the trace's own bytes, up to the NUL and without it. Any bytes may be in it. */
-KRAIT_API int krait_trace_cursor_text(const struct krait_trace_cursor *cursor,
-                                      const struct krait_trace_field *field, const char **text, size_t *size);
+KRAIT_READER_API int krait_reader_cursor_text(const struct krait_reader_cursor *cursor,
+                                              const struct krait_reader_field *field, const char **text,
+                                              size_t *size);
 /* The enumeration's label of the value, the first that fits. -ENODATA: no label stands for it. */
-KRAIT_API int krait_trace_cursor_label(const struct krait_trace_cursor *cursor,
-                                       const struct krait_trace_field *field, const char **label);
+KRAIT_READER_API int krait_reader_cursor_label(const struct krait_reader_cursor *cursor,
+                                               const struct krait_reader_field *field, const char **label);
 
 /* -- values of any kind -- */
 
 /* A value of the current event, in the caller's memory. Not to be changed by hand. */
-struct krait_trace_value {
+struct krait_reader_value {
     const void *opaque[2];
     uint64_t number[5];
 };
 
-KRAIT_API int krait_trace_cursor_value(const struct krait_trace_cursor *cursor,
-                                       const struct krait_trace_field *field,
-                                       struct krait_trace_value *value);
+KRAIT_READER_API int krait_reader_cursor_value(const struct krait_reader_cursor *cursor,
+                                               const struct krait_reader_field *field,
+                                               struct krait_reader_value *value);
 
-KRAIT_API enum krait_trace_kind krait_trace_value_kind(const struct krait_trace_value *value);
+KRAIT_READER_API enum krait_reader_kind krait_reader_value_kind(const struct krait_reader_value *value);
 /* The member's name; of an element, its array's. */
-KRAIT_API const char *krait_trace_value_name(const struct krait_trace_value *value);
+KRAIT_READER_API const char *krait_reader_value_name(const struct krait_reader_value *value);
 /* Name of the option that a variant has here; NULL where the value is of none. */
-KRAIT_API const char *krait_trace_value_option(const struct krait_trace_value *value);
+KRAIT_READER_API const char *krait_reader_value_option(const struct krait_reader_value *value);
 /* Members or elements; 0 of scalars. */
-KRAIT_API uint64_t krait_trace_value_count(const struct krait_trace_value *value);
+KRAIT_READER_API uint64_t krait_reader_value_count(const struct krait_reader_value *value);
 
 /* As those by handle. */
-KRAIT_API int krait_trace_value_unsigned(const struct krait_trace_value *value, uint64_t *number);
-KRAIT_API int krait_trace_value_signed(const struct krait_trace_value *value, int64_t *number);
-KRAIT_API int krait_trace_value_double(const struct krait_trace_value *value, double *number);
-KRAIT_API int krait_trace_value_text(const struct krait_trace_value *value, const char **text, size_t *size);
-KRAIT_API int krait_trace_value_label(const struct krait_trace_value *value, const char **label);
+KRAIT_READER_API int krait_reader_value_unsigned(const struct krait_reader_value *value, uint64_t *number);
+KRAIT_READER_API int krait_reader_value_signed(const struct krait_reader_value *value, int64_t *number);
+KRAIT_READER_API int krait_reader_value_double(const struct krait_reader_value *value, double *number);
+KRAIT_READER_API int krait_reader_value_text(const struct krait_reader_value *value, const char **text,
+                                             size_t *size);
+KRAIT_READER_API int krait_reader_value_label(const struct krait_reader_value *value, const char **label);
 
-/* Goes through members or elements: zero `child` with krait_trace_value_children, then step. Returns 1 with
+/* Goes through members or elements: zero `child` with krait_reader_value_children, then step. Returns 1 with
  * the child, 0 behind the last, or a negative errno. An inner loop has to be done before the outer steps:
  * lengths of an element's own sequences are those of the element that was reached last. */
-KRAIT_API void krait_trace_value_children(const struct krait_trace_value *parent,
-                                          struct krait_trace_value *child);
-KRAIT_API int krait_trace_value_next(const struct krait_trace_value *parent, struct krait_trace_value *child);
+KRAIT_READER_API void krait_reader_value_children(const struct krait_reader_value *parent,
+                                                  struct krait_reader_value *child);
+KRAIT_READER_API int krait_reader_value_next(const struct krait_reader_value *parent,
+                                             struct krait_reader_value *child);
 
 /* -- batches: many events at a time, all their fields decoded --
  *
  * The fastest way to read, some times as fast as event by event. A batch has events, and for each a row of
  * 64-bit cells, made by machine code that is compiled for the trace. In a row are first two cells of the
- * event itself, then its fields, which krait_trace_class_cell lists:
+ * event itself, then its fields, which krait_reader_class_cell lists:
  *
  *   events[i]   { ns, cls, cells } ---.
  *                                     v
@@ -387,40 +395,41 @@ KRAIT_API int krait_trace_value_next(const struct krait_trace_value *parent, str
  *
  * What has no such cells (variants, optional fields, arrays of structs, numbers that are not of whole bytes
  * in arrays, texts of UTF-16 and UTF-32, more than some 4,000 cells, or 256 fields where there are variants
- * and such) is reached by krait_trace_cursor_select, which makes one event of the batch the cursor's current
+ * and such) is reached by krait_reader_cursor_select, which makes one event of the batch the cursor's current
  * one, for all functions above. */
 
 enum {
-    KRAIT_TRACE_CELL_ORIGIN = 0,
-    KRAIT_TRACE_CELL_ADDRESS = 1,
-    KRAIT_TRACE_CELLS_BEYOND = 32, /* so many cells from a row's begin on can be read, whatever its size: what
+    KRAIT_READER_CELL_ORIGIN = 0,
+    KRAIT_READER_CELL_ADDRESS = 1,
+    KRAIT_READER_CELLS_BEYOND =
+        32, /* so many cells from a row's begin on can be read, whatever its size: what
                                       is behind its end has no meaning */
 };
 
-struct krait_trace_event {
-    int64_t ns;     /* as krait_trace_cursor_ns */
-    uint32_t cls;   /* krait_trace_class_index of its class */
+struct krait_reader_event {
+    int64_t ns;     /* as krait_reader_cursor_ns */
+    uint32_t cls;   /* krait_reader_class_index of its class */
     uint32_t cells; /* where its row begins in the batch's cells */
 };
 
-struct krait_trace_batch {
-    const struct krait_trace_event *events;
+struct krait_reader_batch {
+    const struct krait_reader_event *events;
     const uint64_t *cells;
     uint64_t cell_count; /* of a stream's cursor: the rows lie side by side in [0, cell_count), in the events'
                             order; 0: in the order of time, rows are found by events alone */
-    const struct krait_trace_lost *lost; /* losses that were met since the last batch: told before or up to
+    const struct krait_reader_lost *lost; /* losses that were met since the last batch: told before or up to
                                             some hundred events ahead of where they happened */
-    uint32_t count;                      /* of events; may be 0 when there are losses */
+    uint32_t count;                       /* of events; may be 0 when there are losses */
     uint32_t lost_count;
     uint64_t unused[4]; /* 0 */
 };
 
-/* The next events, some hundred, more of short ones. Returns KRAIT_TRACE_EVENT, KRAIT_TRACE_END, or a
- * negative errno in place of the end as krait_trace_cursor_next does: damage comes last. All that the batch
- * points to is valid until the next call. -EINVAL: the cursor was already stepped by krait_trace_cursor_next,
+/* The next events, some hundred, more of short ones. Returns KRAIT_READER_EVENT, KRAIT_READER_END, or a
+ * negative errno in place of the end as krait_reader_cursor_next does: damage comes last. All that the batch
+ * points to is valid until the next call. -EINVAL: the cursor was already stepped by krait_reader_cursor_next,
  * which does not go with it. hot path */
-KRAIT_API int krait_trace_cursor_next_batch(struct krait_trace_cursor *cursor,
-                                            struct krait_trace_batch *batch);
+KRAIT_READER_API int krait_reader_cursor_next_batch(struct krait_reader_cursor *cursor,
+                                                    struct krait_reader_batch *batch);
 
 /* All streams by time, the events from begin_ns on and before end_ns (INT64_MAX: to the end), in batches
  * alone: how threads share the order of time. A stream whose times go backward has its part begin with its
@@ -428,59 +437,58 @@ KRAIT_API int krait_trace_cursor_next_batch(struct krait_trace_cursor *cursor,
  * have each event once. Packets that end before are not read, nor is anything behind the end. Losses are
  * those of the packets that begin in that time, those before the first event among them where begin_ns is
  * INT64_MIN. */
-KRAIT_API int krait_trace_cursor_new_between(struct krait_trace_cursor **cursor,
-                                             const struct krait_trace_reader *reader, int64_t begin_ns,
-                                             int64_t end_ns, struct krait_read_error *error);
+KRAIT_READER_API int krait_reader_cursor_new_between(struct krait_reader_cursor **cursor,
+                                                     const struct krait_reader *reader, int64_t begin_ns,
+                                                     int64_t end_ns, struct krait_reader_error *error);
 
 /* The time that has about part/parts of the packets' bytes before it: where to cut for that many threads.
  * INT64_MIN for part 0, INT64_MAX for `parts` and more. */
-KRAIT_API int64_t krait_trace_reader_split(const struct krait_trace_reader *reader, uint32_t part,
-                                           uint32_t parts);
+KRAIT_READER_API int64_t krait_reader_split(const struct krait_reader *reader, uint32_t part, uint32_t parts);
 
-/* Makes event `index` of the batch (the last one of this cursor) the current one: krait_trace_cursor_class,
+/* Makes event `index` of the batch (the last one of this cursor) the current one: krait_reader_cursor_class,
  * _stream, _packet, _ns, _cycles and all values, by handle or stepping. Not a hot path: its header is read
  * again. Where that tells no time, and several of the clock's counts are in one nanosecond, _cycles is one of
  * them. -EINVAL: there is no such event. */
-KRAIT_API int krait_trace_cursor_select(struct krait_trace_cursor *cursor,
-                                        const struct krait_trace_batch *batch, uint32_t index);
+KRAIT_READER_API int krait_reader_cursor_select(struct krait_reader_cursor *cursor,
+                                                const struct krait_reader_batch *batch, uint32_t index);
 
 /* Says which fields have cells in the reader's batches: these, of any classes, and no others; with a `count`
  * of 0 none, so that batches tell each event's class, time and place. What nobody wants is not decoded, only
  * passed, and rows are shorter. It holds for all cursors of the reader, and for what is said of cells below;
- * krait_trace_cursor_select reaches every field as ever. A struct stands for all that is in it, a field of
+ * krait_reader_cursor_select reaches every field as ever. A struct stands for all that is in it, a field of
  * the common context is that of all classes of its stream class, and what cannot have cells gets none.
  * Errors: -EBUSY there was a batch, or a question about cells, already; -ENOMEM. */
-KRAIT_API int krait_trace_reader_want_fields(struct krait_trace_reader *reader,
-                                             const struct krait_trace_field *const *fields, size_t count,
-                                             struct krait_read_error *error);
+KRAIT_READER_API int krait_reader_want_fields(struct krait_reader *reader,
+                                              const struct krait_reader_field *const *fields, size_t count,
+                                              struct krait_reader_error *error);
 
-enum krait_trace_cell_flags {
-    KRAIT_TRACE_CELL_SIGNED = 1,     /* elements are signed integers */
-    KRAIT_TRACE_CELL_FLOAT = 2,      /* elements are floats */
-    KRAIT_TRACE_CELL_BIG_ENDIAN = 4, /* elements' bytes in the file begin with the most significant */
+enum krait_reader_cell_flags {
+    KRAIT_READER_CELL_SIGNED = 1,     /* elements are signed integers */
+    KRAIT_READER_CELL_FLOAT = 2,      /* elements are floats */
+    KRAIT_READER_CELL_BIG_ENDIAN = 4, /* elements' bytes in the file begin with the most significant */
 };
 
 /* A field that has cells. */
-struct krait_trace_cell {
-    const char *path; /* as krait_trace_class_field takes it, names in backquotes where they need them */
-    enum krait_trace_scope scope;
-    enum krait_trace_kind kind; /* UNSIGNED, SIGNED, DOUBLE: one cell; TEXT, ARRAY: two */
-    uint32_t cell;              /* the first, counted from the row's begin */
-    uint32_t element_bits;      /* ARRAY: 8, 16, 32 or 64 */
-    uint32_t flags;             /* ARRAY: of enum krait_trace_cell_flags */
+struct krait_reader_cell {
+    const char *path; /* as krait_reader_class_field takes it, names in backquotes where they need them */
+    enum krait_reader_scope scope;
+    enum krait_reader_kind kind; /* UNSIGNED, SIGNED, DOUBLE: one cell; TEXT, ARRAY: two */
+    uint32_t cell;               /* the first, counted from the row's begin */
+    uint32_t element_bits;       /* ARRAY: 8, 16, 32 or 64 */
+    uint32_t flags;              /* ARRAY: of enum krait_reader_cell_flags */
     uint32_t unused;
 };
 
 /* Cells of a class's row, the two of the event among them. May take memory at the first call. A negative
  * errno: -ENOMEM. */
-KRAIT_API int krait_trace_class_row_size(const struct krait_trace_class *cls);
+KRAIT_READER_API int krait_reader_class_row_size(const struct krait_reader_class *cls);
 /* How many fields have cells; a negative errno as before. */
-KRAIT_API int krait_trace_class_cell_count(const struct krait_trace_class *cls);
+KRAIT_READER_API int krait_reader_class_cell_count(const struct krait_reader_class *cls);
 /* The i-th of them, in the order of the trace. -EINVAL: there is none. */
-KRAIT_API int krait_trace_class_cell(const struct krait_trace_class *cls, uint32_t i,
-                                     struct krait_trace_cell *cell);
+KRAIT_READER_API int krait_reader_class_cell(const struct krait_reader_class *cls, uint32_t i,
+                                             struct krait_reader_cell *cell);
 /* The first cell of a field; -ENODATA: it has none. */
-KRAIT_API int krait_trace_field_cell(const struct krait_trace_field *field);
+KRAIT_READER_API int krait_reader_field_cell(const struct krait_reader_field *field);
 
 #ifdef __cplusplus
 }

@@ -10,21 +10,21 @@ struct krait_batches {
     struct krait_row_order *order; /* NULL: of one stream, by `source` into `chunk` */
     struct krait_row_source source;
     struct krait_row_chunk chunk;
-    struct krait_trace_lost *lost;
+    struct krait_reader_lost *lost;
     uint32_t lost_count, lost_cap;
-    struct krait_trace_batch last;
-    struct krait_ctf_cursor at; /* of krait_trace_cursor_select */
+    struct krait_reader_batch last;
+    struct krait_ctf_cursor at; /* of krait_reader_cursor_select */
 };
 
-_Static_assert(sizeof(struct krait_row) == sizeof(struct krait_trace_event) &&
-                   offsetof(struct krait_row, cls) == offsetof(struct krait_trace_event, cls) &&
-                   offsetof(struct krait_row, cells) == offsetof(struct krait_trace_event, cells),
+_Static_assert(sizeof(struct krait_row) == sizeof(struct krait_reader_event) &&
+                   offsetof(struct krait_row, cls) == offsetof(struct krait_reader_event, cls) &&
+                   offsetof(struct krait_row, cells) == offsetof(struct krait_reader_event, cells),
                "the public event is a row");
-_Static_assert((int)KRAIT_ROW_BEYOND == (int)KRAIT_TRACE_CELLS_BEYOND, "it is promised");
+_Static_assert((int)KRAIT_ROW_BEYOND == (int)KRAIT_READER_CELLS_BEYOND, "it is promised");
 
 /* -- what has cells -- */
 
-static const struct krait_row_set *rows_of(struct krait_trace_reader *reader)
+static const struct krait_row_set *rows_of(struct krait_reader *reader)
 {
     pthread_mutex_lock(&reader->lock);
     if (!reader->rows) /* NULL when memory is out */
@@ -44,7 +44,7 @@ static int want(struct krait_map *wanted, const struct krait_fc *fc)
     return rc;
 }
 
-static int set_wanted(struct krait_trace_reader *reader, struct krait_map *wanted, struct krait_err *err)
+static int set_wanted(struct krait_reader *reader, struct krait_map *wanted, struct krait_err *err)
 {
     pthread_mutex_lock(&reader->lock);
     bool late = reader->rows;
@@ -61,9 +61,8 @@ static int set_wanted(struct krait_trace_reader *reader, struct krait_map *wante
                 : 0;
 }
 
-int krait_trace_reader_want_fields(struct krait_trace_reader *reader,
-                                   const struct krait_trace_field *const *fields, size_t count,
-                                   struct krait_read_error *error)
+int krait_reader_want_fields(struct krait_reader *reader, const struct krait_reader_field *const *fields,
+                             size_t count, struct krait_reader_error *error)
 {
     struct krait_map wanted = { 0 };
     struct krait_err err;
@@ -75,19 +74,19 @@ int krait_trace_reader_want_fields(struct krait_trace_reader *reader,
     return rc ? krait_tell(error, &err) : 0;
 }
 
-static const struct krait_row_class *row_of(const struct krait_trace_class *cls)
+static const struct krait_row_class *row_of(const struct krait_reader_class *cls)
 {
     const struct krait_row_set *rows = rows_of(cls->reader);
     return rows ? &rows->classes[cls->index] : NULL;
 }
 
-int krait_trace_class_row_size(const struct krait_trace_class *cls)
+int krait_reader_class_row_size(const struct krait_reader_class *cls)
 {
     const struct krait_row_class *row = row_of(cls);
     return row ? row->cells : -ENOMEM;
 }
 
-int krait_trace_class_cell_count(const struct krait_trace_class *cls)
+int krait_reader_class_cell_count(const struct krait_reader_class *cls)
 {
     const struct krait_row_class *row = row_of(cls);
     return row ? (int)row->field_count : -ENOMEM;
@@ -96,35 +95,37 @@ int krait_trace_class_cell_count(const struct krait_trace_class *cls)
 static uint32_t element_flags(const struct krait_fc *elem)
 {
     if (elem->kind == KRAIT_FC_FLOAT)
-        return KRAIT_TRACE_CELL_FLOAT | (elem->byte_order == KRAIT_BO_BE ? KRAIT_TRACE_CELL_BIG_ENDIAN : 0u);
-    return (elem->is_signed ? KRAIT_TRACE_CELL_SIGNED : 0u) |
-           (elem->byte_order == KRAIT_BO_BE ? KRAIT_TRACE_CELL_BIG_ENDIAN : 0u);
+        return KRAIT_READER_CELL_FLOAT |
+               (elem->byte_order == KRAIT_BO_BE ? KRAIT_READER_CELL_BIG_ENDIAN : 0u);
+    return (elem->is_signed ? KRAIT_READER_CELL_SIGNED : 0u) |
+           (elem->byte_order == KRAIT_BO_BE ? KRAIT_READER_CELL_BIG_ENDIAN : 0u);
 }
 
-int krait_trace_class_cell(const struct krait_trace_class *cls, uint32_t i, struct krait_trace_cell *cell)
+int krait_reader_class_cell(const struct krait_reader_class *cls, uint32_t i, struct krait_reader_cell *cell)
 {
-    static const enum krait_trace_scope scopes[] = { [KRAIT_FIELD_PAYLOAD] = KRAIT_TRACE_PAYLOAD,
-                                                     [KRAIT_FIELD_EVENT_CONTEXT] = KRAIT_TRACE_EVENT_CONTEXT,
-                                                     [KRAIT_FIELD_COMMON_CONTEXT] =
-                                                         KRAIT_TRACE_COMMON_CONTEXT };
+    static const enum krait_reader_scope scopes[] = { [KRAIT_FIELD_PAYLOAD] = KRAIT_READER_PAYLOAD,
+                                                      [KRAIT_FIELD_EVENT_CONTEXT] =
+                                                          KRAIT_READER_EVENT_CONTEXT,
+                                                      [KRAIT_FIELD_COMMON_CONTEXT] =
+                                                          KRAIT_READER_COMMON_CONTEXT };
     const struct krait_row_class *row = row_of(cls);
     if (!row)
         return -ENOMEM;
     if (i >= row->field_count)
         return -EINVAL;
     const struct krait_row_field *field = &row->fields[i];
-    *cell = (struct krait_trace_cell){ .path = field->path,
-                                       .scope = scopes[field->scope],
-                                       .kind = krait_kind_of(field->fc),
-                                       .cell = field->cell };
-    if (cell->kind == KRAIT_TRACE_ARRAY) {
+    *cell = (struct krait_reader_cell){ .path = field->path,
+                                        .scope = scopes[field->scope],
+                                        .kind = krait_kind_of(field->fc),
+                                        .cell = field->cell };
+    if (cell->kind == KRAIT_READER_ARRAY) {
         cell->element_bits = field->fc->elem->bits;
         cell->flags = element_flags(field->fc->elem);
     }
     return 0;
 }
 
-int krait_trace_field_cell(const struct krait_trace_field *field)
+int krait_reader_field_cell(const struct krait_reader_field *field)
 {
     const struct krait_row_class *row = row_of(field->cls);
     const struct krait_fc *fc = krait_locator_node(field->locator)->fc;
@@ -137,7 +138,7 @@ int krait_trace_field_cell(const struct krait_trace_field *field)
 
 /* -- beginning -- */
 
-static int begin_stream(struct krait_batches *b, struct krait_trace_cursor *c,
+static int begin_stream(struct krait_batches *b, struct krait_reader_cursor *c,
                         const struct krait_row_set *rows)
 {
     int rc = krait_row_source_init(&b->source, rows, &c->part);
@@ -148,7 +149,7 @@ static int begin_stream(struct krait_batches *b, struct krait_trace_cursor *c,
     return b->chunk.cells && b->chunk.rows ? rc : -ENOMEM;
 }
 
-static int begin_batches(struct krait_trace_cursor *c)
+static int begin_batches(struct krait_reader_cursor *c)
 {
     const struct krait_row_set *rows = rows_of(c->reader);
     struct krait_batches *b = rows ? calloc(1, sizeof(*b)) : NULL;
@@ -186,7 +187,7 @@ static int add_lost(struct krait_batches *b, const struct krait_ctf_loss *loss)
 {
     if (b->lost_count == b->lost_cap) {
         uint32_t cap = b->lost_cap ? b->lost_cap * 2 : 8;
-        struct krait_trace_lost *grown = realloc(b->lost, cap * sizeof(*grown));
+        struct krait_reader_lost *grown = realloc(b->lost, cap * sizeof(*grown));
         if (!grown)
             return -ENOMEM;
         b->lost = grown;
@@ -197,7 +198,7 @@ static int add_lost(struct krait_batches *b, const struct krait_ctf_loss *loss)
 }
 
 /* Of what lies between two times, each packet's losses are told by whom it begins. */
-static bool tells_losses(const struct krait_trace_cursor *c, const struct krait_ctf_stream *stream,
+static bool tells_losses(const struct krait_reader_cursor *c, const struct krait_ctf_stream *stream,
                          uint32_t packet)
 {
     const struct krait_ctf_clock *clock = stream->cls->clock;
@@ -206,7 +207,7 @@ static bool tells_losses(const struct krait_trace_cursor *c, const struct krait_
 }
 
 /* Those of the packets that a stream has come to; at its end of all, behind what is damaged too: as stepping tells them. */
-static int add_losses(struct krait_trace_cursor *c, const struct krait_row_source *source)
+static int add_losses(struct krait_reader_cursor *c, const struct krait_row_source *source)
 {
     const struct krait_ctf_stream *stream = source->cursor.stream;
     uint32_t *told = &c->told[stream->index], until = source->cursor.next_packet;
@@ -222,7 +223,7 @@ static int add_losses(struct krait_trace_cursor *c, const struct krait_row_sourc
     return rc;
 }
 
-static int add_all_losses(struct krait_trace_cursor *c)
+static int add_all_losses(struct krait_reader_cursor *c)
 {
     struct krait_batches *b = c->batches;
     int rc = 0;
@@ -236,37 +237,37 @@ static int add_all_losses(struct krait_trace_cursor *c)
 
 /* -- batches -- */
 
-static void next_ordered(struct krait_batches *b, struct krait_trace_batch *batch)
+static void next_ordered(struct krait_batches *b, struct krait_reader_batch *batch)
 {
-    batch->events = (const struct krait_trace_event *)krait_row_order_next(b->order, &batch->count);
+    batch->events = (const struct krait_reader_event *)krait_row_order_next(b->order, &batch->count);
     batch->cells = krait_row_order_cells(b->order);
 }
 
-static void next_of_stream(struct krait_batches *b, struct krait_trace_batch *batch)
+static void next_of_stream(struct krait_batches *b, struct krait_reader_batch *batch)
 {
     b->chunk.count = 0;
     b->chunk.cell_at = 0;
     krait_row_fill(&b->source, &b->chunk);
-    batch->events = (const struct krait_trace_event *)b->chunk.rows;
+    batch->events = (const struct krait_reader_event *)b->chunk.rows;
     batch->cells = b->chunk.cells;
     batch->count = b->chunk.count;
     batch->cell_count = b->chunk.cell_at;
 }
 
-static int end_batches(struct krait_trace_cursor *c)
+static int end_batches(struct krait_reader_cursor *c)
 {
     c->err = c->batches->order ? *krait_row_order_damage(c->batches->order) : c->batches->source.cursor.err;
     return c->err.code;
 }
 
-int krait_trace_cursor_next_batch(struct krait_trace_cursor *c, struct krait_trace_batch *batch)
+int krait_reader_cursor_next_batch(struct krait_reader_cursor *c, struct krait_reader_batch *batch)
 {
     if (c->stepped)
         return -EINVAL;
     if (!c->batches && begin_batches(c))
         return c->err.code;
     struct krait_batches *b = c->batches;
-    struct krait_trace_batch next = { 0 };
+    struct krait_reader_batch next = { 0 };
     c->at = NULL;
     if (b->order)
         next_ordered(b, &next);
@@ -277,7 +278,7 @@ int krait_trace_cursor_next_batch(struct krait_trace_cursor *c, struct krait_tra
     next.lost = b->lost;
     next.lost_count = b->lost_count;
     *batch = b->last = next;
-    return next.count || next.lost_count ? KRAIT_TRACE_EVENT : end_batches(c);
+    return next.count || next.lost_count ? KRAIT_READER_EVENT : end_batches(c);
 }
 
 /* -- sharing -- */
@@ -294,7 +295,7 @@ static uint64_t bytes_before(const struct krait_ctf_reader *ctf, int64_t ns)
     return bytes;
 }
 
-int64_t krait_trace_reader_split(const struct krait_trace_reader *reader, uint32_t part, uint32_t parts)
+int64_t krait_reader_split(const struct krait_reader *reader, uint32_t part, uint32_t parts)
 {
     int64_t from = INT64_MIN, to = INT64_MAX;
     if (!part || part >= parts)
@@ -312,13 +313,13 @@ int64_t krait_trace_reader_split(const struct krait_trace_reader *reader, uint32
 
 /* -- one event of a batch -- */
 
-int krait_trace_cursor_select(struct krait_trace_cursor *c, const struct krait_trace_batch *batch,
-                              uint32_t index)
+int krait_reader_cursor_select(struct krait_reader_cursor *c, const struct krait_reader_batch *batch,
+                               uint32_t index)
 {
     struct krait_batches *b = c->batches;
     if (!b || batch->events != b->last.events || index >= b->last.count)
         return -EINVAL;
-    const struct krait_trace_event *event = &batch->events[index];
+    const struct krait_reader_event *event = &batch->events[index];
     int rc = krait_row_seek(&b->at, (const struct krait_row *)event, batch->cells + event->cells);
     if (rc) {
         c->err = b->at.err;

@@ -7,26 +7,26 @@
 
 /* -- cursors -- */
 
-static int new_cursor(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
-                      struct krait_read_error *error)
+static int new_cursor(struct krait_reader_cursor **out, const struct krait_reader *reader,
+                      struct krait_reader_error *error)
 {
-    struct krait_trace_cursor *cursor = calloc(1, sizeof(*cursor));
+    struct krait_reader_cursor *cursor = calloc(1, sizeof(*cursor));
     if (cursor)
         cursor->told = calloc(KRAIT_MAX(reader->ctf->stream_count, 1u), sizeof(*cursor->told));
     if (!cursor || !cursor->told) {
         free(cursor);
         return krait_tell_oom(error);
     }
-    cursor->reader = (struct krait_trace_reader *)reader; /* what it makes later is under its lock */
+    cursor->reader = (struct krait_reader *)reader; /* what it makes later is under its lock */
     cursor->from_ns = INT64_MIN;
     *out = cursor;
     return 0;
 }
 
-int krait_trace_cursor_new_between(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
-                                   int64_t begin_ns, int64_t end_ns, struct krait_read_error *error)
+int krait_reader_cursor_new_between(struct krait_reader_cursor **out, const struct krait_reader *reader,
+                                    int64_t begin_ns, int64_t end_ns, struct krait_reader_error *error)
 {
-    struct krait_trace_cursor *cursor = NULL;
+    struct krait_reader_cursor *cursor = NULL;
     int rc = new_cursor(&cursor, reader, error);
     if (rc)
         return rc;
@@ -37,25 +37,25 @@ int krait_trace_cursor_new_between(struct krait_trace_cursor **out, const struct
     return 0;
 }
 
-int krait_trace_cursor_new_ordered(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
-                                   struct krait_read_error *error)
+int krait_reader_cursor_new_ordered(struct krait_reader_cursor **out, const struct krait_reader *reader,
+                                    struct krait_reader_error *error)
 {
-    struct krait_trace_cursor *cursor = NULL;
+    struct krait_reader_cursor *cursor = NULL;
     struct krait_err err;
     int rc = new_cursor(&cursor, reader, error);
     if (rc)
         return rc;
     rc = krait_ctf_merge_new(&cursor->merge, reader->ctf, &err);
     if (rc) {
-        krait_trace_cursor_free(cursor);
+        krait_reader_cursor_free(cursor);
         return krait_tell(error, &err);
     }
     *out = cursor;
     return 0;
 }
 
-static int check_packets(const struct krait_trace_reader *reader, uint32_t stream, uint32_t first,
-                         uint32_t count, struct krait_err *err)
+static int check_packets(const struct krait_reader *reader, uint32_t stream, uint32_t first, uint32_t count,
+                         struct krait_err *err)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     if (!s)
@@ -72,11 +72,11 @@ static int check_packets(const struct krait_trace_reader *reader, uint32_t strea
     return 0;
 }
 
-int krait_trace_cursor_new_packets(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
-                                   uint32_t stream, uint32_t first, uint32_t count,
-                                   struct krait_read_error *error)
+int krait_reader_cursor_new_packets(struct krait_reader_cursor **out, const struct krait_reader *reader,
+                                    uint32_t stream, uint32_t first, uint32_t count,
+                                    struct krait_reader_error *error)
 {
-    struct krait_trace_cursor *cursor = NULL;
+    struct krait_reader_cursor *cursor = NULL;
     struct krait_err err;
     if (check_packets(reader, stream, first, count, &err))
         return krait_tell(error, &err);
@@ -95,14 +95,14 @@ int krait_trace_cursor_new_packets(struct krait_trace_cursor **out, const struct
     return 0;
 }
 
-int krait_trace_cursor_new_stream(struct krait_trace_cursor **out, const struct krait_trace_reader *reader,
-                                  uint32_t stream, struct krait_read_error *error)
+int krait_reader_cursor_new_stream(struct krait_reader_cursor **out, const struct krait_reader *reader,
+                                   uint32_t stream, struct krait_reader_error *error)
 {
-    return krait_trace_cursor_new_packets(out, reader, stream, 0,
-                                          krait_trace_stream_packet_count(reader, stream), error);
+    return krait_reader_cursor_new_packets(out, reader, stream, 0,
+                                           krait_reader_stream_packet_count(reader, stream), error);
 }
 
-void krait_trace_cursor_free(struct krait_trace_cursor *cursor)
+void krait_reader_cursor_free(struct krait_reader_cursor *cursor)
 {
     if (!cursor)
         return;
@@ -116,7 +116,7 @@ void krait_trace_cursor_free(struct krait_trace_cursor *cursor)
 /* -- steps -- */
 
 /* The next event whose fields are whole, in `at`; NULL at the end, with the damage in err. */
-static void fetch_ordered(struct krait_trace_cursor *c)
+static void fetch_ordered(struct krait_reader_cursor *c)
 {
     do {
         c->at = krait_ctf_merge_next(c->merge);
@@ -126,7 +126,7 @@ static void fetch_ordered(struct krait_trace_cursor *c)
         c->err = *krait_ctf_merge_damage(c->merge);
 }
 
-static void fetch_own(struct krait_trace_cursor *c)
+static void fetch_own(struct krait_reader_cursor *c)
 {
     bool whole;
     do {
@@ -138,7 +138,7 @@ static void fetch_own(struct krait_trace_cursor *c)
 }
 
 /* Takes the losses of the stream's packets up to `until`, those of one packet at a time. */
-static bool take_losses(struct krait_trace_cursor *c, const struct krait_ctf_stream *stream, uint32_t until)
+static bool take_losses(struct krait_reader_cursor *c, const struct krait_ctf_stream *stream, uint32_t until)
 {
     uint32_t *told = &c->told[stream->index];
     c->loss_count = c->loss_next = 0;
@@ -149,7 +149,7 @@ static bool take_losses(struct krait_trace_cursor *c, const struct krait_ctf_str
 }
 
 /* Of packets behind the last event. */
-static bool take_last_losses(struct krait_trace_cursor *c)
+static bool take_last_losses(struct krait_reader_cursor *c)
 {
     if (!c->merge)
         return take_losses(c, &c->part, c->part.packet_count);
@@ -161,27 +161,27 @@ static bool take_last_losses(struct krait_trace_cursor *c)
     return false;
 }
 
-static uint32_t packet_of(const struct krait_trace_cursor *c)
+static uint32_t packet_of(const struct krait_reader_cursor *c)
 {
     return (uint32_t)(c->at->packet - c->at->stream->packets);
 }
 
-static KRAIT_COLD int tell_loss(struct krait_trace_cursor *c)
+static KRAIT_COLD int tell_loss(struct krait_reader_cursor *c)
 {
     c->loss_next++;
     c->at_loss = true;
-    return KRAIT_TRACE_LOST;
+    return KRAIT_READER_LOST;
 }
 
 /* The trace of a packet has its own classes. */
-static KRAIT_COLD void switch_class(struct krait_trace_cursor *c)
+static KRAIT_COLD void switch_class(struct krait_reader_cursor *c)
 {
     const uint64_t *first = krait_map_get(&c->reader->first, (uintptr_t)c->at->cls);
     c->first_class = first ? (uint32_t)*first : 0;
     c->cls = c->at->cls;
 }
 
-static int end_step(struct krait_trace_cursor *c)
+static int end_step(struct krait_reader_cursor *c)
 {
     c->ended = true;
     c->held = false;
@@ -190,7 +190,7 @@ static int end_step(struct krait_trace_cursor *c)
     return c->err.code;
 }
 
-int krait_trace_cursor_next(struct krait_trace_cursor *c)
+int krait_reader_cursor_next(struct krait_reader_cursor *c)
 {
     if (KRAIT_UNLIKELY(c->batches || c->between))
         return -EINVAL;
@@ -211,13 +211,13 @@ int krait_trace_cursor_next(struct krait_trace_cursor *c)
     c->stream = stream;
     if (KRAIT_UNLIKELY(c->at->cls != c->cls))
         switch_class(c);
-    return KRAIT_TRACE_EVENT;
+    return KRAIT_READER_EVENT;
 }
 
 /* -- seeking -- */
 
 /* A cursor of the same packets, which passes over those that end before. */
-static int seek_own(struct krait_trace_cursor *c, int64_t ns)
+static int seek_own(struct krait_reader_cursor *c, int64_t ns)
 {
     krait_ctf_cursor_done(&c->own);
     int rc = krait_ctf_cursor_init(&c->own, c->reader->ctf, &c->part);
@@ -226,7 +226,7 @@ static int seek_own(struct krait_trace_cursor *c, int64_t ns)
     return rc;
 }
 
-static int seek_ordered(struct krait_trace_cursor *c, int64_t ns)
+static int seek_ordered(struct krait_reader_cursor *c, int64_t ns)
 {
     struct krait_ctf_merge *merge;
     int rc = krait_ctf_merge_new(&merge, c->reader->ctf, NULL);
@@ -238,7 +238,7 @@ static int seek_ordered(struct krait_trace_cursor *c, int64_t ns)
     return 0;
 }
 
-int krait_trace_cursor_seek(struct krait_trace_cursor *c, int64_t ns)
+int krait_reader_cursor_seek(struct krait_reader_cursor *c, int64_t ns)
 {
     if (c->batches || c->between)
         return -EINVAL;
@@ -259,47 +259,47 @@ int krait_trace_cursor_seek(struct krait_trace_cursor *c, int64_t ns)
     return 0;
 }
 
-void krait_trace_cursor_error(const struct krait_trace_cursor *cursor, struct krait_read_error *error)
+void krait_reader_cursor_error(const struct krait_reader_cursor *cursor, struct krait_reader_error *error)
 {
     krait_tell(error, &cursor->err);
 }
 
-const struct krait_trace_class *krait_trace_cursor_class(const struct krait_trace_cursor *cursor)
+const struct krait_reader_class *krait_reader_cursor_class(const struct krait_reader_cursor *cursor)
 {
     return &cursor->reader->classes[cursor->first_class + cursor->at->event->index];
 }
 
-uint32_t krait_trace_cursor_stream(const struct krait_trace_cursor *cursor)
+uint32_t krait_reader_cursor_stream(const struct krait_reader_cursor *cursor)
 {
     return cursor->stream->index;
 }
 
-uint32_t krait_trace_cursor_packet(const struct krait_trace_cursor *cursor)
+uint32_t krait_reader_cursor_packet(const struct krait_reader_cursor *cursor)
 {
     return packet_of(cursor);
 }
 
-int64_t krait_trace_cursor_ns(const struct krait_trace_cursor *cursor)
+int64_t krait_reader_cursor_ns(const struct krait_reader_cursor *cursor)
 {
     return cursor->at->ns;
 }
 
-uint64_t krait_trace_cursor_cycles(const struct krait_trace_cursor *cursor)
+uint64_t krait_reader_cursor_cycles(const struct krait_reader_cursor *cursor)
 {
     return cursor->at->ticks;
 }
 
-void krait_lost_of(struct krait_trace_lost *lost, const struct krait_ctf_loss *loss)
+void krait_lost_of(struct krait_reader_lost *lost, const struct krait_ctf_loss *loss)
 {
     const struct krait_ctf_clock *clock = loss->has_times ? loss->stream->cls->clock : NULL;
-    *lost = (struct krait_trace_lost){ .stream = loss->stream->index,
-                                       .packets = loss->kind[0] == 'p',
-                                       .count = loss->count,
-                                       .begin_ns = clock ? krait_ctf_ns(clock, loss->begin) : 0,
-                                       .end_ns = clock ? krait_ctf_ns(clock, loss->end) : 0 };
+    *lost = (struct krait_reader_lost){ .stream = loss->stream->index,
+                                        .packets = loss->kind[0] == 'p',
+                                        .count = loss->count,
+                                        .begin_ns = clock ? krait_ctf_ns(clock, loss->begin) : 0,
+                                        .end_ns = clock ? krait_ctf_ns(clock, loss->end) : 0 };
 }
 
-int krait_trace_cursor_lost(const struct krait_trace_cursor *cursor, struct krait_trace_lost *lost)
+int krait_reader_cursor_lost(const struct krait_reader_cursor *cursor, struct krait_reader_lost *lost)
 {
     if (!cursor->at_loss)
         return -EINVAL;

@@ -15,22 +15,22 @@
 
 #include <pthread.h>
 
-struct krait_trace_class {
-    struct krait_trace_reader *reader;
+struct krait_reader_class {
+    struct krait_reader *reader;
     const struct krait_ctf_trace *trace;
     const struct krait_event_class *event;
     uint32_t index;
 };
 
-struct krait_trace_field {
-    const struct krait_trace_class *cls;
+struct krait_reader_field {
+    const struct krait_reader_class *cls;
     const struct krait_locator *locator;
 };
 
-struct krait_trace_reader {
+struct krait_reader {
     struct krait_ctf_reader *ctf;
-    struct krait_arena arena;          /* classes; from then on under the lock */
-    struct krait_trace_class *classes; /* by index; those of a trace's stream class stand together */
+    struct krait_arena arena;           /* classes; from then on under the lock */
+    struct krait_reader_class *classes; /* by index; those of a trace's stream class stand together */
     uint32_t class_count;
     struct krait_map first; /* struct krait_stream_class * to the index of its first class */
     pthread_mutex_t lock;
@@ -41,8 +41,8 @@ struct krait_trace_reader {
 
 struct krait_batches;
 
-struct krait_trace_cursor {
-    struct krait_trace_reader *reader;
+struct krait_reader_cursor {
+    struct krait_reader *reader;
     struct krait_ctf_merge *merge; /* NULL: of one stream, `own` */
     bool between;                  /* batches alone, of all streams, of these times */
     int64_t begin_ns, end_ns;
@@ -53,7 +53,7 @@ struct krait_trace_cursor {
     struct krait_ctf_cursor *at;           /* at an event; NULL before the first and at the end */
     const struct krait_stream_class *cls;  /* of the event before: that first_class is of */
     uint32_t first_class;
-    int64_t from_ns; /* krait_trace_cursor_seek; INT64_MIN before */
+    int64_t from_ns; /* krait_reader_cursor_seek; INT64_MIN before */
     bool held;       /* the event waits until the losses before it are told */
     uint32_t *told;  /* by stream: packets whose losses were told */
     struct krait_ctf_loss losses[2];
@@ -64,15 +64,15 @@ struct krait_trace_cursor {
 };
 
 /* Hands a reason on; returns its code. `error` may be NULL. */
-int krait_tell(struct krait_read_error *error, const struct krait_err *err);
-int krait_tell_oom(struct krait_read_error *error);
+int krait_tell(struct krait_reader_error *error, const struct krait_err *err);
+int krait_tell_oom(struct krait_reader_error *error);
 
 /* NULL: there is no stream of that number. */
-const struct krait_ctf_stream *krait_stream_of(const struct krait_trace_reader *reader, uint32_t stream);
-enum krait_trace_kind krait_kind_of(const struct krait_fc *fc);
+const struct krait_ctf_stream *krait_stream_of(const struct krait_reader *reader, uint32_t stream);
+enum krait_reader_kind krait_kind_of(const struct krait_fc *fc);
 
 /* In the public form. */
-void krait_lost_of(struct krait_trace_lost *lost, const struct krait_ctf_loss *loss);
+void krait_lost_of(struct krait_reader_lost *lost, const struct krait_ctf_loss *loss);
 
 void krait_batches_free(struct krait_batches *batches);
 

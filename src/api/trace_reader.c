@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-unsigned krait_trace_read_version(void)
+unsigned krait_reader_version(void)
 {
-    return KRAIT_TRACE_READ_VERSION;
+    return KRAIT_READER_VERSION;
 }
 
 /* -- errors -- */
@@ -17,19 +17,19 @@ static void copy_text(char *to, size_t room, const char *from, size_t n)
     to[n] = '\0';
 }
 
-int krait_tell(struct krait_read_error *error, const struct krait_err *err)
+int krait_tell(struct krait_reader_error *error, const struct krait_err *err)
 {
     if (!error)
         return err->code;
     memset(error, 0, sizeof(*error));
     error->code = err->code;
-    error->offset = err->code ? err->offset : KRAIT_READ_NO_OFFSET;
+    error->offset = err->code ? err->offset : KRAIT_READER_NO_OFFSET;
     copy_text(error->file, sizeof(error->file), err->text, err->file_len);
     copy_text(error->text, sizeof(error->text), err->text, strlen(err->text));
     return err->code;
 }
 
-int krait_tell_oom(struct krait_read_error *error)
+int krait_tell_oom(struct krait_reader_error *error)
 {
     struct krait_err err;
     krait_err_set(&err, -ENOMEM, "out of memory");
@@ -49,18 +49,18 @@ static uint32_t count_classes(const struct krait_ctf_reader *ctf)
     return count;
 }
 
-static int list_stream_class(struct krait_trace_reader *reader, const struct krait_ctf_trace *trace,
+static int list_stream_class(struct krait_reader *reader, const struct krait_ctf_trace *trace,
                              const struct krait_stream_class *cls)
 {
     int rc = krait_map_put(&reader->first, (uintptr_t)cls, reader->class_count);
     for (uint32_t i = 0; i < cls->event_count; i++) {
         uint32_t index = reader->class_count++;
-        reader->classes[index] = (struct krait_trace_class){ reader, trace, cls->events[i], index };
+        reader->classes[index] = (struct krait_reader_class){ reader, trace, cls->events[i], index };
     }
     return rc;
 }
 
-static int list_classes(struct krait_trace_reader *reader)
+static int list_classes(struct krait_reader *reader)
 {
     const struct krait_ctf_reader *ctf = reader->ctf;
     size_t count = KRAIT_MAX(count_classes(ctf), 1u);
@@ -74,11 +74,11 @@ static int list_classes(struct krait_trace_reader *reader)
     return rc;
 }
 
-int krait_trace_reader_open(struct krait_trace_reader **out, const char *const *paths, size_t count,
-                            struct krait_read_error *error)
+int krait_reader_open(struct krait_reader **out, const char *const *paths, size_t count,
+                      struct krait_reader_error *error)
 {
     struct krait_err err = { 0 };
-    struct krait_trace_reader *reader = calloc(1, sizeof(*reader));
+    struct krait_reader *reader = calloc(1, sizeof(*reader));
     if (!reader)
         return krait_tell_oom(error);
     pthread_mutex_init(&reader->lock, NULL);
@@ -89,14 +89,14 @@ int krait_trace_reader_open(struct krait_trace_reader **out, const char *const *
     if (!err.code && (krait_ctf_compile(reader->ctf) || list_classes(reader)))
         krait_err_set(&err, -ENOMEM, "out of memory");
     if (err.code) {
-        krait_trace_reader_close(reader);
+        krait_reader_close(reader);
         return krait_tell(error, &err);
     }
     *out = reader;
     return 0;
 }
 
-void krait_trace_reader_close(struct krait_trace_reader *reader)
+void krait_reader_close(struct krait_reader *reader)
 {
     if (!reader)
         return;
@@ -111,43 +111,42 @@ void krait_trace_reader_close(struct krait_trace_reader *reader)
 
 /* -- streams -- */
 
-const struct krait_ctf_stream *krait_stream_of(const struct krait_trace_reader *reader, uint32_t stream)
+const struct krait_ctf_stream *krait_stream_of(const struct krait_reader *reader, uint32_t stream)
 {
     return stream < reader->ctf->stream_count ? reader->ctf->streams[stream] : NULL;
 }
 
-uint32_t krait_trace_reader_stream_count(const struct krait_trace_reader *reader)
+uint32_t krait_reader_stream_count(const struct krait_reader *reader)
 {
     return reader->ctf->stream_count;
 }
 
-const char *krait_trace_stream_path(const struct krait_trace_reader *reader, uint32_t stream)
+const char *krait_reader_stream_path(const struct krait_reader *reader, uint32_t stream)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     return s ? s->path : NULL;
 }
 
-uint64_t krait_trace_stream_id(const struct krait_trace_reader *reader, uint32_t stream)
+uint64_t krait_reader_stream_id(const struct krait_reader *reader, uint32_t stream)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     return s ? s->id : 0;
 }
 
-uint32_t krait_trace_stream_packet_count(const struct krait_trace_reader *reader, uint32_t stream)
+uint32_t krait_reader_stream_packet_count(const struct krait_reader *reader, uint32_t stream)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     return s ? s->packet_count : 0;
 }
 
-const char *krait_trace_stream_env_text(const struct krait_trace_reader *reader, uint32_t stream,
-                                        const char *name)
+const char *krait_reader_stream_env_text(const struct krait_reader *reader, uint32_t stream, const char *name)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     return s ? krait_ctf_env_text(s->trace->metadata, name, NULL) : NULL;
 }
 
-int krait_trace_stream_env_int(const struct krait_trace_reader *reader, uint32_t stream, const char *name,
-                               int64_t *value)
+int krait_reader_stream_env_int(const struct krait_reader *reader, uint32_t stream, const char *name,
+                                int64_t *value)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     const struct krait_env_entry *entry = s ? krait_ctf_env(s->trace->metadata, name) : NULL;
@@ -157,48 +156,48 @@ int krait_trace_stream_env_int(const struct krait_trace_reader *reader, uint32_t
     return 0;
 }
 
-uint64_t krait_trace_stream_clock_frequency(const struct krait_trace_reader *reader, uint32_t stream)
+uint64_t krait_reader_stream_clock_frequency(const struct krait_reader *reader, uint32_t stream)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     return s && s->cls->clock ? s->cls->clock->freq : 0;
 }
 
-uint32_t krait_trace_stream_env_count(const struct krait_trace_reader *reader, uint32_t stream)
+uint32_t krait_reader_stream_env_count(const struct krait_reader *reader, uint32_t stream)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     return s ? s->trace->metadata->env_count : 0;
 }
 
-int krait_trace_stream_env(const struct krait_trace_reader *reader, uint32_t stream, uint32_t i,
-                           struct krait_trace_env *entry)
+int krait_reader_stream_env(const struct krait_reader *reader, uint32_t stream, uint32_t i,
+                            struct krait_reader_env *entry)
 {
-    if (i >= krait_trace_stream_env_count(reader, stream))
+    if (i >= krait_reader_stream_env_count(reader, stream))
         return -EINVAL;
     const struct krait_env_entry *found = &krait_stream_of(reader, stream)->trace->metadata->env[i];
-    *entry = (struct krait_trace_env){ found->name, found->text, found->text ? 0 : found->value };
+    *entry = (struct krait_reader_env){ found->name, found->text, found->text ? 0 : found->value };
     return 0;
 }
 
-int krait_trace_stream_clock(const struct krait_trace_reader *reader, uint32_t stream,
-                             struct krait_trace_clock *clock)
+int krait_reader_stream_clock(const struct krait_reader *reader, uint32_t stream,
+                              struct krait_reader_clock *clock)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     const struct krait_ctf_clock *found = s ? s->cls->clock : NULL;
     if (!found)
         return -ENODATA;
-    *clock = (struct krait_trace_clock){ .name = found->name,
-                                         .description = found->description ? found->description : "",
-                                         .frequency = found->freq,
-                                         .precision = found->precision,
-                                         .offset_s = found->offset_s,
-                                         .offset_cycles = found->offset,
-                                         .has_uuid = found->has_uuid,
-                                         .is_absolute = found->absolute };
+    *clock = (struct krait_reader_clock){ .name = found->name,
+                                          .description = found->description ? found->description : "",
+                                          .frequency = found->freq,
+                                          .precision = found->precision,
+                                          .offset_s = found->offset_s,
+                                          .offset_cycles = found->offset,
+                                          .has_uuid = found->has_uuid,
+                                          .is_absolute = found->absolute };
     memcpy(clock->uuid, found->uuid, sizeof(clock->uuid));
     return 0;
 }
 
-int krait_trace_stream_uuid(const struct krait_trace_reader *reader, uint32_t stream, uint8_t uuid[16])
+int krait_reader_stream_uuid(const struct krait_reader *reader, uint32_t stream, uint8_t uuid[16])
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     if (!s || !s->trace->metadata->has_uuid)
@@ -207,7 +206,7 @@ int krait_trace_stream_uuid(const struct krait_trace_reader *reader, uint32_t st
     return 0;
 }
 
-const char *krait_trace_stream_uid(const struct krait_trace_reader *reader, uint32_t stream)
+const char *krait_reader_stream_uid(const struct krait_reader *reader, uint32_t stream)
 {
     const struct krait_ctf_stream *s = krait_stream_of(reader, stream);
     return s ? s->trace->metadata->uid : NULL;
@@ -215,19 +214,17 @@ const char *krait_trace_stream_uid(const struct krait_trace_reader *reader, uint
 
 /* -- event classes -- */
 
-uint32_t krait_trace_reader_class_count(const struct krait_trace_reader *reader)
+uint32_t krait_reader_class_count(const struct krait_reader *reader)
 {
     return reader->class_count;
 }
 
-const struct krait_trace_class *krait_trace_reader_class(const struct krait_trace_reader *reader,
-                                                         uint32_t index)
+const struct krait_reader_class *krait_reader_class_at(const struct krait_reader *reader, uint32_t index)
 {
     return index < reader->class_count ? &reader->classes[index] : NULL;
 }
 
-const struct krait_trace_class *krait_trace_reader_class_named(const struct krait_trace_reader *reader,
-                                                               const char *name)
+const struct krait_reader_class *krait_reader_find_class(const struct krait_reader *reader, const char *name)
 {
     for (uint32_t i = 0; i < reader->class_count; i++) {
         if (strcmp(reader->classes[i].event->name, name) == 0)
@@ -236,27 +233,27 @@ const struct krait_trace_class *krait_trace_reader_class_named(const struct krai
     return NULL;
 }
 
-uint32_t krait_trace_class_index(const struct krait_trace_class *cls)
+uint32_t krait_reader_class_index(const struct krait_reader_class *cls)
 {
     return cls->index;
 }
 
-const char *krait_trace_class_name(const struct krait_trace_class *cls)
+const char *krait_reader_class_name(const struct krait_reader_class *cls)
 {
     return cls->event->name;
 }
 
-uint64_t krait_trace_class_id(const struct krait_trace_class *cls)
+uint64_t krait_reader_class_id(const struct krait_reader_class *cls)
 {
     return cls->event->id;
 }
 
-uint64_t krait_trace_class_stream_class_id(const struct krait_trace_class *cls)
+uint64_t krait_reader_class_stream_class_id(const struct krait_reader_class *cls)
 {
     return cls->event->stream->id;
 }
 
-int krait_trace_class_log_level(const struct krait_trace_class *cls)
+int krait_reader_class_log_level(const struct krait_reader_class *cls)
 {
     return cls->event->log_level;
 }
@@ -264,27 +261,27 @@ int krait_trace_class_log_level(const struct krait_trace_class *cls)
 /* -- fields -- */
 
 /* Scopes to look into, ended by KRAIT_FIELD_SCOPES. */
-static const enum krait_field_scope *scopes_of(enum krait_trace_scope scope)
+static const enum krait_field_scope *scopes_of(enum krait_reader_scope scope)
 {
     static const enum krait_field_scope lists[][5] = {
-        [KRAIT_TRACE_ANY_SCOPE] = { KRAIT_FIELD_PAYLOAD, KRAIT_FIELD_EVENT_CONTEXT,
-                                    KRAIT_FIELD_COMMON_CONTEXT, KRAIT_FIELD_PACKET_CONTEXT,
-                                    KRAIT_FIELD_SCOPES },
-        [KRAIT_TRACE_PAYLOAD] = { KRAIT_FIELD_PAYLOAD, KRAIT_FIELD_SCOPES },
-        [KRAIT_TRACE_EVENT_CONTEXT] = { KRAIT_FIELD_EVENT_CONTEXT, KRAIT_FIELD_SCOPES },
-        [KRAIT_TRACE_COMMON_CONTEXT] = { KRAIT_FIELD_COMMON_CONTEXT, KRAIT_FIELD_SCOPES },
-        [KRAIT_TRACE_PACKET_CONTEXT] = { KRAIT_FIELD_PACKET_CONTEXT, KRAIT_FIELD_SCOPES },
-        [KRAIT_TRACE_PACKET_HEADER] = { KRAIT_FIELD_PACKET_HEADER, KRAIT_FIELD_SCOPES },
-        [KRAIT_TRACE_EVENT_HEADER] = { KRAIT_FIELD_EVENT_HEADER, KRAIT_FIELD_SCOPES },
+        [KRAIT_READER_ANY_SCOPE] = { KRAIT_FIELD_PAYLOAD, KRAIT_FIELD_EVENT_CONTEXT,
+                                     KRAIT_FIELD_COMMON_CONTEXT, KRAIT_FIELD_PACKET_CONTEXT,
+                                     KRAIT_FIELD_SCOPES },
+        [KRAIT_READER_PAYLOAD] = { KRAIT_FIELD_PAYLOAD, KRAIT_FIELD_SCOPES },
+        [KRAIT_READER_EVENT_CONTEXT] = { KRAIT_FIELD_EVENT_CONTEXT, KRAIT_FIELD_SCOPES },
+        [KRAIT_READER_COMMON_CONTEXT] = { KRAIT_FIELD_COMMON_CONTEXT, KRAIT_FIELD_SCOPES },
+        [KRAIT_READER_PACKET_CONTEXT] = { KRAIT_FIELD_PACKET_CONTEXT, KRAIT_FIELD_SCOPES },
+        [KRAIT_READER_PACKET_HEADER] = { KRAIT_FIELD_PACKET_HEADER, KRAIT_FIELD_SCOPES },
+        [KRAIT_READER_EVENT_HEADER] = { KRAIT_FIELD_EVENT_HEADER, KRAIT_FIELD_SCOPES },
     };
     return (unsigned)scope < KRAIT_ARRAY_LEN(lists) ? lists[scope] : NULL;
 }
 
-static int find_field(const struct krait_trace_class *cls, enum krait_trace_scope scope, const char *path,
-                      const struct krait_trace_field **out, struct krait_err *err)
+static int find_field(const struct krait_reader_class *cls, enum krait_reader_scope scope, const char *path,
+                      const struct krait_reader_field **out, struct krait_err *err)
 {
     const enum krait_field_scope *in = scopes_of(scope);
-    struct krait_trace_field *field = KRAIT_ARENA_NEW(&cls->reader->arena, struct krait_trace_field);
+    struct krait_reader_field *field = KRAIT_ARENA_NEW(&cls->reader->arena, struct krait_reader_field);
     int rc = -ENOENT;
     if (!in)
         return krait_err_set(err, -EINVAL, "no such scope: %d", (int)scope);
@@ -293,16 +290,16 @@ static int find_field(const struct krait_trace_class *cls, enum krait_trace_scop
     field->cls = cls;
     for (; *in != KRAIT_FIELD_SCOPES && rc == -ENOENT; in++)
         rc = krait_locator_new(&field->locator, &cls->reader->arena, cls->trace, cls->event, *in, path, err);
-    if (rc == -ENOENT && scope == KRAIT_TRACE_ANY_SCOPE)
+    if (rc == -ENOENT && scope == KRAIT_READER_ANY_SCOPE)
         krait_err_set(err, rc, "events of '%s' have no field '%s'", cls->event->name, path);
     if (!rc)
         *out = field;
     return rc;
 }
 
-int krait_trace_class_field(const struct krait_trace_class *cls, enum krait_trace_scope scope,
-                            const char *path, const struct krait_trace_field **field,
-                            struct krait_read_error *error)
+int krait_reader_class_field(const struct krait_reader_class *cls, enum krait_reader_scope scope,
+                             const char *path, const struct krait_reader_field **field,
+                             struct krait_reader_error *error)
 {
     struct krait_err err = { 0 };
     pthread_mutex_lock(&cls->reader->lock);
@@ -311,36 +308,36 @@ int krait_trace_class_field(const struct krait_trace_class *cls, enum krait_trac
     return rc ? krait_tell(error, &err) : 0;
 }
 
-enum krait_trace_kind krait_kind_of(const struct krait_fc *fc)
+enum krait_reader_kind krait_kind_of(const struct krait_fc *fc)
 {
     if (krait_fc_is_text(fc))
-        return KRAIT_TRACE_TEXT;
+        return KRAIT_READER_TEXT;
     if (krait_fc_is_int(fc))
-        return fc->is_signed ? KRAIT_TRACE_SIGNED : KRAIT_TRACE_UNSIGNED;
-    static const enum krait_trace_kind kinds[] = {
-        [KRAIT_FC_FLOAT] = KRAIT_TRACE_DOUBLE,    [KRAIT_FC_STRUCT] = KRAIT_TRACE_STRUCT,
-        [KRAIT_FC_VARIANT] = KRAIT_TRACE_VARIANT, [KRAIT_FC_OPTIONAL] = KRAIT_TRACE_VARIANT,
-        [KRAIT_FC_ARRAY] = KRAIT_TRACE_ARRAY,     [KRAIT_FC_SEQUENCE] = KRAIT_TRACE_ARRAY,
+        return fc->is_signed ? KRAIT_READER_SIGNED : KRAIT_READER_UNSIGNED;
+    static const enum krait_reader_kind kinds[] = {
+        [KRAIT_FC_FLOAT] = KRAIT_READER_DOUBLE,    [KRAIT_FC_STRUCT] = KRAIT_READER_STRUCT,
+        [KRAIT_FC_VARIANT] = KRAIT_READER_VARIANT, [KRAIT_FC_OPTIONAL] = KRAIT_READER_VARIANT,
+        [KRAIT_FC_ARRAY] = KRAIT_READER_ARRAY,     [KRAIT_FC_SEQUENCE] = KRAIT_READER_ARRAY,
     };
     return kinds[fc->kind];
 }
 
-enum krait_trace_kind krait_trace_field_kind(const struct krait_trace_field *field)
+enum krait_reader_kind krait_reader_field_kind(const struct krait_reader_field *field)
 {
     return krait_kind_of(krait_locator_node(field->locator)->fc);
 }
 
-const char *krait_trace_field_name(const struct krait_trace_field *field)
+const char *krait_reader_field_name(const struct krait_reader_field *field)
 {
     return krait_locator_node(field->locator)->name;
 }
 
-bool krait_trace_field_is_enum(const struct krait_trace_field *field)
+bool krait_reader_field_is_enum(const struct krait_reader_field *field)
 {
     return krait_locator_node(field->locator)->fc->kind == KRAIT_FC_ENUM;
 }
 
-bool krait_trace_field_is_fixed(const struct krait_trace_field *field)
+bool krait_reader_field_is_fixed(const struct krait_reader_field *field)
 {
     return krait_locator_is_fixed(field->locator);
 }

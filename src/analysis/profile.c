@@ -29,6 +29,8 @@ struct build {
     uint32_t group_count;
     uint32_t *sample; /* by group: a func, thread or process that belongs to it, to name it by */
     bool *python;     /* by group: there is a Python function in it */
+    bool *holds;      /* by group: a function of it ran that holds dropped ones; NULL: nothing was dropped */
+    krait_ops_fn *take; /* of a walk */
     struct stat *stats;
     struct krait_wall_sums *sums; /* the profile's */
     struct krait_map raised;      /* group and exception (raised_key) to how often that left it */
@@ -202,6 +204,17 @@ static int on_clocked_ops(void *ctx, const struct krait_ops *ops)
     return on_ops(b, &clocked);
 }
 
+/* Where functions were dropped: whose time is whose is said of what ran in the range. */
+static int on_marked_ops(void *ctx, const struct krait_ops *ops)
+{
+    struct build *b = ctx;
+    for (uint32_t i = 0; i < ops->n; i++) {
+        if (b->trace->funcs[ops->func[i]].holds_dropped)
+            b->holds[b->group_of ? b->group_of[ops->func[i]] : b->group] = true;
+    }
+    return b->take(ctx, ops);
+}
+
 static int start_clock(struct build *b, uint32_t thread)
 {
     b->cycles = b->cycles ? b->cycles : malloc(KRAIT_STACK_BATCH * sizeof(*b->cycles));
@@ -221,15 +234,15 @@ static int start_thread(struct build *b, uint32_t thread)
 static int walk_threads(struct build *b, struct krait_profile *profile)
 {
     const struct krait_profile_options *options = b->options;
-    krait_ops_fn *take = options->clock ? on_clocked_ops : b->sums ? on_split_ops : on_ops;
+    b->take = options->clock ? on_clocked_ops : b->sums ? on_split_ops : on_ops;
     for (uint32_t i = 0; i < b->trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, b->trace, i))
             continue;
         b->group = options->by == KRAIT_BY_THREAD ? i : b->trace->threads[i].process;
         int rc = start_thread(b, i);
         rc = rc ? rc
-                : krait_trace_walk(b->trace, i, options->range, take, b, profile->damage,
-                                   sizeof(profile->damage));
+                : krait_trace_walk(b->trace, i, options->range, b->holds ? on_marked_ops : b->take, b,
+                                   profile->damage, sizeof(profile->damage));
         if (rc)
             return rc;
     }
@@ -380,6 +393,7 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
             continue;
         struct krait_profile_row *row = rows[i] = &profile->rows[profile->count++];
         fill_row(row, &b->stats[i], b->python[i]);
+        row->holds_dropped = b->holds && b->holds[i];
         if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]))
             return -ENOMEM;
         profile->self_ns += row->self_ns;
@@ -399,6 +413,7 @@ static void build_done(struct build *b)
     free(b->group_of);
     free(b->sample);
     free(b->python);
+    free(b->holds);
     free(b->cycles);
     krait_map_done(&b->raised);
     krait_wall_track_done(&b->track);
@@ -423,6 +438,9 @@ static int build(struct krait_profile *profile, struct build *b)
     if (!b->stats)
         return -ENOMEM;
     memset(b->stats, 0, bytes);
+    b->holds = b->trace->omitted_count ? calloc(b->group_count + 1, sizeof(*b->holds)) : NULL;
+    if (b->trace->omitted_count && !b->holds)
+        return -ENOMEM;
     for (uint32_t i = 0; i < b->group_count; i++)
         b->stats[i].min_ns = UINT64_MAX;
     rc = grow_frames(b);

@@ -52,6 +52,8 @@ struct krait_profile_row {
         uint64_t count;
     } * exceptions; /* by type, the most frequent first */
     uint32_t exception_count;
+    bool
+        holds_dropped; /* a function of it ran that holds the time of dropped ones: krait_trace_find_holders */
     const struct krait_wall_split *wall; /* self_ns and total_ns split; NULL: not asked for */
 };
 

@@ -121,9 +121,11 @@ static int take_rows(struct krait_relatives *relatives, const struct pass *pass,
     return 0;
 }
 
-/* How many functions are meant and occur, and the first of them. */
-static int count_matched(struct krait_relatives *relatives, const struct pass *pass, uint32_t funcs)
+/* How many functions are meant and occur, the first of them, and whether one holds dropped ones. */
+static int count_matched(struct krait_relatives *relatives, const struct pass *pass,
+                         const struct krait_trace *trace)
 {
+    uint32_t funcs = trace->func_count;
     KRAIT_AUTO_FREE bool *seen = calloc((size_t)funcs + 1, sizeof(*seen));
     if (!seen)
         return -ENOMEM;
@@ -135,6 +137,7 @@ static int count_matched(struct krait_relatives *relatives, const struct pass *p
             continue;
         seen[func] = true;
         relatives->matched++;
+        relatives->holds_dropped |= trace->funcs[func].holds_dropped;
         relatives->of.func = KRAIT_MIN(relatives->of.func, func);
     }
     return 0;
@@ -158,7 +161,7 @@ int krait_relatives_new(struct krait_relatives **out, const struct krait_calltre
         return -ENOMEM;
     }
     traverse(&pass);
-    if (take_rows(relatives, &pass, funcs) || count_matched(relatives, &pass, funcs)) {
+    if (take_rows(relatives, &pass, funcs) || count_matched(relatives, &pass, trace)) {
         krait_relatives_free(relatives);
         return -ENOMEM;
     }

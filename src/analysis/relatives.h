@@ -25,6 +25,7 @@ struct krait_relatives {
     uint32_t count;
     struct krait_relative of; /* the function itself, all that match together; func is the first of them */
     uint32_t matched;         /* how many functions match and were called */
+    bool holds_dropped;       /* one of these holds the time of functions that were dropped */
     struct krait_wall_split *splits; /* owned */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/ending.h"
 
+#include "cmd/omitted.h"
+#include "cmd/terminal.h"
 #include "event/event.h"
 #include "record/collector.h"
 
@@ -57,19 +59,72 @@ uint32_t krait_ending_unfinished(const struct krait_trace *trace)
     return n;
 }
 
-void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage)
+static void note_lost(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
 {
     char count[KRAIT_FMT_SIZE];
-    KRAIT_AUTO_BUF safe = { 0 };
+    for (uint32_t i = 0; i < trace->lost_count; i++) {
+        const struct krait_trace_lost *lost = &trace->lost[i];
+        krait_buf_fmt(notes, "lost: %s%s (%s): %s\n", whose, krait_fmt_counted(count, lost->count, "event"),
+                      lost->reason, lost->advice);
+    }
+}
+
+/* The functions that were dropped, those with the most calls first. */
+static void note_omitted(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
+{
+    enum { SHOWN = 5 };
+    char count[KRAIT_FMT_SIZE];
+    uint32_t n = trace->omitted_count;
+    if (krait_omitted_paused(trace))
+        krait_buf_fmt(notes, "--max-overhead: %s%s\n", whose, krait_omitted_pause);
+    if (!n)
+        return;
+    const char *their = n == 1 ? "its" : "their";
+    krait_buf_fmt(notes,
+                  "dropped by --max-overhead: %s%s; %s time is in the self time of %s callers, "
+                  "marked" KRAIT_HOLDS_DROPPED ": ",
+                  whose, krait_fmt_counted(count, n, "function"), their, their);
+    krait_omitted_list(notes, trace, SHOWN);
+    krait_buf_str(notes, n > SHOWN ? "; krait info lists all\n" : "\n");
+}
+
+static void note_unfinished(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
+{
     uint32_t n = krait_ending_unfinished(trace);
-    krait_fmt_safe(&safe, damage);
-    if (safe.len)
-        fprintf(stderr, "krait %s: warning: %s\n", verb, safe.data);
-    for (uint32_t i = 0; i < trace->lost_count; i++)
-        fprintf(stderr, "krait %s: warning: lost: %s (%s): %s\n", verb,
-                krait_fmt_counted(count, trace->lost[i].count, "event"), trace->lost[i].reason,
-                trace->lost[i].advice);
     if (n)
-        fprintf(stderr, "krait %s: warning: unfinished: %u of %u processes: %s\n", verb, n,
-                trace->process_count, krait_ending_why);
+        krait_buf_fmt(notes, "unfinished: %s%u of %u processes: %s\n", whose, n, trace->process_count,
+                      krait_ending_why);
+}
+
+void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,
+                        const char *whose)
+{
+    note_lost(notes, trace, whose);
+    note_omitted(notes, trace, whose);
+    note_unfinished(notes, trace, whose);
+    if (!*damage)
+        return;
+    krait_buf_fmt(notes, "damaged: %s", whose);
+    krait_fmt_safe(notes, damage);
+    krait_buf_str(notes, "; what is whole was read\n");
+}
+
+void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,
+                       const char *whose)
+{
+    KRAIT_AUTO_BUF notes = { 0 };
+    krait_ending_notes(&notes, trace, damage, whose);
+    for (char *note = notes.data, *next; note && *note; note = next) {
+        next = strchrnul(note, '\n');
+        if (*next)
+            *next++ = '\0';
+        int at = fprintf(stderr, "krait %s: warning: ", verb);
+        krait_terminal_wrap(stderr, NULL, (uint32_t)at, 2, note);
+    }
+}
+
+void krait_ending_whose(struct krait_buf *out, const char *path)
+{
+    krait_fmt_safe(out, path);
+    krait_buf_str(out, ": ");
 }

@@ -17,8 +17,17 @@ uint32_t krait_ending_unfinished(const struct krait_trace *trace);
 /* What it means that there are such, as a sentence's second half. */
 extern const char krait_ending_why[];
 
-/* Says on stderr, in the verb's name, what is missing from what it made: that a recording is damaged (unless
- * the text is empty), lost events or was not ended. */
-void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage);
+/* What is missing from a recording, a line for each thing: "lost: ...", "dropped by --max-overhead: ...", "unfinished:
+ * ...", "damaged: ...". `damage` is text, or empty. Behind the first words stands `whose`: "" of one recording, of
+ * several a name with ": ". */
+void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,
+                        const char *whose);
+
+/* The same on stderr, as warnings in the verb's name. */
+void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,
+                       const char *whose);
+
+/* "old1: ", safe for a terminal, of the folder at `path`. */
+void krait_ending_whose(struct krait_buf *out, const char *path);
 
 #endif

@@ -167,7 +167,7 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
     krait_wall_free(wall);
     const char *damage = *job.damage ? job.damage : trace->damage;
     if (!rc) {
-        krait_ending_warn("export", trace, damage);
+        krait_ending_warn("export", trace, damage, "");
         warn_kernel(&job);
         if (!job.some)
             fprintf(stderr, "krait export: warning: no calls were recorded%s\n",

@@ -87,6 +87,7 @@ static uint32_t taken_processes(const struct flame_options *o, const struct krai
 
 /* A recording and its call tree. */
 struct source {
+    const char *path; /* of a comparison; else NULL */
     struct krait_trace *trace;
     struct krait_calltree *tree;
     struct krait_wall *wall; /* for --state; NULL without */
@@ -133,9 +134,13 @@ static int source_tree(struct source *source, const struct flame_options *o, uin
     krait_progress_begin(&progress, "flame", source->trace);
     int rc = krait_calltree_new(&source->tree, source->trace, &options, err);
     krait_progress_end(&progress);
+    KRAIT_AUTO_BUF whose = { 0 };
+    if (source->path)
+        krait_ending_whose(&whose, source->path);
     if (!rc)
         krait_ending_warn("flame", source->trace,
-                          *source->trace->damage ? source->trace->damage : source->tree->damage);
+                          *source->trace->damage ? source->trace->damage : source->tree->damage,
+                          whose.data ? whose.data : "");
     return rc;
 }
 
@@ -162,6 +167,7 @@ static int open_all(struct drawn *drawn, const struct flame_options *o, char **p
         return source_open(&drawn->sources[0], o, (const char *const *)paths, count, err);
     for (uint32_t i = 0; i < drawn->count && !rc; i++) {
         const char *path = i < drawn->after ? paths[i] : o->diff.items[i - drawn->after];
+        drawn->sources[i].path = path;
         rc = source_open(&drawn->sources[i], o, &path, 1, err);
     }
     return rc;
@@ -194,11 +200,15 @@ static int drawn_open(struct drawn *drawn, const struct flame_options *o, char *
     return rc;
 }
 
-static uint64_t lost_events(const struct krait_trace *trace)
+/* Of the recordings from `from` up to `to`. */
+static uint64_t lost_events(const struct drawn *drawn, uint32_t from, uint32_t to)
 {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < trace->lost_count; i++)
-        n += trace->lost[i].count;
+    for (uint32_t r = from; r < to; r++) {
+        const struct krait_trace *trace = drawn->sources[r].trace;
+        for (uint32_t i = 0; i < trace->lost_count; i++)
+            n += trace->lost[i].count;
+    }
     return n;
 }
 
@@ -206,6 +216,14 @@ static void counted(struct krait_buf *to, uint64_t n, const char *one, const cha
 {
     krait_text_count(to, n);
     krait_buf_fmt(to, " %s", n == 1 ? one : many);
+}
+
+static void add_lost(struct krait_buf *to, const char *before, uint64_t events)
+{
+    if (!events)
+        return;
+    krait_buf_str(to, before);
+    counted(to, events, "event lost", "events lost");
 }
 
 /* "2.31 s in 4 threads of 2 processes · 1,204,331 calls · recorded over 1.02 s". */
@@ -244,10 +262,8 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
         krait_buf_fmt(to, " \u00b7 compared with %s", o->diff.items[0]);
     if (drawn->count > 2)
         krait_buf_fmt(to, ", means of %u and %u recordings", drawn->after, drawn->count - drawn->after);
-    if (lost_events(trace)) {
-        krait_buf_str(to, " \u00b7 incomplete: ");
-        counted(to, lost_events(trace), "event lost", "events lost");
-    }
+    add_lost(to, " \u00b7 incomplete: ", lost_events(drawn, 0, drawn->after));
+    add_lost(to, " \u00b7 the other is incomplete: ", lost_events(drawn, drawn->after, drawn->count));
 }
 
 /* The first process's command line, its program without the folders that it lies in. */

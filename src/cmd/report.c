@@ -3,7 +3,6 @@
  * `krait report`: where the time went, as a table.
  */
 #include "cmd/report.h"
-#include "cmd/omitted.h"
 
 #include "base/fmt.h"
 #include "cmd/cmds.h"
@@ -136,50 +135,6 @@ static void add_heading(struct report *report)
     report->out.failed |= program.failed || rest.failed;
 }
 
-static void note_lost(struct report *report)
-{
-    char count[KRAIT_FMT_SIZE];
-    for (uint32_t i = 0; i < report->trace->lost_count; i++) {
-        const struct krait_trace_lost *lost = &report->trace->lost[i];
-        krait_buf_fmt(&report->notes, "lost: %s (%s): %s\n", krait_fmt_counted(count, lost->count, "event"),
-                      lost->reason, lost->advice);
-    }
-}
-
-/* The functions that were dropped, those with the most calls first. */
-static void note_omitted(struct report *report)
-{
-    enum { SHOWN = 5 };
-    uint32_t n = report->trace->omitted_count;
-    if (krait_omitted_paused(report->trace))
-        krait_buf_fmt(&report->notes, "--max-overhead: %s\n", krait_omitted_pause);
-    if (!n)
-        return;
-    krait_buf_fmt(&report->notes,
-                  "dropped by --max-overhead: %u function%s; %s time is in the self time of %s callers, "
-                  "marked" KRAIT_HOLDS_DROPPED ": ",
-                  n, n == 1 ? "" : "s", n == 1 ? "its" : "their", n == 1 ? "its" : "their");
-    krait_omitted_list(&report->notes, report->trace, SHOWN);
-    krait_buf_str(&report->notes, n > SHOWN ? "; krait info lists all\n" : "\n");
-}
-
-static void note_unfinished(struct report *report)
-{
-    uint32_t n = krait_ending_unfinished(report->trace);
-    if (n)
-        krait_buf_fmt(&report->notes, "unfinished: %u of %u processes: %s\n", n, report->trace->process_count,
-                      krait_ending_why);
-}
-
-static void note_damage(struct report *report)
-{
-    if (!report->damage[0])
-        return;
-    krait_buf_str(&report->notes, "damaged: ");
-    krait_fmt_safe(&report->notes, report->damage);
-    krait_buf_str(&report->notes, "; what is whole was read\n");
-}
-
 /* --- the verb --- */
 
 static int make_report(struct report *report, struct krait_err *err)
@@ -205,10 +160,7 @@ static int make_report(struct report *report, struct krait_err *err)
         rc = krait_report_rows(report, err);
     if (rc)
         return rc;
-    note_lost(report);
-    note_omitted(report);
-    note_unfinished(report);
-    note_damage(report);
+    krait_ending_notes(&report->notes, report->trace, report->damage, "");
     return report->out.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 

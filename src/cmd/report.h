@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree and relatives
- * (report_tree.c), what threads did (report_wall.c), why calls took so long (report_why.c), and what changed between
- * recordings (report_diff.c).
+ * (report_tree.c), what threads did (report_wall.c), why calls took so long (report_why.c), what changed between
+ * recordings (report_diff.c), and what these share (report_shared.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H
@@ -105,19 +105,23 @@ void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n);
 void krait_report_json_text(struct krait_buf *out, const char *key, const char *text);
 /* null where it is empty. */
 void krait_report_json_damage(struct krait_buf *out, const char *damage);
+/* What is missing from a recording: "lost", "omitted", "paused" and "damage". */
+void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace, const char *damage);
 /* Opens the object with what is said of the trace, and closes it with what is missing from it. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);
 /* "module.name", harmless, with " (C)" behind functions written in C; *bright is how many bytes at its end
  * are the name itself. */
-/* The same of a function, with its mark. */
-void krait_report_func(struct krait_buf *out, const struct krait_func *func, size_t *bright);
-void krait_report_json_holds(struct krait_buf *out, const struct krait_func *func);
-void krait_report_csv_holds(struct krait_buf *out, const struct krait_trace *trace,
-                            const struct krait_func *func);
-void krait_report_csv_holds_title(struct krait_buf *out, const struct krait_trace *trace);
 void krait_report_label(struct krait_buf *out, const char *module, const char *name,
                         enum krait_func_kind kind, size_t *bright);
+/* The mark behind the name of what holds the time of dropped functions; *bright grows by it. */
+void krait_report_mark(struct krait_buf *out, bool holds_dropped, size_t *bright);
+/* A function's label, with its mark. */
+void krait_report_func(struct krait_buf *out, const struct krait_func *func, size_t *bright);
+/* The same for programs: in JSON the key is there where it is true, in CSV the column always. */
+void krait_report_json_holds(struct krait_buf *out, bool holds_dropped);
+#define KRAIT_REPORT_CSV_HOLDS ",holds_dropped"
+void krait_report_csv_holds(struct krait_buf *out, bool holds_dropped);
 enum krait_style krait_report_heat(uint64_t part, uint64_t whole);
 void krait_report_cell_where(struct krait_table *table, const char *file, uint32_t line);
 void krait_report_cell_ns(struct krait_table *table, uint64_t ns);

@@ -27,11 +27,13 @@ struct diff_row {
     const char *name, *module, *file;
     uint32_t line;
     enum krait_func_kind kind;
+    bool holds_dropped; /* in a recording of either side */
     double *numbers[2]; /* by recording, those of --diff first: wall time or calls; on CPU */
 };
 
 struct diff {
     struct report *report;
+    char **paths; /* of the recordings after */
     struct krait_strtab keys;
     struct krait_arena texts;
     struct diff_row *rows; /* by id of its key */
@@ -41,6 +43,8 @@ struct diff {
     uint32_t before, recordings; /* those of --diff, and all */
     uint32_t clocked;            /* how many tell the time on CPU */
     uint32_t governed;           /* where --max-overhead left functions out */
+    struct krait_buf missing;    /* what is missing from which, as notes */
+    struct krait_buf each;       /* and for programs, with commas between */
     size_t offset, split_offset; /* of the number in krait_profile_row and krait_wall_split */
     bool counts;                 /* it is calls */
 };
@@ -79,12 +83,35 @@ static int add_profile(struct diff *d, const struct krait_profile *profile, uint
         struct diff_row *to = add_row(d, row);
         if (!to)
             return -ENOMEM;
+        to->holds_dropped |= row->holds_dropped;
         to->numbers[0][recording] += (double)*(const uint64_t *)((const char *)row + d->offset);
         if (row->wall && !d->counts)
             to->numbers[1][recording] +=
                 (double)((const uint64_t *)((const char *)row->wall + d->split_offset))[KRAIT_WALL_ON_CPU];
     }
     return 0;
+}
+
+static const char *path_of(const struct diff *d, uint32_t recording)
+{
+    return recording < d->before ? d->report->options->diff.items[recording]
+                                 : d->paths[recording - d->before];
+}
+
+/* What is missing from a recording may be why it differs. */
+static void keep_missing(struct diff *d, const struct krait_trace *trace, const char *damage,
+                         uint32_t recording)
+{
+    const char *path = path_of(d, recording);
+    KRAIT_AUTO_BUF whose = { 0 };
+    krait_ending_whose(&whose, path);
+    krait_ending_notes(&d->missing, trace, damage, whose.data ? whose.data : "");
+    krait_buf_str(&d->each, recording ? ",\n{" : "\n{");
+    krait_report_json_text(&d->each, "side", recording < d->before ? "before" : "after");
+    krait_report_json_text(&d->each, "dir", path);
+    krait_report_json_missing(&d->each, trace, damage);
+    krait_buf_char(&d->each, '}');
+    d->governed += trace->omitted_count > 0 || krait_omitted_paused(trace);
 }
 
 static int read_profile(struct diff *d, struct krait_trace *trace, uint32_t recording, struct krait_err *err)
@@ -106,18 +133,20 @@ static int read_profile(struct diff *d, struct krait_trace *trace, uint32_t reco
     if (!rc && add_profile(d, profile, recording))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)
-        krait_ending_warn("report", trace, *trace->damage ? trace->damage : profile->damage);
+        keep_missing(d, trace, *trace->damage ? trace->damage : profile->damage, recording);
     d->clocked += clocked;
-    d->governed += trace->omitted_count > 0 || krait_omitted_paused(trace);
     krait_profile_free(profile);
     krait_wall_free(wall);
     return rc;
 }
 
-static int read_recording(struct diff *d, const char *path, uint32_t recording, struct krait_err *err)
+static int read_recording(struct diff *d, uint32_t recording, struct krait_err *err)
 {
     struct krait_trace *trace = NULL;
+    const char *path = path_of(d, recording);
     int rc = krait_trace_open(&trace, &path, 1, err);
+    if (!rc && krait_trace_find_holders(trace))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : read_profile(d, trace, recording, err);
     krait_trace_close(trace);
     return rc;
@@ -222,6 +251,7 @@ static void row_cells(const struct diff *d, struct krait_table *table, uint32_t 
     share_cell(table, c);
     krait_report_label(&name, d->report->by == KRAIT_BY_FUNCTION ? d->rows[row].module : "",
                        d->rows[row].name, d->rows[row].kind, &bright);
+    krait_report_mark(&name, d->rows[row].holds_dropped, &bright);
     krait_table_cell(table, name.data ? name.data : "",
                      d->rows[row].kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
 }
@@ -316,15 +346,20 @@ static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown
         json_change(out, &d->changes[order[i]]);
         json_each(out, "each_before", numbers, d->before);
         json_each(out, "each_after", numbers + d->before, d->recordings - d->before);
+        krait_report_json_holds(out, row->holds_dropped);
         krait_buf_char(out, '}');
     }
+    krait_buf_str(out, "],\"recordings\":[");
+    krait_buf_add(out, d->each.data, d->each.len);
     krait_buf_str(out, "]}\n");
+    out->failed |= d->each.failed;
 }
 
 static void put_csv(const struct diff *d, const uint32_t *order, uint32_t shown)
 {
     struct krait_buf *out = &d->report->out;
-    krait_buf_fmt(out, KRAIT_REPORT_CSV_FUNC ",measure,before,after,change,low,high,certain\n");
+    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC
+                  ",measure,before,after,change,low,high,certain" KRAIT_REPORT_CSV_HOLDS "\n");
     for (uint32_t i = 0; i < shown; i++) {
         const struct diff_row *row = &d->rows[order[i]];
         const struct krait_change *c = &d->changes[order[i]];
@@ -332,9 +367,11 @@ static void put_csv(const struct diff *d, const uint32_t *order, uint32_t shown)
                               krait_report_kind(row->kind));
         krait_buf_fmt(out, ",%s,%.1f,%.1f,%.1f", measure(d), c->before, c->after, c->after - c->before);
         if (c->known)
-            krait_buf_fmt(out, ",%.1f,%.1f,%s\n", c->low, c->high, c->certain ? "true" : "false");
+            krait_buf_fmt(out, ",%.1f,%.1f,%s", c->low, c->high, c->certain ? "true" : "false");
         else
-            krait_buf_str(out, ",,,\n");
+            krait_buf_str(out, ",,,");
+        krait_report_csv_holds(out, row->holds_dropped);
+        krait_buf_char(out, '\n');
     }
 }
 
@@ -446,6 +483,8 @@ static int put_diff(struct diff *d)
     if (has_sum(d))
         say_all(d, &report->notes);
     say_functions(d, &report->notes);
+    krait_buf_add(&report->notes, d->missing.data, d->missing.len);
+    report->out.failed |= d->missing.failed;
     return rc;
 }
 
@@ -463,18 +502,20 @@ static void choose_number(struct diff *d)
 
 int krait_report_diff(struct report *report, char **paths, size_t count, struct krait_err *err)
 {
-    const struct krait_opt_list *before = &report->options->diff;
-    struct diff d = { .report = report,
-                      .before = (uint32_t)before->count,
-                      .recordings = (uint32_t)(before->count + count) };
+    size_t before = report->options->diff.count;
+    struct diff d = {
+        .report = report, .paths = paths, .before = (uint32_t)before, .recordings = (uint32_t)(before + count)
+    };
     int rc = 0;
     choose_number(&d);
     for (uint32_t i = 0; i < d.recordings && !rc; i++)
-        rc = read_recording(&d, i < d.before ? before->items[i] : paths[i - d.before], i, err);
+        rc = read_recording(&d, i, err);
     if (!rc && (put_diff(&d) || report->out.failed))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     krait_strtab_done(&d.keys);
     krait_arena_done(&d.texts);
+    krait_buf_done(&d.missing);
+    krait_buf_done(&d.each);
     free(d.rows);
     free(d.changes);
     return rc;

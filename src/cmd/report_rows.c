@@ -5,188 +5,9 @@
 #include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
-#include "cmd/omitted.h"
 #include "cmd/report.h"
 
 #include <string.h>
-
-/* --- what outputs share --- */
-
-void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n)
-{
-    krait_json_key(out, key);
-    krait_json_u64(out, n);
-}
-
-void krait_report_json_text(struct krait_buf *out, const char *key, const char *text)
-{
-    krait_json_key(out, key);
-    krait_json_cstr(out, text);
-}
-
-void krait_report_json_damage(struct krait_buf *out, const char *damage)
-{
-    krait_json_key(out, "damage");
-    if (*damage)
-        krait_json_cstr(out, damage);
-    else
-        krait_buf_str(out, "null");
-}
-
-void krait_report_keep_damage(struct report *report, const char *damage)
-{
-    if (!report->damage[0])
-        snprintf(report->damage, sizeof(report->damage), "%s", damage);
-}
-
-void krait_report_note_nothing(struct report *report)
-{
-    krait_buf_fmt(
-        &report->notes, "%s%s\n",
-        report->exception
-            ? (report->trace->exception_count
-                   ? "no function was left by such an exception"
-                   : "no function was left by an exception of a known type (Python before 3.12 does "
-                     "not tell types)")
-        : report->filter ? "no function matches the filter"
-                         : "no calls were recorded",
-        krait_select_scope(&report->options->select));
-    if (report->filter && !strpbrk(report->options->filter, "*?[:"))
-        krait_buf_fmt(&report->notes,
-                      "a word means whole parts of names, between dots: '*%s*' finds it in any\n",
-                      report->options->filter);
-}
-
-void krait_report_note_more(struct report *report, uint32_t rows)
-{
-    char count[KRAIT_FMT_SIZE];
-    krait_buf_fmt(&report->notes, "%s more; --limit 0 shows all\n", krait_fmt_counted(count, rows, "row"));
-}
-
-const char *krait_report_kind(enum krait_func_kind kind)
-{
-    return kind == KRAIT_FUNC_C ? "c" : "python";
-}
-
-void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
-                            uint32_t line, const char *kind)
-{
-    krait_report_json_text(out, "name", name);
-    krait_report_json_text(out, "module", module);
-    krait_report_json_text(out, "file", file);
-    krait_report_json_u64(out, "line", line);
-    krait_report_json_text(out, "kind", kind);
-}
-
-void krait_report_csv_func(struct krait_buf *out, const char *name, const char *module, const char *file,
-                           uint32_t line, const char *kind)
-{
-    const char *texts[] = { name, module, file };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++) {
-        krait_csv_cstr(out, texts[i]);
-        krait_buf_char(out, ',');
-    }
-    krait_buf_fmt(out, "%u,%s", line, kind);
-}
-
-void krait_report_json_open(struct report *report, uint64_t self_ns)
-{
-    struct krait_buf *out = &report->out;
-    krait_buf_char(out, '{');
-    krait_report_json_text(out, "by", report->options->by ? report->options->by : "function");
-    krait_report_json_u64(out, "begin_ns", report->zero_ns);
-    krait_report_json_u64(out, "duration_ns", report->trace->end_ns - report->zero_ns);
-    krait_report_json_u64(out, report->clock ? "self_cycles" : "self_ns", self_ns);
-}
-
-static void json_lost(struct krait_buf *out, const struct krait_trace *trace)
-{
-    krait_json_key(out, "lost");
-    krait_buf_char(out, '{');
-    for (uint32_t i = 0; i < trace->lost_count; i++)
-        krait_report_json_u64(out, trace->lost[i].reason, trace->lost[i].count);
-    krait_buf_char(out, '}');
-}
-
-void krait_report_json_close(struct report *report)
-{
-    struct krait_buf *out = &report->out;
-    json_lost(out, report->trace);
-    krait_omitted_json(out, report->trace);
-    krait_report_json_damage(out, report->damage);
-    krait_report_json_kernel(report);
-    krait_buf_str(out, "}\n");
-}
-
-void krait_report_label(struct krait_buf *out, const char *module, const char *name,
-                        enum krait_func_kind kind, size_t *bright)
-{
-    krait_fmt_safe(out, module);
-    krait_buf_str(out, *module && *name ? "." : "");
-    size_t before = out->len;
-    krait_fmt_safe(out, name);
-    krait_buf_str(out, kind == KRAIT_FUNC_C ? " (C)" : "");
-    *bright = out->len - before;
-}
-
-void krait_report_func(struct krait_buf *out, const struct krait_func *func, size_t *bright)
-{
-    krait_report_label(out, func->module, func->name, func->kind, bright);
-    if (!func->holds_dropped)
-        return;
-    krait_buf_str(out, KRAIT_HOLDS_DROPPED);
-    *bright += strlen(KRAIT_HOLDS_DROPPED);
-}
-
-/* The key is there where it is true. */
-void krait_report_json_holds(struct krait_buf *out, const struct krait_func *func)
-{
-    if (!func || !func->holds_dropped)
-        return;
-    krait_json_key(out, "holds_dropped");
-    krait_buf_str(out, "true");
-}
-
-/* Only recordings of which something was dropped have the column. */
-void krait_report_csv_holds(struct krait_buf *out, const struct krait_trace *trace,
-                            const struct krait_func *func)
-{
-    if (trace->omitted_count)
-        krait_buf_str(out, func && func->holds_dropped ? ",1" : ",0");
-}
-
-void krait_report_csv_holds_title(struct krait_buf *out, const struct krait_trace *trace)
-{
-    krait_buf_str(out, trace->omitted_count ? ",holds_dropped" : "");
-}
-
-enum krait_style krait_report_heat(uint64_t part, uint64_t whole)
-{
-    double share = whole ? (double)part / (double)whole : 0;
-    return share >= 0.10 ? KRAIT_STYLE_HOT : share >= 0.03 ? KRAIT_STYLE_WARM : KRAIT_STYLE_NONE;
-}
-
-void krait_report_cell_ns(struct krait_table *table, uint64_t ns)
-{
-    char text[KRAIT_FMT_SIZE + 2];
-    krait_fmt_ns(text, ns);
-    size_t n = strlen(text);
-    if (n > 2 && text[n - 2] == ' ') /* "s" and "h" one to the right, so that points stay under points */
-        memmove(text + n - 1, text + n - 2, 3);
-    krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
-}
-
-void krait_report_cell_count(struct krait_table *table, uint64_t n)
-{
-    char text[KRAIT_FMT_SIZE];
-    krait_table_cell(table, krait_fmt_count(text, n), KRAIT_STYLE_NONE, 0);
-}
-
-void krait_report_cell_share(struct krait_table *table, uint64_t part, uint64_t whole)
-{
-    char text[KRAIT_FMT_SIZE];
-    krait_table_cell(table, krait_fmt_share(text, part, whole), krait_report_heat(part, whole), 0);
-}
 
 /* --- order --- */
 
@@ -357,14 +178,8 @@ enum {
     NAME_MIN = 24, /* that a name has beside what threads did */
 };
 
-/* NULL where the row is not of one function. */
-static const struct krait_func *func_of(const struct krait_trace *trace, const struct krait_profile_row *row)
-{
-    return row->func == KRAIT_NO_ID ? NULL : &trace->funcs[row->func];
-}
-
-static void name_cell(struct krait_table *table, const struct krait_trace *trace,
-                      const struct krait_profile_row *row, enum krait_profile_by by)
+static void name_cell(struct krait_table *table, const struct krait_profile_row *row,
+                      enum krait_profile_by by)
 {
     static const char *const nameless[] = { "?", "(no module)", "(no file)", "?", "?" };
     KRAIT_AUTO_BUF text = { 0 };
@@ -373,9 +188,10 @@ static void name_cell(struct krait_table *table, const struct krait_trace *trace
     if (!*row->name)
         krait_buf_str(&text, nameless[by]);
     else if (is_func)
-        krait_report_func(&text, &trace->funcs[row->func], &bright);
+        krait_report_label(&text, row->module, row->name, row->kind, &bright);
     else
         krait_report_label(&text, "", row->name, KRAIT_FUNC_PYTHON, &bright);
+    krait_report_mark(&text, row->holds_dropped, &bright);
     krait_table_cell(table, text.data ? text.data : "",
                      row->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
 }
@@ -415,18 +231,10 @@ static void line_cell(struct krait_table *table, const struct krait_profile_row 
     size_t kept = text.len, bright;
     bool bare = callee->kind == KRAIT_FUNC_PYTHON && *callee->name != '<'; /* <module> alone says nothing */
     krait_report_label(&text, bare ? "" : callee->module, callee->name, callee->kind, &bright);
+    krait_report_mark(&text, row->holds_dropped, &bright);
     krait_table_cell(table, text.data ? text.data : "",
                      callee->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, text.len - kept);
     krait_table_keep(table, kept);
-}
-
-void krait_report_cell_where(struct krait_table *table, const char *file, uint32_t line)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, file);
-    if (line && *file)
-        krait_buf_fmt(&text, ":%u", line);
-    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_DIM, 0);
 }
 
 static void command_cell(struct krait_table *table, const struct krait_process *process)
@@ -485,7 +293,7 @@ static void add_cell(struct krait_table *table, const struct report *report,
         if (report->by == KRAIT_BY_LINE)
             line_cell(table, row, report->trace);
         else
-            name_cell(table, report->trace, row, report->by);
+            name_cell(table, row, report->by);
         return;
     case CELL_COMMAND:
         command_cell(table, &report->trace->processes[row->process]);
@@ -698,11 +506,10 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     krait_buf_str(out, KRAIT_REPORT_CSV_FUNC);
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
         krait_buf_fmt(out, ",%s", number_name(report, n, name));
-    krait_buf_str(out, ",exceptions");
+    krait_buf_str(out, ",exceptions" KRAIT_REPORT_CSV_HOLDS);
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
     if (report->wall)
         krait_report_csv_split(out, NULL);
-    krait_report_csv_holds_title(out, report->trace);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
@@ -711,11 +518,11 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
         csv_exceptions(out, row);
+        krait_report_csv_holds(out, row->holds_dropped);
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
         if (row->wall)
             krait_report_csv_split(out, row->wall);
-        krait_report_csv_holds(out, report->trace, func_of(report->trace, row));
         krait_buf_char(out, '\n');
     }
 }
@@ -743,7 +550,7 @@ static void put_json(struct report *report, const struct krait_profile *profile,
             krait_report_json_text(out, "command", report->trace->processes[row->process].command);
         if (row->wall)
             krait_report_json_split(out, row->wall);
-        krait_report_json_holds(out, func_of(report->trace, row));
+        krait_report_json_holds(out, row->holds_dropped);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');

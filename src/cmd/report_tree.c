@@ -297,7 +297,7 @@ static int put_tree_json(struct report *report, const struct krait_calltree *tre
         krait_report_json_u64(out, "calls", node->calls);
         krait_report_json_u64(out, "self_ns", node->self_ns);
         krait_report_json_u64(out, "total_ns", node->total_ns);
-        krait_report_json_holds(out, func);
+        krait_report_json_holds(out, func && func->holds_dropped);
         if (tree->split)
             krait_report_json_wall(out, "wall_total_ns", tree->wall_ns[lines->items[i].node]);
         krait_buf_char(out, '}');
@@ -311,10 +311,9 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
                          uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, "depth," KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns");
+    krait_buf_str(out, "depth," KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns" KRAIT_REPORT_CSV_HOLDS);
     if (tree->split)
         krait_report_csv_wall(out, "total", NULL);
-    krait_report_csv_holds_title(out, report->trace);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
@@ -328,9 +327,9 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
                               node->func == KRAIT_NO_ID ? "group" : krait_report_kind(func->kind));
         krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)node->calls,
                       (unsigned long long)node->self_ns, (unsigned long long)node->total_ns);
+        krait_report_csv_holds(out, func->holds_dropped);
         if (tree->split)
             krait_report_csv_wall(out, "total", tree->wall_ns[lines->items[i].node]);
-        krait_report_csv_holds(out, report->trace, func);
         krait_buf_char(out, '\n');
     }
 }
@@ -468,6 +467,7 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
     krait_json_cstr(out, asked(report));
     krait_report_json_u64(out, "matched", relatives->matched);
     relative_numbers(out, &relatives->of);
+    krait_report_json_holds(out, relatives->holds_dropped);
     krait_buf_char(out, '}');
     krait_json_key(out, "functions");
     krait_buf_char(out, '[');
@@ -477,7 +477,7 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
         krait_report_json_func(out, func->name, func->module, func->file, func->line,
                                relative_kind(report, &relatives->rows[i]));
         relative_numbers(out, &relatives->rows[i]);
-        krait_report_json_holds(out, func);
+        krait_report_json_holds(out, func->holds_dropped);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -487,10 +487,9 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
 static void put_relatives_csv(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns");
+    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns" KRAIT_REPORT_CSV_HOLDS);
     if (report->wall)
         krait_report_csv_split(out, NULL);
-    krait_report_csv_holds_title(out, report->trace);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_relative *row = &relatives->rows[i];
@@ -499,9 +498,9 @@ static void put_relatives_csv(struct report *report, const struct krait_relative
                               relative_kind(report, row));
         krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)row->calls,
                       (unsigned long long)row->self_ns, (unsigned long long)row->total_ns);
+        krait_report_csv_holds(out, func->holds_dropped);
         if (row->wall)
             krait_report_csv_split(out, row->wall);
-        krait_report_csv_holds(out, report->trace, func);
         krait_buf_char(out, '\n');
     }
 }
@@ -514,6 +513,7 @@ static void note_function(struct report *report, const struct krait_relatives *r
     krait_fmt_safe(notes, asked(report));
     if (relatives->matched != 1)
         krait_buf_fmt(notes, " (%u functions)", relatives->matched);
+    krait_buf_str(notes, relatives->holds_dropped ? KRAIT_HOLDS_DROPPED : "");
     krait_buf_fmt(notes, ": total %s, self %s, %s\n", krait_fmt_ns(total, relatives->of.total_ns),
                   krait_fmt_ns(self, relatives->of.self_ns),
                   krait_fmt_counted(calls, relatives->of.calls, "call"));

@@ -3,7 +3,8 @@
  * batch_check [--some | --whole] TRACE...: reads traces in batches and event by event at once, all by time,
  * time in parts, and each stream by itself, and compares everything that a batch says; --some: of some of the
  * fields, which alone are wanted; --whole: not in parts, one behind the other, whose order is another where
- * times go backward. Prints what there was:
+ * times go backward. At last the traces are checked for damage, and parts of their time and of their streams,
+ * in any order, have to have what the whole has. Prints what there was:
  *
  *   events N / cells N / selected N / lost N / by_stream N / by_part N / error CODE
  *
@@ -289,6 +290,108 @@ static uint64_t compare_stream(const struct krait_reader *reader, uint32_t strea
     return compare(reader, single, batches, &end);
 }
 
+/* -- parts, in any order -- */
+
+enum { MOST_PARTS = 5, MOST_PACKETS = 3 };
+
+/* Of events and losses, whatever their order. */
+struct total {
+    uint64_t events, places, losses;
+    int end; /* the first error */
+};
+
+/* Adds what the cursor has, and frees it. */
+static void add_total(struct total *total, struct krait_reader_cursor *cursor)
+{
+    struct krait_reader_batch batch;
+    int rc;
+    while ((rc = krait_reader_cursor_next_batch(cursor, &batch)) > 0) {
+        for (uint32_t i = 0; i < batch.count; i++) {
+            const struct krait_reader_event *event = &batch.events[i];
+            uint64_t place = batch.cells[event->cells + KRAIT_READER_CELL_ADDRESS] ^ (uint64_t)event->ns;
+            total->places += (place + event->cls) * UINT64_C(0x9e3779b97f4a7c15) >> 7;
+        }
+        for (uint32_t i = 0; i < batch.lost_count; i++)
+            total->losses += loss_sum(&batch.lost[i]);
+        total->events += batch.count;
+    }
+    total->end = total->end ? total->end : rc;
+    krait_reader_cursor_free(cursor);
+}
+
+static void compare_totals(const char *what, const struct total *whole, const struct total *parts)
+{
+    if (whole->events != parts->events || whole->places != parts->places)
+        differs("the events of all parts", what);
+    if (whole->losses != parts->losses)
+        differs("the losses of all parts", what);
+    if (whole->end != parts->end)
+        differs("the end of all parts", what);
+}
+
+static struct total total_by_time(const struct krait_reader *reader, uint32_t parts)
+{
+    struct total total = { 0 };
+    struct krait_reader_cursor *cursor;
+    for (uint32_t part = 0; part < parts; part++) {
+        if (krait_reader_cursor_new_between(&cursor, reader, krait_reader_split(reader, part, parts),
+                                            krait_reader_split(reader, part + 1, parts), NULL))
+            exit(2);
+        add_total(&total, cursor);
+    }
+    return total;
+}
+
+/* Of so many packets each. A packet whose times depend on those before it begins no part. */
+static struct total total_by_packets(const struct krait_reader *reader, uint32_t stream, uint32_t step)
+{
+    struct total total = { 0 };
+    struct krait_reader_cursor *cursor;
+    uint32_t packets = krait_reader_stream_packet_count(reader, stream), first = 0, next;
+    do {
+        next = first;
+        do {
+            next = packets - next > step ? next + step : packets;
+            if (next == packets)
+                break;
+        } while (krait_reader_cursor_new_packets(&cursor, reader, stream, next, 0, NULL) == -ENOTSUP);
+        if (next < packets)
+            krait_reader_cursor_free(cursor);
+        if (krait_reader_cursor_new_packets(&cursor, reader, stream, first, next - first, NULL))
+            exit(2);
+        add_total(&total, cursor);
+        first = next;
+    } while (first < packets);
+    return total;
+}
+
+static void compare_checked(struct krait_reader *reader, int end)
+{
+    struct krait_reader_cursor *cursor;
+    struct total whole = { 0 };
+    if (krait_reader_check(reader, NULL) != end)
+        differs("what the check finds", "");
+    if (krait_reader_cursor_new_ordered(&cursor, reader, NULL))
+        exit(2);
+    add_total(&whole, cursor);
+    if (whole.end != end)
+        differs("the end after the check", "");
+    for (uint32_t parts = 1; parts <= MOST_PARTS; parts++) {
+        struct total by_time = total_by_time(reader, parts);
+        compare_totals("parts of time", &whole, &by_time);
+    }
+    for (uint32_t s = 0; s < krait_reader_stream_count(reader); s++) {
+        struct total stream = { 0 };
+        if (krait_reader_cursor_new_stream(&cursor, reader, s, NULL))
+            exit(2);
+        add_total(&stream, cursor);
+        for (uint32_t step = 1; step <= MOST_PACKETS; step++) {
+            struct total by_packets = total_by_packets(reader, s, step);
+            compare_totals(krait_reader_stream_path(reader, s), &stream, &by_packets);
+        }
+    }
+}
+
 /* -- some of the fields -- */
 
 struct fields {
@@ -367,6 +470,7 @@ int main(int argc, char **argv)
     if (lost != (end || whole ? 2 : 3) * lost_by_time)
         differs("what was lost", "");
     printf("by_stream %" PRIu64 "\n", by_stream);
+    compare_checked(reader, end);
     if (end)
         printf("error %d\n", end);
     for (uint32_t i = 0; i < krait_reader_class_count(reader); i++)

@@ -3,7 +3,8 @@
  * parallel_sum THREADS FIELD TRACE...: counts all events and sums a field up, in several threads.
  *
  * Threads take packets from one counter, and each packet is read by a cursor of the thread's own. Streams
- * whose packets depend on each other (they do not say their whole begin time) are taken as a whole.
+ * whose packets depend on each other (they do not say their whole begin time) are taken as a whole. All threads
+ * check the trace first, so that they sum of a damaged one what a single thread would.
  *
  *   cc parallel_sum.c -pthread $(pkg-config --cflags --libs krait-read) -o parallel_sum
  */
@@ -20,7 +21,7 @@ struct part {
 };
 
 struct work {
-    const struct krait_reader *reader;
+    struct krait_reader *reader;
     const struct krait_reader_field **fields; /* by class index; NULL: it has none */
     struct part *parts;
     size_t part_count;
@@ -63,6 +64,7 @@ static void *read_parts(void *arg)
 {
     struct work *work = arg;
     size_t i;
+    krait_reader_check(work->reader, NULL); /* damage is told by who reads it */
     while ((i = atomic_fetch_add(&work->next, 1)) < work->part_count)
         read_part(work, &work->parts[i]);
     return NULL;

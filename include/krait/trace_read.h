@@ -87,6 +87,16 @@ KRAIT_READER_API int krait_reader_open(struct krait_reader **reader, const char 
 /* NULL is fine. No cursor may be left. */
 KRAIT_READER_API void krait_reader_close(struct krait_reader *reader);
 
+/* Reads every event once, to know where damage begins. Without it a cursor that begins or seeks behind a damaged packet
+ * does not know of it and hands out what is there: parts of a stream then have more events than the whole, which ends
+ * at the damage. After it every cursor that is made ends its streams where the whole does; those that begin behind it
+ * end at once, with its error. Losses are told as ever. Takes about two thirds of what reading all fields in batches
+ * takes. Several threads may call it at once: they share the streams, and each returns when all are read. No cursor may
+ * be in use meanwhile.
+ * Returns 0 when all is whole. Errors: -EBADMSG there is damage, which `error` tells: the reader can be used all the
+ * same. -ENOMEM. */
+KRAIT_READER_API int krait_reader_check(struct krait_reader *reader, struct krait_reader_error *error);
+
 /* -- streams: what one tracer's buffer wrote, in its order (a CPU's, a thread's) -- */
 
 /* Streams are numbered from 0. A number that is too high: 0, or NULL. */

@@ -86,7 +86,7 @@ int krait_reader_cursor_new_packets(struct krait_reader_cursor **out, const stru
     cursor->stream = krait_stream_of(reader, stream);
     cursor->part = *cursor->stream;
     cursor->part.packet_count = first + count;
-    if (first + count < cursor->stream->packet_count)
+    if (first + count < (cursor->part.damaged ? cursor->part.damaged : cursor->stream->packet_count))
         cursor->part.damage = (struct krait_err){ 0 }; /* it lies behind the last */
     krait_ctf_cursor_init(&cursor->own, reader->ctf, &cursor->part);
     cursor->own.next_packet = cursor->first_packet = first;

@@ -27,6 +27,14 @@ struct krait_reader_field {
     const struct krait_locator *locator;
 };
 
+/* Of krait_reader_check, under the reader's lock. */
+struct check {
+    struct krait_row_set *rows; /* that count; kept until the reader is closed */
+    uint32_t begun, done;       /* streams */
+    bool failed;                /* memory was out */
+    pthread_cond_t all_done;
+};
+
 struct krait_reader {
     struct krait_ctf_reader *ctf;
     struct krait_arena arena;           /* classes; from then on under the lock */
@@ -37,6 +45,7 @@ struct krait_reader {
     struct krait_row_set *rows; /* made at its first use, under the lock */
     struct krait_map wanted;    /* struct krait_fc * of fields that get cells */
     bool wants_some;            /* else all do */
+    struct check check;
 };
 
 struct krait_batches;

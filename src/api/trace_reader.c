@@ -82,6 +82,7 @@ int krait_reader_open(struct krait_reader **out, const char *const *paths, size_
     if (!reader)
         return krait_tell_oom(error);
     pthread_mutex_init(&reader->lock, NULL);
+    pthread_cond_init(&reader->check.all_done, NULL);
     if (!count)
         krait_err_set(&err, -EINVAL, "no folder to open");
     else
@@ -101,10 +102,12 @@ void krait_reader_close(struct krait_reader *reader)
     if (!reader)
         return;
     krait_row_set_free(reader->rows);
+    krait_row_set_free(reader->check.rows);
     krait_ctf_close(reader->ctf);
     krait_map_done(&reader->first);
     krait_map_done(&reader->wanted);
     krait_arena_done(&reader->arena);
+    pthread_cond_destroy(&reader->check.all_done);
     pthread_mutex_destroy(&reader->lock);
     free(reader);
 }

@@ -249,6 +249,13 @@ static int read_event(struct krait_ctf_cursor *c)
     return KRAIT_UNLIKELY(clock && c->ticks > clock->last) ? damage_at(c, c->event_at, beyond_time) : 1;
 }
 
+/* Whoever comes to the packet that damages the stream ends in it; whoever begins or seeks behind it ends there. */
+static bool is_at_end(const struct krait_ctf_cursor *c)
+{
+    const struct krait_ctf_stream *stream = c->stream;
+    return c->next_packet == stream->packet_count || (stream->damaged && c->next_packet >= stream->damaged);
+}
+
 static int next_packet(struct krait_ctf_cursor *c)
 {
     if (c->packet && c->packet->cut)
@@ -257,7 +264,7 @@ static int next_packet(struct krait_ctf_cursor *c)
         return c->err.code;
     if (KRAIT_UNLIKELY(c->ranged))
         pass_packets_before(c);
-    if (c->next_packet == c->stream->packet_count) {
+    if (is_at_end(c)) {
         c->err = c->stream->damage;
         return c->err.code;
     }

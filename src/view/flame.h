@@ -12,6 +12,7 @@
 
 #include "analysis/calltree.h"
 #include "base/buf.h"
+#include "view/hues.h"
 
 enum krait_flame_layer {
     KRAIT_LAYER_PYTHON, /* enum krait_func_kind, in its order, then what is no function */
@@ -22,9 +23,7 @@ enum krait_flame_layer {
 };
 
 enum {
-    KRAIT_FLAME_HUES = 12,  /* packages with a colour of their own; hue KRAIT_FLAME_HUES is all others */
-    KRAIT_FLAME_SHADES = 3, /* of each hue, by function, so that neighbours differ */
-    KRAIT_FLAME_ROW = 18,   /* pixels a row */
+    KRAIT_FLAME_ROW = 18,         /* pixels a row */
     KRAIT_FLAME_MAX_DRAWN = 3000, /* frames drawn without scripts; the script draws from the full data */
 };
 
@@ -51,12 +50,6 @@ struct krait_flame_node {
     bool chance;                     /* its change is no more than chance would make: see krait_flame_judge */
 };
 
-struct krait_flame_package {
-    const char *text;
-    uint64_t weight; /* own time or calls of its functions in this trace */
-    uint32_t hue;    /* KRAIT_FLAME_HUES: no own colour */
-};
-
 enum krait_flame_unit { KRAIT_FLAME_TIME, KRAIT_FLAME_CALLS };
 enum krait_flame_color { KRAIT_FLAME_BY_MODULE, KRAIT_FLAME_BY_LAYER };
 enum krait_flame_order { KRAIT_FLAME_ORDER_SIZE, KRAIT_FLAME_ORDER_NAME, KRAIT_FLAME_ORDER_FIRST_CALL };
@@ -70,7 +63,8 @@ struct krait_flame {
     struct krait_strtab name_keys; /* ids are those of names */
     struct krait_map loose;        /* hash of module, name and kind to the first name that has them */
     struct krait_strtab package_texts;
-    struct krait_flame_package *packages; /* ids of package_texts; filled by finish */
+    struct krait_package
+        *packages; /* ids of package_texts; weights: own time or calls in this trace; filled by finish */
     struct krait_arena texts;
     bool reversed, has_other;
     bool judged;            /* nodes say what is chance */

@@ -53,7 +53,7 @@ static void names(struct krait_buf *to, const struct krait_flame *flame, struct 
     krait_buf_str(to, ",\"names\":[");
     for (uint32_t i = 0; i < flame->name_count; i++) {
         const struct krait_flame_name *name = &flame->names[i];
-        uint32_t hue = name->package == KRAIT_NO_ID ? KRAIT_FLAME_HUES : flame->packages[name->package].hue;
+        uint32_t hue = name->package == KRAIT_NO_ID ? KRAIT_HUES : flame->packages[name->package].hue;
         const char *texts[] = { name->name, name->module, name->file };
         for (size_t t = 0; t < KRAIT_ARRAY_LEN(texts); t++)
             krait_buf_fmt(to, "%s%u", i + t ? "," : "",

@@ -183,32 +183,6 @@ static int link_nodes(struct krait_flame *flame, enum krait_flame_order order)
     return 0;
 }
 
-static int compare_packages(const void *a, const void *b, void *ctx)
-{
-    const struct krait_flame_package *packages = ctx;
-    const struct krait_flame_package *x = &packages[*(const uint32_t *)a],
-                                     *y = &packages[*(const uint32_t *)b];
-    int by_time = compare_u64(y->weight, x->weight);
-    return by_time ? by_time : strcmp(x->text, y->text);
-}
-
-/* The heaviest packages get hues of their own: the one their name hashes to, so that a package mostly looks
- * the same in every graph, or else the next free one. */
-static void give_hues(struct krait_flame *flame, const uint32_t *ranked)
-{
-    bool taken[KRAIT_FLAME_HUES] = { false };
-    for (uint32_t i = 0; i < flame->package_texts.len && i < KRAIT_FLAME_HUES; i++) {
-        struct krait_flame_package *package = &flame->packages[ranked[i]];
-        uint32_t hue =
-            (uint32_t)(krait_hash_bytes(package->text, strlen(package->text)) >> 32) % KRAIT_FLAME_HUES;
-        while (taken[hue])
-            hue = (hue + 5) %
-                  KRAIT_FLAME_HUES; /* 5 and 12 have no common factor; a neighbour would look alike */
-        taken[hue] = true;
-        package->hue = hue;
-    }
-}
-
 /* A function's own weight is its nodes' own; turned over, it is what stands on the root. */
 static void add_to_package(struct krait_flame *flame, const struct krait_flame_node *node)
 {
@@ -224,20 +198,14 @@ static void add_to_package(struct krait_flame *flame, const struct krait_flame_n
 static int color_packages(struct krait_flame *flame)
 {
     uint32_t count = flame->package_texts.len;
-    KRAIT_AUTO_FREE uint32_t *ranked = malloc(KRAIT_MAX(count, 1u) * sizeof(*ranked));
     flame->packages = calloc(KRAIT_MAX(count, 1u), sizeof(*flame->packages));
-    if (!flame->packages || !ranked)
+    if (!flame->packages)
         return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++) {
-        flame->packages[i] =
-            (struct krait_flame_package){ flame->package_texts.texts[i], 0, KRAIT_FLAME_HUES };
-        ranked[i] = i;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        flame->packages[i].text = flame->package_texts.texts[i];
     for (uint32_t i = 0; i < flame->count; i++)
         add_to_package(flame, &flame->nodes[i]);
-    qsort_r(ranked, count, sizeof(*ranked), compare_packages, flame->packages);
-    give_hues(flame, ranked);
-    return 0;
+    return krait_hues_give(flame->packages, count);
 }
 
 int krait_flame_finish(struct krait_flame *flame, const struct krait_flame_options *options,

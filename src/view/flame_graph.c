@@ -84,7 +84,7 @@ static uint32_t add_name(struct krait_flame *flame, const char *name, const char
                                     .layer = layer };
     if (!row.name || !row.module || !row.file)
         return KRAIT_NO_ID;
-    row.shade = (uint32_t)(krait_hash_bytes(row.name, strlen(row.name)) >> 32) % KRAIT_FLAME_SHADES;
+    row.shade = krait_hues_shade(row.name);
     row.package = layer <= KRAIT_LAYER_C ? package_of(flame, &row) : KRAIT_NO_ID;
     return push_name(flame, &row) ? KRAIT_NO_ID : id;
 }

@@ -55,13 +55,13 @@ static double legend_entry(struct krait_buf *to, const struct entry *entry, doub
 }
 
 /* The package that has a hue, or NULL. */
-static const struct krait_flame_package *next_package(const struct krait_flame *flame, uint64_t *below,
-                                                      uint32_t *used)
+static const struct krait_package *next_package(const struct krait_flame *flame, uint64_t *below,
+                                                uint32_t *used)
 {
-    const struct krait_flame_package *best = NULL;
+    const struct krait_package *best = NULL;
     for (uint32_t i = 0; i < flame->package_texts.len; i++) {
-        const struct krait_flame_package *package = &flame->packages[i];
-        if (package->hue == KRAIT_FLAME_HUES || *used & 1u << package->hue || package->weight > *below)
+        const struct krait_package *package = &flame->packages[i];
+        if (package->hue == KRAIT_HUES || *used & 1u << package->hue || package->weight > *below)
             continue;
         if (!best || package->weight > best->weight)
             best = package;
@@ -73,8 +73,8 @@ static const struct krait_flame_package *next_package(const struct krait_flame *
     return best;
 }
 
-static double package_entry(struct krait_buf *to, const struct krait_flame_package *package, double share,
-                            double x, double limit)
+static double package_entry(struct krait_buf *to, const struct krait_package *package, double share, double x,
+                            double limit)
 {
     KRAIT_AUTO_BUF text = { 0 };
     char class[16];
@@ -95,9 +95,9 @@ static void module_legend(struct krait_buf *to, const struct krait_flame *flame,
     uint64_t below = UINT64_MAX;
     uint32_t used = 0;
     for (uint32_t i = 0; i < flame->package_texts.len; i++)
-        unnamed += flame->packages[i].hue == KRAIT_FLAME_HUES ? (double)flame->packages[i].weight / all : 0;
+        unnamed += flame->packages[i].hue == KRAIT_HUES ? (double)flame->packages[i].weight / all : 0;
     krait_buf_str(to, "<g class=\"legend by-module\">\n");
-    for (const struct krait_flame_package *package; (package = next_package(flame, &below, &used));) {
+    for (const struct krait_package *package; (package = next_package(flame, &below, &used));) {
         double share = (double)package->weight / all;
         x = package_entry(to, package, share, x, limit);
         if (x <= limit)

@@ -27,15 +27,6 @@ static void xml(struct krait_buf *to, const char *s)
     krait_text_xml(to, s, strlen(s));
 }
 
-/* A text that the caller gave: cleaned, then escaped. */
-static void xml_raw(struct krait_buf *to, const char *s)
-{
-    KRAIT_AUTO_BUF clean = { 0 };
-    krait_text_clean(&clean, s);
-    krait_text_xml(to, clean.len ? clean.data : "", clean.len);
-    to->failed |= clean.failed;
-}
-
 static void full_name(struct krait_buf *to, const struct krait_flame_name *name)
 {
     if (*name->module) {
@@ -125,16 +116,6 @@ static void frame_title(const struct picture *p, const struct krait_flame_node *
     krait_buf_str(p->to, "</title>");
 }
 
-static void cut_text(struct krait_buf *to, const char *s, size_t columns)
-{
-    size_t n = strlen(s), fits = krait_text_fit(s, n, columns);
-    if (fits < n)
-        fits = krait_text_fit(s, n, columns - 1);
-    krait_text_xml(to, s, fits);
-    if (fits < n)
-        krait_buf_str(to, "\u2026");
-}
-
 static const char *last_part(const char *dotted)
 {
     const char *dot = strrchr(dotted, '.');
@@ -156,7 +137,7 @@ static void frame_text(struct krait_buf *to, const struct krait_flame_name *name
         return;
     }
     bool fits = krait_text_columns(text, strlen(text)) <= columns;
-    cut_text(to, fits ? text : last_part(text), columns);
+    krait_text_xml_cut(to, fits ? text : last_part(text), columns);
 }
 
 /* A change that is small beside the frame itself is noise, however many points it has. */
@@ -238,9 +219,9 @@ static void header(const struct picture *p)
                   "<g id=\"head\"><rect class=\"ground\" width=\"%u\" height=\"%d\"/>\n"
                   "<text id=\"title\" x=\"%d\" y=\"31\">",
                   p->options->width, FLAME_TOP - 6, FLAME_PAD);
-    xml_raw(p->to, p->options->title);
+    krait_text_xml_raw(p->to, p->options->title);
     krait_buf_fmt(p->to, "</text>\n<text id=\"subtitle\" x=\"%d\" y=\"50\">", FLAME_PAD);
-    xml_raw(p->to, p->options->subtitle);
+    krait_text_xml_raw(p->to, p->options->subtitle);
     krait_buf_str(p->to, "</text>\n");
     krait_flame_legends(p->to, p->flame, p->options);
     say_where_root_is(p);
@@ -289,12 +270,12 @@ static void svg_open(const struct picture *p)
         "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"flame\" class=\"%s\" width=\"%u\" height=\"%.0f\" "
         "viewBox=\"0 0 %u %.0f\" role=\"group\" aria-labelledby=\"name about\">\n<title id=\"name\">",
         color_class(p->flame, p->options), p->options->width, p->height, p->options->width, p->height);
-    xml_raw(p->to, p->options->title);
+    krait_text_xml_raw(p->to, p->options->title);
     krait_buf_str(p->to,
                   "</title>\n<desc id=\"about\">Flame graph. Each box is a function; what it called stands ");
     krait_buf_str(p->to, p->options->icicle ? "below" : "above");
     krait_buf_str(p->to, " it. ");
-    xml_raw(p->to, p->options->subtitle);
+    krait_text_xml_raw(p->to, p->options->subtitle);
     krait_buf_str(p->to, "</desc>\n");
 }
 
@@ -341,7 +322,7 @@ void krait_flame_html(struct krait_buf *to, const struct krait_flame *flame,
                           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                           "script-src 'unsafe-inline'; style-src 'unsafe-inline'\">\n<title>");
-        xml_raw(to, options->title);
+        krait_text_xml_raw(to, options->title);
         krait_buf_str(to, "</title>\n");
         styles(to, "", "");
         krait_buf_str(to, "</head>\n<body>\n");

@@ -191,3 +191,21 @@ void krait_text_percent(struct krait_buf *to, double share)
     double x = share * 100;
     krait_buf_fmt(to, x && x < 0.995 ? "%.2f" NARROW_SPACE "%%" : "%.1f" NARROW_SPACE "%%", x);
 }
+
+void krait_text_xml_raw(struct krait_buf *to, const char *s)
+{
+    KRAIT_AUTO_BUF clean = { 0 };
+    krait_text_clean(&clean, s);
+    krait_text_xml(to, clean.len ? clean.data : "", clean.len);
+    to->failed |= clean.failed;
+}
+
+void krait_text_xml_cut(struct krait_buf *to, const char *s, size_t columns)
+{
+    size_t n = strlen(s), fits = krait_text_fit(s, n, columns);
+    if (fits < n)
+        fits = krait_text_fit(s, n, columns - 1);
+    krait_text_xml(to, s, fits);
+    if (fits < n)
+        krait_buf_str(to, "\u2026");
+}

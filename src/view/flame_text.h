@@ -17,6 +17,12 @@ void krait_text_clean(struct krait_buf *to, const char *s);
 /* Clean text for XML content and attribute values in double quotes. */
 void krait_text_xml(struct krait_buf *to, const char *s, size_t n);
 
+/* A text that somebody gave, cleaned, then escaped so. */
+void krait_text_xml_raw(struct krait_buf *to, const char *s);
+
+/* As much of clean text, for XML, as fits into `columns`; where that is not all, with an ellipsis. */
+void krait_text_xml_cut(struct krait_buf *to, const char *s, size_t columns);
+
 /* Clean text as a JSON string with its quotes, safe inside <script> and CDATA too (< > & are \u escapes). */
 void krait_text_json(struct krait_buf *to, const char *s);
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Colours of functions, the same in every picture: a hue for each of the packages that weigh most, by its name,
+ * so that a package mostly looks the same wherever it is drawn; a shade by the function's name, so that
+ * neighbours differ. What they look like is in tools/flame_palette.py: classes mHUE and sSHADE.
+ */
+#ifndef KRAIT_VIEW_HUES_H
+#define KRAIT_VIEW_HUES_H
+
+#include "base/base.h"
+
+enum {
+    KRAIT_HUES = 12,  /* packages with a colour of their own; hue KRAIT_HUES is all others */
+    KRAIT_SHADES = 3, /* of each hue */
+};
+
+struct krait_package {
+    const char *text; /* top-level module: "json" */
+    uint64_t weight;  /* in this picture, in any unit */
+    uint32_t hue;     /* KRAIT_HUES: no own colour */
+};
+
+/* Sets the hues of all by their weights. Returns 0 or -ENOMEM. */
+int krait_hues_give(struct krait_package *packages, uint32_t count);
+
+/* 0 to KRAIT_SHADES - 1. */
+uint32_t krait_hues_shade(const char *name);
+
+#endif

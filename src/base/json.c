@@ -129,3 +129,56 @@ void krait_json_u64(struct krait_buf *buf, uint64_t n)
     } while (n);
     krait_buf_add(buf, digits + at, sizeof(digits) - at);
 }
+
+void krait_json_item(struct krait_buf *buf, const char *open)
+{
+    if (buf->len && buf->data[buf->len - 1] != '[')
+        krait_buf_char(buf, ',');
+    krait_buf_str(buf, open);
+}
+
+void krait_json_key_u64(struct krait_buf *buf, const char *key, uint64_t n)
+{
+    krait_json_key(buf, key);
+    krait_json_u64(buf, n);
+}
+
+void krait_json_key_u64_or_null(struct krait_buf *buf, const char *key, bool known, uint64_t n)
+{
+    if (known)
+        krait_json_key_u64(buf, key, n);
+    else
+        krait_json_key_null(buf, key);
+}
+
+void krait_json_key_bool(struct krait_buf *buf, const char *key, bool value)
+{
+    krait_json_key(buf, key);
+    krait_buf_str(buf, value ? "true" : "false");
+}
+
+void krait_json_key_null(struct krait_buf *buf, const char *key)
+{
+    krait_json_key(buf, key);
+    krait_buf_str(buf, "null");
+}
+
+void krait_json_key_text(struct krait_buf *buf, const char *key, const char *text)
+{
+    krait_json_key(buf, key);
+    krait_json_cstr(buf, text);
+}
+
+void krait_json_key_text_or_null(struct krait_buf *buf, const char *key, const char *text)
+{
+    if (text && *text)
+        krait_json_key_text(buf, key, text);
+    else
+        krait_json_key_null(buf, key);
+}
+
+void krait_json_key_open(struct krait_buf *buf, const char *key, char bracket)
+{
+    krait_json_key(buf, key);
+    krait_buf_char(buf, bracket);
+}

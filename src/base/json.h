@@ -17,6 +17,26 @@ void krait_json_key(struct krait_buf *buf, const char *key);
 
 void krait_json_u64(struct krait_buf *buf, uint64_t n);
 
+/* An item of an array, which begins with `open`: "{" or "\n{", or "" where the caller writes it. Adds the comma that it
+ * needs before it: none right after a '['. */
+void krait_json_item(struct krait_buf *buf, const char *open);
+
+/* A key with its value. */
+void krait_json_key_u64(struct krait_buf *buf, const char *key, uint64_t n);
+void krait_json_key_u64_or_null(struct krait_buf *buf, const char *key, bool known, uint64_t n);
+void krait_json_key_bool(struct krait_buf *buf, const char *key, bool value);
+void krait_json_key_null(struct krait_buf *buf, const char *key);
+void krait_json_key_text(struct krait_buf *buf, const char *key, const char *text);
+/* null for NULL and for an empty text. */
+void krait_json_key_text_or_null(struct krait_buf *buf, const char *key, const char *text);
+/* The value is an object or array that the caller writes and closes: `bracket` is '{' or '['. */
+void krait_json_key_open(struct krait_buf *buf, const char *key, char bracket);
+
+/* Keys as string literals, for paths where every instruction counts: an object's first key, with its '{', and one that
+ * is not the first. */
+#define KRAIT_JSON_FIRST(key) "{\"" key "\":"
+#define KRAIT_JSON_NEXT(key)  ",\"" key "\":"
+
 /* Length of the valid UTF-8 sequence at s (1 to 4), or 0 when there is none in its first n bytes (n > 0). */
 size_t krait_utf8_len(const char *s, size_t n);
 /* Appends a character; U+FFFD for a surrogate or what lies above U+10FFFF. */

@@ -184,36 +184,21 @@ static void put_text(const struct doctor *doctor)
 
 /* ---- JSON ---- */
 
-static void json_text(struct krait_buf *out, const char *key, const char *text)
-{
-    krait_json_key(out, key);
-    if (text && *text)
-        krait_json_cstr(out, text);
-    else
-        krait_buf_str(out, "null");
-}
-
-static void json_bool(struct krait_buf *out, const char *key, bool value)
-{
-    krait_json_key(out, key);
-    krait_buf_str(out, value ? "true" : "false");
-}
-
 static void json_python(struct krait_buf *out, const struct krait_python *python)
 {
     char version[64];
     const char *refusal = krait_python_refusal(python);
     python_version(python, version, sizeof(version));
     krait_buf_char(out, '{');
-    json_text(out, "path", python->path);
-    json_text(out, "found", python->found);
-    json_text(out, "implementation", python->implementation);
-    json_text(out, "version", python->answered ? version : NULL);
-    json_text(out, "hook", refusal ? NULL : krait_python_hook(python));
-    json_bool(out, "shared", python->shared);
-    json_bool(out, "free_threaded", python->free_threaded);
-    json_bool(out, "supported", !refusal);
-    json_text(out, "fix", refusal);
+    krait_json_key_text_or_null(out, "path", python->path);
+    krait_json_key_text_or_null(out, "found", python->found);
+    krait_json_key_text_or_null(out, "implementation", python->implementation);
+    krait_json_key_text_or_null(out, "version", python->answered ? version : NULL);
+    krait_json_key_text_or_null(out, "hook", refusal ? NULL : krait_python_hook(python));
+    krait_json_key_bool(out, "shared", python->shared);
+    krait_json_key_bool(out, "free_threaded", python->free_threaded);
+    krait_json_key_bool(out, "supported", !refusal);
+    krait_json_key_text_or_null(out, "fix", refusal);
     krait_buf_char(out, '}');
 }
 
@@ -221,11 +206,11 @@ static void json_check(struct krait_buf *out, const struct krait_probe *probe,
                        const struct krait_check *check)
 {
     krait_buf_char(out, '{');
-    json_text(out, "group", probe->group);
-    json_text(out, "name", probe->name);
-    json_text(out, "state", states[check->state].word);
-    json_text(out, "value", check->value);
-    json_text(out, "fix", check->fix);
+    krait_json_key_text_or_null(out, "group", probe->group);
+    krait_json_key_text_or_null(out, "name", probe->name);
+    krait_json_key_text_or_null(out, "state", states[check->state].word);
+    krait_json_key_text_or_null(out, "value", check->value);
+    krait_json_key_text_or_null(out, "fix", check->fix);
     krait_buf_char(out, '}');
 }
 
@@ -233,17 +218,17 @@ static int put_json(const struct doctor *doctor)
 {
     KRAIT_AUTO_BUF out = { 0 };
     krait_buf_char(&out, '{');
-    json_text(&out, "version", KRAIT_VERSION);
-    json_bool(&out, "can_record", can_record(doctor));
-    krait_json_key(&out, "pythons");
+    krait_json_key_text(&out, "version", KRAIT_VERSION);
+    krait_json_key_bool(&out, "can_record", can_record(doctor));
+    krait_json_key_open(&out, "pythons", '[');
     for (size_t i = 0; i < doctor->pythons.count; i++) {
-        krait_buf_char(&out, i ? ',' : '[');
+        krait_json_item(&out, "");
         json_python(&out, &doctor->pythons.items[i]);
     }
-    krait_buf_str(&out, doctor->pythons.count ? "]" : "[]");
-    krait_json_key(&out, "checks");
+    krait_buf_char(&out, ']');
+    krait_json_key_open(&out, "checks", '[');
     for (size_t i = 0; krait_probes[i].run; i++) {
-        krait_buf_char(&out, i ? ',' : '[');
+        krait_json_item(&out, "");
         json_check(&out, &krait_probes[i], &doctor->checks[i]);
     }
     krait_buf_str(&out, "]}\n");

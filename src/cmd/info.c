@@ -90,39 +90,25 @@ static struct loss loss_at(const struct info *info, uint32_t i)
 
 /* -- JSON -- */
 
-static void json_number_or_null(struct krait_buf *out, const char *key, bool known, uint64_t n)
-{
-    krait_json_key(out, key);
-    if (known)
-        krait_json_u64(out, n);
-    else
-        krait_buf_str(out, "null");
-}
-
 static void json_losses(struct info *info)
 {
-    krait_json_key(&info->out, "lost");
-    krait_buf_char(&info->out, '{');
+    krait_json_key_open(&info->out, "lost", '{');
     for (uint32_t i = 0; i < loss_count(info); i++) {
         struct loss loss = loss_at(info, i);
         if (!loss.count)
             continue;
-        krait_json_key(&info->out, loss.reason);
-        krait_json_u64(&info->out, loss.count);
+        krait_json_key_u64(&info->out, loss.reason, loss.count);
     }
     krait_buf_char(&info->out, '}');
 }
 
 static void json_classes(struct info *info)
 {
-    krait_json_key(&info->out, "event_classes");
-    krait_buf_char(&info->out, '[');
+    krait_json_key_open(&info->out, "event_classes", '[');
     for (uint32_t i = 0; i < info->count.class_count; i++) {
-        krait_buf_str(&info->out, i ? ",{" : "{");
-        krait_json_key(&info->out, "name");
-        krait_json_cstr(&info->out, info->count.classes[i].name);
-        krait_json_key(&info->out, "count");
-        krait_json_u64(&info->out, info->count.classes[i].count);
+        krait_json_item(&info->out, "{");
+        krait_json_key_text(&info->out, "name", info->count.classes[i].name);
+        krait_json_key_u64(&info->out, "count", info->count.classes[i].count);
         krait_buf_char(&info->out, '}');
     }
     krait_buf_char(&info->out, ']');
@@ -136,38 +122,27 @@ static uint32_t threads_of(const struct krait_trace *trace, uint32_t process)
     return n;
 }
 
-static void json_text_or_null(struct krait_buf *out, const char *key, const char *text)
-{
-    krait_json_key(out, key);
-    if (*text)
-        krait_json_cstr(out, text);
-    else
-        krait_buf_str(out, "null");
-}
-
 static void json_process(struct krait_buf *out, const struct krait_process *process, uint32_t threads)
 {
     krait_buf_char(out, '{');
-    json_number_or_null(out, "pid", true, process->pid);
-    json_text_or_null(out, "name", process->name);
-    json_text_or_null(out, "command", process->command);
-    json_text_or_null(out, "runtime", process->runtime);
-    json_number_or_null(out, "threads", true, threads);
-    json_number_or_null(out, "duration_ns", true, process->end_ns - process->begin_ns);
-    json_text_or_null(out, "end", process->end);
+    krait_json_key_u64(out, "pid", process->pid);
+    krait_json_key_text_or_null(out, "name", process->name);
+    krait_json_key_text_or_null(out, "command", process->command);
+    krait_json_key_text_or_null(out, "runtime", process->runtime);
+    krait_json_key_u64(out, "threads", threads);
+    krait_json_key_u64(out, "duration_ns", process->end_ns - process->begin_ns);
+    krait_json_key_text_or_null(out, "end", process->end);
     bool known = process->end[0] && process->end_status >= 0;
-    json_number_or_null(out, "status", known, (uint64_t)process->end_status);
+    krait_json_key_u64_or_null(out, "status", known, (uint64_t)process->end_status);
     krait_buf_char(out, '}');
 }
 
 static void json_processes(struct info *info)
 {
-    krait_json_key(&info->out, "finished");
-    krait_buf_str(&info->out, krait_ending_unfinished(info->trace) ? "false" : "true");
-    krait_json_key(&info->out, "process_list");
-    krait_buf_char(&info->out, '[');
+    krait_json_key_bool(&info->out, "finished", !krait_ending_unfinished(info->trace));
+    krait_json_key_open(&info->out, "process_list", '[');
     for (uint32_t i = 0; i < info->trace->process_count; i++) {
-        krait_buf_str(&info->out, i ? "," : "");
+        krait_json_item(&info->out, "");
         json_process(&info->out, &info->trace->processes[i], threads_of(info->trace, i));
     }
     krait_buf_char(&info->out, ']');
@@ -176,30 +151,28 @@ static void json_processes(struct info *info)
 static void json_kernel(struct info *info)
 {
     struct krait_buf *out = &info->out;
-    krait_json_key(out, "kernel");
     if (!info->kernel.streams) {
-        krait_buf_str(out, "null");
+        krait_json_key_null(out, "kernel");
         return;
     }
-    krait_buf_char(out, '{');
-    json_number_or_null(out, "events", true, info->kernel.events);
-    json_number_or_null(out, "streams", true, info->kernel.streams);
-    json_number_or_null(out, "lost", true, info->kernel.lost_events);
+    krait_json_key_open(out, "kernel", '{');
+    krait_json_key_u64(out, "events", info->kernel.events);
+    krait_json_key_u64(out, "streams", info->kernel.streams);
+    krait_json_key_u64(out, "lost", info->kernel.lost_events);
     krait_buf_char(out, '}');
 }
 
 static void json_gil(struct info *info)
 {
     struct krait_buf *out = &info->out;
-    krait_json_key(out, "gil");
     if (!info->gil.waits) {
-        krait_buf_str(out, "null");
+        krait_json_key_null(out, "gil");
         return;
     }
-    krait_buf_char(out, '{');
-    json_number_or_null(out, "waits", true, info->gil.waits);
-    json_number_or_null(out, "wait_ns", true, info->gil.ns);
-    json_number_or_null(out, "threads", true, info->gil.threads);
+    krait_json_key_open(out, "gil", '{');
+    krait_json_key_u64(out, "waits", info->gil.waits);
+    krait_json_key_u64(out, "wait_ns", info->gil.ns);
+    krait_json_key_u64(out, "threads", info->gil.threads);
     krait_buf_char(out, '}');
 }
 
@@ -216,15 +189,14 @@ static void json_rings(struct info *info)
 {
     struct krait_buf *out = &info->out;
     uint64_t ring = most_of(info, "ring_size");
-    krait_json_key(out, "rings");
     if (!ring) {
-        krait_buf_str(out, "null");
+        krait_json_key_null(out, "rings");
         return;
     }
-    krait_buf_char(out, '{');
-    json_number_or_null(out, "ring_bytes", true, ring);
-    json_number_or_null(out, "buffer_bytes", true, most_of(info, "buffer_size"));
-    json_number_or_null(out, "grown_bytes", true, most_of(info, "buffer_used"));
+    krait_json_key_open(out, "rings", '{');
+    krait_json_key_u64(out, "ring_bytes", ring);
+    krait_json_key_u64(out, "buffer_bytes", most_of(info, "buffer_size"));
+    krait_json_key_u64(out, "grown_bytes", most_of(info, "buffer_used"));
     krait_buf_char(out, '}');
 }
 
@@ -237,21 +209,21 @@ static void print_json(struct info *info)
 {
     struct krait_buf *out = &info->out;
     krait_buf_char(out, '{');
-    json_number_or_null(out, "duration_ns", true, duration(info));
-    json_number_or_null(out, "processes", info->trace, info->trace ? info->trace->process_count : 0);
-    json_number_or_null(out, "threads", info->trace, info->trace ? info->trace->thread_count : 0);
-    json_number_or_null(out, "events", true, info->count.events);
-    json_number_or_null(out, "bytes", true, info->count.bytes);
+    krait_json_key_u64(out, "duration_ns", duration(info));
+    krait_json_key_u64_or_null(out, "processes", info->trace, info->trace ? info->trace->process_count : 0);
+    krait_json_key_u64_or_null(out, "threads", info->trace, info->trace ? info->trace->thread_count : 0);
+    krait_json_key_u64(out, "events", info->count.events);
+    krait_json_key_u64(out, "bytes", info->count.bytes);
     json_losses(info);
-    json_text_or_null(out, "damage", info->count.damage.text);
+    krait_json_key_text_or_null(out, "damage", info->count.damage.text);
     json_classes(info);
-    json_number_or_null(out, "streams", true, info->reader->stream_count);
-    json_number_or_null(out, "packets", true, info->count.packets);
+    krait_json_key_u64(out, "streams", info->reader->stream_count);
+    krait_json_key_u64(out, "packets", info->count.packets);
     json_kernel(info);
     json_gil(info);
     json_rings(info);
-    json_text_or_null(out, "limit", limit_of(info));
-    json_number_or_null(out, "dropped", info->trace, most_of(info, "dropped_events"));
+    krait_json_key_text_or_null(out, "limit", limit_of(info));
+    krait_json_key_u64_or_null(out, "dropped", info->trace, most_of(info, "dropped_events"));
     if (info->trace)
         krait_omitted_json(out, info->trace);
     if (info->trace)

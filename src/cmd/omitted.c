@@ -3,6 +3,7 @@
 
 #include "base/fmt.h"
 #include "base/json.h"
+#include "cmd/func_row.h"
 #include "event/event.h"
 
 #include <string.h>
@@ -55,31 +56,18 @@ bool krait_omitted_paused(const struct krait_trace *trace)
     return false;
 }
 
-static void json_text(struct krait_buf *out, const char *key, const char *text)
-{
-    krait_json_key(out, key);
-    krait_json_cstr(out, text);
-}
-
 void krait_omitted_json(struct krait_buf *out, const struct krait_trace *trace)
 {
-    krait_json_key(out, "omitted");
-    krait_buf_char(out, '[');
+    krait_json_key_open(out, "omitted", '[');
     for (uint32_t i = 0; i < trace->omitted_count; i++) {
         const struct krait_func *func = &trace->funcs[trace->omitted[i].func];
-        krait_buf_str(out, i ? ",{" : "{");
-        json_text(out, "name", func->name);
-        json_text(out, "module", func->module);
-        json_text(out, "file", func->file);
-        krait_json_key(out, "line");
-        krait_json_u64(out, func->line);
-        json_text(out, "kind", func->kind == KRAIT_FUNC_C ? "c" : "python");
-        krait_json_key(out, "calls");
-        krait_json_u64(out, trace->omitted[i].calls);
-        json_text(out, "reason", trace->omitted[i].reason);
+        krait_json_item(out, "{");
+        krait_func_row_json(out, func->name, func->module, func->file, func->line,
+                            krait_func_row_kind(func->kind));
+        krait_json_key_u64(out, "calls", trace->omitted[i].calls);
+        krait_json_key_text(out, "reason", trace->omitted[i].reason);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
-    krait_json_key(out, "paused");
-    krait_buf_str(out, krait_omitted_paused(trace) ? "true" : "false");
+    krait_json_key_bool(out, "paused", krait_omitted_paused(trace));
 }

@@ -8,7 +8,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
-#include "cmd/report.h"
+#include "cmd/func_row.h"
 #include "cmd/sheet.h"
 #include "cmd/terminal.h"
 #include "view/lane.h"
@@ -419,7 +419,7 @@ static void add_heading(struct path *p)
     if (p->pick.calls) {
         size_t bright;
         const struct krait_func *func = &p->pick.trace->funcs[p->pick.call.func];
-        krait_report_label(&p->out, func->module, func->name, func->kind, &bright);
+        krait_func_row_label(&p->out, func->module, func->name, func->kind, &bright);
         krait_buf_str(&p->out, " on ");
     }
     krait_fmt_safe(&p->out, thread_name(p, t));
@@ -463,11 +463,11 @@ static void add_call(struct path *p)
     }
     const struct krait_func *func = &p->pick.trace->funcs[call->func];
     krait_buf_char(&p->out, '{');
-    krait_report_json_func(&p->out, func->name, func->module, func->file, func->line,
-                           krait_report_kind(func->kind));
-    krait_report_json_u64(&p->out, "begin_ns", call->begin_ns);
-    krait_report_json_u64(&p->out, "duration_ns", call->end_ns - call->begin_ns);
-    krait_report_json_u64(&p->out, "calls", p->pick.calls);
+    krait_func_row_json(&p->out, func->name, func->module, func->file, func->line,
+                        krait_func_row_kind(func->kind));
+    krait_json_key_u64(&p->out, "begin_ns", call->begin_ns);
+    krait_json_key_u64(&p->out, "duration_ns", call->end_ns - call->begin_ns);
+    krait_json_key_u64(&p->out, "calls", p->pick.calls);
     krait_buf_char(&p->out, '}');
 }
 
@@ -477,20 +477,19 @@ static int print_json(struct path *p, const struct krait_sheet *members)
     const struct krait_kthread *t = thread_at(p, p->found->thread);
     int rc = make_sheet(p, true, &segments);
     krait_buf_char(&p->out, '{');
-    krait_report_json_u64(&p->out, "tid", (uint64_t)t->tid);
-    krait_json_key(&p->out, "name");
-    krait_json_cstr(&p->out, thread_name(p, t));
-    krait_report_json_u64(&p->out, "begin_ns", (uint64_t)p->pick.zero_ns);
-    krait_report_json_u64(&p->out, "time_ns", (uint64_t)(p->found->segments[0].begin_ns - p->pick.zero_ns));
-    krait_report_json_u64(&p->out, "duration_ns", duration(p));
+    krait_json_key_u64(&p->out, "tid", (uint64_t)t->tid);
+    krait_json_key_text(&p->out, "name", thread_name(p, t));
+    krait_json_key_u64(&p->out, "begin_ns", (uint64_t)p->pick.zero_ns);
+    krait_json_key_u64(&p->out, "time_ns", (uint64_t)(p->found->segments[0].begin_ns - p->pick.zero_ns));
+    krait_json_key_u64(&p->out, "duration_ns", duration(p));
     add_call(p);
     krait_json_key(&p->out, "path");
     rc = rc ? rc : krait_sheet_json(members, p->limit, &p->out);
     krait_json_key(&p->out, "segments");
     rc = rc ? rc : krait_sheet_json(&segments, p->limit, &p->out);
-    krait_report_json_u64(&p->out, "lost", p->lost);
-    krait_report_json_u64(&p->out, "forgotten_ns", p->found->forgotten_ns);
-    krait_report_json_damage(&p->out, p->damage.text);
+    krait_json_key_u64(&p->out, "lost", p->lost);
+    krait_json_key_u64(&p->out, "forgotten_ns", p->found->forgotten_ns);
+    krait_json_key_text_or_null(&p->out, "damage", p->damage.text);
     krait_buf_str(&p->out, "}\n");
     return rc;
 }

@@ -10,8 +10,9 @@
 #include "analysis/match.h"
 #include "analysis/profile.h"
 #include "base/buf.h"
+#include "cmd/func_row.h"
 #include "cmd/select.h"
-#include "view/table.h"
+#include "view/cells.h"
 
 enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
 
@@ -83,8 +84,6 @@ struct krait_column krait_report_wall_column(enum krait_wall_state state,
                                              const uint64_t ns[KRAIT_WALL_COUNT]);
 /* What the percentages are of, where the table shows any. */
 void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of);
-/* "62%", of a whole; coloured as a part of all. */
-void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all);
 
 /* Parts that several outputs share. */
 /* The first damage is what is said. */
@@ -93,39 +92,10 @@ void krait_report_keep_damage(struct report *report, const char *damage);
 void krait_report_note_more(struct report *report, uint32_t rows);
 /* Why there is no row. */
 void krait_report_note_nothing(struct report *report);
-/* A function's kind for programs; where rows are no functions it is another word. */
-const char *krait_report_kind(enum krait_func_kind kind);
-void krait_report_json_func(struct krait_buf *out, const char *name, const char *module, const char *file,
-                            uint32_t line, const char *kind);
-/* The cells of KRAIT_REPORT_CSV_FUNC. */
-#define KRAIT_REPORT_CSV_FUNC "name,module,file,line,kind"
-void krait_report_csv_func(struct krait_buf *out, const char *name, const char *module, const char *file,
-                           uint32_t line, const char *kind);
-void krait_report_json_u64(struct krait_buf *out, const char *key, uint64_t n);
-void krait_report_json_text(struct krait_buf *out, const char *key, const char *text);
-/* null where it is empty. */
-void krait_report_json_damage(struct krait_buf *out, const char *damage);
 /* What is missing from a recording: "lost", "omitted", "paused" and "damage". */
 void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *trace, const char *damage);
 /* Opens the object with what is said of the trace, and closes it with what is missing from it. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);
-/* "module.name", harmless, with " (C)" behind functions written in C; *bright is how many bytes at its end
- * are the name itself. */
-void krait_report_label(struct krait_buf *out, const char *module, const char *name,
-                        enum krait_func_kind kind, size_t *bright);
-/* The mark behind the name of what holds the time of dropped functions; *bright grows by it. */
-void krait_report_mark(struct krait_buf *out, bool holds_dropped, size_t *bright);
-/* A function's label, with its mark. */
-void krait_report_func(struct krait_buf *out, const struct krait_func *func, size_t *bright);
-/* The same for programs: in JSON the key is there where it is true, in CSV the column always. */
-void krait_report_json_holds(struct krait_buf *out, bool holds_dropped);
-#define KRAIT_REPORT_CSV_HOLDS ",holds_dropped"
-void krait_report_csv_holds(struct krait_buf *out, bool holds_dropped);
-enum krait_style krait_report_heat(uint64_t part, uint64_t whole);
-void krait_report_cell_where(struct krait_table *table, const char *file, uint32_t line);
-void krait_report_cell_ns(struct krait_table *table, uint64_t ns);
-void krait_report_cell_count(struct krait_table *table, uint64_t n);
-void krait_report_cell_share(struct krait_table *table, uint64_t part, uint64_t whole);
 
 #endif

@@ -107,8 +107,8 @@ static void keep_missing(struct diff *d, const struct krait_trace *trace, const 
     krait_ending_whose(&whose, path);
     krait_ending_notes(&d->missing, trace, damage, whose.data ? whose.data : "");
     krait_buf_str(&d->each, recording ? ",\n{" : "\n{");
-    krait_report_json_text(&d->each, "side", recording < d->before ? "before" : "after");
-    krait_report_json_text(&d->each, "dir", path);
+    krait_json_key_text(&d->each, "side", recording < d->before ? "before" : "after");
+    krait_json_key_text(&d->each, "dir", path);
     krait_report_json_missing(&d->each, trace, damage);
     krait_buf_char(&d->each, '}');
     d->governed += trace->omitted_count > 0 || krait_omitted_paused(trace);
@@ -249,9 +249,9 @@ static void row_cells(const struct diff *d, struct krait_table *table, uint32_t 
         krait_table_cell(table, c->certain ? "yes" : "no", style, 0);
     }
     share_cell(table, c);
-    krait_report_label(&name, d->report->by == KRAIT_BY_FUNCTION ? d->rows[row].module : "",
-                       d->rows[row].name, d->rows[row].kind, &bright);
-    krait_report_mark(&name, d->rows[row].holds_dropped, &bright);
+    krait_func_row_label(&name, d->report->by == KRAIT_BY_FUNCTION ? d->rows[row].module : "",
+                         d->rows[row].name, d->rows[row].kind, &bright);
+    krait_func_row_mark(&name, d->rows[row].holds_dropped, &bright);
     krait_table_cell(table, name.data ? name.data : "",
                      d->rows[row].kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
 }
@@ -308,8 +308,10 @@ static void json_change(struct krait_buf *out, const struct krait_change *c)
     json_number(out, "change", c->after - c->before, true);
     json_number(out, "low", c->low, c->known);
     json_number(out, "high", c->high, c->known);
-    krait_json_key(out, "certain");
-    krait_buf_str(out, !c->known ? "null" : c->certain ? "true" : "false");
+    if (c->known)
+        krait_json_key_bool(out, "certain", c->certain);
+    else
+        krait_json_key_null(out, "certain");
 }
 
 static void json_each(struct krait_buf *out, const char *key, const double *numbers, uint32_t count)
@@ -324,29 +326,27 @@ static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown
 {
     struct krait_buf *out = &d->report->out;
     krait_buf_char(out, '{');
-    krait_report_json_text(out, "measure", measure(d));
-    krait_report_json_u64(out, "recordings_before", d->before);
-    krait_report_json_u64(out, "recordings_after", d->recordings - d->before);
+    krait_json_key_text(out, "measure", measure(d));
+    krait_json_key_u64(out, "recordings_before", d->before);
+    krait_json_key_u64(out, "recordings_after", d->recordings - d->before);
     krait_json_key(out, "confidence");
     krait_buf_fmt(out, "%g", KRAIT_COMPARE_CONFIDENCE);
     if (has_sum(d)) {
-        krait_json_key(out, "all");
-        krait_buf_char(out, '{');
+        krait_json_key_open(out, "all", '{');
         json_change(out, &d->all);
         krait_buf_char(out, '}');
     }
-    krait_json_key(out, "functions");
-    krait_buf_char(out, '[');
+    krait_json_key_open(out, "functions", '[');
     for (uint32_t i = 0; i < shown; i++) {
         const struct diff_row *row = &d->rows[order[i]];
         const double *numbers = row->numbers[is_on_cpu(d)];
-        krait_buf_str(out, i ? ",\n{" : "\n{");
-        krait_report_json_func(out, row->name, row->module, row->file, row->line,
-                               krait_report_kind(row->kind));
+        krait_json_item(out, "\n{");
+        krait_func_row_json(out, row->name, row->module, row->file, row->line,
+                            krait_func_row_kind(row->kind));
         json_change(out, &d->changes[order[i]]);
         json_each(out, "each_before", numbers, d->before);
         json_each(out, "each_after", numbers + d->before, d->recordings - d->before);
-        krait_report_json_holds(out, row->holds_dropped);
+        krait_func_row_json_holds(out, row->holds_dropped);
         krait_buf_char(out, '}');
     }
     krait_buf_str(out, "],\"recordings\":[");
@@ -358,19 +358,18 @@ static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown
 static void put_csv(const struct diff *d, const uint32_t *order, uint32_t shown)
 {
     struct krait_buf *out = &d->report->out;
-    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC
-                  ",measure,before,after,change,low,high,certain" KRAIT_REPORT_CSV_HOLDS "\n");
+    krait_buf_str(out, KRAIT_FUNC_ROW_CSV
+                  ",measure,before,after,change,low,high,certain" KRAIT_FUNC_ROW_CSV_HOLDS "\n");
     for (uint32_t i = 0; i < shown; i++) {
         const struct diff_row *row = &d->rows[order[i]];
         const struct krait_change *c = &d->changes[order[i]];
-        krait_report_csv_func(out, row->name, row->module, row->file, row->line,
-                              krait_report_kind(row->kind));
+        krait_func_row_csv(out, row->name, row->module, row->file, row->line, krait_func_row_kind(row->kind));
         krait_buf_fmt(out, ",%s,%.1f,%.1f,%.1f", measure(d), c->before, c->after, c->after - c->before);
         if (c->known)
             krait_buf_fmt(out, ",%.1f,%.1f,%s", c->low, c->high, c->certain ? "true" : "false");
         else
             krait_buf_str(out, ",,,");
-        krait_report_csv_holds(out, row->holds_dropped);
+        krait_func_row_csv_holds(out, row->holds_dropped);
         krait_buf_char(out, '\n');
     }
 }

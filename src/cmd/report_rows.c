@@ -188,10 +188,10 @@ static void name_cell(struct krait_table *table, const struct krait_profile_row 
     if (!*row->name)
         krait_buf_str(&text, nameless[by]);
     else if (is_func)
-        krait_report_label(&text, row->module, row->name, row->kind, &bright);
+        krait_func_row_label(&text, row->module, row->name, row->kind, &bright);
     else
-        krait_report_label(&text, "", row->name, KRAIT_FUNC_PYTHON, &bright);
-    krait_report_mark(&text, row->holds_dropped, &bright);
+        krait_func_row_label(&text, "", row->name, KRAIT_FUNC_PYTHON, &bright);
+    krait_func_row_mark(&text, row->holds_dropped, &bright);
     krait_table_cell(table, text.data ? text.data : "",
                      row->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
 }
@@ -230,8 +230,8 @@ static void line_cell(struct krait_table *table, const struct krait_profile_row 
     krait_buf_str(&text, " -> ");
     size_t kept = text.len, bright;
     bool bare = callee->kind == KRAIT_FUNC_PYTHON && *callee->name != '<'; /* <module> alone says nothing */
-    krait_report_label(&text, bare ? "" : callee->module, callee->name, callee->kind, &bright);
-    krait_report_mark(&text, row->holds_dropped, &bright);
+    krait_func_row_label(&text, bare ? "" : callee->module, callee->name, callee->kind, &bright);
+    krait_func_row_mark(&text, row->holds_dropped, &bright);
     krait_table_cell(table, text.data ? text.data : "",
                      callee->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, text.len - kept);
     krait_table_keep(table, kept);
@@ -267,9 +267,9 @@ static void wall_cell(struct krait_table *table, const struct report *report,
                       const struct krait_profile_row *row, enum krait_wall_state state, uint64_t all)
 {
     if (splits_total(report))
-        krait_report_cell_part(table, row->wall->total_ns[state], row->total_ns, all);
+        krait_cell_part(table, row->wall->total_ns[state], row->total_ns, all);
     else
-        krait_report_cell_part(table, row->wall->self_ns[state], row->self_ns, all);
+        krait_cell_part(table, row->wall->self_ns[state], row->self_ns, all);
 }
 
 static void add_cell(struct krait_table *table, const struct report *report,
@@ -279,15 +279,15 @@ static void add_cell(struct krait_table *table, const struct report *report,
     switch (column->kind) {
     case CELL_NS:
         if (report->clock)
-            krait_report_cell_count(table, *number);
+            krait_cell_count(table, *number);
         else
-            krait_report_cell_ns(table, *number);
+            krait_cell_ns(table, *number);
         return;
     case CELL_SHARE:
-        krait_report_cell_share(table, *number, whole);
+        krait_cell_share(table, *number, whole);
         return;
     case CELL_COUNT:
-        krait_report_cell_count(table, *number);
+        krait_cell_count(table, *number);
         return;
     case CELL_NAME:
         if (report->by == KRAIT_BY_LINE)
@@ -299,7 +299,7 @@ static void add_cell(struct krait_table *table, const struct report *report,
         command_cell(table, &report->trace->processes[row->process]);
         return;
     case CELL_WHERE:
-        krait_report_cell_where(table, row->file, row->line);
+        krait_cell_where(table, row->file, row->line);
         return;
     case CELL_EXCEPTIONS:
         exceptions_cell(table, row);
@@ -470,10 +470,9 @@ static void csv_callee(struct krait_buf *out, const struct krait_func *callee)
 /* What is called from the line, as an object of its own: the row's keys are the caller's. */
 static void json_callee(struct krait_buf *out, const struct krait_func *callee)
 {
-    krait_json_key(out, "callee");
-    krait_buf_char(out, '{');
-    krait_report_json_func(out, callee->name, callee->module, callee->file, callee->line,
-                           krait_report_kind(callee->kind));
+    krait_json_key_open(out, "callee", '{');
+    krait_func_row_json(out, callee->name, callee->module, callee->file, callee->line,
+                        krait_func_row_kind(callee->kind));
     krait_buf_char(out, '}');
 }
 
@@ -491,10 +490,9 @@ static void csv_exceptions(struct krait_buf *out, const struct krait_profile_row
 
 static void json_exceptions(struct krait_buf *out, const struct krait_profile_row *row)
 {
-    krait_json_key(out, "exceptions");
-    krait_buf_char(out, '{');
+    krait_json_key_open(out, "exceptions", '{');
     for (uint32_t i = 0; i < row->exception_count; i++)
-        krait_report_json_u64(out, row->exceptions[i].type, row->exceptions[i].count);
+        krait_json_key_u64(out, row->exceptions[i].type, row->exceptions[i].count);
     krait_buf_char(out, '}');
 }
 
@@ -503,22 +501,21 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     struct krait_buf *out = &report->out;
     bool lines = report->by == KRAIT_BY_LINE;
     char name[KRAIT_FMT_SIZE];
-    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC);
+    krait_buf_str(out, KRAIT_FUNC_ROW_CSV);
     for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
         krait_buf_fmt(out, ",%s", number_name(report, n, name));
-    krait_buf_str(out, ",exceptions" KRAIT_REPORT_CSV_HOLDS);
+    krait_buf_str(out, ",exceptions" KRAIT_FUNC_ROW_CSV_HOLDS);
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
     if (report->wall)
         krait_report_csv_split(out, NULL);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
-        krait_report_csv_func(out, row->name, row->module, row->file, row->line,
-                              krait_report_kind(row->kind));
+        krait_func_row_csv(out, row->name, row->module, row->file, row->line, krait_func_row_kind(row->kind));
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
         csv_exceptions(out, row);
-        krait_report_csv_holds(out, row->holds_dropped);
+        krait_func_row_csv_holds(out, row->holds_dropped);
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
         if (row->wall)
@@ -534,23 +531,22 @@ static void put_json(struct report *report, const struct krait_profile *profile,
     krait_report_json_open(report, profile->self_ns);
     if (report->wall)
         krait_report_json_wall(out, "wall_ns", profile->wall_ns);
-    krait_json_key(out, "functions");
-    krait_buf_char(out, '[');
+    krait_json_key_open(out, "functions", '[');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
-        krait_buf_str(out, i ? ",\n{" : "\n{");
-        krait_report_json_func(out, row->name, row->module, row->file, row->line,
-                               krait_report_kind(row->kind));
+        krait_json_item(out, "\n{");
+        krait_func_row_json(out, row->name, row->module, row->file, row->line,
+                            krait_func_row_kind(row->kind));
         for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
-            krait_report_json_u64(out, number_name(report, n, name), number_of(row, n));
+            krait_json_key_u64(out, number_name(report, n, name), number_of(row, n));
         json_exceptions(out, row);
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);
         if (report->by == KRAIT_BY_PROCESS)
-            krait_report_json_text(out, "command", report->trace->processes[row->process].command);
+            krait_json_key_text(out, "command", report->trace->processes[row->process].command);
         if (row->wall)
             krait_report_json_split(out, row->wall);
-        krait_report_json_holds(out, row->holds_dropped);
+        krait_func_row_json_holds(out, row->holds_dropped);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');

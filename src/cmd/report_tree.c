@@ -185,7 +185,7 @@ static void node_cell(struct krait_table *table, const struct report *report,
         style = KRAIT_STYLE_BOLD;
     } else {
         const struct krait_func *func = &report->trace->funcs[node->func];
-        krait_report_func(&text, func, &bright);
+        krait_func_row_marked(&text, func, &bright);
         style = func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE;
     }
     krait_table_cell(table, text.data ? text.data : "", style, bright);
@@ -249,12 +249,12 @@ static int put_tree_table(struct report *report, const struct krait_calltree *tr
         const struct line *line = &lines->items[i];
         const struct krait_tree_node *node = &tree->nodes[line->node];
         uint64_t all = tree->nodes[0].total_ns;
-        krait_report_cell_ns(table, node->total_ns);
-        krait_report_cell_share(table, node->total_ns, all);
+        krait_cell_ns(table, node->total_ns);
+        krait_cell_share(table, node->total_ns, all);
         for (unsigned k = 0; k < states.count; k++)
-            krait_report_cell_part(table, tree->wall_ns[line->node][states.list[k]], node->total_ns, all);
-        krait_report_cell_ns(table, node->self_ns);
-        krait_report_cell_count(table, node->calls);
+            krait_cell_part(table, tree->wall_ns[line->node][states.list[k]], node->total_ns, all);
+        krait_cell_ns(table, node->self_ns);
+        krait_cell_count(table, node->calls);
         node_cell(table, report, tree, line, &guides);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
@@ -273,31 +273,29 @@ static int put_tree_json(struct report *report, const struct krait_calltree *tre
         return -ENOMEM;
     struct krait_buf *out = &report->out;
     krait_report_json_open(report, tree->nodes[0].total_ns);
-    krait_json_key(out, "tree");
-    krait_buf_char(out, '[');
+    krait_json_key_open(out, "tree", '[');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
         const struct krait_func *func = node->func == KRAIT_NO_ID ? NULL : &report->trace->funcs[node->func];
         ids[lines->items[i].node] = i;
-        krait_buf_str(out, i ? ",\n{" : "\n{");
-        krait_report_json_u64(out, "id", i);
+        krait_json_item(out, "\n{");
+        krait_json_key_u64(out, "id", i);
         krait_json_key(out, "parent");
         if (node->parent)
             krait_json_u64(out, ids[node->parent]);
         else
             krait_buf_str(out, "null");
-        krait_report_json_u64(out, "depth", node->depth - 1);
+        krait_json_key_u64(out, "depth", node->depth - 1);
         if (func)
-            krait_report_json_func(out, func->name, func->module, func->file, func->line,
-                                   krait_report_kind(func->kind));
+            krait_func_row_json(out, func->name, func->module, func->file, func->line,
+                                krait_func_row_kind(func->kind));
         else {
-            krait_json_key(out, "name");
-            krait_json_cstr(out, tree->labels.texts[node->label]);
+            krait_json_key_text(out, "name", tree->labels.texts[node->label]);
         }
-        krait_report_json_u64(out, "calls", node->calls);
-        krait_report_json_u64(out, "self_ns", node->self_ns);
-        krait_report_json_u64(out, "total_ns", node->total_ns);
-        krait_report_json_holds(out, func && func->holds_dropped);
+        krait_json_key_u64(out, "calls", node->calls);
+        krait_json_key_u64(out, "self_ns", node->self_ns);
+        krait_json_key_u64(out, "total_ns", node->total_ns);
+        krait_func_row_json_holds(out, func && func->holds_dropped);
         if (tree->split)
             krait_report_json_wall(out, "wall_total_ns", tree->wall_ns[lines->items[i].node]);
         krait_buf_char(out, '}');
@@ -311,7 +309,7 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
                          uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, "depth," KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns" KRAIT_REPORT_CSV_HOLDS);
+    krait_buf_str(out, "depth," KRAIT_FUNC_ROW_CSV ",calls,self_ns,total_ns" KRAIT_FUNC_ROW_CSV_HOLDS);
     if (tree->split)
         krait_report_csv_wall(out, "total", NULL);
     krait_buf_char(out, '\n');
@@ -323,11 +321,11 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
         const struct krait_func *func =
             node->func == KRAIT_NO_ID ? &group : &report->trace->funcs[node->func];
         krait_buf_fmt(out, "%u,", node->depth - 1);
-        krait_report_csv_func(out, func->name, func->module, func->file, func->line,
-                              node->func == KRAIT_NO_ID ? "group" : krait_report_kind(func->kind));
+        krait_func_row_csv(out, func->name, func->module, func->file, func->line,
+                           node->func == KRAIT_NO_ID ? "group" : krait_func_row_kind(func->kind));
         krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)node->calls,
                       (unsigned long long)node->self_ns, (unsigned long long)node->total_ns);
-        krait_report_csv_holds(out, func->holds_dropped);
+        krait_func_row_csv_holds(out, func->holds_dropped);
         if (tree->split)
             krait_report_csv_wall(out, "total", tree->wall_ns[lines->items[i].node]);
         krait_buf_char(out, '\n');
@@ -384,7 +382,7 @@ static const char *asked(const struct report *report)
 /* A caller that is none: the function is its thread's outermost. */
 static const char *relative_kind(const struct report *report, const struct krait_relative *row)
 {
-    return row->func == KRAIT_NO_ID ? "thread" : krait_report_kind(report->trace->funcs[row->func].kind);
+    return row->func == KRAIT_NO_ID ? "thread" : krait_func_row_kind(report->trace->funcs[row->func].kind);
 }
 
 static const struct krait_func *relative_func(const struct report *report, const struct krait_relative *row)
@@ -419,16 +417,16 @@ static void relative_line(struct krait_table *table, const struct report *report
     const struct krait_func *func = relative_func(report, row);
     KRAIT_AUTO_BUF text = { 0 };
     size_t bright;
-    krait_report_func(&text, func, &bright);
-    krait_report_cell_ns(table, row->total_ns);
-    krait_report_cell_share(table, row->total_ns, of->total_ns);
+    krait_func_row_marked(&text, func, &bright);
+    krait_cell_ns(table, row->total_ns);
+    krait_cell_share(table, row->total_ns, of->total_ns);
     for (unsigned k = 0; k < states->count; k++)
-        krait_report_cell_part(table, row->wall->total_ns[states->list[k]], row->total_ns, of->total_ns);
-    krait_report_cell_ns(table, row->self_ns);
-    krait_report_cell_count(table, row->calls);
+        krait_cell_part(table, row->wall->total_ns[states->list[k]], row->total_ns, of->total_ns);
+    krait_cell_ns(table, row->self_ns);
+    krait_cell_count(table, row->calls);
     krait_table_cell(table, text.data ? text.data : "",
                      func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
-    krait_report_cell_where(table, func->file, func->line);
+    krait_cell_where(table, func->file, func->line);
 }
 
 static int put_relatives_table(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
@@ -450,9 +448,9 @@ static int put_relatives_table(struct report *report, const struct krait_relativ
 
 static void relative_numbers(struct krait_buf *out, const struct krait_relative *row)
 {
-    krait_report_json_u64(out, "calls", row->calls);
-    krait_report_json_u64(out, "self_ns", row->self_ns);
-    krait_report_json_u64(out, "total_ns", row->total_ns);
+    krait_json_key_u64(out, "calls", row->calls);
+    krait_json_key_u64(out, "self_ns", row->self_ns);
+    krait_json_key_u64(out, "total_ns", row->total_ns);
     if (row->wall)
         krait_report_json_split(out, row->wall);
 }
@@ -461,23 +459,20 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
 {
     struct krait_buf *out = &report->out;
     krait_report_json_open(report, relatives->of.self_ns);
-    krait_json_key(out, report->options->callers ? "callers_of" : "callees_of");
-    krait_buf_char(out, '{');
-    krait_json_key(out, "pattern");
-    krait_json_cstr(out, asked(report));
-    krait_report_json_u64(out, "matched", relatives->matched);
+    krait_json_key_open(out, report->options->callers ? "callers_of" : "callees_of", '{');
+    krait_json_key_text(out, "pattern", asked(report));
+    krait_json_key_u64(out, "matched", relatives->matched);
     relative_numbers(out, &relatives->of);
-    krait_report_json_holds(out, relatives->holds_dropped);
+    krait_func_row_json_holds(out, relatives->holds_dropped);
     krait_buf_char(out, '}');
-    krait_json_key(out, "functions");
-    krait_buf_char(out, '[');
+    krait_json_key_open(out, "functions", '[');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_func *func = relative_func(report, &relatives->rows[i]);
-        krait_buf_str(out, i ? ",\n{" : "\n{");
-        krait_report_json_func(out, func->name, func->module, func->file, func->line,
-                               relative_kind(report, &relatives->rows[i]));
+        krait_json_item(out, "\n{");
+        krait_func_row_json(out, func->name, func->module, func->file, func->line,
+                            relative_kind(report, &relatives->rows[i]));
         relative_numbers(out, &relatives->rows[i]);
-        krait_report_json_holds(out, func->holds_dropped);
+        krait_func_row_json_holds(out, func->holds_dropped);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -487,18 +482,17 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
 static void put_relatives_csv(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",calls,self_ns,total_ns" KRAIT_REPORT_CSV_HOLDS);
+    krait_buf_str(out, KRAIT_FUNC_ROW_CSV ",calls,self_ns,total_ns" KRAIT_FUNC_ROW_CSV_HOLDS);
     if (report->wall)
         krait_report_csv_split(out, NULL);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_relative *row = &relatives->rows[i];
         const struct krait_func *func = relative_func(report, row);
-        krait_report_csv_func(out, func->name, func->module, func->file, func->line,
-                              relative_kind(report, row));
+        krait_func_row_csv(out, func->name, func->module, func->file, func->line, relative_kind(report, row));
         krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)row->calls,
                       (unsigned long long)row->self_ns, (unsigned long long)row->total_ns);
-        krait_report_csv_holds(out, func->holds_dropped);
+        krait_func_row_csv_holds(out, func->holds_dropped);
         if (row->wall)
             krait_report_csv_split(out, row->wall);
         krait_buf_char(out, '\n');

@@ -170,18 +170,6 @@ void krait_report_wall_note(struct report *report, const struct krait_table *tab
                   kernel ? "cpu and what follows it: shares" : "gil: the share that waited for it,", of);
 }
 
-void krait_report_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all)
-{
-    char text[KRAIT_FMT_SIZE];
-    double share = whole ? 100 * (double)part / (double)whole : 0;
-    if (!part)
-        krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
-    else {
-        snprintf(text, sizeof(text), share < 1 ? "<1%%" : "%.0f%%", share);
-        krait_table_cell(table, text, krait_report_heat(part, all), 0);
-    }
-}
-
 /* -- for programs -- */
 
 void krait_report_json_kernel(struct report *report)
@@ -189,21 +177,18 @@ void krait_report_json_kernel(struct report *report)
     struct krait_buf *out = &report->out;
     if (!report->wall || !krait_wall_has_kernel(report->wall))
         return;
-    krait_json_key(out, "kernel");
-    krait_buf_char(out, '{');
-    krait_json_key(out, "own_only");
-    krait_buf_str(out, krait_wall_own(report->wall) ? "true" : "false");
-    krait_report_json_u64(out, "lost", krait_wall_lost(report->wall));
-    krait_report_json_damage(out, krait_wall_damage(report->wall)->text);
+    krait_json_key_open(out, "kernel", '{');
+    krait_json_key_bool(out, "own_only", krait_wall_own(report->wall));
+    krait_json_key_u64(out, "lost", krait_wall_lost(report->wall));
+    krait_json_key_text_or_null(out, "damage", krait_wall_damage(report->wall)->text);
     krait_buf_char(out, '}');
 }
 
 void krait_report_json_wall(struct krait_buf *out, const char *key, const uint64_t ns[KRAIT_WALL_COUNT])
 {
-    krait_json_key(out, key);
-    krait_buf_char(out, '{');
+    krait_json_key_open(out, key, '{');
     for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
-        krait_report_json_u64(out, states[i].key, ns[i]);
+        krait_json_key_u64(out, states[i].key, ns[i]);
     krait_buf_char(out, '}');
 }
 

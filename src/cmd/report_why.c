@@ -69,9 +69,9 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
 
 static void add_times(struct krait_table *table, const struct krait_why_row *row)
 {
-    krait_report_cell_ns(table, row->ns);
-    krait_report_cell_count(table, row->count);
-    krait_report_cell_ns(table, row->longest_ns);
+    krait_cell_ns(table, row->ns);
+    krait_cell_count(table, row->count);
+    krait_cell_ns(table, row->longest_ns);
 }
 
 static void call_cell(struct krait_table *table, const struct report *report, uint32_t call)
@@ -167,7 +167,7 @@ static void add_label(struct krait_buf *out, const struct report *report, uint32
 {
     const struct krait_func *f = &report->trace->funcs[func];
     size_t bright;
-    krait_report_label(out, f->module, f->name, f->kind, &bright);
+    krait_func_row_label(out, f->module, f->name, f->kind, &bright);
 }
 
 static void add_head(struct report *report, const struct krait_why *why, uint32_t matched)
@@ -223,9 +223,9 @@ static int put_text(struct report *report, const struct krait_why *why, uint32_t
 
 static void json_row(struct krait_buf *out, const struct report *report, const struct krait_why_row *row)
 {
-    krait_report_json_u64(out, "count", row->count);
-    krait_report_json_u64(out, "ns", row->ns);
-    krait_report_json_u64(out, "longest_ns", row->longest_ns);
+    krait_json_key_u64(out, "count", row->count);
+    krait_json_key_u64(out, "ns", row->ns);
+    krait_json_key_u64(out, "longest_ns", row->longest_ns);
     krait_json_key(out, "syscall");
     if (row->call == KRAIT_NO_ID)
         krait_buf_str(out, "null");
@@ -236,28 +236,24 @@ static void json_row(struct krait_buf *out, const struct report *report, const s
 static void json_wait(struct krait_buf *out, const struct report *report, const struct krait_why_row *row,
                       uint64_t t_ns)
 {
-    krait_report_json_text(out, "state", krait_report_wall_key((enum krait_wall_state)row->state));
-    krait_json_key(out, "preempted");
-    krait_buf_str(out, row->preempted ? "true" : "false");
+    krait_json_key_text(out, "state", krait_report_wall_key((enum krait_wall_state)row->state));
+    krait_json_key_bool(out, "preempted", row->preempted);
     if (row->by) {
         struct krait_wall_doer doer = krait_wall_doer(report->wall, row->by, t_ns);
-        krait_report_json_u64(out, "by_tid", (uint64_t)doer.tid);
-        krait_report_json_text(out, "by_name", doer.name);
+        krait_json_key_u64(out, "by_tid", (uint64_t)doer.tid);
+        krait_json_key_text(out, "by_name", doer.name);
         return;
     }
-    krait_json_key(out, "by_tid");
-    krait_buf_str(out, "null");
-    krait_json_key(out, "by_name");
-    krait_buf_str(out, "null");
+    krait_json_key_null(out, "by_tid");
+    krait_json_key_null(out, "by_name");
 }
 
 static void json_rows(struct krait_buf *out, const struct report *report, const struct krait_why_call *call,
                       const char *key, const struct krait_why_rows *rows)
 {
-    krait_json_key(out, key);
-    krait_buf_char(out, '[');
+    krait_json_key_open(out, key, '[');
     for (uint32_t i = 0; i < rows->count; i++) {
-        krait_buf_str(out, i ? ",{" : "{");
+        krait_json_item(out, "{");
         json_row(out, report, &rows->items[i]);
         if (rows == &call->waits)
             json_wait(out, report, &rows->items[i], call->end_ns);
@@ -271,13 +267,13 @@ static void json_call(struct krait_buf *out, const struct report *report, const 
     const struct krait_func *func = &report->trace->funcs[call->func];
     const struct krait_thread *thread = &report->trace->threads[call->thread];
     krait_buf_char(out, '{');
-    krait_report_json_func(out, func->name, func->module, func->file, func->line,
-                           krait_report_kind(func->kind));
-    krait_report_json_u64(out, "begin_ns", call->begin_ns);
-    krait_report_json_u64(out, "duration_ns", call->end_ns - call->begin_ns);
-    krait_report_json_u64(out, "pid", report->trace->processes[thread->process].pid);
-    krait_report_json_u64(out, "tid", thread->tid);
-    krait_report_json_text(out, "thread", thread->name);
+    krait_func_row_json(out, func->name, func->module, func->file, func->line,
+                        krait_func_row_kind(func->kind));
+    krait_json_key_u64(out, "begin_ns", call->begin_ns);
+    krait_json_key_u64(out, "duration_ns", call->end_ns - call->begin_ns);
+    krait_json_key_u64(out, "pid", report->trace->processes[thread->process].pid);
+    krait_json_key_u64(out, "tid", thread->tid);
+    krait_json_key_text(out, "thread", thread->name);
     if (report->wall) {
         krait_report_json_wall(out, "wall_ns", call->wall_ns);
         json_rows(out, report, call, "syscalls", &call->calls);
@@ -290,19 +286,17 @@ static void put_json(struct report *report, const struct krait_why *why, uint32_
 {
     struct krait_buf *out = &report->out;
     krait_report_json_open(report, why->total_ns);
-    krait_json_key(out, "why");
-    krait_buf_char(out, '{');
-    krait_report_json_text(out, "pattern", report->options->why);
-    krait_report_json_u64(out, "matched", matched);
-    krait_report_json_u64(out, "runs", why->runs);
-    krait_report_json_u64(out, "total_ns", why->total_ns);
+    krait_json_key_open(out, "why", '{');
+    krait_json_key_text(out, "pattern", report->options->why);
+    krait_json_key_u64(out, "matched", matched);
+    krait_json_key_u64(out, "runs", why->runs);
+    krait_json_key_u64(out, "total_ns", why->total_ns);
     if (report->wall)
         krait_report_json_wall(out, "wall_ns", why->wall_ns);
     krait_buf_char(out, '}');
-    krait_json_key(out, "slowest");
-    krait_buf_char(out, '[');
+    krait_json_key_open(out, "slowest", '[');
     for (uint32_t i = 0; i < why->count; i++) {
-        krait_buf_str(out, i ? ",\n" : "\n");
+        krait_json_item(out, "\n");
         json_call(out, report, &why->slowest[i]);
     }
     krait_buf_char(out, ']');
@@ -315,8 +309,8 @@ static void csv_call(struct krait_buf *out, const struct report *report, const s
 {
     const struct krait_func *func = &report->trace->funcs[call->func];
     const struct krait_thread *thread = &report->trace->threads[call->thread];
-    krait_report_csv_func(out, func->name, func->module, func->file, func->line,
-                          krait_report_kind(func->kind));
+    krait_func_row_csv(out, func->name, func->module, func->file, func->line,
+                       krait_func_row_kind(func->kind));
     krait_buf_fmt(out, ",%llu,%llu,%u,%u,", (unsigned long long)call->begin_ns,
                   (unsigned long long)(call->end_ns - call->begin_ns),
                   report->trace->processes[thread->process].pid, thread->tid);
@@ -329,7 +323,7 @@ static void csv_call(struct krait_buf *out, const struct report *report, const s
 static void put_csv(struct report *report, const struct krait_why *why)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, KRAIT_REPORT_CSV_FUNC ",begin_ns,duration_ns,pid,tid,thread");
+    krait_buf_str(out, KRAIT_FUNC_ROW_CSV ",begin_ns,duration_ns,pid,tid,thread");
     if (report->wall)
         krait_report_csv_wall(out, "total", NULL);
     krait_buf_char(out, '\n');

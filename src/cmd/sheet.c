@@ -4,7 +4,7 @@
 #include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
-#include "cmd/report.h"
+#include "view/cells.h"
 
 #include <string.h>
 
@@ -149,7 +149,7 @@ static void name_cell(struct krait_table *table, const char *name, bool dash)
 static void ns_cell(struct krait_table *table, uint64_t ns, bool dash)
 {
     if (ns || !dash)
-        krait_report_cell_ns(table, ns);
+        krait_cell_ns(table, ns);
     else
         krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
 }
@@ -165,13 +165,13 @@ static void add_cell(struct krait_table *table, const struct krait_sheet_column 
         time_cell(table, cell->number);
         return;
     case KRAIT_SHEET_COUNT:
-        krait_report_cell_count(table, cell->number);
+        krait_cell_count(table, cell->number);
         return;
     case KRAIT_SHEET_NUMBER:
         number_cell(table, cell->number, column->flags & KRAIT_SHEET_DASH);
         return;
     case KRAIT_SHEET_SHARE:
-        krait_report_cell_share(table, cell->number, MILLION);
+        krait_cell_share(table, cell->number, MILLION);
         return;
     case KRAIT_SHEET_NAME:
         name_cell(table, cell->name, column->flags & KRAIT_SHEET_DASH);
@@ -244,7 +244,7 @@ int krait_sheet_json(const struct krait_sheet *sheet, uint32_t limit, struct kra
 {
     krait_buf_char(out, '[');
     for (uint32_t row = 0; row < shown_rows(sheet, limit); row++) {
-        krait_buf_str(out, row ? ",{" : "{");
+        krait_json_item(out, "{");
         for (uint32_t i = 0; i < sheet->column_count; i++) {
             krait_json_key(out, sheet->columns[i].key);
             add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_json_cstr, "null");

@@ -7,7 +7,6 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
-#include "cmd/report.h"
 #include "cmd/terminal.h"
 
 #include <string.h>
@@ -71,17 +70,16 @@ static bool is_wanted(const struct states *s, const struct states_view *view)
 static void open_json(struct states *s)
 {
     krait_buf_char(&s->out, '{');
-    krait_report_json_u64(&s->out, "begin_ns", (uint64_t)s->zero_ns);
-    krait_report_json_u64(&s->out, "time_ns", (uint64_t)(s->found->begin_ns - s->zero_ns));
-    krait_report_json_u64(&s->out, "duration_ns", (uint64_t)(s->found->end_ns - s->found->begin_ns));
+    krait_json_key_u64(&s->out, "begin_ns", (uint64_t)s->zero_ns);
+    krait_json_key_u64(&s->out, "time_ns", (uint64_t)(s->found->begin_ns - s->zero_ns));
+    krait_json_key_u64(&s->out, "duration_ns", (uint64_t)(s->found->end_ns - s->found->begin_ns));
 }
 
 static void close_json(struct states *s)
 {
-    krait_json_key(&s->out, "own_only");
-    krait_buf_str(&s->out, s->own ? "true" : "false");
-    krait_report_json_u64(&s->out, "lost", s->lost);
-    krait_report_json_damage(&s->out, s->damage.text);
+    krait_json_key_bool(&s->out, "own_only", s->own);
+    krait_json_key_u64(&s->out, "lost", s->lost);
+    krait_json_key_text_or_null(&s->out, "damage", s->damage.text);
     krait_buf_str(&s->out, "}\n");
 }
 

@@ -67,10 +67,18 @@ static void add_separator(struct chrome *chrome)
     chrome->some = true;
 }
 
+/* The beginning of an event, up to its name. */
+static void add_phase(struct krait_buf *buf, char phase)
+{
+    ADD(buf, KRAIT_JSON_FIRST("ph") "\"");
+    krait_buf_char(buf, phase);
+    ADD(buf, "\"" KRAIT_JSON_NEXT("name"));
+}
+
 static void add_category(struct chrome *chrome, uint32_t func, uint8_t kind)
 {
     struct krait_buf *buf = &chrome->out->buf;
-    ADD(buf, ",\"cat\":\"");
+    ADD(buf, KRAIT_JSON_NEXT("cat") "\"");
     krait_export_text_add(buf, &chrome->kinds, func);
     if (krait_export_ways[kind]) {
         krait_buf_char(buf, ',');
@@ -84,16 +92,14 @@ static void add_event(struct chrome *chrome, uint64_t t_ns, uint32_t func, uint8
     struct krait_buf *buf = &chrome->out->buf;
     add_separator(chrome);
     bool is_end = krait_op_is_end(kind);
-    ADD(buf, "{\"ph\":\"");
-    krait_buf_char(buf, is_end ? 'E' : 'B');
-    ADD(buf, "\",\"name\":");
+    add_phase(buf, is_end ? 'E' : 'B');
     krait_export_text_add(buf, &chrome->names, func);
     if (!is_end)
         add_category(chrome, func, kind);
     else if (krait_export_ways[kind])
-        krait_buf_fmt(buf, ",\"end\":\"%s\"", krait_export_ways[kind]);
+        krait_json_key_text(buf, "end", krait_export_ways[kind]);
     krait_buf_add(buf, chrome->where.data, chrome->where.len);
-    ADD(buf, ",\"ts\":");
+    ADD(buf, KRAIT_JSON_NEXT("ts"));
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
     krait_buf_char(buf, '}');
 }
@@ -113,11 +119,11 @@ static void add_wait_end(struct chrome *chrome, char phase, uint64_t t_ns)
 {
     struct krait_buf *buf = &chrome->out->buf;
     add_separator(chrome);
-    krait_buf_fmt(buf, "{\"ph\":\"%c\",\"name\":", phase);
+    add_phase(buf, phase);
     krait_buf_add(buf, chrome->waits.data, chrome->waits.len);
-    ADD(buf, ",\"cat\":\"gil\"");
+    ADD(buf, KRAIT_JSON_NEXT("cat") "\"gil\"");
     krait_buf_add(buf, chrome->where.data, chrome->where.len);
-    ADD(buf, ",\"ts\":");
+    ADD(buf, KRAIT_JSON_NEXT("ts"));
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
 }
 
@@ -126,7 +132,7 @@ static int add_wait(void *ctx, const struct krait_gil_wait *wait)
     struct chrome *chrome = ctx;
     struct krait_buf *buf = &chrome->out->buf;
     add_wait_end(chrome, 'b', wait->begin_ns);
-    krait_buf_fmt(buf, ",\"args\":{\"holder\":%u}}", wait->holder);
+    krait_buf_fmt(buf, KRAIT_JSON_NEXT("args") KRAIT_JSON_FIRST("holder") "%u}}", wait->holder);
     add_wait_end(chrome, 'e', wait->end_ns);
     krait_buf_char(buf, '}');
     return krait_outfile_spill(chrome->out) ? chrome->out->error : 0;
@@ -136,9 +142,12 @@ static void add_name(struct chrome *chrome, const char *what, uint32_t pid, uint
 {
     struct krait_buf *buf = &chrome->out->buf;
     add_separator(chrome);
-    krait_buf_fmt(buf, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":", what, pid,
-                  tid);
-    krait_json_cstr(buf, name);
+    add_phase(buf, 'M');
+    krait_json_cstr(buf, what);
+    krait_json_key_u64(buf, "pid", pid);
+    krait_json_key_u64(buf, "tid", tid);
+    krait_json_key_open(buf, "args", '{');
+    krait_json_key_text(buf, "name", name);
     ADD(buf, "}}");
 }
 
@@ -148,7 +157,7 @@ static void name_waits(struct chrome *chrome, const char *thread, uint32_t tid)
     krait_buf_fmt(&name, "%s waits for the GIL", thread);
     krait_buf_clear(&chrome->waits);
     krait_json_str(&chrome->waits, name.data, name.len);
-    krait_buf_fmt(&chrome->waits, ",\"id2\":{\"local\":\"%u\"}", tid);
+    krait_buf_fmt(&chrome->waits, KRAIT_JSON_NEXT("id2") KRAIT_JSON_FIRST("local") "\"%u\"}", tid);
     chrome->waits.failed |= name.failed;
 }
 
@@ -161,7 +170,7 @@ static int add_thread(void *ctx, uint32_t index)
     add_name(chrome, "process_name", pid, pid, krait_export_process_name(&trace->processes[thread->process]));
     add_name(chrome, "thread_name", pid, tid, krait_export_thread_name(trace, thread));
     krait_buf_clear(&chrome->where);
-    krait_buf_fmt(&chrome->where, ",\"pid\":%u,\"tid\":%u", pid, tid);
+    krait_buf_fmt(&chrome->where, KRAIT_JSON_NEXT("pid") "%u" KRAIT_JSON_NEXT("tid") "%u", pid, tid);
     name_waits(chrome, krait_export_thread_name(trace, thread), tid);
     if (chrome->where.failed || chrome->waits.failed)
         return -ENOMEM;
@@ -176,17 +185,19 @@ static void add_complete(struct chrome *chrome, const char *name, const char *ca
 {
     struct krait_buf *buf = &chrome->out->buf;
     add_separator(chrome);
-    ADD(buf, "{\"ph\":\"X\",\"name\":");
+    add_phase(buf, 'X');
     krait_json_cstr(buf, name);
-    krait_buf_fmt(buf, ",\"cat\":\"%s\",\"pid\":%u,\"tid\":%u", cat, pid, tid);
+    krait_json_key_text(buf, "cat", cat);
+    krait_json_key_u64(buf, "pid", pid);
+    krait_json_key_u64(buf, "tid", tid);
 }
 
 static void add_span(struct chrome *chrome, uint64_t begin_ns, uint64_t end_ns)
 {
     struct krait_buf *buf = &chrome->out->buf;
-    ADD(buf, ",\"ts\":");
+    ADD(buf, KRAIT_JSON_NEXT("ts"));
     add_time(buf, krait_export_since_begin(chrome->job, begin_ns));
-    ADD(buf, ",\"dur\":");
+    ADD(buf, KRAIT_JSON_NEXT("dur"));
     add_time(buf, end_ns - begin_ns);
 }
 
@@ -206,7 +217,7 @@ static int add_kslice(void *ctx, const struct krait_export_kslice *slice)
                  chrome->ids.tids[slice->thread]);
     add_span(chrome, slice->begin_ns, slice->end_ns);
     if (slice->is_call && !slice->cut)
-        krait_buf_fmt(buf, ",\"args\":{\"ret\":%lld}", (long long)slice->ret);
+        krait_buf_fmt(buf, KRAIT_JSON_NEXT("args") KRAIT_JSON_FIRST("ret") "%lld}", (long long)slice->ret);
     krait_buf_char(buf, '}');
     return krait_outfile_spill(chrome->out) ? chrome->out->error : 0;
 }
@@ -252,7 +263,8 @@ static int add_run(void *ctx, uint32_t cpu, const struct krait_kthread *thread, 
         return rc;
     add_complete(chrome, *thread->name ? thread->name : "thread", "cpu", chrome->ids.none, row_of(cpu));
     add_span(chrome, begin_ns, end_ns);
-    krait_buf_fmt(&chrome->out->buf, ",\"args\":{\"tid\":%d}}", krait_kthread_own_id(thread));
+    krait_buf_fmt(&chrome->out->buf, KRAIT_JSON_NEXT("args") KRAIT_JSON_FIRST("tid") "%d}}",
+                  krait_kthread_own_id(thread));
     return krait_outfile_spill(chrome->out) ? chrome->out->error : 0;
 }
 
@@ -261,10 +273,14 @@ static void add_state_end(struct chrome *chrome, char phase, const char *name, u
     struct krait_buf *buf = &chrome->out->buf;
     uint32_t tid = chrome->ids.tids[thread];
     add_separator(chrome);
-    krait_buf_fmt(buf, "{\"ph\":\"%c\",\"name\":", phase);
+    add_phase(buf, phase);
     krait_json_cstr(buf, name);
-    krait_buf_fmt(buf, ",\"cat\":\"state\",\"id2\":{\"local\":\"%u\"},\"pid\":%u,\"tid\":%u,\"ts\":", tid,
-                  pid_of(chrome, thread), tid);
+    krait_buf_fmt(
+        buf, KRAIT_JSON_NEXT("cat") "\"state\"" KRAIT_JSON_NEXT("id2") KRAIT_JSON_FIRST("local") "\"%u\"}",
+        tid);
+    krait_json_key_u64(buf, "pid", pid_of(chrome, thread));
+    krait_json_key_u64(buf, "tid", tid);
+    ADD(buf, KRAIT_JSON_NEXT("ts"));
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
 }
 
@@ -286,7 +302,7 @@ static int add_state(void *ctx, uint32_t thread, const struct krait_kchange *cha
         return -ENOMEM;
     add_state_end(chrome, 'b', name.data, thread, (uint64_t)change->since_ns);
     if (by)
-        krait_buf_fmt(buf, ",\"args\":{\"by\":%d}", krait_kthread_own_id(by));
+        krait_buf_fmt(buf, KRAIT_JSON_NEXT("args") KRAIT_JSON_FIRST("by") "%d}", krait_kthread_own_id(by));
     krait_buf_char(buf, '}');
     add_state_end(chrome, 'e', name.data, thread, (uint64_t)change->ns);
     krait_buf_char(buf, '}');
@@ -303,15 +319,25 @@ static int add_kernel(struct chrome *chrome)
 
 /* -- all of it -- */
 
+/* A number that a double may not hold, as text. */
+static void add_digits(struct krait_buf *buf, const char *key, uint64_t n)
+{
+    krait_json_key(buf, key);
+    krait_buf_fmt(buf, "\"%llu\"", (unsigned long long)n);
+}
+
 static void add_head(struct chrome *chrome)
 {
     struct krait_buf *buf = &chrome->out->buf;
-    krait_buf_fmt(
-        buf, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"krait %s\",\"begin_ns\":\"%llu\"",
-        KRAIT_VERSION, (unsigned long long)chrome->job->zero_ns);
+    krait_buf_char(buf, '{');
+    krait_json_key_text(buf, "displayTimeUnit", "ns");
+    krait_json_key_open(buf, "otherData", '{');
+    krait_json_key_text(buf, "exporter", "krait " KRAIT_VERSION);
+    add_digits(buf, "begin_ns", chrome->job->zero_ns);
     if (chrome->job->kernel_lost)
-        krait_buf_fmt(buf, ",\"kernel_lost\":\"%llu\"", (unsigned long long)chrome->job->kernel_lost);
-    ADD(buf, "},\"traceEvents\":[");
+        add_digits(buf, "kernel_lost", chrome->job->kernel_lost);
+    krait_buf_char(buf, '}');
+    krait_json_key_open(buf, "traceEvents", '[');
 }
 
 static int write_all(struct chrome *chrome, struct krait_err *err)

@@ -23,15 +23,13 @@ static void add_frame(struct krait_buf *buf, const struct krait_func *func)
 {
     KRAIT_AUTO_BUF label = { 0 };
     krait_export_func_label(&label, func);
-    ADD(buf, "{\"name\":");
+    ADD(buf, KRAIT_JSON_FIRST("name"));
     krait_json_str(buf, label.data, label.len);
     if (*func->file) {
-        krait_json_key(buf, "file");
-        krait_json_cstr(buf, func->file);
+        krait_json_key_text(buf, "file", func->file);
     }
     if (func->line) {
-        krait_json_key(buf, "line");
-        krait_json_u64(buf, func->line);
+        krait_json_key_u64(buf, "line", func->line);
     }
     krait_buf_char(buf, '}');
     buf->failed |= label.failed;
@@ -60,18 +58,20 @@ static void open_profile(struct speedscope *scope, uint64_t from_ns)
 {
     struct krait_buf *buf = &scope->out->buf;
     krait_buf_str(buf, scope->in_profiles ? ",\n" : "\n");
-    ADD(buf, "{\"type\":\"evented\",\"name\":");
+    krait_buf_char(buf, '{');
+    krait_json_key_text(buf, "type", "evented");
+    krait_json_key(buf, "name");
     add_profile_name(buf, scope->job->trace, scope->thread);
-    ADD(buf, ",\"unit\":\"nanoseconds\",\"startValue\":");
-    krait_json_u64(buf, from_ns);
-    ADD(buf, ",\"events\":[");
+    krait_json_key_text(buf, "unit", "nanoseconds");
+    krait_json_key_u64(buf, "startValue", from_ns);
+    krait_json_key_open(buf, "events", '[');
     scope->in_profile = scope->in_profiles = true;
 }
 
 static void close_profile(struct speedscope *scope)
 {
-    ADD(&scope->out->buf, "\n],\"endValue\":");
-    krait_json_u64(&scope->out->buf, scope->last_ns);
+    ADD(&scope->out->buf, "\n]");
+    krait_json_key_u64(&scope->out->buf, "endValue", scope->last_ns);
     krait_buf_char(&scope->out->buf, '}');
     scope->in_profile = false;
 }
@@ -84,11 +84,11 @@ static void add_event(struct speedscope *scope, uint64_t at, uint32_t func, bool
     } else {
         open_profile(scope, at);
     }
-    ADD(buf, "\n{\"type\":\"");
+    ADD(buf, "\n" KRAIT_JSON_FIRST("type") "\"");
     krait_buf_char(buf, is_end ? 'C' : 'O');
-    ADD(buf, "\",\"frame\":");
+    ADD(buf, "\"" KRAIT_JSON_NEXT("frame"));
     krait_json_u64(buf, func);
-    ADD(buf, ",\"at\":");
+    ADD(buf, KRAIT_JSON_NEXT("at"));
     krait_json_u64(buf, at);
     krait_buf_char(buf, '}');
     scope->last_ns = at;
@@ -131,12 +131,16 @@ int krait_export_write_speedscope(struct krait_export_job *job, struct krait_out
 {
     struct speedscope scope = { .job = job, .out = out };
     struct krait_buf *buf = &out->buf;
-    ADD(buf, "{\"$schema\":\"https://www.speedscope.app/"
-             "file-format-schema.json\",\"exporter\":\"krait " KRAIT_VERSION "\",\"name\":");
-    krait_json_cstr(buf, title(job->trace));
-    ADD(buf, ",\"activeProfileIndex\":0,\"shared\":{\"frames\":[");
+    krait_buf_char(buf, '{');
+    krait_json_key_text(buf, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    krait_json_key_text(buf, "exporter", "krait " KRAIT_VERSION);
+    krait_json_key_text(buf, "name", title(job->trace));
+    krait_json_key_u64(buf, "activeProfileIndex", 0);
+    krait_json_key_open(buf, "shared", '{');
+    krait_json_key_open(buf, "frames", '[');
     add_frames(job->trace, out);
-    ADD(buf, "\n]},\"profiles\":[");
+    ADD(buf, "\n]}");
+    krait_json_key_open(buf, "profiles", '[');
     int rc = krait_export_each_thread(job, add_thread, &scope);
     ADD(buf, "\n]}\n");
     return rc ? krait_err_set(err, rc, "cannot read the calls") : 0;

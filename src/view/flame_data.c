@@ -13,6 +13,7 @@
  */
 #include "view/flame_draw.h"
 
+#include "base/json.h"
 #include "view/flame_text.h"
 
 #include <string.h>
@@ -50,7 +51,7 @@ static void tree(struct krait_buf *to, const struct krait_flame *flame)
 
 static void names(struct krait_buf *to, const struct krait_flame *flame, struct krait_strtab *strings)
 {
-    krait_buf_str(to, ",\"names\":[");
+    krait_json_key_open(to, "names", '[');
     for (uint32_t i = 0; i < flame->name_count; i++) {
         const struct krait_flame_name *name = &flame->names[i];
         uint32_t hue = name->package == KRAIT_NO_ID ? KRAIT_HUES : flame->packages[name->package].hue;
@@ -65,27 +66,45 @@ static void names(struct krait_buf *to, const struct krait_flame *flame, struct 
 
 static void text_member(struct krait_buf *to, const char *key, const char *text)
 {
-    krait_buf_fmt(to, "\"%s\":", key);
+    krait_json_key(to, key);
     KRAIT_AUTO_BUF clean = { 0 };
     krait_text_clean(&clean, text);
     krait_text_json(to, clean.len ? clean.data : "");
-    krait_buf_char(to, ',');
     to->failed |= clean.failed;
 }
 
 static void settings(struct krait_buf *to, const struct krait_flame *flame,
                      const struct krait_flame_options *options)
 {
-    krait_buf_fmt(to,
-                  "\"unit\":%d,\"layers\":%d,\"icicle\":%d,\"reversed\":%d,\"diff\":%d,\"judged\":%d,"
-                  "\"fixed\":%d,\"width\":%u,"
-                  "\"min\":%g,\"row\":%d,\"pad\":%d,\"top\":%d,\"foot\":%d,\"noise\":%g,\"steps\":[",
-                  options->unit, options->color, options->icicle, flame->reversed, flame->has_other,
-                  flame->judged, options->fixed_width, options->width, options->min_width, KRAIT_FLAME_ROW,
-                  FLAME_PAD, FLAME_TOP, FLAME_FOOT, FLAME_DIFF_NOISE);
-    for (int i = 0; i < FLAME_DIFF_STEPS; i++)
-        krait_buf_fmt(to, "%s%g", i ? "," : "", krait_flame_diff_steps[i]);
-    krait_buf_str(to, "]");
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        { "unit", options->unit },
+        { "layers", options->color },
+        { "icicle", options->icicle },
+        { "reversed", flame->reversed },
+        { "diff", flame->has_other },
+        { "judged", flame->judged },
+        { "fixed", options->fixed_width },
+        { "width", options->width },
+        { "min", options->min_width },
+        { "row", KRAIT_FLAME_ROW },
+        { "pad", FLAME_PAD },
+        { "top", FLAME_TOP },
+        { "foot", FLAME_FOOT },
+        { "noise", FLAME_DIFF_NOISE },
+    };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(numbers); i++) {
+        krait_json_key(to, numbers[i].key);
+        krait_buf_fmt(to, "%.10g", numbers[i].value);
+    }
+    krait_json_key_open(to, "steps", '[');
+    for (int i = 0; i < FLAME_DIFF_STEPS; i++) {
+        krait_json_item(to, "");
+        krait_buf_fmt(to, "%g", krait_flame_diff_steps[i]);
+    }
+    krait_buf_char(to, ']');
 }
 
 void krait_flame_json(struct krait_buf *to, const struct krait_flame *flame,
@@ -97,12 +116,14 @@ void krait_flame_json(struct krait_buf *to, const struct krait_flame *flame,
     text_member(to, "other", options->other);
     settings(to, flame, options);
     names(to, flame, &strings);
-    krait_buf_str(to, ",\"strings\":[");
+    krait_json_key_open(to, "strings", '[');
     for (uint32_t i = 0; i < strings.len; i++) {
-        krait_buf_str(to, i ? "," : "");
+        krait_json_item(to, "");
         krait_text_json(to, strings.texts[i]);
     }
-    krait_buf_str(to, "],\"tree\":\"");
+    krait_buf_char(to, ']');
+    krait_json_key(to, "tree");
+    krait_buf_char(to, '"');
     tree(to, flame);
     krait_buf_str(to, "\"}");
     krait_strtab_done(&strings);

@@ -487,7 +487,7 @@ static void compile_data_scope(struct compiler *c, const struct krait_program_sc
     if (!scope->fc)
         return;
     if (form == KRAIT_FORM_JSON)
-        krait_buf_fmt(&c->text, ",\"%s\":", scope->name);
+        krait_buf_fmt(&c->text, KRAIT_JSON_NEXT("%s"), scope->name);
     krait_buf_str(&c->text, form == KRAIT_FORM_CELL ? "" : "{");
     compile_members(c, scope->fc, place);
     krait_buf_str(&c->text, form == KRAIT_FORM_CELL ? "" : "}");

@@ -12,13 +12,14 @@ struct frame {
 };
 
 static const struct frame frames[] = {
-    [KRAIT_DATA_JSON] = { "{\"time_ns\":\"", "\",\"stream\":", "{\"stream\":", "}\n", KRAIT_TEXT_JSON },
+    [KRAIT_DATA_JSON] = { KRAIT_JSON_FIRST("time_ns") "\"", "\"" KRAIT_JSON_NEXT("stream"),
+                          KRAIT_JSON_FIRST("stream"), "}\n", KRAIT_TEXT_JSON },
     [KRAIT_DATA_LONG] = { "", ",", ",", "\n", KRAIT_TEXT_JSON_CELLS },
     [KRAIT_DATA_WIDE] = { "", ",", ",", "\n", KRAIT_TEXT_CELLS },
 };
 
-static const struct frame number_frame = { "{\"time_ns\":", ",\"stream\":", "{\"stream\":", "}\n",
-                                           KRAIT_TEXT_JSON };
+static const struct frame number_frame = { KRAIT_JSON_FIRST("time_ns"), KRAIT_JSON_NEXT("stream"),
+                                           KRAIT_JSON_FIRST("stream"), "}\n", KRAIT_TEXT_JSON };
 
 static const struct frame *frame_of(const struct krait_data *data)
 {
@@ -83,18 +84,16 @@ static void add_json_head(const struct krait_ctf_cursor *cursor, struct krait_bu
 {
     static const char *const texts[] = { "hostname", "procname" };
     const struct krait_ctf_metadata *md = cursor->trace->metadata;
-    krait_buf_str(out, ",\"event\":");
+    krait_buf_str(out, KRAIT_JSON_NEXT("event"));
     krait_json_cstr(out, cursor->event->name);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++) {
         const char *text = krait_ctf_env_text(md, texts[i], NULL);
-        if (!text)
-            continue;
-        krait_buf_fmt(out, ",\"%s\":", texts[i]);
-        krait_json_cstr(out, text);
+        if (text)
+            krait_json_key_text(out, texts[i], text);
     }
     const struct krait_env_entry *vpid = krait_ctf_env(md, "vpid");
     if (vpid && !vpid->text)
-        krait_buf_fmt(out, ",\"vpid\":%lld", (long long)vpid->value);
+        krait_buf_fmt(out, KRAIT_JSON_NEXT("vpid") "%lld", (long long)vpid->value);
 }
 
 static void add_head(void *self, const struct krait_ctf_cursor *cursor, struct krait_buf *out)
@@ -179,19 +178,17 @@ int krait_data_event(struct krait_data *data, struct krait_ctf_cursor *cursor, s
 static void add_ns(const struct krait_data *data, struct krait_buf *out, const char *key, int64_t ns)
 {
     const char *quote = data->time_is_number ? "" : "\"";
-    krait_buf_fmt(out, ",\"%s\":%s%lld%s", key, quote, (long long)ns, quote);
+    krait_json_key(out, key);
+    krait_buf_fmt(out, "%s%lld%s", quote, (long long)ns, quote);
 }
 
 void krait_data_json_loss(const struct krait_data *data, const struct krait_ctf_loss *loss,
                           struct krait_buf *out)
 {
     const struct krait_ctf_clock *clock = loss->has_times ? loss->stream->cls->clock : NULL;
-    krait_buf_fmt(out, "{\"lost\":\"%ss\",\"count\":", loss->kind);
-    if (loss->count)
-        krait_text_u64(out, loss->count);
-    else
-        krait_buf_str(out, "null");
-    krait_buf_fmt(out, ",\"stream\":%u", loss->stream->index);
+    krait_buf_fmt(out, KRAIT_JSON_FIRST("lost") "\"%ss\"", loss->kind);
+    krait_json_key_u64_or_null(out, "count", loss->count, loss->count);
+    krait_json_key_u64(out, "stream", loss->stream->index);
     if (clock) {
         add_ns(data, out, "begin_ns", krait_ctf_ns(clock, loss->begin));
         add_ns(data, out, "end_ns", krait_ctf_ns(clock, loss->end));

@@ -234,10 +234,11 @@ static void add_json_label(struct krait_buf *text, const struct krait_fc *fc,
 {
     const char *quote = fc->bits > KRAIT_JSON_EXACT_BITS ? "\"" : "";
     if (piece->lo == piece->hi && fc->is_signed)
-        krait_buf_fmt(text, "{\"value\":%s%lld%s", quote, (long long)piece->lo, quote);
+        krait_buf_fmt(text, KRAIT_JSON_FIRST("value") "%s%lld%s", quote, (long long)piece->lo, quote);
     else if (piece->lo == piece->hi)
-        krait_buf_fmt(text, "{\"value\":%s%llu%s", quote, (unsigned long long)piece->lo, quote);
-    krait_buf_str(text, ",\"label\":");
+        krait_buf_fmt(text, KRAIT_JSON_FIRST("value") "%s%llu%s", quote, (unsigned long long)piece->lo,
+                      quote);
+    krait_buf_str(text, KRAIT_JSON_NEXT("label"));
     krait_json_cstr(text, piece->label);
     krait_buf_char(text, '}');
 }

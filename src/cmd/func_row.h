@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A function in a row of output: its label in a table, its keys in JSON, its columns in CSV.
+ */
+#ifndef KRAIT_CMD_FUNC_ROW_H
+#define KRAIT_CMD_FUNC_ROW_H
+
+#include "base/buf.h"
+#include "trace/trace.h"
+
+/* "module.name", safe for a terminal, with " (C)" after functions written in C. *bright is the length of the
+ * name itself in bytes, at the end: tables dim what comes before it. */
+void krait_func_row_label(struct krait_buf *out, const char *module, const char *name,
+                          enum krait_func_kind kind, size_t *bright);
+/* The mark behind the name of what holds the time of dropped functions; *bright grows by it. */
+void krait_func_row_mark(struct krait_buf *out, bool holds_dropped, size_t *bright);
+/* A function's label with its mark. */
+void krait_func_row_marked(struct krait_buf *out, const struct krait_func *func, size_t *bright);
+
+/* The value of "kind": "c" or "python". Rows that are no functions have other words. */
+const char *krait_func_row_kind(enum krait_func_kind kind);
+
+/* Members of an open object: name, module, file, line, kind. */
+void krait_func_row_json(struct krait_buf *out, const char *name, const char *module, const char *file,
+                         uint32_t line, const char *kind);
+/* "holds_dropped":true, or nothing where it is false. */
+void krait_func_row_json_holds(struct krait_buf *out, bool holds_dropped);
+
+/* The columns of krait_func_row_csv. */
+#define KRAIT_FUNC_ROW_CSV "name,module,file,line,kind"
+void krait_func_row_csv(struct krait_buf *out, const char *name, const char *module, const char *file,
+                        uint32_t line, const char *kind);
+/* The column holds_dropped, 1 or 0, with the comma before it. */
+#define KRAIT_FUNC_ROW_CSV_HOLDS ",holds_dropped"
+void krait_func_row_csv_holds(struct krait_buf *out, bool holds_dropped);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/cells.h"
+
+#include "base/fmt.h"
+
+#include <string.h>
+
+enum krait_style krait_cell_heat(uint64_t part, uint64_t whole)
+{
+    double share = whole ? (double)part / (double)whole : 0;
+    return share >= 0.10 ? KRAIT_STYLE_HOT : share >= 0.03 ? KRAIT_STYLE_WARM : KRAIT_STYLE_NONE;
+}
+
+void krait_cell_ns(struct krait_table *table, uint64_t ns)
+{
+    char text[KRAIT_FMT_SIZE + 2];
+    krait_fmt_ns(text, ns);
+    size_t n = strlen(text);
+    if (n > 2 && text[n - 2] == ' ') /* "s" and "h" one to the right, so that points stay under points */
+        memmove(text + n - 1, text + n - 2, 3);
+    krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
+}
+
+void krait_cell_count(struct krait_table *table, uint64_t n)
+{
+    char text[KRAIT_FMT_SIZE];
+    krait_table_cell(table, krait_fmt_count(text, n), KRAIT_STYLE_NONE, 0);
+}
+
+void krait_cell_share(struct krait_table *table, uint64_t part, uint64_t whole)
+{
+    char text[KRAIT_FMT_SIZE];
+    krait_table_cell(table, krait_fmt_share(text, part, whole), krait_cell_heat(part, whole), 0);
+}
+
+void krait_cell_where(struct krait_table *table, const char *file, uint32_t line)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_fmt_safe(&text, file);
+    if (line && *file)
+        krait_buf_fmt(&text, ":%u", line);
+    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_DIM, 0);
+}
+
+void krait_cell_part(struct krait_table *table, uint64_t part, uint64_t whole, uint64_t all)
+{
+    char text[KRAIT_FMT_SIZE];
+    double share = whole ? 100 * (double)part / (double)whole : 0;
+    if (!part)
+        krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
+    else {
+        snprintf(text, sizeof(text), share < 1 ? "<1%%" : "%.0f%%", share);
+        krait_table_cell(table, text, krait_cell_heat(part, all), 0);
+    }
+}

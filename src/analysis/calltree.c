@@ -357,17 +357,32 @@ static bool is_idle(const struct krait_calltree *tree, const uint8_t *marks, uin
     return mark & KRAIT_IDLE_ACCEPT || near & KRAIT_IDLE_LOOP;
 }
 
-/* Before totals are summed up. */
-static void drop_idle(struct krait_calltree *tree, const uint8_t *marks)
+/* Where states are known, who has a CPU, could run, or waits for the GIL is not idle. */
+static void drop_idle_states(struct krait_calltree *tree, uint32_t node, uint32_t states)
+{
+    const uint32_t busy = 1u << KRAIT_WALL_ON_CPU | 1u << KRAIT_WALL_RUNNABLE | 1u << KRAIT_WALL_GIL;
+    for (unsigned s = 0; s < KRAIT_WALL_COUNT; s++) {
+        uint64_t *ns = &tree->wall_ns[node][s];
+        if (busy >> s & 1)
+            continue;
+        tree->nodes[node].self_ns -= *ns;
+        tree->idle_ns += states >> s & 1 ? *ns : 0;
+        *ns = 0;
+    }
+}
+
+/* Before totals are summed up. `states`: those that the tree is of; idle_ns counts no others. */
+static void drop_idle(struct krait_calltree *tree, const uint8_t *marks, uint32_t states)
 {
     for (uint32_t i = 0; i < tree->count; i++) {
-        struct krait_tree_node *node = &tree->nodes[i];
         if (!is_idle(tree, marks, i))
             continue;
-        tree->idle_ns += node->self_ns;
-        node->self_ns = 0;
-        if (tree->split)
-            memset(tree->wall_ns[i], 0, sizeof(tree->wall_ns[i]));
+        if (tree->split) {
+            drop_idle_states(tree, i, states ? states : UINT32_MAX);
+            continue;
+        }
+        tree->idle_ns += tree->nodes[i].self_ns;
+        tree->nodes[i].self_ns = 0;
     }
 }
 
@@ -408,7 +423,7 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
         return krait_err_set(err, rc, "the call tree could not be built: %s", strerror(-rc));
     }
     if (options->idle)
-        drop_idle(tree, options->idle);
+        drop_idle(tree, options->idle, options->states);
     sum_up(tree);
     if (options->states)
         keep_states(tree, options->states);

@@ -58,8 +58,10 @@ struct krait_calltree_options {
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
     const struct krait_wall *wall; /* to split times by what threads did; NULL: they are not split */
-    uint32_t states;     /* bits by enum krait_wall_state: times are of these alone; 0: of all. Needs wall */
-    const uint8_t *idle; /* krait_idle_marks: such waits are left out; NULL: they are not */
+    uint32_t states; /* bits by enum krait_wall_state: times are of these alone; 0: of all. Needs wall */
+    /* krait_idle_marks: such waits are left out; NULL: they are not. Of a split tree, time on a CPU, ready for one and
+     * waiting for the GIL stays. */
+    const uint8_t *idle;
 };
 
 /* Builds the tree of the trace. Returns 0 or a negative errno with err set; *out is then untouched. */

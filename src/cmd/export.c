@@ -107,7 +107,7 @@ static int check_usage(const struct export_options *o, struct krait_err *err)
 }
 
 /* What --state asks for; its wall is the caller's to free. */
-static int load_states(const struct export_options *o, const struct krait_trace *trace,
+static int load_states(const struct export_options *o, const char *path, const struct krait_trace *trace,
                        struct krait_wall **wall, struct krait_calltree_options *what, struct krait_err *err)
 {
     if (!o->state)
@@ -115,7 +115,8 @@ static int load_states(const struct export_options *o, const struct krait_trace 
     int rc = krait_state_parse(o->state, &what->states, err);
     rc = rc ? rc : krait_state_wall(wall, trace, "export", err);
     what->wall = *wall;
-    return rc ? rc : krait_state_check(*wall, what->states, err);
+    rc = rc ? rc : krait_state_check(*wall, what->states, err);
+    return rc ? krait_err_prefix(err, rc, "%s", path) : 0;
 }
 
 static void say_written(const char *path, uint64_t bytes, const struct krait_export_format *format)
@@ -143,7 +144,8 @@ static void warn_kernel(const struct krait_export_job *job)
         fprintf(stderr, "krait export: warning: the kernel's part: %s\n", damage.data);
 }
 
-static int export_trace(struct export_options *o, struct krait_trace *trace, struct krait_err *err)
+static int export_trace(struct export_options *o, const char *path, struct krait_trace *trace,
+                        struct krait_err *err)
 {
     struct krait_export_job job = {
         .trace = trace,
@@ -158,7 +160,7 @@ static int export_trace(struct export_options *o, struct krait_trace *trace, str
     const struct krait_export_format *format = krait_export_find(o->to);
     struct krait_wall *wall = NULL;
     int rc = krait_select_some(&o->select, trace, err);
-    rc = rc ? rc : load_states(o, trace, &wall, &job.what, err);
+    rc = rc ? rc : load_states(o, path, trace, &wall, &job.what, err);
     struct krait_progress progress;
     krait_progress_begin(&progress, "export", trace);
     if (!rc)
@@ -198,7 +200,7 @@ static int run_export(void *values, int argc, char **argv)
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(&err, -ENOMEM, "out of memory");
     if (!rc)
-        rc = export_trace(o, trace, &err);
+        rc = export_trace(o, argv[0], trace, &err);
     krait_trace_close(trace);
     krait_select_done(&o->select);
     return rc ? krait_cmd_fail(&krait_cmd_export, &err) : 0;

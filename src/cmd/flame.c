@@ -87,7 +87,7 @@ static uint32_t taken_processes(const struct flame_options *o, const struct krai
 
 /* A recording and its call tree. */
 struct source {
-    const char *path; /* of a comparison; else NULL */
+    const char *path; /* the first, of several that are one */
     struct krait_trace *trace;
     struct krait_calltree *tree;
     struct krait_wall *wall; /* for --state; NULL without */
@@ -103,13 +103,16 @@ static void source_done(struct source *source)
 static int source_open(struct source *source, const struct flame_options *o, const char *const *paths,
                        size_t count, struct krait_err *err)
 {
+    source->path = paths[0];
     int rc = krait_trace_open(&source->trace, paths, count, err);
     if (!rc && krait_trace_find_holders(source->trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_select_some(&o->select, source->trace, err);
     /* of a comparison, time on the CPU where it is known */
     bool wanted = o->state || (o->diff.count && source->trace && source->trace->kernel_dir_count);
-    return rc || !wanted ? rc : krait_state_wall(&source->wall, source->trace, "flame", err);
+    if (!rc && wanted && krait_state_wall(&source->wall, source->trace, "flame", err))
+        rc = krait_err_prefix(err, err->code, "%s", source->path);
+    return rc;
 }
 
 /* `states`: those that are drawn; 0: all. */
@@ -128,14 +131,14 @@ static int source_tree(struct source *source, const struct flame_options *o, uin
         .states = states,
     };
     bool serves = false;
-    KRAIT_AUTO_FREE uint8_t *idle = states || o->idle ? NULL : krait_idle_marks(source->trace, &serves);
+    KRAIT_AUTO_FREE uint8_t *idle = o->idle ? NULL : krait_idle_marks(source->trace, &serves);
     options.idle = serves ? idle : NULL;
     struct krait_progress progress;
     krait_progress_begin(&progress, "flame", source->trace);
     int rc = krait_calltree_new(&source->tree, source->trace, &options, err);
     krait_progress_end(&progress);
     KRAIT_AUTO_BUF whose = { 0 };
-    if (source->path)
+    if (o->diff.count)
         krait_ending_whose(&whose, source->path);
     if (!rc)
         krait_ending_warn("flame", source->trace,
@@ -150,13 +153,20 @@ struct drawn {
     uint32_t count, after; /* all, and those that are not of --diff */
     uint32_t states;       /* that are drawn; 0: all */
     uint32_t clocked;      /* how many tell the time on CPU */
+    struct krait_buf time; /* "time", "time on CPU" */
 };
+
+static const char *time_text(const struct drawn *drawn)
+{
+    return drawn->time.data ? drawn->time.data : "";
+}
 
 static void drawn_done(struct drawn *drawn)
 {
     for (uint32_t i = 0; drawn->sources && i < drawn->count; i++)
         source_done(&drawn->sources[i]);
     free(drawn->sources);
+    krait_buf_done(&drawn->time);
 }
 
 static int open_all(struct drawn *drawn, const struct flame_options *o, char **paths, size_t count,
@@ -167,7 +177,6 @@ static int open_all(struct drawn *drawn, const struct flame_options *o, char **p
         return source_open(&drawn->sources[0], o, (const char *const *)paths, count, err);
     for (uint32_t i = 0; i < drawn->count && !rc; i++) {
         const char *path = i < drawn->after ? paths[i] : o->diff.items[i - drawn->after];
-        drawn->sources[i].path = path;
         rc = source_open(&drawn->sources[i], o, &path, 1, err);
     }
     return rc;
@@ -179,10 +188,13 @@ static int choose_states(struct drawn *drawn, const struct flame_options *o, str
     for (uint32_t i = 0; i < drawn->count && !rc; i++) {
         const struct krait_wall *wall = drawn->sources[i].wall;
         drawn->clocked += wall && krait_wall_has_kernel(wall);
-        rc = o->state ? krait_state_check(wall, drawn->states, err) : 0;
+        if (o->state && krait_state_check(wall, drawn->states, err))
+            rc = krait_err_prefix(err, err->code, "%s", drawn->sources[i].path);
     }
     if (!o->state && o->diff.count && drawn->clocked == drawn->count)
         drawn->states = 1u << KRAIT_WALL_ON_CPU;
+    krait_buf_str(&drawn->time, drawn->states ? "time " : "time");
+    krait_state_words(&drawn->time, drawn->states);
     return rc;
 }
 
@@ -226,7 +238,7 @@ static void add_lost(struct krait_buf *to, const char *before, uint64_t events)
     counted(to, events, "event lost", "events lost");
 }
 
-/* "2.31 s in 4 threads of 2 processes · 1,204,331 calls · recorded over 1.02 s". */
+/* "2.31 s on CPU in 4 threads of 2 processes · 1,204,331 calls · recorded over 1.02 s". */
 static void subtitle(struct krait_buf *to, const struct flame_options *o, const struct drawn *drawn,
                      const struct krait_flame *flame)
 {
@@ -238,7 +250,7 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
         calls += flame->nodes[i].side[0].calls;
     }
     krait_text_duration(to, total_ns);
-    krait_buf_str(to, " in ");
+    krait_buf_fmt(to, "%s in ", time_text(drawn) + strlen("time"));
     counted(to, taken_threads(o, trace), "thread", "threads");
     krait_buf_str(to, " of ");
     counted(to, taken_processes(o, trace), "process", "processes");
@@ -249,10 +261,6 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
     if (o->select.from || o->select.until)
         krait_buf_fmt(to, ", here from %s to %s", o->select.from ? o->select.from : "the start",
                       o->select.until ? o->select.until : "the end");
-    if (o->state)
-        krait_buf_fmt(to, " \u00b7 in state %s alone", o->state);
-    else if (drawn->states)
-        krait_buf_str(to, " \u00b7 on CPU");
     if (source->tree->idle_ns) {
         krait_buf_str(to, " \u00b7 without ");
         krait_text_duration(to, source->tree->idle_ns);
@@ -275,15 +283,15 @@ static void default_title(struct krait_buf *to, const struct krait_trace *trace)
     krait_buf_str(to, *program ? program : "Flame graph");
 }
 
-static int build(struct krait_flame **flame, const struct flame_options *o, const struct drawn *drawn,
-                 struct krait_err *err)
+static int build(struct krait_flame **flame, const struct flame_options *o,
+                 const struct krait_flame_options *options, const struct drawn *drawn, struct krait_err *err)
 {
     int rc = krait_flame_new(flame, drawn->sources[0].tree, drawn->sources[0].trace, err);
     for (uint32_t i = 1; i < drawn->count && !rc; i++)
         rc = (i < drawn->after ? krait_flame_add_repeat : krait_flame_add_other)(
             *flame, drawn->sources[i].tree, drawn->sources[i].trace, err);
     if (!rc && o->diff.count)
-        rc = krait_flame_judge(*flame, err);
+        rc = krait_flame_judge(*flame, options->unit, err);
     if (!rc && o->reverse)
         rc = krait_flame_reverse(flame, err);
     return rc;
@@ -345,9 +353,13 @@ static void tell_idle(uint64_t ns)
 /* What was compared, and what can be told of it. */
 static void tell_compared(const struct flame_options *o, const struct drawn *drawn, bool judged)
 {
-    if (drawn->states && !o->state)
+    if (o->unit && *o->unit == 'c')
+        fputs("krait flame: calls are compared\n", stderr);
+    else if (o->state)
+        krait_terminal_say(NULL, 0, "krait flame: %s is compared", time_text(drawn));
+    else if (drawn->states)
         fputs("krait flame: time on the CPU is compared\n", stderr);
-    else if (!o->state)
+    else
         krait_terminal_say(
             NULL, 0,
             "krait flame: wall time is compared, waits and all: time on the CPU is told by %u of "
@@ -393,11 +405,12 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
         return rc;
     options->title = o->title ? o->title : title.data;
     options->subtitle = sub.data ? sub.data : "";
+    options->time = time_text(drawn);
     rc = krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
     (is_html(path) ? krait_flame_html : krait_flame_svg)(&out.buf, flame, options);
-    if (out.buf.failed || title.failed || sub.failed)
+    if (out.buf.failed || title.failed || sub.failed || drawn->time.failed)
         return krait_err_set(err, -ENOMEM, "out of memory while drawing");
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
@@ -406,7 +419,8 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
         tell_governed(drawn);
     }
     if (!rc && o->state && !this_one->tree->nodes[0].total_ns)
-        krait_terminal_say(NULL, 0, "krait flame: there is no time in state %s", o->state);
+        krait_terminal_say(NULL, 0, "krait flame: there is no time in state %s%s", o->state,
+                           krait_select_scope(&o->select));
     if (!rc && this_one->tree->idle_ns)
         tell_idle(this_one->tree->idle_ns);
     if (!rc && strcmp(path, "-") != 0)
@@ -469,7 +483,7 @@ static int make(struct flame_options *o, int argc, char **argv, struct krait_err
     KRAIT_CLEANUP(drawn_done) struct drawn drawn = { 0 };
     struct krait_flame *flame = NULL;
     int rc = drawn_open(&drawn, o, argv, (size_t)argc, err);
-    rc = rc ? rc : build(&flame, o, &drawn, err);
+    rc = rc ? rc : build(&flame, o, &options, &drawn, err);
     rc = rc ? rc : draw(o, &options, &drawn, flame, err);
     krait_flame_free(flame);
     return rc;

@@ -30,6 +30,42 @@ int krait_state_parse(const char *text, uint32_t *states, struct krait_err *err)
     }
 }
 
+/* Waits are of something; the others stand for themselves. */
+static const struct {
+    const char *words;
+    bool waits;
+} phrases[KRAIT_WALL_COUNT] = {
+    [KRAIT_WALL_ON_CPU] = { "on CPU", false },
+    [KRAIT_WALL_RUNNABLE] = { "ready for a CPU", false },
+    [KRAIT_WALL_UNKNOWN] = { "in an unknown state", false },
+    [KRAIT_WALL_GIL] = { "the GIL", true },
+    [KRAIT_WALL_LOCK] = { "a lock", true },
+    [KRAIT_WALL_DISK] = { "the disk", true },
+    [KRAIT_WALL_NETWORK] = { "the network", true },
+    [KRAIT_WALL_TIMER] = { "a timer", true },
+    [KRAIT_WALL_CHILD] = { "a child process", true },
+    [KRAIT_WALL_FAULT] = { "a page of memory", true },
+    [KRAIT_WALL_OTHER] = { "something else", true },
+};
+
+void krait_state_words(struct krait_buf *out, uint32_t states)
+{
+    const char *before = "";
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+        if (phrases[i].waits || !(states >> i & 1))
+            continue;
+        krait_buf_fmt(out, "%s%s", before, phrases[i].words);
+        before = " or ";
+    }
+    before = *before ? ", or waiting for " : "waiting for ";
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
+        if (!phrases[i].waits || !(states >> i & 1))
+            continue;
+        krait_buf_fmt(out, "%s%s", before, phrases[i].words);
+        before = " or ";
+    }
+}
+
 static void tell_missing(const struct krait_wall *wall, const char *verb)
 {
     char count[KRAIT_FMT_SIZE];

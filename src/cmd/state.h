@@ -6,6 +6,7 @@
 #define KRAIT_CMD_STATE_H
 
 #include "analysis/wall.h"
+#include "base/buf.h"
 #include "cmd/opts.h"
 
 #define KRAIT_STATE_TITLE(name, text, title, words) "|" title
@@ -15,6 +16,9 @@
  * kernel's part is told on stderr. Returns 0 or a negative errno with err set. */
 int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, const char *verb,
                      struct krait_err *err);
+
+/* "on CPU", "waiting for the GIL or a lock", "on CPU, or waiting for a timer". */
+void krait_state_words(struct krait_buf *out, uint32_t states);
 
 /* Parses "cpu" or "gil,lock" into bits by enum krait_wall_state. */
 int krait_state_parse(const char *text, uint32_t *states, struct krait_err *err);

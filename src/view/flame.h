@@ -27,6 +27,8 @@ enum {
     KRAIT_FLAME_MAX_DRAWN = 3000, /* frames drawn without scripts; the script draws from the full data */
 };
 
+enum krait_flame_unit { KRAIT_FLAME_TIME, KRAIT_FLAME_CALLS };
+
 /* Texts are clean (see krait_text_clean). */
 struct krait_flame_name {
     const char *name, *module, *file;
@@ -39,7 +41,9 @@ struct krait_flame_name {
 struct krait_flame_side {
     uint64_t self_ns, calls;        /* of the node itself */
     uint64_t total_ns, total_calls; /* with everything below; filled by krait_flame_finish */
-    double shares, squares;         /* sums over the recordings: its share of all time, and that squared */
+    struct krait_flame_share_sums {
+        double shares, squares; /* over the recordings: its share of all, and that squared */
+    } sums[2];                  /* by enum krait_flame_unit */
 };
 
 struct krait_flame_node {
@@ -50,7 +54,6 @@ struct krait_flame_node {
     bool chance;                     /* its change is no more than chance would make: see krait_flame_judge */
 };
 
-enum krait_flame_unit { KRAIT_FLAME_TIME, KRAIT_FLAME_CALLS };
 enum krait_flame_color { KRAIT_FLAME_BY_MODULE, KRAIT_FLAME_BY_LAYER };
 enum krait_flame_order { KRAIT_FLAME_ORDER_SIZE, KRAIT_FLAME_ORDER_NAME, KRAIT_FLAME_ORDER_FIRST_CALL };
 
@@ -85,6 +88,7 @@ struct krait_flame_options {
     const char *title;   /* untrusted, like the others */
     const char *subtitle;
     const char *other; /* what the other trace is called */
+    const char *time;  /* what time is drawn: "time", "time on CPU" */
 };
 
 #define KRAIT_FLAME_OPTIONS_DEFAULT                        \
@@ -93,7 +97,8 @@ struct krait_flame_options {
                                    .max_frames = 200000,   \
                                    .title = "Flame graph", \
                                    .subtitle = "",         \
-                                   .other = "" })
+                                   .other = "",            \
+                                   .time = "time" })
 
 /* A graph of a tree. 0 or -ENOMEM. The graph keeps nothing of tree and trace. */
 int krait_flame_new(struct krait_flame **out, const struct krait_calltree *tree,
@@ -108,8 +113,8 @@ int krait_flame_add_repeat(struct krait_flame *flame, const struct krait_calltre
                            const struct krait_trace *trace, struct krait_err *err);
 
 /* When all repeats are there: makes sums means and, where both sides have two or more, finds which changes of
- * a node's share of the time are no more than chance would make (analysis/compare.h). */
-int krait_flame_judge(struct krait_flame *flame, struct krait_err *err);
+ * a node's share of the time, or of the calls, are no more than chance would make (analysis/compare.h). */
+int krait_flame_judge(struct krait_flame *flame, enum krait_flame_unit unit, struct krait_err *err);
 
 /* Turns the stacks over: below the root the functions by their self time, below each its callers. */
 int krait_flame_reverse(struct krait_flame **flame, struct krait_err *err);

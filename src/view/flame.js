@@ -149,7 +149,7 @@ function label(element, name, room) {
   element.textContent = cut(columns(long) <= room ? long : last || long, room);
 }
 
-const isChance = (i) => chance[i] && unit === 0 && !bySelf; // what is judged is a frame's share of all time
+const isChance = (i) => chance[i] && unit === data.unit && !bySelf; // what is judged is a frame's share of all
 
 // A change that is small beside the frame itself is noise.
 function diffClass(i) {

@@ -183,19 +183,32 @@ static int add_nodes(struct krait_flame *flame, const struct adding *a)
     return 0;
 }
 
+/* By node of the tree: its time, or its calls, with all below it. Parents lie before their children. */
+static double *totals_of(const struct krait_calltree *tree, enum krait_flame_unit unit)
+{
+    double *totals = calloc((size_t)tree->count + 1, sizeof(*totals));
+    for (uint32_t i = tree->count; totals && i-- > 0;) {
+        const struct krait_tree_node *node = &tree->nodes[i];
+        totals[i] += unit == KRAIT_FLAME_TIME ? (double)node->self_ns : (double)node->calls;
+        if (node->parent != KRAIT_NO_ID)
+            totals[node->parent] += totals[i];
+    }
+    return totals;
+}
+
 /* Nodes of the tree may be one node of the graph. */
-static int add_shares(struct krait_flame *flame, const struct adding *a)
+static int add_shares(struct krait_flame *flame, const struct adding *a, enum krait_flame_unit unit)
 {
     KRAIT_AUTO_FREE double *shares = calloc(flame->count, sizeof(*shares));
-    double all = (double)a->tree->nodes[0].total_ns;
-    if (!shares)
+    KRAIT_AUTO_FREE double *totals = totals_of(a->tree, unit);
+    if (!shares || !totals)
         return -ENOMEM;
-    flame->recordings[a->side]++;
-    for (uint32_t i = 0; i < a->tree->count && all > 0; i++)
-        shares[a->place[i]] += (double)a->tree->nodes[i].total_ns / all;
+    for (uint32_t i = 0; i < a->tree->count && totals[0] > 0; i++)
+        shares[a->place[i]] += totals[i] / totals[0];
     for (uint32_t i = 0; i < flame->count; i++) {
-        flame->nodes[i].side[a->side].shares += shares[i];
-        flame->nodes[i].side[a->side].squares += shares[i] * shares[i];
+        struct krait_flame_share_sums *sums = &flame->nodes[i].side[a->side].sums[unit];
+        sums->shares += shares[i];
+        sums->squares += shares[i] * shares[i];
     }
     return 0;
 }
@@ -210,7 +223,11 @@ static int add_tree(struct krait_flame *flame, const struct krait_calltree *tree
     for (uint32_t i = 0; i < trace->func_count; i++)
         names[i] = KRAIT_NO_ID;
     struct adding adding = { tree, trace, side, names, place };
-    return add_nodes(flame, &adding) || add_shares(flame, &adding) ? no_memory(err) : 0;
+    flame->recordings[side]++;
+    return add_nodes(flame, &adding) || add_shares(flame, &adding, KRAIT_FLAME_TIME) ||
+                   add_shares(flame, &adding, KRAIT_FLAME_CALLS)
+               ? no_memory(err)
+               : 0;
 }
 
 /* A graph that is nothing but its root. */
@@ -266,7 +283,7 @@ static void make_means(struct krait_flame *flame)
     }
 }
 
-int krait_flame_judge(struct krait_flame *flame, struct krait_err *err)
+int krait_flame_judge(struct krait_flame *flame, enum krait_flame_unit unit, struct krait_err *err)
 {
     KRAIT_AUTO_FREE struct krait_change *changes = calloc(flame->count, sizeof(*changes));
     uint32_t n = flame->recordings[1], m = flame->recordings[0];
@@ -275,7 +292,8 @@ int krait_flame_judge(struct krait_flame *flame, struct krait_err *err)
     make_means(flame);
     flame->judged = n > 1 && m > 1;
     for (uint32_t i = 0; i < flame->count; i++) {
-        const struct krait_flame_side *after = &flame->nodes[i].side[0], *before = &flame->nodes[i].side[1];
+        const struct krait_flame_share_sums *after = &flame->nodes[i].side[0].sums[unit],
+                                            *before = &flame->nodes[i].side[1].sums[unit];
         changes[i] =
             krait_change_of_sums(n, before->shares, before->squares, m, after->shares, after->squares);
     }

@@ -76,12 +76,6 @@ static void title_own(struct krait_buf *to, const struct krait_flame *flame,
     krait_buf_str(to, node->side[0].calls == 1 ? " call" : " calls");
 }
 
-/* What is judged is shares of time. */
-static bool is_chance(const struct krait_flame *flame, const struct krait_flame_node *node)
-{
-    return node->chance && flame->unit == KRAIT_FLAME_TIME;
-}
-
 static void title_other(struct krait_buf *to, const struct picture *p, const struct krait_flame_node *node)
 {
     double was = krait_flame_share(p->flame, node, 1);
@@ -94,7 +88,7 @@ static void title_other(struct krait_buf *to, const struct picture *p, const str
     krait_buf_str(to, " (");
     krait_text_percent(to, was);
     krait_buf_fmt(to, " of all), change %+.2f points", (krait_flame_share(p->flame, node, 0) - was) * 100);
-    if (is_chance(p->flame, node))
+    if (node->chance)
         krait_buf_str(to, ": no more than chance");
 }
 
@@ -161,7 +155,7 @@ static void frame_class(const struct picture *p, const struct krait_flame_node *
         krait_buf_fmt(p->to, " m%u", p->flame->packages[name->package].hue);
     double share = krait_flame_share(p->flame, node, 0), was = krait_flame_share(p->flame, node, 1);
     if (p->flame->has_other)
-        krait_buf_fmt(p->to, " d%d", is_chance(p->flame, node) ? FLAME_DIFF_STEPS : diff_class(share, was));
+        krait_buf_fmt(p->to, " d%d", node->chance ? FLAME_DIFF_STEPS : diff_class(share, was));
 }
 
 static double row_y(const struct picture *p, uint32_t depth)
@@ -237,7 +231,7 @@ static void footer(const struct picture *p)
         "<text id=\"details\" x=\"%d\" y=\"24\">Hover a frame for its numbers. Width is %s.</text>"
         "<text id=\"numbers\" x=\"%d\" y=\"42\"></text></g>\n",
         y, p->options->width, FLAME_FOOT, FLAME_PAD,
-        p->flame->unit == KRAIT_FLAME_TIME ? "time" : "the number of calls", FLAME_PAD);
+        p->flame->unit == KRAIT_FLAME_TIME ? p->options->time : "the number of calls", FLAME_PAD);
 }
 
 static const char *color_class(const struct krait_flame *flame, const struct krait_flame_options *options)

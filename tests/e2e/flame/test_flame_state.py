@@ -86,7 +86,10 @@ def test_a_flame_graph_has_the_time_in_a_state_and_says_so(run, sleeps, tmp_path
     run("flame", sleeps, "--state", "timer")
     titles = titles_of(tmp_path / "flame.svg")
     assert "total 27.0\u202f\u00b5s (100.0\u202f% of all)" in titles["app.main"][1]
-    assert "in state timer alone" in (tmp_path / "flame.svg").read_text()
+    text = (tmp_path / "flame.svg").read_text()
+    assert "27.0\u202f\u00b5s waiting for a timer in 1 thread of 1 process" in text and "Width is time waiting for a timer." in text
+    run("flame", sleeps, "--state", "timer,lock,cpu")
+    assert "s on CPU, or waiting for a lock or a timer in 1 thread" in (tmp_path / "flame.svg").read_text()
 
 
 def test_that_no_time_is_in_a_state_is_said(run, sleeps):
@@ -97,8 +100,8 @@ def test_that_no_time_is_in_a_state_is_said(run, sleeps):
 def test_wrong_states_are_told(run, synth, sleeps, verb):
     plain = synth(CODES + "100us call 1\n200us return\n", "plain")
     said = run(*verb, plain, "--state", "cpu", code=1).stderr
-    assert "the recording does not tell what threads did; record it with --kernel" in said
-    assert "--state gil: the recording has no waits for the GIL" in run(*verb, plain, "--state", "gil", code=1).stderr
+    assert f"krait {verb[0]}: {plain}: --state: the recording does not tell what threads did; record it with --kernel" in said
+    assert f"krait {verb[0]}: {plain}: --state gil: the recording has no waits for the GIL" in run(*verb, plain, "--state", "gil", code=1).stderr
     assert "'idle' is not one of cpu|ready|gil" in run(*verb, sleeps, "--state", "cpu,idle", code=2).stderr
     assert "'' is not one of" in run(*verb, sleeps, "--state", "cpu,", code=2).stderr
 
@@ -130,6 +133,34 @@ def test_time_on_the_cpu_is_compared_where_all_recordings_tell_it(run, both, syn
     assert titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 100")
     run("flame", new, "--diff", old, "--state", "other")
     assert titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 30.0")
+
+
+def test_of_several_recordings_the_one_without_states_is_named(run, synth, sleeps):
+    plain = synth(CODES + "100us call 1\n200us return\n", "plain")
+    said = run("flame", sleeps, "--diff", plain, "--state", "cpu", code=1).stderr
+    assert f"krait flame: {plain}: --state: the recording does not tell what threads did" in said
+
+
+def test_what_is_compared_is_said_where_it_is_a_state(run, sleeps):
+    assert "krait flame: time waiting for a timer is compared" in run("flame", sleeps, "--diff", sleeps, "--state", "timer").stderr
+
+
+def test_calls_are_compared_and_judged_when_they_are_drawn(run, synth, tmp_path):
+    """Of work there are 3 calls of 4 before and 1 of 2 after, always; time is all chance."""
+    calls = "1ms call 2\n2ms return\n"
+
+    def recording(name, times, us):
+        return synth(CODES + "0 call 1\n" + calls * times + f"{us}us return\nexit 0 0\n", name)
+
+    old = [recording(f"o{i}", 3, us) for i, us in enumerate((5000, 9000))]
+    new = [recording(f"n{i}", 1, us) for i, us in enumerate((5100, 8900))]
+    words = [*new, "--diff", old[0], "--diff", old[1]]
+    said = run("flame", *words, "--unit", "calls").stderr
+    assert "krait flame: calls are compared\n" in said and "time" not in said.split("calls are compared")[0]
+    title = titles_of(tmp_path / "flame.svg")["app.load"]
+    assert title[1].startswith("total 1 call (50.0") and title[-1] == "in the other: 3 calls (75.0\u202f% of all), change -25.00 points"
+    run("flame", *words)
+    assert titles_of(tmp_path / "flame.svg")["app.load"][-1].endswith(": no more than chance")
 
 
 # -- servers --
@@ -194,6 +225,47 @@ def test_a_servers_idle_waits_are_left_out_and_that_is_said(run, synth, tmp_path
     assert "without 74.0\u202fms of idle waits" in (tmp_path / "flame.svg").read_text()
     said = run("flame", folder, "--idle").stderr
     assert "server" not in said and titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 100\u202fms")
+
+
+def test_idle_waits_are_left_out_of_states_too_but_not_what_kept_a_cpu_busy(run, both, tmp_path):
+    """poll waits 60 us for the network, idle; its own 20 us on a CPU are drawn. accept of no server is not idle."""
+    folder = both(
+        """
+        process 5 python3
+        code 1 python app main app.py 1
+        code 2 c select epoll.poll - 0
+        code 3 c _socket socket.listen - 0
+        code 4 python asyncio.base_events BaseEventLoop._run_once base_events.py 1
+        thread 5 MainThread
+        100us call 1
+        100us ccall 3
+        110us creturn
+        110us call 4
+        110us ccall 2
+        190us creturn
+        190us return
+        200us return
+        exit 0 0
+        """,
+        [
+            switch(0, 0, 5),
+            begins(115, "epoll_wait"),
+            switch(120, 5, 0, state=1),
+            event(178, "irq_softirq_entry", vec=3),
+            wake(180, 5),
+            event(180, "irq_softirq_exit", vec=3),
+            switch(180, 0, 5),
+            ends(185, "epoll_wait"),
+            switch(300, 5, 0),
+        ],
+    )
+    said = run("flame", folder, "--state", "cpu").stderr
+    assert "idle" not in said and titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 40.0")
+    said = run("flame", folder, "--state", "net,cpu").stderr
+    assert "left out 60.00 us of a server's idle waits" in said
+    assert titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 40.0")
+    said = run("flame", folder, "--state", "net,cpu", "--idle").stderr
+    assert "idle" not in said and titles_of(tmp_path / "flame.svg")["app.main"][1].startswith("total 100")
 
 
 def test_the_waits_of_a_program_that_serves_nobody_are_drawn(run, synth, tmp_path):

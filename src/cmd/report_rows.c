@@ -9,127 +9,12 @@
 
 #include <string.h>
 
-/* --- order --- */
-
-enum { AS_TEXT = -1 };
-
-/* What --sort may name. */
-static const struct sort {
-    const char *name;
-    ptrdiff_t offset; /* of a uint64_t in the row; AS_TEXT: by name, from A */
-    bool of_wall;     /* in what its self time is split into */
-} sorts[] = { { "self", offsetof(struct krait_profile_row, self_ns), false },
-              { "total", offsetof(struct krait_profile_row, total_ns), false },
-              { "calls", offsetof(struct krait_profile_row, calls), false },
-              { "raised", offsetof(struct krait_profile_row, raised), false },
-              { "mean", offsetof(struct krait_profile_row, mean_ns), false },
-              { "min", offsetof(struct krait_profile_row, min_ns), false },
-              { "max", offsetof(struct krait_profile_row, max_ns), false },
-              { "p50", offsetof(struct krait_profile_row, p50_ns), false },
-              { "p99", offsetof(struct krait_profile_row, p99_ns), false },
-              { "name", AS_TEXT, false },
-#define X(name, text, title, words) \
-    { title, offsetof(struct krait_wall_split, self_ns[KRAIT_WALL_##name]), true },
-              KRAIT_WALL_STATES(X)
-#undef X
-};
-
-/* 0 where the row has none of it. */
-static uint64_t sort_number(const struct krait_profile_row *row, const struct sort *sort)
-{
-    const char *base = sort->of_wall ? (const char *)row->wall : (const char *)row;
-    return base ? *(const uint64_t *)(base + sort->offset) : 0;
-}
-
-static int compare_rows(const void *a, const void *b, void *ctx)
-{
-    const struct krait_profile_row *x = a, *y = b;
-    const struct sort *sort = ctx;
-    if (sort->offset != AS_TEXT) {
-        uint64_t u = sort_number(x, sort), v = sort_number(y, sort);
-        if (u != v)
-            return u > v ? -1 : 1;
-    }
-    int order = strcmp(x->module, y->module);
-    order = order ? order : strcmp(x->name, y->name);
-    return order ? order : (x->line > y->line) - (x->line < y->line);
-}
-
-static const struct sort *sort_of(const char *name)
-{
-    size_t i = 0;
-    while (i < KRAIT_ARRAY_LEN(sorts) && strcmp(sorts[i].name, name ? name : "self") != 0)
-        i++;
-    return &sorts[i]; /* options have let no other pass */
-}
-
-/* What threads did can be sorted by where it is known. */
-static int check_sort(const struct report *report, struct krait_err *err)
-{
-    const char *name = report->options->sort;
-    bool gil = report->wall && name && strcmp(name, "gil") == 0;
-    bool known = gil || (report->wall && krait_wall_has_kernel(report->wall));
-    if (known || !sort_of(name)->of_wall)
-        return 0;
-    return krait_err_set(err, -ENODATA,
-                         "--sort %s: the trace does not say what threads did; record it with --kernel", name);
-}
-
-static void sort_rows(struct krait_profile *profile, const char *by)
-{
-    qsort_r(profile->rows, profile->count, sizeof(*profile->rows), compare_rows, (void *)sort_of(by));
-}
-
-/* A line is meant by its caller and by what it calls alike. */
-static bool is_meant(const struct krait_profile_row *row, const struct krait_trace *trace,
-                     const struct krait_match *filter)
-{
-    if (krait_match_func(filter, row->module, row->name, row->file))
-        return true;
-    const struct krait_func *callee = row->callee == KRAIT_NO_ID ? NULL : &trace->funcs[row->callee];
-    return callee && krait_match_func(filter, callee->module, callee->name, callee->file);
-}
-
-/* Keeps of a row the exceptions that are meant. */
-static void filter_exceptions(struct krait_profile_row *row, const struct krait_match *exception)
-{
-    uint32_t kept = 0;
-    row->raised = 0;
-    for (uint32_t i = 0; i < row->exception_count; i++) {
-        if (!krait_match_text(exception, row->exceptions[i].type))
-            continue;
-        row->raised += row->exceptions[i].count;
-        row->exceptions[kept++] = row->exceptions[i];
-    }
-    row->exception_count = kept;
-}
-
-static void filter_rows(struct krait_profile *profile, const struct report *report)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < profile->count; i++) {
-        struct krait_profile_row *row = &profile->rows[i];
-        if (report->exception)
-            filter_exceptions(row, report->exception);
-        if ((!report->filter || is_meant(row, report->trace, report->filter)) &&
-            (!report->exception || row->raised))
-            profile->rows[kept++] = *row;
-    }
-    profile->count = kept;
-}
-
-/* --- table --- */
-
-/* What a cell is made from. */
-enum cell_kind {
-    CELL_NS,
-    CELL_SHARE,
-    CELL_COUNT,
-    CELL_NAME,
-    CELL_WHERE,
-    CELL_COMMAND,
-    CELL_WALL,
-    CELL_EXCEPTIONS
+/* A row on its way into a table. */
+struct spot {
+    struct krait_table *table;
+    const struct report *report;
+    const struct krait_profile_row *row;
+    uint64_t whole; /* self time of all rows */
 };
 
 /* When a column is in the table. */
@@ -144,42 +29,43 @@ enum column_when {
     OF_WALL, /* some thread was in that state */
 };
 
-static const struct rows_column {
+/* All that is said of a column: in tables, in JSON and CSV, and by --sort, which takes titles. */
+struct rows_column {
     struct krait_column column;
-    enum cell_kind kind;
+    const char *key; /* in JSON and CSV; NULL: tables alone have it */
+    uint32_t place;  /* there, from 0 */
+    void (*add)(const struct spot *at, const struct rows_column *column); /* adds the cell of a table */
     enum column_when when;
     size_t offset; /* of a uint64_t in the row; of what threads did, the state */
-} columns[] = {
-#define OF(member) offsetof(struct krait_profile_row, member)
-    { { "self", 0, 0, 0 }, CELL_NS, ALWAYS, OF(self_ns) },
-    { { "self%", 0, 0, 13 }, CELL_SHARE, ALWAYS, OF(self_ns) },
-#define X(name, text, title, words) { { title, 0, 0, 0 }, CELL_WALL, OF_WALL, KRAIT_WALL_##name },
-    KRAIT_WALL_STATES(X)
-#undef X
-        { { "total", 0, 0, 15 }, CELL_NS, ALWAYS, OF(total_ns) },
-    { { "total%", 0, 0, 14 }, CELL_SHARE, ALWAYS, OF(total_ns) },
-    { { "calls", 0, 0, 0 }, CELL_COUNT, ALWAYS, OF(calls) },
-    { { "runs", 0, 0, 17 }, CELL_COUNT, OF_MANY_RUNS, OF(runs) },
-    { { "raised", 0, 0, 23 }, CELL_COUNT, OF_RAISES, OF(raised) },
-    { { "mean", 0, 0, 16 }, CELL_NS, OF_RUNS, OF(mean_ns) },
-    { { "min", 0, 0, 22 }, CELL_NS, OF_RUNS, OF(min_ns) },
-    { { "max", 0, 0, 19 }, CELL_NS, OF_RUNS, OF(max_ns) },
-    { { "p50", 0, 0, 21 }, CELL_NS, OF_RUNS, OF(p50_ns) },
-    { { "p99", 0, 0, 20 }, CELL_NS, OF_RUNS, OF(p99_ns) },
-    { { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 32, 0 }, CELL_NAME, ALWAYS, 0 },
-    { { "exceptions", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 20, 0 }, CELL_EXCEPTIONS, OF_EXCEPTIONS, 0 },
-    { { "command", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 16, 0 }, CELL_COMMAND, OF_PROCESSES, 0 },
-    { { "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 28, 18 }, CELL_WHERE, OF_PLACES, 0 },
-#undef OF
 };
 
-enum {
-    LINE_MIN = 40, /* columns that the line of a call and its callee have at least */
-    NAME_MIN = 24, /* that a name has beside what threads did */
-};
+static uint64_t number_of(const struct krait_profile_row *row, const struct rows_column *column)
+{
+    return *(const uint64_t *)((const char *)row + column->offset);
+}
 
-static void name_cell(struct krait_table *table, const struct krait_profile_row *row,
-                      enum krait_profile_by by)
+/* --- cells --- */
+
+static void ns_cell(const struct spot *at, const struct rows_column *column)
+{
+    if (at->report->clock)
+        krait_cell_count(at->table, number_of(at->row, column));
+    else
+        krait_cell_ns(at->table, number_of(at->row, column));
+}
+
+static void share_cell(const struct spot *at, const struct rows_column *column)
+{
+    krait_cell_share(at->table, number_of(at->row, column), at->whole);
+}
+
+static void count_cell(const struct spot *at, const struct rows_column *column)
+{
+    krait_cell_count(at->table, number_of(at->row, column));
+}
+
+static void thing_cell(struct krait_table *table, const struct krait_profile_row *row,
+                       enum krait_profile_by by)
 {
     static const char *const nameless[] = { "?", "(no module)", "(no file)", "?", "?" };
     KRAIT_AUTO_BUF text = { 0 };
@@ -237,16 +123,30 @@ static void line_cell(struct krait_table *table, const struct krait_profile_row 
     krait_table_keep(table, kept);
 }
 
-static void command_cell(struct krait_table *table, const struct krait_process *process)
+static void name_cell(const struct spot *at, const struct rows_column *column)
+{
+    if (at->report->by == KRAIT_BY_LINE)
+        line_cell(at->table, at->row, at->report->trace);
+    else
+        thing_cell(at->table, at->row, at->report->by);
+}
+
+static void where_cell(const struct spot *at, const struct rows_column *column)
+{
+    krait_cell_where(at->table, at->row->file, at->row->line);
+}
+
+static void command_cell(const struct spot *at, const struct rows_column *column)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, krait_fmt_command(process->command));
-    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+    krait_fmt_safe(&text, krait_fmt_command(at->report->trace->processes[at->row->process].command));
+    krait_table_cell(at->table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
 /* "ValueError 12, KeyError 3": the most frequent first. */
-static void exceptions_cell(struct krait_table *table, const struct krait_profile_row *row)
+static void exceptions_cell(const struct spot *at, const struct rows_column *column)
 {
+    const struct krait_profile_row *row = at->row;
     KRAIT_AUTO_BUF text = { 0 };
     for (uint32_t i = 0; i < row->exception_count; i++) {
         char count[KRAIT_FMT_SIZE];
@@ -254,7 +154,7 @@ static void exceptions_cell(struct krait_table *table, const struct krait_profil
         krait_fmt_safe(&text, row->exceptions[i].type);
         krait_buf_fmt(&text, " %s", krait_fmt_count(count, row->exceptions[i].count));
     }
-    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+    krait_table_cell(at->table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
 /* The split is of the time that rows are sorted by. */
@@ -263,52 +163,144 @@ static bool splits_total(const struct report *report)
     return report->options->sort && strcmp(report->options->sort, "total") == 0;
 }
 
-static void wall_cell(struct krait_table *table, const struct report *report,
-                      const struct krait_profile_row *row, enum krait_wall_state state, uint64_t all)
+static void wall_cell(const struct spot *at, const struct rows_column *column)
 {
-    if (splits_total(report))
-        krait_cell_part(table, row->wall->total_ns[state], row->total_ns, all);
+    const struct krait_profile_row *row = at->row;
+    if (splits_total(at->report))
+        krait_cell_part(at->table, row->wall->total_ns[column->offset], row->total_ns, at->whole);
     else
-        krait_cell_part(table, row->wall->self_ns[state], row->self_ns, all);
+        krait_cell_part(at->table, row->wall->self_ns[column->offset], row->self_ns, at->whole);
 }
 
-static void add_cell(struct krait_table *table, const struct report *report,
-                     const struct krait_profile_row *row, const struct rows_column *column, uint64_t whole)
-{
-    const uint64_t *number = (const uint64_t *)((const char *)row + column->offset);
-    switch (column->kind) {
-    case CELL_NS:
-        if (report->clock)
-            krait_cell_count(table, *number);
-        else
-            krait_cell_ns(table, *number);
-        return;
-    case CELL_SHARE:
-        krait_cell_share(table, *number, whole);
-        return;
-    case CELL_COUNT:
-        krait_cell_count(table, *number);
-        return;
-    case CELL_NAME:
-        if (report->by == KRAIT_BY_LINE)
-            line_cell(table, row, report->trace);
-        else
-            name_cell(table, row, report->by);
-        return;
-    case CELL_COMMAND:
-        command_cell(table, &report->trace->processes[row->process]);
-        return;
-    case CELL_WHERE:
-        krait_cell_where(table, row->file, row->line);
-        return;
-    case CELL_EXCEPTIONS:
-        exceptions_cell(table, row);
-        return;
-    case CELL_WALL:
-        wall_cell(table, report, row, (enum krait_wall_state)column->offset, whole);
-        return;
+/* --- columns, in the order of tables --- */
+
+#define TEXT(title, min, drop, add, when)                                                     \
+    {                                                                                         \
+        { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, NULL, 0, add, when, 0 \
     }
+
+static const struct rows_column columns[] = {
+#define OF(member) offsetof(struct krait_profile_row, member)
+    { { "self", 0, 0, 0 }, "self_ns", 1, ns_cell, ALWAYS, OF(self_ns) },
+    { { "self%", 0, 0, 13 }, NULL, 0, share_cell, ALWAYS, OF(self_ns) },
+#define X(name, text, title, words) { { title, 0, 0, 0 }, NULL, 0, wall_cell, OF_WALL, KRAIT_WALL_##name },
+    KRAIT_WALL_STATES(X)
+#undef X
+        { { "total", 0, 0, 15 }, "total_ns", 2, ns_cell, ALWAYS, OF(total_ns) },
+    { { "total%", 0, 0, 14 }, NULL, 0, share_cell, ALWAYS, OF(total_ns) },
+    { { "calls", 0, 0, 0 }, "calls", 0, count_cell, ALWAYS, OF(calls) },
+    { { "runs", 0, 0, 17 }, "runs", 8, count_cell, OF_MANY_RUNS, OF(runs) },
+    { { "raised", 0, 0, 23 }, "raised", 9, count_cell, OF_RAISES, OF(raised) },
+    { { "mean", 0, 0, 16 }, "mean_ns", 4, ns_cell, OF_RUNS, OF(mean_ns) },
+    { { "min", 0, 0, 22 }, "min_ns", 3, ns_cell, OF_RUNS, OF(min_ns) },
+    { { "max", 0, 0, 19 }, "max_ns", 5, ns_cell, OF_RUNS, OF(max_ns) },
+    { { "p50", 0, 0, 21 }, "p50_ns", 6, ns_cell, OF_RUNS, OF(p50_ns) },
+    { { "p99", 0, 0, 20 }, "p99_ns", 7, ns_cell, OF_RUNS, OF(p99_ns) },
+    TEXT("function", 32, 0, name_cell, ALWAYS),
+    TEXT("exceptions", 20, 0, exceptions_cell, OF_EXCEPTIONS),
+    TEXT("command", 16, 0, command_cell, OF_PROCESSES),
+    TEXT("where", 28, 18, where_cell, OF_PLACES),
+#undef OF
+};
+#undef TEXT
+
+/* --- order --- */
+
+/* NULL: by name, from A. */
+static const struct rows_column *sort_column(const char *name)
+{
+    size_t i = 0;
+    if (name && strcmp(name, "name") == 0)
+        return NULL;
+    while (strcmp(columns[i].column.title, name ? name : "self") != 0) /* options let no other word pass */
+        i++;
+    return &columns[i];
 }
+
+/* 0 where the row has none of it. */
+static uint64_t sort_number(const struct krait_profile_row *row, const struct rows_column *column)
+{
+    if (column->add != wall_cell)
+        return number_of(row, column);
+    return row->wall ? row->wall->self_ns[column->offset] : 0;
+}
+
+static int compare_rows(const void *a, const void *b, void *ctx)
+{
+    const struct krait_profile_row *x = a, *y = b;
+    const struct rows_column *sort = ctx;
+    if (sort) {
+        uint64_t u = sort_number(x, sort), v = sort_number(y, sort);
+        if (u != v)
+            return u > v ? -1 : 1;
+    }
+    int order = strcmp(x->module, y->module);
+    order = order ? order : strcmp(x->name, y->name);
+    return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* What threads did can be sorted by where it is known. */
+static int check_sort(const struct report *report, struct krait_err *err)
+{
+    const char *name = report->options->sort;
+    bool gil = report->wall && name && strcmp(name, "gil") == 0;
+    bool known = gil || (report->wall && krait_wall_has_kernel(report->wall));
+    const struct rows_column *column = sort_column(name);
+    if (known || !column || column->add != wall_cell)
+        return 0;
+    return krait_err_set(err, -ENODATA,
+                         "--sort %s: the trace does not say what threads did; record it with --kernel", name);
+}
+
+static void sort_rows(struct krait_profile *profile, const char *by)
+{
+    qsort_r(profile->rows, profile->count, sizeof(*profile->rows), compare_rows, (void *)sort_column(by));
+}
+
+/* A line is meant by its caller and by what it calls alike. */
+static bool is_meant(const struct krait_profile_row *row, const struct krait_trace *trace,
+                     const struct krait_match *filter)
+{
+    if (krait_match_func(filter, row->module, row->name, row->file))
+        return true;
+    const struct krait_func *callee = row->callee == KRAIT_NO_ID ? NULL : &trace->funcs[row->callee];
+    return callee && krait_match_func(filter, callee->module, callee->name, callee->file);
+}
+
+/* Keeps of a row the exceptions that are meant. */
+static void filter_exceptions(struct krait_profile_row *row, const struct krait_match *exception)
+{
+    uint32_t kept = 0;
+    row->raised = 0;
+    for (uint32_t i = 0; i < row->exception_count; i++) {
+        if (!krait_match_text(exception, row->exceptions[i].type))
+            continue;
+        row->raised += row->exceptions[i].count;
+        row->exceptions[kept++] = row->exceptions[i];
+    }
+    row->exception_count = kept;
+}
+
+static void filter_rows(struct krait_profile *profile, const struct report *report)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < profile->count; i++) {
+        struct krait_profile_row *row = &profile->rows[i];
+        if (report->exception)
+            filter_exceptions(row, report->exception);
+        if ((!report->filter || is_meant(row, report->trace, report->filter)) &&
+            (!report->exception || row->raised))
+            profile->rows[kept++] = *row;
+    }
+    profile->count = kept;
+}
+
+/* --- table --- */
+
+enum {
+    LINE_MIN = 40, /* columns that the line of a call and its callee have at least */
+    NAME_MIN = 24, /* that a name has beside what threads did */
+};
 
 /* A generator runs more often than it is called; what was running when the recording began was not called. */
 static bool has_many_runs(const struct krait_profile *profile, uint32_t shown)
@@ -342,15 +334,15 @@ static struct krait_column fit_column(const struct report *report, const struct 
     static const char *const titles[] = { "function", "module", "file", "thread", "process", "line of call" };
     struct krait_column column = from->column;
     const char *sort = report->options->sort;
-    if (from->kind == CELL_WALL)
+    if (from->add == wall_cell)
         column = krait_report_wall_column((enum krait_wall_state)from->offset, profile->wall_ns);
-    if (from->kind == CELL_COUNT && report->wall)
+    if (from->add == count_cell && report->wall)
         column.drop = KRAIT_MAX(column.drop, (uint32_t)KRAIT_WALL_COUNT + 1);
     if (sort && strcmp(column.title, sort) == 0)
         column.drop = 0;
     if (from->when == OF_RAISES && report->exception)
         column.drop = 0;
-    if (from->kind != CELL_NAME)
+    if (from->add != name_cell)
         return column;
     column.title = titles[report->by];
     column.min = report->by == KRAIT_BY_LINE ? LINE_MIN : report->wall ? NAME_MIN : column.min;
@@ -363,12 +355,12 @@ enum column_group { FIRST, SECOND, REST, GROUPS };
 /* A total time that is split stands at the left, with its split behind it. */
 static enum column_group group_of(const struct report *report, const struct rows_column *column)
 {
-    bool number = column->kind == CELL_NS || column->kind == CELL_SHARE;
+    bool is_time = column->add == ns_cell || column->add == share_cell;
     if (!report->wall || !splits_total(report))
         return FIRST;
-    if (column->kind == CELL_WALL)
+    if (column->add == wall_cell)
         return SECOND;
-    return number && column->offset == offsetof(struct krait_profile_row, total_ns) ? FIRST : REST;
+    return is_time && column->offset == offsetof(struct krait_profile_row, total_ns) ? FIRST : REST;
 }
 
 /* Which columns there are, into `chosen`; returns how many. */
@@ -389,7 +381,7 @@ static uint32_t choose_columns(const struct report *report, const struct krait_p
     uint32_t n = 0;
     for (size_t i = 0; i < GROUPS * KRAIT_ARRAY_LEN(columns); i++) {
         const struct rows_column *column = &columns[i % KRAIT_ARRAY_LEN(columns)];
-        bool none = column->kind == CELL_WALL &&
+        bool none = column->add == wall_cell &&
                     !krait_report_wall_shows(report, (enum krait_wall_state)column->offset, profile->wall_ns);
         if (!present[column->when] || none || group_of(report, column) != i / KRAIT_ARRAY_LEN(columns))
             continue;
@@ -409,8 +401,9 @@ static int put_table(struct report *report, const struct krait_profile *profile,
     if (krait_table_new(&table, mine, count))
         return -ENOMEM;
     for (uint32_t i = 0; i < shown; i++) {
+        const struct spot at = { table, report, &profile->rows[i], profile->self_ns };
         for (uint32_t c = 0; c < count; c++)
-            add_cell(table, report, &profile->rows[i], chosen[c], profile->self_ns);
+            chosen[c]->add(&at, chosen[c]);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
     if (many_runs && (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE))
@@ -427,36 +420,25 @@ static int put_table(struct report *report, const struct krait_profile *profile,
 
 /* --- CSV and JSON --- */
 
-/* The numbers of a row, in the order of both. */
-static const struct {
-    const char *name;
-    size_t offset;
-} numbers[] = {
-    { "calls", offsetof(struct krait_profile_row, calls) },
-    { "self_ns", offsetof(struct krait_profile_row, self_ns) },
-    { "total_ns", offsetof(struct krait_profile_row, total_ns) },
-    { "min_ns", offsetof(struct krait_profile_row, min_ns) },
-    { "mean_ns", offsetof(struct krait_profile_row, mean_ns) },
-    { "max_ns", offsetof(struct krait_profile_row, max_ns) },
-    { "p50_ns", offsetof(struct krait_profile_row, p50_ns) },
-    { "p99_ns", offsetof(struct krait_profile_row, p99_ns) },
-    { "runs", offsetof(struct krait_profile_row, runs) },
-    { "raised", offsetof(struct krait_profile_row, raised) },
-};
-
-/* The column's name, into `name`: what is ns is cycles on another clock. */
-static const char *number_name(const struct report *report, size_t i, char name[KRAIT_FMT_SIZE])
+/* The column at a place in both; NULL behind the last. */
+static const struct rows_column *column_at(uint32_t place)
 {
-    const char *own = numbers[i].name, *ns = strstr(own, "_ns");
-    if (!ns || !report->clock)
-        return own;
-    snprintf(name, KRAIT_FMT_SIZE, "%.*s_cycles", (int)(ns - own), own);
-    return name;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        if (columns[i].key && columns[i].place == place)
+            return &columns[i];
+    }
+    return NULL;
 }
 
-static uint64_t number_of(const struct krait_profile_row *row, size_t i)
+/* Its name, which may be made in `name`: what is ns is cycles on another clock. */
+static const char *key_of(const struct report *report, const struct rows_column *column,
+                          char name[KRAIT_FMT_SIZE])
 {
-    return *(const uint64_t *)((const char *)row + numbers[i].offset);
+    const char *ns = strstr(column->key, "_ns");
+    if (!ns || !report->clock)
+        return column->key;
+    snprintf(name, KRAIT_FMT_SIZE, "%.*s_cycles", (int)(ns - column->key), column->key);
+    return name;
 }
 
 static void csv_callee(struct krait_buf *out, const struct krait_func *callee)
@@ -500,10 +482,11 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
 {
     struct krait_buf *out = &report->out;
     bool lines = report->by == KRAIT_BY_LINE;
+    const struct rows_column *column;
     char name[KRAIT_FMT_SIZE];
     krait_buf_str(out, KRAIT_FUNC_ROW_CSV);
-    for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
-        krait_buf_fmt(out, ",%s", number_name(report, n, name));
+    for (uint32_t n = 0; (column = column_at(n)); n++)
+        krait_buf_fmt(out, ",%s", key_of(report, column, name));
     krait_buf_str(out, ",exceptions" KRAIT_FUNC_ROW_CSV_HOLDS);
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
     if (report->wall)
@@ -512,8 +495,8 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
         krait_func_row_csv(out, row->name, row->module, row->file, row->line, krait_func_row_kind(row->kind));
-        for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
-            krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, n));
+        for (uint32_t n = 0; (column = column_at(n)); n++)
+            krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, column));
         csv_exceptions(out, row);
         krait_func_row_csv_holds(out, row->holds_dropped);
         if (lines)
@@ -527,6 +510,7 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
 static void put_json(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
+    const struct rows_column *column;
     char name[KRAIT_FMT_SIZE];
     krait_report_json_open(report, profile->self_ns);
     if (report->wall)
@@ -537,8 +521,8 @@ static void put_json(struct report *report, const struct krait_profile *profile,
         krait_json_item(out, "\n{");
         krait_func_row_json(out, row->name, row->module, row->file, row->line,
                             krait_func_row_kind(row->kind));
-        for (size_t n = 0; n < KRAIT_ARRAY_LEN(numbers); n++)
-            krait_json_key_u64(out, number_name(report, n, name), number_of(row, n));
+        for (uint32_t n = 0; (column = column_at(n)); n++)
+            krait_json_key_u64(out, key_of(report, column, name), number_of(row, column));
         json_exceptions(out, row);
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);

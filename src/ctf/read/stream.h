@@ -62,7 +62,7 @@ struct krait_ctf_stream {
     struct krait_ctf_counters *counters; /* of the packets; NULL where none says any */
     uint32_t packet_count;
     uint32_t packet_cap;
-    uint32_t damaged;        /* number of the first damaged packet, from 1: those behind it are not read. 0: none is
+    uint32_t damaged; /* number of the first damaged packet, from 1: those behind it are not read. 0: none is
                                 known (krait_ctf_check) */
     struct krait_err damage; /* in that packet, else behind the last; code 0 when none */
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * batch_check [--some | --whole] TRACE...: reads traces in batches and event by event at once, all by time,
+ * batch_check [--some] [--cycles] [--whole] TRACE...: reads traces in batches and event by event at once, all by time,
  * time in parts, and each stream by itself, and compares everything that a batch says; --some: of some of the
- * fields, which alone are wanted; --whole: not in parts, one behind the other, whose order is another where
+ * fields, which alone are wanted; --cycles: rows have the clock's count; --whole: not in parts, one behind the other, whose order is another where
  * times go backward. At last the traces are checked for damage, and parts of their time and of their streams,
  * in any order, have to have what the whole has. Prints what there was:
  *
- *   events N / cells N / selected N / lost N / by_stream N / by_part N / error CODE
+ *   events N / cells N / selected N / lost N / cycles N (their sum) / by_stream N / by_part N / error CODE
  *
  * Exit status 1: something differed, said on stderr.
  */
@@ -32,8 +32,8 @@ struct class_cells {
 };
 
 static struct class_cells *classes;
-static bool some;
-static uint64_t cells, selected, lost, wrong;
+static bool some, with_cycles, in_one;
+static uint64_t cells, selected, lost, cycles, wrong;
 static uint64_t stepped, batched; /* sums of losses */
 
 static void differs(const char *what, const char *where)
@@ -54,7 +54,7 @@ static bool is_wanted(const char *path)
 static void look_up(const struct krait_reader_class *cls, struct class_cells *known)
 {
     int row = krait_reader_class_row_size(cls);
-    uint32_t next = 2;
+    uint32_t next = with_cycles ? 3 : 2;
     known->count = krait_reader_class_cell_count(cls);
     known->cells = calloc((size_t)known->count + 1, sizeof(*known->cells));
     if (known->count < 0 || !known->cells)
@@ -165,7 +165,7 @@ static bool has_same_cycles(const struct krait_reader *reader, const struct krai
 {
     uint64_t a = krait_reader_cursor_cycles(single), b = krait_reader_cursor_cycles(again);
     uint64_t frequency = krait_reader_stream_clock_frequency(reader, krait_reader_cursor_stream(single));
-    return a == b || (a > b ? a - b : b - a) <= (frequency - 1) / 1000000000;
+    return a == b || (!with_cycles && (a > b ? a - b : b - a) <= (frequency - 1) / 1000000000);
 }
 
 /* `single` is at the same event by steps. */
@@ -186,6 +186,9 @@ static void check_event(const struct krait_reader *reader, const struct krait_re
     if (row[KRAIT_READER_CELL_ORIGIN] !=
         (krait_reader_cursor_stream(single) | (uint64_t)krait_reader_cursor_packet(single) << 32))
         differs("the origin", name);
+    if (with_cycles && row[KRAIT_READER_CELL_CYCLES] != krait_reader_cursor_cycles(single))
+        differs("the count of cycles", name);
+    cycles += with_cycles ? row[KRAIT_READER_CELL_CYCLES] : 0;
     check_cells(single, row);
     if (i % SELECT_EVERY)
         return;
@@ -439,14 +442,27 @@ static void want_some(struct krait_reader *reader, const char *const *paths, siz
     free(wanted.fields);
 }
 
+/* Returns how many words they are, with the program's. */
+static int take_options(char *const *argv)
+{
+    const struct {
+        const char *name;
+        bool *is_set;
+    } options[] = { { "--some", &some }, { "--cycles", &with_cycles }, { "--whole", &in_one } };
+    int i = 1;
+    for (size_t k = 0; k < sizeof(options) / sizeof(*options); k++) {
+        *options[k].is_set = argv[i] && strcmp(argv[i], options[k].name) == 0;
+        i += *options[k].is_set;
+    }
+    return i;
+}
+
 int main(int argc, char **argv)
 {
     struct krait_reader *reader;
     struct krait_reader_error error = { 0 };
     struct krait_reader_cursor *single, *batches;
-    some = argc > 1 && strcmp(argv[1], "--some") == 0;
-    bool whole = argc > 1 && strcmp(argv[1], "--whole") == 0;
-    int first = 1 + (some || whole);
+    int first = take_options(argv);
     const char *const *paths = (const char *const *)argv + first;
     size_t path_count = (size_t)(argc - first);
     int end = krait_reader_open(&reader, paths, path_count, &error);
@@ -454,6 +470,8 @@ int main(int argc, char **argv)
         printf("error %d\n", end);
         return 0;
     }
+    if (with_cycles && krait_reader_want_cycles(reader, NULL))
+        return 2;
     if (some)
         want_some(reader, paths, path_count);
     classes = calloc(krait_reader_class_count(reader) + 1, sizeof(*classes));
@@ -463,11 +481,13 @@ int main(int argc, char **argv)
     uint64_t events = compare(reader, single, batches, &end), by_stream = 0, lost_by_time = lost;
     printf("events %" PRIu64 "\ncells %" PRIu64 "\nselected %" PRIu64 "\nlost %" PRIu64 "\n", events, cells,
            selected, lost);
-    if (!end && !whole) /* a part may begin behind the damage */
+    if (with_cycles)
+        printf("cycles %" PRIu64 "\n", cycles);
+    if (!end && !in_one) /* a part may begin behind the damage */
         printf("by_part %" PRIu64 "\n", compare_parts(reader));
     for (uint32_t s = 0; s < krait_reader_stream_count(reader); s++)
         by_stream += compare_stream(reader, s);
-    if (lost != (end || whole ? 2 : 3) * lost_by_time)
+    if (lost != (end || in_one ? 2 : 3) * lost_by_time)
         differs("what was lost", "");
     printf("by_stream %" PRIu64 "\n", by_stream);
     compare_checked(reader, end);

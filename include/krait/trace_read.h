@@ -399,6 +399,8 @@ KRAIT_READER_API int krait_reader_value_next(const struct krait_reader_value *pa
  *
  *   origin   the stream's number in the low 32 bits, its packet's above
  *   address  of the event in the mapped file, in the low 61 bits; the bit of that byte above
+ *   cycles   with krait_reader_want_cycles alone, as a third cell before the fields: the count of the stream's
+ *            clock, as krait_reader_cursor_cycles
  *   field    an integer or enumeration: its value, sign-extended; a float: a double's bits;
  *            a text, or an array or sequence of numbers: two cells, where its bytes are in the mapped
  *            file, and how many bytes (up to a NUL) or elements
@@ -411,6 +413,7 @@ KRAIT_READER_API int krait_reader_value_next(const struct krait_reader_value *pa
 enum {
     KRAIT_READER_CELL_ORIGIN = 0,
     KRAIT_READER_CELL_ADDRESS = 1,
+    KRAIT_READER_CELL_CYCLES = 2, /* only after krait_reader_want_cycles: else a field may be there */
     KRAIT_READER_CELLS_BEYOND =
         32, /* so many cells from a row's begin on can be read, whatever its size: what
                                       is behind its end has no meaning */
@@ -458,7 +461,7 @@ KRAIT_READER_API int64_t krait_reader_split(const struct krait_reader *reader, u
 /* Makes event `index` of the batch (the last one of this cursor) the current one: krait_reader_cursor_class,
  * _stream, _packet, _ns, _cycles and all values, by handle or stepping. Not a hot path: its header is read
  * again. Where that tells no time, and several of the clock's counts are in one nanosecond, _cycles is one of
- * them. -EINVAL: there is no such event. */
+ * them, unless rows have it (krait_reader_want_cycles). -EINVAL: there is no such event. */
 KRAIT_READER_API int krait_reader_cursor_select(struct krait_reader_cursor *cursor,
                                                 const struct krait_reader_batch *batch, uint32_t index);
 
@@ -471,6 +474,12 @@ KRAIT_READER_API int krait_reader_cursor_select(struct krait_reader_cursor *curs
 KRAIT_READER_API int krait_reader_want_fields(struct krait_reader *reader,
                                               const struct krait_reader_field *const *fields, size_t count,
                                               struct krait_reader_error *error);
+
+/* Gives each row a cell with the time in cycles of the stream's clock, of which krait_reader_stream_clock has
+ * frequency and offset: exact where nanoseconds are rounded, or are fewer than cycles. Unsigned, without the offset; without meaning where
+ * the stream has no clock. krait_reader_cursor_select then finds the exact count too. It holds for all cursors of the
+ * reader. Errors: as krait_reader_want_fields, with which it goes in any order. */
+KRAIT_READER_API int krait_reader_want_cycles(struct krait_reader *reader, struct krait_reader_error *error);
 
 enum krait_reader_cell_flags {
     KRAIT_READER_CELL_SIGNED = 1,     /* elements are signed integers */
@@ -489,7 +498,7 @@ struct krait_reader_cell {
     uint32_t unused;
 };
 
-/* Cells of a class's row, the two of the event among them. May take memory at the first call. A negative
+/* Cells of a class's row, those of the event among them. May take memory at the first call. A negative
  * errno: -ENOMEM. */
 KRAIT_READER_API int krait_reader_class_row_size(const struct krait_reader_class *cls);
 /* How many fields have cells; a negative errno as before. */

@@ -21,6 +21,7 @@ _Static_assert(sizeof(struct krait_row) == sizeof(struct krait_reader_event) &&
                    offsetof(struct krait_row, cells) == offsetof(struct krait_reader_event, cells),
                "the public event is a row");
 _Static_assert((int)KRAIT_ROW_BEYOND == (int)KRAIT_READER_CELLS_BEYOND, "it is promised");
+_Static_assert((int)KRAIT_ROW_CYCLES == (int)KRAIT_READER_CELL_CYCLES, "it is promised");
 
 /* -- what has cells -- */
 
@@ -28,7 +29,8 @@ static const struct krait_row_set *rows_of(struct krait_reader *reader)
 {
     pthread_mutex_lock(&reader->lock);
     if (!reader->rows) /* NULL when memory is out */
-        krait_row_set_new(&reader->rows, reader->ctf, KRAIT_EMIT_ROWS,
+        krait_row_set_new(&reader->rows, reader->ctf,
+                          reader->wants_cycles ? KRAIT_EMIT_ROWS_CYCLES : KRAIT_EMIT_ROWS,
                           reader->wants_some ? &reader->wanted : NULL);
     const struct krait_row_set *rows = reader->rows;
     pthread_mutex_unlock(&reader->lock);
@@ -44,6 +46,12 @@ static int want(struct krait_map *wanted, const struct krait_fc *fc)
     return rc;
 }
 
+static int tell_late(struct krait_err *err)
+{
+    return krait_err_set(
+        err, -EBUSY, "what batches have is said before the first batch, and before any question about cells");
+}
+
 static int set_wanted(struct krait_reader *reader, struct krait_map *wanted, struct krait_err *err)
 {
     pthread_mutex_lock(&reader->lock);
@@ -55,10 +63,7 @@ static int set_wanted(struct krait_reader *reader, struct krait_map *wanted, str
         *wanted = (struct krait_map){ 0 };
     }
     pthread_mutex_unlock(&reader->lock);
-    return late ? krait_err_set(err, -EBUSY,
-                                "the fields of batches are said before the first batch, and before any "
-                                "question about cells")
-                : 0;
+    return late ? tell_late(err) : 0;
 }
 
 int krait_reader_want_fields(struct krait_reader *reader, const struct krait_reader_field *const *fields,
@@ -72,6 +77,19 @@ int krait_reader_want_fields(struct krait_reader *reader, const struct krait_rea
     rc = rc ? krait_err_set(&err, rc, "out of memory") : set_wanted(reader, &wanted, &err);
     krait_map_done(&wanted);
     return rc ? krait_tell(error, &err) : 0;
+}
+
+int krait_reader_want_cycles(struct krait_reader *reader, struct krait_reader_error *error)
+{
+    struct krait_err err;
+    pthread_mutex_lock(&reader->lock);
+    bool late = reader->rows;
+    reader->wants_cycles = reader->wants_cycles || !late;
+    pthread_mutex_unlock(&reader->lock);
+    if (!late)
+        return 0;
+    tell_late(&err);
+    return krait_tell(error, &err);
 }
 
 static const struct krait_row_class *row_of(const struct krait_reader_class *cls)
@@ -325,6 +343,8 @@ int krait_reader_cursor_select(struct krait_reader_cursor *c, const struct krait
         c->err = b->at.err;
         return rc;
     }
+    if (c->reader->wants_cycles)
+        b->at.ticks = batch->cells[event->cells + KRAIT_READER_CELL_CYCLES];
     c->at = &b->at;
     c->stream = b->at.stream;
     c->first_class = event->cls - b->at.event->index;

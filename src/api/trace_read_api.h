@@ -45,6 +45,7 @@ struct krait_reader {
     struct krait_row_set *rows; /* made at its first use, under the lock */
     struct krait_map wanted;    /* struct krait_fc * of fields that get cells */
     bool wants_some;            /* else all do */
+    bool wants_cycles;
     struct check check;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Any bytes as a trace, as the target packets takes them: batches against events, cell by cell; of an odd
- * number of bytes some cells alone.
+ * number of bytes some cells alone, unless of a multiple of three with the clock's counts.
  */
 #include "packets.h"
 
@@ -25,11 +25,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *argv[] = { "batch_check", "--some", fuzz_dir, NULL };
-    bool all = size % 2 == 0;
+    static const char *const options[] = { "--some", "--cycles" };
+    char *argv[5] = { "batch_check" };
+    int argc = 1;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(options); i++) {
+        if (size % (2 + i))
+            argv[argc++] = (char *)options[i];
+    }
+    argv[argc++] = fuzz_dir;
     fuzz_write_trace(data, size);
-    cells = selected = lost = wrong = 0;
-    if (batch_check_main(3 - all, argv + all))
+    cells = selected = lost = cycles = wrong = stepped = batched = 0;
+    if (batch_check_main(argc, argv))
         abort();
     return 0;
 }

@@ -53,7 +53,11 @@ struct krait_emit_run {
     uint64_t *counts;       /* of counting: by the class's index in its stream class */
 };
 
-enum krait_emit_mode { KRAIT_EMIT_ROWS, KRAIT_EMIT_COUNT };
+enum krait_emit_mode {
+    KRAIT_EMIT_ROWS,
+    KRAIT_EMIT_ROWS_CYCLES, /* with KRAIT_ROW_CYCLES in each row */
+    KRAIT_EMIT_COUNT,
+};
 
 struct krait_engine_plan {
     const struct krait_header_form *header;

@@ -330,7 +330,7 @@ static void emit_next(struct emitter *e, uint32_t off)
 {
     struct krait_x86 *c = &e->c;
     krait_x86_rm(c, X86_LEA, X86_64, EVENT, X86_AT(AT, off));
-    if (e->plan->mode == KRAIT_EMIT_ROWS) {
+    if (e->plan->mode != KRAIT_EMIT_COUNT) {
         krait_x86_rm(c, X86_CMP, X86_64, CELL, X86_AT(RSP, STACK_LIMIT));
         stop_if(e, X86_AE);
     }
@@ -615,6 +615,8 @@ static void emit_commit_row(struct emitter *e, const struct krait_row_class *row
     struct krait_x86 *c = &e->c;
     store64(c, cell(KRAIT_ROW_ORIGIN), ORIGIN);
     store64(c, cell(KRAIT_ROW_ADDRESS), EVENT);
+    if (e->plan->mode == KRAIT_EMIT_ROWS_CYCLES)
+        store64(c, cell(KRAIT_ROW_CYCLES), TIME);
     krait_x86_rm(c, X86_LEA, X86_64, RAX, X86_INDEX(TIME, BASE, 0, 0));
     store64(c, X86_AT(ROW, offsetof(struct krait_row, ns)), RAX);
     krait_x86_store_imm(c, X86_32, X86_AT(ROW, offsetof(struct krait_row, cls)), row->index);
@@ -655,7 +657,7 @@ static void emit_ways_in(struct emitter *e, uint32_t id, const uint8_t **by_tag,
 static void emit_class(struct emitter *e, const struct krait_row_class *row)
 {
     emit_steps(e, row);
-    (e->plan->mode == KRAIT_EMIT_ROWS ? emit_commit_row : emit_commit_count)(e, row);
+    (e->plan->mode == KRAIT_EMIT_COUNT ? emit_commit_count : emit_commit_row)(e, row);
     move(&e->c, CLOCK, TIME);
     emit_next(e, row->steps[row->step_count - 1].off);
 }

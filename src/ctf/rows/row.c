@@ -9,7 +9,7 @@
 struct row_compiler {
     struct krait_arena *arena;
     const struct krait_ctf_trace *trace;
-    const struct krait_map *wanted;
+    const struct krait_row_plan *plan;
     struct krait_row_class *row;
     struct krait_row_step *steps;
     uint32_t step_count, step_cap;
@@ -283,14 +283,14 @@ static void keep_steps(struct row_compiler *c, const uint16_t *to)
 static int keep_wanted(struct row_compiler *c)
 {
     KRAIT_AUTO_FREE uint16_t *to = calloc(c->cells, sizeof(*to)); /* KRAIT_ROW_NOWHERE */
-    uint32_t kept = 0, cells = KRAIT_ROW_HEAD;
+    uint32_t kept = 0, cells = c->plan->head;
     if (!to)
         return -ENOMEM;
     for (uint32_t i = 0; i < c->step_count; i++)
         to[c->steps[i].cell] |= c->steps[i].flags & KRAIT_ROWF_LENGTH;
     for (uint32_t i = 0; i < c->field_count; i++) {
         struct krait_row_field *field = &c->fields[i];
-        bool wanted = krait_map_get(c->wanted, (uintptr_t)field->fc);
+        bool wanted = krait_map_get(c->plan->wanted, (uintptr_t)field->fc);
         if (!wanted && !to[field->cell])
             continue;
         to[field->cell] = (uint16_t)cells;
@@ -322,7 +322,7 @@ static int find_locators(struct row_compiler *c, const struct krait_event_class 
             c->fields[kept++] = field;
     }
     c->field_count = kept;
-    c->cells = kept ? c->fields[kept - 1].cell + c->fields[kept - 1].count : KRAIT_ROW_HEAD;
+    c->cells = kept ? c->fields[kept - 1].cell + c->fields[kept - 1].count : c->plan->head;
     return 0;
 }
 
@@ -342,7 +342,8 @@ static int finish(struct row_compiler *c, const struct krait_event_class *event)
     bool whole = c->off % 8 == 0;
     close_stretch(c);
     add_step(c, KRAIT_ROW_END);
-    if (c->failed || (c->wanted && keep_wanted(c)) || ((!c->regular || !whole) && find_locators(c, event)))
+    if (c->failed || (c->plan->wanted && keep_wanted(c)) ||
+        ((!c->regular || !whole) && find_locators(c, event)))
         return -ENOMEM;
     row->fields = keep(c, c->fields, c->field_count * sizeof(*c->fields));
     row->field_count = c->field_count;
@@ -356,16 +357,16 @@ static int finish(struct row_compiler *c, const struct krait_event_class *event)
 
 int krait_row_class_new(struct krait_row_class *row, struct krait_arena *arena,
                         const struct krait_ctf_trace *trace, const struct krait_event_class *event,
-                        const struct krait_map *wanted, uint32_t index)
+                        const struct krait_row_plan *plan, uint32_t index)
 {
     *row = (struct krait_row_class){ .event = event, .index = index };
     struct row_compiler c = { .arena = arena,
                               .trace = trace,
-                              .wanted = wanted,
+                              .plan = plan,
                               .row = row,
                               .align = 8,
                               .room = KRAIT_NO_ID,
-                              .cells = KRAIT_ROW_HEAD,
+                              .cells = plan->head,
                               .regular = true };
     const struct {
         enum krait_field_scope scope;

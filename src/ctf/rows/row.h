@@ -40,6 +40,9 @@ enum {
     KRAIT_ROW_ORIGIN,  /* cell of the stream's index (low 32 bits) and the packet's number in it (high) */
     KRAIT_ROW_ADDRESS, /* cell of the address of the event's first byte, and above it the bit in that byte */
     KRAIT_ROW_HEAD,    /* where the fields begin */
+    KRAIT_ROW_CYCLES =
+        KRAIT_ROW_HEAD, /* of KRAIT_EMIT_ROWS_CYCLES alone, whose fields begin behind it: cell of the
+                                          clock's count */
     KRAIT_ROW_NOWHERE = KRAIT_ROW_ORIGIN, /* as the cell of a step: nobody wants what it passes */
     KRAIT_ROW_ADDRESS_BITS = 61,
     KRAIT_ROW_MAX_CELLS = 4096,  /* further fields have none */
@@ -97,11 +100,16 @@ struct krait_row_class {
     uint32_t step_count;
 };
 
-/* One for each event class, compiled. `wanted` has the struct krait_fc * of fields that get cells; NULL: all
- * do. All memory is the arena's. Returns 0 or -ENOMEM. */
+/* What rows have. */
+struct krait_row_plan {
+    uint32_t head;                  /* cells before the fields': KRAIT_ROW_HEAD or more */
+    const struct krait_map *wanted; /* the struct krait_fc * of fields that get cells; NULL: all do */
+};
+
+/* One for each event class, compiled. All memory is the arena's. Returns 0 or -ENOMEM. */
 int krait_row_class_new(struct krait_row_class *row, struct krait_arena *arena,
                         const struct krait_ctf_trace *trace, const struct krait_event_class *event,
-                        const struct krait_map *wanted, uint32_t index);
+                        const struct krait_row_plan *plan, uint32_t index);
 
 /* Fills the fields' cells of a regular class from its fields' first byte on; `packet` and `end` are those of
  * the packet's content. Returns where the event ends, or NULL: it does not fit (the decoder says why). No

@@ -37,7 +37,7 @@ static int compile_classes(struct krait_row_set *set, const struct krait_ctf_tra
     stream->classes = &set->classes[set->class_count];
     for (uint32_t i = 0; i < stream->cls->event_count && !rc; i++) {
         struct krait_row_class *row = &stream->classes[i];
-        rc = krait_row_class_new(row, &set->arena, trace, stream->cls->events[i], set->wanted,
+        rc = krait_row_class_new(row, &set->arena, trace, stream->cls->events[i], &set->plan,
                                  set->class_count++);
         set->most_cells = KRAIT_MAX(set->most_cells, (uint32_t)row->cells);
     }
@@ -96,10 +96,11 @@ int krait_row_set_new(struct krait_row_set **out, struct krait_ctf_reader *reade
         return -ENOMEM;
     set->reader = reader;
     set->mode = mode;
-    set->wanted = mode == KRAIT_EMIT_COUNT ? &none : wanted;
-    set->most_cells = KRAIT_ROW_HEAD;
+    set->plan.wanted = mode == KRAIT_EMIT_COUNT ? &none : wanted;
+    set->plan.head = mode == KRAIT_EMIT_ROWS_CYCLES ? KRAIT_ROW_CYCLES + 1 : KRAIT_ROW_HEAD;
+    set->most_cells = set->plan.head;
     int rc = compile_all(set);
-    set->wanted = NULL;
+    set->plan.wanted = NULL;
     if (rc)
         krait_row_set_free(set);
     else

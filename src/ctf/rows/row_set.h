@@ -28,10 +28,10 @@ struct krait_row_set {
     struct krait_map by_class; /* struct krait_stream_class * to the index in `streams` */
     uint32_t most_cells;       /* of a class */
     enum krait_emit_mode mode;
-    const struct krait_map *wanted; /* fields, as krait_row_class_new takes them; while it is made */
+    struct krait_row_plan plan; /* while it is made */
 };
 
-/* Compiles everything; the reader's own code too (krait_ctf_compile). `wanted` as of krait_row_class_new; of
+/* Compiles everything; the reader's own code too (krait_ctf_compile). `wanted` as of struct krait_row_plan; of
  * counting no field is. The set is not changed any more:
  * threads may share it, as long as the reader lives. With the environment variable KRAIT_READ_INTERPRET set
  * to anything but empty or 0 no machine code is made. Returns 0 or -ENOMEM. */

@@ -115,6 +115,8 @@ static void add_row(struct krait_row_source *source, struct krait_row_chunk *chu
     cells[KRAIT_ROW_ORIGIN] = origin_of(c);
     cells[KRAIT_ROW_ADDRESS] = (uintptr_t)(bytes + c->event_at / 8) | c->event_at % 8
                                                                           << KRAIT_ROW_ADDRESS_BITS;
+    if (source->set->mode == KRAIT_EMIT_ROWS_CYCLES)
+        cells[KRAIT_ROW_CYCLES] = c->ticks;
     if (row->steps) /* such fields are aligned to bytes; what is before them may end within one */
         krait_row_walk(row, bytes + (c->fields_at + 7) / 8, bytes, bytes + c->d.end / 8, cells);
     else

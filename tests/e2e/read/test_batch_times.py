@@ -122,6 +122,21 @@ def test_each_event_comes_once_whatever_times_do(case, interpret, tmp_path):
     assert case in ENDS or counts["by_part"] == counts["events"]
 
 
+@pytest.mark.parametrize("interpret", ["", "1"], ids=["code", "interpreter"])
+@pytest.mark.parametrize("header, event", [(FLAT, flat), (LARGE, low), (LARGE, extended)], ids=["flat", "large", "extended"])
+@pytest.mark.parametrize("frequency", [10**3, 10**9, 2_400_000_000], ids=["1 kHz", "1 GHz", "2.4 GHz"])
+def test_rows_have_the_clocks_count(frequency, header, event, interpret, tmp_path):
+    """Also where several counts are one nanosecond, or one count is many of them; an offset is no part of it."""
+    streams = [[3, 4, 5, 5, 6, 7, 90, 91], [2, 3, 8, 2**32 - 1, 2**32, 2**32 + 1, 2**32 + 2**31]]
+    packets = [[packet(times[0], *map(event, times)), packet(times[-1], event(times[-1]))] for times in streams]
+    folder = write(tmp_path / "trace", *packets, header=header, frequency=frequency, offset=7 * frequency)
+    expected = sum(sum(times) + times[-1] for times in streams)
+    for options in ([], ["--some"]):
+        counts = batch_check(*options, "--cycles", folder, interpret=interpret)
+        assert (counts["events"], counts["cycles"]) == (["17"], [str(expected)])
+    assert "cycles" not in batch_check(folder, interpret=interpret)
+
+
 def busy_or_quiet(rng, backward):
     """Packets of a stream: many events or few, often at the same time, sometimes before the one before."""
     at, times, pace = 1000, [], rng.choice((0, 1, 30, 1000))

@@ -111,6 +111,7 @@ def test_batches_hold_what_single_events_hold(row, interpret):
     assert int(some.get("cells", ["0"])[0]) <= int(counts.get("cells", ["0"])[0])
     same = counts.keys() - {"cells", "selected"}  # selected is one of so many in a batch, and these are of other sizes
     assert {key: some.get(key) for key in same} == {key: counts[key] for key in same}
+    assert batch_check("--cycles", CORPUS / row[0], interpret=interpret).get("events") == counts.get("events")
 
 
 def test_who_wants_some_fields_has_cells_of_them_alone(recording):

@@ -3,6 +3,7 @@
 
 #include "analysis/own_threads.h"
 #include "trace/gil.h"
+#include "trace/kernel.h"
 
 struct krait_wall {
     const struct krait_trace *trace;
@@ -98,11 +99,9 @@ static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_er
 
 static int read_kernel(struct krait_wall *wall, struct krait_err *err)
 {
-    struct krait_kevs *kevs = NULL;
-    int rc = krait_kevs_open(&kevs, wall->trace->kernel_dirs, wall->trace->kernel_dir_count, err);
-    rc = rc ? rc : run(wall, kevs, err);
-    krait_kevs_close(kevs);
-    return rc;
+    struct krait_kevs *kevs;
+    int rc = krait_trace_kernel(wall->trace, &kevs, err);
+    return rc ? rc : run(wall, kevs, err);
 }
 
 int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,

@@ -196,7 +196,7 @@ static int run_export(void *values, int argc, char **argv)
     /* A reader that goes away early is an error like any other, with its text. */
     signal(SIGPIPE, SIG_IGN);
     struct krait_trace *trace = NULL;
-    int rc = krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, &err);
+    int rc = krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, &err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(&err, -ENOMEM, "out of memory");
     if (!rc)

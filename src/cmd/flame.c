@@ -104,12 +104,12 @@ static int source_open(struct source *source, const struct flame_options *o, con
                        size_t count, struct krait_err *err)
 {
     source->path = paths[0];
-    int rc = krait_trace_open(&source->trace, paths, count, err);
+    int rc = krait_trace_open(&source->trace, paths, count, KRAIT_NEEDS_CALLS, err);
     if (!rc && krait_trace_find_holders(source->trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_select_some(&o->select, source->trace, err);
     /* of a comparison, time on the CPU where it is known */
-    bool wanted = o->state || (o->diff.count && source->trace && source->trace->kernel_dir_count);
+    bool wanted = o->state || (o->diff.count && source->trace && source->trace->has_kernel);
     if (!rc && wanted && krait_state_wall(&source->wall, source->trace, "flame", err))
         rc = krait_err_prefix(err, err->code, "%s", source->path);
     return rc;

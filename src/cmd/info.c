@@ -649,7 +649,7 @@ static int gather(struct info *info, const char *const *paths, size_t count, str
     if (!rc && krait_ctf_count(&info->count, info->reader))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && is_krait(info->reader))
-        rc = krait_trace_open(&info->trace, paths, count, err);
+        rc = krait_trace_open(&info->trace, paths, count, KRAIT_NEEDS_CALLS, err);
     if (!rc && info->trace)
         sum_kernel(info);
     if (!rc && info->trace && has_gil(&info->count) && sum_gil(info))

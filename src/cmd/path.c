@@ -11,6 +11,7 @@
 #include "cmd/func_row.h"
 #include "cmd/sheet.h"
 #include "cmd/terminal.h"
+#include "trace/kernel.h"
 #include "view/lane.h"
 
 #include <string.h>
@@ -567,8 +568,9 @@ static int check_options(struct path *p, struct path_options *o, int argc, struc
 static int find_path(struct path *p, char **paths, size_t count, struct krait_err *err)
 {
     struct krait_kevs *kevs = NULL;
-    int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
-    rc = rc ? rc : krait_path_pick(&p->pick, p->options, kevs, paths, count, err);
+    int rc = krait_trace_open(&p->pick.trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
+    rc = rc ? rc : krait_trace_kernel(p->pick.trace, &kevs, err);
+    rc = rc ? rc : krait_path_pick(&p->pick, p->options, kevs, err);
     p->pick.range.memory = p->options->memory;
     rc = rc ? rc : krait_critical_path_new(&p->found, kevs, &p->pick.range, err);
     if (!rc && krait_own_threads_init(&p->threads, p->pick.trace, p->found->states))
@@ -580,7 +582,6 @@ static int find_path(struct path *p, char **paths, size_t count, struct krait_er
             !krait_kevs_has(kevs, KRAIT_KEV_IRQ_BEGIN) && !krait_kevs_has(kevs, KRAIT_KEV_SOFTIRQ_BEGIN);
         p->damage = *krait_kevs_damage(kevs);
     }
-    krait_kevs_close(kevs);
     return rc;
 }
 

@@ -20,7 +20,7 @@ struct path_options {
 
 /* What is meant. */
 struct path_pick {
-    struct krait_trace *trace; /* the calls' part; NULL where there is none */
+    struct krait_trace *trace; /* owned; it has calls or not */
     struct krait_path_options range;
     int64_t zero_ns;               /* times after the start count from it */
     struct krait_gil_holders *gil; /* of the calls' part; or NULL */
@@ -32,7 +32,7 @@ struct path_pick {
  * function; -EINVAL it is not told which; what reading returns. The caller calls krait_path_pick_done in any
  * case. */
 int krait_path_pick(struct path_pick *pick, const struct path_options *options, struct krait_kevs *kevs,
-                    char **paths, size_t count, struct krait_err *err);
+                    struct krait_err *err);
 void krait_path_pick_done(struct path_pick *pick);
 
 #endif

@@ -93,7 +93,7 @@ static bool is_number(const struct krait_select *select, int32_t *tid)
 
 static bool is_recorded(const struct krait_trace *trace, int32_t tid)
 {
-    for (uint32_t i = 0; trace && i < trace->thread_count; i++) {
+    for (uint32_t i = 0; i < trace->thread_count; i++) {
         if (trace->threads[i].tid == (uint32_t)tid)
             return true;
     }
@@ -119,7 +119,7 @@ static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kevs *kev
 
 static int main_thread(const struct krait_trace *trace, int32_t *tid, struct krait_err *err)
 {
-    if (!trace || !trace->process_count)
+    if (!trace->process_count)
         return krait_err_set(err, -EINVAL,
                              "which thread's? --thread says it; krait states --by thread lists them");
     *tid = (int32_t)trace->processes[0].pid; /* the number of its first thread: gettid(2) */
@@ -131,8 +131,7 @@ static int find_thread(struct path_pick *pick, const struct path_options *o, str
                        bool *is_own, struct krait_err *err)
 {
     KRAIT_CLEANUP(candidates_done) struct candidates all = { 0 };
-    if (pick->trace)
-        among_recorded(&all, pick->trace, &o->select);
+    among_recorded(&all, pick->trace, &o->select);
     *is_own = all.count > 0;
     int rc = all.count ? 0 : among_kernels(&all, kevs, &o->select, &pick->range, err);
     return rc ? rc : one_of(&all, &pick->range.tid, err);
@@ -204,15 +203,15 @@ static int pick_call(struct path_pick *pick, const struct path_options *o, struc
 }
 
 int krait_path_pick(struct path_pick *pick, const struct path_options *options, struct krait_kevs *kevs,
-                    char **paths, size_t count, struct krait_err *err)
+                    struct krait_err *err)
 {
     struct krait_err why = { 0 };
-    int rc = krait_trace_open(&pick->trace, (const char *const *)paths, count, &why);
+    int rc = krait_trace_needs_calls(pick->trace, &why);
     pick->zero_ns = krait_select_kernel_range(&options->select, pick->trace, kevs, &pick->range.from_ns,
                                               &pick->range.to_ns);
     if (options->call && rc)
         return krait_err_set(err, rc, "--call needs the program's calls: %s", why.text);
-    if (pick->trace && krait_gil_holders_new(&pick->gil, pick->trace))
+    if (krait_gil_holders_new(&pick->gil, pick->trace))
         return krait_err_set(err, -ENOMEM, "out of memory");
     pick->range.gil = pick->gil;
     return options->call ? pick_call(pick, options, kevs, err) : pick_thread(pick, options, kevs, err);

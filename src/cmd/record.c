@@ -237,7 +237,8 @@ static void print_omitted(const char *dir)
     struct krait_trace *trace = NULL;
     struct krait_err err;
     KRAIT_AUTO_BUF list = { 0 };
-    if (krait_trace_open(&trace, &dir, 1, &err)) /* what it says of the recording, others say too */
+    if (krait_trace_open(&trace, &dir, 1, KRAIT_NEEDS_CALLS,
+                         &err)) /* what it says of the recording, others say too */
         return;
     krait_omitted_list(&list, trace, SHOWN);
     uint32_t n = trace->omitted_count;

@@ -168,7 +168,7 @@ static int make_report(struct report *report, struct krait_err *err)
 static int report_one(struct report *report, struct krait_trace **trace, char **paths, size_t count,
                       struct krait_err *err)
 {
-    int rc = krait_trace_open(trace, (const char *const *)paths, count, err);
+    int rc = krait_trace_open(trace, (const char *const *)paths, count, KRAIT_NEEDS_CALLS, err);
     report->trace = *trace;
     if (!rc && krait_trace_find_holders(*trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");

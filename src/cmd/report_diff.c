@@ -144,7 +144,7 @@ static int read_recording(struct diff *d, uint32_t recording, struct krait_err *
 {
     struct krait_trace *trace = NULL;
     const char *path = path_of(d, recording);
-    int rc = krait_trace_open(&trace, &path, 1, err);
+    int rc = krait_trace_open(&trace, &path, 1, KRAIT_NEEDS_CALLS, err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : read_profile(d, trace, recording, err);

@@ -78,7 +78,7 @@ static int load(struct report *report, struct krait_err *err)
     if (waits < 0)
         return krait_err_set(err, waits, "out of memory");
     unsigned flags = waits ? KRAIT_WALL_WAITS : 0;
-    if (report->trace->kernel_dir_count)
+    if (report->trace->has_kernel)
         rc = load_kernel(report, flags, err);
     if (!rc && waits && !report->wall)
         rc = krait_wall_new(&report->wall, report->trace, flags, err);

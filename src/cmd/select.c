@@ -45,7 +45,7 @@ int64_t krait_select_kernel_range(const struct krait_select *select, const struc
 {
     struct krait_err ignored;
     int64_t first = krait_kevs_first(kevs);
-    int64_t zero = trace ? KRAIT_MIN(first, (int64_t)trace->begin_ns) : first;
+    int64_t zero = (int64_t)krait_trace_zero(trace);
     parse_range(select, from_ns, until_ns, &ignored);
     *from_ns = later_by(*from_ns, (uint64_t)first - (uint64_t)zero);
     *until_ns = later_by(*until_ns, (uint64_t)first - (uint64_t)zero);

@@ -86,7 +86,7 @@ int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, c
     *out = NULL;
     if (waits < 0)
         return krait_err_set(err, waits, "out of memory");
-    unsigned flags = (waits ? KRAIT_WALL_WAITS : 0) | (trace->kernel_dir_count ? KRAIT_WALL_KERNEL : 0);
+    unsigned flags = (waits ? KRAIT_WALL_WAITS : 0) | (trace->has_kernel ? KRAIT_WALL_KERNEL : 0);
     if (!flags)
         return 0;
     int rc = krait_wall_new(out, trace, flags, err);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cmd/cmds.h"
 #include "cmd/terminal.h"
+#include "trace/kernel.h"
 
 #include <string.h>
 
@@ -261,9 +262,8 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
 {
     struct krait_kevs *kevs = NULL;
     struct krait_kernel_options options = { 0 };
-    struct krait_err no_program;
-    krait_trace_open(&s->trace, (const char *const *)paths, count, &no_program);
-    int rc = krait_kevs_open(&kevs, (const char *const *)paths, count, err);
+    int rc = krait_trace_open(&s->trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
+    rc = rc ? rc : krait_trace_kernel(s->trace, &kevs, err);
     if (!rc)
         s->zero_ns = krait_select_kernel_range(&s->options->select, s->trace, kevs, &options.from_ns,
                                                &options.until_ns);
@@ -277,7 +277,6 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
         s->lost = krait_kevs_lost(kevs);
         s->damage = *krait_kevs_damage(kevs);
     }
-    krait_kevs_close(kevs);
     s->found = *found;
     return rc;
 }

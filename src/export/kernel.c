@@ -27,7 +27,7 @@ static int open_kernel(struct krait_export_kernel *kernel, struct krait_err *why
 {
     const struct krait_trace *trace = kernel->job->trace;
     const struct krait_kernel_options all = { .until_ns = UINT64_MAX };
-    int rc = krait_kevs_open(&kernel->kevs, trace->kernel_dirs, trace->kernel_dir_count, why);
+    int rc = krait_trace_kernel(trace, &kernel->kevs, why);
     rc = rc ? rc : krait_kernel_states_new(&kernel->known, kernel->kevs, &all, why);
     if (rc == -ENODATA && kernel->kevs && krait_kevs_damage(kernel->kevs)->code)
         *why = *krait_kevs_damage(kernel->kevs);
@@ -45,7 +45,7 @@ int krait_export_kernel_new(struct krait_export_kernel **out, struct krait_expor
                             struct krait_err *err)
 {
     *out = NULL;
-    if (job->no_kernel || !job->trace->kernel_dir_count)
+    if (job->no_kernel || !job->trace->has_kernel)
         return 0;
     struct krait_err why = { 0 };
     struct krait_export_kernel *kernel = calloc(1, sizeof(*kernel));
@@ -69,7 +69,6 @@ void krait_export_kernel_free(struct krait_export_kernel *kernel)
     if (!kernel)
         return;
     krait_kernel_states_free(kernel->known);
-    krait_kevs_close(kernel->kevs);
     krait_strtab_done(&kernel->names);
     krait_own_threads_done(&kernel->own);
     free(kernel);

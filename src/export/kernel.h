@@ -18,6 +18,7 @@
 
 #include "analysis/own_threads.h"
 #include "export/export.h"
+#include "trace/kernel.h"
 
 /* A stretch of time in a thread of the trace; in one thread they nest, in each other and, times of lost
  * events aside, in the thread's calls. */
@@ -48,7 +49,7 @@ struct krait_export_ksink {
 
 struct krait_export_kernel {
     struct krait_export_job *job;
-    struct krait_kevs *kevs;
+    struct krait_kevs *kevs;           /* the trace's */
     struct krait_kernel_states *known; /* of the first walk: all threads, with their numbers */
     uint64_t from_ns, until_ns;        /* of the range, after the first event */
     struct krait_strtab names;         /* of slices; in the order of their first use */

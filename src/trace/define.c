@@ -45,7 +45,7 @@ static int define_exception(struct define *def, const struct krait_payload_code_
     KRAIT_AUTO_BUF label = { 0 };
     bool is_builtin = strcmp(code->module, "builtins") == 0;
     krait_buf_fmt(&label, "%s%s%s", is_builtin ? "" : code->module, is_builtin ? "" : ".", code->qualname);
-    struct krait_strtab *labels = &def->trace->impl->exceptions;
+    struct krait_strtab *labels = &krait_recordings_of(def->trace)->exceptions;
     uint32_t id = label.failed ? KRAIT_NO_ID : krait_strtab_add(labels, label.data, label.len);
     if (id == KRAIT_NO_ID || krait_map_put(&def->image->exceptions, code->id, id))
         return -ENOMEM;
@@ -83,14 +83,14 @@ static int on_code_define(struct define *def, struct krait_cursor *cursor)
 
 static int count_omitted(struct krait_trace *trace, uint32_t func, uint8_t reason, uint64_t calls)
 {
-    struct krait_trace_impl *impl = trace->impl;
-    uint64_t *index = krait_map_get(&impl->omitted, func);
+    struct krait_recordings *recordings = krait_recordings_of(trace);
+    uint64_t *index = krait_map_get(&recordings->omitted, func);
     if (index) {
         trace->omitted[*index].calls += calls;
         return 0;
     }
-    if (!KRAIT_GROW(trace->omitted, impl->omitted_cap, trace->omitted_count + 1) ||
-        krait_map_put(&impl->omitted, func, trace->omitted_count))
+    if (!KRAIT_GROW(trace->omitted, recordings->omitted_cap, trace->omitted_count + 1) ||
+        krait_map_put(&recordings->omitted, func, trace->omitted_count))
         return -ENOMEM;
     const struct krait_enum_row *row = krait_enum_find("omit_reason", reason);
     trace->omitted[trace->omitted_count++] = (struct krait_trace_omitted){
@@ -218,7 +218,7 @@ static int by_time(const void *a, const void *b)
 
 int krait_definitions_read(struct krait_trace *trace, uint32_t index)
 {
-    struct krait_image *image = &trace->impl->images[index];
+    struct krait_image *image = &krait_recordings_of(trace)->images[index];
     KRAIT_AUTO_FREE char *path = NULL;
     if (asprintf(&path, "%s/" KRAIT_FILE_DEFINITIONS, image->dir) < 0)
         return -ENOMEM;

@@ -97,12 +97,14 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
     reading->waits->count = 0;
     if (thread >= trace->thread_count)
         return -EINVAL;
-    const struct krait_image *image = &trace->impl->images[trace->threads[thread].process];
+    const struct krait_image *image = krait_image_of(trace, thread);
     struct krait_packets packets;
     struct krait_packet packet;
     struct krait_damage untold = { 0 };
+    if (!image)
+        return 0;
     reading->clock = image->clock;
-    int rc = krait_packets_open(&packets, trace->impl->streams[thread], image->uuid, NULL);
+    int rc = krait_packets_open(&packets, krait_recordings_of(trace)->streams[thread], image->uuid, NULL);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
     while (!rc && !has_all(reading) && krait_packets_next(&packets, &packet, &untold)) {
@@ -116,9 +118,8 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
 static int read_waits(struct reading *reading, const struct krait_trace *trace, uint32_t thread)
 {
     reading->waits->count = 0;
-    bool none =
-        thread < trace->thread_count && trace->impl->images[trace->threads[thread].process].has_no_gil_waits;
-    return none ? 0 : read_thread(reading, trace, thread);
+    const struct krait_image *image = krait_image_of(trace, thread);
+    return image && image->has_no_gil_waits ? 0 : read_thread(reading, trace, thread);
 }
 
 int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace *trace, uint32_t thread,

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening a recording: folders, metadata, definitions, and the heads of all packets.
+ * Opening krait's own recordings: metadata, definitions, and the heads of all packets.
  */
 #include "trace/import.h"
 
 #include "base/array.h"
-#include "base/buf.h"
-#include "base/shell.h"
-#include "ctf/meta/open.h"
 #include "event/event.h"
+#include "trace/kernel.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -38,55 +36,6 @@ static void names_done(struct names *names)
     free(names->entries);
 }
 
-static bool is_file(const char *dir, const char *name)
-{
-    KRAIT_AUTO_FREE char *path = NULL;
-    struct stat st;
-    return asprintf(&path, "%s/%s", dir, name) > 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *func)
-{
-    struct krait_trace_impl *impl = trace->impl;
-    KRAIT_AUTO_BUF key = { 0 };
-    krait_buf_fmt(&key, "%d %u %u %u ", func->kind, func->line, func->site_func, func->site_line);
-    size_t module = key.len;
-    krait_buf_add(&key, func->module, strlen(func->module) + 1);
-    size_t name = key.len;
-    krait_buf_add(&key, func->name, strlen(func->name) + 1);
-    size_t file = key.len;
-    krait_buf_str(&key, func->file);
-    if (key.failed || !KRAIT_GROW(trace->funcs, impl->func_cap, trace->func_count + 1))
-        return KRAIT_NO_ID;
-    uint32_t id = krait_strtab_add(&impl->keys, key.data, key.len);
-    if (id == KRAIT_NO_ID || id < trace->func_count)
-        return id;
-    const char *text = impl->keys.texts[id]; /* the strings live in the key */
-    trace->funcs[id] = *func;
-    trace->funcs[id].module = text + module;
-    trace->funcs[id].name = text + name;
-    trace->funcs[id].file = text + file;
-    trace->funcs[id].base = id;
-    trace->func_count = id + 1;
-    if (func->site_func != KRAIT_NO_ID || func->site_line) {
-        struct krait_func base = *func;
-        base.site_func = KRAIT_NO_ID;
-        base.site_line = 0;
-        uint32_t base_id = krait_trace_intern(trace, &base);
-        trace->funcs[id].base = base_id == KRAIT_NO_ID ? id : base_id;
-    }
-    return id;
-}
-
-static int intern_unknown(struct krait_trace *trace)
-{
-    struct krait_func func = { .name = "?", .module = "", .file = "", .site_func = KRAIT_NO_ID };
-    func.kind = KRAIT_FUNC_PYTHON;
-    bool ok = krait_trace_intern(trace, &func) == KRAIT_FUNC_UNKNOWN_PYTHON;
-    func.kind = KRAIT_FUNC_C;
-    return ok && krait_trace_intern(trace, &func) == KRAIT_FUNC_UNKNOWN_C ? 0 : -ENOMEM;
-}
-
 static uint64_t file_bytes(const char *dir, const char *name)
 {
     KRAIT_AUTO_FREE char *path = NULL;
@@ -94,19 +43,8 @@ static uint64_t file_bytes(const char *dir, const char *name)
     return asprintf(&path, "%s/%s", dir, name) > 0 && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* Beside the processes' folders lies what `krait record --kernel` wrote. It is no process, and no damage. */
-enum { KERNEL_PART = -EMEDIUMTYPE };
-
 static int check_metadata(const struct krait_ctf_metadata *metadata, const char *dir, struct krait_err *err)
 {
-    const char *tracer = krait_ctf_env_text(metadata, "tracer_name", "another tracer");
-    if (strcmp(krait_ctf_env_text(metadata, "domain", ""), "kernel") == 0)
-        return krait_err_set(
-            err, KERNEL_PART,
-            "%s: recorded in the kernel, no process's; `krait states` and `krait cat` read it", dir);
-    if (strcmp(tracer, "krait") != 0)
-        return krait_err_set(err, -EINVAL, "%s: recorded by %s, not by krait; `krait cat` reads it", dir,
-                             tracer);
     int64_t major = krait_ctf_env_int(metadata, "krait_format_major", 0);
     if (major != KRAIT_FORMAT_MAJOR)
         return krait_err_set(
@@ -119,37 +57,34 @@ static int check_metadata(const struct krait_ctf_metadata *metadata, const char 
 }
 
 /* What the metadata says of the process: what it was called last. The definitions know the rest better. */
-static int fill_process(struct krait_trace *trace, const struct krait_ctf_metadata *metadata,
-                        struct krait_process *process, struct krait_image *image)
+static int add_process(struct krait_trace *trace, const struct krait_ctf_metadata *metadata, const char *dir)
 {
     struct krait_arena *arena = &trace->impl->arena;
     const struct krait_ctf_clock *clock = metadata->clocks[0];
+    struct krait_recordings *recordings = krait_recordings_of(trace);
+    struct krait_process *process = krait_trace_add_process(trace);
+    if (!process)
+        return -ENOMEM;
+    struct krait_image *image = &recordings->images[recordings->image_count++];
+    image->dir = krait_arena_strdup(arena, dir);
     krait_ticks_init(&image->clock, clock->freq, (uint64_t)clock->offset_s, clock->offset);
     memcpy(image->uuid, metadata->uuid, sizeof(image->uuid));
     image->has_no_gil_waits = krait_ctf_env_int(metadata, "gil_waits", 1) == 0;
-    *process = (struct krait_process){
-        .pid = (uint32_t)krait_ctf_env_int(metadata, "vpid", 0),
-        .name = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "procname", "")),
-        .command = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "command", "")),
-        .host = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "hostname", "")),
-        .dir = image->dir,
-        .runtime = "",
-        .origin = "",
-        .end = "",
-        .end_status = -1,
-    };
-    return process->name && process->command && process->host ? 0 : -ENOMEM;
+    process->pid = (uint32_t)krait_ctf_env_int(metadata, "vpid", 0);
+    process->name = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "procname", ""));
+    process->command = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "command", ""));
+    process->host = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "hostname", ""));
+    process->dir = image->dir;
+    return image->dir && process->name && process->command && process->host ? 0 : -ENOMEM;
 }
 
 /* The heads of a thread's packets: when it lived, who it is, what it lost. */
 static int index_stream(struct krait_trace *trace, uint32_t process, const char *name)
 {
-    struct krait_trace_impl *impl = trace->impl;
-    struct krait_image *image = &impl->images[process];
-    char *path = krait_arena_fmt(&impl->arena, "%s/%s", image->dir, name);
-    uint32_t cap = impl->thread_cap;
-    if (!path || !KRAIT_GROW(trace->threads, cap, trace->thread_count + 1) ||
-        !KRAIT_GROW(impl->streams, impl->thread_cap, trace->thread_count + 1))
+    struct krait_recordings *recordings = krait_recordings_of(trace);
+    struct krait_image *image = &recordings->images[process];
+    char *path = krait_arena_fmt(&trace->impl->arena, "%s/%s", image->dir, name);
+    if (!path || !KRAIT_GROW(recordings->streams, recordings->stream_cap, recordings->stream_count + 1))
         return -ENOMEM;
     struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
     struct krait_packets packets;
@@ -159,7 +94,9 @@ static int index_stream(struct krait_trace *trace, uint32_t process, const char 
         return 0;
     }
     trace->bytes += packets.size;
-    struct krait_thread thread = { .process = process, .name = "", .begin_ns = UINT64_MAX };
+    struct krait_thread thread = {
+        .process = process, .name = "", .importer = KRAIT_IMPORTER_krait_calls, .begin_ns = UINT64_MAX
+    };
     struct krait_packet packet;
     uint64_t discarded = 0;
     while (krait_packets_next(&packets, &packet, &damage)) {
@@ -173,9 +110,12 @@ static int index_stream(struct krait_trace *trace, uint32_t process, const char 
     krait_packets_close(&packets);
     if (thread.begin_ns == UINT64_MAX) /* no packet at all */
         return 0;
+    struct krait_thread *added = krait_trace_add_thread(trace);
+    if (!added)
+        return -ENOMEM;
+    *added = thread;
     image->discarded += discarded;
-    impl->streams[trace->thread_count] = path;
-    trace->threads[trace->thread_count++] = thread;
+    recordings->streams[recordings->stream_count++] = path;
     return 0;
 }
 
@@ -205,11 +145,12 @@ static int sort_threads(struct krait_trace *trace, uint32_t first)
     if (!order)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
-        order[i] = (struct thread_order){ trace->threads[first + i], trace->impl->streams[first + i] };
+        order[i] = (struct thread_order){ trace->threads[first + i],
+                                          krait_recordings_of(trace)->streams[first + i] };
     qsort(order, n, sizeof(*order), by_begin);
     for (uint32_t i = 0; i < n; i++) {
         trace->threads[first + i] = order[i].thread;
-        trace->impl->streams[first + i] = order[i].stream;
+        krait_recordings_of(trace)->streams[first + i] = order[i].stream;
     }
     return 0;
 }
@@ -252,7 +193,7 @@ static int name_threads(struct krait_trace *trace, uint32_t first, const struct 
 static int index_threads(struct krait_trace *trace, uint32_t process)
 {
     struct names names;
-    int rc = names_read(&names, trace->impl->images[process].dir);
+    int rc = names_read(&names, krait_recordings_of(trace)->images[process].dir);
     uint32_t first = trace->thread_count;
     for (int i = 0; !rc && i < names.count; i++) {
         if (strncmp(names.entries[i]->d_name, "thread-", strlen("thread-")) == 0)
@@ -260,14 +201,14 @@ static int index_threads(struct krait_trace *trace, uint32_t process)
     }
     names_done(&names);
     rc = rc ? rc : sort_threads(trace, first);
-    return rc ? rc : name_threads(trace, first, &trace->impl->images[process]);
+    return rc ? rc : name_threads(trace, first, &krait_recordings_of(trace)->images[process]);
 }
 
 /* Of the process and of its threads, of which `first` is the first. */
 static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
 {
     struct krait_process *process = &trace->processes[index];
-    const struct krait_image *image = &trace->impl->images[index];
+    const struct krait_image *image = &krait_recordings_of(trace)->images[index];
     process->begin_ns = image->start_ns ? image->start_ns : UINT64_MAX;
     process->end_ns = image->exit_ns;
     for (uint32_t i = first; i < trace->thread_count; i++) {
@@ -282,139 +223,16 @@ static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
     process->end_ns = KRAIT_MAX(process->end_ns, process->begin_ns);
 }
 
-/* Folders of processes, each once, whatever paths lead to it. */
-struct folders {
-    struct folder {
-        char *dir;
-        dev_t dev;
-        ino_t ino;
-    } * items;
-    uint32_t count, cap;
-};
-
-static void folders_done(struct folders *folders)
-{
-    for (uint32_t i = 0; i < folders->count; i++)
-        free(folders->items[i].dir);
-    free(folders->items);
-}
-
-static int folders_add(struct folders *folders, const char *dir)
-{
-    struct stat st;
-    if (stat(dir, &st) < 0)
-        return -errno;
-    for (uint32_t i = 0; i < folders->count; i++) {
-        if (folders->items[i].dev == st.st_dev && folders->items[i].ino == st.st_ino)
-            return 0;
-    }
-    if (!KRAIT_GROW(folders->items, folders->cap, folders->count + 1))
-        return -ENOMEM;
-    char *copy = strdup(dir);
-    if (!copy)
-        return -ENOMEM;
-    folders->items[folders->count++] = (struct folder){ copy, st.st_dev, st.st_ino };
-    return 0;
-}
-
-static bool is_recording(const char *dir)
-{
-    struct names names;
-    if (names_read(&names, dir))
-        return false;
-    bool found = false;
-    for (int i = 0; i < names.count && !found; i++) {
-        KRAIT_AUTO_FREE char *inner = NULL;
-        found = asprintf(&inner, "%s/%s", dir, names.entries[i]->d_name) > 0 &&
-                is_file(inner, KRAIT_FILE_METADATA);
-    }
-    names_done(&names);
-    return found;
-}
-
-/* Why a folder is none; where recordings lie in it, which. Sets err and returns its code. */
-static int no_recording(const char *path, const struct names *names, struct krait_err *err)
-{
-    enum { SHOWN = 8 };
-    KRAIT_AUTO_BUF list = { 0 };
-    uint32_t found = 0;
-    int length = (int)strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    for (int i = 0; i < names->count && found <= SHOWN; i++) {
-        KRAIT_AUTO_FREE char *dir = NULL;
-        if (asprintf(&dir, "%.*s/%s", length, path, names->entries[i]->d_name) <= 0 || !is_recording(dir))
-            continue;
-        if (found++ < SHOWN) {
-            krait_buf_str(&list, "\n  ");
-            krait_shell_file(&list, dir);
-        }
-    }
-    if (found)
-        return krait_err_lines(
-            err,
-            krait_err_set(err, -EINVAL, "%s: not a recording, but it holds some; name those you mean:%s%s",
-                          path, list.data ? list.data : "", found > SHOWN ? "\n  ..." : ""));
-    return krait_err_set(err, -EINVAL, "%s: %s", path,
-                         names->count == 0 ? "the folder is empty"
-                                           : "not a recording: no folder with a file `metadata` in it");
-}
-
-/* The processes' folders below a recording, or the folder itself when it is a process's. */
-static int find_folders(struct folders *folders, const char *path, struct krait_err *err)
-{
-    struct stat st;
-    if (stat(path, &st) < 0)
-        return krait_err_errno(err, "%s", path);
-    if (!S_ISDIR(st.st_mode))
-        return krait_err_set(err, -EINVAL, "%s: not a folder; give the folder that `krait record` wrote",
-                             path);
-    if (is_file(path, KRAIT_FILE_METADATA))
-        return folders_add(folders, path);
-    struct names names;
-    int rc = names_read(&names, path);
-    if (rc)
-        return krait_err_errno(err, "%s", path);
-    bool found = false;
-    for (int i = 0; !rc && i < names.count; i++) {
-        KRAIT_AUTO_FREE char *dir = NULL;
-        if (asprintf(&dir, "%s/%s", path, names.entries[i]->d_name) < 0)
-            rc = -ENOMEM;
-        else if (is_file(dir, KRAIT_FILE_METADATA)) {
-            rc = folders_add(folders, dir);
-            found = true;
-        }
-    }
-    if (rc)
-        krait_err_set(err, rc, "%s: %s", path, strerror(-rc));
-    else if (!found)
-        rc = no_recording(path, &names, err);
-    names_done(&names);
-    return rc;
-}
-
 /* One process's metadata and definitions, into the next place. A folder that cannot be read is left out and
  * said. */
-static int open_process(struct krait_trace *trace, const char *dir, struct krait_err *err)
+static int open_process(struct krait_trace *trace, const struct krait_folder *folder, struct krait_err *err)
 {
-    struct krait_trace_impl *impl = trace->impl;
-    struct krait_image *image = &impl->images[trace->process_count];
-    image->dir = krait_arena_strdup(&impl->arena, dir);
-    if (!image->dir)
-        return -ENOMEM;
-    struct krait_ctf_metadata *metadata = NULL;
-    int rc = krait_ctf_metadata_open(&metadata, dir, err);
-    if (!rc)
-        rc = check_metadata(metadata, dir, err);
-    if (rc == KERNEL_PART)
-        trace->kernel_dirs[trace->kernel_dir_count++] = image->dir;
-    if (!rc)
-        rc = fill_process(trace, metadata, &trace->processes[trace->process_count], image);
-    krait_ctf_metadata_free(metadata);
+    int rc = check_metadata(folder->metadata, folder->dir, err);
     if (rc)
         return rc;
-    trace->bytes += file_bytes(dir, KRAIT_FILE_METADATA);
-    return krait_definitions_read(trace, trace->process_count++);
+    trace->bytes += file_bytes(folder->dir, KRAIT_FILE_METADATA);
+    rc = add_process(trace, folder->metadata, folder->dir);
+    return rc ? rc : krait_definitions_read(trace, trace->process_count - 1);
 }
 
 struct process_order {
@@ -436,11 +254,11 @@ static int sort_processes(struct krait_trace *trace)
     if (!order)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
-        order[i] = (struct process_order){ trace->processes[i], trace->impl->images[i] };
+        order[i] = (struct process_order){ trace->processes[i], krait_recordings_of(trace)->images[i] };
     qsort(order, n, sizeof(*order), by_start);
     for (uint32_t i = 0; i < n; i++) {
         trace->processes[i] = order[i].process;
-        trace->impl->images[i] = order[i].image;
+        krait_recordings_of(trace)->images[i] = order[i].image;
     }
     return 0;
 }
@@ -458,11 +276,11 @@ static int end_what_executed(struct krait_trace *trace)
     KRAIT_CLEANUP(krait_map_done) struct krait_map next_of = { 0 }; /* by process number */
     int rc = 0;
     for (uint32_t i = trace->process_count; !rc && i--;) {
-        struct krait_image *image = &trace->impl->images[i];
+        struct krait_image *image = &krait_recordings_of(trace)->images[i];
         const uint64_t *next = krait_map_get(&next_of, trace->processes[i].pid);
         image->followed = next && strcmp(trace->processes[i].end, "exec") == 0 && follows(trace, *next, i);
         if (image->followed)
-            image->exit_ns = KRAIT_MIN(image->exit_ns, trace->impl->images[*next].start_ns);
+            image->exit_ns = KRAIT_MIN(image->exit_ns, krait_recordings_of(trace)->images[*next].start_ns);
         if (image->start_ns)
             rc = krait_map_put(&next_of, trace->processes[i].pid, i);
     }
@@ -473,7 +291,6 @@ static int index_processes(struct krait_trace *trace)
 {
     int rc = sort_processes(trace);
     rc = rc ? rc : end_what_executed(trace);
-    trace->begin_ns = UINT64_MAX;
     for (uint32_t i = 0; !rc && i < trace->process_count; i++) {
         uint32_t first = trace->thread_count;
         rc = index_threads(trace, i);
@@ -491,109 +308,74 @@ static int sum_lost(struct krait_trace *trace)
 {
     uint64_t sums[KRAIT_LOST_VALUES] = { 0 };
     for (uint32_t i = 0; i < trace->process_count; i++) {
-        const struct krait_image *image = &trace->impl->images[i];
+        const struct krait_image *image = &krait_recordings_of(trace)->images[i];
         uint64_t said = image->lost[KRAIT_lost_reason_ring_full] + image->lost[KRAIT_lost_reason_disk];
         for (int reason = 0; reason < KRAIT_LOST_VALUES; reason++)
             sums[reason] += image->lost[reason];
         if (image->discarded > said)
             sums[KRAIT_lost_reason_ring_full] += image->discarded - said;
     }
-    trace->lost = krait_arena_alloc(&trace->impl->arena, sizeof(*trace->lost) * KRAIT_LOST_VALUES);
-    if (!trace->lost)
-        return -ENOMEM;
-    for (uint32_t reason = 0; reason < KRAIT_LOST_VALUES; reason++) {
-        const struct krait_enum_row *row = krait_enum_find("lost_reason", reason);
-        struct krait_trace_lost lost = { row ? row->label : "unknown reason", row ? row->doc : "",
-                                         sums[reason] };
-        if (lost.count)
-            trace->lost[trace->lost_count++] = lost;
-    }
-    return 0;
-}
-
-/* Opens what can be opened: one process's damaged metadata does not hide the others. */
-static int open_folders(struct krait_trace *trace, const struct folders *folders, struct krait_err *err)
-{
-    trace->processes = calloc(folders->count, sizeof(*trace->processes));
-    trace->impl->images = calloc(folders->count, sizeof(*trace->impl->images));
-    trace->kernel_dirs = calloc(folders->count, sizeof(*trace->kernel_dirs));
-    if (!trace->processes || !trace->impl->images || !trace->kernel_dirs || intern_unknown(trace))
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    struct krait_err first = { 0 };
-    for (uint32_t i = 0; i < folders->count; i++) {
-        struct krait_err reason = { 0 };
-        int rc = open_process(trace, folders->items[i].dir, &reason);
-        if (rc == -ENOMEM)
-            return krait_err_set(err, -ENOMEM, "out of memory");
-        if (rc && !first.code)
-            first = reason;
-        struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
-        if (rc && rc != KERNEL_PART)
-            krait_damage_say(&damage, "%s; the process is left out", reason.text);
-    }
-    if (!trace->process_count) {
-        if (err)
-            *err = first;
-        return first.code ? first.code : -EINVAL;
-    }
-    if (index_processes(trace) || sum_lost(trace))
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    return 0;
-}
-
-int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, struct krait_err *err)
-{
-    struct folders folders = { 0 };
     int rc = 0;
-    for (size_t i = 0; !rc && i < count; i++)
-        rc = find_folders(&folders, paths[i], err);
-    if (!rc && !folders.count)
-        rc = krait_err_set(err, -EINVAL, "no recording given");
-    struct krait_trace *trace = rc ? NULL : calloc(1, sizeof(*trace));
-    if (trace)
-        trace->impl = calloc(1, sizeof(*trace->impl));
-    if (!rc && (!trace || !trace->impl))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc)
-        rc = open_folders(trace, &folders, err);
-    folders_done(&folders);
-    if (rc)
-        krait_trace_close(trace);
-    else
-        *out = trace;
+    for (uint32_t reason = 0; reason < KRAIT_LOST_VALUES && !rc; reason++) {
+        const struct krait_enum_row *row = krait_enum_find("lost_reason", reason);
+        rc = krait_trace_lose(trace, row ? row->label : "unknown reason", row ? row->doc : "", sums[reason]);
+    }
     return rc;
 }
 
-void krait_trace_close(struct krait_trace *trace)
+/* Opens what can be opened: one process's damaged metadata does not hide the others. */
+static int open_processes(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
+                          struct krait_err *err)
 {
-    if (!trace)
-        return;
-    struct krait_trace_impl *impl = trace->impl;
-    for (uint32_t i = 0; impl && impl->images && i < trace->process_count; i++) {
-        free(impl->images[i].code_func);
-        krait_map_done(&impl->images[i].exceptions);
-        free(impl->images[i].omits);
-        free(impl->images[i].namings);
+    struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
+    for (uint32_t i = 0; i < count; i++) {
+        struct krait_err reason = { 0 };
+        int rc = open_process(trace, folders[i], &reason);
+        if (rc == -ENOMEM)
+            return rc;
+        if (rc && !err->code)
+            *err = reason;
+        if (rc)
+            krait_damage_say(&damage, "%s; the process is left out", reason.text);
     }
-    if (impl) {
-        free(impl->images);
-        free(impl->streams);
-        krait_strtab_done(&impl->keys);
-        krait_strtab_done(&impl->exceptions);
-        krait_map_done(&impl->omitted);
-        krait_arena_done(&impl->arena);
-    }
-    free(impl);
-    free(trace->omitted);
-    free(trace->kernel_dirs);
-    free(trace->threads);
-    free(trace->processes);
-    free(trace->funcs);
-    free(trace);
+    return 0;
 }
 
-const char *krait_func_label(const struct krait_func *func, char *buf, size_t size)
+static bool takes(const struct krait_folder *folder)
 {
-    snprintf(buf, size, "%s%s%s", func->module, *func->module ? "." : "", func->name);
-    return buf;
+    return krait_folder_is_kraits(folder) && !krait_kernel_takes(folder);
 }
+
+static int open_recordings(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
+                           struct krait_err *err)
+{
+    struct krait_recordings *recordings = calloc(1, sizeof(*recordings));
+    trace->impl->source[KRAIT_IMPORTER_krait_calls] = recordings;
+    if (recordings)
+        recordings->images = calloc(count, sizeof(*recordings->images));
+    if (!recordings || !recordings->images || open_processes(trace, folders, count, err) ||
+        index_processes(trace) || sum_lost(trace))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    trace->exceptions = recordings->exceptions.texts;
+    return trace->process_count ? 0 : err->code;
+}
+
+static void close_recordings(void *source)
+{
+    struct krait_recordings *recordings = source;
+    for (uint32_t i = 0; i < recordings->image_count; i++) {
+        free(recordings->images[i].code_func);
+        krait_map_done(&recordings->images[i].exceptions);
+        free(recordings->images[i].omits);
+        free(recordings->images[i].namings);
+    }
+    free(recordings->images);
+    free(recordings->streams);
+    krait_strtab_done(&recordings->exceptions);
+    krait_map_done(&recordings->omitted);
+    free(recordings);
+}
+
+const struct krait_importer krait_importer_krait_calls = {
+    .takes = takes, .open = open_recordings, .calls = krait_calls_walk, .close = close_recordings
+};

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The importer's own side of struct krait_trace: what walking a thread needs beyond the model.
+ * The importer of krait's own recordings: what walking a thread needs beyond the model.
  */
 #ifndef KRAIT_TRACE_IMPORT_H
 #define KRAIT_TRACE_IMPORT_H
 
-#include "trace/packets.h"
+#include "trace/importer.h"
 #include "trace/ticks.h"
-#include "trace/trace.h"
 
 enum {
     /* Code ids above this and above the size of the definitions cannot be honest. */
     KRAIT_CODES_MIN = 1 << 20,
-    KRAIT_LOST_VALUES = 256,       /* a reason is a u8; those of later versions are kept too */
-    KRAIT_FUNC_UNKNOWN_PYTHON = 0, /* the first two functions: calls whose code has no definition */
-    KRAIT_FUNC_UNKNOWN_C = 1,
+    KRAIT_LOST_VALUES = 256, /* a reason is a u8; those of later versions are kept too */
 };
 
 /* Code that is left out from a time on. */
@@ -49,21 +46,34 @@ struct krait_image {
     uint64_t discarded; /* by the heads of its threads' packets */
 };
 
-struct krait_trace_impl {
-    struct krait_arena arena;
-    struct krait_strtab keys;       /* what makes a function distinct; its ids are the func ids */
-    struct krait_image *images;     /* by process index */
-    char **streams;                 /* files, by thread index */
+/* All of a trace's recordings. Their processes and threads are the trace's first ones. */
+struct krait_recordings {
+    struct krait_image *images; /* by process index */
+    uint32_t image_count;
+    char **streams; /* files, by thread index */
+    uint32_t stream_count, stream_cap, omitted_cap;
     struct krait_strtab exceptions; /* their labels; its ids are those of trace->exceptions */
-    uint32_t func_cap, thread_cap, omitted_cap;
-    struct krait_map omitted; /* func to index in trace->omitted */
+    struct krait_map omitted;       /* func to index in trace->omitted */
 };
+
+static inline struct krait_recordings *krait_recordings_of(const struct krait_trace *trace)
+{
+    return trace->impl->source[KRAIT_IMPORTER_krait_calls];
+}
+
+/* The image of a thread that krait recorded, and its file; NULL where another did. */
+static inline const struct krait_image *krait_image_of(const struct krait_trace *trace, uint32_t thread)
+{
+    const struct krait_recordings *recordings = krait_recordings_of(trace);
+    bool is_its = recordings && thread < recordings->stream_count;
+    return is_its ? &recordings->images[trace->threads[thread].process] : NULL;
+}
 
 /* Reads DIR/definitions into the process `index` of the trace. Damage is said in trace->damage; only -ENOMEM
  * fails. */
 int krait_definitions_read(struct krait_trace *trace, uint32_t index);
 
-/* The func id of what is described (strings are copied when it is new), or KRAIT_NO_ID when memory is out. */
-uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *func);
+/* krait_importer.calls of krait's recordings (walk.c). */
+int krait_calls_walk(const struct krait_trace *trace, uint32_t thread, const struct krait_walking *walking);
 
 #endif

@@ -146,8 +146,7 @@ static void know_class(struct krait_kevs *k, uint32_t i)
 
 /* -- opening -- */
 
-/* Whether threads or system calls can be followed by its events. */
-static bool is_kernels(const struct krait_ctf_metadata *metadata)
+bool krait_kevs_takes(const struct krait_ctf_metadata *metadata)
 {
     for (uint32_t s = 0; s < metadata->stream_count; s++) {
         for (uint32_t i = 0; i < metadata->streams[s]->event_count; i++) {
@@ -158,6 +157,14 @@ static bool is_kernels(const struct krait_ctf_metadata *metadata)
         }
     }
     return false;
+}
+
+int krait_kevs_missing(const char *path, struct krait_err *err)
+{
+    return krait_err_set(err, -ENODATA,
+                         "%s: no events of the kernel's scheduler or system calls; "
+                         "krait record --kernel and LTTng record them",
+                         path);
 }
 
 static const char *host_of(const struct krait_ctf_trace *trace)
@@ -180,13 +187,10 @@ static int check_hosts(const struct krait_ctf_reader *reader, struct krait_err *
 
 static int open_reader(struct krait_kevs *k, const char *const *paths, size_t count, struct krait_err *err)
 {
-    const struct krait_ctf_options options = { .wants = is_kernels };
+    const struct krait_ctf_options options = { .wants = krait_kevs_takes };
     int rc = krait_ctf_open(&k->reader, paths, count, &options, err);
     if (!rc && !k->reader->trace_count)
-        rc = krait_err_set(err, -ENODATA,
-                           "%s: no events of the kernel's scheduler or system calls; "
-                           "krait record --kernel and LTTng record them",
-                           paths[0]);
+        rc = krait_kevs_missing(paths[0], err);
     return rc ? rc : check_hosts(k->reader, err);
 }
 
@@ -246,18 +250,6 @@ int64_t krait_kevs_first(struct krait_kevs *k)
     for (uint32_t i = 0; i < k->reader->stream_count; i++)
         first = KRAIT_MIN(first, first_of(k->reader, k->reader->streams[i]));
     return first;
-}
-
-uint64_t krait_trace_zero(const struct krait_trace *trace)
-{
-    struct krait_kevs k = { 0 };
-    struct krait_err ignored;
-    int64_t first = INT64_MAX;
-    if (trace->kernel_dir_count &&
-        open_reader(&k, trace->kernel_dirs, trace->kernel_dir_count, &ignored) == 0)
-        first = krait_kevs_first(&k);
-    krait_ctf_close(k.reader);
-    return KRAIT_MIN(trace->begin_ns, (uint64_t)KRAIT_MAX(first, 0));
 }
 
 /* -- the CPU -- */

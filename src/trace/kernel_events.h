@@ -9,6 +9,7 @@
 #ifndef KRAIT_TRACE_KERNEL_EVENTS_H
 #define KRAIT_TRACE_KERNEL_EVENTS_H
 
+#include "ctf/meta/metadata.h"
 #include "trace/trace.h"
 
 enum krait_kev_kind {
@@ -81,9 +82,14 @@ const char *krait_kevs_label(const struct krait_kevs *kevs, const struct krait_k
 
 typedef void krait_kev_handler(void *ctx, const struct krait_kev *event);
 
-/* Opens the kernel's part of the traces in the folders: those with scheduling or system calls in their
- * metadata. Errors: -ENOENT no trace there; -ENODATA traces, but none of the kernel's; -ENOTSUP of several
- * hosts; what opening a CTF trace returns. */
+/* Whether threads or system calls can be followed by its events. */
+bool krait_kevs_takes(const struct krait_ctf_metadata *metadata);
+/* Sets err to why there are none in a path, and returns its code. */
+int krait_kevs_missing(const char *path, struct krait_err *err);
+
+/* Opens the traces in the folders that krait_kevs_takes. For the model: others ask it (kernel.h). Errors:
+ * -ENOENT no trace there; -ENODATA traces, but none of the kernel's; -ENOTSUP of several hosts; what opening a
+ * CTF trace returns. */
 int krait_kevs_open(struct krait_kevs **out, const char *const *paths, size_t count, struct krait_err *err);
 void krait_kevs_close(struct krait_kevs *kevs);
 
@@ -103,10 +109,6 @@ const char *krait_kevs_env(const struct krait_kevs *kevs, const char *name);
 /* The time of the first event, of any kind; INT64_MAX where there is none. Reads no more than the first
  * packets that have events. */
 int64_t krait_kevs_first(struct krait_kevs *kevs);
-
-/* When a recording begins: with its program's first event, or the kernel's where that is earlier. Times after
- * the start count from it, in every verb. */
-uint64_t krait_trace_zero(const struct krait_trace *trace);
 
 /* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once
  * before all of them, with the time of the first event of any kind; `from` once before the events from

@@ -37,6 +37,9 @@ struct krait_func {
         holds_dropped; /* its self time holds that of functions that were dropped: krait_trace_find_holders */
 };
 
+/* The first two functions: calls whose code has no definition. */
+enum { KRAIT_FUNC_UNKNOWN_PYTHON, KRAIT_FUNC_UNKNOWN_C };
+
 #define KRAIT_HOLDS_DROPPED " [+dropped]" /* behind the names of those, for people and in other formats */
 
 struct krait_process {
@@ -54,6 +57,7 @@ struct krait_process {
 };
 
 struct krait_thread {
+    uint8_t importer; /* whose: a row of importers.def */
     uint32_t process; /* index */
     uint32_t tid;
     const char *name; /* the last one it had; may be empty */
@@ -73,7 +77,7 @@ struct krait_trace {
     uint32_t process_count;
     struct krait_thread *threads; /* ordered by process, then by begin_ns */
     uint32_t thread_count;
-    uint64_t begin_ns, end_ns;     /* of all events */
+    uint64_t begin_ns, end_ns;     /* of all processes; without one UINT64_MAX, 0 */
     uint64_t bytes;                /* of all files */
     struct krait_trace_lost *lost; /* reasons that have a count above 0 */
     uint32_t lost_count;
@@ -85,8 +89,11 @@ struct krait_trace {
     uint32_t omitted_count;
     const char **exceptions; /* the types that were raised: "ValueError", "json.decoder.JSONDecodeError" */
     uint32_t exception_count;
-    const char **kernel_dirs; /* folders of what the kernel recorded beside the processes: kernel_events.h */
-    uint32_t kernel_dir_count;
+    bool has_kernel;            /* the kernel recorded too: krait_trace_kernel (kernel.h) */
+    struct krait_track *tracks; /* once they are asked for: krait_tracks_find (track.h) */
+    uint32_t track_count;
+    const char **names; /* what tracks' entries are called by */
+    uint32_t name_count;
     /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none.
      */
     char damage[1024];
@@ -94,14 +101,28 @@ struct krait_trace {
      * nobody wants to know. A walk may be made more than once. */
     void (*progress)(void *ctx, uint64_t bytes);
     void *progress_ctx;
-    struct krait_trace_impl *impl; /* of the importer */
+    struct krait_trace_impl *impl; /* importer.h */
 };
 
-/* Opens recordings (folders as `krait record` wrote them, or one process's folder inside) as one trace.
- * Errors: -ENOENT no such folder, -EINVAL not a krait recording, -EBADMSG damaged beyond use, -ENOMEM; err
- * says which. */
-int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, struct krait_err *err);
+/* What a trace must have to be of use to who opens it. */
+enum krait_trace_needs {
+    KRAIT_NEEDS_CALLS = 1 << 0,  /* a process, whose calls were recorded */
+    KRAIT_NEEDS_KERNEL = 1 << 1, /* what the kernel recorded */
+};
+
+/* Opens traces, whoever recorded them, as one (folders.h says what may lie where). Errors: -ENOENT no such
+ * folder, -EINVAL not a trace, or one without what is needed (enum krait_trace_needs), -ENODATA without the
+ * kernel's part, -EBADMSG damaged beyond use, -ENOMEM; err says which. */
+int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
+                     struct krait_err *err);
 void krait_trace_close(struct krait_trace *trace);
+
+/* 0, or with err set why no process's calls are there. */
+int krait_trace_needs_calls(const struct krait_trace *trace, struct krait_err *err);
+
+/* When a trace begins: with its program's first event, or the kernel's where that is earlier. Times after the
+ * start count from it, in every verb. Of the kernel's part alone it may be negative, as two's complement. */
+uint64_t krait_trace_zero(const struct krait_trace *trace);
 
 /* Marks the functions whose self time holds that of dropped ones. Walks all threads of a trace that has some.
  * Returns 0 or -ENOMEM. */

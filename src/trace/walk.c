@@ -298,7 +298,7 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
 {
     struct krait_packets packets;
     struct krait_err err;
-    walk->path = trace->impl->streams[thread];
+    walk->path = krait_recordings_of(trace)->streams[thread];
     int rc = krait_packets_open(&packets, walk->path, walk->image->uuid, &err);
     if (rc) {
         krait_damage_say(&walk->damage, "%s", err.text);
@@ -320,25 +320,20 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
     return walk->stack->rc;
 }
 
-int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
-                     krait_ops_fn *fn, void *ctx, char *damage, size_t size)
+int krait_calls_walk(const struct krait_trace *trace, uint32_t thread, const struct krait_walking *walking)
 {
-    if (thread >= trace->thread_count)
-        return -EINVAL;
-    if (range.from_ns >= range.to_ns || trace->threads[thread].begin_ns >= range.to_ns)
-        return 0;
     struct krait_stack *stack = calloc(1, sizeof(*stack));
     if (!stack)
         return -ENOMEM;
-    const struct krait_image *image = &trace->impl->images[trace->threads[thread].process];
+    const struct krait_image *image = krait_image_of(trace, thread);
     struct walk walk = {
         .stack = stack,
         .image = image,
         .clock = image->clock,
         .next_omit_ns = image->omit_count ? image->omits[0].t_ns : UINT64_MAX,
-        .damage = { damage, size },
+        .damage = walking->damage,
     };
-    krait_stack_init(stack, range, fn, ctx);
+    krait_stack_init(stack, walking->range, walking->calls, walking->ctx);
     int rc = walk_stream(&walk, trace, thread);
     krait_stack_done(stack);
     free(stack);

@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_metadata(stream, left);
     fuzz_write_file("definitions", definitions, n);
     fuzz_write_file("thread-10-0", stream, left);
-    if (krait_trace_open(&trace, &path, 1, &err)) {
+    if (krait_trace_open(&trace, &path, 1, KRAIT_NEEDS_CALLS, &err)) {
         if (!err.text[0])
             abort();
         return 0;

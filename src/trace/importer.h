@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who fills the model: a source is one file and one row of importers.def. The model opens folders, asks each
+ * importer in the order of the rows for those it reads, and hands it what it is to add:
+ *
+ *   takes    whether it reads a folder, by its metadata alone; a folder may be read by several
+ *   open     adds the processes, threads and functions of the folders that it takes, and what was lost
+ *   calls    walks the calls of a thread that it added (track.h)
+ *   tracks   adds the other tracks that it has, when somebody asks for tracks
+ *   walk     walks one of those
+ *   close    frees what it keeps in its place of trace->impl->source
+ *
+ * What an importer does not have is NULL. It is asked nothing of what others added.
+ */
+#ifndef KRAIT_TRACE_IMPORTER_H
+#define KRAIT_TRACE_IMPORTER_H
+
+#include "trace/folders.h"
+#include "trace/packets.h"
+#include "trace/track.h"
+
+enum krait_importer_id {
+#define KRAIT_IMPORTER(id, text) KRAIT_IMPORTER_##id,
+#include "trace/importers.def"
+#undef KRAIT_IMPORTER
+    KRAIT_IMPORTERS,
+};
+
+/* What is walked, and who is told of it. */
+struct krait_walking {
+    struct krait_range range;
+    void *ctx;
+    union {
+        krait_ops_fn *calls;   /* of `calls` */
+        krait_batch_fn *batch; /* of `walk` */
+    };
+    struct krait_damage damage; /* keeps the first that is met; damage does not fail a walk */
+};
+
+struct krait_importer {
+    bool (*takes)(const struct krait_folder *folder);
+    /* `folders` are those that it takes, one at least. A folder that cannot be read is said in trace->damage.
+     * Returns 0; -ENOMEM; or with err set why it has nothing to add, which is no failure of the others. */
+    int (*open)(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
+                struct krait_err *err);
+    int (*calls)(const struct krait_trace *trace, uint32_t thread, const struct krait_walking *walking);
+    int (*tracks)(struct krait_trace *trace, struct krait_err *err);
+    int (*walk)(const struct krait_trace *trace, const struct krait_track *track,
+                const struct krait_walking *walking);
+    void (*close)(void *source);
+};
+
+#define KRAIT_IMPORTER(id, text) extern const struct krait_importer krait_importer_##id;
+#include "trace/importers.def"
+#undef KRAIT_IMPORTER
+
+/* The model's own side of struct krait_trace. */
+struct krait_trace_impl {
+    struct krait_arena arena;
+    struct krait_strtab keys;      /* what makes a function distinct; its ids are the func ids */
+    struct krait_strtab names;     /* its ids are those of trace->names */
+    void *source[KRAIT_IMPORTERS]; /* of the importers, each its own */
+    struct krait_err no_calls;     /* why there are none; code 0: not known */
+    struct krait_err unread;       /* the first folder whose metadata cannot be read; code 0: none */
+    uint32_t func_cap, process_cap, thread_cap, lost_cap, track_cap;
+    bool has_tracks; /* they were asked for */
+};
+
+/* For importers. Strings are copied where a function is new. The func id of what is described, or KRAIT_NO_ID
+ * when memory is out. */
+uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *func);
+/* One more of it, zeroed but for its strings, which are empty; NULL when memory is out. */
+struct krait_process *krait_trace_add_process(struct krait_trace *trace);
+struct krait_thread *krait_trace_add_thread(struct krait_trace *trace);
+struct krait_track *krait_trace_add_track(struct krait_trace *trace);
+/* Events that are missing, in the sum of that reason; none adds nothing. Returns 0 or -ENOMEM. */
+int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *advice, uint64_t count);
+
+#endif

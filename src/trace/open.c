@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening the model: the folders once, each importer with those that it takes.
+ */
+#include "trace/importer.h"
+
+#include "base/array.h"
+#include "base/buf.h"
+#include "trace/kernel.h"
+
+#include <string.h>
+
+static const struct krait_importer *const importers[KRAIT_IMPORTERS] = {
+#define KRAIT_IMPORTER(id, text) [KRAIT_IMPORTER_##id] = &krait_importer_##id,
+#include "trace/importers.def"
+#undef KRAIT_IMPORTER
+};
+
+/* -- what importers add -- */
+
+uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *func)
+{
+    struct krait_trace_impl *impl = trace->impl;
+    KRAIT_AUTO_BUF key = { 0 };
+    krait_buf_fmt(&key, "%d %u %u %u ", func->kind, func->line, func->site_func, func->site_line);
+    size_t module = key.len;
+    krait_buf_add(&key, func->module, strlen(func->module) + 1);
+    size_t name = key.len;
+    krait_buf_add(&key, func->name, strlen(func->name) + 1);
+    size_t file = key.len;
+    krait_buf_str(&key, func->file);
+    if (key.failed || !KRAIT_GROW(trace->funcs, impl->func_cap, trace->func_count + 1))
+        return KRAIT_NO_ID;
+    uint32_t id = krait_strtab_add(&impl->keys, key.data, key.len);
+    if (id == KRAIT_NO_ID || id < trace->func_count)
+        return id;
+    const char *text = impl->keys.texts[id]; /* the strings live in the key */
+    trace->funcs[id] = *func;
+    trace->funcs[id].module = text + module;
+    trace->funcs[id].name = text + name;
+    trace->funcs[id].file = text + file;
+    trace->funcs[id].base = id;
+    trace->func_count = id + 1;
+    if (func->site_func != KRAIT_NO_ID || func->site_line) {
+        struct krait_func base = *func;
+        base.site_func = KRAIT_NO_ID;
+        base.site_line = 0;
+        uint32_t base_id = krait_trace_intern(trace, &base);
+        trace->funcs[id].base = base_id == KRAIT_NO_ID ? id : base_id;
+    }
+    return id;
+}
+
+static int intern_unknown(struct krait_trace *trace)
+{
+    struct krait_func func = { .name = "?", .module = "", .file = "", .site_func = KRAIT_NO_ID };
+    func.kind = KRAIT_FUNC_PYTHON;
+    bool ok = krait_trace_intern(trace, &func) == KRAIT_FUNC_UNKNOWN_PYTHON;
+    func.kind = KRAIT_FUNC_C;
+    return ok && krait_trace_intern(trace, &func) == KRAIT_FUNC_UNKNOWN_C ? 0 : -ENOMEM;
+}
+
+struct krait_process *krait_trace_add_process(struct krait_trace *trace)
+{
+    if (!KRAIT_GROW(trace->processes, trace->impl->process_cap, trace->process_count + 1))
+        return NULL;
+    struct krait_process *process = &trace->processes[trace->process_count++];
+    *process = (struct krait_process){ .name = "",
+                                       .command = "",
+                                       .runtime = "",
+                                       .host = "",
+                                       .dir = "",
+                                       .origin = "",
+                                       .end = "",
+                                       .end_status = -1 };
+    return process;
+}
+
+struct krait_thread *krait_trace_add_thread(struct krait_trace *trace)
+{
+    if (!KRAIT_GROW(trace->threads, trace->impl->thread_cap, trace->thread_count + 1))
+        return NULL;
+    struct krait_thread *thread = &trace->threads[trace->thread_count++];
+    *thread = (struct krait_thread){ .name = "" };
+    return thread;
+}
+
+struct krait_track *krait_trace_add_track(struct krait_trace *trace)
+{
+    if (!KRAIT_GROW(trace->tracks, trace->impl->track_cap, trace->track_count + 1))
+        return NULL;
+    struct krait_track *track = &trace->tracks[trace->track_count++];
+    *track = (struct krait_track){ .process = KRAIT_NO_ID, .thread = KRAIT_NO_ID, .name = "", .unit = "" };
+    return track;
+}
+
+int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *advice, uint64_t count)
+{
+    for (uint32_t i = 0; i < trace->lost_count; i++) {
+        if (strcmp(trace->lost[i].reason, reason) == 0) {
+            trace->lost[i].count += count;
+            return 0;
+        }
+    }
+    if (!count)
+        return 0;
+    if (!KRAIT_GROW(trace->lost, trace->impl->lost_cap, trace->lost_count + 1))
+        return -ENOMEM;
+    trace->lost[trace->lost_count++] = (struct krait_trace_lost){ reason, advice, count };
+    return 0;
+}
+
+/* -- opening -- */
+
+/* What one importer takes. Why it adds nothing is kept for who misses it. */
+static int open_source(struct krait_trace *trace, const struct krait_importer *importer,
+                       const struct krait_folders *folders)
+{
+    KRAIT_AUTO_FREE struct krait_folder **taken = calloc(folders->count, sizeof(struct krait_folder *));
+    struct krait_err why = { 0 };
+    uint32_t count = 0;
+    if (!taken)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < folders->count; i++) {
+        if (folders->items[i].metadata && importer->takes(&folders->items[i]))
+            taken[count++] = &folders->items[i];
+    }
+    int rc = count && importer->open ? importer->open(trace, taken, count, &why) : 0;
+    if (rc && !trace->impl->no_calls.code)
+        trace->impl->no_calls = why;
+    return rc == -ENOMEM ? rc : 0;
+}
+
+/* A folder whose metadata cannot be read does not hide the others. */
+static void note_unread(struct krait_trace *trace, const struct krait_folders *folders)
+{
+    struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
+    for (uint32_t i = 0; i < folders->count; i++) {
+        if (folders->items[i].metadata)
+            continue;
+        if (!trace->impl->no_calls.code)
+            trace->impl->no_calls = trace->impl->unread = folders->items[i].err;
+        krait_damage_say(&damage, "%s; the process is left out", folders->items[i].err.text);
+    }
+}
+
+/* Of what is there but has no calls: what it is, and what reads it. */
+static void note_other(struct krait_trace *trace, const struct krait_folders *folders)
+{
+    struct krait_err *err = &trace->impl->no_calls;
+    for (uint32_t i = 0; i < folders->count && !err->code; i++) {
+        const struct krait_folder *folder = &folders->items[i];
+        const char *tracer = krait_folder_tracer(folder);
+        if (!folder->metadata)
+            continue;
+        if (krait_kernel_takes(folder))
+            krait_err_set(err, -EINVAL,
+                          "%s: recorded in the kernel, no process's; `krait states` and `krait cat` read it",
+                          folder->dir);
+        else
+            krait_err_set(err, -EINVAL, "%s: recorded by %s, not by krait; `krait cat` reads it", folder->dir,
+                          *tracer ? tracer : "another tracer");
+    }
+}
+
+static int open_folders(struct krait_trace *trace, const struct krait_folders *folders)
+{
+    int rc = intern_unknown(trace);
+    note_unread(trace, folders);
+    trace->begin_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc; i++)
+        rc = open_source(trace, importers[i], folders);
+    if (!trace->process_count)
+        note_other(trace, folders);
+    return rc;
+}
+
+/* What the verb cannot do without. */
+static int check_needs(const struct krait_trace *trace, unsigned needs, const char *path,
+                       struct krait_err *err)
+{
+    const struct krait_err *unread = &trace->impl->unread;
+    if (needs & KRAIT_NEEDS_CALLS)
+        return krait_trace_needs_calls(trace, err);
+    if (!(needs & KRAIT_NEEDS_KERNEL) || trace->has_kernel)
+        return 0;
+    if (!unread->code)
+        return krait_kevs_missing(path, err);
+    if (err)
+        *err = *unread;
+    return unread->code;
+}
+
+int krait_trace_needs_calls(const struct krait_trace *trace, struct krait_err *err)
+{
+    if (trace->process_count)
+        return 0;
+    if (err)
+        *err = trace->impl->no_calls;
+    return trace->impl->no_calls.code ? trace->impl->no_calls.code : -EINVAL;
+}
+
+int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
+                     struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_folders_done) struct krait_folders folders = { 0 };
+    int rc = krait_folders_find(&folders, paths, count, err);
+    if (rc)
+        return rc;
+    struct krait_trace *trace = calloc(1, sizeof(*trace));
+    if (trace)
+        trace->impl = calloc(1, sizeof(*trace->impl));
+    if (!trace || !trace->impl || open_folders(trace, &folders))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : check_needs(trace, needs, paths[0], err);
+    if (rc)
+        krait_trace_close(trace);
+    else
+        *out = trace;
+    return rc;
+}
+
+void krait_trace_close(struct krait_trace *trace)
+{
+    struct krait_trace_impl *impl = trace ? trace->impl : NULL;
+    for (uint32_t i = 0; impl && i < KRAIT_IMPORTERS; i++) {
+        if (impl->source[i])
+            importers[i]->close(impl->source[i]);
+    }
+    if (impl) {
+        krait_strtab_done(&impl->keys);
+        krait_strtab_done(&impl->names);
+        krait_arena_done(&impl->arena);
+    }
+    free(impl);
+    if (!trace)
+        return;
+    free(trace->omitted);
+    free(trace->tracks);
+    free(trace->lost);
+    free(trace->threads);
+    free(trace->processes);
+    free(trace->funcs);
+    free(trace);
+}
+
+/* -- reading -- */
+
+uint64_t krait_trace_zero(const struct krait_trace *trace)
+{
+    int64_t first = krait_kernel_first(trace);
+    if (!trace->process_count)
+        return (uint64_t)first;
+    return KRAIT_MIN(trace->begin_ns, (uint64_t)KRAIT_MAX(first, 0));
+}
+
+int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
+                     krait_ops_fn *fn, void *ctx, char *damage, size_t size)
+{
+    if (thread >= trace->thread_count)
+        return -EINVAL;
+    if (range.from_ns >= range.to_ns || trace->threads[thread].begin_ns >= range.to_ns)
+        return 0;
+    const struct krait_walking walking = {
+        .range = range, .ctx = ctx, .calls = fn, .damage = { damage, size }
+    };
+    return importers[trace->threads[thread].importer]->calls(trace, thread, &walking);
+}
+
+const char *krait_func_label(const struct krait_func *func, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s%s%s", func->module, *func->module ? "." : "", func->name);
+    return buf;
+}
+
+/* -- tracks -- */
+
+static int add_calls(struct krait_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->thread_count; i++) {
+        const struct krait_thread *thread = &trace->threads[i];
+        struct krait_track *track = krait_trace_add_track(trace);
+        if (!track)
+            return -ENOMEM;
+        track->kind = KRAIT_TRACK_CALLS;
+        track->of = KRAIT_OF_THREAD;
+        track->importer = thread->importer;
+        track->process = thread->process;
+        track->thread = track->key = i;
+        track->number = thread->tid;
+        track->name = "calls";
+    }
+    return 0;
+}
+
+/* The tree's order: of threads by process and thread, then processes', CPUs, groups, the host. */
+static int by_place(const void *a, const void *b)
+{
+    static const uint8_t rank[] = { [KRAIT_OF_THREAD] = 0, [KRAIT_OF_TASK] = 1, [KRAIT_OF_PROCESS] = 2,
+                                    [KRAIT_OF_CPU] = 3,    [KRAIT_OF_HOST] = 4, [KRAIT_OF_GROUP] = 5 };
+    const struct krait_track *x = a, *y = b;
+    const uint32_t of_x[] = { x->process, rank[x->of], x->thread, x->number, x->kind, x->importer, x->key };
+    const uint32_t of_y[] = { y->process, rank[y->of], y->thread, y->number, y->kind, y->importer, y->key };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
+        if (of_x[i] != of_y[i])
+            return of_x[i] < of_y[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+int krait_tracks_find(struct krait_trace *trace, struct krait_err *err)
+{
+    int rc = trace->impl->has_tracks ? 0 : add_calls(trace);
+    for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc && !trace->impl->has_tracks; i++)
+        rc = importers[i]->tracks ? importers[i]->tracks(trace, err) : 0;
+    if (!rc && trace->track_count && !trace->impl->has_tracks)
+        qsort(trace->tracks, trace->track_count, sizeof(*trace->tracks), by_place);
+    trace->impl->has_tracks = !rc;
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}
+
+struct handing {
+    const struct krait_track *track;
+    krait_batch_fn *fn;
+    void *ctx;
+};
+
+static int hand_out_calls(void *ctx, const struct krait_ops *ops)
+{
+    const struct handing *handing = ctx;
+    const struct krait_batch batch = { .n = ops->n, .t_ns = ops->t_ns, .calls = ops };
+    return handing->fn(handing->ctx, handing->track, &batch);
+}
+
+int krait_track_walk(const struct krait_trace *trace, uint32_t index, struct krait_range range,
+                     krait_batch_fn *fn, void *ctx, char *damage, size_t size)
+{
+    if (index >= trace->track_count)
+        return -EINVAL;
+    const struct krait_track *track = &trace->tracks[index];
+    struct handing handing = { track, fn, ctx };
+    const struct krait_walking walking = {
+        .range = range, .ctx = ctx, .batch = fn, .damage = { damage, size }
+    };
+    if (range.from_ns >= range.to_ns)
+        return 0;
+    if (track->kind == KRAIT_TRACK_CALLS)
+        return krait_trace_walk(trace, track->thread, range, hand_out_calls, &handing, damage, size);
+    return importers[track->importer]->walk(trace, track, &walking);
+}

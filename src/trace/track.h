@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tracks: all that happened in one place, of one kind, in the order of time. Whoever recorded it, views,
+ * exports and analyses read it so.
+ *
+ *   host vm
+ *     process 4711 python3
+ *       thread 4711 MainThread
+ *         CALLS     main ─┬─ load ──┬─ parse ┐           begins and ends, balanced, nested
+ *         STATES    ├ GIL ┤    ├ GIL ┤                   one after the other, with gaps
+ *         INSTANTS       │       │  │                     single moments
+ *     CPU 0
+ *         STATES    python3 ├ idle ├ kworker ┤ ...
+ *         COUNTER   2.4 GHz ┴ 3.1 GHz                    a value up to the next
+ *
+ * A batch is a run of entries as columns, of at most some thousand; it is valid while it is handed out. Which
+ * columns a kind has:
+ *
+ *              t_ns    end_ns   calls   name   value              to
+ *   CALLS      begin and end    x
+ *   SLICES     begin   x                x      of a system call what it returned; else 0
+ *   STATES     begin   x                x      the thread that is to blame, by its number; 0: none is known
+ *   INSTANTS   time                     x
+ *   COUNTER    time                            the value from then on, in the track's unit
+ *   FLOWS      begin   x                x                         the track that it leads to
+ *
+ * Times are nanoseconds since the epoch and never go backward in a track; in a range, what lies across an
+ * edge is cut there. Memory is the batch, and what is open, however long the trace is.
+ */
+#ifndef KRAIT_TRACE_TRACK_H
+#define KRAIT_TRACE_TRACK_H
+
+#include "trace/trace.h"
+
+enum krait_track_kind {
+    KRAIT_TRACK_CALLS,
+    KRAIT_TRACK_SLICES, /* they nest, and are handed out as they end */
+    KRAIT_TRACK_STATES,
+    KRAIT_TRACK_INSTANTS,
+    KRAIT_TRACK_COUNTER,
+    KRAIT_TRACK_FLOWS,
+};
+
+/* What it is a track of: its place in the tree. */
+enum krait_track_of {
+    KRAIT_OF_HOST,
+    KRAIT_OF_PROCESS,
+    KRAIT_OF_THREAD,
+    KRAIT_OF_CPU,
+    KRAIT_OF_TASK,  /* a task of a program's own that goes from thread to thread */
+    KRAIT_OF_GROUP, /* named by `name` alone: a stream of another tracer's */
+};
+
+enum krait_track_flags {
+    KRAIT_TRACK_LOST = 1 << 0,     /* events of it are missing */
+    KRAIT_TRACK_LEFT_OUT = 1 << 1, /* some were left out on purpose */
+    KRAIT_TRACK_SAMPLED = 1 << 2,  /* it was looked at now and then: what was short may be missing */
+};
+
+struct krait_track {
+    uint8_t kind;     /* enum krait_track_kind */
+    uint8_t of;       /* enum krait_track_of */
+    uint8_t flags;    /* enum krait_track_flags */
+    uint8_t importer; /* a row of importers.def */
+    uint32_t process; /* index among the trace's; KRAIT_NO_ID: of none of them */
+    uint32_t thread;  /* the same */
+    uint32_t number;  /* of the thread, or of the CPU; else 0 */
+    uint32_t key;     /* the importer's own */
+    const char *name; /* "calls", "GIL", "frequency"; of a group what it is called */
+    const char *unit; /* of a counter: "Hz", "B"; else "" */
+};
+
+struct krait_batch {
+    uint32_t n;
+    const uint64_t *t_ns;
+    const uint64_t *end_ns;        /* NULL where the kind has no such column; the same below */
+    const struct krait_ops *calls; /* its other columns */
+    const uint32_t *name;          /* index in trace->names */
+    const int64_t *value;
+    const uint32_t *to; /* index among the tracks */
+};
+
+/* A value other than 0 ends the walk and is returned by it. */
+typedef int krait_batch_fn(void *ctx, const struct krait_track *track, const struct krait_batch *batch);
+
+/* All tracks of a trace into trace->tracks, once: in the tree's order, those of a thread one after the other.
+ * What takes a look at all events to be known is found then. Returns 0, or -ENOMEM with err set. */
+int krait_tracks_find(struct krait_trace *trace, struct krait_err *err);
+
+/* Walks one track. Returns 0, what fn returned, or a negative errno. Damage does not fail it: what is whole is
+ * handed out, and `damage` (size bytes, may be NULL) keeps the first that is met, as krait_trace_walk says. */
+int krait_track_walk(const struct krait_trace *trace, uint32_t track, struct krait_range range,
+                     krait_batch_fn *fn, void *ctx, char *damage, size_t size);
+
+#endif

@@ -19,7 +19,7 @@ struct states_options {
 struct states {
     const struct states_options *options;
     const struct krait_kernel_states *found;
-    struct krait_trace *trace;        /* the program's part; NULL: there is none */
+    struct krait_trace *trace;        /* the program's part, if there is one, too */
     struct krait_own_threads threads; /* of that */
     bool *recorded;                   /* by process of the kernel's: it recorded itself; NULL: none did */
     int64_t zero_ns;                  /* times count from it */

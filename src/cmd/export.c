@@ -35,7 +35,7 @@ static const struct krait_opt export_opts[] = {
       "The format to write; without it the name of FILE tells: .folded, .json, .pftrace, .speedscope.json, "
       "callgrind.out.NAME, .pb.gz" },
     { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output),
-      "Where to; - is standard output (default: named after the recording, in this folder)" },
+      "Where to; - is standard output (default: a new file in this folder, named after the recording)" },
     { "unit", 0, KRAIT_OPT_CHOICE, "ns|us|calls", AT(unit),
       "Values of folded stacks: own time in ns (the default) or us, or calls" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
@@ -82,6 +82,15 @@ static int choose_name(struct export_options *o, const char *folder, struct krai
     krait_export_file_name(name, krait_export_find(o->to), *base ? base : "trace");
     o->output = name->data;
     return name->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* A name that the user did not give is no leave to replace a file. */
+static int check_free(const char *name, struct krait_err *err)
+{
+    if (access(name, F_OK) != 0)
+        return 0;
+    return krait_err_set(err, -EEXIST, "%s is there already; choose a name with -o, or replace it with -o %s",
+                         name, name);
 }
 
 static int check_usage(const struct export_options *o, struct krait_err *err)
@@ -196,7 +205,8 @@ static int run_export(void *values, int argc, char **argv)
     /* A reader that goes away early is an error like any other, with its text. */
     signal(SIGPIPE, SIG_IGN);
     struct krait_trace *trace = NULL;
-    int rc = krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, &err);
+    int rc = name.len ? check_free(o->output, &err) : 0;
+    rc = rc ? rc : krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, &err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(&err, -ENOMEM, "out of memory");
     if (!rc)

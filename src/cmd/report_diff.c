@@ -212,6 +212,10 @@ static void number_cell(const struct diff *d, struct krait_table *table, double 
                         enum krait_style style)
 {
     char text[KRAIT_FMT_SIZE], both[KRAIT_FMT_SIZE + 8];
+    if (!d->counts) {
+        krait_cell_change_ns(table, sign, (uint64_t)llround(fabs(x)), style);
+        return;
+    }
     snprintf(both, sizeof(both), "%s%s", sign, number_text(d, text, x));
     krait_table_cell(table, both, style, 0);
 }
@@ -263,7 +267,7 @@ static int put_table(const struct diff *d, const uint32_t *order, uint32_t shown
         { "after", 0, 0, 0 },
         { "change", 0, 0, 0 },
         { "+/-", 0, 0, 1 },
-        { "certain", 0, 0, 0 },
+        { "beyond chance", 0, 0, 0 },
         { "change%", 0, 0, 3 },
         { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 24, 0 },
     };
@@ -401,8 +405,8 @@ static void say_all(const struct diff *d, struct krait_buf *notes)
 {
     char a[KRAIT_FMT_SIZE], b[KRAIT_FMT_SIZE], c[KRAIT_FMT_SIZE];
     double change = d->all.after - d->all.before;
-    krait_buf_fmt(notes, "in all: %s %s before and %s after, ", thing(d), number_text(d, a, d->all.before),
-                  number_text(d, b, d->all.after));
+    krait_buf_fmt(notes, "in all%s: %s %s before and %s after, ", d->report->filter ? " that match" : "",
+                  thing(d), number_text(d, a, d->all.before), number_text(d, b, d->all.after));
     if (change == 0)
         krait_buf_str(notes, "the same");
     else
@@ -429,18 +433,37 @@ static void say_functions(const struct diff *d, struct krait_buf *notes)
                       "one recording cannot tell a change from chance: record each side several times, as in "
                       "krait report new1 new2 new3 --diff old1 --diff old2 --diff old3\n");
     else if (!n)
-        krait_buf_fmt(notes,
-                      "of %s none changed by more than chance would; more recordings tell smaller changes\n",
+        krait_buf_fmt(notes, "of %s, none changed beyond chance; more recordings tell smaller changes\n",
                       krait_fmt_counted(compared, d->count, row));
     else
-        krait_buf_fmt(notes,
-                      "of %s, %s changed by more than chance; one in twenty of them may be chance still\n",
-                      krait_fmt_counted(compared, d->count, "function"), krait_fmt_count(certain, n));
+        krait_buf_fmt(notes, "of %s, %s changed beyond chance\n", krait_fmt_counted(compared, d->count, row),
+                      krait_fmt_count(certain, n));
+    if (d->all.known && d->count > 1 && d->report->format == REPORT_TABLE)
+        krait_buf_fmt(
+            notes,
+            "beyond chance: of many %ss some change by chance alone, so each is judged among all %u; a "
+            "change larger than its +/- may be 'no', and one 'yes' in twenty is chance still\n",
+            row, d->count);
     if (d->governed)
         krait_buf_str(
             notes,
             "some recordings were made with --max-overhead, which dropped functions or paused: changes may "
             "come from that\n");
+}
+
+static void say(const struct diff *d)
+{
+    struct krait_buf *notes = &d->report->notes;
+    if (!d->count) {
+        krait_report_note_nothing(d->report);
+    } else {
+        say_recordings(d, notes);
+        if (has_sum(d))
+            say_all(d, notes);
+        say_functions(d, notes);
+    }
+    krait_buf_add(notes, d->missing.data, d->missing.len);
+    notes->failed |= d->missing.failed;
 }
 
 /* -- the verb's part -- */
@@ -476,14 +499,7 @@ static int put_diff(struct diff *d)
         put_csv(d, order, shown);
     if (shown < all && report->format == REPORT_TABLE)
         krait_report_note_more(report, all - shown);
-    if (!d->count)
-        krait_report_note_nothing(report);
-    say_recordings(d, &report->notes);
-    if (has_sum(d))
-        say_all(d, &report->notes);
-    say_functions(d, &report->notes);
-    krait_buf_add(&report->notes, d->missing.data, d->missing.len);
-    report->out.failed |= d->missing.failed;
+    say(d);
     return rc;
 }
 

@@ -30,7 +30,7 @@ static size_t match_names(const struct krait_export_format *format, const char *
         char glob[64];
         size_t n = strcspn(at, "|");
         snprintf(glob, sizeof(glob), "%.*s", (int)n, at);
-        if (n > longest && fnmatch(glob, file, 0) == 0)
+        if (n > longest && fnmatch(glob, file, FNM_CASEFOLD) == 0)
             longest = n;
         at += n + (at[n] == '|');
     }

@@ -60,7 +60,7 @@ extern const struct krait_export_format krait_export_formats[]; /* ends with a N
 /* NULL when there is none of that name. */
 const struct krait_export_format *krait_export_find(const char *name);
 
-/* The format that a file's name tells; NULL where it tells none. */
+/* The format that a file's name tells, whatever its case; NULL where it tells none. */
 const struct krait_export_format *krait_export_of_file(const char *path);
 /* The name of a recording's file in that format. */
 void krait_export_file_name(struct krait_buf *name, const struct krait_export_format *format,

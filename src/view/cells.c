@@ -11,14 +11,19 @@ enum krait_style krait_cell_heat(uint64_t part, uint64_t whole)
     return share >= 0.10 ? KRAIT_STYLE_HOT : share >= 0.03 ? KRAIT_STYLE_WARM : KRAIT_STYLE_NONE;
 }
 
-void krait_cell_ns(struct krait_table *table, uint64_t ns)
+void krait_cell_change_ns(struct krait_table *table, const char *sign, uint64_t ns, enum krait_style style)
 {
-    char text[KRAIT_FMT_SIZE + 2];
+    char text[KRAIT_FMT_SIZE], cell[KRAIT_FMT_SIZE + 16];
     krait_fmt_ns(text, ns);
     size_t n = strlen(text);
-    if (n > 2 && text[n - 2] == ' ') /* "s" and "h" one to the right, so that points stay under points */
-        memmove(text + n - 1, text + n - 2, 3);
-    krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
+    bool is_short = n > 2 && text[n - 2] == ' '; /* "s" and "h" begin where "ms" does */
+    snprintf(cell, sizeof(cell), "%s%s%s", sign, text, is_short ? " " : "");
+    krait_table_cell(table, cell, style, 0);
+}
+
+void krait_cell_ns(struct krait_table *table, uint64_t ns)
+{
+    krait_cell_change_ns(table, "", ns, KRAIT_STYLE_NONE);
 }
 
 void krait_cell_count(struct krait_table *table, uint64_t n)

@@ -9,6 +9,8 @@
 
 /* "12.34 ms", aligned so that decimal points stand under each other. */
 void krait_cell_ns(struct krait_table *table, uint64_t ns);
+/* The same of a change: "+12.34 ms". */
+void krait_cell_change_ns(struct krait_table *table, const char *sign, uint64_t ns, enum krait_style style);
 /* "1,234,567" */
 void krait_cell_count(struct krait_table *table, uint64_t n);
 /* "12.3%", coloured by krait_cell_heat. */

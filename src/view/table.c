@@ -12,6 +12,7 @@ enum { GAP = 2 };
 struct cell {
     const char *text;
     uint32_t columns; /* on the terminal */
+    uint32_t tail;    /* and a blank behind them */
     uint32_t bright;  /* columns at the end that stand out; 0: all alike */
     uint32_t keep;    /* bytes at the beginning that stay when it is shortened */
     enum krait_style style;
@@ -57,13 +58,16 @@ void krait_table_cell(struct krait_table *table, const char *text, enum krait_st
         table->failed = true;
         return;
     }
-    size_t n = strlen(text);
+    const struct krait_column *column = &table->columns[table->cell_count % table->column_count];
+    size_t n = strlen(text), tail = !(column->flags & KRAIT_COLUMN_LEFT) && n && text[n - 1] == ' ';
+    n -= tail;
     const char *copy = krait_arena_strndup(&table->arena, text, n);
     table->failed |= !copy;
     bright = KRAIT_MIN(bright, n);
     table->cells[table->cell_count++] = (struct cell){
         .text = copy ? copy : "",
         .columns = krait_width_of(text, n),
+        .tail = (uint32_t)tail,
         .bright = krait_width_of(text + n - bright, bright),
         .style = style,
     };
@@ -79,14 +83,22 @@ void krait_table_keep(struct krait_table *table, size_t bytes)
 
 /* The layout: a width for each column, 0 for those that are dropped. */
 
+/* A blank that all cells of a column end with is none of its width. */
+static void natural_width(const struct krait_table *table, uint32_t column, uint32_t *width)
+{
+    const char *title = table->columns[column].title;
+    uint32_t widest = 0, tail = 1;
+    for (size_t i = column; i < table->cell_count; i += table->column_count) {
+        widest = KRAIT_MAX(widest, table->cells[i].columns + table->cells[i].tail);
+        tail = KRAIT_MIN(tail, table->cells[i].tail);
+    }
+    *width = KRAIT_MAX(krait_width_of(title, strlen(title)), widest ? widest - tail : 0);
+}
+
 static void natural_widths(const struct krait_table *table, uint32_t *widths)
 {
     for (uint32_t c = 0; c < table->column_count; c++)
-        widths[c] = krait_width_of(table->columns[c].title, strlen(table->columns[c].title));
-    for (size_t i = 0; i < table->cell_count; i++) {
-        uint32_t c = (uint32_t)(i % table->column_count);
-        widths[c] = KRAIT_MAX(widths[c], table->cells[i].columns);
-    }
+        natural_width(table, c, &widths[c]);
 }
 
 static uint32_t least_width(const struct krait_column *column, uint32_t natural)
@@ -194,9 +206,10 @@ static void print_cell(const struct cell *cell, const struct krait_column *colum
     uint32_t columns = krait_width_of(text.data ? text.data : "", text.len);
     uint32_t space = width > columns ? width - columns : 0;
     bool left = column->flags & KRAIT_COLUMN_LEFT;
-    pad(out, left ? 0 : space);
+    uint32_t behind = left ? space : KRAIT_MIN(space, cell->tail);
+    pad(out, space - behind);
     styled(out, text.data ? text.data : "", columns, cell, look->colour);
-    pad(out, left && !last ? space : 0);
+    pad(out, last ? 0 : behind);
 }
 
 static void print_row(const struct krait_table *table, const struct cell *cells, const uint32_t *widths,

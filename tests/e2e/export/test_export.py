@@ -623,7 +623,7 @@ def test_wrong_usage_says_what_is_missing(krait, args, said):
 
 @pytest.mark.parametrize(
     "name, fmt",
-    [("a.folded", "folded"), ("a.collapsed", "folded"), ("a.json", "chrome"), ("a.speedscope.json", "speedscope"), ("a.pftrace", "perfetto"),
+    [("a.folded", "folded"), ("a.FOLDED", "folded"), ("a.Pb.GZ", "pprof"), ("a.collapsed", "folded"), ("a.json", "chrome"), ("a.speedscope.json", "speedscope"), ("a.pftrace", "perfetto"),
      ("callgrind.out.a", "callgrind"), ("a.pb.gz", "pprof")],
 )
 def test_the_files_name_tells_the_format(krait, synth, tmp_path, name, fmt):
@@ -645,6 +645,17 @@ def test_without_a_file_it_is_named_after_the_recording(krait, synth, tmp_path, 
     for words, cwd in ((f"{folder}/", tmp_path / "here"), (".", folder)):
         done = subprocess.run([krait, "export", words, "--to", fmt], cwd=cwd, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and f"wrote {name} (" in done.stderr and (cwd / name).exists()
+
+
+def test_a_file_that_was_not_named_is_not_replaced(krait, synth, tmp_path):
+    folder = synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\n1us call 1\n3us return\nexit 0 0\n", name="a")
+    mine = tmp_path / "a.json"
+    mine.write_text("mine")
+    refused = subprocess.run([krait, "export", folder, "--to", "chrome"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (refused.returncode, refused.stderr) == (1, "krait export: a.json is there already; choose a name with -o, or replace it with -o a.json\n")
+    assert mine.read_text() == "mine"
+    named = subprocess.run([krait, "export", folder, "--to", "chrome", "-o", "a.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert named.returncode == 0 and mine.read_text() != "mine"
 
 
 def test_progress_is_told_on_a_terminal_and_leaves_no_trace_there(krait, synth, tmp_path):

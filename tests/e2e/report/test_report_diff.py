@@ -74,7 +74,7 @@ def test_a_change_within_the_spread_is_not_certain(run, recording):
     _, rows = told(run, *sides(old, new))
     assert rows["work"]["low"] < 0 < rows["work"]["high"] and rows["work"]["certain"] is False
     said = run(*sides(old, new))
-    assert "of 3 functions none changed by more than chance would" in said.stderr
+    assert "of 3 functions, none changed beyond chance" in said.stderr
     assert "  no " in said.stdout and "  yes " not in said.stdout
 
 
@@ -93,14 +93,16 @@ def test_the_table_in_words(run, recording):
     new = [recording(f"n{i}", us) for i, us in enumerate((1900, 2000, 2100))]
     said = run(*sides(old, new))
     assert said.stdout == (
-        "  before     after     change       +/-  certain  change%  function\n"
-        "98.00 ms  97.00 ms  -1.000 ms  226.7 us      yes    -1.0%  app.main\n"
-        "1.000 ms  2.000 ms  +1.000 ms  226.7 us      yes  +100.0%  app.work\n"
+        "  before     after     change       +/-  beyond chance  change%  function\n"
+        "98.00 ms  97.00 ms  -1.000 ms  226.7 us            yes    -1.0%  app.main\n"
+        "1.000 ms  2.000 ms  +1.000 ms  226.7 us            yes  +100.0%  app.work\n"
     )
     assert said.stderr.splitlines() == [
         "3 recordings before, 3 recordings after; wall time is compared, waits and all: time on the CPU is told by 0 of 6 (krait record --kernel)",
         "in all: wall time of all threads 100.0 ms before and 100.0 ms after, the same",
-        "of 3 functions, 2 changed by more than chance; one in twenty of them may be chance still",
+        "of 3 functions, 2 changed beyond chance",
+        "beyond chance: of many functions some change by chance alone, so each is judged among all 3; a change larger than its +/- "
+        "may be 'no', and one 'yes' in twenty is chance still",
     ]
 
 
@@ -149,7 +151,7 @@ def test_equal_calls_are_the_same_in_any_number_of_recordings(run, recording):
     found, rows = told(run, *sides(old, new), "--sort", "calls")
     assert {(row["change"], row["certain"]) for row in [*rows.values(), found["all"]]} == {(0, False)}
     said = run(*sides(old, new), "--sort", "calls")
-    assert not said.stdout and "of 3 functions none changed" in said.stderr
+    assert not said.stdout and "of 3 functions, none changed" in said.stderr
 
 
 def test_csv_has_what_json_has(run, recording):
@@ -165,9 +167,26 @@ def test_modules_filters_and_limits(run, recording):
     args = sides([recording("o", 1000)], [recording("n", 2000)])
     assert set(told(run, *args, "--by", "module")[1]) == {"app", "builtins"}
     twice = sides([recording(f"o{i}", 1000) for i in range(2)], [recording(f"n{i}", 1000) for i in range(2)])
-    assert "of 2 modules none changed" in run(*twice, "--by", "module").stderr
+    assert "of 2 modules, none changed beyond chance" in run(*twice, "--by", "module").stderr
     assert set(told(run, *args, "--filter", "work")[1]) == {"work"}
+    assert "in all that match: wall time of all threads 1.000 ms before" in run(*args, "--filter", "work").stderr
     assert "1 row more; --limit 0 shows all" in run(*args, "--limit", "1").stderr
+
+
+def test_a_filter_that_matches_nothing_says_that_alone(run, recording):
+    said = run(*sides([recording("o", 1000)], [recording("n", 2000)]), "--filter", "nowhere")
+    assert not said.stdout
+    assert said.stderr.splitlines() == ["no function matches the filter", "a word means whole parts of names, between dots: '*nowhere*' finds it in any"]
+
+
+def test_units_stand_under_units(run, synth):
+    one = "process 5 p\ncode 1 python m f /m.py 1\ncode 2 python m g /m.py 9\nthread 5 T\n0 call 1\n{}ms call 2\n{}ms return\n10s return\nexit 0 0\n"
+    said = run(*sides([synth(one.format(5, 105), "a")], [synth(one.format(5, 1505), "b")])).stdout
+    assert said == (
+        "  before    after    change   change%  function\n"
+        "9.900 s   8.500 s  -1.400 s    -14.1%  m.f\n"
+        "100.0 ms  1.500 s  +1.400 s  +1400.0%  m.g\n"
+    )
 
 
 @pytest.mark.parametrize(

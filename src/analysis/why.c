@@ -89,9 +89,9 @@ static void sort_calls(struct krait_why *why, int (*compare)(const void *a, cons
 
 static void go(struct build *b, uint64_t t_ns)
 {
-    uint64_t untold[KRAIT_WALL_COUNT] = { 0 };
+    uint64_t ignored[KRAIT_WALL_COUNT] = { 0 };
     if (b->track.items)
-        krait_wall_go(&b->at, t_ns, untold);
+        krait_wall_go(&b->at, t_ns, ignored);
 }
 
 static void begin(struct build *b, uint64_t t_ns, uint32_t func)

@@ -353,12 +353,12 @@ void krait_agent_stop(void)
 static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uint32_t code,
                         enum krait_begin_what top);
 
-/* 3.11: the resume of who goes on untold, where the stack does not say it. */
+/* 3.11: the resume of who goes on unreported, where the stack does not say it. */
 static void put_untold_resume(struct krait_interp *in, enum krait_begin_what top)
 {
     PyObject *frame = krait_thread_frame(top);
     PyObject *code = frame ? krait_frame_code(frame) : NULL;
-    uint64_t t = code ? krait_untold_resumed(code) : 0;
+    uint64_t t = code ? krait_unreported_resumed(code) : 0;
     uint32_t id = t ? krait_code_id(in, code) : 0;
     if (id && !atomic_load_explicit(&krait_this_ring->resync, memory_order_relaxed))
         write_event(in, t, KRAIT_EVENT_python_resume, id, KRAIT_TOP_IS_OLD);
@@ -383,7 +383,7 @@ static bool may_record(struct krait_interp *in, enum krait_begin_what top)
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return false;
     krait_greenlets_see();
-    if (KRAIT_UNLIKELY(krait_untold_pending()))
+    if (KRAIT_UNLIKELY(krait_unreported_pending()))
         put_untold_resume(in, top);
     return !krait_thread_is_hushed(in, top);
 }

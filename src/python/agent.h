@@ -63,7 +63,7 @@ struct krait_interp {
     struct krait_map weakrefs; /* a weak reference's address to the key it watches; 0 when it is dead */
     struct krait_map names;  /* before 3.11: a code object's address to its qualified name (char *, owned) */
     struct krait_map sites;  /* with --call-sites: callee, caller and line to an id */
-    struct krait_map places; /* from 3.12: code id and offset to the kind of place: untold.c */
+    struct krait_map places; /* from 3.12: code id and offset to the kind of place: unreported.c */
     PyObject *weakref_callback;
     struct krait_ring *definitions;
     PyObject *profile_obj; /* before 3.12: what PyEval_SetProfile gives back to the hook */
@@ -207,26 +207,26 @@ void krait_threads_seed(struct krait_interp *in);
 void krait_thread_seed(struct krait_interp *in);
 int krait_threads_init(void);
 
-/* ---- untold.c ---- */
-void krait_untold_init(void);
+/* ---- unreported.c ---- */
+void krait_unreported_init(void);
 /* PY_THROW was told: the RAISE that follows at once is no begin. GIL held. */
-void krait_untold_throw(const PyObject *code);
+void krait_unreported_throw(const PyObject *code);
 /* C_RAISE was told, whose exception RAISE names: 3.12 on. GIL held. */
-void krait_untold_c_raise(void);
+void krait_unreported_c_raise(void);
 /* RAISE's exception: completes the C_RAISE before it, if that is the thread's last event. GIL held, and no
  * exception set. */
-void krait_untold_exception(struct krait_interp *in, PyObject *exception);
+void krait_unreported_exception(struct krait_interp *in, PyObject *exception);
 /* Of RAISE's arguments: tells the frame's begin where CPython did not. GIL held, and no exception set. */
-KRAIT_COLD void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offset);
+KRAIT_COLD void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *offset);
 /* Of PY_UNWIND's arguments, where RAISE is not asked for: whether the frame's begin was not told. */
-bool krait_untold_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset);
-/* 3.11: something that awaits goes on untold at time t; `back` is not it (krait_frame_ends_throw). Its resume
+bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset);
+/* 3.11: something that awaits goes on unreported at time t; `back` is not it (krait_frame_ends_throw). Its resume
  * is put in before this thread's next event, which says what it is. */
-void krait_untold_goes_on(uint64_t t, const PyObject *back);
+void krait_unreported_goes_on(uint64_t t, const PyObject *back);
 /* Whether that is so since the last look, and is `code`, whose frame the event comes from; then the time. */
-uint64_t krait_untold_resumed(PyObject *code);
-/* Whether anybody goes on untold. */
-bool krait_untold_pending(void);
+uint64_t krait_unreported_resumed(PyObject *code);
+/* Whether anybody goes on unreported. */
+bool krait_unreported_pending(void);
 /* Whether the innermost function that is open in this thread is `code`, which `frame` runs. Where the thread's
  * packet cannot say, it is, and the stack is said before the next event, which makes that true. Reads the whole
  * packet: for rare cases. GIL held, and no exception set. */

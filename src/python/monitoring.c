@@ -136,7 +136,7 @@ static inline void put_c_raise(struct krait_interp *in, uint64_t t)
         krait_ring_put_code(ring, t, KRAIT_EVENT_c_raise_of, 0);
     else
         krait_slow_end(in, t, KRAIT_EVENT_c_raise_of);
-    krait_untold_c_raise();
+    krait_unreported_c_raise();
 }
 
 static PyObject *on_c_raise(KRAIT_ARGS)
@@ -258,15 +258,15 @@ static inline __attribute__((always_inline)) PyObject *selective_begin(PyObject 
 static PyObject *on_throw(KRAIT_ARGS)
 {
     tell_throw(self, args, nargs, names);
-    krait_untold_throw(args[0]);
+    krait_unreported_throw(args[0]);
     return Py_None;
 }
 
 static PyObject *on_raise(KRAIT_ARGS)
 {
     int saved = errno;
-    krait_untold_exception(hook_interp(self), args[2]);
-    krait_untold_raise(hook_interp(self), args[0], args[1]);
+    krait_unreported_exception(hook_interp(self), args[2]);
+    krait_unreported_raise(hook_interp(self), args[0], args[1]);
     errno = saved;
     return Py_None;
 }
@@ -360,7 +360,7 @@ static PyObject *selective_unwind(KRAIT_ARGS)
         krait_governor_count_idle(in);
         return result;
     }
-    if (KRAIT_UNLIKELY(in->governor.no_raise) && krait_untold_unwinds(in, args[0], args[1]))
+    if (KRAIT_UNLIKELY(in->governor.no_raise) && krait_unreported_unwinds(in, args[0], args[1]))
         return Py_None;
     put_unwind(in, krait_writer_now(&in->agent->writer), args[2]);
     return Py_None;
@@ -372,7 +372,7 @@ KRAIT_HOOK(selective_resume, selective_begin(self, args[0], KRAIT_EVENT_python_r
 static PyObject *selective_throw(KRAIT_ARGS)
 {
     selective_begin(self, args[0], KRAIT_EVENT_python_throw, Py_None);
-    krait_untold_throw(args[0]);
+    krait_unreported_throw(args[0]);
     return Py_None;
 }
 
@@ -642,7 +642,7 @@ int krait_monitoring_install(struct krait_interp *in, const char **why)
         return -ENOTSUP;
     if (!disable)
         disable = PyObject_GetAttrString(monitoring, "DISABLE");
-    krait_untold_init();
+    krait_unreported_init();
     int rc = disable ? take_tool(monitoring, in, why) : -ENOTSUP;
     if (!rc) {
         rc = register_all(monitoring, in, why);

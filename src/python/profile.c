@@ -76,9 +76,10 @@ static inline uint32_t begin_event(PyObject *frame, PyObject *code)
     return KRAIT_EVENT_python_call;
 }
 
-/* Of an end, whether its begin was never told: see untold.c. 3.11 looks for signals before it tells, and once
+/* Of an end, whether its begin was never told: see unreported.c. 3.11 looks for signals before it tells, and once
  * more after. */
-static inline bool is_untold(struct krait_interp *in, PyObject *frame, PyObject *code, const PyObject *value)
+static inline bool is_unreported(struct krait_interp *in, PyObject *frame, PyObject *code,
+                                 const PyObject *value)
 {
     if (KRAIT_LIKELY(value) || !krait_frame_is_at_begin(frame, code))
         return false;
@@ -105,7 +106,7 @@ static inline void put_c_call(struct krait_interp *in, const void *key, PyObject
         krait_slow_c_call(in, key, callable);
 }
 
-/* Who goes on untold after this end (3.11). Where the end says the stack, that one is part of it. */
+/* Who goes on unreported after this end (3.11). Where the end says the stack, that one is part of it. */
 static PyObject *goes_on(PyObject *frame, PyObject *code, const PyObject *value)
 {
     bool may = krait_compat.layout.frame_inner && value && krait_code_suspends(code);
@@ -118,7 +119,7 @@ static void note_thrown(struct krait_interp *in, PyObject *frame, PyObject *code
 {
     if (krait_compat.layout.frame_inner && krait_code_suspends(code) &&
         krait_frame_ends_throw(frame, code, value))
-        krait_untold_goes_on(krait_writer_now(&in->agent->writer), krait_frame_back_code(frame));
+        krait_unreported_goes_on(krait_writer_now(&in->agent->writer), krait_frame_back_code(frame));
 }
 
 /* Every event in the general way: generators, new functions, functions whose place in the table is another's,
@@ -134,7 +135,7 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
         put_begin(in, code, begin_event(frame, code));
         break;
     case WHAT_RETURN:
-        if (is_untold(in, frame, code, arg))
+        if (is_unreported(in, frame, code, arg))
             break;
         next = goes_on(frame, code, arg);
         put_end(in, t, end_event(frame, code, arg));
@@ -325,7 +326,7 @@ static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject
             selective_begin(in, code, begin_event(frame, code));
     } else if (what == WHAT_RETURN) {
         PyObject *next = goes_on(frame, code, arg);
-        if (!is_untold(in, frame, code, arg))
+        if (!is_unreported(in, frame, code, arg))
             selective_end(in, code, end_event(frame, code, arg));
         note_thrown(in, frame, code, arg);
         if (next && !code_left_out(in, next))

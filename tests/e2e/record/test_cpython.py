@@ -18,7 +18,7 @@ COUNT_ALLOCATIONS = ["test_memory_error_in_PyErr_PrintEx", "test_exec_set_nomemo
 # 3.11 alone: a signal's handler raises at the instant at which a generator is resumed that catches it; CPython then tells of
 # its end and not of its begin. One test does that, and others may by chance: so many threads of a run may be out of balance.
 RAISES_AT_RESUME = ["test_raise_and_yield_from"]
-UNTOLD_BEGINS = 1
+UNREPORTED_BEGINS = 1
 # Seconds in one test file. Python 3.11's test_asyncio.test_events takes 11 of CPU time, mostly gc.collect(), and was taken
 # for hung after 200 where some twelve others wanted the two CPUs.
 HANGS_AFTER = 400
@@ -76,4 +76,4 @@ def test_cpythons_own_tests_give_the_same_results(record, tmp_path, python, modu
     assert traced.status == plain.returncode
     assert traced.lost == 0
     wrong = [text for process in traced.processes if cpython_tells_all(process) for text in process.unbalanced()]
-    assert len(wrong) <= (0 if tells_all else UNTOLD_BEGINS), "\n".join(wrong)
+    assert len(wrong) <= (0 if tells_all else UNREPORTED_BEGINS), "\n".join(wrong)

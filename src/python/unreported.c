@@ -27,7 +27,7 @@
 static uint8_t resume_opcode;
 
 /* The opcode of RESUME is another in each version: it is what any code begins with. */
-void krait_untold_init(void)
+void krait_unreported_init(void)
 {
     enum { EVAL_INPUT = 258 }; /* Py_eval_input */
     if (resume_opcode)
@@ -108,7 +108,7 @@ static __thread struct {
     const uint8_t *at;    /* the ring's place behind the event */
 } thrown;
 
-void krait_untold_throw(const PyObject *code)
+void krait_unreported_throw(const PyObject *code)
 {
     thrown.code = code;
     thrown.at = krait_this_ring->cur;
@@ -141,13 +141,13 @@ static bool ends_with_raise(const struct krait_ring *ring)
     return !type && (is_extended || (word & KRAIT_CTF_ID_MASK) == KRAIT_EVENT_c_raise_of);
 }
 
-void krait_untold_c_raise(void)
+void krait_unreported_c_raise(void)
 {
     thrown.code = NULL;
     thrown.at = ends_with_raise(krait_this_ring) ? krait_this_ring->cur : NULL;
 }
 
-void krait_untold_exception(struct krait_interp *in, PyObject *exception)
+void krait_unreported_exception(struct krait_interp *in, PyObject *exception)
 {
     struct krait_ring *ring = krait_this_ring;
     if (KRAIT_LIKELY(thrown.code || !thrown.at || thrown.at != ring->cur))
@@ -171,7 +171,7 @@ static __thread struct {
     const PyObject *back;
 } going_on;
 
-void krait_untold_goes_on(uint64_t t, const PyObject *back)
+void krait_unreported_goes_on(uint64_t t, const PyObject *back)
 {
     struct krait_ring *ring = krait_this_ring;
     if (ring == &krait_no_ring)
@@ -181,12 +181,12 @@ void krait_untold_goes_on(uint64_t t, const PyObject *back)
     ring->window = UINT64_MAX; /* the next event comes by the slow path */
 }
 
-bool krait_untold_pending(void)
+bool krait_unreported_pending(void)
 {
     return going_on.t != 0;
 }
 
-uint64_t krait_untold_resumed(PyObject *code)
+uint64_t krait_unreported_resumed(PyObject *code)
 {
     uint64_t t = going_on.t;
     going_on.t = 0;
@@ -301,18 +301,18 @@ static bool handlers_run_after_begin(void)
 
 /* Whether the frame that runs is one of this code, and its begin was not told. Cython's functions have none.
  */
-static bool is_untold(struct krait_interp *in, PyObject *code)
+static bool is_unreported(struct krait_interp *in, PyObject *code)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame(); /* borrowed */
     PyObject *running = frame ? krait_frame_code(frame) : NULL;
     bool (*has_begun)(struct krait_interp *, PyObject *, PyObject *) =
         handlers_run_after_begin() ? krait_has_begun : has_just_begun;
-    bool untold = running == code && !has_begun(in, frame, code);
+    bool unreported = running == code && !has_begun(in, frame, code);
     Py_XDECREF(running);
-    return untold;
+    return unreported;
 }
 
-void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
+void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *offset)
 {
     static const uint32_t events[] = { [PLACE_BEFORE] = KRAIT_EVENT_python_call,
                                        [PLACE_CALL] = KRAIT_EVENT_python_call,
@@ -320,12 +320,12 @@ void krait_untold_raise(struct krait_interp *in, PyObject *code, PyObject *offse
     enum place place = place_of_raise(in, code, offset);
     if (place == PLACE_LATER || was_thrown(code))
         return;
-    if (place == PLACE_BEFORE || is_untold(in, code)) /* before it, the frame is not shown yet */
+    if (place == PLACE_BEFORE || is_unreported(in, code)) /* before it, the frame is not shown yet */
         krait_slow_begin(in, events[place], code);
 }
 
-bool krait_untold_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset)
+bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset)
 {
     enum place place = place_of_raise(in, code, offset);
-    return place == PLACE_BEFORE || (place != PLACE_LATER && is_untold(in, code));
+    return place == PLACE_BEFORE || (place != PLACE_LATER && is_unreported(in, code));
 }

@@ -385,7 +385,7 @@ static bool may_record(struct krait_interp *in, enum krait_begin_what top)
     krait_greenlets_see();
     if (KRAIT_UNLIKELY(krait_unreported_pending()))
         put_untold_resume(in, top);
-    return !krait_thread_is_hushed(in, top);
+    return !krait_thread_is_suppressed(in, top);
 }
 
 /* Once in a while a thread that loses events asks whether anybody is there at all. */
@@ -475,7 +475,7 @@ bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
         slot = krait_code_define(in, code, NULL);
     bool omit = slot && slot->flags & KRAIT_CODE_OMIT;
     if (omit)
-        krait_thread_hush(in);
+        krait_thread_suppress(in);
     else if (ready)
         write_begin(in, event, id_at_site(in, slot, NULL, code, KRAIT_TOP_IS_NEW), KRAIT_TOP_IS_NEW);
     restore(&kept);

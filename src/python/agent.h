@@ -186,11 +186,11 @@ void krait_thread_resync(void);
 /* The innermost frame of this thread, or the one that called it where that has just begun; new reference or
  * NULL. */
 PyObject *krait_thread_frame(enum krait_begin_what top);
-/* This thread is in functions of krait's own: it is hushed until it has left them. */
-void krait_thread_hush(struct krait_interp *in);
+/* This thread is in functions of krait's own: it is suppressed until it has left them. */
+void krait_thread_suppress(struct krait_interp *in);
 /* Whether the thread is in functions of krait's own, of which nothing is recorded; the one that has just
  * begun is not asked. */
-bool krait_thread_is_hushed(struct krait_interp *in, enum krait_begin_what top);
+bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what top);
 /* Tells this thread's name if it is another now; once in a while. */
 void krait_thread_look_at_name(struct krait_interp *in);
 /* Writes the Python frames of this thread as they are. Returns false when the ring was full. */

@@ -510,14 +510,14 @@ void krait_thread_settle(struct krait_interp *in)
  * Hooks that look at each function pass over krait's own as over all that is left out. Those that do not look
  * are kept from telling by a ring without room: then each event comes by the slow path, which asks here. */
 
-static __thread bool hushed; /* until a look at the frames says otherwise */
+static __thread bool suppressed; /* until a look at the frames says otherwise */
 
-void krait_thread_hush(struct krait_interp *in)
+void krait_thread_suppress(struct krait_interp *in)
 {
     if (in->agent->selective)
         return;
     krait_thread_break();
-    hushed = true;
+    suppressed = true;
 }
 
 static bool is_left_out(struct krait_interp *in, PyObject *frame)
@@ -528,20 +528,20 @@ static bool is_left_out(struct krait_interp *in, PyObject *frame)
     return slot && slot->flags & KRAIT_CODE_OMIT;
 }
 
-bool krait_thread_is_hushed(struct krait_interp *in, enum krait_begin_what top)
+bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what top)
 {
-    if (!hushed || in->agent->selective)
+    if (!suppressed || in->agent->selective)
         return false;
     PyObject *frame = krait_thread_frame(top);
-    hushed = false;
-    while (frame && !hushed) {
-        hushed = is_left_out(in, frame);
+    suppressed = false;
+    while (frame && !suppressed) {
+        suppressed = is_left_out(in, frame);
         PyObject *back = krait_frame_back(frame);
         Py_DECREF(frame);
         frame = back;
     }
     Py_XDECREF(frame);
-    return hushed;
+    return suppressed;
 }
 
 /* ---- threads that run already ---- */
@@ -599,5 +599,5 @@ void krait_thread_seed(struct krait_interp *in)
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return;
     krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), KRAIT_TOP_IS_OLD);
-    krait_thread_hush(in);
+    krait_thread_suppress(in);
 }

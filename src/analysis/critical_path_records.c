@@ -126,7 +126,7 @@ static void tell_device(struct krait_path_record *r, const struct krait_kcpu *cp
 static const struct krait_kthread *waker_of(const struct krait_path_finder *f,
                                             const struct krait_kchange *change)
 {
-    return krait_kernel_doer(f->states, change->thread->state_by);
+    return krait_kernel_cause(f->states, change->thread->state_by);
 }
 
 /* Whether a thread is the one that another, of the same process, calls by that number. In a namespace the

@@ -113,7 +113,7 @@ static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_s
 
 /* -- threads, processes, CPUs -- */
 
-/* As krait_kernel_doer has it. */
+/* As krait_kernel_cause has it. */
 static uint32_t doer(const struct krait_kthread *t)
 {
     return t ? t->index + 1 : 0;
@@ -510,7 +510,7 @@ static void on_wakeup_new(void *ctx, const struct krait_kev *ev)
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (cpu && (!t || !t->newborn)) {
-        t = make_thread(m, krait_kev_int(ev, 0), krait_kernel_doer(m, waker_on(cpu)));
+        t = make_thread(m, krait_kev_int(ev, 0), krait_kernel_cause(m, waker_on(cpu)));
         if (t)
             krait_kernel_name_thread(t, ev, 1);
     }

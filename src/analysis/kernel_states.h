@@ -99,7 +99,7 @@ enum krait_cpu_state {
 
 /* A thread that had a CPU for a part of the time that another waited for that. */
 struct krait_khad {
-    uint32_t by; /* see krait_kernel_doer */
+    uint32_t by; /* see krait_kernel_cause */
     uint64_t ns;
 };
 
@@ -111,7 +111,7 @@ struct krait_kinterval {
     uint32_t call; /* id of the system call that the thread is in, or KRAIT_NO_ID */
     uint32_t
         by; /* WOKEN: the thread that woke or made it; PREEMPTED: the one that had its CPU for longest; see
-                      krait_kernel_doer */
+                      krait_kernel_cause */
     uint32_t had,
         had_count; /* WOKEN, PREEMPTED: in `had`, all who had the CPU meanwhile, for longest first */
     uint32_t khz;  /* USER, SYSTEM: the frequency of its CPU; 0: not known */
@@ -192,7 +192,7 @@ struct krait_kcpu {
     int64_t since;
 };
 
-/* From then on a CPU has a thread; `by`: see krait_kernel_doer. */
+/* From then on a CPU has a thread; `by`: see krait_kernel_cause. */
 struct krait_krun {
     int64_t ns;
     uint32_t by;
@@ -314,8 +314,8 @@ const char *krait_kernel_device(const struct krait_kernel_states *states, uint32
 
 /* Who did it: a thread's place in `threads`, and 1. NULL of 0: an interrupt or the idle task, or not known.
  */
-static inline const struct krait_kthread *krait_kernel_doer(const struct krait_kernel_states *states,
-                                                            uint32_t by)
+static inline const struct krait_kthread *krait_kernel_cause(const struct krait_kernel_states *states,
+                                                             uint32_t by)
 {
     return by ? states->threads[by - 1] : NULL;
 }

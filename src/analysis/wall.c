@@ -153,7 +153,7 @@ static void add(struct krait_wall_track *track, struct krait_wall_interval inter
     track->items[track->count++] = interval;
 }
 
-/* What `by` is: of the kernel's threads what krait_kernel_doer takes; a thread of the trace's that the kernel
+/* What `by` is: of the kernel's threads what krait_kernel_cause takes; a thread of the trace's that the kernel
  * does not tell of; or no more than the number that the program has for it. */
 enum { IN_TRACE = 1 << 30, NUMBER = 1 << 29 };
 
@@ -295,17 +295,18 @@ const char *krait_wall_call(const struct krait_wall *wall, uint32_t call)
     return call == KRAIT_NO_ID ? "" : wall->states->calls.texts[call];
 }
 
-struct krait_wall_doer krait_wall_doer(const struct krait_wall *wall, uint32_t by, uint64_t t_ns)
+struct krait_wall_cause krait_wall_cause(const struct krait_wall *wall, uint32_t by, uint64_t t_ns)
 {
     const struct krait_thread *threads = wall->trace->threads;
     if (by & NUMBER)
-        return (struct krait_wall_doer){ (int32_t)(by & ~NUMBER), "" };
+        return (struct krait_wall_cause){ (int32_t)(by & ~NUMBER), "" };
     if (by & IN_TRACE)
-        return (struct krait_wall_doer){ (int32_t)threads[by & ~IN_TRACE].tid, threads[by & ~IN_TRACE].name };
-    const struct krait_kthread *t = krait_kernel_doer(wall->states, by);
+        return (struct krait_wall_cause){ (int32_t)threads[by & ~IN_TRACE].tid,
+                                          threads[by & ~IN_TRACE].name };
+    const struct krait_kthread *t = krait_kernel_cause(wall->states, by);
     uint32_t recorded = krait_own_thread_at(&wall->own_threads, t, t_ns);
     const char *name = recorded == KRAIT_NO_ID ? "" : threads[recorded].name;
-    return (struct krait_wall_doer){ t->tid, *name ? name : t->name };
+    return (struct krait_wall_cause){ t->tid, *name ? name : t->name };
 }
 
 const struct krait_khad *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at)

@@ -46,7 +46,7 @@ struct krait_wall_interval {
     uint64_t begin_ns;
     uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
     uint32_t by;   /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it;
-                       for krait_wall_doer, 0: an interrupt, or not known */
+                       for krait_wall_cause, 0: an interrupt, or not known */
     uint32_t had;  /* RUNNABLE: krait_wall_had's, `had_count` of them */
     uint32_t had_count;
     uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
@@ -81,13 +81,13 @@ void krait_wall_track_done(struct krait_wall_track *track);
 /* The name of a system call; "" of KRAIT_NO_ID. */
 const char *krait_wall_call(const struct krait_wall *wall, uint32_t call);
 /* A thread that woke or replaced another, or had the GIL. */
-struct krait_wall_doer {
+struct krait_wall_cause {
     int32_t tid;      /* the kernel's, where that is known */
     const char *name; /* that the program gave it, or else the kernel; "" where neither is known */
 };
 
 /* Of `by` of an interval, not 0. At a time, since who executes another program goes on with another name. */
-struct krait_wall_doer krait_wall_doer(const struct krait_wall *wall, uint32_t by, uint64_t t_ns);
+struct krait_wall_cause krait_wall_cause(const struct krait_wall *wall, uint32_t by, uint64_t t_ns);
 /* Who had the CPU that a thread was ready for, for longest first, and for how long: `had_count` of them. */
 const struct krait_khad *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at);
 /* Whether there is more than waits for the GIL. */

@@ -13,7 +13,7 @@ struct krait_why_row {
     uint8_t state;  /* of waits: enum krait_wall_state */
     bool preempted; /* of RUNNABLE: it had a CPU and lost it to `by` */
     uint32_t call;  /* id of the system call, or of the one that waits; or KRAIT_NO_ID */
-    uint32_t by;    /* of waits: the thread that woke it, took its CPU or had the GIL, for krait_wall_doer; 0:
+    uint32_t by; /* of waits: the thread that woke it, took its CPU or had the GIL, for krait_wall_cause; 0:
                        an interrupt, or not known */
     uint64_t count, ns, longest_ns;
 };

@@ -80,7 +80,7 @@ static const char *device_name(const struct path *p, uint32_t device)
 /* Who had the CPU for longest that a segment's thread was ready for; NULL: nobody, or that is not known. */
 static const struct krait_kthread *by_thread(const struct path *p, const struct krait_path_segment *s)
 {
-    return s->had_count ? krait_kernel_doer(p->found->states, p->found->had[s->had].by) : NULL;
+    return s->had_count ? krait_kernel_cause(p->found->states, p->found->had[s->had].by) : NULL;
 }
 
 /* All who had it: for people "worker 80 %, kworker 20 %", for programs with numbers, in nanoseconds; both of
@@ -92,7 +92,7 @@ static const char *behind(struct path *p, const struct krait_path_segment *s)
     uint64_t whole = s->had_of_ns;
     for (uint32_t i = 0; i < s->had_count; i++) {
         const struct krait_khad *had = &p->found->had[s->had + i];
-        const struct krait_kthread *t = krait_kernel_doer(p->found->states, had->by);
+        const struct krait_kthread *t = krait_kernel_cause(p->found->states, had->by);
         krait_buf_str(&text, i ? ", " : "");
         krait_fmt_safe(&text, thread_name(p, t));
         if (!for_people)

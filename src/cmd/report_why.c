@@ -53,7 +53,7 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
                          : state == KRAIT_WALL_GIL      ? "held by "
                                                         : "woken by ");
     if (row->by) {
-        struct krait_wall_doer doer = krait_wall_doer(report->wall, row->by, t_ns);
+        struct krait_wall_cause doer = krait_wall_cause(report->wall, row->by, t_ns);
         krait_fmt_safe(&text, doer.name);
         krait_buf_fmt(&text, " %d", doer.tid);
         if (ends && !krait_wall_has_interrupts(report->wall))
@@ -239,7 +239,7 @@ static void json_wait(struct krait_buf *out, const struct report *report, const 
     krait_json_key_text(out, "state", krait_report_wall_key((enum krait_wall_state)row->state));
     krait_json_key_bool(out, "preempted", row->preempted);
     if (row->by) {
-        struct krait_wall_doer doer = krait_wall_doer(report->wall, row->by, t_ns);
+        struct krait_wall_cause doer = krait_wall_cause(report->wall, row->by, t_ns);
         krait_json_key_u64(out, "by_tid", (uint64_t)doer.tid);
         krait_json_key_text(out, "by_name", doer.name);
         return;

@@ -314,7 +314,7 @@ static void put_interval(struct krait_sheet_cell *cell, const struct states *s, 
     };
     const struct krait_kinterval *at = &t->intervals[i];
     int64_t until = i + 1 < t->interval_count ? at[1].begin_ns : s->found->end_ns;
-    const struct krait_kthread *by = krait_kernel_doer(s->found, at->by);
+    const struct krait_kthread *by = krait_kernel_cause(s->found, at->by);
     cell = put(cell, (uint64_t)(at->begin_ns - s->zero_ns));
     cell = put(cell, (uint64_t)(until - at->begin_ns));
     cell = put_name(cell, names[at->state]);

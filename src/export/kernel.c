@@ -312,7 +312,7 @@ static bool is_wait(enum krait_thread_state state)
 static void tell_wait(struct walk *w, const struct krait_kchange *change)
 {
     uint32_t thread = thread_at(w->kernel, change->thread, (uint64_t)change->since_ns);
-    const struct krait_kthread *by = krait_kernel_doer(w->states, change->was_by);
+    const struct krait_kthread *by = krait_kernel_cause(w->states, change->was_by);
     if (thread != KRAIT_NO_ID && change->ns > change->since_ns && w->sink->waited)
         keep_rc(w, w->sink->waited(w->sink->ctx, thread, change, by));
 }

@@ -114,7 +114,7 @@ static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_s
 /* -- threads, processes, CPUs -- */
 
 /* As krait_kernel_cause has it. */
-static uint32_t doer(const struct krait_kthread *t)
+static uint32_t by_of(const struct krait_kthread *t)
 {
     return t ? t->index + 1 : 0;
 }
@@ -340,7 +340,7 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
     const struct krait_kthread *by = after == KRAIT_TS_PREEMPTED ? living(m, krait_kev_int(ev, 2)) : NULL;
     if (after == KRAIT_TS_PREEMPTED && !krait_kev_int(ev, 2))
         after = KRAIT_TS_THROTTLED;
-    leave(m, t, t->state, after, doer(by));
+    leave(m, t, t->state, after, by_of(by));
     t->ended = after == KRAIT_TS_GONE && krait_kernel_is_end(t, krait_kev_int(ev, 1));
     t->asleep = (uint8_t)krait_kernel_asleep_on(t, krait_kev_int(ev, 1));
     t->ready_on = cpu->number;
@@ -410,7 +410,7 @@ static enum krait_thread_state cause_of(const machine *m, const struct krait_kth
 /* The thread that wakes others on a CPU; 0 where an interrupt does, or it is not known. */
 static uint32_t waker_on(const struct krait_kcpu *cpu)
 {
-    return cpu->irqs || cpu->softirqs ? 0 : doer(cpu->current);
+    return cpu->irqs || cpu->softirqs ? 0 : by_of(cpu->current);
 }
 
 static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
@@ -458,7 +458,7 @@ static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_k
     t->exiting = t->ended = false;
     from->ended = true;
     if (cpu->current != t)
-        leave(m, t, (enum krait_thread_state)t->state, KRAIT_TS_WOKEN, doer(from));
+        leave(m, t, (enum krait_thread_state)t->state, KRAIT_TS_WOKEN, by_of(from));
     krait_kernel_hand_over_call(m, from, t);
     leave(m, from, from->state == KRAIT_TS_UNKNOWN ? KRAIT_TS_GONE : (enum krait_thread_state)from->state,
           KRAIT_TS_GONE, 0);
@@ -482,7 +482,7 @@ static struct krait_kthread *make_thread(machine *m, int64_t tid, const struct k
     t->born_ns = m->now;
     t->is_kernel = parent && parent->tid == KTHREADD;
     t->call = parent ? parent->call : KRAIT_NO_ID; /* it returns from it too, which is no call of its own */
-    leave(m, t, KRAIT_TS_GONE, KRAIT_TS_WOKEN, doer(parent));
+    leave(m, t, KRAIT_TS_GONE, KRAIT_TS_WOKEN, by_of(parent));
     return t;
 }
 

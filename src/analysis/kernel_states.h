@@ -312,8 +312,8 @@ static inline bool krait_kthread_was_there(const struct krait_kthread *thread,
 /* The name of a device; of a disk its numbers, "8:0", where no state dump names it. */
 const char *krait_kernel_device(const struct krait_kernel_states *states, uint32_t device);
 
-/* Who did it: a thread's place in `threads`, and 1. NULL of 0: an interrupt or the idle task, or not known.
- */
+/* The thread that caused a change of state: the waker, or who took the CPU. `by` is its place in `threads`, plus 1.
+ * NULL for 0: an interrupt, the idle task, or unknown. */
 static inline const struct krait_kthread *krait_kernel_cause(const struct krait_kernel_states *states,
                                                              uint32_t by)
 {

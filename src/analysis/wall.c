@@ -137,12 +137,13 @@ void krait_wall_free(struct krait_wall *wall)
 
 /* A thread's track is made from two lists, in the order of time both: what the kernel says, and the waits for
  * the GIL. */
-struct laying {
+struct overlay {
     struct krait_wall_track *track;
     const struct krait_wall *wall;
     const struct krait_gil_waits *waits;
-    uint32_t next;                          /* of the waits: the first that is not over yet */
-    const struct krait_kinterval *at, *end; /* what is laid; NULL: nothing of the kernel's */
+    uint32_t next; /* of the waits: the first that is not over yet */
+    const struct krait_kinterval *at,
+        *end; /* where the kernel's part is read; NULL: nothing of the kernel's */
 };
 
 static void add(struct krait_wall_track *track, struct krait_wall_interval interval, uint64_t begin_ns)
@@ -168,9 +169,9 @@ static uint32_t holder_at(const struct krait_wall *wall, uint32_t own, uint64_t 
 /* Of an interval of the kernel's: whether the thread, ready for a CPU, sleeps on before a time. A wait for the
  * GIL sleeps for 5 ms at a time (take_gil() of Python/ceval_gil.c): who is woken to ask for it, and sleeps
  * again, waits for the GIL all the while. */
-static bool is_poll(const struct laying *laying, uint64_t before_ns)
+static bool is_poll(const struct overlay *overlay, uint64_t before_ns)
 {
-    const struct krait_kinterval *at = laying->at, *end = laying->at ? laying->end : NULL;
+    const struct krait_kinterval *at = overlay->at, *end = overlay->at ? overlay->end : NULL;
     if (!at || wall_of[at->state] != KRAIT_WALL_RUNNABLE)
         return false;
     while (++at < end && (uint64_t)at->begin_ns < before_ns) {
@@ -181,24 +182,24 @@ static bool is_poll(const struct laying *laying, uint64_t before_ns)
 }
 
 /* An interval up to end_ns, with the waits that lie in it. */
-static void lay(struct laying *laying, struct krait_wall_interval interval, uint64_t end_ns)
+static void overlay_interval(struct overlay *overlay, struct krait_wall_interval interval, uint64_t end_ns)
 {
-    const struct krait_gil_waits *waits = laying->waits;
+    const struct krait_gil_waits *waits = overlay->waits;
     bool ran = interval.state == KRAIT_WALL_ON_CPU || interval.state == KRAIT_WALL_RUNNABLE;
     struct krait_wall_interval gil = { .call = interval.call, .state = KRAIT_WALL_GIL };
-    add(laying->track, interval, interval.begin_ns);
-    for (; laying->next < waits->count; laying->next++) {
-        const struct krait_gil_wait *wait = &waits->items[laying->next];
+    add(overlay->track, interval, interval.begin_ns);
+    for (; overlay->next < waits->count; overlay->next++) {
+        const struct krait_gil_wait *wait = &waits->items[overlay->next];
         uint64_t from_ns = KRAIT_MAX(wait->begin_ns, interval.begin_ns);
-        bool waits_on = !ran || is_poll(laying, wait->end_ns);
+        bool waits_on = !ran || is_poll(overlay, wait->end_ns);
         if (waits_on && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
-            gil.by = holder_at(laying->wall, wait->holder, from_ns);
-            add(laying->track, gil, from_ns);
+            gil.by = holder_at(overlay->wall, wait->holder, from_ns);
+            add(overlay->track, gil, from_ns);
         }
         if (wait->end_ns >= end_ns)
             return;
         if (waits_on && wait->end_ns > from_ns)
-            add(laying->track, interval, wait->end_ns);
+            add(overlay->track, interval, wait->end_ns);
     }
 }
 
@@ -218,23 +219,23 @@ static struct krait_wall_interval interval_of(const struct krait_kinterval *from
 }
 
 /* From the beginning of time to its end. */
-static void lay_all(struct laying *laying, const struct krait_kthread *t)
+static void overlay_all(struct overlay *overlay, const struct krait_kthread *t)
 {
     uint32_t count = t ? t->interval_count : 0;
-    laying->end = count ? t->intervals + count : NULL;
-    uint64_t known_ns = count ? (uint64_t)laying->wall->states->end_ns : 0;
+    overlay->end = count ? t->intervals + count : NULL;
+    uint64_t known_ns = count ? (uint64_t)overlay->wall->states->end_ns : 0;
     struct krait_wall_interval rest = unknown;
-    lay(laying, unknown, count ? (uint64_t)t->intervals[0].begin_ns : UINT64_MAX);
+    overlay_interval(overlay, unknown, count ? (uint64_t)t->intervals[0].begin_ns : UINT64_MAX);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t end_ns = i + 1 < count ? (uint64_t)t->intervals[i + 1].begin_ns : known_ns;
-        laying->at = &t->intervals[i];
-        lay(laying, interval_of(laying->at), end_ns);
+        overlay->at = &t->intervals[i];
+        overlay_interval(overlay, interval_of(overlay->at), end_ns);
     }
-    laying->at = NULL;
+    overlay->at = NULL;
     rest.begin_ns = known_ns;
     if (count)
-        lay(laying, rest, UINT64_MAX);
-    laying->track->items[laying->track->count].begin_ns = UINT64_MAX;
+        overlay_interval(overlay, rest, UINT64_MAX);
+    overlay->track->items[overlay->track->count].begin_ns = UINT64_MAX;
 }
 
 int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall *wall, uint32_t thread)
@@ -248,14 +249,14 @@ int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall
         krait_own_threads_life(&wall->own_threads, (int32_t)own->tid, own->end_ns);
     KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
     struct krait_wall_track made = { 0 };
-    struct laying laying = { .track = &made, .wall = wall, .waits = &waits };
+    struct overlay overlay = { .track = &made, .wall = wall, .waits = &waits };
     if (wall->flags & KRAIT_WALL_WAITS && krait_gil_waits_read(&waits, wall->trace, thread, KRAIT_RANGE_ALL))
         return -ENOMEM;
     size_t most = (size_t)(t ? t->interval_count : 0) + 2 * (size_t)waits.count + AROUND;
     made.items = calloc(most, sizeof(*made.items));
     if (!made.items)
         return -ENOMEM;
-    lay_all(&laying, t);
+    overlay_all(&overlay, t);
     *track = made;
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What threads did with their wall time, on the clock of their calls: the kernel's states of a thread
- * (kernel_states.h) laid under what it recorded itself.
+ * What threads did with their wall time: the time that a clock on the wall shows, on a CPU and off it. The
+ * kernel's states of a thread (kernel_states.h) are put on the clock of its calls:
  *
  *     calls      main ─┬──────── load ────────┬─ read ───────────────┬── ...
  *     states     cpu   │ ready │ cpu          │ cpu │ disk │ ready │ │cpu
@@ -80,7 +80,7 @@ void krait_wall_track_done(struct krait_wall_track *track);
 
 /* The name of a system call; "" of KRAIT_NO_ID. */
 const char *krait_wall_call(const struct krait_wall *wall, uint32_t call);
-/* A thread that woke or replaced another, or had the GIL. */
+/* A thread that woke another one, took its CPU or held the GIL that it waited for. */
 struct krait_wall_cause {
     int32_t tid;      /* the kernel's, where that is known */
     const char *name; /* that the program gave it, or else the kernel; "" where neither is known */

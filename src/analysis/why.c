@@ -217,7 +217,7 @@ static bool is_over(const struct krait_wall_interval *at)
 
 /* Who is to thank for a wait's end, or to blame for it. `over` is where the wait before was over: what is
  * one wait in the kernel may be many here. */
-static uint32_t doer_of(const struct krait_wall_interval *at, const struct krait_wall_interval **over)
+static uint32_t cause_of(const struct krait_wall_interval *at, const struct krait_wall_interval **over)
 {
     if (at->state == KRAIT_WALL_GIL || at->preempted)
         return at->by;
@@ -261,7 +261,7 @@ static int add_wait(struct adding *waits, const struct krait_why_call *call,
     if (at->preempted)
         return add_preempted(waits, call, at);
     struct krait_why_row like = {
-        .state = at->state, .preempted = at->preempted, .call = at->call, .by = doer_of(at, &waits->over)
+        .state = at->state, .preempted = at->preempted, .call = at->call, .by = cause_of(at, &waits->over)
     };
     return add_row(waits, like, part_of(at, call));
 }

@@ -37,8 +37,8 @@ static const char *unnamed(const struct report *report, enum krait_wall_state st
     return names[state] ? names[state] : "an interrupt";
 }
 
-static void doer_cell(struct krait_table *table, const struct report *report, const struct krait_why_row *row,
-                      uint64_t t_ns)
+static void cause_cell(struct krait_table *table, const struct report *report,
+                       const struct krait_why_row *row, uint64_t t_ns)
 {
     KRAIT_AUTO_BUF text = { 0 };
     enum krait_wall_state state = (enum krait_wall_state)row->state;
@@ -53,9 +53,9 @@ static void doer_cell(struct krait_table *table, const struct report *report, co
                          : state == KRAIT_WALL_GIL      ? "held by "
                                                         : "woken by ");
     if (row->by) {
-        struct krait_wall_cause doer = krait_wall_cause(report->wall, row->by, t_ns);
-        krait_fmt_safe(&text, doer.name);
-        krait_buf_fmt(&text, " %d", doer.tid);
+        struct krait_wall_cause cause = krait_wall_cause(report->wall, row->by, t_ns);
+        krait_fmt_safe(&text, cause.name);
+        krait_buf_fmt(&text, " %d", cause.tid);
         if (ends && !krait_wall_has_interrupts(report->wall))
             krait_buf_str(&text, " or an interrupt");
     } else if (row->preempted)
@@ -153,7 +153,7 @@ static int put_waits(struct report *report, const struct krait_why_call *call)
         krait_table_cell(table, ready ? "a CPU" : krait_report_wall_word((enum krait_wall_state)row->state),
                          KRAIT_STYLE_NONE, 0);
         call_cell(table, report, row->call);
-        doer_cell(table, report, row, call->end_ns);
+        cause_cell(table, report, row, call->end_ns);
     }
     int rc = print_indented(report, table);
     add_more(report, &call->waits);
@@ -239,9 +239,9 @@ static void json_wait(struct krait_buf *out, const struct report *report, const 
     krait_json_key_text(out, "state", krait_report_wall_key((enum krait_wall_state)row->state));
     krait_json_key_bool(out, "preempted", row->preempted);
     if (row->by) {
-        struct krait_wall_cause doer = krait_wall_cause(report->wall, row->by, t_ns);
-        krait_json_key_u64(out, "by_tid", (uint64_t)doer.tid);
-        krait_json_key_text(out, "by_name", doer.name);
+        struct krait_wall_cause cause = krait_wall_cause(report->wall, row->by, t_ns);
+        krait_json_key_u64(out, "by_tid", (uint64_t)cause.tid);
+        krait_json_key_text(out, "by_name", cause.name);
         return;
     }
     krait_json_key_null(out, "by_tid");

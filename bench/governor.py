@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge of --max-overhead: is what it shows true, and does it keep its promise?
 
-Each program runs untraced, recorded whole, and governed, in turns; slowdowns are of CPU time. Compared are shares of the time: a function's self
-time, where the time of functions that the governor dropped goes to their callers in both recordings. What recording took
-is subtracted from the whole recording, the same for each call, half from the function and half from its caller. The
-attribution error is the sum of all differences; two whole recordings compared in the same way say what of it is noise.
+Each program runs untraced, sampled (sampler.c), recorded whole, and governed, in turns; slowdowns are of CPU time.
+
+The samples are the truth: no hook runs in that program. Compared are functions' shares of the time as they are shown, with
+nothing subtracted. A function written in C counts as its caller, since samples see Python's frames alone, and so does one that
+the governor dropped. Functions of less than 1 % count with their file: samples tell little of each. The attribution error is
+the sum of all differences. Its noise is half of what the samples' odd and even
+runs differ by, which have half the samples each, and the same of the governed runs.
 """
 
 import json
@@ -17,6 +20,8 @@ import programs
 BUDGET = 5
 LONG_EVENTS = 50  # src/python/governor.c: a function whose calls last longer is never dropped
 GOVERNED = "krait --max-overhead 5"
+SMALL_SHARE = 0.01
+ROOTS = "Runner.bench_"
 
 # name -> loops
 MORE = {
@@ -46,23 +51,38 @@ def report(trace):
     return {"tree": timed(whole["tree"]), "omitted": whole["omitted"], "runs": runs}
 
 
+def sample():
+    """[(functions, outermost first; how often they were met)] of the timed part."""
+    stacks = json.loads((lib.SCRATCH / "other.stacks").read_text())
+    found = []
+    for count, frames in stacks:
+        names = [frame[2] for frame in frames]
+        first = next((i for i, name in enumerate(names) if name.startswith(ROOTS)), None)
+        if first is not None:
+            found.append(([tuple(frame) for frame in frames[first:]], count))
+    return found
+
+
 def timed(rows):
     """What bench/stub/pyperf.py times: no imports, no start. Its own functions are the roots."""
     inside, kept = set(), []
     for row in rows:  # parents come first
-        if row["parent"] in inside or row["name"].startswith("Runner.bench_"):
+        if row["parent"] in inside or row["name"].startswith(ROOTS):
             inside.add(row["id"])
             kept.append(row)
     return kept
 
 
 def key(row):
-    return row["module"], row["name"], row["kind"]
+    """As samples name it. By its line too: generator expressions of one function have one name."""
+    return row["file"], row["line"], row["name"]
 
 
 def measure(python, tool, name, loops):
     data = lib.run(python, tool, command(python, name), loops)
-    if tool != "none":
+    if tool == "sampled":
+        data["samples"] = sample()
+    elif tool != "none":
         data["report"] = report(data["trace"])
     return data
 
@@ -71,18 +91,28 @@ def omitted(data):
     return {key(row): row["calls"] for row in data["report"]["omitted"]}
 
 
-def shares(data, dropped, call_ns):
-    """{function: its share of the time}; dropped functions count with their callers."""
+def as_shares(times):
+    whole = sum(times.values()) or 1
+    return {function: ns / whole for function, ns in times.items()}
+
+
+def recorded_shares(data, dropped):
+    """{function: its share of the time}; C functions and dropped functions count with their callers."""
     owner, times = {}, {}
     for row in data["report"]["tree"]:  # parents come first
-        who, above = key(row), owner.get(row["parent"])
-        owner[row["id"]] = above if who in dropped and above else who
-        cost = row["calls"] * call_ns / 2
-        for function, ns in ((owner[row["id"]], row["self_ns"] - cost), (above, -cost)):
-            if function:
-                times[function] = times.get(function, 0) + ns
-    whole = sum(max(ns, 0) for ns in times.values()) or 1
-    return {function: max(ns, 0) / whole for function, ns in times.items()}
+        above = owner.get(row["parent"])
+        owner[row["id"]] = above if above and (row["kind"] == "c" or key(row) in dropped) else key(row)
+        times[owner[row["id"]]] = times.get(owner[row["id"]], 0) + row["self_ns"]
+    return as_shares(times)
+
+
+def sampled_shares(data, dropped):
+    times = {}
+    for functions, count in data["samples"]:
+        kept = [f for f in functions[1:] if f not in dropped]
+        owner = kept[-1] if kept else functions[0]
+        times[owner] = times.get(owner, 0) + count
+    return as_shares(times)
 
 
 def mean_of(maps):
@@ -92,6 +122,24 @@ def mean_of(maps):
 
 def difference(a, b):
     return sum(abs(a.get(name, 0) - b.get(name, 0)) for name in {*a, *b})
+
+
+def by_file(maps, small):
+    """Functions that take a smaller share count with their file: samples tell little of each."""
+    total = mean_of([one for group in maps for one in group])
+
+    def folded(one):
+        result = {}
+        for function, share in one.items():
+            name = function if total[function] >= small else function[0]
+            result[name] = result.get(name, 0) + share
+        return result
+
+    return [[folded(one) for one in group] for group in maps]
+
+
+def half_difference(maps):
+    return difference(mean_of(maps[::2]), mean_of(maps[1::2])) / 2 if len(maps) > 1 else 0.0
 
 
 def calls_of(data):
@@ -129,8 +177,10 @@ def judge(runs):
     walls = {tool: [data["cpu"] for data in results] for tool, results in runs.items()}
     base = lib.median(walls["none"])
     call_ns = max(0.0, (lib.median(walls["krait"]) - base) * 1e9 / calls_of(full[0]))
-    whole = [shares(data, dropped, call_ns) for data in full]
-    kept = [shares(data, dropped, call_ns) for data in governed]
+    truth = [sampled_shares(data, dropped) for data in runs["sampled"]]
+    whole = [recorded_shares(data, dropped) for data in full]
+    kept = [recorded_shares(data, dropped) for data in governed]
+    truth, whole, kept = by_file([truth, whole, kept], SMALL_SHARE)
     means = median_means([mean_calls(data, call_ns) for data in full])
     dropped = {name: calls for name, calls in dropped.items() if name in means}
     return {
@@ -138,25 +188,27 @@ def judge(runs):
         "slowdown": lib.median(walls[GOVERNED]) / base,
         "noise": lib.spread(walls["none"]),
         "full": lib.median(walls["krait"]) / base,
-        "error": difference(mean_of(whole), mean_of(kept)),
-        "error_noise": difference(mean_of(whole[::2]), mean_of(whole[1::2])),
+        "error": difference(mean_of(truth), mean_of(kept)),
+        "error_noise": half_difference(truth) + half_difference(kept),
+        "error_whole": difference(mean_of(truth), mean_of(whole)),
         "call_ns": call_ns,
         "dropped": len(dropped),
         "functions": len(means),
-        "longest_dropped": max(((means[name], ".".join(name[:2])) for name in dropped), default=(0, "")),
+        "longest_dropped": max(((means[name], name[2]) for name in dropped), default=(0, "")),
     }
 
 
 def run(python, options):
     python = lib.environment(python)
+    lib.sampler_module(python)
     wanted = {**dict(programs.PROGRAMS), **MORE}
     result = {"python": python.version, "reps": options.reps, "programs": {}}
     for name, loops in wanted.items():
         if options.programs and name not in options.programs:
             continue
-        lib.say("%s: %d runs" % (name, 3 * options.reps))
+        lib.say("%s: %d runs" % (name, 4 * options.reps))
         try:
-            runs = lib.interleaved(["none", "krait", GOVERNED], options.reps, lambda tool: measure(python, tool, name, loops))
+            runs = lib.interleaved(["none", "sampled", "krait", GOVERNED], options.reps, lambda tool: measure(python, tool, name, loops))
         except (RuntimeError, subprocess.CalledProcessError) as e:
             result.setdefault("failed", {})[name] = str(e)
             lib.say(str(e))
@@ -172,5 +224,5 @@ def over_budget(data):
 
 
 def wrong(data):
-    """Programs whose attribution error is above 5 % beyond what two whole recordings differ by."""
+    """Programs whose attribution error is above 5 % beyond its noise."""
     return [n for n, p in data["programs"].items() if p["error"] > 0.05 + p["error_noise"]]

@@ -35,12 +35,13 @@ TOOLS = {
     "trace0": (None, "trace0"),
 }
 
-KERNEL_TOOLS = {"krait --kernel": (["--kernel"], "none")}  # of the part `kernel` alone
+# Of the parts `kernel` and `governor` alone.
+MORE_TOOLS = {"krait --kernel": (["--kernel"], "none"), "sampled": (None, "sampler")}
 
 
 def tool_of(name):
     """(krait's options or None, runner's tool)"""
-    return TOOLS.get(name) or KERNEL_TOOLS[name]
+    return TOOLS.get(name) or MORE_TOOLS[name]
 
 
 def say(text):
@@ -131,6 +132,16 @@ def floor_module():
         if (include / "Python.h").exists():
             return compile_c("krait_floor.abi3.so", [HERE / "floor.c"], ["-shared", "-fPIC", "-I", include])
     sys.exit("bench: no Python here has its headers (Debian: python3-dev)")
+
+
+def sampler_module(python):
+    """Builds the sampler for this interpreter alone."""
+    code = "import sys, sysconfig; assert sys.version_info[:2] == (3, 13); print(sysconfig.get_path('include'))"
+    answer = quiet([*python.prefix, python.path, "-c", code])
+    if answer.returncode:
+        sys.exit("bench: the sampler that the governor is judged with is for Python 3.13 (--python 3.13)")
+    flags = ["-shared", "-fPIC", "-I", answer.stdout.strip()]
+    return compile_c("krait_sampler.so", [HERE / "sampler.c"], flags)
 
 
 def krait_can_record():

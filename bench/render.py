@@ -465,6 +465,7 @@ def governor_rows(data):
             "%.2f" % p["slowdown"],
             "%.1f" % (100 * p["error"]),
             "%.1f" % (100 * p["error_noise"]),
+            "%.1f" % (100 * p["error_whole"]),
             "%d of %d" % (p["dropped"], p["functions"]),
             "%.2f" % (long_ns / 1000),
         ]
@@ -473,13 +474,14 @@ def governor_rows(data):
 def governor_text(data):
     over = governor.over_budget(data)
     wrong = governor.wrong(data)
-    head = ["program", "untraced CPU s", "noise %", "krait", "governed", "error %", "its noise %", "dropped", "longest dropped us"]
+    head = ["program", "untraced CPU s", "noise %", "krait", "governed", "error %", "its noise %", "error, whole %", "dropped", "longest dropped us"]
     failed = "".join("%s: left out, %s.\n\n" % item for item in data.get("failed", {}).items())
     return (
         "## --max-overhead\n\nCPython %s, %d runs of each in turn; slowdowns of CPU time. The attribution error is the sum over"
-        " functions of the difference\nof their shares of the time, governed and recorded whole, dropped functions counted with their"
-        " callers in both; beside it the same\nof whole recordings among themselves. The last column is the mean time of the longest"
-        " calls that were dropped (`bench/governor.py`).\n\n%s\n%s%s%s\n"
+        " functions of the difference\nof their shares of the time, as the governed recording shows them and as samples of the"
+        " untraced program do, which `bench/sampler.c` takes 5,000\ntimes a second. C functions and dropped functions count with"
+        " their callers in both. Beside it are its noise and the same error of whole\nrecordings, which hold what recording each"
+        " call took. The last column is the mean time of the longest calls that were dropped (`bench/governor.py`).\n\n%s\n%s%s%s\n"
         % (
             data["python"],
             data["reps"],

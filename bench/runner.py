@@ -82,7 +82,30 @@ def start_trace0(c_calls):
     return lambda: tracer.__exit__(None, None, None)
 
 
+def start_sampler():
+    sys.path.insert(0, os.environ["KRAIT_BENCH_BUILD"])
+    import krait_sampler
+
+    def stop():
+        """[how often it was met, [[file, line, name], ...] outermost first] for each stack."""
+        data, codes = krait_sampler.stop()
+        words, at, counts = memoryview(data).cast("Q"), 0, {}
+        while at < len(words):
+            stack = bytes(words[at + 1 : at + 1 + words[at]])
+            counts[stack] = counts.get(stack, 0) + 1
+            at += words[at] + 1
+        # Line 0: the interpreter's own frame around an __init__.
+        names = {k: [c.co_filename, c.co_firstlineno, c.co_qualname] for k, c in codes.items() if c.co_firstlineno}
+        stacks = [[n, [names[k] for k in reversed(memoryview(s).cast("Q")) if k in names]] for s, n in counts.items()]
+        with open(os.environ["KRAIT_BENCH_OUT"] + ".stacks", "w") as f:
+            json.dump(stacks, f)
+
+    krait_sampler.start(200)
+    return stop
+
+
 TOOLS = {
+    "sampler": start_sampler,
     "none": lambda: lambda: None,
     "floor": lambda: start_floor(True),
     "floor-python": lambda: start_floor(False),

@@ -350,6 +350,8 @@ void krait_agent_stop(void)
 
 /* ---- the slow path of an event ---- */
 
+enum { BYTES = sizeof(struct krait_event_extended) + 4 }; /* of an event at most */
+
 static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uint32_t code,
                         enum krait_begin_what top);
 
@@ -400,11 +402,11 @@ static void count_lost(struct krait_interp *in, const struct krait_ring *ring)
 static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uint32_t code,
                         enum krait_begin_what top)
 {
-    enum { BYTES = sizeof(struct krait_event_extended) + 4 };
     struct krait_ring *ring = krait_this_ring;
     if (ring == &krait_no_ring) /* naming ran Python code, which stopped the recording or forked */
         return;
     t = KRAIT_MAX(t, krait_gil_last());
+    krait_governor_read_closing(in, BYTES);
     enum krait_ring_room room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
     if (room == KRAIT_ROOM_RESYNC) {
         if (!krait_thread_say_stack(in, t, top) || ring != krait_this_ring)
@@ -448,6 +450,7 @@ static void restore(struct kept *kept)
 /* The clock is read last: what we did until then is not the function's time. */
 static void write_begin(struct krait_interp *in, uint32_t event, uint32_t id, enum krait_begin_what top)
 {
+    krait_governor_read_closing(in, BYTES);
     write_event(in, krait_writer_now(&in->agent->writer), event, id, top);
 }
 

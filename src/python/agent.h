@@ -251,6 +251,9 @@ void krait_governor_init(struct krait_interp *in);
 KRAIT_COLD void krait_governor_look(struct krait_interp *in);
 /* `id` stands for the function at `key`, whose own id is `base`. */
 void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, uint32_t base);
+/* Before an event of so many bytes: where that closes the packet of this thread, reads what is left in it. GIL
+ * held. */
+void krait_governor_read_closing(struct krait_interp *in, size_t bytes);
 /* A call of a dropped function is timed. At its end the function may be taken back. */
 void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code *slot);
 void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot);

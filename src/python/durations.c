@@ -2,9 +2,11 @@
 #include "python/durations.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "python/packet.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 struct krait_durations *krait_durations_new(uint64_t event_ticks)
 {
@@ -20,6 +22,9 @@ void krait_durations_free(struct krait_durations *d)
 {
     if (!d)
         return;
+    for (uint32_t i = 0; i < d->reading_cap; i++)
+        free(d->readings[i]);
+    free(d->readings);
     free(d->by_id);
     free(d->seen);
     free(d);
@@ -38,6 +43,14 @@ void krait_durations_know(struct krait_durations *d, uint32_t id, const void *ke
     }
     d->known++;
     d->by_id[id] = (struct krait_timed){ .key = key, .base = base };
+}
+
+void krait_durations_inherit(struct krait_durations *d, uint32_t id, uint32_t was_id)
+{
+    if (id >= d->id_cap || was_id >= d->id_cap)
+        return;
+    d->by_id[id].calls = d->by_id[was_id].calls;
+    d->by_id[id].ticks = d->by_id[was_id].ticks;
 }
 
 void krait_durations_next_period(struct krait_durations *d)
@@ -71,90 +84,201 @@ static void count_begin(struct krait_durations *d, uint32_t id)
     }
 }
 
+/* Whether this thread is in the function. */
+static bool is_open(const struct krait_durations *d, const struct krait_reading *r, uint32_t id)
+{
+    uint32_t i = d->by_id[id].open ? r->depth : 0;
+    while (i && r->stack[i - 1].id != id)
+        i--;
+    return i;
+}
+
 /* Calls of what has no id that is known are open too, with 0. */
-static void begin(struct krait_durations *d, uint32_t code, uint64_t t)
+static void begin(struct krait_durations *d, struct krait_reading *r, uint32_t code, uint64_t t)
 {
     uint32_t id = code < d->id_cap ? d->by_id[code].base : 0;
     d->begins++;
-    d->begins_ever++;
-    if (d->depth == KRAIT_ARRAY_LEN(d->stack)) {
-        d->beyond++;
+    r->begins++;
+    if (r->depth == KRAIT_ARRAY_LEN(r->stack)) {
+        r->beyond++;
         return;
     }
-    d->stack[d->depth++] = (struct krait_open_call){ .id = id, .t = t, .begins = d->begins_ever };
+    bool inner = id && is_open(d, r, id);
+    r->stack[r->depth++] = (struct krait_open_call){
+        .id = id, .inner = inner, .t = t, .begins = r->begins, .stolen = r->stolen
+    };
     if (id)
         count_begin(d, id);
 }
 
-static void end(struct krait_durations *d, uint64_t t)
+static void end(struct krait_durations *d, struct krait_reading *r, uint64_t t)
 {
-    if (d->beyond) {
-        d->beyond--;
+    if (r->beyond) {
+        r->beyond--;
         return;
     }
-    if (!d->depth)
+    if (!r->depth)
         return;
-    const struct krait_open_call *call = &d->stack[--d->depth];
+    const struct krait_open_call *call = &r->stack[--r->depth];
+    if (!call->id)
+        return;
     struct krait_timed *timed = &d->by_id[call->id];
-    if (!call->id || !timed->open || --timed->open)
-        return;
-    uint64_t took = t - call->t, recording = (d->begins_ever - call->begins) * d->event_ticks;
-    timed->ticks += took > recording ? took - recording : 0;
+    timed->open -= timed->open > 0;
+    uint64_t took = t - call->t, recording = (r->begins - call->begins) * d->event_ticks;
+    uint64_t not_its = recording + r->stolen - call->stolen;
+    if (!call->inner)
+        timed->ticks += took > not_its ? took - not_its : 0;
 }
 
 /* What is open has lasted so long at least. */
-static void forget_stack(struct krait_durations *d)
+static void forget_stack(struct krait_durations *d, struct krait_reading *r)
 {
-    d->beyond = 0;
-    while (d->depth)
-        end(d, d->t);
+    r->beyond = 0;
+    while (r->depth)
+        end(d, r, r->t);
+}
+
+void krait_durations_forget(struct krait_durations *d, uint32_t base)
+{
+    d->by_id[base].open = 0;
+    for (uint32_t i = 0; i < d->reading_cap; i++) {
+        struct krait_reading *r = d->readings[i];
+        uint32_t kept = 0;
+        for (uint32_t j = 0; r && j < r->depth; j++) {
+            if (r->stack[j].id != base)
+                r->stack[kept++] = r->stack[j];
+        }
+        if (r)
+            r->depth = kept;
+    }
 }
 
 void krait_durations_pause(struct krait_durations *d)
 {
-    d->beyond = 0;
-    while (d->depth) {
-        const struct krait_open_call *call = &d->stack[--d->depth];
-        if (call->id) /* 0: of what is not known here, and there may be no table yet */
-            d->by_id[call->id].open = 0;
+    for (uint32_t i = 0; i < d->reading_cap; i++) {
+        struct krait_reading *r = d->readings[i];
+        while (r && r->depth) {
+            const struct krait_open_call *call = &r->stack[--r->depth];
+            if (call->id) /* 0: of what is not known here, and there may be no table yet */
+                d->by_id[call->id].open = 0;
+        }
+        if (r)
+            r->beyond = 0;
     }
 }
 
-static bool continues(const struct krait_durations *d, const struct krait_ring *ring)
-{
-    return d->ring == ring && d->seq == ring->next_seq && d->at;
-}
-
-static void one_event(struct krait_durations *d, const struct krait_packet_event *e)
+static void one_event(struct krait_durations *d, struct krait_reading *r, const struct krait_packet_event *e)
 {
     uint32_t bit = 1u << e->event;
     if (bit & KRAIT_CALL_BEGINS)
-        begin(d, e->code, e->t);
+        begin(d, r, e->code, e->t);
     else if (bit & KRAIT_CALL_ENDS)
-        end(d, e->t);
+        end(d, r, e->t);
     else if (bit & KRAIT_CALL_STACKS)
-        forget_stack(d);
+        forget_stack(d, r);
+}
+
+static struct krait_reading *reading_of(struct krait_durations *d, const struct krait_ring *ring)
+{
+    if (ring->index >= d->reading_cap) {
+        uint32_t cap = KRAIT_MAX(ring->index + 1, 2 * d->reading_cap);
+        struct krait_reading **readings = realloc(d->readings, cap * sizeof(*readings));
+        if (!readings)
+            return NULL;
+        memset(readings + d->reading_cap, 0, (cap - d->reading_cap) * sizeof(*readings));
+        d->readings = readings;
+        d->reading_cap = cap;
+    }
+    if (!d->readings[ring->index])
+        d->readings[ring->index] = calloc(1, sizeof(struct krait_reading));
+    return d->readings[ring->index];
+}
+
+/* Where to read on; what is open stays so if nothing is missing in between. */
+static const uint8_t *take_up(struct krait_durations *d, struct krait_reading *r,
+                              const struct krait_writer *writer, const struct krait_ring *ring, uint64_t *t)
+{
+    bool same = r->seq == ring->next_seq && r->at, next = r->ended && r->seq + 1 == ring->next_seq;
+    *t = r->t;
+    if (same)
+        return r->at;
+    if (!next)
+        forget_stack(d, r);
+    return krait_packet_open(writer, ring, t);
+}
+
+/* ---- time that others had the CPU ---- */
+
+/* What the thread did not get since the last look, ns; 0 where it waited for something: that is its own time. */
+static uint64_t stolen_ns(struct krait_reading *r)
+{
+    struct rusage usage;
+    uint64_t wall = krait_clock_ns(CLOCK_MONOTONIC), cpu = krait_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    getrusage(RUSAGE_THREAD, &usage);
+    bool waited = usage.ru_nvcsw != r->waits || !r->wall_ns;
+    uint64_t passed = wall - r->wall_ns, ran = cpu - r->cpu_ns;
+    r->wall_ns = wall;
+    r->cpu_ns = cpu;
+    r->waits = usage.ru_nvcsw;
+    return waited || ran > passed ? 0 : passed - ran;
+}
+
+/* The longest time between two events. */
+static uint64_t longest_gap(const struct krait_reading *r, const struct krait_ring *ring, const uint8_t *at,
+                            uint64_t t)
+{
+    struct krait_packet_event e = { .t = t };
+    uint64_t longest = 0, before = r->t;
+    for (size_t n; at && at < ring->cur; at += n) {
+        n = krait_packet_read(at, &e);
+        if (n >= KRAIT_PAYLOAD_VARIES)
+            break;
+        longest = KRAIT_MAX(longest, e.t - before);
+        before = e.t;
+    }
+    return longest;
+}
+
+/* Of the time before an event at t: `left` ticks were stolen somewhere, most likely in the longest gaps. */
+static void take_stolen(struct krait_reading *r, uint64_t t, uint64_t longest, uint64_t *left)
+{
+    enum { NEARLY = 4 };
+    uint64_t gap = t - r->t;
+    if (gap < longest / NEARLY || !*left)
+        return;
+    uint64_t part = KRAIT_MIN(gap, *left);
+    r->stolen += part;
+    *left -= part;
 }
 
 void krait_durations_read(struct krait_durations *d, const struct krait_writer *writer,
-                          const struct krait_ring *ring)
+                          const struct krait_ring *ring, bool closing)
 {
-    struct krait_packet_event e = { .t = d->t };
-    const uint8_t *at = d->at;
-    if (!continues(d, ring)) {
-        forget_stack(d);
-        at = krait_packet_open(writer, ring, &e.t);
-    }
-    d->ring = ring;
-    d->seq = ring->next_seq;
-    d->at = NULL;
+    enum { LITTLE_US = 50 };
+    struct krait_reading *r = reading_of(d, ring);
+    struct krait_packet_event e;
+    if (!r)
+        return;
+    const uint8_t *at = take_up(d, r, writer, ring, &e.t);
+    uint64_t freq = writer->shm.control->clock_freq;
+    uint64_t left = (uint64_t)((unsigned __int128)stolen_ns(r) * freq / KRAIT_NS_PER_S);
+    uint64_t longest = UINT64_MAX;
+    if (left > LITTLE_US * freq / 1000000)
+        longest = longest_gap(r, ring, at, e.t);
+    else
+        left = 0;
+    r->seq = ring->next_seq;
+    r->at = NULL;
+    r->ended = false;
     while (at && at < ring->cur) {
         size_t n = krait_packet_read(at, &e);
         if (n >= KRAIT_PAYLOAD_VARIES)
             return; /* of a version that has more events than this table */
-        one_event(d, &e);
-        d->t = e.t;
+        take_stolen(r, e.t, longest, &left);
+        one_event(d, r, &e);
+        r->t = e.t;
         at += n;
     }
-    d->at = at;
+    r->at = at;
+    r->ended = at && closing;
 }

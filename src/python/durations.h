@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How long the calls of each function last, for the governor. Nothing is stored for it on the way of an
- * event: the times are in the thread's ring already, and are read there every few hundred calls. A sample:
- * what lies in packets that were closed between two readings is not seen.
+ * event: the times are in the threads' rings already, and are read there every few hundred calls, and before a
+ * packet is closed: a long call is seen with all that happens inside it.
+ *
+ * Where other programs had the CPU in between, that time is nobody's: it would make a short function long. The
+ * thread's CPU clock says how much it was, and the longest times without an event say where.
  *
  * A function that calls itself has the time of its outermost call, divided by all its calls: that is what the
  * calls tell for what they cost.
@@ -18,10 +21,30 @@ struct krait_timed {
     const void *key; /* of its slot; NULL: not known */
     uint32_t base;   /* the function's own id: with --call-sites it has one for each line that calls it too */
     uint32_t period; /* of which `recent` is */
-    uint32_t recent; /* begins in the period */
-    uint32_t open;   /* its calls that are open where the reading stands */
-    uint64_t calls;  /* begins, halved now and then: older ones count less */
-    uint64_t ticks;  /* their time without what recording took inside */
+    uint32_t recent; /* begins in the period; dropped: calls that were timed in this round of probes */
+    uint32_t open;   /* its calls that are open where the readings stand */
+    uint64_t recent_ticks; /* dropped: the time of those */
+    uint64_t calls;        /* begins, halved now and then: older ones count less */
+    uint64_t ticks;        /* their time without what recording took inside */
+};
+
+/* Where the reading of a thread's ring stands. */
+struct krait_reading {
+    uint64_t seq; /* of the packet */
+    const uint8_t *at;
+    uint64_t t;
+    uint64_t begins;
+    uint64_t stolen;          /* ticks that others had the CPU, as far as it is read */
+    uint64_t wall_ns, cpu_ns; /* the thread's clocks at the last look at them */
+    long waits;               /* ... and how often it had waited */
+    bool ended;               /* the packet was read to its end */
+    uint32_t depth;
+    uint32_t beyond; /* open calls that the stack has no room for */
+    struct krait_open_call {
+        uint32_t id;
+        bool inner; /* the function calls itself */
+        uint64_t t, begins, stolen;
+    } stack[512];
 };
 
 struct krait_durations {
@@ -31,20 +54,10 @@ struct krait_durations {
     uint32_t *seen; /* ids with begins in this period */
     uint32_t seen_count, seen_cap;
     uint32_t period;
-    uint64_t begins;      /* in this period */
-    uint64_t event_ticks; /* what recording a call and its end costs */
-    /* Where the reading stands. */
-    const struct krait_ring *ring;
-    uint64_t seq; /* of the packet */
-    const uint8_t *at;
-    uint64_t t;
-    uint64_t begins_ever;
-    uint32_t depth;
-    uint32_t beyond; /* open calls that the stack has no room for */
-    struct krait_open_call {
-        uint32_t id;
-        uint64_t t, begins;
-    } stack[512];
+    uint64_t begins;                 /* in this period */
+    uint64_t event_ticks;            /* what recording a call and its end costs */
+    struct krait_reading **readings; /* by the rings' indexes; NULL: not read yet */
+    uint32_t reading_cap;
 };
 
 /* Returns NULL when memory is out. */
@@ -54,9 +67,15 @@ void krait_durations_free(struct krait_durations *d);
 /* The id stands for the function at `key` whose own id is `base`. */
 void krait_durations_know(struct krait_durations *d, uint32_t id, const void *key, uint32_t base);
 
-/* Reads on in the ring of this thread. */
+/* Takes over what is known of the calls of the same function under another id. */
+void krait_durations_inherit(struct krait_durations *d, uint32_t id, uint32_t was_id);
+
+/* The function's calls have no ends from now on. */
+void krait_durations_forget(struct krait_durations *d, uint32_t base);
+
+/* Reads on in the ring of this thread. closing: its packet is closed at once; the next one goes on from there. */
 void krait_durations_read(struct krait_durations *d, const struct krait_writer *writer,
-                          const struct krait_ring *ring);
+                          const struct krait_ring *ring, bool closing);
 
 /* Recording pauses: what is open is not timed. */
 void krait_durations_pause(struct krait_durations *d);

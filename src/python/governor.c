@@ -94,6 +94,7 @@ static void take_all_back(struct krait_interp *in)
         if (!slot->key || !(slot->flags & KRAIT_CODE_HOT))
             continue;
         slot->flags &= ~(uint32_t)(KRAIT_CODE_OMIT | KRAIT_CODE_HOT);
+        slot->was_id = 0;
         any = true;
     }
     if (any && krait_compat.monitoring)
@@ -123,8 +124,21 @@ void krait_governor_init(struct krait_interp *in)
 
 void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, uint32_t base)
 {
-    if (in->governor.durations)
-        krait_durations_know(in->governor.durations, id, key, base);
+    struct krait_durations *d = in->governor.durations;
+    if (!d)
+        return;
+    const struct krait_code *slot = krait_code_peek(in, key);
+    krait_durations_know(d, id, key, base);
+    if (slot && slot->was_id && id == base) /* it comes back */
+        krait_durations_inherit(d, id, slot->was_id);
+}
+
+void krait_governor_read_closing(struct krait_interp *in, size_t bytes)
+{
+    const struct krait_ring *ring = krait_this_ring;
+    struct krait_governor *g = &in->governor;
+    if (g->durations && !g->looking && ring != &krait_no_ring && !krait_ring_fits(ring, bytes))
+        krait_durations_read(g->durations, &in->agent->writer, ring, true);
 }
 
 /* ---- dropping ---- */
@@ -156,7 +170,12 @@ static void drop(struct krait_interp *in, struct krait_code *slot)
     say_omitted(in, slot->id, slot->calls);
     if (in->agent->call_sites)
         say_sites_omitted(in, slot->id);
-    timed->calls = timed->ticks = 0; /* of probes from now on */
+    krait_durations_forget(g->durations, slot->id);
+    /* Probes add to what is known, which weighs as much as a round of them. */
+    timed->ticks = krait_timed_mean(timed) * KNOWN_CALLS;
+    timed->calls = KNOWN_CALLS;
+    timed->recent = 0;
+    timed->recent_ticks = 0;
     slot->flags |= KRAIT_CODE_OMIT | KRAIT_CODE_HOT;
     slot->was_id = slot->id;
     slot->id = 0;
@@ -244,10 +263,28 @@ static bool cut(struct krait_interp *in)
 
 /* ---- probes ---- */
 
-static bool is_long(const struct krait_interp *in, const struct krait_timed *timed)
+static bool is_long(const struct krait_interp *in, uint64_t ticks, uint64_t calls)
 {
-    return timed->ticks * 2 >
-           LONG_EVENTS * in->agent->event_ticks * KRAIT_MAX(timed->calls, (uint64_t)KNOWN_CALLS);
+    return ticks * 2 > LONG_EVENTS * in->agent->event_ticks * KRAIT_MAX(calls, (uint64_t)KNOWN_CALLS);
+}
+
+/* Either those of this round say so, or all: few long calls among many short ones. */
+static bool has_become_long(const struct krait_interp *in, const struct krait_timed *timed)
+{
+    return is_long(in, timed->recent_ticks, timed->recent) || is_long(in, timed->ticks, timed->calls);
+}
+
+static void add_probe(struct krait_timed *timed, uint32_t calls, uint64_t ticks)
+{
+    enum { OLD = 16 * KNOWN_CALLS };
+    timed->recent += calls;
+    timed->recent_ticks += ticks;
+    timed->calls += calls;
+    timed->ticks += ticks;
+    if (timed->calls >= OLD) {
+        timed->calls /= 2;
+        timed->ticks /= 2;
+    }
 }
 
 static struct krait_probe *find_probe(struct krait_governor *g, const void *key)
@@ -293,13 +330,13 @@ void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot)
     if (!probe || ++probe->ends < probe->calls || !g->durations || slot->was_id >= g->durations->id_cap)
         return;
     struct krait_timed *timed = &g->durations->by_id[slot->was_id];
-    timed->calls += probe->calls;
-    timed->ticks += krait_writer_now(&in->agent->writer) - probe->t;
+    add_probe(timed, probe->calls, krait_writer_now(&in->agent->writer) - probe->t);
     *probe = g->probes[--g->probe_count];
-    if (is_long(in, timed)) {
+    if (has_become_long(in, timed)) {
         take_back(in, slot);
-    } else if (timed->calls >= KNOWN_CALLS) {
-        timed->calls = timed->ticks = 0;
+    } else if (timed->recent >= KNOWN_CALLS) {
+        timed->recent = 0;
+        timed->recent_ticks = 0;
         slot->round = g->round;
     }
 }
@@ -441,7 +478,7 @@ static void look(struct krait_interp *in, uint64_t now)
     struct krait_governor *g = &in->governor;
     settle(in, now);
     if (krait_this_ring != &krait_no_ring)
-        krait_durations_read(g->durations, &in->agent->writer, krait_this_ring);
+        krait_durations_read(g->durations, &in->agent->writer, krait_this_ring, false);
     if (g->credit < 0)
         spend_less(in);
     else

@@ -26,6 +26,12 @@ static inline bool krait_ring_has_room(const struct krait_ring *ring, uint64_t t
     return KRAIT_LIKELY(ring->cur < ring->limit && t >> KRAIT_CTF_TS_BITS == ring->window);
 }
 
+/* Whether so many bytes, header included, go into the open packet. */
+static inline bool krait_ring_fits(const struct krait_ring *ring, size_t bytes)
+{
+    return ring->limit && ring->cur + bytes <= ring->limit + KRAIT_RING_MARGIN;
+}
+
 static inline void krait_ring_commit(struct krait_ring *ring, uint8_t *to)
 {
     /* A release store without the type: on x86 it is the plain store, and gcc keeps it after the event's

@@ -578,8 +578,7 @@ enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait
 {
     if (!session_runs(writer))
         return KRAIT_ROOM_NONE;
-    bool fits = ring->limit && ring->cur + bytes <= ring->limit + KRAIT_RING_MARGIN;
-    if (!fits) {
+    if (!krait_ring_fits(ring, bytes)) {
         close_packet(writer, ring, t);
         bool lossless = writer->shm.control->flags & KRAIT_RECORD_LOSSLESS;
         if (!open_packet(writer, ring, t) && !(lossless && wait_for_packet(writer, ring, t))) {

@@ -96,8 +96,8 @@ def test_a_pause_is_nobodys_time_and_ends(record, report, overview, python):
         def other():
             for i in range(1000):
                 leaf(i)
-        end = time.monotonic() + 1
-        while time.monotonic() < end:
+        end = time.process_time() + 1
+        while time.process_time() < end:
             other()
         """,
         options=BUDGET,
@@ -126,8 +126,8 @@ def test_a_call_that_a_pause_begins_at_is_not_recorded(record, report, tree_of, 
         def other():
             for _ in range(4000):
                 pass
-        end = time.monotonic() + 1
-        while time.monotonic() < end:
+        end = time.process_time() + 1
+        while time.process_time() < end:
             step()
             other()
         """,

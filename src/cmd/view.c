@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait view`: the timeline of recordings as a picture.
+ */
+#include "base/fmt.h"
+#include "base/outfile.h"
+#include "cmd/cmds.h"
+#include "cmd/ending.h"
+#include "cmd/progress.h"
+#include "cmd/select.h"
+#include "cmd/state.h"
+#include "cmd/terminal.h"
+#include "trace/kernel_events.h"
+#include "view/flame_text.h"
+#include "view/timeline.h"
+
+#include <string.h>
+
+enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40 };
+
+struct view_options {
+    const char *svg, *title, *limit;
+    struct krait_select select;
+    uint64_t width, depth;
+};
+
+#define AT(field) offsetof(struct view_options, field)
+
+static const struct krait_opt view_opts[] = {
+    { "svg", 0, KRAIT_OPT_STR, "FILE", AT(svg), "Draw into FILE, as SVG; - is standard output" },
+    { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default 1400)" },
+    { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default 32)" },
+    { "limit", 0, KRAIT_OPT_STR, "N", AT(limit),
+      "At most N threads, those with the most calls; 0 is all (default 40)" },
+    { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Title (default: what was recorded)" },
+    KRAIT_SELECT_OPTS(struct view_options, select),
+    KRAIT_SELECT_TO_OPT(struct view_options, select),
+    KRAIT_OPTS_END,
+};
+
+/* A recording, and what is drawn of it. */
+struct drawn {
+    struct krait_trace *trace;
+    struct krait_wall *wall; /* NULL: nobody says what threads did */
+    struct krait_timeline picture;
+    char damage[1024];
+    uint64_t calls;
+    uint32_t empty, over_limit; /* threads that are not drawn: without calls; with fewer than others */
+    uint32_t deepest;           /* call, where deeper ones than are drawn */
+    const char *notes[8];
+    struct krait_buf text; /* of the notes, the title and the subtitle, each with its NUL */
+};
+
+static void lane_done(struct krait_timeline_lane *lane)
+{
+    krait_tile_done(&lane->tile);
+    krait_wall_track_done(&lane->states);
+}
+
+static void drawn_done(struct drawn *d)
+{
+    for (uint32_t i = 0; i < d->picture.lane_count; i++)
+        lane_done(&d->picture.lanes[i]);
+    free(d->picture.lanes);
+    krait_wall_free(d->wall);
+    krait_trace_close(d->trace);
+    krait_buf_done(&d->text);
+}
+
+static int set_range(struct drawn *d, const struct view_options *o, struct krait_err *err)
+{
+    const struct krait_trace *trace = d->trace;
+    struct krait_range range = krait_select_range(&o->select, trace);
+    range.from_ns = KRAIT_MAX(range.from_ns, trace->begin_ns);
+    range.to_ns = KRAIT_MIN(range.to_ns, trace->end_ns + 1);
+    if (range.from_ns >= range.to_ns)
+        return krait_err_set(err, -ENODATA, "there is nothing%s", krait_select_scope(&o->select));
+    d->picture.range = range;
+    d->picture.zero_ns = krait_trace_zero(trace);
+    return 0;
+}
+
+/* ---- lanes ---- */
+
+static int add_lane(struct drawn *d, const struct view_options *o, uint32_t thread)
+{
+    struct krait_timeline_lane *lane = &d->picture.lanes[d->picture.lane_count];
+    const struct krait_tile_options options = {
+        .range = d->picture.range,
+        .bins = krait_timeline_bins(d->picture.width),
+        .depths_max = o->depth ? (uint32_t)KRAIT_MIN(o->depth, (uint64_t)UINT32_MAX) : DEPTH,
+    };
+    lane->thread = thread;
+    int rc = krait_tile_make(&lane->tile, d->trace, thread, &options, d->damage, sizeof(d->damage));
+    if (rc || !lane->tile.deepest) {
+        lane_done(lane);
+        d->empty++;
+        return rc;
+    }
+    d->picture.lane_count++;
+    d->calls += lane->tile.begun;
+    if (lane->tile.deepest > options.depths_max)
+        d->deepest = KRAIT_MAX(d->deepest, lane->tile.deepest);
+    return 0;
+}
+
+static int by_calls(const void *a, const void *b)
+{
+    const struct krait_timeline_lane *x = a, *y = b;
+    if (x->tile.begun != y->tile.begun)
+        return x->tile.begun < y->tile.begun ? 1 : -1;
+    return (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct krait_timeline_lane *x = a, *y = b;
+    return (x->thread > y->thread) - (x->thread < y->thread);
+}
+
+static void keep_busiest(struct drawn *d, uint32_t most)
+{
+    struct krait_timeline *picture = &d->picture;
+    if (!most || picture->lane_count <= most)
+        return;
+    qsort(picture->lanes, picture->lane_count, sizeof(*picture->lanes), by_calls);
+    d->over_limit = picture->lane_count - most;
+    for (uint32_t i = most; i < picture->lane_count; i++)
+        lane_done(&picture->lanes[i]);
+    picture->lane_count = most;
+    qsort(picture->lanes, picture->lane_count, sizeof(*picture->lanes), by_place);
+}
+
+static int add_lanes(struct drawn *d, const struct view_options *o, uint32_t most)
+{
+    const struct krait_trace *trace = d->trace;
+    d->picture.lanes = calloc(KRAIT_MAX(trace->thread_count, 1u), sizeof(*d->picture.lanes));
+    int rc = d->picture.lanes ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < trace->thread_count && !rc; i++) {
+        if (krait_select_thread((void *)&o->select, trace, i))
+            rc = add_lane(d, o, i);
+    }
+    keep_busiest(d, most);
+    for (uint32_t i = 0; i < d->picture.lane_count && !rc && d->wall; i++)
+        rc = krait_wall_track_new(&d->picture.lanes[i].states, d->wall, d->picture.lanes[i].thread);
+    return rc;
+}
+
+/* ---- words ---- */
+
+/* Ends a text in d->text; returns where it begins, counted from the front. */
+static size_t end_text(struct drawn *d, size_t begin)
+{
+    krait_buf_char(&d->text, '\0');
+    return begin;
+}
+
+static size_t say_title(struct drawn *d)
+{
+    size_t begin = d->text.len;
+    const struct krait_process *first = d->trace->process_count ? &d->trace->processes[0] : NULL;
+    const char *command = !first ? "" : *first->command ? first->command : first->name;
+    command = krait_fmt_command(command);
+    krait_buf_str(&d->text, *command ? command : "Timeline");
+    return end_text(d, begin);
+}
+
+static size_t say_subtitle(struct drawn *d)
+{
+    size_t begin = d->text.len;
+    char count[KRAIT_FMT_SIZE];
+    const struct krait_range *range = &d->picture.range;
+    krait_text_duration(&d->text, range->to_ns - range->from_ns);
+    krait_buf_fmt(&d->text, " in %s", krait_fmt_counted(count, d->picture.lane_count, "thread"));
+    krait_buf_fmt(&d->text, " \u00b7 %s", krait_fmt_counted(count, d->calls, "call"));
+    return end_text(d, begin);
+}
+
+/* What is missing in the picture, a line each; returns where they begin in d->text. */
+static size_t say_notes(struct drawn *d)
+{
+    char count[KRAIT_FMT_SIZE];
+    size_t begin = d->text.len;
+    if (d->deepest)
+        krait_buf_fmt(&d->text, "calls are up to %u deep: --depth draws more of them\n", d->deepest);
+    if (d->over_limit)
+        krait_buf_fmt(&d->text, "%s with fewer calls not drawn: --limit\n",
+                      krait_fmt_counted(count, d->over_limit, "thread"));
+    krait_ending_notes(&d->text, d->trace, *d->damage ? d->damage : d->trace->damage, "");
+    return end_text(d, begin);
+}
+
+/* Its lines become texts of their own; what is more than there is room for is left out. */
+static void split_notes(struct drawn *d, char *text)
+{
+    d->picture.notes = d->notes;
+    for (char *next; *text && d->picture.note_count < KRAIT_ARRAY_LEN(d->notes); text = next) {
+        size_t n = strcspn(text, "\n");
+        next = text + n + (text[n] == '\n');
+        text[n] = '\0';
+        d->notes[d->picture.note_count++] = text;
+    }
+}
+
+static int say_all(struct drawn *d, const struct view_options *o)
+{
+    size_t title = say_title(d), subtitle = say_subtitle(d), notes = say_notes(d);
+    if (d->text.failed)
+        return -ENOMEM;
+    split_notes(d, d->text.data + notes);
+    d->picture.title = o->title ? o->title : d->text.data + title;
+    d->picture.subtitle = d->text.data + subtitle;
+    return 0;
+}
+
+static void say_written(const char *path, size_t bytes, const struct drawn *d)
+{
+    char size[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
+    if (strcmp(path, "-") == 0)
+        return;
+    fputs("krait view: wrote ", stderr);
+    krait_terminal_safe(stderr, path);
+    fprintf(stderr, " (%s, %s, %s); open it in a browser\n", krait_fmt_bytes(size, bytes),
+            krait_fmt_counted(threads, d->picture.lane_count, "thread"),
+            krait_fmt_counted(calls, d->calls, "call"));
+}
+
+/* ---- all of it ---- */
+
+static int draw(struct drawn *d, const char *path, struct krait_err *err)
+{
+    KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
+    int rc = krait_outfile_open(&out, path, err);
+    if (rc)
+        return rc;
+    if (krait_timeline_svg(&out.buf, &d->picture))
+        return krait_err_set(err, -ENOMEM, "out of memory while drawing");
+    size_t bytes = out.buf.len;
+    rc = krait_outfile_commit(&out, err);
+    if (!rc)
+        say_written(path, bytes, d);
+    return rc;
+}
+
+static int make(struct drawn *d, const struct view_options *o, int argc, char **argv, struct krait_err *err)
+{
+    uint32_t most;
+    d->picture.width = o->width ? (uint32_t)o->width : WIDTH;
+    int rc = krait_select_limit(&most, o->limit, LANES, err);
+    rc = rc ? rc
+            : krait_trace_open(&d->trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, err);
+    if (!rc && krait_trace_find_holders(d->trace))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : krait_select_some(&o->select, d->trace, err);
+    rc = rc ? rc : set_range(d, o, err);
+    rc = rc ? rc : krait_state_wall(&d->wall, d->trace, "view", err);
+    if (rc)
+        return rc;
+    struct krait_progress progress;
+    krait_progress_begin(&progress, "view", d->trace);
+    bool made = !add_lanes(d, o, most) && !say_all(d, o);
+    krait_progress_end(&progress);
+    if (!made)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    krait_ending_warn("view", d->trace, *d->damage ? d->damage : d->trace->damage, "");
+    if (!d->picture.lane_count)
+        fprintf(stderr, "krait view: warning: no calls were recorded%s\n", krait_select_scope(&o->select));
+    d->picture.trace = d->trace;
+    return draw(d, o->svg, err);
+}
+
+static int check_usage(const struct view_options *o, int argc, struct krait_err *err)
+{
+    if (argc == 0)
+        return krait_err_set(err, -EINVAL, "which recording? Give its folder");
+    if (!o->svg)
+        return krait_err_set(err, -EINVAL, "where to? --svg FILE draws the timeline into a file");
+    if (o->width && (o->width < KRAIT_TIMELINE_WIDTH_MIN || o->width > WIDTH_MAX))
+        return krait_err_set(err, -EINVAL, "--width: %llu is not between %d and %d",
+                             (unsigned long long)o->width, KRAIT_TIMELINE_WIDTH_MIN, WIDTH_MAX);
+    return krait_select_check(&o->select, err);
+}
+
+static int run(void *values, int argc, char **argv)
+{
+    struct view_options *o = values;
+    struct krait_err err = { 0 };
+    int status = 0;
+    KRAIT_CLEANUP(drawn_done) struct drawn d = { 0 };
+    if (check_usage(o, argc, &err))
+        status = krait_cmd_usage(&krait_cmd_view, &err);
+    else if (make(&d, o, argc, argv, &err))
+        status = krait_cmd_fail(&krait_cmd_view, &err);
+    krait_select_done(&o->select);
+    return status;
+}
+
+const struct krait_cmd krait_cmd_view = {
+    .name = "view",
+    .operands = "DIR...",
+    .summary = "Draw the timeline",
+    .description =
+        "Draws what the threads of recordings did over time: a lane for each thread, its calls by depth, and "
+        "above them\n"
+        "what the thread was doing, where the kernel (krait record --kernel) or waits for the GIL tell. The "
+        "file stands\n"
+        "alone; in a browser, the pointer on a box shows its name, place and time.\n"
+        "\n"
+        "Calls too short for the picture are folded into lower boxes, the darker the busier: exact sums, no "
+        "samples.\n"
+        "--from and --until show a part of the time; what is folded opens there.",
+    .examples = "krait view krait-app --svg timeline.svg\n"
+                "# Ten milliseconds of one thread\n"
+                "krait view krait-app --svg part.svg --thread MainThread --from 1.2s --until 1.21s\n",
+    .opts = view_opts,
+    .values_size = sizeof(struct view_options),
+    .run = run,
+};

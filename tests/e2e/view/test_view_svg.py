@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timeline as a picture: every call is in it, as itself or folded, at its place, and nothing is guessed."""
+
+import json
+import re
+import subprocess
+import xml.etree.ElementTree as ET
+
+import pytest
+from kernel_made import begins, ends, event, switch, wake
+
+SVG = "{http://www.w3.org/2000/svg}"
+CODES = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 python app load app.py 10
+code 3 c time sleep - 0
+thread 5 MainThread
+"""
+UNITS = {"ns": 1, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+
+@pytest.fixture
+def view(krait, tmp_path):
+    """view(trace, *options, code): the picture's root, and what was said."""
+
+    def draw(*args, code=0):
+        path = tmp_path / "timeline.svg"
+        run = subprocess.run([krait, "view", *args, "--svg", path], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert run.returncode == code, run.stderr
+        return (ET.parse(path).getroot() if code == 0 else None), run.stderr
+
+    return draw
+
+
+def rects(root, group):
+    """[(classes, x, y, width, title's lines)] of a kind of box."""
+    found = []
+    for rect in root.iter(f"{SVG}rect"):
+        title = rect.find(f"{SVG}title")
+        classes = rect.get("class", "").split()
+        kind = "state" if "w" in classes else "folded" if title is not None and "busy" in title.text else "call"
+        if title is not None and kind == group:
+            found.append((classes, *(float(rect.get(k)) for k in ("x", "y", "width")), title.text.split("\n")))
+    return found
+
+
+def texts(root):
+    return ["".join(t.itertext()) for t in root.iter(f"{SVG}text")]
+
+
+def ns_of(words):
+    number, unit = re.match(r"([\d.]+)\s*(ns|µs|ms|s)\b", words).groups()
+    return float(number) * UNITS[unit]
+
+
+def test_calls_are_at_their_times_and_depths(view, synth):
+    trace = synth(CODES + "0us call 1\n100us call 2\n400us ccall 3\n500us creturn\n600us return\n1000us return\n")
+    root, said = view(trace)
+    assert "3 calls" in said
+    boxes = {lines[0]: (x, y, width, lines) for _, x, y, width, lines in rects(root, "call")}
+    assert set(boxes) == {"app.main", "app.load", "time.sleep (C)"}
+    left, main_y, main_width, _ = boxes["app.main"]
+    per_us = main_width / 1000
+    for name, begin, width, depth in (("app.load", 100, 500, 1), ("time.sleep (C)", 400, 100, 2)):
+        x, y, w, lines = boxes[name]
+        assert x == pytest.approx(left + begin * per_us, abs=1) and w == pytest.approx(width * per_us, abs=1), name
+        assert y == main_y + 16 * depth and ns_of(lines[-1]) == 1000 * width, lines
+    assert boxes["app.load"][3][1] == "app.py:10"
+    assert "MainThread 5" in texts(root) and "5  python3" in texts(root)
+
+
+def test_no_call_is_missing_and_no_time_is_sampled(view, krait, record, any_python, report):
+    run = record.text(
+        any_python,
+        """
+        def leaf(n): return n
+        def inner(n):
+            for i in range(n): leaf(i)
+        def outer():
+            for n in range(300): inner(n)
+        outer()
+        """,
+        options=["--no-c-calls"],
+    )
+    root, _ = view(run.path, "--depth", "100")
+    folded = rects(root, "folded")
+    whole = [lines for *_, lines in rects(root, "call") if not re.search("begun before|goes on", lines[-1])]
+    counted = sum(int(lines[0].split(" call")[0].replace("\u202f", "").replace(",", "")) for *_, lines in folded) + len(whole)
+    assert counted == sum(f["calls"] for f in report(run.path, "--limit", "0"))
+    # its boxes hold all of leaf's time
+    times = {f["name"]: f["total_ns"] for f in report(run.path, "--limit", "0")}
+    leaf = [(lines, classes) for classes, _, _, _, lines in folded if lines[1] == "longest: __main__.leaf"]
+    sums = sum(ns_of(lines[-1]) for *_, lines in rects(root, "call") if lines[0] == "__main__.leaf")
+    for lines, _ in leaf:
+        share, span = re.search(r"busy ([\d.]+)\s*% of (.*) from", lines[0]).groups()
+        sums += float(share) / 100 * ns_of(span)
+    assert sums == pytest.approx(times["leaf"], rel=0.05)
+
+
+def test_a_part_of_the_time_opens_what_was_folded(view, synth):
+    calls = "".join(f"{n}us call 2\n{n}500ns return\n" for n in range(1, 5000))
+    trace = synth(CODES + "0us call 1\n" + calls + "5000us return\n")
+    root, _ = view(trace)
+    assert len(rects(root, "call")) == 1 and rects(root, "folded")
+    root, said = view(trace, "--from", "100us", "--until", "110us")
+    names = [lines[0] for *_, lines in rects(root, "call")]
+    assert names.count("app.load") == 10 and names.count("app.main") == 1 and not rects(root, "folded")
+    main = next(lines for *_, lines in rects(root, "call") if lines[0] == "app.main")
+    assert "begun before" in main[-1] and "its end is not seen" in main[-1]
+    assert "10 calls" in said
+
+
+def test_what_the_kernel_says_is_above_the_calls(view, both):
+    trace = both(
+        CODES + "100us call 1\n120us call 2\n130us ccall 3\n180us creturn\n190us return\n200us return\n",
+        [
+            switch(0, 0, 5),
+            begins(135, "clock_nanosleep"),
+            switch(140, 5, 0, state=1),
+            event(165, "irq_handler_entry", irq=1),
+            event(166, "timer_hrtimer_expire_entry"),
+            wake(167, 5),
+            event(168, "irq_handler_exit", irq=1),
+            switch(170, 0, 5),
+            ends(172, "clock_nanosleep"),
+            switch(300, 5, 0),
+        ],
+    )
+    root, _ = view(trace, "--from", "100us", "--until", "200us")
+    states = [(classes[1], lines[0]) for classes, *_, lines in sorted(rects(root, "state"), key=lambda r: r[1])]
+    assert [s for s, _ in states] == ["on_cpu", "timer", "runnable", "on_cpu"]
+    sums = {}
+    for _, line in states:
+        for words in line.split(", "):
+            name, time = words.rsplit(" ", 1)
+            sums[name] = sums.get(name, 0) + ns_of(time)
+    assert sums == pytest.approx({"on CPU": 70_000, "timer": 27_000, "ready": 3_000}, abs=300)
+    assert {"on CPU", "timer", "ready"} <= set(texts(root))
+
+
+def test_waits_for_the_gil_need_no_kernel(view, record, any_python):
+    run = record.text(
+        any_python,
+        """
+        import threading
+        def spin():
+            for _ in range(200_000): len(())
+        threads = [threading.Thread(target=spin) for _ in range(3)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        """,
+        options=["--no-c-calls"],
+    )
+    root, _ = view(run.path)
+    assert any("gil" in classes for classes, *_ in rects(root, "state")) and "GIL" in texts(root)
+
+
+def test_names_of_a_trace_are_text(view, synth):
+    name = "<script>alert(1)</script>&amp;\u202egnp"
+    root, _ = view(synth(f"process 5 {name}\ncode 1 python {name} {name} {name} 1\nthread 5 {name}\n0us call 1\n900us return\n"), "--title", name)
+    assert not list(root.iter(f"{SVG}script")) and any("<script>alert(1)</script>&amp;" in t for t in texts(root))
+    assert not any("\u202e" in "".join(e.itertext()) for e in root.iter())
+
+
+def test_what_is_not_drawn_is_said(view, synth):
+    threads = "".join(f"thread {n} t{n}\n0us call 1\n{n}us call 2\n{900 + n}us return\n990us return\n" for n in range(6, 16))
+    deep = "thread 5 MainThread\n" + "0us call 1\n" * 40 + "900us return\n" * 40
+    trace = synth(CODES.replace("thread 5 MainThread\n", "") + deep + threads)
+    root, _ = view(trace, "--limit", "4")
+    assert "calls are up to 40 deep: --depth draws more of them" in texts(root)
+    assert "7 threads with fewer calls not drawn: --limit" in texts(root)
+    root, said = view(trace, "--depth", "50", "--limit", "0", "--width", "3000")
+    assert not any("--depth" in t or "--limit" in t for t in texts(root)) and "11 threads" in said
+    assert root.get("width") == "3000"
+
+
+def test_a_damaged_recording_is_drawn_as_far_as_it_goes_and_says_so(view, synth):
+    trace = synth(CODES + "0us call 1\n100us call 2\n400us return\n900us return\n")
+    stream = next(trace.rglob("thread-*"))
+    stream.write_bytes(stream.read_bytes()[:-6])
+    root, said = view(trace)
+    assert "damaged" in said and any(t.startswith("damaged") for t in texts(root))
+    assert {lines[0] for *_, lines in rects(root, "call")} == {"app.main", "app.load"}
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--width", "10"], "--width: 10 is not between 400 and 20000"),
+        (["--from", "2s", "--until", "1s"], "the range is empty: 2s is not before 1s"),
+        (["--from", "5s"], "there is nothing in that time"),
+        (["--thread", "nobody"], "no thread is left by --thread"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_with_the_reason(krait, synth, tmp_path, options, words):
+    trace = synth(CODES + "0us call 1\n900us return\n")
+    run = subprocess.run([krait, "view", trace, "--svg", tmp_path / "x.svg", *options], capture_output=True, text=True, timeout=60)
+    assert run.returncode in (1, 2) and words in run.stderr and not (tmp_path / "x.svg").exists()
+
+
+def test_without_a_file_it_says_what_to_give(krait, synth):
+    run = subprocess.run([krait, "view", synth(CODES + "0us call 1\n9us return\n")], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2 and "--svg FILE" in run.stderr

@@ -28,38 +28,37 @@ struct cat_options {
 
 static const struct krait_opt cat_opts[] = {
     { "clock-cycles", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, cycles),
-      "Print times as ticks of the clock" },
+      "Print times in ticks of the clock" },
     { "clock-date", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, date),
       "Print the date before each time" },
     { "clock-gmt", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, gmt),
-      "Print and take times in UTC, not in the local time zone" },
+      "Print and read times in UTC (default: the local time zone)" },
     { "clock-seconds", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, seconds),
       "Print times as seconds since the clock's origin" },
     { "no-delta", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, no_delta),
-      "Leave out the time since the event before" },
+      "Do not print the time since the previous event" },
     { "names", 'n', KRAIT_OPT_STR, "NAMES", offsetof(struct cat_options, names),
-      "Which names to print, separated by commas: payload, context, header, scope, all, none; "
-      "payload,context if not "
-      "given" },
+      "Print these names, separated by commas: payload, context, header, scope, all, none (default: "
+      "payload,context)" },
     { "fields", 'f', KRAIT_OPT_STR, "FIELDS", offsetof(struct cat_options, fields),
-      "Which fields of the trace to print, separated by commas: trace, trace:hostname, trace:domain, "
-      "trace:procname, trace:vpid, loglevel, emf, callsite (text has none, as in babeltrace2), all, none; "
-      "host name, process name and id if not given" },
+      "Print these fields of the trace, separated by commas: trace, trace:hostname, trace:domain, "
+      "trace:procname, trace:vpid, loglevel, emf, callsite (not in text, as in babeltrace2), all, none "
+      "(default: host name, process name and id)" },
     { "begin", 'b', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, begin),
-      "Leave out what comes before: [YYYY-MM-DD ]hh:mm[:ss[.nnnnnnnnn]], YYYY-MM-DD, or seconds since the "
-      "origin" },
-    { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "Leave out what comes after" },
+      "Skip events before TIME: [YYYY-MM-DD ]hh:mm[:ss[.nnnnnnnnn]], YYYY-MM-DD, or seconds since the "
+      "clock's origin" },
+    { "end", 'e', KRAIT_OPT_STR, "TIME", offsetof(struct cat_options, end), "Skip events after TIME" },
     { "filter", 0, KRAIT_OPT_STR, "EXPR", offsetof(struct cat_options, filter),
-      "Print only events for which this holds: 'name == \"sched_*\" && (prev_tid == 0 || $ctx.procname == "
+      "Print only events that match, such as 'name == \"sched_*\" && (prev_tid == 0 || $ctx.procname == "
       "bash)'" },
     { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, json),
-      "Print a JSON object a line; times, and integers of more than 53 bits, are strings" },
+      "Print one JSON object a line; times, and integers of more than 53 bits, are strings" },
     { "csv", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, csv),
-      "Print CSV: a column a field where --filter leaves events of one name, else the scopes as JSON" },
+      "Print CSV: one column a field if --filter selects one event name, else the scopes as JSON" },
     { "csv-dir", 0, KRAIT_OPT_STR, "DIR", offsetof(struct cat_options, csv_dir),
-      "Write a CSV file for each event name into the new folder DIR, with a column a field" },
+      "Write one CSV file for each event name into the new folder DIR, with one column a field" },
     { "time-number", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct cat_options, number),
-      "With --json, print times as numbers, which readers that keep numbers as doubles round" },
+      "With --json: print times as numbers; readers that store numbers as doubles round them" },
     KRAIT_OPTS_END,
 };
 
@@ -417,25 +416,24 @@ const struct krait_cmd krait_cmd_cat = {
     .name = "cat",
     .operands = "TRACE...",
     .summary = "Print the events of any CTF trace as text",
-    .description = "Prints one event a line, in the order of time, as babeltrace2 does: a recording of "
-                   "krait, or any other trace in "
-                   "CTF 1.8 or CTF 2 (LTTng, barectf, Zephyr ...).\n\n"
-                   "TRACE is a folder with a file `metadata`, or one with such folders below it. Several are "
-                   "merged, if their clocks can be compared.\n\n"
-                   "--filter takes comparisons (== != < <= > >=) of fields with numbers and texts, joined by "
-                   "&&, ||, ! and brackets; `name` is the event's name, * in a text is anything, $ctx. asks "
-                   "the contexts alone. docs/cat.md has its rules, and what --json prints.\n\n"
-                   "What the tracer says it discarded is told on stderr. Of a damaged trace, what is whole "
-                   "is printed, then the "
-                   "reason, and the exit status is 1.",
+    .description =
+        "Prints one event a line in the order of time, as babeltrace2 does. Reads krait's recordings and any "
+        "other trace in CTF 1.8 or CTF 2 (LTTng, barectf, Zephyr ...).\n\n"
+        "TRACE is a folder with a file named `metadata`, or a folder that contains such folders. krait "
+        "merges several traces if their clocks can be compared.\n\n"
+        "--filter takes comparisons (== != < <= > >=) of fields with numbers or text, combined with &&, ||, "
+        "! and parentheses. `name` is the event's name, * in a text matches anything, and $ctx. looks only "
+        "at contexts. docs/cat.md has the rules and describes the output of --json.\n\n"
+        "krait reports events that the tracer discarded on stderr. If a trace is damaged, krait prints what "
+        "is whole, then the reason, and exits with status 1.",
     .examples = "krait cat trace\n"
-                "# from one time to another\n"
+                "# The events between two times\n"
                 "krait cat --begin 14:03:07 --end 14:03:07.5 trace\n"
-                "# the switches away from the idle task, as JSON\n"
+                "# The switches away from the idle task, as JSON\n"
                 "krait cat --json --filter 'name == sched_switch && prev_tid == 0' trace\n"
-                "# one CSV file for each event name, all in one pass\n"
+                "# One CSV file for each event name, in one pass\n"
                 "krait cat --csv-dir tables trace\n"
-                "# two traces on one timeline, values without names\n"
+                "# Two traces on one timeline, values without names\n"
                 "krait cat --names none trace ~/lttng-traces/kernel\n",
     .opts = cat_opts,
     .values_size = sizeof(struct cat_options),

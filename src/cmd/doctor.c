@@ -267,14 +267,14 @@ static const struct krait_opt doctor_opts[] = {
 const struct krait_cmd krait_cmd_doctor = {
     .name = "doctor",
     .operands = "",
-    .summary = "Say what this machine and this user can record",
-    .description = "Looks at the Python interpreters, the clock, shared memory, limits and the kernel's "
-                   "tracing, and says of each\n"
-                   "thing that is missing how to get it. Changes nothing.\n\n"
-                   "Interpreters are sought in PATH, /usr/bin, /usr/local/bin, the active virtual "
-                   "environment, ./.venv, ./venv,\n"
-                   "pyenv and uv. Each is started once.",
-    .examples = "krait doctor\n# the interpreters that can be recorded\n"
+    .summary = "Check what this machine and this user can record",
+    .description =
+        "Checks the Python interpreters, the clock, shared memory, limits and the kernel's tracing. For "
+        "everything that is missing it prints how to get it. Changes nothing.\n\n"
+        "krait looks for interpreters in PATH, /usr/bin, /usr/local/bin, the active virtual environment, "
+        "./.venv, ./venv, pyenv and uv, and starts each of them once.",
+    .examples = "krait doctor\n"
+                "# The interpreters that krait can record\n"
                 "krait doctor --json | jq -r '.pythons[] | select(.supported).path'\n",
     .opts = doctor_opts,
     .exit_status = "0 when Python calls can be recorded, 1 when not, 2 wrong usage.",

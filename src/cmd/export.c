@@ -32,19 +32,19 @@ static const char choices[] =
 
 static const struct krait_opt export_opts[] = {
     { "to", 't', KRAIT_OPT_CHOICE, choices + 1, AT(to),
-      "The format to write; without it the name of FILE tells: .folded, .json, .pftrace, .speedscope.json, "
-      "callgrind.out.NAME, .pb.gz" },
+      "Write this format (default: by FILE's name: .folded, .json, .pftrace, .speedscope.json, "
+      "callgrind.out.NAME, .pb.gz)" },
     { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output),
-      "Where to; - is standard output (default: a new file in this folder, named after the recording)" },
+      "Write to FILE; - is standard output (default: a new file here, named after the recording)" },
     { "unit", 0, KRAIT_OPT_CHOICE, "ns|us|calls", AT(unit),
-      "Values of folded stacks: own time in ns (the default) or us, or calls" },
+      "For folded: count self time in ns or us, or calls (default: ns)" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
-      "In folded stacks, Python's import machinery is one frame <import>, not a dozen for each module" },
+      "For folded: write Python's import machinery as one frame <import>" },
     { "state", 0, KRAIT_OPT_STR, KRAIT_STATE_CHOICES, AT(state),
-      "In folded stacks, the time in these states alone, with commas between; of a recording with --kernel, "
-      "or gil of any" },
+      "For folded: count only the time in these states, separated by commas; needs a recording made with "
+      "--kernel, except for gil" },
     { "no-kernel", 0, KRAIT_OPT_FLAG, NULL, AT(no_kernel),
-      "Leave out what the kernel recorded; chrome and perfetto hold it" },
+      "For chrome and perfetto: leave out what the kernel recorded" },
     KRAIT_SELECT_OPTS(struct export_options, select),
     KRAIT_OPTS_END,
 };
@@ -224,17 +224,18 @@ const struct krait_cmd krait_cmd_export = {
     .operands = "DIR...",
     .summary = "Write recordings in another tool's format",
     .description =
-        "Writes recordings, several as one, in the format of another tool. The file appears whole or not at\n"
-        "all. The formats, of which docs/export.md says more:"
+        "Writes a recording in the format of another tool; several folders are written as one recording. The "
+        "file is "
+        "complete or not there at all. docs/export.md describes the formats:"
 #include "export/exports.def"
     ,
-    .examples = "# A flame graph by FlameGraph\n"
+    .examples = "# A flame graph made by FlameGraph\n"
                 "krait export trace --to folded -o - | flamegraph.pl > flame.svg\n"
                 "# For ui.perfetto.dev: trace.pftrace\n"
                 "krait export trace --to perfetto\n"
-                "# The file's name tells the format\n"
+                "# The file's name chooses the format\n"
                 "krait export trace -o trace.speedscope.json\n"
-                "# The calls alone, of a recording with the kernel\n"
+                "# Only the calls, without the kernel events\n"
                 "krait export trace --to perfetto --no-kernel -o calls.pftrace\n"
                 "# Half a second of one thread, for speedscope\n"
                 "krait export trace --to speedscope --thread MainThread --from 1s --until 1.5s -o "

@@ -30,33 +30,35 @@ struct flame_options {
 
 static const struct krait_opt flame_opts[] = {
     { "output", 'o', KRAIT_OPT_STR, "FILE", AT(output),
-      "Write to FILE: .svg, or .html for a page; - is standard output (default flame.svg)" },
+      "Write to FILE: .svg, or .html for a page; - is standard output (default: flame.svg)" },
     { "diff", 0, KRAIT_OPT_LIST, "DIR", AT(diff),
-      "Compare with the recording DIR: width is this trace, colour how a frame's share changed; each folder, "
-      "of --diff (may be repeated) and the others, is a repeat" },
+      "Compare with the recording DIR: width is the time in this recording, colour the change of its share; "
+      "may be repeated" },
     { "color", 0, KRAIT_OPT_CHOICE, "module|layer", AT(color),
-      "Colour by package or by layer (default module)" },
-    { "unit", 0, KRAIT_OPT_CHOICE, "time|calls", AT(unit), "What a frame's width is (default time)" },
+      "Colour frames by package or by layer (default: module)" },
+    { "unit", 0, KRAIT_OPT_CHOICE, "time|calls", AT(unit),
+      "Make frames as wide as their time or as their number of calls (default: time)" },
     { "order", 0, KRAIT_OPT_CHOICE, "size|name|call", AT(order),
-      "Order of siblings: widest first, by name, by first call (default size)" },
-    { "by", 0, KRAIT_OPT_CHOICE, "thread|process", AT(by), "A tower for each thread or process" },
+      "Order siblings by size, widest first, by name, or by first call (default: size)" },
+    { "by", 0, KRAIT_OPT_CHOICE, "thread|process", AT(by), "Draw one tower for each thread or process" },
     { "reverse", 'r', KRAIT_OPT_FLAG, NULL, AT(reverse),
-      "Turn the stacks over: functions by their own time, and who called them" },
+      "Reverse the stacks: functions by self time at the root, their callers on top" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, AT(fold_imports),
-      "Draw Python's import machinery as one frame <import>, not a dozen for each module" },
+      "Draw Python's import machinery as one frame <import>" },
     { "state", 0, KRAIT_OPT_STR, KRAIT_STATE_CHOICES, AT(state),
-      "Draw the time in these states alone, with commas between; of a recording with --kernel, or gil of "
-      "any" },
+      "Draw only the time in these states, separated by commas; needs a recording made with --kernel, except "
+      "for gil" },
     { "idle", 0, KRAIT_OPT_FLAG, NULL, AT(idle),
       "Draw a server's idle waits too: event loops, accept, workers at an empty queue, joins" },
-    { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle), "Grow downwards, the root on top" },
-    { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "The same as --icicle" },
-    { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Title (default: what was recorded)" },
-    { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Fixed width (default: as wide as the window)" },
+    { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle), "Put the root on top and grow downwards" },
+    { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "Same as --icicle" },
+    { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Set the title (default: the recorded command)" },
+    { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width),
+      "Set a fixed width (default: the width of the window)" },
     { "min-width", 0, KRAIT_OPT_STR, "PIXELS", AT(min_width),
-      "Do not draw narrower frames; zoom shows them (default 0.5)" },
+      "Leave out narrower frames until they are zoomed into (default: 0.5)" },
     { "max-frames", 0, KRAIT_OPT_UINT, "N", AT(max_frames),
-      "Keep the N widest frames in the file, sum up the others (default 200000)" },
+      "Keep the N widest frames and sum up the others (default: 200000)" },
     KRAIT_SELECT_OPTS(struct flame_options, select),
     KRAIT_SELECT_TO_OPT(struct flame_options, select),
     KRAIT_OPTS_END,
@@ -381,10 +383,10 @@ static void tell_governed(const struct drawn *drawn)
     for (uint32_t i = 0; i < drawn->count; i++) {
         const struct krait_trace *trace = drawn->sources[i].trace;
         if (trace->omitted_count || krait_omitted_paused(trace)) {
-            fputs(
-                "krait flame: some recordings were made with --max-overhead, which dropped functions or paused: "
-                "changes may come from that\n",
-                stderr);
+            fputs("krait flame: some recordings were made with --max-overhead, which dropped functions or "
+                  "paused: "
+                  "changes may come from that\n",
+                  stderr);
             return;
         }
     }
@@ -509,24 +511,20 @@ const struct krait_cmd krait_cmd_flame = {
     .operands = "DIR...",
     .summary = "Draw a flame graph",
     .description =
-        "Draws where the time of a recording went as a flame graph: each box is a function, as "
-        "wide as its time, and\n"
-        "what it called stands on it. The file stands alone, as SVG or, with -o x.html, as a "
-        "page. In a browser, click\n"
-        "a box to zoom, press / to search by regular expression, ? for all keys.\n"
-        "\n"
-        "With --diff OTHER, widths are those of DIR; red boxes have a larger share of the time "
-        "than in OTHER, blue\n"
-        "ones a smaller. Time on the CPU is compared where all recordings tell it (krait record "
-        "--kernel), else wall\n"
-        "time. Of several recordings on each side means are drawn, and what changed no more than by "
-        "chance is grey.",
+        "Draws an interactive flame graph of a recording. Each frame is a function, as wide as its time; the "
+        "functions that it called stand on it. The file needs nothing else: it is an SVG image, or a page "
+        "with -o x.html. In a browser, click a frame to zoom, press / to search by regular expression, and ? "
+        "to list all keys.\n\n"
+        "With --diff OTHER, widths are those of DIR. Red frames have a larger share of the time than in "
+        "OTHER, blue frames a smaller one. krait compares on-CPU time if every recording has it (krait "
+        "record --kernel), and wall time otherwise. With several recordings on each side, krait draws their "
+        "means and leaves changes that may be chance grey.",
     .examples = "krait flame krait-app -o app.svg\n"
-                "# Which functions cost most themselves, and from where they are called\n"
+                "# The functions with the most self time, and who calls them\n"
                 "krait flame krait-app --reverse --icicle -o app.html\n"
                 "# What changed since yesterday's recording\n"
                 "krait flame today --diff yesterday -o change.svg\n"
-                "# The same of two recordings each, which tell what may be chance\n"
+                "# The same with two recordings on each side, to tell changes from chance\n"
                 "krait flame new1 new2 --diff old1 --diff old2 -o change.svg\n",
     .opts = flame_opts,
     .values_size = sizeof(struct flame_options),

@@ -21,9 +21,9 @@ struct info_options {
 };
 
 static const struct krait_opt info_opts[] = {
-    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, json), "Print an object for programs" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, json), "Print one JSON object" },
     { "all", 'a', KRAIT_OPT_FLAG, NULL, offsetof(struct info_options, all),
-      "List all processes and event classes, not only the most important" },
+      "List all processes and event classes (default: the first twelve of each)" },
     KRAIT_OPTS_END,
 };
 
@@ -695,31 +695,21 @@ static int run_info(void *values, int argc, char **argv)
 const struct krait_cmd krait_cmd_info = {
     .name = "info",
     .operands = "TRACE...",
-    .summary = "Say what a trace is and what is in it",
+    .summary = "Describe a trace: its contents, losses and processes",
     .description =
-        "Prints how long a trace lasts, from its first event to its last (krait record says how long the "
-        "command took, from its start to its end), how many events it has and of which classes, its size, "
-        "its clock, "
-        "what was lost "
-        "and why; of krait's own recordings the processes and threads too, and how each process ended. Reads "
-        "any "
-        "trace in CTF 1.8 or CTF 2.\n\n"
-        "A process whose end is \"ended\" has a status that its parent alone knows; of one that is "
-        "\"stopped\" the "
-        "recording ended before it did; \"unfinished\" means that nobody ended the recording: it still runs, "
-        "or its "
-        "collector was killed, and of each thread up to the last second may be missing.\n\n"
-        "With --json an object: duration_ns, processes and threads (null where a trace does not say), "
-        "events, bytes, "
-        "lost (reason to count), damage (the first that was met, or null), event_classes (a list of name and "
-        "count), streams, packets, kernel (of "
-        "krait's "
-        "own recordings with a kernel part its events, streams and lost; else null); of krait's own "
-        "recordings "
-        "finished (false where a process's end is missing) and process_list (a list of pid, name, command, "
-        "runtime, "
-        "threads, duration_ns, end: exit, signal, exec, gone, stop or null, and status: exit status, signal "
-        "or null).",
+        "Prints the duration of a trace from its first event to its last, the number of its events by class, "
+        "its size, its clock, and what was lost and why. For krait's own recordings it also lists the "
+        "processes and threads and how each process ended. Reads any trace in CTF 1.8 or CTF 2.\n\n"
+        "A process is \"ended\" if it ended without telling krait its status. It is \"stopped\" if the "
+        "recording ended before the process did. It is \"unfinished\" if nobody ended the recording: krait "
+        "still records, or its collector was killed; up to a second of each thread's last events may then be "
+        "missing.\n\n"
+        "--json prints an object with the keys duration_ns, processes and threads (null if the trace does "
+        "not tell), events, bytes, lost (count by reason), damage (the first one found, or null), "
+        "event_classes (a list of name and count), streams, packets, and kernel (events, streams and lost of "
+        "a recording's kernel part, or null). For krait's own recordings it also has finished (false if a "
+        "process's end is missing) and process_list: pid, name, command, runtime, threads, duration_ns, end "
+        "(exit, signal, exec, gone, stop or null) and status (exit status, signal or null).",
     .examples = "krait info trace\n"
                 "krait info --json trace | python3 -m json.tool\n",
     .opts = info_opts,

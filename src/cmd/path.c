@@ -611,49 +611,51 @@ static int run_path(void *values, int argc, char **argv)
 
 static const struct krait_opt path_opts[] = {
     { "call", 0, KRAIT_OPT_STR, "FUNCTION", OPT(call),
-      "The slowest call of this function: its thread, from its begin to its end" },
-    { "nth", 0, KRAIT_OPT_STR, "N", OPT(nth_text), "With --call: the Nth slowest call; 1 is the slowest" },
-    { "segments", 0, KRAIT_OPT_FLAG, NULL, OPT(segments), "The parts of the path one after the other" },
+      "Follow the slowest call of FUNCTION, from its beginning to its end" },
+    { "nth", 0, KRAIT_OPT_STR, "N", OPT(nth_text), "With --call: follow the Nth slowest call (default: 1)" },
+    { "segments", 0, KRAIT_OPT_FLAG, NULL, OPT(segments),
+      "List the segments of the path in the order of time" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
-      "Show N rows; 0 for all. A table has 40, CSV and JSON have all" },
+      "Show N rows, 0 for all (default: 40 in a table, all in CSV and JSON)" },
     KRAIT_SELECT_TIME_OPTS(struct path_options, select),
     { "thread", 0, KRAIT_OPT_LIST, "GLOB", OPT(select.threads),
-      "Whose path: the one thread with this name or id; with --call, of threads with it (may be repeated)" },
+      "Follow the thread with this name or id; with --call, choose among calls on matching threads; may be "
+      "repeated" },
     { "process", 0, KRAIT_OPT_LIST, "GLOB", OPT(select.processes),
-      "Of processes with this name or id (may be repeated)" },
+      "Choose among processes with this name or id; may be repeated" },
     KRAIT_SELECT_TO_OPT(struct path_options, select),
     { "memory", 0, KRAIT_OPT_SIZE, "SIZE", OPT(memory),
-      "For what happens in one wait (default: 256M); what is too long ago in a longer one is unknown" },
-    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
-    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
+      "Keep up to SIZE of what happens during one wait; krait forgets the oldest part of a longer wait "
+      "(default: 256M)" },
+    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print CSV, times in nanoseconds" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in nanoseconds" },
     KRAIT_OPTS_END,
 };
 
 const struct krait_cmd krait_cmd_path = {
     .name = "path",
     .operands = "TRACE...",
-    .summary = "Show what a thread's wall time really went through: the critical path",
+    .summary = "Show the critical path of a thread: what its wall time went through",
     .description =
-        "Reads the kernel's part of a recording (krait record --kernel), or a kernel trace of LTTng's.\n\n"
-        "While a thread runs, its time is its own. While it waits, what counts is what ended the wait: the "
-        "thread that\n"
-        "woke it, as far as that one was at work meanwhile, and in turn what that one waited for; or a "
-        "timer, "
-        "the disk,\n"
-        "the network. The path follows the wake-ups backward, through threads and interrupts, and says for "
-        "each how much\n"
-        "of the time is due to it. Making those faster, and nothing else, would have made the thread "
-        "faster.\n\n"
-        "--thread says whose path it is: a number, or a name that one thread has. Without it, it is the main "
-        "thread of the\n"
-        "recorded program; --call says the thread and the time at once. Times after the start are counted "
-        "from the\n"
-        "first event, of the kernel or of the program beside it.",
-    .examples = "krait path trace\n# why did this take so long?\nkrait path trace --call app.load\n"
-                "# the third slowest call, one step after the other\n"
+        "Reads the kernel events of a recording (krait record --kernel), or a kernel trace recorded by "
+        "LTTng.\n\n"
+        "While a thread runs, the path is on that thread. While it waits, the path is on what ended the "
+        "wait: the thread that woke it (the waker) while the waker was running, and what the waker waited "
+        "for in turn; or a timer, the disk, the network. krait follows the wakeups backward, through threads "
+        "and interrupts, and shows how much of the time each of them accounts for. To make the thread "
+        "faster, make something on its path faster.\n\n"
+        "--thread chooses the thread: a number, or a name that only one thread has. The default is the main "
+        "thread of the recorded program. --call chooses both the thread and the time. Times count from the "
+        "first event of the kernel or of the program, whichever is earlier.",
+    .examples = "krait path trace\n"
+                "# Why did this call take so long?\n"
+                "krait path trace --call app.load\n"
+                "# The third slowest call, step by step\n"
                 "krait path trace --call app.load --nth 3 --segments\n"
-                "# a thread of an LTTng trace\nkrait path lttng/kernel --thread 4711 --from 1s --to 1.1s\n"
-                "# for other programs\nkrait path trace --json\n",
+                "# A thread of an LTTng trace\n"
+                "krait path lttng/kernel --thread 4711 --from 1s --to 1.1s\n"
+                "# For other programs\n"
+                "krait path trace --json\n",
     .opts = path_opts,
     .values_size = sizeof(struct path_options),
     .run = run_path,

@@ -216,36 +216,37 @@ static int run_report(void *values, int argc, char **argv)
 
 static const struct krait_opt report_opts[] = {
     { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call", OPT(by),
-      "What a row stands for" },
+      "Group rows by this (default: function)" },
     { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|raised|mean|min|max|p50|p99|name" SORT_STATES,
-      OPT(sort), "The column that decides the order; self time if not given" },
+      OPT(sort), "Sort by this column (default: self)" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
-      "Show N rows; 0 for all. A table has 40, CSV and JSON have all, --why has 5" },
+      "Show N rows, 0 for all (default: 40 in a table, 5 with --why, all in CSV and JSON)" },
     { "filter", 0, KRAIT_OPT_STR, "PATTERN", OPT(filter),
-      "Only functions whose name, module or file is like this: a glob, a word that is one of the parts "
-      "between dots, or re:REGEX; with --tree they are the roots" },
+      "Show only functions whose name, module or file matches: a glob, a word between dots, or re:REGEX; "
+      "with --tree, start the tree at them" },
     { "exception", 0, KRAIT_OPT_STR, "PATTERN", OPT(exception),
-      "Only functions that an exception of a type like this left; `raised` counts these exceptions alone" },
+      "Show only functions that an exception of a matching type left; `raised` counts only these" },
     KRAIT_SELECT_OPTS(struct report_options, select),
     KRAIT_SELECT_TO_OPT(struct report_options, select),
     { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),
-      "The call tree; with --by thread or process one for each" },
+      "Show the call tree; with --by thread or process, one tree for each" },
     { "min-share", 0, KRAIT_OPT_STR, "PERCENT", OPT(min_share),
-      "Leave branches of the tree out that took less; 0.5 in a table" },
+      "With --tree: hide branches below PERCENT of the time (default: 0.5 in a table, else 0)" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, OPT(fold_imports),
-      "In the tree, Python's import machinery is one function <import>, not a dozen for each module" },
+      "With --tree: show Python's import machinery as one function <import>" },
     { "callers", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callers),
-      "Who calls it, with its time when called from there" },
-    { "callees", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callees), "What it calls, with the time that takes" },
+      "Show the callers of FUNCTION, and its time when called from each" },
+    { "callees", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callees),
+      "Show what FUNCTION calls, and the time of each callee" },
     { "why", 0, KRAIT_OPT_STR, "FUNCTION", OPT(why),
-      "Its slowest calls: what each did with its time, its system calls, and who kept it waiting" },
+      "Show FUNCTION's slowest calls: what each spent its time on, its system calls, and who kept it waiting" },
     { "diff", 0, KRAIT_OPT_LIST, "DIR", OPT(diff),
-      "What changed since the recording DIR: each folder, of --diff (may be repeated) and the others, is a "
-      "repeat of the same work; of several it is told which changes are more than chance" },
+      "Compare with the recording DIR; may be repeated. Several recordings on each side tell real changes "
+      "from chance" },
     { "cycles", 0, KRAIT_OPT_FLAG, NULL, OPT(cycles),
-      "Count processor cycles instead of time, by the CPUs' frequencies in the kernel's part" },
-    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns" },
-    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
+      "Count processor cycles instead of time; needs the CPUs' frequencies from --kernel" },
+    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print CSV, times in nanoseconds" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in nanoseconds" },
     KRAIT_OPTS_END,
 };
 #undef X
@@ -255,38 +256,33 @@ const struct krait_cmd krait_cmd_report = {
     .operands = "DIR...",
     .summary = "Show where the time went, as a table",
     .description =
-        "Sums up a recording: for each function its self time (it ran itself), its total time (with all it "
-        "called;\n"
-        "recursion counts once), its calls, and how long a call took: mean, min, max, median and 99th "
-        "percentile.\n"
-        "Shares are of the recorded time of all threads together. Functions written in C are marked (C).\n\n"
-        "The time of a generator or coroutine counts only while it runs. What its calls took is measured "
-        "from each\n"
-        "resume to the next yield.\n\n"
-        "Of a recording made with --kernel each time, of --tree, --callers and --callees too, is split into "
-        "what the\n"
-        "thread was doing: it had a CPU, was ready but had none, or waited for the GIL, a lock, the disk, "
-        "the "
-        "network,\n"
-        "a timer, a child process, a page of memory or something else.\n\n"
-        "What was lost, damaged or dropped by --max-overhead is said on stderr; on stdout is nothing but "
-        "data.\n\n"
-        "Several folders are read as one recording. With --diff each is one by itself: time on the CPU is "
-        "compared "
-        "where all of them tell it (krait record --kernel), else wall time; --sort total and --sort calls "
-        "compare "
-        "those.",
-    .examples =
-        "krait report krait.trace\n# the ten functions with most calls, C functions aside\n"
-        "krait report krait.trace --sort calls --limit 10 --filter 're:[.]py$'\n"
-        "# the functions that exceptions left most often, and which\n"
-        "krait report krait.trace --sort raised\n"
-        "# a thread's call tree in the second second\n"
-        "krait report krait.trace --tree --thread MainThread --from 1s --until 2s\n"
-        "# who calls it, and from where\nkrait report krait.trace --callers json.loads\n"
-        "# why it took so long, of a recording made with --kernel\nkrait report krait.trace --why load\n"
-        "# what changed, of three recordings each\n"
-        "krait report new1 new2 new3 --diff old1 --diff old2 --diff old3\n",
+        "Sums up a recording. For each function it shows self time (exclusive: the function itself ran), "
+        "total time (inclusive: with everything it called; recursion counts once), the number of calls, and "
+        "how long a call took: mean, min, max, median and 99th percentile. Percentages are of the recorded "
+        "time of all threads together. Functions written in C are marked (C).\n\n"
+        "A generator or coroutine counts only while it runs: each step from a resume to the next yield is "
+        "measured by itself.\n\n"
+        "If the recording was made with --kernel, krait splits each time by what the thread was doing: "
+        "running on a CPU, ready but waiting for a CPU, or off-CPU: waiting for the GIL, a lock, the disk, "
+        "the network, a timer, a child process, a page of memory, or something else.\n\n"
+        "krait reports lost events, damage and functions dropped by --max-overhead on stderr. Stdout holds "
+        "only data.\n\n"
+        "Several folders are read as one recording. With --diff, each folder is a recording of its own. "
+        "krait then compares on-CPU time if every recording has it (krait record --kernel), and wall time "
+        "otherwise. --sort total and --sort calls compare total time and calls.",
+    .examples = "krait report krait.trace\n"
+                "# The ten most called functions, without C functions\n"
+                "krait report krait.trace --sort calls --limit 10 --filter 're:[.]py$'\n"
+                "# The functions that exceptions left most often, and which exceptions\n"
+                "krait report krait.trace --sort raised\n"
+                "# One thread's call tree, from second 1 to second 2\n"
+                "krait report krait.trace --tree --thread MainThread --from 1s --until 2s\n"
+                "# Who calls json.loads\n"
+                "krait report krait.trace --callers json.loads\n"
+                "# Why load took so long; needs a recording made with --kernel\n"
+                "krait report krait.trace --why load\n"
+                "# What changed, with three recordings on each side\n"
+                "krait report new1 new2 new3 --diff old1 --diff old2 --diff old3\n",
     .opts = report_opts,
     .values_size = sizeof(struct report_options),
     .run = run_report,

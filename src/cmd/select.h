@@ -16,16 +16,16 @@ struct krait_select {
 };
 
 /* Rows for a verb's table: `values` is the verb's options struct, `member` its struct krait_select. */
-#define KRAIT_SELECT_TIME_OPTS(values, member)                             \
-    { "from",                                                              \
-      0,                                                                   \
-      KRAIT_OPT_STR,                                                       \
-      "TIME",                                                              \
-      offsetof(values, member.from),                                       \
-      "Leave out what lies before TIME after the start: 1.5s, 200ms, 3" }, \
-    {                                                                      \
-        "until", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until), \
-            "Leave out what lies after TIME after the start"               \
+#define KRAIT_SELECT_TIME_OPTS(values, member)                               \
+    { "from",                                                                \
+      0,                                                                     \
+      KRAIT_OPT_STR,                                                         \
+      "TIME",                                                                \
+      offsetof(values, member.from),                                         \
+      "Start at TIME after the recording began, such as 1.5s, 200ms or 3" }, \
+    {                                                                        \
+        "until", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until),   \
+            "End at TIME after the recording began"                          \
     }
 
 #define KRAIT_SELECT_OPTS(values, member)                                         \
@@ -35,16 +35,16 @@ struct krait_select {
           KRAIT_OPT_LIST,                                                         \
           "GLOB",                                                                 \
           offsetof(values, member.threads),                                       \
-          "Only threads with this name or id (may be repeated)" },                \
+          "Select threads by name or id; may be repeated" },                      \
     {                                                                             \
         "process", 0, KRAIT_OPT_LIST, "GLOB", offsetof(values, member.processes), \
-            "Only processes with this name or id (may be repeated)"               \
+            "Select processes by name or id; may be repeated"                     \
     }
 
 /* --to for --until, in verbs where --to means nothing else. */
-#define KRAIT_SELECT_TO_OPT(values, member)                                                   \
-    {                                                                                         \
-        "to", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until), "The same as --until" \
+#define KRAIT_SELECT_TO_OPT(values, member)                                               \
+    {                                                                                     \
+        "to", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until), "Same as --until" \
     }
 
 /* Whether the times are times, and from is before until: -EINVAL with err set where not. */

@@ -308,50 +308,46 @@ static int run_states(void *values, int argc, char **argv)
 
 static const struct krait_opt states_opts[] = {
     { "by", 0, KRAIT_OPT_CHOICE, "cpu|process|thread|syscall|process-syscall|latency|interval", OPT(by),
-      "One table, of these; without it all of them, the busiest rows of each" },
+      "Show only this table (default: all of them, the busiest rows of each)" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
-      "The column that decides the order, by its name in --csv: on_cpu_ns, blocked_disk_ns, p99_ns; several "
-      "with commas between" },
+      "Sort by these columns, named as in --csv and separated by commas: on_cpu_ns, blocked_disk_ns, p99_ns" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
-      "Show N rows; 0 for all. A table has 40, in the overview 15; CSV and JSON have all" },
+      "Show N rows, 0 for all (default: 40 in a table, 15 in the overview, all in CSV and JSON)" },
     KRAIT_SELECT_OPTS(struct states_options, select),
     KRAIT_SELECT_TO_OPT(struct states_options, select),
     { "all", 'a', KRAIT_OPT_FLAG, NULL, OPT(all),
-      "The rest of the machine too, behind the recorded processes; --process and --thread choose among all" },
-    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print comma-separated values, times in ns; with --by" },
-    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in ns" },
+      "Show the rest of the machine too, after the recorded processes" },
+    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "With --by: print CSV, times in nanoseconds" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in nanoseconds" },
     KRAIT_OPTS_END,
 };
 
 const struct krait_cmd krait_cmd_states = {
     .name = "states",
     .operands = "TRACE...",
-    .summary = "Show what threads and CPUs were doing, from the kernel's events",
+    .summary = "Show what threads and CPUs were doing",
     .description =
-        "Reads the kernel's part of a recording (krait record --kernel), or a kernel trace of LTTng's or "
-        "perf's.\n\n"
-        "For each thread, the time it ran in user mode and in system calls, was stopped by interrupts, was "
-        "ready to run\n"
-        "but did not (woken, or preempted), and was blocked: on the disk, the network, a timer, a lock, a "
-        "child process,\n"
-        "or something else. For each CPU, the time it was idle, in user mode, in system calls, in interrupts "
-        "and soft\n"
-        "interrupts. System calls with their number, errors and how long they took; and how long threads "
-        "waited to run.\n\n"
-        "Of a recording, processes, threads and system calls are those of the programs that were recorded; "
-        "--all "
-        "adds the\n"
-        "rest of the machine. CPUs, and how long threads waited to run, are of the whole machine.\n\n"
-        "Times after the start are counted from the first event, of the kernel or of the program beside it. "
-        "What a "
-        "thread did\n"
-        "before its first event, or while events of its CPU were lost, is unknown.",
-    .examples = "krait states trace\n# which threads waited longest for the disk\n"
+        "Reads the kernel events of a recording (krait record --kernel), or a kernel trace recorded by LTTng "
+        "or perf.\n\n"
+        "For each thread, krait shows how long it ran in user mode and in system calls, was stopped by "
+        "interrupts, was ready to run but had no CPU (woken or preempted), and was off-CPU: waiting for the "
+        "disk, the network, a timer, a lock, a child process, or something else. For each CPU, it shows the "
+        "time idle, in user mode, in system calls, in interrupts and in soft interrupts. It also shows the "
+        "number, errors and durations of system calls, and how long threads waited in the run queue.\n\n"
+        "For a recording, the tables of processes, threads and system calls show only the recorded programs; "
+        "--all adds the rest of the machine. The tables of CPUs and latencies always cover the whole "
+        "machine.\n\n"
+        "Times count from the first event of the kernel or of the program, whichever is earlier. A thread's "
+        "state is unknown before its first event and while events of its CPU were lost.",
+    .examples = "krait states trace\n"
+                "# The threads that waited longest for the disk\n"
                 "krait states trace --by thread --sort blocked_disk_ns\n"
-                "# the system calls of one process\nkrait states trace --by syscall --process postgres\n"
-                "# what one thread did, one state after the other\n"
+                "# The system calls of one process\n"
+                "krait states trace --by syscall --process postgres\n"
+                "# What one thread did, state by state\n"
                 "krait states trace --by interval --thread 4711 --from 1s --until 1.1s\n"
-                "# for other programs\nkrait states trace --by thread --csv > threads.csv\n",
+                "# For other programs\n"
+                "krait states trace --by thread --csv > threads.csv\n",
     .opts = states_opts,
     .values_size = sizeof(struct states_options),
     .run = run_states,

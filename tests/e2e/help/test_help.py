@@ -196,6 +196,6 @@ def test_help_without_a_terminal_is_80_columns_with_hanging_indents(krait):
     text = out(krait, "report", "--help")
     assert max(len(line) for line in text.split("\nExamples:")[0].splitlines()) <= 80
     assert (
-        "  -n, --limit N               Show N rows; 0 for all. A table has 40, CSV and\n"
-        "                              JSON have all, --why has 5\n"
+        "  -n, --limit N               Show N rows, 0 for all (default: 40 in a table, 5\n"
+        "                              with --why, all in CSV and JSON)\n"
     ) in text

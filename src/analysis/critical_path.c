@@ -32,6 +32,7 @@ static void add_own(struct krait_path_finder *f, const struct krait_kchange *cha
     uint32_t first = f->segments.count;
     krait_path_add_segment(f, &own, change->since_ns, change->ns, 0);
     krait_path_join(f, first);
+    f->had.count = 0;
 }
 
 /* Of the trace: from its state to the same. */
@@ -131,6 +132,7 @@ static int find(struct krait_path_finder *f, struct krait_kevs *kevs, struct kra
     f->watch = (struct krait_kernel_watch){ .ctx = f,
                                             .begin = on_begin,
                                             .change = on_change,
+                                            .asks_who_had = true,
                                             .sent = krait_path_on_sent,
                                             .received = krait_path_on_received };
     int rc = krait_kernel_states_new(&path->states, kevs, &options, err);

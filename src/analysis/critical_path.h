@@ -64,14 +64,14 @@ static inline bool krait_path_is_device(enum krait_path_kind kind)
 /* One stretch of the path. The next begins where it ends. */
 struct krait_path_segment {
     int64_t begin_ns, end_ns;
-    uint32_t host;           /* index in `hosts`, of the thread */
-    uint32_t thread;         /* index in `states->threads`: who runs, or waits */
-    uint32_t call;           /* of a wait: id of the system call in `states->calls`, or KRAIT_NO_ID */
-    uint32_t had, had_count; /* WOKEN, PREEMPTED: in `had`, the threads that had the CPU, for longest first */
-    uint64_t had_of_ns;      /* that they had it in: of the whole wait, where the segment is a part of it */
-    uint32_t device;         /* DISK, NETWORK: krait_kernel_device's, or KRAIT_NO_ID: not known */
-    uint16_t depth;          /* 0: the thread whose path it is; 1: one that woke it; ... */
-    uint8_t kind;            /* enum krait_path_kind */
+    uint32_t host;   /* index in `hosts`, of the thread */
+    uint32_t thread; /* index in `states->threads`: who runs, or waits */
+    uint32_t call;   /* of a wait: id of the system call in `states->calls`, or KRAIT_NO_ID */
+    uint32_t had,
+        had_count; /* WOKEN, PREEMPTED: in `had`, who had the CPU meanwhile, for longest first; 0: not known */
+    uint32_t device; /* DISK, NETWORK: krait_kernel_device's, or KRAIT_NO_ID: not known */
+    uint16_t depth;  /* 0: the thread whose path it is; 1: one that woke it; ... */
+    uint8_t kind;    /* enum krait_path_kind */
 };
 
 struct krait_critical_path {

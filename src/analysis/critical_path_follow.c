@@ -6,21 +6,16 @@
 
 #include "base/array.h"
 
-/* A record's list, among those of the segments. */
+/* Who had the CPU in a segment's time, by a record's list. The segment is cut where the range ends. */
 static void tell_had(struct krait_path_finder *f, struct krait_path_segment *segment, uint32_t list)
 {
-    const struct krait_khad *had = f->had.items + (list == KRAIT_NO_ID ? 0 : list);
-    uint64_t sum = 0;
-    for (segment->had = f->had_ever.count; list != KRAIT_NO_ID && had->by; had++) {
-        bool fits = KRAIT_GROW(f->had_ever.items, f->had_ever.cap, f->had_ever.count + 1);
-        f->failed |= !fits;
-        if (!fits)
-            return;
-        f->had_ever.items[f->had_ever.count++] = *had;
-        segment->had_count++;
-        sum += had->ns;
-        segment->had_of_ns = KRAIT_MAX(segment->had_of_ns, sum);
-    }
+    int64_t end_ns = KRAIT_MIN(segment->end_ns, f->to_ns);
+    uint32_t count = 0;
+    segment->had = f->had_ever.count;
+    while (f->had.items[list + count].ns < end_ns)
+        count++;
+    f->failed |= !krait_khads_add(&f->had_ever, f->had.items + list, count, segment->begin_ns, end_ns);
+    segment->had_count = f->had_ever.count - segment->had;
 }
 
 void krait_path_add_segment(struct krait_path_finder *f, const struct krait_path_record *r, int64_t begin_ns,
@@ -35,12 +30,12 @@ void krait_path_add_segment(struct krait_path_finder *f, const struct krait_path
     *segment = (struct krait_path_segment){ .begin_ns = begin_ns,
                                             .end_ns = end_ns,
                                             .thread = r->thread,
-                                            .had_of_ns = (uint64_t)(end_ns - r->begin_ns),
                                             .call = is_thread ? KRAIT_NO_ID : r->call,
                                             .device = is_thread || !r->device ? KRAIT_NO_ID : r->device - 1u,
                                             .depth = depth,
                                             .kind = r->kind };
-    tell_had(f, segment, r->had);
+    if (r->had != KRAIT_NO_ID)
+        tell_had(f, segment, r->had);
 }
 
 static void push(struct krait_path_finder *f, struct krait_path_frame frame)

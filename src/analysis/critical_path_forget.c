@@ -4,6 +4,8 @@
  */
 #include "analysis/critical_path_inside.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 /* Marks what is needed of the time from half_ns on: a record, who ended it, and what the thread did before,
@@ -54,6 +56,31 @@ static uint32_t moved(const uint32_t *place, uint32_t record)
     return record == KRAIT_NO_ID ? KRAIT_NO_ID : place[record];
 }
 
+/* Lists of who had the CPU are copied where their records are needed. */
+static void copy_had(struct krait_path_finder *f)
+{
+    struct krait_kruns kept = { 0 };
+    for (uint32_t i = 0; i < f->records.count; i++) {
+        struct krait_path_record *r = krait_path_record_at(f, i);
+        const struct krait_krun *run = r->had == KRAIT_NO_ID ? NULL : &f->had.items[r->had];
+        r->had = run ? kept.count : KRAIT_NO_ID;
+        for (bool ended = !run; !ended && !f->failed; run++) {
+            f->failed |= !KRAIT_GROW(kept.items, kept.cap, (size_t)kept.count + 1);
+            if (!f->failed)
+                kept.items[kept.count++] = *run;
+            ended = run->ns == INT64_MAX;
+        }
+    }
+    free(f->had.items);
+    f->had = kept;
+}
+
+/* What takes memory, in records. */
+static uint32_t used(const struct krait_path_finder *f)
+{
+    return f->records.count + f->had.count / (sizeof(struct krait_path_record) / sizeof(struct krait_krun));
+}
+
 /* Those that are needed move together, in their order. */
 static void move_records(struct krait_path_finder *f, uint32_t *place)
 {
@@ -68,6 +95,7 @@ static void move_records(struct krait_path_finder *f, uint32_t *place)
             *krait_path_record_at(f, place[i]) = r;
     }
     f->records.count = kept;
+    copy_had(f);
 }
 
 static void move_places(const struct krait_path_finder *f, struct krait_path_places *places,
@@ -98,15 +126,15 @@ static void forget_older_half(struct krait_path_finder *f)
         if (f->packets[i].from.epoch == f->epoch)
             f->packets[i].from.record = moved(place, f->packets[i].from.record);
     }
-    if (f->records.count > f->most / 4 * 3)
+    if (used(f) > f->most / 4 * 3)
         f->most *= 2;
-    f->half = f->records.count + (f->most - f->records.count) / 2;
+    f->half = used(f) + (f->most - used(f)) / 2;
 }
 
 void krait_path_make_room(struct krait_path_finder *f, int64_t ns)
 {
-    if (f->records.count >= f->most - f->most / 16)
+    if (used(f) >= f->most - f->most / 16)
         forget_older_half(f);
-    if (f->records.count < f->half)
+    if (used(f) < f->half)
         f->half_ns = ns;
 }

@@ -51,11 +51,6 @@ struct krait_path_frame {
     uint32_t of;     /* the record whose cause it is, or KRAIT_NO_ID */
 };
 
-struct krait_path_had {
-    struct krait_khad *items;
-    uint32_t count, cap;
-};
-
 struct krait_path_finder {
     struct krait_critical_path *path;
     const struct krait_kernel_states *states;
@@ -80,12 +75,12 @@ struct krait_path_finder {
         struct krait_path_segment *items;
         uint32_t count, cap;
     } segments;
-    struct krait_path_had had;      /* of records: lists that end with one of no thread */
-    struct krait_path_had had_ever; /* and of segments */
-    uint32_t most;                  /* records, about */
-    uint32_t half;                  /* so many are half of what there is room for */
-    int64_t half_ns;                /* when there were so many */
-    bool has_forgotten;             /* some of them, for want of room */
+    struct krait_kruns had;      /* of records: lists that end with a run at INT64_MAX */
+    struct krait_khads had_ever; /* and of segments */
+    uint32_t most;               /* records, about */
+    uint32_t half;               /* so many are half of what there is room for */
+    int64_t half_ns;             /* when there were so many */
+    bool has_forgotten;          /* some of them, for want of room */
     struct krait_path_places of_thread, of_cpu;
     struct krait_path_packet packets[KRAIT_PATH_PACKETS];
 };
@@ -103,7 +98,7 @@ enum krait_path_kind krait_path_kind_of(enum krait_thread_state state);
 void krait_path_forget_all(struct krait_path_finder *f);
 /* Keeps a change of a thread's state. Returns the record of what ends, or KRAIT_NO_ID when memory is out. */
 uint32_t krait_path_keep(struct krait_path_finder *f, const struct krait_kchange *change);
-/* Who had the CPU for which a thread had to wait, in a list of `had`; KRAIT_NO_ID: nobody. */
+/* Who had the CPU for which a thread had to wait, in a list of `had`; KRAIT_NO_ID: not known. */
 uint32_t krait_path_had_cpu(struct krait_path_finder *f, const struct krait_kchange *change);
 /* The GIL's holder as a thread waits for it at a time; see krait_gil_hold_at. */
 struct krait_gil_hold krait_path_hold_at(const struct krait_path_finder *f, const struct krait_kthread *t,

@@ -6,8 +6,6 @@
 
 #include "base/array.h"
 
-#include <string.h>
-
 /* NULL when memory is out. */
 static struct krait_path_place *place_in(struct krait_path_finder *f, struct krait_path_places *places,
                                          uint32_t index)
@@ -210,20 +208,16 @@ static bool may_have_cause(const struct krait_kchange *change)
 
 uint32_t krait_path_had_cpu(struct krait_path_finder *f, const struct krait_kchange *change)
 {
-    enum krait_thread_state was = (enum krait_thread_state)change->was;
-    struct krait_khad had[KRAIT_KHAD_MOST];
-    uint32_t count = 0, first = f->had.count;
-    if (was == KRAIT_TS_WOKEN || krait_thread_is_preempted(was))
-        count = krait_kernel_had(f->states, change->thread, change->cpu, change->since_ns, had);
-    if (!count)
+    const struct krait_krun end = { .ns = INT64_MAX };
+    struct krait_kruns *had = &f->had;
+    uint32_t first = had->count;
+    if (!krait_thread_is_ready((enum krait_thread_state)change->was))
         return KRAIT_NO_ID;
-    bool fits = KRAIT_GROW(f->had.items, f->had.cap, (size_t)first + count + 1);
-    f->failed |= !fits;
-    if (!fits)
+    f->failed |= !krait_kernel_who_had(f->states, change->thread, change->cpu, change->since_ns, had) ||
+                 !KRAIT_GROW(had->items, had->cap, (size_t)had->count + 1);
+    if (f->failed || had->count == first)
         return KRAIT_NO_ID;
-    memcpy(f->had.items + first, had, count * sizeof(*had));
-    f->had.items[first + count] = (struct krait_khad){ 0 };
-    f->had.count = first + count + 1;
+    had->items[had->count++] = end;
     return first;
 }
 

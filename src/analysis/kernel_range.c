@@ -54,9 +54,11 @@ void krait_kernel_states_free(struct krait_kernel_states *m)
     free(m->threads);
     free(m->processes);
     free(m->stats);
-    free(m->cpus);
     free(m->losses);
-    free(m->had);
+    for (uint32_t i = 0; i < m->cpu_count; i++)
+        free(m->cpus[i].runs.items);
+    free(m->cpus);
+    free(m->had.items);
     krait_kernel_ahead_free(m);
     krait_strtab_done(&m->calls);
     krait_strtab_done(&m->devices);

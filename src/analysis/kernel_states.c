@@ -58,7 +58,7 @@ static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum k
                                       .by = t->state_by,
                                       .khz = t->state_khz,
                                       .state = (uint8_t)state };
-    if (state == KRAIT_TS_WOKEN || krait_thread_is_preempted(state))
+    if (krait_thread_is_ready(state))
         krait_kernel_keep_had(m, t, made);
 }
 

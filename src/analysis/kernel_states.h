@@ -85,6 +85,12 @@ static inline bool krait_thread_is_preempted(enum krait_thread_state state)
     return state == KRAIT_TS_PREEMPTED || state == KRAIT_TS_THROTTLED;
 }
 
+/* It waits for a CPU. */
+static inline bool krait_thread_is_ready(enum krait_thread_state state)
+{
+    return state == KRAIT_TS_WOKEN || krait_thread_is_preempted(state);
+}
+
 static inline bool krait_thread_blocks(enum krait_thread_state state)
 {
     return state >= KRAIT_TS_DISK && state <= KRAIT_TS_BLOCKED;
@@ -97,13 +103,30 @@ enum krait_cpu_state {
         KRAIT_CS_COUNT,
 };
 
-/* A thread that had a CPU for a part of the time that another waited for that. */
+/* Who has a CPU from then on, up to the next one's: see krait_kernel_cause; 0: the idle task. */
+struct krait_krun {
+    int64_t ns;
+    uint32_t by;
+};
+
+#define KRAIT_RUN_UNKNOWN UINT32_MAX /* who has it is not known */
+
+/* In the order of time. */
+struct krait_kruns {
+    struct krait_krun *items;
+    uint32_t count, cap;
+};
+
+/* A thread that had a CPU for a part of the time that another waited for that; `by` as in struct krait_krun. */
 struct krait_khad {
-    uint32_t by; /* see krait_kernel_cause */
+    uint32_t by;
     uint64_t ns;
 };
 
-enum { KRAIT_KHAD_MOST = 64 }; /* of one wait */
+struct krait_khads {
+    struct krait_khad *items;
+    uint32_t count, cap;
+};
 
 /* One stretch of time in one state. It ends where the thread's next begins, the last one with the range. */
 struct krait_kinterval {
@@ -113,7 +136,7 @@ struct krait_kinterval {
         by; /* WOKEN: the thread that woke or made it; PREEMPTED: the one that had its CPU for longest; see
                       krait_kernel_cause */
     uint32_t had,
-        had_count; /* WOKEN, PREEMPTED: in `had`, all who had the CPU meanwhile, for longest first */
+        had_count; /* WOKEN, PREEMPTED: who had the CPU meanwhile, in the states' `had`; 0: not known */
     uint32_t khz;  /* USER, SYSTEM: the frequency of its CPU; 0: not known */
     uint8_t state;
 };
@@ -187,15 +210,8 @@ struct krait_kcpu {
     uint32_t irq_device, soft_device; /* of those causes: id in `devices`, or KRAIT_NO_ID */
     uint32_t softirq;                 /* how many have begun so far: which one goes on */
     struct krait_kthread *current;    /* NULL: the idle task, or not known */
-    struct krait_krun *runs;          /* the last that began, in a ring; NULL where nobody asks for them */
-    uint32_t run_count;               /* of all */
+    struct krait_kruns runs;          /* the last ones; none where nobody asks for them */
     int64_t since;
-};
-
-/* From then on a CPU has a thread; `by`: see krait_kernel_cause. */
-struct krait_krun {
-    int64_t ns;
-    uint32_t by;
 };
 
 enum krait_latency {
@@ -220,8 +236,7 @@ struct krait_kernel_states {
     struct krait_strtab devices; /* with a watcher: "8:0", "eth0"; see krait_kernel_device */
     struct krait_map disk_names; /* by such an id: of the name, in `devices` */
     struct krait_spread latencies[KRAIT_LATENCIES];
-    struct krait_khad *had; /* of the intervals that are kept */
-    uint32_t had_count, had_cap;
+    struct krait_kruns had; /* of the intervals that are kept */
     /* of the machine */
     const struct krait_kernel_options *options; /* while it runs */
     struct krait_kernel_watch *watch;           /* while the range goes on; or NULL */
@@ -269,14 +284,15 @@ struct krait_kernel_watch {
     /* The network takes over a packet, or hands it in, known by its address. */
     void (*sent)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
     void (*received)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
-    bool done; /* set by the watcher: it is not interested in what follows */
+    bool asks_who_had; /* it calls krait_kernel_who_had */
+    bool done;         /* set by the watcher: it is not interested in what follows */
 };
 
 struct krait_kernel_options {
     uint64_t from_ns, until_ns;       /* after the trace's first event; UINT64_MAX: the end */
     struct krait_kernel_watch *watch; /* NULL: nobody does */
-    /* Whether a thread's intervals are kept: 32 bytes for each change of its state, and 16 for each
-     * thread that had its CPU meanwhile. Asked when it is met;
+    /* Whether a thread's intervals are kept: 40 bytes for each change of its state, and 16 for each switch of a
+     * CPU while it was ready for that. Asked when it is met;
      * `index` is its place in `threads`, the same in each run over a trace. NULL: none are. */
     bool (*keep)(void *ctx, uint32_t index, int32_t tid);
     void *ctx;
@@ -320,12 +336,23 @@ static inline const struct krait_kthread *krait_kernel_cause(const struct krait_
     return by ? states->threads[by - 1] : NULL;
 }
 
-/* While the machine runs, with a watcher or intervals: who had the CPU that a thread is ready for, from a time until
- * now, for longest first. Of what was long ago (1,024 switches) nothing is known. `t` is ready until now, where it
- * gets a CPU, `here`, or NULL. Returns how many. */
-uint32_t krait_kernel_had(const struct krait_kernel_states *states, const struct krait_kthread *t,
-                          const struct krait_kcpu *here, int64_t since_ns,
-                          struct krait_khad had[KRAIT_KHAD_MOST]);
+/* While the machine runs, with intervals or a watcher that asks for it: appends who had the CPU that a thread is ready
+ * for, from a time until now. The first run begins then. Nothing is appended where nothing is known of the CPU. `t` is
+ * ready until now, where it gets a CPU, `here`, or NULL. False: memory is out. */
+bool krait_kernel_who_had(const struct krait_kernel_states *states, const struct krait_kthread *t,
+                          const struct krait_kcpu *here, int64_t since_ns, struct krait_kruns *to);
+
+/* Appends who had a CPU in [from_ns, until_ns) by `count` runs, the last of which goes on until then: each once, for
+ * longest first. False: memory is out. */
+bool krait_khads_add(struct krait_khads *had, const struct krait_krun *runs, uint32_t count, int64_t from_ns,
+                     int64_t until_ns);
+/* The thread of them that had it for longest; 0: none. */
+uint32_t krait_khads_longest(const struct krait_khad *had, uint32_t count);
+
+static inline void krait_khads_done(struct krait_khads *had)
+{
+    free(had->items);
+}
 
 /* The last thread of that number, or NULL. */
 const struct krait_kthread *krait_kernel_states_thread(const struct krait_kernel_states *states, int32_t tid);

@@ -310,9 +310,9 @@ struct krait_wall_cause krait_wall_cause(const struct krait_wall *wall, uint32_t
     return (struct krait_wall_cause){ t->tid, *name ? name : t->name };
 }
 
-const struct krait_khad *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at)
+const struct krait_krun *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at)
 {
-    return at->had_count ? wall->states->had + at->had : NULL;
+    return at->had_count ? wall->states->had.items + at->had : NULL;
 }
 
 uint64_t krait_wall_lost(const struct krait_wall *wall)

@@ -47,7 +47,7 @@ struct krait_wall_interval {
     uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
     uint32_t by;   /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it;
                        for krait_wall_cause, 0: an interrupt, or not known */
-    uint32_t had;  /* RUNNABLE: krait_wall_had's, `had_count` of them */
+    uint32_t had;  /* RUNNABLE: krait_wall_had's, `had_count` of them; 0: not known */
     uint32_t had_count;
     uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
     uint8_t state;  /* enum krait_wall_state */
@@ -88,8 +88,9 @@ struct krait_wall_cause {
 
 /* Of `by` of an interval, not 0. At a time, since who executes another program goes on with another name. */
 struct krait_wall_cause krait_wall_cause(const struct krait_wall *wall, uint32_t by, uint64_t t_ns);
-/* Who had the CPU that a thread was ready for, for longest first, and for how long: `had_count` of them. */
-const struct krait_khad *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at);
+/* Who had the CPU that a thread was ready for: `had_count` runs, of which the first may begin before the interval, and
+ * the last goes on at its end. NULL: not known. */
+const struct krait_krun *krait_wall_had(const struct krait_wall *wall, const struct krait_wall_interval *at);
 /* Whether there is more than waits for the GIL. */
 bool krait_wall_has_kernel(const struct krait_wall *wall);
 /* Whether only switches are known, so that all that is not on CPU, or has lost it, is OTHER. */

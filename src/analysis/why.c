@@ -219,38 +219,30 @@ static bool is_over(const struct krait_wall_interval *at)
  * one wait in the kernel may be many here. */
 static uint32_t cause_of(const struct krait_wall_interval *at, const struct krait_wall_interval **over)
 {
-    if (at->state == KRAIT_WALL_GIL || at->preempted)
+    if (at->state == KRAIT_WALL_GIL)
         return at->by;
-    if (at->state == KRAIT_WALL_RUNNABLE)
-        return 0;
     for (*over = KRAIT_MAX(*over, at); !is_over(*over);)
         ++*over;
     return (*over)->state == KRAIT_WALL_RUNNABLE ? (*over)->by : 0;
 }
 
-static uint64_t scaled(uint64_t ns, uint64_t part, uint64_t whole)
+/* A row for each who had the CPU in the part of the wait that lies in the call. */
+static int add_ready(struct adding *waits, const struct krait_why_call *call,
+                     const struct krait_wall_interval *at)
 {
-    return (uint64_t)((unsigned __int128)ns * part / whole);
-}
-
-/* A row for each thread that had the CPU, with its part of the time; the rest was nobody's who is known. */
-static int add_preempted(struct adding *waits, const struct krait_why_call *call,
-                         const struct krait_wall_interval *at)
-{
-    const struct krait_khad *had = krait_wall_had(waits->wall, at);
-    uint64_t part = part_of(at, call), whole = at[1].begin_ns - at->begin_ns, told = 0, left;
-    struct krait_why_row like = { .state = at->state, .preempted = true, .call = at->call };
+    KRAIT_CLEANUP(krait_khads_done) struct krait_khads had = { 0 };
+    struct krait_why_row like = { .state = at->state, .preempted = at->preempted, .call = at->call };
+    const struct krait_krun *runs = krait_wall_had(waits->wall, at);
+    int64_t from_ns = (int64_t)KRAIT_MAX(at->begin_ns, call->begin_ns);
     int rc = 0;
-    for (uint32_t i = 0; i < at->had_count; i++)
-        told += had[i].ns;
-    left = whole = KRAIT_MAX(whole, told); /* a wait for the GIL may have taken a part of what they had */
-    for (uint32_t i = 0; i < at->had_count && !rc; i++) {
-        like.by = had[i].by;
-        rc = add_row(waits, like, scaled(had[i].ns, part, whole));
-        left -= had[i].ns;
+    if (!krait_khads_add(&had, runs, at->had_count, from_ns, from_ns + (int64_t)part_of(at, call)))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < had.count && !rc; i++) {
+        like.by = had.items[i].by;
+        rc = add_row(waits, like, had.items[i].ns);
     }
-    like.by = at->had_count ? 0 : at->by;
-    return rc || !left ? rc : add_row(waits, like, scaled(left, part, whole));
+    like.by = at->preempted && at->by ? at->by : KRAIT_RUN_UNKNOWN;
+    return rc || had.count ? rc : add_row(waits, like, part_of(at, call));
 }
 
 static int add_wait(struct adding *waits, const struct krait_why_call *call,
@@ -258,11 +250,9 @@ static int add_wait(struct adding *waits, const struct krait_why_call *call,
 {
     if (at->state == KRAIT_WALL_ON_CPU || at->state == KRAIT_WALL_UNKNOWN)
         return 0;
-    if (at->preempted)
-        return add_preempted(waits, call, at);
-    struct krait_why_row like = {
-        .state = at->state, .preempted = at->preempted, .call = at->call, .by = cause_of(at, &waits->over)
-    };
+    if (at->state == KRAIT_WALL_RUNNABLE)
+        return add_ready(waits, call, at);
+    struct krait_why_row like = { .state = at->state, .call = at->call, .by = cause_of(at, &waits->over) };
     return add_row(waits, like, part_of(at, call));
 }
 

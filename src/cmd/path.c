@@ -77,28 +77,41 @@ static const char *device_name(const struct path *p, uint32_t device)
     return device == KRAIT_NO_ID ? NULL : krait_kernel_device(p->found->states, device);
 }
 
+static bool is_thread(const struct krait_khad *had)
+{
+    return had->by && had->by != KRAIT_RUN_UNKNOWN;
+}
+
 /* Who had the CPU for longest that a segment's thread was ready for; NULL: nobody, or that is not known. */
 static const struct krait_kthread *by_thread(const struct path *p, const struct krait_path_segment *s)
 {
-    return s->had_count ? krait_kernel_cause(p->found->states, p->found->had[s->had].by) : NULL;
+    const struct krait_khad *had = s->had_count ? &p->found->had[s->had] : NULL;
+    return krait_kernel_cause(p->found->states, krait_khads_longest(had, s->had_count));
 }
 
-/* All who had it: for people "worker 80 %, kworker 20 %", for programs with numbers, in nanoseconds; both of
- * the whole wait, for what fell on the segment is not known. */
+/* One of them: for people with its share where there are more, for programs with number and nanoseconds. */
+static void tell_had(struct path *p, struct krait_buf *text, const struct krait_path_segment *s,
+                     const struct krait_khad *had)
+{
+    const struct krait_kthread *t = is_thread(had) ? krait_kernel_cause(p->found->states, had->by) : NULL;
+    char share[KRAIT_FMT_SIZE];
+    krait_buf_str(text, text->len ? ", " : "");
+    krait_fmt_safe(text, t ? thread_name(p, t) : had->by ? "unknown" : "idle");
+    if (p->options->json || p->options->csv)
+        krait_buf_fmt(text, " %d: %llu", t ? t->tid : 0, (unsigned long long)had->ns);
+    else if (s->had_count > 1)
+        krait_buf_fmt(text, " %s", krait_fmt_share(share, had->ns, (uint64_t)(s->end_ns - s->begin_ns)));
+}
+
+/* All who had it; for people also the time in which nobody had it, or it is not known who. */
 static const char *behind(struct path *p, const struct krait_path_segment *s)
 {
     KRAIT_AUTO_BUF text = { 0 };
     bool for_people = !p->options->json && !p->options->csv;
-    uint64_t whole = s->had_of_ns;
-    for (uint32_t i = 0; i < s->had_count; i++) {
+    for (uint32_t i = 0; i < s->had_count && by_thread(p, s); i++) {
         const struct krait_khad *had = &p->found->had[s->had + i];
-        const struct krait_kthread *t = krait_kernel_cause(p->found->states, had->by);
-        krait_buf_str(&text, i ? ", " : "");
-        krait_fmt_safe(&text, thread_name(p, t));
-        if (!for_people)
-            krait_buf_fmt(&text, " %d: %llu", t->tid, (unsigned long long)had->ns);
-        else if (s->had_count > 1)
-            krait_buf_fmt(&text, " %llu %%", (unsigned long long)((had->ns * 100 + whole / 2) / whole));
+        if (for_people || is_thread(had))
+            tell_had(p, &text, s, had);
     }
     return text.len ? krait_arena_strdup(&p->texts, text.data) : NULL;
 }

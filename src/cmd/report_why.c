@@ -25,43 +25,70 @@ static void add_thread(struct krait_buf *out, const struct report *report, uint3
     krait_buf_fmt(out, " %u", thread->tid);
 }
 
-/* Who did it where no thread is known to have: it ended a wait, or has the CPU or the GIL. */
-static const char *unnamed(const struct report *report, enum krait_wall_state state)
+/* What ended a wait where no thread is known to have. */
+static const char *unnamed(enum krait_wall_state state)
 {
     static const char *const names[KRAIT_WALL_COUNT] = { [KRAIT_WALL_DISK] = "the disk",
                                                          [KRAIT_WALL_FAULT] = "the disk",
                                                          [KRAIT_WALL_NETWORK] = "the network",
-                                                         [KRAIT_WALL_TIMER] = "the timer" };
-    if (state == KRAIT_WALL_RUNNABLE || state == KRAIT_WALL_GIL)
-        return "an unknown thread";
+                                                         [KRAIT_WALL_TIMER] = "the timer",
+                                                         [KRAIT_WALL_GIL] = "an unknown thread" };
     return names[state] ? names[state] : "an interrupt";
+}
+
+/* A thread is known to have done it. */
+static bool has_cause(const struct krait_why_row *row)
+{
+    return row->by && row->by != KRAIT_RUN_UNKNOWN;
+}
+
+static void add_cause(struct krait_buf *text, const struct report *report, uint32_t by, uint64_t t_ns)
+{
+    struct krait_wall_cause cause = krait_wall_cause(report->wall, by, t_ns);
+    krait_fmt_safe(text, cause.name);
+    krait_buf_fmt(text, " %d", cause.tid);
+}
+
+/* Who had the CPU that the thread waited for. */
+static void add_ready(struct krait_buf *text, const struct report *report, const struct krait_why_row *row,
+                      uint64_t t_ns)
+{
+    bool is_alone = krait_wall_own(report->wall); /* other programs are not known */
+    if (has_cause(row)) {
+        krait_buf_str(text, row->preempted ? "preempted by " : "after it was woken, behind ");
+        add_cause(text, report, row->by, t_ns);
+    } else if (row->by)
+        krait_buf_str(text, !row->preempted ? "after it was woken"
+                            : is_alone      ? "preempted"
+                                            : "preempted by an unknown thread");
+    else
+        krait_buf_str(text, row->preempted ? "nobody: its CPU stood idle"
+                                           : "after it was woken, its CPU stood idle");
+}
+
+static void add_who(struct krait_buf *text, const struct report *report, const struct krait_why_row *row,
+                    uint64_t t_ns)
+{
+    enum krait_wall_state state = (enum krait_wall_state)row->state;
+    if (!row->by && krait_wall_own(report->wall)) /* not an interrupt: nobody is known */
+        return;
+    krait_buf_str(text, state == KRAIT_WALL_GIL ? "held by " : "woken by ");
+    if (has_cause(row))
+        add_cause(text, report, row->by, t_ns);
+    else
+        krait_buf_str(text, unnamed(state));
+    if (has_cause(row) && state != KRAIT_WALL_GIL && !krait_wall_has_interrupts(report->wall))
+        krait_buf_str(text, " or an interrupt");
 }
 
 static void cause_cell(struct krait_table *table, const struct report *report,
                        const struct krait_why_row *row, uint64_t t_ns)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    enum krait_wall_state state = (enum krait_wall_state)row->state;
-    bool woken = state == KRAIT_WALL_RUNNABLE && !row->preempted;
-    bool ends = state != KRAIT_WALL_RUNNABLE && state != KRAIT_WALL_GIL;
-    if (!row->by && krait_wall_own(report->wall)) { /* not an interrupt: nobody is known */
-        krait_table_cell(table, row->preempted ? "preempted" : "", KRAIT_STYLE_NONE, 0);
-        return;
-    }
-    krait_buf_str(&text, woken                          ? "after it was woken"
-                         : state == KRAIT_WALL_RUNNABLE ? "preempted by "
-                         : state == KRAIT_WALL_GIL      ? "held by "
-                                                        : "woken by ");
-    if (row->by) {
-        struct krait_wall_cause cause = krait_wall_cause(report->wall, row->by, t_ns);
-        krait_fmt_safe(&text, cause.name);
-        krait_buf_fmt(&text, " %d", cause.tid);
-        if (ends && !krait_wall_has_interrupts(report->wall))
-            krait_buf_str(&text, " or an interrupt");
-    } else if (row->preempted)
-        krait_buf_str(&text, "nobody: its CPU stood idle");
-    else if (!woken)
-        krait_buf_str(&text, unnamed(report, state));
+    if (row->state == KRAIT_WALL_RUNNABLE)
+        add_ready(&text, report, row, t_ns);
+    else
+        add_who(&text, report, row, t_ns);
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
@@ -170,6 +197,17 @@ static void add_label(struct krait_buf *out, const struct report *report, uint32
     krait_func_row_label(out, f->module, f->name, f->kind, &bright);
 }
 
+/* What is missing from all of it, where the kernel was not recorded. */
+static void add_missing(struct report *report, struct krait_buf *out)
+{
+    if (report->trace->has_kernel)
+        return;
+    krait_buf_fmt(out,
+                  "What %sthese calls waited for is not known, since the kernel was not recorded.\n"
+                  "Record it with: krait record --kernel -- COMMAND\n",
+                  report->wall ? "else " : "");
+}
+
 static void add_head(struct report *report, const struct krait_why *why, uint32_t matched)
 {
     char total[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
@@ -186,6 +224,7 @@ static void add_head(struct report *report, const struct krait_why *why, uint32_
                   krait_fmt_count(count, why->runs), why->runs == 1 ? "" : "s");
     if (report->wall && why->runs > 1)
         krait_report_wall_words(report, why->wall_ns, 0);
+    add_missing(report, out);
 }
 
 static int put_call(struct report *report, const struct krait_why_call *call, uint32_t number, bool named)
@@ -238,7 +277,8 @@ static void json_wait(struct krait_buf *out, const struct report *report, const 
 {
     krait_json_key_text(out, "state", krait_report_wall_key((enum krait_wall_state)row->state));
     krait_json_key_bool(out, "preempted", row->preempted);
-    if (row->by) {
+    krait_json_key_bool(out, "idle", row->state == KRAIT_WALL_RUNNABLE && !row->by);
+    if (has_cause(row)) {
         struct krait_wall_cause cause = krait_wall_cause(report->wall, row->by, t_ns);
         krait_json_key_u64(out, "by_tid", (uint64_t)cause.tid);
         krait_json_key_text(out, "by_name", cause.name);
@@ -357,9 +397,8 @@ static void add_notes(struct report *report, const struct krait_why *why)
     char count[KRAIT_FMT_SIZE];
     if (!why->count)
         krait_buf_fmt(&report->notes, "it was not called%s\n", krait_select_scope(&report->options->select));
-    else if (!report->wall || !krait_wall_has_kernel(report->wall))
-        krait_buf_fmt(&report->notes, "%s is not known: record it with krait record --kernel\n",
-                      report->wall ? "what kept it but the GIL" : "why it took so long");
+    else if (report->format != REPORT_TABLE)
+        add_missing(report, &report->notes);
     if (why->runs > why->count)
         krait_buf_fmt(&report->notes, "the slowest %u of %s; --limit N shows more\n", why->count,
                       krait_fmt_counted(count, why->runs, "call"));

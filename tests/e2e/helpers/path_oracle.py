@@ -37,7 +37,7 @@ class PathOracle(Oracle):
         self.followed = set()
         self.causes = {}  # (thread, number of its state): what ended it: a thread, (sent at, a thread), or a word
         self.calls_of = {}  # (thread, number of its state): the system call it was in
-        self.behind = {}  # (thread, number of its state): who had the CPU
+        self.behind = {}  # (thread, number of its state): [(from, to, who had the CPU)]
         self.packets, self.addresses = {}, {}  # by address: (sent at, by whom)
         self.devices = {}  # (thread, number of its state): the number of the disk or the interface that ended it
         self.disks = {}  # by number: its name
@@ -124,15 +124,23 @@ class PathOracle(Oracle):
                 self.behind[t, i] = self.had(cpu, t, t.history[i][0])
 
     def had(self, cpu, t, since):
-        """The number of the thread that had a CPU for longest from then until now, but for t; 0: none."""
-        sums, end = {}, self.now
-        for begin, who in reversed(cpu.runs[-1024:]):
+        """Who had a CPU from then until now, but for t."""
+        spans, end = [], self.now
+        for begin, who in reversed(cpu.runs):
             begin = max(begin, since)
             if who and who is not t and begin < end:
-                sums[who] = sums.get(who, 0) + end - begin
+                spans.append((begin, end, who))
             end = min(end, begin)
             if end <= since:
                 break
+        return spans
+
+    def longest(self, t, i, lo, hi):
+        """The number of the thread that had the CPU for longest in a part of a state; 0: none."""
+        sums = {}
+        for begin, end, who in self.behind.get((t, i), []):
+            if max(begin, lo) < min(end, hi):
+                sums[who] = sums.get(who, 0) + min(end, hi) - max(begin, lo)
         return max(sums, key=lambda who: (sums[who], -self.lives.index(who))).tid if sums else 0
 
     # -- packets --
@@ -208,7 +216,7 @@ class PathOracle(Oracle):
             return [segment("running")]
         if state in ("interrupt", "woken", "preempted", "throttled"):
             kind = {"interrupt": "interrupted", "throttled": "preempted"}.get(state, state)
-            return [segment(kind, by=self.behind.get((t, i), 0))]
+            return [segment(kind, by=self.longest(t, i, begin, end))]
         if state == "gone" and depth == 0:  # between them another thread executes under its number
             return [] if i in (0, len(t.history) - 1) else [segment("unknown")]
         parts = []

@@ -208,10 +208,10 @@ def test_behind_whom_names_all_who_had_the_cpu_longest_first(krait, tmp_path):
     told = [(r["kind"], r["by_tid"], r["behind"]) for r in rows]
     assert told == [("preempted", 9, "t9 9: 30000, t8 8: 10000"), ("woken", 6, "t6 6: 20000, t7 7: 10000")]
     table = run(krait, folder, "--thread", "5", "--segments").stdout
-    assert "t9 75 %, t8 25 %" in table and "t6 67 %, t7 33 %" in table
+    assert "t9 75.0%, t8 25.0%" in table and "t6 66.7%, t7 33.3%" in table
 
 
-def test_behind_whom_is_of_the_whole_wait_where_a_part_is_on_the_path(krait, tmp_path):
+def test_behind_whom_is_of_the_part_of_the_wait_that_is_on_the_path(krait, tmp_path):
     """The range ends in the wait, or who waits for the one that is ready begins to wait in the middle of it."""
     events = [
         switch(0, 0, 5),
@@ -222,8 +222,8 @@ def test_behind_whom_is_of_the_whole_wait_where_a_part_is_on_the_path(krait, tmp
     ]
     cut = made.write(tmp_path / "cut", events)
     rows = [r for r in verb_json(krait, "path", cut, "--thread", 5, "--until", "30us")["segments"] if r["behind"]]
-    assert [(r["time_ns"], r["duration_ns"], r["behind"]) for r in rows] == [(10000, 20000, "t9 9: 30000, t8 8: 10000")]
-    assert "t9 75 %, t8 25 %" in run(krait, cut, "--thread", "5", "--segments", "--until", "30us").stdout
+    assert [(r["time_ns"], r["duration_ns"], r["behind"]) for r in rows] == [(10000, 20000, "t8 8: 10000, t9 9: 10000")]
+    assert "t8 50.0%, t9 50.0%" in run(krait, cut, "--thread", "5", "--segments", "--until", "30us").stdout
     events = [
         switch(0, 0, 5),
         switch(0, 0, 6, cpu=1),
@@ -237,8 +237,28 @@ def test_behind_whom_is_of_the_whole_wait_where_a_part_is_on_the_path(krait, tmp
     ]
     waker = made.write(tmp_path / "waker", events)
     rows = [r for r in verb_json(krait, "path", waker, "--thread", 5)["segments"] if r["behind"]]
-    assert [(r["tid"], r["time_ns"], r["duration_ns"], r["behind"]) for r in rows] == [(6, 55000, 20000, "t9 9: 30000, t8 8: 10000")]
-    assert "t9 75 %, t8 25 %" in run(krait, waker, "--thread", "5", "--segments").stdout
+    assert [(r["tid"], r["time_ns"], r["duration_ns"], r["behind"]) for r in rows] == [(6, 55000, 20000, "t9 9: 20000")]
+    assert " t9 " in run(krait, waker, "--thread", "5", "--segments").stdout
+
+
+def test_behind_whom_says_when_nobody_had_the_cpu(krait, tmp_path):
+    events = [switch(0, 0, 5), switch(10, 5, 8), switch(20, 8, 0, ASLEEP), switch(50, 0, 5), switch(90, 5, 0, ASLEEP)]
+    folder = made.write(tmp_path / "made", events)
+    (row,) = [r for r in verb_json(krait, "path", folder, "--thread", 5)["segments"] if r["behind"]]
+    assert (row["by_tid"], row["behind"], row["duration_ns"]) == (8, "t8 8: 10000", 40_000)
+    assert "idle 75.0%, t8 25.0%" in run(krait, folder, "--thread", "5", "--segments").stdout
+
+
+def test_behind_whom_knows_any_number_of_threads_and_switches(krait, tmp_path):
+    others, rounds = range(100, 300), 10
+    turns = [tid for _ in range(rounds) for tid in others]
+    times = {10 + i: tid for i, tid in enumerate(turns)}
+    events = [switch(0, 0, 5), switch(10, 5, turns[0])]
+    events += [switch(us, times[us - 1], tid) for us, tid in times.items() if us > 10]
+    events += [switch(10 + len(turns), turns[-1], 5), switch(3000, 5, 0, ASLEEP)]
+    folder = made.write(tmp_path / "made", events)
+    (row,) = [r for r in verb_json(krait, "path", folder, "--thread", 5)["segments"] if r["behind"]]
+    assert row["behind"] == ", ".join(f"t{tid} {tid}: {rounds * 1000}" for tid in others)
 
 
 def test_preempted_is_behind_whom(krait, path, tmp_path):
@@ -793,7 +813,7 @@ def test_a_long_wait_has_its_last_part_where_memory_is_little(krait, tmp_path):
     first, unknown, *rest = [(r["kind"], r["tid"], r["depth"], r["duration_ns"]) for r in found["segments"]]
     assert first == ("running", 5, 0, 2000)
     assert unknown == ("unknown", 6, 1, found["forgotten_ns"])
-    assert 40 < len(rest) < 140 and rest[-4:] == [
+    assert 30 < len(rest) < 140 and rest[-4:] == [
         ("preempted", 6, 1, 10_000), ("running", 6, 1, 10_000), ("woken", 5, 0, 1000), ("running", 5, 0, 4000)
     ]  # fmt: skip
     assert "forgotten: what happened in 19." in run_.stderr and "--memory" in run_.stderr

@@ -575,9 +575,10 @@ def test_why_says_what_a_call_did(krait, both):
         ("lock", False, "futex", "waker", 7, 2, 24_000, 18_000),
         ("disk", False, "read", None, None, 1, 22_000, 22_000),
         ("runnable", True, None, "hog", 9, 1, 7_000, 7_000),
-        ("runnable", False, "read", None, None, 1, 3_000, 3_000),
+        ("runnable", False, "read", "hog", 9, 1, 3_000, 3_000),
         ("runnable", False, "futex", None, None, 2, 3_000, 2_000),
     ]
+    assert rows_of(call, "waits", "idle") == [(False,)] * 4 + [(True,)]
 
 
 def test_why_in_words(krait, both):
@@ -593,8 +594,8 @@ def test_why_in_words(krait, both):
         "   24.00 us      2  18.00 us  lock        futex  woken by waker 7",
         "   22.00 us      1  22.00 us  disk        read   woken by the disk",
         "   7.000 us      1  7.000 us  a CPU       -      preempted by hog 9",
-        "   3.000 us      1  3.000 us  a CPU       read   after it was woken",
-        "   3.000 us      2  2.000 us  a CPU       futex  after it was woken",
+        "   3.000 us      1  3.000 us  a CPU       read   after it was woken, behind hog 9",
+        "   3.000 us      2  2.000 us  a CPU       futex  after it was woken, its CPU stood idle",
         "",
         "       time  calls   longest  system call",
         "   38.00 us      1  38.00 us  read",
@@ -609,7 +610,7 @@ def test_why_says_who_it_was_by_its_life(krait, both):
     again = [switch(500, 0, 7, cpu=1, next_comm="waker"), *used_again(501, 7, 5, cpu=1), *used_again(510, 9, 5, cpu=1)]
     call = why(krait, both(WHY_CALLS, [*events, *again, switch(1000, 5, 0)]), "--why", "load")["slowest"][0]
     told = rows_of(call, "waits", "state", "by_name", "by_tid", "ns")
-    assert [row for row in told if row[1]] == [("lock", "first", 7, 24_000), ("runnable", "first", 9, 7_000)]
+    assert [row for row in told if row[1]] == [("lock", "first", 7, 24_000), ("runnable", "first", 9, 7_000), ("runnable", "first", 9, 3_000)]
 
 
 def test_why_of_several_functions_says_which(krait, both):
@@ -648,6 +649,53 @@ def test_why_names_all_who_preempted_longest_first(krait, both):
     assert "preempted by hog 9\n" in out and "preempted by first 8\n" in out and "nobody: its CPU stood idle\n" in out
 
 
+def test_why_names_all_who_had_the_cpu_after_a_wake_up(krait, both):
+    """By the CPU that it was queued on, for longest first."""
+    events = [
+        switch(0, 0, 5),
+        switch(0, 0, 7, cpu=1),
+        switch(110, 5, 0, state=1),
+        wake(120, 5, target_cpu=1),
+        switch(125, 7, 8, cpu=1),
+        switch(160, 8, 5, state=1, cpu=1),
+        switch(1000, 5, 0, cpu=1),
+    ]
+    folder = both(CODES + "100us call 2\n200us return\n", events)
+    call = why(krait, folder, "--why", "load")["slowest"][0]
+    assert rows_of(call, "waits", "state", "preempted", "by_name", "ns")[:2] == [
+        ("runnable", False, "t8", 35_000),
+        ("other", False, None, 10_000),
+    ]
+    out, _ = text(krait, folder, "--why", "load")
+    assert "after it was woken, behind t8 8\n" in out and "after it was woken, behind t7 7\n" in out
+
+
+def test_why_tells_who_had_the_cpu_in_the_part_of_a_wait_that_a_call_covers(krait, both):
+    """One call ends in the wait, the next begins in it: nobody is told for time outside of a call."""
+    events = [
+        switch(0, 0, 5),
+        switch(110, 5, 8, next_comm="early"),
+        switch(140, 8, 9, prev_comm="early", next_comm="late"),
+        switch(180, 9, 5, prev_comm="late"),
+        switch(1000, 5, 0),
+    ]
+    folder = both(CODES + "100us call 2\n130us return\n150us call 2\n200us return\n", events)
+    second, first = why(krait, folder, "--why", "load")["slowest"]
+    assert rows_of(first, "waits", "by_name", "ns") == [("early", 20_000)]
+    assert rows_of(second, "waits", "by_name", "ns") == [("late", 30_000)]
+
+
+def test_why_names_any_number_of_threads_that_preempted(krait, both):
+    """More than a log of 1,024 switches, more than 64 threads; and where the CPU was not idle nobody says so."""
+    others, rounds = range(100, 300), 10
+    turns = [tid for _ in range(rounds) for tid in others]
+    events = [switch(0, 0, 5), switch(1000, 5, turns[0])]
+    events += [switch(1001 + i, before, tid) for i, (before, tid) in enumerate(zip(turns, turns[1:]))]
+    events += [switch(1000 + len(turns), turns[-1], 5), switch(4000, 5, 0)]
+    (call,) = why(krait, both(CODES + "500us call 2\n3500us return\n", events), "--why", "load")["slowest"]
+    assert sorted(rows_of(call, "waits", "by_tid", "ns", "idle")) == [(tid, rounds * 1000, False) for tid in others]
+
+
 def test_why_of_threads_that_take_turns_tells_each_its_own_waits(krait, both):
     """The slowest are in the order of how long they took, whoever's they are."""
     calls, threads = CODES, {5: range(8), 6: range(8)}
@@ -667,8 +715,13 @@ def test_why_of_threads_that_take_turns_tells_each_its_own_waits(krait, both):
 
 def test_why_without_a_kernel_part_lists_the_calls_and_says_what_to_do(krait, synth):
     out, notes = text(krait, synth(WHY_CALLS), "--why", "load")
-    assert "1. 100.0 us, 100.0 us after the start, MainThread 5" in out and "%" not in out
-    assert "record it with krait record --kernel" in notes
+    assert out.splitlines()[:4] == [
+        "app.load  160.0 us in 3 calls",
+        "What these calls waited for is not known, since the kernel was not recorded.",
+        "Record it with: krait record --kernel -- COMMAND",
+        "",
+    ]
+    assert "1. 100.0 us, 100.0 us after the start, MainThread 5" in out and "%" not in out and "kernel" not in notes
     found = why(krait, synth(WHY_CALLS, "again"), "--why", "load")
     assert len(found["slowest"]) == 3 and "waits" not in found["slowest"][0] and "wall_ns" not in found["why"]
 
@@ -836,4 +889,5 @@ def test_without_a_kernel_part_the_waits_for_the_gil_are_told(krait, synth):
     assert head[:4] == ["self", "self%", "gil", "total"] and load[2:5] == ["28.6%", "60%", "100.0"]
     assert "gil: the share that waited for it, of the self time" in notes
     out, notes = text(krait, folder, "--why", "load")
-    assert "   GIL 60.0%" in out and "held by holder 6" in out and "record it with krait record --kernel" in notes
+    assert "   GIL 60.0%" in out and "held by holder 6" in out
+    assert "What else these calls waited for is not known, since the kernel was not recorded." in out

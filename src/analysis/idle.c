@@ -74,18 +74,23 @@ static uint8_t mark_of(const struct krait_func *func, enum where where)
     return mark;
 }
 
-uint8_t *krait_idle_marks(const struct krait_trace *trace, bool *serves)
+int krait_idle_marks(uint8_t **out, const struct krait_trace *trace)
 {
     uint8_t *marks = calloc((size_t)trace->func_count + 1, 1);
     enum where where = WITHOUT_C;
+    bool serves = false;
+    if (!marks)
+        return -ENOMEM;
     for (uint32_t i = 0; i < trace->func_count; i++) {
         if (trace->funcs[i].kind == KRAIT_FUNC_C && *trace->funcs[i].module) /* not that of unknown calls */
             where = ALWAYS;
     }
-    *serves = false;
-    for (uint32_t i = 0; marks && i < trace->func_count; i++) {
-        *serves |= listens(&trace->funcs[i]);
+    for (uint32_t i = 0; i < trace->func_count; i++) {
+        serves |= listens(&trace->funcs[i]);
         marks[i] = mark_of(&trace->funcs[i], where);
     }
-    return marks;
+    *out = serves ? marks : NULL;
+    if (!serves)
+        free(marks);
+    return 0;
 }

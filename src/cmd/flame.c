@@ -132,9 +132,10 @@ static int source_tree(struct source *source, const struct flame_options *o, uin
         .wall = states ? source->wall : NULL,
         .states = states,
     };
-    bool serves = false;
-    KRAIT_AUTO_FREE uint8_t *idle = o->idle ? NULL : krait_idle_marks(source->trace, &serves);
-    options.idle = serves ? idle : NULL;
+    KRAIT_AUTO_FREE uint8_t *idle = NULL;
+    if (!o->idle && krait_idle_marks(&idle, source->trace))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    options.idle = idle;
     struct krait_progress progress;
     krait_progress_begin(&progress, "flame", source->trace);
     int rc = krait_calltree_new(&source->tree, source->trace, &options, err);
@@ -400,9 +401,12 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
     KRAIT_AUTO_BUF title = { 0 };
     KRAIT_AUTO_BUF sub = { 0 };
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
+    if (drawn->time.failed)
+        return krait_err_set(err, -ENOMEM, "out of memory");
     default_title(&title, this_one->trace);
     subtitle(&sub, o, drawn, flame);
-    int rc = krait_flame_finish(flame, options, err);
+    int rc = title.failed || sub.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+    rc = rc ? rc : krait_flame_finish(flame, options, err);
     if (rc)
         return rc;
     options->title = o->title ? o->title : title.data;
@@ -412,7 +416,7 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
     if (rc)
         return rc;
     (is_html(path) ? krait_flame_html : krait_flame_svg)(&out.buf, flame, options);
-    if (out.buf.failed || title.failed || sub.failed || drawn->time.failed)
+    if (out.buf.failed)
         return krait_err_set(err, -ENOMEM, "out of memory while drawing");
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);

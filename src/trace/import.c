@@ -9,6 +9,7 @@
 #include "trace/kernel.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -38,9 +39,10 @@ static void names_done(struct names *names)
 
 static uint64_t file_bytes(const char *dir, const char *name)
 {
-    KRAIT_AUTO_FREE char *path = NULL;
+    char path[PATH_MAX];
     struct stat st;
-    return asprintf(&path, "%s/%s", dir, name) > 0 && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return n < PATH_MAX && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
 static int check_metadata(const struct krait_ctf_metadata *metadata, const char *dir, struct krait_err *err)

@@ -56,9 +56,11 @@ static void names(struct krait_buf *to, const struct krait_flame *flame, struct 
         const struct krait_flame_name *name = &flame->names[i];
         uint32_t hue = name->package == KRAIT_NO_ID ? KRAIT_HUES : flame->packages[name->package].hue;
         const char *texts[] = { name->name, name->module, name->file };
-        for (size_t t = 0; t < KRAIT_ARRAY_LEN(texts); t++)
-            krait_buf_fmt(to, "%s%u", i + t ? "," : "",
-                          krait_strtab_add(strings, texts[t], strlen(texts[t])));
+        for (size_t t = 0; t < KRAIT_ARRAY_LEN(texts); t++) {
+            uint32_t id = krait_strtab_add(strings, texts[t], strlen(texts[t]));
+            to->failed |= id == KRAIT_NO_ID;
+            krait_buf_fmt(to, "%s%u", i + t ? "," : "", id);
+        }
         krait_buf_fmt(to, ",%u,%d,%u,%u", name->line, (int)name->layer, hue, name->shade);
     }
     krait_buf_char(to, ']');

@@ -85,7 +85,10 @@ static uint32_t add_name(struct krait_flame *flame, const char *name, const char
     if (!row.name || !row.module || !row.file)
         return KRAIT_NO_ID;
     row.shade = krait_hues_shade(row.name);
-    row.package = layer <= KRAIT_LAYER_C ? package_of(flame, &row) : KRAIT_NO_ID;
+    bool has_package = layer <= KRAIT_LAYER_C;
+    row.package = has_package ? package_of(flame, &row) : KRAIT_NO_ID;
+    if (has_package && row.package == KRAIT_NO_ID)
+        return KRAIT_NO_ID;
     return push_name(flame, &row) ? KRAIT_NO_ID : id;
 }
 

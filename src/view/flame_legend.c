@@ -36,6 +36,10 @@ static double legend_entry(struct krait_buf *to, const struct entry *entry, doub
 {
     KRAIT_AUTO_BUF share = { 0 };
     krait_text_percent(&share, entry->share);
+    if (share.failed) {
+        to->failed = true;
+        return x;
+    }
     enum { COLUMNS = 24 };
     size_t len = strlen(entry->text), text_len = krait_text_fit(entry->text, len, COLUMNS);
     bool cut = text_len < len;

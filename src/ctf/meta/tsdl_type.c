@@ -422,6 +422,10 @@ static void add_member(struct krait_tsdl_parser *p, struct krait_tsdl_members *m
     if (p->rc)
         return;
     uint32_t id = krait_strtab_add(&m->names, name, strlen(name));
+    if (id == KRAIT_NO_ID) {
+        krait_tsdl_fail(p, -ENOMEM, "out of memory");
+        return;
+    }
     if (id != m->count) {
         krait_tsdl_fail(p, -EBADMSG, "field '%s' is declared twice", name);
         return;

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What threads did, in flame graphs and folded stacks: --state, and where servers wait for requests."""
 
+import os
 import subprocess
 import xml.etree.ElementTree as ET
 
 import pytest
+from conftest import BUILD
 from kernel_made import begins, ends, event, switch, wake
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -298,3 +300,28 @@ def test_a_real_servers_idle_waits_are_found(run, record, python, options):
     waited = run("flame", trace).stderr.split("left out ")[1].split(" of a server")[0]
     number, unit = waited.split()
     assert float(number) * {"s": 1000, "ms": 1}[unit] >= 500  # two threads for 0.3 s each
+
+
+def test_out_of_memory_is_an_error_and_no_other_picture(krait, synth, tmp_path):
+    """Each allocation fails once: krait says so, or draws what it draws else."""
+    folder, out = synth(SERVER.format(listen="c _socket socket.listen - 0")), tmp_path / "flame.svg"
+    library = BUILD / "tests" / "libfail_alloc.so"
+
+    def draw(**env):
+        out.unlink(missing_ok=True)
+        command = [krait, "flame", folder, "-o", out]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LD_PRELOAD": library, **env}, timeout=60)
+        return done, out.read_text() if out.exists() else None
+
+    done, picture = draw()
+    count = int(done.stderr.rsplit("allocations: ")[1])
+    assert done.returncode == 0 and picture and count > 100
+    failed = 0
+    for n in range(1, count + 1):
+        done, drawn = draw(KRAIT_TEST_FAIL_ALLOC=str(n))
+        failed += done.returncode == 1
+        if done.returncode:
+            assert done.returncode == 1 and "memory" in done.stderr, (n, done)
+        else:
+            assert drawn == picture and "left out 74.00 ms" in done.stderr, (n, done)
+    assert failed > count // 2

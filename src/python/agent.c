@@ -522,6 +522,14 @@ void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
     restore(&kept);
 }
 
+void krait_slow_say_top(struct krait_interp *in, uint64_t t)
+{
+    struct kept kept = keep();
+    if (may_record(in, KRAIT_TOP_IS_OLD))
+        krait_thread_say_top(in, t);
+    restore(&kept);
+}
+
 struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code)
 {
     struct kept kept = keep();

@@ -165,6 +165,8 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event);
 /* The innermost Python function is left by `exception`, at time t. */
 void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception);
+/* Says the innermost frame alone, if it is recorded: it is open from time t on, if it was not before. */
+void krait_slow_say_top(struct krait_interp *in, uint64_t t);
 /* Looks at a function that begins or ends unseen, without an event; its slot or NULL. */
 struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code);
 
@@ -195,6 +197,8 @@ bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what t
 void krait_thread_look_at_name(struct krait_interp *in);
 /* Writes the Python frames of this thread as they are. Returns false when the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
+/* Writes the innermost frame alone: nothing was lost below it. */
+void krait_thread_say_top(struct krait_interp *in, uint64_t t);
 /* Says that recording pauses from t on. Each thread says the pause's end before its next event, and its begin
  * where it has not. */
 void krait_thread_say_pause(struct krait_interp *in, uint64_t t);
@@ -227,10 +231,10 @@ void krait_unreported_goes_on(uint64_t t, const PyObject *back);
 uint64_t krait_unreported_resumed(PyObject *code);
 /* Whether anybody goes on unreported. */
 bool krait_unreported_pending(void);
-/* Whether the innermost function that is open in this thread is `code`, which `frame` runs. Where the thread's
- * packet cannot say, it is, and the stack is said before the next event, which makes that true. Reads the whole
+/* Whether the innermost function that is open in this thread at time t is `code`, which `frame` runs. Where the
+ * thread's packet cannot say, it is, and that is said (krait_slow_say_top), which makes it true. Reads the whole
  * packet: for rare cases. GIL held, and no exception set. */
-KRAIT_COLD bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code);
+KRAIT_COLD bool krait_has_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code);
 
 /* ---- greenlets.c ---- */
 /* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL

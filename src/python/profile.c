@@ -76,14 +76,14 @@ static inline uint32_t begin_event(PyObject *frame, PyObject *code)
     return KRAIT_EVENT_python_call;
 }
 
-/* Of an end, whether its begin was never told: see unreported.c. 3.11 looks for signals before it tells, and once
- * more after. */
-static inline bool is_unreported(struct krait_interp *in, PyObject *frame, PyObject *code,
+/* Of an end at time t (0: now), whether its begin was never told: see unreported.c. 3.11 looks for signals
+ * before it tells, and once more after. */
+static inline bool is_unreported(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code,
                                  const PyObject *value)
 {
     if (KRAIT_LIKELY(value) || !krait_frame_is_at_begin(frame, code))
         return false;
-    return !krait_has_begun(in, frame, code);
+    return !krait_has_begun(in, t ? t : krait_writer_now(&in->agent->writer), frame, code);
 }
 
 static inline uint32_t end_event(PyObject *frame, PyObject *code, const PyObject *value)
@@ -135,7 +135,7 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
         put_begin(in, code, begin_event(frame, code));
         break;
     case WHAT_RETURN:
-        if (is_unreported(in, frame, code, arg))
+        if (is_unreported(in, t, frame, code, arg))
             break;
         next = goes_on(frame, code, arg);
         put_end(in, t, end_event(frame, code, arg));
@@ -326,7 +326,7 @@ static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject
             selective_begin(in, code, begin_event(frame, code));
     } else if (what == WHAT_RETURN) {
         PyObject *next = goes_on(frame, code, arg);
-        if (!is_unreported(in, frame, code, arg))
+        if (!is_unreported(in, 0, frame, code, arg))
             selective_end(in, code, end_event(frame, code, arg));
         note_thrown(in, frame, code, arg);
         if (next && !code_left_out(in, next))

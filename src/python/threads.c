@@ -489,12 +489,35 @@ PyObject *krait_thread_frame(enum krait_begin_what top)
     return frame;
 }
 
+static bool is_left_out(struct krait_interp *in, PyObject *frame)
+{
+    PyObject *code = krait_frame_code(frame);
+    const struct krait_code *slot = code ? krait_code_find(in, code) : NULL;
+    Py_XDECREF(code);
+    return slot && slot->flags & KRAIT_CODE_OMIT;
+}
+
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top)
 {
     uint64_t begin = krait_writer_now(&in->agent->writer);
     bool all = say_frames(in, krait_this_ring, t, krait_thread_frame(top), said_of_this_thread());
     in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin;
     return all;
+}
+
+void krait_thread_say_top(struct krait_interp *in, uint64_t t)
+{
+    KRAIT_CLEANUP(frames_done) struct frames frames = { 0 };
+    struct krait_ring *ring = krait_this_ring;
+    PyObject *top = krait_thread_frame(KRAIT_TOP_IS_OLD);
+    Py_XINCREF(top);
+    bool whole = frames_from(in, top, &frames); /* names what is new */
+    bool is_recorded = top && !is_left_out(in, top) && frames.n;
+    Py_XDECREF(top);
+    if (!whole || !is_recorded || ring != krait_this_ring || atomic_load(&ring->resync))
+        return; /* the next event says the whole stack, or there is none */
+    size_t i = frames.n - 1;
+    put_frames(&in->agent->writer, ring, KRAIT_MAX(t, krait_gil_last()), &frames, &i);
 }
 
 void krait_thread_settle(struct krait_interp *in)
@@ -518,14 +541,6 @@ void krait_thread_suppress(struct krait_interp *in)
         return;
     krait_thread_break();
     suppressed = true;
-}
-
-static bool is_left_out(struct krait_interp *in, PyObject *frame)
-{
-    PyObject *code = krait_frame_code(frame);
-    const struct krait_code *slot = code ? krait_code_find(in, code) : NULL;
-    Py_XDECREF(code);
-    return slot && slot->flags & KRAIT_CODE_OMIT;
 }
 
 bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what top)

@@ -15,8 +15,8 @@
  * krait_has_begun).
  *
  * What has begun, the thread's open packet tells. Where it cannot, since the begin may be in an earlier packet,
- * or be the caller's in a function that calls itself, the thread says its stack before the end: the frame is in it,
- * and its end ends it.
+ * or be the caller's in a function that calls itself, the thread says this one frame: it is there, begun before
+ * or now, and its end ends it. The frames below are not said, so that C functions among them stay open.
  *
  * Not known: that a tool of a higher number raises in PY_THROW, or in RAISE itself.
  */
@@ -262,36 +262,35 @@ static bool calls_itself(PyObject *frame, const PyObject *code)
     return its == code;
 }
 
-/* The thread's next event says its stack, with the frame in it: its end is then right, whether the begin was
- * told or not. */
-static bool let_the_stack_say(void)
+/* The frame's end is then right, whether its begin was told or not. */
+static bool say_frame(struct krait_interp *in, uint64_t t)
 {
-    krait_thread_resync();
+    krait_slow_say_top(in, t);
     return true;
 }
 
-bool krait_has_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
+bool krait_has_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code)
 {
     struct opened opened;
     if (!read_packet(&opened) || !opened.depth || opened.deeper)
-        return let_the_stack_say();
+        return say_frame(in, t);
     if (opened.code[opened.depth - 1] != id_of_begin(in, frame, code))
         return false;
-    return !calls_itself(frame, code) || let_the_stack_say(); /* it may be the caller's begin */
+    return !calls_itself(frame, code) || say_frame(in, t); /* it may be the caller's begin */
 }
 
 /* ---- what is raised ---- */
 
 /* Whether the frame's begin is the thread's last event. Where a function calls itself that may be the
  * caller's: a Ctrl-C comes as a function begins, and so does what another tool raises after it was told. */
-static bool has_just_begun(struct krait_interp *in, PyObject *frame, PyObject *code)
+static bool has_just_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code)
 {
     struct opened opened;
     if (!read_packet(&opened))
-        return let_the_stack_say();
+        return say_frame(in, t);
     if (!opened.last || opened.last != id_of_begin(in, frame, code))
         return false;
-    return !calls_itself(frame, code) || let_the_stack_say();
+    return !calls_itself(frame, code) || say_frame(in, t);
 }
 
 static bool handlers_run_after_begin(void)
@@ -305,9 +304,10 @@ static bool is_unreported(struct krait_interp *in, PyObject *code)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame(); /* borrowed */
     PyObject *running = frame ? krait_frame_code(frame) : NULL;
-    bool (*has_begun)(struct krait_interp *, PyObject *, PyObject *) =
+    bool (*has_begun)(struct krait_interp *, uint64_t, PyObject *, PyObject *) =
         handlers_run_after_begin() ? krait_has_begun : has_just_begun;
-    bool unreported = running == code && !has_begun(in, frame, code);
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    bool unreported = running == code && !has_begun(in, t, frame, code);
     Py_XDECREF(running);
     return unreported;
 }

@@ -86,16 +86,20 @@ static uint64_t resync_time(struct krait_stack *stack, uint64_t t_ns)
  * that a gap is not charged to what was innermost then, but to what is open on both sides. */
 void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth)
 {
+    bool below_is_right = depth && !stack->in_run;
     stack->over = 0;
+    stack->in_run = true;
     if (depth < stack->py_len && stack->frames[stack->py[depth]].code == code)
         return;
-    cut_to_depth(stack, stack->last_ns, depth);
+    if (!below_is_right || depth != stack->py_len)
+        cut_to_depth(stack, stack->last_ns, depth);
     krait_stack_begin(stack, resync_time(stack, t_ns), func, code, KRAIT_OP_LIVE, KRAIT_STACK_PYTHON);
 }
 
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth)
 {
     stack->over = 0;
+    stack->in_run = false;
     cut_to_depth(stack, stack->last_ns, depth);
     resync_time(stack, t_ns);
 }

@@ -8,6 +8,8 @@
  *   - an end of a Python call ends the C calls above it first, as cut; with no Python call open it is ignored
  *   - python:frame at a depth where the same code is open leaves it open; else what is there and above is
  *     cut, and the frame begins as KRAIT_OP_LIVE. C calls go with what they were called from
+ *   - a run of them that begins above depth 0 follows no loss: a frame that is not open yet was called by the
+ *     C calls on top, which stay
  *   - python:stack cuts all Python calls from that depth on, and C calls on top: the loss has most likely
  *     hidden their ends
  *   - what python:frame and python:stack cut ends at the latest time seen before them, where the gap begins:
@@ -51,6 +53,7 @@ struct krait_stack {
     uint32_t *py; /* frames of Python calls, by depth */
     uint64_t last_ns;
     bool emitting; /* the range has begun */
+    bool in_run;   /* of python:frame, which python:stack ends */
     struct krait_range range;
     krait_ops_fn *fn;
     void *ctx;

@@ -170,6 +170,22 @@ static void resynchronises_and_keeps_what_is_the_same(void **state)
          "70 cut 102, 70 cut 109, 70 cut 101");
 }
 
+static void a_run_above_the_outermost_frame_leaves_c_calls_open(void **state)
+{
+    struct run run;
+    start(&run, KRAIT_RANGE_ALL);
+    py(&run, 10, 1);
+    c(&run, 11, 9);
+    krait_stack_live(run.stack, 20, 102, 2, 1); /* its begin was not recorded */
+    krait_stack_settle(run.stack, 20, 2);
+    krait_stack_live(run.stack, 30, 102, 2, 1); /* it is open already */
+    krait_stack_settle(run.stack, 30, 2);
+    py_end(&run, 40);
+    c_end(&run, 41);
+    py_end(&run, 42);
+    stop(&run, 50, "10 call 101, 11 call 109, 20 live 102, 40 return 102, 41 return 109, 42 return 101");
+}
+
 static void settling_cuts_deeper_calls_and_c_calls_on_top(void **state)
 {
     struct run run;
@@ -415,6 +431,7 @@ int main(void)
         cmocka_unit_test(time_never_goes_back),
         cmocka_unit_test(seeds_a_stack_that_was_live_before),
         cmocka_unit_test(resynchronises_and_keeps_what_is_the_same),
+        cmocka_unit_test(a_run_above_the_outermost_frame_leaves_c_calls_open),
         cmocka_unit_test(settling_cuts_deeper_calls_and_c_calls_on_top),
         cmocka_unit_test(settling_at_nothing_empties_the_stack),
         cmocka_unit_test(a_frame_deeper_than_the_stack_goes_on_top),

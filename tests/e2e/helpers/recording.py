@@ -209,7 +209,17 @@ class Process:
 
     @staticmethod
     def resync(stack, said, depth):
-        """The stack after a run of python:frame and its python:stack: what is said replaces what is known."""
+        """The stack after a run of python:frame and its python:stack: what is said replaces what is known.
+
+        A run that begins above depth 0 follows no loss: C functions that are open stay so.
+        """
+        if said and said[0].fields["depth"]:
+            for e in said:
+                at = [i for i, s in enumerate(stack) if s[0] != "c"] + [len(stack)]
+                place = at[min(e.fields["depth"], len(at) - 1)]
+                if place == len(stack) or stack[place][1] != e.code:
+                    stack = stack[:place] + [("said", e.code)]
+            return stack
         frames = [s for s in stack if s[0] != "c"]
         for e in said:
             at = e.fields["depth"]

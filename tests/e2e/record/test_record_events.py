@@ -409,17 +409,22 @@ def test_a_signal_that_raises_as_a_function_begins(record, python, options):
     assert handler.count("call handler") == handler.count("unwind handler") == 2 + tells_begins
 
 
-def test_signals_that_raise_at_any_instant(record, python):
+@pytest.mark.parametrize("times, work", [(400, 0), (20, 6000)])
+def test_signals_that_raise_at_any_instant(record, python, times, work):
+    """What the handler calls before it raises fills a packet: the begin of what it interrupts is not in the thread's last one."""
     if python.number == (3, 11):
         pytest.skip("Python 3.11 does not tell where a generator goes on that catches what a handler raises as it is resumed")
     run = record.text(
         python,
         """
-        import signal
+        import signal, sys
+        times, calls = map(int, sys.argv[1:])
         class Tick(Exception):
             pass
         def handler(*_):
             ticks.append(1)
+            for _ in range(calls):
+                leaf(0)
             raise Tick
         def leaf(n):
             return n
@@ -442,12 +447,14 @@ def test_signals_that_raise_at_any_instant(record, python):
                 work()
         ticks = []
         signal.signal(signal.SIGALRM, handler)
-        for n in range(400):
+        for n in range(times):
             try:
                 once(n)
             except Tick:
                 pass
         """,
+        times,
+        work,
         options=["--lossless"],
     )
     shape(run)

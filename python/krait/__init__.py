@@ -13,7 +13,9 @@ Then look at it from the shell: krait report trace
 """
 import atexit as _atexit
 import contextlib as _contextlib
+import functools as _functools
 import os as _os
+import re as _re
 import signal as _signal
 import subprocess as _subprocess
 import sys as _sys
@@ -132,7 +134,16 @@ def _reason(said):
     lines = [line for line in said.strip().splitlines() if not line.startswith("Try: ")]
     prefix = "krait collect: "
     said = "\n".join(line[len(prefix):] if line.startswith(prefix) else line for line in lines)
-    return said.replace("; choose another with -o", "; choose another path")
+    return _re.sub("--[a-z][a-z-]*", _argument, said.replace("; choose another with -o", "; choose another path"))
+
+
+def _argument(option):
+    """What the command's option is called here: max_overhead, c_calls=False."""
+    name = option.group()[2:].replace("-", "_")
+    for argument, text in ((name, name), (name + "_", name + "_"), (name.replace("no_", "", 1), name.replace("no_", "", 1) + "=False")):
+        if argument in _OPTIONS:
+            return text
+    return option.group()
 
 
 def _already(session):
@@ -230,7 +241,7 @@ def _is_free(path):
         return False
 
 
-class recording(_contextlib.ContextDecorator):
+class recording:
     """Record the body of a with statement, or the calls of a function that it decorates; see start().
 
     Each recording has a folder of its own: `path`, then `path`-2, `path`-3 and so on. The with statement gives the folder's
@@ -267,6 +278,16 @@ class recording(_contextlib.ContextDecorator):
                     return None
                 if path is None or not _os.path.isdir(path) or _is_free(path):
                     raise  # else somebody else has taken the folder meanwhile
+
+    def __call__(self, function):
+        @_functools.wraps(function)
+        def recorded(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+
+        # It is below all that is recorded. Of this file the agent would tell nothing meanwhile; readers leave it out by this name.
+        recorded.__code__ = recorded.__code__.replace(co_filename="<krait>")
+        return recorded
 
     def __enter__(self):
         folder = None

@@ -30,6 +30,7 @@ struct build {
     uint32_t *sample; /* by group: a func, thread or process that belongs to it, to name it by */
     bool *python;     /* by group: there is a Python function in it */
     bool *holds;      /* by group: a function of it ran that holds dropped ones; NULL: nothing was dropped */
+    uint64_t *live;   /* by group: runs of calls that were open already */
     krait_ops_fn *take; /* of a walk */
     struct stat *stats;
     struct krait_wall_sums *sums; /* the profile's */
@@ -174,6 +175,8 @@ static int on_ops(void *ctx, const struct krait_ops *ops)
                 stats[top[-1].group].self_ns += t_ns - last_ns;
             stats[group].hist.owners++;
             stats[group].calls += ops->kind[i] == KRAIT_OP_CALL;
+            if (KRAIT_UNLIKELY(ops->kind[i] == KRAIT_OP_LIVE))
+                b->live[group]++;
             *top = (struct frame){ t_ns, group };
             if (KRAIT_UNLIKELY(++depth == b->cap))
                 rc = grow_frames(b);
@@ -393,6 +396,7 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
             continue;
         struct krait_profile_row *row = rows[i] = &profile->rows[profile->count++];
         fill_row(row, &b->stats[i], b->python[i]);
+        row->resumed = row->runs - row->calls - b->live[i];
         row->holds_dropped = b->holds && b->holds[i];
         if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]))
             return -ENOMEM;
@@ -414,6 +418,7 @@ static void build_done(struct build *b)
     free(b->sample);
     free(b->python);
     free(b->holds);
+    free(b->live);
     free(b->cycles);
     krait_map_done(&b->raised);
     krait_wall_track_done(&b->track);
@@ -439,7 +444,8 @@ static int build(struct krait_profile *profile, struct build *b)
         return -ENOMEM;
     memset(b->stats, 0, bytes);
     b->holds = b->trace->omitted_count ? calloc(b->group_count + 1, sizeof(*b->holds)) : NULL;
-    if (b->trace->omitted_count && !b->holds)
+    b->live = calloc(b->group_count + 1, sizeof(*b->live));
+    if (!b->live || (b->trace->omitted_count && !b->holds))
         return -ENOMEM;
     for (uint32_t i = 0; i < b->group_count; i++)
         b->stats[i].min_ns = UINT64_MAX;

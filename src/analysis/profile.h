@@ -46,7 +46,8 @@ struct krait_profile_row {
     uint64_t calls, runs;
     uint64_t self_ns, total_ns;
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
-    uint64_t raised; /* runs that ended by an exception */
+    uint64_t resumed; /* runs of generators and coroutines that began after a yield */
+    uint64_t raised;  /* runs that ended by an exception */
     struct krait_profile_exception {
         const char *type; /* "ValueError", "json.decoder.JSONDecodeError"; "?" where not known: before 3.12 */
         uint64_t count;

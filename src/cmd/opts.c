@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/opts.h"
 
+#include "base/buf.h"
 #include "cmd/suggest.h"
 
 #include <string.h>
@@ -106,6 +107,28 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
+/* A long list takes lines of its own, broken between its words. */
+static int say_choices(const struct krait_opt *opt, const char *value, struct krait_err *err)
+{
+    enum { SHORT = 64, WIDTH = 72 };
+    KRAIT_AUTO_BUF list = { 0 };
+    size_t n = strlen(opt->arg), column = 0;
+    if (n <= SHORT)
+        return krait_err_set(err, -EINVAL, "--%s: '%s' is not one of %s", opt->name, value, opt->arg);
+    for (const char *at = opt->arg, *end; *at; at = end) {
+        end = strchrnul(at, '|');
+        end += *end == '|';
+        if (!column || column + (size_t)(end - at) > WIDTH) {
+            krait_buf_str(&list, "\n  ");
+            column = 2;
+        }
+        krait_buf_add(&list, at, (size_t)(end - at));
+        column += (size_t)(end - at);
+    }
+    return krait_err_lines(err, krait_err_set(err, -EINVAL, "--%s: '%s' is not one of%s", opt->name, value,
+                                              list.data ? list.data : ""));
+}
+
 static int set_value(const struct krait_opt *opt, const char *value, void *values, struct krait_err *err)
 {
     void *to = (char *)values + opt->offset;
@@ -129,7 +152,7 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
         return add_to_list(to, value, err);
     case KRAIT_OPT_CHOICE:
         if (!is_choice(opt->arg, value))
-            return krait_err_set(err, -EINVAL, "--%s: '%s' is not one of %s", opt->name, value, opt->arg);
+            return say_choices(opt, value, err);
         *(const char **)to = value;
         return 0;
     }

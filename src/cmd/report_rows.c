@@ -391,11 +391,25 @@ static uint32_t choose_columns(const struct report *report, const struct krait_p
     return n;
 }
 
+/* Why runs are not calls. */
+static void note_runs(struct report *report, const struct krait_profile *profile, uint32_t shown)
+{
+    bool resumed = false;
+    for (uint32_t i = 0; i < shown; i++)
+        resumed |= profile->rows[i].resumed;
+    if (resumed)
+        krait_buf_str(&report->notes,
+                      "mean to p99 are of runs: a generator or coroutine runs from each resume "
+                      "to the next yield\n");
+    else if (has_many_runs(profile, shown))
+        krait_buf_str(&report->notes, "runs: what was open already when recording, or the chosen time, began "
+                                      "is a run and no call\n");
+}
+
 static int put_table(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
     struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
     const struct rows_column *chosen[KRAIT_ARRAY_LEN(columns)];
-    bool many_runs = has_many_runs(profile, shown);
     uint32_t count = choose_columns(report, profile, shown, mine, chosen);
     struct krait_table *table;
     if (krait_table_new(&table, mine, count))
@@ -406,10 +420,8 @@ static int put_table(struct report *report, const struct krait_profile *profile,
             chosen[c]->add(&at, chosen[c]);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
-    if (many_runs && (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE))
-        krait_buf_str(&report->notes,
-                      "mean to p99 are of runs: a generator or coroutine runs from each resume "
-                      "to the next yield\n");
+    if (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE)
+        note_runs(report, profile, shown);
     if (report->wall)
         krait_report_wall_note(report, table,
                                splits_total(report) ? "total time"

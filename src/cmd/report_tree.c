@@ -521,11 +521,11 @@ static void note_overlap(struct report *report, const struct krait_relatives *re
         sum += relatives->rows[i].total_ns;
     if (!total || sum <= total + total / 100)
         return;
-    krait_buf_fmt(&report->notes,
-                  "total%%: of the total time of %s, %.0f%% in all rows: a call inside another one counts in "
-                  "both rows\n",
-                  relatives->matched == 1 ? "the function" : "the functions",
-                  100.0 * (double)sum / (double)total);
+    krait_buf_fmt(
+        &report->notes,
+        "total%% adds up to %.0f%%: in a recursion, the time of an inner call counts in its own row "
+        "and in that of the call around it\n",
+        100.0 * (double)sum / (double)total);
 }
 
 static int put_relatives(struct report *report, const struct krait_relatives *relatives)

@@ -11,6 +11,11 @@
 #define KRAIT_PAUSE_MODULE "krait"
 #define KRAIT_PAUSE_NAME   "<paused by --max-overhead>"
 
+/* The file of what the package krait puts around a function that krait.recording() decorates. It stands on the stack of a
+ * recording and is shown nowhere (trace/own.h). */
+#define KRAIT_OWN_MODULE "krait"
+#define KRAIT_OWN_FILE   "<krait>"
+
 enum krait_event_id {
 #define KRAIT_EVENT(id, symbol, name, doc) KRAIT_EVENT_##symbol = (id),
 #define KRAIT_FIELD(symbol, type, field, doc)

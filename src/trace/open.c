@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "trace/kernel.h"
+#include "trace/own.h"
 
 #include <string.h>
 
@@ -40,6 +41,8 @@ uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *
     trace->funcs[id].name = text + name;
     trace->funcs[id].file = text + file;
     trace->funcs[id].base = id;
+    trace->funcs[id].is_own = krait_own_is(&trace->funcs[id]);
+    trace->has_own |= trace->funcs[id].is_own;
     trace->func_count = id + 1;
     if (func->site_func != KRAIT_NO_ID || func->site_line) {
         struct krait_func base = *func;
@@ -261,9 +264,15 @@ int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct kr
         return -EINVAL;
     if (range.from_ns >= range.to_ns || trace->threads[thread].begin_ns >= range.to_ns)
         return 0;
-    const struct krait_walking walking = {
-        .range = range, .ctx = ctx, .calls = fn, .damage = { damage, size }
-    };
+    struct krait_walking walking = { .range = range, .ctx = ctx, .calls = fn, .damage = { damage, size } };
+    KRAIT_AUTO_FREE struct krait_own *own = trace->has_own ? calloc(1, sizeof(*own)) : NULL;
+    if (trace->has_own && !own)
+        return -ENOMEM;
+    if (own) {
+        *own = (struct krait_own){ .trace = trace, .fn = fn, .ctx = ctx };
+        walking.calls = krait_own_pass;
+        walking.ctx = own;
+    }
     return importers[trace->threads[thread].importer]->calls(trace, thread, &walking);
 }
 

@@ -33,6 +33,7 @@ struct krait_func {
     uint32_t site_func; /* recorded with --call-sites: who calls, a func id; else KRAIT_NO_ID */
     uint32_t site_line; /* and from which line; else 0 */
     uint32_t base; /* the same function whoever calls it: its own id where nothing is known of the site */
+    bool is_own;   /* what krait.recording() puts around a function: walks pass over it */
     bool
         holds_dropped; /* its self time holds that of functions that were dropped: krait_trace_find_holders */
 };
@@ -73,6 +74,7 @@ struct krait_trace_lost {
 struct krait_trace {
     struct krait_func *funcs;
     uint32_t func_count;
+    bool has_own; /* one of them is_own */
     struct krait_process *processes;
     uint32_t process_count;
     struct krait_thread *threads; /* ordered by process, then by begin_ns */

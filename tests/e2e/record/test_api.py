@@ -197,7 +197,7 @@ def test_wrong_use_is_said(record, any_python, tmp_path):
     )
     first, second, third = result.stdout.splitlines()
     assert first.startswith("krait.start: cannot make the folder /proc/nowhere") and first.endswith("; choose another path")
-    assert second.startswith("krait.start: --max-overhead: 'much'")
+    assert second.startswith("krait.start: max_overhead: 'much'")
     assert "krait collect" not in result.stdout and "Try: " not in result.stdout
     assert third == f"krait.start('{tmp_path}/trace2'): krait.start() already records this process, into {tmp_path}/trace; call krait.stop() first"
 
@@ -403,6 +403,55 @@ def wait_for_end(session):
     while os.path.exists(session):
         assert time.monotonic() < deadline, "the collector does not end"
         time.sleep(0.01)
+
+
+@pytest.mark.few_pythons
+def test_a_decorated_function_stands_right_below_its_caller(record, python, tmp_path, report):
+    """What the decorator put between them is krait's own."""
+    result = run(
+        python,
+        record,
+        """
+        import sys, krait
+        def g(): pass
+        @krait.recording(sys.argv[1])
+        def f(n):
+            "its text"
+            g()
+            return n
+        def caller(): print(f(n=3), f.__name__, f.__doc__, f.__wrapped__ is not f)
+        caller()
+        """,
+        tmp_path / "trace",
+    )
+    assert result.stdout == "3 f its text True\n"
+    functions = report(tmp_path / "trace", "--callers", "f")
+    assert [row["name"] for row in functions] == ["caller"]
+    assert {row["name"] for row in report(tmp_path / "trace") if row["kind"] == "python"} == {"<module>", "caller", "f", "g"}
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"max_overhead": 101}, "krait.start: max_overhead is a percentage from 0 to 100"),
+        ({"keep": "newest"}, "krait.start: keep needs max_size"),
+        ({"for_": "soon"}, "krait.start: for_: 'soon'"),
+    ],
+)
+def test_errors_name_the_argument_not_the_commands_option(record, any_python, tmp_path, options, said):
+    result = run(
+        any_python,
+        record,
+        f"""
+        import sys, krait
+        try:
+            krait.start(sys.argv[1], **{options})
+        except RuntimeError as e:
+            print(e)
+        """,
+        tmp_path / "trace",
+    )
+    assert result.stdout.startswith(said) and "--" not in result.stdout
 
 
 def test_each_call_of_a_decorated_function_has_a_folder_of_its_own(record, any_python, tmp_path):

@@ -147,6 +147,32 @@ def test_runs_are_shown_where_a_generator_is_in_the_table(synth, run):
     assert "runs" not in without.stdout + without.stderr
 
 
+def test_a_call_that_was_open_at_the_beginning_is_no_generator(synth, run):
+    folder = synth(CODES + "0 call 1\n10us call 2\n20us return\n90us return\nexit 0 0\n")
+    result = run(folder, "--from", "15us")
+    assert "  runs  " in result.stdout
+    assert result.stderr == "runs: what was open already when recording, or the chosen time, began is a run and no call\n"
+    assert run(folder).stderr == ""
+
+
+def test_shares_of_a_recursion_that_add_up_to_more_are_explained(synth, run):
+    """main calls fib and numbers, which calls fib again, inside of fib."""
+    folder = synth(CODES + "0 call 1\n10us call 2\n20us call 4\n30us call 2\n40us return\n50us return\n60us return\n90us return\nexit 0 0\n")
+    said = run(folder, "--callers", "fib").stderr.splitlines()
+    assert said[1] == (
+        "total% adds up to 120%: in a recursion, the time of an inner call counts in its own row and in that of the call around it"
+    )
+    assert len(run(folder, "--callers", "numbers").stderr.splitlines()) == 1
+
+
+def test_a_long_list_of_choices_takes_several_lines(krait):
+    done = subprocess.run([krait, "report", "x", "--sort", "foo"], capture_output=True, text=True, timeout=60)
+    first, *rest = done.stderr.splitlines()
+    assert done.returncode == 2 and first == "krait report: --sort: 'foo' is not one of"
+    assert all(len(line) < 80 for line in rest) and len(rest) == 3
+    assert "".join(line.strip() for line in rest[:-1]).split("|")[::20] == ["self", "unknown"]
+
+
 @pytest.mark.parametrize("by, title", [("module", "module"), ("thread", "thread"), ("file", "file")])
 def test_groups_have_no_times_of_single_calls(synth, run, by, title):
     result = run(synth(GENERATOR), "--by", by)

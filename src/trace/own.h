@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * krait's own functions that recordings hold: what krait.recording() puts around the function that it decorates. Walks
+ * pass over them, so that their time is that of their callers.
+ */
+#ifndef KRAIT_TRACE_OWN_H
+#define KRAIT_TRACE_OWN_H
+
+#include "trace/stack.h"
+
+/* Whether a function is one of these. */
+bool krait_own_is(const struct krait_func *func);
+
+/* Hands on to `fn` what is not of them. */
+struct krait_own {
+    const struct krait_trace *trace;
+    krait_ops_fn *fn;
+    void *ctx;
+    uint64_t t_ns[KRAIT_STACK_BATCH];
+    uint32_t func[KRAIT_STACK_BATCH];
+    uint8_t kind[KRAIT_STACK_BATCH];
+    uint32_t exception[KRAIT_STACK_BATCH];
+};
+
+/* A krait_ops_fn; ctx is a struct krait_own. */
+int krait_own_pass(void *ctx, const struct krait_ops *ops);
+
+#endif

@@ -6,7 +6,7 @@
 /* The caller has the lock, which is open while a stream is read. Another thread may meanwhile read the next one. */
 static void check_next_stream(struct krait_reader *reader)
 {
-    struct check *check = &reader->check;
+    struct damage_check *check = &reader->check;
     struct krait_ctf_stream *stream = reader->ctf->streams[check->begun++];
     pthread_mutex_unlock(&reader->lock);
     int rc = krait_ctf_check(check->rows, stream);
@@ -18,7 +18,7 @@ static void check_next_stream(struct krait_reader *reader)
 
 static int check_all(struct krait_reader *reader)
 {
-    struct check *check = &reader->check;
+    struct damage_check *check = &reader->check;
     int rc = check->rows ? 0 : krait_row_set_new(&check->rows, reader->ctf, KRAIT_EMIT_COUNT, NULL);
     while (!rc && check->begun < reader->ctf->stream_count)
         check_next_stream(reader);

@@ -28,7 +28,7 @@ struct krait_reader_field {
 };
 
 /* Of krait_reader_check, under the reader's lock. */
-struct check {
+struct damage_check {
     struct krait_row_set *rows; /* that count; kept until the reader is closed */
     uint32_t begun, done;       /* streams */
     bool failed;                /* memory was out */
@@ -46,7 +46,7 @@ struct krait_reader {
     struct krait_map wanted;    /* struct krait_fc * of fields that get cells */
     bool wants_some;            /* else all do */
     bool wants_cycles;
-    struct check check;
+    struct damage_check check;
 };
 
 struct krait_batches;

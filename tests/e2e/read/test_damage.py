@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces with damage anywhere: parts of a stream and of its time have the events, the losses and the end of the whole, once the
-reader has checked the traces. tests/batch_check.c compares them; here are the traces."""
+reader has checked the traces, and so has what comes behind a time that is sought. tests/batch_check.c and tests/seek_check.c compare
+them; here are the traces."""
 
 import random
 
@@ -9,7 +10,8 @@ import pytest
 from random_trace import Trace
 from test_batch_times import BARE, FLAT, LARGE, bare, extended, flat, low, packet, write
 from test_cat import cat_bytes
-from test_trace_read import EXAMPLES, batch_check, run
+from test_ctf2 import lossy
+from test_trace_read import EXAMPLES, batch_check, run, seek_check
 
 FORMS = {
     "flat": (FLAT, flat),
@@ -55,13 +57,41 @@ def test_parts_of_damaged_streams_sum_to_the_whole(form, interpret, tmp_path):
     assert 10 < damaged < 40
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_seeking_finds_what_is_whole_of_damaged_streams(form, tmp_path):
+    seeks = 0
+    for seed in range(40):
+        dice = random.Random(seed)
+        streams = [stream(dice, form) for _ in range(dice.randint(1, 3))]
+        folder = write(tmp_path / str(seed), *streams, header=FORMS[form][0])
+        damage(folder, dice)
+        seeks += int(seek_check(folder)["seeks"][0])
+    assert seeks >= 40 * 36
+
+
+def test_seeking_tells_the_losses_from_there_on(tmp_path):
+    """Also from the step that told one, whose event waits."""
+    for seed in range(20):
+        dice = random.Random(seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        at, lost, number, packets = 1, 0, 1, []
+        for _ in range(dice.randint(1, 9)):
+            packets.append((at, at + 10, lost, number))
+            at, lost, number = at + dice.randrange(10, 30), lost + dice.randrange(3), number + dice.randint(1, 3)
+        lossy(folder, packets)
+        seek_check(folder)
+
+
 @pytest.mark.parametrize("ctf2", [False, True], ids=["ctf1", "ctf2"])
 def test_parts_of_damaged_random_traces_sum_to_the_whole(ctf2, tmp_path):
     for seed in range(40):
         dice = random.Random(seed)
         folder = Trace(dice, ctf2).write(tmp_path / str(seed))
+        seek_check(folder)
         damage(folder, dice)
         batch_check("--whole", folder)
+        seek_check(folder)
 
 
 def test_threads_sum_of_a_damaged_stream_what_one_cursor_reads(krait, tmp_path):

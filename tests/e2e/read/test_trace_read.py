@@ -40,6 +40,10 @@ def batch_check(*args, interpret=""):
     return found(run(BUILD / "tests" / "batch_check", *args, env={**os.environ, "KRAIT_READ_INTERPRET": interpret}))
 
 
+def seek_check(*traces):
+    return found(run(BUILD / "tests" / "seek_check", *traces))
+
+
 def count_by(*args):
     done = run(EXAMPLES / "count_by", *args)
     assert done.returncode == 0, done.stderr
@@ -194,6 +198,16 @@ def test_a_class_is_described_without_an_event(tmp_path):
     assert run(EXAMPLES / "schema", tmp_path).stdout == SCHEMA[SCHEMA.index("e\n  : struct"):]
     (tmp_path / "s").write_bytes(struct.pack("<QbIf", 0, 3, 1, 0.5) + bytes(1 + 6 + 1 + 1))
     assert run(EXAMPLES / "schema", tmp_path).stdout == SCHEMA
+
+
+@pytest.mark.parametrize("row", [row for row in corpus_rows()[::4] if "basic-kernel" not in row[0]])
+def test_cursors_of_all_kinds_seek_forward_and_backward(row):
+    counts = seek_check(CORPUS / row[0])
+    assert counts.get("events", ["0"]) == batch_check(CORPUS / row[0]).get("events", ["0"])
+
+
+def test_cursors_seek_in_recordings(recording):
+    assert int(seek_check(recording)["seeks"][0]) >= 36
 
 
 def test_a_cursor_seeks_to_a_time(recording):

@@ -299,10 +299,10 @@ static int name_row(struct krait_profile_row *row, struct krait_arena *arena, co
     return 0;
 }
 
-static void fill_row(struct krait_profile_row *row, const struct stat *stat, bool python)
+static void fill_row(struct krait_profile_row *row, const struct stat *stat, enum krait_func_kind kind)
 {
     const struct krait_hist *hist = &stat->hist;
-    row->kind = python ? KRAIT_FUNC_PYTHON : KRAIT_FUNC_C;
+    row->kind = kind;
     row->calls = stat->calls;
     row->runs = krait_hist_count(hist);
     row->self_ns = stat->self_ns;
@@ -395,7 +395,7 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
         if (!b->stats[i].hist.octaves)
             continue;
         struct krait_profile_row *row = rows[i] = &profile->rows[profile->count++];
-        fill_row(row, &b->stats[i], b->python[i]);
+        fill_row(row, &b->stats[i], b->python[i] ? KRAIT_FUNC_PYTHON : b->trace->funcs[b->sample[i]].kind);
         row->resumed = row->runs - row->calls - b->live[i];
         row->holds_dropped = b->holds && b->holds[i];
         if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]))

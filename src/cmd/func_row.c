@@ -9,14 +9,15 @@
 
 const char *krait_func_row_kind(enum krait_func_kind kind)
 {
-    return kind == KRAIT_FUNC_C ? "c" : "python";
+    return krait_func_kind_name(kind);
 }
 
 void krait_func_row_label(struct krait_buf *out, const char *module, const char *name,
                           enum krait_func_kind kind, size_t *bright)
 {
-    krait_fmt_safe(out, module);
-    krait_buf_str(out, *module && *name ? "." : "");
+    const char *prefix = krait_func_prefix(kind, module);
+    krait_fmt_safe(out, *name ? prefix : module);
+    krait_buf_str(out, *prefix && *name ? "." : "");
     size_t before = out->len;
     krait_fmt_safe(out, name);
     krait_buf_str(out, kind == KRAIT_FUNC_C ? " (C)" : "");

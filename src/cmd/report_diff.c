@@ -257,7 +257,7 @@ static void row_cells(const struct diff *d, struct krait_table *table, uint32_t 
                          d->rows[row].name, d->rows[row].kind, &bright);
     krait_func_row_mark(&name, d->rows[row].holds_dropped, &bright);
     krait_table_cell(table, name.data ? name.data : "",
-                     d->rows[row].kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
+                     d->rows[row].kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C, bright);
 }
 
 static int put_table(const struct diff *d, const uint32_t *order, uint32_t shown)

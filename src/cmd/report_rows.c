@@ -79,7 +79,7 @@ static void thing_cell(struct krait_table *table, const struct krait_profile_row
         krait_func_row_label(&text, "", row->name, KRAIT_FUNC_PYTHON, &bright);
     krait_func_row_mark(&text, row->holds_dropped, &bright);
     krait_table_cell(table, text.data ? text.data : "",
-                     row->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
+                     row->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C, bright);
 }
 
 /* The file's name without its folders, and "<frozen importlib._bootstrap>" without its package. A package's
@@ -119,7 +119,7 @@ static void line_cell(struct krait_table *table, const struct krait_profile_row 
     krait_func_row_label(&text, bare ? "" : callee->module, callee->name, callee->kind, &bright);
     krait_func_row_mark(&text, row->holds_dropped, &bright);
     krait_table_cell(table, text.data ? text.data : "",
-                     callee->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, text.len - kept);
+                     callee->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C, text.len - kept);
     krait_table_keep(table, kept);
 }
 

@@ -186,7 +186,7 @@ static void node_cell(struct krait_table *table, const struct report *report,
     } else {
         const struct krait_func *func = &report->trace->funcs[node->func];
         krait_func_row_marked(&text, func, &bright);
-        style = func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE;
+        style = func->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C;
     }
     krait_table_cell(table, text.data ? text.data : "", style, bright);
     krait_table_keep(table, kept);
@@ -425,7 +425,7 @@ static void relative_line(struct krait_table *table, const struct report *report
     krait_cell_ns(table, row->self_ns);
     krait_cell_count(table, row->calls);
     krait_table_cell(table, text.data ? text.data : "",
-                     func->kind == KRAIT_FUNC_C ? KRAIT_STYLE_C : KRAIT_STYLE_NONE, bright);
+                     func->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C, bright);
     krait_cell_where(table, func->file, func->line);
 }
 

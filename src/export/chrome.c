@@ -46,7 +46,7 @@ static void name_text(struct krait_buf *buf, const struct krait_trace *trace, ui
 
 static void kind_text(struct krait_buf *buf, const struct krait_trace *trace, uint32_t func)
 {
-    krait_buf_str(buf, trace->funcs[func].kind == KRAIT_FUNC_C ? "c" : "python");
+    krait_buf_str(buf, krait_func_kind_name(trace->funcs[func].kind));
 }
 
 #define ADD(buf, literal) krait_buf_add(buf, literal, sizeof(literal) - 1)

@@ -62,12 +62,14 @@ enum { IID = 1, INTERNED_STRING = 2, LOCATION_FILE = 2, LOCATION_LINE = 4 };
 
 /* Interned with the thread's descriptor: categories by enum krait_func_kind, annotations by enum
  * krait_op_kind; iids are the index + 1, as 0 is not one. */
-enum { OF_GIL = KRAIT_FUNC_C + 1, OF_SYSCALL, OF_KERNEL };
-static const char *const categories[] = { [KRAIT_FUNC_PYTHON] = "python",
-                                          [KRAIT_FUNC_C] = "c",
-                                          [OF_GIL] = "gil",
-                                          [OF_SYSCALL] = "syscall",
-                                          [OF_KERNEL] = "kernel" };
+enum { OF_GIL = KRAIT_FUNC_C + 1, OF_SYSCALL, OF_KERNEL, OF_NATIVE };
+static const uint8_t category_of[] = {
+    [KRAIT_FUNC_PYTHON] = KRAIT_FUNC_PYTHON, [KRAIT_FUNC_C] = KRAIT_FUNC_C, [KRAIT_FUNC_NATIVE] = OF_NATIVE
+};
+static const char *const categories[] = {
+    [KRAIT_FUNC_PYTHON] = "python", [KRAIT_FUNC_C] = "c",   [OF_GIL] = "gil",
+    [OF_SYSCALL] = "syscall",       [OF_KERNEL] = "kernel", [OF_NATIVE] = "native"
+};
 enum { KEY_BEGIN, KEY_END, KEY_HOLDER, KEY_RET };
 static const char *const keys[] = {
     [KEY_BEGIN] = "begin", [KEY_END] = "end", [KEY_HOLDER] = "holder", [KEY_RET] = "ret"
@@ -165,6 +167,16 @@ static void add_thread_track(struct perfetto *perfetto, uint32_t index)
     krait_pb_end(buf, track);
 }
 
+/* How many of the categories a trace has: the last is of few. */
+static size_t categories_of(const struct krait_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->func_count; i++) {
+        if (trace->funcs[i].kind == KRAIT_FUNC_NATIVE)
+            return OF_NATIVE + 1;
+    }
+    return OF_NATIVE;
+}
+
 /* Interned from `texts`, which may have holes. */
 static void intern_list(struct krait_buf *buf, uint32_t field, const char *const *texts, size_t count)
 {
@@ -192,7 +204,7 @@ static size_t begin_sequence(struct perfetto *perfetto)
     krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
     krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_CLEARED);
     size_t interned = krait_pb_begin(buf, PACKET_INTERNED_DATA);
-    intern_list(buf, INTERNED_CATEGORY, categories, KRAIT_ARRAY_LEN(categories));
+    intern_list(buf, INTERNED_CATEGORY, categories, categories_of(perfetto->job->trace));
     intern_list(buf, INTERNED_KEY, keys, KRAIT_ARRAY_LEN(keys));
     intern_list(buf, INTERNED_TEXT, krait_export_ways, KRAIT_ARRAY_LEN(krait_export_ways));
     krait_pb_end(buf, interned);
@@ -252,7 +264,7 @@ static void add_begin(struct perfetto *perfetto, uint32_t id, uint8_t kind)
     size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
     krait_pb_u64(buf, EVENT_TYPE, SLICE_BEGIN);
     krait_pb_u64(buf, EVENT_NAME, (uint64_t)id + 1);
-    krait_pb_u64(buf, EVENT_CATEGORY, func->kind == KRAIT_FUNC_C ? 2 : 1);
+    krait_pb_u64(buf, EVENT_CATEGORY, (uint64_t)category_of[func->kind] + 1);
     if (*func->file)
         krait_pb_u64(buf, EVENT_LOCATION, (uint64_t)id + 1);
     add_way(buf, kind);

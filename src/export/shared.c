@@ -76,10 +76,11 @@ uint32_t krait_export_tree_next(const struct krait_calltree *tree, uint32_t node
 
 void krait_export_func_label(struct krait_buf *buf, const struct krait_func *func)
 {
-    krait_buf_str(buf, func->module);
-    if (*func->module && *func->name)
+    const char *module = krait_func_prefix(func->kind, func->module);
+    krait_buf_str(buf, module);
+    if (*module && *func->name)
         krait_buf_char(buf, '.');
-    krait_buf_str(buf, *func->module || *func->name ? func->name : "?");
+    krait_buf_str(buf, *module || *func->name ? func->name : "?");
     krait_buf_str(buf, func->holds_dropped ? KRAIT_HOLDS_DROPPED : "");
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel_events.h"
 
-#include "ctf/read/loss.h"
 #include "ctf/read/reader.h"
 #include "ctf/rows/row_order.h"
 #include "trace/kernel_marks.h"
+#include "trace/losses.h"
 
 #include <string.h>
 
@@ -474,17 +474,7 @@ int64_t krait_kevs_end(const struct krait_kevs *k)
 
 uint64_t krait_kevs_lost(const struct krait_kevs *k)
 {
-    uint64_t lost = 0;
-    for (uint32_t s = 0; s < k->reader->stream_count; s++) {
-        const struct krait_ctf_stream *stream = k->reader->streams[s];
-        for (uint32_t i = 0; i < stream->packet_count; i++) {
-            struct krait_ctf_loss losses[2];
-            unsigned n = krait_ctf_losses(stream, i, losses);
-            for (unsigned l = 0; l < n; l++)
-                lost += strcmp(losses[l].kind, "event") == 0 ? losses[l].count : 0;
-        }
-    }
-    return lost;
+    return krait_losses_count(k->reader);
 }
 
 const struct krait_err *krait_kevs_damage(const struct krait_kevs *k)

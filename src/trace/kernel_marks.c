@@ -2,9 +2,9 @@
 #include "trace/kernel_marks.h"
 
 #include "base/array.h"
-#include "ctf/read/loss.h"
 #include "ctf/read/packets.h"
 #include "ctf/read/value.h"
+#include "trace/losses.h"
 
 #include <string.h>
 
@@ -114,36 +114,6 @@ static int find_starts(struct finder *f, const struct krait_ctf_stream *stream, 
 
 /* -- losses -- */
 
-/* The packet's last event; `otherwise` where it has none. */
-static int64_t last_of(struct finder *f, const struct krait_ctf_stream *stream, uint32_t packet,
-                       int64_t otherwise)
-{
-    struct krait_ctf_cursor cursor;
-    int64_t last = otherwise;
-    if (krait_ctf_cursor_init(&cursor, f->reader, stream))
-        return otherwise;
-    cursor.next_packet = packet;
-    while (krait_ctf_next(&cursor) == 1 && cursor.next_packet == packet + 1 &&
-           krait_ctf_event_skip(&cursor) == 0)
-        last = cursor.ns;
-    krait_ctf_cursor_done(&cursor);
-    return last;
-}
-
-/* Behind which time events are missing that a packet tells of; INT64_MIN: that is not known. */
-static int64_t lost_behind(struct finder *f, const struct krait_ctf_stream *stream, uint32_t packet)
-{
-    const uint32_t times = 1u << KRAIT_MEANING_BEGIN | 1u << KRAIT_MEANING_END;
-    const struct krait_ctf_packet *told = &stream->packets[packet], *before = packet ? told - 1 : NULL;
-    const struct krait_ctf_clock *clock = stream->cls->clock;
-    if (!clock || (told->said & times) != times)
-        return INT64_MIN;
-    if (before && before->said & 1u << KRAIT_MEANING_END && before->end < told->begin)
-        return krait_ctf_ns(clock, before->end);
-    int64_t last = last_of(f, stream, packet, krait_ctf_ns(clock, told->begin));
-    return last < krait_ctf_ns(clock, told->end) ? last : INT64_MIN;
-}
-
 /* Of a stream of several CPUs it is not known whose they are. */
 static int add_loss(struct finder *f, int64_t ns, int64_t cpu)
 {
@@ -162,8 +132,7 @@ static int find_losses(struct finder *f, const struct krait_ctf_stream *stream, 
 {
     int rc = 0;
     for (uint32_t i = 0; i < stream->packet_count && !rc; i++) {
-        struct krait_ctf_loss losses[2];
-        int64_t ns = krait_ctf_losses(stream, i, losses) ? lost_behind(f, stream, i) : INT64_MIN;
+        int64_t ns = krait_losses_behind(f->reader, stream, i);
         if (ns != INT64_MIN)
             rc = add_loss(f, ns, cpu);
     }

@@ -6,11 +6,7 @@
  *     CPU 1   ├──── unknown to all events ────┤switch 5 -> 0 ...   5 runs from the beginning on
  *     CPU 0   ┤switch 0 -> 7 ├ lost ┤switch 9 -> 0                 7 runs up to the loss, and no further
  *
- * A packet counts the events that were lost up to its end. Where they are missing depends on the tracer:
- * krait's and others' begin a new packet behind the loss, so that it lies between two packets; LTTng's ring
- * buffer drops events while the next packet has no room (lib_ring_buffer_try_reserve_slow() of
- * lttng-modules, src/lib/ringbuffer/ring_buffer_frontend.c), so that they are missing behind the packet's
- * last event.
+ * losses.h says where events are missing that a packet tells of.
  */
 #ifndef KRAIT_TRACE_KERNEL_MARKS_H
 #define KRAIT_TRACE_KERNEL_MARKS_H

@@ -278,8 +278,15 @@ int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct kr
 
 const char *krait_func_label(const struct krait_func *func, char *buf, size_t size)
 {
-    snprintf(buf, size, "%s%s%s", func->module, *func->module ? "." : "", func->name);
+    const char *module = krait_func_prefix(func->kind, func->module);
+    snprintf(buf, size, "%s%s%s", module, *module ? "." : "", func->name);
     return buf;
+}
+
+const char *krait_func_kind_name(enum krait_func_kind kind)
+{
+    static const char *const names[] = { "python", "c", "native" };
+    return names[kind];
 }
 
 /* -- tracks -- */

@@ -128,6 +128,20 @@ void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
     }
 }
 
+void krait_stack_end_of(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
+{
+    uint32_t open = stack->len;
+    while (open && stack->frames[open - 1].code != code)
+        open--;
+    t_ns = resync_time(stack, t_ns);
+    if (open) {
+        stack->over = 0;
+        cut_to(stack, t_ns, open);
+        krait_stack_pop(stack, t_ns, KRAIT_OP_RETURN);
+    } else
+        stack->orphans++;
+}
+
 void krait_stack_finish(struct krait_stack *stack, uint64_t t_ns)
 {
     t_ns = KRAIT_MIN(krait_stack_time(stack, t_ns), stack->range.to_ns);

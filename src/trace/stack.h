@@ -77,6 +77,9 @@ void krait_stack_cut_c(struct krait_stack *stack, uint64_t t_ns);
 void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth);
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth);
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
+/* An end of a C call that says of which code: what is above the innermost of it is cut; without one it is
+ * ignored. */
+void krait_stack_end_of(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
 void krait_stack_finish(struct krait_stack *stack, uint64_t t_ns);
 
 static inline void krait_stack_emit(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint8_t kind)

@@ -20,7 +20,8 @@
 
 enum krait_func_kind {
     KRAIT_FUNC_PYTHON = 0,
-    KRAIT_FUNC_C = 1,
+    KRAIT_FUNC_C = 1,      /* of C, that Python calls */
+    KRAIT_FUNC_NATIVE = 2, /* of a program or library, without Python: its name is whole without its module */
 };
 
 /* A function. Strings are owned by the trace; never NULL, empty where not known. */
@@ -52,8 +53,8 @@ struct krait_process {
     const char *host;    /* host name; may be empty */
     const char *dir;     /* the folder of its CTF trace */
     const char *origin;  /* label of process_origin; may be empty */
-    const char *end;     /* label of process_end; empty when not said */
-    int32_t end_status;  /* exit status or signal; -1 where not known */
+    const char *end; /* label of process_end; empty: the recording has no end; "?": it does not tell ends */
+    int32_t end_status; /* exit status or signal; -1 where not known */
     uint64_t begin_ns, end_ns;
 };
 
@@ -129,6 +130,15 @@ uint64_t krait_trace_zero(const struct krait_trace *trace);
 /* Marks the functions whose self time holds that of dropped ones. Walks all threads of a trace that has some.
  * Returns 0 or -ENOMEM. */
 int krait_trace_find_holders(struct krait_trace *trace);
+
+/* "python", "c", "native": for programs. */
+const char *krait_func_kind_name(enum krait_func_kind kind);
+
+/* What stands before a function's name and a dot; "" where nothing does. */
+static inline const char *krait_func_prefix(enum krait_func_kind kind, const char *module)
+{
+    return kind == KRAIT_FUNC_NATIVE ? "" : module;
+}
 
 /* "json.decoder.JSONDecoder.decode": module and name joined, into buf (always terminated); returns buf. */
 const char *krait_func_label(const struct krait_func *func, char *buf, size_t size);

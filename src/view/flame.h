@@ -15,8 +15,8 @@
 #include "view/hues.h"
 
 enum krait_flame_layer {
-    KRAIT_LAYER_PYTHON, /* enum krait_func_kind, in its order, then what is no function */
-    KRAIT_LAYER_C,
+    KRAIT_LAYER_PYTHON,
+    KRAIT_LAYER_C,     /* and all native code */
     KRAIT_LAYER_GROUP, /* process, thread, the root */
     KRAIT_LAYER_REST,  /* stands for frames too small to keep */
     KRAIT_LAYER_COUNT,

@@ -163,7 +163,7 @@ static uint32_t name_of(struct krait_flame *flame, const struct adding *a, uint3
     if (a->names[id] != KRAIT_NO_ID)
         return a->names[id];
     const struct krait_func *func = &a->trace->funcs[id];
-    enum krait_flame_layer layer = func->kind == KRAIT_FUNC_C ? KRAIT_LAYER_C : KRAIT_LAYER_PYTHON;
+    enum krait_flame_layer layer = func->kind == KRAIT_FUNC_PYTHON ? KRAIT_LAYER_PYTHON : KRAIT_LAYER_C;
     a->names[id] = a->side == 0 ? add_name(flame, func->name, func->module, func->file, func->line, layer)
                                 : add_other_name(flame, func, layer);
     if (func->holds_dropped && a->names[id] != KRAIT_NO_ID)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel traces made up, event by event, as CTF 1.8 with LTTng's names.
+"""LTTng's traces made up, event by event, as CTF 1.8: of the kernel, or with another `domain`.
 
-    events = [(us, cpu, name, {field: number or text}), ...]      a field "tid of context" is of the event's context
+    events = [(us, cpu, name, {field: number or text}), ...]      a field "NAME of context" is of the event's context
     write(folder, events)
 
 A stream for each CPU, of one packet; `offset` (ns) is the clock's zero, after the epoch; `lost` says how many events a
@@ -14,7 +14,8 @@ import struct
 from collections import namedtuple
 
 EPOCH = 1767225600 * 10**9  # time 0 of tests/synth.c, in nanoseconds
-CONTEXT = "tid of context"
+OF_CONTEXT = " of context"
+CONTEXT = "tid" + OF_CONTEXT
 Label = namedtuple("Label", "name value")  # a number with a name, as functions' addresses have
 PACKET = struct.Struct("<IQQQQQQI")  # magic, begin, end, content, size, sequence, discarded, cpu_id
 
@@ -25,7 +26,7 @@ typealias integer {{ size = 32; align = 8; }} := u32;
 typealias integer {{ size = 64; align = 8; }} := u64;
 typealias integer {{ size = 64; align = 8; signed = true; }} := i64;
 trace {{ major = 1; minor = 8; byte_order = le; packet.header := struct {{ u32 magic; }}; }};
-env {{ domain = "kernel"; hostname = "{host}"; sysname = "Linux"; kernel_release = "{release}"; }};
+env {{ domain = "{domain}"; hostname = "{host}"; sysname = "Linux"; kernel_release = "{release}"; }};
 clock {{ name = monotonic; freq = 1000000000; offset = {offset}; absolute = true; }};
 typealias integer {{ size = 64; align = 8; map = clock.monotonic.value; }} := time_t;
 stream {{
@@ -38,7 +39,7 @@ stream {{
 
 
 def payload(fields):
-    values = (v for k, v in fields.items() if k != CONTEXT)
+    values = (v for k, v in fields.items() if not k.endswith(OF_CONTEXT))
     return b"".join(v.encode() + b"\0" if isinstance(v, str) else struct.pack("<q", getattr(v, "value", v)) for v in values)
 
 
@@ -55,14 +56,16 @@ def packet(cpu, number, begin, end, discarded, content):
     return PACKET.pack(0xC1FC1FC1, begin, end, bits, bits, number, discarded, cpu) + content
 
 
-def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0):
+def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), numbered=0, domain="kernel"):
     folder.mkdir(parents=True, exist_ok=True)
     classes = {}
     for _, _, name, fields in events:
         if name not in classes:
-            classes[name] = {field: kind(name, field, events) for field in fields if field != CONTEXT}
-    has_context = any(CONTEXT in fields for *_, fields in events)
-    text = METADATA.format(host=host, release=release, offset=offset, context="event.context := struct { i64 _tid; };" if has_context else "")
+            classes[name] = {field: kind(name, field, events) for field in fields if not field.endswith(OF_CONTEXT)}
+    contexts = sorted({field for *_, fields in events for field in fields if field.endswith(OF_CONTEXT)})
+    members = "".join(f" i64 _{field.removesuffix(OF_CONTEXT)};" for field in contexts)
+    context = f"event.context := struct {{{members} }};" if contexts else ""
+    text = METADATA.format(domain=domain, host=host, release=release, offset=offset, context=context)
     for number, (name, fields) in enumerate(classes.items()):
         members = "".join(f" {kind} _{field};" for field, kind in fields.items())
         text += f'event {{ name = "{name}"; id = {number}; fields := struct {{{members} }}; }};\n'
@@ -71,7 +74,7 @@ def write(folder, events, host="made", lost=0, offset=0, release="", losses=(), 
     def content(own):
         for us, _, name, fields in own:
             yield struct.pack("<HQ", list(classes).index(name), us * 1000)
-            yield struct.pack("<q", fields.get(CONTEXT, 0)) if has_context else b""
+            yield b"".join(struct.pack("<q", fields.get(field, 0)) for field in contexts)
             yield payload(fields)
 
     for cpu in {e[1] for e in events}:

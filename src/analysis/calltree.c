@@ -360,7 +360,8 @@ static bool is_idle(const struct krait_calltree *tree, const uint8_t *marks, uin
 /* Where states are known, who has a CPU, could run, or waits for the GIL is not idle. */
 static void drop_idle_states(struct krait_calltree *tree, uint32_t node, uint32_t states)
 {
-    const uint32_t busy = 1u << KRAIT_WALL_ON_CPU | 1u << KRAIT_WALL_RUNNABLE | 1u << KRAIT_WALL_GIL;
+    const uint32_t busy = 1u << KRAIT_WALL_ON_CPU | 1u << KRAIT_WALL_RUNNABLE | 1u << KRAIT_WALL_THROTTLED |
+                          1u << KRAIT_WALL_GIL;
     for (unsigned s = 0; s < KRAIT_WALL_COUNT; s++) {
         uint64_t *ns = &tree->wall_ns[node][s];
         if (busy >> s & 1)

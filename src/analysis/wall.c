@@ -19,14 +19,14 @@ struct krait_wall {
 };
 
 static const uint8_t wall_of[KRAIT_TS_COUNT] = {
-    [KRAIT_TS_USER] = KRAIT_WALL_ON_CPU,        [KRAIT_TS_SYSTEM] = KRAIT_WALL_ON_CPU,
-    [KRAIT_TS_INTERRUPT] = KRAIT_WALL_ON_CPU,   [KRAIT_TS_WOKEN] = KRAIT_WALL_RUNNABLE,
-    [KRAIT_TS_THROTTLED] = KRAIT_WALL_RUNNABLE, [KRAIT_TS_STOPPED] = KRAIT_WALL_OTHER,
-    [KRAIT_TS_PREEMPTED] = KRAIT_WALL_RUNNABLE, [KRAIT_TS_DISK] = KRAIT_WALL_DISK,
-    [KRAIT_TS_NETWORK] = KRAIT_WALL_NETWORK,    [KRAIT_TS_TIMER] = KRAIT_WALL_TIMER,
-    [KRAIT_TS_LOCK] = KRAIT_WALL_LOCK,          [KRAIT_TS_CHILD] = KRAIT_WALL_CHILD,
-    [KRAIT_TS_FAULT] = KRAIT_WALL_FAULT,        [KRAIT_TS_BLOCKED] = KRAIT_WALL_OTHER,
-    [KRAIT_TS_UNKNOWN] = KRAIT_WALL_UNKNOWN,    [KRAIT_TS_GONE] = KRAIT_WALL_UNKNOWN,
+    [KRAIT_TS_USER] = KRAIT_WALL_ON_CPU,         [KRAIT_TS_SYSTEM] = KRAIT_WALL_ON_CPU,
+    [KRAIT_TS_INTERRUPT] = KRAIT_WALL_ON_CPU,    [KRAIT_TS_WOKEN] = KRAIT_WALL_RUNNABLE,
+    [KRAIT_TS_THROTTLED] = KRAIT_WALL_THROTTLED, [KRAIT_TS_STOPPED] = KRAIT_WALL_STOPPED,
+    [KRAIT_TS_PREEMPTED] = KRAIT_WALL_RUNNABLE,  [KRAIT_TS_DISK] = KRAIT_WALL_DISK,
+    [KRAIT_TS_NETWORK] = KRAIT_WALL_NETWORK,     [KRAIT_TS_TIMER] = KRAIT_WALL_TIMER,
+    [KRAIT_TS_LOCK] = KRAIT_WALL_LOCK,           [KRAIT_TS_CHILD] = KRAIT_WALL_CHILD,
+    [KRAIT_TS_FAULT] = KRAIT_WALL_FAULT,         [KRAIT_TS_BLOCKED] = KRAIT_WALL_OTHER,
+    [KRAIT_TS_UNKNOWN] = KRAIT_WALL_UNKNOWN,     [KRAIT_TS_GONE] = KRAIT_WALL_UNKNOWN,
 };
 
 /* -- which of the kernel's threads -- */
@@ -181,17 +181,24 @@ static bool is_poll(const struct overlay *overlay, uint64_t before_ns)
     return false;
 }
 
+/* Whether a wait for the GIL does not take the place of a state. */
+static bool is_more_than_a_wait(const struct krait_wall_interval *interval)
+{
+    return interval->state == KRAIT_WALL_ON_CPU || interval->state == KRAIT_WALL_RUNNABLE ||
+           interval->state == KRAIT_WALL_THROTTLED || interval->state == KRAIT_WALL_STOPPED;
+}
+
 /* An interval up to end_ns, with the waits that lie in it. */
 static void overlay_interval(struct overlay *overlay, struct krait_wall_interval interval, uint64_t end_ns)
 {
     const struct krait_gil_waits *waits = overlay->waits;
-    bool ran = interval.state == KRAIT_WALL_ON_CPU || interval.state == KRAIT_WALL_RUNNABLE;
+    bool stands = is_more_than_a_wait(&interval);
     struct krait_wall_interval gil = { .call = interval.call, .state = KRAIT_WALL_GIL };
     add(overlay->track, interval, interval.begin_ns);
     for (; overlay->next < waits->count; overlay->next++) {
         const struct krait_gil_wait *wait = &waits->items[overlay->next];
         uint64_t from_ns = KRAIT_MAX(wait->begin_ns, interval.begin_ns);
-        bool waits_on = !ran || is_poll(overlay, wait->end_ns);
+        bool waits_on = !stands || is_poll(overlay, wait->end_ns);
         if (waits_on && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
             gil.by = holder_at(overlay->wall, wait->holder, from_ns);
             add(overlay->track, gil, from_ns);

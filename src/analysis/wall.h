@@ -21,17 +21,19 @@
 #include "trace/trace.h"
 
 /* X(name, for programs, column's title, in a sentence) */
-#define KRAIT_WALL_STATES(X)                                                             \
-    X(ON_CPU, "on_cpu", "cpu", "on CPU")      /* and interrupts that stopped it there */ \
-    X(RUNNABLE, "runnable", "ready", "ready") /* to run, but another had the CPU */      \
-    X(GIL, "gil", "gil", "GIL")                                                          \
-    X(LOCK, "lock", "lock", "lock")                                                      \
-    X(DISK, "disk", "disk", "disk")                                                      \
-    X(NETWORK, "network", "net", "network")                                              \
-    X(TIMER, "timer", "timer", "timer")                                                  \
-    X(CHILD, "child", "child", "child process")                                          \
-    X(FAULT, "page_fault", "fault", "page fault")                                        \
-    X(OTHER, "other", "other", "other")                                                  \
+#define KRAIT_WALL_STATES(X)                                                                \
+    X(ON_CPU, "on_cpu", "cpu", "on CPU")      /* and interrupts that stopped it there */    \
+    X(RUNNABLE, "runnable", "ready", "ready") /* to run, but another had the CPU */         \
+    X(GIL, "gil", "gil", "GIL")                                                             \
+    X(LOCK, "lock", "lock", "lock")                                                         \
+    X(DISK, "disk", "disk", "disk")                                                         \
+    X(NETWORK, "network", "net", "network")                                                 \
+    X(TIMER, "timer", "timer", "timer")                                                     \
+    X(CHILD, "child", "child", "child process")                                             \
+    X(FAULT, "page_fault", "fault", "page fault")                                           \
+    X(STOPPED, "stopped", "stopped", "stopped")         /* by a signal, or a debugger */    \
+    X(THROTTLED, "throttled", "throttled", "throttled") /* its cgroup's quota is used up */ \
+    X(OTHER, "other", "other", "other")                                                     \
     X(UNKNOWN, "unknown", "unknown", "unknown")
 
 enum krait_wall_state {

@@ -212,7 +212,7 @@ static uint64_t part_of(const struct krait_wall_interval *at, const struct krait
 static bool is_over(const struct krait_wall_interval *at)
 {
     return at->state == KRAIT_WALL_ON_CPU || at->state == KRAIT_WALL_RUNNABLE ||
-           at->state == KRAIT_WALL_UNKNOWN;
+           at->state == KRAIT_WALL_THROTTLED || at->state == KRAIT_WALL_UNKNOWN;
 }
 
 /* Who is to thank for a wait's end, or to blame for it. `over` is where the wait before was over: what is
@@ -245,6 +245,13 @@ static int add_ready(struct adding *waits, const struct krait_why_call *call,
     return rc || had.count ? rc : add_row(waits, like, part_of(at, call));
 }
 
+/* Nobody ends that but its cgroup's clock. */
+static int add_throttled(struct adding *waits, const struct krait_why_call *call,
+                         const struct krait_wall_interval *at)
+{
+    return add_row(waits, (struct krait_why_row){ .state = at->state, .call = at->call }, part_of(at, call));
+}
+
 static int add_wait(struct adding *waits, const struct krait_why_call *call,
                     const struct krait_wall_interval *at)
 {
@@ -252,6 +259,8 @@ static int add_wait(struct adding *waits, const struct krait_why_call *call,
         return 0;
     if (at->state == KRAIT_WALL_RUNNABLE)
         return add_ready(waits, call, at);
+    if (at->state == KRAIT_WALL_THROTTLED)
+        return add_throttled(waits, call, at);
     struct krait_why_row like = { .state = at->state, .call = at->call, .by = cause_of(at, &waits->over) };
     return add_row(waits, like, part_of(at, call));
 }

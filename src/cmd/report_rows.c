@@ -179,27 +179,30 @@ static void wall_cell(const struct spot *at, const struct rows_column *column)
         { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, NULL, 0, add, when, 0 \
     }
 
+/* Left out of a narrow table before any state is. */
+#define AFTER_STATES(n) (KRAIT_WALL_COUNT + (n))
+
 static const struct rows_column columns[] = {
 #define OF(member) offsetof(struct krait_profile_row, member)
     { { "self", 0, 0, 0 }, "self_ns", 1, ns_cell, ALWAYS, OF(self_ns) },
-    { { "self%", 0, 0, 13 }, NULL, 0, share_cell, ALWAYS, OF(self_ns) },
+    { { "self%", 0, 0, AFTER_STATES(2) }, NULL, 0, share_cell, ALWAYS, OF(self_ns) },
 #define X(name, text, title, words) { { title, 0, 0, 0 }, NULL, 0, wall_cell, OF_WALL, KRAIT_WALL_##name },
     KRAIT_WALL_STATES(X)
 #undef X
-        { { "total", 0, 0, 15 }, "total_ns", 2, ns_cell, ALWAYS, OF(total_ns) },
-    { { "total%", 0, 0, 14 }, NULL, 0, share_cell, ALWAYS, OF(total_ns) },
+        { { "total", 0, 0, AFTER_STATES(4) }, "total_ns", 2, ns_cell, ALWAYS, OF(total_ns) },
+    { { "total%", 0, 0, AFTER_STATES(3) }, NULL, 0, share_cell, ALWAYS, OF(total_ns) },
     { { "calls", 0, 0, 0 }, "calls", 0, count_cell, ALWAYS, OF(calls) },
-    { { "runs", 0, 0, 17 }, "runs", 8, count_cell, OF_MANY_RUNS, OF(runs) },
-    { { "raised", 0, 0, 23 }, "raised", 9, count_cell, OF_RAISES, OF(raised) },
-    { { "mean", 0, 0, 16 }, "mean_ns", 4, ns_cell, OF_RUNS, OF(mean_ns) },
-    { { "min", 0, 0, 22 }, "min_ns", 3, ns_cell, OF_RUNS, OF(min_ns) },
-    { { "max", 0, 0, 19 }, "max_ns", 5, ns_cell, OF_RUNS, OF(max_ns) },
-    { { "p50", 0, 0, 21 }, "p50_ns", 6, ns_cell, OF_RUNS, OF(p50_ns) },
-    { { "p99", 0, 0, 20 }, "p99_ns", 7, ns_cell, OF_RUNS, OF(p99_ns) },
+    { { "runs", 0, 0, AFTER_STATES(6) }, "runs", 8, count_cell, OF_MANY_RUNS, OF(runs) },
+    { { "raised", 0, 0, AFTER_STATES(12) }, "raised", 9, count_cell, OF_RAISES, OF(raised) },
+    { { "mean", 0, 0, AFTER_STATES(5) }, "mean_ns", 4, ns_cell, OF_RUNS, OF(mean_ns) },
+    { { "min", 0, 0, AFTER_STATES(11) }, "min_ns", 3, ns_cell, OF_RUNS, OF(min_ns) },
+    { { "max", 0, 0, AFTER_STATES(8) }, "max_ns", 5, ns_cell, OF_RUNS, OF(max_ns) },
+    { { "p50", 0, 0, AFTER_STATES(10) }, "p50_ns", 6, ns_cell, OF_RUNS, OF(p50_ns) },
+    { { "p99", 0, 0, AFTER_STATES(9) }, "p99_ns", 7, ns_cell, OF_RUNS, OF(p99_ns) },
     TEXT("function", 32, 0, name_cell, ALWAYS),
     TEXT("exceptions", 20, 0, exceptions_cell, OF_EXCEPTIONS),
     TEXT("command", 16, 0, command_cell, OF_PROCESSES),
-    TEXT("where", 28, 18, where_cell, OF_PLACES),
+    TEXT("where", 28, AFTER_STATES(7), where_cell, OF_PLACES),
 #undef OF
 };
 #undef TEXT
@@ -337,7 +340,7 @@ static struct krait_column fit_column(const struct report *report, const struct 
     if (from->add == wall_cell)
         column = krait_report_wall_column((enum krait_wall_state)from->offset, profile->wall_ns);
     if (from->add == count_cell && report->wall)
-        column.drop = KRAIT_MAX(column.drop, (uint32_t)KRAIT_WALL_COUNT + 1);
+        column.drop = KRAIT_MAX(column.drop, (uint32_t)AFTER_STATES(1));
     if (sort && strcmp(column.title, sort) == 0)
         column.drop = 0;
     if (from->when == OF_RAISES && report->exception)

@@ -70,6 +70,10 @@ static void add_who(struct krait_buf *text, const struct report *report, const s
                     uint64_t t_ns)
 {
     enum krait_wall_state state = (enum krait_wall_state)row->state;
+    if (state == KRAIT_WALL_THROTTLED) {
+        krait_buf_str(text, "the CPU quota of its cgroup was used up");
+        return;
+    }
     if (!row->by && krait_wall_own(report->wall)) /* not an interrupt: nobody is known */
         return;
     krait_buf_str(text, state == KRAIT_WALL_GIL ? "held by " : "woken by ");

@@ -37,6 +37,8 @@ static const struct {
 } phrases[KRAIT_WALL_COUNT] = {
     [KRAIT_WALL_ON_CPU] = { "on CPU", false },
     [KRAIT_WALL_RUNNABLE] = { "ready for a CPU", false },
+    [KRAIT_WALL_STOPPED] = { "stopped", false },
+    [KRAIT_WALL_THROTTLED] = { "throttled", false },
     [KRAIT_WALL_UNKNOWN] = { "in an unknown state", false },
     [KRAIT_WALL_GIL] = { "the GIL", true },
     [KRAIT_WALL_LOCK] = { "a lock", true },

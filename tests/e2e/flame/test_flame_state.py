@@ -60,6 +60,17 @@ def folded(run):
     return read
 
 
+@pytest.mark.parametrize("state, us", [("stopped", 40), ("throttled", 15), ("ready", 5)])
+def test_stopped_and_throttled_are_states_to_draw(folded, both, run, tmp_path, state, us):
+    events = [
+        switch(0, 0, 5), switch(20, 5, 0, state=4), wake(60, 5, cpu=1), switch(65, 0, 5), switch(70, 5, 0), switch(85, 0, 5), switch(100, 5, 0)
+    ]  # fmt: skip
+    folder = both(CODES + "10us call 1\n90us return\n", events)
+    assert folded(folder, "--state", state) == {"app.main": us * 1000}
+    run("flame", folder, "--state", state)
+    assert titles_of(tmp_path / "flame.svg")["app.main"][1].startswith(f"total {us}.0" if us > 9 else f"total {us}.00")
+
+
 @pytest.mark.parametrize(
     "state, stacks",
     [

@@ -19,7 +19,7 @@ code 2 python app load app.py 10
 code 3 c time sleep - 0
 thread 5 MainThread
 """
-SPREAD = {"on_cpu", "runnable", "gil", "lock", "disk", "network", "timer", "child", "page_fault", "other", "unknown"}
+SPREAD = {"on_cpu", "runnable", "gil", "lock", "disk", "network", "timer", "child", "page_fault", "stopped", "throttled", "other", "unknown"}
 
 
 @pytest.fixture
@@ -134,6 +134,33 @@ def test_but_not_who_may_be_in_a_system_call(both, rows, calls):
     """Without system calls in the trace it is not known; within one it waits for what it read."""
     folder = both(CODES + "10us call 1\n90us return\n", asleep_until_the_disk_is_done(calls))
     assert rows(folder)["main"]["self"] == {"on_cpu": 35, "disk": 40, "runnable": 5}
+
+
+STOPPED_AND_THROTTLED = [
+    switch(0, 0, 5),
+    switch(20, 5, 0, state=4),
+    wake(60, 5, cpu=1),
+    switch(65, 0, 5),
+    switch(70, 5, 0),  # it could run, and its CPU is idle
+    switch(85, 0, 5),
+    switch(100, 5, 0),
+]
+
+
+def test_stopped_and_throttled_threads_have_states_of_their_own(krait, both, rows):
+    folder = both(CODES + "10us call 1\n90us return\n", STOPPED_AND_THROTTLED)
+    assert rows(folder)["main"]["self"] == {"on_cpu": 20, "stopped": 40, "runnable": 5, "throttled": 15}
+    out, _ = text(krait, folder)
+    assert {"stopped", "throttled"} < set(out.splitlines()[0].split())
+    assert "stopped" not in text(krait, both(CODES + "10us call 1\n90us return\n", EVENTS, "other"))[0]
+    call = why(krait, folder, "--why", "main")["slowest"][0]
+    assert rows_of(call, "waits", "state", "ns") == [("stopped", 40_000), ("throttled", 15_000), ("runnable", 5_000)]
+    assert "throttled   -   the CPU quota of its cgroup was used up\n" in text(krait, folder, "--why", "main")[0]
+
+
+def test_a_wait_for_the_gil_does_not_cover_a_stop(both, rows):
+    calls = CODES + "5us gilwait 6\n10us call 1\n50us giltake\n90us return\n"
+    assert "stopped" in rows(both(calls, STOPPED_AND_THROTTLED))["main"]["self"]
 
 
 def test_time_that_the_kernel_part_does_not_cover_is_unknown(both, rows):
@@ -633,9 +660,8 @@ def test_why_names_all_who_preempted_longest_first(krait, both):
         switch(110, 5, 8, next_comm="first"),
         switch(111, 8, 9, prev_comm="first", next_comm="hog"),
         switch(141, 9, 8, prev_comm="hog", next_comm="first"),
-        switch(145, 8, 5, prev_comm="first"),
-        switch(150, 5, 0),
-        switch(160, 0, 5),
+        switch(145, 8, 0, 1, prev_comm="first"),
+        switch(155, 0, 5),
         switch(1000, 5, 0),
     ]
     folder = both(CODES + "100us call 2\n200us return\n", events)
@@ -645,6 +671,7 @@ def test_why_names_all_who_preempted_longest_first(krait, both):
         ("runnable", True, None, 10_000, 1),
         ("runnable", True, "first", 5_000, 1),
     ]
+    assert rows_of(call, "waits", "idle") == [(False,), (True,), (False,)]
     out = subprocess.run([krait, "report", folder, "--why", "load"], capture_output=True, text=True, check=True).stdout
     assert "preempted by hog 9\n" in out and "preempted by first 8\n" in out and "nobody: its CPU stood idle\n" in out
 
@@ -838,7 +865,9 @@ def test_waits_for_the_gil_whose_times_go_back_do_not_overlap(synth, rows):
 def test_what_is_no_threads_number_preempts_nobody(krait, both, number):
     folder = both(CODES + "10us call 2\n90us return\n", [switch(0, 0, 5), switch(20, 5, number), switch(60, 9, 5), switch(100, 5, 0)])
     (call,) = why(krait, folder, "--why", "load")["slowest"]
-    assert rows_of(call, "waits", "state", "preempted", "by_tid", "by_name", "ns") == [("runnable", True, None, None, 40_000)]
+    assert rows_of(call, "waits", "state", "preempted", "by_tid", "by_name", "ns") == [
+        ("runnable", True, None, None, 40_000) if number else ("throttled", False, None, None, 40_000)
+    ]
 
 
 def test_who_woke_a_thread_is_not_sure_without_interrupts(krait, both):

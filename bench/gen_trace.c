@@ -6,8 +6,7 @@
  * The program: each function, Python or C, calls a few others again and again, the popular ones most (Zipf);
  * stacks are some twenty deep with deeper excursions; a call takes about 100 ns and now and then much longer.
  */
-#include "base/buf.h"
-#include "event/event.h"
+#include "event/payload.h"
 #include "record/tracedir.h"
 
 #include <math.h>
@@ -64,11 +63,9 @@ static void put(struct gen *g, uint32_t id, const void *payload, size_t n)
         g->last = g->t;
     }
     if (g->t >> KRAIT_CTF_TS_BITS != g->last >> KRAIT_CTF_TS_BITS || n > 8) {
-        struct krait_event_extended e = { .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = g->t };
-        memcpy(g->bytes + g->n, &e, sizeof(e));
-        g->n += sizeof(e);
+        g->n += krait_head_extend(g->bytes + g->n, id, g->t);
     } else {
-        uint32_t word = (uint32_t)(g->t << KRAIT_CTF_ID_BITS) | id;
+        uint32_t word = krait_head_pack(id, g->t);
         memcpy(g->bytes + g->n, &word, sizeof(word));
         g->n += sizeof(word);
     }
@@ -79,24 +76,25 @@ static void put(struct gen *g, uint32_t id, const void *payload, size_t n)
 
 static void define(struct gen *g, uint32_t id)
 {
-    KRAIT_AUTO_BUF p = { 0 };
-    uint32_t line = id * 7, none = 0;
-    krait_buf_add(&p, &id, sizeof(id));
-    krait_buf_char(&p, g->is_c[id] ? KRAIT_code_kind_c : KRAIT_code_kind_python);
-    krait_buf_add(&p, g->is_c[id] ? &none : &line, sizeof(line));
-    krait_buf_fmt(&p, "package.module%u", id % 97);
-    krait_buf_char(&p, '\0');
-    krait_buf_fmt(&p, "Class%u.method_%u", id % 31, id);
-    krait_buf_char(&p, '\0');
+    char module[64], name[64], file[64] = "";
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    snprintf(module, sizeof(module), "package.module%u", id % 97);
+    snprintf(name, sizeof(name), "Class%u.method_%u", id % 31, id);
     if (!g->is_c[id])
-        krait_buf_fmt(&p, "/usr/lib/python3/package/module%u.py", id % 97);
-    krait_buf_char(&p, '\0');
-    krait_buf_add(&p, &none, sizeof(none));
-    krait_buf_add(&p, &none, sizeof(none));
-    put(g, KRAIT_EVENT_code_define, p.data, p.len);
+        snprintf(file, sizeof(file), "/usr/lib/python3/package/module%u.py", id % 97);
+    size_t n =
+        krait_put_code_define(payload, &(struct krait_payload_code_define){
+                                           .id = id,
+                                           .kind = g->is_c[id] ? KRAIT_code_kind_c : KRAIT_code_kind_python,
+                                           .line = g->is_c[id] ? 0 : id * 7,
+                                           .module = module,
+                                           .qualname = name,
+                                           .file = file,
+                                       });
+    put(g, KRAIT_EVENT_code_define, payload, n);
     uint64_t first, last;
-    krait_tracedir_define(g->dir, g->bytes + g->n - p.len - sizeof(struct krait_event_extended),
-                          p.len + sizeof(struct krait_event_extended), &first, &last);
+    n += sizeof(struct krait_event_extended);
+    krait_tracedir_define(g->dir, g->bytes + g->n - n, n, &first, &last);
 }
 
 static void define_all(struct gen *g)

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     krait_collector_finish(collector, &summary);
     krait_collector_free(collector);
     uint64_t lost = 0;
-    for (size_t i = 0; i < KRAIT_LOST_REASONS; i++)
+    for (size_t i = 0; i < KRAIT_COUNT_lost_reason; i++)
         lost += summary.lost[i];
     printf("\"lost\": %llu, \"bytes\": %llu, \"collector_cpu_s\": %.3f}\n", (unsigned long long)lost,
            (unsigned long long)summary.bytes, cpu_seconds());

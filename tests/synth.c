@@ -18,7 +18,7 @@
  *   repeat N ... end                         the lines between, N times, each time later by their last time
  */
 #include "base/buf.h"
-#include "event/event.h"
+#include "event/payload.h"
 #include "record/tracedir.h"
 
 #include <string.h>
@@ -78,11 +78,9 @@ static void put(struct synth *s, struct packet *p, uint64_t t, uint32_t id, cons
         p->n = sizeof(*head);
     }
     if (p == &s->definitions || t >> KRAIT_CTF_TS_BITS != p->last >> KRAIT_CTF_TS_BITS) {
-        struct krait_event_extended e = { .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = t };
-        memcpy(p->bytes + p->n, &e, sizeof(e));
-        p->n += sizeof(e);
+        p->n += krait_head_extend(p->bytes + p->n, id, t);
     } else {
-        uint32_t word = (uint32_t)(t << KRAIT_CTF_ID_BITS) | id;
+        uint32_t word = krait_head_pack(id, t);
         memcpy(p->bytes + p->n, &word, sizeof(word));
         p->n += sizeof(word);
     }
@@ -114,22 +112,17 @@ static uint32_t number(const struct synth *s, char **words, int i)
     return (uint32_t)strtoul(words[i], NULL, 10);
 }
 
-static void payload_str(struct krait_buf *p, const char *s)
+static const char *text(const char *word)
 {
-    krait_buf_add(p, strcmp(s, "-") == 0 ? "" : s, strcmp(s, "-") == 0 ? 1 : strlen(s) + 1);
+    return strcmp(word, "-") == 0 ? "" : word;
 }
 
-static void payload_u32(struct krait_buf *p, uint32_t v)
-{
-    krait_buf_add(p, &v, sizeof(v));
-}
-
-static void define(struct synth *s, uint32_t id, const struct krait_buf *payload)
+static void define(struct synth *s, uint32_t id, const void *payload, size_t n)
 {
     struct packet *p = &s->definitions;
-    put(s, p, s->base + s->last, id, payload->data, payload->len);
+    put(s, p, s->base + s->last, id, payload, n);
     uint64_t first, last;
-    size_t n = sizeof(struct krait_event_extended) + payload->len;
+    n += sizeof(struct krait_event_extended);
     krait_tracedir_define(s->dir, p->bytes + p->n - n, n, &first, &last);
 }
 
@@ -166,27 +159,31 @@ static void do_process(struct synth *s, char **w)
     memset(&s->definitions, 0, sizeof(s->definitions));
     if (krait_tracedir_stream(s->dir, 0, &s->definitions.stream, &err))
         die(s, err.text);
-    KRAIT_AUTO_BUF p = { 0 };
-    payload_u32(&p, options.pid);
-    payload_u32(&p, w[3] ? number(s, w, 3) : 1);
-    krait_buf_char(&p, 0);
-    payload_str(&p, "CPython 3.13.0");
-    payload_str(&p, command);
-    define(s, KRAIT_EVENT_process_start, &p);
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_process_start(payload, &(struct krait_payload_process_start){
+                                                    .vpid = options.pid,
+                                                    .vppid = w[3] ? number(s, w, 3) : 1,
+                                                    .runtime = "CPython 3.13.0",
+                                                    .command = text(command),
+                                                });
+    define(s, KRAIT_EVENT_process_start, payload, n);
 }
 
 static void do_code(struct synth *s, char **w)
 {
-    KRAIT_AUTO_BUF p = { 0 };
-    payload_u32(&p, number(s, w, 1));
-    krait_buf_char(&p, strcmp(w[2], "c") == 0);
-    payload_u32(&p, number(s, w, 6));
-    payload_str(&p, w[3]);
-    payload_str(&p, w[4]);
-    payload_str(&p, w[5]);
-    payload_u32(&p, w[7] ? number(s, w, 7) : 0);
-    payload_u32(&p, w[7] ? number(s, w, 8) : 0);
-    define(s, KRAIT_EVENT_code_define, &p);
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_code_define(
+        payload, &(struct krait_payload_code_define){
+                     .id = number(s, w, 1),
+                     .kind = strcmp(w[2], "c") == 0 ? KRAIT_code_kind_c : KRAIT_code_kind_python,
+                     .line = number(s, w, 6),
+                     .module = text(w[3]),
+                     .qualname = text(w[4]),
+                     .file = text(w[5]),
+                     .site = w[7] ? number(s, w, 7) : 0,
+                     .site_line = w[7] ? number(s, w, 8) : 0,
+                 });
+    define(s, KRAIT_EVENT_code_define, payload, n);
 }
 
 static void do_thread(struct synth *s, char **w)
@@ -208,25 +205,28 @@ static void do_thread(struct synth *s, char **w)
             die(s, err.text);
     }
     if (w[2]) {
-        KRAIT_AUTO_BUF p = { 0 };
-        payload_u32(&p, tid);
-        payload_str(&p, w[2]);
-        define(s, KRAIT_EVENT_thread_name, &p);
+        uint8_t payload[KRAIT_PAYLOAD_MAX];
+        size_t n = krait_put_thread_name(
+            payload, &(struct krait_payload_thread_name){ .vtid = tid, .name = text(w[2]) });
+        define(s, KRAIT_EVENT_thread_name, payload, n);
     }
 }
 
-static void do_small(struct synth *s, char **w, uint32_t event)
+static void do_lost(struct synth *s, char **w)
 {
-    KRAIT_AUTO_BUF p = { 0 };
-    if (event == KRAIT_EVENT_lost) {
-        uint64_t count = number(s, w, 2);
-        krait_buf_char(&p, (char)number(s, w, 1));
-        krait_buf_add(&p, &count, sizeof(count));
-    } else {
-        krait_buf_char(&p, (char)number(s, w, 1));
-        payload_u32(&p, number(s, w, 2));
-    }
-    define(s, event, &p);
+    uint8_t payload[KRAIT_BYTES_lost];
+    krait_put_lost(payload, &(struct krait_payload_lost){ .reason = (uint8_t)number(s, w, 1),
+                                                          .count = number(s, w, 2) });
+    define(s, KRAIT_EVENT_lost, payload, sizeof(payload));
+}
+
+static void do_exit(struct synth *s, char **w)
+{
+    uint8_t payload[KRAIT_BYTES_process_exit];
+    krait_put_process_exit(payload,
+                           &(struct krait_payload_process_exit){ .how = (uint8_t)number(s, w, 1),
+                                                                 .status = (int32_t)number(s, w, 2) });
+    define(s, KRAIT_EVENT_process_exit, payload, sizeof(payload));
 }
 
 static const struct {
@@ -254,6 +254,29 @@ static uint64_t parse_time(const char *word)
     return (uint64_t)(x * scale + 0.5);
 }
 
+/* The words after an event's name; returns their bytes. */
+static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_t *payload)
+{
+    uint32_t first = krait_events[event].field_count ? number(s, w, 2) : 0;
+    switch (event) {
+    case KRAIT_EVENT_python_stack:
+        return krait_put_python_stack(payload,
+                                      &(struct krait_payload_python_stack){ .depth = (uint16_t)first });
+    case KRAIT_EVENT_python_frame:
+        return krait_put_python_frame(payload, &(struct krait_payload_python_frame){
+                                                   .code = first, .depth = (uint16_t)number(s, w, 3) });
+    case KRAIT_EVENT_code_omit:
+        return krait_put_code_omit(
+            payload, &(struct krait_payload_code_omit){ .id = first, .calls = number(s, w, 3) });
+    case KRAIT_EVENT_gil_wait:
+        return krait_put_gil_wait(payload, &(struct krait_payload_gil_wait){ .holder = first });
+    default: /* begins */
+        return krait_events[event].field_count
+                   ? krait_put_python_call(payload, &(struct krait_payload_python_call){ .code = first })
+                   : 0;
+    }
+}
+
 static void do_event(struct synth *s, char **w)
 {
     uint32_t event = UINT32_MAX;
@@ -264,27 +287,15 @@ static void do_event(struct synth *s, char **w)
     if (event == UINT32_MAX)
         die(s, "no such command");
     s->last = parse_time(w[0]);
-    KRAIT_AUTO_BUF p = { 0 };
-    if (event == KRAIT_EVENT_python_stack) {
-        uint16_t depth = (uint16_t)number(s, w, 2);
-        krait_buf_add(&p, &depth, sizeof(depth));
-    } else if (krait_events[event].field_count) {
-        payload_u32(&p, number(s, w, 2));
-    }
-    if (event == KRAIT_EVENT_python_frame) {
-        uint16_t depth = (uint16_t)number(s, w, 3);
-        krait_buf_add(&p, &depth, sizeof(depth));
-    }
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = put_fields(s, w, event, payload);
     if (event == KRAIT_EVENT_code_omit) {
-        uint64_t calls = number(s, w, 3);
-        krait_buf_char(&p, 0);
-        krait_buf_add(&p, &calls, sizeof(calls));
-        define(s, event, &p);
+        define(s, event, payload, n);
         return;
     }
     if (!s->thread)
         die(s, "no thread yet");
-    put(s, s->thread, s->base + s->last, event, p.data, p.len);
+    put(s, s->thread, s->base + s->last, event, payload, n);
 }
 
 static void do_line(struct synth *s, char *line)
@@ -311,9 +322,9 @@ static void do_line(struct synth *s, char *line)
         flush(s, s->thread);
         s->thread->lost += words[1] ? number(s, words, 1) : 0;
     } else if (strcmp(words[0], "lost") == 0) {
-        do_small(s, words, KRAIT_EVENT_lost);
+        do_lost(s, words);
     } else if (strcmp(words[0], "exit") == 0) {
-        do_small(s, words, KRAIT_EVENT_process_exit);
+        do_exit(s, words);
     } else {
         do_event(s, words);
     }

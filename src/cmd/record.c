@@ -170,7 +170,7 @@ static int wait_for_end(pid_t command)
 
 static void print_lost(const struct krait_collector_summary *s)
 {
-    for (uint32_t i = 0; i < KRAIT_LOST_REASONS; i++) {
+    for (uint32_t i = 0; i < KRAIT_COUNT_lost_reason; i++) {
         char count[KRAIT_FMT_SIZE];
         const struct krait_enum_row *row = krait_enum_find("lost_reason", i);
         if (s->lost[i])

@@ -45,7 +45,7 @@
 #ifndef KRAIT_CTF_FORMAT_H
 #define KRAIT_CTF_FORMAT_H
 
-#include "base/base.h"
+#include "base/cursor.h"
 
 #define KRAIT_FORMAT_MAJOR 1
 #define KRAIT_FORMAT_MINOR 0
@@ -78,6 +78,76 @@ struct krait_event_extended {
     uint32_t id;
     uint64_t timestamp;
 } __attribute__((packed));
+
+/* What an event's header says. */
+struct krait_event_head {
+    uint32_t id;
+    uint64_t t; /* ticks of the clock */
+};
+
+/* The compact header, for an event in the window of the one before it. hot path */
+static inline uint32_t krait_head_pack(uint32_t id, uint64_t t)
+{
+    return (uint32_t)(t << KRAIT_CTF_ID_BITS) | id;
+}
+
+/* What a compact header says after an event at time `before`. The id KRAIT_CTF_EXTENDED: it is none. hot path */
+static inline struct krait_event_head krait_head_unpack(uint32_t word, uint64_t before)
+{
+    const uint64_t mask = (1u << KRAIT_CTF_TS_BITS) - 1;
+    return (struct krait_event_head){ word & KRAIT_CTF_ID_MASK,
+                                      before + (((word >> KRAIT_CTF_ID_BITS) - before) & mask) };
+}
+
+/* Reads a header of either form. *head holds the event before it, or the packet's first time, and then what was read.
+ * False when the header is not whole. hot path */
+static inline bool krait_head_read(struct krait_cursor *cursor, struct krait_event_head *head)
+{
+    uint32_t word;
+    struct krait_event_extended extended;
+    if (KRAIT_UNLIKELY(cursor->end - cursor->at < (ptrdiff_t)sizeof(word)))
+        return false;
+    memcpy(&word, cursor->at, sizeof(word));
+    *head = krait_head_unpack(word, head->t);
+    if (KRAIT_LIKELY(head->id != KRAIT_CTF_EXTENDED)) {
+        cursor->at += sizeof(word);
+        return true;
+    }
+    if (!krait_read_bytes(cursor, &extended, sizeof(extended)))
+        return false;
+    *head = (struct krait_event_head){ extended.id, extended.timestamp };
+    return true;
+}
+
+/* Writes the extended header; returns its bytes. */
+static inline size_t krait_head_extend(uint8_t *to, uint32_t id, uint64_t t)
+{
+    struct krait_event_extended extended = { .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = t };
+    memcpy(to, &extended, sizeof(extended));
+    return sizeof(extended);
+}
+
+/* An event of 8 bytes as one word: its compact header and its code, whatever the byte order. hot path */
+static inline uint64_t krait_head_join(uint32_t head, uint32_t code)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return head | (uint64_t)code << 32;
+#else
+    return (uint64_t)head << 32 | code;
+#endif
+}
+
+/* The word's header, and its code in *code. hot path */
+static inline uint32_t krait_head_split(uint64_t word, uint32_t *code)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    *code = (uint32_t)(word >> 32);
+    return (uint32_t)word;
+#else
+    *code = (uint32_t)word;
+    return (uint32_t)(word >> 32);
+#endif
+}
 
 /* Names of files in a process's folder. */
 #define KRAIT_FILE_METADATA    "metadata"

@@ -13,54 +13,30 @@
     }                           \
     ;
 #include "event/events.def"
-#undef KRAIT_EVENT
-#undef KRAIT_FIELD
-#undef KRAIT_EVENT_END
 
 /* ...and the table that points at them. */
 const struct krait_event_row krait_events[] = {
 #define KRAIT_EVENT(id, symbol, name, doc) \
     { id, name, doc, fields_##symbol, KRAIT_ARRAY_LEN(fields_##symbol) - 1 },
-#define KRAIT_FIELD(symbol, type, field, doc)
-#define KRAIT_EVENT_END(symbol)
 #include "event/events.def"
-#undef KRAIT_EVENT
-#undef KRAIT_FIELD
-#undef KRAIT_EVENT_END
 };
 const size_t krait_event_count = KRAIT_ARRAY_LEN(krait_events);
 
 const struct krait_enum_row krait_enums[] = {
 #define KRAIT_ENUM(enumeration, symbol, value, label, doc) { #enumeration, label, value, doc },
 #include "event/events.def"
-#undef KRAIT_ENUM
 };
 const size_t krait_enum_count = KRAIT_ARRAY_LEN(krait_enums);
 
-/* Sums of field sizes; a string counts so much that the sum says that it is there. */
-enum {
-    BYTES_u8 = 1,
-    BYTES_u16 = 2,
-    BYTES_u32 = 4,
-    BYTES_u64 = 8,
-    BYTES_i32 = 4,
-    BYTES_code = 4,
-    BYTES_code_kind = 1,
-    BYTES_omit_reason = 1,
-    BYTES_process_origin = 1,
-    BYTES_process_end = 1,
-    BYTES_lost_reason = 1,
-    BYTES_str = KRAIT_PAYLOAD_VARIES,
-};
+/* A string counts so much that the sum says that it is there. */
+#define BYTES_OF(type) \
+    _Generic((krait_type_##type)0, const char * : KRAIT_PAYLOAD_VARIES, default : sizeof(krait_stored_##type))
 
 const uint16_t krait_event_payload_bytes[32] = {
 #define KRAIT_EVENT(id, symbol, name, doc)    [id] = 0
-#define KRAIT_FIELD(symbol, type, field, doc) +BYTES_##type
+#define KRAIT_FIELD(symbol, type, field, doc) +BYTES_OF(type)
 #define KRAIT_EVENT_END(symbol)               ,
 #include "event/events.def"
-#undef KRAIT_EVENT
-#undef KRAIT_FIELD
-#undef KRAIT_EVENT_END
     [KRAIT_EVENT_COUNT... 31] = KRAIT_PAYLOAD_VARIES,
 };
 

@@ -18,12 +18,7 @@
 
 enum krait_event_id {
 #define KRAIT_EVENT(id, symbol, name, doc) KRAIT_EVENT_##symbol = (id),
-#define KRAIT_FIELD(symbol, type, field, doc)
-#define KRAIT_EVENT_END(symbol)
 #include "event/events.def"
-#undef KRAIT_EVENT
-#undef KRAIT_FIELD
-#undef KRAIT_EVENT_END
     KRAIT_EVENT_COUNT,
 };
 
@@ -31,10 +26,25 @@ enum krait_event_id {
 enum krait_event_enum_value {
 #define KRAIT_ENUM(enumeration, symbol, value, label, doc) KRAIT_##enumeration##_##symbol = (value),
 #include "event/events.def"
-#undef KRAIT_ENUM
 };
 
-enum { KRAIT_LOST_REASONS = 9 };
+/* How many values an enumeration has: KRAIT_COUNT_lost_reason and so on. */
+#define KRAIT_ENUM_BEGIN(enumeration)                      enum {
+#define KRAIT_ENUM(enumeration, symbol, value, label, doc) KRAIT_ROW_##enumeration##_##symbol,
+#define KRAIT_ENUM_END(enumeration) \
+    KRAIT_COUNT_##enumeration       \
+    }                               \
+    ;
+#include "event/events.def"
+
+/* The C types of fields, in memory and as they are stored. */
+#define KRAIT_TYPE(type, c_type, stored_as) \
+    typedef c_type krait_type_##type;       \
+    typedef stored_as krait_stored_##type;
+#define KRAIT_ENUM_BEGIN(enumeration)         \
+    typedef uint8_t krait_type_##enumeration; \
+    typedef uint8_t krait_stored_##enumeration;
+#include "event/events.def"
 
 struct krait_field_row {
     const char *type; /* as in events.def: "u32", "str", "code", or an enumeration's name */

@@ -187,14 +187,16 @@ static void say_process(struct krait_interp *in, enum krait_event_enum_value ori
     const char *version = Py_GetVersion();
     snprintf(runtime, sizeof(runtime), "CPython %.*s", (int)strcspn(version, " "), version);
     command_line(command, sizeof(command));
-    struct krait_payload p = { 0 };
-    krait_payload_u32(&p, (uint32_t)getpid());
-    krait_payload_u32(&p, (uint32_t)getppid());
-    krait_payload_u8(&p, (uint8_t)origin);
-    krait_payload_str(&p, runtime, sizeof(runtime));
-    krait_payload_str(&p, command, sizeof(command));
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_process_start(payload, &(struct krait_payload_process_start){
+                                                    .vpid = (uint32_t)getpid(),
+                                                    .vppid = (uint32_t)getppid(),
+                                                    .origin = (uint8_t)origin,
+                                                    .runtime = runtime,
+                                                    .command = command,
+                                                });
     if (in->definitions)
-        krait_writer_event(&krait_agent.writer, in->definitions, KRAIT_EVENT_process_start, &p);
+        krait_writer_event(&krait_agent.writer, in->definitions, KRAIT_EVENT_process_start, payload, n);
 }
 
 /* In the child of fork, before anything else runs there. Async-signal-safe: the parent's other threads may

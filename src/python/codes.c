@@ -424,17 +424,19 @@ static const char *or_else(const char *text, const char *other)
 static bool write_definition(struct krait_interp *in, uint32_t id, enum krait_event_enum_value kind,
                              const struct code_text *t)
 {
-    struct krait_payload p = { 0 };
-    krait_payload_u32(&p, id);
-    krait_payload_u8(&p, (uint8_t)kind);
-    krait_payload_u32(&p, t->line);
-    krait_payload_str(&p, or_else(t->module, "<unknown>"), NAME_MAX_BYTES);
-    krait_payload_str(&p, or_else(t->name, "<unknown>"), NAME_MAX_BYTES);
-    krait_payload_str(&p, or_else(t->file, "<built-in>"), NAME_MAX_BYTES);
-    krait_payload_u32(&p, t->site);
-    krait_payload_u32(&p, t->site_line);
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_code_define(payload, &(struct krait_payload_code_define){
+                                                  .id = id,
+                                                  .kind = (uint8_t)kind,
+                                                  .line = t->line,
+                                                  .module = or_else(t->module, "<unknown>"),
+                                                  .qualname = or_else(t->name, "<unknown>"),
+                                                  .file = or_else(t->file, "<built-in>"),
+                                                  .site = t->site,
+                                                  .site_line = t->site_line,
+                                              });
     return in->definitions &&
-           krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_code_define, &p);
+           krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_code_define, payload, n);
 }
 
 /* Hands out an id and writes what it stands for; 0 when that is not possible now. */

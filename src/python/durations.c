@@ -169,11 +169,11 @@ void krait_durations_pause(struct krait_durations *d)
 
 static void one_event(struct krait_durations *d, struct krait_reading *r, const struct krait_packet_event *e)
 {
-    uint32_t bit = 1u << e->event;
+    uint32_t bit = 1u << e->head.id;
     if (bit & KRAIT_CALL_BEGINS)
-        begin(d, r, e->code, e->t);
+        begin(d, r, e->code, e->head.t);
     else if (bit & KRAIT_CALL_ENDS)
-        end(d, r, e->t);
+        end(d, r, e->head.t);
     else if (bit & KRAIT_CALL_STACKS)
         forget_stack(d, r);
 }
@@ -195,13 +195,14 @@ static struct krait_reading *reading_of(struct krait_durations *d, const struct 
 }
 
 /* Where to read on; what is open stays so if nothing is missing in between. */
-static const uint8_t *take_up(struct krait_durations *d, struct krait_reading *r,
-                              const struct krait_writer *writer, const struct krait_ring *ring, uint64_t *t)
+static struct krait_cursor take_up(struct krait_durations *d, struct krait_reading *r,
+                                   const struct krait_writer *writer, const struct krait_ring *ring,
+                                   uint64_t *t)
 {
     bool same = r->seq == ring->next_seq && r->at, next = r->ended && r->seq + 1 == ring->next_seq;
     *t = r->t;
     if (same)
-        return r->at;
+        return (struct krait_cursor){ r->at, ring->cur };
     if (!next)
         forget_stack(d, r);
     return krait_packet_open(writer, ring, t);
@@ -224,17 +225,13 @@ static uint64_t stolen_ns(struct krait_reading *r)
 }
 
 /* The longest time between two events. */
-static uint64_t longest_gap(const struct krait_reading *r, const struct krait_ring *ring, const uint8_t *at,
-                            uint64_t t)
+static uint64_t longest_gap(const struct krait_reading *r, struct krait_cursor events, uint64_t t)
 {
-    struct krait_packet_event e = { .t = t };
+    struct krait_packet_event e = { .head.t = t };
     uint64_t longest = 0, before = r->t;
-    for (size_t n; at && at < ring->cur; at += n) {
-        n = krait_packet_read(at, &e);
-        if (n >= KRAIT_PAYLOAD_VARIES)
-            break;
-        longest = KRAIT_MAX(longest, e.t - before);
-        before = e.t;
+    while (events.at < events.end && krait_packet_read(&events, &e)) {
+        longest = KRAIT_MAX(longest, e.head.t - before);
+        before = e.head.t;
     }
     return longest;
 }
@@ -259,26 +256,24 @@ void krait_durations_read(struct krait_durations *d, const struct krait_writer *
     struct krait_packet_event e;
     if (!r)
         return;
-    const uint8_t *at = take_up(d, r, writer, ring, &e.t);
+    struct krait_cursor events = take_up(d, r, writer, ring, &e.head.t);
     uint64_t freq = writer->shm.control->clock_freq;
     uint64_t left = (uint64_t)((unsigned __int128)stolen_ns(r) * freq / KRAIT_NS_PER_S);
     uint64_t longest = UINT64_MAX;
     if (left > LITTLE_US * freq / 1000000)
-        longest = longest_gap(r, ring, at, e.t);
+        longest = longest_gap(r, events, e.head.t);
     else
         left = 0;
     r->seq = ring->next_seq;
     r->at = NULL;
     r->ended = false;
-    while (at && at < ring->cur) {
-        size_t n = krait_packet_read(at, &e);
-        if (n >= KRAIT_PAYLOAD_VARIES)
+    while (events.at < events.end) {
+        if (!krait_packet_read(&events, &e))
             return; /* of a version that has more events than this table */
-        take_stolen(r, e.t, longest, &left);
+        take_stolen(r, e.head.t, longest, &left);
         one_event(d, r, &e);
-        r->t = e.t;
-        at += n;
+        r->t = e.head.t;
     }
-    r->at = at;
-    r->ended = at && closing;
+    r->at = events.at;
+    r->ended = events.at && closing;
 }

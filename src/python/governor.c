@@ -145,12 +145,12 @@ void krait_governor_read_closing(struct krait_interp *in, size_t bytes)
 
 static void say_omitted(struct krait_interp *in, uint32_t id, uint64_t calls)
 {
-    struct krait_payload p = { 0 };
-    krait_payload_u32(&p, id);
-    krait_payload_u8(&p, KRAIT_omit_reason_governor);
-    krait_payload_u64(&p, calls);
+    uint8_t payload[KRAIT_BYTES_code_omit];
+    size_t n = krait_put_code_omit(
+        payload,
+        &(struct krait_payload_code_omit){ .id = id, .reason = KRAIT_omit_reason_governor, .calls = calls });
     if (in->definitions)
-        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_code_omit, &p);
+        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_code_omit, payload, n);
 }
 
 /* With --call-sites: the ids of its calls from single lines. */

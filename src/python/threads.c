@@ -8,6 +8,7 @@
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/gil.h"
+#include "record/frames.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -192,11 +193,11 @@ static uint64_t hash_name(const char *name)
 
 static void write_name(struct krait_interp *in, uint32_t tid, const char *name)
 {
-    struct krait_payload p = { 0 };
-    krait_payload_u32(&p, tid);
-    krait_payload_str(&p, name, NAME_MAX_BYTES - 1);
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n =
+        krait_put_thread_name(payload, &(struct krait_payload_thread_name){ .vtid = tid, .name = name });
     if (in->definitions)
-        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_thread_name, &p);
+        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_thread_name, payload, n);
 }
 
 /* A threading.Thread's name as UTF-8; false when it has none. */
@@ -337,33 +338,21 @@ bool krait_thread_begin(struct krait_interp *in)
 
 /* ---- stacks ---- */
 
-/* One frame, or with `last` the end of the run. A struct krait_payload would cost more to clear than all of
- * this does, and greenlets say hundreds of frames at each switch. */
-static void put_frame(struct krait_ring *ring, uint64_t t, uint32_t id, size_t depth, bool last)
-{
-    static const uint32_t events[2][2] = { { KRAIT_EVENT_python_frame, KRAIT_EVENT_python_stack },
-                                           { KRAIT_EVENT_python_deep_frame, KRAIT_EVENT_python_deep_stack } };
-    bool deep = depth > UINT16_MAX;
-    uint32_t wide = (uint32_t)depth;
-    uint16_t narrow = (uint16_t)depth;
-    uint8_t bytes[8];
-    size_t n = last ? 0 : sizeof(id), of_depth = deep ? sizeof(wide) : sizeof(narrow);
-    memcpy(bytes, &id, sizeof(id));
-    memcpy(bytes + n, deep ? (const void *)&wide : &narrow, of_depth);
-    krait_writer_put_small(ring, t, events[deep][last], bytes, n + of_depth);
-}
-
 /* Writes the frames from *i on and the end of the run; *i is then how many are written. Returns false when the
  * ring was full before the end. */
 static bool put_frames(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                        const struct frames *frames, size_t *i)
 {
-    enum { BYTES = sizeof(struct krait_event_extended) + 8 };
+    enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_FRAME_BYTES };
+    uint8_t payload[KRAIT_FRAME_BYTES];
     for (;; ++*i) {
         if (krait_writer_room(writer, ring, t, BYTES) == KRAIT_ROOM_NONE)
             return false;
+        size_t n;
         bool last = *i == frames->n;
-        put_frame(ring, t, last ? 0 : frames->ids[*i], *i, last);
+        uint32_t event = last ? krait_put_depth(payload, (uint32_t)*i, &n)
+                              : krait_put_frame(payload, frames->ids[*i], (uint32_t)*i, &n);
+        krait_writer_put_small(ring, t, event, payload, n);
         if (last)
             return true;
     }

@@ -129,16 +129,18 @@ static bool was_thrown(const PyObject *code)
 /* Whether the ring's last event is a raise whose type is not said: it may have been lost. */
 static bool ends_with_raise(const struct krait_ring *ring)
 {
-    struct krait_event_extended head;
-    uint32_t word, type;
+    enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_BYTES_c_raise_of };
+    struct krait_payload_c_raise_of raise;
+    struct krait_event_extended extended;
+    uint32_t word;
     if (ring == &krait_no_ring || !ring->cur)
         return false;
-    memcpy(&type, ring->cur - sizeof(type), sizeof(type));
-    memcpy(&word, ring->cur - sizeof(type) - sizeof(word),
-           sizeof(word)); /* behind a packet's head, at least */
-    memcpy(&head, ring->cur - sizeof(type) - sizeof(head), sizeof(head));
-    bool is_extended = head.tag == KRAIT_CTF_EXTENDED && head.id == KRAIT_EVENT_c_raise_of;
-    return !type && (is_extended || (word & KRAIT_CTF_ID_MASK) == KRAIT_EVENT_c_raise_of);
+    const uint8_t *payload = ring->cur - KRAIT_BYTES_c_raise_of; /* behind a packet's head, at least */
+    krait_read_c_raise_of(&(struct krait_cursor){ payload, ring->cur }, &raise);
+    memcpy(&word, payload - sizeof(word), sizeof(word));
+    memcpy(&extended, ring->cur - BYTES, sizeof(extended));
+    bool is_extended = extended.tag == KRAIT_CTF_EXTENDED && extended.id == KRAIT_EVENT_c_raise_of;
+    return !raise.exception && (is_extended || krait_head_unpack(word, 0).id == KRAIT_EVENT_c_raise_of);
 }
 
 void krait_unreported_c_raise(void)
@@ -154,7 +156,8 @@ void krait_unreported_exception(struct krait_interp *in, PyObject *exception)
         return;
     uint32_t id = krait_code_exception(in, exception);
     if (ring == krait_this_ring && thrown.at == ring->cur) /* naming may have run Python code */
-        memcpy(ring->cur - sizeof(id), &id, sizeof(id));
+        krait_put_c_raise_of(ring->cur - KRAIT_BYTES_c_raise_of,
+                             &(struct krait_payload_c_raise_of){ .exception = id });
     thrown.at = NULL;
 }
 
@@ -240,15 +243,13 @@ static bool read_packet(struct opened *opened)
     opened->deeper = false;
     opened->last = 0;
     struct krait_packet_event e = { 0 };
-    const uint8_t *at = krait_packet_open(&krait_agent.writer, ring, &e.t);
-    if (!at)
+    struct krait_cursor events = krait_packet_open(&krait_agent.writer, ring, &e.head.t);
+    if (!events.at)
         return false;
-    while (at < ring->cur) {
-        size_t n = krait_packet_read(at, &e);
-        if (n >= KRAIT_PAYLOAD_VARIES)
+    while (events.at < events.end) {
+        if (!krait_packet_read(&events, &e))
             return false;
-        follow(opened, e.event, e.code);
-        at += n;
+        follow(opened, e.head.id, e.code);
     }
     return true;
 }

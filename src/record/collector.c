@@ -13,6 +13,7 @@
  *     every second as a packet of its own: a collector that is killed loses no more of a quiet thread.
  */
 #include "base/buf.h"
+#include "event/payload.h"
 #include "record/collector_inside.h"
 
 #include <linux/futex.h>
@@ -108,19 +109,19 @@ static void take_in(struct krait_collector *c, uint32_t i, int pid)
     }
 }
 
+enum { OWN_EVENT_MAX = KRAIT_MAX(KRAIT_BYTES_lost, KRAIT_BYTES_process_exit) };
+
 /* An event of the collector's own, in the process's definitions. */
 static void put_own_event(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t id,
                           const void *payload, size_t n)
 {
     uint64_t now = krait_clock_now(&c->clock);
     now = proc->definition_time = KRAIT_MAX(now, proc->definition_time);
-    struct {
-        struct krait_event_extended head;
-        uint8_t payload[64];
-    } __attribute__((packed)) event = { .head = { .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = now } };
-    memcpy(event.payload, payload, n);
+    uint8_t event[sizeof(struct krait_event_extended) + OWN_EVENT_MAX];
+    size_t bytes = krait_head_extend(event, id, now);
+    memcpy(event + bytes, payload, n);
     struct krait_packet_head head = { .timestamp_begin = now, .timestamp_end = now };
-    krait_collector_write(c, proc, proc->definitions, &head, &event, sizeof(event.head) + n);
+    krait_collector_write(c, proc, proc->definitions, &head, event, bytes + n);
 }
 
 /* ---- the end of a process ---- */
@@ -131,12 +132,12 @@ static void put_lost(struct krait_collector *c, struct krait_collected_proc *pro
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_limit], proc->over_limit);
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_ring_full], proc->discarded[0]);
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_disk], proc->discarded[1]);
-    for (uint32_t reason = 0; reason < KRAIT_LOST_REASONS; reason++) {
+    for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++) {
         uint64_t count = atomic_load(&slot->lost[reason]);
         if (!count)
             continue;
-        uint8_t payload[9] = { (uint8_t)reason };
-        memcpy(payload + 1, &count, sizeof(count));
+        uint8_t payload[KRAIT_BYTES_lost];
+        krait_put_lost(payload, &(struct krait_payload_lost){ .reason = (uint8_t)reason, .count = count });
         put_own_event(c, proc, KRAIT_EVENT_lost, payload, sizeof(payload));
         c->total.lost[reason] += count;
     }
@@ -145,9 +146,9 @@ static void put_lost(struct krait_collector *c, struct krait_collected_proc *pro
 static void put_exit(struct krait_collector *c, struct krait_collected_proc *proc,
                      enum krait_event_enum_value how, int status)
 {
-    uint8_t payload[5] = { (uint8_t)how };
-    int32_t value = status;
-    memcpy(payload + 1, &value, sizeof(value));
+    uint8_t payload[KRAIT_BYTES_process_exit];
+    krait_put_process_exit(payload,
+                           &(struct krait_payload_process_exit){ .how = (uint8_t)how, .status = status });
     put_own_event(c, proc, KRAIT_EVENT_process_exit, payload, sizeof(payload));
 }
 
@@ -383,7 +384,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     }
     if (c->total.alive)
         krait_drain_give_up(c);
-    for (uint32_t reason = 0; reason < KRAIT_LOST_REASONS; reason++)
+    for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++)
         c->total.lost[reason] += atomic_load(&c->shm.control->lost[reason]);
     c->total.duration_ns = krait_clock_ns(CLOCK_MONOTONIC) - c->begin_ns;
     c->total.grown_bytes = c->recording.grown_bytes;

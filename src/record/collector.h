@@ -39,7 +39,7 @@ struct krait_collector_summary {
     uint32_t threads;
     uint64_t events;
     uint64_t bytes; /* on disk */
-    uint64_t lost[KRAIT_LOST_REASONS];
+    uint64_t lost[KRAIT_COUNT_lost_reason];
     uint64_t dropped_events; /* old ones, for keep_newest */
     const char *limit;       /* what ended it: see krait_collector_limit; NULL: nothing did */
     uint64_t grown_bytes;    /* the most that rings had grown by at once */

@@ -53,7 +53,7 @@ struct krait_collector {
     int fd;
     char session[64];
     char *dir;
-    bool dir_made; /* by this collector, and not removed since */
+    bool dir_made;          /* by this collector, and not removed since */
     char *reserve;          /* a file that is given up for the metadata when the disk is full */
     uint64_t reserve_bytes; /* of it; counted as the recording's */
     struct krait_clock clock;

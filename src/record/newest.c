@@ -13,7 +13,9 @@
  */
 #include "record/collector_inside.h"
 
+#include "base/array.h"
 #include "base/growing.h"
+#include "record/frames.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -38,14 +40,8 @@ struct calls {
 
 static void push(struct calls *calls, uint32_t code, bool is_c)
 {
-    if (calls->count == calls->cap) {
-        size_t cap = calls->cap ? 2 * calls->cap : 256;
-        struct open_call *items = cap <= FRAMES_MAX ? realloc(calls->items, cap * sizeof(*items)) : NULL;
-        if (!items)
-            return;
-        calls->items = items;
-        calls->cap = cap;
-    }
+    if (calls->count == FRAMES_MAX || !KRAIT_GROW(calls->items, calls->cap, calls->count + 1))
+        return;
     calls->items[calls->count++] = (struct open_call){ code, is_c };
 }
 
@@ -83,17 +79,25 @@ static void live(struct calls *calls, uint32_t code, uint32_t depth)
     push(calls, code, false);
 }
 
-static void follow(struct calls *calls, uint32_t id, const uint8_t *payload)
+static void begin(struct calls *calls, struct krait_cursor *payload, bool is_c)
 {
-    uint32_t code = 0, depth = 0;
-    if (krait_event_payload_bytes[id & 31] >= 4 && krait_event_payload_bytes[id & 31] < KRAIT_PAYLOAD_VARIES)
-        memcpy(&code, payload, sizeof(code));
+    struct krait_payload_python_call call; /* of one field, as all begins */
+    if (krait_read_python_call(payload, &call))
+        push(calls, call.code, is_c);
+}
+
+static void follow(struct calls *calls, uint32_t id, struct krait_cursor payload)
+{
+    struct krait_payload_python_frame frame;
+    struct krait_payload_python_deep_frame deep_frame;
+    struct krait_payload_python_stack stack;
+    struct krait_payload_python_deep_stack deep_stack;
     switch (id) {
     case KRAIT_EVENT_python_call:
     case KRAIT_EVENT_python_resume:
     case KRAIT_EVENT_python_throw:
     case KRAIT_EVENT_c_call:
-        push(calls, code, id == KRAIT_EVENT_c_call);
+        begin(calls, &payload, id == KRAIT_EVENT_c_call);
         break;
     case KRAIT_EVENT_python_return:
     case KRAIT_EVENT_python_yield:
@@ -107,27 +111,33 @@ static void follow(struct calls *calls, uint32_t id, const uint8_t *payload)
         end_c(calls);
         break;
     case KRAIT_EVENT_python_frame:
+        if (krait_read_python_frame(&payload, &frame))
+            live(calls, frame.code, frame.depth);
+        break;
     case KRAIT_EVENT_python_deep_frame:
-        memcpy(&depth, payload + 4, id == KRAIT_EVENT_python_frame ? 2 : 4);
-        live(calls, code, depth);
+        if (krait_read_python_deep_frame(&payload, &deep_frame))
+            live(calls, deep_frame.code, deep_frame.depth);
         break;
     case KRAIT_EVENT_python_stack:
+        if (krait_read_python_stack(&payload, &stack))
+            calls->count = at_depth(calls, stack.depth);
+        break;
     case KRAIT_EVENT_python_deep_stack:
-        memcpy(&depth, payload, id == KRAIT_EVENT_python_stack ? 2 : 4);
-        calls->count = at_depth(calls, depth);
+        if (krait_read_python_deep_stack(&payload, &deep_stack))
+            calls->count = at_depth(calls, deep_stack.depth);
         break;
     default:
         break;
     }
 }
 
-static uint64_t follow_all(struct calls *calls, const uint8_t *events, size_t n)
+static uint64_t follow_all(struct calls *calls, const uint8_t *bytes, size_t n)
 {
     uint64_t count = 0;
-    uint32_t id;
-    for (size_t at = 0, payload, bytes;
-         (bytes = krait_packet_event(events + at, n - at, &id, &payload)) != SIZE_MAX; at += bytes, count++)
-        follow(calls, id, events + at + payload);
+    struct krait_cursor events = { bytes, bytes + n }, payload;
+    struct krait_event_head head = { 0 };
+    for (; krait_packet_event(&events, &head, &payload); count++)
+        follow(calls, head.id, payload);
     return count;
 }
 
@@ -135,34 +145,29 @@ static uint64_t follow_all(struct calls *calls, const uint8_t *events, size_t n)
 
 static void put(struct krait_buf *out, uint64_t time, uint32_t id, const void *payload, size_t n)
 {
-    struct krait_event_extended head = { .tag = KRAIT_CTF_EXTENDED, .id = id, .timestamp = time };
-    krait_buf_add(out, (const char *)&head, sizeof(head));
+    uint8_t head[sizeof(struct krait_event_extended)];
+    krait_buf_add(out, (const char *)head, krait_head_extend(head, id, time));
     krait_buf_add(out, payload, n);
-}
-
-static void put_frame(struct krait_buf *out, uint64_t time, uint32_t code, uint32_t depth)
-{
-    bool deep = depth > UINT16_MAX;
-    uint8_t payload[8];
-    memcpy(payload, &code, sizeof(code));
-    memcpy(payload + sizeof(code), &depth, sizeof(depth));
-    put(out, time, deep ? KRAIT_EVENT_python_deep_frame : KRAIT_EVENT_python_frame, payload, deep ? 8 : 6);
 }
 
 static void put_base(struct krait_buf *out, uint64_t time, const struct calls *calls)
 {
-    uint32_t depth = 0;
-    size_t top = 0; /* behind the innermost Python frame */
+    uint8_t payload[KRAIT_FRAME_BYTES];
+    uint32_t depth = 0, id;
+    size_t top = 0, n; /* behind the innermost Python frame */
     for (size_t i = 0; i < calls->count; i++) {
         if (calls->items[i].is_c)
             continue;
-        put_frame(out, time, calls->items[i].code, depth++);
+        id = krait_put_frame(payload, calls->items[i].code, depth++, &n);
+        put(out, time, id, payload, n);
         top = i + 1;
     }
-    bool deep = depth > UINT16_MAX;
-    put(out, time, deep ? KRAIT_EVENT_python_deep_stack : KRAIT_EVENT_python_stack, &depth, deep ? 4 : 2);
-    for (; top < calls->count; top++)
-        put(out, time, KRAIT_EVENT_c_call, &calls->items[top].code, sizeof(calls->items[top].code));
+    id = krait_put_depth(payload, depth, &n);
+    put(out, time, id, payload, n);
+    for (; top < calls->count; top++) {
+        n = krait_put_c_call(payload, &(struct krait_payload_c_call){ .code = calls->items[top].code });
+        put(out, time, KRAIT_EVENT_c_call, payload, n);
+    }
 }
 
 /* ---- a file ---- */
@@ -326,14 +331,8 @@ static void list_packets(struct packets *all, const char *path)
     KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct krait_packet_head head;
     for (uint64_t at = 0; fd >= 0 && read_head(fd, at, &head); at += head.packet_size / 8) {
-        if (all->count == all->cap) {
-            size_t cap = all->cap ? 2 * all->cap : 4096;
-            struct packet *items = realloc(all->items, cap * sizeof(*items));
-            if (!items)
-                return;
-            all->items = items;
-            all->cap = cap;
-        }
+        if (!KRAIT_GROW(all->items, all->cap, all->count + 1))
+            return;
         all->items[all->count++] = (struct packet){ head.timestamp_end, head.packet_size / 8 };
     }
 }

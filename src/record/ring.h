@@ -13,8 +13,6 @@
 #include "ctf/format.h"
 #include "record/shm.h"
 
-#include <string.h>
-
 enum {
     /* An event of the hot path with its extended header fits below `limit`, plus the frames' payload. */
     KRAIT_RING_MARGIN = 32,
@@ -39,15 +37,10 @@ static inline void krait_ring_commit(struct krait_ring *ring, uint8_t *to)
     __atomic_store_n(&ring->cur, to, __ATOMIC_RELEASE);
 }
 
-static inline uint32_t krait_ring_header(uint32_t event, uint64_t t)
-{
-    return (uint32_t)(t << KRAIT_CTF_ID_BITS) | event;
-}
-
 /* Needs krait_ring_has_room. An event without fields: 4 bytes. */
 static inline void krait_ring_put(struct krait_ring *ring, uint64_t t, uint32_t event)
 {
-    uint32_t word = krait_ring_header(event, t);
+    uint32_t word = krait_head_pack(event, t);
     uint8_t *cur = ring->cur;
     memcpy(cur, &word, sizeof(word));
     krait_ring_commit(ring, cur + sizeof(word));
@@ -56,11 +49,7 @@ static inline void krait_ring_put(struct krait_ring *ring, uint64_t t, uint32_t 
 /* Needs krait_ring_has_room. An event whose one field is a code: 8 bytes, one store. */
 static inline void krait_ring_put_code(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t code)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    uint64_t word = krait_ring_header(event, t) | (uint64_t)code << 32;
-#else
-    uint64_t word = (uint64_t)krait_ring_header(event, t) << 32 | code;
-#endif
+    uint64_t word = krait_head_join(krait_head_pack(event, t), code);
     uint8_t *cur = ring->cur;
     memcpy(cur, &word, sizeof(word));
     krait_ring_commit(ring, cur + sizeof(word));

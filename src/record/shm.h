@@ -126,7 +126,7 @@ struct krait_control {
     _Atomic uint32_t chunk_used;
     _Atomic uint32_t ring_frees; /* rings given back: who found none looks again when this has changed */
     _Atomic uint64_t beat_ns;    /* CLOCK_MONOTONIC of the collector's last sign of life */
-    _Atomic uint64_t lost[KRAIT_LOST_REASONS]; /* where there was no process slot to count in */
+    _Atomic uint64_t lost[KRAIT_COUNT_lost_reason]; /* where there was no process slot to count in */
     /* Processes that could not be recorded, and why: the summary says it. A row is taken by setting its pid.
      */
     struct krait_refusal {
@@ -147,7 +147,7 @@ struct krait_proc {
     /* Where its stack begins, which is another place for what it executes later (proc(5), the 28th number of
      * stat). */
     uint64_t image;
-    _Atomic uint64_t lost[KRAIT_LOST_REASONS];
+    _Atomic uint64_t lost[KRAIT_COUNT_lost_reason];
     _Atomic uint32_t next_code; /* ids are handed out from 1 */
 } __attribute__((aligned(64)));
 

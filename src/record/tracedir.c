@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/tracedir.h"
 
+#include "base/array.h"
 #include "base/growing.h"
 #include "base/map.h"
-#include "event/event.h"
+#include "event/payload.h"
 #include "record/traceid.h"
 
 #include <fcntl.h>
@@ -283,56 +284,20 @@ void krait_tracedir_stream_close(struct krait_tracedir *dir, struct krait_stream
     }
 }
 
-/* The end of an event's payload: fields of the table one after the other; SIZE_MAX when it is not whole. */
-static size_t payload_end(const struct krait_event_row *event, const uint8_t *p, size_t n)
+bool krait_packet_event(struct krait_cursor *events, struct krait_event_head *head,
+                        struct krait_cursor *payload)
 {
-    static const struct {
-        const char *type;
-        size_t bytes;
-    } sizes[] = { { "u16", 2 }, { "u32", 4 }, { "u64", 8 }, { "i32", 4 }, { "code", 4 } };
-    size_t at = 0;
-    for (size_t f = 0; f < event->field_count; f++) {
-        size_t size = 1; /* u8 and the enumerations */
-        if (strcmp(event->fields[f].type, "str") == 0)
-            size = at < n ? strnlen((const char *)p + at, n - at) + 1 : 1;
-        for (size_t i = 0; i < KRAIT_ARRAY_LEN(sizes); i++) {
-            if (strcmp(event->fields[f].type, sizes[i].type) == 0)
-                size = sizes[i].bytes;
-        }
-        if (size > n - at)
-            return SIZE_MAX;
-        at += size;
-    }
-    return at;
-}
-
-/* The bytes of the event at the beginning of n bytes, and its id; SIZE_MAX when it is not whole. */
-static size_t event_bytes(const uint8_t *event, size_t n, uint32_t *id)
-{
-    if (n < 4)
-        return SIZE_MAX;
-    uint32_t word;
-    memcpy(&word, event, sizeof(word));
-    *id = word & KRAIT_CTF_ID_MASK;
-    size_t head = 4;
-    if (*id == KRAIT_CTF_EXTENDED) {
-        head = sizeof(struct krait_event_extended);
-        *id = n > 4 ? event[1] : 0;
-    }
-    if (head > n)
-        return SIZE_MAX;
-    size_t payload = krait_event_payload_bytes[*id & 31];
-    if (payload >= KRAIT_PAYLOAD_VARIES)
-        payload =
-            *id < krait_event_count ? payload_end(&krait_events[*id], event + head, n - head) : SIZE_MAX;
-    return payload > n - head ? SIZE_MAX : head + payload;
-}
-
-size_t krait_packet_event(const uint8_t *event, size_t n, uint32_t *id, size_t *payload)
-{
-    *payload =
-        n && (*event & KRAIT_CTF_ID_MASK) == KRAIT_CTF_EXTENDED ? sizeof(struct krait_event_extended) : 4;
-    return event_bytes(event, n, id);
+    struct krait_cursor at = *events;
+    struct krait_event_head read = *head;
+    if (!krait_head_read(&at, &read))
+        return false;
+    *payload = at;
+    if (!krait_payload_skip(read.id, &at))
+        return false;
+    payload->end = at.at;
+    *head = read;
+    *events = at;
+    return true;
 }
 
 /* What the ids of short headers say, a bit each: an event of one word, of two, or one to be looked at. */
@@ -389,24 +354,22 @@ static uint64_t count_events(const uint8_t *events, size_t n, uint64_t *gil_wait
 {
     const struct id_sets sets = sort_ids();
     uint64_t count = 0, payload = 0;
-    uint32_t id;
-    size_t at = 0, bytes;
+    struct krait_cursor at = { events, events + n }, unused;
+    struct krait_event_head head = { 0 };
     for (*gil_waits = 0;;) {
         unsigned known = 64;
-        while (n - at >= 256 && known == 64) {
-            known = count_block(events + at, &sets, &payload, &count);
-            at += 4 * (size_t)known;
+        while (at.end - at.at >= 256 && known == 64) {
+            known = count_block(at.at, &sets, &payload, &count);
+            at.at += 4 * (size_t)known;
         }
-        if (payload && n - at < 4)
+        if (payload && at.end - at.at < 4)
             return count - 1; /* the last one is not whole */
-        at += 4 * payload;
+        at.at += 4 * payload;
         payload = 0;
-        bytes = event_bytes(events + at, n - at, &id);
-        if (bytes == SIZE_MAX)
+        if (!krait_packet_event(&at, &head, &unused))
             return count;
-        at += bytes;
         count++;
-        *gil_waits += id == KRAIT_EVENT_gil_wait;
+        *gil_waits += head.id == KRAIT_EVENT_gil_wait;
     }
 }
 
@@ -418,20 +381,11 @@ uint64_t krait_packet_count_events(const uint8_t *events, size_t n)
 
 size_t krait_packet_last_time(const uint8_t *events, size_t n, uint64_t *time)
 {
-    const uint64_t wrap = 1ull << KRAIT_CTF_TS_BITS;
-    size_t at = 0;
-    uint32_t id;
-    for (size_t bytes; (bytes = event_bytes(events + at, n - at, &id)) != SIZE_MAX; at += bytes) {
-        struct krait_event_extended head = { 0 };
-        uint32_t word;
-        memcpy(&word, events + at, sizeof(word));
-        if ((word & KRAIT_CTF_ID_MASK) == KRAIT_CTF_EXTENDED)
-            memcpy(&head, events + at, sizeof(head));
-        else
-            head.timestamp = *time + (((word >> KRAIT_CTF_ID_BITS) - *time) & (wrap - 1));
-        *time = head.timestamp;
-    }
-    return at;
+    struct krait_cursor at = { events, events + n }, unused;
+    struct krait_event_head head = { .t = *time };
+    while (krait_packet_event(&at, &head, &unused))
+        *time = head.t;
+    return (size_t)(at.at - events);
 }
 
 static int append(const struct krait_stream *stream, struct iovec parts[2])
@@ -484,14 +438,8 @@ int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream
 
 static int add_code(struct krait_tracedir *dir, uint32_t id, const char *module, const char *name)
 {
-    if (dir->code_count == dir->code_cap) {
-        size_t cap = dir->code_cap ? dir->code_cap * 2 : 256;
-        struct krait_tsdl_code *codes = realloc(dir->codes, cap * sizeof(*codes));
-        if (!codes)
-            return -ENOMEM;
-        dir->codes = codes;
-        dir->code_cap = cap;
-    }
+    if (!KRAIT_GROW(dir->codes, dir->code_cap, dir->code_count + 1))
+        return -ENOMEM;
     char *label = krait_arena_fmt(&dir->labels, "%s%s%s", module, *module ? "." : "", name);
     if (!label)
         return -ENOMEM;
@@ -499,14 +447,11 @@ static int add_code(struct krait_tracedir *dir, uint32_t id, const char *module,
     return 0;
 }
 
-/* code:define begins { u32 id, u8 kind, u32 line, str module, str qualname }; payload_end found its strings
- * whole. */
-static void learn_code(struct krait_tracedir *dir, const uint8_t *payload)
+static void learn_code(struct krait_tracedir *dir, struct krait_cursor payload)
 {
-    uint32_t id;
-    memcpy(&id, payload, sizeof(id));
-    const char *module = (const char *)payload + 9;
-    add_code(dir, id, module, module + strlen(module) + 1);
+    struct krait_payload_code_define code;
+    if (krait_read_code_define(&payload, &code))
+        add_code(dir, code.id, code.module, code.qualname);
 }
 
 static void set_text(char **to, const char *text)
@@ -518,15 +463,13 @@ static void set_text(char **to, const char *text)
     *to = copy;
 }
 
-/* process:start begins { u32 vpid, u32 vppid, u8 origin, str runtime, str command }. When the collector asked
- * the kernel the process may have ended, or have executed another program; it said its command line itself.
- */
-static void learn_command(struct krait_tracedir *dir, const uint8_t *payload)
+/* When the collector asked the kernel the process may have ended, or have executed another program; it said its
+ * command line itself. */
+static void learn_command(struct krait_tracedir *dir, struct krait_cursor payload)
 {
-    const char *runtime = (const char *)payload + 9;
-    const char *command = runtime + strlen(runtime) + 1;
-    if (*command)
-        set_text(&dir->command, command);
+    struct krait_payload_process_start start;
+    if (krait_read_process_start(&payload, &start) && *start.command)
+        set_text(&dir->command, start.command);
 }
 
 void krait_tracedir_rename(struct krait_tracedir *dir, const char *name, const char *command)
@@ -538,45 +481,37 @@ void krait_tracedir_rename(struct krait_tracedir *dir, const char *name, const c
     dir->renamed = true;
 }
 
+/* Whether the next event has the long form, as all of the definitions. */
+static bool is_extended(const struct krait_cursor *events)
+{
+    return events->at < events->end && *events->at == KRAIT_CTF_EXTENDED;
+}
+
 size_t krait_tracedir_define(struct krait_tracedir *dir, const uint8_t *events, size_t n, uint64_t *first,
                              uint64_t *last)
 {
-    size_t at = 0;
-    while (n - at >= sizeof(struct krait_event_extended)) {
-        struct krait_event_extended head;
-        memcpy(&head, events + at, sizeof(head));
-        if (head.tag != KRAIT_CTF_EXTENDED || head.id >= krait_event_count)
-            break;
-        const uint8_t *payload = events + at + sizeof(head);
-        size_t bytes = payload_end(&krait_events[head.id], payload, n - at - sizeof(head));
-        if (bytes == SIZE_MAX)
-            break;
+    struct krait_cursor at = { events, events + n }, payload;
+    struct krait_event_head head = { 0 };
+    while (is_extended(&at) && krait_packet_event(&at, &head, &payload)) {
+        if (payload.at == events + sizeof(struct krait_event_extended))
+            *first = head.t;
+        *last = head.t;
         if (head.id == KRAIT_EVENT_code_define)
             learn_code(dir, payload);
         if (head.id == KRAIT_EVENT_process_start)
             learn_command(dir, payload);
-        if (at == 0)
-            *first = head.timestamp;
-        *last = head.timestamp;
-        at += sizeof(head) + bytes;
     }
-    return at;
+    return (size_t)(at.at - events);
 }
 
 void krait_tracedir_order(uint8_t *events, size_t n, uint64_t *last, uint64_t now)
 {
-    for (size_t at = 0, bytes; n - at >= sizeof(struct krait_event_extended); at += bytes) {
-        struct krait_event_extended head;
-        memcpy(&head, events + at, sizeof(head));
-        if (head.tag != KRAIT_CTF_EXTENDED || head.id >= krait_event_count)
-            return;
-        bytes = payload_end(&krait_events[head.id], events + at + sizeof(head), n - at - sizeof(head));
-        if (bytes == SIZE_MAX)
-            return;
-        bytes += sizeof(head);
-        head.timestamp = KRAIT_MAX(KRAIT_MIN(head.timestamp, now), *last);
-        *last = head.timestamp;
-        memcpy(events + at, &head, sizeof(head));
+    struct krait_cursor at = { events, events + n }, payload;
+    struct krait_event_head head = { 0 };
+    for (uint8_t *event = events; is_extended(&at) && krait_packet_event(&at, &head, &payload);
+         event = events + (at.at - events)) {
+        *last = KRAIT_MAX(KRAIT_MIN(head.t, now), *last);
+        krait_head_extend(event, head.id, *last);
     }
 }
 

@@ -80,9 +80,10 @@ int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err
 /* In the metadata of a folder that is finished: the clock as it is known now. */
 int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err);
 
-/* The bytes of the event at the beginning of n bytes, its id, and where its payload begins; SIZE_MAX when it
- * is not whole. */
-size_t krait_packet_event(const uint8_t *event, size_t n, uint32_t *id, size_t *payload);
+/* Steps over the next event; false, and `events` stays, when it is not whole or its id is not known. *head holds the
+ * event before it and then its own; *payload is its payload. */
+bool krait_packet_event(struct krait_cursor *events, struct krait_event_head *head,
+                        struct krait_cursor *payload);
 /* Events in a packet's n bytes after the head, up to the first that is not whole. */
 uint64_t krait_packet_count_events(const uint8_t *events, size_t n);
 /* The bytes of those events. *time is the clock before the first of them, and then that of the last. */

@@ -323,7 +323,7 @@ int krait_writer_join(struct krait_writer *writer)
         proc->pid = pid;
         prctl(PR_GET_NAME, proc->comm);
         proc->image = (uintptr_t)__libc_stack_end;
-        for (size_t r = 0; r < KRAIT_LOST_REASONS; r++)
+        for (size_t r = 0; r < KRAIT_COUNT_lost_reason; r++)
             atomic_store(&proc->lost[r], 0);
         atomic_store(&proc->next_code, 1);
         atomic_store(&proc->state, KRAIT_SLOT_OPEN);
@@ -597,13 +597,11 @@ enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait
 void krait_writer_put_extended(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
                                size_t n)
 {
-    struct krait_event_extended head = { .tag = KRAIT_CTF_EXTENDED, .id = event, .timestamp = t };
-    uint8_t *cur = ring->cur;
-    memcpy(cur, &head, sizeof(head));
+    uint8_t *cur = ring->cur, *to = cur + krait_head_extend(cur, event, t);
     if (n)
-        memcpy(cur + sizeof(head), payload, n);
+        memcpy(to, payload, n);
     ring->window = t >> KRAIT_CTF_TS_BITS;
-    krait_ring_commit(ring, cur + sizeof(head) + n);
+    krait_ring_commit(ring, to + n);
 }
 
 void krait_writer_put_small(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
@@ -613,7 +611,7 @@ void krait_writer_put_small(struct krait_ring *ring, uint64_t t, uint32_t event,
         krait_writer_put_extended(ring, t, event, payload, n);
         return;
     }
-    uint32_t head = krait_ring_header(event, t);
+    uint32_t head = krait_head_pack(event, t);
     uint8_t *cur = ring->cur;
     memcpy(cur, &head, sizeof(head));
     memcpy(cur + sizeof(head), payload, n);
@@ -644,54 +642,12 @@ uint32_t krait_writer_new_code(struct krait_writer *writer)
     return writer->proc ? atomic_fetch_add(&writer->proc->next_code, 1) : 0;
 }
 
-/* ---- payloads ---- */
-
-static void payload_add(struct krait_payload *p, const void *bytes, size_t n)
-{
-    if (n > sizeof(p->bytes) - p->n)
-        return;
-    memcpy(p->bytes + p->n, bytes, n);
-    p->n += n;
-}
-
-void krait_payload_u8(struct krait_payload *p, uint8_t v)
-{
-    payload_add(p, &v, sizeof(v));
-}
-
-void krait_payload_u16(struct krait_payload *p, uint16_t v)
-{
-    payload_add(p, &v, sizeof(v));
-}
-
-void krait_payload_u32(struct krait_payload *p, uint32_t v)
-{
-    payload_add(p, &v, sizeof(v));
-}
-
-void krait_payload_u64(struct krait_payload *p, uint64_t v)
-{
-    payload_add(p, &v, sizeof(v));
-}
-
-void krait_payload_str(struct krait_payload *p, const char *s, size_t max)
-{
-    size_t n = strnlen(s, max);
-    if (s[n]) {
-        while (n && ((unsigned char)s[n] & 0xc0) == 0x80)
-            n--;
-    }
-    payload_add(p, s, n);
-    payload_add(p, "", 1);
-}
-
 bool krait_writer_event(struct krait_writer *writer, struct krait_ring *ring, uint32_t event,
-                        const struct krait_payload *payload)
+                        const void *payload, size_t n)
 {
     uint64_t t = krait_writer_now(writer);
-    size_t bytes = sizeof(struct krait_event_extended) + payload->n;
-    if (krait_writer_room(writer, ring, t, bytes) == KRAIT_ROOM_NONE)
+    if (krait_writer_room(writer, ring, t, sizeof(struct krait_event_extended) + n) == KRAIT_ROOM_NONE)
         return false;
-    krait_writer_put_extended(ring, t, event, payload->bytes, payload->n);
+    krait_writer_put_extended(ring, t, event, payload, n);
     return true;
 }

@@ -7,6 +7,7 @@
 #ifndef KRAIT_RECORD_WRITER_H
 #define KRAIT_RECORD_WRITER_H
 
+#include "event/payload.h"
 #include "record/ring.h"
 
 enum { KRAIT_MAP_CLOSED = 1 }; /* added to the address of a ring that is mapped without access yet */
@@ -107,21 +108,9 @@ bool krait_writer_running(const struct krait_writer *writer);
 /* Whether the collector has stopped it: one load. */
 bool krait_writer_stopped(const struct krait_writer *writer);
 
-/* A payload under construction: events with strings. Strings are cut to what fits. */
-struct krait_payload {
-    size_t n;
-    uint8_t bytes[3072];
-};
-
-void krait_payload_u8(struct krait_payload *p, uint8_t v);
-void krait_payload_u16(struct krait_payload *p, uint16_t v);
-void krait_payload_u32(struct krait_payload *p, uint32_t v);
-void krait_payload_u64(struct krait_payload *p, uint64_t v);
-/* At most max bytes of s and a NUL; a UTF-8 character is not cut in two. */
-void krait_payload_str(struct krait_payload *p, const char *s, size_t max);
-
-/* Makes room and writes; returns false when it was lost. For definitions and other rare events. */
+/* Makes room and writes one event, whose n bytes krait_put_NAME() has made, now; returns false when it was lost. For
+ * definitions and other rare events. */
 bool krait_writer_event(struct krait_writer *writer, struct krait_ring *ring, uint32_t event,
-                        const struct krait_payload *payload);
+                        const void *payload, size_t n);
 
 #endif

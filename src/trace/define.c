@@ -6,7 +6,8 @@
 
 #include "base/array.h"
 #include "base/buf.h"
-#include "trace/payload.h"
+#include "ctf/format.h"
+#include "event/payload.h"
 
 /* What the handlers of the definitions' events share. */
 struct define {
@@ -191,17 +192,17 @@ static int read_event(struct define *def, uint32_t id, struct krait_cursor *curs
 static int read_packet(struct define *def, const struct krait_packet *packet)
 {
     struct krait_cursor cursor = { packet->body, packet->end };
-    uint64_t ticks = packet->head.timestamp_begin;
+    struct krait_event_head head = { .t = packet->head.timestamp_begin };
     while (cursor.at < cursor.end) {
         const uint8_t *event = cursor.at;
-        uint32_t id = 0;
-        bool whole = krait_read_header(&cursor, &id, &ticks);
-        def->t_ns = krait_ticks_ns(&def->image->clock, ticks);
-        int rc = whole ? read_event(def, id, &cursor) : -EBADMSG;
+        head.id = 0;
+        bool whole = krait_head_read(&cursor, &head);
+        def->t_ns = krait_ticks_ns(&def->image->clock, head.t);
+        int rc = whole ? read_event(def, head.id, &cursor) : -EBADMSG;
         if (rc == -EBADMSG) {
             krait_damage_say(
                 &def->damage, "%s: byte %zu: no whole event is here (id %u); the packet's rest is left out",
-                def->path, packet->offset + sizeof(packet->head) + (size_t)(event - packet->body), id);
+                def->path, packet->offset + sizeof(packet->head) + (size_t)(event - packet->body), head.id);
             return 0;
         }
         if (rc)

@@ -2,8 +2,8 @@
 #include "trace/gil.h"
 
 #include "base/array.h"
+#include "event/payload.h"
 #include "trace/import.h"
-#include "trace/payload.h"
 
 struct reading {
     struct krait_gil_waits *waits;
@@ -76,16 +76,15 @@ static int read_packet(struct reading *reading, const struct krait_packet *packe
 {
     enum { CALLS = KRAIT_EVENT_c_raise + 1 };
     struct krait_cursor cursor = { packet->body, packet->end };
-    uint64_t ticks = packet->head.timestamp_begin;
-    uint32_t id;
+    struct krait_event_head head = { .t = packet->head.timestamp_begin };
     int rc = 0;
     while (!rc && cursor.at < cursor.end && !has_all(reading)) {
-        if (!krait_read_header(&cursor, &id, &ticks))
+        if (!krait_head_read(&cursor, &head))
             return 0;
-        if (KRAIT_UNLIKELY(id >= CALLS))
-            rc = other_event(reading, id, ticks, &cursor);
-        else if (cursor.end - cursor.at >= krait_event_payload_bytes[id])
-            cursor.at += krait_event_payload_bytes[id];
+        if (KRAIT_UNLIKELY(head.id >= CALLS))
+            rc = other_event(reading, head.id, head.t, &cursor);
+        else if (cursor.end - cursor.at >= krait_event_payload_bytes[head.id])
+            cursor.at += krait_event_payload_bytes[head.id];
         else
             return 0;
     }

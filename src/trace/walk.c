@@ -2,20 +2,11 @@
  *
  * From a thread's bytes to its calls: the loop that every analysis of a recording waits for.
  */
+#include "event/payload.h"
 #include "trace/import.h"
-#include "trace/payload.h"
 #include "trace/stack.h"
 
 #include <string.h>
-
-/* The two halves of an event's first 8 bytes, whatever the byte order. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define KRAIT_HEAD_OF(word) ((uint32_t)(word))
-#define KRAIT_CODE_OF(word) ((uint32_t)((word) >> 32))
-#else
-#define KRAIT_HEAD_OF(word) ((uint32_t)((word) >> 32))
-#define KRAIT_CODE_OF(word) ((uint32_t)(word))
-#endif
 
 struct walk {
     struct krait_stack *stack;
@@ -27,12 +18,6 @@ struct walk {
     const char *path;
     bool over; /* the range's end was reached */
 };
-
-/* Its row's payload is one code and nothing else: the begins of the hot loop. */
-_Static_assert(sizeof(struct krait_payload_python_call) == 4 && sizeof(struct krait_payload_c_call) == 4 &&
-                   sizeof(struct krait_payload_python_resume) == 4 &&
-                   sizeof(struct krait_payload_python_throw) == 4,
-               "events.def: a begin has one field, its code");
 
 static uint32_t func_of(const struct krait_image *image, uint32_t code, enum krait_stack_lang lang)
 {
@@ -102,20 +87,20 @@ static void unwind(struct walk *walk, uint64_t t_ns, uint32_t exception, enum kr
 static bool unwind_event(struct walk *walk, uint64_t t_ns, struct krait_cursor *cursor,
                          enum krait_stack_lang lang)
 {
-    uint32_t exception;
-    if (!krait_read_bytes(cursor, &exception, sizeof(exception)))
+    struct krait_payload_python_unwind_of raised; /* as c:raise_of */
+    if (!krait_read_python_unwind_of(cursor, &raised))
         return false;
-    unwind(walk, t_ns, exception, lang);
+    unwind(walk, t_ns, raised.exception, lang);
     return true;
 }
 
 static bool begin_event(struct walk *walk, uint64_t t_ns, struct krait_cursor *cursor,
                         enum krait_op_kind kind, enum krait_stack_lang lang)
 {
-    uint32_t code;
-    if (!krait_read_bytes(cursor, &code, sizeof(code)))
+    struct krait_payload_python_call begin; /* of one field, as all begins */
+    if (!krait_read_python_call(cursor, &begin))
         return false;
-    krait_stack_begin(walk->stack, t_ns, func_of(walk->image, code, lang), code, kind, lang);
+    krait_stack_begin(walk->stack, t_ns, func_of(walk->image, begin.code, lang), begin.code, kind, lang);
     return true;
 }
 
@@ -172,19 +157,20 @@ static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *
 {
     const uint8_t *event = cursor->at;
     uint64_t to_ns = walk->stack->range.to_ns;
-    uint32_t id = 0;
-    if (!krait_read_header(cursor, &id, ticks)) {
-        damaged_event(walk, packet, event, id);
+    struct krait_event_head head = { .t = *ticks };
+    if (!krait_head_read(cursor, &head)) {
+        damaged_event(walk, packet, event, head.id);
         return false;
     }
+    *ticks = head.t;
     uint64_t t_ns = krait_ticks_ns(&walk->clock, *ticks);
     if (t_ns >= walk->next_omit_ns)
         apply_omits(walk, KRAIT_MIN(t_ns, to_ns - 1));
     walk->over = t_ns >= to_ns;
     if (walk->over)
         return false;
-    if (!one_event(walk, id, t_ns, cursor)) {
-        damaged_event(walk, packet, event, id);
+    if (!one_event(walk, head.id, t_ns, cursor)) {
+        damaged_event(walk, packet, event, head.id);
         return false;
     }
     return true;
@@ -194,8 +180,7 @@ static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *
  * Unwinds are rare, and say more than their time. */
 enum {
     SHORT_BYTES = 8, /* of the longest: header and code */
-    BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume | 1 << KRAIT_EVENT_python_throw |
-             1 << KRAIT_EVENT_c_call,
+    BEGINS = KRAIT_CALL_BEGINS,
     ENDS = 1 << KRAIT_EVENT_python_return | 1 << KRAIT_EVENT_python_yield | 1 << KRAIT_EVENT_c_return,
     IN_C = 1 << KRAIT_EVENT_c_call | 1 << KRAIT_EVENT_c_return,
 };
@@ -218,7 +203,6 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
     const uint32_t *const code_func = walk->image->code_func;
     const uint32_t code_count = walk->image->code_count;
     const uint64_t border_ns = KRAIT_MIN(walk->next_omit_ns, stack->range.to_ns);
-    const uint64_t mask = (1u << KRAIT_CTF_TS_BITS) - 1;
     struct krait_stack_frame *const frames = stack->frames;
     uint32_t *const py = stack->py;
     const uint8_t *at = cursor->at;
@@ -227,9 +211,10 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
     while (cursor->end - at >= SHORT_BYTES && n < KRAIT_STACK_BATCH) {
         uint64_t word;
         memcpy(&word, at, sizeof(word));
-        uint32_t head = KRAIT_HEAD_OF(word), id = head & KRAIT_CTF_ID_MASK;
-        uint64_t now = ticks + (((head >> KRAIT_CTF_ID_BITS) - ticks) & mask);
-        uint64_t in_second = now - clock.base;
+        uint32_t code;
+        const struct krait_event_head head = krait_head_unpack(krait_head_split(word, &code), ticks);
+        const uint32_t id = head.id;
+        uint64_t in_second = head.t - clock.base;
         uint64_t t_ns = clock.base_ns + in_second * clock.ratio +
                         (uint64_t)(((unsigned __int128)in_second * clock.fraction) >> 64);
         if (KRAIT_UNLIKELY(!((BEGINS | ENDS) >> id & 1) || in_second >= clock.freq || t_ns >= border_ns))
@@ -237,7 +222,6 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
         t_ns = KRAIT_MAX(t_ns, last_ns);
         uint32_t lang = IN_C >> id & 1, func;
         if (BEGINS >> id & 1) {
-            uint32_t code = KRAIT_CODE_OF(word);
             func = KRAIT_LIKELY(code < code_count) ? code_func[code] : KRAIT_NO_ID;
             if (KRAIT_UNLIKELY(func == KRAIT_NO_ID || len == stack->cap))
                 break;
@@ -255,7 +239,7 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
         stack->t_ns[n] = t_ns;
         stack->func[n] = func;
         stack->kind[n++] = short_kinds[id];
-        ticks = now;
+        ticks = head.t;
         last_ns = t_ns;
     }
     cursor->at = at;

@@ -112,16 +112,15 @@ static enum krait_ring_room put(struct krait_writer *writer, struct krait_ring *
 
 static bool define(struct krait_writer *writer, struct krait_ring *ring, uint32_t id, const char *name)
 {
-    struct krait_payload p = { 0 };
-    krait_payload_u32(&p, id);
-    krait_payload_u8(&p, KRAIT_code_kind_python);
-    krait_payload_u32(&p, 1);
-    krait_payload_str(&p, "mod", 100);
-    krait_payload_str(&p, name, 900);
-    krait_payload_str(&p, "file.py", 100);
-    krait_payload_u32(&p, 0);
-    krait_payload_u32(&p, 0);
-    return krait_writer_event(writer, ring, KRAIT_EVENT_code_define, &p);
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n =
+        krait_put_code_define(payload, &(struct krait_payload_code_define){ .id = id,
+                                                                            .kind = KRAIT_code_kind_python,
+                                                                            .line = 1,
+                                                                            .module = "mod",
+                                                                            .qualname = name,
+                                                                            .file = "file.py" });
+    return krait_writer_event(writer, ring, KRAIT_EVENT_code_define, payload, n);
 }
 
 /* ---- reading back ---- */
@@ -732,7 +731,7 @@ static void many_processes_at_once(void **state)
     struct krait_collector_summary summary = finish(f);
     setrlimit(RLIMIT_NOFILE, &all);
     assert_int_equal(summary.processes, PROCESSES);
-    for (int i = 0; i < KRAIT_LOST_REASONS; i++)
+    for (int i = 0; i < KRAIT_COUNT_lost_reason; i++)
         assert_int_equal(summary.lost[i], 0);
     assert_null(krait_collector_trouble(f->collector));
     assert_int_equal(look(f).calls, PROCESSES * 100);
@@ -1081,15 +1080,17 @@ static pid_t unseen_process(const struct fixture *f, void (*then)(void), const c
     if (pid == 0) {
         struct krait_writer writer;
         struct krait_ring *ring;
-        struct krait_payload p = { 0 };
+        uint8_t payload[KRAIT_PAYLOAD_MAX];
         child_writer(f, &writer, &ring);
-        krait_payload_u32(&p, (uint32_t)getpid());
-        krait_payload_u32(&p, (uint32_t)getppid());
-        krait_payload_u8(&p, KRAIT_process_origin_fork);
-        krait_payload_str(&p, "CPython", 64);
-        krait_payload_str(&p, "as it was said", 64);
+        size_t n = krait_put_process_start(payload, &(struct krait_payload_process_start){
+                                                        .vpid = (uint32_t)getpid(),
+                                                        .vppid = (uint32_t)getppid(),
+                                                        .origin = KRAIT_process_origin_fork,
+                                                        .runtime = "CPython",
+                                                        .command = "as it was said",
+                                                    });
         ring = krait_writer_ring_new(&writer, KRAIT_RING_DEFINITIONS, 0);
-        krait_writer_event(&writer, ring, KRAIT_EVENT_process_start, &p);
+        krait_writer_event(&writer, ring, KRAIT_EVENT_process_start, payload, n);
         then();
         _exit(97);
     }

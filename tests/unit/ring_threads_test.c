@@ -58,10 +58,10 @@ static void *write_definitions(void *arg)
     struct krait_writer *writer = arg;
     struct krait_ring *ring = krait_writer_ring_new(writer, KRAIT_RING_DEFINITIONS, 0);
     for (uint32_t i = 1; ring && i <= DEFINITIONS; i++) {
-        struct krait_payload p = { 0 };
-        krait_payload_u32(&p, i);
-        krait_payload_str(&p, "a thread", 20);
-        if (!krait_writer_event(writer, ring, KRAIT_EVENT_thread_name, &p))
+        uint8_t payload[KRAIT_PAYLOAD_MAX];
+        size_t n = krait_put_thread_name(
+            payload, &(struct krait_payload_thread_name){ .vtid = i, .name = "a thread" });
+        if (!krait_writer_event(writer, ring, KRAIT_EVENT_thread_name, payload, n))
             krait_writer_lost(writer, KRAIT_lost_reason_undefined, 1);
     }
     krait_writer_ring_close(ring);

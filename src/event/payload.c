@@ -1,5 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trace/payload.h"
+#include "event/payload.h"
+
+uint8_t *krait_put_text(uint8_t *to, const void *field, size_t n, size_t most)
+{
+    const char *text;
+    memcpy(&text, field, sizeof(text));
+    n = strlen(text);
+    if (n > most) {
+        for (n = most; n && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--;
+    }
+    memcpy(to, text, n);
+    to[n] = '\0';
+    return to + n + 1;
+}
 
 bool krait_payload_skip(uint32_t id, struct krait_cursor *cursor)
 {
@@ -9,12 +23,7 @@ bool krait_payload_skip(uint32_t id, struct krait_cursor *cursor)
         struct krait_payload_##symbol payload;        \
         return krait_read_##symbol(cursor, &payload); \
     }
-#define KRAIT_FIELD(symbol, type, field, doc)
-#define KRAIT_EVENT_END(symbol)
 #include "event/events.def"
-#undef KRAIT_EVENT
-#undef KRAIT_FIELD
-#undef KRAIT_EVENT_END
     default:
         return false;
     }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What follows an event's header (ctf/format.h), expanded from events.def, for those who write it and those who read
+ * it:
+ *
+ *   struct krait_payload_code_define       its fields; strings are views: into the packet where they were read
+ *   KRAIT_BYTES_code_define                its bytes where all strings are empty: all of them where it has none
+ *   krait_put_code_define(to, &in)         writes it, returns its bytes
+ *   krait_read_code_define(cursor, &out)   reads it; false when the packet ends before the payload does
+ *
+ *   krait_payload_skip(id, cursor)         steps over any event's
+ *
+ * Example: the collector counts lost events.
+ *
+ *   uint8_t payload[KRAIT_BYTES_lost];
+ *   krait_put_lost(payload, &(struct krait_payload_lost){ .reason = reason, .count = count });
+ */
+#ifndef KRAIT_EVENT_PAYLOAD_H
+#define KRAIT_EVENT_PAYLOAD_H
+
+#include "base/cursor.h"
+#include "event/event.h"
+
+/* Room for the payload of any event. Strings are cut where it would become larger. */
+enum { KRAIT_PAYLOAD_MAX = 3072 };
+
+/* The fields as structs, in memory and as they lie in the packet, and the bytes of that. */
+#define KRAIT_EVENT(id, symbol, name, doc)    struct krait_payload_##symbol {
+#define KRAIT_FIELD(symbol, type, field, doc) krait_type_##type field;
+#define KRAIT_EVENT_END(symbol) \
+    }                           \
+    ;
+#include "event/events.def"
+
+#define KRAIT_EVENT(id, symbol, name, doc)    struct krait_layout_##symbol {
+#define KRAIT_FIELD(symbol, type, field, doc) krait_stored_##type field;
+#define KRAIT_EVENT_END(symbol) \
+    }                           \
+    __attribute__((packed));
+#include "event/events.def"
+
+enum krait_payload_bytes {
+#define KRAIT_EVENT(id, symbol, name, doc) KRAIT_BYTES_##symbol = sizeof(struct krait_layout_##symbol),
+#include "event/events.def"
+};
+
+/* ---- kinds ---- */
+
+/* Bits of the events that open a call, end one, and say the stack; others are of no call. */
+enum {
+    KRAIT_CALL_BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume |
+                        1 << KRAIT_EVENT_python_throw | 1 << KRAIT_EVENT_c_call,
+    KRAIT_CALL_ENDS = 1 << KRAIT_EVENT_python_return | 1 << KRAIT_EVENT_python_yield |
+                      1 << KRAIT_EVENT_python_unwind | 1 << KRAIT_EVENT_python_unwind_of |
+                      1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise | 1 << KRAIT_EVENT_c_raise_of,
+    KRAIT_CALL_STACKS = 1 << KRAIT_EVENT_python_frame | 1 << KRAIT_EVENT_python_stack |
+                        1 << KRAIT_EVENT_python_deep_frame | 1 << KRAIT_EVENT_python_deep_stack,
+};
+
+/* The begins have one field, their code. */
+_Static_assert(KRAIT_BYTES_python_call == sizeof(krait_type_code) &&
+                   KRAIT_BYTES_python_resume == sizeof(krait_type_code) &&
+                   KRAIT_BYTES_python_throw == sizeof(krait_type_code) &&
+                   KRAIT_BYTES_c_call == sizeof(krait_type_code),
+               "events.def: a begin has one field, its code");
+
+/* ---- write ---- */
+
+/* A field of n bytes. */
+static inline uint8_t *krait_put_bytes(uint8_t *to, const void *field, size_t n, size_t most)
+{
+    (void)most;
+    memcpy(to, field, n);
+    return to + n;
+}
+
+/* A string: at most `most` bytes of it and a NUL; a UTF-8 character is not cut in two. */
+uint8_t *krait_put_text(uint8_t *to, const void *field, size_t n, size_t most);
+
+/* _Generic chooses by the field's C type, so that the rows need no twin here. A string may take what the fields that
+ * follow do not need. */
+#define KRAIT_PUT_FIELD(to, from, most) \
+    _Generic(*(from), const char *: krait_put_text, default: krait_put_bytes)((to), (from), sizeof(*(from)), (most))
+
+#define KRAIT_EVENT(id, symbol, name, doc)                                                        \
+    static inline size_t krait_put_##symbol(uint8_t *to, const struct krait_payload_##symbol *in) \
+    {                                                                                             \
+        uint8_t *at = to;                                                                         \
+        (void)in;
+#define KRAIT_FIELD(symbol, type, field, doc)                                           \
+    at = KRAIT_PUT_FIELD(at, &in->field,                                                \
+                         KRAIT_PAYLOAD_MAX - KRAIT_BYTES_##symbol - (size_t)(at - to) + \
+                             offsetof(struct krait_layout_##symbol, field));
+#define KRAIT_EVENT_END(symbol) \
+    return (size_t)(at - to);   \
+    }
+#include "event/events.def"
+
+/* ---- read ---- */
+
+#define KRAIT_READ_FIELD(cursor, to) \
+    _Generic(*(to), const char *: krait_read_text((cursor), (void *)(to)), default: krait_read_bytes((cursor), (to), sizeof(*(to))))
+
+#define KRAIT_EVENT(id, symbol, name, doc)                                                                  \
+    static inline bool krait_read_##symbol(struct krait_cursor *cursor, struct krait_payload_##symbol *out) \
+    {                                                                                                       \
+        (void)cursor, (void)out;
+#define KRAIT_FIELD(symbol, type, field, doc)  \
+    {                                          \
+        krait_type_##type value;               \
+        if (!KRAIT_READ_FIELD(cursor, &value)) \
+            return false;                      \
+        out->field = value;                    \
+    }
+#define KRAIT_EVENT_END(symbol) \
+    return true;                \
+    }
+#include "event/events.def"
+
+/* Steps over an event's payload; false when the packet ends before it does, or the id is not known. */
+bool krait_payload_skip(uint32_t id, struct krait_cursor *cursor);
+
+#endif

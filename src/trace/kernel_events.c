@@ -62,9 +62,8 @@ static const char *rest_of(const char *name, const char *pattern)
 /* Behind the subsystem that perf puts before a name, "sched:sched_switch"; NULL: this is not such a name. */
 static const char *perf_name(const char *name)
 {
-    static const char *const systems[] = {
-        "sched:", "syscalls:", "irq:", "timer:", "block:", "net:", "power:"
-    };
+    static const char *const systems[] = { "sched:", "syscalls:", "irq:", "irq_vectors:",
+                                           "timer:", "block:",    "net:", "power:" };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(systems); i++) {
         if (strncmp(name, systems[i], strlen(systems[i])) == 0)
             return name + strlen(systems[i]);

@@ -609,3 +609,39 @@ def test_a_thread_that_executes_takes_the_number_of_the_first(states, between, b
     assert threads(found)[6] == {"woken": 4, "user": 15, **by_six}
     assert threads(found)[5] == {"woken": 1, "system": 5, "blocked_other": 30, **by_five}
     assert [(c["name"], c["calls"], c["total_ns"]) for c in found["syscalls"]] == [("execve", 1, 35_000)]
+
+
+# ---- perf's own traces ----
+
+
+def perfs(us, tid, name, /, cpu=0, **fields):
+    """As `perf data convert --to-ctf` writes them: all in the payload, threads called pid."""
+    return event(us, name, cpu, perf_ip=1, perf_tid=tid, perf_pid=5, perf_id=9, perf_period=1, common_pid=tid, perf_cpu=cpu, **fields)
+
+
+def perf_switch(us, before, after, state=0):
+    fields = {"prev_comm": f"t{before}", "prev_pid": before, "prev_prio": 120, "prev_state": state}
+    return perfs(us, before, "sched:sched_switch", **fields, next_comm=f"t{after}", next_pid=after, next_prio=120)
+
+
+def test_system_calls_and_interrupts_of_perf_are_read(states):
+    found = states(
+        [
+            perf_switch(0, 0, 5),
+            perfs(10, 5, "syscalls:sys_enter_write", __syscall_nr=1, fd=1, buf=0, count=8),
+            perfs(20, 5, "irq_vectors:local_timer_entry", vector=236),
+            perfs(23, 5, "irq_vectors:local_timer_exit", vector=236),
+            perfs(30, 5, "syscalls:sys_exit_write", __syscall_nr=1, ret=-4),
+            perfs(40, 5, "irq_vectors:reschedule_entry", vector=253),
+            perfs(41, 5, "irq_vectors:reschedule_exit", vector=253),
+            perfs(50, 5, "irq:softirq_entry", vec=3),
+            perfs(52, 5, "irq:softirq_exit", vec=3),
+            perfs(60, 5, "irq:irq_handler_entry", irq=1, name="disk"),
+            perfs(64, 5, "irq:irq_handler_exit", irq=1, ret=1),
+            perf_switch(100, 5, 0, state=1),
+        ]
+    )
+    assert threads(found)[5] == {"user": 73, "system": 17, "interrupt": 10}
+    assert us(found["cpus"][0]) == {"user": 73, "system": 17, "interrupt": 8, "softirq": 2}
+    (call,) = found["syscalls"]
+    assert (call["name"], call["calls"], call["errors"], call["total_ns"]) == ("write", 1, 1, 20_000)

@@ -11,8 +11,7 @@
 enum { FLUSH_AT = 64 * 1024, MOST_NAME = 200 /* bytes: file systems have 255 */ };
 
 struct krait_csv_file {
-    const struct krait_event_class *event; /* that has its columns */
-    char *name;                            /* in the folder; owned */
+    char *name; /* in the folder; owned */
     struct krait_buf text;
     bool is_there;
 };
@@ -49,22 +48,50 @@ void krait_csv_dir_done(struct krait_csv_dir *dir)
     }
     free(dir->files);
     krait_map_done(&dir->by_class);
+    krait_map_done(&dir->last_numbers);
+    krait_strtab_done(&dir->keys);
+    krait_strtab_done(&dir->names);
     *dir = (struct krait_csv_dir){ 0 };
 }
 
 /* -- files -- */
 
-static bool is_taken(const struct krait_csv_dir *dir, const char *name)
+/* The id of a file's name, in small letters; `*is_new` where no file has it. */
+static uint32_t add_name(struct krait_csv_dir *dir, const char *name, bool *is_new)
 {
-    bool taken = false;
-    for (uint32_t i = 0; i < dir->count && !taken; i++)
-        taken =
-            strcasecmp(dir->files[i]->name, name) == 0; /* there are file systems that tell no cases apart */
-    return taken;
+    char small[2 * MOST_NAME];
+    size_t n = 0;
+    for (; name[n]; n++)
+        small[n] = (char)(name[n] >= 'A' && name[n] <= 'Z' ? name[n] + 'a' - 'A' : name[n]);
+    uint32_t before = dir->names.len, id = krait_strtab_add(&dir->names, small, n);
+    *is_new = dir->names.len > before;
+    return id;
+}
+
+/* "other.csv", or "other-2.csv" where that is taken, and so on. NULL: out of memory. */
+static char *number_name(struct krait_csv_dir *dir, const char *base)
+{
+    char *name;
+    bool is_new;
+    if (asprintf(&name, "%s.csv", base) < 0)
+        return NULL;
+    uint32_t first = add_name(dir, name, &is_new);
+    const uint64_t *last = first == KRAIT_NO_ID ? NULL : krait_map_get(&dir->last_numbers, first);
+    for (uint64_t n = last ? *last + 1 : 2; first != KRAIT_NO_ID && !is_new; n++) {
+        free(name);
+        if (asprintf(&name, "%s-%llu.csv", base, (unsigned long long)n) < 0)
+            return NULL;
+        if (add_name(dir, name, &is_new) == KRAIT_NO_ID || krait_map_put(&dir->last_numbers, first, n))
+            first = KRAIT_NO_ID;
+    }
+    if (first != KRAIT_NO_ID)
+        return name;
+    free(name);
+    return NULL;
 }
 
 /* The event's name as a file's: what leads elsewhere, hides it or cannot be typed becomes '_'. */
-static char *new_name(const struct krait_csv_dir *dir, const struct krait_event_class *event)
+static char *new_name(struct krait_csv_dir *dir, const struct krait_event_class *event)
 {
     char base[MOST_NAME + 1];
     snprintf(base, sizeof(base), "%s", event->name[0] ? event->name : "unnamed");
@@ -72,16 +99,7 @@ static char *new_name(const struct krait_csv_dir *dir, const struct krait_event_
         if ((unsigned char)*c < 0x20 || *c == '/' || *c == 0x7f || (*c == '.' && c == base))
             *c = '_';
     }
-    for (unsigned n = 1;; n++) {
-        char number[16] = "", *name;
-        if (n > 1)
-            snprintf(number, sizeof(number), "-%u", n);
-        if (asprintf(&name, "%s%s.csv", base, number) < 0)
-            return NULL;
-        if (!is_taken(dir, name))
-            return name;
-        free(name);
-    }
+    return number_name(dir, base);
 }
 
 static struct krait_csv_file *new_file(struct krait_csv_dir *dir, const struct krait_event_class *event)
@@ -95,7 +113,7 @@ static struct krait_csv_file *new_file(struct krait_csv_dir *dir, const struct k
         free(name);
         return NULL;
     }
-    *file = (struct krait_csv_file){ .event = event, .name = name };
+    *file = (struct krait_csv_file){ .name = name };
     krait_csv_columns(&file->text, event);
     dir->files[dir->count++] = file;
     return file;
@@ -103,11 +121,12 @@ static struct krait_csv_file *new_file(struct krait_csv_dir *dir, const struct k
 
 static struct krait_csv_file *find_file(struct krait_csv_dir *dir, const struct krait_event_class *event)
 {
-    struct krait_csv_file *file = NULL;
-    for (uint32_t i = 0; i < dir->count && !file; i++)
-        file = krait_csv_same_columns(dir->files[i]->event, event) ? dir->files[i] : NULL;
-    if (!file)
-        file = new_file(dir, event);
+    KRAIT_AUTO_BUF key = { 0 };
+    krait_csv_key(&key, event);
+    uint32_t id = key.failed ? KRAIT_NO_ID : krait_strtab_add(&dir->keys, key.data, key.len);
+    if (id == KRAIT_NO_ID)
+        return NULL;
+    struct krait_csv_file *file = id < dir->count ? dir->files[id] : new_file(dir, event);
     return file && !krait_map_put(&dir->by_class, (uintptr_t)event, (uintptr_t)file) ? file : NULL;
 }
 

@@ -5,16 +5,24 @@
 
 #include <string.h>
 
-bool krait_csv_same_columns(const struct krait_event_class *a, const struct krait_event_class *b)
+void krait_csv_key(struct krait_buf *out, const struct krait_event_class *event)
 {
-    bool same = strcmp(a->name, b->name) == 0;
-    for (int s = 0; s < KRAIT_DATA_SCOPES && same; s++) {
-        const struct krait_fc *x = krait_data_scope(a, s), *y = krait_data_scope(b, s);
-        same = (x ? x->count : 0) == (y ? y->count : 0);
-        for (uint32_t i = 0; same && x && i < x->count; i++)
-            same = strcmp(x->members[i].name, y->members[i].name) == 0;
+    krait_buf_add(out, event->name, strlen(event->name) + 1);
+    for (int s = 0; s < KRAIT_DATA_SCOPES; s++) {
+        const struct krait_fc *fc = krait_data_scope(event, s);
+        uint32_t count = fc ? fc->count : 0;
+        krait_buf_add(out, &count, sizeof(count));
+        for (uint32_t i = 0; i < count; i++)
+            krait_buf_add(out, fc->members[i].name, strlen(fc->members[i].name) + 1);
     }
-    return same;
+}
+
+static bool same_columns(const struct krait_event_class *a, const struct krait_event_class *b)
+{
+    KRAIT_AUTO_BUF x = { 0 }, y = { 0 };
+    krait_csv_key(&x, a);
+    krait_csv_key(&y, b);
+    return !x.failed && !y.failed && x.len == y.len && memcmp(x.data, y.data, x.len) == 0;
 }
 
 const struct krait_event_class *krait_csv_only_class(const struct krait_ctf_reader *reader,
@@ -28,7 +36,7 @@ const struct krait_event_class *krait_csv_only_class(const struct krait_ctf_read
                 const struct krait_event_class *event = md->streams[k]->events[i];
                 if (filter && !krait_filter_may_want(filter, event))
                     continue;
-                if (only && !krait_csv_same_columns(only, event))
+                if (only && !same_columns(only, event))
                     return NULL;
                 only = event;
             }

@@ -8,8 +8,8 @@
 #include "ctf/read/filter.h"
 #include "ctf/text/data_event.h"
 
-/* Whether the two are of one name, and their fields have the same names. */
-bool krait_csv_same_columns(const struct krait_event_class *a, const struct krait_event_class *b);
+/* Appends a text that two classes have in common where they are of one name, and their fields have the same names. */
+void krait_csv_key(struct krait_buf *out, const struct krait_event_class *event);
 
 /* The class that stands for all that the filter may want (NULL: all); NULL where they differ, or there is none. */
 const struct krait_event_class *krait_csv_only_class(const struct krait_ctf_reader *reader,

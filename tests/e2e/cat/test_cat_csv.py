@@ -115,16 +115,28 @@ def test_a_folder_that_has_files_is_refused(krait, recording, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} <= {"kept", "synth"}
 
 
+def trace(folder, *classes):
+    """A trace with an event of each class, of this name and field."""
+    folder.mkdir(parents=True)
+    text = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; stream { event.header := struct { integer { size = 16; } id; }; };"
+    for i, (name, field) in enumerate(classes):
+        text += f'event {{ name = "{name}"; id = {i}; fields := struct {{ integer {{ size = 8; }} {field}; }}; }};'
+    (folder / "metadata").write_text(text)
+    (folder / "s").write_bytes(b"".join(i.to_bytes(2, "little") + b"\7" for i in range(len(classes))))
+
+
+def test_thousands_of_names_and_of_fields_under_one_name_are_quick(krait, tmp_path):
+    """Looking through the files for each class took minutes of a CPU; `ulimit -t` counts its seconds."""
+    trace(tmp_path / "trace", *((f"n{i}", "x") for i in range(500)), *(("Name", f"x{i}") for i in range(2500)))
+    limited = ["sh", "-c", 'ulimit -t 10; exec "$0" cat --csv-dir="$1" "$2"', krait, tmp_path / "tables", tmp_path / "trace"]
+    assert subprocess.run(limited, timeout=300).returncode == 0
+    found = {path.name for path in (tmp_path / "tables").iterdir()}
+    assert found == {f"n{i}.csv" for i in range(500)} | {"Name.csv"} | {f"Name-{i}.csv" for i in range(2, 2501)}
+    assert (tmp_path / "tables" / "Name-2500.csv").read_text() == "time_ns,stream,event,x2499\n,0,Name,7\n"
+
+
 def test_names_that_are_no_files_and_fields_that_differ(krait, tmp_path):
     """Two traces: one name with the same fields in both, one with other fields, names that lead out of the folder."""
-    def trace(folder, *classes):
-        folder.mkdir(parents=True)
-        text = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; stream { event.header := struct { integer { size = 8; } id; }; };"
-        for i, (name, field) in enumerate(classes):
-            text += f'event {{ name = "{name}"; id = {i}; fields := struct {{ integer {{ size = 8; }} {field}; }}; }};'
-        (folder / "metadata").write_text(text)
-        (folder / "s").write_bytes(b"".join(bytes([i, 7]) for i in range(len(classes))))
-
     trace(tmp_path / "traces" / "a", ("same", "x"), ("other", "x"), ("../up", "x"), (".hidden", "x"), ("Same", "x"))
     trace(tmp_path / "traces" / "b", ("same", "x"), ("other", "y"), ("s" * 300, "x"))
     assert cat_bytes(krait, f"--csv-dir={tmp_path / 'tables'}", tmp_path / "traces").returncode == 0

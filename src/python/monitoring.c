@@ -440,6 +440,15 @@ static long attr_long(PyObject *obj, const char *name)
     return n;
 }
 
+static long call_long(PyObject *monitoring, const char *method, long tool)
+{
+    PyObject *value = PyObject_CallMethod(monitoring, method, "l", tool);
+    long n = value ? PyLong_AsLong(value) : -1;
+    Py_XDECREF(value);
+    PyErr_Clear();
+    return n;
+}
+
 /* Tool ids are few and have owners: debuggers 0, coverage 1, profilers 2, optimisers 5. 3 and 4 are nobody's;
  * the interpreter finds tools above 3 by a second branch. */
 static int take_tool(PyObject *monitoring, struct krait_interp *in, const char **why)
@@ -490,11 +499,12 @@ static int register_all(PyObject *monitoring, struct krait_interp *in, const cha
         if (!rows[i].c || in->agent->c_calls)
             rc = register_row(monitoring, events, in, (PyTypeObject *)in->hook_type, i, &mask);
     }
-    in->events = mask;
     in->governor.no_raise = false;
     PyObject *done = rc ? NULL : PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, mask);
     if (!done)
         *why = "sys.monitoring does not take krait's callbacks";
+    else /* C_RETURN and C_RAISE, which CALL implies, are not said */
+        in->events = call_long(monitoring, "get_events", in->tool_id);
     Py_XDECREF(events);
     Py_XDECREF(done);
     return done ? 0 : -EINVAL;
@@ -583,15 +593,6 @@ static void mark_tool_functions(PyObject *monitoring, struct krait_interp *in)
     PyErr_Clear();
 }
 
-static long call_long(PyObject *monitoring, const char *method, long tool)
-{
-    PyObject *value = PyObject_CallMethod(monitoring, method, "l", tool);
-    long n = value ? PyLong_AsLong(value) : -1;
-    Py_XDECREF(value);
-    PyErr_Clear();
-    return n;
-}
-
 static bool owns_tool(PyObject *monitoring, const struct krait_interp *in)
 {
     PyObject *name = PyObject_CallMethod(monitoring, "get_tool", "l", in->tool_id);
@@ -599,6 +600,12 @@ static bool owns_tool(PyObject *monitoring, const struct krait_interp *in)
     Py_XDECREF(name);
     PyErr_Clear();
     return owns;
+}
+
+/* free_tool_id leaves the events to the next owner too (3.12, 3.13). */
+static bool is_as_left(PyObject *monitoring, const struct krait_interp *in)
+{
+    return owns_tool(monitoring, in) && call_long(monitoring, "get_events", in->tool_id) == in->events;
 }
 
 /* Who freed krait's id wants it: krait takes another. Who only switched its events off has them on again. */
@@ -623,8 +630,7 @@ static int look_at_tool(void *arg)
     struct krait_interp *in = arg;
     PyObject *monitoring = get_monitoring();
     bool is_here = krait_compat.interp_get() == in->interp && !in->ended;
-    if (monitoring && is_here && atomic_load(&in->agent->running) &&
-        call_long(monitoring, "get_events", in->tool_id) != in->events)
+    if (monitoring && is_here && atomic_load(&in->agent->running) && !is_as_left(monitoring, in))
         take_back(monitoring, in);
     return 0;
 }

@@ -199,6 +199,30 @@ def test_recording_goes_on_when_the_program_takes_the_tool_away(record, python, 
     assert 998 <= run.calls()["f"] <= 1000  # the interpreter lets krait look after the call, not always before the next
 
 
+@pytest.mark.parametrize("options", [(), ("--exclude", "nothing.at.all")], ids=["short", "selective"])
+def test_another_tool_that_comes_and_goes_displaces_nothing(record, python, options):
+    if not python.has_monitoring:
+        pytest.skip("there is no sys.monitoring before Python 3.12")
+    run = record.text(
+        python,
+        """
+        import sys
+        def f():
+            pass
+        monitoring = sys.monitoring
+        monitoring.use_tool_id(1, "coverage")
+        monitoring.set_events(1, monitoring.events.PY_START)
+        f()
+        monitoring.set_events(1, 0)
+        monitoring.free_tool_id(1)
+        f()
+        """,
+        options=options,
+    )
+    run.check()
+    assert run.calls()["f"] == 2
+
+
 def test_functions_that_are_called_first_add_no_object_for_the_collector(record, python):
     run = record.text(
         python,

@@ -241,8 +241,14 @@ def _is_free(path):
         return False
 
 
+# Of a code object's co_flags: Include/cpython/code.h.
+_GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
+
+
 class recording:
     """Record the body of a with statement, or the calls of a function that it decorates; see start().
+
+    A coroutine or a generator is recorded from its first step to its last, with what runs beside it meanwhile.
 
     Each recording has a folder of its own: `path`, then `path`-2, `path`-3 and so on. The with statement gives the folder's
     path, or None where this process is recorded already: by `krait record`, by start(), or by another thread or an outer call
@@ -280,27 +286,76 @@ class recording:
                     raise  # else somebody else has taken the folder meanwhile
 
     def __call__(self, function):
-        @_functools.wraps(function)
-        def recorded(*args, **kwargs):
-            with self:
-                return function(*args, **kwargs)
+        kind = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        if kind & _COROUTINE:
+
+            async def recorded(*args, **kwargs):
+                with _Part(self):
+                    return await function(*args, **kwargs)
+
+        elif kind & _ASYNC_GENERATOR:
+
+            async def recorded(*args, **kwargs):
+                with _Part(self):
+                    generator = function(*args, **kwargs)
+                    step = generator.__anext__()
+                    while True:
+                        try:
+                            value = await step
+                        except StopAsyncIteration:
+                            return
+                        try:
+                            sent = yield value
+                        except GeneratorExit:
+                            await generator.aclose()
+                            raise
+                        except BaseException as e:
+                            step = generator.athrow(e)
+                        else:
+                            step = generator.asend(sent)
+
+        elif kind & _GENERATOR and not kind & _ITERABLE_COROUTINE:
+
+            def recorded(*args, **kwargs):
+                with _Part(self):
+                    return (yield from function(*args, **kwargs))
+
+        else:
+
+            def recorded(*args, **kwargs):
+                with _Part(self):
+                    return function(*args, **kwargs)
 
         # It is below all that is recorded. Of this file the agent would tell nothing meanwhile; readers leave it out by this name.
         recorded.__code__ = recorded.__code__.replace(co_filename="<krait>")
-        return recorded
+        return _functools.wraps(function)(recorded)
 
     def __enter__(self):
-        folder = None
-        try:
-            folder = self._begin()
-        except Exception as e:
-            _warn(f"not recorded: {e}")
-        self._entered.__dict__.setdefault("folders", []).append(folder)
-        return folder
+        part = _Part(self)
+        self._entered.__dict__.setdefault("parts", []).append(part)
+        return part.__enter__()
 
     def __exit__(self, *raised):
-        folders = getattr(self._entered, "folders", None)
-        if folders and folders.pop() is not None:
+        parts = getattr(self._entered, "parts", None)
+        if parts:
+            parts.pop().__exit__(*raised)
+
+
+class _Part:
+    """One body of a with statement, or one run of a decorated function."""
+
+    def __init__(self, recording):
+        self._recording, self._folder = recording, None
+
+    def __enter__(self):
+        try:
+            self._folder = self._recording._begin()
+        except Exception as e:
+            _warn(f"not recorded: {e}")
+        return self._folder
+
+    def __exit__(self, *raised):
+        if self._folder is not None:
             try:
                 stop()
             except Exception as e:

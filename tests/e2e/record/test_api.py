@@ -475,6 +475,75 @@ def test_each_call_of_a_decorated_function_has_a_folder_of_its_own(record, any_p
         assert Recording(tmp_path / name).check(ended=False).calls()["f"] == 3
 
 
+def test_the_run_of_a_decorated_coroutine_or_generator_is_recorded(record, python, tmp_path):
+    """Not what makes it; and it behaves as without the decorator."""
+    result = run(
+        python,
+        record,
+        """
+        import asyncio, inspect, sys, krait
+        def step(): pass
+        class Told(Exception): pass
+        def ways(made):
+            "Of a generator: what came in, what goes out."
+            @krait.recording(sys.argv[1] + made)
+            def numbers():
+                got = []
+                for n in range(3):
+                    step()
+                    try:
+                        got.append((yield n))
+                    except Told as told:
+                        got.append(repr(told))
+                return got
+            return numbers
+        @krait.recording(sys.argv[1] + "/coroutine")
+        async def wait(n):
+            for _ in range(n):
+                step()
+                await asyncio.sleep(0)
+            return n
+        @krait.recording(sys.argv[1] + "/async")
+        async def arrive():
+            for n in range(3):
+                step()
+                try:
+                    print("sent", (yield n))
+                except Told as told:
+                    print("told", repr(told))
+        async def main():
+            assert inspect.iscoroutinefunction(wait) and inspect.isasyncgenfunction(arrive)
+            print(await wait(3))
+            g = arrive()
+            print(await g.__anext__(), await g.asend("a"), await g.athrow(Told(1)))
+            try:
+                await g.asend("b")
+            except StopAsyncIteration:
+                print("over")
+            assert not krait.is_recording()
+            g = arrive()
+            await g.__anext__()
+            assert krait.is_recording()
+            await g.aclose()
+        g = ways("/generator")()
+        assert inspect.isgenerator(g) and not krait.is_recording()
+        print(next(g), g.send("a"), g.throw(Told(1)))
+        try:
+            next(g)
+        except StopIteration as end:
+            print(end.value)
+        assert not krait.is_recording()
+        asyncio.run(main())
+        assert not krait.is_recording()
+        """,
+        tmp_path,
+    )
+    expected = ["0 1 2", "['a', 'Told(1)', None]", "3", "sent a", "told Told(1)", "0 1 2", "sent b", "over"]
+    assert result.stdout.splitlines() == expected and not result.stderr
+    calls = {name: Recording(tmp_path / name).check(ended=False).calls()["step"] for name in ("generator", "coroutine", "async", "async-2")}
+    assert calls == {"generator": 3, "coroutine": 3, "async": 3, "async-2": 1}
+
+
 def test_threads_and_children_of_a_decorated_function_do_not_disturb_it(record, any_python, tmp_path):
     run(
         any_python,

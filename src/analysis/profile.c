@@ -461,9 +461,8 @@ int krait_profile_new(struct krait_profile **out, const struct krait_trace *trac
                       const struct krait_profile_options *options, struct krait_err *err)
 {
     if (options->by == KRAIT_BY_LINE && !has_sites(trace))
-        return krait_err_set(
-            err, -ENODATA,
-            "the trace does not say which line a call is made from; record it with --call-sites");
+        return krait_err_set(err, -ENODATA,
+                             "the trace does not say which lines calls come from; record with --call-sites");
     struct krait_profile *profile = calloc(1, sizeof(*profile));
     struct build b = { .trace = trace, .options = options };
     int rc = profile ? build(profile, &b) : -ENOMEM;

@@ -80,7 +80,7 @@ static int parse_words(const char *list, const char *option, const struct word *
         while (word->text && (strlen(word->text) != n || strncmp(word->text, list, n) != 0))
             word++;
         if (!word->text)
-            return krait_err_set(err, -EINVAL, "--%s: '%.*s' is none of its words; see krait cat --help",
+            return krait_err_set(err, -EINVAL, "--%s: '%.*s' is not one of its values; see krait cat --help",
                                  option, (int)n, list);
         *bits = word->bits ? *bits | word->bits : 0;
         list += n + (list[n] == ',');
@@ -375,9 +375,9 @@ static int parse_options(const struct cat_options *opts, struct cat *cat, struct
     cat->data.time_is_number = opts->number;
     cat->plain = cat->text && !cat->filter;
     if (!rc && cat->json + cat->csv + !!opts->csv_dir > 1)
-        rc = krait_err_set(err, -EINVAL, "--json, --csv and --csv-dir: one of them");
+        rc = krait_err_set(err, -EINVAL, "--json, --csv and --csv-dir exclude each other");
     if (!rc && opts->number && !cat->json)
-        rc = krait_err_set(err, -EINVAL, "--time-number is of --json");
+        rc = krait_err_set(err, -EINVAL, "--time-number needs --json");
     return rc;
 }
 
@@ -388,7 +388,7 @@ static int run_cat(void *values, int argc, char **argv)
     struct krait_ctf_reader *reader = NULL;
     struct krait_err err = { 0 };
     if (argc == 0)
-        krait_err_set(&err, -EINVAL, "which trace? give one folder or more");
+        krait_err_set(&err, -EINVAL, "no trace given; name its folder, or several");
     if (err.code || parse_options(values, &cat, &ctf, &err)) {
         krait_cmd_fail(&krait_cmd_cat, &err);
         return 2;

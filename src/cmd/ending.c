@@ -106,7 +106,7 @@ void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace
         return;
     krait_buf_fmt(notes, "damaged: %s", whose);
     krait_fmt_safe(notes, damage);
-    krait_buf_str(notes, "; what is whole was read\n");
+    krait_buf_str(notes, "; krait read what is whole\n");
 }
 
 void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,

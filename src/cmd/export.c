@@ -64,8 +64,8 @@ static int choose_format(struct export_options *o, struct krait_err *err)
         return 0;
     if (!told)
         return krait_err_set(err, -EINVAL,
-                             o->output ? "which format? The name '%s' does not tell: --to %s"
-                                       : "which format? %s--to %s",
+                             o->output ? "the name '%s' does not tell the format; choose one with --to %s"
+                                       : "no format given%s; choose one with --to %s",
                              o->output ? o->output : "", choices + 1);
     o->to = told->name;
     return 0;
@@ -103,7 +103,7 @@ static int check_usage(const struct export_options *o, struct krait_err *err)
     if (o->state && !(flags & KRAIT_EXPORT_HAS_STATE))
         return krait_err_set(err, -EINVAL, "--state: --to %s cannot; --to folded can", o->to);
     if (o->state && o->unit && strcmp(o->unit, "calls") == 0)
-        return krait_err_set(err, -EINVAL, "--state is of time, and --unit calls is not");
+        return krait_err_set(err, -EINVAL, "--state does not go with --unit calls: states are of time");
     if (o->no_kernel && !(flags & KRAIT_EXPORT_HAS_KERNEL))
         return krait_err_set(err, -EINVAL, "--no-kernel: --to %s holds nothing of the kernel's", o->to);
     if ((flags & KRAIT_EXPORT_BINARY) && strcmp(o->output, "-") == 0 && isatty(STDOUT_FILENO))
@@ -145,7 +145,7 @@ static void warn_kernel(const struct krait_export_job *job)
     KRAIT_AUTO_BUF damage = { 0 };
     if (job->kernel_lost)
         fprintf(stderr,
-                "krait export: warning: lost: %s of the kernel's: what they would have changed is "
+                "krait export: warning: lost: %s of the kernel's: the changes of state that they told are "
                 "missing\n",
                 krait_fmt_counted(count, job->kernel_lost, "event"));
     krait_fmt_safe(&damage, job->kernel_damage);
@@ -195,7 +195,10 @@ static int run_export(void *values, int argc, char **argv)
     struct export_options *o = values;
     struct krait_err err = { 0 };
     KRAIT_AUTO_BUF name = { 0 };
-    int wrong = argc < 1 ? krait_err_set(&err, -EINVAL, "which recording? Name its folder") : 0;
+    int wrong = argc < 1 ? krait_err_set(&err, -EINVAL,
+                                         "no recording given; name the folder that `krait "
+                                         "record` wrote")
+                         : 0;
     wrong = wrong ? wrong : choose_format(o, &err);
     wrong = wrong || o->output ? wrong : choose_name(o, argv[0], &name, &err);
     if (wrong || check_usage(o, &err)) {

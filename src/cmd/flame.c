@@ -464,7 +464,7 @@ static struct krait_flame_options drawing_options(const struct flame_options *o)
 static int check_usage(const struct flame_options *o, int argc, struct krait_err *err)
 {
     if (argc == 0)
-        return krait_err_set(err, -EINVAL, "which recording? Give its folder");
+        return krait_err_set(err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
     if (o->width && (o->width < 200 || o->width > 100000))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between 200 and 100000",
                              (unsigned long long)o->width);
@@ -477,7 +477,7 @@ static int check_usage(const struct flame_options *o, int argc, struct krait_err
             "--diff cannot be used with --by: two recordings have no threads or processes in common");
     uint32_t states;
     if (o->state && o->unit && *o->unit == 'c')
-        return krait_err_set(err, -EINVAL, "--state is of time, and --unit calls is not");
+        return krait_err_set(err, -EINVAL, "--state does not go with --unit calls: states are of time");
     int rc = o->output ? check_output(o->output, err) : 0;
     rc = rc || !o->state ? rc : krait_state_parse(o->state, &states, err);
     return rc ? rc : krait_select_check(&o->select, err);

@@ -678,7 +678,7 @@ static int run_info(void *values, int argc, char **argv)
     struct info info = { .all = opts->all };
     struct krait_err err = { 0 };
     if (argc == 0) {
-        krait_err_set(&err, -EINVAL, "which trace? give one folder or more");
+        krait_err_set(&err, -EINVAL, "no trace given; name its folder, or several");
         krait_cmd_fail(&krait_cmd_info, &err);
         return 2;
     }

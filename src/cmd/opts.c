@@ -195,7 +195,7 @@ static int parse_long(const struct krait_opt *table, const char *word, struct ar
         return set_value(opt, NULL, values, err);
     }
     if (opt->type == KRAIT_OPT_MAYBE && eq && !eq[1])
-        return krait_err_set(err, -EINVAL, "--%s= names nothing: leave the = away, or name some", opt->name);
+        return krait_err_set(err, -EINVAL, "--%s= is empty; leave out the =, or name some", opt->name);
     const char *value = eq ? eq + 1 : opt->type == KRAIT_OPT_MAYBE ? "" : next_arg(args);
     if (!value)
         return krait_err_set(err, -EINVAL, "--%s needs %s", opt->name, opt->arg);

@@ -520,8 +520,7 @@ static void note_state(struct path *p)
         krait_buf_fmt(&p->notes, "lost: %s of the kernel's: the path may miss who woke whom\n",
                       krait_fmt_counted(count, p->lost, "event"));
     if (p->own)
-        krait_buf_str(&p->notes,
-                      "missing: who ended a wait (recorded without rights): all of it is blocked\n");
+        krait_buf_str(&p->notes, "missing: who ended a wait (recorded without root): all of it is blocked\n");
     else if (p->blind)
         krait_buf_str(
             &p->notes,
@@ -531,7 +530,7 @@ static void note_state(struct path *p)
         return;
     krait_buf_str(&p->notes, "damaged: ");
     krait_fmt_safe(&p->notes, p->damage.text);
-    krait_buf_str(&p->notes, "; what is whole was read\n");
+    krait_buf_str(&p->notes, "; krait read what is whole\n");
 }
 
 static int make_output(struct path *p, struct krait_err *err)
@@ -557,7 +556,7 @@ static int check_nth(struct path_options *o, struct krait_err *err)
     if (!o->nth_text)
         return 0;
     if (!o->call)
-        return krait_err_set(err, -EINVAL, "--nth goes with --call");
+        return krait_err_set(err, -EINVAL, "--nth needs --call");
     errno = 0;
     o->nth = strtoull(o->nth_text, &end, 10);
     bool is_number = o->nth_text[0] >= '0' && o->nth_text[0] <= '9' && !*end && !errno;
@@ -572,7 +571,8 @@ static int check_options(struct path *p, struct path_options *o, int argc, struc
     if (o->csv && o->json)
         return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
     if (argc < 1)
-        return krait_err_set(err, -EINVAL, "which trace? Give the folder of a recording with --kernel");
+        return krait_err_set(err, -EINVAL,
+                             "no trace given; name the folder of a recording made with --kernel");
     int rc = check_nth(o, err);
     rc = rc ? rc : krait_select_check(&o->select, err);
     return rc ? rc : krait_select_limit(&p->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);

@@ -43,9 +43,9 @@ static int one_of(const struct candidates *all, int32_t *tid, struct krait_err *
     if (all->count == 1)
         return 0;
     if (!all->count)
-        return krait_err_set(
-            err, -ENOENT, "no thread is left by --thread and --process; krait states --by thread lists them");
-    return krait_err_set(err, -EINVAL, "a path is of one thread; --thread and --process leave %u: %s%s",
+        return krait_err_set(err, -ENOENT,
+                             "no thread matches --thread and --process; krait states --by thread lists all");
+    return krait_err_set(err, -EINVAL, "a path follows one thread; --thread and --process match %u: %s%s",
                          all->count, all->names.data ? all->names.data : "",
                          all->count > NAMED ? ", ..." : "");
 }
@@ -121,7 +121,7 @@ static int main_thread(const struct krait_trace *trace, int32_t *tid, struct kra
 {
     if (!trace->process_count)
         return krait_err_set(err, -EINVAL,
-                             "which thread's? --thread says it; krait states --by thread lists them");
+                             "no thread chosen; name one with --thread. krait states --by thread lists all");
     *tid = (int32_t)trace->processes[0].pid; /* the number of its first thread: gettid(2) */
     return 0;
 }

@@ -55,7 +55,9 @@ static int check_readable(const char *path, struct krait_err *err)
     if (fd >= 0)
         return 0;
     if (errno == ENOENT)
-        return krait_err_set(err, -ENOENT, "%s is missing: krait is not installed whole; install it again",
+        return krait_err_set(err, -ENOENT,
+                             "%s is missing: the installation of krait is incomplete; install "
+                             "it again",
                              path);
     return krait_err_set(err, -errno,
                          "cannot read %s: %s; make krait's folder readable for this user (chmod -R a+rX), or "

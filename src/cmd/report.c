@@ -45,9 +45,9 @@ static int check_options(const struct report_options *o, struct krait_err *err)
     if ((o->tree != 0) + (o->callers != NULL) + (o->callees != NULL) + (o->why != NULL) > 1)
         return krait_err_set(err, -EINVAL, "--tree, --callers, --callees and --why exclude each other");
     if (o->fold_imports && !o->tree)
-        return krait_err_set(err, -EINVAL, "--fold-imports goes with --tree");
+        return krait_err_set(err, -EINVAL, "--fold-imports needs --tree");
     if (o->min_share && !o->tree)
-        return krait_err_set(err, -EINVAL, "--min-share goes with --tree");
+        return krait_err_set(err, -EINVAL, "--min-share needs --tree");
     const char *asked = o->why ? o->why : o->callers ? o->callers : o->callees;
     if (o->sort && (o->tree || asked))
         return krait_err_set(
@@ -189,7 +189,7 @@ static int run_report(void *values, int argc, char **argv)
     struct krait_err err = { 0 };
     int rc = parse_options(&report, &err);
     if (!rc && argc < 1)
-        rc = krait_err_set(&err, -EINVAL, "which recording? Give the folder that `krait record` wrote");
+        rc = krait_err_set(&err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
     int status = rc ? krait_cmd_usage(&krait_cmd_report, &err) : 0;
     if (!rc && options->diff.count)
         rc = krait_report_diff(&report, argv, (size_t)argc, &err);

@@ -251,8 +251,8 @@ static int check_sort(const struct report *report, struct krait_err *err)
     const struct rows_column *column = sort_column(name);
     if (known || !column || column->add != wall_cell)
         return 0;
-    return krait_err_set(err, -ENODATA,
-                         "--sort %s: the trace does not say what threads did; record it with --kernel", name);
+    return krait_err_set(err, -ENODATA, "--sort %s: the trace has no thread states; record with --kernel",
+                         name);
 }
 
 static void sort_rows(struct krait_profile *profile, const char *by)

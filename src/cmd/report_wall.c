@@ -28,15 +28,17 @@ static void note_kernel(struct report *report)
         krait_buf_str(
             &report->notes,
             "missing: what threads waited for, but for page faults, and how long they were ready then "
-            "(recorded without rights): all of it is other\n");
+            "(recorded without root): all of it is other\n");
     if (lost)
-        krait_buf_fmt(&report->notes, "lost: %s of the kernel's: what they would have changed is missing\n",
+        krait_buf_fmt(&report->notes,
+                      "lost: %s of the kernel's: the changes of state that they told are "
+                      "missing\n",
                       krait_fmt_counted(count, lost, "event"));
     if (!damage->code)
         return;
     krait_buf_str(&report->notes, "damaged: ");
     krait_fmt_safe(&report->notes, damage->text);
-    krait_buf_str(&report->notes, "; what is whole was read\n");
+    krait_buf_str(&report->notes, "; krait read what is whole\n");
 }
 
 /* What keeps the kernel's part from being read is said, and no failure. */

@@ -150,7 +150,7 @@ int krait_select_some(const struct krait_select *select, const struct krait_trac
         return 0;
     KRAIT_AUTO_BUF choices = { 0 };
     add_choices(&choices, trace);
-    return krait_err_set(err, -ENOENT, "no thread is left by --thread and --process; there are %s",
+    return krait_err_set(err, -ENOENT, "no thread matches --thread and --process; there are %s",
                          choices.data ? choices.data : "others");
 }
 

@@ -81,7 +81,7 @@ static int no_column(const struct krait_sheet *sheet, const char *key, size_t n,
     KRAIT_AUTO_BUF keys = { 0 };
     for (uint32_t i = 0; i < sheet->column_count; i++)
         krait_buf_fmt(&keys, "%s%s", i ? ", " : "", sheet->columns[i].key);
-    return krait_err_set(err, -EINVAL, "--sort: there is no column '%.*s'; there are %s", (int)n, key,
+    return krait_err_set(err, -EINVAL, "--sort: no column '%.*s'; the columns are %s", (int)n, key,
                          keys.data ? keys.data : "others");
 }
 

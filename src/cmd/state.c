@@ -74,7 +74,8 @@ static void tell_missing(const struct krait_wall *wall, const char *verb)
     KRAIT_AUTO_BUF damage = { 0 };
     if (krait_wall_lost(wall))
         fprintf(stderr,
-                "krait %s: warning: lost: %s of the kernel's: what they would have changed is missing\n",
+                "krait %s: warning: lost: %s of the kernel's: the changes of state that they told are "
+                "missing\n",
                 verb, krait_fmt_counted(count, krait_wall_lost(wall), "event"));
     krait_fmt_safe(&damage, krait_wall_damage(wall)->text);
     if (damage.len)
@@ -104,7 +105,6 @@ int krait_state_check(const struct krait_wall *wall, uint32_t states, struct kra
         return 0;
     if (gil)
         return krait_err_set(err, -ENODATA, "--state gil: the recording has no waits for the GIL");
-    return krait_err_set(err, -ENODATA,
-                         "--state: the recording does not tell what threads did%s; record it with --kernel",
+    return krait_err_set(err, -ENODATA, "--state: the recording has no thread states%s; record with --kernel",
                          wall ? ", but for waits for the GIL" : "");
 }

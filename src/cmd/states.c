@@ -121,10 +121,9 @@ static void note_state(struct states *s)
     if (!s->only || s->only->of != OF_ALL)
         note_rest(s);
     if (s->own)
-        krait_buf_str(
-            &s->notes,
-            "missing: system calls, wake-ups, interrupts, other programs (recorded without rights)\n"
-            "user is all time on a CPU; other is all time without, but for page faults\n");
+        krait_buf_str(&s->notes,
+                      "missing: system calls, wake-ups, interrupts, other programs (recorded without root)\n"
+                      "user is all time on a CPU; other is all time without, but for page faults\n");
     if (s->lost)
         krait_buf_fmt(&s->notes,
                       "lost: %s of the kernel's: what their CPUs ran until the next one is unknown\n",
@@ -133,7 +132,7 @@ static void note_state(struct states *s)
         return;
     krait_buf_str(&s->notes, "damaged: ");
     krait_fmt_safe(&s->notes, s->damage.text);
-    krait_buf_str(&s->notes, "; what is whole was read\n");
+    krait_buf_str(&s->notes, "; krait read what is whole\n");
 }
 
 static int some_thread(const struct states *s, struct krait_err *err)
@@ -145,7 +144,7 @@ static int some_thread(const struct states *s, struct krait_err *err)
     if (!s->options->select.threads.count && !s->options->select.processes.count)
         return 0;
     return krait_err_set(err, -ENOENT,
-                         "no thread is left by --thread and --process; krait states --by thread lists them");
+                         "no thread matches --thread and --process; krait states --by thread lists all");
 }
 
 static int make_output(struct states *s, struct krait_err *err)
@@ -289,7 +288,7 @@ static int run_states(void *values, int argc, char **argv)
     struct krait_err err = { 0 };
     int rc = check_options(&s, &err);
     if (!rc && argc < 1)
-        rc = krait_err_set(&err, -EINVAL, "which trace? Give the folder of a kernel trace");
+        rc = krait_err_set(&err, -EINVAL, "no trace given; name the folder of a kernel trace");
     int status = rc ? krait_cmd_usage(&krait_cmd_states, &err) : 0;
     rc = rc ? rc : analyse(&s, argv, (size_t)argc, &found, &err);
     rc = rc ? rc : make_output(&s, &err);

@@ -272,7 +272,7 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
 static int check_usage(const struct view_options *o, int argc, struct krait_err *err)
 {
     if (argc == 0)
-        return krait_err_set(err, -EINVAL, "which recording? Give its folder");
+        return krait_err_set(err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
     if (!o->svg)
         return krait_err_set(err, -EINVAL, "where to? --svg FILE draws the timeline into a file");
     if (o->width && (o->width < KRAIT_TIMELINE_WIDTH_MIN || o->width > WIDTH_MAX))

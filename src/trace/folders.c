@@ -99,7 +99,7 @@ static int say_held(const struct krait_folders *folders, uint32_t first, const c
         krait_shell_file(&list, name ? name : "");
     }
     return krait_err_lines(
-        err, krait_err_set(err, -EINVAL, "%s: not a recording, but it holds some; name those you mean:%s%s",
+        err, krait_err_set(err, -EINVAL, "%s: not a recording, but contains some; name those you mean:%s%s",
                            path, list.data ? list.data : "", found > SHOWN ? "\n  ..." : ""));
 }
 

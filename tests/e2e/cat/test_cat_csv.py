@@ -78,7 +78,7 @@ def test_losses_are_told_on_stderr(krait, recording):
 @pytest.mark.parametrize("forms", [("--csv", "--json"), ("--csv", "--csv-dir=x"), ("--json", "--csv-dir=x")], ids=" ".join)
 def test_forms_exclude_each_other(krait, recording, forms):
     run = cat_bytes(krait, *forms, recording)
-    assert run.returncode == 2 and b"one of them" in run.stderr
+    assert run.returncode == 2 and b"exclude each other" in run.stderr
 
 
 # -- a file for each name --

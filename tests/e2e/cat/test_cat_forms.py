@@ -80,7 +80,7 @@ def test_times_are_numbers_on_request(krait, recording):
         assert [o.get(key) for o in asked] == [int(o[key]) if key in o else None for o in usual]
         assert any(key in o for o in asked)
     run = cat_bytes(krait, "--time-number", "--csv", recording)
-    assert run.returncode == 2 and b"--time-number is of --json" in run.stderr
+    assert run.returncode == 2 and b"--time-number needs --json" in run.stderr
 
 
 FLOATS = [0.1, 100.0, 1 / 3, 1e16, 1e-5, -2.5e300, 5e-324, 1.7976931348623157e308, 123456.789, -0.0, 2.0**53 + 2, 9007199254740993.0, 1e23]

@@ -608,10 +608,10 @@ def test_a_folder_that_is_not_there_is_named(krait, big, tmp_path):
 @pytest.mark.parametrize(
     "args, said",
     [
-        ([], "which recording?"),
-        (["DIR"], "which format? --to folded|chrome"),
-        (["DIR", "-o", "x.svg"], "which format? The name 'x.svg' does not tell: --to folded|chrome"),
-        (["DIR", "-o", "-"], "which format? The name '-' does not tell: --to folded|chrome"),
+        ([], "no recording given"),
+        (["DIR"], "no format given; choose one with --to folded|chrome"),
+        (["DIR", "-o", "x.svg"], "the name 'x.svg' does not tell the format; choose one with --to folded|chrome"),
+        (["DIR", "-o", "-"], "the name '-' does not tell the format; choose one with --to folded|chrome"),
         (["DIR", "--to", "svg", "-o", "x"], "'svg' is not one of folded|chrome"),
         (["DIR", "--to", "chrome", "--unit", "us", "-o", "x"], "has a unit of its own"),
     ],

@@ -435,7 +435,7 @@ def test_diff_of_repeats_turned_over_says_what_it_cannot_tell(repeats, tmp_path)
 
 
 @pytest.mark.parametrize("args, code, says", [
-    ([], 2, "which recording"),
+    ([], 2, "no recording given"),
     (["/nonexistent"], 1, "/nonexistent"),
     (["T", "--min-width", "-1"], 2, "--min-width: '-1' is not a width in pixels"),
     (["T", "--min-width", "1px"], 2, "--min-width: '1px' is not a width in pixels"),
@@ -444,7 +444,7 @@ def test_diff_of_repeats_turned_over_says_what_it_cannot_tell(repeats, tmp_path)
     (["T", "--from", "soon"], 2, "'soon' is not a time"),
     (["T", "--from", "2", "--until", "1"], 2, "not before"),
     (["T", "-o", "f.png"], 2, "-o f.png: flame graphs are written as .svg or .html, not as .png"),
-    (["T", "--thread", "nobody"], 1, "no thread is left"),
+    (["T", "--thread", "nobody"], 1, "no thread matches"),
     (["T", "--diff", "T", "--by", "thread"], 2, "--diff cannot be used with --by"),
     (["T", "-o", "/nonexistent/f.svg"], 1, "/nonexistent/f.svg"),
 ])

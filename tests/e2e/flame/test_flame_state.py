@@ -113,7 +113,7 @@ def test_that_no_time_is_in_a_state_is_said(run, sleeps):
 def test_wrong_states_are_told(run, synth, sleeps, verb):
     plain = synth(CODES + "100us call 1\n200us return\n", "plain")
     said = run(*verb, plain, "--state", "cpu", code=1).stderr
-    assert f"krait {verb[0]}: {plain}: --state: the recording does not tell what threads did; record it with --kernel" in said
+    assert f"krait {verb[0]}: {plain}: --state: the recording has no thread states; record with --kernel" in said
     assert f"krait {verb[0]}: {plain}: --state gil: the recording has no waits for the GIL" in run(*verb, plain, "--state", "gil", code=1).stderr
     assert "'idle' is not one of cpu|ready|gil" in run(*verb, sleeps, "--state", "cpu,idle", code=2).stderr
     assert "'' is not one of" in run(*verb, sleeps, "--state", "cpu,", code=2).stderr
@@ -121,7 +121,7 @@ def test_wrong_states_are_told(run, synth, sleeps, verb):
 
 @pytest.mark.parametrize("verb", [["flame"], ["export", "--to", "folded"]], ids=lambda v: v[0])
 def test_states_have_time_and_no_calls(run, sleeps, verb):
-    assert "--state is of time, and --unit calls is not" in run(*verb, sleeps, "--state", "cpu", "--unit", "calls", code=2).stderr
+    assert "--state does not go with --unit calls: states are of time" in run(*verb, sleeps, "--state", "cpu", "--unit", "calls", code=2).stderr
 
 
 def test_formats_without_states_say_so(run, sleeps):
@@ -151,7 +151,7 @@ def test_time_on_the_cpu_is_compared_where_all_recordings_tell_it(run, both, syn
 def test_of_several_recordings_the_one_without_states_is_named(run, synth, sleeps):
     plain = synth(CODES + "100us call 1\n200us return\n", "plain")
     said = run("flame", sleeps, "--diff", plain, "--state", "cpu", code=1).stderr
-    assert f"krait flame: {plain}: --state: the recording does not tell what threads did" in said
+    assert f"krait flame: {plain}: --state: the recording has no thread states" in said
 
 
 def test_what_is_compared_is_said_where_it_is_a_state(run, sleeps):

@@ -244,7 +244,7 @@ def test_without_a_thread_it_is_the_main_thread(path, called):
     "words, why",
     [
         (["--csv", "--json"], "exclude each other"),
-        (["--nth", "2"], "--nth goes with --call"),
+        (["--nth", "2"], "--nth needs --call"),
         (["--call", "f", "--nth", "1000000"], "is the most"),
         (["--from", "3s", "--to", "2s"], "the range is empty"),
         (["--limit", "many"], "not a whole number"),
@@ -257,8 +257,8 @@ def test_wrong_usage_is_told(krait, words, why):
 
 def test_what_is_not_there_is_told(krait, called):
     for words, why in [
-        ([corpus(LTTNG)], "which thread's?"),
-        ([LTTNG, "--thread", "wget"], "leave 2: 13662 wget of wget, 13667 wget"),
+        ([corpus(LTTNG)], "no thread chosen"),
+        ([LTTNG, "--thread", "wget"], "match 2: 13662 wget of wget, 13667 wget"),
         ([LTTNG, "--thread", "nobody"], "no thread is left"),
         ([LTTNG, "--thread", "999999"], "know of no thread 999999"),
         ([LTTNG, "--thread", "13662", "--from", "1h"], "no kernel events in that time"),

@@ -84,7 +84,7 @@ def test_a_command_that_was_copied_alone(run, installed):
 def test_a_part_that_is_missing(run, installed):
     command = installed("bin", PARTS[0])
     said = was_refused(run("--", "echo", "ran", command=command), NOT_RECORDED)
-    assert f"{command.parent}/python/krait/_agent.abi3.so is missing: krait is not installed whole" in said
+    assert f"{command.parent}/python/krait/_agent.abi3.so is missing: the installation of krait is incomplete" in said
 
 
 def test_a_link_to_the_command_is_whole(run, installed, tmp_path):

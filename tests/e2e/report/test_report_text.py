@@ -311,7 +311,7 @@ def test_a_flame_graph_folds_imports_too(synth, krait):
 
 def test_a_least_share_is_refused_where_it_does_nothing(synth, run):
     done = run(synth(IMPORTS), "--min-share", "1")
-    assert done.returncode == 2 and "--min-share goes with --tree" in done.stderr
+    assert done.returncode == 2 and "--min-share needs --tree" in done.stderr
 
 
 def test_folding_is_refused_where_it_does_nothing(synth, run, krait):

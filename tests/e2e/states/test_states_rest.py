@@ -84,4 +84,4 @@ def test_a_kernel_trace_alone_is_shown_whole(run, busy):
 
 def test_rows_are_sorted_by_several_columns(run, busy):
     assert [row["tid"] for row in rows(run, busy, "thread", "--all", "--sort", "process,tid")] == ["5", "7", "8"]
-    assert "there is no column 'none'" in run(busy, "--by", "thread", "--sort", "tid,none", code=1).stderr
+    assert "no column 'none'" in run(busy, "--by", "thread", "--sort", "tid,none", code=1).stderr

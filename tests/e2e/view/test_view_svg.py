@@ -190,7 +190,7 @@ def test_a_damaged_recording_is_drawn_as_far_as_it_goes_and_says_so(view, synth)
         (["--width", "10"], "--width: 10 is not between 400 and 20000"),
         (["--from", "2s", "--until", "1s"], "the range is empty: 2s is not before 1s"),
         (["--from", "5s"], "there is nothing in that time"),
-        (["--thread", "nobody"], "no thread is left by --thread"),
+        (["--thread", "nobody"], "no thread matches --thread"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_with_the_reason(krait, synth, tmp_path, options, words):

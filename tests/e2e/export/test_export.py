@@ -693,7 +693,7 @@ def test_a_wrong_time_or_thread_is_named(krait, big, tmp_path):
 
     assert "'soon' is not a time" in said(2, "--from", "soon")
     assert "the range is empty: 2s is not before 1s" in said(2, "--from", "2s", "--until", "1s")
-    assert "no thread is left" in said(1, "--thread", "nobody")
+    assert "no thread matches" in said(1, "--thread", "nobody")
 
 
 @pytest.mark.parametrize("fmt, status", [("pprof", 2), ("perfetto", 2), ("folded", 0)])

@@ -259,13 +259,13 @@ def test_what_is_not_there_is_told(krait, called):
     for words, why in [
         ([corpus(LTTNG)], "no thread chosen"),
         ([LTTNG, "--thread", "wget"], "match 2: 13662 wget of wget, 13667 wget"),
-        ([LTTNG, "--thread", "nobody"], "no thread is left"),
+        ([LTTNG, "--thread", "nobody"], "no thread matches"),
         ([LTTNG, "--thread", "999999"], "know of no thread 999999"),
         ([LTTNG, "--thread", "13662", "--from", "1h"], "no kernel events in that time"),
         ([LTTNG, "--thread", "13662", "--to", "1s"], "know of no thread 13662"),
         ([LTTNG, "--call", "load"], "--call needs the program's calls"),
         ([called, "--call", "nothing"], "no function 'nothing'"),
-        ([called, "--call", "load", "--thread", "nobody"], "no thread is left"),
+        ([called, "--call", "load", "--thread", "nobody"], "no thread matches"),
         ([called / "nowhere"], "nowhere"),
     ]:
         refused = run(krait, *words)

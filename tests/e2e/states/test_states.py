@@ -260,7 +260,7 @@ def test_wrong_usage_is_told(krait, words, why):
 
 def test_what_leaves_nothing_is_told(krait):
     nobody = run(krait, corpus(LTTNG), "--thread", "nobody")
-    assert nobody.returncode == 1 and "no thread is left" in nobody.stderr
+    assert nobody.returncode == 1 and "no thread matches" in nobody.stderr
     late = run(krait, LTTNG, "--from", "1h")
     assert late.returncode == 1 and "no kernel events in that time" in late.stderr
     absent = run(krait, LTTNG / "nowhere")

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 
 #include "base/json.h"
+#include "base/pythons.h"
 #include "cmd/terminal.h"
 #include "kernel/probe.h"
 #include "kernel/pythons.h"
@@ -153,7 +154,7 @@ static void put_pythons(const struct doctor *doctor)
     struct krait_check none = { .state = KRAIT_CHECK_FAIL };
     krait_check_value(&none, "no interpreter here that can be recorded");
     krait_check_fix(&none, KRAIT_CHECK_FAIL,
-                    "sudo apt-get install python3, or put CPython 3.8 to 3.15 on PATH");
+                    "sudo apt-get install python3, or put CPython " KRAIT_PYTHON_SPAN " on PATH");
     put_check("python3", &none);
 }
 

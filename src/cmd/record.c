@@ -6,6 +6,7 @@
  * then on the command is the user's: what goes wrong with the recording is told, and the command runs on.
  */
 #include "base/fmt.h"
+#include "base/pythons.h"
 #include "base/shell.h"
 #include "cmd/cmds.h"
 #include "cmd/omitted.h"
@@ -293,12 +294,12 @@ static void print_summary(const struct krait_collector *collector, const struct 
             NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
             s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
     if (!s->processes && !refused)
-        krait_terminal_say(
-            NULL, 2,
-            "No Python was seen. krait records CPython 3.8 to 3.15, but no statically linked or "
-            "set-uid program, none in a user or PID namespace of its own, and none that "
-            "another krait records. If COMMAND left Python in the background, add --wait. "
-            "See: krait doctor");
+        krait_terminal_say(NULL, 2,
+                           "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN
+                           ", but no statically linked or "
+                           "set-uid program, none in a user or PID namespace of its own, and none that "
+                           "another krait records. If COMMAND left Python in the background, add --wait. "
+                           "See: krait doctor");
     else if (s->processes && dir && !is_in_vain(collector, s, values))
         print_next(kernel, dir);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/record_before.h"
 
+#include "base/pythons.h"
 #include "base/shell.h"
 
 #include <elf.h>
@@ -178,7 +179,7 @@ static bool is_too_old(const struct image *image, char *version, size_t size)
     memcpy(name, library ? library : "", KRAIT_MIN(room, sizeof(name) - 1));
     if (sscanf(name, "libpython%d.%d", &major, &minor) == 2) {
         snprintf(version, size, " %d.%d", major, minor);
-        return major < 3 || (major == 3 && minor < 8);
+        return major < 3 || (major == 3 && minor < KRAIT_PYTHON_MINOR_MIN);
     }
     *version = '\0';
     return image_find(image, "PyGILState_GetThisThreadState") && !image_find(image, "PySys_AddAuditHook");
@@ -194,8 +195,8 @@ static int check_python(const char *path, const struct image *image, struct krai
                              path);
     if (is_too_old(image, version, sizeof(version)))
         return krait_err_set(err, -ENOTSUP,
-                             "%s is Python%s; krait records CPython 3.8 to 3.15. See: krait doctor", path,
-                             *version ? version : " before 3.8");
+                             "%s is Python%s; krait records CPython " KRAIT_PYTHON_SPAN ". See: krait doctor",
+                             path, *version ? version : " before " KRAIT_PYTHON_MIN);
     return 0;
 }
 

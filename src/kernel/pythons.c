@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/pythons.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -261,11 +262,11 @@ const char *krait_python_refusal(const struct krait_python *python)
     if (!python->answered)
         return "does not start: run it by hand to see why";
     if (strcmp(python->implementation, "CPython") != 0)
-        return "not CPython: install CPython 3.8 to 3.15";
+        return "not CPython: install CPython " KRAIT_PYTHON_SPAN;
     if (python->major < 3 || python->minor < KRAIT_PYTHON_MINOR_MIN)
-        return "too old: install CPython 3.8 to 3.15";
+        return "too old: install CPython " KRAIT_PYTHON_SPAN;
     if (python->major > 3 || python->minor > KRAIT_PYTHON_MINOR_MAX)
-        return "newer than this krait knows: update krait, or use CPython 3.8 to 3.15";
+        return "newer than this krait knows: update krait, or use CPython " KRAIT_PYTHON_SPAN;
     if (python->free_threaded)
         return "free-threaded: use the build with the GIL";
     if (!python->preload)

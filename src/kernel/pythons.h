@@ -7,8 +7,6 @@
 
 #include "base/err.h"
 
-enum { KRAIT_PYTHON_MINOR_MIN = 8, KRAIT_PYTHON_MINOR_MAX = 15, KRAIT_PYTHON_MONITORING = 12 };
-
 struct krait_python {
     char *path;        /* owned; as the user would type it */
     const char *found; /* PATH, pyenv, venv, uv, system; static */

@@ -9,6 +9,7 @@
  * linked: most programs have none. A program that loads Python while it runs (PyInstaller's do, and servers
  * with modules) is known by the calls that Python makes then.
  */
+#include "base/pythons.h"
 #include "native/native.h"
 
 #include "record/shm.h"
@@ -265,9 +266,9 @@ static void refuse_other_python(void)
     *(void **)&version = dlsym(RTLD_DEFAULT, "Py_GetVersion");
     const char *text = version ? version() : "";
     if (dlsym(RTLD_DEFAULT, "pypy_main_startup"))
-        refuse("it is PyPy; krait records CPython 3.8 to 3.15");
+        refuse("it is PyPy; krait records CPython " KRAIT_PYTHON_SPAN);
     else if (is_initialized && this_thread_state) {
-        snprintf(why, sizeof(why), "Python %.*s is too old; krait records CPython 3.8 to 3.15",
+        snprintf(why, sizeof(why), "Python %.*s is too old; krait records CPython " KRAIT_PYTHON_SPAN,
                  (int)strcspn(text, " "), text);
         refuse(why);
     }

@@ -77,7 +77,7 @@ static struct krait_interp *new_interp(PyInterpreterState *interp)
 
 static void remove_hooks(struct krait_interp *in)
 {
-    if (krait_compat.monitoring)
+    if (krait_compat.version.monitoring)
         krait_monitoring_remove(in);
     else
         krait_profile_remove(in);
@@ -91,13 +91,14 @@ static int install(struct krait_interp *in, const char **why)
     if (!in->definitions)
         krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_no_ring, 1);
     krait_governor_init(in);
-    return krait_compat.monitoring ? krait_monitoring_install(in, why) : krait_profile_install(in, why);
+    return krait_compat.version.monitoring ? krait_monitoring_install(in, why)
+                                           : krait_profile_install(in, why);
 }
 
 /* An interpreter that is being made raises audit events before it can be recorded. */
 static bool is_whole(void)
 {
-    return !krait_compat.monitoring || PySys_GetObject("monitoring");
+    return !krait_compat.version.monitoring || PySys_GetObject("monitoring");
 }
 
 void krait_agent_see_interp(void)

@@ -19,7 +19,6 @@ enum {
     FIRST_SHIFT = 64 - 14, /* 16384 slots: 512 KiB, of which touched pages alone cost memory */
     LOAD = 8, /* a slot in so many is used at most: a function whose place is taken costs twice as much */
     NAME_MAX_BYTES = 900,
-    TPFLAGS_METHOD_DESCRIPTOR = 1 << 17, /* Py_TPFLAGS_METHOD_DESCRIPTOR, not in the stable ABI's header */
 };
 
 /* ---- the table ---- */
@@ -352,7 +351,7 @@ static bool name_by_self(PyObject *code, PyObject *frame, const char *name, char
 
 static void qualname_of(struct krait_interp *in, PyObject *code, PyObject *frame, char *text, size_t size)
 {
-    if (krait_compat.version >= 0x030b) {
+    if (krait_compat.version.has_qualname) {
         attr_text(code, "co_qualname", text, size);
         return;
     }
@@ -382,7 +381,7 @@ static void describe(struct krait_interp *in, PyObject *code, PyObject *frame, s
     qualname_of(in, code, frame, t->name, sizeof(t->name));
     attr_text(code, "co_filename", t->file, sizeof(t->file));
     t->line = attr_u32(code, "co_firstlineno");
-    if (krait_compat.version < 0x030b)
+    if (!krait_compat.version.has_qualname)
         name_constants(in, code, t->name);
 }
 
@@ -571,7 +570,7 @@ static void describe_builtin(PyObject *callable, struct code_text *t)
 {
     const void *def = krait_at(callable, KRAIT_CFUNCTION_ML);
     PyObject *self = krait_at(callable, KRAIT_CFUNCTION_SELF);
-    const char *name = krait_at(def, 0); /* PyMethodDef.ml_name */
+    const char *name = krait_at(def, KRAIT_ML_NAME);
     if (!self || PyModule_Check(self)) {
         snprintf(t->name, sizeof(t->name), "%s", name);
         attr_text(callable, "__module__", t->module, sizeof(t->module));
@@ -711,6 +710,6 @@ const void *krait_code_key_rare(PyObject *callable)
         return NULL;
     if (type == c->cmethod_type)
         return krait_code_key_new(krait_at(callable, KRAIT_CFUNCTION_ML), callable);
-    bool is_function_like = c->monitoring && PyType_GetFlags(type) & TPFLAGS_METHOD_DESCRIPTOR;
+    bool is_function_like = c->version.monitoring && PyType_GetFlags(type) & KRAIT_TPFLAGS_METHOD_DESCRIPTOR;
     return is_function_like ? callable : NULL;
 }

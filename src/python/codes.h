@@ -60,11 +60,7 @@ uint32_t krait_code_exception(struct krait_interp *in, PyObject *exception);
 void krait_code_mark(struct krait_interp *in, const void *key, uint32_t flags);
 
 enum {
-    /* Offsets that are the same in 3.8 to 3.15: Include/cpython/methodobject.h, descrobject.h. */
-    KRAIT_CFUNCTION_ML = 16,     /* PyCFunctionObject.m_ml */
-    KRAIT_CFUNCTION_SELF = 24,   /* m_self */
-    KRAIT_NEW_OF = 2,            /* added to a type's address: the slot of its __new__ */
-    KRAIT_METHOD_DESCR_DEF = 40, /* PyMethodDescrObject.d_method */
+    KRAIT_NEW_OF = 2, /* added to a type's address: the slot of its __new__ */
 };
 
 const void *krait_code_key_rare(PyObject *callable);

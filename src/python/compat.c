@@ -5,44 +5,55 @@
  */
 #include "python/compat.h"
 
+#include "base/pythons.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
 struct krait_compat krait_compat;
-
-/* What 3.8, 3.9 and 3.10 share. */
-#define KRAIT_LAYOUT_BEFORE_311                                                             \
-    .frame_code = 32, .frame_back = 24, .code_flags = 36, .code_code = 48, .ts_interp = 16, \
-    .ts_tracing = 48, .ts_profilefunc = 56, .ts_profileobj = 72, .tracing_on = 1
-
-static const struct krait_layout layouts[] = {
-    { KRAIT_LAYOUT_BEFORE_311, .version = 0x0308, .frame_lasti = 104, .lasti_scale = 1 },
-    { KRAIT_LAYOUT_BEFORE_311, .version = 0x0309, .frame_lasti = 104, .lasti_scale = 1 },
-    { KRAIT_LAYOUT_BEFORE_311, .version = 0x030a, .frame_lasti = 96, .tracing_is_cframe = true,
-      .lasti_scale = 2 },
-    { .version = 0x030b,
-      .frame_inner = 24,
-      .frame_code = 32,
-      .frame_lasti = 56,
-      .frame_previous = 48,
-      .code_flags = 48,
-      .ts_interp = 16,
-      .ts_tracing = 56,
-      .tracing_is_cframe = true,
-      .ts_profilefunc = 64,
-      .ts_profileobj = 80,
-      .tracing_on = 255 },
-};
 
 enum {
     OP_RETURN_VALUE = 83, /* Include/opcode.h, 3.8 to 3.11 */
     OP_YIELD_VALUE = 86,  /* the same */
     OP_RESUME = 151,      /* 3.11 */
     OP_RESUME_QUICK = 150,
-    BYTES_DATA = 32,   /* ob_sval of PyBytesObject */
-    CFUNCTION_ML = 16, /* PyCFunctionObject.m_ml */
-    METHOD_FUNC = 16,  /* PyMethodObject.im_func, 3.8 to 3.15: Include/cpython/classobject.h */
+    OP_CALL_FUNCTION_EX_313 = 54, /* Include/opcode_ids.h */
+    BYTES_DATA = 32,              /* ob_sval of PyBytesObject */
 };
+
+/* What 3.8, 3.9 and 3.10 share; what 3.12 and later do. */
+#define KRAIT_BEFORE_311                                                                   \
+    .hook_ns = 16, .layout.frame_code = KRAIT_FRAME_CODE, .layout.frame_back = 24,         \
+    .layout.code_flags = KRAIT_CODE_FLAGS, .layout.code_code = 48, .layout.ts_interp = 16, \
+    .layout.ts_tracing = 48, .layout.ts_profilefunc = 56, .layout.ts_profileobj = 72, .layout.tracing_on = 1
+#define KRAIT_FROM_312 .hook_ns = 30, .monitoring = true, .has_qualname = true
+
+static const struct krait_version versions[] = {
+    { 0x0308, KRAIT_BEFORE_311, .layout.frame_lasti = 104, .layout.lasti_scale = 1 },
+    { 0x0309, KRAIT_BEFORE_311, .layout.frame_lasti = 104, .layout.lasti_scale = 1 },
+    { 0x030a, KRAIT_BEFORE_311, .layout.frame_lasti = 96, .layout.lasti_scale = 2,
+      .layout.tracing_is_cframe = true },
+    { 0x030b, .hook_ns = 106, .has_qualname = true,
+      .layout = { .frame_inner = KRAIT_FRAME_INNER_311,
+                  .frame_code = KRAIT_FRAME_CODE,
+                  .frame_lasti = 56,
+                  .frame_previous = 48,
+                  .code_flags = KRAIT_CODE_FLAGS_311,
+                  .ts_interp = 16,
+                  .ts_tracing = 56,
+                  .tracing_is_cframe = true,
+                  .ts_profilefunc = 64,
+                  .ts_profileobj = 80,
+                  .tracing_on = 255 } },
+    { 0x030c, KRAIT_FROM_312, .ends_have_function = true, .frozen_keep_events = true },
+    { 0x030d, KRAIT_FROM_312, .ends_have_function = true, .signals_first = true,
+      .call_without_end = OP_CALL_FUNCTION_EX_313 },
+    { 0x030e, KRAIT_FROM_312, .signals_first = true },
+    { 0x030f, KRAIT_FROM_312, .signals_first = true },
+};
+
+_Static_assert(KRAIT_ARRAY_LEN(versions) == KRAIT_PYTHON_MINOR_MAX - KRAIT_PYTHON_MINOR_MIN + 1,
+               "a row a version");
 
 static void *find(const char *name)
 {
@@ -55,9 +66,12 @@ static int find_version(const char **why)
     char *rest;
     long major = strtol(text, &rest, 10);
     long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
-    krait_compat.version = (int)(major << 8 | minor);
-    if (major != 3 || minor < 8 || minor > 15) {
-        *why = "this Python's version is not one of 3.8 to 3.15";
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(versions); i++) {
+        if (versions[i].number == (major << 8 | minor))
+            krait_compat.version = versions[i];
+    }
+    if (krait_compat.version.number != (major << 8 | minor)) {
+        *why = "this Python's version is not one of " KRAIT_PYTHON_SPAN;
         return -ENOTSUP;
     }
     if (strstr(text, "free-threading")) {
@@ -97,17 +111,12 @@ int krait_compat_init(const char **why)
     if (rc)
         return rc;
     find_functions(c);
-    c->monitoring = c->version >= 0x030c;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(layouts); i++) {
-        if (layouts[i].version == c->version)
-            c->layout = layouts[i];
-    }
     if (!c->interp_get || !c->function_type || !c->method_type || !c->cfunction_type || !c->set_profile) {
         *why = "this Python does not export its C API";
         return -ENOTSUP;
     }
     PyObject *its_new = PyObject_GetAttrString((PyObject *)&PyBaseObject_Type, "__new__");
-    c->new_def = its_new ? krait_at(its_new, CFUNCTION_ML) : NULL;
+    c->new_def = its_new ? krait_at(its_new, KRAIT_CFUNCTION_ML) : NULL;
     Py_XDECREF(its_new);
     PyErr_Clear();
     return 0;
@@ -124,13 +133,13 @@ static long attr_long(PyObject *obj, const char *name)
 
 static int lasti_bytes(PyObject *frame)
 {
-    const struct krait_layout *l = &krait_compat.layout;
+    const struct krait_layout *l = &krait_compat.version.layout;
     return krait_int_at(frame, l->frame_lasti) * l->lasti_scale;
 }
 
 int krait_compat_check_layout(PyObject *frame, krait_profile_fn *fn, const char **why)
 {
-    const struct krait_layout *l = &krait_compat.layout;
+    const struct krait_layout *l = &krait_compat.version.layout;
     const void *tstate = PyThreadState_Get();
     PyObject *code = PyObject_GetAttrString(frame, "f_code");
     bool holds = code && sizeof(PyObject) == 16 &&
@@ -151,7 +160,7 @@ int krait_compat_check_layout(PyObject *frame, krait_profile_fn *fn, const char 
 /* 3.11: prev_instr points at the instruction itself, two bytes: opcode and argument. */
 static const uint8_t *instruction(PyObject *frame, PyObject *code)
 {
-    const struct krait_layout *l = &krait_compat.layout;
+    const struct krait_layout *l = &krait_compat.version.layout;
     if (l->frame_inner)
         return krait_at(krait_at(frame, l->frame_inner), l->frame_lasti);
     int lasti = lasti_bytes(frame);
@@ -163,7 +172,7 @@ static const uint8_t *instruction(PyObject *frame, PyObject *code)
 bool krait_frame_is_resumed(PyObject *frame, PyObject *code)
 {
     const uint8_t *at = instruction(frame, code);
-    if (!krait_compat.layout.frame_inner)
+    if (!krait_has_inner_frames())
         return at != NULL;
     return at[1] != 0 || at[0] == OP_YIELD_VALUE; /* RESUME with where from; or still at the yield: a throw */
 }
@@ -176,7 +185,7 @@ bool krait_frame_is_yielding(PyObject *frame, PyObject *code)
 
 bool krait_frame_is_at_begin(PyObject *frame, PyObject *code)
 {
-    const uint8_t *at = krait_compat.layout.frame_inner ? instruction(frame, code) : NULL;
+    const uint8_t *at = krait_has_inner_frames() ? instruction(frame, code) : NULL;
     return at && (at[0] == OP_RESUME || at[0] == OP_RESUME_QUICK);
 }
 
@@ -184,20 +193,20 @@ enum { CO_ASYNC_GENERATOR = 0x200 }; /* Include/cpython/code.h */
 
 static bool is_async_generator(PyObject *code)
 {
-    return krait_int_at(code, krait_compat.layout.code_flags) & CO_ASYNC_GENERATOR;
+    return krait_int_at(code, krait_compat.version.layout.code_flags) & CO_ASYNC_GENERATOR;
 }
 
 /* Its innermost instruction is the yield of an `await`: something is thrown through it. */
 static bool is_waiting(const void *inner)
 {
-    const struct krait_layout *l = &krait_compat.layout;
+    const struct krait_layout *l = &krait_compat.version.layout;
     const uint8_t *at = krait_at(inner, l->frame_lasti);
     return krait_code_suspends(krait_at(inner, l->frame_code)) && at[0] == OP_YIELD_VALUE;
 }
 
 static const void *inner_back(PyObject *frame)
 {
-    const struct krait_layout *l = &krait_compat.layout;
+    const struct krait_layout *l = &krait_compat.version.layout;
     return krait_at(krait_at(frame, l->frame_inner), l->frame_previous);
 }
 
@@ -205,13 +214,13 @@ PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code)
 {
     const void *back = inner_back(frame);
     bool waits = back && !is_async_generator(code) && !krait_frame_is_yielding(frame, code);
-    return waits && is_waiting(back) ? krait_at(back, krait_compat.layout.frame_code) : NULL;
+    return waits && is_waiting(back) ? krait_at(back, krait_compat.version.layout.frame_code) : NULL;
 }
 
 PyObject *krait_frame_back_code(PyObject *frame)
 {
     const void *back = inner_back(frame);
-    return back ? krait_at(back, krait_compat.layout.frame_code) : NULL;
+    return back ? krait_at(back, krait_compat.version.layout.frame_code) : NULL;
 }
 
 bool krait_frame_ends_throw(PyObject *frame, PyObject *code, const PyObject *value)
@@ -220,14 +229,14 @@ bool krait_frame_ends_throw(PyObject *frame, PyObject *code, const PyObject *val
     bool is_over = !value || !krait_frame_is_yielding(frame, code);
     bool passes_on = is_over || Py_TYPE(value) == krait_compat.async_yield_type;
     return passes_on && is_async_generator(code) && back &&
-           (is_waiting(back) || !krait_code_suspends(krait_at(back, krait_compat.layout.frame_code)));
+           (is_waiting(back) || !krait_code_suspends(krait_at(back, krait_compat.version.layout.frame_code)));
 }
 
 PyObject *krait_frame_code(PyObject *frame)
 {
     if (krait_compat.frame_get_code)
         return krait_compat.frame_get_code(frame);
-    PyObject *code = krait_at(frame, krait_compat.layout.frame_code);
+    PyObject *code = krait_at(frame, krait_compat.version.layout.frame_code);
     Py_XINCREF(code);
     return code;
 }
@@ -236,12 +245,10 @@ PyObject *krait_frame_back(PyObject *frame)
 {
     if (krait_compat.frame_get_back)
         return krait_compat.frame_get_back(frame);
-    PyObject *back = krait_at(frame, krait_compat.layout.frame_back);
+    PyObject *back = krait_at(frame, krait_compat.version.layout.frame_back);
     Py_XINCREF(back);
     return back;
 }
-
-enum { OP_CALL_FUNCTION_EX_313 = 54 }; /* Include/opcode_ids.h */
 
 static int opcode_at(PyObject *code, PyObject *offset)
 {
@@ -256,22 +263,20 @@ static int opcode_at(PyObject *code, PyObject *offset)
     return opcode;
 }
 
-/* Python/bytecodes.c: INSTRUMENTED_CALL takes the function out of the method object after CALL in 3.12
- * and 3.13 and before it from 3.14 on. INSTRUMENTED_CALL_FUNCTION_EX, which is f(*args), gives no CALL for
- * method objects in 3.12, and one without an end from 3.13 on: the function may be Python's, which has its
- * own events. */
+/* INSTRUMENTED_CALL_FUNCTION_EX, which is f(*args), gives no CALL for method objects in 3.12. */
 PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset)
 {
-    PyObject *function = krait_at(method, METHOD_FUNC);
-    if (krait_compat.version >= 0x030e || Py_TYPE(function) == krait_compat.function_type)
+    const struct krait_version *v = &krait_compat.version;
+    PyObject *function = krait_at(method, KRAIT_METHOD_FUNC);
+    if (!v->ends_have_function || Py_TYPE(function) == krait_compat.function_type)
         return NULL;
-    bool never_ends = krait_compat.version == 0x030d && opcode_at(code, offset) == OP_CALL_FUNCTION_EX_313;
+    bool never_ends = v->call_without_end && opcode_at(code, offset) == v->call_without_end;
     return never_ends ? NULL : function;
 }
 
 void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj)
 {
-    const struct krait_layout *l = &krait_compat.layout;
+    const struct krait_layout *l = &krait_compat.version.layout;
     char *ts = tstate;
     if (krait_at(ts, l->ts_profilefunc))
         return;
@@ -284,7 +289,7 @@ void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj)
 
 void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn)
 {
-    const struct krait_layout *l = &krait_compat.layout;
+    const struct krait_layout *l = &krait_compat.version.layout;
     char *ts = tstate;
     if (krait_at(ts, l->ts_profilefunc) != (void *)fn)
         return;
@@ -298,5 +303,5 @@ void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn)
 
 bool krait_tstate_is_of(const void *tstate, const PyInterpreterState *interp)
 {
-    return krait_at(tstate, krait_compat.layout.ts_interp) == interp;
+    return krait_at(tstate, krait_compat.version.layout.ts_interp) == interp;
 }

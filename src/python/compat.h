@@ -21,28 +21,48 @@ typedef struct _frame PyFrameObject;
 int PyFrame_GetLineNumber(PyFrameObject *frame);
 #endif
 
+/* Flags of types that the stable ABI's header of 3.8 has not; the same in all versions: Include/cpython/object.h. */
+#define KRAIT_TPFLAGS_HAVE_VECTORCALL   (1UL << 11)
+#define KRAIT_TPFLAGS_METHOD_DESCRIPTOR (1UL << 17)
+
+/* Offsets, in bytes. */
+enum {
+    /* The same in all versions: Include/cpython/methodobject.h, descrobject.h, classobject.h. */
+    KRAIT_CFUNCTION_ML = 16,     /* PyCFunctionObject.m_ml */
+    KRAIT_CFUNCTION_SELF = 24,   /* m_self */
+    KRAIT_METHOD_DESCR_DEF = 40, /* PyMethodDescrObject.d_method */
+    KRAIT_METHOD_FUNC = 16,      /* PyMethodObject.im_func */
+    KRAIT_ML_NAME = 0,           /* PyMethodDef.ml_name */
+    /* Before 3.12, for those who need them as constants; the others read struct krait_layout. */
+    KRAIT_FRAME_CODE = 32,
+    KRAIT_FRAME_INNER_311 = 24,
+    KRAIT_CODE_FLAGS = 36,
+    KRAIT_CODE_FLAGS_311 = 48,
+};
+
 typedef int krait_profile_fn(PyObject *obj, PyObject *frame, int what, PyObject *arg);
 
-struct krait_compat {
-    int version; /* 0x0308 ... */
-    bool monitoring;
-    /* Types, by address. */
-    PyTypeObject *code_type, *function_type, *method_type, *cfunction_type, *cmethod_type, *method_descr_type,
-        *wrapper_descr_type, *async_yield_type;
-    const void *new_def; /* the one PyMethodDef that all types' __new__ share: Objects/typeobject.c */
-    /* Functions; NULL where the version has none. */
-    PyInterpreterState *(*interp_get)(void);
-    PyObject *(*frame_get_code)(PyObject *frame); /* new reference; 3.9 */
-    PyObject *(*frame_get_back)(PyObject *frame); /* new reference or NULL; 3.9 */
-    void (*set_profile)(krait_profile_fn *fn, PyObject *obj);
-    PyObject *(*current_frames)(void); /* new reference: dict of thread ident to frame; 3.8 */
-    PyThreadState *(*thread_head)(PyInterpreterState *interp);
-    PyThreadState *(*thread_next)(PyThreadState *tstate);
-    int (*add_audit_hook)(int (*hook)(const char *event, PyObject *args, void *data), void *data);
-    PyObject *(*vectorcall_call)(PyObject *callable, PyObject *tuple, PyObject *dict);
-    /* Offsets before 3.12; see compat.c. */
+/* What is so in one version: a row of the table in compat.c. */
+struct krait_version {
+    int number; /* 0x0308 ... */
+    uint16_t
+        hook_ns; /* what the interpreter adds around a callback, for a begin and its end, as measured by bench/ */
+    bool
+        monitoring; /* calls are recorded by sys.monitoring: monitoring.c; else by a profile function: profile.c */
+    bool has_qualname;  /* code objects have co_qualname */
+    bool signals_first; /* signals' handlers run before PY_START and PY_RESUME are told */
+    /* Frozen modules keep from one Py_Initialize to the next for which version of the monitored events they were
+     * instrumented, and count as up to date where the number is the same by chance (deep-frozen code objects are
+     * static: _PyStaticCode_Fini in Objects/codeobject.c). */
+    bool frozen_keep_events;
+    /* Whether C_RETURN and C_RAISE come with the function of a method object that CALL came with: INSTRUMENTED_CALL
+     * takes it out after CALL (Python/bytecodes.c). */
+    bool ends_have_function;
+    /* The opcode of f(*args), where a call of a method object by it has a CALL without an end: the function may be
+     * Python's, which has its own events; 0: no such. */
+    uint8_t call_without_end;
+    /* Offsets before 3.12. */
     struct krait_layout {
-        int version;
         uint16_t frame_code;     /* of PyFrameObject, or with frame_inner of what that points to */
         uint16_t frame_inner;    /* 0: none */
         uint16_t frame_back;     /* 3.8 */
@@ -58,9 +78,34 @@ struct krait_compat {
     } layout;
 };
 
+struct krait_compat {
+    struct krait_version version; /* the one that runs */
+    /* Types, by address. */
+    PyTypeObject *code_type, *function_type, *method_type, *cfunction_type, *cmethod_type, *method_descr_type,
+        *wrapper_descr_type, *async_yield_type;
+    const void *new_def; /* the one PyMethodDef that all types' __new__ share: Objects/typeobject.c */
+    /* Functions; NULL where the version has none. */
+    PyInterpreterState *(*interp_get)(void);
+    PyObject *(*frame_get_code)(PyObject *frame); /* new reference; 3.9 */
+    PyObject *(*frame_get_back)(PyObject *frame); /* new reference or NULL; 3.9 */
+    void (*set_profile)(krait_profile_fn *fn, PyObject *obj);
+    PyObject *(*current_frames)(void); /* new reference: dict of thread ident to frame; 3.8 */
+    PyThreadState *(*thread_head)(PyInterpreterState *interp);
+    PyThreadState *(*thread_next)(PyThreadState *tstate);
+    int (*add_audit_hook)(int (*hook)(const char *event, PyObject *args, void *data), void *data);
+    PyObject *(*vectorcall_call)(PyObject *callable, PyObject *tuple, PyObject *dict);
+};
+
 extern struct krait_compat krait_compat;
 
-/* Finds out where it runs. GIL held. Returns 0, or -ENOTSUP with *why set: version outside 3.8 to 3.15,
+/* 3.11: a frame object points to the interpreter's frame, and instructions (RESUME) tell where a frame begins and goes
+ * on. */
+static inline bool krait_has_inner_frames(void)
+{
+    return krait_compat.version.layout.frame_inner;
+}
+
+/* Finds out where it runs. GIL held. Returns 0, or -ENOTSUP with *why set: version not in the table,
  * free-threaded build. */
 int krait_compat_init(const char **why);
 
@@ -86,7 +131,7 @@ static inline int krait_int_at(const void *p, size_t offset)
 /* The frame's code object, borrowed, before 3.12. Hot path. */
 static inline PyObject *krait_frame_code_fast(PyObject *frame)
 {
-    const struct krait_layout *l = &krait_compat.layout;
+    const struct krait_layout *l = &krait_compat.version.layout;
     const void *at = l->frame_inner ? krait_at(frame, l->frame_inner) : frame;
     return krait_at(at, l->frame_code);
 }
@@ -99,7 +144,7 @@ enum {
  * yield. */
 static inline bool krait_code_suspends(PyObject *code)
 {
-    return krait_int_at(code, krait_compat.layout.code_flags) & KRAIT_CO_SUSPENDS;
+    return krait_int_at(code, krait_compat.version.layout.code_flags) & KRAIT_CO_SUSPENDS;
 }
 bool krait_frame_is_resumed(PyObject *frame, PyObject *code);
 bool krait_frame_is_yielding(PyObject *frame, PyObject *code);

@@ -37,16 +37,6 @@ enum {
     PROBE_PARTS = 10,  /* the part of the budget that rounds may take */
 };
 
-/* What the interpreter adds around our callback, for a begin and its end, in ns: FACTS of each version as
- * measured by bench/ (the hook with an empty callback, C calls and Python calls alike). Our own part is
- * measured on the spot. */
-static uint64_t hook_ns(void)
-{
-    if (krait_compat.version >= 0x030c)
-        return 30;
-    return krait_compat.version == 0x030b ? 106 : 16;
-}
-
 /* Two clock readings and two stores, in a ring of its own; a mean. */
 static uint64_t measure_once(struct krait_agent *agent)
 {
@@ -97,7 +87,7 @@ static void take_all_back(struct krait_interp *in)
         slot->was_id = 0;
         any = true;
     }
-    if (any && krait_compat.monitoring)
+    if (any && krait_compat.version.monitoring)
         krait_monitoring_restart();
 }
 
@@ -111,7 +101,7 @@ void krait_governor_init(struct krait_interp *in)
     *g = (struct krait_governor){ .left = INT64_MAX, .no_raise = g->no_raise };
     if (!control->max_overhead_ppm)
         return;
-    agent->hook_ticks = hook_ns() * control->clock_freq / KRAIT_NS_PER_S;
+    agent->hook_ticks = krait_compat.version.hook_ns * control->clock_freq / KRAIT_NS_PER_S;
     agent->event_ticks = measure_ticks(agent) + agent->hook_ticks;
     g->durations = krait_durations_new(agent->event_ticks);
     if (!g->durations) /* nothing is dropped */
@@ -187,7 +177,7 @@ static void drop(struct krait_interp *in, struct krait_code *slot)
  * saves too little for what it hides. */
 static bool dropping_saves(const struct krait_interp *in)
 {
-    return krait_compat.monitoring || 2 * in->agent->hook_ticks <= in->agent->event_ticks;
+    return krait_compat.version.monitoring || 2 * in->agent->hook_ticks <= in->agent->event_ticks;
 }
 
 struct candidate {
@@ -319,7 +309,7 @@ static void take_back(struct krait_interp *in, struct krait_code *slot)
     slot->calls = 0;
     in->governor.returns++;
     krait_threads_resync();
-    if (krait_compat.monitoring)
+    if (krait_compat.version.monitoring)
         krait_monitoring_restart();
 }
 
@@ -355,7 +345,7 @@ static void begin_round(struct krait_interp *in, uint64_t now)
     if (g->gap_ticks == gap) /* the first drop: nothing to probe yet */
         return;
     g->round++;
-    if (krait_compat.monitoring)
+    if (krait_compat.version.monitoring)
         krait_monitoring_restart();
 }
 
@@ -451,7 +441,7 @@ static void settle(struct krait_interp *in, uint64_t now)
 static bool raises_cost(const struct krait_interp *in)
 {
     const struct krait_governor *g = &in->governor;
-    return krait_compat.monitoring && !g->no_raise &&
+    return krait_compat.version.monitoring && !g->no_raise &&
            (int64_t)(g->raises * in->agent->hook_ticks * 4) > budget(in, g->period_ticks, 100);
 }
 
@@ -468,7 +458,7 @@ static void spend_less(struct krait_interp *in)
         g->credit = 0;
         g->window = FIRST_WINDOW;
         next_period(g);
-    } else if (!krait_compat.monitoring) {
+    } else if (!krait_compat.version.monitoring) {
         pause_recording(in, (uint64_t)-g->credit);
     }
 }

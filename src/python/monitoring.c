@@ -416,7 +416,7 @@ static PyObject *new_hook_type(void)
     PyType_Spec spec = {
         .name = "krait.hook",
         .basicsize = sizeof(struct hook),
-        .flags = Py_TPFLAGS_DEFAULT | 1 << 11, /* Py_TPFLAGS_HAVE_VECTORCALL, in the stable ABI from 3.12 */
+        .flags = Py_TPFLAGS_DEFAULT | KRAIT_TPFLAGS_HAVE_VECTORCALL,
         .slots = slots,
     };
     return PyType_FromSpec(&spec);
@@ -543,13 +543,11 @@ void krait_monitoring_drop_raise(struct krait_interp *in)
     PyErr_Clear();
 }
 
-/* 3.12's frozen modules keep from one Py_Initialize to the next for which version of the monitored events they
- * were instrumented, and count as up to date where the number is the same by chance (deep-frozen code objects
- * are static: _PyStaticCode_Fini in Objects/codeobject.c). Each restart is a new version. */
+/* Where frozen modules know old versions of the monitored events: each restart is a new version. */
 static void pass_old_versions(const struct krait_interp *in)
 {
     enum { VERSIONS = 64 };
-    uint32_t lives = krait_compat.version == 0x030c ? in->agent->lives % VERSIONS : 0;
+    uint32_t lives = krait_compat.version.frozen_keep_events ? in->agent->lives % VERSIONS : 0;
     for (uint32_t i = 0; i < lives; i++)
         krait_monitoring_restart();
 }

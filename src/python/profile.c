@@ -32,7 +32,7 @@ static krait_profile_fn *the_hook(const struct krait_agent *agent)
 {
     if (agent->selective)
         return on_event_selective;
-    if (krait_compat.layout.frame_inner)
+    if (krait_has_inner_frames())
         return agent->c_calls ? on_event_311 : on_event_311_no_c;
     return agent->c_calls ? on_event : on_event_no_c;
 }
@@ -109,7 +109,7 @@ static inline void put_c_call(struct krait_interp *in, const void *key, PyObject
 /* Who goes on unreported after this end (3.11). Where the end says the stack, that one is part of it. */
 static PyObject *goes_on(PyObject *frame, PyObject *code, const PyObject *value)
 {
-    bool may = krait_compat.layout.frame_inner && value && krait_code_suspends(code);
+    bool may = krait_has_inner_frames() && value && krait_code_suspends(code);
     bool says_stack = may && atomic_load_explicit(&krait_this_ring->resync, memory_order_relaxed);
     return may && !says_stack ? krait_frame_goes_on(frame, code) : NULL;
 }
@@ -117,8 +117,7 @@ static PyObject *goes_on(PyObject *frame, PyObject *code, const PyObject *value)
 /* 3.11: after the end of an asynchronous generator, which may let somebody go on whom no frame names. */
 static void note_thrown(struct krait_interp *in, PyObject *frame, PyObject *code, const PyObject *value)
 {
-    if (krait_compat.layout.frame_inner && krait_code_suspends(code) &&
-        krait_frame_ends_throw(frame, code, value))
+    if (krait_has_inner_frames() && krait_code_suspends(code) && krait_frame_ends_throw(frame, code, value))
         krait_unreported_goes_on(krait_writer_now(&in->agent->writer), krait_frame_back_code(frame));
 }
 
@@ -160,8 +159,7 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
     return 0;
 }
 
-/* The offsets that the short way needs, as constants: those of 3.8 to 3.10 and of 3.11 in compat.c's table.
- */
+/* The offsets that the short way needs, as constants: those of 3.8 to 3.10, and of 3.11. */
 struct short_layout {
     bool inner;
     uint16_t code_flags;
@@ -169,7 +167,7 @@ struct short_layout {
 
 static inline __attribute__((always_inline)) PyObject *short_code(PyObject *frame, struct short_layout l)
 {
-    return krait_at(l.inner ? krait_at(frame, 24) : frame, 32);
+    return krait_at(l.inner ? krait_at(frame, KRAIT_FRAME_INNER_311) : frame, KRAIT_FRAME_CODE);
 }
 
 /* The short way: leaves to any_event by a jump, so that it has no stack frame of its own. */
@@ -233,10 +231,10 @@ short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct shor
         return short_event(obj, frame, what, arg, (struct short_layout){ inner, code_flags }, c_calls); \
     }
 
-KRAIT_SHORT_HOOK(on_event, false, 36, true)
-KRAIT_SHORT_HOOK(on_event_no_c, false, 36, false)
-KRAIT_SHORT_HOOK(on_event_311, true, 48, true)
-KRAIT_SHORT_HOOK(on_event_311_no_c, true, 48, false)
+KRAIT_SHORT_HOOK(on_event, false, KRAIT_CODE_FLAGS, true)
+KRAIT_SHORT_HOOK(on_event_no_c, false, KRAIT_CODE_FLAGS, false)
+KRAIT_SHORT_HOOK(on_event_311, true, KRAIT_CODE_FLAGS_311, true)
+KRAIT_SHORT_HOOK(on_event_311_no_c, true, KRAIT_CODE_FLAGS_311, false)
 
 /* ---- some are left out ---- */
 

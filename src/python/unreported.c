@@ -296,7 +296,7 @@ static bool has_just_begun(struct krait_interp *in, uint64_t t, PyObject *frame,
 
 static bool handlers_run_after_begin(void)
 {
-    return krait_compat.version < 0x030d;
+    return !krait_compat.version.signals_first;
 }
 
 /* Whether the frame that runs is one of this code, and its begin was not told. Cython's functions have none.

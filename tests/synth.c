@@ -6,10 +6,10 @@
  * a comment:
  *
  *   process PID NAME [PPID [COMMAND]]        a new process; what follows is in it
- *   code ID python|c MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
+ *   code ID python|c|exception MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
  *   thread TID [NAME]                        a new stream, or goes on with the one of this tid
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
- *   TIME return|yield|unwind|creturn|craise
+ *   TIME return|yield|unwind|creturn|craise  TIME unwindof|craiseof ID
  *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
@@ -172,17 +172,19 @@ static void do_process(struct synth *s, char **w)
 static void do_code(struct synth *s, char **w)
 {
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    size_t n = krait_put_code_define(
-        payload, &(struct krait_payload_code_define){
-                     .id = number(s, w, 1),
-                     .kind = strcmp(w[2], "c") == 0 ? KRAIT_code_kind_c : KRAIT_code_kind_python,
-                     .line = number(s, w, 6),
-                     .module = text(w[3]),
-                     .qualname = text(w[4]),
-                     .file = text(w[5]),
-                     .site = w[7] ? number(s, w, 7) : 0,
-                     .site_line = w[7] ? number(s, w, 8) : 0,
-                 });
+    size_t n =
+        krait_put_code_define(payload, &(struct krait_payload_code_define){
+                                           .id = number(s, w, 1),
+                                           .kind = strcmp(w[2], "exception") == 0 ? KRAIT_code_kind_exception
+                                                   : strcmp(w[2], "c") == 0       ? KRAIT_code_kind_c
+                                                                                  : KRAIT_code_kind_python,
+                                           .line = number(s, w, 6),
+                                           .module = text(w[3]),
+                                           .qualname = text(w[4]),
+                                           .file = text(w[5]),
+                                           .site = w[7] ? number(s, w, 7) : 0,
+                                           .site_line = w[7] ? number(s, w, 8) : 0,
+                                       });
     define(s, KRAIT_EVENT_code_define, payload, n);
 }
 
@@ -233,14 +235,24 @@ static const struct {
     const char *word;
     uint32_t event;
 } event_words[] = {
-    { "call", KRAIT_EVENT_python_call },     { "return", KRAIT_EVENT_python_return },
-    { "yield", KRAIT_EVENT_python_yield },   { "resume", KRAIT_EVENT_python_resume },
-    { "throw", KRAIT_EVENT_python_throw },   { "unwind", KRAIT_EVENT_python_unwind },
-    { "ccall", KRAIT_EVENT_c_call },         { "creturn", KRAIT_EVENT_c_return },
-    { "craise", KRAIT_EVENT_c_raise },       { "frame", KRAIT_EVENT_python_frame },
-    { "stack", KRAIT_EVENT_python_stack },   { "omit", KRAIT_EVENT_code_omit },
-    { "gilwait", KRAIT_EVENT_gil_wait },     { "giltake", KRAIT_EVENT_gil_take },
-    { "gilswitch", KRAIT_EVENT_gil_switch }, { "gildrop", KRAIT_EVENT_gil_drop },
+    { "call", KRAIT_EVENT_python_call },
+    { "return", KRAIT_EVENT_python_return },
+    { "yield", KRAIT_EVENT_python_yield },
+    { "resume", KRAIT_EVENT_python_resume },
+    { "throw", KRAIT_EVENT_python_throw },
+    { "unwind", KRAIT_EVENT_python_unwind },
+    { "ccall", KRAIT_EVENT_c_call },
+    { "creturn", KRAIT_EVENT_c_return },
+    { "craise", KRAIT_EVENT_c_raise },
+    { "frame", KRAIT_EVENT_python_frame },
+    { "unwindof", KRAIT_EVENT_python_unwind_of },
+    { "craiseof", KRAIT_EVENT_c_raise_of },
+    { "stack", KRAIT_EVENT_python_stack },
+    { "omit", KRAIT_EVENT_code_omit },
+    { "gilwait", KRAIT_EVENT_gil_wait },
+    { "giltake", KRAIT_EVENT_gil_take },
+    { "gilswitch", KRAIT_EVENT_gil_switch },
+    { "gildrop", KRAIT_EVENT_gil_drop },
 };
 
 static uint64_t parse_time(const char *word)

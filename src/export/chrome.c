@@ -87,8 +87,20 @@ static void add_category(struct chrome *chrome, uint32_t func, uint8_t kind)
     krait_buf_char(buf, '"');
 }
 
-static void add_event(struct chrome *chrome, uint64_t t_ns, uint32_t func, uint8_t kind)
+static void add_exception(struct krait_buf *buf, const char *type)
 {
+    if (!type)
+        return;
+    krait_json_key_open(buf, "args", '{');
+    krait_json_key_text(buf, "exception", type);
+    krait_buf_char(buf, '}');
+}
+
+static void add_event(struct chrome *chrome, const struct krait_ops *ops, uint32_t i)
+{
+    uint64_t t_ns = ops->t_ns[i];
+    uint32_t func = ops->func[i];
+    uint8_t kind = ops->kind[i];
     struct krait_buf *buf = &chrome->out->buf;
     add_separator(chrome);
     bool is_end = krait_op_is_end(kind);
@@ -98,6 +110,8 @@ static void add_event(struct chrome *chrome, uint64_t t_ns, uint32_t func, uint8
         add_category(chrome, func, kind);
     else if (krait_export_ways[kind])
         krait_json_key_text(buf, "end", krait_export_ways[kind]);
+    if (KRAIT_UNLIKELY(kind == KRAIT_OP_UNWIND))
+        add_exception(buf, krait_export_exception(chrome->job->trace, ops, i));
     krait_buf_add(buf, chrome->where.data, chrome->where.len);
     ADD(buf, KRAIT_JSON_NEXT("ts"));
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
@@ -108,7 +122,7 @@ static int add_ops(void *ctx, const struct krait_ops *ops)
 {
     struct chrome *chrome = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {
-        add_event(chrome, ops->t_ns[i], ops->func[i], ops->kind[i]);
+        add_event(chrome, ops, i);
         if (krait_outfile_spill(chrome->out))
             return chrome->out->error;
     }

@@ -59,6 +59,9 @@ const char *krait_export_thread_name(const struct krait_trace *trace, const stru
  */
 extern const char *const krait_export_ways[KRAIT_OP_CUT + 1];
 
+/* The type of the exception that the op, an end, is of; NULL where there is none, or it is not known. */
+const char *krait_export_exception(const struct krait_trace *trace, const struct krait_ops *ops, uint32_t op);
+
 /* A piece of text for each function, made once: that a million calls cost no escaping. */
 struct krait_export_texts {
     struct krait_buf buf;

@@ -10,7 +10,8 @@
  *
  * Names and locations are interned: said once a sequence, in the first packet that uses them.
  *
- * How a call began or ended other than by call and return is a debug annotation, "begin" or "end". Waits for
+ * How a call began or ended other than by call and return is a debug annotation, "begin" or "end", and the type of the
+ * exception that it was left by another, "exception". Waits for
  * the GIL are slices of a track of their own below the thread's, where it has any; "holder" is who had the
  * GIL.
  *
@@ -50,7 +51,13 @@ enum {
     EVENT_LOCATION = 34,
 };
 enum { SLICE_BEGIN = 1, SLICE_END = 2 };
-enum { ANNOTATION_NAME = 1, ANNOTATION_NUMBER = 3, ANNOTATION_SIGNED = 4, ANNOTATION_TEXT = 17 };
+enum {
+    ANNOTATION_NAME = 1,
+    ANNOTATION_NUMBER = 3,
+    ANNOTATION_SIGNED = 4,
+    ANNOTATION_STRING = 6,
+    ANNOTATION_TEXT = 17
+};
 enum {
     INTERNED_CATEGORY = 1,
     INTERNED_NAME = 2,
@@ -70,9 +77,10 @@ static const char *const categories[] = {
     [KRAIT_FUNC_PYTHON] = "python", [KRAIT_FUNC_C] = "c",   [OF_GIL] = "gil",
     [OF_SYSCALL] = "syscall",       [OF_KERNEL] = "kernel", [OF_NATIVE] = "native"
 };
-enum { KEY_BEGIN, KEY_END, KEY_HOLDER, KEY_RET };
+enum { KEY_BEGIN, KEY_END, KEY_HOLDER, KEY_RET, KEY_EXCEPTION };
 static const char *const keys[] = {
-    [KEY_BEGIN] = "begin", [KEY_END] = "end", [KEY_HOLDER] = "holder", [KEY_RET] = "ret"
+    [KEY_BEGIN] = "begin",         [KEY_END] = "end", [KEY_HOLDER] = "holder", [KEY_RET] = "ret",
+    [KEY_EXCEPTION] = "exception",
 };
 
 struct perfetto {
@@ -271,11 +279,22 @@ static void add_begin(struct perfetto *perfetto, uint32_t id, uint8_t kind)
     krait_pb_end(buf, event);
 }
 
-static void add_end(struct krait_buf *buf, uint8_t kind)
+/* The type of the exception that a call was left by, where that is known. */
+static void add_exception(struct krait_buf *buf, const char *type)
+{
+    size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
+    krait_pb_u64(buf, ANNOTATION_NAME, KEY_EXCEPTION + 1);
+    krait_pb_cstr(buf, ANNOTATION_STRING, type);
+    krait_pb_end(buf, annotation);
+}
+
+static void add_end(struct krait_buf *buf, uint8_t kind, const char *exception)
 {
     size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
     krait_pb_u64(buf, EVENT_TYPE, SLICE_END);
     add_way(buf, kind);
+    if (exception)
+        add_exception(buf, exception);
     krait_pb_end(buf, event);
 }
 
@@ -289,7 +308,7 @@ static int add_ops(void *ctx, const struct krait_ops *ops)
         krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
         krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
         if (krait_op_is_end(ops->kind[i]))
-            add_end(buf, ops->kind[i]);
+            add_end(buf, ops->kind[i], krait_export_exception(perfetto->job->trace, ops, i));
         else
             add_begin(perfetto, ops->func[i], ops->kind[i]);
         krait_pb_end(buf, packet);

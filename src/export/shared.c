@@ -102,6 +102,13 @@ const char *const krait_export_ways[] = {
     [KRAIT_OP_UNWIND] = "unwind", [KRAIT_OP_CUT] = "cut",
 };
 
+const char *krait_export_exception(const struct krait_trace *trace, const struct krait_ops *ops, uint32_t op)
+{
+    if (ops->kind[op] != KRAIT_OP_UNWIND || ops->exception[op] == KRAIT_NO_ID)
+        return NULL;
+    return trace->exceptions[ops->exception[op]];
+}
+
 int krait_export_texts_init(struct krait_export_texts *texts, const struct krait_trace *trace,
                             krait_export_text_fn *fn, struct krait_err *err)
 {

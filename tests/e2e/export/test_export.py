@@ -732,6 +732,40 @@ def test_memory_does_not_grow_with_the_square_of_a_recursions_depth(krait, synth
     assert fmt != "folded" or (tmp_path / "x").stat().st_size > 4000 * 4000 // 2 * len("app.f;")
 
 
+# -- exceptions --
+
+RAISES = """\
+    process 10 app
+    code 1 python m f f.py 3
+    code 2 c builtins len - 0
+    code 3 exception builtins KeyError - 0
+    code 4 exception m Mine - 0
+    thread 10 main
+    0 call 1
+    1ms ccall 2
+    2ms craiseof 3
+    3ms unwindof 4
+    4ms call 1
+    5ms unwind
+    exit 0 0
+    """
+
+
+def test_chrome_and_perfetto_tell_what_a_call_was_left_by(export, synth):
+    folder = synth(RAISES)
+    ends = [s.notes for s in perfetto_slices(export(folder, "perfetto")) if not s.is_begin]
+    types = [{"exception": "KeyError"}, {"exception": "m.Mine"}, {}]
+    assert ends == [{"end": "unwind", **type} for type in types]
+    events = [e for e in json.loads(export(folder, "chrome").read_text())["traceEvents"] if e["ph"] == "E"]
+    assert [(e["end"], e.get("args", {})) for e in events] == [("unwind", type) for type in types]
+
+
+def test_the_trace_processor_has_exceptions_as_arguments(export, synth):
+    query = "select s.name, extract_arg(s.arg_set_id, 'debug.exception') from slice s order by s.ts"
+    faults, slices = ask(export(synth(RAISES), "perfetto"), FAULTS, query)
+    assert (faults, slices) == ([], [("m.f", "m.Mine"), ("builtins.len", "KeyError"), ("m.f", None)])
+
+
 # -- waits for the GIL --
 
 WAITS = """\

@@ -11,6 +11,7 @@
 #include "cmd/select.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
+#include "trace/track.h"
 
 #include <signal.h>
 #include <string.h>
@@ -170,6 +171,8 @@ static int export_trace(struct export_options *o, const char *path, struct krait
     struct krait_wall *wall = NULL;
     int rc = krait_select_some(&o->select, trace, err);
     rc = rc ? rc : load_states(o, path, trace, &wall, &job.what, err);
+    if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
+        rc = krait_tracks_find(trace, err);
     struct krait_progress progress;
     krait_progress_begin(&progress, "export", trace);
     if (!rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree and relatives
- * (report_tree.c), what threads did (report_wall.c), why calls took so long (report_why.c), what changed between
+ * (report_tree.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks (report_marks.c), what changed between
  * recordings (report_diff.c), and what these share (report_shared.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
@@ -29,6 +29,7 @@ struct report {
     const struct krait_trace *trace;
     struct krait_range range;
     uint64_t zero_ns; /* times after the start count from it */
+    bool marks;       /* rows are marks, no functions */
     enum krait_profile_by by;
     enum report_format format;
     uint32_t limit;                /* rows; 0: all */
@@ -49,6 +50,8 @@ int krait_report_rows(struct report *report, struct krait_err *err);
 int krait_report_tree(struct report *report, struct krait_err *err);
 int krait_report_relatives(struct report *report, struct krait_err *err);
 int krait_report_why(struct report *report, struct krait_err *err);
+/* Finds the trace's tracks first (report_marks.c). */
+int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 
 /* Of several recordings, each by itself; report->trace is NULL (report_diff.c). */
 int krait_report_diff(struct report *report, char **paths, size_t count, struct krait_err *err);

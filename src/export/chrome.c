@@ -141,15 +141,20 @@ static void add_wait_end(struct chrome *chrome, char phase, uint64_t t_ns)
     add_time(buf, krait_export_since_begin(chrome->job, t_ns));
 }
 
-static int add_wait(void *ctx, const struct krait_gil_wait *wait)
+static int add_waits(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct chrome *chrome = ctx;
     struct krait_buf *buf = &chrome->out->buf;
-    add_wait_end(chrome, 'b', wait->begin_ns);
-    krait_buf_fmt(buf, KRAIT_JSON_NEXT("args") KRAIT_JSON_FIRST("holder") "%u}}", wait->holder);
-    add_wait_end(chrome, 'e', wait->end_ns);
-    krait_buf_char(buf, '}');
-    return krait_outfile_spill(chrome->out) ? chrome->out->error : 0;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        add_wait_end(chrome, 'b', batch->t_ns[i]);
+        krait_buf_fmt(buf, KRAIT_JSON_NEXT("args") KRAIT_JSON_FIRST("holder") "%u}}",
+                      (unsigned)batch->value[i]);
+        add_wait_end(chrome, 'e', batch->end_ns[i]);
+        krait_buf_char(buf, '}');
+        if (krait_outfile_spill(chrome->out))
+            return chrome->out->error;
+    }
+    return 0;
 }
 
 static void add_name(struct chrome *chrome, const char *what, uint32_t pid, uint32_t tid, const char *name)
@@ -189,7 +194,7 @@ static int add_thread(void *ctx, uint32_t index)
     if (chrome->where.failed || chrome->waits.failed)
         return -ENOMEM;
     int rc = krait_export_walk(chrome->job, index, add_ops, chrome);
-    return rc ? rc : krait_export_waits(chrome->job, index, add_wait, chrome);
+    return rc ? rc : krait_export_tracks(chrome->job, index, KRAIT_TRACK_STATES, add_waits, chrome);
 }
 
 /* -- the kernel's part -- */

@@ -7,7 +7,7 @@
 
 #include "export/export.h"
 #include "export/kernel.h"
-#include "trace/gil.h"
+#include "trace/track.h"
 
 #define KRAIT_EXPORT(id, text, flags, opener, names)                                     \
     int krait_export_write_##id(struct krait_export_job *job, struct krait_outfile *out, \
@@ -20,11 +20,10 @@ bool krait_export_takes(const struct krait_export_job *job, uint32_t thread);
 /* Walks one thread and keeps in the job that there was a call, and the first damage. */
 int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx);
 
-/* Calls fn(ctx, wait) for a thread's waits for the GIL in the job's range, until one returns other than 0;
- * returns that, or a negative errno. */
-typedef int krait_export_wait_fn(void *ctx, const struct krait_gil_wait *wait);
-int krait_export_waits(const struct krait_export_job *job, uint32_t thread, krait_export_wait_fn *fn,
-                       void *ctx);
+/* Walks the tracks of a thread that are of a kind, in the job's range; KRAIT_NO_ID: those of no thread. Keeps
+ * the first damage in the job. Of formats that have KRAIT_EXPORT_HAS_TRACKS. */
+int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
+                        krait_batch_fn *fn, void *ctx);
 
 /* Calls each(ctx, thread) for the threads that are taken, until one returns other than 0; returns that. */
 int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread),

@@ -15,6 +15,9 @@
  * the GIL are slices of a track of their own below the thread's, where it has any; "holder" is who had the
  * GIL.
  *
+ * Marks are instants of their thread's track, or of a track for each stream of another tracer's; what they say
+ * is an annotation, "fields".
+ *
  * Of the kernel's part, ftrace.h writes what Perfetto knows as the kernel's events, in one sequence. System
  * calls, and functions of the kernel's, are slices of the threads' tracks, in another sequence: as sys_enter
  * they would need the numbers by which Perfetto names them, which traces do not hold. Threads and processes
@@ -47,15 +50,17 @@ enum {
     EVENT_TYPE = 9,
     EVENT_NAME = 10,
     EVENT_TRACK = 11,
+    EVENT_CATEGORY_TEXT = 22,
     EVENT_NAME_TEXT = 23,
     EVENT_LOCATION = 34,
 };
-enum { SLICE_BEGIN = 1, SLICE_END = 2 };
+enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
 enum {
     ANNOTATION_NAME = 1,
     ANNOTATION_NUMBER = 3,
     ANNOTATION_SIGNED = 4,
     ANNOTATION_STRING = 6,
+    ANNOTATION_NAME_TEXT = 10,
     ANNOTATION_TEXT = 17
 };
 enum {
@@ -90,11 +95,12 @@ struct perfetto {
     struct krait_export_ids ids;
     struct krait_export_texts names;
     uint32_t sequence;
-    uint32_t *said_in; /* by function: the sequence in which it was interned last */
-    bool *has_track;   /* by process */
-    uint32_t waiting;  /* the thread that has a track of waits; else KRAIT_NO_ID */
-    uint32_t thread;   /* that is written */
-    uint32_t named;    /* of the kernel's names: how many are interned */
+    uint32_t *said_in;                 /* by function: the sequence in which it was interned last */
+    bool *has_track;                   /* by process */
+    const struct krait_track *marking; /* the stream that has a track of marks; or NULL */
+    uint32_t waiting;                  /* the thread that has a track of waits; else KRAIT_NO_ID */
+    uint32_t thread;                   /* that is written */
+    uint32_t named;                    /* of the kernel's names: how many are interned */
 };
 
 static uint64_t process_track(uint32_t process)
@@ -355,14 +361,92 @@ static void add_wait_end(struct perfetto *perfetto, uint64_t type, uint64_t t_ns
     krait_pb_end(buf, packet);
 }
 
-static int add_wait(void *ctx, const struct krait_gil_wait *wait)
+static int add_waits(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct perfetto *perfetto = ctx;
     if (perfetto->waiting != perfetto->thread)
         add_waits_track(perfetto);
-    add_wait_end(perfetto, SLICE_BEGIN, wait->begin_ns, wait->holder);
-    add_wait_end(perfetto, SLICE_END, wait->end_ns, 0);
-    return krait_outfile_spill(perfetto->out) ? perfetto->out->error : 0;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        add_wait_end(perfetto, SLICE_BEGIN, batch->t_ns[i], (uint32_t)batch->value[i]);
+        add_wait_end(perfetto, SLICE_END, batch->end_ns[i], 0);
+        if (krait_outfile_spill(perfetto->out))
+            return perfetto->out->error;
+    }
+    return 0;
+}
+
+/* -- marks -- */
+
+/* Of a thread on its track, of a stream on one of its own. */
+static uint64_t marks_track(const struct krait_trace *trace, const struct krait_track *track)
+{
+    if (track->thread != KRAIT_NO_ID)
+        return thread_track(trace, track->thread);
+    return waits_track(trace, trace->thread_count) + (uint64_t)(track - trace->tracks);
+}
+
+static void add_marks_track(struct perfetto *perfetto, const struct krait_track *track)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    size_t descriptor = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
+    krait_pb_u64(buf, TRACK_UUID, marks_track(perfetto->job->trace, track));
+    krait_pb_cstr(buf, TRACK_NAME, track->name);
+    krait_pb_end(buf, descriptor);
+    krait_pb_end(buf, packet);
+    perfetto->marking = track;
+}
+
+static void add_mark(struct perfetto *perfetto, const struct krait_track *track, uint64_t t_ns,
+                     const char *name, const char *text)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_TIMESTAMP, t_ns);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+    size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
+    krait_pb_u64(buf, EVENT_TYPE, INSTANT);
+    krait_pb_u64(buf, EVENT_TRACK, marks_track(perfetto->job->trace, track));
+    krait_pb_cstr(buf, EVENT_CATEGORY_TEXT, "mark");
+    krait_pb_cstr(buf, EVENT_NAME_TEXT, name);
+    if (*text) {
+        size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
+        krait_pb_cstr(buf, ANNOTATION_NAME_TEXT, "fields");
+        krait_pb_cstr(buf, ANNOTATION_STRING, text);
+        krait_pb_end(buf, annotation);
+    }
+    krait_pb_end(buf, event);
+    krait_pb_end(buf, packet);
+}
+
+static int add_marks(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct perfetto *perfetto = ctx;
+    if (track->thread == KRAIT_NO_ID && perfetto->marking != track)
+        add_marks_track(perfetto, track);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        add_mark(perfetto, track, batch->t_ns[i], krait_track_text(perfetto->job->trace, batch->name[i]),
+                 batch->text[i]);
+        if (krait_outfile_spill(perfetto->out))
+            return perfetto->out->error;
+    }
+    return 0;
+}
+
+/* Of streams that are no thread's, in a sequence of their own. */
+static int add_groups(struct perfetto *perfetto)
+{
+    const struct krait_trace *trace = perfetto->job->trace;
+    bool some = false;
+    for (uint32_t i = 0; i < trace->track_count; i++)
+        some |= trace->tracks[i].thread == KRAIT_NO_ID && trace->tracks[i].kind == KRAIT_TRACK_INSTANTS;
+    if (!some)
+        return 0;
+    next_sequence(perfetto);
+    krait_pb_end(&perfetto->out->buf, begin_sequence(perfetto));
+    return krait_export_tracks(perfetto->job, KRAIT_NO_ID, KRAIT_TRACK_INSTANTS, add_marks, perfetto);
 }
 
 static int add_thread(void *ctx, uint32_t index)
@@ -376,7 +460,8 @@ static int add_thread(void *ctx, uint32_t index)
     perfetto->has_track[process] = true;
     add_sequence_start(perfetto, index);
     int rc = krait_export_walk(perfetto->job, index, add_ops, perfetto);
-    return rc ? rc : krait_export_waits(perfetto->job, index, add_wait, perfetto);
+    rc = rc ? rc : krait_export_tracks(perfetto->job, index, KRAIT_TRACK_STATES, add_waits, perfetto);
+    return rc ? rc : krait_export_tracks(perfetto->job, index, KRAIT_TRACK_INSTANTS, add_marks, perfetto);
 }
 
 /* -- the kernel's part -- */
@@ -467,6 +552,7 @@ static int write_all(struct perfetto *perfetto, struct krait_err *err)
     if (!perfetto->said_in || !perfetto->has_track)
         return krait_err_set(err, -ENOMEM, "out of memory for %u functions", trace->func_count);
     int rc = krait_export_each_thread(perfetto->job, add_thread, perfetto);
+    rc = rc ? rc : add_groups(perfetto);
     rc = rc ? rc : add_kernel(perfetto);
     return rc ? krait_err_set(err, rc, "cannot read the calls") : 0;
 }

@@ -30,14 +30,17 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_f
                             sizeof(job->damage));
 }
 
-int krait_export_waits(const struct krait_export_job *job, uint32_t thread, krait_export_wait_fn *fn,
-                       void *ctx)
+int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
+                        krait_batch_fn *fn, void *ctx)
 {
-    struct krait_gil_waits waits = { 0 };
-    int rc = krait_gil_waits_read(&waits, job->trace, thread, job->what.range);
-    for (uint32_t i = 0; !rc && i < waits.count; i++)
-        rc = fn(ctx, &waits.items[i]);
-    krait_gil_waits_done(&waits);
+    const struct krait_trace *trace = job->trace;
+    const struct krait_thread *own = thread == KRAIT_NO_ID ? NULL : &trace->threads[thread];
+    uint32_t end = own ? own->first_track + own->track_count : trace->track_count;
+    int rc = 0;
+    for (uint32_t i = own ? own->first_track : 0; i < end && !rc; i++) {
+        if (trace->tracks[i].thread == thread && trace->tracks[i].kind == kind)
+            rc = krait_track_walk(trace, i, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
+    }
     return rc;
 }
 

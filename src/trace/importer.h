@@ -58,7 +58,7 @@ struct krait_importer {
 struct krait_trace_impl {
     struct krait_arena arena;
     struct krait_strtab keys;      /* what makes a function distinct; its ids are the func ids */
-    struct krait_strtab names;     /* its ids are those of trace->names */
+    struct krait_strtab names;     /* of tracks' entries, by id */
     void *source[KRAIT_IMPORTERS]; /* of the importers, each its own */
     struct krait_err no_calls;     /* why there are none; code 0: not known */
     struct krait_err unread;       /* the first folder whose metadata cannot be read; code 0: none */
@@ -73,6 +73,9 @@ uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *
 struct krait_process *krait_trace_add_process(struct krait_trace *trace);
 struct krait_thread *krait_trace_add_thread(struct krait_trace *trace);
 struct krait_track *krait_trace_add_track(struct krait_trace *trace);
+/* The id among the names of a text, new if it was not there; KRAIT_NO_ID when memory is out. Walks of several
+ * threads do not call it at a time. */
+uint32_t krait_trace_name(const struct krait_trace *trace, const char *text);
 /* Events that are missing, in the sum of that reason; none adds nothing. Returns 0 or -ENOMEM. */
 int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *advice, uint64_t count);
 

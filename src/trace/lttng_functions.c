@@ -19,11 +19,12 @@
  *
  * Opening goes through all events once, each walk of a thread through those of its life.
  */
-#include "trace/importer.h"
+#include "trace/lttng_functions.h"
 
 #include "base/array.h"
 #include "ctf/read/reader.h"
 #include "ctf/rows/row_order.h"
+#include "trace/importer.h"
 #include "trace/losses.h"
 #include "trace/stack.h"
 
@@ -106,6 +107,11 @@ static const struct event_name *find_name(const char *name)
             return &event_names[i];
     }
     return NULL;
+}
+
+bool krait_lttng_functions_reads(const char *name)
+{
+    return find_name(name) != NULL;
 }
 
 static bool takes(const struct krait_folder *folder)

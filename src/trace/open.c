@@ -113,6 +113,16 @@ int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *
     return 0;
 }
 
+uint32_t krait_trace_name(const struct krait_trace *trace, const char *text)
+{
+    return krait_strtab_add(&trace->impl->names, text, strlen(text));
+}
+
+const char *krait_track_text(const struct krait_trace *trace, uint32_t name)
+{
+    return trace->impl->names.texts[name];
+}
+
 /* -- opening -- */
 
 /* What one importer takes. Why it adds nothing is kept for who misses it. */
@@ -253,7 +263,7 @@ uint64_t krait_trace_zero(const struct krait_trace *trace)
 {
     int64_t first = krait_kernel_first(trace);
     if (!trace->process_count)
-        return (uint64_t)first;
+        return trace->has_kernel ? (uint64_t)first : trace->begin_ns;
     return KRAIT_MIN(trace->begin_ns, (uint64_t)KRAIT_MAX(first, 0));
 }
 
@@ -324,13 +334,27 @@ static int by_place(const void *a, const void *b)
     return 0;
 }
 
+static void sort_tracks(struct krait_trace *trace)
+{
+    if (trace->track_count)
+        qsort(trace->tracks, trace->track_count, sizeof(*trace->tracks), by_place);
+    for (uint32_t i = trace->track_count; i--;) {
+        struct krait_thread *thread =
+            trace->tracks[i].thread == KRAIT_NO_ID ? NULL : &trace->threads[trace->tracks[i].thread];
+        if (!thread)
+            continue;
+        thread->first_track = i;
+        thread->track_count++;
+    }
+}
+
 int krait_tracks_find(struct krait_trace *trace, struct krait_err *err)
 {
     int rc = trace->impl->has_tracks ? 0 : add_calls(trace);
     for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc && !trace->impl->has_tracks; i++)
         rc = importers[i]->tracks ? importers[i]->tracks(trace, err) : 0;
-    if (!rc && trace->track_count && !trace->impl->has_tracks)
-        qsort(trace->tracks, trace->track_count, sizeof(*trace->tracks), by_place);
+    if (!rc && !trace->impl->has_tracks)
+        sort_tracks(trace);
     trace->impl->has_tracks = !rc;
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

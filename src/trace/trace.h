@@ -59,8 +59,9 @@ struct krait_process {
 };
 
 struct krait_thread {
-    uint8_t importer; /* whose: a row of importers.def */
-    uint32_t process; /* index */
+    uint8_t importer;                  /* whose: a row of importers.def */
+    uint32_t first_track, track_count; /* once there are tracks */
+    uint32_t process;                  /* index */
     uint32_t tid;
     const char *name; /* the last one it had; may be empty */
     uint64_t begin_ns, end_ns;
@@ -95,8 +96,6 @@ struct krait_trace {
     bool has_kernel;            /* the kernel recorded too: krait_trace_kernel (kernel.h) */
     struct krait_track *tracks; /* once they are asked for: krait_tracks_find (track.h) */
     uint32_t track_count;
-    const char **names; /* what tracks' entries are called by */
-    uint32_t name_count;
     /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none.
      */
     char damage[1024];

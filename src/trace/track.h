@@ -20,7 +20,7 @@
  *   CALLS      begin and end    x
  *   SLICES     begin   x                x      of a system call what it returned; else 0
  *   STATES     begin   x                x      the thread that is to blame, by its number; 0: none is known
- *   INSTANTS   time                     x
+ *   INSTANTS   time                     x                         (and text)
  *   COUNTER    time                            the value from then on, in the track's unit
  *   FLOWS      begin   x                x                         the track that it leads to
  *
@@ -75,9 +75,10 @@ struct krait_batch {
     const uint64_t *t_ns;
     const uint64_t *end_ns;        /* NULL where the kind has no such column; the same below */
     const struct krait_ops *calls; /* its other columns */
-    const uint32_t *name;          /* index in trace->names */
+    const uint32_t *name;          /* krait_track_text has its text */
     const int64_t *value;
-    const uint32_t *to; /* index among the tracks */
+    const char *const *text; /* of instants: what they say, harmless or not; may be empty */
+    const uint32_t *to;      /* index among the tracks */
 };
 
 /* A value other than 0 ends the walk and is returned by it. */
@@ -86,6 +87,9 @@ typedef int krait_batch_fn(void *ctx, const struct krait_track *track, const str
 /* All tracks of a trace into trace->tracks, once: in the tree's order, those of a thread one after the other.
  * What takes a look at all events to be known is found then. Returns 0, or -ENOMEM with err set. */
 int krait_tracks_find(struct krait_trace *trace, struct krait_err *err);
+
+/* What an entry's name is. */
+const char *krait_track_text(const struct krait_trace *trace, uint32_t name);
 
 /* Walks one track. Returns 0, what fn returned, or a negative errno. Damage does not fail it: what is whole is
  * handed out, and `damage` (size bytes, may be NULL) keeps the first that is met, as krait_trace_walk says. */

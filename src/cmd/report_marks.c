@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report --by mark`: which marks were set, how often, and when.
+ */
+#include "base/array.h"
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/report.h"
+#include "cmd/sheet.h"
+#include "trace/track.h"
+
+struct mark {
+    uint64_t count, first_ns, last_ns;
+    uint32_t tracks, last_track;
+};
+
+struct marks {
+    struct report *report;
+    struct mark *items; /* by name; a count of 0: not met */
+    uint32_t count, cap;
+    uint32_t track; /* that is walked */
+};
+
+static const struct krait_sheet_column columns[] = {
+    { { "marks", 0, 0, 0 }, "marks", KRAIT_SHEET_COUNT, 0 },
+    { { "first", 0, 0, 1 }, "first_ns", KRAIT_SHEET_TIME, 0 },
+    { { "last", 0, 0, 2 }, "last_ns", KRAIT_SHEET_TIME, 0 },
+    { { "tracks", 0, 0, 3 }, "tracks", KRAIT_SHEET_COUNT, 0 },
+    { { "mark", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0 },
+};
+
+static int add_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct marks *marks = ctx;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        uint32_t name = batch->name[i], had = marks->count;
+        if (name >= had) {
+            if (!KRAIT_GROW(marks->items, marks->cap, name + 1))
+                return -ENOMEM;
+            for (marks->count = name + 1; had < marks->count; had++)
+                marks->items[had] = (struct mark){ .last_track = KRAIT_NO_ID };
+        }
+        struct mark *mark = &marks->items[name];
+        mark->first_ns = mark->count ? KRAIT_MIN(mark->first_ns, batch->t_ns[i]) : batch->t_ns[i];
+        mark->last_ns = KRAIT_MAX(mark->last_ns, batch->t_ns[i]);
+        mark->tracks += mark->last_track != marks->track;
+        mark->last_track = marks->track;
+        mark->count++;
+    }
+    return 0;
+}
+
+/* A track of a thread's by that, of a stream by its name. */
+static bool takes(const struct report *report, const struct krait_track *track)
+{
+    const struct krait_select *select = &report->options->select;
+    if (track->kind != KRAIT_TRACK_INSTANTS)
+        return false;
+    if (track->thread != KRAIT_NO_ID)
+        return krait_select_thread((void *)select, report->trace, track->thread);
+    return !select->processes.count && krait_select_named(&select->threads, track->name, track->number);
+}
+
+static int walk_all(struct marks *marks)
+{
+    struct report *report = marks->report;
+    const struct krait_trace *trace = report->trace;
+    int rc = 0;
+    for (uint32_t i = 0; i < trace->track_count && !rc; i++) {
+        marks->track = i;
+        if (takes(report, &trace->tracks[i]))
+            rc = krait_track_walk(trace, i, report->range, add_batch, marks, report->damage,
+                                  sizeof(report->damage));
+    }
+    return rc;
+}
+
+static int fill(const struct marks *marks, struct krait_sheet *sheet)
+{
+    uint64_t zero_ns = marks->report->zero_ns;
+    for (uint32_t i = 0; i < marks->count; i++) {
+        const struct mark *mark = &marks->items[i];
+        struct krait_sheet_cell *cells = mark->count ? krait_sheet_row(sheet) : NULL;
+        if (!cells)
+            continue;
+        cells[0].number = mark->count;
+        cells[1].number = mark->first_ns > zero_ns ? mark->first_ns - zero_ns : 0;
+        cells[2].number = mark->last_ns > zero_ns ? mark->last_ns - zero_ns : 0;
+        cells[3].number = mark->tracks;
+        cells[4].name = krait_track_text(marks->report->trace, i);
+    }
+    return sheet->failed ? -ENOMEM : 0;
+}
+
+static int print(struct report *report, const struct krait_sheet *sheet)
+{
+    struct krait_buf *out = &report->out;
+    if (report->format == REPORT_CSV)
+        return krait_sheet_csv(sheet, report->limit, out);
+    if (report->format == REPORT_TABLE) {
+        if (*report->damage) {
+            krait_buf_str(&report->notes, "damaged: ");
+            krait_fmt_safe(&report->notes, report->damage);
+            krait_buf_str(&report->notes, "; what is whole was read\n");
+        }
+        if (!sheet->rows)
+            krait_buf_fmt(&report->notes, "no marks were recorded%s\n",
+                          krait_select_scope(&report->options->select));
+        else if (report->limit && sheet->rows > report->limit)
+            krait_buf_fmt(&report->notes, "%u of %u rows; --limit 0 shows all\n", report->limit, sheet->rows);
+        return sheet->rows ? krait_sheet_table(sheet, report->limit, &report->look, out) : 0;
+    }
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "begin_ns", report->zero_ns);
+    krait_json_key(out, "marks");
+    int rc = krait_sheet_json(sheet, report->limit, out);
+    krait_json_key_text_or_null(out, "damage", report->damage);
+    krait_buf_str(out, "}\n");
+    return rc;
+}
+
+int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err)
+{
+    struct marks marks = { .report = report };
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = columns, .column_count = KRAIT_ARRAY_LEN(columns) };
+    int rc = krait_tracks_find(trace, err);
+    if (rc)
+        return rc;
+    report->zero_ns = krait_trace_zero(trace);
+    report->range = krait_select_range(&report->options->select, trace);
+    rc = walk_all(&marks);
+    rc = rc ? rc : fill(&marks, &sheet);
+    rc = rc ? rc : krait_sheet_sort(&sheet, "marks", err);
+    rc = rc ? rc : print(report, &sheet);
+    free(marks.items);
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}

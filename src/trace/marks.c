@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Marks in krait's own recordings: the events of a thread that no other importer reads are instants, by the
+ * name of their row in events.def, with their fields as text. A new row needs nothing here.
+ */
+#include "base/buf.h"
+#include "event/event.h"
+#include "trace/import.h"
+#include "trace/instants.h"
+#include "trace/payload.h"
+
+#include <string.h>
+
+enum { IDS = 32 }; /* that a compact header has */
+
+/* Names before the colon whose events are calls, definitions, waits: other importers read them. */
+static bool is_read_elsewhere(const char *name)
+{
+    static const char *const others[] = { "python:", "c:", "code:", "thread:", "gil:", "process:", "krait:" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(others); i++) {
+        if (strncmp(name, others[i], strlen(others[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* By id: the row of a mark; NULL: it is none. */
+static void find_rows(const struct krait_event_row *rows[IDS])
+{
+    memset(rows, 0, IDS * sizeof(*rows));
+    for (size_t i = 0; i < krait_event_count; i++) {
+        if (krait_events[i].id < IDS && !is_read_elsewhere(krait_events[i].name))
+            rows[krait_events[i].id] = &krait_events[i];
+    }
+}
+
+/* -- fields as text -- */
+
+static void add_number(struct krait_buf *text, const struct krait_field_row *field, struct krait_cursor *at,
+                       size_t size)
+{
+    uint64_t value = 0;
+    krait_read_bytes(
+        at, (uint8_t *)&value + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(value) - size : 0), size);
+    const struct krait_enum_row *row = krait_enum_find(field->type, (uint32_t)value);
+    if (row)
+        krait_buf_str(text, row->label);
+    else if (field->type[0] == 'i')
+        krait_buf_fmt(text, "%lld", (long long)(int32_t)value);
+    else
+        krait_buf_fmt(text, "%llu", (unsigned long long)value);
+}
+
+static size_t size_of(const char *type)
+{
+    static const struct {
+        const char *type;
+        size_t size;
+    } sizes[] = { { "u8", 1 }, { "u16", 2 }, { "u32", 4 }, { "i32", 4 }, { "code", 4 }, { "u64", 8 } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(sizes); i++) {
+        if (strcmp(sizes[i].type, type) == 0)
+            return sizes[i].size;
+    }
+    return 1; /* enumerations */
+}
+
+/* "text = hello, n = 3" of a payload that is whole. */
+static void add_fields(struct krait_buf *text, const struct krait_event_row *row, struct krait_cursor at)
+{
+    for (size_t i = 0; i < row->field_count; i++) {
+        const struct krait_field_row *field = &row->fields[i];
+        const char *string;
+        krait_buf_fmt(text, "%s%s = ", i ? ", " : "", field->name);
+        if (strcmp(field->type, "str") != 0)
+            add_number(text, field, &at, size_of(field->type));
+        else if (krait_read_text(&at, &string))
+            krait_buf_str(text, string);
+    }
+}
+
+/* -- a thread's events -- */
+
+struct reading {
+    const struct krait_trace *trace;
+    const struct krait_event_row *rows[IDS];
+    struct krait_instants *instants; /* NULL: whether there is one is all that is asked */
+    struct krait_ticks clock;
+    bool found;
+    struct krait_buf text;
+};
+
+static int add_mark(struct reading *reading, uint32_t id, uint64_t ticks, struct krait_cursor at)
+{
+    const char *name = reading->rows[id]->name;
+    reading->found = true;
+    if (!reading->instants)
+        return 0;
+    krait_buf_clear(&reading->text);
+    add_fields(&reading->text, reading->rows[id], at);
+    krait_buf_char(&reading->text, '\0');
+    return krait_instants_add(reading->instants, krait_ticks_ns(&reading->clock, ticks),
+                              krait_trace_name(reading->trace, name), reading->text.data);
+}
+
+/* Most events are calls, which have a compact header and no string. hot path */
+static int read_packet(struct reading *reading, const struct krait_packet *packet)
+{
+    struct krait_cursor cursor = { packet->body, packet->end };
+    uint64_t ticks = packet->head.timestamp_begin;
+    uint32_t id;
+    int rc = 0;
+    while (!rc && cursor.at < cursor.end && (reading->instants || !reading->found)) {
+        if (!krait_read_header(&cursor, &id, &ticks))
+            return 0;
+        uint32_t size = id < IDS ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
+        struct krait_cursor payload = cursor;
+        if (KRAIT_LIKELY(size < KRAIT_PAYLOAD_VARIES && cursor.end - cursor.at >= (ptrdiff_t)size))
+            cursor.at += size;
+        else if (!krait_payload_skip(id, &cursor))
+            return 0;
+        if (KRAIT_UNLIKELY(id < IDS && reading->rows[id]))
+            rc = add_mark(reading, id, ticks, payload);
+    }
+    return rc;
+}
+
+static int read_thread(struct reading *reading, uint32_t thread, struct krait_damage *damage)
+{
+    const struct krait_image *image = krait_image_of(reading->trace, thread);
+    struct krait_packets packets;
+    struct krait_packet packet;
+    reading->clock = image->clock;
+    int rc =
+        krait_packets_open(&packets, krait_recordings_of(reading->trace)->streams[thread], image->uuid, NULL);
+    if (rc)
+        return rc == -ENOMEM ? rc : 0;
+    while (!rc && (reading->instants || !reading->found) && krait_packets_next(&packets, &packet, damage)) {
+        rc = read_packet(reading, &packet);
+        krait_packets_release(&packets);
+    }
+    krait_packets_close(&packets);
+    krait_buf_done(&reading->text);
+    reading->text = (struct krait_buf){ 0 };
+    return rc;
+}
+
+static bool has_rows(const struct reading *reading)
+{
+    for (unsigned i = 0; i < IDS; i++) {
+        if (reading->rows[i])
+            return true;
+    }
+    return false;
+}
+
+/* -- the importer -- */
+
+static bool takes(const struct krait_folder *folder)
+{
+    return krait_folder_is_kraits(folder);
+}
+
+/* A thread without any has no track. */
+static int find_tracks(struct krait_trace *trace, struct krait_err *err)
+{
+    struct reading reading = { .trace = trace };
+    struct krait_damage untold = { 0 };
+    int rc = 0;
+    find_rows(reading.rows);
+    for (uint32_t i = 0; has_rows(&reading) && i < trace->thread_count && krait_image_of(trace, i) && !rc;
+         i++) {
+        reading.found = false;
+        rc = read_thread(&reading, i, &untold);
+        struct krait_track *track = rc || !reading.found ? NULL : krait_trace_add_track(trace);
+        if (!track)
+            continue;
+        track->kind = KRAIT_TRACK_INSTANTS;
+        track->of = KRAIT_OF_THREAD;
+        track->importer = KRAIT_IMPORTER_krait_marks;
+        track->process = trace->threads[i].process;
+        track->thread = track->key = i;
+        track->number = trace->threads[i].tid;
+        track->name = "marks";
+    }
+    return rc;
+}
+
+static int walk_track(const struct krait_trace *trace, const struct krait_track *track,
+                      const struct krait_walking *walking)
+{
+    struct krait_instants instants = { .track = track, .walking = walking };
+    struct reading reading = { .trace = trace, .instants = &instants };
+    struct krait_damage damage = walking->damage;
+    find_rows(reading.rows);
+    int rc = read_thread(&reading, track->key, &damage);
+    rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&instants);
+    krait_instants_done(&instants);
+    return rc;
+}
+
+const struct krait_importer krait_importer_krait_marks = { .takes = takes,
+                                                           .tracks = find_tracks,
+                                                           .walk = walk_track };

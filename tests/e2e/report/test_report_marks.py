@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait report --by mark: events that are no calls, of any CTF trace, by name."""
+
+import subprocess
+
+import pytest
+
+from conftest import verb_json
+from kernel_made import EPOCH, event, write
+from trace_processor import ask
+
+
+@pytest.fixture
+def logged(tmp_path):
+    """Two streams of another tracer's, with one event of LTTng's function tracing."""
+    events = [event(10, "app:begin"), event(20, "app:step", cpu=1), event(30, "app:step"), event(50, "app:step", cpu=1), event(60, "app:end")]
+    return write(tmp_path / "app", events, domain="ust", offset=EPOCH)
+
+
+def test_marks_are_counted_by_name(logged, krait):
+    found = verb_json(krait, "report", logged, "--by", "mark")
+    assert found["begin_ns"] == EPOCH + 10_000
+    assert [tuple(row.values()) for row in found["marks"]] == [
+        (3, 10_000, 40_000, 2, "app:step"),
+        (1, 0, 0, 1, "app:begin"),
+        (1, 50_000, 50_000, 1, "app:end"),
+    ]
+
+
+def test_a_range_and_a_stream_choose_marks(logged, krait):
+    found = verb_json(krait, "report", logged, "--by", "mark", "--from", "15us", "--until", "45us", "--thread", "channel0_*")
+    assert [(row["name"], row["marks"]) for row in found["marks"]] == [("app:step", 2)]
+    assert verb_json(krait, "report", logged, "--by", "mark", "--thread", "channel0_0")["marks"][0]["marks"] == 1
+
+
+def test_a_recording_without_marks_says_so(synth, krait):
+    folder = synth("process 4711 python3\ncode 1 python app main app.py 1\nthread 4711 MainThread\n0 call 1\n9 return\n")
+    done = subprocess.run([krait, "report", "--by", "mark", folder], capture_output=True, text=True, check=True)
+    assert done.stdout == "" and "no marks were recorded" in done.stderr
+
+
+def test_perfetto_shows_them_beside_the_calls(logged, synth, krait, tmp_path):
+    calls = synth("process 4711 python3\ncode 1 python app main app.py 1\nthread 4711 MainThread\n0 call 1\n90us return\n")
+    subprocess.run([krait, "export", calls, logged, "-o", tmp_path / "both.pftrace"], check=True, capture_output=True)
+    (rows,) = ask(tmp_path / "both.pftrace", "select slice.name, track.name, ts from slice join track on track_id = track.id where category = 'mark' order by ts")
+    assert [(name, track, ns - EPOCH) for name, track, ns in rows] == [
+        ("app:begin", "channel0_0", 10_000),
+        ("app:step", "channel0_1", 20_000),
+        ("app:step", "channel0_0", 30_000),
+        ("app:step", "channel0_1", 50_000),
+        ("app:end", "channel0_0", 60_000),
+    ]
+
+
+def test_marks_take_no_time(logged, krait):
+    done = subprocess.run([krait, "report", "--by", "mark", "--sort", "self", logged], capture_output=True, text=True)
+    assert done.returncode == 2 and "--by mark" in done.stderr

@@ -4,10 +4,9 @@
  * name of their row in events.def, with their fields as text. A new row needs nothing here.
  */
 #include "base/buf.h"
-#include "event/event.h"
+#include "event/payload.h"
 #include "trace/import.h"
 #include "trace/instants.h"
-#include "trace/payload.h"
 
 #include <string.h>
 
@@ -106,12 +105,12 @@ static int add_mark(struct reading *reading, uint32_t id, uint64_t ticks, struct
 static int read_packet(struct reading *reading, const struct krait_packet *packet)
 {
     struct krait_cursor cursor = { packet->body, packet->end };
-    uint64_t ticks = packet->head.timestamp_begin;
-    uint32_t id;
+    struct krait_event_head head = { .t = packet->head.timestamp_begin };
     int rc = 0;
     while (!rc && cursor.at < cursor.end && (reading->instants || !reading->found)) {
-        if (!krait_read_header(&cursor, &id, &ticks))
+        if (!krait_head_read(&cursor, &head))
             return 0;
+        uint32_t id = head.id;
         uint32_t size = id < IDS ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
         struct krait_cursor payload = cursor;
         if (KRAIT_LIKELY(size < KRAIT_PAYLOAD_VARIES && cursor.end - cursor.at >= (ptrdiff_t)size))
@@ -119,7 +118,7 @@ static int read_packet(struct reading *reading, const struct krait_packet *packe
         else if (!krait_payload_skip(id, &cursor))
             return 0;
         if (KRAIT_UNLIKELY(id < IDS && reading->rows[id]))
-            rc = add_mark(reading, id, ticks, payload);
+            rc = add_mark(reading, id, head.t, payload);
     }
     return rc;
 }

@@ -113,17 +113,17 @@ static void cut(struct krait_path_finder *f)
         all[f->segments.count - 1].end_ns = KRAIT_MIN(all[f->segments.count - 1].end_ns, f->to_ns);
 }
 
-static int name_host(struct krait_critical_path *path, const struct krait_kevs *kevs)
+static int name_host(struct krait_critical_path *path, const struct krait_kernel_events *events)
 {
     path->hosts = krait_arena_alloc(&path->arena, sizeof(*path->hosts));
     if (!path->hosts)
         return -ENOMEM;
-    path->hosts[0] = krait_arena_strdup(&path->arena, krait_kevs_env(kevs, "hostname"));
+    path->hosts[0] = krait_arena_strdup(&path->arena, krait_kernel_events_env(events, "hostname"));
     path->host_count = 1;
     return path->hosts[0] ? 0 : -ENOMEM;
 }
 
-static int find(struct krait_path_finder *f, struct krait_kevs *kevs, struct krait_err *err)
+static int find(struct krait_path_finder *f, struct krait_kernel_events *events, struct krait_err *err)
 {
     struct krait_critical_path *path = f->path;
     struct krait_kernel_options options = { .from_ns = f->options->from_ns,
@@ -135,10 +135,10 @@ static int find(struct krait_path_finder *f, struct krait_kevs *kevs, struct kra
                                             .asks_who_had = true,
                                             .sent = krait_path_on_sent,
                                             .received = krait_path_on_received };
-    int rc = krait_kernel_states_new(&path->states, kevs, &options, err);
+    int rc = krait_kernel_states_new(&path->states, events, &options, err);
     if (rc)
         return rc;
-    if (f->failed || name_host(path, kevs))
+    if (f->failed || name_host(path, events))
         return krait_err_set(err, -ENOMEM, "out of memory");
     cut(f);
     if (!f->segments.count)
@@ -159,7 +159,7 @@ static uint32_t most_records(uint64_t memory)
     return (uint32_t)KRAIT_MIN(KRAIT_MAX(most, (uint64_t)LEAST_RECORDS), (uint64_t)KRAIT_NO_ID / 4);
 }
 
-int krait_critical_path_new(struct krait_critical_path **out, struct krait_kevs *kevs,
+int krait_critical_path_new(struct krait_critical_path **out, struct krait_kernel_events *events,
                             const struct krait_path_options *options, struct krait_err *err)
 {
     struct krait_critical_path *path = calloc(1, sizeof(*path));
@@ -169,7 +169,7 @@ int krait_critical_path_new(struct krait_critical_path **out, struct krait_kevs 
         f->path = path;
         f->options = options;
         f->most = most_records(options->memory);
-        rc = find(f, kevs, err);
+        rc = find(f, events, err);
         free(f->records.items);
         free(f->frames.items);
         free(f->segments.items);

@@ -76,7 +76,7 @@ struct krait_path_segment {
 
 struct krait_critical_path {
     struct krait_kernel_states *states; /* owned: threads, names of calls, what the trace begins with */
-    const char **hosts;                 /* names, may be empty; one, until kevs come from several */
+    const char **hosts;                 /* names, may be empty; one, until events come from several */
     uint32_t host_count;
     uint32_t thread;                     /* index: whose path it is */
     struct krait_path_segment *segments; /* owned; in order, of more than no time */
@@ -96,7 +96,7 @@ struct krait_path_options {
 /* The path begins with the range, or when the thread is first met in it; it ends with the range, or with the
  * thread or the trace. Returns 0, or a negative errno with err set: -ENODATA there are no events in the
  * range; -ESRCH the thread is not met in it. */
-int krait_critical_path_new(struct krait_critical_path **out, struct krait_kevs *kevs,
+int krait_critical_path_new(struct krait_critical_path **out, struct krait_kernel_events *events,
                             const struct krait_path_options *options, struct krait_err *err);
 void krait_critical_path_free(struct krait_critical_path *path);
 

@@ -6,14 +6,15 @@
 
 typedef struct krait_kernel_states machine;
 
-int krait_kernel_know_calls(machine *m, const struct krait_kev_class *classes, uint32_t count)
+int krait_kernel_know_calls(machine *m, const struct krait_kernel_event_class *classes, uint32_t count)
 {
     m->call_of = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u) * sizeof(*m->call_of));
     m->kinds = krait_arena_alloc(&m->arena, KRAIT_MAX(count, 1u) * sizeof(*m->kinds));
     if (!m->call_of || !m->kinds)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
-        bool is_call = classes[i].kind == KRAIT_KEV_CALL_BEGIN || classes[i].kind == KRAIT_KEV_CALL_END;
+        bool is_call = classes[i].kind == KRAIT_KERNEL_EVENT_CALL_BEGIN ||
+                       classes[i].kind == KRAIT_KERNEL_EVENT_CALL_END;
         m->call_of[i] = KRAIT_NO_ID;
         if (!is_call || !*classes[i].rest)
             continue;
@@ -48,10 +49,10 @@ static KRAIT_COLD bool find_stats(machine *m, struct krait_kthread *t)
 }
 
 /* The thread's call has ended, and its begin is known. */
-static void count_call(machine *m, struct krait_kthread *t, const struct krait_kev *ev)
+static void count_call(machine *m, struct krait_kthread *t, const struct krait_kernel_event *ev)
 {
     enum { MOST_ERRNO = 4095 };
-    int64_t ret = krait_kev_int(ev, 0);
+    int64_t ret = krait_kernel_event_int(ev, 0);
     if (m->ahead || (t->stats_call != t->call && !find_stats(m, t)))
         return;
     if (t->call == m->gettid && !t->is_kernel)
@@ -85,7 +86,7 @@ static KRAIT_COLD void pass_call(const machine *m, struct krait_kcpu *cpu, struc
     leave_call(cpu, t);
 }
 
-void krait_kernel_begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+void krait_kernel_begin_call(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)
 {
     struct krait_kthread *t = caller(cpu);
     cpu->base = KRAIT_CS_SYSTEM;
@@ -96,7 +97,7 @@ void krait_kernel_begin_call(machine *m, struct krait_kcpu *cpu, const struct kr
     t->call_ns = m->now;
     t->call_counts = t->call_known = true;
     t->call_locks = t->call != KRAIT_NO_ID && m->kinds[t->call].is_of_records &&
-                    krait_kernel_is_lock(krait_kev_int(ev, 0));
+                    krait_kernel_is_lock(krait_kernel_event_int(ev, 0));
     if (m->watch && m->watch->entered)
         m->watch->entered(m->watch->ctx, t, was, m->now);
     if (t->call != KRAIT_NO_ID && KRAIT_UNLIKELY(m->kinds[t->call].has_no_end))
@@ -119,7 +120,7 @@ void krait_kernel_hand_over_call(const machine *m, struct krait_kthread *from, s
         m->watch->entered(m->watch->ctx, to, KRAIT_NO_ID, m->now);
 }
 
-void krait_kernel_end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+void krait_kernel_end_call(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)
 {
     struct krait_kthread *t = caller(cpu);
     cpu->base = KRAIT_CS_USER;
@@ -130,6 +131,6 @@ void krait_kernel_end_call(machine *m, struct krait_kcpu *cpu, const struct krai
     if (own)
         count_call(m, t, ev);
     if (m->watch && m->watch->left)
-        m->watch->left(m->watch->ctx, t, own, krait_kev_int(ev, 0), m->now);
+        m->watch->left(m->watch->ctx, t, own, krait_kernel_event_int(ev, 0), m->now);
     leave_call(cpu, t);
 }

@@ -21,7 +21,7 @@ static inline void krait_kcpu_turn(struct krait_kcpu *cpu, int64_t now_ns, enum 
 
 /* What an event of a CPU changes there. */
 typedef void krait_kcpu_step(struct krait_kernel_states *m, struct krait_kcpu *cpu,
-                             const struct krait_kev *ev);
+                             const struct krait_kernel_event *ev);
 
 krait_kcpu_step krait_kcpu_begin_irq;
 krait_kcpu_step krait_kcpu_end_irq;
@@ -29,6 +29,6 @@ krait_kcpu_step krait_kcpu_begin_softirq;
 krait_kcpu_step krait_kcpu_end_softirq;
 
 /* What an interrupt does, and with which device, tells what those that it wakes waited for. */
-void krait_kcpu_cause(struct krait_kcpu *cpu, enum krait_kev_kind kind, uint32_t device);
+void krait_kcpu_cause(struct krait_kcpu *cpu, enum krait_kernel_event_kind kind, uint32_t device);
 
 #endif

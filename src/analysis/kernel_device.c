@@ -21,23 +21,23 @@ static uint32_t disk_of(machine *m, int64_t dev)
     return dev > 0 ? intern(m, text, (size_t)n) : KRAIT_NO_ID;
 }
 
-uint32_t krait_kernel_device_of(machine *m, const struct krait_kev *ev)
+uint32_t krait_kernel_device_of(machine *m, const struct krait_kernel_event *ev)
 {
     if (!m->options->watch)
         return KRAIT_NO_ID;
-    if (ev->cls->kind == KRAIT_KEV_DISK)
-        return disk_of(m, krait_kev_int(ev, 0));
+    if (ev->cls->kind == KRAIT_KERNEL_EVENT_DISK)
+        return disk_of(m, krait_kernel_event_int(ev, 0));
     size_t n = 0;
-    const char *name = ev->cls->kind == KRAIT_KEV_NET ? krait_kev_text(ev, 2, &n) : "";
+    const char *name = ev->cls->kind == KRAIT_KERNEL_EVENT_NET ? krait_kernel_event_text(ev, 2, &n) : "";
     return n ? intern(m, name, n) : KRAIT_NO_ID;
 }
 
-void krait_kernel_name_disk(void *ctx, const struct krait_kev *ev)
+void krait_kernel_name_disk(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     size_t n;
-    const char *name = krait_kev_text(ev, 1, &n);
-    uint32_t disk = disk_of(m, krait_kev_int(ev, 0));
+    const char *name = krait_kernel_event_text(ev, 1, &n);
+    uint32_t disk = disk_of(m, krait_kernel_event_int(ev, 0));
     if (disk == KRAIT_NO_ID || !n)
         return;
     uint32_t named = intern(m, name, n);

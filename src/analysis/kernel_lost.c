@@ -40,7 +40,7 @@ void krait_kernel_found_running(machine *m, struct krait_kthread *t)
 }
 
 /* Events of a CPU are missing from now on, up to its next. */
-void krait_kernel_on_lost(void *ctx, const struct krait_kev *ev)
+void krait_kernel_on_lost(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
@@ -61,11 +61,11 @@ void krait_kernel_on_lost(void *ctx, const struct krait_kev *ev)
 }
 
 /* Who runs on a CPU since before its first event. */
-void krait_kernel_on_found(void *ctx, const struct krait_kev *ev)
+void krait_kernel_on_found(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
-    const struct krait_kthread *t = krait_kernel_thread_of(m, krait_kev_int(ev, 0));
+    const struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
     if (cpu && !cpu->known && !(t && is_running(t)))
-        krait_kernel_correct(m, cpu, krait_kev_int(ev, 0));
+        krait_kernel_correct(m, cpu, krait_kernel_event_int(ev, 0));
 }

@@ -18,7 +18,7 @@ void krait_kernel_count_from(void *ctx, int64_t ns);
 void krait_kernel_name_processes(struct krait_kernel_states *m);
 
 /* Which event classes are of which system calls. Returns 0 or -ENOMEM. */
-int krait_kernel_know_calls(struct krait_kernel_states *m, const struct krait_kev_class *classes,
+int krait_kernel_know_calls(struct krait_kernel_states *m, const struct krait_kernel_event_class *classes,
                             uint32_t count);
 
 /* A thread goes on under another number, also in its system call. */
@@ -42,7 +42,7 @@ void krait_kernel_ahead_free(struct krait_kernel_states *m);
 /* NULL for the idle tasks, for what is no thread's number, and when memory is out. */
 struct krait_kthread *krait_kernel_thread_of(struct krait_kernel_states *m, int64_t tid);
 /* Text of an event's field becomes its name. */
-void krait_kernel_name_thread(struct krait_kthread *t, const struct krait_kev *ev, unsigned field);
+void krait_kernel_name_thread(struct krait_kthread *t, const struct krait_kernel_event *ev, unsigned field);
 /* It is of that process; not where that is no process' number. */
 void krait_kernel_set_process(struct krait_kernel_states *m, struct krait_kthread *t, int64_t pid);
 /* From its state to another, now. */
@@ -55,14 +55,14 @@ void krait_kernel_put_on(struct krait_kernel_states *m, struct krait_kcpu *cpu, 
 /* States of a CPU and of the thread on it, from what is known of both. */
 void krait_kernel_settle(struct krait_kernel_states *m, struct krait_kcpu *cpu);
 /* Its CPU's event goes on from now on, until the next one's. NULL when memory is out. */
-struct krait_kcpu *krait_kernel_happen(struct krait_kernel_states *m, const struct krait_kev *ev);
+struct krait_kcpu *krait_kernel_happen(struct krait_kernel_states *m, const struct krait_kernel_event *ev);
 /* That thread runs on the CPU, or with 0 none, whatever was known. */
 void krait_kernel_correct(struct krait_kernel_states *m, struct krait_kcpu *cpu, int64_t tid);
 /* Where events were lost: what a thread does now does not follow from its state. It was in that up to the
  * first loss since, and what it did then is unknown. */
 void krait_kernel_doubt(struct krait_kernel_states *m, struct krait_kthread *t);
-krait_kev_handler krait_kernel_on_lost;  /* events of a CPU are missing from now on, up to its next */
-krait_kev_handler krait_kernel_on_found; /* who runs on a CPU since before its first event */
+krait_kernel_event_handler krait_kernel_on_lost; /* events of a CPU are missing from now on, up to its next */
+krait_kernel_event_handler krait_kernel_on_found; /* who runs on a CPU since before its first event */
 /* Another thread has the CPU, or none. */
 void krait_kernel_log_run(struct krait_kernel_states *m, struct krait_kcpu *cpu);
 /* Who had the CPU in an interval in which a thread was ready for it, and which is over now. */

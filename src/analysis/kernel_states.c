@@ -38,7 +38,7 @@ static void late(machine *m, enum krait_latency which, int64_t since_ns)
 /* -- time -- */
 
 /* Times of a damaged stream may go backward: ours do not. */
-static inline void tick(machine *m, const struct krait_kev *ev)
+static inline void tick(machine *m, const struct krait_kernel_event *ev)
 {
     if (KRAIT_LIKELY(ev->ns > m->now))
         m->now = ev->ns;
@@ -192,10 +192,10 @@ static void set_name(char name[16], const char *text, size_t n)
     name[n] = '\0';
 }
 
-void krait_kernel_name_thread(struct krait_kthread *t, const struct krait_kev *ev, unsigned field)
+void krait_kernel_name_thread(struct krait_kthread *t, const struct krait_kernel_event *ev, unsigned field)
 {
     size_t n;
-    const char *text = krait_kev_text(ev, field, &n);
+    const char *text = krait_kernel_event_text(ev, field, &n);
     set_name(t->name, text, strnlen(text, n));
 }
 
@@ -251,13 +251,13 @@ static inline struct krait_kcpu *cpu_at(machine *m, uint32_t number)
     return KRAIT_LIKELY(met) || meet_cpu(m, number) ? &m->cpus[number] : NULL;
 }
 
-static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kev *ev)
+static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kernel_event *ev)
 {
     return cpu_at(m, ev->cpu);
 }
 
 /* Its CPU's event goes on from now on, until the next one's. NULL when memory is out. */
-struct krait_kcpu *krait_kernel_happen(machine *m, const struct krait_kev *ev)
+struct krait_kcpu *krait_kernel_happen(machine *m, const struct krait_kernel_event *ev)
 {
     struct krait_kcpu *cpu = cpu_of(m, ev);
     tick(m, ev);
@@ -321,30 +321,31 @@ KRAIT_COLD void krait_kernel_correct(machine *m, struct krait_kcpu *cpu, int64_t
 
 /* The context of what happens on a CPU tells which thread is there, and with that of a switch that was lost,
  * or was never told: so it is with some virtual machines' own threads. */
-static inline void look_who_runs(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+static inline void look_who_runs(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)
 {
-    int64_t tid = krait_kev_tid(ev), known = cpu->current ? cpu->current->tid : 0;
+    int64_t tid = krait_kernel_event_tid(ev), known = cpu->current ? cpu->current->tid : 0;
     if (KRAIT_UNLIKELY((tid != known || !cpu->known) && tid >= 0))
         krait_kernel_correct(m, cpu, tid);
 }
 
-static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)
 {
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    struct krait_kthread *t = thread_of(m, krait_kernel_event_int(ev, 0));
     krait_kernel_expect(m, cpu, t);
     if (!t)
         return;
     krait_kernel_found_running(m, t);
     krait_kernel_name_thread(t, ev, 4);
-    enum krait_thread_state after = krait_kernel_state_after(t, krait_kev_int(ev, 1));
-    const struct krait_kthread *by = after == KRAIT_TS_PREEMPTED ? living(m, krait_kev_int(ev, 2)) : NULL;
-    if (after == KRAIT_TS_PREEMPTED && !krait_kev_int(ev, 2))
+    enum krait_thread_state after = krait_kernel_state_after(t, krait_kernel_event_int(ev, 1));
+    const struct krait_kthread *by =
+        after == KRAIT_TS_PREEMPTED ? living(m, krait_kernel_event_int(ev, 2)) : NULL;
+    if (after == KRAIT_TS_PREEMPTED && !krait_kernel_event_int(ev, 2))
         after = KRAIT_TS_THROTTLED;
     leave(m, t, t->state, after, by_of(by));
-    t->ended = after == KRAIT_TS_GONE && krait_kernel_is_end(t, krait_kev_int(ev, 1));
-    t->asleep = (uint8_t)krait_kernel_asleep_on(t, krait_kev_int(ev, 1));
+    t->ended = after == KRAIT_TS_GONE && krait_kernel_is_end(t, krait_kernel_event_int(ev, 1));
+    t->asleep = (uint8_t)krait_kernel_asleep_on(t, krait_kernel_event_int(ev, 1));
     t->ready_on = cpu->number;
-    t->deep = krait_kernel_is_deep(krait_kev_int(ev, 1));
+    t->deep = krait_kernel_is_deep(krait_kernel_event_int(ev, 1));
     t->waking_ns = t->queued_ns = INT64_MIN;
 }
 
@@ -364,11 +365,11 @@ void krait_kernel_put_on(machine *m, struct krait_kcpu *cpu, struct krait_kthrea
         late(m, KRAIT_LATENCY_PREEMPTED, KRAIT_MAX(t->since, m->begin_ns));
 }
 
-static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+static void switch_threads(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)
 {
     cpu->irqs = cpu->softirqs = 0; /* a switch is in none: an end was lost */
     switch_out(m, cpu, ev);
-    struct krait_kthread *next = living(m, krait_kev_int(ev, 2));
+    struct krait_kthread *next = living(m, krait_kernel_event_int(ev, 2));
     krait_kernel_put_on(m, cpu, next);
     if (next)
         krait_kernel_name_thread(next, ev, 3);
@@ -413,15 +414,15 @@ static uint32_t waker_on(const struct krait_kcpu *cpu)
     return cpu->irqs || cpu->softirqs ? 0 : by_of(cpu->current);
 }
 
-static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
+static struct krait_kthread *wake(machine *m, const struct krait_kernel_event *ev)
 {
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
-    struct krait_kthread *t = cpu ? living(m, krait_kev_int(ev, 0)) : NULL;
+    struct krait_kthread *t = cpu ? living(m, krait_kernel_event_int(ev, 0)) : NULL;
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (!t || is_running(t) || krait_thread_is_preempted((enum krait_thread_state)t->state))
         return NULL;
-    t->ready_on = krait_kev_has(ev, 3) ? (uint32_t)krait_kev_int(ev, 3) : KRAIT_NO_ID;
+    t->ready_on = krait_kernel_event_has(ev, 3) ? (uint32_t)krait_kernel_event_int(ev, 3) : KRAIT_NO_ID;
     if (t->state == KRAIT_TS_WOKEN)
         return t;
     leave(m, t, is_blocked(t) ? cause_of(m, t, cpu) : (enum krait_thread_state)t->state, KRAIT_TS_WOKEN,
@@ -429,7 +430,7 @@ static struct krait_kthread *wake(machine *m, const struct krait_kev *ev)
     return t;
 }
 
-static void on_waking(void *ctx, const struct krait_kev *ev)
+static void on_waking(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kthread *t = wake(m, ev);
@@ -437,7 +438,7 @@ static void on_waking(void *ctx, const struct krait_kev *ev)
         t->waking_ns = m->now;
 }
 
-static void on_wakeup(void *ctx, const struct krait_kev *ev)
+static void on_wakeup(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kthread *t = wake(m, ev);
@@ -449,10 +450,11 @@ static void on_wakeup(void *ctx, const struct krait_kev *ev)
 
 /* A thread that executes another program takes over the number of its process' first, which is gone by then
  * (de_thread() in fs/exec.c). What happens before it is told may bear the new number already. */
-static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kev *ev)
+static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)
 {
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
-    struct krait_kthread *from = krait_kev_has(ev, 2) ? thread_of(m, krait_kev_int(ev, 2)) : NULL;
+    struct krait_kthread *t = thread_of(m, krait_kernel_event_int(ev, 0));
+    struct krait_kthread *from =
+        krait_kernel_event_has(ev, 2) ? thread_of(m, krait_kernel_event_int(ev, 2)) : NULL;
     if (!t || !from || t == from)
         return;
     t->exiting = t->ended = false;
@@ -486,31 +488,31 @@ static struct krait_kthread *make_thread(machine *m, int64_t tid, const struct k
     return t;
 }
 
-static void on_fork(void *ctx, const struct krait_kev *ev)
+static void on_fork(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
-    const struct krait_kthread *parent = thread_of(m, krait_kev_int(ev, 2));
+    const struct krait_kthread *parent = thread_of(m, krait_kernel_event_int(ev, 2));
     tick(m, ev);
     m->here = NULL;
-    struct krait_kthread *t = make_thread(m, krait_kev_int(ev, 0), parent);
+    struct krait_kthread *t = make_thread(m, krait_kernel_event_int(ev, 0), parent);
     if (!t)
         return;
     t->newborn = true;
     krait_kernel_name_thread(t, ev, 3);
-    krait_kernel_set_process(m, t, krait_kev_int(ev, 1));
+    krait_kernel_set_process(m, t, krait_kernel_event_int(ev, 1));
 }
 
 /* Whoever made a thread wakes it for the first time: that tells of one whose fork was lost. */
-static void on_wakeup_new(void *ctx, const struct krait_kev *ev)
+static void on_wakeup_new(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
-    const uint64_t *found = krait_map_get(&m->by_tid, (uint64_t)krait_kev_int(ev, 0));
+    const uint64_t *found = krait_map_get(&m->by_tid, (uint64_t)krait_kernel_event_int(ev, 0));
     struct krait_kthread *t = found ? (struct krait_kthread *)(uintptr_t)*found : NULL;
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (cpu && (!t || !t->newborn)) {
-        t = make_thread(m, krait_kev_int(ev, 0), krait_kernel_cause(m, waker_on(cpu)));
+        t = make_thread(m, krait_kernel_event_int(ev, 0), krait_kernel_cause(m, waker_on(cpu)));
         if (t)
             krait_kernel_name_thread(t, ev, 1);
     }
@@ -519,49 +521,49 @@ static void on_wakeup_new(void *ctx, const struct krait_kev *ev)
     on_wakeup(ctx, ev);
 }
 
-static void on_thread_exit(void *ctx, const struct krait_kev *ev)
+static void on_thread_exit(void *ctx, const struct krait_kernel_event *ev)
 {
-    struct krait_kthread *t = thread_of(ctx, krait_kev_int(ev, 0));
+    struct krait_kthread *t = thread_of(ctx, krait_kernel_event_int(ev, 0));
     if (t)
         t->exiting = true;
 }
 
-static void on_free(void *ctx, const struct krait_kev *ev)
+static void on_free(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     tick(m, ev);
     m->here = NULL;
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    struct krait_kthread *t = thread_of(m, krait_kernel_event_int(ev, 0));
     if (!t || is_running(t))
         return;
     turn(m, t, KRAIT_TS_GONE);
     t->ended = true;
 }
 
-static void on_statedump(void *ctx, const struct krait_kev *ev)
+static void on_statedump(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
-    struct krait_kthread *t = thread_of(m, krait_kev_int(ev, 0));
+    struct krait_kthread *t = thread_of(m, krait_kernel_event_int(ev, 0));
     if (!t)
         return;
     tick(m, ev);
     m->here = NULL;
-    t->is_kernel = krait_kev_int(ev, 2) == KRAIT_DUMPED_KERNEL_THREAD;
-    krait_kernel_set_process(m, t, krait_kev_int(ev, 1));
+    t->is_kernel = krait_kernel_event_int(ev, 2) == KRAIT_DUMPED_KERNEL_THREAD;
+    krait_kernel_set_process(m, t, krait_kernel_event_int(ev, 1));
     if (!t->name[0])
         krait_kernel_name_thread(t, ev, 4);
     if (t->state == KRAIT_TS_UNKNOWN)
-        turn(m, t, krait_kernel_dumped_state(krait_kev_int(ev, 3)));
+        turn(m, t, krait_kernel_dumped_state(krait_kernel_event_int(ev, 3)));
 }
 
 /* -- the kernel's functions -- */
 
 /* A thread that was not met otherwise says nothing by it. */
-static void on_function(void *ctx, const struct krait_kev *ev)
+static void on_function(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     const struct krait_kcpu *cpu = cpu_of(m, ev);
-    int64_t tid = krait_kev_tid(ev);
+    int64_t tid = krait_kernel_event_tid(ev);
     const struct krait_kthread *t = tid >= 0 ? krait_kernel_states_thread(m, (int32_t)tid)
                                     : cpu    ? cpu->current
                                              : NULL;
@@ -572,41 +574,43 @@ static void on_function(void *ctx, const struct krait_kev *ev)
 
 /* -- interrupts -- */
 
-static void on_cause(void *ctx, const struct krait_kev *ev)
+static void on_cause(void *ctx, const struct krait_kernel_event *ev)
 {
     struct krait_kcpu *cpu = cpu_of(ctx, ev);
     if (cpu)
-        krait_kcpu_cause(cpu, (enum krait_kev_kind)ev->cls->kind, krait_kernel_device_of(ctx, ev));
+        krait_kcpu_cause(cpu, (enum krait_kernel_event_kind)ev->cls->kind, krait_kernel_device_of(ctx, ev));
 }
 
-static void on_sent(void *ctx, const struct krait_kev *ev)
+static void on_sent(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (cpu && m->watch)
-        m->watch->sent(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 0), m->now);
+        m->watch->sent(m->watch->ctx, cpu, (uint64_t)krait_kernel_event_int(ev, 0), m->now);
 }
 
-static void on_received(void *ctx, const struct krait_kev *ev)
+static void on_received(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     const struct krait_kcpu *cpu = cpu_of(m, ev);
     on_cause(ctx, ev);
     tick(m, ev);
-    if (cpu && m->watch && m->watch->received && krait_kev_has(ev, 1))
-        m->watch->received(m->watch->ctx, cpu, (uint64_t)krait_kev_int(ev, 1), m->now);
+    if (cpu && m->watch && m->watch->received && krait_kernel_event_has(ev, 1))
+        m->watch->received(m->watch->ctx, cpu, (uint64_t)krait_kernel_event_int(ev, 1), m->now);
 }
 
 /* -- frequency -- */
 
 /* Of any CPU, said on any. What runs there goes on at another speed. */
-static void on_frequency(void *ctx, const struct krait_kev *ev)
+static void on_frequency(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
-    int64_t khz = krait_kev_int(ev, 0), number = krait_kev_has(ev, 1) ? krait_kev_int(ev, 1) : ev->cpu;
-    struct krait_kcpu *cpu = number >= 0 && number < KRAIT_KEV_CPUS ? cpu_at(m, (uint32_t)number) : NULL;
+    int64_t khz = krait_kernel_event_int(ev, 0),
+            number = krait_kernel_event_has(ev, 1) ? krait_kernel_event_int(ev, 1) : ev->cpu;
+    struct krait_kcpu *cpu =
+        number >= 0 && number < KRAIT_KERNEL_EVENT_CPUS ? cpu_at(m, (uint32_t)number) : NULL;
     if (!cpu || khz < 0 || khz > UINT32_MAX)
         return;
     tick(m, ev);
@@ -621,28 +625,30 @@ static void on_frequency(void *ctx, const struct krait_kev *ev)
 /* -- events of a CPU -- */
 
 /* What changes what a CPU does: a step for each kind, and then the states anew. */
-static void on_cpu_event(void *ctx, const struct krait_kev *ev)
+static void on_cpu_event(void *ctx, const struct krait_kernel_event *ev)
 {
-    static krait_kcpu_step *const steps[KRAIT_KEV_KINDS] = { [KRAIT_KEV_SWITCH] = switch_threads,
-                                                             [KRAIT_KEV_CALL_BEGIN] = krait_kernel_begin_call,
-                                                             [KRAIT_KEV_CALL_END] = krait_kernel_end_call,
-                                                             [KRAIT_KEV_IRQ_BEGIN] = krait_kcpu_begin_irq,
-                                                             [KRAIT_KEV_IPI_BEGIN] = krait_kcpu_begin_irq,
-                                                             [KRAIT_KEV_IRQ_END] = krait_kcpu_end_irq,
-                                                             [KRAIT_KEV_SOFTIRQ_BEGIN] =
-                                                                 krait_kcpu_begin_softirq,
-                                                             [KRAIT_KEV_SOFTIRQ_END] = krait_kcpu_end_softirq,
-                                                             [KRAIT_KEV_RUN] = krait_kernel_run_thread,
-                                                             [KRAIT_KEV_LEAVE] = krait_kernel_leave_thread,
-                                                             [KRAIT_KEV_END] = krait_kernel_end_thread,
-                                                             [KRAIT_KEV_FAULT] = krait_kernel_fault_thread,
-                                                             [KRAIT_KEV_NAMED] = krait_kernel_name_running,
-                                                             [KRAIT_KEV_EXEC] = exec_thread };
+    static krait_kcpu_step *const steps[KRAIT_KERNEL_EVENT_KINDS] = {
+        [KRAIT_KERNEL_EVENT_SWITCH] = switch_threads,
+        [KRAIT_KERNEL_EVENT_CALL_BEGIN] = krait_kernel_begin_call,
+        [KRAIT_KERNEL_EVENT_CALL_END] = krait_kernel_end_call,
+        [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = krait_kcpu_begin_irq,
+        [KRAIT_KERNEL_EVENT_IPI_BEGIN] = krait_kcpu_begin_irq,
+        [KRAIT_KERNEL_EVENT_IRQ_END] = krait_kcpu_end_irq,
+        [KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN] = krait_kcpu_begin_softirq,
+        [KRAIT_KERNEL_EVENT_SOFTIRQ_END] = krait_kcpu_end_softirq,
+        [KRAIT_KERNEL_EVENT_RUN] = krait_kernel_run_thread,
+        [KRAIT_KERNEL_EVENT_LEAVE] = krait_kernel_leave_thread,
+        [KRAIT_KERNEL_EVENT_END] = krait_kernel_end_thread,
+        [KRAIT_KERNEL_EVENT_FAULT] = krait_kernel_fault_thread,
+        [KRAIT_KERNEL_EVENT_NAMED] = krait_kernel_name_running,
+        [KRAIT_KERNEL_EVENT_EXEC] = exec_thread
+    };
     /* Their context is of who runs; the others say it in their fields. */
-    static const bool tells[KRAIT_KEV_KINDS] = {
-        [KRAIT_KEV_CALL_BEGIN] = true, [KRAIT_KEV_CALL_END] = true, [KRAIT_KEV_IRQ_BEGIN] = true,
-        [KRAIT_KEV_IPI_BEGIN] = true,  [KRAIT_KEV_IRQ_END] = true,  [KRAIT_KEV_SOFTIRQ_BEGIN] = true,
-        [KRAIT_KEV_SOFTIRQ_END] = true
+    static const bool tells[KRAIT_KERNEL_EVENT_KINDS] = {
+        [KRAIT_KERNEL_EVENT_CALL_BEGIN] = true, [KRAIT_KERNEL_EVENT_CALL_END] = true,
+        [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = true,  [KRAIT_KERNEL_EVENT_IPI_BEGIN] = true,
+        [KRAIT_KERNEL_EVENT_IRQ_END] = true,    [KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN] = true,
+        [KRAIT_KERNEL_EVENT_SOFTIRQ_END] = true
     };
     machine *m = ctx;
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
@@ -690,12 +696,12 @@ static void finish(machine *m, int64_t end_ns)
 
 #define AHEAD_NS (10 * (uint64_t)KRAIT_NS_PER_S)
 
-static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_options *options)
+static int run(machine *m, struct krait_kernel_events *events, const struct krait_kernel_options *options)
 {
     const struct krait_kernel_watch *watch = options->watch;
-    krait_kev_handler *function = watch && watch->function ? on_function : NULL;
-    krait_kev_handler *sent = watch && watch->sent ? on_sent : NULL;
-    const struct krait_kev_walk walk = {
+    krait_kernel_event_handler *function = watch && watch->function ? on_function : NULL;
+    krait_kernel_event_handler *sent = watch && watch->sent ? on_sent : NULL;
+    const struct krait_kernel_event_walk walk = {
         .ctx = m,
         .from_ns = options->from_ns,
         .until_ns = options->until_ns,
@@ -704,55 +710,55 @@ static int run(machine *m, struct krait_kevs *kevs, const struct krait_kernel_op
         .from = krait_kernel_count_from,
         .ahead = watch ? NULL : on_ahead,
         .ahead_ns = AHEAD_NS,
-        .handlers = { [KRAIT_KEV_FOUND] = krait_kernel_on_found,
-                      [KRAIT_KEV_LOST] = krait_kernel_on_lost,
-                      [KRAIT_KEV_SWITCH] = on_cpu_event,
-                      [KRAIT_KEV_WAKING] = on_waking,
-                      [KRAIT_KEV_WAKEUP] = on_wakeup,
-                      [KRAIT_KEV_WAKEUP_NEW] = on_wakeup_new,
-                      [KRAIT_KEV_FORK] = on_fork,
-                      [KRAIT_KEV_EXEC] = on_cpu_event,
-                      [KRAIT_KEV_EXIT] = on_thread_exit,
-                      [KRAIT_KEV_FREE] = on_free,
-                      [KRAIT_KEV_STATEDUMP] = on_statedump,
-                      [KRAIT_KEV_CALL_BEGIN] = on_cpu_event,
-                      [KRAIT_KEV_CALL_END] = on_cpu_event,
-                      [KRAIT_KEV_IRQ_BEGIN] = on_cpu_event,
-                      [KRAIT_KEV_IPI_BEGIN] = on_cpu_event,
-                      [KRAIT_KEV_IRQ_END] = on_cpu_event,
-                      [KRAIT_KEV_SOFTIRQ_BEGIN] = on_cpu_event,
-                      [KRAIT_KEV_SOFTIRQ_END] = on_cpu_event,
-                      [KRAIT_KEV_TIMER] = on_cause,
-                      [KRAIT_KEV_DISK] = on_cause,
-                      [KRAIT_KEV_DISK_NAME] = watch ? krait_kernel_name_disk : NULL,
-                      [KRAIT_KEV_FREQUENCY] = on_frequency,
-                      [KRAIT_KEV_NET] = on_received,
-                      [KRAIT_KEV_NET_SEND] = sent,
-                      [KRAIT_KEV_FUNCTION] = function,
-                      [KRAIT_KEV_FUNCTION_BEGIN] = function,
-                      [KRAIT_KEV_FUNCTION_END] = function,
-                      [KRAIT_KEV_RUN] = on_cpu_event,
-                      [KRAIT_KEV_LEAVE] = on_cpu_event,
-                      [KRAIT_KEV_END] = on_cpu_event,
-                      [KRAIT_KEV_FAULT] = on_cpu_event,
-                      [KRAIT_KEV_NAMED] = on_cpu_event },
+        .handlers = { [KRAIT_KERNEL_EVENT_FOUND] = krait_kernel_on_found,
+                      [KRAIT_KERNEL_EVENT_LOST] = krait_kernel_on_lost,
+                      [KRAIT_KERNEL_EVENT_SWITCH] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_WAKING] = on_waking,
+                      [KRAIT_KERNEL_EVENT_WAKEUP] = on_wakeup,
+                      [KRAIT_KERNEL_EVENT_WAKEUP_NEW] = on_wakeup_new,
+                      [KRAIT_KERNEL_EVENT_FORK] = on_fork,
+                      [KRAIT_KERNEL_EVENT_EXEC] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_EXIT] = on_thread_exit,
+                      [KRAIT_KERNEL_EVENT_FREE] = on_free,
+                      [KRAIT_KERNEL_EVENT_STATEDUMP] = on_statedump,
+                      [KRAIT_KERNEL_EVENT_CALL_BEGIN] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_CALL_END] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_IPI_BEGIN] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_IRQ_END] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_SOFTIRQ_END] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_TIMER] = on_cause,
+                      [KRAIT_KERNEL_EVENT_DISK] = on_cause,
+                      [KRAIT_KERNEL_EVENT_DISK_NAME] = watch ? krait_kernel_name_disk : NULL,
+                      [KRAIT_KERNEL_EVENT_FREQUENCY] = on_frequency,
+                      [KRAIT_KERNEL_EVENT_NET] = on_received,
+                      [KRAIT_KERNEL_EVENT_NET_SEND] = sent,
+                      [KRAIT_KERNEL_EVENT_FUNCTION] = function,
+                      [KRAIT_KERNEL_EVENT_FUNCTION_BEGIN] = function,
+                      [KRAIT_KERNEL_EVENT_FUNCTION_END] = function,
+                      [KRAIT_KERNEL_EVENT_RUN] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_LEAVE] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_END] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_FAULT] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_NAMED] = on_cpu_event },
     };
     uint32_t count;
-    const struct krait_kev_class *classes = krait_kevs_classes(kevs, &count);
+    const struct krait_kernel_event_class *classes = krait_kernel_events_classes(events, &count);
     m->options = options;
-    m->own = krait_kevs_own(kevs);
+    m->own = krait_kernel_events_own(events);
     int rc = krait_kernel_know_calls(m, classes, count);
-    return rc ? rc : krait_kevs_walk(kevs, &walk);
+    return rc ? rc : krait_kernel_events_walk(events, &walk);
 }
 
-int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs *kevs,
+int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kernel_events *events,
                             const struct krait_kernel_options *options, struct krait_err *err)
 {
     machine *m = calloc(1, sizeof(*m));
-    int rc = m ? run(m, kevs, options) : -ENOMEM;
-    bool none = !rc && krait_kevs_end(kevs) == INT64_MIN;
+    int rc = m ? run(m, events, options) : -ENOMEM;
+    bool none = !rc && krait_kernel_events_end(events) == INT64_MIN;
     if (!rc && !none)
-        finish(m, krait_kevs_end(kevs));
+        finish(m, krait_kernel_events_end(events));
     if (rc || m->failed)
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     else if (none)

@@ -279,7 +279,7 @@ struct krait_kernel_watch {
      * what it was in before was lost, or is told by no kernel. */
     void (*left)(void *ctx, const struct krait_kthread *thread, bool own, int64_t ret, int64_t ns);
     /* A function of the kernel's begins or ends in a thread. */
-    void (*function)(void *ctx, const struct krait_kthread *thread, const struct krait_kev *event,
+    void (*function)(void *ctx, const struct krait_kthread *thread, const struct krait_kernel_event *event,
                      int64_t ns);
     /* The network takes over a packet, or hands it in, known by its address. */
     void (*sent)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
@@ -302,7 +302,7 @@ struct krait_kernel_options {
  * Without a watcher it looks on for ten seconds for what ends the waits that go on at until_ns. System calls
  * count when they end in the range. Returns 0, or a negative errno with err set: -ENODATA there
  * are no events, or none in the range. */
-int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kevs *kevs,
+int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kernel_events *events,
                             const struct krait_kernel_options *options, struct krait_err *err);
 void krait_kernel_states_free(struct krait_kernel_states *states);
 

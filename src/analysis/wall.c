@@ -61,7 +61,7 @@ static bool misses_some(const struct krait_wall *wall)
     return false;
 }
 
-static int run_again(struct krait_wall *wall, struct krait_kevs *kevs,
+static int run_again(struct krait_wall *wall, struct krait_kernel_events *events,
                      const struct krait_kernel_options *options, struct krait_err *err)
 {
     uint32_t count = wall->states->thread_count;
@@ -74,34 +74,35 @@ static int run_again(struct krait_wall *wall, struct krait_kevs *kevs,
     wall->kept_count = count;
     krait_kernel_states_free(wall->states);
     wall->states = NULL;
-    return krait_kernel_states_new(&wall->states, kevs, options, err);
+    return krait_kernel_states_new(&wall->states, events, options, err);
 }
 
 /* -- making it -- */
 
-static int run(struct krait_wall *wall, struct krait_kevs *kevs, struct krait_err *err)
+static int run(struct krait_wall *wall, struct krait_kernel_events *events, struct krait_err *err)
 {
     const struct krait_kernel_options options = { .until_ns = UINT64_MAX, .keep = keep, .ctx = wall };
-    if (!krait_kevs_has(kevs, KRAIT_KEV_SWITCH) && !krait_kevs_has(kevs, KRAIT_KEV_RUN))
+    if (!krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_SWITCH) &&
+        !krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_RUN))
         return krait_err_set(err, -ENODATA, "there is no sched_switch; record it with --kernel=sched,...");
     if (want_threads(wall))
         return krait_err_set(err, -ENOMEM, "out of memory");
-    int rc = krait_kernel_states_new(&wall->states, kevs, &options, err);
+    int rc = krait_kernel_states_new(&wall->states, events, &options, err);
     if (!rc && misses_some(wall))
-        rc = run_again(wall, kevs, &options, err);
-    wall->lost = krait_kevs_lost(kevs);
-    wall->own = krait_kevs_own(kevs);
-    wall->interrupts =
-        krait_kevs_has(kevs, KRAIT_KEV_IRQ_BEGIN) || krait_kevs_has(kevs, KRAIT_KEV_SOFTIRQ_BEGIN);
-    wall->damage = *krait_kevs_damage(kevs);
+        rc = run_again(wall, events, &options, err);
+    wall->lost = krait_kernel_events_lost(events);
+    wall->own = krait_kernel_events_own(events);
+    wall->interrupts = krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_IRQ_BEGIN) ||
+                       krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN);
+    wall->damage = *krait_kernel_events_damage(events);
     return rc;
 }
 
 static int read_kernel(struct krait_wall *wall, struct krait_err *err)
 {
-    struct krait_kevs *kevs;
-    int rc = krait_trace_kernel(wall->trace, &kevs, err);
-    return rc ? rc : run(wall, kevs, err);
+    struct krait_kernel_events *events;
+    int rc = krait_trace_kernel(wall->trace, &events, err);
+    return rc ? rc : run(wall, events, err);
 }
 
 int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,

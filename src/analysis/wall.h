@@ -70,7 +70,7 @@ enum krait_wall_flags {
 };
 
 /* Memory: 24 bytes for each change of a recorded thread's state in the kernel's part. Returns 0, or a
- * negative errno with err set: -ENODATA the kernel's events do not tell what threads do; what krait_kevs_open
+ * negative errno with err set: -ENODATA the kernel's events do not tell what threads do; what krait_kernel_events_open
  * returns. `trace` must outlive it. */
 int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, unsigned flags,
                    struct krait_err *err);

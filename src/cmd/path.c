@@ -580,20 +580,20 @@ static int check_options(struct path *p, struct path_options *o, int argc, struc
 
 static int find_path(struct path *p, char **paths, size_t count, struct krait_err *err)
 {
-    struct krait_kevs *kevs = NULL;
+    struct krait_kernel_events *events = NULL;
     int rc = krait_trace_open(&p->pick.trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
-    rc = rc ? rc : krait_trace_kernel(p->pick.trace, &kevs, err);
-    rc = rc ? rc : krait_path_pick(&p->pick, p->options, kevs, err);
+    rc = rc ? rc : krait_trace_kernel(p->pick.trace, &events, err);
+    rc = rc ? rc : krait_path_pick(&p->pick, p->options, events, err);
     p->pick.range.memory = p->options->memory;
-    rc = rc ? rc : krait_critical_path_new(&p->found, kevs, &p->pick.range, err);
+    rc = rc ? rc : krait_critical_path_new(&p->found, events, &p->pick.range, err);
     if (!rc && krait_own_threads_init(&p->threads, p->pick.trace, p->found->states))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
-    if (kevs) {
-        p->lost = krait_kevs_lost(kevs);
-        p->own = krait_kevs_own(kevs);
-        p->blind =
-            !krait_kevs_has(kevs, KRAIT_KEV_IRQ_BEGIN) && !krait_kevs_has(kevs, KRAIT_KEV_SOFTIRQ_BEGIN);
-        p->damage = *krait_kevs_damage(kevs);
+    if (events) {
+        p->lost = krait_kernel_events_lost(events);
+        p->own = krait_kernel_events_own(events);
+        p->blind = !krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_IRQ_BEGIN) &&
+                   !krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN);
+        p->damage = *krait_kernel_events_damage(events);
     }
     return rc;
 }

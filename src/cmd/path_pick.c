@@ -61,12 +61,13 @@ static void among_recorded(struct candidates *all, const struct krait_trace *tra
     }
 }
 
-static int among_kernels(struct candidates *all, struct krait_kevs *kevs, const struct krait_select *select,
-                         const struct krait_path_options *range, struct krait_err *err)
+static int among_kernels(struct candidates *all, struct krait_kernel_events *events,
+                         const struct krait_select *select, const struct krait_path_options *range,
+                         struct krait_err *err)
 {
     struct krait_kernel_states *states = NULL;
     struct krait_kernel_options options = { .from_ns = range->from_ns, .until_ns = range->to_ns };
-    int rc = krait_kernel_states_new(&states, kevs, &options, err);
+    int rc = krait_kernel_states_new(&states, events, &options, err);
     for (uint32_t i = 0; !rc && i < states->thread_count; i++) {
         const struct krait_kthread *t = states->threads[i];
         if (krait_kthread_was_there(t, states) && krait_select_kthread(select, states, t))
@@ -102,13 +103,13 @@ static bool is_recorded(const struct krait_trace *trace, int32_t tid)
 
 /* A thread that recorded itself has said the number that it knows; in a namespace the kernel knows another.
  */
-static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kevs *kevs, uint64_t t_ns,
+static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kernel_events *events, uint64_t t_ns,
                                   struct krait_err *err)
 {
     struct krait_kernel_states *states = NULL;
     KRAIT_CLEANUP(krait_own_threads_done) struct krait_own_threads own = { 0 };
     const struct krait_kernel_options options = { .until_ns = UINT64_MAX };
-    int rc = krait_kernel_states_new(&states, kevs, &options, err);
+    int rc = krait_kernel_states_new(&states, events, &options, err);
     if (!rc && krait_own_threads_init(&own, pick->trace, states))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     const struct krait_kthread *found = rc ? NULL : krait_own_threads_life(&own, pick->range.tid, t_ns);
@@ -127,18 +128,18 @@ static int main_thread(const struct krait_trace *trace, int32_t *tid, struct kra
 }
 
 /* Of those with the names; `is_own`: by the number that it knows itself. */
-static int find_thread(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
-                       bool *is_own, struct krait_err *err)
+static int find_thread(struct path_pick *pick, const struct path_options *o,
+                       struct krait_kernel_events *events, bool *is_own, struct krait_err *err)
 {
     KRAIT_CLEANUP(candidates_done) struct candidates all = { 0 };
     among_recorded(&all, pick->trace, &o->select);
     *is_own = all.count > 0;
-    int rc = all.count ? 0 : among_kernels(&all, kevs, &o->select, &pick->range, err);
+    int rc = all.count ? 0 : among_kernels(&all, events, &o->select, &pick->range, err);
     return rc ? rc : one_of(&all, &pick->range.tid, err);
 }
 
-static int pick_thread(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
-                       struct krait_err *err)
+static int pick_thread(struct path_pick *pick, const struct path_options *o,
+                       struct krait_kernel_events *events, struct krait_err *err)
 {
     bool is_own = true;
     int rc = 0;
@@ -147,8 +148,8 @@ static int pick_thread(struct path_pick *pick, const struct path_options *o, str
     else if (is_number(&o->select, &pick->range.tid))
         is_own = is_recorded(pick->trace, pick->range.tid);
     else
-        rc = find_thread(pick, o, kevs, &is_own, err);
-    return rc || !is_own ? rc : as_the_kernel_knows_it(pick, kevs, UINT64_MAX, err);
+        rc = find_thread(pick, o, events, &is_own, err);
+    return rc || !is_own ? rc : as_the_kernel_knows_it(pick, events, UINT64_MAX, err);
 }
 
 /* -- the call -- */
@@ -190,31 +191,31 @@ static int take_call(struct path_pick *pick, const struct krait_why *found, cons
     return 0;
 }
 
-static int pick_call(struct path_pick *pick, const struct path_options *o, struct krait_kevs *kevs,
+static int pick_call(struct path_pick *pick, const struct path_options *o, struct krait_kernel_events *events,
                      struct krait_err *err)
 {
     struct krait_why *found = NULL;
-    uint64_t first = (uint64_t)KRAIT_MAX(krait_kevs_first(kevs), 0);
+    uint64_t first = (uint64_t)KRAIT_MAX(krait_kernel_events_first(events), 0);
     int rc = krait_select_some(&o->select, pick->trace, err);
     rc = rc ? rc : find_calls(&found, pick, o, err);
     rc = rc ? rc : take_call(pick, found, o, first, err);
     krait_why_free(found);
-    return rc ? rc : as_the_kernel_knows_it(pick, kevs, pick->call.begin_ns, err);
+    return rc ? rc : as_the_kernel_knows_it(pick, events, pick->call.begin_ns, err);
 }
 
-int krait_path_pick(struct path_pick *pick, const struct path_options *options, struct krait_kevs *kevs,
-                    struct krait_err *err)
+int krait_path_pick(struct path_pick *pick, const struct path_options *options,
+                    struct krait_kernel_events *events, struct krait_err *err)
 {
     struct krait_err why = { 0 };
     int rc = krait_trace_needs_calls(pick->trace, &why);
-    pick->zero_ns = krait_select_kernel_range(&options->select, pick->trace, kevs, &pick->range.from_ns,
+    pick->zero_ns = krait_select_kernel_range(&options->select, pick->trace, events, &pick->range.from_ns,
                                               &pick->range.to_ns);
     if (options->call && rc)
         return krait_err_set(err, rc, "--call needs the program's calls: %s", why.text);
     if (krait_gil_holders_new(&pick->gil, pick->trace))
         return krait_err_set(err, -ENOMEM, "out of memory");
     pick->range.gil = pick->gil;
-    return options->call ? pick_call(pick, options, kevs, err) : pick_thread(pick, options, kevs, err);
+    return options->call ? pick_call(pick, options, events, err) : pick_thread(pick, options, events, err);
 }
 
 void krait_path_pick_done(struct path_pick *pick)

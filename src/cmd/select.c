@@ -41,10 +41,10 @@ static uint64_t later_by(uint64_t ns, uint64_t by)
 }
 
 int64_t krait_select_kernel_range(const struct krait_select *select, const struct krait_trace *trace,
-                                  struct krait_kevs *kevs, uint64_t *from_ns, uint64_t *until_ns)
+                                  struct krait_kernel_events *events, uint64_t *from_ns, uint64_t *until_ns)
 {
     struct krait_err ignored;
-    int64_t first = krait_kevs_first(kevs);
+    int64_t first = krait_kernel_events_first(events);
     int64_t zero = (int64_t)krait_trace_zero(trace);
     parse_range(select, from_ns, until_ns, &ignored);
     *from_ns = later_by(*from_ns, (uint64_t)first - (uint64_t)zero);

@@ -54,7 +54,7 @@ int krait_select_check(const struct krait_select *select, struct krait_err *err)
  * after its first event; 0 and UINT64_MAX where it says none. Returns when the whole `trace`
  * begins (krait_trace_zero). */
 int64_t krait_select_kernel_range(const struct krait_select *select, const struct krait_trace *trace,
-                                  struct krait_kevs *kevs, uint64_t *from_ns, uint64_t *until_ns);
+                                  struct krait_kernel_events *events, uint64_t *from_ns, uint64_t *until_ns);
 
 /* " in that time", " on those threads" or both, for a message that nothing was found; "" where all is looked
  * at. */

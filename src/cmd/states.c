@@ -218,8 +218,9 @@ static bool is_kept(void *ctx, uint32_t index, int32_t tid)
 
 /* Which threads are meant is known at the end alone, where all have their names: intervals take a second run.
  */
-static int run_again(struct states *s, struct krait_kevs *kevs, struct krait_kernel_options *options,
-                     struct krait_kernel_states **found, struct krait_err *err)
+static int run_again(struct states *s, struct krait_kernel_events *events,
+                     struct krait_kernel_options *options, struct krait_kernel_states **found,
+                     struct krait_err *err)
 {
     uint32_t count = (*found)->thread_count;
     KRAIT_AUTO_FREE bool *threads = calloc((size_t)count + 1, sizeof(*threads));
@@ -233,7 +234,7 @@ static int run_again(struct states *s, struct krait_kevs *kevs, struct krait_ker
     *found = NULL;
     options->keep = is_kept;
     options->ctx = &(struct kept){ threads, count };
-    return krait_kernel_states_new(found, kevs, options, err);
+    return krait_kernel_states_new(found, events, options, err);
 }
 
 /* Which processes hold a thread that recorded itself. */
@@ -259,22 +260,22 @@ static int find_recorded(struct states *s, const struct krait_kernel_states *fou
 static int analyse(struct states *s, char **paths, size_t count, struct krait_kernel_states **found,
                    struct krait_err *err)
 {
-    struct krait_kevs *kevs = NULL;
+    struct krait_kernel_events *events = NULL;
     struct krait_kernel_options options = { 0 };
     int rc = krait_trace_open(&s->trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
-    rc = rc ? rc : krait_trace_kernel(s->trace, &kevs, err);
+    rc = rc ? rc : krait_trace_kernel(s->trace, &events, err);
     if (!rc)
-        s->zero_ns = krait_select_kernel_range(&s->options->select, s->trace, kevs, &options.from_ns,
+        s->zero_ns = krait_select_kernel_range(&s->options->select, s->trace, events, &options.from_ns,
                                                &options.until_ns);
-    rc = rc ? rc : krait_kernel_states_new(found, kevs, &options, err);
-    s->own = kevs && krait_kevs_own(kevs);
+    rc = rc ? rc : krait_kernel_states_new(found, events, &options, err);
+    s->own = events && krait_kernel_events_own(events);
     if (!rc && (krait_own_threads_init(&s->threads, s->trace, *found) || find_recorded(s, *found)))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && s->only && s->only->where == ALONE)
-        rc = run_again(s, kevs, &options, found, err);
-    if (kevs) {
-        s->lost = krait_kevs_lost(kevs);
-        s->damage = *krait_kevs_damage(kevs);
+        rc = run_again(s, events, &options, found, err);
+    if (events) {
+        s->lost = krait_kernel_events_lost(events);
+        s->damage = *krait_kernel_events_damage(events);
     }
     s->found = *found;
     return rc;

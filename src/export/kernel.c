@@ -27,17 +27,17 @@ static int open_kernel(struct krait_export_kernel *kernel, struct krait_err *why
 {
     const struct krait_trace *trace = kernel->job->trace;
     const struct krait_kernel_options all = { .until_ns = UINT64_MAX };
-    int rc = krait_trace_kernel(trace, &kernel->kevs, why);
-    rc = rc ? rc : krait_kernel_states_new(&kernel->known, kernel->kevs, &all, why);
-    if (rc == -ENODATA && kernel->kevs && krait_kevs_damage(kernel->kevs)->code)
-        *why = *krait_kevs_damage(kernel->kevs);
+    int rc = krait_trace_kernel(trace, &kernel->events, why);
+    rc = rc ? rc : krait_kernel_states_new(&kernel->known, kernel->events, &all, why);
+    if (rc == -ENODATA && kernel->events && krait_kernel_events_damage(kernel->events)->code)
+        *why = *krait_kernel_events_damage(kernel->events);
     if (!rc && krait_own_threads_init(&kernel->own, trace, kernel->known))
         rc = krait_err_set(why, -ENOMEM, "out of memory");
     if (rc)
         return rc;
     set_range(kernel);
-    kernel->job->kernel_lost = krait_kevs_lost(kernel->kevs);
-    say_damage(kernel->job, krait_kevs_damage(kernel->kevs));
+    kernel->job->kernel_lost = krait_kernel_events_lost(kernel->events);
+    say_damage(kernel->job, krait_kernel_events_damage(kernel->events));
     return 0;
 }
 
@@ -245,7 +245,8 @@ static void end_function(struct walk *w, struct open_slices *open, const char *n
 }
 
 /* A function without a name in the trace goes by its address. */
-static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kev *ev, int64_t ns)
+static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kernel_event *ev,
+                        int64_t ns)
 {
     struct walk *w = ctx;
     uint32_t thread = thread_at(w->kernel, t, (uint64_t)ns);
@@ -253,12 +254,12 @@ static void on_function(void *ctx, const struct krait_kthread *t, const struct k
     if (!open)
         return;
     char address[32];
-    const char *label = krait_kevs_label(w->kernel->kevs, ev, 0);
-    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)krait_kev_int(ev, 0));
+    const char *label = krait_kernel_events_label(w->kernel->events, ev, 0);
+    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)krait_kernel_event_int(ev, 0));
     const char *name = label ? label : address;
-    if (ev->cls->kind != KRAIT_KEV_FUNCTION_END)
+    if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_END)
         push(w, open, (struct krait_export_kslice){ .begin_ns = (uint64_t)ns, .thread = thread }, name);
-    if (ev->cls->kind != KRAIT_KEV_FUNCTION_BEGIN)
+    if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_BEGIN)
         end_function(w, open, name, (uint64_t)ns);
 }
 
@@ -384,7 +385,7 @@ int krait_export_kernel_walk(struct krait_export_kernel *kernel, const struct kr
                                                   .watch = &w.watch };
     struct krait_kernel_states *states = NULL;
     struct krait_err err;
-    int rc = krait_kernel_states_new(&states, kernel->kevs, &options, &err);
+    int rc = krait_kernel_states_new(&states, kernel->events, &options, &err);
     if (!rc && !w.rc)
         finish(&w, (uint64_t)states->end_ns);
     krait_kernel_states_free(states);

@@ -49,10 +49,10 @@ struct krait_export_ksink {
 
 struct krait_export_kernel {
     struct krait_export_job *job;
-    struct krait_kevs *kevs;           /* the trace's */
-    struct krait_kernel_states *known; /* of the first walk: all threads, with their numbers */
-    uint64_t from_ns, until_ns;        /* of the range, after the first event */
-    struct krait_strtab names;         /* of slices; in the order of their first use */
+    struct krait_kernel_events *events; /* the trace's */
+    struct krait_kernel_states *known;  /* of the first walk: all threads, with their numbers */
+    uint64_t from_ns, until_ns;         /* of the range, after the first event */
+    struct krait_strtab names;          /* of slices; in the order of their first use */
     struct krait_own_threads own;
 };
 

@@ -8,33 +8,34 @@
 struct kernel {
     const char **dirs;
     uint32_t count;
-    struct krait_kevs *kevs; /* NULL until they are asked for */
+    struct krait_kernel_events *events; /* NULL until they are asked for */
 };
 
 bool krait_kernel_takes(const struct krait_folder *folder)
 {
     const struct krait_ctf_metadata *metadata = folder->metadata;
-    return metadata &&
-           (strcmp(krait_ctf_env_text(metadata, "domain", ""), "kernel") == 0 || krait_kevs_takes(metadata));
+    return metadata && (strcmp(krait_ctf_env_text(metadata, "domain", ""), "kernel") == 0 ||
+                        krait_kernel_events_takes(metadata));
 }
 
-int krait_trace_kernel(const struct krait_trace *trace, struct krait_kevs **out, struct krait_err *err)
+int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_events **out,
+                       struct krait_err *err)
 {
     struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
     if (!kernel)
         return krait_err_set(err, -ENODATA, "nothing was recorded in the kernel");
-    int rc = kernel->kevs ? 0 : krait_kevs_open(&kernel->kevs, kernel->dirs, kernel->count, err);
+    int rc = kernel->events ? 0 : krait_kernel_events_open(&kernel->events, kernel->dirs, kernel->count, err);
     if (!rc)
-        *out = kernel->kevs;
+        *out = kernel->events;
     return rc;
 }
 
 int64_t krait_kernel_first(const struct krait_trace *trace)
 {
-    struct krait_kevs *kevs = NULL;
+    struct krait_kernel_events *events = NULL;
     struct krait_err ignored;
-    bool is_there = trace->has_kernel && krait_trace_kernel(trace, &kevs, &ignored) == 0;
-    return is_there ? krait_kevs_first(kevs) : INT64_MAX;
+    bool is_there = trace->has_kernel && krait_trace_kernel(trace, &events, &ignored) == 0;
+    return is_there ? krait_kernel_events_first(events) : INT64_MAX;
 }
 
 static int open_kernel(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
@@ -59,7 +60,7 @@ static int open_kernel(struct krait_trace *trace, struct krait_folder *const *fo
 static void close_kernel(void *source)
 {
     const struct kernel *kernel = source;
-    krait_kevs_close(kernel->kevs);
+    krait_kernel_events_close(kernel->events);
 }
 
 const struct krait_importer krait_importer_kernel = { .takes = krait_kernel_takes,

@@ -10,8 +10,9 @@
 #include "trace/kernel_events.h"
 
 /* Its events, of a trace that has them (trace->has_kernel); they are the trace's and live as long. Returns 0,
- * or with err set why they cannot be read: what krait_kevs_open returns. One walk at a time. */
-int krait_trace_kernel(const struct krait_trace *trace, struct krait_kevs **out, struct krait_err *err);
+ * or with err set why they cannot be read: what krait_kernel_events_open returns. One walk at a time. */
+int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_events **out,
+                       struct krait_err *err);
 
 /* When it begins; INT64_MAX where there is none. */
 int64_t krait_kernel_first(const struct krait_trace *trace);

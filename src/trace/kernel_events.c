@@ -15,10 +15,10 @@ struct lane {
     bool known;
 };
 
-struct krait_kevs {
+struct krait_kernel_events {
     struct krait_ctf_reader *reader;
     struct krait_row_set *rows;
-    struct krait_kev_class *classes;     /* by the row class's index */
+    struct krait_kernel_event_class *classes; /* by the row class's index */
     const struct krait_locator **cpu_of; /* by the same: of the packet's cpu_id, made when it is asked for */
     struct lane *lanes;                  /* by stream */
     struct krait_kernel_marks marks;     /* once they are looked for */
@@ -35,18 +35,18 @@ struct krait_kevs {
 
 struct kind_of_name {
     const char *name;
-    enum krait_kev_kind kind;
+    enum krait_kernel_event_kind kind;
 };
 
 static const struct kind_of_name names[] = {
-#define KRAIT_KEV(kind, fields)
-#define KRAIT_KEV_NAME(kind, name) { name, KRAIT_KEV_##kind },
+#define KRAIT_KERNEL_EVENT_KIND(kind, fields)
+#define KRAIT_KERNEL_EVENT_NAME(kind, name) { name, KRAIT_KERNEL_EVENT_##kind },
 #include "trace/kernel_events.def"
 };
 
-static const char *const fields_of[KRAIT_KEV_KINDS] = {
-#define KRAIT_KEV(kind, fields) [KRAIT_KEV_##kind] = fields,
-#define KRAIT_KEV_NAME(kind, name)
+static const char *const fields_of[KRAIT_KERNEL_EVENT_KINDS] = {
+#define KRAIT_KERNEL_EVENT_KIND(kind, fields) [KRAIT_KERNEL_EVENT_##kind] = fields,
+#define KRAIT_KERNEL_EVENT_NAME(kind, name)
 #include "trace/kernel_events.def"
 };
 
@@ -71,7 +71,7 @@ static const char *perf_name(const char *name)
     return NULL;
 }
 
-static enum krait_kev_kind kind_of(const char *name, const char **rest)
+static enum krait_kernel_event_kind kind_of(const char *name, const char **rest)
 {
     const char *perfs = perf_name(name);
     name = perfs ? perfs : name;
@@ -79,7 +79,7 @@ static enum krait_kev_kind kind_of(const char *name, const char **rest)
         if ((*rest = rest_of(name, names[i].name)))
             return names[i].kind;
     }
-    return KRAIT_KEV_NONE;
+    return KRAIT_KERNEL_EVENT_NONE;
 }
 
 /* Texts are those fields whose names end so. */
@@ -115,7 +115,7 @@ static uint16_t perf_cell_of(const struct krait_row_class *row, const char *name
     return cell_of(row, true, own, n);
 }
 
-static void know_fields(struct krait_kev_class *cls, const struct krait_row_class *row)
+static void know_fields(struct krait_kernel_event_class *cls, const struct krait_row_class *row)
 {
     bool is_perfs = perf_name(row->event->name);
     const char *at = fields_of[cls->kind];
@@ -128,14 +128,14 @@ static void know_fields(struct krait_kev_class *cls, const struct krait_row_clas
         at += n + (at[n] == ' ');
     }
     if (needs_first && !cls->cell[0])
-        cls->kind = KRAIT_KEV_NONE;
+        cls->kind = KRAIT_KERNEL_EVENT_NONE;
     cls->tid_cell = is_perfs ? cell_of(row, true, "perf_tid", 8) : cell_of(row, false, "tid", 3);
     cls->cpu_cell = is_perfs ? cell_of(row, true, "perf_cpu", 8) : cell_of(row, true, "cpu_id", 6);
 }
 
-static void know_class(struct krait_kevs *k, uint32_t i)
+static void know_class(struct krait_kernel_events *k, uint32_t i)
 {
-    struct krait_kev_class *cls = &k->classes[i];
+    struct krait_kernel_event_class *cls = &k->classes[i];
     const struct krait_row_class *row = &k->rows->classes[i];
     cls->index = i;
     cls->kind = (uint8_t)kind_of(row->event->name, &cls->rest);
@@ -145,20 +145,21 @@ static void know_class(struct krait_kevs *k, uint32_t i)
 
 /* -- opening -- */
 
-bool krait_kevs_takes(const struct krait_ctf_metadata *metadata)
+bool krait_kernel_events_takes(const struct krait_ctf_metadata *metadata)
 {
     for (uint32_t s = 0; s < metadata->stream_count; s++) {
         for (uint32_t i = 0; i < metadata->streams[s]->event_count; i++) {
             const char *rest;
-            enum krait_kev_kind kind = kind_of(metadata->streams[s]->events[i]->name, &rest);
-            if (kind == KRAIT_KEV_SWITCH || kind == KRAIT_KEV_CALL_BEGIN || kind == KRAIT_KEV_RUN)
+            enum krait_kernel_event_kind kind = kind_of(metadata->streams[s]->events[i]->name, &rest);
+            if (kind == KRAIT_KERNEL_EVENT_SWITCH || kind == KRAIT_KERNEL_EVENT_CALL_BEGIN ||
+                kind == KRAIT_KERNEL_EVENT_RUN)
                 return true;
         }
     }
     return false;
 }
 
-int krait_kevs_missing(const char *path, struct krait_err *err)
+int krait_kernel_events_missing(const char *path, struct krait_err *err)
 {
     return krait_err_set(err, -ENODATA,
                          "%s: no events of the kernel's scheduler or system calls; "
@@ -184,16 +185,17 @@ static int check_hosts(const struct krait_ctf_reader *reader, struct krait_err *
     return 0;
 }
 
-static int open_reader(struct krait_kevs *k, const char *const *paths, size_t count, struct krait_err *err)
+static int open_reader(struct krait_kernel_events *k, const char *const *paths, size_t count,
+                       struct krait_err *err)
 {
-    const struct krait_ctf_options options = { .wants = krait_kevs_takes };
+    const struct krait_ctf_options options = { .wants = krait_kernel_events_takes };
     int rc = krait_ctf_open(&k->reader, paths, count, &options, err);
     if (!rc && !k->reader->trace_count)
-        rc = krait_kevs_missing(paths[0], err);
+        rc = krait_kernel_events_missing(paths[0], err);
     return rc ? rc : check_hosts(k->reader, err);
 }
 
-static int allocate(struct krait_kevs *k)
+static int allocate(struct krait_kernel_events *k)
 {
     size_t classes = KRAIT_MAX(k->rows->class_count, 1u), streams = KRAIT_MAX(k->reader->stream_count, 1u);
     k->classes = krait_arena_alloc(&k->arena, classes * sizeof(*k->classes));
@@ -202,22 +204,23 @@ static int allocate(struct krait_kevs *k)
     return k->classes && k->cpu_of && k->lanes ? 0 : -ENOMEM;
 }
 
-int krait_kevs_open(struct krait_kevs **out, const char *const *paths, size_t count, struct krait_err *err)
+int krait_kernel_events_open(struct krait_kernel_events **out, const char *const *paths, size_t count,
+                             struct krait_err *err)
 {
-    struct krait_kevs *k = calloc(1, sizeof(*k));
+    struct krait_kernel_events *k = calloc(1, sizeof(*k));
     int rc = k ? open_reader(k, paths, count, err) : krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && (krait_row_set_new(&k->rows, k->reader, KRAIT_EMIT_ROWS, NULL) || allocate(k)))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     for (uint32_t i = 0; !rc && i < k->rows->class_count; i++)
         know_class(k, i);
     if (rc)
-        krait_kevs_close(k);
+        krait_kernel_events_close(k);
     else
         *out = k;
     return rc;
 }
 
-void krait_kevs_close(struct krait_kevs *k)
+void krait_kernel_events_close(struct krait_kernel_events *k)
 {
     if (!k)
         return;
@@ -243,7 +246,7 @@ static int64_t first_of(struct krait_ctf_reader *reader, const struct krait_ctf_
     return ns;
 }
 
-int64_t krait_kevs_first(struct krait_kevs *k)
+int64_t krait_kernel_events_first(struct krait_kernel_events *k)
 {
     int64_t first = INT64_MAX;
     for (uint32_t i = 0; i < k->reader->stream_count; i++)
@@ -254,7 +257,7 @@ int64_t krait_kevs_first(struct krait_kevs *k)
 /* -- the CPU -- */
 
 /* Goes to the event whose row it is, so that its packet can be asked. */
-static int go_to(struct krait_kevs *k, const struct krait_row *row, const uint64_t *cells)
+static int go_to(struct krait_kernel_events *k, const struct krait_row *row, const uint64_t *cells)
 {
     if (!k->has_at && krait_ctf_cursor_init(&k->at, k->reader, NULL))
         return -ENOMEM;
@@ -262,7 +265,7 @@ static int go_to(struct krait_kevs *k, const struct krait_row *row, const uint64
     return krait_row_seek(&k->at, row, cells);
 }
 
-static KRAIT_COLD void know_cpu(struct krait_kevs *k, struct lane *lane, const struct krait_row *row,
+static KRAIT_COLD void know_cpu(struct krait_kernel_events *k, struct lane *lane, const struct krait_row *row,
                                 const uint64_t *cells)
 {
     const struct krait_locator **locator = &k->cpu_of[row->cls];
@@ -281,7 +284,8 @@ static KRAIT_COLD void know_cpu(struct krait_kevs *k, struct lane *lane, const s
 }
 
 /* Where nothing says it, the stream: tracers write one for each CPU. */
-static inline uint32_t cpu_of(struct krait_kevs *k, const struct krait_row *row, const uint64_t *cells)
+static inline uint32_t cpu_of(struct krait_kernel_events *k, const struct krait_row *row,
+                              const uint64_t *cells)
 {
     struct lane *lane = &k->lanes[(uint32_t)cells[KRAIT_ROW_ORIGIN]];
     if (KRAIT_UNLIKELY(!lane->known || lane->packet != cells[KRAIT_ROW_ORIGIN] >> 32))
@@ -295,24 +299,26 @@ static inline uint32_t cpu_of(struct krait_kevs *k, const struct krait_row *row,
 /* -- what is told beside the events -- */
 
 /* `own`: of one program alone; in its events' contexts is who comes to run. */
-static void hand_out_mark(const struct krait_kernel_mark *mark, const struct krait_kev_walk *walk, bool own)
+static void hand_out_mark(const struct krait_kernel_mark *mark, const struct krait_kernel_event_walk *walk,
+                          bool own)
 {
-    static const struct krait_kev_class found = { .kind = KRAIT_KEV_FOUND, .cell = { 1 } },
-                                        lost = { .kind = KRAIT_KEV_LOST };
+    static const struct krait_kernel_event_class found = { .kind = KRAIT_KERNEL_EVENT_FOUND, .cell = { 1 } },
+                                                 lost = { .kind = KRAIT_KERNEL_EVENT_LOST };
     const uint64_t cells[] = { 0, (uint64_t)mark->tid };
-    const struct krait_kev event = {
+    const struct krait_kernel_event event = {
         .ns = mark->ns, .cpu = mark->cpu, .cls = mark->lost ? &lost : &found, .cells = cells
     };
-    krait_kev_handler *handler = walk->handlers[event.cls->kind];
-    if (handler && event.cpu < KRAIT_KEV_CPUS && (mark->lost || !own))
+    krait_kernel_event_handler *handler = walk->handlers[event.cls->kind];
+    if (handler && event.cpu < KRAIT_KERNEL_EVENT_CPUS && (mark->lost || !own))
         handler(walk->ctx, &event);
 }
 
 /* Before an event of that time: a loss is behind all of its own time. */
-static KRAIT_COLD void hand_out_marks(struct krait_kevs *k, const struct krait_kev_walk *walk, int64_t ns)
+static KRAIT_COLD void hand_out_marks(struct krait_kernel_events *k,
+                                      const struct krait_kernel_event_walk *walk, int64_t ns)
 {
     const struct krait_kernel_mark *marks = k->marks.items;
-    bool own = krait_kevs_own(k);
+    bool own = krait_kernel_events_own(k);
     for (; k->next_mark < k->marks.count; k->next_mark++) {
         const struct krait_kernel_mark *mark = &marks[k->next_mark];
         if (mark->ns > ns || (mark->lost && mark->ns == ns))
@@ -323,32 +329,33 @@ static KRAIT_COLD void hand_out_marks(struct krait_kevs *k, const struct krait_k
 
 /* -- walking -- */
 
-static void hand_out(struct krait_kevs *k, const struct krait_kev_walk *walk, const uint64_t *all,
-                     const struct krait_row *rows, uint32_t count)
+static void hand_out(struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk,
+                     const uint64_t *all, const struct krait_row *rows, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (KRAIT_UNLIKELY(k->next_mark < k->marks.count && k->marks.items[k->next_mark].ns <= rows[i].ns))
             hand_out_marks(k, walk, rows[i].ns);
-        const struct krait_kev_class *cls = &k->classes[rows[i].cls];
-        krait_kev_handler *handler = walk->handlers[cls->kind];
+        const struct krait_kernel_event_class *cls = &k->classes[rows[i].cls];
+        krait_kernel_event_handler *handler = walk->handlers[cls->kind];
         if (!handler)
             continue;
         const uint64_t *cells = all + rows[i].cells;
-        struct krait_kev event = {
+        struct krait_kernel_event event = {
             .ns = rows[i].ns, .cpu = cpu_of(k, &rows[i], cells), .cls = cls, .cells = cells
         };
-        if (KRAIT_LIKELY(event.cpu < KRAIT_KEV_CPUS))
+        if (KRAIT_LIKELY(event.cpu < KRAIT_KERNEL_EVENT_CPUS))
             handler(walk->ctx, &event);
     }
 }
 
-static uint64_t after(const struct krait_kevs *k, const struct krait_row *row)
+static uint64_t after(const struct krait_kernel_events *k, const struct krait_row *row)
 {
     return row->ns > k->begin_ns ? (uint64_t)row->ns - (uint64_t)k->begin_ns : 0;
 }
 
 /* How many of the rows are before a time. */
-static uint32_t before(const struct krait_kevs *k, const struct krait_row *rows, uint32_t count, uint64_t ns)
+static uint32_t before(const struct krait_kernel_events *k, const struct krait_row *rows, uint32_t count,
+                       uint64_t ns)
 {
     while (count && after(k, &rows[count - 1]) >= ns)
         count--;
@@ -356,8 +363,8 @@ static uint32_t before(const struct krait_kevs *k, const struct krait_row *rows,
 }
 
 /* The rows up to where the range ends, in two parts where it begins among them. Returns how many. */
-static uint32_t walk_rows(struct krait_kevs *k, const struct krait_kev_walk *walk, const uint64_t *cells,
-                          const struct krait_row *rows, uint32_t count)
+static uint32_t walk_rows(struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk,
+                          const uint64_t *cells, const struct krait_row *rows, uint32_t count)
 {
     if (!k->any)
         walk->begin(walk->ctx, k->begin_ns = rows[0].ns);
@@ -378,14 +385,15 @@ static uint32_t walk_rows(struct krait_kevs *k, const struct krait_kev_walk *wal
     return last;
 }
 
-static bool is_done(const struct krait_kev_walk *walk)
+static bool is_done(const struct krait_kernel_event_walk *walk)
 {
     return walk->done && *walk->done;
 }
 
 /* The rows behind the range, `first` of these on. */
-static void walk_ahead(struct krait_kevs *k, const struct krait_kev_walk *walk, struct krait_row_order *order,
-                       const struct krait_row *rows, uint32_t first, uint32_t count)
+static void walk_ahead(struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk,
+                       struct krait_row_order *order, const struct krait_row *rows, uint32_t first,
+                       uint32_t count)
 {
     uint64_t most = UINT64_MAX - walk->until_ns, until_ns = walk->until_ns + KRAIT_MIN(walk->ahead_ns, most);
     walk->ahead(walk->ctx, k->end_ns);
@@ -400,7 +408,7 @@ static void walk_ahead(struct krait_kevs *k, const struct krait_kev_walk *walk, 
     }
 }
 
-int krait_kevs_walk(struct krait_kevs *k, const struct krait_kev_walk *walk)
+int krait_kernel_events_walk(struct krait_kernel_events *k, const struct krait_kernel_event_walk *walk)
 {
     struct krait_row_order *order = NULL;
     const struct krait_row *rows;
@@ -428,13 +436,14 @@ int krait_kevs_walk(struct krait_kevs *k, const struct krait_kev_walk *walk)
 
 /* -- what there is to say of it -- */
 
-const struct krait_kev_class *krait_kevs_classes(const struct krait_kevs *k, uint32_t *count)
+const struct krait_kernel_event_class *krait_kernel_events_classes(const struct krait_kernel_events *k,
+                                                                   uint32_t *count)
 {
     *count = k->rows->class_count;
     return k->classes;
 }
 
-bool krait_kevs_has(const struct krait_kevs *k, enum krait_kev_kind kind)
+bool krait_kernel_events_has(const struct krait_kernel_events *k, enum krait_kernel_event_kind kind)
 {
     for (uint32_t i = 0; i < k->rows->class_count; i++) {
         if (k->classes[i].kind == kind)
@@ -443,17 +452,18 @@ bool krait_kevs_has(const struct krait_kevs *k, enum krait_kev_kind kind)
     return false;
 }
 
-bool krait_kevs_own(const struct krait_kevs *k)
+bool krait_kernel_events_own(const struct krait_kernel_events *k)
 {
-    return krait_kevs_has(k, KRAIT_KEV_RUN);
+    return krait_kernel_events_has(k, KRAIT_KERNEL_EVENT_RUN);
 }
 
-const char *krait_kevs_env(const struct krait_kevs *k, const char *name)
+const char *krait_kernel_events_env(const struct krait_kernel_events *k, const char *name)
 {
     return krait_ctf_env_text(k->reader->traces[0]->metadata, name, "");
 }
 
-const char *krait_kevs_label(const struct krait_kevs *k, const struct krait_kev *ev, unsigned field)
+const char *krait_kernel_events_label(const struct krait_kernel_events *k,
+                                      const struct krait_kernel_event *ev, unsigned field)
 {
     const struct krait_row_class *row = &k->rows->classes[ev->cls->index];
     uint16_t cell = ev->cls->cell[field];
@@ -466,17 +476,17 @@ const char *krait_kevs_label(const struct krait_kevs *k, const struct krait_kev 
     return NULL;
 }
 
-int64_t krait_kevs_end(const struct krait_kevs *k)
+int64_t krait_kernel_events_end(const struct krait_kernel_events *k)
 {
     return k->end_ns;
 }
 
-uint64_t krait_kevs_lost(const struct krait_kevs *k)
+uint64_t krait_kernel_events_lost(const struct krait_kernel_events *k)
 {
     return krait_losses_count(k->reader);
 }
 
-const struct krait_err *krait_kevs_damage(const struct krait_kevs *k)
+const struct krait_err *krait_kernel_events_damage(const struct krait_kernel_events *k)
 {
     return &k->damage;
 }

@@ -2,7 +2,7 @@
  *
  * What CTF traces tell of events that their tracers dropped: how many, and behind which time they are missing.
  * (Of krait's own recordings the definitions tell it, by reason: import.c. Both end in trace->lost, or, of the
- * kernel's, in krait_kevs_lost.)
+ * kernel's, in krait_kernel_events_lost.)
  *
  * A packet counts the events that were lost up to its end. Where they are missing depends on the tracer:
  * krait's and others' begin a new packet behind the loss, so that it lies between two packets; LTTng's ring

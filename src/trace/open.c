@@ -198,7 +198,7 @@ static int check_needs(const struct krait_trace *trace, unsigned needs, const ch
     if (!(needs & KRAIT_NEEDS_KERNEL) || trace->has_kernel)
         return 0;
     if (!unread->code)
-        return krait_kevs_missing(path, err);
+        return krait_kernel_events_missing(path, err);
     if (err)
         *err = *unread;
     return unread->code;

@@ -97,18 +97,18 @@ static void check(const struct krait_kernel_states *states)
 
 static void analyse(struct krait_kernel_options options)
 {
-    struct krait_kevs *kevs = NULL;
+    struct krait_kernel_events *events = NULL;
     struct krait_kernel_states *states = NULL;
     struct krait_err err = { 0 };
     const char *path = fuzz_dir;
-    int rc = krait_kevs_open(&kevs, &path, 1, &err);
-    rc = rc ? rc : krait_kernel_states_new(&states, kevs, &options, &err);
+    int rc = krait_kernel_events_open(&events, &path, 1, &err);
+    rc = rc ? rc : krait_kernel_states_new(&states, events, &options, &err);
     if (rc && !err.text[0])
         abort();
     if (states)
         check(states);
     krait_kernel_states_free(states);
-    krait_kevs_close(kevs);
+    krait_kernel_events_close(events);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

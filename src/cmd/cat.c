@@ -90,8 +90,7 @@ static int parse_words(const char *list, const char *option, const struct word *
 
 enum { HEADER_NAMES = 1 << 16 }; /* beside krait_text_flags */
 
-static int parse_names(const struct cat_options *opts, struct krait_ctf_options *ctf,
-                       struct krait_pretty *pretty, struct krait_err *err)
+static int parse_names(const struct cat_options *opts, struct krait_pretty *pretty, struct krait_err *err)
 {
     static const struct word words[] = {
         { "payload", KRAIT_TEXT_FIELD_NAMES },
@@ -106,7 +105,7 @@ static int parse_names(const struct cat_options *opts, struct krait_ctf_options 
     };
     unsigned bits = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES;
     int rc = opts->names ? parse_words(opts->names, "names", words, &bits, err) : 0;
-    ctf->text = bits & ~(unsigned)HEADER_NAMES;
+    pretty->text = bits & ~(unsigned)HEADER_NAMES;
     pretty->flags |= bits & HEADER_NAMES ? KRAIT_PRETTY_HEADER_NAMES : 0;
     return rc;
 }
@@ -356,10 +355,9 @@ static int open_range(struct cat *cat, struct krait_ctf_reader **out, const char
     return rc;
 }
 
-static int parse_options(const struct cat_options *opts, struct cat *cat, struct krait_ctf_options *ctf,
-                         struct krait_err *err)
+static int parse_options(const struct cat_options *opts, struct cat *cat, struct krait_err *err)
 {
-    int rc = parse_names(opts, ctf, &cat->pretty, err);
+    int rc = parse_names(opts, &cat->pretty, err);
     if (!rc)
         rc = parse_fields(opts, &cat->pretty, err);
     if (!rc)
@@ -389,7 +387,7 @@ static int run_cat(void *values, int argc, char **argv)
     struct krait_err err = { 0 };
     if (argc == 0)
         krait_err_set(&err, -EINVAL, "no trace given; name its folder, or several");
-    if (err.code || parse_options(values, &cat, &ctf, &err)) {
+    if (err.code || parse_options(values, &cat, &err)) {
         krait_cmd_fail(&krait_cmd_cat, &err);
         return 2;
     }

@@ -97,7 +97,7 @@ static void change_index(struct made *m, uint8_t cut, const uint8_t *data, size_
 
 static struct krait_ctf_reader *open_reader(bool indexes)
 {
-    struct krait_ctf_options options = { .text = KRAIT_TEXT_FIELD_NAMES, .indexes = indexes };
+    struct krait_ctf_options options = { .indexes = indexes };
     struct krait_ctf_reader *reader = NULL;
     const char *path = fuzz_dir;
     if (krait_ctf_open(&reader, &path, 1, &options, NULL))
@@ -118,7 +118,7 @@ static void add_losses(struct krait_pretty *pretty, const struct krait_ctf_strea
 
 static void read_range(struct krait_ctf_reader *reader, int64_t from, int64_t to, struct krait_buf *out)
 {
-    struct krait_pretty pretty = { .flags = KRAIT_PRETTY_SECONDS };
+    struct krait_pretty pretty = { .flags = KRAIT_PRETTY_SECONDS, .text = KRAIT_TEXT_FIELD_NAMES };
     struct krait_ctf_merge *merge;
     struct krait_ctf_cursor *cursor;
     if (krait_ctf_merge_new(&merge, reader, NULL))

@@ -8,26 +8,25 @@
 #include "ctf/meta/open.h"
 #include "ctf/read/program.h"
 
-static void fuzz_compile(struct krait_arena *arena, const struct krait_fc *fc, enum krait_scope kind)
+static void fuzz_compile(struct krait_arena *arena, const struct krait_fc *fc)
 {
-    struct krait_program_scope scope = { fc, "scope", true };
     struct krait_program program;
-    if (krait_program_new(&program, arena, &scope, 1, kind, KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_SCOPE_NAMES))
+    if (krait_program_new(&program, arena, &fc, 1))
         abort();
 }
 
 static void fuzz_compile_all(const struct krait_ctf_metadata *md)
 {
     struct krait_arena arena = { 0 };
-    fuzz_compile(&arena, md->packet_header, KRAIT_SCOPE_PACKET_HEADER);
+    fuzz_compile(&arena, md->packet_header);
     for (uint32_t s = 0; s < md->stream_count; s++) {
         const struct krait_stream_class *stream = md->streams[s];
-        fuzz_compile(&arena, stream->packet_context, KRAIT_SCOPE_PACKET_CONTEXT);
-        fuzz_compile(&arena, stream->event_header, KRAIT_SCOPE_EVENT_HEADER);
-        fuzz_compile(&arena, stream->event_context, KRAIT_SCOPE_EVENT);
+        fuzz_compile(&arena, stream->packet_context);
+        fuzz_compile(&arena, stream->event_header);
+        fuzz_compile(&arena, stream->event_context);
         for (uint32_t i = 0; i < stream->event_count; i++) {
-            fuzz_compile(&arena, stream->events[i]->context, KRAIT_SCOPE_EVENT);
-            fuzz_compile(&arena, stream->events[i]->fields, KRAIT_SCOPE_EVENT);
+            fuzz_compile(&arena, stream->events[i]->context);
+            fuzz_compile(&arena, stream->events[i]->fields);
         }
     }
     krait_arena_done(&arena);

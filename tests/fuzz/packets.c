@@ -134,7 +134,8 @@ enum { SHOWN = KRAIT_PRETTY_GMT | KRAIT_PRETTY_DATE | KRAIT_PRETTY_TRACE | KRAIT
  */
 static void read_all_events(struct pass *pass, struct krait_ctf_reader *reader, struct forms *forms)
 {
-    struct krait_pretty pretty = { .flags = SHOWN };
+    struct krait_pretty pretty = { .flags = SHOWN,
+                                   .text = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES };
     struct krait_ctf_merge *merge;
     struct krait_ctf_cursor *cursor;
     if (krait_ctf_merge_new(&merge, reader, NULL))
@@ -159,7 +160,9 @@ static void read_all_events(struct pass *pass, struct krait_ctf_reader *reader, 
 
 static void check_forms(struct krait_ctf_reader *reader, const struct pass *plain)
 {
-    KRAIT_CLEANUP(forms_done) struct forms forms = { .filter = make_filter(reader) };
+    KRAIT_CLEANUP(forms_done)
+    struct forms forms = { .filter = make_filter(reader),
+                           .pretty.text = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES };
     KRAIT_CLEANUP(pass_done) struct pass pass = { 0 };
     const struct krait_event_class *only = krait_csv_only_class(reader, forms.filter);
     forms.csv.form = only ? KRAIT_DATA_WIDE : KRAIT_DATA_LONG;
@@ -200,12 +203,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct krait_ctf_options options = { .text = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES };
     struct krait_ctf_reader *reader = NULL;
     struct krait_err err = { 0 };
     const char *path = fuzz_dir;
     fuzz_write_trace(data, size);
-    if (krait_ctf_open(&reader, &path, 1, &options, &err)) {
+    if (krait_ctf_open(&reader, &path, 1, NULL, &err)) {
         if (!err.text[0])
             abort();
         return 0;

@@ -59,15 +59,15 @@ static void drop(const struct folder *f)
 /* All lines, then the damage if any. */
 static char *read_all(const struct folder *f, unsigned flags)
 {
-    struct krait_ctf_options options = { .text = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES };
     struct krait_ctf_reader *reader = NULL;
     struct krait_ctf_merge *merge = NULL;
     struct krait_ctf_cursor *cursor;
-    struct krait_pretty pretty = { .flags = flags | KRAIT_PRETTY_SECONDS };
+    struct krait_pretty pretty = { .flags = flags | KRAIT_PRETTY_SECONDS,
+                                   .text = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES };
     struct krait_buf out = { 0 };
     struct krait_err err = { 0 };
     const char *path = f->path;
-    if (krait_ctf_open(&reader, &path, 1, &options, &err))
+    if (krait_ctf_open(&reader, &path, 1, NULL, &err))
         fail_msg("%s", err.text);
     assert_int_equal(krait_ctf_merge_new(&merge, reader, &err), 0);
     while ((cursor = krait_ctf_merge_next(merge)))

@@ -358,14 +358,8 @@ int krait_ctf_seek(struct krait_ctf_cursor *c, const struct krait_ctf_stream *st
 static KRAIT_COLD int compile_event(struct krait_ctf_reader *reader, struct krait_program *program,
                                     const struct krait_event_class *event)
 {
-    unsigned text = reader->options.text;
-    const struct krait_program_scope scopes[] = {
-        { event->stream->event_context, "stream.event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
-        { event->context, "event.context", text & KRAIT_TEXT_CONTEXT_NAMES },
-        { event->fields, "event.fields", text & KRAIT_TEXT_FIELD_NAMES },
-    };
-    return krait_program_new(program, &reader->arena, scopes, KRAIT_ARRAY_LEN(scopes), KRAIT_SCOPE_EVENT,
-                             text);
+    const struct krait_fc *const scopes[] = { event->stream->event_context, event->context, event->fields };
+    return krait_program_new(program, &reader->arena, scopes, KRAIT_ARRAY_LEN(scopes));
 }
 
 struct krait_program *krait_ctf_event_program(struct krait_ctf_cursor *c)

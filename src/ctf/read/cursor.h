@@ -8,7 +8,7 @@
 #include "ctf/read/file.h"
 
 /* Compiles all event classes, which otherwise happens as they are met: after it the reader is not changed any
- * more, and cursors of several threads may use it, but for printing. Returns 0 or -ENOMEM. */
+ * more, and cursors of several threads may use it. Returns 0 or -ENOMEM. */
 int krait_ctf_compile(struct krait_ctf_reader *reader);
 
 /* Events of one stream. */

@@ -95,7 +95,6 @@ KRAIT_INLINE int skip_op(struct krait_decoder *d, const struct krait_program *pr
         return skip_elements(d, program, op, d->slots[op->slot]);
     case KRAIT_DO_VARIANT:
         return skip_variant(d, program, op);
-    case KRAIT_DO_LITERAL:
     case KRAIT_DO_END:
         break;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Walks a program over a packet's bits, to go past a scope. Everything is checked against the packet's
- * content; nothing is allocated. (print.h prints.)
+ * content; nothing is allocated.
  */
 #ifndef KRAIT_CTF_READ_DECODE_H
 #define KRAIT_CTF_READ_DECODE_H
@@ -21,10 +21,8 @@ struct krait_decoder {
     uint32_t meanings_set; /* bit per meaning */
     uint8_t bits_be; /* byte order of the last field that ended within a byte; KRAIT_BITS_ANY: not known */
     uint64_t empty;  /* elements of no bits in the scope so far */
-    struct krait_buf *out; /* of printing */
-    char *limit;           /* of printing: where more room has to be asked for */
-    size_t context_end;    /* of printing: how far `out` goes with the event's context, when it was passed */
-    const char *why;       /* of a failure: a static text */
+    struct krait_printer *printer; /* of who prints what it goes past (ctf/text/print.h); else unused */
+    const char *why;               /* of a failure: a static text */
 };
 
 /* Both return 0, or -EBADMSG with `why` and `at` set. */

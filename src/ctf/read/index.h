@@ -16,6 +16,7 @@
 #ifndef KRAIT_CTF_READ_INDEX_H
 #define KRAIT_CTF_READ_INDEX_H
 
+#include "base/buf.h"
 #include "ctf/read/stream.h"
 
 /* Numbers in the entry's order. */

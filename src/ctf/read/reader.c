@@ -91,15 +91,10 @@ static bool is_whole_time(const struct krait_stream_class *cls, enum krait_meani
 static int compile_stream(struct krait_ctf_reader *reader, struct krait_ctf_code *code,
                           const struct krait_stream_class *cls)
 {
-    unsigned text = reader->options.text;
-    struct krait_program_scope context = { cls->packet_context, "stream.packet.context",
-                                           text & KRAIT_TEXT_CONTEXT_NAMES };
-    struct krait_program_scope header = { cls->event_header, "stream.event.header", false };
-    int rc = krait_program_new(&code->packet_context, &reader->arena, &context, 1, KRAIT_SCOPE_PACKET_CONTEXT,
-                               text);
+    const struct krait_fc *context = cls->packet_context, *header = cls->event_header;
+    int rc = krait_program_new(&code->packet_context, &reader->arena, &context, 1);
     if (!rc)
-        rc = krait_program_new(&code->event_header, &reader->arena, &header, 1, KRAIT_SCOPE_EVENT_HEADER,
-                               text);
+        rc = krait_program_new(&code->event_header, &reader->arena, &header, 1);
     code->events = krait_arena_alloc(&reader->arena, KRAIT_MAX(cls->event_count, 1u) * sizeof(*code->events));
     uint64_t top = 0;
     for (uint32_t i = 0; i < cls->event_count; i++)
@@ -122,9 +117,8 @@ static int compile_trace(struct krait_ctf_reader *reader, struct krait_ctf_trace
                          struct krait_err *err)
 {
     const struct krait_ctf_metadata *md = trace->metadata;
-    struct krait_program_scope header = { md->packet_header, "trace.packet.header", false };
-    int rc = krait_program_new(&trace->packet_header, &reader->arena, &header, 1, KRAIT_SCOPE_PACKET_HEADER,
-                               reader->options.text);
+    const struct krait_fc *header = md->packet_header;
+    int rc = krait_program_new(&trace->packet_header, &reader->arena, &header, 1);
     trace->code = krait_arena_alloc(&reader->arena, KRAIT_MAX(md->stream_count, 1u) * sizeof(*trace->code));
     if (rc || !trace->code)
         return oom(err);

@@ -90,8 +90,7 @@ struct krait_ctf_trace {
 };
 
 struct krait_ctf_options {
-    unsigned text; /* enum krait_text_flags, for printing */
-    bool indexes;  /* few packets are wanted: LTTng's index files tell of the others; see krait_ctf_settle */
+    bool indexes; /* few packets are wanted: LTTng's index files tell of the others; see krait_ctf_settle */
     /* Whether a trace is to be read, by its metadata; the others are left out, be it all. NULL: all are. */
     bool (*wants)(const struct krait_ctf_metadata *metadata);
 };

@@ -21,8 +21,7 @@ static bool is_number(const struct krait_fc *fc)
 
 static int compile_skip(struct krait_program *program, struct krait_arena *arena, const struct krait_fc *fc)
 {
-    const struct krait_program_scope scope = { fc, "", false };
-    return krait_program_new(program, arena, &scope, 1, KRAIT_SCOPE_EVENT, 0);
+    return krait_program_new(program, arena, &fc, 1);
 }
 
 static int node_init(struct krait_node *node, struct krait_arena *arena, const struct krait_fc *fc,
@@ -342,7 +341,7 @@ struct route {
     uint32_t hop_count;
     bool in_element; /* slots there are of the element that was walked last */
     /* What the next HOP_PASS goes past. */
-    struct krait_program_scope before[3];
+    const struct krait_fc *before[3];
     uint32_t before_count;
 };
 
@@ -375,11 +374,10 @@ static bool sum_up(struct hop *hop, bool may_be_busy)
         } else if (op->code == KRAIT_DO_ARRAY) {
             ok = op->stride || !op->size;
             size = op->size ? (op->size - 1) * op->stride + op->fc->elem->bits : 0;
-        } else if (op->code != KRAIT_DO_RUN && op->code != KRAIT_DO_LITERAL) {
+        } else if (op->code != KRAIT_DO_RUN) {
             return false;
         }
-        if (op->code != KRAIT_DO_LITERAL)
-            ok = ok && (may_be_busy || !busy) && size < (uint64_t)1 << 40 && extend(hop, op->align, size);
+        ok = ok && (may_be_busy || !busy) && size < (uint64_t)1 << 40 && extend(hop, op->align, size);
         op = next ? &ops[next] : op + 1;
     }
     return ok;
@@ -402,7 +400,7 @@ static int add_pass(struct route *r)
     struct hop *hop = add_hop(r, HOP_PASS, NULL, 0);
     if (!hop)
         return -EINVAL;
-    if (krait_program_new(&hop->program, r->arena, r->before, r->before_count, KRAIT_SCOPE_EVENT, 0))
+    if (krait_program_new(&hop->program, r->arena, r->before, r->before_count))
         return route_oom(r);
     hop->fixed = sum_up(hop, !r->in_element);
     r->before_count = 0;
@@ -446,7 +444,7 @@ static int route_members(struct route *r, const struct krait_fc **at, const char
             struct krait_fc_member *last = (struct krait_fc_member *)&outer->members[outer->count++];
             *last = (struct krait_fc_member){ .name = "", .tsdl_name = "", .fc = cut };
         } else {
-            r->before[r->before_count++] = (struct krait_program_scope){ cut, "", false };
+            r->before[r->before_count++] = cut;
         }
         outer = cut;
         *name = (*at)->members[i].name;
@@ -548,7 +546,7 @@ static const struct krait_fc *begin_route(struct route *r, const struct krait_ct
     for (int i = 0; i < 2; i++) {
         enum krait_field_scope b = before[scope][i];
         if (b != KRAIT_FIELD_SCOPES && of[b])
-            r->before[r->before_count++] = (struct krait_program_scope){ of[b], "", false };
+            r->before[r->before_count++] = of[b];
     }
     *base = scope <= KRAIT_FIELD_COMMON_CONTEXT ? BASE_FIELDS
             : scope == KRAIT_FIELD_EVENT_HEADER ? BASE_EVENT

@@ -13,6 +13,7 @@
 #ifndef KRAIT_CTF_READ_VALUE_H
 #define KRAIT_CTF_READ_VALUE_H
 
+#include "base/buf.h"
 #include "ctf/read/cursor.h"
 
 /* A field class, ready to be walked. */

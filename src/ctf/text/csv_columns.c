@@ -8,8 +8,8 @@
 void krait_csv_key(struct krait_buf *out, const struct krait_event_class *event)
 {
     krait_buf_add(out, event->name, strlen(event->name) + 1);
-    for (int s = 0; s < KRAIT_DATA_SCOPES; s++) {
-        const struct krait_fc *fc = krait_data_scope(event, s);
+    for (enum krait_scope s = 0; s < KRAIT_SCOPES; s++) {
+        const struct krait_fc *fc = krait_scope_of(event, s);
         uint32_t count = fc ? fc->count : 0;
         krait_buf_add(out, &count, sizeof(count));
         for (uint32_t i = 0; i < count; i++)
@@ -45,11 +45,11 @@ const struct krait_event_class *krait_csv_only_class(const struct krait_ctf_read
     return only;
 }
 
-static bool is_taken(const struct krait_event_class *event, int scope, const char *name)
+static bool is_taken(const struct krait_event_class *event, enum krait_scope scope, const char *name)
 {
     bool taken = !strcmp(name, "time_ns") || !strcmp(name, "stream") || !strcmp(name, "event");
-    for (int s = 0; s < scope && !taken; s++) {
-        const struct krait_fc *fc = krait_data_scope(event, s);
+    for (enum krait_scope s = 0; s < scope && !taken; s++) {
+        const struct krait_fc *fc = krait_scope_of(event, s);
         for (uint32_t i = 0; fc && i < fc->count && !taken; i++)
             taken = strcmp(fc->members[i].name, name) == 0;
     }
@@ -58,11 +58,11 @@ static bool is_taken(const struct krait_event_class *event, int scope, const cha
 
 static void add_names(struct krait_buf *out, const struct krait_event_class *event)
 {
-    for (int s = 0; s < KRAIT_DATA_SCOPES; s++) {
-        const struct krait_fc *fc = krait_data_scope(event, s);
+    for (enum krait_scope s = 0; s < KRAIT_SCOPES; s++) {
+        const struct krait_fc *fc = krait_scope_of(event, s);
         for (uint32_t i = 0; fc && i < fc->count; i++) {
             const char *name = fc->members[i].name;
-            if (!krait_data_shows(s ? KRAIT_SCOPE_EVENT : KRAIT_SCOPE_PACKET_CONTEXT, fc->members[i].fc))
+            if (!krait_data_shows(s, fc->members[i].fc))
                 continue;
             krait_buf_char(out, ',');
             if (is_taken(event, s, name))
@@ -77,7 +77,7 @@ void krait_csv_columns(struct krait_buf *out, const struct krait_event_class *ev
     krait_buf_str(out, "time_ns,stream,event");
     if (event)
         add_names(out, event);
-    for (int s = 0; s < KRAIT_DATA_SCOPES && !event; s++)
+    for (enum krait_scope s = 0; s < KRAIT_SCOPES && !event; s++)
         krait_buf_fmt(out, ",%s", krait_data_scope_names[s]);
     krait_buf_char(out, '\n');
 }

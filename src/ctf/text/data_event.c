@@ -31,51 +31,14 @@ enum { FRAME_MOST = 128 }; /* all of a frame, a time and a stream's number, and 
 void krait_data_done(struct krait_data *data)
 {
     krait_lines_done(&data->lines);
-    krait_map_done(&data->packets);
 }
 
-/* -- scopes -- */
+const char *const krait_data_scope_names[KRAIT_SCOPES] = { "packet_context", "common_context",
+                                                           "event_context", "payload" };
 
-const char *const krait_data_scope_names[KRAIT_DATA_SCOPES] = { "packet_context", "common_context",
-                                                                "event_context", "payload" };
-
-const struct krait_fc *krait_data_scope(const struct krait_event_class *event, int scope)
+static unsigned text_flags(const void *self)
 {
-    const struct krait_fc *const of[KRAIT_DATA_SCOPES] = { event->stream->packet_context,
-                                                           event->stream->event_context, event->context,
-                                                           event->fields };
-    return of[scope];
-}
-
-/* The program of some of the scopes; NULL when memory is out. */
-static struct krait_program *new_program(const struct krait_data *data, struct krait_ctf_cursor *cursor,
-                                         int first, int count, enum krait_scope kind)
-{
-    struct krait_arena *arena = &cursor->reader->arena;
-    struct krait_program *program = KRAIT_ARENA_NEW(arena, struct krait_program);
-    struct krait_program_scope scopes[KRAIT_DATA_SCOPES] = { 0 };
-    for (int i = 0; i < count; i++)
-        scopes[i] = (struct krait_program_scope){ .fc = krait_data_scope(cursor->event, first + i),
-                                                  .name = krait_data_scope_names[first + i] };
-    unsigned text = frame_of(data)->text;
-    bool good = program && !krait_program_new(program, arena, scopes, (size_t)count, kind, text);
-    return good ? program : NULL;
-}
-
-static struct krait_program *event_program(void *self, struct krait_ctf_cursor *cursor)
-{
-    return new_program(self, cursor, 1, KRAIT_DATA_SCOPES - 1, KRAIT_SCOPE_EVENT);
-}
-
-static struct krait_program *packet_program(void *self, struct krait_ctf_cursor *cursor)
-{
-    struct krait_data *data = self;
-    const uint64_t *known = krait_map_get(&data->packets, (uintptr_t)cursor->cls);
-    if (known)
-        return (struct krait_program *)(uintptr_t)*known;
-    struct krait_program *program = new_program(data, cursor, 0, 1, KRAIT_SCOPE_PACKET_CONTEXT);
-    return program && !krait_map_put(&data->packets, (uintptr_t)cursor->cls, (uintptr_t)program) ? program
-                                                                                                 : NULL;
+    return frame_of(self)->text;
 }
 
 /* -- heads -- */
@@ -108,8 +71,8 @@ static void add_head(void *self, const struct krait_ctf_cursor *cursor, struct k
 }
 
 static const struct krait_line_form form = { .add_head = add_head,
-                                             .event_program = event_program,
-                                             .packet_program = packet_program,
+                                             .text_flags = text_flags,
+                                             .scope_names = krait_data_scope_names,
                                              .packet_end = "",
                                              .packet_end_len = 0 };
 
@@ -155,8 +118,8 @@ int krait_data_event(struct krait_data *data, struct krait_ctf_cursor *cursor, s
     struct krait_line_context *context = krait_line_context(&data->lines, &form, data, cursor);
     if (KRAIT_UNLIKELY(!head || !context))
         return krait_line_failed(cursor, out, before);
-    cursor->d.out = out;
-    char *to = krait_print_room(&cursor->d, before, FRAME_MOST + head->room + context->text.len);
+    char *to =
+        krait_line_begin(&data->lines, cursor, out, before, FRAME_MOST + head->room + context->text.len);
     if (KRAIT_UNLIKELY(!to))
         return krait_line_failed(cursor, out, before);
     if (KRAIT_LIKELY(cursor->cls->clock))
@@ -165,7 +128,7 @@ int krait_data_event(struct krait_data *data, struct krait_ctf_cursor *cursor, s
         to = put_literal(to, frame->alone);
     to = krait_put_u32(to, cursor->stream->index);
     krait_text_copy_lines(to, head->text, head->len);
-    to = krait_line_fields(cursor, head->program, context, to + head->len, 0);
+    to = krait_line_fields(cursor, head->print, context, to + head->len, 0);
     if (KRAIT_UNLIKELY(!to))
         return krait_line_failed(cursor, out, before);
     to = put_literal(to, frame->end);

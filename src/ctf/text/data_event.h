@@ -33,7 +33,6 @@ struct krait_data {
     enum krait_data_form form;
     bool time_is_number; /* in JSON, not a string of digits */
     struct krait_lines lines;
-    struct krait_map packets; /* stream class to its packet context's program */
     /* The tenth of a second that the last event was in: */
     bool prefix_known;
     int64_t prefix_ns;
@@ -52,12 +51,7 @@ int krait_data_event(struct krait_data *data, struct krait_ctf_cursor *cursor, s
 void krait_data_json_loss(const struct krait_data *data, const struct krait_ctf_loss *loss,
                           struct krait_buf *out);
 
-/* -- the scopes of an event's class, in the order of the forms -- */
-
-enum { KRAIT_DATA_SCOPES = 4 };
-
-extern const char *const krait_data_scope_names[KRAIT_DATA_SCOPES];
-/* NULL where it has none. */
-const struct krait_fc *krait_data_scope(const struct krait_event_class *event, int scope);
+/* Their keys and columns. */
+extern const char *const krait_data_scope_names[KRAIT_SCOPES];
 
 #endif

@@ -6,7 +6,7 @@
  *                              kept for the stream     as long as its bytes
  *                                                      are those before
  *
- * Who prints says how heads and programs are made (struct krait_line_form), prints the time and the line's end, and
+ * Who prints says how heads are made and which words stand around values (struct krait_line_form), prints the time and the line's end, and
  * leaves the rest to the functions here.
  */
 #ifndef KRAIT_CTF_TEXT_LINE_H
@@ -22,7 +22,7 @@ struct krait_line_head {
     const char *text;                      /* between the time and the fields */
     size_t len;
     size_t room; /* for a line, but its time and the packet's context, up to what asks for itself */
-    const struct krait_program *program; /* of the fields */
+    const struct krait_print *print; /* of the fields */
 };
 
 /* What a stream's events begin with: the context of their packet, and their own as long as its bytes are
@@ -42,13 +42,13 @@ struct krait_line_context {
 
 enum { KRAIT_LINE_RECENT = 256 };
 
-/* How lines of a form are made. `self` is who prints. Programs are NULL when memory is out. */
+/* How lines of a form are made. `self` is who prints. */
 struct krait_line_form {
     void (*add_head)(void *self, const struct krait_ctf_cursor *cursor, struct krait_buf *out);
-    struct krait_program *(*event_program)(void *self, struct krait_ctf_cursor *cursor);
-    struct krait_program *(*packet_program)(void *self, struct krait_ctf_cursor *cursor);
-    const char *packet_end; /* behind a packet's context that is not empty; */
-    size_t packet_end_len;  /* taken back where no field follows */
+    unsigned (*text_flags)(const void *self); /* enum krait_text_flags */
+    const char *const *scope_names;           /* KRAIT_SCOPES */
+    const char *packet_end;                   /* behind a packet's context that is not empty; */
+    size_t packet_end_len;                    /* taken back where no field follows */
 };
 
 /* What was printed before, of one reader's events. Zeroed memory is ready. */
@@ -56,8 +56,10 @@ struct krait_lines {
     struct krait_line_context *contexts; /* by index of the stream */
     uint32_t context_count;
     struct krait_arena arena;
-    struct krait_map heads;                           /* event class to its head */
-    struct krait_map texts;                           /* krait_print_compile's */
+    struct krait_map heads;   /* event class to its head */
+    struct krait_map packets; /* stream class to its packet context's struct krait_print */
+    struct krait_map texts;   /* krait_print_compile's */
+    struct krait_printer printer;
     struct krait_line_head recent[KRAIT_LINE_RECENT]; /* the same by indexes, as far as it goes */
 };
 
@@ -72,10 +74,19 @@ const struct krait_line_head *krait_line_find_head(struct krait_lines *lines,
 struct krait_line_context *krait_line_new_packet(struct krait_lines *lines,
                                                  const struct krait_line_form *form, void *self,
                                                  struct krait_ctf_cursor *cursor);
-char *krait_line_new_context(struct krait_ctf_cursor *cursor, const struct krait_program *program,
+char *krait_line_new_context(struct krait_ctf_cursor *cursor, const struct krait_print *print,
                              struct krait_line_context *context, char *to);
 
 /* -- an event; hot path, all of them -- */
+
+/* Text goes behind the first len bytes of `out`, where there is room for n. NULL: memory is out. */
+static inline char *krait_line_begin(struct krait_lines *lines, struct krait_ctf_cursor *cursor,
+                                     struct krait_buf *out, size_t len, size_t n)
+{
+    lines->printer.out = out;
+    cursor->d.printer = &lines->printer;
+    return krait_print_room(&cursor->d, len, n);
+}
 
 /* NULL: memory is out, or cursor->err says what else. */
 static inline const struct krait_line_head *krait_line_head(struct krait_lines *lines,
@@ -119,7 +130,7 @@ static inline bool krait_line_is_same(const struct krait_line_context *context, 
 
 /* The packet's context, the event's contexts and fields. `to` has room for all that does not ask for itself; `end` is
  * form->packet_end_len. NULL: cursor->err is set. */
-static inline char *krait_line_fields(struct krait_ctf_cursor *cursor, const struct krait_program *program,
+static inline char *krait_line_fields(struct krait_ctf_cursor *cursor, const struct krait_print *print,
                                       struct krait_line_context *context, char *to, size_t end)
 {
     struct krait_decoder *d = &cursor->d;
@@ -128,13 +139,13 @@ static inline char *krait_line_fields(struct krait_ctf_cursor *cursor, const str
     size_t len = same ? context->text.len : context->packet_len;
     krait_text_copy_lines(to, context->text.data, len);
     to += len;
-    if (end && KRAIT_UNLIKELY(!program->prints))
+    if (end && KRAIT_UNLIKELY(!print->has_text))
         to -= KRAIT_MIN(len, end);
     if (KRAIT_LIKELY(same)) {
         d->at = at + context->size;
-        to = krait_print(d, program, program->behind_context, to);
+        to = krait_print_from(d, print, print->behind_context, to);
     } else {
-        to = krait_line_new_context(cursor, program, context, to);
+        to = krait_line_new_context(cursor, print, context, to);
     }
     return krait_ctf_event_passed(cursor, to != NULL) ? NULL : to;
 }

@@ -132,7 +132,7 @@ static inline char *put_usual(const struct krait_pretty *pretty, char *to, int64
 /* Any time. Returns where the text goes on, with room for n bytes; NULL when memory is out. */
 static KRAIT_COLD char *put_other(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, size_t n)
 {
-    struct krait_buf *out = cursor->d.out;
+    struct krait_buf *out = cursor->d.printer->out;
     add_timestamp(pretty, out, cursor);
     keep_tenth(pretty, cursor->ns);
     return out->failed ? NULL : krait_print_room(&cursor->d, out->len, n);
@@ -234,23 +234,19 @@ static void add_head(void *self, const struct krait_ctf_cursor *cursor, struct k
 
 /* -- lines -- */
 
-static struct krait_program *event_program(void *self, struct krait_ctf_cursor *cursor)
+static unsigned text_flags(const void *self)
 {
-    (void)self;
-    return krait_ctf_event_program(cursor);
+    return ((const struct krait_pretty *)self)->text;
 }
 
-static struct krait_program *packet_program(void *self, struct krait_ctf_cursor *cursor)
-{
-    (void)self;
-    return &cursor->code->packet_context;
-}
+static const char *const scope_names[KRAIT_SCOPES] = { "stream.packet.context", "stream.event.context",
+                                                       "event.context", "event.fields" };
 
 enum { PACKET_TEXT_END = 2 }; /* ", " */
 
 static const struct krait_line_form form = { .add_head = add_head,
-                                             .event_program = event_program,
-                                             .packet_program = packet_program,
+                                             .text_flags = text_flags,
+                                             .scope_names = scope_names,
                                              .packet_end = ", ",
                                              .packet_end_len = PACKET_TEXT_END };
 
@@ -261,15 +257,14 @@ int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cur
     struct krait_line_context *context = krait_line_context(&pretty->lines, &form, pretty, cursor);
     if (KRAIT_UNLIKELY(!head || !context))
         return krait_line_failed(cursor, out, before);
-    cursor->d.out = out;
     room = USUAL_MOST + head->room + context->text.len;
-    char *to = krait_print_room(&cursor->d, before, room);
+    char *to = krait_line_begin(&pretty->lines, cursor, out, before, room);
     if (to && cursor->cls->clock)
         to = put_time(pretty, cursor, to, room);
     if (KRAIT_UNLIKELY(!to))
         return krait_line_failed(cursor, out, before);
     krait_text_copy_lines(to, head->text, head->len);
-    to = krait_line_fields(cursor, head->program, context, to + head->len, PACKET_TEXT_END);
+    to = krait_line_fields(cursor, head->print, context, to + head->len, PACKET_TEXT_END);
     if (KRAIT_UNLIKELY(!to))
         return krait_line_failed(cursor, out, before);
     *to++ = '\n';

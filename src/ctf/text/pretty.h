@@ -31,9 +31,10 @@ enum krait_pretty_flags {
 enum { KRAIT_PRETTY_TIME = 48 };
 
 /* What was printed before, for deltas and for not making the same text again: of one reader's events. Zeroed
- * memory but flags. */
+ * memory but for the first two. */
 struct krait_pretty {
     unsigned flags;
+    unsigned text; /* enum krait_text_flags */
     struct krait_lines lines;
     bool any; /* a time was printed */
     int64_t last_ns;

@@ -25,32 +25,34 @@ static char *damaged(struct krait_decoder *d, const char *why)
 
 KRAIT_COLD char *krait_print_more_room(struct krait_decoder *d, size_t n)
 {
-    struct krait_buf *out = d->out;
+    struct krait_buf *out = d->printer->out;
     if (!krait_buf_room(out, n + KRAIT_PRINT_SLACK))
         return damaged(d, "out of memory");
-    d->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
+    d->printer->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
     return out->data + out->len;
 }
 
 KRAIT_INLINE char *ask(struct krait_decoder *d, char *to, size_t n)
 {
-    if (KRAIT_LIKELY(to <= d->limit && (size_t)(d->limit - to) >= n))
+    const char *limit = d->printer->limit;
+    if (KRAIT_LIKELY(to <= limit && (size_t)(limit - to) >= n))
         return to;
-    return krait_print_room(d, (size_t)(to - d->out->data), n);
+    return krait_print_room(d, (size_t)(to - d->printer->out->data), n);
 }
 
 /* What is printed through the buffer's own functions stands between these two. */
 static struct krait_buf *by_buf(struct krait_decoder *d, char *to)
 {
-    d->out->len = (size_t)(to - d->out->data);
-    return d->out;
+    struct krait_buf *out = d->printer->out;
+    out->len = (size_t)(to - out->data);
+    return out;
 }
 
 static char *go_on(struct krait_decoder *d, const struct krait_step *s)
 {
-    if (KRAIT_UNLIKELY(d->out->failed))
+    if (KRAIT_UNLIKELY(d->printer->out->failed))
         return damaged(d, "out of memory");
-    return krait_print_room(d, d->out->len, s->room);
+    return krait_print_room(d, d->printer->out->len, s->room);
 }
 
 /* -- values -- */
@@ -63,11 +65,11 @@ KRAIT_INLINE char *put_text(const struct krait_step *s, char *to)
 
 static char *put_long_text(struct krait_decoder *d, const struct krait_step *s, char *to)
 {
-    to = ask(d, to, s->op->text_len + s->room);
+    to = ask(d, to, s->len + s->room);
     if (!to)
         return NULL;
-    krait_text_copy(to, s->op->text, s->op->text_len);
-    return to + s->op->text_len;
+    krait_text_copy(to, s->long_text, s->len);
+    return to + s->len;
 }
 
 KRAIT_INLINE char *put_run(struct krait_decoder *d, const struct krait_step *s, char *to, const uint8_t **run)
@@ -257,7 +259,7 @@ static char *put_wide_chars(struct krait_decoder *d, const struct krait_step *s,
 
 static bool doubles_quotes(const struct krait_step *s)
 {
-    return s->op->form == KRAIT_FORM_JSON_CELL;
+    return s->form == KRAIT_FORM_JSON_CELL;
 }
 
 /* put_quoted as JSON has it, without its quotes. */
@@ -320,7 +322,7 @@ static char *put_wide_data(struct krait_decoder *d, const struct krait_step *s, 
     if (!krait_buf_room(&utf8, KRAIT_TEXT_CHUNK))
         return damaged(d, "out of memory");
     const uint8_t *p = (const uint8_t *)utf8.data, *end = p + utf8.len;
-    return s->op->form == KRAIT_FORM_CELL ? put_cell(d, s, to, &p, end) : put_json(d, s, to, &p, end);
+    return s->form == KRAIT_FORM_CELL ? put_cell(d, s, to, &p, end) : put_json(d, s, to, &p, end);
 }
 
 static char *put_decimal(const struct krait_fc *fc, char *to, uint64_t value)
@@ -361,7 +363,7 @@ static char *put_data_enum(struct krait_decoder *d, const struct krait_step *s, 
         krait_text_copy(to, label->text, label->len);
         return to + label->len;
     }
-    return s->op->form == KRAIT_FORM_CELL ? put_decimal(fc, to, value) : put_json_enum(s, to, value, label);
+    return s->form == KRAIT_FORM_CELL ? put_decimal(fc, to, value) : put_json_enum(s, to, value, label);
 }
 
 static char *put_data(struct krait_decoder *d, const struct krait_step *s, char *to, uint64_t value)
@@ -415,7 +417,7 @@ static char *put_blob(struct krait_decoder *d, const struct krait_step *s, char 
 /* What stands before an array's element. */
 static char *put_separator(const struct krait_step *s, char *to, uint64_t i, bool named)
 {
-    if (s->op->form == KRAIT_FORM_TEXT)
+    if (s->form == KRAIT_FORM_TEXT)
         return krait_put_element(to, i, named);
     *to = ',';
     return to + (i > 0);
@@ -424,7 +426,7 @@ static char *put_separator(const struct krait_step *s, char *to, uint64_t i, boo
 static char *put_elements(struct krait_decoder *d, const struct krait_program *program,
                           const struct krait_step *s, char *to, uint64_t length)
 {
-    bool named = s->op->flags & KRAIT_OPF_NAMED;
+    bool named = s->is_named;
     if (krait_array_begins(d, s->op))
         return NULL;
     for (uint64_t i = 0; i < length; i++) {
@@ -435,7 +437,7 @@ static char *put_elements(struct krait_decoder *d, const struct krait_program *p
         bool none = to && KRAIT_UNLIKELY(d->at == before);
         if (!to || (none && !krait_pass_empty(d, d->empty - empty, 0)))
             return NULL;
-        if (to - d->out->data > MAX_TEXT)
+        if (to - d->printer->out->data > MAX_TEXT)
             return damaged(d, "an event of more than 256 MiB of text");
     }
     return ask(d, to, s->room);
@@ -455,7 +457,7 @@ static char *put_variant(struct krait_decoder *d, const struct krait_program *pr
 
 static inline char *end_context(struct krait_decoder *d, char *to)
 {
-    d->context_end = (size_t)(to - d->out->data);
+    d->printer->context_end = (size_t)(to - d->printer->out->data);
     return to;
 }
 

@@ -31,7 +31,10 @@
 #ifndef KRAIT_CTF_TEXT_PRINT_H
 #define KRAIT_CTF_TEXT_PRINT_H
 
+#include "base/buf.h"
+#include "base/map.h"
 #include "ctf/read/decode.h"
+#include "ctf/text/words.h"
 
 enum { KRAIT_STEP_TEXT_MAX = 32, KRAIT_PRINT_SLACK = 64, KRAIT_PRINT_CONTEXT_MAX = 64 }; /* bytes */
 
@@ -45,12 +48,15 @@ enum krait_step_code {
 struct krait_step {
     uint8_t code;
     uint8_t text_len;
-    uint8_t unused; /* ENUM: of 64 bits */
-    bool is_signed; /* ENUM */
+    uint8_t unused;     /* ENUM: of 64 bits */
+    uint8_t form : 2;   /* enum krait_form */
+    bool is_signed : 1; /* ENUM */
+    bool is_named : 1;  /* ARRAY, SEQUENCE: elements are printed with their index */
     union {
         uint32_t at;     /* integers, PLACED_TEXT: bytes from the begin of their run or stretch */
         uint32_t align;  /* RUN, STRETCH: bits */
         uint32_t behind; /* BLOCK: how many steps are its own */
+        uint32_t len;    /* LONG_TEXT */
     };
     uint32_t room;   /* of steps that ask: bytes that those behind can take before another asks */
     uint32_t inside; /* ARRAY, VARIANT: the same of an element or option */
@@ -59,6 +65,7 @@ struct krait_step {
         const uint32_t *options;              /* VARIANT: steps from here to each */
         const struct krait_enum_map *labels;  /* ENUM */
         const struct krait_label_text *texts; /* DATA_*, of an enumeration: of each piece */
+        const char *long_text;                /* LONG_TEXT */
     };
     const struct krait_op *op;
     char text[KRAIT_STEP_TEXT_MAX]; /* before the value */
@@ -71,39 +78,57 @@ struct krait_label_text {
     bool is_whole;
 };
 
-/* Makes program->steps. All memory is the arena's. `texts` keeps the texts of labels, which classes share: one map for
- * all programs of the arena, zeroed at first; NULL where none is of data. Returns 0 or -ENOMEM. */
-int krait_print_compile(struct krait_program *program, struct krait_arena *arena, struct krait_map *texts);
+/* How a program's events are printed. */
+struct krait_print {
+    const struct krait_program *program;
+    const struct krait_step *steps;
+    uint32_t steps_room;     /* bytes that they can take before one asks for more */
+    uint32_t behind_context; /* the step behind the first scope's; 0: its text cannot be kept */
+    uint32_t context_align;  /* of the first scope, bits */
+    uint32_t context_size;   /* bytes */
+    bool has_text;           /* any step makes some */
+};
+
+/* All memory is the arena's, and the program has to live as long. `texts` keeps the texts of labels, which classes
+ * share: one map for all programs of the arena, zeroed at first. Returns 0 or -ENOMEM. */
+int krait_print_compile(struct krait_print *print, struct krait_arena *arena,
+                        const struct krait_words_plan *plan, struct krait_map *texts);
+
+/* Where a decoder's text goes; decoder->printer. */
+struct krait_printer {
+    struct krait_buf *out;
+    char *limit;        /* where more room has to be asked for */
+    size_t context_end; /* how far `out` goes with the event's context, when it was passed */
+};
 
 /* krait_print_room where there is not enough. */
 char *krait_print_more_room(struct krait_decoder *d, size_t n);
 
-/* Where d->out's text goes on behind its first len bytes, with room for n more and KRAIT_PRINT_SLACK; NULL,
+/* Where the printer's text goes on behind its first len bytes, with room for n more and KRAIT_PRINT_SLACK; NULL,
  * with `why` set, when memory is out. */
 static inline char *krait_print_room(struct krait_decoder *d, size_t len, size_t n)
 {
-    struct krait_buf *out = d->out;
+    struct krait_buf *out = d->printer->out;
     out->len = len;
     if (KRAIT_UNLIKELY(out->cap - len <= n + KRAIT_PRINT_SLACK))
         return krait_print_more_room(d, n);
-    d->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
+    d->printer->limit = out->data + out->cap - KRAIT_PRINT_SLACK;
     return out->data + len;
 }
 
-/* Writes what the steps print to `to`, which is in d->out and has room for program->steps_room bytes, and
- * goes past it. d->out may move. Where the event's context is passed whose text can be kept, d->context_end
- * is set. Returns where the text ends, or NULL with `why` and `at` set; d->out->len is
+/* Writes what the steps print to `to`, which is in the printer's buffer and has room for print->steps_room bytes, and
+ * goes past it. The buffer may move. Where the event's context is passed whose text can be kept, the printer's
+ * context_end is set. Returns where the text ends, or NULL with `why` and `at` set; the buffer's length is
  * of no meaning then. Hot path. */
 char *krait_print_steps(struct krait_decoder *d, const struct krait_program *program,
                         const struct krait_step *steps, char *to);
 
-/* What the program was made of; from a step on that is no other's: the first, or program->behind_context.
- * Needs program->steps. */
-static inline char *krait_print(struct krait_decoder *d, const struct krait_program *program, uint32_t from,
-                                char *to)
+/* What the program was made of; from a step on that is no other's: the first, or print->behind_context. */
+static inline char *krait_print_from(struct krait_decoder *d, const struct krait_print *print, uint32_t from,
+                                     char *to)
 {
     d->empty = 0;
-    return krait_print_steps(d, program, program->steps + from, to);
+    return krait_print_steps(d, print->program, print->steps + from, to);
 }
 
 #endif

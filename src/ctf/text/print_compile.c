@@ -14,7 +14,9 @@
 struct compiler {
     struct krait_arena *arena;
     struct krait_map *texts;
-    struct krait_program *program;
+    const struct krait_program *program;
+    const struct krait_words *words; /* of its instructions */
+    struct krait_print *print;
     struct krait_step *steps;
     uint32_t count;
     uint32_t *step_of; /* by instruction */
@@ -37,10 +39,9 @@ static const struct {
 /* -- which step an instruction becomes -- */
 
 /* Printed by nothing but its width, sign and base. */
-static bool is_plain_int(const struct krait_op *op)
+static bool is_plain_int(const struct krait_op *op, bool is_data)
 {
     const struct krait_fc *fc = op->fc;
-    bool is_data = op->form != KRAIT_FORM_TEXT;
     bool is_number = fc->form == KRAIT_INT_NUMBER || fc->form == KRAIT_INT_BITS ||
                      (is_data && fc->form == KRAIT_INT_FLAGS);
     return fc->kind == KRAIT_FC_INT && is_number && (is_data || fc->base == 10 || fc->base == 16) &&
@@ -48,41 +49,38 @@ static bool is_plain_int(const struct krait_op *op)
 }
 
 /* Labels whose texts are ready, before a decimal number; little-endian, as most are. */
-static bool is_plain_enum(const struct krait_op *op)
+static bool is_plain_enum(const struct krait_op *op, bool is_data)
 {
     const struct krait_fc *fc = op->fc;
-    bool is_data = op->form != KRAIT_FORM_TEXT;
     return fc->kind == KRAIT_FC_ENUM && fc->form == KRAIT_INT_NUMBER &&
            (is_data || (fc->base == 10 && !fc->labels->is_deep)) &&
            !(op->flags & (KRAIT_OPF_BUSY | (op->bits > 8 ? KRAIT_OPF_BE : 0)));
 }
 
-static enum krait_step_code int_step(const struct krait_op *op)
+static enum krait_step_code int_step(const struct krait_op *op, bool is_data)
 {
     static const uint8_t codes[3][4] = {
         { KRAIT_STEP_U8, KRAIT_STEP_U16, KRAIT_STEP_U32, KRAIT_STEP_U64 },
         { KRAIT_STEP_I8, KRAIT_STEP_I16, KRAIT_STEP_I32, KRAIT_STEP_I64 },
         { KRAIT_STEP_X8, KRAIT_STEP_X16, KRAIT_STEP_X32, KRAIT_STEP_X64 },
     };
-    bool is_data = op->form != KRAIT_FORM_TEXT;
-    if (is_plain_enum(op))
+    if (is_plain_enum(op, is_data))
         return is_data ? KRAIT_STEP_DATA_ENUM : KRAIT_STEP_ENUM;
-    if (!is_plain_int(op))
+    if (!is_plain_int(op, is_data))
         return is_data ? KRAIT_STEP_DATA_INT : KRAIT_STEP_INT;
     int how = op->fc->base == 16 && !is_data ? 2 : op->flags & KRAIT_OPF_SIGNED ? 1 : 0;
     return codes[how][__builtin_ctz(op->bits / 8u)];
 }
 
 /* As programs read it. */
-static enum krait_step_code data_step(const struct krait_op *op)
+static enum krait_step_code data_step(const struct krait_op *op, enum krait_form form)
 {
     static const uint8_t codes[] = {
         [KRAIT_DO_BITS] = KRAIT_STEP_DATA_BITS,  [KRAIT_DO_FLOAT] = KRAIT_STEP_DATA_FLOAT,
         [KRAIT_DO_LEB] = KRAIT_STEP_DATA_LEB,    [KRAIT_DO_STRING] = KRAIT_STEP_JSON_STRING,
         [KRAIT_DO_TEXT] = KRAIT_STEP_JSON_ARRAY, [KRAIT_DO_TEXT_SEQ] = KRAIT_STEP_JSON_SEQUENCE,
         [KRAIT_DO_ARRAY] = KRAIT_STEP_DATA_LIST, [KRAIT_DO_SEQUENCE] = KRAIT_STEP_DATA_LIST_SEQUENCE,
-        [KRAIT_DO_VARIANT] = KRAIT_STEP_VARIANT, [KRAIT_DO_LITERAL] = KRAIT_STEP_TEXT,
-        [KRAIT_DO_END] = KRAIT_STEP_END,
+        [KRAIT_DO_VARIANT] = KRAIT_STEP_VARIANT, [KRAIT_DO_END] = KRAIT_STEP_END,
     };
     static const uint8_t cells[] = { [KRAIT_DO_STRING] = KRAIT_STEP_CELL_STRING,
                                      [KRAIT_DO_TEXT] = KRAIT_STEP_CELL_ARRAY,
@@ -93,11 +91,14 @@ static enum krait_step_code data_step(const struct krait_op *op)
     bool is_text = op->code >= KRAIT_DO_STRING && op->code <= KRAIT_DO_TEXT_SEQ;
     if (is_text && op->fc->encoding)
         return wide[op->code];
-    return is_text && op->form == KRAIT_FORM_CELL ? cells[op->code] : codes[op->code];
+    return is_text && form == KRAIT_FORM_CELL ? cells[op->code] : codes[op->code];
 }
 
-static enum krait_step_code step_code(const struct krait_op *op)
+static enum krait_step_code step_code(const struct compiler *c, uint32_t i)
 {
+    const struct krait_op *op = &c->program->ops[i];
+    const struct krait_words *words = &c->words[i];
+    bool is_data = words->form != KRAIT_FORM_TEXT;
     static const struct {
         uint8_t usual, other; /* texts: of wider units; arrays: blobs */
     } codes[] = {
@@ -110,17 +111,16 @@ static enum krait_step_code step_code(const struct krait_op *op)
         [KRAIT_DO_ARRAY] = { KRAIT_STEP_ARRAY, KRAIT_STEP_BLOB_ARRAY },
         [KRAIT_DO_SEQUENCE] = { KRAIT_STEP_SEQUENCE, KRAIT_STEP_BLOB_SEQUENCE },
         [KRAIT_DO_VARIANT] = { KRAIT_STEP_VARIANT, KRAIT_STEP_VARIANT },
-        [KRAIT_DO_LITERAL] = { KRAIT_STEP_TEXT, KRAIT_STEP_TEXT },
         [KRAIT_DO_END] = { KRAIT_STEP_END, KRAIT_STEP_END },
     };
     if (op->code == KRAIT_DO_RUN)
         return KRAIT_STEP_RUN;
-    if (op->flags & KRAIT_OPF_HIDDEN)
+    if (words->hidden)
         return op->next ? KRAIT_STEP_PASS_BLOCK : KRAIT_STEP_PASS;
     if (op->code == KRAIT_DO_INT)
-        return int_step(op);
-    if (op->form != KRAIT_FORM_TEXT)
-        return data_step(op);
+        return int_step(op, is_data);
+    if (is_data)
+        return data_step(op, words->form);
     bool is_array = op->code == KRAIT_DO_ARRAY || op->code == KRAIT_DO_SEQUENCE;
     bool other = op->fc && (is_array ? op->fc->is_blob : op->fc->encoding);
     return other ? codes[op->code].other : codes[op->code].usual;
@@ -136,9 +136,10 @@ static const char *text_end(enum krait_step_code code)
 
 /* -- stretches: runs and texts of fixed size, behind each other -- */
 
-static bool is_nothing(const struct krait_op *op)
+static bool is_nothing(const struct compiler *c, uint32_t i)
 {
-    return op->code == KRAIT_DO_INT && op->flags & KRAIT_OPF_HIDDEN && !(op->flags & KRAIT_OPF_BUSY);
+    const struct krait_op *op = &c->program->ops[i];
+    return op->code == KRAIT_DO_INT && c->words[i].hidden && !(op->flags & KRAIT_OPF_BUSY);
 }
 
 /* Whether it needs no more than its place. */
@@ -157,22 +158,24 @@ static enum krait_step_code placed_text(enum krait_step_code code)
 }
 
 /* Whether all of its fields are integers that need no more than their place. */
-static bool is_plain_run(const struct compiler *c, const struct krait_op *run)
+static bool is_plain_run(const struct compiler *c, uint32_t run)
 {
-    bool plain = run->align >= 8;
-    for (const struct krait_op *op = run + 1; plain && op < &c->program->ops[run->next]; op++)
-        plain = is_nothing(op) || (op->code == KRAIT_DO_INT && is_placed_int(step_code(op)));
+    const struct krait_op *ops = c->program->ops;
+    bool plain = ops[run].align >= 8;
+    for (uint32_t i = run + 1; plain && i < ops[run].next; i++)
+        plain = is_nothing(c, i) || (ops[i].code == KRAIT_DO_INT && is_placed_int(step_code(c, i)));
     return plain;
 }
 
 /* Whether it can be a part, of `size` bits. */
-static bool is_part(const struct compiler *c, const struct krait_op *op, uint64_t *size)
+static bool is_part(const struct compiler *c, uint32_t i, uint64_t *size)
 {
+    const struct krait_op *op = &c->program->ops[i];
     const uint64_t most = 1u << 24;
     *size = op->code == KRAIT_DO_TEXT ? op->size * 8 : op->size;
     if (op->size > most)
         return false;
-    return op->code == KRAIT_DO_RUN ? is_plain_run(c, op) : placed_text(step_code(op)) != KRAIT_STEP_END;
+    return op->code == KRAIT_DO_RUN ? is_plain_run(c, i) : placed_text(step_code(c, i)) != KRAIT_STEP_END;
 }
 
 /* Finds the stretch that begins with a run, and the place of all that is in it. Returns its size in bits, 0
@@ -182,7 +185,7 @@ static uint64_t find_stretch(struct compiler *c, uint32_t first)
     const struct krait_op *ops = c->program->ops;
     uint64_t all = 0, size;
     uint32_t i = first;
-    while ((i == first || i != c->program->first_scope) && is_part(c, &ops[i], &size) &&
+    while ((i == first || i != c->program->first_scope) && is_part(c, i, &size) &&
            ops[i].align <= ops[first].align) {
         uint64_t at = (all + ops[i].align - 1) & ~(uint64_t)(ops[i].align - 1);
         uint32_t next = ops[i].code == KRAIT_DO_RUN ? ops[i].next : i + 1;
@@ -198,10 +201,15 @@ static uint64_t find_stretch(struct compiler *c, uint32_t first)
 
 /* -- steps -- */
 
-static struct krait_step *add_step(struct compiler *c, enum krait_step_code code, const struct krait_op *op)
+static struct krait_step *add_step(struct compiler *c, enum krait_step_code code, uint32_t i)
 {
+    const struct krait_op *op = &c->program->ops[i];
     struct krait_step *step = &c->steps[c->count++];
-    *step = (struct krait_step){ .code = (uint8_t)code, .op = op, .size = op->size };
+    *step = (struct krait_step){ .code = (uint8_t)code,
+                                 .form = c->words[i].form & 3,
+                                 .is_named = c->words[i].named,
+                                 .op = op,
+                                 .size = op->size };
     return step;
 }
 
@@ -284,14 +292,14 @@ static struct krait_label_text *new_texts(struct compiler *c, const struct krait
 static int add_texts(struct compiler *c, struct krait_step *step)
 {
     const struct krait_fc *fc = step->op->fc;
-    uint64_t key = (uintptr_t)fc->labels * 16 + step->op->form * 4u + fc->is_signed * 2u +
+    uint64_t key = (uintptr_t)fc->labels * 16 + step->form * 4u + fc->is_signed * 2u +
                    (fc->bits > KRAIT_JSON_EXACT_BITS);
     const uint64_t *known = krait_map_get(c->texts, key);
     if (known) {
         step->texts = (const struct krait_label_text *)(uintptr_t)*known;
         return 0;
     }
-    step->texts = new_texts(c, fc, step->op->form);
+    step->texts = new_texts(c, fc, step->form);
     return step->texts ? krait_map_put(c->texts, key, (uintptr_t)step->texts) : -ENOMEM;
 }
 
@@ -304,19 +312,19 @@ static bool has_texts(const struct krait_step *step)
 /* The text before a value is in its step, or in a step of its own when it is long. */
 static void add_op(struct compiler *c, uint32_t i)
 {
-    const struct krait_op *op = &c->program->ops[i];
-    enum krait_step_code code = step_code(op);
+    const struct krait_words *words = &c->words[i];
+    enum krait_step_code code = step_code(c, i);
     const char *end = text_end(code);
-    size_t end_len = strlen(end), len = op->text_len;
+    size_t end_len = strlen(end), len = words->len;
     if (len + end_len > KRAIT_STEP_TEXT_MAX) {
-        add_step(c, KRAIT_STEP_LONG_TEXT, op);
+        struct krait_step *alone = add_step(c, KRAIT_STEP_LONG_TEXT, i);
+        alone->long_text = words->text;
+        alone->len = words->len;
         len = 0;
     }
-    if (code == KRAIT_STEP_TEXT && !len)
-        return;
-    struct krait_step *step = add_step(c, code, op);
+    struct krait_step *step = add_step(c, code, i);
     if (len)
-        memcpy(step->text, op->text, len);
+        memcpy(step->text, words->text, len);
     memcpy(step->text + len, end, end_len);
     step->text_len = (uint8_t)(len + end_len);
     place_step(c, step, i);
@@ -332,42 +340,31 @@ static void add_run(struct compiler *c, uint32_t i)
         add_op(c, i);
         return;
     }
-    struct krait_step *step = add_step(c, KRAIT_STEP_STRETCH, &c->program->ops[i]);
+    struct krait_step *step = add_step(c, KRAIT_STEP_STRETCH, i);
     step->align = step->op->align;
     step->size = size;
     if (i == 0 && c->end == c->program->first_scope && size <= KRAIT_PRINT_CONTEXT_MAX * 8)
-        c->program->context_size = (uint32_t)size / 8;
+        c->print->context_size = (uint32_t)size / 8;
 }
 
 /* Behind a first scope that is one stretch: its text is a matter of its bytes alone. */
 static void end_context(struct compiler *c, uint32_t i)
 {
-    if (i != c->program->first_scope || !c->program->context_size)
+    if (i != c->program->first_scope || !c->print->context_size)
         return;
-    add_step(c, KRAIT_STEP_CONTEXT_END, &c->program->ops[i]);
-    c->program->context_align = c->program->ops[0].align;
-    c->program->behind_context = c->count;
-}
-
-/* END has the text that stands alone before it. */
-static bool is_last_text(const struct compiler *c, uint32_t i)
-{
-    const struct krait_op *op = &c->program->ops[i];
-    return i > 0 && op->code == KRAIT_DO_END && c->steps[c->count - 1].op == op - 1 &&
-           c->steps[c->count - 1].code == KRAIT_STEP_TEXT;
+    add_step(c, KRAIT_STEP_CONTEXT_END, i);
+    c->print->context_align = c->program->ops[0].align;
+    c->print->behind_context = c->count;
 }
 
 static void add_steps(struct compiler *c)
 {
     for (uint32_t i = 0; i < c->program->count; i++) {
-        const struct krait_op *op = &c->program->ops[i];
         end_context(c, i);
         c->step_of[i] = c->count;
-        if (is_last_text(c, i))
-            c->steps[--c->step_of[i]].code = KRAIT_STEP_END;
-        else if (op->code == KRAIT_DO_RUN)
+        if (c->program->ops[i].code == KRAIT_DO_RUN)
             add_run(c, i);
-        else if (!is_nothing(op))
+        else if (!is_nothing(c, i))
             add_op(c, i);
     }
 }
@@ -435,8 +432,10 @@ static void count_room(struct compiler *c)
     }
 }
 
-int krait_print_compile(struct krait_program *program, struct krait_arena *arena, struct krait_map *texts)
+int krait_print_compile(struct krait_print *print, struct krait_arena *arena,
+                        const struct krait_words_plan *plan, struct krait_map *texts)
 {
+    const struct krait_program *program = plan->program;
     uint32_t most = program->count * 2 + 1; /* each may have a step for its text; and CONTEXT_END */
     KRAIT_AUTO_FREE uint32_t *step_of = calloc(program->count, sizeof(*step_of));
     KRAIT_AUTO_FREE uint32_t *need = calloc(most, sizeof(*need));
@@ -445,20 +444,21 @@ int krait_print_compile(struct krait_program *program, struct krait_arena *arena
     struct compiler c = { .arena = arena,
                           .texts = texts,
                           .program = program,
+                          .words = krait_words_new(arena, plan),
+                          .print = print,
                           .steps = steps,
                           .step_of = step_of,
                           .need = need,
                           .place = place };
-    if (!step_of || !need || !place || !steps)
+    if (!step_of || !need || !place || !steps || !c.words)
         return -ENOMEM;
-    program->context_align = 1;
+    *print = (struct krait_print){ .program = program, .steps = steps, .context_align = 1 };
     add_steps(&c);
     if (link_steps(&c))
         return -ENOMEM;
     count_room(&c);
     for (uint32_t i = 0; i < c.count; i++)
-        program->prints = program->prints || steps[i].text_len || steps[i].code == KRAIT_STEP_LONG_TEXT;
-    program->steps = steps;
-    program->steps_room = KRAIT_MAX(need[0], need[program->behind_context]);
+        print->has_text = print->has_text || steps[i].text_len || steps[i].code == KRAIT_STEP_LONG_TEXT;
+    print->steps_room = KRAIT_MAX(need[0], need[print->behind_context]);
     return 0;
 }

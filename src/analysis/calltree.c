@@ -2,6 +2,7 @@
 #include "analysis/calltree.h"
 
 #include "analysis/idle.h"
+#include "analysis/raised.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct builder {
     uint64_t last_ns;
     struct krait_wall_track track; /* of the thread, where time is split */
     struct krait_wall_cursor at;
+    bool counts_raised;
 };
 
 static uint64_t child_key(uint32_t parent, uint32_t func, bool group)
@@ -112,6 +114,9 @@ static int on_ops(void *ctx, const struct krait_ops *ops)
             node->self_ns += ops->t_ns[i] - b->last_ns;
         b->last_ns = ops->t_ns[i];
         if (krait_op_is_end(ops->kind[i])) {
+            if (KRAIT_UNLIKELY(ops->kind[i] == KRAIT_OP_UNWIND) && b->counts_raised &&
+                krait_raised_add(&b->tree->raised, b->current, ops->exception[i], 1))
+                return -ENOMEM;
             b->current = node->parent;
             continue;
         }
@@ -301,6 +306,19 @@ static uint32_t add_rooted(const struct remaking *r, uint32_t parent, const stru
     return id;
 }
 
+/* What left a node that is no longer there of its own is nobody's. */
+static int move_raised(struct krait_calltree *to, const struct krait_calltree *from, const uint32_t *place)
+{
+    int rc = 0;
+    for (size_t i = 0; i < from->raised.cap && !rc; i++) {
+        const struct krait_map_slot *slot = &from->raised.slots[i];
+        uint32_t node = (uint32_t)(slot->key >> 32);
+        if (slot->used && place[node] != place[from->nodes[node].parent])
+            rc = krait_raised_add(&to->raised, place[node], (uint32_t)slot->key, slot->value);
+    }
+    return rc;
+}
+
 /* Parents lie before their children, so that one pass has each node's place when its children come. */
 static int remake(struct krait_calltree **tree, const struct krait_trace *trace, const bool *roots,
                   remake_fn *add)
@@ -320,6 +338,7 @@ static int remake(struct krait_calltree **tree, const struct krait_trace *trace,
         if (!rc && to->split)
             add_wall(to->wall_ns[place[i]], from->wall_ns[i]);
     }
+    rc = rc ? rc : move_raised(to, from, place);
     if (rc) {
         krait_calltree_free(to);
         return rc;
@@ -411,7 +430,7 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
         krait_calltree_free(tree);
         return krait_err_set(err, -ENOMEM, "out of memory");
     }
-    struct builder b = { .tree = tree, .funcs = trace->funcs };
+    struct builder b = { .tree = tree, .funcs = trace->funcs, .counts_raised = options->raised };
     int rc = walk_threads(&b, trace, options);
     free(b.last_child);
     krait_wall_track_done(&b.track);
@@ -440,6 +459,7 @@ void krait_calltree_free(struct krait_calltree *tree)
     free(tree->wall_ns);
     krait_strtab_done(&tree->labels);
     krait_map_done(&tree->index);
+    krait_map_done(&tree->raised);
     free(tree);
 }
 

@@ -29,6 +29,7 @@ struct krait_calltree {
     uint64_t (*wall_ns)[KRAIT_WALL_COUNT]; /* by node: total_ns split; NULL: not asked for */
     bool split;                            /* it is */
     uint64_t idle_ns;                      /* waits that were left out */
+    struct krait_map raised; /* what left which node (analysis/raised.h), where that was asked for */
     struct krait_strtab labels;
     struct krait_map index; /* (parent, func) to node */
     char damage[1024];      /* the first damage met on the way, or empty */
@@ -54,6 +55,7 @@ struct krait_calltree_options {
     /* By func id: stacks begin with the outermost function that is one of these, below the groups; NULL: all.
      * Its totals are of the whole all the same. */
     const bool *roots;
+    bool raised; /* what exceptions left each node is counted */
     /* Whether a thread is taken; NULL takes all. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;

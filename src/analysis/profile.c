@@ -34,7 +34,7 @@ struct build {
     krait_ops_fn *take; /* of a walk */
     struct stat *stats;
     struct krait_wall_sums *sums; /* the profile's */
-    struct krait_map raised;      /* group and exception (raised_key) to how often that left it */
+    struct krait_map raised;      /* what left which group */
     struct frame *frames;
     uint32_t depth, cap;
     uint64_t last_ns;
@@ -131,20 +131,6 @@ static KRAIT_COLD int grow_frames(struct build *b)
     return KRAIT_GROW(b->frames, b->cap, b->cap + 1) ? 0 : -ENOMEM;
 }
 
-static uint64_t raised_key(uint32_t group, uint32_t exception)
-{
-    return (uint64_t)group << 32 | exception;
-}
-
-static KRAIT_COLD int count_raised(struct build *b, uint32_t group, uint32_t exception)
-{
-    uint64_t *count = krait_map_get(&b->raised, raised_key(group, exception));
-    if (!count)
-        return krait_map_put(&b->raised, raised_key(group, exception), 1);
-    ++*count;
-    return 0;
-}
-
 /* The hot path: state that changes with each event is in registers. */
 static int on_ops(void *ctx, const struct krait_ops *ops)
 {
@@ -167,7 +153,7 @@ static int on_ops(void *ctx, const struct krait_ops *ops)
             stat->total_ns += --stat->hist.owners ? 0 : ns;
             rc = krait_hist_add(&stat->hist, ns);
             if (KRAIT_UNLIKELY(ops->kind[i] == KRAIT_OP_UNWIND))
-                rc = rc ? rc : count_raised(b, top[-1].group, ops->exception[i]);
+                rc = rc ? rc : krait_raised_add(&b->raised, top[-1].group, ops->exception[i], 1);
             depth--;
         } else {
             uint32_t group = group_of ? group_of[ops->func[i]] : b->group;
@@ -334,50 +320,18 @@ static void add_split(struct krait_profile *profile, struct krait_profile_row *r
         profile->wall_ns[i] += row->wall->self_ns[i];
 }
 
-/* A group's exception, to sort by group, count and type. */
-struct raise {
-    uint32_t group;
-    struct krait_profile_exception exception;
-};
-
-static int by_group_and_count(const void *a, const void *b)
-{
-    const struct raise *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->exception.count != y->exception.count)
-        return x->exception.count > y->exception.count ? -1 : 1;
-    return strcmp(x->exception.type, y->exception.type);
-}
-
-static size_t list_raises(struct raise *raises, const struct build *b)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < b->raised.cap; i++) {
-        if (!b->raised.slots[i].used)
-            continue;
-        uint32_t id = (uint32_t)b->raised.slots[i].key;
-        const char *type = id == KRAIT_NO_ID ? "?" : b->trace->exceptions[id];
-        raises[n++] =
-            (struct raise){ (uint32_t)(b->raised.slots[i].key >> 32), { type, b->raised.slots[i].value } };
-    }
-    qsort(raises, n, sizeof(*raises), by_group_and_count);
-    return n;
-}
-
 /* The exceptions of a row's group; `rows` has the row of a group, or NULL. */
 static int add_exceptions(struct krait_profile *profile, const struct build *b,
                           struct krait_profile_row *const *rows)
 {
-    KRAIT_AUTO_FREE struct raise *raises = calloc(b->raised.len + 1, sizeof(*raises));
-    struct krait_profile_exception *exceptions =
-        krait_arena_alloc(&profile->arena, (b->raised.len + 1) * sizeof(*exceptions));
+    size_t n;
+    KRAIT_AUTO_FREE struct krait_raises *raises = krait_raised_sorted(&b->raised, b->trace, &n);
+    struct krait_raised *exceptions = krait_arena_alloc(&profile->arena, (n + 1) * sizeof(*exceptions));
     if (!raises || !exceptions)
         return -ENOMEM;
-    size_t n = list_raises(raises, b);
     for (size_t i = 0; i < n; i++) {
         struct krait_profile_row *row = rows[raises[i].group];
-        exceptions[i] = raises[i].exception;
+        exceptions[i] = raises[i].raised;
         if (!row->exception_count++)
             row->exceptions = &exceptions[i]; /* the group's others come next */
         row->raised += exceptions[i].count;

@@ -21,6 +21,7 @@
 #ifndef KRAIT_ANALYSIS_PROFILE_H
 #define KRAIT_ANALYSIS_PROFILE_H
 
+#include "analysis/raised.h"
 #include "analysis/wall_sums.h"
 #include "trace/trace.h"
 
@@ -46,12 +47,9 @@ struct krait_profile_row {
     uint64_t calls, runs;
     uint64_t self_ns, total_ns;
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
-    uint64_t resumed; /* runs of generators and coroutines that began after a yield */
-    uint64_t raised;  /* runs that ended by an exception */
-    struct krait_profile_exception {
-        const char *type; /* "ValueError", "json.decoder.JSONDecodeError"; "?" where not known: before 3.12 */
-        uint64_t count;
-    } * exceptions; /* by type, the most frequent first */
+    uint64_t resumed;                /* runs of generators and coroutines that began after a yield */
+    uint64_t raised;                 /* runs that ended by an exception */
+    struct krait_raised *exceptions; /* by type, the most frequent first */
     uint32_t exception_count;
     bool
         holds_dropped; /* a function of it ran that holds the time of dropped ones: krait_trace_find_holders */

@@ -27,7 +27,7 @@ static const char *const by_names[] = { "function", "module", "file", "thread", 
 static int parse_share(struct report *report, struct krait_err *err)
 {
     const char *text = report->options->min_share;
-    report->min_share = report->format == REPORT_TABLE ? TREE_SHARE : 0;
+    report->min_share = report->format == REPORT_TABLE && !report->options->exception ? TREE_SHARE : 0;
     if (!text)
         return 0;
     char *end;
@@ -59,10 +59,10 @@ static int check_options(const struct report_options *o, struct krait_err *err)
     if (o->filter && asked)
         return krait_err_set(
             err, -EINVAL, "--filter does not go with --callers, --callees and --why, which name a function");
-    if (o->exception && (o->tree || asked))
+    if (o->exception && asked)
         return krait_err_set(
             err, -EINVAL,
-            "--exception is for tables of functions, without --tree, --callers, --callees and --why");
+            "--exception is for tables of functions and trees, without --callers, --callees and --why");
     if (o->cycles && (o->tree || asked))
         return krait_err_set(
             err, -EINVAL,
@@ -240,7 +240,8 @@ static const struct krait_opt report_opts[] = {
       "Show only functions whose name, module or file matches: a glob, a word between dots, or re:REGEX; "
       "with --tree, start the tree at them" },
     { "exception", 0, KRAIT_OPT_STR, "PATTERN", OPT(exception),
-      "Show only functions that an exception of a matching type left; `raised` counts only these" },
+      "Show only functions that an exception of a matching type left, in a tree with their callers; `raised` counts only "
+      "these" },
     KRAIT_SELECT_OPTS(struct report_options, select),
     KRAIT_SELECT_TO_OPT(struct report_options, select),
     { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),

@@ -7,6 +7,7 @@
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H
 
+#include "analysis/calltree.h"
 #include "analysis/match.h"
 #include "analysis/profile.h"
 #include "base/buf.h"
@@ -100,5 +101,25 @@ void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *
 /* Opens the object with what is said of the trace, and closes it with what is missing from it. */
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);
+
+/* Exceptions (report_raised.c). Filtering keeps those that are meant, in place, and sums them up; NULL: all. Returns how
+ * many are left. */
+uint32_t krait_report_raised_filter(struct krait_raised *items, uint32_t count,
+                                    const struct krait_match *match, uint64_t *total);
+/* "ValueError 12, KeyError 3": the most frequent first. */
+void krait_report_raised_cell(struct krait_table *table, const struct krait_raised *items, uint32_t count);
+void krait_report_raised_csv(struct krait_buf *out, const struct krait_raised *items, uint32_t count);
+void krait_report_raised_json(struct krait_buf *out, const struct krait_raised *items, uint32_t count);
+
+/* What of report->exception left a node. */
+struct report_raised {
+    struct krait_raised *items;
+    uint32_t count;
+    uint64_t total;
+};
+
+/* By node, the caller's to free as one. Returns 0 or -ENOMEM. */
+int krait_report_raised_tree(struct report_raised **out, const struct report *report,
+                             const struct krait_calltree *tree);
 
 #endif

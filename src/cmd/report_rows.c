@@ -143,18 +143,9 @@ static void command_cell(const struct spot *at, const struct rows_column *column
     krait_table_cell(at->table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
-/* "ValueError 12, KeyError 3": the most frequent first. */
 static void exceptions_cell(const struct spot *at, const struct rows_column *column)
 {
-    const struct krait_profile_row *row = at->row;
-    KRAIT_AUTO_BUF text = { 0 };
-    for (uint32_t i = 0; i < row->exception_count; i++) {
-        char count[KRAIT_FMT_SIZE];
-        krait_buf_str(&text, i ? ", " : "");
-        krait_fmt_safe(&text, row->exceptions[i].type);
-        krait_buf_fmt(&text, " %s", krait_fmt_count(count, row->exceptions[i].count));
-    }
-    krait_table_cell(at->table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+    krait_report_raised_cell(at->table, at->row->exceptions, at->row->exception_count);
 }
 
 /* The split is of the time that rows are sorted by. */
@@ -270,27 +261,14 @@ static bool is_meant(const struct krait_profile_row *row, const struct krait_tra
     return callee && krait_match_func(filter, callee->module, callee->name, callee->file);
 }
 
-/* Keeps of a row the exceptions that are meant. */
-static void filter_exceptions(struct krait_profile_row *row, const struct krait_match *exception)
-{
-    uint32_t kept = 0;
-    row->raised = 0;
-    for (uint32_t i = 0; i < row->exception_count; i++) {
-        if (!krait_match_text(exception, row->exceptions[i].type))
-            continue;
-        row->raised += row->exceptions[i].count;
-        row->exceptions[kept++] = row->exceptions[i];
-    }
-    row->exception_count = kept;
-}
-
 static void filter_rows(struct krait_profile *profile, const struct report *report)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < profile->count; i++) {
         struct krait_profile_row *row = &profile->rows[i];
         if (report->exception)
-            filter_exceptions(row, report->exception);
+            row->exception_count = krait_report_raised_filter(row->exceptions, row->exception_count,
+                                                              report->exception, &row->raised);
         if ((!report->filter || is_meant(row, report->trace, report->filter)) &&
             (!report->exception || row->raised))
             profile->rows[kept++] = *row;
@@ -473,26 +451,6 @@ static void json_callee(struct krait_buf *out, const struct krait_func *callee)
     krait_buf_char(out, '}');
 }
 
-/* In one cell: "ValueError 12, KeyError 3". */
-static void csv_exceptions(struct krait_buf *out, const struct krait_profile_row *row)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    for (uint32_t i = 0; i < row->exception_count; i++)
-        krait_buf_fmt(&text, "%s%s %llu", i ? ", " : "", row->exceptions[i].type,
-                      (unsigned long long)row->exceptions[i].count);
-    krait_buf_char(out, ',');
-    krait_csv_cstr(out, text.data ? text.data : "");
-    out->failed |= text.failed;
-}
-
-static void json_exceptions(struct krait_buf *out, const struct krait_profile_row *row)
-{
-    krait_json_key_open(out, "exceptions", '{');
-    for (uint32_t i = 0; i < row->exception_count; i++)
-        krait_json_key_u64(out, row->exceptions[i].type, row->exceptions[i].count);
-    krait_buf_char(out, '}');
-}
-
 static void put_csv(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
@@ -512,7 +470,7 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
         krait_func_row_csv(out, row->name, row->module, row->file, row->line, krait_func_row_kind(row->kind));
         for (uint32_t n = 0; (column = column_at(n)); n++)
             krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, column));
-        csv_exceptions(out, row);
+        krait_report_raised_csv(out, row->exceptions, row->exception_count);
         krait_func_row_csv_holds(out, row->holds_dropped);
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
@@ -538,7 +496,7 @@ static void put_json(struct report *report, const struct krait_profile *profile,
                             krait_func_row_kind(row->kind));
         for (uint32_t n = 0; (column = column_at(n)); n++)
             krait_json_key_u64(out, key_of(report, column, name), number_of(row, column));
-        json_exceptions(out, row);
+        krait_report_raised_json(out, row->exceptions, row->exception_count);
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);
         if (report->by == KRAIT_BY_PROCESS)

@@ -34,6 +34,7 @@ static int tree_new(struct krait_calltree **tree, struct report *report, struct 
                                                   : KRAIT_TREE_MERGED,
         .fold_imports = report->options->fold_imports,
         .roots = roots,
+        .raised = report->exception,
         .take_thread = krait_select_thread,
         .ctx = (void *)&report->options->select,
         .wall = report->wall,
@@ -56,17 +57,18 @@ struct line {
 
 struct lines {
     struct line *items;
+    struct report_raised *raised; /* by node; NULL: exceptions were not asked for */
     uint32_t count;
     uint32_t hidden;  /* branches that are too small */
     uint32_t deepest; /* indent */
 };
 
-/* Groups without a function below them are not shown. */
-static bool *mark_kept(const struct krait_calltree *tree)
+/* Groups without a function below them are not shown, nor what no such exception left, or left anything below. */
+static bool *mark_kept(const struct krait_calltree *tree, const struct report_raised *raised)
 {
     bool *kept = calloc((size_t)tree->count + 1, sizeof(*kept));
     for (uint32_t i = tree->count; kept && i-- > 1;) {
-        kept[i] |= tree->nodes[i].func != KRAIT_NO_ID;
+        kept[i] |= raised ? raised[i].total > 0 : tree->nodes[i].func != KRAIT_NO_ID;
         kept[tree->nodes[i].parent] |= kept[i];
     }
     return kept;
@@ -211,13 +213,13 @@ static uint32_t state_columns(struct krait_column columns[KRAIT_WALL_COUNT], str
     return states->count;
 }
 
-enum { TREE_COLUMNS = 5 + KRAIT_WALL_COUNT };
+enum { TREE_COLUMNS = 7 + KRAIT_WALL_COUNT };
 
 /* Beside what threads did, other columns go first where it is too narrow. Returns how many there are. */
 static uint32_t tree_columns(struct krait_column columns[TREE_COLUMNS], struct states *states,
                              const struct report *report, const struct krait_calltree *tree)
 {
-    enum { NAME_MIN = 40, BESIDE_MIN = 30, LAST = KRAIT_WALL_COUNT };
+    enum { NAME_MIN = 40, BESIDE_MIN = 30, TYPES_MIN = 14, LAST = KRAIT_WALL_COUNT };
     uint32_t n = 0;
     bool split = tree->split;
     columns[n++] = (struct krait_column){ "total", 0, 0, 0 };
@@ -225,9 +227,22 @@ static uint32_t tree_columns(struct krait_column columns[TREE_COLUMNS], struct s
     n += split ? state_columns(columns + n, states, report, tree->wall_ns[0]) : 0;
     columns[n++] = (struct krait_column){ "self", 0, 0, split ? LAST + 3 : 1 };
     columns[n++] = (struct krait_column){ "calls", 0, 0, split ? LAST + 2 : 0 };
+    if (report->exception)
+        columns[n++] = (struct krait_column){ "raised", 0, 0, 0 };
     columns[n++] = (struct krait_column){ "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN,
                                           split ? BESIDE_MIN : NAME_MIN, 0 };
+    if (report->exception)
+        columns[n++] =
+            (struct krait_column){ "exceptions", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, TYPES_MIN, 0 };
     return n;
+}
+
+static void raised_cell(struct krait_table *table, const struct report_raised *raised)
+{
+    if (raised->total)
+        krait_cell_count(table, raised->total);
+    else
+        krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
 }
 
 static int put_tree_table(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
@@ -255,7 +270,11 @@ static int put_tree_table(struct report *report, const struct krait_calltree *tr
             krait_cell_part(table, tree->wall_ns[line->node][states.list[k]], node->total_ns, all);
         krait_cell_ns(table, node->self_ns);
         krait_cell_count(table, node->calls);
+        if (lines->raised)
+            raised_cell(table, &lines->raised[line->node]);
         node_cell(table, report, tree, line, &guides);
+        if (lines->raised)
+            krait_report_raised_cell(table, lines->raised[line->node].items, lines->raised[line->node].count);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
     if (tree->split)
@@ -295,6 +314,11 @@ static int put_tree_json(struct report *report, const struct krait_calltree *tre
         krait_json_key_u64(out, "calls", node->calls);
         krait_json_key_u64(out, "self_ns", node->self_ns);
         krait_json_key_u64(out, "total_ns", node->total_ns);
+        if (lines->raised) {
+            const struct report_raised *raised = &lines->raised[lines->items[i].node];
+            krait_json_key_u64(out, "raised", raised->total);
+            krait_report_raised_json(out, raised->items, raised->count);
+        }
         krait_func_row_json_holds(out, func && func->holds_dropped);
         if (tree->split)
             krait_report_json_wall(out, "wall_total_ns", tree->wall_ns[lines->items[i].node]);
@@ -310,6 +334,7 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
 {
     struct krait_buf *out = &report->out;
     krait_buf_str(out, "depth," KRAIT_FUNC_ROW_CSV ",calls,self_ns,total_ns" KRAIT_FUNC_ROW_CSV_HOLDS);
+    krait_buf_str(out, lines->raised ? ",raised,exceptions" : "");
     if (tree->split)
         krait_report_csv_wall(out, "total", NULL);
     krait_buf_char(out, '\n');
@@ -326,6 +351,11 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
         krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)node->calls,
                       (unsigned long long)node->self_ns, (unsigned long long)node->total_ns);
         krait_func_row_csv_holds(out, func->holds_dropped);
+        if (lines->raised) {
+            const struct report_raised *raised = &lines->raised[lines->items[i].node];
+            krait_buf_fmt(out, ",%llu", (unsigned long long)raised->total);
+            krait_report_raised_csv(out, raised->items, raised->count);
+        }
         if (tree->split)
             krait_report_csv_wall(out, "total", tree->wall_ns[lines->items[i].node]);
         krait_buf_char(out, '\n');
@@ -336,8 +366,9 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
 {
     char count[KRAIT_FMT_SIZE];
     uint64_t least = (uint64_t)((double)tree->nodes[0].total_ns * report->min_share / 100);
-    KRAIT_AUTO_FREE bool *kept = mark_kept(tree);
-    int rc = kept ? order_lines(lines, tree, kept, least) : -ENOMEM;
+    int rc = report->exception ? krait_report_raised_tree(&lines->raised, report, tree) : 0;
+    KRAIT_AUTO_FREE bool *kept = rc ? NULL : mark_kept(tree, lines->raised);
+    rc = kept ? order_lines(lines, tree, kept, least) : -ENOMEM;
     if (rc)
         return rc;
     uint32_t shown = report->limit ? KRAIT_MIN(report->limit, lines->count) : lines->count;
@@ -368,6 +399,7 @@ int krait_report_tree(struct report *report, struct krait_err *err)
     struct lines lines = { 0 };
     rc = put_tree(report, tree, &lines);
     free(lines.items);
+    free(lines.raised);
     krait_calltree_free(tree);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }

@@ -86,5 +86,5 @@ def test_functions_are_chosen_and_sorted_by_exception(record, any_python, report
     assert {(row["name"], row["raised"], row["exceptions"]) for row in rows} == {(name, "10", "IndexError 5, __main__.Mine 5") for name in ("inner", "outer")}
     nothing = subprocess.run([krait, "report", run.path, "--exception", "NoSuch"], capture_output=True, text=True, check=True)
     assert "no function was left by such an exception" in nothing.stderr
-    refused = subprocess.run([krait, "report", run.path, "--exception", "KeyError", "--tree"], capture_output=True, text=True)
+    refused = subprocess.run([krait, "report", run.path, "--exception", "KeyError", "--callers", "inner"], capture_output=True, text=True)
     assert refused.returncode == 2 and "--exception" in refused.stderr

@@ -26,7 +26,7 @@
 struct chrome {
     struct krait_export_job *job;
     struct krait_outfile *out;
-    struct krait_export_kernel *kernel; /* NULL: there is nothing of it */
+    struct krait_kernel_slices *kernel; /* NULL: there is nothing of it */
     struct krait_export_texts names, kinds;
     struct krait_export_ids ids;
     struct krait_buf where; /* pid and tid of the thread, ready to write */
@@ -225,7 +225,7 @@ static uint32_t pid_of(const struct chrome *chrome, uint32_t thread)
     return chrome->ids.pids[chrome->job->trace->threads[thread].process];
 }
 
-static int add_kslice(void *ctx, const struct krait_export_kslice *slice)
+static int add_kslice(void *ctx, const struct krait_kernel_slice *slice)
 {
     struct chrome *chrome = ctx;
     struct krait_buf *buf = &chrome->out->buf;
@@ -330,10 +330,10 @@ static int add_state(void *ctx, uint32_t thread, const struct krait_kchange *cha
 
 static int add_kernel(struct chrome *chrome)
 {
-    const struct krait_export_ksink sink = {
+    const struct krait_kernel_sink sink = {
         .ctx = chrome, .end = add_kslice, .ran = add_run, .waited = add_state
     };
-    return chrome->kernel ? krait_export_kernel_walk(chrome->kernel, &sink) : 0;
+    return chrome->kernel ? krait_kernel_slices_walk(chrome->kernel, &sink) : 0;
 }
 
 /* -- all of it -- */
@@ -384,7 +384,7 @@ int krait_export_write_chrome(struct krait_export_job *job, struct krait_outfile
     krait_export_texts_done(&chrome.names);
     krait_export_texts_done(&chrome.kinds);
     krait_export_ids_done(&chrome.ids);
-    krait_export_kernel_free(chrome.kernel);
+    krait_kernel_slices_free(chrome.kernel);
     free(chrome.has_row);
     krait_buf_done(&chrome.where);
     krait_buf_done(&chrome.waits);

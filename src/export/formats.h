@@ -5,8 +5,8 @@
 #ifndef KRAIT_EXPORT_FORMATS_H
 #define KRAIT_EXPORT_FORMATS_H
 
+#include "analysis/kernel_slices.h"
 #include "export/export.h"
-#include "export/kernel.h"
 #include "trace/track.h"
 
 #define KRAIT_EXPORT(id, text, flags, opener, names)                                     \
@@ -24,6 +24,11 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_f
  * the first damage in the job. Of formats that have KRAIT_EXPORT_HAS_TRACKS. */
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
                         krait_batch_fn *fn, void *ctx);
+
+/* The kernel's part of the job's trace. *out is NULL where there is none, where it was not asked for, and where
+ * it cannot be read, which is said in the job. Returns 0, or -ENOMEM with err set. */
+int krait_export_kernel_new(struct krait_kernel_slices **out, struct krait_export_job *job,
+                            struct krait_err *err);
 
 /* Calls each(ctx, thread) for the threads that are taken, until one returns other than 0; returns that. */
 int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread),
@@ -91,7 +96,7 @@ struct krait_export_ids {
 
 /* By the kernel's own numbers where `kernel` is not NULL. */
 int krait_export_ids_init(struct krait_export_ids *ids, const struct krait_trace *trace,
-                          const struct krait_export_kernel *kernel, struct krait_err *err);
+                          const struct krait_kernel_slices *kernel, struct krait_err *err);
 void krait_export_ids_done(struct krait_export_ids *ids);
 
 #endif

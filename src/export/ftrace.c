@@ -61,7 +61,7 @@ struct cpu {
 };
 
 struct ftrace {
-    struct krait_export_kernel *kernel;
+    struct krait_kernel_slices *kernel;
     struct krait_outfile *out;
     uint32_t sequence;
     struct cpu *cpus; /* MOST_CPUS */
@@ -351,7 +351,7 @@ static void add_system(struct ftrace *f)
 
 static bool has_track(const struct ftrace *f, const uint32_t *pids, int32_t pid)
 {
-    for (uint32_t i = 0; i < f->kernel->job->trace->process_count; i++) {
+    for (uint32_t i = 0; i < f->kernel->trace->process_count; i++) {
         if (pids[i] == (uint32_t)pid)
             return true;
     }
@@ -397,7 +397,7 @@ static void add_tree(struct ftrace *f, const uint32_t *pids)
 {
     struct krait_buf *buf = &f->out->buf;
     size_t packet = krait_pb_begin(buf, TRACE_PACKET);
-    krait_pb_u64(buf, PACKET_TIMESTAMP, f->kernel->job->trace->begin_ns);
+    krait_pb_u64(buf, PACKET_TIMESTAMP, f->kernel->trace->begin_ns);
     krait_pb_u64(buf, PACKET_SEQUENCE_ID, f->sequence);
     size_t tree = krait_pb_begin(buf, PACKET_PROCESS_TREE);
     add_processes(buf, f, pids);
@@ -449,7 +449,7 @@ static int walk(struct ftrace *f)
     return rc ? rc : f->rc;
 }
 
-int krait_export_ftrace(struct krait_export_kernel *kernel, const uint32_t *pids, uint32_t sequence,
+int krait_export_ftrace(struct krait_kernel_slices *kernel, const uint32_t *pids, uint32_t sequence,
                         struct krait_outfile *out)
 {
     struct ftrace f = { .kernel = kernel, .out = out, .sequence = sequence };

@@ -16,12 +16,12 @@
 #ifndef KRAIT_EXPORT_FTRACE_H
 #define KRAIT_EXPORT_FTRACE_H
 
+#include "analysis/kernel_slices.h"
 #include "base/outfile.h"
-#include "export/kernel.h"
 
 /* Writes all as packets of the sequence, processes in `ids` aside in the tree: they have tracks. Returns 0,
  * -ENOMEM, or the failure of writing. */
-int krait_export_ftrace(struct krait_export_kernel *kernel, const uint32_t *pids, uint32_t sequence,
+int krait_export_ftrace(struct krait_kernel_slices *kernel, const uint32_t *pids, uint32_t sequence,
                         struct krait_outfile *out);
 
 #endif

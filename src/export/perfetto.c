@@ -91,7 +91,7 @@ static const char *const keys[] = {
 struct perfetto {
     struct krait_export_job *job;
     struct krait_outfile *out;
-    struct krait_export_kernel *kernel; /* NULL: there is nothing of it */
+    struct krait_kernel_slices *kernel; /* NULL: there is nothing of it */
     struct krait_export_ids ids;
     struct krait_export_texts names;
     uint32_t sequence;
@@ -489,7 +489,7 @@ static void intern_kernel_name(struct perfetto *perfetto, uint32_t name)
     perfetto->named = name + 1;
 }
 
-static int add_kernel_begin(void *ctx, const struct krait_export_kslice *slice)
+static int add_kernel_begin(void *ctx, const struct krait_kernel_slice *slice)
 {
     struct perfetto *perfetto = ctx;
     struct krait_buf *buf = &perfetto->out->buf;
@@ -508,7 +508,7 @@ static int add_kernel_begin(void *ctx, const struct krait_export_kslice *slice)
     return krait_outfile_spill(perfetto->out) ? perfetto->out->error : 0;
 }
 
-static int add_kernel_end(void *ctx, const struct krait_export_kslice *slice)
+static int add_kernel_end(void *ctx, const struct krait_kernel_slice *slice)
 {
     struct perfetto *perfetto = ctx;
     struct krait_buf *buf = &perfetto->out->buf;
@@ -531,14 +531,14 @@ static int add_kernel_end(void *ctx, const struct krait_export_kslice *slice)
 
 static int add_kernel(struct perfetto *perfetto)
 {
-    const struct krait_export_ksink sink = { .ctx = perfetto,
-                                             .begin = add_kernel_begin,
-                                             .end = add_kernel_end };
+    const struct krait_kernel_sink sink = { .ctx = perfetto,
+                                            .begin = add_kernel_begin,
+                                            .end = add_kernel_end };
     if (!perfetto->kernel)
         return 0;
     next_sequence(perfetto);
     krait_pb_end(&perfetto->out->buf, begin_sequence(perfetto));
-    int rc = krait_export_kernel_walk(perfetto->kernel, &sink);
+    int rc = krait_kernel_slices_walk(perfetto->kernel, &sink);
     return rc ? rc
               : krait_export_ftrace(perfetto->kernel, perfetto->ids.pids, ++perfetto->sequence,
                                     perfetto->out);
@@ -570,7 +570,7 @@ int krait_export_write_perfetto(struct krait_export_job *job, struct krait_outfi
         rc = write_all(&perfetto, err);
     krait_export_texts_done(&perfetto.names);
     krait_export_ids_done(&perfetto.ids);
-    krait_export_kernel_free(perfetto.kernel);
+    krait_kernel_slices_free(perfetto.kernel);
     free(perfetto.said_in);
     free(perfetto.has_track);
     return rc;

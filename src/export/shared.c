@@ -44,6 +44,28 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
     return rc;
 }
 
+static void say_damage(struct krait_export_job *job, const struct krait_err *damage)
+{
+    snprintf(job->kernel_damage, sizeof(job->kernel_damage), "%s", damage->code ? damage->text : "");
+}
+
+int krait_export_kernel_new(struct krait_kernel_slices **out, struct krait_export_job *job,
+                            struct krait_err *err)
+{
+    const struct krait_kernel_slices_options options = { job->what.range, job->what.take_thread,
+                                                         job->what.ctx };
+    struct krait_err why = { 0 };
+    *out = NULL;
+    if (job->no_kernel || !job->trace->has_kernel)
+        return 0;
+    int rc = krait_kernel_slices_new(out, job->trace, &options, &why);
+    if (rc == -ENOMEM)
+        return krait_err_set(err, rc, "%s", why.text);
+    say_damage(job, rc ? &why : krait_kernel_events_damage((*out)->events));
+    job->kernel_lost = rc ? 0 : krait_kernel_events_lost((*out)->events);
+    return 0;
+}
+
 int krait_export_each_thread(struct krait_export_job *job, int (*each)(void *ctx, uint32_t thread), void *ctx)
 {
     int rc = 0;
@@ -143,11 +165,11 @@ static uint32_t free_id(struct krait_map *taken, uint32_t scope, uint32_t wanted
 }
 
 static bool give_ids(struct krait_export_ids *ids, const struct krait_trace *trace,
-                     const struct krait_export_kernel *kernel, struct krait_map *taken)
+                     const struct krait_kernel_slices *kernel, struct krait_map *taken)
 {
     uint32_t made_up = FIRST_MADE_UP_ID;
     for (uint32_t i = 0; i < trace->process_count; i++) {
-        uint32_t pid = krait_export_kernel_id(kernel, trace->processes[i].pid);
+        uint32_t pid = krait_kernel_slices_id(kernel, trace->processes[i].pid);
         ids->pids[i] = free_id(taken, 0, pid, &made_up);
         if (!ids->pids[i])
             return false;
@@ -156,7 +178,7 @@ static bool give_ids(struct krait_export_ids *ids, const struct krait_trace *tra
         const struct krait_thread *thread = &trace->threads[i];
         bool is_main = thread->tid == trace->processes[thread->process].pid;
         uint32_t pid = ids->pids[thread->process];
-        uint32_t tid = is_main ? pid : krait_export_kernel_id(kernel, thread->tid);
+        uint32_t tid = is_main ? pid : krait_kernel_slices_id(kernel, thread->tid);
         ids->tids[i] = free_id(taken, pid, tid, &made_up);
         if (!ids->tids[i])
             return false;
@@ -166,7 +188,7 @@ static bool give_ids(struct krait_export_ids *ids, const struct krait_trace *tra
 }
 
 int krait_export_ids_init(struct krait_export_ids *ids, const struct krait_trace *trace,
-                          const struct krait_export_kernel *kernel, struct krait_err *err)
+                          const struct krait_kernel_slices *kernel, struct krait_err *err)
 {
     struct krait_map taken = { 0 };
     ids->pids = calloc((size_t)trace->process_count + 1, sizeof(*ids->pids));

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/kernel.h"
-
-#include "export/formats.h"
+#include "analysis/kernel_slices.h"
 
 #include <string.h>
 
 /* -- opening -- */
 
 /* After the first event, by which the walks go. */
-static void set_range(struct krait_export_kernel *kernel)
+static void set_range(struct krait_kernel_slices *kernel)
 {
-    const struct krait_range *range = &kernel->job->what.range;
+    const struct krait_range *range = &kernel->options.range;
     uint64_t origin = (uint64_t)kernel->known->origin_ns;
     kernel->from_ns = range->from_ns > origin ? range->from_ns - origin : 0;
     kernel->until_ns = range->to_ns == UINT64_MAX ? UINT64_MAX
@@ -18,53 +16,37 @@ static void set_range(struct krait_export_kernel *kernel)
                                                   : 0;
 }
 
-static void say_damage(struct krait_export_job *job, const struct krait_err *damage)
+static int open_kernel(struct krait_kernel_slices *kernel, struct krait_err *err)
 {
-    snprintf(job->kernel_damage, sizeof(job->kernel_damage), "%s", damage->code ? damage->text : "");
-}
-
-static int open_kernel(struct krait_export_kernel *kernel, struct krait_err *why)
-{
-    const struct krait_trace *trace = kernel->job->trace;
     const struct krait_kernel_options all = { .until_ns = UINT64_MAX };
-    int rc = krait_trace_kernel(trace, &kernel->events, why);
-    rc = rc ? rc : krait_kernel_states_new(&kernel->known, kernel->events, &all, why);
-    if (rc == -ENODATA && kernel->events && krait_kernel_events_damage(kernel->events)->code)
-        *why = *krait_kernel_events_damage(kernel->events);
-    if (!rc && krait_own_threads_init(&kernel->own, trace, kernel->known))
-        rc = krait_err_set(why, -ENOMEM, "out of memory");
-    if (rc)
-        return rc;
-    set_range(kernel);
-    kernel->job->kernel_lost = krait_kernel_events_lost(kernel->events);
-    say_damage(kernel->job, krait_kernel_events_damage(kernel->events));
-    return 0;
+    int rc = krait_trace_kernel(kernel->trace, &kernel->events, err);
+    rc = rc ? rc : krait_kernel_states_new(&kernel->known, kernel->events, &all, err);
+    if (rc == -ENODATA && kernel->events && krait_kernel_events_damage(kernel->events)->code && err)
+        *err = *krait_kernel_events_damage(kernel->events);
+    if (!rc && krait_own_threads_init(&kernel->own, kernel->trace, kernel->known))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc)
+        set_range(kernel);
+    return rc;
 }
 
-int krait_export_kernel_new(struct krait_export_kernel **out, struct krait_export_job *job,
-                            struct krait_err *err)
+int krait_kernel_slices_new(struct krait_kernel_slices **out, const struct krait_trace *trace,
+                            const struct krait_kernel_slices_options *options, struct krait_err *err)
 {
-    *out = NULL;
-    if (job->no_kernel || !job->trace->has_kernel)
-        return 0;
-    struct krait_err why = { 0 };
-    struct krait_export_kernel *kernel = calloc(1, sizeof(*kernel));
+    struct krait_kernel_slices *kernel = calloc(1, sizeof(*kernel));
     if (!kernel)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    kernel->job = job;
-    int rc = open_kernel(kernel, &why);
-    if (!rc) {
+    kernel->trace = trace;
+    kernel->options = *options;
+    int rc = open_kernel(kernel, err);
+    if (rc)
+        krait_kernel_slices_free(kernel);
+    else
         *out = kernel;
-        return 0;
-    }
-    krait_export_kernel_free(kernel);
-    if (rc == -ENOMEM)
-        return krait_err_set(err, rc, "%s", why.text);
-    say_damage(job, &why);
-    return 0;
+    return rc;
 }
 
-void krait_export_kernel_free(struct krait_export_kernel *kernel)
+void krait_kernel_slices_free(struct krait_kernel_slices *kernel)
 {
     if (!kernel)
         return;
@@ -74,26 +56,27 @@ void krait_export_kernel_free(struct krait_export_kernel *kernel)
     free(kernel);
 }
 
-uint32_t krait_export_kernel_id(const struct krait_export_kernel *kernel, uint32_t id)
+uint32_t krait_kernel_slices_id(const struct krait_kernel_slices *kernel, uint32_t id)
 {
     return kernel ? krait_own_threads_kernels_id(&kernel->own, id) : id;
 }
 
 /* The trace's thread that a thread of the kernel's was at a time; KRAIT_NO_ID where it is none that is
- * exported. */
-static uint32_t thread_at(const struct krait_export_kernel *kernel, const struct krait_kthread *t,
+ * taken. */
+static uint32_t thread_at(const struct krait_kernel_slices *kernel, const struct krait_kthread *t,
                           uint64_t t_ns)
 {
     uint32_t found = krait_own_thread_at(&kernel->own, kernel->known->threads[t->index], t_ns);
-    return found != KRAIT_NO_ID && krait_export_takes(kernel->job, found) ? found : KRAIT_NO_ID;
+    const struct krait_kernel_slices_options *o = &kernel->options;
+    bool takes = found != KRAIT_NO_ID && (!o->take_thread || o->take_thread(o->ctx, kernel->trace, found));
+    return takes ? found : KRAIT_NO_ID;
 }
 
 /* -- walking -- */
 
 /* What is open in a thread, from the outermost inwards. */
 struct open_slices {
-    struct krait_export_kslice
-        *items; /* end_ns: up to when it is known to go on. NULL: there never was one */
+    struct krait_kernel_slice *items; /* end_ns: up to when it is known to go on. NULL: there never was one */
     uint32_t count;
 };
 
@@ -107,8 +90,8 @@ struct run {
 };
 
 struct walk {
-    struct krait_export_kernel *kernel;
-    const struct krait_export_ksink *sink;
+    struct krait_kernel_slices *kernel;
+    const struct krait_kernel_sink *sink;
     const struct krait_kernel_states *states;
     struct krait_kernel_watch watch;
     struct open_slices *open; /* by index of the kernel's thread */
@@ -145,13 +128,13 @@ static struct open_slices *slices_of(struct walk *w, const struct krait_kthread 
 /* When a thread's calls are cut that nobody ended, as trace/walk.c does. */
 static uint64_t end_of_thread(const struct walk *w, uint32_t index)
 {
-    const struct krait_trace *trace = w->kernel->job->trace;
+    const struct krait_trace *trace = w->kernel->trace;
     return trace->processes[trace->threads[index].process].end_ns;
 }
 
 static void pop(struct walk *w, struct open_slices *open, uint64_t end_ns, bool cut)
 {
-    struct krait_export_kslice *slice = &open->items[--open->count];
+    struct krait_kernel_slice *slice = &open->items[--open->count];
     uint64_t last_ns = end_of_thread(w, slice->thread);
     bool outlives = slice->begin_ns < last_ns && last_ns < end_ns; /* the calls around it */
     slice->end_ns = outlives ? last_ns : KRAIT_MAX(end_ns, slice->end_ns);
@@ -168,9 +151,9 @@ static void pop_to(struct walk *w, struct open_slices *open, uint32_t count, uin
         pop(w, open, end_ns, true);
 }
 
-static void push(struct walk *w, struct open_slices *open, struct krait_export_kslice slice, const char *name)
+static void push(struct walk *w, struct open_slices *open, struct krait_kernel_slice slice, const char *name)
 {
-    const struct krait_export_kslice *around = open->count ? &open->items[open->count - 1] : NULL;
+    const struct krait_kernel_slice *around = open->count ? &open->items[open->count - 1] : NULL;
     uint64_t last_ns = end_of_thread(w, slice.thread);
     bool is_behind = around && around->begin_ns < last_ns && last_ns <= slice.begin_ns;
     if (is_behind || open->count == MOST_OPEN)
@@ -195,7 +178,7 @@ static void push_call(struct walk *w, struct open_slices *open, const struct kra
     bool live = t->call_ns < (int64_t)ns;
     if (thread == KRAIT_NO_ID || !*name)
         return;
-    struct krait_export_kslice slice = { .begin_ns = ns, .thread = thread, .is_call = true, .live = live };
+    struct krait_kernel_slice slice = { .begin_ns = ns, .thread = thread, .is_call = true, .live = live };
     push(w, open, slice, name);
 }
 
@@ -258,7 +241,7 @@ static void on_function(void *ctx, const struct krait_kthread *t, const struct k
     snprintf(address, sizeof(address), "0x%llx", (unsigned long long)krait_kernel_event_int(ev, 0));
     const char *name = label ? label : address;
     if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_END)
-        push(w, open, (struct krait_export_kslice){ .begin_ns = (uint64_t)ns, .thread = thread }, name);
+        push(w, open, (struct krait_kernel_slice){ .begin_ns = (uint64_t)ns, .thread = thread }, name);
     if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_BEGIN)
         end_function(w, open, name, (uint64_t)ns);
 }
@@ -371,7 +354,7 @@ static void walk_done(struct walk *w)
     free(w->runs);
 }
 
-int krait_export_kernel_walk(struct krait_export_kernel *kernel, const struct krait_export_ksink *sink)
+int krait_kernel_slices_walk(struct krait_kernel_slices *kernel, const struct krait_kernel_sink *sink)
 {
     KRAIT_CLEANUP(walk_done) struct walk w = { .kernel = kernel, .sink = sink };
     w.watch = (struct krait_kernel_watch){ .ctx = &w,

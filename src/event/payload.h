@@ -46,7 +46,7 @@ enum krait_payload_bytes {
 
 /* ---- kinds ---- */
 
-/* Bits of the events that open a call, end one, and say the stack; others are of no call. */
+/* Bits of the events that open a call, end one, and say the stack or change it; others are of no call. */
 enum {
     KRAIT_CALL_BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume |
                         1 << KRAIT_EVENT_python_throw | 1 << KRAIT_EVENT_c_call,
@@ -54,7 +54,8 @@ enum {
                       1 << KRAIT_EVENT_python_unwind | 1 << KRAIT_EVENT_python_unwind_of |
                       1 << KRAIT_EVENT_c_return | 1 << KRAIT_EVENT_c_raise | 1 << KRAIT_EVENT_c_raise_of,
     KRAIT_CALL_STACKS = 1 << KRAIT_EVENT_python_frame | 1 << KRAIT_EVENT_python_stack |
-                        1 << KRAIT_EVENT_python_deep_frame | 1 << KRAIT_EVENT_python_deep_stack,
+                        1 << KRAIT_EVENT_python_deep_frame | 1 << KRAIT_EVENT_python_deep_stack |
+                        1 << KRAIT_EVENT_python_switch,
 };
 
 /* The begins have one field, their code. */

@@ -137,7 +137,7 @@ void krait_agent_begin_again(void)
     }
     krait_agent.lives++;
     krait_profile_forget_all();
-    krait_thread_resync();
+    krait_thread_resync(KRAIT_RESYNC_GO_ON);
     krait_agent_see_interp();
 }
 
@@ -219,7 +219,7 @@ static void on_fork(void)
 static void on_raw_fork(void)
 {
     krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_raw_fork, 1);
-    krait_thread_resync();
+    krait_thread_resync(KRAIT_RESYNC_GO_ON);
     on_fork();
 }
 
@@ -250,6 +250,11 @@ static int start_here(enum krait_event_enum_value origin, const char **why)
     if (origin == KRAIT_process_origin_attach) /* by krait.start() */
         krait_thread_seed(in);
     return 0;
+}
+
+struct krait_interp *krait_agent_interp(void)
+{
+    return krait_compat.interp_get ? find_interp(krait_compat.interp_get()) : NULL;
 }
 
 /* What can only be known in this process: whether its interpreter is one that can be recorded. */

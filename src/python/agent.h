@@ -138,6 +138,8 @@ extern struct krait_ring krait_no_ring;
 int krait_agent_start(const char *session, enum krait_event_enum_value origin, const char **why);
 /* Takes the hooks off and leaves the recording. GIL held. */
 void krait_agent_stop(void);
+/* The calling interpreter's, or NULL. GIL held. */
+struct krait_interp *krait_agent_interp(void);
 /* Installs the hooks in the calling interpreter if it has none. GIL held. */
 void krait_agent_see_interp(void);
 /* After Py_Finalize and Py_Initialize: what was is no more; installs the hooks. GIL held. */
@@ -183,8 +185,8 @@ void krait_threads_look(void);
 void krait_threads_resync(void);
 /* For this thread alone: nothing is open from now on. */
 void krait_thread_break(void);
-/* This thread's stack is another from now on: the next event says it first. */
-void krait_thread_resync(void);
+/* This thread's stack is another from now on: the next event says it first. `why`: of enum krait_resync. */
+void krait_thread_resync(enum krait_resync why);
 /* The innermost frame of this thread, or the one that called it where that has just begun; new reference or
  * NULL. */
 PyObject *krait_thread_frame(enum krait_begin_what top);
@@ -240,6 +242,10 @@ KRAIT_COLD bool krait_has_begun(struct krait_interp *in, uint64_t t, PyObject *f
 /* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL
  * held. */
 void krait_greenlets_see(void);
+/* The stacks of this thread's greenlets are not known to readers any more. Any thread for itself. */
+void krait_greenlets_forget(void);
+/* The thread ends. */
+void krait_greenlets_end(void);
 
 /* ---- filter.c ---- */
 void krait_filters_read(struct krait_agent *agent);

@@ -260,6 +260,7 @@ void krait_durations_read(struct krait_durations *d, const struct krait_writer *
     uint64_t freq = writer->shm.control->clock_freq;
     uint64_t left = (uint64_t)((unsigned __int128)stolen_ns(r) * freq / KRAIT_NS_PER_S);
     uint64_t longest = UINT64_MAX;
+    d->stolen += left;
     if (left > LITTLE_US * freq / 1000000)
         longest = longest_gap(r, events, e.head.t);
     else

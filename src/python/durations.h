@@ -56,6 +56,7 @@ struct krait_durations {
     uint32_t period;
     uint64_t begins;                 /* in this period */
     uint64_t event_ticks;            /* what recording a call and its end costs */
+    uint64_t stolen;                 /* ticks that others had the CPU since somebody set it to 0 */
     struct krait_reading **readings; /* by the rings' indexes; NULL: not read yet */
     uint32_t reading_cap;
 };

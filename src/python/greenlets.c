@@ -1,22 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A switch of greenlets puts another stack under the thread without an event of the interpreter. greenlet
- * tells its trace function, one for each thread: krait's, which says the new stack before the next event and
- * then calls the program's.
+ * tells its trace function, one for each thread: krait's, which says so and then calls the program's.
+ *
+ * A stack does not change while its greenlet waits. So readers keep each stack that is left (python:switch),
+ * and what is said is which of them is there again, however deep it is. The whole stack is said of a greenlet
+ * that readers know nothing of: it began before krait looked, or events were lost since it was left. One that
+ * begins has no frame yet; which tells it from another that had its address before, too.
  *
  * The program sees its own alone: greenlet's settrace and gettrace are led to functions of krait's, by their
  * PyMethodDef, which CPython reads at each call of them, whatever name the program has them by. settrace puts
  * the program's function behind krait's, and gettrace gives that. krait keeps no note of it: krait's trace
  * function is a built-in whose self is the program's, or None.
  */
+#include "event/payload.h"
 #include "python/agent.h"
 #include "python/codes.h"
+#include "python/gil.h"
 
 #include <link.h>
 
 static PyCFunction real_settrace, real_gettrace; /* greenlet's; NULL: they are called as they are */
 
 /* ---- the trace function ---- */
+
+enum {
+    SLOTS = 2048, /* a power of two; numbers have 16 bits */
+    MOST = SLOTS / 2,
+    HASH_SHIFT = 64 - 11,
+};
+
+/* The greenlets of a thread that have been left; their number is their slot's, from 1. */
+struct greenlets {
+    uint32_t round; /* readers keep the stacks that were left in this one */
+    uint32_t count;
+    struct one {
+        const void *greenlet; /* its address alone; NULL: free */
+        uint32_t left;        /* the round in which it was left; 0: never */
+    } slots[SLOTS];
+};
+
+static __thread struct greenlets *of_thread;
+
+void krait_greenlets_forget(void)
+{
+    if (of_thread)
+        of_thread->round++;
+}
+
+void krait_greenlets_end(void)
+{
+    free(of_thread);
+    of_thread = NULL;
+}
+
+static struct greenlets *get_greenlets(void)
+{
+    if (!of_thread) {
+        of_thread = calloc(1, sizeof(*of_thread));
+        if (of_thread)
+            of_thread->round = 1;
+    } else if (of_thread->count >= MOST) { /* most of them have ended */
+        memset(of_thread->slots, 0, sizeof(of_thread->slots));
+        of_thread->count = 0;
+        of_thread->round++;
+    }
+    return of_thread;
+}
+
+static struct one *find_one(struct greenlets *all, const void *greenlet)
+{
+    size_t i = (uint64_t)((uintptr_t)greenlet >> 4) * 0x9e3779b97f4a7c15ull >> HASH_SHIFT;
+    while (all->slots[i].greenlet && all->slots[i].greenlet != greenlet)
+        i = (i + 1) % SLOTS;
+    if (!all->slots[i].greenlet) {
+        all->slots[i].greenlet = greenlet;
+        all->count++;
+    }
+    return &all->slots[i];
+}
+
+static uint16_t number_of(const struct greenlets *all, const struct one *one)
+{
+    return (uint16_t)(one - all->slots + 1);
+}
+
+/* Keeps what waits for the next slow path waiting. */
+static void put_switch(struct krait_ring *ring, uint64_t t, uint16_t from, uint16_t to)
+{
+    uint8_t payload[KRAIT_BYTES_python_switch];
+    size_t n = krait_put_python_switch(payload, &(struct krait_payload_python_switch){ from, to });
+    bool look = !krait_ring_has_room(ring, t);
+    krait_writer_put_small(ring, t, KRAIT_EVENT_python_switch, payload, n);
+    if (look)
+        ring->window = UINT64_MAX;
+}
+
+/* Returns false where that cannot be said: then nothing is known of any stack. */
+static bool say_switch(struct krait_interp *in, const void *origin, const void *target)
+{
+    enum { BYTES = sizeof(struct krait_event_extended) + KRAIT_BYTES_python_switch };
+    struct greenlets *all = get_greenlets();
+    struct krait_ring *ring = krait_this_ring;
+    uint64_t t = KRAIT_MAX(krait_writer_now(&in->agent->writer), krait_gil_last());
+    if (!all || krait_unreported_pending())
+        return false;
+    krait_governor_read_closing(in, BYTES);
+    if (krait_writer_room(&in->agent->writer, ring, t, BYTES) != KRAIT_ROOM_OK)
+        return false;
+    struct one *from = find_one(all, origin), *to = find_one(all, target);
+    bool begins = !PyEval_GetFrame(), known = !begins && to->left == all->round;
+    from->left = all->round;
+    put_switch(ring, t, number_of(all, from), known ? number_of(all, to) : 0);
+    if (!known && !begins)
+        krait_thread_resync(KRAIT_RESYNC_STACK);
+    return true;
+}
+
+static void tell_switch(PyObject *origin, PyObject *target)
+{
+    struct krait_interp *in = krait_agent_interp();
+    if (!in || krait_this_ring == &krait_no_ring || !atomic_load(&krait_agent.running))
+        return;
+    uint64_t begin = krait_writer_now(&in->agent->writer);
+    if (!say_switch(in, origin, target)) {
+        krait_greenlets_forget();
+        krait_thread_resync(KRAIT_RESYNC_GO_ON);
+    }
+    in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin + in->agent->hook_ticks;
+}
 
 /* Since the last look: then the trace function is in, and a switch need not look for it again. */
 static __thread bool just_called;
@@ -25,11 +137,15 @@ static __thread bool just_called;
  * function raises, greenlet takes ours away too: the next event comes by the slow path, which sees to that. */
 static PyObject *on_switch(PyObject *program, PyObject *args)
 {
-    krait_thread_resync();
+    PyObject *pair = PyTuple_Size(args) == 2 ? PyTuple_GetItem(args, 1) : NULL;
+    if (pair && PyTuple_Check(pair) && PyTuple_Size(pair) == 2)
+        tell_switch(PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1));
     PyObject *result = program == Py_None ? Py_None : PyObject_CallObject(program, args);
     if (program == Py_None)
         Py_INCREF(result);
     just_called = result != NULL;
+    if (!result)
+        krait_thread_resync(KRAIT_RESYNC_GO_ON);
     return result;
 }
 
@@ -179,6 +295,6 @@ void krait_greenlets_see(void)
     if (lead_methods(module))
         krait_threads_look(); /* others may switch too */
     if (trace_this_thread(module))
-        krait_thread_resync(); /* it may have switched already */
+        krait_thread_resync(KRAIT_RESYNC_GO_ON); /* it may have switched already */
     Py_DECREF(module);
 }

@@ -85,6 +85,7 @@ static void on_thread_exit(void *value)
         krait_writer_ring_close(krait_this_ring);
     krait_this_ring = &krait_no_ring;
     frames_done(&entry->said);
+    krait_greenlets_end();
     atomic_store(&entry->tls, NULL);
     pthread_mutex_unlock(&entries_lock);
 }
@@ -123,16 +124,21 @@ void krait_threads_forget(void)
     waiting_count = 0;
 }
 
-static void resync(struct krait_ring *ring)
+static void resync_for(struct krait_ring *ring, enum krait_resync why)
 {
-    atomic_fetch_or(&ring->resync, KRAIT_RESYNC_GO_ON);
+    atomic_fetch_or(&ring->resync, why);
     ring->window = UINT64_MAX; /* to the slow path, where resync is looked at */
 }
 
-void krait_thread_resync(void)
+static void resync(struct krait_ring *ring)
+{
+    resync_for(ring, KRAIT_RESYNC_GO_ON);
+}
+
+void krait_thread_resync(enum krait_resync why)
 {
     if (krait_this_ring != &krait_no_ring)
-        resync(krait_this_ring);
+        resync_for(krait_this_ring, why);
 }
 
 static void break_ring(struct krait_ring *ring)
@@ -312,6 +318,7 @@ bool krait_thread_begin(struct krait_interp *in)
             return false;
     }
     frames_done(&entry->said); /* was of another ring */
+    krait_greenlets_forget();
     struct krait_ring *ring = waiting_ring();
     if (ring) {
         krait_this_ring = ring;
@@ -449,7 +456,10 @@ static bool say_frames(struct krait_interp *in, struct krait_ring *ring, uint64_
         return false;
     if (said)
         end_pause(in, ring);
-    bool anew = atomic_exchange(&ring->resync, 0) & KRAIT_RESYNC_ANEW;
+    uint32_t why = atomic_exchange(&ring->resync, 0);
+    bool anew = why & KRAIT_RESYNC_ANEW;
+    if (said && why & ~(uint32_t)KRAIT_RESYNC_STACK)
+        krait_greenlets_forget();
     size_t i = said && !anew ? count_same(said, &frames) : 0;
     bool all = put_frames(&in->agent->writer, ring, KRAIT_MAX(t, krait_gil_last()), &frames, &i);
     if (said) {

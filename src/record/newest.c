@@ -7,7 +7,8 @@
  *   before   ├── dropped ──────────────┼── kept ───────────┤   whole packets, by their last event's time
  *   after                       ┌──────┼── kept ───────────┤
  *                               │ base │ the stack that the dropped events had left, as python:frame,
- *                               └──────┘ python:stack and c:call
+ *                               └──────┘ python:stack and c:call; before it those of greenlets that wait,
+ *                                        each with the python:switch that leaves it
  *
  * Definitions and metadata stay. A process that had ended before all that is kept goes with its folder.
  */
@@ -37,6 +38,50 @@ struct calls {
     struct open_call *items;
     size_t count, cap;
 };
+
+/* Of a thread: that of the greenlet that runs, and those that wait, by the numbers of python:switch. */
+struct stacks {
+    struct calls now;
+    struct calls *left;
+    size_t left_count;
+};
+
+static void stacks_done(struct stacks *stacks)
+{
+    for (size_t i = 0; i < stacks->left_count; i++)
+        free(stacks->left[i].items);
+    free(stacks->left);
+    free(stacks->now.items);
+}
+
+static struct calls *left_under(struct stacks *stacks, uint16_t number)
+{
+    size_t before = stacks->left_count;
+    if (!KRAIT_GROW(stacks->left, stacks->left_count, (size_t)number + 1))
+        return NULL;
+    memset(stacks->left + before, 0, (stacks->left_count - before) * sizeof(*stacks->left));
+    return &stacks->left[number];
+}
+
+static bool copy_calls(struct calls *to, const struct calls *from)
+{
+    if (!KRAIT_GROW(to->items, to->cap, from->count))
+        return false;
+    if (from->count)
+        memcpy(to->items, from->items, from->count * sizeof(*to->items));
+    to->count = from->count;
+    return true;
+}
+
+static void switch_stacks(struct stacks *stacks, uint16_t from, uint16_t to)
+{
+    struct calls *left = left_under(stacks, from), empty = { 0 };
+    if (left && !copy_calls(left, &stacks->now))
+        left->count = 0;
+    const struct calls *next = to && to < stacks->left_count ? &stacks->left[to] : &empty;
+    if (!copy_calls(&stacks->now, next))
+        stacks->now.count = 0;
+}
 
 static void push(struct calls *calls, uint32_t code, bool is_c)
 {
@@ -86,12 +131,14 @@ static void begin(struct calls *calls, struct krait_cursor *payload, bool is_c)
         push(calls, call.code, is_c);
 }
 
-static void follow(struct calls *calls, uint32_t id, struct krait_cursor payload)
+static void follow(struct stacks *stacks, uint32_t id, struct krait_cursor payload)
 {
+    struct calls *calls = &stacks->now;
     struct krait_payload_python_frame frame;
     struct krait_payload_python_deep_frame deep_frame;
     struct krait_payload_python_stack stack;
     struct krait_payload_python_deep_stack deep_stack;
+    struct krait_payload_python_switch change;
     switch (id) {
     case KRAIT_EVENT_python_call:
     case KRAIT_EVENT_python_resume:
@@ -126,18 +173,22 @@ static void follow(struct calls *calls, uint32_t id, struct krait_cursor payload
         if (krait_read_python_deep_stack(&payload, &deep_stack))
             calls->count = at_depth(calls, deep_stack.depth);
         break;
+    case KRAIT_EVENT_python_switch:
+        if (krait_read_python_switch(&payload, &change))
+            switch_stacks(stacks, change.from, change.to);
+        break;
     default:
         break;
     }
 }
 
-static uint64_t follow_all(struct calls *calls, const uint8_t *bytes, size_t n)
+static uint64_t follow_all(struct stacks *stacks, const uint8_t *bytes, size_t n)
 {
     uint64_t count = 0;
     struct krait_cursor events = { bytes, bytes + n }, payload;
     struct krait_event_head head = { 0 };
     for (; krait_packet_event(&events, &head, &payload); count++)
-        follow(calls, head.id, payload);
+        follow(stacks, head.id, payload);
     return count;
 }
 
@@ -150,7 +201,7 @@ static void put(struct krait_buf *out, uint64_t time, uint32_t id, const void *p
     krait_buf_add(out, payload, n);
 }
 
-static void put_base(struct krait_buf *out, uint64_t time, const struct calls *calls)
+static void put_stack(struct krait_buf *out, uint64_t time, const struct calls *calls)
 {
     uint8_t payload[KRAIT_FRAME_BYTES];
     uint32_t depth = 0, id;
@@ -170,6 +221,20 @@ static void put_base(struct krait_buf *out, uint64_t time, const struct calls *c
     }
 }
 
+static void put_base(struct krait_buf *out, uint64_t time, const struct stacks *stacks)
+{
+    uint8_t payload[KRAIT_FRAME_BYTES];
+    for (size_t i = 1; i < stacks->left_count; i++) {
+        if (!stacks->left[i].count)
+            continue;
+        put_stack(out, time, &stacks->left[i]);
+        size_t n =
+            krait_put_python_switch(payload, &(struct krait_payload_python_switch){ .from = (uint16_t)i });
+        put(out, time, KRAIT_EVENT_python_switch, payload, n);
+    }
+    put_stack(out, time, &stacks->now);
+}
+
 /* ---- a file ---- */
 
 /* What is dropped of a file, and what was learnt from it. */
@@ -178,7 +243,7 @@ struct cut {
     uint64_t events;               /* in them */
     struct krait_packet_head last; /* of them */
     uint64_t time;                 /* from which on events are kept */
-    struct calls calls;
+    struct stacks stacks;
 };
 
 static bool read_head(int fd, uint64_t at, struct krait_packet_head *head)
@@ -209,7 +274,7 @@ static int drop_packets(struct krait_collector *c, int fd, uint64_t since, struc
         char *events = krait_buf_room(&packet, n + 1);
         if (!events || pread(fd, events, n, (off_t)(cut->at + sizeof(head))) != (ssize_t)n)
             return -EIO;
-        cut->events += follow_all(&cut->calls, (const uint8_t *)events, n);
+        cut->events += follow_all(&cut->stacks, (const uint8_t *)events, n);
         cut->at += head.packet_size / 8;
         cut->time = head.timestamp_end;
         cut->last = head;
@@ -225,7 +290,7 @@ static int write_base(int fd, const struct cut *cut)
     KRAIT_AUTO_BUF out = { 0 };
     struct krait_packet_head head = cut->last;
     krait_buf_add(&out, (const char *)&head, sizeof(head));
-    put_base(&out, cut->time, &cut->calls);
+    put_base(&out, cut->time, &cut->stacks);
     if (out.failed)
         return -ENOMEM;
     head.timestamp_begin = head.timestamp_end = cut->time;
@@ -303,7 +368,7 @@ static int trim_file(struct krait_collector *c, const char *path, struct krait_s
     int rc = fd < 0 ? -errno : drop_packets(c, fd, since, &cut);
     if (!rc && cut.at)
         rc = rewrite(c, path, fd, stream, &cut);
-    free(cut.calls.items);
+    stacks_done(&cut.stacks);
     if (rc || !cut.at)
         return rc;
     struct stat now = { 0 };

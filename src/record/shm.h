@@ -155,6 +155,7 @@ struct krait_proc {
 enum krait_resync {
     KRAIT_RESYNC_GO_ON = 1 << 0, /* what was said of it already is still known */
     KRAIT_RESYNC_ANEW = 1 << 1,  /* what was said may be lost: the collector could not write it */
+    KRAIT_RESYNC_STACK = 1 << 2, /* nothing was lost: a stack is there that was never said */
 };
 
 enum krait_ring_kind {

@@ -3,6 +3,8 @@
 
 #include "base/array.h"
 
+#include <string.h>
+
 void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_ops_fn *fn, void *ctx)
 {
     stack->range = range;
@@ -13,6 +15,9 @@ void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait
 
 void krait_stack_done(struct krait_stack *stack)
 {
+    for (uint32_t i = 0; i < stack->left_cap; i++)
+        free(stack->left[i].frames);
+    free(stack->left);
     free(stack->frames);
     free(stack->py);
 }
@@ -104,6 +109,57 @@ void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth
     resync_time(stack, t_ns);
 }
 
+/* NULL without memory. */
+static struct krait_stack_left *left_under(struct krait_stack *stack, uint32_t number)
+{
+    uint32_t before = stack->left_cap;
+    if (!KRAIT_GROW(stack->left, stack->left_cap, number + 1)) {
+        stack->rc = stack->rc ? stack->rc : -ENOMEM;
+        return NULL;
+    }
+    if (stack->left_cap > before)
+        memset(stack->left + before, 0, (stack->left_cap - before) * sizeof(*stack->left));
+    return &stack->left[number];
+}
+
+static void leave(struct krait_stack *stack, uint32_t number)
+{
+    struct krait_stack_left *left = left_under(stack, number);
+    if (!left || !KRAIT_GROW(left->frames, left->cap, stack->len))
+        return;
+    if (stack->len)
+        memcpy(left->frames, stack->frames, stack->len * sizeof(*left->frames));
+    left->len = stack->len;
+}
+
+void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to)
+{
+    static const struct krait_stack_left empty;
+    stack->over = 0;
+    t_ns = resync_time(stack, t_ns);
+    leave(stack, from);
+    const struct krait_stack_left *next = to && to < stack->left_cap ? &stack->left[to] : &empty;
+    uint32_t same = 0;
+    while (same < KRAIT_MIN(stack->len, next->len) && stack->frames[same].code == next->frames[same].code &&
+           stack->frames[same].lang == next->frames[same].lang)
+        same++;
+    cut_to(stack, t_ns, same);
+    for (uint32_t i = same; i < next->len; i++) {
+        struct krait_stack_frame frame = next->frames[i];
+        krait_stack_begin(stack, t_ns, frame.func, frame.code, KRAIT_OP_LIVE, frame.lang);
+    }
+}
+
+static void omit_left(struct krait_stack_left *left, uint32_t code)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < left->len; i++) {
+        if (left->frames[i].code != code)
+            left->frames[kept++] = left->frames[i];
+    }
+    left->len = kept;
+}
+
 /* The lowest open call of that code, or len. */
 static uint32_t lowest_of(const struct krait_stack *stack, uint32_t code)
 {
@@ -115,6 +171,8 @@ static uint32_t lowest_of(const struct krait_stack *stack, uint32_t code)
 
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
 {
+    for (uint32_t i = 0; i < stack->left_cap; i++)
+        omit_left(&stack->left[i], code);
     uint32_t from = lowest_of(stack, code);
     if (from == stack->len)
         return;

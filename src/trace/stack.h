@@ -16,6 +16,9 @@
  *     a gap is the time of what is open on both sides of it
  *   - code that is left out from now on is cut wherever it is open; what was open inside it goes on as
  *     KRAIT_OP_LIVE
+ *   - python:switch leaves the stack as it is, C calls included, and takes up another that was left so: calls
+ *     that both have from the outermost on stay open, the others of the old are cut and those of the new begin
+ *     as KRAIT_OP_LIVE
  *   - at the range's begin what is open begins as KRAIT_OP_LIVE; at its end, and at the end of all, it is cut
  *   - time never goes back: an earlier time counts as the latest one seen
  *
@@ -39,6 +42,12 @@ struct krait_stack_frame {
     uint32_t lang; /* enum krait_stack_lang */
 };
 
+/* Of a greenlet that waits. */
+struct krait_stack_left {
+    struct krait_stack_frame *frames;
+    uint32_t len, cap;
+};
+
 struct krait_stack {
     uint64_t t_ns[KRAIT_STACK_BATCH];
     uint32_t func[KRAIT_STACK_BATCH];
@@ -50,7 +59,9 @@ struct krait_stack {
     uint32_t cap;
     uint32_t py_len; /* open Python calls */
     struct krait_stack_frame *frames;
-    uint32_t *py; /* frames of Python calls, by depth */
+    uint32_t *py;                  /* frames of Python calls, by depth */
+    struct krait_stack_left *left; /* by the numbers of python:switch */
+    uint32_t left_cap;
     uint64_t last_ns;
     bool emitting; /* the range has begun */
     bool in_run;   /* of python:frame, which python:stack ends */
@@ -72,10 +83,11 @@ void krait_stack_start_range(struct krait_stack *stack);
 int krait_stack_grow(struct krait_stack *stack);
 void krait_stack_cut_c(struct krait_stack *stack, uint64_t t_ns);
 
-/* A python:frame, a python:stack, a code:omit, and the end of the stream at t_ns, which hands out what is
+/* A python:frame, a python:stack, a python:switch, a code:omit, and the end of the stream at t_ns, which hands out what is
  * left. */
 void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth);
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth);
+void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to);
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
 /* An end of a C call that says of which code: what is above the innermost of it is cut; without one it is
  * ignored. */

@@ -50,6 +50,7 @@ static KRAIT_COLD bool rare_event(struct walk *walk, uint32_t id, uint64_t t_ns,
     struct krait_payload_python_stack settle;
     struct krait_payload_python_deep_frame deep_frame;
     struct krait_payload_python_deep_stack deep_settle;
+    struct krait_payload_python_switch change;
     switch (id) {
     case KRAIT_EVENT_python_frame:
         if (!krait_read_python_frame(cursor, &frame))
@@ -70,6 +71,11 @@ static KRAIT_COLD bool rare_event(struct walk *walk, uint32_t id, uint64_t t_ns,
         if (!krait_read_python_deep_stack(cursor, &deep_settle))
             return false;
         krait_stack_settle(walk->stack, t_ns, deep_settle.depth);
+        return true;
+    case KRAIT_EVENT_python_switch:
+        if (!krait_read_python_switch(cursor, &change))
+            return false;
+        krait_stack_switch(walk->stack, t_ns, change.from, change.to);
         return true;
     default:
         return krait_payload_skip(id, cursor);

@@ -244,6 +244,54 @@ static void code_left_out_that_is_not_open_changes_nothing(void **state)
     stop(&run, 50, "10 call 101, 15 return 101");
 }
 
+static void a_stack_that_was_left_comes_back(void **state)
+{
+    struct run run;
+    start(&run, KRAIT_RANGE_ALL);
+    py(&run, 10, 1);
+    py(&run, 11, 2);
+    c(&run, 12, 3);
+    krait_stack_switch(run.stack, 20, 1, 0);
+    py(&run, 21, 4);
+    krait_stack_switch(run.stack, 30, 2, 1);
+    c_end(&run, 31);
+    py_end(&run, 32);
+    krait_stack_switch(run.stack, 40, 1, 2);
+    py_end(&run, 41);
+    stop(
+        &run, 50,
+        "10 call 101, 11 call 102, 12 call 103, 20 cut 103, 20 cut 102, 20 cut 101, 21 call 104, 30 cut 104, "
+        "30 live 101, 30 live 102, 30 live 103, 31 return 103, 32 return 102, 40 cut 101, 40 live 104, "
+        "41 return 104");
+}
+
+static void what_two_stacks_have_in_common_stays_open(void **state)
+{
+    struct run run;
+    start(&run, KRAIT_RANGE_ALL);
+    py(&run, 10, 1);
+    py(&run, 11, 2);
+    krait_stack_switch(run.stack, 20, 1, 0);
+    py(&run, 21, 1);
+    krait_stack_switch(run.stack, 30, 2, 1);
+    stop(
+        &run, 50,
+        "10 call 101, 11 call 102, 20 cut 102, 20 cut 101, 21 call 101, 30 live 102, 50 cut 102, 50 cut 101");
+}
+
+static void code_left_out_goes_from_stacks_that_were_left(void **state)
+{
+    struct run run;
+    start(&run, KRAIT_RANGE_ALL);
+    py(&run, 10, 1);
+    py(&run, 11, 2);
+    krait_stack_switch(run.stack, 20, 1, 0);
+    krait_stack_omit(run.stack, 25, 1);
+    krait_stack_switch(run.stack, 30, 2, 1);
+    py_end(&run, 31);
+    stop(&run, 50, "10 call 101, 11 call 102, 20 cut 102, 20 cut 101, 30 live 102, 31 return 102");
+}
+
 static void a_range_cuts_at_both_edges(void **state)
 {
     struct run run;
@@ -442,6 +490,9 @@ int main(void)
         cmocka_unit_test(a_range_after_the_end_is_empty),
         cmocka_unit_test(an_end_at_the_ranges_begin_is_before_it),
         cmocka_unit_test(a_consumer_that_stops_is_not_called_again),
+        cmocka_unit_test(a_stack_that_was_left_comes_back),
+        cmocka_unit_test(what_two_stacks_have_in_common_stays_open),
+        cmocka_unit_test(code_left_out_goes_from_stacks_that_were_left),
         cmocka_unit_test(calls_above_the_greatest_depth_are_left_out_in_pairs),
         cmocka_unit_test(any_events_come_out_balanced),
     };

@@ -184,12 +184,15 @@ class Process:
         is what is still open at the end, outermost first. A C function that was live when the stack was said has an end
         without a beginning: python:frame tells Python's frames alone.
         """
-        lines, stack, said = [], [], []  # said: the python:frame events of the run that goes on
+        lines, stack, said, left = [], [], [], {}  # said: the python:frame events of the run that goes on
         for e in thread.events:
             if e.name in ("python:frame", "python:deep_frame"):
                 said.append(e)
             elif e.name in ("python:stack", "python:deep_stack"):
                 stack, said = self.resync(stack, said, e.fields["depth"]), []
+            elif e.name == "python:switch":
+                left[e.fields["from"]] = stack
+                stack = list(left.get(e.fields["to"], [])) if e.fields["to"] else []
             elif e.name in BEGINS or e.name in ENDS:
                 kind, what = e.name.removesuffix("_of").split(":")
                 if e.name in BEGINS:

@@ -40,7 +40,7 @@ def parents_of(process, name):
     """By which function each call of `name` was made, as the stack is said and kept."""
     parents = []
     for thread in process.threads:
-        stack = []
+        stack, left = [], {}
         for e in thread.events:
             what = e.name.split(":")
             if e.name == "python:frame":
@@ -49,6 +49,9 @@ def parents_of(process, name):
                     stack[at:] = [e.code]
             elif e.name == "python:stack":
                 del stack[e.fields["depth"]:]
+            elif e.name == "python:switch":
+                left[e.fields["from"]] = stack
+                stack = list(left.get(e.fields["to"], []))
             elif e.name in ("python:call", "python:resume", "python:throw"):
                 if process.codes[e.code].qualname == name:
                     parents.append(process.codes[stack[-1]].qualname if stack else None)
@@ -102,3 +105,50 @@ def test_a_trace_function_that_raises_takes_only_itself_away(record, any_python,
     run = record.text(venv(any_python, "greenlet"), text)
     assert run.lost == 0
     assert parents_of(run.main, "leaf") == ["one", "main", "one", "main", "one", "main"]
+
+
+DEEP = """
+    import os, signal, sys
+    from greenlet import getcurrent, greenlet
+    def leaf(): pass
+    def deep(n):
+        if n:
+            deep(n - 1)
+        while not n:
+            leaf()
+            home.switch()
+    def waits():
+        home.switch()
+        leaf()
+    def rounds(n):
+        for i in range(n):
+            for let in lets: let.switch()
+    home, waiting, lets = getcurrent(), greenlet(waits), [greenlet(deep) for _ in range(4)]
+    waiting.switch()
+    for let in lets: let.switch(50)
+    rounds(200)
+    if "lose" in sys.argv:
+        os.kill(os.getppid(), signal.SIGSTOP)
+        rounds(4000)
+        os.kill(os.getppid(), signal.SIGCONT)
+    rounds(60_000 if "grow" in sys.argv else 200)
+    greenlet(leaf).switch()
+    waiting.switch()
+    for let in lets: let.throw()
+    leaf()
+"""
+
+
+def test_a_switch_says_which_stack_is_there_however_deep(record, any_python, venv):
+    """Also after events were lost, and where the stacks of those that wait were said in packets that are dropped."""
+    python, script = venv(any_python, "greenlet"), record.script(DEEP)
+    small = ["--ring-size", "256K", "--buffer-size", "64K"]
+    for word, options in (("", []), ("lose", small), ("grow", ["--max-size", "2M", "--keep", "newest"])):
+        run = record(python, script, word, options=options)
+        assert run.status == 0 and (word == "lose") == bool(run.lost)
+        said = sum(e.name == "python:frame" for thread in run.main.threads for e in thread.events)
+        assert said < 1000
+        parents = parents_of(run.main, "leaf")
+        last = [None, "waits", "<module>"]
+        assert set(parents) <= {"deep", *last}
+        assert word == "lose" or (parents[-3:] == last and set(parents[:-3]) == {"deep"})

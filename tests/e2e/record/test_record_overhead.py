@@ -184,7 +184,7 @@ def test_a_c_function_that_comes_back_has_no_end_without_a_begin(record, cat, ov
         """
         import time
         small, large = [1], list(range(200000))
-        for i in range(100000):
+        for i in range(300000):
             sorted(small)
         end = time.monotonic() + 1
         while time.monotonic() < end:

@@ -35,7 +35,6 @@ enum {
     PROBE_GAPS = 32,      /* ... times so much in the end */
     PROBE_CODE_US = 4, /* what a round takes for each function: the interpreter instruments all code anew */
     PROBE_PARTS = 10,  /* the part of the budget that rounds may take */
-    LOOK_US = 1000,    /* a look may take so long, beside as long as recording what it reads did */
 };
 
 /* Two clock readings and two stores, in a ring of its own; a mean. */
@@ -424,12 +423,11 @@ static void settle(struct krait_interp *in, uint64_t now)
     struct krait_governor *g = &in->governor;
     uint64_t hooks = g->window - (uint64_t)KRAIT_MAX(g->left, (int64_t)0);
     uint64_t events = hooks > g->idle ? hooks - g->idle : 0;
-    /* A look that takes longer was not on the CPU. */
-    uint64_t looked = KRAIT_MIN(g->looked_ticks, hooks * in->agent->event_ticks + ticks_of_us(in, LOOK_US));
-    uint64_t spent =
-        events * in->agent->event_ticks + g->idle * in->agent->hook_ticks + looked + g->said_ticks;
-    uint64_t passed = now - g->look_ticks;
-    passed -= KRAIT_MIN(passed, g->durations->stolen); /* the program did nothing then */
+    uint64_t stolen = g->durations->stolen, passed = now - g->look_ticks;
+    uint64_t measured = g->looked_ticks + g->said_ticks;
+    measured -= KRAIT_MIN(measured, stolen); /* most likely, when it took so long */
+    passed -= KRAIT_MIN(passed, stolen);     /* the program did nothing then */
+    uint64_t spent = events * in->agent->event_ticks + g->idle * in->agent->hook_ticks + measured;
     g->durations->stolen = 0;
     int64_t most =
         budget(in, ticks_of_us(in, CREDIT_MAX_MS * 1000), 100) + (int64_t)ticks_of_us(in, CREDIT_US);

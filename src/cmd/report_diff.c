@@ -27,8 +27,16 @@ struct diff_row {
     const char *name, *module, *file;
     uint32_t line;
     enum krait_func_kind kind;
-    bool holds_dropped; /* in a recording of either side */
-    double *numbers[2]; /* by recording, those of --diff first: wall time or calls; on CPU */
+    bool holds_dropped;              /* in a recording of either side */
+    uint32_t first_type, type_count; /* of diff.types, once they are sorted */
+    double *numbers[2];              /* by recording, those of --diff first: wall time or calls; on CPU */
+};
+
+/* Exceptions of one type that left a function. */
+struct diff_type {
+    uint32_t row;
+    const char *type;
+    double numbers[2]; /* before and after: sums, then means */
 };
 
 struct diff {
@@ -46,7 +54,12 @@ struct diff {
     struct krait_buf missing;    /* what is missing from which, as notes */
     struct krait_buf each;       /* and for programs, with commas between */
     size_t offset, split_offset; /* of the number in krait_profile_row and krait_wall_split */
-    bool counts;                 /* it is calls */
+    bool counts;                 /* it is calls, or exceptions */
+    bool raised;                 /* it is exceptions */
+    struct krait_strtab type_names;
+    struct krait_map type_of; /* row and name to the place in `types` */
+    struct diff_type *types;  /* by row, the greatest change first */
+    uint32_t type_count, type_cap;
 };
 
 /* -- reading -- */
@@ -72,16 +85,50 @@ static struct diff_row *add_row(struct diff *d, const struct krait_profile_row *
     return new->name &&new->module &&new->file &&new->numbers[0] && new->numbers[1] ? new : NULL;
 }
 
+static struct diff_type *type_at(struct diff *d, uint32_t row, const char *name)
+{
+    uint32_t id = krait_strtab_add(&d->type_names, name, strlen(name));
+    uint64_t key = (uint64_t)row << 32 | id, *known = krait_map_get(&d->type_of, key);
+    if (known)
+        return &d->types[*known];
+    if (id == KRAIT_NO_ID || !KRAIT_GROW(d->types, d->type_cap, d->type_count + 1) ||
+        krait_map_put(&d->type_of, key, d->type_count))
+        return NULL;
+    d->types[d->type_count] = (struct diff_type){ .row = row, .type = d->type_names.texts[id] };
+    return &d->types[d->type_count++];
+}
+
+static int add_types(struct diff *d, const struct krait_profile_row *row, uint32_t to, uint32_t recording)
+{
+    for (uint32_t i = 0; i < row->exception_count; i++) {
+        struct diff_type *type = type_at(d, to, row->exceptions[i].type);
+        if (!type)
+            return -ENOMEM;
+        type->numbers[recording >= d->before] += (double)row->exceptions[i].count;
+    }
+    return 0;
+}
+
+/* Of exceptions, only those that are meant, and what none left is not compared. */
+static bool is_compared(const struct diff *d, struct krait_profile_row *row)
+{
+    const struct krait_match *filter = d->report->filter;
+    if (d->report->exception)
+        row->exception_count = krait_report_raised_filter(row->exceptions, row->exception_count,
+                                                          d->report->exception, &row->raised);
+    return (!filter || krait_match_func(filter, row->module, row->name, row->file)) &&
+           (!d->raised || row->raised);
+}
+
 /* Functions of one name, as lambdas of a module, are one. */
 static int add_profile(struct diff *d, const struct krait_profile *profile, uint32_t recording)
 {
-    const struct krait_match *filter = d->report->filter;
     for (uint32_t i = 0; i < profile->count; i++) {
-        const struct krait_profile_row *row = &profile->rows[i];
-        if (filter && !krait_match_func(filter, row->module, row->name, row->file))
+        struct krait_profile_row *row = &profile->rows[i];
+        if (!is_compared(d, row))
             continue;
         struct diff_row *to = add_row(d, row);
-        if (!to)
+        if (!to || (d->raised && add_types(d, row, (uint32_t)(to - d->rows), recording)))
             return -ENOMEM;
         to->holds_dropped |= row->holds_dropped;
         to->numbers[0][recording] += (double)*(const uint64_t *)((const char *)row + d->offset);
@@ -177,10 +224,35 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     return certain ? certain : x != y ? (x < y) - (x > y) : order ? order : (i > j) - (i < j);
 }
 
-/* Of total times, which hold each other, there is no sum. */
+/* Of total times, which hold each other, there is no sum, nor of exceptions, which leave one function after another. */
 static bool has_sum(const struct diff *d)
 {
-    return d->offset != offsetof(struct krait_profile_row, total_ns);
+    return !d->raised && d->offset != offsetof(struct krait_profile_row, total_ns);
+}
+
+static int compare_types(const void *a, const void *b)
+{
+    const struct diff_type *x = a, *y = b;
+    double u = fabs(x->numbers[1] - x->numbers[0]), v = fabs(y->numbers[1] - y->numbers[0]);
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    return u != v ? (u < v) - (u > v) : strcmp(x->type, y->type);
+}
+
+/* Sums become means, and rows know which are theirs. */
+static void settle_types(struct diff *d)
+{
+    for (uint32_t i = 0; i < d->type_count; i++) {
+        d->types[i].numbers[0] /= d->before;
+        d->types[i].numbers[1] /= d->recordings - d->before;
+    }
+    if (d->type_count)
+        qsort(d->types, d->type_count, sizeof(*d->types), compare_types);
+    for (uint32_t i = 0; i < d->type_count; i++) {
+        struct diff_row *row = &d->rows[d->types[i].row];
+        if (!row->type_count++)
+            row->first_type = i;
+    }
 }
 
 static int compare_all(struct diff *d)
@@ -195,6 +267,7 @@ static int compare_all(struct diff *d)
         for (uint32_t r = 0; r < d->recordings; r++)
             sums[r] += numbers[r];
     }
+    settle_types(d);
     d->all = change_of(d, sums);
     d->all.certain = d->all.known && d->all.p <= 1 - KRAIT_COMPARE_CONFIDENCE;
     return krait_changes_mark(d->changes, d->count);
@@ -238,6 +311,19 @@ static void share_cell(struct krait_table *table, const struct krait_change *c)
     krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
 }
 
+/* "KeyError 1 -> 3, ValueError 2 -> 0": what changed most first. */
+static void types_text(const struct diff *d, struct krait_buf *text, uint32_t row)
+{
+    char before[KRAIT_FMT_SIZE], after[KRAIT_FMT_SIZE];
+    for (uint32_t i = 0; i < d->rows[row].type_count; i++) {
+        const struct diff_type *type = &d->types[d->rows[row].first_type + i];
+        krait_buf_str(text, i ? ", " : "");
+        krait_fmt_safe(text, type->type);
+        krait_buf_fmt(text, " %s -> %s", number_text(d, before, type->numbers[0]),
+                      number_text(d, after, type->numbers[1]));
+    }
+}
+
 static void row_cells(const struct diff *d, struct krait_table *table, uint32_t row)
 {
     const struct krait_change *c = &d->changes[row];
@@ -258,6 +344,11 @@ static void row_cells(const struct diff *d, struct krait_table *table, uint32_t 
     krait_func_row_mark(&name, d->rows[row].holds_dropped, &bright);
     krait_table_cell(table, name.data ? name.data : "",
                      d->rows[row].kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C, bright);
+    if (!d->raised)
+        return;
+    krait_buf_clear(&name);
+    types_text(d, &name, row);
+    krait_table_cell(table, name.len ? name.data : "", KRAIT_STYLE_NONE, 0);
 }
 
 static int put_table(const struct diff *d, const uint32_t *order, uint32_t shown)
@@ -270,15 +361,18 @@ static int put_table(const struct diff *d, const uint32_t *order, uint32_t shown
         { "beyond chance", 0, 0, 0 },
         { "change%", 0, 0, 3 },
         { "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 24, 0 },
+        { "exceptions", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 14, 0 },
     };
-    enum { COUNT = KRAIT_ARRAY_LEN(columns), MARGIN = 3 };
+    enum { COUNT = KRAIT_ARRAY_LEN(columns), MARGIN = 3, ROW = COUNT - 2, TYPES = COUNT - 1 };
     struct krait_column used[COUNT];
     uint32_t n = 0;
     for (uint32_t i = 0; i < COUNT; i++) {
-        if (d->all.known || (i != MARGIN && i != MARGIN + 1))
+        bool of_margin = i == MARGIN || i == MARGIN + 1;
+        if ((d->all.known || !of_margin) && (d->raised || i != TYPES))
             used[n++] = columns[i];
+        if (i == ROW)
+            used[n - 1].title = rows_are[d->report->by];
     }
-    used[n - 1].title = rows_are[d->report->by];
     struct krait_table *table;
     if (krait_table_new(&table, used, n))
         return -ENOMEM;
@@ -293,7 +387,7 @@ static int put_table(const struct diff *d, const uint32_t *order, uint32_t shown
 
 static const char *measure(const struct diff *d)
 {
-    return d->counts ? "calls" : is_on_cpu(d) ? "on_cpu_ns" : "wall_ns";
+    return d->raised ? "raised" : d->counts ? "calls" : is_on_cpu(d) ? "on_cpu_ns" : "wall_ns";
 }
 
 static void json_number(struct krait_buf *out, const char *key, double x, bool known)
@@ -326,6 +420,19 @@ static void json_each(struct krait_buf *out, const char *key, const double *numb
     krait_buf_char(out, ']');
 }
 
+static void json_types(const struct diff *d, struct krait_buf *out, const struct diff_row *row)
+{
+    krait_json_key_open(out, "exceptions", '{');
+    for (uint32_t i = 0; i < row->type_count; i++) {
+        const struct diff_type *type = &d->types[row->first_type + i];
+        krait_json_key_open(out, type->type, '{');
+        json_number(out, "before", type->numbers[0], true);
+        json_number(out, "after", type->numbers[1], true);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, '}');
+}
+
 static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown)
 {
     struct krait_buf *out = &d->report->out;
@@ -348,6 +455,8 @@ static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown
         krait_func_row_json(out, row->name, row->module, row->file, row->line,
                             krait_func_row_kind(row->kind));
         json_change(out, &d->changes[order[i]]);
+        if (d->raised)
+            json_types(d, out, row);
         json_each(out, "each_before", numbers, d->before);
         json_each(out, "each_after", numbers + d->before, d->recordings - d->before);
         krait_func_row_json_holds(out, row->holds_dropped);
@@ -359,11 +468,21 @@ static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown
     out->failed |= d->each.failed;
 }
 
+static void csv_types(const struct diff *d, struct krait_buf *out, uint32_t row)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    types_text(d, &text, row);
+    krait_buf_char(out, ',');
+    krait_csv_cstr(out, text.data ? text.data : "");
+    out->failed |= text.failed;
+}
+
 static void put_csv(const struct diff *d, const uint32_t *order, uint32_t shown)
 {
     struct krait_buf *out = &d->report->out;
     krait_buf_str(out, KRAIT_FUNC_ROW_CSV
-                  ",measure,before,after,change,low,high,certain" KRAIT_FUNC_ROW_CSV_HOLDS "\n");
+                  ",measure,before,after,change,low,high,certain" KRAIT_FUNC_ROW_CSV_HOLDS);
+    krait_buf_str(out, d->raised ? ",exceptions\n" : "\n");
     for (uint32_t i = 0; i < shown; i++) {
         const struct diff_row *row = &d->rows[order[i]];
         const struct krait_change *c = &d->changes[order[i]];
@@ -374,6 +493,8 @@ static void put_csv(const struct diff *d, const uint32_t *order, uint32_t shown)
         else
             krait_buf_str(out, ",,,");
         krait_func_row_csv_holds(out, row->holds_dropped);
+        if (d->raised)
+            csv_types(d, out, order[i]);
         krait_buf_char(out, '\n');
     }
 }
@@ -385,7 +506,9 @@ static void say_recordings(const struct diff *d, struct krait_buf *notes)
     char before[KRAIT_FMT_SIZE], after[KRAIT_FMT_SIZE];
     krait_buf_fmt(notes, "%s before, %s after; ", krait_fmt_counted(before, d->before, "recording"),
                   krait_fmt_counted(after, d->recordings - d->before, "recording"));
-    if (d->counts)
+    if (d->raised)
+        krait_buf_str(notes, "how often exceptions left each is compared\n");
+    else if (d->counts)
         krait_buf_str(notes, "calls of each are compared\n");
     else if (is_on_cpu(d))
         krait_buf_str(notes, "time on the CPU is compared\n");
@@ -454,7 +577,9 @@ static void say_functions(const struct diff *d, struct krait_buf *notes)
 static void say(const struct diff *d)
 {
     struct krait_buf *notes = &d->report->notes;
-    if (!d->count) {
+    if (!d->count && d->raised && !d->report->exception) {
+        krait_buf_str(notes, "no function was left by an exception\n");
+    } else if (!d->count) {
         krait_report_note_nothing(d->report);
     } else {
         say_recordings(d, notes);
@@ -507,10 +632,12 @@ static void choose_number(struct diff *d)
 {
     const char *sort = d->report->options->sort;
     bool total = sort && strcmp(sort, "total") == 0;
-    d->counts = sort && strcmp(sort, "calls") == 0;
-    d->offset = d->counts ? offsetof(struct krait_profile_row, calls)
-                : total   ? offsetof(struct krait_profile_row, total_ns)
-                          : offsetof(struct krait_profile_row, self_ns);
+    d->raised = d->report->exception || (sort && strcmp(sort, "raised") == 0);
+    d->counts = d->raised || (sort && strcmp(sort, "calls") == 0);
+    d->offset = d->raised   ? offsetof(struct krait_profile_row, raised)
+                : d->counts ? offsetof(struct krait_profile_row, calls)
+                : total     ? offsetof(struct krait_profile_row, total_ns)
+                            : offsetof(struct krait_profile_row, self_ns);
     d->split_offset =
         total ? offsetof(struct krait_wall_split, total_ns) : offsetof(struct krait_wall_split, self_ns);
 }
@@ -531,6 +658,9 @@ int krait_report_diff(struct report *report, char **paths, size_t count, struct 
     krait_arena_done(&d.texts);
     krait_buf_done(&d.missing);
     krait_buf_done(&d.each);
+    krait_strtab_done(&d.type_names);
+    krait_map_done(&d.type_of);
+    free(d.types);
     free(d.rows);
     free(d.changes);
     return rc;
@@ -538,17 +668,18 @@ int krait_report_diff(struct report *report, char **paths, size_t count, struct 
 
 int krait_report_check_diff(const struct report_options *o, struct krait_err *err)
 {
-    static const char *const numbers[] = { "self", "total", "calls" };
+    static const char *const numbers[] = { "self", "total", "calls", "raised" };
     bool fits = !o->sort;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(numbers) && !fits; i++)
         fits = strcmp(o->sort, numbers[i]) == 0;
-    if (o->tree || o->callers || o->callees || o->why || o->cycles || o->exception)
-        return krait_err_set(
-            err, -EINVAL,
-            "--diff is for tables of functions, without --tree, --callers, --callees, --why, "
-            "--exception and --cycles");
-    if (!fits)
-        return krait_err_set(err, -EINVAL, "--diff compares --sort self, total or calls, not %s", o->sort);
+    if (o->tree || o->callers || o->callees || o->why || o->cycles)
+        return krait_err_set(err, -EINVAL,
+                             "--diff is for tables of functions, without --tree, --callers, --callees, --why "
+                             "and --cycles");
+    if (!fits || (o->exception && o->sort && strcmp(o->sort, "raised") != 0))
+        return krait_err_set(err, -EINVAL, "--diff compares --sort %s, not %s",
+                             o->exception ? "raised with --exception" : "self, total, calls or raised",
+                             o->sort);
     if (o->by && strcmp(o->by, "function") != 0 && strcmp(o->by, "module") != 0 && strcmp(o->by, "file") != 0)
         return krait_err_set(err, -EINVAL,
                              "--diff goes with --by function, module or file: recordings have no threads, "

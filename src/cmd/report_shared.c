@@ -20,7 +20,7 @@ void krait_report_note_nothing(struct report *report)
     krait_buf_fmt(
         &report->notes, "%s%s\n",
         report->exception
-            ? (report->trace->exception_count
+            ? (!report->trace || report->trace->exception_count
                    ? "no function was left by such an exception"
                    : "no function was left by an exception of a known type (Python before 3.12 does "
                      "not tell types)")

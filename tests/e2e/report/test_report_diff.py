@@ -193,7 +193,7 @@ def test_units_stand_under_units(run, synth):
     "options, why",
     [
         (["--tree"], "--diff is for tables of functions"),
-        (["--sort", "p99"], "--diff compares --sort self, total or calls, not p99"),
+        (["--sort", "p99"], "--diff compares --sort self, total, calls or raised, not p99"),
         (["--by", "thread"], "--diff goes with --by function, module or file"),
     ],
 )

@@ -108,6 +108,12 @@ static void cut_library(char *list, char *own)
     memmove(own, rest, strlen(rest) + 1);
 }
 
+static void cut_all(char *list)
+{
+    for (char *own; (own = find_library(list));)
+        cut_library(list, own);
+}
+
 /* Whether there is no such file here, as after a chroot: the loader would say so to the program's stderr. */
 static bool is_out_of_reach(void)
 {
@@ -117,21 +123,23 @@ static bool is_out_of_reach(void)
     return out;
 }
 
-/* `env` without this library, whose LD_PRELOAD is `list`. */
-static char *const *drop_preload(struct carried *room, char *const *env, const char *list)
+/* `env` without this library: there may be several entries of LD_PRELOAD, and it may be in each more than once.
+ * What is left of them stands in `room`; where that is too long, all goes as it is. */
+static char *const *drop_preload(struct carried *room, char *const *env)
 {
-    size_t k = 0, name = strlen(PRELOAD), len = strlen(list);
-    if (name + len >= MOST_PRELOAD)
-        return env;
-    char *rest = room->preload + name;
-    memcpy(room->preload, PRELOAD, name);
-    memcpy(rest, list, len + 1);
-    cut_library(rest, find_library(rest));
+    char *const *all = env;
+    size_t k = 0, used = 0;
     for (; *env; env++) {
-        if (!value_of(*env, PRELOAD))
-            room->env[k++] = *env;
-        else if (*rest)
-            room->env[k++] = room->preload;
+        bool has_library = value_of(*env, PRELOAD) && find_library(value_of(*env, PRELOAD));
+        size_t size = has_library ? strlen(*env) + 1 : 0;
+        if (used + size > MOST_PRELOAD)
+            return all;
+        char *entry = has_library ? memcpy(room->preload + used, *env, size) : *env;
+        if (has_library)
+            cut_all(entry + strlen(PRELOAD));
+        if (!has_library || *value_of(entry, PRELOAD))
+            room->env[k++] = entry;
+        used += size;
     }
     room->env[k] = NULL;
     return room->env;
@@ -153,7 +161,7 @@ static char *const *carry(struct carried *room, char *const *env)
     }
     bool has_library = list && find_library(list);
     if (is_out_of_reach())
-        return has_library && n <= MOST_VARIABLES ? drop_preload(room, env, list) : env;
+        return n <= MOST_VARIABLES ? drop_preload(room, env) : env;
     bool complete = found && has_library, other = found && strcmp(found, session) != 0;
     if (complete || other || n > MOST_VARIABLES || !join_preload(room->preload, list))
         return env;
@@ -164,9 +172,8 @@ static char *const *carry(struct carried *room, char *const *env)
 static void leave_environment(void)
 {
     char *list = getenv("LD_PRELOAD");
-    char *own = list ? find_library(list) : NULL;
-    if (own) {
-        cut_library(list, own);
+    if (list && find_library(list)) {
+        cut_all(list);
         if (!*list)
             unsetenv("LD_PRELOAD");
     }

@@ -197,10 +197,11 @@ static enum entered enter(enum entered before)
     return RECORDING;
 }
 
-/* Py_FinalizeEx takes all audit hooks away, and says so to them first. The next Py_Initialize gets ours anew. */
+/* Py_FinalizeEx takes all audit hooks away, and says so to them first. The next Py_Initialize gets ours anew.
+ * A program may audit an event of that name itself; then Python is not ending. */
 static bool is_end(const char *event)
 {
-    return event[0] == 'c' && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0;
+    return event[0] == 'c' && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0 && !is_initialized();
 }
 
 /* GIL held. */

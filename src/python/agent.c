@@ -9,8 +9,6 @@
 #include "python/compat.h"
 #include "python/gil.h"
 
-#include <sys/mman.h>
-
 struct krait_agent krait_agent;
 
 /* ---- interpreters ---- */
@@ -152,17 +150,14 @@ static bool is_alone(void)
 }
 
 /* Another thread may stand in a slow path, waiting for the GIL, and an interpreter with a GIL of its own in
- * any hook. For them the memory stays, as pages that nobody reads. Rare, so its addresses are not used again.
- */
+ * any hook. For them there are pages still. Rare, so their addresses are not used again. */
 static void leave_mapping(void)
 {
     struct krait_writer *writer = &krait_agent.writer;
-    writer->proc = NULL;
     if (!writer->shm.base || is_alone())
         krait_writer_unmap(writer);
     else
-        mmap(writer->shm.base, writer->shm.bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        krait_writer_abandon(writer);
 }
 
 /* ---- start ---- */

@@ -206,20 +206,27 @@ static bool is_closed(const uint8_t *ring_map)
     return (uintptr_t)ring_map & KRAIT_MAP_CLOSED;
 }
 
+/* A ring's bytes that are mapped with or without access, with access; NULL where that is refused, and then they
+ * are no longer mapped. */
+static uint8_t *open_map(const struct krait_writer *writer, uint8_t *at)
+{
+    if (!is_closed(at))
+        return at;
+    at -= KRAIT_MAP_CLOSED;
+    if (mprotect(at, writer->shm.ring_bytes, PROT_READ | PROT_WRITE) == 0)
+        return at;
+    munmap(at, writer->shm.ring_bytes);
+    return NULL;
+}
+
 /* The bytes of a ring that this thread has taken, mapped once and kept: the ring is likely to be taken here
  * again. */
 static uint8_t *map_ring(struct krait_writer *writer, uint32_t i)
 {
     uint8_t *at = atomic_load_explicit(&writer->ring_maps[i], memory_order_acquire);
-    if (!at)
-        at = map_by_seed(writer, i);
+    at = open_map(writer, at ? at : map_by_seed(writer, i));
     if (!at)
         at = map_by_path(writer, i);
-    if (is_closed(at)) {
-        at -= KRAIT_MAP_CLOSED;
-        if (mprotect(at, writer->shm.ring_bytes, PROT_READ | PROT_WRITE))
-            return NULL;
-    }
     atomic_store_explicit(&writer->ring_maps[i], at, memory_order_release);
     return at;
 }
@@ -242,6 +249,28 @@ void krait_writer_unmap(struct krait_writer *writer)
         munmap(writer->own, (size_t)sysconf(_SC_PAGESIZE));
     munmap(writer->shm.base, writer->shm.bytes);
     *writer = (struct krait_writer){ 0 };
+}
+
+/* Nothing stands behind the pages from now on; who still writes there writes for nobody. */
+static void replace_pages(void *at, size_t bytes)
+{
+    mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+void krait_writer_abandon(struct krait_writer *writer)
+{
+    const struct krait_shm *shm = &writer->shm;
+    writer->proc = NULL;
+    for (uint32_t i = 0; i < shm->ring_max; i++) {
+        uint8_t *at = atomic_load(&writer->ring_maps[i]);
+        if (at)
+            replace_pages(at - is_closed(at), shm->ring_bytes);
+    }
+    if (writer->seed)
+        replace_pages(writer->seed, (size_t)sysconf(_SC_PAGESIZE));
+    if (writer->window)
+        replace_pages(writer->window, writer->window_count * krait_shm_chunk_bytes(shm));
+    replace_pages(shm->base, shm->bytes);
 }
 
 /* As the collector knows it, who shares our /proc: in another pid namespace getpid() is another number. */

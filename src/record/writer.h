@@ -33,6 +33,9 @@ struct krait_writer {
 int krait_writer_map(struct krait_writer *writer, const char *path);
 /* No thread writes any more. */
 void krait_writer_unmap(struct krait_writer *writer);
+/* The same where threads may still write: the recording's memory goes, and pages without effect take its place
+ * for good. */
+void krait_writer_abandon(struct krait_writer *writer);
 
 /* Where the ring's packet is, here. */
 static inline uint8_t *krait_writer_packet(const struct krait_writer *writer, const struct krait_ring *ring,

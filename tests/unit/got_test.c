@@ -6,15 +6,12 @@
 #include "python/got.h"
 
 #include "base/buf.h"
+#include "forbid.h"
 
 #include <dlfcn.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -51,19 +48,6 @@ static void with_a_call_that_is_not_there_nothing_is_led(void **state)
     assert_int_equal(krait_got_lead((void *)ours, calls, KRAIT_ARRAY_LEN(calls)), -ENOENT);
     assert_int_not_equal(asked(), OURS);
     assert_int_equal(krait_got_lead((void *)(uintptr_t)1, calls, 1), -ENOENT); /* no file lies there */
-}
-
-/* As where mappings are sealed. */
-static bool forbid_mprotect(void)
-{
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = { KRAIT_ARRAY_LEN(steps), steps };
-    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static void what_is_not_led_is_not_said_to_be(void **state)

@@ -3,6 +3,7 @@
 #include "ctf/read/cursor.h"
 #include "ctf/read/loss.h"
 #include "ctf/read/reader.h"
+#include "forbid.h"
 #include "record/collector.h"
 #include "record/tracedir.h"
 #include "record/writer.h"
@@ -823,6 +824,29 @@ static void a_program_with_little_address_space_is_recorded(void **state)
     assert_int_equal(look(f).calls, 1);
 }
 
+static void rings_that_cannot_be_opened_are_mapped_anew(void **state)
+{
+    enum { NO_FILTER = 95 };
+    struct fixture *f = *state;
+    collect(f, NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct krait_writer writer;
+        struct krait_ring *ring;
+        if (!forbid_mprotect())
+            _exit(NO_FILTER);
+        child_writer(f, &writer, &ring);
+        put(&writer, ring, 1);
+        _exit(0);
+    }
+    int status = wait_status(pid);
+    finish(f);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FILTER)
+        skip();
+    assert_int_equal(status, 0);
+    assert_int_equal(look(f).calls, 1);
+}
+
 static void a_recording_fits_a_limit_on_file_sizes(void **state)
 {
     struct fixture *f = *state;
@@ -1196,6 +1220,7 @@ int main(void)
         RECORD_TEST(a_recorded_process_keeps_no_descriptor),
         RECORD_TEST(rings_are_had_where_the_sessions_path_leads_nowhere),
         RECORD_TEST(a_program_with_little_address_space_is_recorded),
+        RECORD_TEST(rings_that_cannot_be_opened_are_mapped_anew),
         RECORD_TEST(a_recording_fits_a_limit_on_file_sizes),
         RECORD_TEST(what_the_disk_refuses_is_counted_and_the_rest_is_whole),
         RECORD_TEST(what_is_not_a_recording_is_refused),

@@ -223,6 +223,23 @@ def test_another_tool_that_comes_and_goes_displaces_nothing(record, python, opti
     assert run.calls()["f"] == 2
 
 
+def test_an_audit_event_with_the_name_of_the_end_is_not_the_end(record, python):
+    run = record.text(
+        python,
+        """
+        import sys
+        def f():
+            pass
+        for _ in range(3):
+            f()
+            sys.audit("cpython._PySys_ClearAuditHooks")
+        """,
+    )
+    run.check()
+    assert run.calls()["f"] == 3
+    assert [code.qualname for code in run.main.codes.values()].count("f") == 1
+
+
 def test_functions_that_are_called_first_add_no_object_for_the_collector(record, python):
     run = record.text(
         python,

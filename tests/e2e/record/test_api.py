@@ -544,6 +544,33 @@ def test_the_run_of_a_decorated_coroutine_or_generator_is_recorded(record, pytho
     assert calls == {"generator": 3, "coroutine": 3, "async": 3, "async-2": 1}
 
 
+def test_recordings_leave_no_memory_behind_where_a_subinterpreter_lives(record, python, tmp_path):
+    """Its hooks may still be in what the recording wrote to."""
+    run = record.text(
+        python,
+        """
+        import sys, krait
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        execute = interpreters.exec if hasattr(interpreters, "exec") else interpreters.run_string
+        i = interpreters.create()
+        execute(i, "def inside(): pass\\nfor _ in range(10): inside()")
+        krait.stop()
+        for n in range(2):
+            krait.start(sys.argv[1] + str(n))
+            krait.stop()
+        execute(i, "inside()")
+        print(open("/proc/self/maps").read().count("memfd:krait"))
+        """,
+        tmp_path / "part",
+        env=PACKAGE,
+    )
+    assert run.stdout == "0\n"
+    assert run.calls()["inside"] == 10
+
+
 def test_threads_and_children_of_a_decorated_function_do_not_disturb_it(record, any_python, tmp_path):
     run(
         any_python,

@@ -230,7 +230,7 @@ const struct krait_cmd krait_cmd_export = {
     .operands = "DIR...",
     .summary = "Write recordings in another tool's format",
     .description =
-        "Writes a recording in the format of another tool; several folders are written as one recording. The "
+        "Writes a recording, or a function trace of LTTng, in the format of another tool; several folders are written as one recording. The "
         "file is "
         "complete or not there at all. docs/export.md describes the formats:"
 #include "export/exports.def"

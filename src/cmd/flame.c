@@ -515,7 +515,7 @@ const struct krait_cmd krait_cmd_flame = {
     .operands = "DIR...",
     .summary = "Draw a flame graph",
     .description =
-        "Draws an interactive flame graph of a recording. Each frame is a function, as wide as its time; the "
+        "Draws an interactive flame graph of a recording, or of a function trace of LTTng. Each frame is a function, as wide as its time; the "
         "functions that it called stand on it. The file needs nothing else: it is an SVG image, or a page "
         "with -o x.html. In a browser, click a frame to zoom, press / to search by regular expression, and ? "
         "to list all keys.\n\n"

@@ -272,7 +272,7 @@ const struct krait_cmd krait_cmd_report = {
     .operands = "DIR...",
     .summary = "Show where the time went, as a table",
     .description =
-        "Sums up a recording. For each function it shows self time (exclusive: the function itself ran), "
+        "Sums up a recording, or a function trace of LTTng. For each function it shows self time (exclusive: the function itself ran), "
         "total time (inclusive: with everything it called; recursion counts once), the number of calls, and "
         "how long a call took: mean, min, max, median and 99th percentile. Percentages are of the recorded "
         "time of all threads together. Functions written in C are marked (C).\n\n"

@@ -15,8 +15,9 @@
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_BUILD_CORE_MODULE
-#include <internal/pycore_frame.h>
 #include <Python.h>
+/* needs that before it */
+#include <internal/pycore_frame.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>

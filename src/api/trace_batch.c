@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/trace_read_api.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 /* Cells of a stream's batch: what fits a processor's first cache and stays in it. */
@@ -203,14 +205,8 @@ void krait_batches_free(struct krait_batches *b)
 
 static int add_lost(struct krait_batches *b, const struct krait_ctf_loss *loss)
 {
-    if (b->lost_count == b->lost_cap) {
-        uint32_t cap = b->lost_cap ? b->lost_cap * 2 : 8;
-        struct krait_reader_lost *grown = realloc(b->lost, cap * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        b->lost = grown;
-        b->lost_cap = cap;
-    }
+    if (!KRAIT_GROW(b->lost, b->lost_cap, b->lost_count + 1))
+        return -ENOMEM;
     krait_lost_of(&b->lost[b->lost_count++], loss);
     return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctf/read/filter.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 enum { MAX_DEPTH = 64 };
@@ -125,14 +127,8 @@ static int take_constant(struct krait_filter *f, struct constant *c)
 
 static int keep_test(struct krait_filter *f, struct expr *e)
 {
-    if (f->test_count == f->test_cap) {
-        uint32_t cap = f->test_cap ? f->test_cap * 2 : 8;
-        struct expr **tests = realloc(f->tests, cap * sizeof(struct expr *));
-        if (!tests)
-            return -ENOMEM;
-        f->tests = tests;
-        f->test_cap = cap;
-    }
+    if (!KRAIT_GROW(f->tests, f->test_cap, f->test_count + 1))
+        return -ENOMEM;
     f->tests[f->test_count++] = e;
     return 0;
 }

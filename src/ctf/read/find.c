@@ -4,6 +4,8 @@
  */
 #include "ctf/read/find.h"
 
+#include "base/array.h"
+
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,14 +22,12 @@ void krait_names_done(struct krait_names *names)
 
 static int add_name(struct krait_names *names, const char *name)
 {
-    char **list = realloc(names->list, (names->count + 1) * sizeof(*list));
-    if (!list)
+    char *copy = strdup(name);
+    if (!copy || !KRAIT_GROW(names->list, names->cap, names->count + 1)) {
+        free(copy);
         return -ENOMEM;
-    names->list = list;
-    list[names->count] = strdup(name);
-    if (!list[names->count])
-        return -ENOMEM;
-    names->count++;
+    }
+    names->list[names->count++] = copy;
     return 0;
 }
 

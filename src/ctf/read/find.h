@@ -10,7 +10,7 @@
 
 struct krait_names {
     char **list; /* owned */
-    size_t count;
+    size_t count, cap;
 };
 
 void krait_names_done(struct krait_names *names);

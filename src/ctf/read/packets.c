@@ -2,6 +2,7 @@
 #include "ctf/read/packets.h"
 
 #include "ctf/format.h"
+#include "ctf/meta/model.h"
 #include "ctf/read/file.h"
 #include "ctf/read/index.h"
 
@@ -365,16 +366,10 @@ int krait_ctf_list_packets(struct krait_ctf_reader *reader, const struct krait_c
 int krait_ctf_push(struct krait_arena *arena, void *list, uint32_t *count, uint32_t *cap, void *item)
 {
     void ***at = list;
-    if (*count == *cap) {
-        uint32_t bigger = *cap ? *cap * 2 : 16;
-        void **grown = krait_arena_alloc(arena, bigger * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        if (*count)
-            memcpy(grown, *at, *count * sizeof(*grown));
-        *at = grown;
-        *cap = bigger;
-    }
-    (*at)[(*count)++] = item;
+    void **grown = krait_model_grow(arena, *at, *count, cap, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    *at = grown;
+    grown[(*count)++] = item;
     return 0;
 }

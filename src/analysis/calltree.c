@@ -105,7 +105,7 @@ static int enter(struct builder *b, uint32_t func)
 }
 
 /* hot path */
-static int on_ops(void *ctx, const struct krait_ops *ops)
+static int on_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct builder *b = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {
@@ -128,13 +128,14 @@ static int on_ops(void *ctx, const struct krait_ops *ops)
 }
 
 /* The same, with the time of each node split: batches of one, so that each goes to the node that it is of. */
-static int on_split_ops(void *ctx, const struct krait_ops *ops)
+static int on_split_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct builder *b = ctx;
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
-        const struct krait_ops one = { 1, ops->t_ns + i, ops->func + i, ops->kind + i, ops->exception + i };
+        const struct krait_call_batch one = { 1, ops->t_ns + i, ops->func + i, ops->kind + i,
+                                              ops->exception + i };
         krait_wall_go(&b->at, ops->t_ns[i], b->current == b->top ? nobody : b->tree->wall_ns[b->current]);
         rc = on_ops(b, &one);
     }
@@ -176,7 +177,7 @@ static uint32_t thread_top(struct krait_calltree *tree, const struct krait_trace
 static int walk_threads(struct builder *b, const struct krait_trace *trace,
                         const struct krait_calltree_options *options)
 {
-    krait_ops_fn *take = options->wall ? on_split_ops : on_ops;
+    krait_call_batch_fn *take = options->wall ? on_split_ops : on_ops;
     for (uint32_t i = 0; i < trace->thread_count; i++) {
         if (options->take_thread && !options->take_thread(options->ctx, trace, i))
             continue;

@@ -31,7 +31,7 @@ struct build {
     bool *python;     /* by group: there is a Python function in it */
     bool *holds;      /* by group: a function of it ran that holds dropped ones; NULL: nothing was dropped */
     uint64_t *live;   /* by group: runs of calls that were open already */
-    krait_ops_fn *take; /* of a walk */
+    krait_call_batch_fn *take; /* of a walk */
     struct stat *stats;
     struct krait_wall_sums *sums; /* the profile's */
     struct krait_map raised;      /* what left which group */
@@ -132,7 +132,7 @@ static KRAIT_COLD int grow_frames(struct build *b)
 }
 
 /* The hot path: state that changes with each event is in registers. */
-static int on_ops(void *ctx, const struct krait_ops *ops)
+static int on_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct build *b = ctx;
     struct stat *const stats = b->stats;
@@ -175,7 +175,7 @@ static int on_ops(void *ctx, const struct krait_ops *ops)
 }
 
 /* A pass of its own: what is not split does not pay for it. */
-static int on_split_ops(void *ctx, const struct krait_ops *ops)
+static int on_split_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct build *b = ctx;
     int rc = krait_wall_sums_add(b->sums, ops, b->group_of, b->group);
@@ -183,10 +183,10 @@ static int on_split_ops(void *ctx, const struct krait_ops *ops)
 }
 
 /* On another clock: that of the cycles of the CPUs that the thread ran on. */
-static int on_clocked_ops(void *ctx, const struct krait_ops *ops)
+static int on_clocked_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct build *b = ctx;
-    struct krait_ops clocked = *ops;
+    struct krait_call_batch clocked = *ops;
     clocked.t_ns = b->cycles;
     for (uint32_t i = 0; i < ops->n; i++)
         b->cycles[i] = krait_wall_clock_go(&b->clock, ops->t_ns[i]);
@@ -194,7 +194,7 @@ static int on_clocked_ops(void *ctx, const struct krait_ops *ops)
 }
 
 /* Where functions were dropped: whose time is whose is said of what ran in the range. */
-static int on_marked_ops(void *ctx, const struct krait_ops *ops)
+static int on_marked_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct build *b = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {

@@ -18,7 +18,7 @@ struct krait_raises {
     struct krait_raised raised;
 };
 
-/* Counts in a map, which begins empty. `exception` as in struct krait_ops. Returns 0 or -ENOMEM. */
+/* Counts in a map, which begins empty. `exception` as in struct krait_call_batch. Returns 0 or -ENOMEM. */
 int krait_raised_add(struct krait_map *counts, uint32_t group, uint32_t exception, uint64_t count);
 
 /* The counts by group, of each the most frequent first: *count of them, the caller's to free. NULL: out of memory. */

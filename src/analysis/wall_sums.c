@@ -79,8 +79,8 @@ static void end(struct krait_wall_sums *sums)
 }
 
 /* hot path */
-int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_ops *ops, const uint32_t *group_of,
-                        uint32_t group)
+int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_batch *ops,
+                        const uint32_t *group_of, uint32_t group)
 {
     uint64_t nobody[KRAIT_WALL_COUNT] = { 0 };
     int rc = 0;

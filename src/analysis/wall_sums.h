@@ -23,8 +23,8 @@ void krait_wall_sums_free(struct krait_wall_sums *sums);
 /* A thread's calls come now, in batches. Their groups: group_of[func], or `group` where that is NULL. Return
  * 0 or -ENOMEM. */
 int krait_wall_sums_thread(struct krait_wall_sums *sums, uint32_t thread);
-int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_ops *ops, const uint32_t *group_of,
-                        uint32_t group);
+int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_batch *ops,
+                        const uint32_t *group_of, uint32_t group);
 
 const struct krait_wall_split *krait_wall_sums_of(const struct krait_wall_sums *sums, uint32_t group);
 

@@ -118,7 +118,7 @@ static int end(struct build *b, uint64_t t_ns)
     return add_call(b->why, &b->call, b->options->limit);
 }
 
-static int on_ops(void *ctx, const struct krait_ops *ops)
+static int on_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct build *b = ctx;
     int rc = 0;

@@ -96,7 +96,7 @@ static void add_exception(struct krait_buf *buf, const char *type)
     krait_buf_char(buf, '}');
 }
 
-static void add_event(struct chrome *chrome, const struct krait_ops *ops, uint32_t i)
+static void add_event(struct chrome *chrome, const struct krait_call_batch *ops, uint32_t i)
 {
     uint64_t t_ns = ops->t_ns[i];
     uint32_t func = ops->func[i];
@@ -118,7 +118,7 @@ static void add_event(struct chrome *chrome, const struct krait_ops *ops, uint32
     krait_buf_char(buf, '}');
 }
 
-static int add_ops(void *ctx, const struct krait_ops *ops)
+static int add_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct chrome *chrome = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {

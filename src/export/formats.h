@@ -18,7 +18,7 @@
 bool krait_export_takes(const struct krait_export_job *job, uint32_t thread);
 
 /* Walks one thread and keeps in the job that there was a call, and the first damage. */
-int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx);
+int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_batch_fn *fn, void *ctx);
 
 /* Walks the tracks of a thread that are of a kind, in the job's range; KRAIT_NO_ID: those of no thread. Keeps
  * the first damage in the job. Of formats that have KRAIT_EXPORT_HAS_TRACKS. */
@@ -64,7 +64,8 @@ const char *krait_export_thread_name(const struct krait_trace *trace, const stru
 extern const char *const krait_export_ways[KRAIT_OP_CUT + 1];
 
 /* The type of the exception that the op, an end, is of; NULL where there is none, or it is not known. */
-const char *krait_export_exception(const struct krait_trace *trace, const struct krait_ops *ops, uint32_t op);
+const char *krait_export_exception(const struct krait_trace *trace, const struct krait_call_batch *ops,
+                                   uint32_t op);
 
 /* A piece of text for each function, made once: that a million calls cost no escaping. */
 struct krait_export_texts {

@@ -304,7 +304,7 @@ static void add_end(struct krait_buf *buf, uint8_t kind, const char *exception)
     krait_pb_end(buf, event);
 }
 
-static int add_ops(void *ctx, const struct krait_ops *ops)
+static int add_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct perfetto *perfetto = ctx;
     struct krait_buf *buf = &perfetto->out->buf;

@@ -12,18 +12,18 @@ bool krait_export_takes(const struct krait_export_job *job, uint32_t thread)
 
 struct noting {
     struct krait_export_job *job;
-    krait_ops_fn *fn;
+    krait_call_batch_fn *fn;
     void *ctx;
 };
 
-static int note_some(void *ctx, const struct krait_ops *ops)
+static int note_some(void *ctx, const struct krait_call_batch *ops)
 {
     struct noting *noting = ctx;
     noting->job->some = true;
     return noting->fn(noting->ctx, ops);
 }
 
-int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_ops_fn *fn, void *ctx)
+int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_batch_fn *fn, void *ctx)
 {
     struct noting noting = { job, fn, ctx };
     return krait_trace_walk(job->trace, thread, job->what.range, note_some, &noting, job->damage,
@@ -127,7 +127,8 @@ const char *const krait_export_ways[] = {
     [KRAIT_OP_UNWIND] = "unwind", [KRAIT_OP_CUT] = "cut",
 };
 
-const char *krait_export_exception(const struct krait_trace *trace, const struct krait_ops *ops, uint32_t op)
+const char *krait_export_exception(const struct krait_trace *trace, const struct krait_call_batch *ops,
+                                   uint32_t op)
 {
     if (ops->kind[op] != KRAIT_OP_UNWIND || ops->exception[op] == KRAIT_NO_ID)
         return NULL;

@@ -94,7 +94,7 @@ static void add_event(struct speedscope *scope, uint64_t at, uint32_t func, bool
     scope->last_ns = at;
 }
 
-static int add_ops(void *ctx, const struct krait_ops *ops)
+static int add_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct speedscope *scope = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {

@@ -17,7 +17,7 @@ static uint32_t base_of(const struct krait_trace *trace, uint32_t func)
     return trace->funcs[func].base;
 }
 
-static int on_ops(void *ctx, const struct krait_ops *ops)
+static int on_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct holders *h = ctx;
     struct krait_func *funcs = h->trace->funcs;

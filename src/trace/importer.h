@@ -31,8 +31,8 @@ struct krait_walking {
     struct krait_range range;
     void *ctx;
     union {
-        krait_ops_fn *calls;   /* of `calls` */
-        krait_batch_fn *batch; /* of `walk` */
+        krait_call_batch_fn *calls; /* of `calls` */
+        krait_batch_fn *batch;      /* of `walk` */
     };
     struct krait_damage damage; /* keeps the first that is met; damage does not fail a walk */
 };

@@ -268,7 +268,7 @@ uint64_t krait_trace_zero(const struct krait_trace *trace)
 }
 
 int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
-                     krait_ops_fn *fn, void *ctx, char *damage, size_t size)
+                     krait_call_batch_fn *fn, void *ctx, char *damage, size_t size)
 {
     if (thread >= trace->thread_count)
         return -EINVAL;
@@ -365,7 +365,7 @@ struct handing {
     void *ctx;
 };
 
-static int hand_out_calls(void *ctx, const struct krait_ops *ops)
+static int hand_out_calls(void *ctx, const struct krait_call_batch *ops)
 {
     const struct handing *handing = ctx;
     const struct krait_batch batch = { .n = ops->n, .t_ns = ops->t_ns, .calls = ops };

@@ -11,7 +11,7 @@ bool krait_own_is(const struct krait_func *func)
 }
 
 /* As many of the ops from `from` on as have room; returns where it came to. */
-static uint32_t copy(struct krait_own *own, const struct krait_ops *ops, uint32_t from, uint32_t *n)
+static uint32_t copy(struct krait_own *own, const struct krait_call_batch *ops, uint32_t from, uint32_t *n)
 {
     uint32_t i = from;
     for (*n = 0; i < ops->n && *n < KRAIT_STACK_BATCH; i++) {
@@ -26,12 +26,12 @@ static uint32_t copy(struct krait_own *own, const struct krait_ops *ops, uint32_
     return i;
 }
 
-int krait_own_pass(void *ctx, const struct krait_ops *ops)
+int krait_own_pass(void *ctx, const struct krait_call_batch *ops)
 {
     struct krait_own *own = ctx;
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc;) {
-        struct krait_ops kept = { 0, own->t_ns, own->func, own->kind, own->exception };
+        struct krait_call_batch kept = { 0, own->t_ns, own->func, own->kind, own->exception };
         i = copy(own, ops, i, &kept.n);
         rc = kept.n ? own->fn(own->ctx, &kept) : 0;
     }

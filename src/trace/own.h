@@ -14,7 +14,7 @@ bool krait_own_is(const struct krait_func *func);
 /* Hands on to `fn` what is not of them. */
 struct krait_own {
     const struct krait_trace *trace;
-    krait_ops_fn *fn;
+    krait_call_batch_fn *fn;
     void *ctx;
     uint64_t t_ns[KRAIT_STACK_BATCH];
     uint32_t func[KRAIT_STACK_BATCH];
@@ -22,7 +22,7 @@ struct krait_own {
     uint32_t exception[KRAIT_STACK_BATCH];
 };
 
-/* A krait_ops_fn; ctx is a struct krait_own. */
-int krait_own_pass(void *ctx, const struct krait_ops *ops);
+/* A krait_call_batch_fn; ctx is a struct krait_own. */
+int krait_own_pass(void *ctx, const struct krait_call_batch *ops);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_ops_fn *fn, void *ctx)
+void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_call_batch_fn *fn, void *ctx)
 {
     stack->range = range;
     stack->emitting = range.from_ns == 0;
@@ -24,7 +24,7 @@ void krait_stack_done(struct krait_stack *stack)
 
 void krait_stack_flush(struct krait_stack *stack)
 {
-    struct krait_ops ops = {
+    struct krait_call_batch ops = {
         .n = stack->n,
         .t_ns = stack->t_ns,
         .func = stack->func,

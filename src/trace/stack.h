@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One thread's stack, kept in step with its events: what goes in may miss anything, what comes out is
- * balanced and in nesting order. Begins and ends leave in batches of columns (struct krait_ops).
+ * balanced and in nesting order. Begins and ends leave in batches of columns (struct krait_call_batch).
  *
  * Rules, where the events alone do not balance:
  *   - an end of a C call while the innermost call is not C is ignored: its begin was not recorded
@@ -66,7 +66,7 @@ struct krait_stack {
     bool emitting; /* the range has begun */
     bool in_run;   /* of python:frame, which python:stack ends */
     struct krait_range range;
-    krait_ops_fn *fn;
+    krait_call_batch_fn *fn;
     void *ctx;
     int rc;           /* of fn, or -ENOMEM; once it is not 0 nothing more is handed out */
     uint64_t over;    /* open calls above the depth that is kept */
@@ -74,7 +74,8 @@ struct krait_stack {
 };
 
 /* `stack` is zeroed memory; it is large, so not for the C stack of a small thread. */
-void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_ops_fn *fn, void *ctx);
+void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_call_batch_fn *fn,
+                      void *ctx);
 void krait_stack_done(struct krait_stack *stack);
 
 /* Of the slow paths below and the batch; not for callers. */

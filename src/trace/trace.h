@@ -161,8 +161,8 @@ static inline bool krait_op_is_end(uint8_t kind)
     return kind >= KRAIT_OP_END;
 }
 
-/* A run of a thread's begins and ends: columns of n entries. Times never go backwards in a thread. */
-struct krait_ops {
+/* A call batch: begins and ends of calls of one thread, as columns of n entries. Times never go backwards in a thread. */
+struct krait_call_batch {
     uint32_t n;
     const uint64_t *t_ns;
     const uint32_t *func;      /* of begins and of ends alike */
@@ -177,13 +177,13 @@ struct krait_range {
 #define KRAIT_RANGE_ALL ((struct krait_range){ 0, UINT64_MAX })
 
 /* Called with each batch in order; a value other than 0 ends the walk and is returned by it. */
-typedef int krait_ops_fn(void *ctx, const struct krait_ops *ops);
+typedef int krait_call_batch_fn(void *ctx, const struct krait_call_batch *ops);
 
 /* Walks the calls of one thread. Streaming: memory is the batch and the stack. Returns 0, what fn returned,
  * or a negative errno. Damage does not fail it: what is whole is handed out, open calls are closed with
  * KRAIT_OP_CUT, and `damage` (size bytes, may be NULL), unless there is something in it already, is set to a
  * sentence that names file, offset and reason: one text keeps the first damage of many walks. */
 int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
-                     krait_ops_fn *fn, void *ctx, char *damage, size_t size);
+                     krait_call_batch_fn *fn, void *ctx, char *damage, size_t size);
 
 #endif

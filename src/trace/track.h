@@ -73,9 +73,9 @@ struct krait_track {
 struct krait_batch {
     uint32_t n;
     const uint64_t *t_ns;
-    const uint64_t *end_ns;        /* NULL where the kind has no such column; the same below */
-    const struct krait_ops *calls; /* its other columns */
-    const uint32_t *name;          /* krait_track_text has its text */
+    const uint64_t *end_ns;               /* NULL where the kind has no such column; the same below */
+    const struct krait_call_batch *calls; /* its other columns */
+    const uint32_t *name;                 /* krait_track_text has its text */
     const int64_t *value;
     const char *const *text; /* of instants: what they say, harmless or not; may be empty */
     const uint32_t *to;      /* index among the tracks */

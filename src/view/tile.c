@@ -93,7 +93,7 @@ static bool end_call(struct making *m, uint64_t t_ns, bool cut)
     return true;
 }
 
-static int on_ops(void *ctx, const struct krait_ops *ops)
+static int on_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct making *m = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {

@@ -39,7 +39,7 @@ struct walk {
     uint64_t depth, last_ns;
 };
 
-static int check_ops(void *ctx, const struct krait_ops *ops)
+static int check_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct walk *walk = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {

@@ -18,7 +18,7 @@ struct run {
     int stop_with;
 };
 
-static int write_down(void *ctx, const struct krait_ops *ops)
+static int write_down(void *ctx, const struct krait_call_batch *ops)
 {
     static const char *const words[] = {
         "call", "resume", "throw", "live", "return", "yield", "unwind", "cut"
@@ -352,7 +352,7 @@ struct tally {
     uint64_t begins, ends;
 };
 
-static int count_ops(void *ctx, const struct krait_ops *ops)
+static int count_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct tally *tally = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {
@@ -391,7 +391,7 @@ struct nesting {
     struct krait_range range;
 };
 
-static int check_nesting(void *ctx, const struct krait_ops *ops)
+static int check_nesting(void *ctx, const struct krait_call_batch *ops)
 {
     struct nesting *n = ctx;
     for (uint32_t i = 0; i < ops->n; i++) {

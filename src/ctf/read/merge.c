@@ -89,7 +89,7 @@ static player play(struct krait_ctf_merge *m, uint32_t node)
     return KRAIT_MIN(a, b);
 }
 
-static struct krait_ctf_cursor *crown(struct krait_ctf_merge *m, player winner)
+static struct krait_ctf_cursor *set_winner(struct krait_ctf_merge *m, player winner)
 {
     m->second = find_second(m, winner);
     m->first = rank_of(winner) & OUT ? NULL : &m->cursors[rank_of(winner)];
@@ -103,13 +103,13 @@ static KRAIT_COLD struct krait_ctf_cursor *start(struct krait_ctf_merge *m)
     m->started = true;
     for (uint32_t i = 0; i < m->count; i++)
         m->losers[m->count + i] = player_of(m, i, advance(&m->cursors[i]));
-    return crown(m, play(m, 1));
+    return set_winner(m, play(m, 1));
 }
 
 /* The winner is no longer before all others. */
 static KRAIT_APART struct krait_ctf_cursor *change(struct krait_ctf_merge *m, int rc)
 {
-    return crown(m, replay(m, player_of(m, (uint32_t)(m->first - m->cursors), rc)));
+    return set_winner(m, replay(m, player_of(m, (uint32_t)(m->first - m->cursors), rc)));
 }
 
 int krait_ctf_merge_new(struct krait_ctf_merge **out, struct krait_ctf_reader *reader, struct krait_err *err)

@@ -7,7 +7,7 @@ A second reader, on purpose: what the recorder wrote is judged without krait's o
 import re
 import struct
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -35,7 +35,7 @@ EVENTS, ENUMS = event_table()
 SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "code": "I"}
 
 
-@dataclass
+@dataclass(slots=True)
 class Event:
     time: int  # ticks of the trace's clock
     name: str
@@ -55,15 +55,6 @@ class Code:
     line: int
 
 
-@dataclass
-class Stream:
-    tid: int
-    events: list = field(default_factory=list)
-    discarded: int = 0
-    after_losses: list = field(default_factory=list)  # indexes of the events that come next
-    sizes: Counter = field(default_factory=Counter)  # (event, compact?) -> bytes, for the size of a call
-
-
 def read_fields(data, at, layout):
     fields = {}
     for kind, name in layout:
@@ -80,8 +71,8 @@ def read_fields(data, at, layout):
     return fields, at
 
 
-def read_packet(stream, data, at, end, clock):
-    """Appends the events of data[at:end] to the stream. `clock` is the packet's first full time."""
+def read_packet(data, at, end, clock):
+    """The events of data[at:end], each with its bytes. `clock` is the packet's first full time."""
     while at < end:
         start = at
         (word,) = struct.unpack_from("<I", data, at) if at + 4 <= end else (data[at],)
@@ -96,33 +87,67 @@ def read_packet(stream, data, at, end, clock):
         name, layout = EVENTS[number]
         fields, at = read_fields(data, at, layout)
         assert at <= end, f"event {name} goes beyond its packet's content"
-        stream.events.append(Event(clock, name, fields))
-        stream.sizes[name] += at - start
+        yield Event(clock, name, fields), at - start
 
 
-def read_stream(path, torn=False):
-    """All packets of a stream file; with `torn` the last may be cut short, as when who wrote it was killed."""
-    data = path.read_bytes()
-    at, stream, expected = 0, None, 0
-    while at < len(data):
-        if torn and (at + PACKET_HEAD.size > len(data) or at + PACKET_HEAD.unpack_from(data, at)[7] // 8 > len(data)):
-            break
-        (magic, _, _, _, begin, last, content, size, seq, discarded, tid) = PACKET_HEAD.unpack_from(data, at)
-        assert magic == 0xC1FC1FC1, f"{path}: no packet at {at}"
-        assert content <= size and size % 8 == 0 and at + size // 8 <= len(data), f"{path}: packet at {at} is cut"
-        stream = stream or Stream(tid)
-        assert seq >= expected, f"{path}: packet numbers go back"
-        expected = seq + 1
-        first = len(stream.events)
-        read_packet(stream, data, at + PACKET_HEAD.size, at + content // 8, begin)
-        new = stream.events[first:]
-        assert all(begin <= e.time <= last for e in new), f"{path}: event outside of its packet's time"
-        assert all(a.time <= b.time for a, b in zip(new, new[1:])), f"{path}: time goes back"
-        if discarded != stream.discarded and new:
-            stream.after_losses.append(first)
-            stream.discarded = discarded
-        at += size // 8
-    return stream
+class Stream:
+    """A stream's file. With `torn` the last packet may be cut short, as when who wrote it was killed.
+
+    `walk` reads it event by event: of a long run there are too many to keep. `events` keeps them."""
+
+    def __init__(self, path, torn=False):
+        self.path, self.torn = path, torn
+        self.tid = next((head[-1] for _, head in self.packets()), None)  # None: it has no packet
+
+    def packets(self):
+        """(offset, head) of each."""
+        at, size = 0, self.path.stat().st_size
+        with open(self.path, "rb") as file:
+            while at < size:
+                file.seek(at)
+                data = file.read(PACKET_HEAD.size)
+                if self.torn and (len(data) < PACKET_HEAD.size or at + PACKET_HEAD.unpack(data)[7] // 8 > size):
+                    break
+                head = PACKET_HEAD.unpack(data)
+                assert head[0] == 0xC1FC1FC1, f"{self.path}: no packet at {at}"
+                content, bits = head[6:8]
+                assert content <= bits and bits % 8 == 0 and at + bits // 8 <= size, f"{self.path}: packet at {at} is cut"
+                yield at, head
+                at += bits // 8
+
+    def walk(self):
+        self._discarded, self._after_losses, self._sizes = 0, [], Counter()
+        data, expected, count = self.path.read_bytes(), 0, 0
+        for at, (_, _, _, _, begin, last, content, _, seq, discarded, _) in self.packets():
+            assert seq >= expected, f"{self.path}: packet numbers go back"
+            expected, before, first = seq + 1, begin, count
+            for event, size in read_packet(data, at + PACKET_HEAD.size, at + content // 8, begin):
+                assert begin <= event.time <= last, f"{self.path}: event outside of its packet's time"
+                assert before <= event.time, f"{self.path}: time goes back"
+                if count == first and discarded != self._discarded:
+                    self._after_losses.append(first)
+                    self._discarded = discarded
+                before, count = event.time, count + 1
+                self._sizes[event.name] += size
+                yield event
+
+    @cached_property
+    def events(self):
+        return list(self.walk())
+
+    def read(self):
+        """The events, all at once where they were asked for before."""
+        return self.__dict__["events"] if "events" in self.__dict__ else self.walk()
+
+    @property
+    def after_losses(self):
+        """Indexes of the events that come next."""
+        return self.events and self._after_losses
+
+    @property
+    def sizes(self):
+        """Bytes by event's name, for the size of a call."""
+        return self.events and self._sizes
 
 
 def break_event(path, packet=0):
@@ -142,15 +167,14 @@ class Process:
         self.name, pid = re.fullmatch(r"(.*?)-(\d+)(?:-\d+)?", folder.name).groups()
         self.pid = int(pid)
         self.metadata = (folder / "metadata").read_text()
-        definitions = read_stream(folder / "definitions", torn) if (folder / "definitions").exists() else None
-        self.definitions = definitions.events if definitions else []
+        self.definitions = Stream(folder / "definitions", torn).events if (folder / "definitions").exists() else []
         self.codes = {
             e.fields["id"]: Code(*(e.fields[k] for k in ("kind", "module", "qualname", "file", "line")))
             for e in self.definitions
             if e.name == "code:define"
         }
         paths = sorted(folder.glob("thread-*"))
-        self.threads = [stream for stream in (read_stream(path, torn) for path in paths) if stream]
+        self.threads = [stream for stream in (Stream(path, torn) for path in paths) if stream.tid is not None]
 
     def said(self, name):
         """The definitions of one name, as their fields."""
@@ -175,17 +199,21 @@ class Process:
 
     def calls(self):
         """How often each function was called, by qualified name."""
-        return Counter(self.name_of(e) for t in self.threads for e in t.events if e.name in ("python:call", "c:call"))
+        return Counter(self.name_of(e) for t in self.threads for e in t.read() if e.name in ("python:call", "c:call"))
 
-    def shape(self, thread, only=None):
+    def file_of(self, stack):
+        """The name of the innermost Python function's file."""
+        return Path(next((self.codes[c].file for k, c in reversed(stack) if k != "c"), "")).name
+
+    def shape(self, thread, only=None, told=True):
         """The thread's begins and ends as text, such as `call f`, `c call len`, `return f`; checks the nesting.
 
         `only` keeps the Python functions of this file and the C functions that they call themselves. The second result
         is what is still open at the end, outermost first. A C function that was live when the stack was said has an end
-        without a beginning: python:frame tells Python's frames alone.
+        without a beginning: python:frame tells Python's frames alone. Unless it is `told`, the shape is checked alone.
         """
-        lines, stack, said, left = [], [], [], {}  # said: the python:frame events of the run that goes on
-        for e in thread.events:
+        lines, stack, said, left = [] if told else None, [], [], {}  # said: the python:frame events of the run that goes on
+        for e in thread.read():
             if e.name in ("python:frame", "python:deep_frame"):
                 said.append(e)
             elif e.name in ("python:stack", "python:deep_stack"):
@@ -202,10 +230,8 @@ class Process:
                     if kind == "c" and stack[-1][0] == "said":
                         continue
                     assert stack[-1][0] in (kind, "said"), f"{self.folder.name}: {e.name} ends {self.codes[stack[-1][1]]}"
-                code = stack[-1][1]
-                file = next((self.codes[c].file for k, c in reversed(stack) if k != "c"), "")
-                if only is None or Path(file).name == only:
-                    lines.append(f"{'c ' if kind == 'c' else ''}{what} {self.codes[code].qualname}")
+                if lines is not None and (only is None or self.file_of(stack) == only):
+                    lines.append(f"{'c ' if kind == 'c' else ''}{what} {self.codes[stack[-1][1]].qualname}")
                 if e.name in ENDS:
                     stack.pop()
         return lines, [self.codes[code].qualname for _, code in stack]
@@ -233,7 +259,7 @@ class Process:
     def check_balanced(self, ended=True):
         """Every end ends what began last; with `ended`, nothing is left open on any thread."""
         for thread in self.threads:
-            _, still_open = self.shape(thread)
+            _, still_open = self.shape(thread, told=False)
             assert not (ended and still_open), f"{self.folder.name} thread {thread.tid}: open at the end: {still_open}"
 
     def unbalanced(self):
@@ -241,7 +267,7 @@ class Process:
         wrong = []
         for thread in self.threads:
             try:
-                self.shape(thread)
+                self.shape(thread, told=False)
             except AssertionError as error:
                 wrong.append(str(error))
         return wrong

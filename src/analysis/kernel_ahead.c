@@ -12,7 +12,8 @@ struct krait_kernel_ahead {
     struct krait_kthread *threads; /* as they were at the range's end */
     struct krait_kcpu *cpus;
     uint32_t thread_count, process_count, cpu_count;
-    uint32_t pending; /* waits of which it is not known yet what for */
+    uint32_t
+        pending; /* waits of which it is not known yet what for, and CPUs whose steal time was not read yet */
 };
 
 static bool waits(const struct krait_kthread *t)
@@ -42,7 +43,18 @@ void krait_kernel_look_ahead(struct krait_kernel_states *m)
         ahead->pending += waits(t) && krait_kernel_told(m, t) == KRAIT_TS_BLOCKED;
         t->kept = false;
     }
+    for (uint32_t i = 0; i < m->steals.count; i++)
+        ahead->pending += m->steals.items[i].read_ns != INT64_MIN;
     m->is_over = !ahead->pending;
+}
+
+void krait_kernel_reads_steal(struct krait_kernel_states *m, const struct krait_kernel_event *ev)
+{
+    int64_t cpu = krait_kernel_event_int(ev, 0);
+    bool is_next = cpu >= 0 && cpu < m->steals.count && m->steals.items[cpu].read_ns != INT64_MIN &&
+                   m->steals.items[cpu].read_ns < m->end_ns;
+    if (is_next)
+        m->is_over = m->ahead->pending && !--m->ahead->pending;
 }
 
 /* Of a thread as it was, where the wait that goes on at the range's end began then; else NULL. */

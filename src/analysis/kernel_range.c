@@ -20,6 +20,8 @@ void krait_kernel_count_from(void *ctx, int64_t ns)
         m->cpus[i].cycles = (struct krait_cycles){ 0 };
         m->cpus[i].since = ns;
     }
+    for (uint32_t i = 0; i < m->steals.count; i++)
+        m->steals.items[i].stolen_ns = 0;
     for (uint32_t i = 0; i < m->stats_count; i++) {
         m->stats[i].errors = 0;
         krait_spread_done(&m->stats[i].took);
@@ -59,6 +61,7 @@ void krait_kernel_states_free(struct krait_kernel_states *m)
         free(m->cpus[i].runs.items);
     free(m->cpus);
     free(m->had.items);
+    krait_kernel_steals_done(&m->steals);
     krait_kernel_ahead_free(m);
     krait_strtab_done(&m->calls);
     krait_strtab_done(&m->devices);

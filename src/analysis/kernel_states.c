@@ -622,6 +622,17 @@ static void on_frequency(void *ctx, const struct krait_kernel_event *ev)
         leave(m, t, t->state, (enum krait_thread_state)t->state, t->state_by);
 }
 
+/* -- steal time -- */
+
+static void on_steal(void *ctx, const struct krait_kernel_event *ev)
+{
+    machine *m = ctx;
+    int64_t until_ns = m->ahead ? m->end_ns : INT64_MAX;
+    if (m->ahead)
+        krait_kernel_reads_steal(m, ev);
+    m->failed |= krait_kernel_steals_add(&m->steals, ev, m->begin_ns, until_ns) != 0;
+}
+
 /* -- events of a CPU -- */
 
 /* What changes what a CPU does: a step for each kind, and then the states anew. */
@@ -732,6 +743,7 @@ static int run(machine *m, struct krait_kernel_events *events, const struct krai
                       [KRAIT_KERNEL_EVENT_DISK] = on_cause,
                       [KRAIT_KERNEL_EVENT_DISK_NAME] = watch ? krait_kernel_name_disk : NULL,
                       [KRAIT_KERNEL_EVENT_FREQUENCY] = on_frequency,
+                      [KRAIT_KERNEL_EVENT_STEAL] = on_steal,
                       [KRAIT_KERNEL_EVENT_NET] = on_received,
                       [KRAIT_KERNEL_EVENT_NET_SEND] = sent,
                       [KRAIT_KERNEL_EVENT_FUNCTION] = function,

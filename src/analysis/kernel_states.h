@@ -34,6 +34,7 @@
 #define KRAIT_ANALYSIS_KERNEL_STATES_H
 
 #include "analysis/cycles.h"
+#include "analysis/kernel_steal.h"
 #include "analysis/spread.h"
 #include "base/map.h"
 #include "trace/kernel_events.h"
@@ -237,6 +238,7 @@ struct krait_kernel_states {
     struct krait_map disk_names; /* by such an id: of the name, in `devices` */
     struct krait_spread latencies[KRAIT_LATENCIES];
     struct krait_kruns had; /* of the intervals that are kept */
+    struct krait_kernel_steals steals;
     /* of the machine */
     const struct krait_kernel_options *options; /* while it runs */
     struct krait_kernel_watch *watch;           /* while the range goes on; or NULL */

@@ -323,6 +323,11 @@ const struct krait_krun *krait_wall_had(const struct krait_wall *wall, const str
     return at->had_count ? wall->states->had.items + at->had : NULL;
 }
 
+const struct krait_kernel_states *krait_wall_states(const struct krait_wall *wall)
+{
+    return wall->states;
+}
+
 uint64_t krait_wall_lost(const struct krait_wall *wall)
 {
     return wall->lost;

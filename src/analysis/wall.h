@@ -101,6 +101,8 @@ bool krait_wall_own(const struct krait_wall *wall);
 bool krait_wall_has_interrupts(const struct krait_wall *wall);
 /* Events that the kernel's tracer lost; the first damage met (code 0: none). */
 uint64_t krait_wall_lost(const struct krait_wall *wall);
+/* The kernel's states that it is made of; NULL without the kernel's part. */
+const struct krait_kernel_states *krait_wall_states(const struct krait_wall *wall);
 const struct krait_err *krait_wall_damage(const struct krait_wall *wall);
 
 /* Whether the frequency of a CPU is told. */

@@ -2,6 +2,7 @@
  *
  * krait info: what a trace is and what is in it.
  */
+#include "analysis/kernel_steal.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
@@ -10,6 +11,7 @@
 #include "cmd/terminal.h"
 #include "ctf/rows/count.h"
 #include "trace/gil.h"
+#include "trace/kernel.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -32,6 +34,8 @@ struct info {
     struct krait_ctf_count count;
     struct krait_trace *trace;           /* the model, of krait's own recordings; else NULL */
     struct krait_ctf_trace_count kernel; /* of such a recording's kernel part */
+    struct krait_kernel_steals steals;   /* of that */
+    uint64_t steals_ns;                  /* how long that is */
     struct gil_sum {
         uint64_t waits, ns;
         uint32_t threads; /* that waited */
@@ -159,7 +163,10 @@ static void json_kernel(struct info *info)
     krait_json_key_u64(out, "events", info->kernel.events);
     krait_json_key_u64(out, "streams", info->kernel.streams);
     krait_json_key_u64(out, "lost", info->kernel.lost_events);
-    krait_buf_char(out, '}');
+    krait_json_key_open(out, "stolen_ns", '[');
+    for (uint32_t i = 0; i < info->steals.count; i++)
+        krait_buf_fmt(out, "%s%llu", i ? "," : "", (unsigned long long)info->steals.items[i].stolen_ns);
+    krait_buf_str(out, "]}");
 }
 
 static void json_gil(struct info *info)
@@ -321,6 +328,29 @@ static void print_kernel(struct info *info)
     label(info, "kernel");
     krait_buf_fmt(&info->out, "%s in ", krait_fmt_counted(buf, info->kernel.events, "event"));
     add_plural(&info->out, info->kernel.streams, "stream\n", "streams\n");
+}
+
+/* "total (share), by CPU", where the host of a virtual machine took any. */
+static void print_stolen(struct info *info)
+{
+    enum { CPUS = 4 };
+    char ns[KRAIT_FMT_SIZE], share[KRAIT_FMT_SIZE];
+    uint64_t stolen = krait_kernel_steals_sum(&info->steals), all = info->steals_ns * info->steals.count;
+    uint32_t shown = 0, more = 0;
+    if (!stolen)
+        return;
+    label(info, "stolen");
+    krait_buf_fmt(&info->out, "%s (%s) by the host:", krait_fmt_ns(ns, stolen),
+                  krait_fmt_share(share, stolen, all));
+    for (uint32_t i = 0; i < info->steals.count; i++) {
+        uint64_t of_cpu = info->steals.items[i].stolen_ns;
+        more += of_cpu && shown == CPUS;
+        if (of_cpu && shown < CPUS)
+            krait_buf_fmt(&info->out, "%s CPU %u %s", shown++ ? "," : "", i, krait_fmt_ns(ns, of_cpu));
+    }
+    if (more)
+        krait_buf_fmt(&info->out, ", %u more: --json", more);
+    krait_buf_char(&info->out, '\n');
 }
 
 static void print_limit(struct info *info)
@@ -556,6 +586,7 @@ static void print_text(struct info *info)
     print_time(info);
     print_size(info);
     print_kernel(info);
+    print_stolen(info);
     print_gil(info);
     print_clock(info);
     print_rings(info);
@@ -600,6 +631,17 @@ static void sum_kernel(struct info *info)
         info->kernel.lost_events += info->count.traces[i].lost_events;
         info->kernel.streams += info->count.traces[i].streams;
     }
+}
+
+/* What keeps the kernel's part from being read is told elsewhere. */
+static int read_steals(struct info *info)
+{
+    struct krait_kernel_events *events;
+    struct krait_err ignored;
+    if (!info->trace->has_kernel || krait_trace_kernel(info->trace, &events, &ignored) ||
+        !krait_kernel_events_has(events, KRAIT_KERNEL_EVENT_STEAL))
+        return 0;
+    return krait_kernel_steals_read(&info->steals, &info->steals_ns, events);
 }
 
 static bool has_gil(const struct krait_ctf_count *count)
@@ -652,6 +694,8 @@ static int gather(struct info *info, const char *const *paths, size_t count, str
         rc = krait_trace_open(&info->trace, paths, count, KRAIT_NEEDS_CALLS, err);
     if (!rc && info->trace)
         sum_kernel(info);
+    if (!rc && info->trace && read_steals(info))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc && info->trace && has_gil(&info->count) && sum_gil(info))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     return rc;
@@ -688,6 +732,7 @@ static int run_info(void *values, int argc, char **argv)
     krait_buf_done(&info.out);
     krait_trace_close(info.trace);
     krait_ctf_count_done(&info.count);
+    krait_kernel_steals_done(&info.steals);
     krait_ctf_close(info.reader);
     return rc ? krait_cmd_fail(&krait_cmd_info, &err) : 0;
 }
@@ -706,8 +751,8 @@ const struct krait_cmd krait_cmd_info = {
         "missing.\n\n"
         "--json prints an object with the keys duration_ns, processes and threads (null if the trace does "
         "not tell), events, bytes, lost (count by reason), damage (the first one found, or null), "
-        "event_classes (a list of name and count), streams, packets, and kernel (events, streams and lost of "
-        "a recording's kernel part, or null). For krait's own recordings it also has finished (false if a "
+        "event_classes (a list of name and count), streams, packets, and kernel (events, streams, lost and, by "
+        "CPU, stolen_ns of a recording's kernel part, or null). For krait's own recordings it also has finished (false if a "
         "process's end is missing) and process_list: pid, name, command, runtime, threads, duration_ns, end "
         "(exit, signal, exec, gone, stop or null) and status (exit status, signal or null).",
     .examples = "krait info trace\n"

@@ -5,6 +5,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
+#include "cmd/state.h"
 #include "trace/gil.h"
 
 #include <string.h>
@@ -29,6 +30,7 @@ static void note_kernel(struct report *report)
             &report->notes,
             "missing: what threads waited for, but for page faults, and how long they were ready then "
             "(recorded without root): all of it is other\n");
+    krait_state_note_stolen(&report->notes, krait_wall_states(report->wall));
     if (lost)
         krait_buf_fmt(&report->notes,
                       "lost: %s of the kernel's: the changes of state that they told are "
@@ -182,6 +184,9 @@ void krait_report_json_kernel(struct report *report)
     krait_json_key_open(out, "kernel", '{');
     krait_json_key_bool(out, "own_only", krait_wall_own(report->wall));
     krait_json_key_u64(out, "lost", krait_wall_lost(report->wall));
+    const struct krait_kernel_steals *steals = &krait_wall_states(report->wall)->steals;
+    krait_json_key_u64_or_null(out, "stolen_ns", krait_kernel_steals_known(steals),
+                               krait_kernel_steals_sum(steals));
     krait_json_key_text_or_null(out, "damage", krait_wall_damage(report->wall)->text);
     krait_buf_char(out, '}');
 }

@@ -108,3 +108,17 @@ int krait_state_check(const struct krait_wall *wall, uint32_t states, struct kra
     return krait_err_set(err, -ENODATA, "--state: the recording has no thread states%s; record with --kernel",
                          wall ? ", but for waits for the GIL" : "");
 }
+
+/* The kernel does not tell when it was taken, so that it is in the states of what ran. */
+void krait_state_note_stolen(struct krait_buf *notes, const struct krait_kernel_states *states)
+{
+    char ns[KRAIT_FMT_SIZE], share[KRAIT_FMT_SIZE];
+    uint64_t all = (uint64_t)(states->end_ns - states->begin_ns) * states->steals.count;
+    uint64_t stolen = krait_kernel_steals_sum(&states->steals);
+    if (stolen)
+        krait_buf_fmt(
+            notes,
+            "stolen: the host of this virtual machine took %s of the CPUs' time (%s); it counts as time on "
+            "CPU\n",
+            krait_fmt_ns(ns, stolen), krait_fmt_share(share, stolen, all));
+}

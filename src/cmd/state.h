@@ -23,6 +23,9 @@ void krait_state_words(struct krait_buf *out, uint32_t states);
 /* Parses "cpu" or "gil,lock" into bits by enum krait_wall_state. */
 int krait_state_parse(const char *text, uint32_t *states, struct krait_err *err);
 
+/* That the host of a virtual machine took time from the CPUs, where it did: a line. */
+void krait_state_note_stolen(struct krait_buf *notes, const struct krait_kernel_states *states);
+
 /* -ENODATA where `wall`, which may be NULL, does not know one of them. */
 int krait_state_check(const struct krait_wall *wall, uint32_t states, struct krait_err *err);
 

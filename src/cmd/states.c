@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
+#include "cmd/state.h"
 #include "cmd/terminal.h"
 #include "trace/kernel.h"
 
@@ -80,6 +81,8 @@ static void close_json(struct states *s)
 {
     krait_json_key_bool(&s->out, "own_only", s->own);
     krait_json_key_u64(&s->out, "lost", s->lost);
+    krait_json_key_u64_or_null(&s->out, "stolen_ns", krait_kernel_steals_known(&s->found->steals),
+                               krait_kernel_steals_sum(&s->found->steals));
     krait_json_key_text_or_null(&s->out, "damage", s->damage.text);
     krait_buf_str(&s->out, "}\n");
 }
@@ -114,6 +117,23 @@ static void note_rest(struct states *s)
                       krait_fmt_counted(threads, rest, "thread"));
 }
 
+static bool has_column(const struct states_view *view, const char *key)
+{
+    uint32_t i = 0;
+    while (i < view->column_count && strcmp(view->columns[i].key, key) != 0)
+        i++;
+    return i < view->column_count;
+}
+
+/* What people may take for the program's own. */
+static void note_faults(struct states *s)
+{
+    bool is_text = !s->options->csv && !s->options->json;
+    if (is_text && !s->own && (!s->only || has_column(s->only, "user_ns")))
+        krait_buf_str(&s->notes,
+                      "user has the kernel's work for minor page faults too, which are not recorded\n");
+}
+
 static void note_state(struct states *s)
 {
     char count[KRAIT_FMT_SIZE];
@@ -124,6 +144,8 @@ static void note_state(struct states *s)
         krait_buf_str(&s->notes,
                       "missing: system calls, wake-ups, interrupts, other programs (recorded without root)\n"
                       "user is all time on a CPU; other is all time without, but for page faults\n");
+    note_faults(s);
+    krait_state_note_stolen(&s->notes, s->found);
     if (s->lost)
         krait_buf_fmt(&s->notes,
                       "lost: %s of the kernel's: what their CPUs ran until the next one is unknown\n",

@@ -75,8 +75,13 @@ static const struct krait_sheet_column partial_columns[] = { PROCESS() };
 #define CPU_STATE(name, text, title, drop) \
     { { title, 0, 0, drop }, text "_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH },
 
+#define STOLEN                                                                \
+    {                                                                         \
+        { "stolen", 0, 0, 0 }, "stolen_ns", KRAIT_SHEET_NS, KRAIT_SHEET_QUIET \
+    }
+
 static const struct krait_sheet_column cpu_columns[] = { ID("cpu", "cpu", 0),
-                                                         KRAIT_CPU_STATES(CPU_STATE) CYCLES(7) };
+                                                         KRAIT_CPU_STATES(CPU_STATE) CYCLES(7), STOLEN };
 
 #define SPREAD                                                                                            \
     NS("total", "total_ns", 2), NS("mean", "mean_ns", 0), NS("min", "min_ns", 6), NS("p50", "p50_ns", 3), \
@@ -232,7 +237,8 @@ static int fill_cpus(const struct states *s, struct krait_sheet *sheet)
         cell = put(cell, i);
         for (unsigned k = 0; k < KRAIT_CS_COUNT; k++)
             cell = put(cell, s->found->cpus[i].ns[k]);
-        put_cycles(cell, &s->found->cpus[i].cycles);
+        cell = put_cycles(cell, &s->found->cpus[i].cycles);
+        put(cell, i < s->found->steals.count ? s->found->steals.items[i].stolen_ns : 0);
     }
     return 0;
 }

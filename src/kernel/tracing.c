@@ -4,6 +4,7 @@
 #include "kernel/kernel_tsdl.h"
 #include "kernel/ringpage.h"
 #include "kernel/statedump.h"
+#include "kernel/steal.h"
 #include "kernel/tracefs.h"
 
 #include <fcntl.h>
@@ -32,7 +33,9 @@ struct tracing {
     int on; /* tracing_on; open, it keeps others from removing the instance */
     int pipe[2];
     struct krait_statedump dump;
-    struct krait_kernel_stream dump_stream;
+    struct krait_kernel_stream dump_stream; /* with steal time too */
+    uint16_t steal;                         /* the id of that event */
+    bool stopped;
     struct cpu *cpus;   /* as many as the kernel has streams */
     const char *tracer; /* of functions; NULL: they are not recorded */
     size_t page_bytes;
@@ -157,6 +160,11 @@ static int open_pipe(struct tracing *k, struct krait_err *err)
     return 0;
 }
 
+static void read_steal(struct tracing *k)
+{
+    krait_kernel_note(&k->kernel, krait_steal_write(k->steal, &k->dump_stream, k->kernel.clock));
+}
+
 /* Scheduling and the like first, all at one moment; then the dump, so that nobody is missed between them;
  * system calls after it, or the trace would begin with krait's own. */
 static int start(struct tracing *k, uint32_t groups, struct krait_err *err)
@@ -173,6 +181,8 @@ static int start(struct tracing *k, uint32_t groups, struct krait_err *err)
     if (!rc)
         rc = krait_kernel_enable(k->instance, groups & ~syscalls, err);
     switch_tracing(k, true);
+    if (!rc)
+        read_steal(k);
     if (!rc)
         krait_kernel_note(&k->kernel, krait_statedump_write(&k->dump, &k->kernel.classes, &k->dump_stream,
                                                             k->kernel.clock));
@@ -205,7 +215,9 @@ static void start_functions(struct tracing *k, const struct krait_kernel_record_
 static int load(struct tracing *k, uint32_t groups, struct krait_err *err)
 {
     int rc = krait_kernel_classes_load(&k->kernel.classes, k->instance, groups, err);
-    if (!rc && krait_statedump_declare(&k->dump, &k->kernel.classes))
+    int steal = rc ? 0 : krait_steal_declare(&k->kernel.classes);
+    k->steal = (uint16_t)steal;
+    if (!rc && (steal < 0 || krait_statedump_declare(&k->dump, &k->kernel.classes)))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     return rc ? rc : krait_kernel_describe(&k->kernel, err);
 }
@@ -393,6 +405,7 @@ static bool round_tracing(struct krait_kernel *kernel)
             take_open_page(k, &k->cpus[i]);
     }
     if (flush) {
+        read_steal(k);
         krait_kernel_flush(kernel);
         k->flushed_ns = now;
     }
@@ -403,7 +416,11 @@ static bool round_tracing(struct krait_kernel *kernel)
 
 static void stop_tracing(struct krait_kernel *kernel)
 {
-    switch_tracing(tracing_of(kernel), false);
+    struct tracing *k = tracing_of(kernel);
+    if (!k->stopped)
+        read_steal(k);
+    k->stopped = true;
+    switch_tracing(k, false);
 }
 
 static void finish_cpu(struct tracing *k, struct cpu *cpu, struct krait_kernel_summary *sum)

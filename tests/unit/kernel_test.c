@@ -14,6 +14,7 @@
 #include "kernel/perf_clock.h"
 #include "kernel/perf_record.h"
 #include "kernel/ringpage.h"
+#include "kernel/steal.h"
 #include "kernel/tracefs.h"
 
 #include <fcntl.h>
@@ -813,6 +814,44 @@ static void test_perfs_clock_on_this_machine(void **state)
     assert_true(ticks + slack >= before && ticks <= after + slack);
 }
 
+/* ---- steal time ---- */
+
+enum { READINGS = 4 };
+
+struct readings {
+    uint32_t count, cpus[READINGS];
+    uint64_t ns[READINGS];
+};
+
+static void keep_reading(void *ctx, uint32_t cpu, uint64_t total_ns)
+{
+    struct readings *readings = ctx;
+    assert_true(readings->count < READINGS);
+    readings->cpus[readings->count] = cpu;
+    readings->ns[readings->count++] = total_ns;
+}
+
+static void test_steal_time_is_the_eighth_number_of_each_cpu(void **state)
+{
+    struct readings readings = { 0 };
+    krait_steal_parse("cpu  9 9 9 9 9 9 9 953 9 9\n"
+                      "cpu0 169106 211984 54624 77759 163 0 45 451 0 0\n"
+                      "cpu12 1 2 3 4 5 6 7 18446744073 9\n"
+                      "cpu13 1 2 3 4 5 6 7\n"
+                      "intr 1 2 3 4 5 6 7 8 9\n"
+                      "cpu2 0 0 0 0 0 0 0 0",
+                      100, keep_reading, &readings);
+    assert_int_equal(readings.count, 3);
+    assert_int_equal(readings.cpus[0], 0);
+    assert_int_equal(readings.ns[0], 4510000000);
+    assert_int_equal(readings.cpus[1], 12);
+    assert_true(readings.ns[1] == 184467440730000000u);
+    assert_int_equal(readings.cpus[2], 2);
+    assert_int_equal(readings.ns[2], 0);
+    krait_steal_parse("", 100, keep_reading, &readings);
+    assert_int_equal(readings.count, 3);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -835,6 +874,7 @@ int main(void)
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_the_kernels_functions_have_names),
         cmocka_unit_test(test_the_pattern_of_functions_is_whole_when_it_is_written),
+        cmocka_unit_test(test_steal_time_is_the_eighth_number_of_each_cpu),
         cmocka_unit_test(test_records_of_perf_events),
         cmocka_unit_test(test_records_that_are_none),
         cmocka_unit_test(test_perfs_clock_and_the_counter_are_a_straight_line),

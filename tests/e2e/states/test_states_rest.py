@@ -85,3 +85,10 @@ def test_a_kernel_trace_alone_is_shown_whole(run, busy):
 def test_rows_are_sorted_by_several_columns(run, busy):
     assert [row["tid"] for row in rows(run, busy, "thread", "--all", "--sort", "process,tid")] == ["5", "7", "8"]
     assert "no column 'none'" in run(busy, "--by", "thread", "--sort", "tid,none", code=1).stderr
+
+
+def test_the_tables_warn_of_minor_page_faults_where_they_have_user_time(run, busy):
+    warning = "user has the kernel's work for minor page faults too, which are not recorded"
+    assert warning in run(busy).stderr
+    assert all(warning in run(busy, "--by", by).stderr for by in ("cpu", "process", "thread"))
+    assert not any(warning in run(busy, *options).stderr for options in (["--by", "syscall"], ["--by", "latency"], ["--json"]))

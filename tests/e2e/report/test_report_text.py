@@ -170,7 +170,7 @@ def test_a_long_list_of_choices_takes_several_lines(krait):
     first, *rest = done.stderr.splitlines()
     assert done.returncode == 2 and first == "krait report: --sort: 'foo' is not one of"
     assert all(len(line) < 80 for line in rest) and len(rest) == 3
-    assert "".join(line.strip() for line in rest[:-1]).split("|")[::20] == ["self", "unknown"]
+    assert "".join(line.strip() for line in rest[:-1]).split("|")[0] == "self" and rest[1].endswith("|unknown")
 
 
 @pytest.mark.parametrize("by, title", [("module", "module"), ("thread", "thread"), ("file", "file")])

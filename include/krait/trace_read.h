@@ -203,9 +203,9 @@ enum krait_reader_kind {
  * brackets. A variant by its name is whatever option is chosen; what is in an option is found by that
  * option's name: "data.as_int.value". An empty path is the scope itself. Names are without the underscore
  * that LTTng puts before them; those that the metadata spells are found too. In backquotes a name is as the
- * metadata spells it, whatever is in it: "`my.name`.`a [b]`", where \` is a backquote and \\ a backslash. Errors: -ENOENT the class has no
- * such field (the text says where the path ends), -EINVAL the path is none, -ENOMEM. May be called by several
- * threads at once. Each call takes memory: keep the handle. */
+ * metadata spells it, whatever is in it: "`my.name`.`a [b]`", where \` is a backquote and \\ a backslash.
+ * Errors: -ENOENT the class has no such field (the text says where the path ends), -EINVAL the path is none,
+ * -ENOMEM. May be called by several threads at once. Each call takes memory: keep the handle. */
 KRAIT_READER_API int krait_reader_class_field(const struct krait_reader_class *cls,
                                               enum krait_reader_scope scope, const char *path,
                                               const struct krait_reader_field **field,
@@ -476,9 +476,10 @@ KRAIT_READER_API int krait_reader_want_fields(struct krait_reader *reader,
                                               struct krait_reader_error *error);
 
 /* Gives each row a cell with the time in cycles of the stream's clock, of which krait_reader_stream_clock has
- * frequency and offset: exact where nanoseconds are rounded, or are fewer than cycles. Unsigned, without the offset; without meaning where
- * the stream has no clock. krait_reader_cursor_select then finds the exact count too. It holds for all cursors of the
- * reader. Errors: as krait_reader_want_fields, with which it goes in any order. */
+ * frequency and offset: exact where nanoseconds are rounded, or are fewer than cycles. Unsigned, without the
+ * offset; without meaning where the stream has no clock. krait_reader_cursor_select then finds the exact count
+ * too. It holds for all cursors of the reader. Errors: as krait_reader_want_fields, with which it goes in any
+ * order. */
 KRAIT_READER_API int krait_reader_want_cycles(struct krait_reader *reader, struct krait_reader_error *error);
 
 enum krait_reader_cell_flags {

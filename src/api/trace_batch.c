@@ -220,7 +220,8 @@ static bool tells_losses(const struct krait_reader_cursor *c, const struct krait
     return !c->between || (ns >= c->begin_ns && ns < c->end_ns);
 }
 
-/* Those of the packets that a stream has come to; at its end of all, behind what is damaged too: as stepping tells them. */
+/* Those of the packets that a stream has come to; at its end of all, behind what is damaged too: as stepping tells
+ * them. */
 static int add_losses(struct krait_reader_cursor *c, const struct krait_row_source *source)
 {
     const struct krait_ctf_stream *stream = source->cursor.stream;

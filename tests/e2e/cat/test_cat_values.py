@@ -308,6 +308,15 @@ def test_times_as_babeltrace(maker, options):
     maker.same_as_babeltrace(*options)
 
 
+def test_fields_that_are_not_shown_take_no_brace_with_them(krait, tmp_path):
+    """Arrays of the clock's values, first in the payload and among other fields."""
+    time = "integer { size = 8; align = 8; map = clock.c.value; }"
+    fields = f"{time} first[2]; {integer(8)} x; struct {{ {time} a[1]; }} none; {integer(8)} y;"
+    (tmp_path / "metadata").write_bytes(metadata(fields))
+    (tmp_path / "s").write_bytes(struct.pack("<Q", 1) + bytes([2, 3, 4, 5, 6]))
+    assert cat_bytes(krait, "--no-delta", tmp_path).stdout.endswith(b" e: { x = 4, y = 6 }\n")
+
+
 def test_a_first_event_that_is_damaged_is_no_time_before(krait, tmp_path):
     """The first line has no delta, even when an event of another stream came before it and could not be printed."""
     Maker(krait, tmp_path).write("string s;", [b"no end"], times=[0])

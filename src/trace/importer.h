@@ -76,6 +76,8 @@ struct krait_track *krait_trace_add_track(struct krait_trace *trace);
 /* The id among the names of a text, new if it was not there; KRAIT_NO_ID when memory is out. Walks of several
  * threads do not call it at a time. */
 uint32_t krait_trace_name(const struct krait_trace *trace, const char *text);
+/* Brings the tracks into order again, after some were added. */
+void krait_tracks_sort(struct krait_trace *trace);
 /* Events that are missing, in the sum of that reason; none adds nothing. Returns 0 or -ENOMEM. */
 int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *advice, uint64_t count);
 

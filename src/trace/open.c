@@ -334,8 +334,10 @@ static int by_place(const void *a, const void *b)
     return 0;
 }
 
-static void sort_tracks(struct krait_trace *trace)
+void krait_tracks_sort(struct krait_trace *trace)
 {
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        trace->threads[i].track_count = 0;
     if (trace->track_count)
         qsort(trace->tracks, trace->track_count, sizeof(*trace->tracks), by_place);
     for (uint32_t i = trace->track_count; i--;) {
@@ -354,7 +356,7 @@ int krait_tracks_find(struct krait_trace *trace, struct krait_err *err)
     for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc && !trace->impl->has_tracks; i++)
         rc = importers[i]->tracks ? importers[i]->tracks(trace, err) : 0;
     if (!rc && !trace->impl->has_tracks)
-        sort_tracks(trace);
+        krait_tracks_sort(trace);
     trace->impl->has_tracks = !rc;
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }
@@ -386,5 +388,5 @@ int krait_track_walk(const struct krait_trace *trace, uint32_t index, struct kra
         return 0;
     if (track->kind == KRAIT_TRACK_CALLS)
         return krait_trace_walk(trace, track->thread, range, hand_out_calls, &handing, damage, size);
-    return importers[track->importer]->walk(trace, track, &walking);
+    return (track->walk ? track->walk : importers[track->importer]->walk)(trace, track, &walking);
 }

@@ -57,6 +57,8 @@ enum krait_track_flags {
     KRAIT_TRACK_SAMPLED = 1 << 2,  /* it was looked at now and then: what was short may be missing */
 };
 
+struct krait_walking;
+
 struct krait_track {
     uint8_t kind;     /* enum krait_track_kind */
     uint8_t of;       /* enum krait_track_of */
@@ -67,7 +69,10 @@ struct krait_track {
     uint32_t number;  /* of the thread, or of the CPU; else 0 */
     uint32_t key;     /* the importer's own */
     const char *name; /* "calls", "GIL", "frequency"; of a group what it is called */
-    const char *unit; /* of a counter: "Hz", "B"; else "" */
+    const char *unit; /* of a counter: "kHz", "B"; else "" */
+    /* How to walk what an analysis has added (importer.h); NULL: its importer does. */
+    int (*walk)(const struct krait_trace *trace, const struct krait_track *track,
+                const struct krait_walking *walking);
 };
 
 struct krait_batch {
@@ -84,8 +89,8 @@ struct krait_batch {
 /* A value other than 0 ends the walk and is returned by it. */
 typedef int krait_batch_fn(void *ctx, const struct krait_track *track, const struct krait_batch *batch);
 
-/* All tracks of a trace into trace->tracks, once: in the tree's order, those of a thread one after the other.
- * What takes a look at all events to be known is found then. Returns 0, or -ENOMEM with err set. */
+/* All tracks of a trace's sources into trace->tracks, once: in the tree's order, those of a thread one after the other.
+ * What takes a look at all events to be known is found then. Analyses add more: analysis/kernel_tracks.h. Returns 0, or -ENOMEM with err set. */
 int krait_tracks_find(struct krait_trace *trace, struct krait_err *err);
 
 /* What an entry's name is. */

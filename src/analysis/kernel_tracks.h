@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernel recorded as tracks (trace/track.h), whoever recorded it, with a program beside it or none:
+ *
+ *   thread    STATES "state"          user, system, blocked_disk, ...; value: the thread that woke it, or has its CPU
+ *             SLICES "system calls"   read, futex, ...; value: what it returned
+ *   CPU       STATES "threads"        who has it, by the name; value: its number; gaps where it idles or is unknown
+ *             SLICES "interrupts"     by the device's name, or the soft interrupt's number
+ *             COUNTER "frequency"     in kHz
+ *
+ * States follow from the machine of kernel_states.h, which goes through all events: so does each walk of a
+ * track.
+ */
+#ifndef KRAIT_ANALYSIS_KERNEL_TRACKS_H
+#define KRAIT_ANALYSIS_KERNEL_TRACKS_H
+
+#include "trace/track.h"
+
+/* Adds them to a trace's tracks, once, and these are found if they were not. A trace without the kernel's part
+ * has none. Returns 0, or a negative errno with err set: what krait_tracks_find, krait_trace_kernel and
+ * krait_kernel_states_new return. */
+int krait_kernel_tracks_add(struct krait_trace *trace, struct krait_err *err);
+
+#endif

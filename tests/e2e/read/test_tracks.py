@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model's tracks (src/trace/track.h), printed by tests/read_tracks.c: what they hold is what the verbs show."""
+
+import subprocess
+from collections import defaultdict
+
+import pytest
+
+from conftest import BUILD, verb_json
+from kernel_made import begins, ends, event, switch, wake, write
+from test_cat import CORPUS
+
+LTTNG = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
+
+
+def tracks(folder, *span):
+    """{(kind, place, number, name): [entry, ...]}, each a list of words."""
+    text = subprocess.run([BUILD / "tests" / "read_tracks", folder, *map(str, span)], capture_output=True, text=True, check=True).stdout
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("track "):
+            _, kind, _, place, number, name = line.split(" ", 5)
+            own = found.setdefault((kind, place, int(number), name), [])
+        else:
+            own.append(line.split())
+    return found
+
+
+def made(tmp_path):
+    return write(
+        tmp_path / "kernel",
+        [
+            switch(0, 0, 7),
+            event(5, "power_cpu_frequency", state=2400000, cpu_id=0),
+            begins(10, "read"),
+            event(12, "irq_handler_entry", irq=9, name="disk"),
+            event(15, "irq_handler_exit", irq=9, ret=1),
+            switch(20, 7, 8, state=1),
+            wake(30, 7),
+            switch(40, 8, 7),
+            ends(45, "read", ret=512),
+            event(50, "power_cpu_frequency", state=3100000, cpu_id=0),
+            switch(60, 7, 0),
+        ],
+    )
+
+
+def test_the_kernels_part_is_tracks_of_threads_and_cpus(tmp_path):
+    found = tracks(made(tmp_path))
+    assert found["SLICES", "THREAD", 7, "system calls"] == [["10000", "45000", "read", "512"]]
+    assert [e[2] for e in found["STATES", "THREAD", 7, "state"]] == ["user", "system", "interrupt", "system", "blocked_other", "woken", "system", "user"]
+    assert found["STATES", "THREAD", 7, "state"][5] == ["30000", "40000", "woken", "8"]
+    assert found["STATES", "CPU", 0, "threads"] == [["0", "20000", "t7", "7"], ["20000", "40000", "t8", "8"], ["40000", "60000", "t7", "7"]]
+    assert found["SLICES", "CPU", 0, "interrupts"] == [["12000", "15000", "disk", "0"]]
+    assert found["COUNTER", "CPU", 0, "frequency"] == [["5000", "2400000"], ["50000", "3100000"]]
+
+
+def test_a_range_cuts_tracks_at_its_edges(tmp_path):
+    found = tracks(made(tmp_path), 13000, 35000)
+    assert found["SLICES", "CPU", 0, "interrupts"] == [["13000", "15000", "disk", "0"]]
+    assert found["STATES", "CPU", 0, "threads"] == [["13000", "20000", "t7", "7"], ["20000", "35000", "t8", "8"]]
+    assert found["STATES", "THREAD", 7, "state"][0][:3] == ["13000", "15000", "interrupt"]
+    assert found["COUNTER", "CPU", 0, "frequency"] == []
+
+
+def test_calls_and_waits_of_a_recording_are_tracks(synth):
+    folder = synth("process 4711 python3\ncode 1 python app main app.py 1\nthread 4711 MainThread\n0 call 1\n20 gilwait 4712\n50 giltake\n90 return\nthread 4712 other\n60 call 1\n70 return\n")
+    found = tracks(folder)
+    assert found["CALLS", "THREAD", 4711, "calls"] == [["0", "main", "0"], ["90", "main", "4"]]
+    assert found["STATES", "THREAD", 4711, "GIL"] == [["20", "50", "waits", "for", "the", "GIL", "4712"]]
+
+
+def test_states_add_up_to_what_krait_states_shows(krait):
+    if not LTTNG.exists():
+        pytest.skip("the corpus of traces is not here")
+    busiest = max(verb_json(krait, "states", LTTNG)["threads"], key=lambda row: row["on_cpu_ns"])
+    sums = defaultdict(int)
+    for begin, end, state, _ in tracks(LTTNG, 0, 2**63, busiest["tid"])["STATES", "THREAD", busiest["tid"], "state"]:
+        sums[state] += int(end) - int(begin)
+    assert sums == {state: busiest[f"{state}_ns"] for state in sums} and len(sums) > 3

@@ -17,6 +17,7 @@
  *   exit HOW STATUS                          process:exit in the definitions, HOW a number
  *   repeat N ... end                         the lines between, N times, each time later by their last time
  */
+#define KRAIT_PAYLOAD_MAX 16384 /* for names that are longer than the recorder writes */
 #include "base/buf.h"
 #include "event/payload.h"
 #include "record/tracedir.h"

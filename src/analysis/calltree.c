@@ -3,6 +3,7 @@
 
 #include "analysis/idle.h"
 #include "analysis/raised.h"
+#include "base/array.h"
 
 #include <string.h>
 
@@ -26,25 +27,15 @@ static uint64_t child_key(uint32_t parent, uint32_t func, bool group)
     return (uint64_t)parent << 32 | (group ? func | 1u << 31 : func);
 }
 
-static int grow_nodes(struct krait_calltree *tree)
+static bool has_room_for_node(struct krait_calltree *tree)
 {
-    uint32_t cap = tree->cap ? tree->cap * 2 : 256;
-    struct krait_tree_node *nodes =
-        tree->cap > UINT32_MAX / 4 ? NULL : realloc(tree->nodes, cap * sizeof(*nodes));
-    if (!nodes)
-        return -ENOMEM;
-    tree->nodes = nodes;
-    void *wall = tree->split ? realloc(tree->wall_ns, cap * sizeof(*tree->wall_ns)) : NULL;
-    if (tree->split && !wall)
-        return -ENOMEM;
-    tree->wall_ns = wall;
-    tree->cap = cap;
-    return 0;
+    return KRAIT_GROW(tree->nodes, tree->cap, tree->count + 1) &&
+           (!tree->split || KRAIT_GROW(tree->wall_ns, tree->wall_cap, tree->count + 1));
 }
 
 static uint32_t node_add(struct krait_calltree *tree, uint32_t parent, uint32_t func, uint32_t label)
 {
-    if (tree->count == tree->cap && grow_nodes(tree))
+    if (!has_room_for_node(tree))
         return KRAIT_NO_ID;
     uint32_t id = tree->count++;
     tree->nodes[id] = (struct krait_tree_node){
@@ -76,18 +67,11 @@ static uint32_t child_of(struct krait_calltree *tree, uint32_t parent, uint32_t 
     return id;
 }
 
-static int grow_last(struct builder *b)
+_Static_assert(KRAIT_NO_ID == UINT32_MAX, "its bytes are all the same");
+
+static bool has_room_for_last(struct builder *b)
 {
-    if (b->tree->count <= b->last_cap)
-        return 0;
-    uint32_t *last = realloc(b->last_child, b->tree->cap * sizeof(*last));
-    if (!last)
-        return -ENOMEM;
-    for (uint32_t i = b->last_cap; i < b->tree->cap; i++)
-        last[i] = KRAIT_NO_ID;
-    b->last_child = last;
-    b->last_cap = b->tree->cap;
-    return 0;
+    return KRAIT_GROW_FILLED(b->last_child, b->last_cap, b->tree->count, 0xff);
 }
 
 static int enter(struct builder *b, uint32_t func)
@@ -96,7 +80,7 @@ static int enter(struct builder *b, uint32_t func)
     uint32_t child = b->last_child[b->current];
     if (child == KRAIT_NO_ID || b->tree->nodes[child].func != func) {
         child = child_of(b->tree, b->current, func, KRAIT_NO_ID);
-        if (child == KRAIT_NO_ID || grow_last(b))
+        if (child == KRAIT_NO_ID || !has_room_for_last(b))
             return -ENOMEM;
         b->last_child[b->current] = child;
     }
@@ -182,7 +166,7 @@ static int walk_threads(struct builder *b, const struct krait_trace *trace,
         if (options->take_thread && !options->take_thread(options->ctx, trace, i))
             continue;
         b->top = thread_top(b->tree, trace, i, options->group);
-        if (b->top == KRAIT_NO_ID || grow_last(b))
+        if (b->top == KRAIT_NO_ID || !has_room_for_last(b))
             return -ENOMEM;
         b->current = b->top;
         int rc = options->wall ? start_split(b, options->wall, i) : 0;

@@ -25,7 +25,7 @@ struct krait_tree_node {
 struct krait_calltree {
     struct krait_tree_node *nodes;
     uint32_t count;
-    uint32_t cap;
+    uint32_t cap, wall_cap;
     uint64_t (*wall_ns)[KRAIT_WALL_COUNT]; /* by node: total_ns split; NULL: not asked for */
     bool split;                            /* it is */
     uint64_t idle_ns;                      /* waits that were left out */

@@ -37,7 +37,7 @@ static KRAIT_COLD bool find_stats(machine *m, struct krait_kthread *t)
         t->stats = (uint32_t)*found;
         return true;
     }
-    if (!krait_kernel_grow(m, &m->stats, m->stats_count, &m->stats_cap, sizeof(*m->stats)) ||
+    if (!KRAIT_KERNEL_GROW(m, m->stats, m->stats_cap, m->stats_count + 1) ||
         krait_map_put(&m->by_call, key, m->stats_count)) {
         t->stats_call = KRAIT_NO_ID;
         m->failed = true;

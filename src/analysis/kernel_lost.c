@@ -44,7 +44,7 @@ void krait_kernel_on_lost(void *ctx, const struct krait_kernel_event *ev)
 {
     machine *m = ctx;
     struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
-    if (!cpu || !krait_kernel_grow(m, &m->losses, m->loss_count, &m->loss_cap, sizeof(*m->losses)))
+    if (!cpu || !KRAIT_KERNEL_GROW(m, m->losses, m->loss_cap, m->loss_count + 1))
         return;
     struct krait_kthread *t = cpu->current;
     m->losses[m->loss_count++] = m->now;

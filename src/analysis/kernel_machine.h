@@ -7,9 +7,10 @@
 
 #include "analysis/kernel_cpu.h"
 
-/* Makes room for one more in the list that `list` points at, its elements of `size` bytes. False: m->failed
- * is set. */
-bool krait_kernel_grow(struct krait_kernel_states *m, void *list, uint32_t count, uint32_t *cap, size_t size);
+#include "base/array.h"
+
+/* KRAIT_GROW; where that is false m->failed is set. */
+#define KRAIT_KERNEL_GROW(m, items, cap, need) (KRAIT_GROW((items), (cap), (need)) || !((m)->failed = true))
 
 /* The range begins at a time: states go on, what was counted does not count. ctx: the machine. */
 void krait_kernel_count_from(void *ctx, int64_t ns);

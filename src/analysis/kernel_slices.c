@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/kernel_slices.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 /* -- opening -- */
@@ -111,18 +113,10 @@ static void keep_rc(struct walk *w, int rc)
 
 static struct open_slices *slices_of(struct walk *w, const struct krait_kthread *t)
 {
-    if (t->index < w->open_count)
+    if (KRAIT_GROW_FILLED(w->open, w->open_count, t->index + 1, 0))
         return &w->open[t->index];
-    uint32_t count = KRAIT_MAX(t->index + 1, w->open_count * 2);
-    struct open_slices *grown = realloc(w->open, count * sizeof(*grown));
-    if (!grown) {
-        keep_rc(w, -ENOMEM);
-        return NULL;
-    }
-    memset(grown + w->open_count, 0, (count - w->open_count) * sizeof(*grown));
-    w->open = grown;
-    w->open_count = count;
-    return &w->open[t->index];
+    keep_rc(w, -ENOMEM);
+    return NULL;
 }
 
 /* When a thread's calls are cut that nobody ended, as trace/walk.c does. */
@@ -250,17 +244,10 @@ static void on_function(void *ctx, const struct krait_kthread *t, const struct k
 
 static struct run *run_on(struct walk *w, uint32_t cpu)
 {
-    if (cpu < w->run_count)
+    if (KRAIT_GROW_FILLED(w->runs, w->run_count, cpu + 1, 0))
         return &w->runs[cpu];
-    struct run *grown = realloc(w->runs, (cpu + 1) * sizeof(*grown));
-    if (!grown) {
-        keep_rc(w, -ENOMEM);
-        return NULL;
-    }
-    memset(grown + w->run_count, 0, (cpu + 1 - w->run_count) * sizeof(*grown));
-    w->runs = grown;
-    w->run_count = cpu + 1;
-    return &w->runs[cpu];
+    keep_rc(w, -ENOMEM);
+    return NULL;
 }
 
 static void end_run(struct walk *w, uint32_t cpu, uint64_t ns)

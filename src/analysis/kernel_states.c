@@ -9,23 +9,6 @@
 
 typedef struct krait_kernel_states machine;
 
-bool krait_kernel_grow(machine *m, void *list, uint32_t count, uint32_t *cap, size_t size)
-{
-    if (count < *cap)
-        return true;
-    uint32_t wanted = *cap ? *cap * 2 : 64;
-    void *old;
-    memcpy(&old, list, sizeof(old)); /* copied: the list's own type may not be read as another */
-    void *grown = realloc(old, wanted * size);
-    if (!grown) {
-        m->failed = true;
-        return false;
-    }
-    memcpy(list, &grown, sizeof(grown));
-    *cap = wanted;
-    return true;
-}
-
 /* -- durations -- */
 
 static void late(machine *m, enum krait_latency which, int64_t since_ns)
@@ -50,7 +33,7 @@ static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum k
     bool goes_on = last && last->state == state && last->call == t->state_call && last->by == t->state_by &&
                    last->khz == t->state_khz;
     if (m->now == t->since || goes_on ||
-        !krait_kernel_grow(m, &t->intervals, t->interval_count, &t->interval_cap, sizeof(*t->intervals)))
+        !KRAIT_KERNEL_GROW(m, t->intervals, t->interval_cap, t->interval_count + 1))
         return;
     struct krait_kinterval *made = &t->intervals[t->interval_count++];
     *made = (struct krait_kinterval){ .begin_ns = t->since,
@@ -122,8 +105,7 @@ static uint32_t by_of(const struct krait_kthread *t)
 static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum krait_thread_state before)
 {
     struct krait_kthread *t = KRAIT_ARENA_NEW(&m->arena, struct krait_kthread);
-    if (!t ||
-        !krait_kernel_grow(m, &m->threads, m->thread_count, &m->thread_cap, sizeof(struct krait_kthread *)) ||
+    if (!t || !KRAIT_KERNEL_GROW(m, m->threads, m->thread_cap, m->thread_count + 1) ||
         krait_map_put(&m->by_tid, (uint32_t)tid, (uintptr_t)t)) {
         m->failed = true;
         return NULL;
@@ -206,7 +188,7 @@ static uint32_t process_of(machine *m, int64_t pid)
     const uint64_t *found = krait_map_get(&m->by_pid, (uint64_t)pid);
     if (found)
         return (uint32_t)*found;
-    if (!krait_kernel_grow(m, &m->processes, m->process_count, &m->process_cap, sizeof(*m->processes)) ||
+    if (!KRAIT_KERNEL_GROW(m, m->processes, m->process_cap, m->process_count + 1) ||
         krait_map_put(&m->by_pid, (uint64_t)pid, m->process_count)) {
         m->failed = true;
         return KRAIT_NO_ID;
@@ -227,13 +209,9 @@ void krait_kernel_set_process(machine *m, struct krait_kthread *t, int64_t pid)
 static KRAIT_COLD bool meet_cpu(machine *m, uint32_t number)
 {
     if (number >= m->cpu_count) {
-        struct krait_kcpu *grown = realloc(m->cpus, (number + 1) * sizeof(*grown));
-        if (!grown) {
-            m->failed = true;
+        if (!KRAIT_KERNEL_GROW(m, m->cpus, m->cpu_cap, number + 1))
             return false;
-        }
-        memset(grown + m->cpu_count, 0, (number + 1 - m->cpu_count) * sizeof(*grown));
-        m->cpus = grown;
+        memset(m->cpus + m->cpu_count, 0, (number + 1 - m->cpu_count) * sizeof(*m->cpus));
         m->cpu_count = number + 1;
         m->here = NULL; /* they may have moved */
     }

@@ -232,7 +232,7 @@ struct krait_kernel_states {
     struct krait_kcalls *stats;
     uint32_t stats_count, stats_cap;
     struct krait_kcpu *cpus; /* by number */
-    uint32_t cpu_count;
+    uint32_t cpu_count, cpu_cap;
     struct krait_strtab calls;   /* names of system calls */
     struct krait_strtab devices; /* with a watcher: "8:0", "eth0"; see krait_kernel_device */
     struct krait_map disk_names; /* by such an id: of the name, in `devices` */

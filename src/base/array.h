@@ -16,6 +16,8 @@
 
 #include "base/base.h"
 
+#include <string.h>
+
 /* Makes room for `need` items of `size` bytes in the memory `items`, which has room for *cap of them (NULL, 0 at
  * first). At least doubles it, so that appending one by one takes constant time each. Returns the memory, which may
  * have moved, and sets *cap; new items are not initialised. Returns NULL, with all as it was, when memory is out or
@@ -32,6 +34,16 @@ void *krait_grow(void *items, size_t *cap, size_t need, size_t size, size_t most
              (cap) = (__typeof__(cap))cap_;                                                        \
          }                                                                                         \
          grown_ != NULL;                                                                           \
+     }))
+
+/* The same for an array of which all that there is room for is in use: every byte of the new items is `byte`. */
+#define KRAIT_GROW_FILLED(items, cap, need, byte)                                   \
+    (KRAIT_LIKELY((need) <= (cap)) || ({                                            \
+         size_t before_ = (cap);                                                    \
+         bool has_room_ = KRAIT_GROW(items, cap, need);                             \
+         if (has_room_)                                                             \
+             memset((items) + before_, (byte), ((cap)-before_) * sizeof(*(items))); \
+         has_room_;                                                                 \
      }))
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/opts.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "cmd/suggest.h"
 
@@ -89,11 +90,9 @@ static int set_double(const struct krait_opt *opt, const char *value, double *to
 
 static int add_to_list(struct krait_opt_list *list, const char *value, struct krait_err *err)
 {
-    const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
-    if (!items)
+    if (!KRAIT_GROW(list->items, list->cap, list->count + 1))
         return krait_err_set(err, -ENOMEM, "out of memory");
-    items[list->count++] = value;
-    list->items = items;
+    list->items[list->count++] = value;
     return 0;
 }
 

@@ -22,7 +22,7 @@ enum krait_opt_type {
 
 struct krait_opt_list {
     const char **items; /* owned */
-    size_t count;
+    size_t count, cap;
 };
 
 static inline void krait_opt_list_done(struct krait_opt_list *list)

@@ -5,6 +5,7 @@
 #include "cmd/path.h"
 
 #include "analysis/own_threads.h"
+#include "base/array.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
@@ -35,7 +36,7 @@ struct path {
     struct krait_critical_path *found;
     struct krait_own_threads threads; /* of the calls' part */
     struct member *members;           /* in the order in which the path meets them */
-    uint32_t member_count;
+    uint32_t member_count, member_cap;
     uint32_t *member_of; /* by segment */
     uint64_t lost;
     bool own;   /* nothing but the program's own switches is known */
@@ -140,13 +141,10 @@ static struct member *member_of(struct path *p, struct krait_map *keys, const st
     const uint64_t *known = krait_map_get(keys, key);
     if (known)
         return &p->members[*known];
-    struct member *grown = realloc(p->members, (p->member_count + 1) * sizeof(*grown));
-    if (!grown)
+    if (!KRAIT_GROW(p->members, p->member_cap, p->member_count + 1) ||
+        krait_map_put(keys, key, p->member_count))
         return NULL;
-    p->members = grown;
-    if (krait_map_put(keys, key, p->member_count))
-        return NULL;
-    struct member *member = &grown[p->member_count++];
+    struct member *member = &p->members[p->member_count++];
     *member =
         (struct member){ .thread = is_device ? KRAIT_NO_ID : s->thread, .kind = kind, .device = s->device };
     if (is_device)

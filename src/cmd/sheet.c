@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/sheet.h"
 
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
@@ -18,15 +19,9 @@ void krait_sheet_done(struct krait_sheet *sheet)
 struct krait_sheet_cell *krait_sheet_row(struct krait_sheet *sheet)
 {
     size_t row_size = sheet->column_count * sizeof(*sheet->cells);
-    if (sheet->rows == sheet->cap) {
-        uint32_t cap = sheet->cap ? sheet->cap * 2 : 64;
-        struct krait_sheet_cell *cells = realloc(sheet->cells, cap * row_size);
-        if (!cells) {
-            sheet->failed = true;
-            return NULL;
-        }
-        sheet->cells = cells;
-        sheet->cap = cap;
+    if (!KRAIT_GROW(sheet->cells, sheet->cap, ((size_t)sheet->rows + 1) * sheet->column_count)) {
+        sheet->failed = true;
+        return NULL;
     }
     return memset(sheet->cells + (size_t)sheet->rows++ * sheet->column_count, 0, row_size);
 }

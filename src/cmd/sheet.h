@@ -42,7 +42,8 @@ struct krait_sheet {
     const struct krait_sheet_column *columns;
     uint32_t column_count;
     struct krait_sheet_cell *cells;
-    uint32_t rows, cap;
+    uint32_t rows;
+    size_t cap; /* cells */
     bool failed;
 };
 

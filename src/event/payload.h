@@ -22,7 +22,9 @@
 #include "event/event.h"
 
 /* Room for the payload of any event. Strings are cut where it would become larger. */
-enum { KRAIT_PAYLOAD_MAX = 3072 };
+#ifndef KRAIT_PAYLOAD_MAX
+#define KRAIT_PAYLOAD_MAX 3072
+#endif
 
 /* The fields as structs, in memory and as they lie in the packet, and the bytes of that. */
 #define KRAIT_EVENT(id, symbol, name, doc)    struct krait_payload_##symbol {

@@ -18,6 +18,7 @@
  * threads that made them, written when they are over; what each CPU ran are X events in the rows of a process
  * "CPUs"; what threads waited for are asynchronous events like waits for the GIL.
  */
+#include "base/array.h"
 #include "base/json.h"
 #include "export/formats.h"
 
@@ -250,14 +251,11 @@ static uint32_t row_of(uint32_t cpu)
 /* A row for each CPU up to this one, of which those that run something are named. */
 static int grow_rows(struct chrome *chrome, uint32_t count)
 {
-    bool *grown = realloc(chrome->has_row, count * sizeof(*grown));
-    if (!grown)
+    bool any = chrome->cpus > 0;
+    if (!KRAIT_GROW_FILLED(chrome->has_row, chrome->cpus, count, 0))
         return -ENOMEM;
-    memset(grown + chrome->cpus, 0, (count - chrome->cpus) * sizeof(*grown));
-    if (!chrome->cpus)
+    if (!any)
         add_name(chrome, "process_name", chrome->ids.none, row_of(0), "CPUs");
-    chrome->has_row = grown;
-    chrome->cpus = count;
     return 0;
 }
 

@@ -8,6 +8,7 @@
  * readers take the last word of a line for the value. Source: stackcollapse.pl and flamegraph.pl of
  * FlameGraph; speedscope's importer, which takes whole numbers only.
  */
+#include "base/array.h"
 #include "base/json.h"
 #include "export/formats.h"
 
@@ -67,14 +68,8 @@ static uint64_t value_of(const struct krait_tree_node *node, enum krait_export_u
 
 static int note_end(struct folded *folded, uint32_t depth)
 {
-    if (depth >= folded->ends_cap) {
-        uint32_t cap = KRAIT_MAX(64u, depth * 2);
-        size_t *ends = realloc(folded->ends, cap * sizeof(*ends));
-        if (!ends)
-            return -ENOMEM;
-        folded->ends = ends;
-        folded->ends_cap = cap;
-    }
+    if (!KRAIT_GROW(folded->ends, folded->ends_cap, depth + 1))
+        return -ENOMEM;
     folded->ends[depth] = folded->stack.len;
     return folded->stack.failed ? -ENOMEM : 0;
 }

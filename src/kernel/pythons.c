@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernel/pythons.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/pythons.h"
@@ -160,16 +161,13 @@ static void add_python(struct search *search, const char *path, const char *foun
     struct krait_pythons *pythons = search->pythons;
     if (access(path, X_OK) || !is_elf(path) || is_known(pythons, path))
         return;
-    struct krait_python *items = realloc(pythons->items, (pythons->count + 1) * sizeof(*items));
     char *copy = strdup(path);
-    if (items)
-        pythons->items = items;
-    if (!items || !copy) {
+    if (!copy || !KRAIT_GROW(pythons->items, pythons->cap, pythons->count + 1)) {
         free(copy);
         search->failed = true;
         return;
     }
-    items[pythons->count++] = (struct krait_python){ .path = copy, .found = found };
+    pythons->items[pythons->count++] = (struct krait_python){ .path = copy, .found = found };
 }
 
 /* python, python3, python3.12, python3.13t: not python3-config. */

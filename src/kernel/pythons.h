@@ -21,7 +21,7 @@ struct krait_python {
 
 struct krait_pythons {
     struct krait_python *items;
-    size_t count;
+    size_t count, cap;
 };
 
 /* Looks in PATH, /usr/bin, /usr/local/bin, $VIRTUAL_ENV, .venv and venv, pyenv's and uv's versions. Each file

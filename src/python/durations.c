@@ -32,15 +32,8 @@ void krait_durations_free(struct krait_durations *d)
 
 void krait_durations_know(struct krait_durations *d, uint32_t id, const void *key, uint32_t base)
 {
-    if (id >= d->id_cap) {
-        uint32_t cap = KRAIT_MAX(KRAIT_MAX(1024u, id + 1), d->id_cap * 2);
-        struct krait_timed *by_id = realloc(d->by_id, cap * sizeof(*by_id));
-        if (!by_id)
-            return;
-        memset(by_id + d->id_cap, 0, (cap - d->id_cap) * sizeof(*by_id));
-        d->by_id = by_id;
-        d->id_cap = cap;
-    }
+    if (!KRAIT_GROW_FILLED(d->by_id, d->id_cap, id + 1, 0))
+        return;
     d->known++;
     d->by_id[id] = (struct krait_timed){ .key = key, .base = base };
 }
@@ -180,15 +173,8 @@ static void one_event(struct krait_durations *d, struct krait_reading *r, const 
 
 static struct krait_reading *reading_of(struct krait_durations *d, const struct krait_ring *ring)
 {
-    if (ring->index >= d->reading_cap) {
-        uint32_t cap = KRAIT_MAX(ring->index + 1, 2 * d->reading_cap);
-        struct krait_reading **readings = realloc(d->readings, cap * sizeof(*readings));
-        if (!readings)
-            return NULL;
-        memset(readings + d->reading_cap, 0, (cap - d->reading_cap) * sizeof(*readings));
-        d->readings = readings;
-        d->reading_cap = cap;
-    }
+    if (!KRAIT_GROW_FILLED(d->readings, d->reading_cap, ring->index + 1, 0))
+        return NULL;
     if (!d->readings[ring->index])
         d->readings[ring->index] = calloc(1, sizeof(struct krait_reading));
     return d->readings[ring->index];

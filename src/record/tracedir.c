@@ -23,7 +23,7 @@ struct krait_tracedir {
     const struct krait_tsdl_recording *recording;
     uint64_t *metadata_bytes, own_metadata_bytes; /* of all traces, of this one */
     struct krait_stream **streams;
-    size_t stream_count;
+    size_t stream_count, stream_cap;
     uint64_t next_instance;
     struct krait_map tids; /* tid to how many streams it has had */
     struct krait_arena labels;
@@ -240,12 +240,9 @@ static int stream_path(struct krait_tracedir *dir, uint32_t tid, char **path)
 int krait_tracedir_stream(struct krait_tracedir *dir, uint32_t tid, struct krait_stream **out,
                           struct krait_err *err)
 {
-    struct krait_stream **streams =
-        realloc(dir->streams, (dir->stream_count + 1) * sizeof(struct krait_stream *));
-    if (streams)
-        dir->streams = streams;
+    bool has_room = KRAIT_GROW(dir->streams, dir->stream_cap, dir->stream_count + 1);
     struct krait_stream *stream = calloc(1, sizeof(*stream));
-    if (!streams || !stream || stream_path(dir, tid, &stream->path) < 0) {
+    if (!has_room || !stream || stream_path(dir, tid, &stream->path) < 0) {
         free(stream);
         return krait_err_set(err, -ENOMEM, "out of memory");
     }

@@ -20,19 +20,11 @@ struct define {
     const char *path;
 };
 
-static int grow_codes(struct krait_image *image, uint32_t code)
+_Static_assert(KRAIT_NO_ID == UINT32_MAX, "its bytes are all the same");
+
+static bool has_room_for_code(struct krait_image *image, uint32_t code)
 {
-    if (code < image->code_count)
-        return 0;
-    uint32_t count = KRAIT_MAX(code + 1, image->code_count * 2);
-    uint32_t *map = realloc(image->code_func, count * sizeof(*map));
-    if (!map)
-        return -ENOMEM;
-    for (uint32_t i = image->code_count; i < count; i++)
-        map[i] = KRAIT_NO_ID;
-    image->code_func = map;
-    image->code_count = count;
-    return 0;
+    return KRAIT_GROW_FILLED(image->code_func, image->code_count, code + 1, 0xff);
 }
 
 static uint32_t func_of(const struct krait_image *image, uint32_t code)
@@ -76,7 +68,7 @@ static int on_code_define(struct define *def, struct krait_cursor *cursor)
         .site_line = code.site ? code.site_line : 0,
     };
     uint32_t id = krait_trace_intern(def->trace, &func);
-    if (id == KRAIT_NO_ID || grow_codes(def->image, code.id))
+    if (id == KRAIT_NO_ID || !has_room_for_code(def->image, code.id))
         return -ENOMEM;
     def->image->code_func[code.id] = id;
     return 0;

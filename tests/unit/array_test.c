@@ -33,6 +33,21 @@ static void test_far_more_at_once(void **state)
     free(items);
 }
 
+static void test_new_items_are_filled_and_old_ones_kept(void **state)
+{
+    (void)state;
+    uint32_t *items = NULL, cap = 0;
+    for (uint32_t i = 0; i < 500; i += 3) {
+        assert_true(KRAIT_GROW_FILLED(items, cap, i + 1, 0xff));
+        assert_int_equal(items[i], UINT32_MAX);
+        items[i] = i;
+        assert_int_equal(items[cap - 1], i + 1 == cap ? i : UINT32_MAX);
+    }
+    for (uint32_t i = 0; i < cap; i++)
+        assert_int_equal(items[i], i < 500 && i % 3 == 0 ? i : UINT32_MAX);
+    free(items);
+}
+
 static void test_a_count_that_cannot_be_leaves_all_as_it_was(void **state)
 {
     (void)state;
@@ -66,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appending_keeps_what_is_there),
         cmocka_unit_test(test_far_more_at_once),
+        cmocka_unit_test(test_new_items_are_filled_and_old_ones_kept),
         cmocka_unit_test(test_a_count_that_cannot_be_leaves_all_as_it_was),
         cmocka_unit_test(test_bytes_that_overflow_leave_all_as_it_was),
     };

@@ -365,7 +365,7 @@ def test_rows_can_be_sorted_by_what_their_threads_did(krait, both):
 
 def test_there_is_no_order_by_what_is_not_known(krait, synth):
     run = subprocess.run([krait, "report", synth(CALLS), "--sort", "disk"], capture_output=True, text=True, timeout=60)
-    assert run.returncode == 1 and "--sort disk: the trace does not say" in run.stderr and not run.stdout
+    assert run.returncode == 1 and "--sort disk: the trace has no thread states" in run.stderr and not run.stdout
 
 
 def test_csv_says_the_same_as_json(krait, both, rows):

@@ -81,8 +81,8 @@ struct krait_critical_path {
     uint32_t thread;                     /* index: whose path it is */
     struct krait_path_segment *segments; /* owned; in order, of more than no time */
     uint32_t count;
-    struct krait_khad *had; /* owned */
-    uint64_t forgotten_ns;  /* of the path: UNKNOWN since more happened in a wait than there was memory for */
+    struct krait_competitor *had; /* owned */
+    uint64_t forgotten_ns; /* of the path: UNKNOWN since more happened in a wait than there was memory for */
     struct krait_arena arena;
 };
 

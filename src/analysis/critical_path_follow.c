@@ -14,7 +14,7 @@ static void tell_had(struct krait_path_finder *f, struct krait_path_segment *seg
     segment->had = f->had_ever.count;
     while (f->had.items[list + count].ns < end_ns)
         count++;
-    f->failed |= !krait_khads_add(&f->had_ever, f->had.items + list, count, segment->begin_ns, end_ns);
+    f->failed |= !krait_competitors_add(&f->had_ever, f->had.items + list, count, segment->begin_ns, end_ns);
     segment->had_count = f->had_ever.count - segment->had;
 }
 

@@ -75,12 +75,12 @@ struct krait_path_finder {
         struct krait_path_segment *items;
         uint32_t count, cap;
     } segments;
-    struct krait_kruns had;      /* of records: lists that end with a run at INT64_MAX */
-    struct krait_khads had_ever; /* and of segments */
-    uint32_t most;               /* records, about */
-    uint32_t half;               /* so many are half of what there is room for */
-    int64_t half_ns;             /* when there were so many */
-    bool has_forgotten;          /* some of them, for want of room */
+    struct krait_kruns had;            /* of records: lists that end with a run at INT64_MAX */
+    struct krait_competitors had_ever; /* and of segments */
+    uint32_t most;                     /* records, about */
+    uint32_t half;                     /* so many are half of what there is room for */
+    int64_t half_ns;                   /* when there were so many */
+    bool has_forgotten;                /* some of them, for want of room */
     struct krait_path_places of_thread, of_cpu;
     struct krait_path_packet packets[KRAIT_PATH_PACKETS];
 };

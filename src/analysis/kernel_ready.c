@@ -121,20 +121,20 @@ bool krait_kernel_who_had(const struct krait_kernel_states *m, const struct krai
 
 static int by_whom(const void *a, const void *b)
 {
-    const struct krait_khad *x = a, *y = b;
+    const struct krait_competitor *x = a, *y = b;
     return (x->by > y->by) - (x->by < y->by);
 }
 
 static int by_time(const void *a, const void *b)
 {
-    const struct krait_khad *x = a, *y = b;
+    const struct krait_competitor *x = a, *y = b;
     if (x->ns != y->ns)
         return x->ns > y->ns ? -1 : 1;
     return by_whom(a, b);
 }
 
 /* Those of one thread, which stand together, are one. */
-static uint32_t join(struct krait_khad *had, uint32_t count)
+static uint32_t join(struct krait_competitor *had, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -146,14 +146,14 @@ static uint32_t join(struct krait_khad *had, uint32_t count)
     return kept;
 }
 
-static void sort(struct krait_khad *had, uint32_t count, int (*compare)(const void *a, const void *b))
+static void sort(struct krait_competitor *had, uint32_t count, int (*compare)(const void *a, const void *b))
 {
     if (count)
         qsort(had, count, sizeof(*had), compare);
 }
 
-bool krait_khads_add(struct krait_khads *had, const struct krait_krun *runs, uint32_t count, int64_t from_ns,
-                     int64_t until_ns)
+bool krait_competitors_add(struct krait_competitors *had, const struct krait_krun *runs, uint32_t count,
+                           int64_t from_ns, int64_t until_ns)
 {
     uint32_t first = had->count;
     for (uint32_t i = 0; i < count; i++) {
@@ -164,7 +164,7 @@ bool krait_khads_add(struct krait_khads *had, const struct krait_krun *runs, uin
         if (!KRAIT_GROW(had->items, had->cap, (size_t)had->count + 1))
             return false;
         had->items[had->count++] =
-            (struct krait_khad){ .by = runs[i].by, .ns = (uint64_t)(end_ns - begin_ns) };
+            (struct krait_competitor){ .by = runs[i].by, .ns = (uint64_t)(end_ns - begin_ns) };
     }
     sort(had->items + first, had->count - first, by_whom);
     had->count = first + join(had->items + first, had->count - first);
@@ -172,7 +172,7 @@ bool krait_khads_add(struct krait_khads *had, const struct krait_krun *runs, uin
     return true;
 }
 
-uint32_t krait_khads_longest(const struct krait_khad *had, uint32_t count)
+uint32_t krait_competitors_longest(const struct krait_competitor *had, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (had[i].by && had[i].by != KRAIT_RUN_UNKNOWN)
@@ -186,14 +186,15 @@ uint32_t krait_khads_longest(const struct krait_khad *had, uint32_t count)
 void krait_kernel_keep_had(struct krait_kernel_states *m, const struct krait_kthread *t,
                            struct krait_kinterval *interval)
 {
-    KRAIT_CLEANUP(krait_khads_done) struct krait_khads had = { 0 };
+    KRAIT_CLEANUP(krait_competitors_done) struct krait_competitors had = { 0 };
     uint32_t first = m->had.count;
     bool fits = krait_kernel_who_had(m, t, m->here, interval->begin_ns, &m->had);
     interval->had = first;
     interval->had_count = m->had.count - first;
     if (fits && interval->state == KRAIT_TS_PREEMPTED)
-        fits = krait_khads_add(&had, m->had.items + first, interval->had_count, interval->begin_ns, m->now);
+        fits = krait_competitors_add(&had, m->had.items + first, interval->had_count, interval->begin_ns,
+                                     m->now);
     m->failed |= !fits;
-    uint32_t by = krait_khads_longest(had.items, had.count);
+    uint32_t by = krait_competitors_longest(had.items, had.count);
     interval->by = by ? by : interval->by;
 }

@@ -104,6 +104,9 @@ enum krait_cpu_state {
         KRAIT_CS_COUNT,
 };
 
+/* In names of types, k stands for the kernel's view: a krait_kthread is any thread as the kernel sees it, of a program
+ * or of the kernel itself. */
+
 /* Who has a CPU from then on, up to the next one's: see krait_kernel_cause; 0: the idle task. */
 struct krait_krun {
     int64_t ns;
@@ -118,14 +121,14 @@ struct krait_kruns {
     uint32_t count, cap;
 };
 
-/* A thread that had a CPU for a part of the time that another waited for that; `by` as in struct krait_krun. */
-struct krait_khad {
+/* A thread that had the CPU for a part of the time in which another one was ready for it; `by` as in struct krait_krun. */
+struct krait_competitor {
     uint32_t by;
     uint64_t ns;
 };
 
-struct krait_khads {
-    struct krait_khad *items;
+struct krait_competitors {
+    struct krait_competitor *items;
     uint32_t count, cap;
 };
 
@@ -346,12 +349,12 @@ bool krait_kernel_who_had(const struct krait_kernel_states *states, const struct
 
 /* Appends who had a CPU in [from_ns, until_ns) by `count` runs, the last of which goes on until then: each once, for
  * longest first. False: memory is out. */
-bool krait_khads_add(struct krait_khads *had, const struct krait_krun *runs, uint32_t count, int64_t from_ns,
-                     int64_t until_ns);
+bool krait_competitors_add(struct krait_competitors *had, const struct krait_krun *runs, uint32_t count,
+                           int64_t from_ns, int64_t until_ns);
 /* The thread of them that had it for longest; 0: none. */
-uint32_t krait_khads_longest(const struct krait_khad *had, uint32_t count);
+uint32_t krait_competitors_longest(const struct krait_competitor *had, uint32_t count);
 
-static inline void krait_khads_done(struct krait_khads *had)
+static inline void krait_competitors_done(struct krait_competitors *had)
 {
     free(had->items);
 }

@@ -230,12 +230,12 @@ static uint32_t cause_of(const struct krait_wall_interval *at, const struct krai
 static int add_ready(struct adding *waits, const struct krait_why_call *call,
                      const struct krait_wall_interval *at)
 {
-    KRAIT_CLEANUP(krait_khads_done) struct krait_khads had = { 0 };
+    KRAIT_CLEANUP(krait_competitors_done) struct krait_competitors had = { 0 };
     struct krait_why_row like = { .state = at->state, .preempted = at->preempted, .call = at->call };
     const struct krait_krun *runs = krait_wall_had(waits->wall, at);
     int64_t from_ns = (int64_t)KRAIT_MAX(at->begin_ns, call->begin_ns);
     int rc = 0;
-    if (!krait_khads_add(&had, runs, at->had_count, from_ns, from_ns + (int64_t)part_of(at, call)))
+    if (!krait_competitors_add(&had, runs, at->had_count, from_ns, from_ns + (int64_t)part_of(at, call)))
         return -ENOMEM;
     for (uint32_t i = 0; i < had.count && !rc; i++) {
         like.by = had.items[i].by;

@@ -78,7 +78,7 @@ static const char *device_name(const struct path *p, uint32_t device)
     return device == KRAIT_NO_ID ? NULL : krait_kernel_device(p->found->states, device);
 }
 
-static bool is_thread(const struct krait_khad *had)
+static bool is_thread(const struct krait_competitor *had)
 {
     return had->by && had->by != KRAIT_RUN_UNKNOWN;
 }
@@ -86,13 +86,13 @@ static bool is_thread(const struct krait_khad *had)
 /* Who had the CPU for longest that a segment's thread was ready for; NULL: nobody, or that is not known. */
 static const struct krait_kthread *by_thread(const struct path *p, const struct krait_path_segment *s)
 {
-    const struct krait_khad *had = s->had_count ? &p->found->had[s->had] : NULL;
-    return krait_kernel_cause(p->found->states, krait_khads_longest(had, s->had_count));
+    const struct krait_competitor *had = s->had_count ? &p->found->had[s->had] : NULL;
+    return krait_kernel_cause(p->found->states, krait_competitors_longest(had, s->had_count));
 }
 
 /* One of them: for people with its share where there are more, for programs with number and nanoseconds. */
 static void tell_had(struct path *p, struct krait_buf *text, const struct krait_path_segment *s,
-                     const struct krait_khad *had)
+                     const struct krait_competitor *had)
 {
     const struct krait_kthread *t = is_thread(had) ? krait_kernel_cause(p->found->states, had->by) : NULL;
     char share[KRAIT_FMT_SIZE];
@@ -110,7 +110,7 @@ static const char *behind(struct path *p, const struct krait_path_segment *s)
     KRAIT_AUTO_BUF text = { 0 };
     bool for_people = !p->options->json && !p->options->csv;
     for (uint32_t i = 0; i < s->had_count && by_thread(p, s); i++) {
-        const struct krait_khad *had = &p->found->had[s->had + i];
+        const struct krait_competitor *had = &p->found->had[s->had + i];
         if (for_people || is_thread(had))
             tell_had(p, &text, s, had);
     }

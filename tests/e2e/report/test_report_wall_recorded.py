@@ -173,7 +173,9 @@ def wrong_splits(krait, run):
         late = max(MS, wall // 50) + clocks["stolen"]
         waited = wall - clocks["cpu"] - clocks["ready"]
         state = split.get(WAITS.get(name))
-        wanted = {"on_cpu": clocks["cpu"], "runnable": clocks["ready"], "unknown": 0}
+        wanted = {"on_cpu": clocks["cpu"], "runnable": clocks["ready"] - split["throttled"], "unknown": 0}
+        if WAITS.get(name) == "gil":  # while it is ready just to ask for the GIL, it waits for that
+            wanted["runnable"], waited = split["runnable"], wall - clocks["cpu"] - split["runnable"]
         near = [abs(split[key] - ns) <= late for key, ns in wanted.items()]
         near.append(abs(found[name]["total_ns"] - wall) <= late)
         if clocks["most"]:

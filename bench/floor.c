@@ -93,8 +93,8 @@ struct callback {
     vectorcall call;
 };
 
-static PyTypeObject *function_type;
-static PyTypeObject *method_type;
+static PyTypeObject *cfunction_type;
+static PyTypeObject *method_descr_type;
 
 /* None is immortal on every version with sys.monitoring: no reference is counted. */
 static PyObject *on_begin(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
@@ -109,12 +109,26 @@ static PyObject *on_end(PyObject *self, PyObject *const *args, size_t nargsf, Py
     return Py_None;
 }
 
-/* CALL comes for calls of Python functions too, which PY_START records: args[2] is what is called. */
+/* CALL, C_RETURN and C_RAISE come for every callable: args[2]. What counts as a call of C code is as docs/calls.md
+ * says for krait: builtin functions and methods; Python functions have PY_START, and classes and objects with a
+ * __call__ are none. */
+static inline int is_recorded(const PyObject *callable)
+{
+    const PyTypeObject *type = callable->ob_type;
+    return type == cfunction_type || type == method_descr_type;
+}
+
 static PyObject *on_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
-    PyTypeObject *type = ((PyObject *)args[2])->ob_type;
-    if (type != function_type && type != method_type)
+    if (is_recorded(args[2]))
         put_begin(args[2]);
+    return Py_None;
+}
+
+static PyObject *on_c_end(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    if (is_recorded(args[2]))
+        put_end();
     return Py_None;
 }
 
@@ -142,7 +156,7 @@ static const struct {
 } events[] = {
     { "PY_START", on_begin }, { "PY_RESUME", on_begin }, { "PY_THROW", on_begin },
     { "PY_RETURN", on_end },  { "PY_YIELD", on_end },    { "PY_UNWIND", on_end },
-    { "CALL", on_call },      { "C_RETURN", on_end },    { "C_RAISE", on_end },
+    { "CALL", on_call },      { "C_RETURN", on_c_end },  { "C_RAISE", on_c_end },
 };
 
 static int add_callback(PyObject *dict, PyObject *type, const char *event, vectorcall call)
@@ -235,7 +249,7 @@ PyMODINIT_FUNC PyInit_krait_floor(void);
 
 PyMODINIT_FUNC PyInit_krait_floor(void)
 {
-    function_type = dlsym(RTLD_DEFAULT, "PyFunction_Type");
-    method_type = dlsym(RTLD_DEFAULT, "PyMethod_Type");
+    cfunction_type = dlsym(RTLD_DEFAULT, "PyCFunction_Type");
+    method_descr_type = dlsym(RTLD_DEFAULT, "PyMethodDescr_Type");
     return PyModule_Create(&module_def);
 }

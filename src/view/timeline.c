@@ -306,9 +306,6 @@ static uint32_t most_of(const state_times times)
 
 static void draw_state(struct drawing *d, uint32_t state, double x, double w, const state_times times)
 {
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < KRAIT_WALL_COUNT; i++)
-        all += times[i];
     krait_buf_fmt(d->to, "<rect class=\"w %s\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\"><title>",
                   state_classes[state], x, d->y, w, STATES);
     const char *comma = "";

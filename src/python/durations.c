@@ -175,9 +175,14 @@ static struct krait_reading *reading_of(struct krait_durations *d, const struct 
 {
     if (!KRAIT_GROW_FILLED(d->readings, d->reading_cap, ring->index + 1, 0))
         return NULL;
-    if (!d->readings[ring->index])
-        d->readings[ring->index] = calloc(1, sizeof(struct krait_reading));
-    return d->readings[ring->index];
+    struct krait_reading *r = d->readings[ring->index];
+    if (!r)
+        r = d->readings[ring->index] = calloc(1, sizeof(*r));
+    if (r && r->tid != ring->tid) { /* the thread that had the ring has ended: nothing of it goes on */
+        forget_stack(d, r);
+        *r = (struct krait_reading){ .tid = ring->tid };
+    }
+    return r;
 }
 
 /* Where to read on; what is open stays so if nothing is missing in between. */

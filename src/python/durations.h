@@ -30,6 +30,7 @@ struct krait_timed {
 
 /* Where the reading of a thread's ring stands. */
 struct krait_reading {
+    uint32_t tid; /* whose ring it is; who gets it then counts packets from 0 again */
     uint64_t seq; /* of the packet */
     const uint8_t *at;
     uint64_t t;

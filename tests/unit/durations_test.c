@@ -127,6 +127,26 @@ static void threads_are_read_in_turn(void **state)
     assert_int_equal(mean(f, LONG), (1000 + 4000) / 2);
 }
 
+/* Its first packet has the number and the place of the one that was read last. */
+static void a_ring_begins_anew_with_another_thread(void **state)
+{
+    struct fixture *f = *state;
+    f->rings[0].tid = 1;
+    call(f, 0, 2000, LONG);
+    call(f, 0, 2100, SHORT);
+    done(f, 0, 2200);
+    read_ring(f, 0, false);
+    f->rings[0].tid = 2;
+    f->rings[0].next_seq = 0;
+    open_packet(f, 0, 9000);
+    call(f, 0, 9000, SHORT);
+    done(f, 0, 9300);
+    read_ring(f, 0, false);
+    assert_int_equal(f->d->by_id[SHORT].calls, 2);
+    assert_int_equal(mean(f, SHORT), (100 + 300) / 2);
+    assert_int_equal(mean(f, LONG), 200 - EVENT_TICKS);
+}
+
 static void recursion_counts_once(void **state)
 {
     struct fixture *f = *state;
@@ -168,6 +188,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_call_goes_on_in_the_next_packet, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_is_cut_where_packets_were_not_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(threads_are_read_in_turn, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_ring_begins_anew_with_another_thread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(recursion_counts_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_dropped_has_no_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_comes_back_is_known, set_up, tear_down),

@@ -125,8 +125,17 @@ static struct krait_stack_left *left_under(struct krait_stack *stack, uint32_t n
 static void leave(struct krait_stack *stack, uint32_t number)
 {
     struct krait_stack_left *left = left_under(stack, number);
-    if (!left || !KRAIT_GROW(left->frames, left->cap, stack->len))
+    if (!left)
         return;
+    uint32_t before = left->cap;
+    left->len = 0;
+    if (stack->len > before && stack->left_frames + stack->len - before > KRAIT_STACK_DEPTH_MAX)
+        return;
+    if (!KRAIT_GROW(left->frames, left->cap, stack->len)) {
+        stack->rc = stack->rc ? stack->rc : -ENOMEM;
+        return;
+    }
+    stack->left_frames += left->cap - before;
     if (stack->len)
         memcpy(left->frames, stack->frames, stack->len * sizeof(*left->frames));
     left->len = stack->len;

@@ -22,7 +22,8 @@
  *   - at the range's begin what is open begins as KRAIT_OP_LIVE; at its end, and at the end of all, it is cut
  *   - time never goes back: an earlier time counts as the latest one seen
  *
- * Memory is the batch and the stack's depth, which is bounded; deeper calls are not handed out.
+ * Memory is the batch and the stack's depth, which is bounded; deeper calls are not handed out. The stacks that were
+ * left have the same bound, all together: what would go beyond is not kept, and is empty when it is taken up.
  */
 #ifndef KRAIT_TRACE_STACK_H
 #define KRAIT_TRACE_STACK_H
@@ -62,6 +63,7 @@ struct krait_stack {
     uint32_t *py;                  /* frames of Python calls, by depth */
     struct krait_stack_left *left; /* by the numbers of python:switch */
     uint32_t left_cap;
+    uint64_t left_frames; /* for which the stacks that were left have room */
     uint64_t last_ns;
     bool emitting; /* the range has begun */
     bool in_run;   /* of python:frame, which python:stack ends */

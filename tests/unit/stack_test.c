@@ -292,6 +292,33 @@ static void code_left_out_goes_from_stacks_that_were_left(void **state)
     stop(&run, 50, "10 call 101, 11 call 102, 20 cut 102, 20 cut 101, 30 live 102, 31 return 102");
 }
 
+static int count_batch(void *ctx, const struct krait_call_batch *ops)
+{
+    *(size_t *)ctx += ops->n;
+    return 0;
+}
+
+/* What a damaged trace may say: each number leaves another deep stack. */
+static void stacks_that_were_left_have_bounded_memory(void **state)
+{
+    enum { DEEP = 1 << 16, NUMBERS = 300 };
+    struct krait_stack *stack = calloc(1, sizeof(*stack));
+    size_t ops = 0;
+    assert_non_null(stack);
+    krait_stack_init(stack, (struct krait_range){ 1000, 2000 }, count_batch, &ops);
+    for (uint32_t i = 0; i < DEEP; i++)
+        krait_stack_begin(stack, 10, 101, 1, KRAIT_OP_CALL, KRAIT_STACK_PYTHON);
+    for (uint32_t i = 1; i <= NUMBERS; i++)
+        krait_stack_switch(stack, 20, i, i);
+    assert_int_equal(stack->len, 0);
+    assert_true(stack->left_frames <= 2 * KRAIT_STACK_DEPTH_MAX);
+    krait_stack_switch(stack, 30, NUMBERS, 1);
+    assert_int_equal(stack->len, DEEP);
+    assert_int_equal(stack->rc, 0);
+    krait_stack_done(stack);
+    free(stack);
+}
+
 static void a_range_cuts_at_both_edges(void **state)
 {
     struct run run;
@@ -420,7 +447,7 @@ static void random_event(struct krait_stack *stack, uint64_t t, uint64_t *seed)
     uint32_t code = next_random(seed) % 6;
     uint32_t depth = next_random(seed) % 8;
     enum krait_stack_lang lang = next_random(seed) % 2;
-    switch (next_random(seed) % 8) {
+    switch (next_random(seed) % 9) {
     case 0:
     case 1:
     case 2:
@@ -435,6 +462,9 @@ static void random_event(struct krait_stack *stack, uint64_t t, uint64_t *seed)
         break;
     case 6:
         krait_stack_settle(stack, t, depth);
+        break;
+    case 7:
+        krait_stack_switch(stack, t, code, depth);
         break;
     default:
         krait_stack_omit(stack, t, code);
@@ -485,6 +515,7 @@ int main(void)
         cmocka_unit_test(a_frame_deeper_than_the_stack_goes_on_top),
         cmocka_unit_test(code_left_out_is_cut_and_what_it_called_goes_on),
         cmocka_unit_test(code_left_out_that_is_not_open_changes_nothing),
+        cmocka_unit_test(stacks_that_were_left_have_bounded_memory),
         cmocka_unit_test(a_range_cuts_at_both_edges),
         cmocka_unit_test(a_range_in_which_nothing_happens_shows_what_was_open),
         cmocka_unit_test(a_range_after_the_end_is_empty),

@@ -44,6 +44,7 @@ struct stacks {
     struct calls now;
     struct calls *left;
     size_t left_count;
+    bool in_run; /* of python:frame, which python:stack ends */
 };
 
 static void stacks_done(struct stacks *stacks)
@@ -115,13 +116,32 @@ static size_t at_depth(const struct calls *calls, uint32_t depth)
     return calls->count;
 }
 
-static void live(struct calls *calls, uint32_t code, uint32_t depth)
+/* Ends all but the first `depth` Python calls and what those are inside of. */
+static void cut_to_depth(struct calls *calls, uint32_t depth)
 {
+    calls->count = at_depth(calls, depth);
+    while (calls->count && calls->items[calls->count - 1].is_c)
+        calls->count--;
+}
+
+/* As readers do (trace/stack.h): C calls stay below a run that begins above depth 0. */
+static void live(struct stacks *stacks, uint32_t code, uint32_t depth)
+{
+    struct calls *calls = &stacks->now;
     size_t i = at_depth(calls, depth);
+    bool below_is_right = depth && !stacks->in_run;
+    stacks->in_run = true;
     if (i < calls->count && calls->items[i].code == code)
         return;
-    calls->count = i;
+    if (!below_is_right || i < calls->count)
+        cut_to_depth(calls, depth);
     push(calls, code, false);
+}
+
+static void settle(struct stacks *stacks, uint32_t depth)
+{
+    stacks->in_run = false;
+    cut_to_depth(&stacks->now, depth);
 }
 
 static void begin(struct calls *calls, struct krait_cursor *payload, bool is_c)
@@ -159,19 +179,19 @@ static void follow(struct stacks *stacks, uint32_t id, struct krait_cursor paylo
         break;
     case KRAIT_EVENT_python_frame:
         if (krait_read_python_frame(&payload, &frame))
-            live(calls, frame.code, frame.depth);
+            live(stacks, frame.code, frame.depth);
         break;
     case KRAIT_EVENT_python_deep_frame:
         if (krait_read_python_deep_frame(&payload, &deep_frame))
-            live(calls, deep_frame.code, deep_frame.depth);
+            live(stacks, deep_frame.code, deep_frame.depth);
         break;
     case KRAIT_EVENT_python_stack:
         if (krait_read_python_stack(&payload, &stack))
-            calls->count = at_depth(calls, stack.depth);
+            settle(stacks, stack.depth);
         break;
     case KRAIT_EVENT_python_deep_stack:
         if (krait_read_python_deep_stack(&payload, &deep_stack))
-            calls->count = at_depth(calls, deep_stack.depth);
+            settle(stacks, deep_stack.depth);
         break;
     case KRAIT_EVENT_python_switch:
         if (krait_read_python_switch(&payload, &change))

@@ -259,6 +259,27 @@ def test_the_newest_events_are_kept_with_the_stacks_they_stand_on(record, python
         assert read.returncode == 0 and "ERROR" not in read.stderr and read.stdout.count("__main__.last") == 2
 
 
+@pytest.mark.few_pythons
+def test_a_c_call_whose_end_was_lost_does_not_go_on_in_what_is_kept(record, python, info, report):
+    script = record.script(
+        """\
+        import os, signal
+        def leaf(n): return n
+        def loses():
+            os.kill(os.getppid(), signal.SIGSTOP)
+            sorted(range(100_000), key=leaf)
+            os.kill(os.getppid(), signal.SIGCONT)
+            for n in range(800_000): abs(n)
+        loses()
+        """
+    )
+    small = ["--ring-size", "256K", "--buffer-size", "64K", "--no-gil"]
+    run = record(python, script, options=[*small, "--max-size", "2M", "--keep", "newest"])
+    assert run.status == 0 and run.lost and info(run.path)["dropped"]
+    names = {f["name"] for f in report(run.path) if f["total_ns"]}
+    assert "loses" in names and "sorted" not in names
+
+
 def test_folders_of_processes_that_ended_long_ago_go_too(record, any_python, info):
     text = """
         import os

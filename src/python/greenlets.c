@@ -25,9 +25,10 @@ static PyCFunction real_settrace, real_gettrace; /* greenlet's; NULL: they are c
 /* ---- the trace function ---- */
 
 enum {
-    SLOTS = 2048, /* a power of two; numbers have 16 bits */
-    MOST = SLOTS / 2,
-    HASH_SHIFT = 64 - 11,
+    SLOT_BITS = 15, /* numbers have 16 */
+    SLOTS = 1 << SLOT_BITS,
+    MOST = SLOTS / 2, /* with more that wait than that, most switches say a whole stack */
+    HASH_SHIFT = 64 - SLOT_BITS,
 };
 
 /* The greenlets of a thread that have been left; their number is their slot's, from 1. */

@@ -139,6 +139,30 @@ DEEP = """
 """
 
 
+MANY = """
+    from greenlet import getcurrent, greenlet
+    def leaf(): pass
+    def deep(n):
+        if n: return deep(n - 1)
+        while True:
+            home.switch()
+            leaf()
+    home = getcurrent()
+    lets = [greenlet(deep) for _ in range(1500)]
+    for let in lets: let.switch(20)
+    for _ in range(5):
+        for let in lets: let.switch()
+"""
+
+
+@pytest.mark.few_pythons
+def test_no_stack_is_said_again_where_many_greenlets_wait(record, python, venv):
+    run = record.text(venv(python, "greenlet"), MANY)
+    assert run.status == 0 and not run.lost
+    assert sum(e.name == "python:frame" for thread in run.main.threads for e in thread.events) < 1000
+    assert parents_of(run.main, "leaf") == ["deep"] * 7500
+
+
 def test_a_switch_says_which_stack_is_there_however_deep(record, any_python, venv):
     """Also after events were lost, and where the stacks of those that wait were said in packets that are dropped."""
     python, script = venv(any_python, "greenlet"), record.script(DEEP)

@@ -2,7 +2,9 @@
 #include "analysis/wall.h"
 
 #include "analysis/own_threads.h"
+#include "base/array.h"
 #include "trace/gil.h"
+#include "trace/gil_holders.h"
 #include "trace/kernel.h"
 
 struct krait_wall {
@@ -16,6 +18,7 @@ struct krait_wall {
     uint64_t lost;
     bool own, interrupts;
     struct krait_err damage;
+    struct krait_gil_holders *holders; /* NULL: not asked for */
 };
 
 static const uint8_t wall_of[KRAIT_TS_COUNT] = {
@@ -116,6 +119,8 @@ int krait_wall_new(struct krait_wall **out, const struct krait_trace *trace, uns
     int rc = flags & KRAIT_WALL_KERNEL ? read_kernel(wall, err) : 0;
     if (!rc && krait_own_threads_init(&wall->own_threads, trace, wall->states))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc && flags & KRAIT_WALL_HOLDERS && krait_gil_holders_new(&wall->holders, trace))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (rc)
         krait_wall_free(wall);
     else
@@ -129,6 +134,7 @@ void krait_wall_free(struct krait_wall *wall)
         return;
     krait_kernel_states_free(wall->states);
     krait_own_threads_done(&wall->own_threads);
+    krait_gil_holders_free(wall->holders);
     krait_map_done(&wall->wanted);
     free(wall->kept);
     free(wall);
@@ -136,12 +142,58 @@ void krait_wall_free(struct krait_wall *wall)
 
 /* -- tracks -- */
 
+/* A part of a wait for the GIL in which one thread had it. */
+struct held {
+    uint64_t begin_ns, end_ns;
+    uint64_t wait_end_ns; /* of the whole wait */
+    uint32_t holder;      /* the program's number of it; 0: not known */
+};
+
+struct all_held {
+    struct held *items;
+    uint32_t count, cap;
+};
+
+static void all_held_done(struct all_held *held)
+{
+    free(held->items);
+}
+
+static bool add_held(struct all_held *held, struct held part)
+{
+    if (!KRAIT_GROW(held->items, held->cap, held->count + 1))
+        return false;
+    held->items[held->count++] = part;
+    return true;
+}
+
+/* What is known of who had the GIL later in a wait than at its begin is asked of the holders. */
+static bool split_wait(struct all_held *held, const struct krait_gil_holders *holders, uint32_t tid,
+                       const struct krait_gil_wait *wait)
+{
+    struct held part = { wait->begin_ns, wait->end_ns, wait->end_ns, wait->holder };
+    while (holders && part.begin_ns < wait->end_ns) {
+        struct krait_gil_hold hold = krait_gil_hold_at(holders, tid, part.begin_ns);
+        if (hold.until_ns <= part.begin_ns || hold.until_ns >= wait->end_ns) {
+            part.holder = hold.holder ? hold.holder : part.holder;
+            break;
+        }
+        struct held first = part;
+        first.end_ns = part.begin_ns = hold.until_ns;
+        first.holder = hold.holder ? hold.holder : part.holder;
+        part.holder = 0;
+        if (!add_held(held, first))
+            return false;
+    }
+    return add_held(held, part);
+}
+
 /* A thread's track is made from two lists, in the order of time both: what the kernel says, and the waits for
  * the GIL. */
 struct overlay {
     struct krait_wall_track *track;
     const struct krait_wall *wall;
-    const struct krait_gil_waits *waits;
+    const struct all_held *waits;
     uint32_t next; /* of the waits: the first that is not over yet */
     const struct krait_kinterval *at,
         *end; /* where the kernel's part is read; NULL: nothing of the kernel's */
@@ -192,14 +244,14 @@ static bool is_more_than_a_wait(const struct krait_wall_interval *interval)
 /* An interval up to end_ns, with the waits that lie in it. */
 static void overlay_interval(struct overlay *overlay, struct krait_wall_interval interval, uint64_t end_ns)
 {
-    const struct krait_gil_waits *waits = overlay->waits;
+    const struct all_held *waits = overlay->waits;
     bool stands = is_more_than_a_wait(&interval);
     struct krait_wall_interval gil = { .call = interval.call, .state = KRAIT_WALL_GIL };
     add(overlay->track, interval, interval.begin_ns);
     for (; overlay->next < waits->count; overlay->next++) {
-        const struct krait_gil_wait *wait = &waits->items[overlay->next];
+        const struct held *wait = &waits->items[overlay->next];
         uint64_t from_ns = KRAIT_MAX(wait->begin_ns, interval.begin_ns);
-        bool waits_on = !stands || is_poll(overlay, wait->end_ns);
+        bool waits_on = !stands || is_poll(overlay, wait->wait_end_ns);
         if (waits_on && from_ns < KRAIT_MIN(wait->end_ns, end_ns)) {
             gil.by = holder_at(overlay->wall, wait->holder, from_ns);
             add(overlay->track, gil, from_ns);
@@ -256,11 +308,16 @@ int krait_wall_track_new(struct krait_wall_track *track, const struct krait_wall
     const struct krait_kthread *t =
         krait_own_threads_life(&wall->own_threads, (int32_t)own->tid, own->end_ns);
     KRAIT_CLEANUP(krait_gil_waits_done) struct krait_gil_waits waits = { 0 };
+    KRAIT_CLEANUP(all_held_done) struct all_held held = { 0 };
     struct krait_wall_track made = { 0 };
-    struct overlay overlay = { .track = &made, .wall = wall, .waits = &waits };
+    struct overlay overlay = { .track = &made, .wall = wall, .waits = &held };
     if (wall->flags & KRAIT_WALL_WAITS && krait_gil_waits_read(&waits, wall->trace, thread, KRAIT_RANGE_ALL))
         return -ENOMEM;
-    size_t most = (size_t)(t ? t->interval_count : 0) + 2 * (size_t)waits.count + AROUND;
+    for (uint32_t i = 0; i < waits.count; i++) {
+        if (!split_wait(&held, wall->holders, own->tid, &waits.items[i]))
+            return -ENOMEM;
+    }
+    size_t most = (size_t)(t ? t->interval_count : 0) + 2 * (size_t)held.count + AROUND;
     made.items = calloc(most, sizeof(*made.items));
     if (!made.items)
         return -ENOMEM;

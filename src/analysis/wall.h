@@ -65,8 +65,10 @@ struct krait_wall_track {
 struct krait_wall; /* opaque */
 
 enum krait_wall_flags {
-    KRAIT_WALL_KERNEL = 1, /* the trace has a kernel's part: read it */
-    KRAIT_WALL_WAITS = 2,  /* there are waits for the GIL */
+    KRAIT_WALL_KERNEL = 1,  /* the trace has a kernel's part: read it */
+    KRAIT_WALL_WAITS = 2,   /* there are waits for the GIL */
+    KRAIT_WALL_HOLDERS = 4, /* they begin anew with each thread that has the GIL meanwhile: goes through all
+                               threads once more; without it they are whole, and of who had it at first */
 };
 
 /* Memory: 24 bytes for each change of a recorded thread's state in the kernel's part. Returns 0, or a

@@ -81,7 +81,9 @@ static int load(struct report *report, struct krait_err *err)
     int waits = krait_gil_was_waited_for(report->trace), rc = 0;
     if (waits < 0)
         return krait_err_set(err, waits, "out of memory");
-    unsigned flags = waits ? KRAIT_WALL_WAITS : 0;
+    unsigned flags = !waits                 ? 0
+                     : report->options->why ? KRAIT_WALL_WAITS | KRAIT_WALL_HOLDERS
+                                            : KRAIT_WALL_WAITS;
     if (report->trace->has_kernel)
         rc = load_kernel(report, flags, err);
     if (!rc && waits && !report->wall)

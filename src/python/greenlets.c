@@ -123,12 +123,14 @@ static void tell_switch(PyObject *origin, PyObject *target)
     struct krait_interp *in = krait_agent_interp();
     if (!in || krait_this_ring == &krait_no_ring || !atomic_load(&krait_agent.running))
         return;
+    int saved_errno = errno;
     uint64_t begin = krait_writer_now(&in->agent->writer);
     if (!say_switch(in, origin, target)) {
         krait_greenlets_forget();
         krait_thread_resync(KRAIT_RESYNC_GO_ON);
     }
     in->governor.said_ticks += krait_writer_now(&in->agent->writer) - begin + in->agent->hook_ticks;
+    errno = saved_errno;
 }
 
 /* Since the last look: then the trace function is in, and a switch need not look for it again. */

@@ -44,7 +44,9 @@ struct stacks {
     struct calls now;
     struct calls *left;
     size_t left_count;
-    bool in_run; /* of python:frame, which python:stack ends */
+    size_t left_calls; /* in all of them: FRAMES_MAX at the most */
+    bool failed;       /* there was no room for some of them */
+    bool in_run;       /* of python:frame, which python:stack ends */
 };
 
 static void stacks_done(struct stacks *stacks)
@@ -77,11 +79,17 @@ static bool copy_calls(struct calls *to, const struct calls *from)
 static void switch_stacks(struct stacks *stacks, uint16_t from, uint16_t to)
 {
     struct calls *left = left_under(stacks, from), empty = { 0 };
-    if (left && !copy_calls(left, &stacks->now))
+    size_t before = left ? left->count : 0;
+    bool fits = left && stacks->left_calls - before + stacks->now.count <= FRAMES_MAX &&
+                copy_calls(left, &stacks->now);
+    if (left && !fits)
         left->count = 0;
+    stacks->left_calls += (left ? left->count : 0) - before;
     const struct calls *next = to && to < stacks->left_count ? &stacks->left[to] : &empty;
-    if (!copy_calls(&stacks->now, next))
+    bool taken = copy_calls(&stacks->now, next);
+    if (!taken)
         stacks->now.count = 0;
+    stacks->failed |= !fits || !taken;
 }
 
 static void push(struct calls *calls, uint32_t code, bool is_c)
@@ -379,6 +387,17 @@ static int rewrite(struct krait_collector *c, const char *path, int fd, struct k
     return rc;
 }
 
+/* For what does not show here: ends of functions that the governor leaves out from somewhere on, stacks that there
+ * was no room for. */
+static void ask_for_stacks(struct krait_collector *c)
+{
+    uint32_t used = krait_collector_rings_used(c);
+    for (uint32_t r = 0; r < used; r++) {
+        if (c->rings[r].known && c->rings[r].kind != KRAIT_RING_DEFINITIONS)
+            atomic_fetch_or(&c->shm.rings[r].resync, KRAIT_RESYNC_ANEW);
+    }
+}
+
 /* The bytes that went are in *went. */
 static int trim_file(struct krait_collector *c, const char *path, struct krait_stream *stream, uint64_t since,
                      uint64_t *went)
@@ -388,6 +407,8 @@ static int trim_file(struct krait_collector *c, const char *path, struct krait_s
     int rc = fd < 0 ? -errno : drop_packets(c, fd, since, &cut);
     if (!rc && cut.at)
         rc = rewrite(c, path, fd, stream, &cut);
+    if (cut.stacks.failed)
+        ask_for_stacks(c);
     stacks_done(&cut.stacks);
     if (rc || !cut.at)
         return rc;
@@ -533,16 +554,6 @@ static void remove_all_ended(struct krait_collector *c)
         kept += n;
     }
     c->ended.len = kept;
-}
-
-/* Of functions that the governor leaves out from somewhere on, the ends that are missing do not show here. */
-static void ask_for_stacks(struct krait_collector *c)
-{
-    uint32_t used = krait_collector_rings_used(c);
-    for (uint32_t r = 0; r < used; r++) {
-        if (c->rings[r].known && c->rings[r].kind != KRAIT_RING_DEFINITIONS)
-            atomic_fetch_or(&c->shm.rings[r].resync, KRAIT_RESYNC_ANEW);
-    }
 }
 
 uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)

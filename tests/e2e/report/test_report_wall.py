@@ -3,7 +3,9 @@
 
 import csv
 import io
+import re
 import subprocess
+import textwrap
 
 import pytest
 
@@ -629,6 +631,31 @@ def test_why_in_words(krait, both):
         "   32.00 us      2  22.00 us  futex",
     ]
     assert "the slowest 1 of 3 calls" in notes
+
+
+def test_why_names_all_who_had_the_gil_in_a_wait(krait, synth):
+    threads = """
+        thread 5 MainThread
+        0us call 1
+        100us gilwait 6
+        500us giltake
+        900us return
+        thread 6 six
+        0us call 2
+        200us gildrop
+        600us return
+        thread 7 seven
+        0us call 2
+        50us gilwait 6
+        201us giltake
+        499us gildrop
+        700us return
+        """
+    folder = synth("process 5 python3\ncode 1 python app main app.py 1\ncode 2 python app other app.py 9\n" + textwrap.dedent(threads))
+    (call,) = why(krait, folder, "--why", "main")["slowest"]
+    assert [(w["state"], w["ns"] // 1000) for w in call["waits"]] == [("gil", 299), ("gil", 100), ("gil", 1)]
+    out, _ = text(krait, folder, "--why", "main")
+    assert re.findall(r"held by (.*)", out) == ["seven 7", "six 6", "an unknown thread"]
 
 
 def test_why_says_who_it_was_by_its_life(krait, both):

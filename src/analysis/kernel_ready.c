@@ -31,6 +31,8 @@ static int64_t needed_since(const struct krait_kernel_states *m)
 
 static void drop_first(struct krait_kruns *runs, uint32_t count)
 {
+    if (!count)
+        return; /* there may be none at all */
     runs->count -= count;
     memmove(runs->items, runs->items + count, runs->count * sizeof(*runs->items));
 }

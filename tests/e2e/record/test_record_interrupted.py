@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is recorded of calls that a signal, a tool or a trace function breaks off, on every Python."""
+
+import textwrap
+
+import pytest
+
+from shapes import as_known, callers, shape
+
+
+@pytest.mark.parametrize("options", [[], ["--call-sites"], ["--exclude", "nothing_there"]], ids=lambda options: "".join(options[:1]) or "all")
+def test_a_signal_that_raises_as_a_function_begins(record, python, options):
+    """CPython from 3.11 on runs the handler before it tells of the begin, but tells of the end. From 3.13 on krait tells
+    the begin. On 3.11 it drops the end, but not that of a generator which catches and goes on."""
+    run = record.text(
+        python,
+        """
+        import _thread, signal, sys
+        def handler(*_):
+            raise KeyError
+        signal.signal(signal.SIGINT, handler)
+        def numbers():
+            while True:
+                yield 1
+        def careful_numbers():
+            for number in range(2):
+                try:
+                    yield number
+                except KeyError:
+                    pass
+        def function(_):
+            pass
+        def other():
+            pass
+        interrupts = iter(_thread.interrupt_main, 0)  # next() of it is C alone: nothing looks for signals until later
+        def into_a_generator():
+            g = numbers()
+            next(g)
+            for _ in range(50000): other()  # the packet that has its begin is long full
+            try:
+                next(zip(interrupts, g))
+            except KeyError:
+                pass
+        def into_one_that_catches():
+            g = careful_numbers()
+            next(g)
+            next(zip(interrupts, g))
+            list(g)
+        def into_a_function():
+            try:
+                next(map(function, interrupts))
+            except KeyError:
+                pass
+        def by_hand():
+            g = numbers()
+            next(g)
+            try:
+                g.throw(KeyError())
+            except KeyError:
+                pass
+            try:
+                numbers().throw(KeyError())
+            except KeyError:
+                pass
+        into_a_generator()
+        if sys.version_info[:2] != (3, 11):
+            into_one_that_catches()
+        into_a_function()
+        by_hand()
+        """,
+        options=["--lossless", *options],
+    )
+    lines = [line for line in shape(run) if not line.startswith("c ") and line.split()[-1] not in ("handler", "other")]
+    tells_begins = python.number != (3, 11)
+    begun = ["resume numbers", "unwind numbers"] if tells_begins else []
+    caught = ["call careful_numbers", "yield careful_numbers", "resume careful_numbers", "yield careful_numbers"]
+    caught += ["resume careful_numbers", "return careful_numbers"]
+    expected = [
+        *["call into_a_generator", "call numbers", "yield numbers", *begun, "return into_a_generator"],
+        *(["call into_one_that_catches", *caught, "return into_one_that_catches"] if tells_begins else []),
+        *["call into_a_function", *(["call function", "unwind function"] if tells_begins else []), "return into_a_function"],
+        *["call by_hand", "call numbers", "yield numbers", "throw numbers", "unwind numbers"],
+    ]
+    assert lines[: len(expected)] == as_known(expected, python)
+    assert lines[-1] == "return by_hand"
+    handler = [line for line in shape(run) if line.endswith(" handler")]
+    assert handler.count("call handler") == handler.count("unwind handler") == 2 + tells_begins
+
+
+@pytest.mark.parametrize("times, work", [(400, 0), (20, 6000)])
+def test_signals_that_raise_at_any_instant(record, python, times, work):
+    """What the handler calls before it raises fills a packet: the begin of what it interrupts is not in the thread's last one."""
+    if python.number == (3, 11):
+        pytest.skip("Python 3.11 does not tell where a generator goes on that catches what a handler raises as it is resumed")
+    run = record.text(
+        python,
+        """
+        import signal, sys
+        times, calls = map(int, sys.argv[1:])
+        class Tick(Exception):
+            pass
+        def handler(*_):
+            ticks.append(1)
+            for _ in range(calls):
+                leaf(0)
+            raise Tick
+        def leaf(n):
+            return n
+        def numbers():
+            n = 0
+            while n < 20:
+                try:
+                    yield leaf(n)
+                except Tick:
+                    pass
+                n += 1
+        def outer():
+            yield from numbers()
+        def work():
+            for n in outer():
+                sum(leaf(m) for m in (n, n))
+        def once(n):
+            signal.setitimer(signal.ITIMER_REAL, 0.00002 + n * 0.0000005)
+            while len(ticks) <= n:
+                work()
+        ticks = []
+        signal.signal(signal.SIGALRM, handler)
+        for n in range(times):
+            try:
+                once(n)
+            except Tick:
+                pass
+        """,
+        times,
+        work,
+        options=["--lossless"],
+    )
+    shape(run)
+
+
+def test_an_interrupt_in_a_recursion(record, python):
+    """Its handler is C's: nothing stands between the caller's begin and the one that is not told."""
+    run = record.text(
+        python,
+        """
+        import signal
+        def fib(n):
+            return n if n < 2 else fib(n - 1) + fib(n - 2)
+        def once(n):
+            signal.setitimer(signal.ITIMER_REAL, 0.00002 + n * 0.0000005)
+            while True:
+                fib(15)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        for n in range(300):
+            try:
+                once(n)
+            except KeyboardInterrupt:
+                pass
+        """,
+        options=["--lossless", "--no-c-calls"],
+    )
+    shape(run)
+
+
+@pytest.mark.parametrize("tool", [0, 5])
+def test_a_tool_that_raises_as_a_function_begins(record, python, tool):
+    """Those of higher numbers are called before krait, those of lower ones after it."""
+    if not python.has_monitoring:
+        pytest.skip("there is no sys.monitoring before Python 3.12")
+    run = record.text(
+        python,
+        """
+        import sys
+        def quit(code, offset):
+            if code.co_name in wanted:
+                raise KeyError
+        def function():
+            pass
+        def numbers():
+            while True:
+                yield 1
+        def work():
+            try:
+                function()
+            except KeyError:
+                pass
+            g = numbers()
+            next(g)
+            wanted.append("numbers")
+            try:
+                next(g)
+            except KeyError:
+                pass
+        wanted = ["function"]
+        monitoring = sys.monitoring
+        monitoring.use_tool_id(int(sys.argv[1]), "quits")
+        for event in (monitoring.events.PY_START, monitoring.events.PY_RESUME):
+            monitoring.register_callback(int(sys.argv[1]), event, quit)
+        monitoring.set_events(int(sys.argv[1]), monitoring.events.PY_START | monitoring.events.PY_RESUME)
+        work()
+        """,
+        tool,
+        options=["--no-c-calls"],
+    )
+    numbers = ["call numbers", "yield numbers", "resume numbers", "unwind numbers"]
+    assert shape(run) == ["call work", "call function", "unwind function", *numbers, "return work"]
+
+
+def test_a_generator_expression_of_what_cannot_be_iterated(record, python):
+    """From 3.15 on its own code says so, before its begin is told."""
+    run = record.text(
+        python,
+        """
+        def work():
+            try:
+                (x for x in 5)
+            except TypeError:
+                pass
+        work()
+        """,
+        options=["--no-c-calls"],
+    )
+    inside = ["call work.<locals>.<genexpr>", "unwind work.<locals>.<genexpr>"] if python.number >= (3, 15) else []
+    assert shape(run) == ["call work", *inside, "return work"]
+
+
+def test_a_trace_function_that_raises_as_a_function_begins(record, python):
+    """As debuggers' do that are told to quit. Profile hooks are not told of such a call at all, before sys.monitoring."""
+    run = record.text(
+        python,
+        """
+        import sys
+        def quit(frame, event, arg):
+            if frame.f_code.co_name == "function":
+                raise KeyError
+        def function():
+            pass
+        def work():
+            sys.settrace(quit)
+            try:
+                function()
+            except KeyError:
+                pass
+        work()
+        work()
+        """,
+        options=["--no-c-calls"],
+    )
+    lines = [line for line in shape(run) if line.endswith((" function", " work"))]
+    told = ["call function", "unwind function"] if python.has_monitoring else []
+    assert lines == ["call work", *told, "return work"] * 2
+
+
+RAISING = {
+    "a signal's handler": """
+        import signal
+        class Timeout(Exception):
+            pass
+        def handler(signum, frame):
+            raise Timeout
+        signal.signal(signal.SIGALRM, handler)
+        def small(n):
+            return n
+        def arm(n):
+            signal.setitimer(signal.ITIMER_REAL, 0.00002 + n * 0.0000005)
+        """,
+    "a trace function": """
+        import sys
+        class Timeout(Exception):
+            pass
+        def small(n):
+            return n
+        def arm(n):
+            def trace(frame, event, arg):
+                nonlocal left
+                left -= 1
+                if not left:
+                    raise Timeout
+            left = n % 5 + 1
+            sys.settrace(trace)
+        """,
+    "a recursion's trace function": """
+        import sys
+        Timeout = RecursionError
+        def trace(frame, event, arg):
+            return None
+        def small(n):
+            return small(n + 1)
+        def arm(n):
+            sys.setrecursionlimit(100 + n % 7)
+            sys.settrace(trace)
+        """,
+}
+
+
+@pytest.mark.parametrize("raising", RAISING)
+def test_begins_in_packets_that_are_gone_stay_open(record, python, raising):
+    """What is raised as a function begins: the loop around it began long before, in another packet."""
+    run = record.text(
+        python,
+        textwrap.dedent(RAISING[raising])
+        + textwrap.dedent(
+            """
+            def leaf():
+                pass
+            def main():
+                for _ in range(20000):
+                    leaf()
+                for n in range(200):
+                    try:
+                        arm(n)
+                        while True:
+                            small(n)
+                    except Timeout:
+                        pass
+                    sys.settrace(None)
+                    leaf()
+            import sys
+            main()
+            """
+        ),
+        options=["--lossless", "--no-c-calls"],
+    )
+    run.check()
+    thread = run.main.threads[0]
+    assert sum(run.main.name_of(e) == "leaf" for e in thread.events if e.name == "python:call") == 20200
+    assert callers(run.main, thread, "leaf") == {("<module>", "main")}
+
+
+@pytest.mark.parametrize("tool", [0, 5])
+def test_a_tool_that_fails_in_a_recursion(record, python, tool):
+    """Its callback takes a frame: it is the one that meets the limit."""
+    if not python.has_monitoring:
+        pytest.skip("there is no sys.monitoring before Python 3.12")
+    run = record.text(
+        python,
+        """
+        import sys
+        def watch(code, offset):
+            pass
+        def leaf():
+            pass
+        def down(n):
+            return down(n + 1)
+        def main():
+            for n in range(30):
+                sys.setrecursionlimit(100 + n % 7)
+                try:
+                    down(0)
+                except RecursionError:
+                    pass
+                leaf()
+        monitoring = sys.monitoring
+        monitoring.use_tool_id(int(sys.argv[1]), "watches")
+        monitoring.register_callback(int(sys.argv[1]), monitoring.events.PY_START, watch)
+        monitoring.set_events(int(sys.argv[1]), monitoring.events.PY_START)
+        main()
+        """,
+        tool,
+        options=["--no-c-calls"],
+    )
+    run.check()
+    assert callers(run.main, run.main.threads[0], "leaf") == {("<module>", "main")}

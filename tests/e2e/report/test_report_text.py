@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from test_report import CODES, figures, report_on_terminal, run  # noqa: F401  (run is a fixture)
+from report_made import CODES, figures, report_on_terminal, run  # noqa: F401  (run is a fixture)
 
 
 def screen(krait, columns, *args):

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import verb_json
 from kernel_made import EPOCH, event, switch, wake
-from test_report_wall import CODES
+from wall_made import CODES
 
 CALLS = CODES + "100us call 1\n120us call 2\n190us return\n200us return\n"
 

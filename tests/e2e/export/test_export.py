@@ -1,139 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """`krait export`: what the formats' own readers see has to be what was recorded."""
 
-import contextlib
 import json
-import os
-import random
 import re
-import resource
-import select
-import signal
 import subprocess
-import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from export_readers import (
-    Stacks,
-    Sums,
-    chrome_events,
-    chrome_waits,
-    folded_lines,
-    perfetto_slices,
-    perfetto_waits,
-    pprof_top,
-    read_callgrind,
-    read_chrome,
-    read_folded,
-    read_perfetto,
-    read_pprof,
-    read_with_speedscope,
-    run,
-    speedscope_package,
-)
+
+from export_readers import Sums, chrome_events, chrome_waits, folded_lines, perfetto_slices, perfetto_waits, pprof_top, read_callgrind, read_chrome, read_folded, read_perfetto, read_pprof, read_with_speedscope, run, speedscope_package
+from exported import EPOCH_NS, FORMATS, STREAMED, export, export_to, program, random_program  # noqa: F401  (export, program: fixtures)
 from peak import peak_kib
 from recording import break_event
 from trace_processor import FAULTS, ask, read_trace_processor
-
-FORMATS = ["folded", "chrome", "perfetto", "speedscope", "callgrind", "pprof"]
-STREAMED = ["chrome", "perfetto", "speedscope"]
-SUFFIX = {"speedscope": ".speedscope.json", "pprof": ".pb.gz", "chrome": ".json", "perfetto": ".pftrace"}
-EPOCH_NS = 1767225600 * 10**9
-
-
-@pytest.fixture
-def export(krait, tmp_path):
-    """export(folder, format, *options) gives the file's path."""
-
-    def to(folder, fmt, *options):
-        prefix = "callgrind.out" if fmt == "callgrind" else "trace"  # speedscope goes by names
-        path = tmp_path / (prefix + SUFFIX.get(fmt, ".txt"))
-        done = subprocess.run([krait, "export", folder, "--to", fmt, "-o", path, *options], capture_output=True, text=True, timeout=120)
-        assert (done.returncode, done.stdout) == (0, "")
-        said = rf"(krait export: warning: (unfinished: .*|no calls were recorded)\n)*krait export: wrote {path} \([\d.]+ \w+\); open it with .*\n"
-        assert re.fullmatch(said, done.stderr)
-        return path
-
-    return to
-
-
-class Program:
-    """Writes a script for synth and sums up what it says, without any code of krait's."""
-
-    def __init__(self):
-        self.lines, self.stacks, self.names = [], Stacks(), {}
-        self.thread_id = self.clock = None
-
-    def process(self, pid, name):
-        self.lines.append(f"process {pid} {name}")
-        self.pid, self.process_name = pid, name
-        for code, (kind, module, qualname, file, line) in self.codes.items():
-            self.lines.append(f"code {code} {kind} {module} {qualname} {file} {line}")
-
-    def thread(self, tid, name, clock=0):
-        self.lines.append(f"thread {tid} {name}")
-        self.thread_id, self.clock = (self.process_name, self.pid, name, tid), clock
-
-    def begin(self, op, code, step):
-        self.clock += step
-        self.lines.append(f"{self.clock} {op} {code}")
-        _, module, qualname, _, _ = self.codes[code]
-        self.stacks.begin(self.thread_id, self.clock, f"{module}.{qualname}", op in ("call", "ccall"))
-
-    def end(self, op, step):
-        self.clock += step
-        self.lines.append(f"{self.clock} {op}")
-        self.stacks.end(self.thread_id, self.clock)
-
-    def script(self):
-        return "\n".join(self.lines) + "\n"
-
-    def sums(self):
-        return self.stacks.done()
-
-
-def random_program(seed, events=3000, shortest=0):
-    """Two processes of two threads; recursion, also mutual; generators; calls that end by exceptions and calls that
-    take no time."""
-    rng = random.Random(seed)
-    program = Program()
-    program.codes = {i: ("python", f"app.part{i % 3}", f"Class.function{i}", f"/src/part{i % 3}.py", 10 * i) for i in range(1, 8)}
-    program.codes |= {i: ("c", "builtins", f"sorted{i}", "-", 0) for i in range(8, 11)}
-    for pid in 100, 200:
-        program.process(pid, "python3")
-        for tid in pid, pid + 1:
-            program.thread(tid, f"thread-{tid}", clock=rng.randrange(10**6))
-            random_thread(program, rng, events, shortest)
-    return program
-
-
-def random_thread(program, rng, events, shortest):
-    kinds = []
-
-    def step():
-        return max(shortest, rng.choice([0, 0, 1, 7, 100, 12345, rng.randrange(10**6)]))
-
-    def end(kind):
-        ops = {"c": ["creturn", "creturn", "craise"], "python": ["return", "return", "unwind", "yield"]}
-        program.end(rng.choice(ops[kind]), step())
-
-    for _ in range(events):
-        if kinds and (len(kinds) > 12 or rng.random() < 0.5):
-            end(kinds.pop())
-            continue
-        code = rng.choice(list(program.codes))
-        kind = program.codes[code][0]
-        program.begin("ccall" if kind == "c" else rng.choice(["call"] * 4 + ["resume", "throw"]), code, step())
-        kinds.append(kind)
-    while kinds:
-        end(kinds.pop())
-
-
-@pytest.fixture(params=[1, 2, 3])
-def program(request):
-    return random_program(request.param)
 
 
 def columns(sums, *names):
@@ -263,15 +143,19 @@ def test_pprof_tells_processes_and_threads_by_labels(export, synth, program):
 RECORDED = """
 import json, os, threading
 
+
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
+
 
 def squares(n):
     for i in range(n):
         yield i * i
 
+
 def fail():
     raise ValueError
+
 
 def work():
     json.loads(json.dumps([{"n": i} for i in squares(300)]))
@@ -539,174 +423,6 @@ def test_what_is_missing_is_said(krait, synth, tmp_path, fmt):
     assert re.search(r"krait export: warning: .*: byte 84: no whole event is here", done.stderr)
 
 
-# -- writing --
-
-
-@pytest.fixture
-def big(synth):
-    return synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\nrepeat 100000\n1us call 1\n3us return\nend\n")
-
-
-def export_to(krait, folder, fmt, path, **options):
-    return subprocess.run([krait, "export", folder, "--to", fmt, "-o", path], stderr=subprocess.PIPE, text=True, timeout=120, **options)
-
-
-@pytest.mark.parametrize("fmt", FORMATS)
-def test_standard_output_gets_the_same_bytes(export, krait, synth, fmt):
-    folder = synth(random_program(1, events=300).script())
-    assert run(krait, "export", folder, "--to", fmt, "-o", "-") == export(folder, fmt).read_bytes()
-
-
-@pytest.mark.parametrize("fmt", STREAMED)
-def test_when_the_disk_is_full_the_old_file_stays_and_nothing_else(krait, big, tmp_path, fmt):
-    def only_100_kb():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
-
-    (tmp_path / "out").mkdir()
-    target = tmp_path / "out" / "trace"
-    target.write_text("old")
-    done = export_to(krait, big, fmt, target, preexec_fn=only_100_kb)
-    assert done.returncode == 1
-    assert done.stderr == f"krait export: {target}: cannot write: File too large\n"
-    assert [p.name for p in target.parent.iterdir()] == ["trace"] and target.read_text() == "old"
-
-
-@pytest.mark.parametrize("fmt", FORMATS)
-def test_a_device_that_is_full_is_said(krait, big, fmt):
-    done = export_to(krait, big, fmt, "/dev/full")
-    assert (done.returncode, done.stderr) == (1, "krait export: /dev/full: cannot write: No space left on device\n")
-
-
-def test_a_reader_that_goes_away_is_said(krait, big):
-    read, write = os.pipe()
-    os.close(read)
-    done = export_to(krait, big, "chrome", "-", stdout=write)
-    os.close(write)
-    assert (done.returncode, done.stderr) == (1, "krait export: standard output: cannot write: Broken pipe\n")
-
-
-def test_a_killed_export_leaves_nothing(krait, big, tmp_path):
-    folder = tmp_path / "out"
-    folder.mkdir()
-    for milliseconds in range(0, 40, 2):
-        process = subprocess.Popen([krait, "export", big, "--to", "chrome", "-o", folder / "trace.json"])
-        time.sleep(milliseconds / 1000)
-        process.kill()
-        process.wait()
-        for path in folder.iterdir():
-            assert path.name == "trace.json" and json.loads(path.read_bytes())
-            path.unlink()
-
-
-def test_a_folder_that_is_not_there_is_named(krait, big, tmp_path):
-    target = tmp_path / "no" / "trace.json"
-    done = export_to(krait, big, "chrome", target)
-    assert (done.returncode, done.stderr) == (1, f"krait export: {target}: cannot write: No such file or directory\n")
-
-
-@pytest.mark.parametrize(
-    "args, said",
-    [
-        ([], "no recording given"),
-        (["DIR"], "no format given; choose one with --to folded|chrome"),
-        (["DIR", "-o", "x.svg"], "the name 'x.svg' does not tell the format; choose one with --to folded|chrome"),
-        (["DIR", "-o", "-"], "the name '-' does not tell the format; choose one with --to folded|chrome"),
-        (["DIR", "--to", "svg", "-o", "x"], "'svg' is not one of folded|chrome"),
-        (["DIR", "--to", "chrome", "--unit", "us", "-o", "x"], "has a unit of its own"),
-    ],
-)
-def test_wrong_usage_says_what_is_missing(krait, args, said):
-    done = subprocess.run([krait, "export", *args], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and said in done.stderr and "Try: krait export --help" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "name, fmt",
-    [("a.folded", "folded"), ("a.FOLDED", "folded"), ("a.Pb.GZ", "pprof"), ("a.collapsed", "folded"), ("a.json", "chrome"), ("a.speedscope.json", "speedscope"), ("a.pftrace", "perfetto"),
-     ("callgrind.out.a", "callgrind"), ("a.pb.gz", "pprof")],
-)
-def test_the_files_name_tells_the_format(krait, synth, tmp_path, name, fmt):
-    folder = synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\n1us call 1\n3us return\n", name="a")
-    told = subprocess.run([krait, "export", folder, "-o", name], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert told.returncode == 0 and f"wrote {name} (" in told.stderr
-    named = subprocess.run([krait, "export", folder, "--to", fmt, "-o", "-"], cwd=tmp_path, capture_output=True, timeout=60)
-    assert (tmp_path / name).read_bytes() == named.stdout
-
-
-@pytest.mark.parametrize(
-    "fmt, name",
-    [("folded", "a.folded"), ("chrome", "a.json"), ("perfetto", "a.pftrace"), ("speedscope", "a.speedscope.json"),
-     ("callgrind", "callgrind.out.a"), ("pprof", "a.pb.gz")],
-)
-def test_without_a_file_it_is_named_after_the_recording(krait, synth, tmp_path, fmt, name):
-    folder = synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\n1us call 1\n3us return\n", name="a")
-    (tmp_path / "here").mkdir()
-    for words, cwd in ((f"{folder}/", tmp_path / "here"), (".", folder)):
-        done = subprocess.run([krait, "export", words, "--to", fmt], cwd=cwd, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0 and f"wrote {name} (" in done.stderr and (cwd / name).exists()
-
-
-def test_a_file_that_was_not_named_is_not_replaced(krait, synth, tmp_path):
-    folder = synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\n1us call 1\n3us return\nexit 0 0\n", name="a")
-    mine = tmp_path / "a.json"
-    mine.write_text("mine")
-    refused = subprocess.run([krait, "export", folder, "--to", "chrome"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert (refused.returncode, refused.stderr) == (1, "krait export: a.json is there already; choose a name with -o, or replace it with -o a.json\n")
-    assert mine.read_text() == "mine"
-    named = subprocess.run([krait, "export", folder, "--to", "chrome", "-o", "a.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert named.returncode == 0 and mine.read_text() != "mine"
-
-
-def test_progress_is_told_on_a_terminal_and_leaves_no_trace_there(krait, synth, tmp_path):
-    """The reader of a pipe keeps the export waiting for as long as it takes until there is something to tell."""
-    script = "process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\nrepeat 200000\n1us call 1\n3us return\nend\n"
-    pipe = tmp_path / "trace.json"
-    os.mkfifo(pipe)
-    main, side = os.openpty()
-    process = subprocess.Popen([krait, "export", synth(script), "-o", pipe], stderr=side)
-    os.close(side)
-    said = b""
-    with open(pipe, "rb") as reader:
-        while b"left" not in said and process.poll() is None:
-            reader.read(1 << 16)
-            time.sleep(0.05)
-            while select.select([main], [], [], 0)[0]:
-                said += os.read(main, 4096)
-        while reader.read(1 << 20):
-            pass
-    with contextlib.suppress(OSError):
-        while more := os.read(main, 4096):
-            said += more
-    os.close(main)
-    assert process.wait(timeout=60) == 0
-    assert re.search(rb"\rkrait export: \d+%, about \d+ s left +", said)
-    blank, rest = said.decode().rsplit("left", 1)[1].split("\r")[1:3]
-    assert not blank.strip() and rest.startswith("krait export: ")
-
-
-def test_a_wrong_time_or_thread_is_named(krait, big, tmp_path):
-    def said(status, *options):
-        done = subprocess.run([krait, "export", big, "--to", "chrome", "-o", tmp_path / "x", *options], capture_output=True, text=True, timeout=60)
-        assert done.returncode == status and not (tmp_path / "x").exists()
-        return done.stderr
-
-    assert "'soon' is not a time" in said(2, "--from", "soon")
-    assert "the range is empty: 2s is not before 1s" in said(2, "--from", "2s", "--until", "1s")
-    assert "no thread matches" in said(1, "--thread", "nobody")
-
-
-@pytest.mark.parametrize("fmt, status", [("pprof", 2), ("perfetto", 2), ("folded", 0)])
-def test_binary_formats_are_not_for_a_terminal(krait, synth, fmt, status):
-    folder = synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\n1us call 1\n3us return\n")
-    main, side = os.openpty()
-    done = subprocess.run([krait, "export", folder, "--to", fmt, "-o", "-"], stdout=side, stderr=subprocess.PIPE, text=True, timeout=60)
-    os.close(side)
-    os.close(main)
-    assert done.returncode == status
-    assert not status or f"{fmt} is binary, and standard output is a terminal" in done.stderr
-
-
 # -- size --
 
 
@@ -787,6 +503,8 @@ WAITS = """\
     0 call 1
     150ms return
     """
+
+
 MS = 10**6
 
 

@@ -649,6 +649,20 @@ static void on_cpu_event(void *ctx, const struct krait_kernel_event *ev)
     krait_kernel_settle(m, cpu);
 }
 
+/* What a watcher asks for as it is. */
+static void on_event(void *ctx, const struct krait_kernel_event *ev)
+{
+    const machine *m = ctx;
+    const struct krait_kernel_watch *watch = m->options->watch;
+    if (ev->cls->kind == KRAIT_KERNEL_EVENT_FREQUENCY)
+        on_frequency(ctx, ev);
+    else if (ev->cls->kind == KRAIT_KERNEL_EVENT_LOST)
+        krait_kernel_on_lost(ctx, ev);
+    else
+        on_cpu_event(ctx, ev);
+    watch->event(watch->ctx, ev, m->now);
+}
+
 /* -- beginning and end -- */
 
 static void on_begin(void *ctx, int64_t ns)
@@ -690,6 +704,8 @@ static int run(machine *m, struct krait_kernel_events *events, const struct krai
     const struct krait_kernel_watch *watch = options->watch;
     krait_kernel_event_handler *function = watch && watch->function ? on_function : NULL;
     krait_kernel_event_handler *sent = watch && watch->sent ? on_sent : NULL;
+    krait_kernel_event_handler *event = watch && watch->event ? on_event : NULL;
+    krait_kernel_event_handler *interrupt = event ? event : on_cpu_event;
     const struct krait_kernel_event_walk walk = {
         .ctx = m,
         .from_ns = options->from_ns,
@@ -700,7 +716,7 @@ static int run(machine *m, struct krait_kernel_events *events, const struct krai
         .ahead = watch ? NULL : on_ahead,
         .ahead_ns = AHEAD_NS,
         .handlers = { [KRAIT_KERNEL_EVENT_FOUND] = krait_kernel_on_found,
-                      [KRAIT_KERNEL_EVENT_LOST] = krait_kernel_on_lost,
+                      [KRAIT_KERNEL_EVENT_LOST] = event ? event : krait_kernel_on_lost,
                       [KRAIT_KERNEL_EVENT_SWITCH] = on_cpu_event,
                       [KRAIT_KERNEL_EVENT_WAKING] = on_waking,
                       [KRAIT_KERNEL_EVENT_WAKEUP] = on_wakeup,
@@ -712,15 +728,15 @@ static int run(machine *m, struct krait_kernel_events *events, const struct krai
                       [KRAIT_KERNEL_EVENT_STATEDUMP] = on_statedump,
                       [KRAIT_KERNEL_EVENT_CALL_BEGIN] = on_cpu_event,
                       [KRAIT_KERNEL_EVENT_CALL_END] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_IPI_BEGIN] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_IRQ_END] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_SOFTIRQ_END] = on_cpu_event,
+                      [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = interrupt,
+                      [KRAIT_KERNEL_EVENT_IPI_BEGIN] = interrupt,
+                      [KRAIT_KERNEL_EVENT_IRQ_END] = interrupt,
+                      [KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN] = interrupt,
+                      [KRAIT_KERNEL_EVENT_SOFTIRQ_END] = interrupt,
                       [KRAIT_KERNEL_EVENT_TIMER] = on_cause,
                       [KRAIT_KERNEL_EVENT_DISK] = on_cause,
                       [KRAIT_KERNEL_EVENT_DISK_NAME] = watch ? krait_kernel_name_disk : NULL,
-                      [KRAIT_KERNEL_EVENT_FREQUENCY] = on_frequency,
+                      [KRAIT_KERNEL_EVENT_FREQUENCY] = event ? event : on_frequency,
                       [KRAIT_KERNEL_EVENT_STEAL] = on_steal,
                       [KRAIT_KERNEL_EVENT_NET] = on_received,
                       [KRAIT_KERNEL_EVENT_NET_SEND] = sent,

@@ -289,6 +289,9 @@ struct krait_kernel_watch {
     /* The network takes over a packet, or hands it in, known by its address. */
     void (*sent)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
     void (*received)(void *ctx, const struct krait_kcpu *cpu, uint64_t packet, int64_t ns);
+    /* An interrupt begins or ends, a CPU has another frequency, or events of a CPU are missing from now on (LOST): what
+     * the event says, once the machine has taken it. Told of those before from_ns too, and before `begin`. */
+    void (*event)(void *ctx, const struct krait_kernel_event *event, int64_t ns);
     bool asks_who_had; /* it calls krait_kernel_who_had */
     bool done;         /* set by the watcher: it is not interested in what follows */
 };

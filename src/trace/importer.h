@@ -7,7 +7,7 @@
  *   open     adds the processes, threads and functions of the folders that it takes, and what was lost
  *   calls    walks the calls of a thread that it added (track.h)
  *   tracks   adds the other tracks that it has, when somebody asks for tracks
- *   walk     walks one of those
+ *   walk     walks one of those; or walk_many several in one pass
  *   close    frees what it keeps in its place of trace->impl->source
  *
  * What an importer does not have is NULL. It is asked nothing of what others added.
@@ -47,12 +47,15 @@ struct krait_importer {
     int (*tracks)(struct krait_trace *trace, struct krait_err *err);
     int (*walk)(const struct krait_trace *trace, const struct krait_track *track,
                 const struct krait_walking *walking);
+    krait_tracks_walk_fn *walk_many; /* NULL: each is walked by itself */
     void (*close)(void *source);
 };
 
 #define KRAIT_IMPORTER(id, text) extern const struct krait_importer krait_importer_##id;
 #include "trace/importers.def"
 #undef KRAIT_IMPORTER
+
+extern const struct krait_importer *const krait_importers[KRAIT_IMPORTERS];
 
 /* The model's own side of struct krait_trace. */
 struct krait_trace_impl {

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static const struct krait_importer *const importers[KRAIT_IMPORTERS] = {
+const struct krait_importer *const krait_importers[KRAIT_IMPORTERS] = {
 #define KRAIT_IMPORTER(id, text) [KRAIT_IMPORTER_##id] = &krait_importer_##id,
 #include "trace/importers.def"
 #undef KRAIT_IMPORTER
@@ -93,7 +93,13 @@ struct krait_track *krait_trace_add_track(struct krait_trace *trace)
     if (!KRAIT_GROW(trace->tracks, trace->impl->track_cap, trace->track_count + 1))
         return NULL;
     struct krait_track *track = &trace->tracks[trace->track_count++];
-    *track = (struct krait_track){ .process = KRAIT_NO_ID, .thread = KRAIT_NO_ID, .name = "", .unit = "" };
+    *track = (struct krait_track){ .process = KRAIT_NO_ID,
+                                   .thread = KRAIT_NO_ID,
+                                   .host = "",
+                                   .process_name = "",
+                                   .thread_name = "",
+                                   .name = "",
+                                   .unit = "" };
     return track;
 }
 
@@ -182,7 +188,7 @@ static int open_folders(struct krait_trace *trace, const struct krait_folders *f
     note_unread(trace, folders);
     trace->begin_ns = UINT64_MAX;
     for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc; i++)
-        rc = open_source(trace, importers[i], folders);
+        rc = open_source(trace, krait_importers[i], folders);
     if (!trace->process_count)
         note_other(trace, folders);
     return rc;
@@ -238,7 +244,7 @@ void krait_trace_close(struct krait_trace *trace)
     struct krait_trace_impl *impl = trace ? trace->impl : NULL;
     for (uint32_t i = 0; impl && i < KRAIT_IMPORTERS; i++) {
         if (impl->source[i])
-            importers[i]->close(impl->source[i]);
+            krait_importers[i]->close(impl->source[i]);
     }
     if (impl) {
         krait_strtab_done(&impl->keys);
@@ -283,7 +289,7 @@ int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct kr
         walking.calls = krait_own_pass;
         walking.ctx = own;
     }
-    return importers[trace->threads[thread].importer]->calls(trace, thread, &walking);
+    return krait_importers[trace->threads[thread].importer]->calls(trace, thread, &walking);
 }
 
 const char *krait_func_label(const struct krait_func *func, char *buf, size_t size)
@@ -297,96 +303,4 @@ const char *krait_func_kind_name(enum krait_func_kind kind)
 {
     static const char *const names[] = { "python", "c", "native" };
     return names[kind];
-}
-
-/* -- tracks -- */
-
-static int add_calls(struct krait_trace *trace)
-{
-    for (uint32_t i = 0; i < trace->thread_count; i++) {
-        const struct krait_thread *thread = &trace->threads[i];
-        struct krait_track *track = krait_trace_add_track(trace);
-        if (!track)
-            return -ENOMEM;
-        track->kind = KRAIT_TRACK_CALLS;
-        track->of = KRAIT_OF_THREAD;
-        track->importer = thread->importer;
-        track->process = thread->process;
-        track->thread = track->key = i;
-        track->number = thread->tid;
-        track->name = "calls";
-    }
-    return 0;
-}
-
-/* The tree's order: of threads by process and thread, then processes', CPUs, groups, the host. */
-static int by_place(const void *a, const void *b)
-{
-    static const uint8_t rank[] = { [KRAIT_OF_THREAD] = 0, [KRAIT_OF_TASK] = 1, [KRAIT_OF_PROCESS] = 2,
-                                    [KRAIT_OF_CPU] = 3,    [KRAIT_OF_HOST] = 4, [KRAIT_OF_GROUP] = 5 };
-    const struct krait_track *x = a, *y = b;
-    const uint32_t of_x[] = { x->process, rank[x->of], x->thread, x->number, x->kind, x->importer, x->key };
-    const uint32_t of_y[] = { y->process, rank[y->of], y->thread, y->number, y->kind, y->importer, y->key };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
-        if (of_x[i] != of_y[i])
-            return of_x[i] < of_y[i] ? -1 : 1;
-    }
-    return 0;
-}
-
-void krait_tracks_sort(struct krait_trace *trace)
-{
-    for (uint32_t i = 0; i < trace->thread_count; i++)
-        trace->threads[i].track_count = 0;
-    if (trace->track_count)
-        qsort(trace->tracks, trace->track_count, sizeof(*trace->tracks), by_place);
-    for (uint32_t i = trace->track_count; i--;) {
-        struct krait_thread *thread =
-            trace->tracks[i].thread == KRAIT_NO_ID ? NULL : &trace->threads[trace->tracks[i].thread];
-        if (!thread)
-            continue;
-        thread->first_track = i;
-        thread->track_count++;
-    }
-}
-
-int krait_tracks_find(struct krait_trace *trace, struct krait_err *err)
-{
-    int rc = trace->impl->has_tracks ? 0 : add_calls(trace);
-    for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc && !trace->impl->has_tracks; i++)
-        rc = importers[i]->tracks ? importers[i]->tracks(trace, err) : 0;
-    if (!rc && !trace->impl->has_tracks)
-        krait_tracks_sort(trace);
-    trace->impl->has_tracks = !rc;
-    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
-}
-
-struct handing {
-    const struct krait_track *track;
-    krait_batch_fn *fn;
-    void *ctx;
-};
-
-static int hand_out_calls(void *ctx, const struct krait_call_batch *ops)
-{
-    const struct handing *handing = ctx;
-    const struct krait_batch batch = { .n = ops->n, .t_ns = ops->t_ns, .calls = ops };
-    return handing->fn(handing->ctx, handing->track, &batch);
-}
-
-int krait_track_walk(const struct krait_trace *trace, uint32_t index, struct krait_range range,
-                     krait_batch_fn *fn, void *ctx, char *damage, size_t size)
-{
-    if (index >= trace->track_count)
-        return -EINVAL;
-    const struct krait_track *track = &trace->tracks[index];
-    struct handing handing = { track, fn, ctx };
-    const struct krait_walking walking = {
-        .range = range, .ctx = ctx, .batch = fn, .damage = { damage, size }
-    };
-    if (range.from_ns >= range.to_ns)
-        return 0;
-    if (track->kind == KRAIT_TRACK_CALLS)
-        return krait_trace_walk(trace, track->thread, range, hand_out_calls, &handing, damage, size);
-    return (track->walk ? track->walk : importers[track->importer]->walk)(trace, track, &walking);
 }

@@ -22,10 +22,11 @@
  *   STATES     begin   x                x      the thread that is to blame, by its number; 0: none is known
  *   INSTANTS   time                     x                         (and text)
  *   COUNTER    time                            the value from then on, in the track's unit
- *   FLOWS      begin   x                x                         the track that it leads to
+ *   FLOWS      begin   x                x                         the track that it leads to; where it arrives at end_ns
  *
- * Times are nanoseconds since the epoch and never go backward in a track; in a range, what lies across an
- * edge is cut there. Memory is the batch, and what is open, however long the trace is.
+ * Times are nanoseconds since the epoch. The begins of a track never go backward; of SLICES and FLOWS, which are
+ * handed out when they end, the ends. In a range, what lies across an edge is cut there: a counter begins with the
+ * value that it had before. Memory is the batches, and what is open, however long the trace is.
  */
 #ifndef KRAIT_TRACE_TRACK_H
 #define KRAIT_TRACE_TRACK_H
@@ -38,7 +39,7 @@ enum krait_track_kind {
     KRAIT_TRACK_STATES,
     KRAIT_TRACK_INSTANTS,
     KRAIT_TRACK_COUNTER,
-    KRAIT_TRACK_FLOWS,
+    KRAIT_TRACK_FLOWS, /* from a track to another */
 };
 
 /* What it is a track of: its place in the tree. */
@@ -58,6 +59,11 @@ enum krait_track_flags {
 };
 
 struct krait_walking;
+struct krait_track;
+
+/* Walks several tracks in one pass. Batches of different tracks may come by turns. */
+typedef int krait_tracks_walk_fn(const struct krait_trace *trace, const struct krait_track *const *tracks,
+                                 uint32_t count, const struct krait_walking *walking);
 
 struct krait_track {
     uint8_t kind;     /* enum krait_track_kind */
@@ -67,12 +73,14 @@ struct krait_track {
     uint32_t process; /* index among the trace's; KRAIT_NO_ID: of none of them */
     uint32_t thread;  /* the same */
     uint32_t number;  /* of the thread, or of the CPU; else 0 */
+    uint32_t pid;     /* of the process, also of one that did not record itself; 0: of none, or not known */
+    const char *host; /* the machine's name; may be empty, as the next two */
+    const char *process_name, *thread_name;
     uint32_t key;     /* the importer's own */
     const char *name; /* "calls", "GIL", "frequency"; of a group what it is called */
     const char *unit; /* of a counter: "kHz", "B"; else "" */
-    /* How to walk what an analysis has added (importer.h); NULL: its importer does. */
-    int (*walk)(const struct krait_trace *trace, const struct krait_track *track,
-                const struct krait_walking *walking);
+    /* How to walk those that an analysis has added (importer.h); NULL: its importer does. */
+    krait_tracks_walk_fn *walk_many;
 };
 
 struct krait_batch {
@@ -96,8 +104,15 @@ int krait_tracks_find(struct krait_trace *trace, struct krait_err *err);
 /* What an entry's name is. */
 const char *krait_track_text(const struct krait_trace *trace, uint32_t name);
 
-/* Walks one track. Returns 0, what fn returned, or a negative errno. Damage does not fail it: what is whole is
- * handed out, and `damage` (size bytes, may be NULL) keeps the first that is met, as krait_trace_walk says. */
+/* Walks tracks, in one pass where their source allows it: those of the kernel's part come from one run over its
+ * events, however many they are. Each track's batches come in its own order of time, those of several by turns. No
+ * track may be named twice. Returns 0, what fn returned, -EINVAL where there is no such track, or another negative
+ * errno. Damage does not fail it: what is whole is handed out, and `damage` (size bytes, may be NULL) keeps the first
+ * that is met, as krait_trace_walk says. */
+int krait_tracks_walk(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,
+                      struct krait_range range, krait_batch_fn *fn, void *ctx, char *damage, size_t size);
+
+/* The same of one. */
 int krait_track_walk(const struct krait_trace *trace, uint32_t track, struct krait_range range,
                      krait_batch_fn *fn, void *ctx, char *damage, size_t size);
 

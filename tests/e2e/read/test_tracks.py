@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model's tracks (src/trace/track.h), printed by tests/read_tracks.c: what they hold is what the verbs show."""
 
+import resource
 import subprocess
 from collections import defaultdict
 
@@ -11,13 +12,25 @@ from kernel_made import begins, ends, event, switch, wake, write
 from test_cat import CORPUS
 
 LTTNG = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
+KERNELS = [
+    LTTNG,
+    CORPUS / "lttng-ref-traces" / "picotrace" / "kernel",
+    CORPUS / "babeltrace" / "succeed" / "lttng-tracefile-rotation" / "kernel",
+    CORPUS / "tracecompass" / "flipping-endianness",
+    CORPUS / "tracecompass" / "perf-taskset2",
+    CORPUS / "tracecompass" / "uneven-streams",
+]
+
+
+def text_of(folder, *span, together=False):
+    command = [BUILD / "tests" / "read_tracks", *["-t"] * together, folder, *map(str, span)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def tracks(folder, *span):
     """{(kind, place, number, name): [entry, ...]}, each a list of words."""
-    text = subprocess.run([BUILD / "tests" / "read_tracks", folder, *map(str, span)], capture_output=True, text=True, check=True).stdout
     found = {}
-    for line in text.splitlines():
+    for line in text_of(folder, *span).splitlines():
         if line.startswith("track "):
             _, kind, _, place, number, name = line.split(" ", 5)
             own = found.setdefault((kind, place, int(number), name), [])
@@ -60,7 +73,37 @@ def test_a_range_cuts_tracks_at_its_edges(tmp_path):
     assert found["SLICES", "CPU", 0, "interrupts"] == [["13000", "15000", "disk", "0"]]
     assert found["STATES", "CPU", 0, "threads"] == [["13000", "20000", "t7", "7"], ["20000", "35000", "t8", "8"]]
     assert found["STATES", "THREAD", 7, "state"][0][:3] == ["13000", "15000", "interrupt"]
-    assert found["COUNTER", "CPU", 0, "frequency"] == []
+    assert found["COUNTER", "CPU", 0, "frequency"] == [["13000", "2400000"]]
+    assert found["SLICES", "THREAD", 7, "system calls"] == [["13000", "35000", "read", "0"]]
+    assert tracks(made(tmp_path), 13000, 14000)["SLICES", "CPU", 0, "interrupts"] == [["13000", "14000", "disk", "0"]]
+
+
+def test_wake_ups_lead_from_the_waker_to_the_woken_thread(tmp_path):
+    found = tracks(made(tmp_path))
+    assert found["FLOWS", "THREAD", 8, "wake-ups"] == [["30000", "40000", "wakeup", "7"]]
+    assert ("FLOWS", "THREAD", 7, "wake-ups") not in found
+    assert ("SLICES", "THREAD", 8, "system calls") not in found
+
+
+@pytest.mark.parametrize("folder", KERNELS, ids=lambda folder: str(folder.relative_to(CORPUS)).replace("/", "-"))
+@pytest.mark.parametrize("span", [(), (20_000_000, 300_000_000)], ids=["all", "range"])
+def test_many_tracks_in_one_pass_are_as_each_by_itself(folder, span):
+    if not folder.exists():
+        pytest.skip("the corpus of traces is not here")
+    assert text_of(folder, *span, together=True) == text_of(folder, *span)
+
+
+def test_many_tracks_are_walked_for_the_price_of_a_few():
+    """The corpus's trace has 330: each by itself takes a run over all events."""
+    if not LTTNG.exists():
+        pytest.skip("the corpus of traces is not here")
+
+    def seconds(**how):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        text_of(LTTNG, **how)
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    assert min(seconds(together=True) for _ in range(3)) * 4 < seconds()
 
 
 def test_calls_and_waits_of_a_recording_are_tracks(synth):

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding a trace's tracks, and walking them: one, or several in as few passes as their importers need.
+ */
+#include "trace/importer.h"
+
+/* -- finding -- */
+
+static int add_calls(struct krait_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->thread_count; i++) {
+        const struct krait_thread *thread = &trace->threads[i];
+        struct krait_track *track = krait_trace_add_track(trace);
+        if (!track)
+            return -ENOMEM;
+        track->kind = KRAIT_TRACK_CALLS;
+        track->of = KRAIT_OF_THREAD;
+        track->importer = thread->importer;
+        track->process = thread->process;
+        track->thread = track->key = i;
+        track->number = thread->tid;
+        track->name = "calls";
+    }
+    return 0;
+}
+
+/* The tree's order: of threads by process and thread, then processes', CPUs, the host, groups. */
+static int by_place(const void *a, const void *b)
+{
+    static const uint8_t rank[] = { [KRAIT_OF_THREAD] = 0, [KRAIT_OF_TASK] = 1, [KRAIT_OF_PROCESS] = 2,
+                                    [KRAIT_OF_CPU] = 3,    [KRAIT_OF_HOST] = 4, [KRAIT_OF_GROUP] = 5 };
+    const struct krait_track *x = a, *y = b;
+    const uint32_t of_x[] = { x->process, rank[x->of], x->pid,      x->thread,
+                              x->number,  x->kind,     x->importer, x->key };
+    const uint32_t of_y[] = { y->process, rank[y->of], y->pid,      y->thread,
+                              y->number,  y->kind,     y->importer, y->key };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
+        if (of_x[i] != of_y[i])
+            return of_x[i] < of_y[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* What the trace knows of a track's process and thread goes before what its importer has found. */
+static void know_place(const struct krait_trace *trace, struct krait_track *track)
+{
+    const struct krait_process *process =
+        track->process == KRAIT_NO_ID ? NULL : &trace->processes[track->process];
+    const struct krait_thread *thread = track->thread == KRAIT_NO_ID ? NULL : &trace->threads[track->thread];
+    if (process) {
+        track->pid = process->pid;
+        track->process_name = process->name;
+        track->host = *process->host ? process->host : track->host;
+    }
+    if (thread && *thread->name)
+        track->thread_name = thread->name;
+}
+
+void krait_tracks_sort(struct krait_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        trace->threads[i].track_count = 0;
+    for (uint32_t i = 0; i < trace->track_count; i++)
+        know_place(trace, &trace->tracks[i]);
+    if (trace->track_count)
+        qsort(trace->tracks, trace->track_count, sizeof(*trace->tracks), by_place);
+    for (uint32_t i = trace->track_count; i--;) {
+        struct krait_thread *thread =
+            trace->tracks[i].thread == KRAIT_NO_ID ? NULL : &trace->threads[trace->tracks[i].thread];
+        if (!thread)
+            continue;
+        thread->first_track = i;
+        thread->track_count++;
+    }
+}
+
+int krait_tracks_find(struct krait_trace *trace, struct krait_err *err)
+{
+    int rc = trace->impl->has_tracks ? 0 : add_calls(trace);
+    for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc && !trace->impl->has_tracks; i++)
+        rc = krait_importers[i]->tracks ? krait_importers[i]->tracks(trace, err) : 0;
+    if (!rc && !trace->impl->has_tracks)
+        krait_tracks_sort(trace);
+    trace->impl->has_tracks = !rc;
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}
+
+/* -- walking -- */
+
+struct handing {
+    const struct krait_track *track;
+    krait_batch_fn *fn;
+    void *ctx;
+};
+
+static int hand_out_calls(void *ctx, const struct krait_call_batch *ops)
+{
+    const struct handing *handing = ctx;
+    const struct krait_batch batch = { .n = ops->n, .t_ns = ops->t_ns, .calls = ops };
+    return handing->fn(handing->ctx, handing->track, &batch);
+}
+
+static int walk_one(const struct krait_trace *trace, const struct krait_track *track,
+                    const struct krait_walking *walking)
+{
+    struct handing handing = { track, walking->batch, walking->ctx };
+    if (track->kind != KRAIT_TRACK_CALLS)
+        return krait_importers[track->importer]->walk(trace, track, walking);
+    return krait_trace_walk(trace, track->thread, walking->range, hand_out_calls, &handing,
+                            walking->damage.text, walking->damage.size);
+}
+
+/* NULL: each of them is walked by itself. */
+static krait_tracks_walk_fn *many_of(const struct krait_track *track)
+{
+    return track->walk_many ? track->walk_many : krait_importers[track->importer]->walk_many;
+}
+
+/* Those of one importer: in one pass where it can. */
+static int walk_source(const struct krait_trace *trace, const struct krait_track *const *tracks,
+                       uint32_t count, const struct krait_walking *walking)
+{
+    KRAIT_AUTO_FREE const struct krait_track **together = calloc(count, sizeof(*together));
+    krait_tracks_walk_fn *many = NULL;
+    uint32_t n = 0;
+    int rc = together ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        if (tracks[i]->kind != KRAIT_TRACK_CALLS && many_of(tracks[i])) {
+            many = many_of(tracks[i]);
+            together[n++] = tracks[i];
+        } else
+            rc = walk_one(trace, tracks[i], walking);
+    }
+    return rc || !n ? rc : many(trace, together, n, walking);
+}
+
+int krait_tracks_walk(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,
+                      struct krait_range range, krait_batch_fn *fn, void *ctx, char *damage, size_t size)
+{
+    const struct krait_walking walking = {
+        .range = range, .ctx = ctx, .batch = fn, .damage = { damage, size }
+    };
+    KRAIT_AUTO_FREE const struct krait_track **own = calloc((size_t)count + 1, sizeof(*own));
+    int rc = own ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tracks[i] >= trace->track_count)
+            return -EINVAL;
+    }
+    for (uint32_t source = 0; source < KRAIT_IMPORTERS && range.from_ns < range.to_ns && !rc; source++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (trace->tracks[tracks[i]].importer == source)
+                own[n++] = &trace->tracks[tracks[i]];
+        }
+        rc = n ? walk_source(trace, own, n, &walking) : 0;
+    }
+    return rc;
+}
+
+int krait_track_walk(const struct krait_trace *trace, uint32_t track, struct krait_range range,
+                     krait_batch_fn *fn, void *ctx, char *damage, size_t size)
+{
+    return krait_tracks_walk(trace, &track, 1, range, fn, ctx, damage, size);
+}

@@ -184,26 +184,25 @@ static const char JSON_TRACE[] =
                                                                                     JSON_ROLE("data-stream-"
                                                                                               "id")) "]}}";
 
-static const char JSON_PACKET[] =
-    ",\"default-clock-class-id\":\"monotonic\",\"packet-context-field-class\":" JSON_STRUCT
-        JSON_U("timestamp_begin", 64, 8, JSON_ROLE("default-clock-timestamp")) "," JSON_U("timestamp_end", 64, 8, JSON_ROLE("packet-end-default-clock-timestamp")) "," JSON_U(
-            "content_size", 64, 8,
-            JSON_ROLE(
-                "packet-content-length")) "," JSON_U("packet_size", 64, 8,
-                                                     JSON_ROLE(
-                                                         "packet-total-length")) "," JSON_U("packet_seq_num",
-                                                                                            64, 8,
-                                                                                            JSON_ROLE(
-                                                                                                "packet-"
-                                                                                                "sequence-"
-                                                                                                "number")) "," JSON_U("events_discarded",
-                                                                                                                      64,
-                                                                                                                      8,
-                                                                                                                      JSON_ROLE(
-                                                                                                                          "discarded-event-record-counter-snapshot")) "," JSON_U("cpu_id",
-                                                                                                                                                                                 32,
-                                                                                                                                                                                 8,
-                                                                                                                                                                                 "") "]}";
+static const char JSON_PACKET[] = ",\"default-clock-class-id\":\"monotonic\",\"packet-context-field-class\":" JSON_STRUCT
+    JSON_U("timestamp_begin", 64, 8, JSON_ROLE("default-clock-timestamp")) "," JSON_U("timestamp_end", 64, 8, JSON_ROLE("packet-end-default-clock-timestamp")) "," JSON_U(
+        "content_size", 64, 8,
+        JSON_ROLE(
+            "packet-content-length")) "," JSON_U("packet_size", 64, 8,
+                                                 JSON_ROLE(
+                                                     "packet-total-length")) "," JSON_U("packet_seq_num", 64,
+                                                                                        8,
+                                                                                        JSON_ROLE(
+                                                                                            "packet-"
+                                                                                            "sequence-"
+                                                                                            "number")) "," JSON_U("events_discarded",
+                                                                                                                  64,
+                                                                                                                  8,
+                                                                                                                  JSON_ROLE(
+                                                                                                                      "discarded-event-record-counter-snapshot")) "," JSON_U("cpu_id",
+                                                                                                                                                                             32,
+                                                                                                                                                                             8,
+                                                                                                                                                                             "") "]}";
 
 /* The 5 or 16 bits of id, its most, and the bits and alignment of the short time. */
 #define JSON_HEADER(bits, align, most, over, time_bits, time_align)                                   \

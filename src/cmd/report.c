@@ -240,14 +240,14 @@ static const struct krait_opt report_opts[] = {
       "Show only functions whose name, module or file matches: a glob, a word between dots, or re:REGEX; "
       "with --tree, start the tree at them" },
     { "exception", 0, KRAIT_OPT_STR, "PATTERN", OPT(exception),
-      "Show only functions that an exception of a matching type left, in a tree with their callers; `raised` counts only "
-      "these" },
+      "Show only functions that an exception left whose type's name matches, in a tree with their callers; `raised` "
+      "counts only these" },
     KRAIT_SELECT_OPTS(struct report_options, select),
     KRAIT_SELECT_TO_OPT(struct report_options, select),
     { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),
       "Show the call tree; with --by thread or process, one tree for each" },
     { "min-share", 0, KRAIT_OPT_STR, "PERCENT", OPT(min_share),
-      "With --tree: hide branches below PERCENT of the time (default: 0.5 in a table, else 0)" },
+      "With --tree: hide branches below PERCENT of the time shown (default: 0.5 in a table, else 0)" },
     { "fold-imports", 0, KRAIT_OPT_FLAG, NULL, OPT(fold_imports),
       "With --tree: show Python's import machinery as one function <import>" },
     { "callers", 0, KRAIT_OPT_STR, "FUNCTION", OPT(callers),

@@ -83,6 +83,24 @@ static int by_total(const void *a, const void *b, void *ctx)
     return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
+/* A function that nothing called, or that --filter asked for. */
+static bool is_outermost(const struct krait_calltree *tree, uint32_t node)
+{
+    return tree->nodes[node].func != KRAIT_NO_ID && tree->nodes[tree->nodes[node].parent].func == KRAIT_NO_ID;
+}
+
+/* The time of which branches below --min-share are hidden: with --filter, of the functions that it asked for, however
+ * short they are. */
+static uint64_t time_of_share(const struct report *report, const struct krait_calltree *tree)
+{
+    uint64_t ns = 0;
+    if (!report->filter)
+        return tree->nodes[0].total_ns;
+    for (uint32_t i = 1; i < tree->count; i++)
+        ns += is_outermost(tree, i) ? tree->nodes[i].total_ns : 0;
+    return ns;
+}
+
 /* Pushes a node's children that are shown, so that the greatest is popped first. */
 static void push_children(struct lines *lines, struct line *stack, uint32_t *depth, uint32_t *children,
                           const struct krait_calltree *tree, struct line parent, const bool *kept,
@@ -365,7 +383,7 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
 static int put_tree(struct report *report, const struct krait_calltree *tree, struct lines *lines)
 {
     char count[KRAIT_FMT_SIZE];
-    uint64_t least = (uint64_t)((double)tree->nodes[0].total_ns * report->min_share / 100);
+    uint64_t least = (uint64_t)((double)time_of_share(report, tree) * report->min_share / 100);
     int rc = report->exception ? krait_report_raised_tree(&lines->raised, report, tree) : 0;
     KRAIT_AUTO_FREE bool *kept = rc ? NULL : mark_kept(tree, lines->raised);
     rc = kept ? order_lines(lines, tree, kept, least) : -ENOMEM;

@@ -262,6 +262,8 @@ int krait_table_print(const struct krait_table *table, const struct krait_table_
     KRAIT_AUTO_FREE uint32_t *widths = calloc(table->column_count, sizeof(*widths));
     if (!widths || table->failed)
         return -ENOMEM;
+    if (!table->cell_count)
+        return 0;
     fit(table, widths, look->width);
     if (print_header(table, widths, look, out))
         return -ENOMEM;

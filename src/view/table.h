@@ -61,7 +61,7 @@ void krait_table_keep(struct krait_table *table, size_t bytes);
 bool krait_table_shows(const struct krait_table *table, const struct krait_table_look *look,
                        const char *title);
 
-/* Appends header and rows to `out`. Returns 0 or -ENOMEM. */
+/* Appends header and rows to `out`; without rows, nothing. Returns 0 or -ENOMEM. */
 int krait_table_print(const struct krait_table *table, const struct krait_table_look *look,
                       struct krait_buf *out);
 

@@ -403,6 +403,24 @@ def test_in_a_filtered_tree_the_matching_functions_are_the_roots(synth, run):
     )
 
 
+def test_in_a_filtered_tree_small_branches_are_those_of_the_matching_functions(synth, run):
+    """However little of the whole these are: here 50 ns of 100 us."""
+    folder = synth(CODES + "0 call 1\n10 call 2\n20 ccall 3\n30 creturn\n60 return\n100000 return\n")
+    result = run(folder, "--tree", "--filter", "fib", LC_ALL="C")
+    assert result.stdout == (
+        "total  total%   self  calls  function\n"
+        "50 ns    0.1%  40 ns      1  app.fib\n"
+        "10 ns   <0.1%  10 ns      1  > builtins.len (C)\n"
+    )
+    assert "left out" not in result.stderr
+
+
+@pytest.mark.parametrize("options", [["--filter", "nosuch"], ["--tree", "--filter", "nosuch"], ["--from", "1s"], ["--tree", "--from", "1s"]])
+def test_a_table_without_rows_has_no_header(synth, run, options):
+    result = run(synth(CODES + "0 call 1\n100 return\n"), *options)
+    assert result.stdout == "" and result.stderr.startswith(("no function matches the filter\n", "no calls were recorded in that time\n"))
+
+
 def test_in_a_filtered_tree_groups_stay_above(synth, run):
     tree = json.loads(run(synth(TWO), "--tree", "--by", "thread", "--filter", "serve", "--json").stdout)["tree"]
     whole = json.loads(run(synth(TWO, "again"), "--tree", "--by", "thread", "--json").stdout)["tree"]

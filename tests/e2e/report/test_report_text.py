@@ -142,7 +142,7 @@ def test_runs_are_shown_where_a_generator_is_in_the_table(synth, run):
         "30.00 us  33.3%  30.00 us   33.3%      1     2  15.00 us  10.00 us  20.00 us  10.05 us  20.00 us  lib.gen.numbers   lib/gen.py:5\n"
         "1.000 us   1.1%  1.000 us    1.1%      1     1  1.000 us  1.000 us  1.000 us  1.000 us  1.000 us  builtins.len (C)\n"
     )
-    assert result.stderr == "mean to p99 are of runs: a generator or coroutine runs from each resume to the next yield\n"
+    assert result.stderr == "mean to p99 are of runs: a generator, coroutine or greenlet runs from each resume until it is suspended again\n"
     without = run(synth(GENERATOR), "--filter", "builtins.*")
     assert "runs" not in without.stdout + without.stderr
 

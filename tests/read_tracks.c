@@ -7,8 +7,8 @@
  *   track STATES of THREAD 4711 state
  *   0 1500 user 0
  */
-#include "analysis/kernel_tracks.h"
 #include "base/buf.h"
+#include "trace/track.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     if (argc > 3)
         range = (struct krait_range){ strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10) };
     int rc = krait_trace_open(&trace, &path, 1, 0, &err);
-    rc = rc ? rc : krait_kernel_tracks_add(trace, &err);
+    rc = rc ? rc : krait_tracks_find(trace, &err);
     if (rc)
         fprintf(stderr, "read_tracks: %s\n", err.text);
     else

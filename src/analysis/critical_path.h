@@ -31,8 +31,8 @@
 #ifndef KRAIT_ANALYSIS_CRITICAL_PATH_H
 #define KRAIT_ANALYSIS_CRITICAL_PATH_H
 
-#include "analysis/kernel_states.h"
 #include "trace/gil_holders.h"
+#include "trace/kernel/kernel_states.h"
 
 /* X(name, for programs). Up to PREEMPTED a thread itself is on the path, from TIMER to IRQ something that a
  * thread waits for. */

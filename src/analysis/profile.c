@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/profile.h"
 
-#include "analysis/hist.h"
 #include "base/array.h"
+#include "base/hist.h"
 #include "trace/stack.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/wall.h"
 
-#include "analysis/own_threads.h"
 #include "base/array.h"
 #include "trace/gil.h"
 #include "trace/gil_holders.h"
-#include "trace/kernel.h"
+#include "trace/kernel/kernel.h"
+#include "trace/kernel/own_threads.h"
 
 struct krait_wall {
     const struct krait_trace *trace;

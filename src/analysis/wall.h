@@ -17,7 +17,7 @@
 #ifndef KRAIT_ANALYSIS_WALL_H
 #define KRAIT_ANALYSIS_WALL_H
 
-#include "analysis/kernel_states.h"
+#include "trace/kernel/kernel_states.h"
 #include "trace/trace.h"
 
 /* X(name, for programs, column's title, in a sentence) */

@@ -2,7 +2,6 @@
  *
  * krait info: what a trace is and what is in it.
  */
-#include "analysis/kernel_steal.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
@@ -11,7 +10,8 @@
 #include "cmd/terminal.h"
 #include "ctf/rows/count.h"
 #include "trace/gil.h"
-#include "trace/kernel.h"
+#include "trace/kernel/kernel.h"
+#include "trace/kernel/kernel_steal.h"
 #include "view/width.h"
 
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include "cmd/path.h"
 
-#include "analysis/own_threads.h"
 #include "base/array.h"
 #include "base/fmt.h"
 #include "base/json.h"
@@ -12,7 +11,8 @@
 #include "cmd/func_row.h"
 #include "cmd/sheet.h"
 #include "cmd/terminal.h"
-#include "trace/kernel.h"
+#include "trace/kernel/kernel.h"
+#include "trace/kernel/own_threads.h"
 #include "view/lane.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "cmd/path.h"
 
 #include "analysis/match.h"
-#include "analysis/own_threads.h"
 #include "base/fmt.h"
+#include "trace/kernel/own_threads.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #ifndef KRAIT_CMD_SELECT_H
 #define KRAIT_CMD_SELECT_H
 
-#include "analysis/kernel_states.h"
 #include "cmd/opts.h"
+#include "trace/kernel/kernel_states.h"
 #include "trace/trace.h"
 
 struct krait_select {

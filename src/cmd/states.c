@@ -9,7 +9,7 @@
 #include "cmd/cmds.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
-#include "trace/kernel.h"
+#include "trace/kernel/kernel.h"
 
 #include <string.h>
 

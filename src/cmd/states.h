@@ -6,9 +6,9 @@
 #ifndef KRAIT_CMD_STATES_H
 #define KRAIT_CMD_STATES_H
 
-#include "analysis/own_threads.h"
 #include "cmd/select.h"
 #include "cmd/sheet.h"
+#include "trace/kernel/own_threads.h"
 
 struct states_options {
     struct krait_select select;

@@ -10,7 +10,7 @@
 #include "cmd/select.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
-#include "trace/kernel_events.h"
+#include "trace/kernel/kernel_events.h"
 #include "view/flame_text.h"
 #include "view/timeline.h"
 

@@ -195,7 +195,7 @@ static int add_thread(void *ctx, uint32_t index)
     if (chrome->where.failed || chrome->waits.failed)
         return -ENOMEM;
     int rc = krait_export_walk(chrome->job, index, add_ops, chrome);
-    return rc ? rc : krait_export_tracks(chrome->job, index, KRAIT_TRACK_STATES, add_waits, chrome);
+    return rc ? rc : krait_export_tracks(chrome->job, index, KRAIT_TRACK_STATES, "GIL", add_waits, chrome);
 }
 
 /* -- the kernel's part -- */

@@ -5,8 +5,8 @@
 #ifndef KRAIT_EXPORT_FORMATS_H
 #define KRAIT_EXPORT_FORMATS_H
 
-#include "analysis/kernel_slices.h"
 #include "export/export.h"
+#include "trace/kernel/kernel_slices.h"
 #include "trace/track.h"
 
 #define KRAIT_EXPORT(id, text, flags, opener, names)                                     \
@@ -20,10 +20,10 @@ bool krait_export_takes(const struct krait_export_job *job, uint32_t thread);
 /* Walks one thread and keeps in the job that there was a call, and the first damage. */
 int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_batch_fn *fn, void *ctx);
 
-/* Walks the tracks of a thread that are of a kind, in the job's range; KRAIT_NO_ID: those of no thread. Keeps
- * the first damage in the job. Of formats that have KRAIT_EXPORT_HAS_TRACKS. */
+/* Walks the tracks of a thread that are of a kind and called so (NULL: whatever they are called), in the job's range;
+ * KRAIT_NO_ID: those of no thread. Keeps the first damage in the job. Of formats that have KRAIT_EXPORT_HAS_TRACKS. */
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
-                        krait_batch_fn *fn, void *ctx);
+                        const char *name, krait_batch_fn *fn, void *ctx);
 
 /* The kernel's part of the job's trace. *out is NULL where there is none, where it was not asked for, and where
  * it cannot be read, which is said in the job. Returns 0, or -ENOMEM with err set. */

@@ -30,7 +30,7 @@ enum {
 /* -- events -- */
 
 /* Of a kind: which field of FtraceEvent it is, and in that message the field for each of the kind's fields,
- * in their order (trace/kernel_events.def); 0: it has none. */
+ * in their order (trace/kernel/kernel_events.def); 0: it has none. */
 struct event_of {
     uint16_t event;
     uint8_t fields[KRAIT_KERNEL_EVENT_FIELDS];

@@ -16,8 +16,8 @@
 #ifndef KRAIT_EXPORT_FTRACE_H
 #define KRAIT_EXPORT_FTRACE_H
 
-#include "analysis/kernel_slices.h"
 #include "base/outfile.h"
+#include "trace/kernel/kernel_slices.h"
 
 /* Writes all as packets of the sequence, processes in `ids` aside in the tree: they have tracks. Returns 0,
  * -ENOMEM, or the failure of writing. */

@@ -446,7 +446,7 @@ static int add_groups(struct perfetto *perfetto)
         return 0;
     next_sequence(perfetto);
     krait_pb_end(&perfetto->out->buf, begin_sequence(perfetto));
-    return krait_export_tracks(perfetto->job, KRAIT_NO_ID, KRAIT_TRACK_INSTANTS, add_marks, perfetto);
+    return krait_export_tracks(perfetto->job, KRAIT_NO_ID, KRAIT_TRACK_INSTANTS, NULL, add_marks, perfetto);
 }
 
 static int add_thread(void *ctx, uint32_t index)
@@ -460,8 +460,9 @@ static int add_thread(void *ctx, uint32_t index)
     perfetto->has_track[process] = true;
     add_sequence_start(perfetto, index);
     int rc = krait_export_walk(perfetto->job, index, add_ops, perfetto);
-    rc = rc ? rc : krait_export_tracks(perfetto->job, index, KRAIT_TRACK_STATES, add_waits, perfetto);
-    return rc ? rc : krait_export_tracks(perfetto->job, index, KRAIT_TRACK_INSTANTS, add_marks, perfetto);
+    rc = rc ? rc : krait_export_tracks(perfetto->job, index, KRAIT_TRACK_STATES, "GIL", add_waits, perfetto);
+    return rc ? rc
+              : krait_export_tracks(perfetto->job, index, KRAIT_TRACK_INSTANTS, NULL, add_marks, perfetto);
 }
 
 /* -- the kernel's part -- */

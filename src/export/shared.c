@@ -31,14 +31,15 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_
 }
 
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
-                        krait_batch_fn *fn, void *ctx)
+                        const char *name, krait_batch_fn *fn, void *ctx)
 {
     const struct krait_trace *trace = job->trace;
     const struct krait_thread *own = thread == KRAIT_NO_ID ? NULL : &trace->threads[thread];
     uint32_t end = own ? own->first_track + own->track_count : trace->track_count;
     int rc = 0;
     for (uint32_t i = own ? own->first_track : 0; i < end && !rc; i++) {
-        if (trace->tracks[i].thread == thread && trace->tracks[i].kind == kind)
+        const struct krait_track *track = &trace->tracks[i];
+        if (track->thread == thread && track->kind == kind && (!name || strcmp(track->name, name) == 0))
             rc = krait_track_walk(trace, i, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
     }
     return rc;

@@ -8,7 +8,7 @@
 #include "ctf/read/cursor.h"
 #include "ctf/read/reader.h"
 #include "trace/instants.h"
-#include "trace/kernel.h"
+#include "trace/kernel/kernel.h"
 #include "trace/lttng_functions.h"
 
 #include <string.h>
@@ -123,6 +123,9 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc;
 }
 
-const struct krait_importer krait_importer_events = {
-    .takes = takes, .open = open_events, .tracks = find_tracks, .walk = walk_track, .close = close_events
-};
+const struct krait_importer krait_importer_events = { .takes = takes,
+                                                      .open = open_events,
+                                                      .kinds = 1 << KRAIT_TRACK_INSTANTS,
+                                                      .tracks = find_tracks,
+                                                      .walk = walk_track,
+                                                      .close = close_events };

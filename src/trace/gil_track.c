@@ -60,6 +60,6 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc;
 }
 
-const struct krait_importer krait_importer_krait_gil = { .takes = takes,
-                                                         .tracks = find_tracks,
-                                                         .walk = walk_track };
+const struct krait_importer krait_importer_krait_gil = {
+    .takes = takes, .kinds = 1 << KRAIT_TRACK_STATES, .tracks = find_tracks, .walk = walk_track
+};

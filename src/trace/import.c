@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "event/event.h"
-#include "trace/kernel.h"
+#include "trace/kernel/kernel.h"
 
 #include <dirent.h>
 #include <limits.h>

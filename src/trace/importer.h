@@ -6,7 +6,7 @@
  *   takes    whether it reads a folder, by its metadata alone; a folder may be read by several
  *   open     adds the processes, threads and functions of the folders that it takes, and what was lost
  *   calls    walks the calls of a thread that it added (track.h)
- *   tracks   adds the other tracks that it has, when somebody asks for tracks
+ *   tracks   adds the other tracks that it has, when somebody asks for one of their kinds
  *   walk     walks one of those; or walk_many several in one pass
  *   close    frees what it keeps in its place of trace->impl->source
  *
@@ -26,6 +26,12 @@ enum krait_importer_id {
     KRAIT_IMPORTERS,
 };
 
+struct krait_walking;
+
+/* Walks several tracks in one pass. Batches of different tracks may come by turns. */
+typedef int krait_tracks_walk_fn(const struct krait_trace *trace, const struct krait_track *const *tracks,
+                                 uint32_t count, const struct krait_walking *walking);
+
 /* What is walked, and who is told of it. */
 struct krait_walking {
     struct krait_range range;
@@ -44,6 +50,7 @@ struct krait_importer {
     int (*open)(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
                 struct krait_err *err);
     int (*calls)(const struct krait_trace *trace, uint32_t thread, const struct krait_walking *walking);
+    unsigned kinds; /* of its tracks but calls: bits, 1 << KRAIT_TRACK_... */
     int (*tracks)(struct krait_trace *trace, struct krait_err *err);
     int (*walk)(const struct krait_trace *trace, const struct krait_track *track,
                 const struct krait_walking *walking);
@@ -66,7 +73,8 @@ struct krait_trace_impl {
     struct krait_err no_calls;     /* why there are none; code 0: not known */
     struct krait_err unread;       /* the first folder whose metadata cannot be read; code 0: none */
     uint32_t func_cap, process_cap, thread_cap, lost_cap, track_cap;
-    bool has_tracks; /* they were asked for */
+    uint32_t has_tracks; /* whose were asked for: bits of importers */
+    bool has_calls;      /* the tracks of calls are among them */
 };
 
 /* For importers. Strings are copied where a function is new. The func id of what is described, or KRAIT_NO_ID
@@ -79,8 +87,6 @@ struct krait_track *krait_trace_add_track(struct krait_trace *trace);
 /* The id among the names of a text, new if it was not there; KRAIT_NO_ID when memory is out. Walks of several
  * threads do not call it at a time. */
 uint32_t krait_trace_name(const struct krait_trace *trace, const char *text);
-/* Brings the tracks into order again, after some were added. */
-void krait_tracks_sort(struct krait_trace *trace);
 /* Events that are missing, in the sum of that reason; none adds nothing. Returns 0 or -ENOMEM. */
 int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *advice, uint64_t count);
 

@@ -197,6 +197,6 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     return rc;
 }
 
-const struct krait_importer krait_importer_krait_marks = { .takes = takes,
-                                                           .tracks = find_tracks,
-                                                           .walk = walk_track };
+const struct krait_importer krait_importer_krait_marks = {
+    .takes = takes, .kinds = 1 << KRAIT_TRACK_INSTANTS, .tracks = find_tracks, .walk = walk_track
+};

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
-#include "trace/kernel.h"
+#include "trace/kernel/kernel.h"
 #include "trace/own.h"
 
 #include <string.h>

@@ -58,13 +58,6 @@ enum krait_track_flags {
     KRAIT_TRACK_SAMPLED = 1 << 2,  /* it was looked at now and then: what was short may be missing */
 };
 
-struct krait_walking;
-struct krait_track;
-
-/* Walks several tracks in one pass. Batches of different tracks may come by turns. */
-typedef int krait_tracks_walk_fn(const struct krait_trace *trace, const struct krait_track *const *tracks,
-                                 uint32_t count, const struct krait_walking *walking);
-
 struct krait_track {
     uint8_t kind;     /* enum krait_track_kind */
     uint8_t of;       /* enum krait_track_of */
@@ -79,8 +72,6 @@ struct krait_track {
     uint32_t key;     /* the importer's own */
     const char *name; /* "calls", "GIL", "frequency"; of a group what it is called */
     const char *unit; /* of a counter: "kHz", "B"; else "" */
-    /* How to walk those that an analysis has added (importer.h); NULL: its importer does. */
-    krait_tracks_walk_fn *walk_many;
 };
 
 struct krait_batch {
@@ -97,9 +88,14 @@ struct krait_batch {
 /* A value other than 0 ends the walk and is returned by it. */
 typedef int krait_batch_fn(void *ctx, const struct krait_track *track, const struct krait_batch *batch);
 
-/* All tracks of a trace's sources into trace->tracks, once: in the tree's order, those of a thread one after the other.
- * What takes a look at all events to be known is found then. Analyses add more: analysis/kernel_tracks.h. Returns 0, or -ENOMEM with err set. */
+/* Finds all tracks of a trace's sources, into trace->tracks: in the tree's order, those of a thread one after the other.
+ * Only the first time costs something: marks and what the kernel recorded take a look at all events. Returns 0, or
+ * -ENOMEM with err set; what cannot be read is said in trace->damage. */
 int krait_tracks_find(struct krait_trace *trace, struct krait_err *err);
+
+/* The same, of sources that have any of some kinds (bits, 1 << KRAIT_TRACK_...), and what was found before. Tracks move
+ * where others are found. */
+int krait_tracks_find_kinds(struct krait_trace *trace, unsigned kinds, struct krait_err *err);
 
 /* What an entry's name is. */
 const char *krait_track_text(const struct krait_trace *trace, uint32_t name);

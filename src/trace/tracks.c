@@ -4,6 +4,8 @@
  */
 #include "trace/importer.h"
 
+#include <limits.h>
+
 /* -- finding -- */
 
 static int add_calls(struct krait_trace *trace)
@@ -56,7 +58,7 @@ static void know_place(const struct krait_trace *trace, struct krait_track *trac
         track->thread_name = thread->name;
 }
 
-void krait_tracks_sort(struct krait_trace *trace)
+static void sort_tracks(struct krait_trace *trace)
 {
     for (uint32_t i = 0; i < trace->thread_count; i++)
         trace->threads[i].track_count = 0;
@@ -74,15 +76,25 @@ void krait_tracks_sort(struct krait_trace *trace)
     }
 }
 
+int krait_tracks_find_kinds(struct krait_trace *trace, unsigned kinds, struct krait_err *err)
+{
+    struct krait_trace_impl *impl = trace->impl;
+    int rc = impl->has_calls ? 0 : add_calls(trace);
+    impl->has_calls = true;
+    for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc; i++) {
+        if (!(krait_importers[i]->kinds & kinds) || impl->has_tracks >> i & 1)
+            continue;
+        rc = krait_importers[i]->tracks(trace, err);
+        impl->has_tracks |= 1u << i;
+    }
+    if (!rc)
+        sort_tracks(trace);
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}
+
 int krait_tracks_find(struct krait_trace *trace, struct krait_err *err)
 {
-    int rc = trace->impl->has_tracks ? 0 : add_calls(trace);
-    for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc && !trace->impl->has_tracks; i++)
-        rc = krait_importers[i]->tracks ? krait_importers[i]->tracks(trace, err) : 0;
-    if (!rc && !trace->impl->has_tracks)
-        krait_tracks_sort(trace);
-    trace->impl->has_tracks = !rc;
-    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+    return krait_tracks_find_kinds(trace, UINT_MAX, err);
 }
 
 /* -- walking -- */
@@ -110,28 +122,17 @@ static int walk_one(const struct krait_trace *trace, const struct krait_track *t
                             walking->damage.text, walking->damage.size);
 }
 
-/* NULL: each of them is walked by itself. */
-static krait_tracks_walk_fn *many_of(const struct krait_track *track)
-{
-    return track->walk_many ? track->walk_many : krait_importers[track->importer]->walk_many;
-}
-
 /* Those of one importer: in one pass where it can. */
 static int walk_source(const struct krait_trace *trace, const struct krait_track *const *tracks,
                        uint32_t count, const struct krait_walking *walking)
 {
-    KRAIT_AUTO_FREE const struct krait_track **together = calloc(count, sizeof(*together));
-    krait_tracks_walk_fn *many = NULL;
-    uint32_t n = 0;
-    int rc = together ? 0 : -ENOMEM;
-    for (uint32_t i = 0; i < count && !rc; i++) {
-        if (tracks[i]->kind != KRAIT_TRACK_CALLS && many_of(tracks[i])) {
-            many = many_of(tracks[i]);
-            together[n++] = tracks[i];
-        } else
-            rc = walk_one(trace, tracks[i], walking);
-    }
-    return rc || !n ? rc : many(trace, together, n, walking);
+    const struct krait_importer *importer = krait_importers[tracks[0]->importer];
+    if (importer->walk_many)
+        return importer->walk_many(trace, tracks, count, walking);
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = walk_one(trace, tracks[i], walking);
+    return rc;
 }
 
 int krait_tracks_walk(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,

@@ -5,7 +5,7 @@
  */
 #include "packets.h"
 
-#include "analysis/kernel_states.h"
+#include "trace/kernel/kernel_states.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

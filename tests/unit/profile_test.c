@@ -2,8 +2,8 @@
  *
  * What profiles are made of: the histogram, ticks to nanoseconds, numbers as text, tables.
  */
-#include "analysis/hist.h"
 #include "base/fmt.h"
+#include "base/hist.h"
 #include "trace/ticks.h"
 #include "view/table.h"
 #include "view/width.h"

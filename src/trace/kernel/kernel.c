@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/kernel/kernel.h"
+
+#include "trace/kernel/kernel_tracks.h"
+
+#include <string.h>
+
+struct kernel {
+    const char **dirs;
+    uint32_t count;
+    struct krait_kernel_events *events; /* NULL until they are asked for */
+    struct krait_kernel_known known;    /* states NULL: the same */
+};
+
+bool krait_kernel_takes(const struct krait_folder *folder)
+{
+    const struct krait_ctf_metadata *metadata = folder->metadata;
+    return metadata && (strcmp(krait_ctf_env_text(metadata, "domain", ""), "kernel") == 0 ||
+                        krait_kernel_events_takes(metadata));
+}
+
+int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_events **out,
+                       struct krait_err *err)
+{
+    struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
+    if (!kernel)
+        return krait_err_set(err, -ENODATA, "nothing was recorded in the kernel");
+    int rc = kernel->events ? 0 : krait_kernel_events_open(&kernel->events, kernel->dirs, kernel->count, err);
+    if (!rc)
+        *out = kernel->events;
+    return rc;
+}
+
+int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait_kernel_known **out,
+                             struct krait_err *err)
+{
+    const struct krait_kernel_options all = { .until_ns = UINT64_MAX };
+    struct krait_kernel_events *events = NULL;
+    int rc = krait_trace_kernel(trace, &events, err);
+    if (rc)
+        return rc;
+    struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
+    struct krait_kernel_known *known = &kernel->known;
+    if (!known->states) {
+        rc = krait_kernel_states_new(&known->states, events, &all, err);
+        if (!rc && krait_own_threads_init(&known->own, trace, known->states))
+            rc = krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    if (!rc)
+        *out = known;
+    return rc;
+}
+
+int64_t krait_kernel_first(const struct krait_trace *trace)
+{
+    struct krait_kernel_events *events = NULL;
+    struct krait_err ignored;
+    bool is_there = trace->has_kernel && krait_trace_kernel(trace, &events, &ignored) == 0;
+    return is_there ? krait_kernel_events_first(events) : INT64_MAX;
+}
+
+static int open_kernel(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
+                       struct krait_err *err)
+{
+    struct krait_arena *arena = &trace->impl->arena;
+    struct kernel *kernel = krait_arena_alloc(arena, sizeof(*kernel));
+    const char **dirs = krait_arena_alloc(arena, count * sizeof(*dirs));
+    if (!kernel || !dirs)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < count; i++) {
+        dirs[i] = krait_arena_strdup(arena, folders[i]->dir);
+        if (!dirs[i])
+            return krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    *kernel = (struct kernel){ .dirs = dirs, .count = count };
+    trace->impl->source[KRAIT_IMPORTER_kernel] = kernel;
+    trace->has_kernel = true;
+    return 0;
+}
+
+static void close_kernel(void *source)
+{
+    struct kernel *kernel = source;
+    krait_own_threads_done(&kernel->known.own);
+    krait_kernel_states_free(kernel->known.states);
+    krait_kernel_events_close(kernel->events);
+}
+
+const struct krait_importer krait_importer_kernel = { .takes = krait_kernel_takes,
+                                                      .open = open_kernel,
+                                                      .kinds =
+                                                          1 << KRAIT_TRACK_STATES | 1 << KRAIT_TRACK_SLICES |
+                                                          1 << KRAIT_TRACK_COUNTER | 1 << KRAIT_TRACK_FLOWS,
+                                                      .tracks = krait_kernel_tracks_find,
+                                                      .walk_many = krait_kernel_tracks_walk,
+                                                      .close = close_kernel };

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kernel's part of a trace, whoever recorded it: krait, LTTng or perf. It is opened when somebody asks for
+ * it, once.
+ */
+#ifndef KRAIT_TRACE_KERNEL_H
+#define KRAIT_TRACE_KERNEL_H
+
+#include "trace/folders.h"
+#include "trace/kernel/own_threads.h"
+
+/* Its events, of a trace that has them (trace->has_kernel); they are the trace's and live as long. Returns 0,
+ * or with err set why they cannot be read: what krait_kernel_events_open returns. One walk at a time. */
+int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_events **out,
+                       struct krait_err *err);
+
+/* What one run of the machine over all of it tells. */
+struct krait_kernel_known {
+    struct krait_kernel_states
+        *states; /* all threads, with their numbers; each run finds them in the same places */
+    struct krait_own_threads own; /* which of them recorded themselves */
+};
+
+/* That run is made when it is asked for, once; what it tells lives as long as the trace. Returns 0, or with err set
+ * what krait_trace_kernel and krait_kernel_states_new return. */
+int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait_kernel_known **out,
+                             struct krait_err *err);
+
+/* When it begins; INT64_MAX where there is none. */
+int64_t krait_kernel_first(const struct krait_trace *trace);
+
+/* Whether a folder is of the kernel's part. */
+bool krait_kernel_takes(const struct krait_folder *folder);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the trace does not have: who ran on a CPU before its first event, and what happened while events were
+ * lost.
+ */
+#include "trace/kernel/kernel_machine.h"
+
+typedef struct krait_kernel_states machine;
+
+static bool is_running(const struct krait_kthread *t)
+{
+    return krait_thread_runs((enum krait_thread_state)t->state);
+}
+
+/* Which system call a thread is in is not known any more. */
+static void forget_call(const machine *m, struct krait_kthread *t)
+{
+    if (t->call_counts && m->watch && m->watch->left)
+        m->watch->left(m->watch->ctx, t, false, 0, m->now);
+    t->call = KRAIT_NO_ID;
+    t->call_counts = t->call_known = false;
+}
+
+KRAIT_COLD void krait_kernel_doubt(machine *m, struct krait_kthread *t)
+{
+    int64_t now = m->now;
+    for (uint32_t i = m->loss_count; i-- > 0 && m->losses[i] >= t->since;)
+        m->now = m->losses[i];
+    if (m->now < now)
+        krait_kernel_leave(m, t, KRAIT_TS_UNKNOWN);
+    m->now = now;
+    if (t->state == KRAIT_TS_UNKNOWN)
+        forget_call(m, t);
+}
+
+void krait_kernel_found_running(machine *m, struct krait_kthread *t)
+{
+    if (KRAIT_UNLIKELY(m->loss_count && !is_running(t) && t->state != KRAIT_TS_UNKNOWN))
+        krait_kernel_doubt(m, t);
+}
+
+/* Events of a CPU are missing from now on, up to its next. */
+void krait_kernel_on_lost(void *ctx, const struct krait_kernel_event *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
+    if (!cpu || !KRAIT_KERNEL_GROW(m, m->losses, m->loss_cap, m->loss_count + 1))
+        return;
+    struct krait_kthread *t = cpu->current;
+    m->losses[m->loss_count++] = m->now;
+    cpu->irqs = cpu->softirqs = 0;
+    cpu->current = NULL;
+    cpu->known = false;
+    cpu->base = KRAIT_CS_UNKNOWN;
+    krait_kernel_settle(m, cpu);
+    krait_kernel_log_run(m, cpu);
+    if (!t || !is_running(t))
+        return;
+    krait_kernel_leave(m, t, KRAIT_TS_UNKNOWN);
+    forget_call(m, t);
+}
+
+/* Who runs on a CPU since before its first event. */
+void krait_kernel_on_found(void *ctx, const struct krait_kernel_event *ev)
+{
+    machine *m = ctx;
+    struct krait_kcpu *cpu = krait_kernel_happen(m, ev);
+    const struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_int(ev, 0));
+    if (cpu && !cpu->known && !(t && is_running(t)))
+        krait_kernel_correct(m, cpu, krait_kernel_event_int(ev, 0));
+}

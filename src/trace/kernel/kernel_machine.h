@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the machine of kernel_states.h: what its files share.
+ */
+#ifndef KRAIT_TRACE_KERNEL_MACHINE_H
+#define KRAIT_TRACE_KERNEL_MACHINE_H
+
+#include "trace/kernel/kernel_cpu.h"
+
+#include "base/array.h"
+
+/* KRAIT_GROW; where that is false m->failed is set. */
+#define KRAIT_KERNEL_GROW(m, items, cap, need) (KRAIT_GROW((items), (cap), (need)) || !((m)->failed = true))
+
+/* The range begins at a time: states go on, what was counted does not count. ctx: the machine. */
+void krait_kernel_count_from(void *ctx, int64_t ns);
+
+/* A process is called as its first thread, or as one of them. */
+void krait_kernel_name_processes(struct krait_kernel_states *m);
+
+/* Which event classes are of which system calls. Returns 0 or -ENOMEM. */
+int krait_kernel_know_calls(struct krait_kernel_states *m, const struct krait_kernel_event_class *classes,
+                            uint32_t count);
+
+/* A thread goes on under another number, also in its system call. */
+void krait_kernel_hand_over_call(const struct krait_kernel_states *m, struct krait_kthread *from,
+                                 struct krait_kthread *to);
+
+/* What a blocked thread waits for as far as that is known before it is woken; KRAIT_TS_BLOCKED: it is not. */
+enum krait_thread_state krait_kernel_told(const struct krait_kernel_states *m, const struct krait_kthread *t);
+
+/* The range is over, at m->end_ns, and events go on; m->is_over says when they need not. A thread leaves its
+ * state, which was `as`; one that waited so long, until it ran just now, had waited for a page; a CPU's steal time is
+ * read, before it is counted. Last, all
+ * is as it was. */
+void krait_kernel_look_ahead(struct krait_kernel_states *m);
+void krait_kernel_ends_wait(struct krait_kernel_states *m, const struct krait_kthread *t,
+                            enum krait_thread_state as);
+void krait_kernel_waited_for_page(const struct krait_kernel_states *m, const struct krait_kthread *t,
+                                  uint64_t waited_ns);
+void krait_kernel_reads_steal(struct krait_kernel_states *m, const struct krait_kernel_event *ev);
+void krait_kernel_look_back(struct krait_kernel_states *m);
+void krait_kernel_ahead_free(struct krait_kernel_states *m);
+
+/* NULL for the idle tasks, for what is no thread's number, and when memory is out. */
+struct krait_kthread *krait_kernel_thread_of(struct krait_kernel_states *m, int64_t tid);
+/* Text of an event's field becomes its name. */
+void krait_kernel_name_thread(struct krait_kthread *t, const struct krait_kernel_event *ev, unsigned field);
+/* It is of that process; not where that is no process' number. */
+void krait_kernel_set_process(struct krait_kernel_states *m, struct krait_kthread *t, int64_t pid);
+/* From its state to another, now. */
+void krait_kernel_leave(struct krait_kernel_states *m, struct krait_kthread *t, enum krait_thread_state to);
+/* Another thread has the CPU, or had it until now: the switch of who had it by what is known was lost. */
+void krait_kernel_expect(struct krait_kernel_states *m, const struct krait_kcpu *cpu,
+                         const struct krait_kthread *t);
+/* It has the CPU from now on. */
+void krait_kernel_put_on(struct krait_kernel_states *m, struct krait_kcpu *cpu, struct krait_kthread *t);
+/* States of a CPU and of the thread on it, from what is known of both. */
+void krait_kernel_settle(struct krait_kernel_states *m, struct krait_kcpu *cpu);
+/* Its CPU's event goes on from now on, until the next one's. NULL when memory is out. */
+struct krait_kcpu *krait_kernel_happen(struct krait_kernel_states *m, const struct krait_kernel_event *ev);
+/* That thread runs on the CPU, or with 0 none, whatever was known. */
+void krait_kernel_correct(struct krait_kernel_states *m, struct krait_kcpu *cpu, int64_t tid);
+/* Where events were lost: what a thread does now does not follow from its state. It was in that up to the
+ * first loss since, and what it did then is unknown. */
+void krait_kernel_doubt(struct krait_kernel_states *m, struct krait_kthread *t);
+krait_kernel_event_handler krait_kernel_on_lost; /* events of a CPU are missing from now on, up to its next */
+krait_kernel_event_handler krait_kernel_on_found; /* who runs on a CPU since before its first event */
+/* Another thread has the CPU, or none. */
+void krait_kernel_log_run(struct krait_kernel_states *m, struct krait_kcpu *cpu);
+/* Who had the CPU in an interval in which a thread was ready for it, and which is over now. */
+void krait_kernel_keep_had(struct krait_kernel_states *m, const struct krait_kthread *t,
+                           struct krait_kinterval *interval);
+/* A thread is found running, and no event said how it came to that. */
+void krait_kernel_found_running(struct krait_kernel_states *m, struct krait_kthread *t);
+
+krait_kcpu_step krait_kernel_run_thread;
+krait_kcpu_step krait_kernel_leave_thread;
+krait_kcpu_step krait_kernel_end_thread;
+krait_kcpu_step krait_kernel_fault_thread;
+krait_kcpu_step krait_kernel_name_running;
+krait_kcpu_step krait_kernel_begin_call;
+krait_kcpu_step krait_kernel_end_call;
+
+#endif

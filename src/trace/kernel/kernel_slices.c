@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/kernel/kernel_slices.h"
+
+#include "base/array.h"
+
+#include <string.h>
+
+/* -- opening -- */
+
+/* After the first event, by which the walks go. */
+static void set_range(struct krait_kernel_slices *kernel)
+{
+    const struct krait_range *range = &kernel->options.range;
+    uint64_t origin = (uint64_t)kernel->known->origin_ns;
+    kernel->from_ns = range->from_ns > origin ? range->from_ns - origin : 0;
+    kernel->until_ns = range->to_ns == UINT64_MAX ? UINT64_MAX
+                       : range->to_ns > origin    ? range->to_ns - origin
+                                                  : 0;
+}
+
+static int open_kernel(struct krait_kernel_slices *kernel, struct krait_err *err)
+{
+    const struct krait_kernel_known *known;
+    int rc = krait_trace_kernel(kernel->trace, &kernel->events, err);
+    rc = rc ? rc : krait_trace_kernel_known(kernel->trace, &known, err);
+    if (rc == -ENODATA && kernel->events && krait_kernel_events_damage(kernel->events)->code && err)
+        *err = *krait_kernel_events_damage(kernel->events);
+    if (rc)
+        return rc;
+    kernel->known = known->states;
+    kernel->own = &known->own;
+    set_range(kernel);
+    return 0;
+}
+
+int krait_kernel_slices_new(struct krait_kernel_slices **out, const struct krait_trace *trace,
+                            const struct krait_kernel_slices_options *options, struct krait_err *err)
+{
+    struct krait_kernel_slices *kernel = calloc(1, sizeof(*kernel));
+    if (!kernel)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    kernel->trace = trace;
+    kernel->options = *options;
+    int rc = open_kernel(kernel, err);
+    if (rc)
+        krait_kernel_slices_free(kernel);
+    else
+        *out = kernel;
+    return rc;
+}
+
+void krait_kernel_slices_free(struct krait_kernel_slices *kernel)
+{
+    if (!kernel)
+        return;
+    krait_strtab_done(&kernel->names);
+    free(kernel);
+}
+
+uint32_t krait_kernel_slices_id(const struct krait_kernel_slices *kernel, uint32_t id)
+{
+    return kernel ? krait_own_threads_kernels_id(kernel->own, id) : id;
+}
+
+/* The trace's thread that a thread of the kernel's was at a time; KRAIT_NO_ID where it is none that is
+ * taken. */
+static uint32_t thread_at(const struct krait_kernel_slices *kernel, const struct krait_kthread *t,
+                          uint64_t t_ns)
+{
+    uint32_t found = krait_own_thread_at(kernel->own, kernel->known->threads[t->index], t_ns);
+    const struct krait_kernel_slices_options *o = &kernel->options;
+    bool takes = found != KRAIT_NO_ID && (!o->take_thread || o->take_thread(o->ctx, kernel->trace, found));
+    return takes ? found : KRAIT_NO_ID;
+}
+
+/* -- walking -- */
+
+/* What is open in a thread, from the outermost inwards. */
+struct open_slices {
+    struct krait_kernel_slice *items; /* end_ns: up to when it is known to go on. NULL: there never was one */
+    uint32_t count;
+};
+
+/* A kernel follows functions 50 deep at the most (FTRACE_RETFUNC_DEPTH in kernel/trace/fgraph.c): more are
+ * open where ends were lost. */
+enum { MOST_OPEN = 64 };
+
+struct run {
+    const struct krait_kthread *thread; /* NULL: none that is known */
+    uint64_t begin_ns;
+};
+
+struct walk {
+    struct krait_kernel_slices *kernel;
+    const struct krait_kernel_sink *sink;
+    const struct krait_kernel_states *states;
+    struct krait_kernel_watch watch;
+    struct open_slices *open; /* by index of the kernel's thread */
+    uint32_t open_count;
+    struct run *runs; /* by CPU */
+    uint32_t run_count;
+    int rc; /* the first failure */
+};
+
+static void keep_rc(struct walk *w, int rc)
+{
+    w->rc = w->rc ? w->rc : rc;
+    w->watch.done = w->rc;
+}
+
+/* -- slices -- */
+
+static struct open_slices *slices_of(struct walk *w, const struct krait_kthread *t)
+{
+    if (KRAIT_GROW_FILLED(w->open, w->open_count, t->index + 1, 0))
+        return &w->open[t->index];
+    keep_rc(w, -ENOMEM);
+    return NULL;
+}
+
+/* When a thread's calls are cut that nobody ended, as trace/walk.c does. */
+static uint64_t end_of_thread(const struct walk *w, uint32_t index)
+{
+    const struct krait_trace *trace = w->kernel->trace;
+    return trace->processes[trace->threads[index].process].end_ns;
+}
+
+static void pop(struct walk *w, struct open_slices *open, uint64_t end_ns, bool cut)
+{
+    struct krait_kernel_slice *slice = &open->items[--open->count];
+    uint64_t last_ns = end_of_thread(w, slice->thread);
+    bool outlives = slice->begin_ns < last_ns && last_ns < end_ns; /* the calls around it */
+    slice->end_ns = outlives ? last_ns : KRAIT_MAX(end_ns, slice->end_ns);
+    slice->cut = cut || outlives;
+    if (open->count)
+        slice[-1].end_ns = KRAIT_MAX(slice[-1].end_ns, slice->end_ns);
+    if (w->sink->end)
+        keep_rc(w, w->sink->end(w->sink->ctx, slice));
+}
+
+static void pop_to(struct walk *w, struct open_slices *open, uint32_t count, uint64_t end_ns)
+{
+    while (open->count > count)
+        pop(w, open, end_ns, true);
+}
+
+static void push(struct walk *w, struct open_slices *open, struct krait_kernel_slice slice, const char *name)
+{
+    const struct krait_kernel_slice *around = open->count ? &open->items[open->count - 1] : NULL;
+    uint64_t last_ns = end_of_thread(w, slice.thread);
+    bool is_behind = around && around->begin_ns < last_ns && last_ns <= slice.begin_ns;
+    if (is_behind || open->count == MOST_OPEN)
+        return;
+    if (!open->items)
+        open->items = calloc(MOST_OPEN, sizeof(*open->items));
+    slice.name = krait_strtab_add(&w->kernel->names, name, strlen(name));
+    if (!open->items || slice.name == KRAIT_NO_ID) {
+        keep_rc(w, -ENOMEM);
+        return;
+    }
+    slice.end_ns = slice.begin_ns;
+    open->items[open->count++] = slice;
+    if (w->sink->begin)
+        keep_rc(w, w->sink->begin(w->sink->ctx, &slice));
+}
+
+static void push_call(struct walk *w, struct open_slices *open, const struct krait_kthread *t, uint64_t ns)
+{
+    uint32_t thread = thread_at(w->kernel, t, ns);
+    const char *name = t->call == KRAIT_NO_ID ? "" : w->states->calls.texts[t->call];
+    bool live = t->call_ns < (int64_t)ns;
+    if (thread == KRAIT_NO_ID || !*name)
+        return;
+    struct krait_kernel_slice slice = { .begin_ns = ns, .thread = thread, .is_call = true, .live = live };
+    push(w, open, slice, name);
+}
+
+/* A call whose end was lost goes as far as is known: to its begin, or to the last function within. More would
+ * be guessed, and might lie across the calls that follow. */
+static void lose(struct walk *w, struct open_slices *open)
+{
+    pop_to(w, open, 0, 0);
+}
+
+static void on_entered(void *ctx, const struct krait_kthread *t, uint32_t was, int64_t ns)
+{
+    struct walk *w = ctx;
+    struct open_slices *open = slices_of(w, t);
+    if (!open)
+        return;
+    if (was != KRAIT_NO_ID)
+        lose(w, open);
+    pop_to(w, open, 0, (uint64_t)ns);
+    push_call(w, open, t, (uint64_t)ns);
+}
+
+static void on_left(void *ctx, const struct krait_kthread *t, bool own, int64_t ret, int64_t ns)
+{
+    struct walk *w = ctx;
+    struct open_slices *open = slices_of(w, t);
+    if (!open || !open->count || !open->items[0].is_call)
+        return;
+    if (!own) {
+        lose(w, open);
+        return;
+    }
+    pop_to(w, open, 1, (uint64_t)ns);
+    open->items[0].ret = ret;
+    pop(w, open, (uint64_t)ns, false);
+}
+
+static void end_function(struct walk *w, struct open_slices *open, const char *name, uint64_t ns)
+{
+    uint32_t id = krait_strtab_find(&w->kernel->names, name, strlen(name)), i = open->count;
+    while (i && (open->items[i - 1].is_call || open->items[i - 1].name != id))
+        i--;
+    if (!i)
+        return; /* its begin was not seen */
+    pop_to(w, open, i, ns);
+    pop(w, open, ns, false);
+}
+
+/* A function without a name in the trace goes by its address. */
+static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kernel_event *ev,
+                        int64_t ns)
+{
+    struct walk *w = ctx;
+    uint32_t thread = thread_at(w->kernel, t, (uint64_t)ns);
+    struct open_slices *open = thread == KRAIT_NO_ID ? NULL : slices_of(w, t);
+    if (!open)
+        return;
+    char address[32];
+    const char *label = krait_kernel_events_label(w->kernel->events, ev, 0);
+    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)krait_kernel_event_int(ev, 0));
+    const char *name = label ? label : address;
+    if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_END)
+        push(w, open, (struct krait_kernel_slice){ .begin_ns = (uint64_t)ns, .thread = thread }, name);
+    if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_BEGIN)
+        end_function(w, open, name, (uint64_t)ns);
+}
+
+/* -- runs and waits -- */
+
+static struct run *run_on(struct walk *w, uint32_t cpu)
+{
+    if (KRAIT_GROW_FILLED(w->runs, w->run_count, cpu + 1, 0))
+        return &w->runs[cpu];
+    keep_rc(w, -ENOMEM);
+    return NULL;
+}
+
+static void end_run(struct walk *w, uint32_t cpu, uint64_t ns)
+{
+    struct run run = w->runs[cpu];
+    w->runs[cpu].thread = NULL;
+    if (run.thread && ns > run.begin_ns && w->sink->ran)
+        keep_rc(w, w->sink->ran(w->sink->ctx, cpu, run.thread, run.begin_ns, ns));
+}
+
+static void begin_run(struct walk *w, uint32_t cpu, const struct krait_kthread *t, uint64_t ns)
+{
+    struct run *run = run_on(w, cpu);
+    if (!run)
+        return;
+    end_run(w, cpu, ns);
+    *run = (struct run){ t, ns };
+}
+
+static void end_run_of(struct walk *w, const struct krait_kthread *t, uint64_t ns)
+{
+    for (uint32_t i = 0; i < w->run_count; i++) {
+        if (w->runs[i].thread == t)
+            end_run(w, i, ns);
+    }
+}
+
+static bool is_wait(enum krait_thread_state state)
+{
+    return krait_thread_blocks(state) || state == KRAIT_TS_WOKEN || krait_thread_is_preempted(state);
+}
+
+static void tell_wait(struct walk *w, const struct krait_kchange *change)
+{
+    uint32_t thread = thread_at(w->kernel, change->thread, (uint64_t)change->since_ns);
+    const struct krait_kthread *by = krait_kernel_cause(w->states, change->was_by);
+    if (thread != KRAIT_NO_ID && change->ns > change->since_ns && w->sink->waited)
+        keep_rc(w, w->sink->waited(w->sink->ctx, thread, change, by));
+}
+
+static void on_change(void *ctx, const struct krait_kchange *change)
+{
+    struct walk *w = ctx;
+    const struct krait_kthread *t = change->thread;
+    bool ran = krait_thread_runs((enum krait_thread_state)change->was);
+    bool runs = krait_thread_runs((enum krait_thread_state)t->state);
+    if (ran && !runs)
+        end_run_of(w, t, (uint64_t)change->ns);
+    else if (runs && !ran && change->cpu)
+        begin_run(w, change->cpu->number, t, (uint64_t)change->ns);
+    if (is_wait((enum krait_thread_state)change->was))
+        tell_wait(w, change);
+    if (t->state == KRAIT_TS_GONE && t->index < w->open_count)
+        pop_to(w, &w->open[t->index], 0, (uint64_t)change->ns);
+}
+
+/* -- both ends -- */
+
+static void on_begin(void *ctx, const struct krait_kernel_states *states)
+{
+    struct walk *w = ctx;
+    uint64_t ns = (uint64_t)states->begin_ns;
+    w->states = states;
+    for (uint32_t i = 0; i < states->thread_count; i++) {
+        const struct krait_kthread *t = states->threads[i];
+        bool calls = t->call_counts && t->state != KRAIT_TS_GONE;
+        struct open_slices *open = calls ? slices_of(w, t) : NULL;
+        if (open)
+            push_call(w, open, t, ns);
+    }
+    for (uint32_t i = 0; i < states->cpu_count; i++) {
+        const struct krait_kthread *t = states->cpus[i].current;
+        if (t && krait_thread_runs((enum krait_thread_state)t->state))
+            begin_run(w, i, t, ns);
+    }
+}
+
+static void finish(struct walk *w, uint64_t ns)
+{
+    for (uint32_t i = 0; i < w->open_count; i++)
+        pop_to(w, &w->open[i], 0, ns);
+    for (uint32_t i = 0; i < w->run_count; i++)
+        end_run(w, i, ns);
+}
+
+static void walk_done(struct walk *w)
+{
+    for (uint32_t i = 0; i < w->open_count; i++)
+        free(w->open[i].items);
+    free(w->open);
+    free(w->runs);
+}
+
+int krait_kernel_slices_walk(struct krait_kernel_slices *kernel, const struct krait_kernel_sink *sink)
+{
+    KRAIT_CLEANUP(walk_done) struct walk w = { .kernel = kernel, .sink = sink };
+    w.watch = (struct krait_kernel_watch){ .ctx = &w,
+                                           .begin = on_begin,
+                                           .change = on_change,
+                                           .entered = on_entered,
+                                           .left = on_left,
+                                           .function = on_function };
+    const struct krait_kernel_options options = { .from_ns = kernel->from_ns,
+                                                  .until_ns = kernel->until_ns,
+                                                  .watch = &w.watch };
+    struct krait_kernel_states *states = NULL;
+    struct krait_err err;
+    int rc = krait_kernel_states_new(&states, kernel->events, &options, &err);
+    if (!rc && !w.rc)
+        finish(&w, (uint64_t)states->end_ns);
+    krait_kernel_states_free(states);
+    return w.rc ? w.rc : rc == -ENODATA ? 0 : rc; /* there is nothing in that time */
+}

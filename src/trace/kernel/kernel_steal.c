@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/kernel/kernel_steal.h"
+
+#include "base/array.h"
+
+enum { MOST_CPUS = KRAIT_KERNEL_EVENT_CPUS };
+
+static struct krait_kernel_steal *steal_of(struct krait_kernel_steals *steals, uint32_t cpu)
+{
+    if (!KRAIT_GROW(steals->items, steals->cap, cpu + 1))
+        return NULL;
+    while (steals->count <= cpu)
+        steals->items[steals->count++] = (struct krait_kernel_steal){ .read_ns = INT64_MIN };
+    return &steals->items[cpu];
+}
+
+int krait_kernel_steals_add(struct krait_kernel_steals *steals, const struct krait_kernel_event *ev,
+                            int64_t from_ns, int64_t until_ns)
+{
+    int64_t cpu = krait_kernel_event_int(ev, 0);
+    uint64_t total_ns = (uint64_t)krait_kernel_event_int(ev, 1);
+    struct krait_kernel_steal *steal = cpu < 0 || cpu >= MOST_CPUS ? NULL : steal_of(steals, (uint32_t)cpu);
+    if (!steal)
+        return cpu < 0 || cpu >= MOST_CPUS ? 0 : -ENOMEM;
+    int64_t begin_ns = KRAIT_MAX(steal->read_ns, from_ns), end_ns = KRAIT_MIN(ev->ns, until_ns);
+    bool counts = steal->read_ns != INT64_MIN && begin_ns < end_ns && total_ns > steal->total_ns;
+    if (counts)
+        steal->stolen_ns += (uint64_t)((unsigned __int128)(total_ns - steal->total_ns) *
+                                       (uint64_t)(end_ns - begin_ns) / (uint64_t)(ev->ns - steal->read_ns));
+    steal->total_ns = total_ns;
+    steal->read_ns = KRAIT_MAX(ev->ns, steal->read_ns);
+    return 0;
+}
+
+/* -- of a whole trace -- */
+
+struct reading {
+    struct krait_kernel_steals *steals;
+    int64_t first_ns, last_ns;
+    bool done;
+    int rc;
+};
+
+static void on_begin(void *ctx, int64_t ns)
+{
+    struct reading *r = ctx;
+    r->first_ns = r->last_ns = ns;
+}
+
+static void on_from(void *ctx, int64_t ns)
+{
+    (void)ctx;
+    (void)ns;
+}
+
+static void on_steal(void *ctx, const struct krait_kernel_event *ev)
+{
+    struct reading *r = ctx;
+    int rc = krait_kernel_steals_add(r->steals, ev, INT64_MIN, INT64_MAX);
+    r->rc = r->rc ? r->rc : rc;
+    r->last_ns = KRAIT_MAX(r->last_ns, ev->ns);
+}
+
+int krait_kernel_steals_read(struct krait_kernel_steals *steals, uint64_t *ns,
+                             struct krait_kernel_events *events)
+{
+    struct reading r = { .steals = steals };
+    const struct krait_kernel_event_walk walk = { .ctx = &r,
+                                                  .until_ns = UINT64_MAX,
+                                                  .done = &r.done,
+                                                  .begin = on_begin,
+                                                  .from = on_from,
+                                                  .handlers = { [KRAIT_KERNEL_EVENT_STEAL] = on_steal } };
+    int rc = krait_kernel_events_walk(events, &walk);
+    *ns = (uint64_t)(r.last_ns - r.first_ns);
+    return rc ? rc : r.rc;
+}
+
+bool krait_kernel_steals_known(const struct krait_kernel_steals *steals)
+{
+    return steals->count;
+}
+
+uint64_t krait_kernel_steals_sum(const struct krait_kernel_steals *steals)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < steals->count; i++)
+        ns += steals->items[i].stolen_ns;
+    return ns;
+}
+
+void krait_kernel_steals_done(struct krait_kernel_steals *steals)
+{
+    free(steals->items);
+    *steals = (struct krait_kernel_steals){ 0 };
+}

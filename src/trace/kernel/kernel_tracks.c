@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/kernel/kernel_tracks.h"
+
+#include "trace/kernel/kernel.h"
+
+struct finding {
+    struct krait_trace *trace;
+    struct krait_kernel_events *events;
+    const struct krait_kernel_known *known;
+    uint8_t flags; /* of all tracks */
+};
+
+static int add_track(struct finding *f, struct krait_track track, enum krait_track_kind kind,
+                     const char *name, const char *unit)
+{
+    struct krait_track *added = krait_trace_add_track(f->trace);
+    if (!added)
+        return -ENOMEM;
+    *added = track;
+    added->kind = (uint8_t)kind;
+    added->importer = KRAIT_IMPORTER_kernel;
+    added->flags = f->flags;
+    added->host = krait_kernel_events_env(f->events, "hostname");
+    added->name = name;
+    added->unit = unit;
+    return 0;
+}
+
+static int add_thread(struct finding *f, const struct krait_kthread *t)
+{
+    uint32_t thread = krait_own_thread_at(&f->known->own, t, UINT64_MAX);
+    const struct krait_kprocess *process =
+        t->process == KRAIT_NO_ID ? NULL : &f->known->states->processes[t->process];
+    const struct krait_track track = {
+        .of = KRAIT_OF_THREAD,
+        .process = thread == KRAIT_NO_ID ? thread : f->trace->threads[thread].process,
+        .thread = thread,
+        .number = (uint32_t)t->tid,
+        .pid = process ? (uint32_t)process->pid : 0,
+        .process_name = krait_arena_strdup(&f->trace->impl->arena, process ? process->name : ""),
+        .thread_name = krait_arena_strdup(&f->trace->impl->arena, t->name),
+        .key = t->index
+    };
+    int rc = track.process_name && track.thread_name ? 0 : -ENOMEM;
+    rc = rc ? rc : add_track(f, track, KRAIT_TRACK_STATES, "state", "");
+    if (t->makes_calls)
+        rc = rc ? rc : add_track(f, track, KRAIT_TRACK_SLICES, "system calls", "");
+    if (t->wakes)
+        rc = rc ? rc : add_track(f, track, KRAIT_TRACK_FLOWS, "wake-ups", "");
+    return rc;
+}
+
+static int add_cpu(struct finding *f, uint32_t cpu)
+{
+    const struct krait_track track = { .of = KRAIT_OF_CPU,
+                                       .process = KRAIT_NO_ID,
+                                       .thread = KRAIT_NO_ID,
+                                       .number = cpu,
+                                       .process_name = "",
+                                       .thread_name = "",
+                                       .key = cpu };
+    int rc = add_track(f, track, KRAIT_TRACK_STATES, "threads", "");
+    if (krait_kernel_events_has(f->events, KRAIT_KERNEL_EVENT_IRQ_BEGIN) ||
+        krait_kernel_events_has(f->events, KRAIT_KERNEL_EVENT_IPI_BEGIN) ||
+        krait_kernel_events_has(f->events, KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN))
+        rc = rc ? rc : add_track(f, track, KRAIT_TRACK_SLICES, "interrupts", "");
+    if (krait_kernel_events_has(f->events, KRAIT_KERNEL_EVENT_FREQUENCY))
+        rc = rc ? rc : add_track(f, track, KRAIT_TRACK_COUNTER, "frequency", "kHz");
+    return rc;
+}
+
+static int find_all(struct finding *f, struct krait_err *err)
+{
+    int rc = krait_trace_kernel(f->trace, &f->events, err);
+    rc = rc ? rc : krait_trace_kernel_known(f->trace, &f->known, err);
+    if (rc)
+        return rc;
+    const struct krait_kernel_states *states = f->known->states;
+    f->flags = krait_kernel_events_lost(f->events) ? KRAIT_TRACK_LOST : 0;
+    for (uint32_t i = 0; !rc && i < states->thread_count; i++)
+        rc = add_thread(f, states->threads[i]);
+    for (uint32_t i = 0; !rc && i < states->cpu_count; i++)
+        rc = states->cpus[i].met ? add_cpu(f, i) : 0;
+    return rc;
+}
+
+int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err)
+{
+    struct finding f = { .trace = trace };
+    struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
+    struct krait_err why = { 0 };
+    int rc = trace->has_kernel ? find_all(&f, &why) : 0;
+    if (rc && rc != -ENOMEM && rc != -ENODATA)
+        krait_damage_say(&damage, "%s", why.text);
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : 0;
+}

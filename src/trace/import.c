@@ -358,6 +358,9 @@ static int open_recordings(struct krait_trace *trace, struct krait_folder *const
     if (!recordings || !recordings->images || open_processes(trace, folders, count, err) ||
         index_processes(trace) || sum_lost(trace))
         return krait_err_set(err, -ENOMEM, "out of memory");
+    recordings->places = calloc((size_t)recordings->stream_count + 1, sizeof(struct krait_places *));
+    if (!recordings->places)
+        return krait_err_set(err, -ENOMEM, "out of memory");
     trace->exceptions = recordings->exceptions.texts;
     return trace->process_count ? 0 : err->code;
 }
@@ -371,6 +374,9 @@ static void close_recordings(void *source)
         free(recordings->images[i].omits);
         free(recordings->images[i].namings);
     }
+    for (uint32_t i = 0; i < recordings->stream_count && recordings->places; i++)
+        krait_places_free(recordings->places[i]);
+    free(recordings->places);
     free(recordings->images);
     free(recordings->streams);
     krait_strtab_done(&recordings->exceptions);

@@ -6,6 +6,7 @@
 #define KRAIT_TRACE_IMPORT_H
 
 #include "trace/importer.h"
+#include "trace/places.h"
 #include "trace/ticks.h"
 
 enum {
@@ -50,7 +51,8 @@ struct krait_image {
 struct krait_recordings {
     struct krait_image *images; /* by process index */
     uint32_t image_count;
-    char **streams; /* files, by thread index */
+    char **streams;               /* files, by thread index */
+    struct krait_places **places; /* the same; NULL until a walk has noted them */
     uint32_t stream_count, stream_cap, omitted_cap;
     struct krait_strtab exceptions; /* their labels; its ids are those of trace->exceptions */
     struct krait_map omitted;       /* func to index in trace->omitted */

@@ -41,6 +41,7 @@ struct krait_walking {
         krait_batch_fn *batch;      /* of `walk` */
     };
     struct krait_damage damage; /* keeps the first that is met; damage does not fail a walk */
+    bool note_places; /* of `calls`: remember places in the stream for later walks, where the importer can */
 };
 
 struct krait_importer {

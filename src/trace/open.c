@@ -273,23 +273,38 @@ uint64_t krait_trace_zero(const struct krait_trace *trace)
     return KRAIT_MIN(trace->begin_ns, (uint64_t)KRAIT_MAX(first, 0));
 }
 
-int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
-                     krait_call_batch_fn *fn, void *ctx, char *damage, size_t size)
+static int walk_calls(const struct krait_trace *trace, uint32_t thread, struct krait_walking walking)
 {
+    struct krait_range range = walking.range;
     if (thread >= trace->thread_count)
         return -EINVAL;
     if (range.from_ns >= range.to_ns || trace->threads[thread].begin_ns >= range.to_ns)
         return 0;
-    struct krait_walking walking = { .range = range, .ctx = ctx, .calls = fn, .damage = { damage, size } };
     KRAIT_AUTO_FREE struct krait_own *own = trace->has_own ? calloc(1, sizeof(*own)) : NULL;
     if (trace->has_own && !own)
         return -ENOMEM;
     if (own) {
-        *own = (struct krait_own){ .trace = trace, .fn = fn, .ctx = ctx };
+        *own = (struct krait_own){ .trace = trace, .fn = walking.calls, .ctx = walking.ctx };
         walking.calls = krait_own_pass;
         walking.ctx = own;
     }
     return krait_importers[trace->threads[thread].importer]->calls(trace, thread, &walking);
+}
+
+int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
+                     krait_call_batch_fn *fn, void *ctx, char *damage, size_t size)
+{
+    struct krait_walking walking = { .range = range, .ctx = ctx, .calls = fn, .damage = { damage, size } };
+    return walk_calls(trace, thread, walking);
+}
+
+int krait_trace_walk_noting(struct krait_trace *trace, uint32_t thread, krait_call_batch_fn *fn, void *ctx,
+                            char *damage, size_t size)
+{
+    struct krait_walking walking = {
+        .range = KRAIT_RANGE_ALL, .ctx = ctx, .calls = fn, .damage = { damage, size }, .note_places = true
+    };
+    return walk_calls(trace, thread, walking);
 }
 
 const char *krait_func_label(const struct krait_func *func, char *buf, size_t size)

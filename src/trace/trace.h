@@ -186,4 +186,9 @@ typedef int krait_call_batch_fn(void *ctx, const struct krait_call_batch *ops);
 int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
                      krait_call_batch_fn *fn, void *ctx, char *damage, size_t size);
 
+/* The same over all of a thread's calls. It also notes places in the stream (places.h): later walks of ranges begin
+ * near them instead of at the beginning. Not twice at a time for one thread; beside walks of ranges it may run. */
+int krait_trace_walk_noting(struct krait_trace *trace, uint32_t thread, krait_call_batch_fn *fn, void *ctx,
+                            char *damage, size_t size);
+
 #endif

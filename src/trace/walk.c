@@ -16,7 +16,8 @@ struct walk {
     uint64_t next_omit_ns;
     struct krait_damage damage;
     const char *path;
-    bool over; /* the range's end was reached */
+    struct krait_places *noted; /* NULL: not asked for, or known already */
+    bool over;                  /* the range's end was reached */
 };
 
 static uint32_t func_of(const struct krait_image *image, uint32_t code, enum krait_stack_lang lang)
@@ -284,8 +285,22 @@ static void tell_progress(const struct krait_trace *trace, uint64_t bytes)
         trace->progress(trace->progress_ctx, bytes);
 }
 
+/* Begins in front of the range, where a walk has noted places. */
+static int skip_ahead(struct walk *walk, struct krait_packets *packets, const struct krait_places *places)
+{
+    const struct krait_place *place = places ? krait_places_find(places, walk->stack->range.from_ns) : NULL;
+    if (!place || place->offset > packets->size)
+        return 0;
+    packets->at = packets->released = place->offset;
+    walk->next_omit = place->next_omit;
+    walk->next_omit_ns =
+        walk->next_omit < walk->image->omit_count ? walk->image->omits[walk->next_omit].t_ns : UINT64_MAX;
+    return krait_places_restore(places, place, walk->stack);
+}
+
 static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
 {
+    struct krait_places **known = &krait_recordings_of(trace)->places[thread];
     struct krait_packets packets;
     struct krait_err err;
     walk->path = krait_recordings_of(trace)->streams[thread];
@@ -295,8 +310,11 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
         return rc == -ENOMEM ? rc : 0;
     }
     struct krait_packet packet;
-    size_t told = 0;
+    walk->stack->rc = skip_ahead(walk, &packets, __atomic_load_n(known, __ATOMIC_ACQUIRE));
+    size_t told = packets.at;
     while (!walk->over && !walk->stack->rc && krait_packets_next(&packets, &packet, &walk->damage)) {
+        if (walk->noted)
+            krait_places_note(walk->noted, walk->stack, packet.offset, walk->next_omit);
         walk_packet(walk, &packet);
         krait_packets_release(&packets);
         tell_progress(trace, packets.at - told);
@@ -307,6 +325,10 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
     uint64_t end_ns = last_time(trace, thread);
     apply_omits(walk, KRAIT_MIN(end_ns, walk->stack->range.to_ns - 1));
     krait_stack_finish(walk->stack, end_ns);
+    if (walk->noted && !walk->stack->rc) {
+        __atomic_store_n(known, walk->noted, __ATOMIC_RELEASE);
+        walk->noted = NULL;
+    }
     return walk->stack->rc;
 }
 
@@ -323,8 +345,11 @@ int krait_calls_walk(const struct krait_trace *trace, uint32_t thread, const str
         .next_omit_ns = image->omit_count ? image->omits[0].t_ns : UINT64_MAX,
         .damage = walking->damage,
     };
+    if (walking->note_places && !krait_recordings_of(trace)->places[thread])
+        walk.noted = calloc(1, sizeof(*walk.noted)); /* without memory there are none */
     krait_stack_init(stack, walking->range, walking->calls, walking->ctx);
     int rc = walk_stream(&walk, trace, thread);
+    krait_places_free(walk.noted);
     krait_stack_done(stack);
     free(stack);
     return rc;

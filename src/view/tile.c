@@ -5,35 +5,39 @@
 
 #include <string.h>
 
-struct open_call {
-    uint64_t begin_ns;
-    uint32_t func;
-    uint8_t begin; /* enum krait_op_kind */
-};
+/* ---- a tile ---- */
 
-struct making {
-    struct krait_tile *tile;
-    uint64_t end_ns; /* of the last bin */
-    uint32_t depths_max;
-    double per_ns; /* bins */
-    struct open_call *open;
-    uint32_t open_count, open_cap;
-};
+void krait_tile_init(struct krait_tile *tile, uint64_t from_ns, uint64_t bin_ns, uint32_t bins,
+                     uint32_t depth_limit)
+{
+    *tile = (struct krait_tile){
+        .from_ns = from_ns,
+        .bin_ns = bin_ns,
+        .bins = bins,
+        .depth_limit = depth_limit,
+        .per_ns = 1 / (double)bin_ns,
+    };
+}
+
+void krait_tile_done(struct krait_tile *tile)
+{
+    free(tile->cells);
+    free(tile->calls);
+    *tile = (struct krait_tile){ 0 };
+}
 
 /* A quotient of doubles may be one off at a border. */
-static uint32_t bin_of(const struct making *m, uint64_t t_ns)
+static uint32_t bin_of(const struct krait_tile *tile, uint64_t t_ns)
 {
-    const struct krait_tile *tile = m->tile;
     uint64_t since = t_ns - tile->from_ns;
-    uint64_t bin = KRAIT_MIN((uint64_t)((double)since * m->per_ns), (uint64_t)tile->bins - 1);
+    uint64_t bin = KRAIT_MIN((uint64_t)((double)since * tile->per_ns), (uint64_t)tile->bins - 1);
     if (bin * tile->bin_ns > since)
         return (uint32_t)bin - 1;
     return (uint32_t)(bin + ((bin + 1) * tile->bin_ns <= since && bin + 1 < tile->bins));
 }
 
-static bool has_depth(struct making *m, uint32_t depth)
+static bool has_depth(struct krait_tile *tile, uint32_t depth)
 {
-    struct krait_tile *tile = m->tile;
     if (depth < tile->depths)
         return true;
     if (!KRAIT_GROW(tile->cells, tile->depth_cap, (size_t)(depth + 1) * tile->bins))
@@ -44,72 +48,116 @@ static bool has_depth(struct making *m, uint32_t depth)
     return true;
 }
 
-static bool add_long(struct making *m, const struct open_call *call, uint64_t end_ns, uint32_t depth,
-                     bool cut)
+/* The longest of a bin; of two that are as long, that with the lower id, so that the order of adding has no part in it.
+ */
+static void add_up(struct krait_tile_bin *bin, const struct krait_tile_bin *of)
 {
-    struct krait_tile *tile = m->tile;
-    if (!KRAIT_GROW(tile->calls, tile->call_cap, tile->call_count + 1))
-        return false;
-    tile->calls[tile->call_count++] =
-        (struct krait_tile_call){ call->begin_ns, end_ns, call->func, depth, call->begin, cut };
-    return true;
+    bool longer =
+        of->longest_ns > bin->longest_ns || (of->longest_ns == bin->longest_ns && of->func < bin->func);
+    if (krait_tile_bin_is_empty(bin) || longer) {
+        bin->longest_ns = of->longest_ns;
+        bin->func = of->func;
+    }
+    bin->busy_ns += of->busy_ns;
+    bin->count += of->count;
 }
 
-static void fold(struct making *m, const struct open_call *call, uint64_t end_ns, uint32_t depth)
+int krait_tile_add_bin(struct krait_tile *tile, uint32_t depth, uint32_t bin, const struct krait_tile_bin *of)
 {
-    struct krait_tile *tile = m->tile;
-    struct krait_tile_bin *cells = &tile->cells[(size_t)depth * tile->bins];
-    uint32_t bin = bin_of(m, call->begin_ns);
-    for (uint64_t at_ns = call->begin_ns;; bin++) {
+    tile->deepest = KRAIT_MAX(tile->deepest, depth + 1);
+    tile->begun += of->count;
+    if (depth >= tile->depth_limit)
+        return 0;
+    if (!has_depth(tile, depth))
+        return -ENOMEM;
+    add_up(&tile->cells[(size_t)depth * tile->bins + bin], of);
+    return 0;
+}
+
+static void fold(struct krait_tile *tile, const struct krait_tile_call *call, uint64_t to_ns)
+{
+    struct krait_tile_bin *cells = &tile->cells[(size_t)call->depth * tile->bins];
+    uint64_t at_ns = KRAIT_MAX(call->begin_ns, tile->from_ns), end_ns = KRAIT_MIN(call->end_ns, to_ns);
+    for (uint32_t bin = bin_of(tile, at_ns);; bin++) {
         uint64_t border_ns = tile->from_ns + (bin + 1) * tile->bin_ns;
-        uint64_t ns = KRAIT_MIN(end_ns, border_ns) - at_ns;
-        struct krait_tile_bin *cell = &cells[bin];
-        cell->busy_ns += ns;
-        cell->count += at_ns == call->begin_ns && call->begin == KRAIT_OP_CALL;
-        if (ns >= cell->longest_ns) {
-            cell->longest_ns = ns;
-            cell->func = call->func;
-        }
+        const struct krait_tile_bin part = {
+            .busy_ns = KRAIT_MIN(end_ns, border_ns) - at_ns,
+            .longest_ns = call->end_ns - call->begin_ns,
+            .func = call->func,
+            .count = at_ns == call->begin_ns && call->begin == KRAIT_OP_CALL,
+        };
+        add_up(&cells[bin], &part);
         at_ns = border_ns;
-        if (end_ns <= border_ns || bin + 1 == tile->bins)
+        if (end_ns <= border_ns)
             return;
     }
 }
 
-static bool end_call(struct making *m, uint64_t t_ns, bool cut)
+static int add_long(struct krait_tile *tile, const struct krait_tile_call *call)
 {
-    struct krait_tile *tile = m->tile;
-    const struct open_call *call = &m->open[--m->open_count];
-    uint32_t depth = m->open_count;
-    uint64_t end_ns = KRAIT_MIN(t_ns, m->end_ns);
-    tile->deepest = KRAIT_MAX(tile->deepest, depth + 1);
-    if (depth >= m->depths_max)
-        return true;
-    if (!has_depth(m, depth))
-        return false;
-    if (end_ns - call->begin_ns >= KRAIT_TILE_WIDE * tile->bin_ns)
-        return add_long(m, call, end_ns, depth, cut);
-    fold(m, call, end_ns, depth);
-    return true;
+    if (!KRAIT_GROW(tile->calls, tile->call_cap, tile->call_count + 1))
+        return -ENOMEM;
+    tile->calls[tile->call_count++] = *call;
+    return 0;
 }
 
-static int on_ops(void *ctx, const struct krait_call_batch *ops)
+/* A call of no length at the tile's begin is in it, one at its end is not. */
+static bool overlaps(const struct krait_tile *tile, const struct krait_tile_call *call, uint64_t to_ns)
 {
-    struct making *m = ctx;
-    for (uint32_t i = 0; i < ops->n; i++) {
-        uint8_t kind = ops->kind[i];
+    return call->begin_ns < to_ns && (call->end_ns > tile->from_ns || call->begin_ns >= tile->from_ns);
+}
+
+int krait_tile_add(struct krait_tile *tile, const struct krait_tile_call *call)
+{
+    uint64_t to_ns = tile->from_ns + tile->bins * tile->bin_ns;
+    if (!overlaps(tile, call, to_ns))
+        return 0;
+    tile->deepest = KRAIT_MAX(tile->deepest, call->depth + 1);
+    tile->begun += call->begin == KRAIT_OP_CALL && call->begin_ns >= tile->from_ns;
+    if (call->depth >= tile->depth_limit)
+        return 0;
+    if (!has_depth(tile, call->depth))
+        return -ENOMEM;
+    if (call->end_ns - call->begin_ns >= KRAIT_TILE_WIDE * tile->bin_ns)
+        return add_long(tile, call);
+    fold(tile, call, to_ns);
+    return 0;
+}
+
+/* ---- from batches ---- */
+
+int krait_tile_on_batch(void *ctx, const struct krait_call_batch *batch)
+{
+    struct krait_tile_open *open = ctx;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        uint8_t kind = batch->kind[i];
         if (krait_op_is_end(kind)) {
-            if (!end_call(m, ops->t_ns[i], kind == KRAIT_OP_CUT))
-                return -ENOMEM;
+            struct krait_tile_call *call = &open->calls[--open->count];
+            call->end_ns = batch->t_ns[i];
+            call->end = kind;
+            int rc = open->fn(open->ctx, call);
+            if (rc)
+                return rc;
             continue;
         }
-        if (!KRAIT_GROW(m->open, m->open_cap, m->open_count + 1))
+        if (!KRAIT_GROW(open->calls, open->cap, open->count + 1))
             return -ENOMEM;
-        m->open[m->open_count++] =
-            (struct open_call){ KRAIT_MAX(ops->t_ns[i], m->tile->from_ns), ops->func[i], kind };
-        m->tile->begun += kind == KRAIT_OP_CALL;
+        open->calls[open->count] = (struct krait_tile_call){
+            .begin_ns = batch->t_ns[i], .func = batch->func[i], .depth = open->count, .begin = kind
+        };
+        open->count++;
     }
     return 0;
+}
+
+void krait_tile_open_done(struct krait_tile_open *open)
+{
+    free(open->calls);
+}
+
+static int add_call(void *tile, const struct krait_tile_call *call)
+{
+    return krait_tile_add(tile, call);
 }
 
 int krait_tile_make(struct krait_tile *tile, const struct krait_trace *trace, uint32_t thread,
@@ -122,21 +170,10 @@ int krait_tile_make(struct krait_tile *tile, const struct krait_trace *trace, ui
         return -EINVAL;
     if (range.from_ns >= range.to_ns)
         return 0;
-    uint64_t ns = range.to_ns - range.from_ns;
-    tile->bin_ns = (ns + options->bins - 1) / options->bins;
-    tile->bins = (uint32_t)((ns + tile->bin_ns - 1) / tile->bin_ns);
-    struct making m = { .tile = tile,
-                        .end_ns = range.to_ns,
-                        .depths_max = options->depths_max,
-                        .per_ns = 1 / (double)tile->bin_ns };
-    int rc = krait_trace_walk(trace, thread, range, on_ops, &m, damage, size);
-    free(m.open);
+    uint64_t ns = range.to_ns - range.from_ns, bin_ns = (ns + options->bins - 1) / options->bins;
+    krait_tile_init(tile, range.from_ns, bin_ns, (uint32_t)((ns + bin_ns - 1) / bin_ns), options->depths_max);
+    struct krait_tile_open open = { .fn = add_call, .ctx = tile };
+    int rc = krait_trace_walk(trace, thread, range, krait_tile_on_batch, &open, damage, size);
+    krait_tile_open_done(&open);
     return rc;
-}
-
-void krait_tile_done(struct krait_tile *tile)
-{
-    free(tile->cells);
-    free(tile->calls);
-    *tile = (struct krait_tile){ 0 };
 }

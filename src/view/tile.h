@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread's calls over a row of bins of equal time: all that a picture of so many columns can show, whatever
- * the number of calls.
+ * Calls over a row of bins of equal time: all that a picture of so many columns can show, whatever the number of
+ * calls. States and system calls are calls to it, too.
  *
  *     bins       │   │   │   │   │   │   │   │   │   │   │   │
  *     depth 0    ├──────────── main ─────────────────────────┤     a call of three bins or more: itself
@@ -9,7 +9,7 @@
  *     depth 2        ░▓▓░     ▒▒▒▒▒▒        ░░▒▒▒▒▒░░░             were open in it, how many began, the longest
  *
  * Busy times are sums of what was recorded, cut at the bins' borders; nothing is sampled. Memory grows with
- * bins and depth: 32 bytes for each bin of each depth that is drawn, and 32 for each long call.
+ * bins and depth: 32 bytes for each bin of each depth that is drawn, and 40 for each long call.
  */
 #ifndef KRAIT_VIEW_TILE_H
 #define KRAIT_VIEW_TILE_H
@@ -18,18 +18,19 @@
 
 enum { KRAIT_TILE_WIDE = 3 }; /* bins */
 
-/* A long call, or the run of a generator, cut at the tile's borders. */
+/* A call, or the run of a generator. */
 struct krait_tile_call {
     uint64_t begin_ns, end_ns;
-    uint32_t func, depth;
-    uint8_t begin; /* enum krait_op_kind: it goes on, or KRAIT_OP_LIVE had begun before the tile */
-    bool cut;      /* its own end was not recorded, or lies behind the tile */
+    int64_t value;        /* of states and system calls: krait_batch.value; else 0 */
+    uint32_t func, depth; /* func: of other tracks than calls, the id of a name */
+    uint8_t begin;        /* enum krait_op_kind: it goes on, or KRAIT_OP_LIVE had begun before */
+    uint8_t end; /* enum krait_op_kind: KRAIT_OP_CUT: its own end was not recorded, or lies behind the tile */
 };
 
 /* What short calls of one depth did in one bin. */
 struct krait_tile_bin {
     uint64_t busy_ns;
-    uint64_t longest_ns; /* of a call's time in this bin */
+    uint64_t longest_ns; /* of a call that was open in it, from its begin to its end */
     uint32_t func;       /* that call's; where no call was open, meaningless */
     uint32_t count;      /* calls that begin in it */
 };
@@ -37,13 +38,28 @@ struct krait_tile_bin {
 struct krait_tile {
     uint64_t from_ns, bin_ns;
     uint32_t bins;
-    uint32_t depths;               /* that are kept: `bins` times so many cells */
-    uint32_t deepest;              /* of all calls, from 1: more than depths where some are not kept */
-    struct krait_tile_bin *cells;  /* by depth, then bin */
-    struct krait_tile_call *calls; /* as they ended, those within before those around */
+    uint32_t depth_limit;         /* deeper calls are only counted */
+    uint32_t depths;              /* that are kept: `bins` times so many cells */
+    uint32_t deepest;             /* of all calls, from 1: more than depths where some are not kept */
+    struct krait_tile_bin *cells; /* by depth, then bin */
+    struct krait_tile_call *calls;
     uint32_t call_count, call_cap, depth_cap;
     uint64_t begun; /* calls that began in the tile, of any depth */
+    double per_ns;  /* bins */
 };
+
+/* An empty tile: `bins`, above 0, of bin_ns each. */
+void krait_tile_init(struct krait_tile *tile, uint64_t from_ns, uint64_t bin_ns, uint32_t bins,
+                     uint32_t depth_limit);
+void krait_tile_done(struct krait_tile *tile);
+
+/* Puts a call into it: itself if it lasts KRAIT_TILE_WIDE bins or more, else its part in the tile's bins. One that lies
+ * outside changes nothing. Returns 0 or -ENOMEM. */
+int krait_tile_add(struct krait_tile *tile, const struct krait_tile_call *call);
+
+/* What several calls did in the bin at `bin`, which is within the tile. The same. */
+int krait_tile_add_bin(struct krait_tile *tile, uint32_t depth, uint32_t bin,
+                       const struct krait_tile_bin *of);
 
 struct krait_tile_options {
     struct krait_range range;
@@ -51,11 +67,27 @@ struct krait_tile_options {
     uint32_t depths_max; /* deeper calls are only counted */
 };
 
-/* Walks a thread once. `damage`, of `size` bytes: see krait_trace_walk. Returns 0, -EINVAL where there is no such
- * thread, or -ENOMEM; krait_tile_done in any case. */
+/* A tile of a thread's calls, by one walk over it; calls are cut at its borders. `damage`, of `size` bytes: see
+ * krait_trace_walk. Returns 0, -EINVAL where there is no such thread, or -ENOMEM; krait_tile_done in any case. */
 int krait_tile_make(struct krait_tile *tile, const struct krait_trace *trace, uint32_t thread,
                     const struct krait_tile_options *options, char *damage, size_t size);
-void krait_tile_done(struct krait_tile *tile);
+
+/* Calls from a thread's batches, as they end. */
+struct krait_tile_open {
+    struct krait_tile_call *calls; /* that are open */
+    uint32_t count, cap;
+    int (*fn)(void *ctx, const struct krait_tile_call *call); /* not 0 ends the walk */
+    void *ctx;
+};
+
+/* A krait_call_batch_fn: `open` is a struct krait_tile_open. */
+int krait_tile_on_batch(void *open, const struct krait_call_batch *batch);
+void krait_tile_open_done(struct krait_tile_open *open);
+
+static inline bool krait_tile_bin_is_empty(const struct krait_tile_bin *bin)
+{
+    return !bin->count && !bin->busy_ns;
+}
 
 static inline const struct krait_tile_bin *krait_tile_cell(const struct krait_tile *tile, uint32_t depth,
                                                            uint32_t bin)

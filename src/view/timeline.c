@@ -184,7 +184,7 @@ static void call_title(const struct drawing *d, const struct krait_tile_call *ca
                          : call->begin == KRAIT_OP_CALL ? ", from "
                                                         : ", goes on from ");
     say_time(d->to, d->timeline, call->begin_ns);
-    krait_buf_str(d->to, call->cut ? "; its end is not seen</title>" : "</title>");
+    krait_buf_str(d->to, call->end == KRAIT_OP_CUT ? "; its end is not seen</title>" : "</title>");
 }
 
 static void draw_call(struct drawing *d, const struct krait_tile_call *call)

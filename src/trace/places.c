@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/places.h"
+
+#include "base/array.h"
+
+enum { APART = 256 << 10, SHARE = 64 }; /* bytes of the stream; of which the frames may be this part */
+
+void krait_places_free(struct krait_places *places)
+{
+    if (!places)
+        return;
+    free(places->items);
+    free(places->frames);
+    free(places);
+}
+
+void krait_places_note(struct krait_places *places, const struct krait_stack *stack, size_t offset,
+                       uint32_t next_omit)
+{
+    size_t last = places->count ? places->items[places->count - 1].offset : 0;
+    size_t bytes = stack->len * sizeof(*stack->frames);
+    if (offset < last + APART || bytes > (offset - last) / SHARE)
+        return;
+    if (stack->left_frames || stack->over || stack->in_run)
+        return;
+    if (!KRAIT_GROW(places->items, places->cap, places->count + 1) ||
+        !KRAIT_GROW(places->frames, places->frame_cap, places->frame_count + stack->len))
+        return;
+    places->items[places->count++] = (struct krait_place){
+        .t_ns = stack->last_ns,
+        .offset = offset,
+        .next_omit = next_omit,
+        .frame_count = stack->len,
+        .first_frame = places->frame_count,
+    };
+    if (stack->len)
+        memcpy(places->frames + places->frame_count, stack->frames, bytes);
+    places->frame_count += stack->len;
+}
+
+const struct krait_place *krait_places_find(const struct krait_places *places, uint64_t from_ns)
+{
+    uint32_t low = 0, high = places->count; /* times never go back in a stream */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (places->items[middle].t_ns < from_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &places->items[low - 1] : NULL;
+}
+
+int krait_places_restore(const struct krait_places *places, const struct krait_place *place,
+                         struct krait_stack *stack)
+{
+    while (stack->cap < place->frame_count) {
+        if (krait_stack_grow(stack))
+            return -ENOMEM;
+    }
+    stack->py_len = 0;
+    for (uint32_t i = 0; i < place->frame_count; i++) {
+        stack->frames[i] = places->frames[place->first_frame + i];
+        if (stack->frames[i].lang == KRAIT_STACK_PYTHON)
+            stack->py[stack->py_len++] = i;
+    }
+    stack->len = place->frame_count;
+    stack->last_ns = place->t_ns;
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Places in a thread's stream where a walk may begin: what the walk knew between two packets, so that a range in the
+ * middle of a long recording does not cost what lies before it.
+ *
+ *     packets   |----|----|----|----|----|----|----|----|
+ *     places    0              1              2              about every 256 KiB: offset, time, open calls
+ *
+ * A walk over the whole stream notes them. They cost at most a 64th of the stream: where the stack is deep they
+ * lie further apart. None is noted while greenlets wait, for their stacks would have to be kept as well.
+ */
+#ifndef KRAIT_TRACE_PLACES_H
+#define KRAIT_TRACE_PLACES_H
+
+#include "trace/stack.h"
+
+struct krait_place {
+    uint64_t t_ns; /* the latest time seen before it */
+    size_t offset; /* of the next packet */
+    uint32_t next_omit;
+    uint32_t frame_count;
+    size_t first_frame; /* among those of all places */
+};
+
+struct krait_places {
+    struct krait_place *items; /* in the order of the stream */
+    uint32_t count, cap;
+    struct krait_stack_frame *frames;
+    size_t frame_count, frame_cap;
+};
+
+void krait_places_free(struct krait_places *places);
+
+/* What is known in front of the packet at `offset`, unless that is too near to the place before. Without memory
+ * it is left out. */
+void krait_places_note(struct krait_places *places, const struct krait_stack *stack, size_t offset,
+                       uint32_t next_omit);
+
+/* The last place before `from_ns`; NULL: there is none. */
+const struct krait_place *krait_places_find(const struct krait_places *places, uint64_t from_ns);
+
+/* Gives `stack`, which has just been initialised for a range that begins after the place, what was open there. Returns
+ * 0 or -ENOMEM. */
+int krait_places_restore(const struct krait_places *places, const struct krait_place *place,
+                         struct krait_stack *stack);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A sparse pyramid over one track: what a picture of any part of it can show, at a cost that follows the picture.
+ *
+ *     level 0   cells of 2^s ns       ▪▪▪ ▪▪      ▪▪▪▪▪▪  ▪▪▪       calls shorter than 3 of its cells
+ *     level 1   cells of 2^(s+4) ns   ▪   ▪   ▪       ▪   ▪         ... of its cells: those below, and class 0
+ *     level 2   cells of 2^(s+8) ns   ▪               ▪
+ *     classes   class L: calls of 3 cells of level L up to 3 of level L + 1, each with begin and end
+ *
+ * A cell has, for each depth that occurs in it, how long calls were open, how many began, and the longest with its name:
+ * exact sums, no samples. Only cells in which something happened are kept. A picture with bins of 2^k ns, at least as
+ * wide as the cells of level 0, takes the highest level whose cells are not wider than a bin, and the classes from
+ * that level on; a call of KRAIT_TILE_WIDE bins or more is itself in the picture, the others are in its bins. A picture
+ * with narrower bins takes the classes and whoever has the short calls themselves (struct krait_pyramid_short).
+ *
+ * The cells of level 0 begin as 256 ns. Whenever cells and single calls are more than a share of all calls, level 0
+ * and class 0 are dropped: the level above has what was in them. So a pyramid has less than a byte a call, whatever
+ * their lengths. docs/decisions/view-index.md says what was measured.
+ */
+#ifndef KRAIT_VIEW_PYRAMID_H
+#define KRAIT_VIEW_PYRAMID_H
+
+#include "view/tile.h"
+
+enum {
+    KRAIT_PYRAMID_LEVELS = 13,
+    KRAIT_PYRAMID_SHIFT = 8,     /* of level 0's cells at first */
+    KRAIT_PYRAMID_STEP = 4,      /* a level's cells are 2^4 of those below */
+    KRAIT_PYRAMID_DEPTHS = 1024, /* deeper calls are only counted */
+};
+
+/* What happened in one cell at one depth. */
+struct krait_pyramid_cell {
+    uint64_t key; /* number of the cell << 16 | depth */
+    uint64_t busy_ns, longest_ns;
+    uint32_t count, func;
+};
+
+struct krait_pyramid_level {
+    struct krait_pyramid_cell *cells; /* by key */
+    size_t cell_count, cell_cap;
+    struct krait_tile_call *calls; /* of the class of this level, by begin */
+    size_t call_count, call_cap;
+};
+
+/* Times are counted from `zero_ns`. */
+struct krait_pyramid {
+    uint64_t zero_ns;
+    struct krait_pyramid_level levels[KRAIT_PYRAMID_LEVELS];
+    uint32_t first;   /* the level that is 0 in the drawing: what was below was dropped */
+    uint32_t deepest; /* of all calls, from 1 */
+    uint64_t calls;   /* of all depths */
+};
+
+/* ---- building: in the order of ends ---- */
+
+struct krait_pyramid_build;
+
+int krait_pyramid_build_new(struct krait_pyramid_build **out, uint64_t zero_ns);
+void krait_pyramid_build_free(struct krait_pyramid_build *build);
+
+/* A call has ended; times are at least zero_ns, and ends never go back. hot path */
+void krait_pyramid_add(struct krait_pyramid_build *build, const struct krait_tile_call *call);
+
+/* All has ended: moves what was built into `out`, which is the caller's from then on. Returns 0 or -ENOMEM. */
+int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid *out);
+
+void krait_pyramid_done(struct krait_pyramid *pyramid);
+
+/* Bytes that it takes. */
+size_t krait_pyramid_size(const struct krait_pyramid *pyramid);
+
+/* ---- asking ---- */
+
+/* Hands the calls that are shorter than `under_ns` and overlap [from_ns, to_ns) to krait_tile_add; others may be among
+ * them. */
+struct krait_pyramid_short {
+    int (*tell)(void *ctx, uint64_t from_ns, uint64_t to_ns, uint64_t under_ns, struct krait_tile *tile);
+    void *ctx;
+};
+
+/* Fills a tile of `bins` bins of 2^bin_shift ns from from_ns on, a multiple of a bin counted from zero_ns. Depths from
+ * tile->depth_limit on are only counted. Returns 0, or a negative errno; krait_tile_done in any case. */
+int krait_pyramid_tile(const struct krait_pyramid *pyramid, const struct krait_pyramid_short *small,
+                       struct krait_tile *tile, uint64_t from_ns, unsigned bin_shift, uint32_t bins,
+                       uint32_t depth_limit);
+
+#endif

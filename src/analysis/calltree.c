@@ -74,40 +74,55 @@ static bool has_room_for_last(struct builder *b)
     return KRAIT_GROW_FILLED(b->last_child, b->last_cap, b->tree->count, 0xff);
 }
 
-static int enter(struct builder *b, uint32_t func)
+/* A child that was not the last one called from there; KRAIT_NO_ID when memory is out. */
+static uint32_t other_child(struct builder *b, uint32_t parent, uint32_t func)
 {
-    func = b->funcs[func].base;
-    uint32_t child = b->last_child[b->current];
-    if (child == KRAIT_NO_ID || b->tree->nodes[child].func != func) {
-        child = child_of(b->tree, b->current, func, KRAIT_NO_ID);
-        if (child == KRAIT_NO_ID || !has_room_for_last(b))
-            return -ENOMEM;
-        b->last_child[b->current] = child;
-    }
-    b->current = child;
-    return 0;
+    uint32_t child = child_of(b->tree, parent, func, KRAIT_NO_ID);
+    if (child == KRAIT_NO_ID || !has_room_for_last(b))
+        return KRAIT_NO_ID;
+    b->last_child[parent] = child;
+    return child;
 }
 
-/* hot path */
+static KRAIT_COLD int count_raised(struct builder *b, uint32_t node, uint32_t exception)
+{
+    return b->counts_raised ? krait_raised_add(&b->tree->raised, node, exception, 1) : 0;
+}
+
+/* State that changes with each event is in registers. hot path */
 static int on_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct builder *b = ctx;
-    for (uint32_t i = 0; i < ops->n; i++) {
-        struct krait_tree_node *node = &b->tree->nodes[b->current];
-        if (b->current != b->top)
-            node->self_ns += ops->t_ns[i] - b->last_ns;
-        b->last_ns = ops->t_ns[i];
-        if (krait_op_is_end(ops->kind[i])) {
-            if (KRAIT_UNLIKELY(ops->kind[i] == KRAIT_OP_UNWIND) && b->counts_raised &&
-                krait_raised_add(&b->tree->raised, b->current, ops->exception[i], 1))
+    const struct krait_func *const funcs = b->funcs;
+    const uint32_t top = b->top, n = ops->n;
+    struct krait_tree_node *nodes = b->tree->nodes;
+    uint32_t current = b->current;
+    uint64_t last_ns = b->last_ns;
+    for (uint32_t i = 0; i < n; i++) {
+        struct krait_tree_node *node = &nodes[current];
+        const uint8_t kind = ops->kind[i];
+        const uint64_t t_ns = ops->t_ns[i];
+        if (current != top)
+            node->self_ns += t_ns - last_ns;
+        last_ns = t_ns;
+        if (krait_op_is_end(kind)) {
+            if (KRAIT_UNLIKELY(kind == KRAIT_OP_UNWIND) && count_raised(b, current, ops->exception[i]))
                 return -ENOMEM;
-            b->current = node->parent;
+            current = node->parent;
             continue;
         }
-        if (enter(b, ops->func[i]))
-            return -ENOMEM;
-        b->tree->nodes[b->current].calls += ops->kind[i] == KRAIT_OP_CALL;
+        uint32_t func = funcs[ops->func[i]].base, child = b->last_child[current];
+        if (child == KRAIT_NO_ID || nodes[child].func != func) {
+            child = other_child(b, current, func);
+            nodes = b->tree->nodes; /* they may have moved */
+            if (child == KRAIT_NO_ID)
+                return -ENOMEM;
+        }
+        current = child;
+        nodes[current].calls += kind == KRAIT_OP_CALL;
     }
+    b->current = current;
+    b->last_ns = last_ns;
     return 0;
 }
 

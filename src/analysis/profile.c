@@ -131,10 +131,21 @@ static KRAIT_COLD int grow_frames(struct build *b)
     return KRAIT_GROW(b->frames, b->cap, b->cap + 1) ? 0 : -ENOMEM;
 }
 
+/* Calls that were open already are rare: most batches have none. */
+static void count_live(struct build *b, const struct krait_call_batch *ops)
+{
+    const uint8_t *at = ops->kind, *end = ops->kind + ops->n;
+    while ((at = memchr(at, KRAIT_OP_LIVE, (size_t)(end - at)))) {
+        b->live[b->group_of ? b->group_of[ops->func[at - ops->kind]] : b->group]++;
+        at++;
+    }
+}
+
 /* The hot path: state that changes with each event is in registers. */
 static int on_ops(void *ctx, const struct krait_call_batch *ops)
 {
     struct build *b = ctx;
+    count_live(b, ops);
     struct stat *const stats = b->stats;
     const uint32_t *const group_of = b->group_of;
     uint64_t last_ns = b->last_ns;
@@ -161,8 +172,6 @@ static int on_ops(void *ctx, const struct krait_call_batch *ops)
                 stats[top[-1].group].self_ns += t_ns - last_ns;
             stats[group].hist.owners++;
             stats[group].calls += ops->kind[i] == KRAIT_OP_CALL;
-            if (KRAIT_UNLIKELY(ops->kind[i] == KRAIT_OP_LIVE))
-                b->live[group]++;
             *top = (struct frame){ t_ns, group };
             if (KRAIT_UNLIKELY(++depth == b->cap))
                 rc = grow_frames(b);

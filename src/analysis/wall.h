@@ -144,10 +144,16 @@ static inline void krait_wall_begin(struct krait_wall_cursor *cursor, const stru
 /* The interval that a time lies in. */
 const struct krait_wall_interval *krait_wall_at(const struct krait_wall_track *track, uint64_t t_ns);
 
+/* Whether its interval ends before a time. hot path */
+static inline bool krait_wall_leaves(const struct krait_wall_cursor *cursor, uint64_t t_ns)
+{
+    return cursor->at[1].begin_ns < t_ns;
+}
+
 /* Moves to a time, and adds what lies between to `more` too; not back. hot path */
 static inline void krait_wall_go(struct krait_wall_cursor *cursor, uint64_t t_ns, uint64_t *more)
 {
-    while (KRAIT_UNLIKELY(cursor->at[1].begin_ns < t_ns)) {
+    while (KRAIT_UNLIKELY(krait_wall_leaves(cursor, t_ns))) {
         uint64_t ns = cursor->at[1].begin_ns - cursor->now_ns;
         cursor->ns[cursor->at->state] += ns;
         more[cursor->at->state] += ns;

@@ -5,11 +5,15 @@
 
 #include <string.h>
 
-/* An activation that is open. */
+/* An activation that is open. Most end in the state of the thread in which they began: what the thread had done before
+ * is written down only when that state ends. */
 struct frame {
+    uint64_t begin_ns; /* NOT_OUTERMOST: another of its group is open around it */
+    uint64_t before[KRAIT_WALL_COUNT];
     uint32_t group;
-    uint64_t before[KRAIT_WALL_COUNT]; /* what the thread had done when it began; of the outermost alone */
 };
+
+#define NOT_OUTERMOST UINT64_MAX
 
 struct krait_wall_sums {
     const struct krait_wall *wall;
@@ -19,6 +23,7 @@ struct krait_wall_sums {
     uint32_t *open;                  /* by group: activations */
     struct frame *frames;
     uint32_t depth, cap;
+    uint32_t kept; /* frames whose `before` is written down: the outer ones */
 };
 
 int krait_wall_sums_new(struct krait_wall_sums **out, const struct krait_wall *wall, uint32_t groups)
@@ -57,25 +62,44 @@ int krait_wall_sums_thread(struct krait_wall_sums *sums, uint32_t thread)
     return rc;
 }
 
-static int begin(struct krait_wall_sums *sums, uint32_t group)
+/* The state ends. All frames that are not kept yet began in it. */
+static KRAIT_COLD void keep_frames(struct krait_wall_sums *sums)
+{
+    const struct krait_wall_cursor *at = &sums->at;
+    for (; sums->kept < sums->depth; sums->kept++) {
+        struct frame *frame = &sums->frames[sums->kept];
+        if (frame->begin_ns == NOT_OUTERMOST)
+            continue;
+        memcpy(frame->before, at->ns, sizeof(frame->before));
+        frame->before[at->at->state] -= at->now_ns - frame->begin_ns;
+    }
+}
+
+static inline int begin(struct krait_wall_sums *sums, uint32_t group)
 {
     if (!KRAIT_GROW(sums->frames, sums->cap, sums->depth + 1))
         return -ENOMEM;
     struct frame *frame = &sums->frames[sums->depth++];
     frame->group = group;
-    if (!sums->open[group]++)
-        memcpy(frame->before, sums->at.ns, sizeof(frame->before));
+    frame->begin_ns = sums->open[group]++ ? NOT_OUTERMOST : sums->at.now_ns;
     return 0;
 }
 
-static void end(struct krait_wall_sums *sums)
+static KRAIT_COLD void end_kept(struct krait_wall_sums *sums, const struct frame *frame)
+{
+    sums->kept = sums->depth;
+    for (unsigned i = 0; i < KRAIT_WALL_COUNT && frame->begin_ns != NOT_OUTERMOST; i++)
+        sums->splits[frame->group].total_ns[i] += sums->at.ns[i] - frame->before[i];
+}
+
+static inline void end(struct krait_wall_sums *sums)
 {
     const struct frame *frame = &sums->frames[--sums->depth];
-    struct krait_wall_split *split = &sums->splits[frame->group];
-    if (--sums->open[frame->group])
-        return;
-    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++)
-        split->total_ns[i] += sums->at.ns[i] - frame->before[i];
+    sums->open[frame->group]--;
+    if (KRAIT_UNLIKELY(sums->depth < sums->kept))
+        end_kept(sums, frame);
+    else if (frame->begin_ns != NOT_OUTERMOST)
+        sums->splits[frame->group].total_ns[sums->at.at->state] += sums->at.now_ns - frame->begin_ns;
 }
 
 /* hot path */
@@ -86,6 +110,8 @@ int krait_wall_sums_add(struct krait_wall_sums *sums, const struct krait_call_ba
     int rc = 0;
     for (uint32_t i = 0; i < ops->n && !rc; i++) {
         const struct frame *top = sums->depth ? &sums->frames[sums->depth - 1] : NULL;
+        if (KRAIT_UNLIKELY(krait_wall_leaves(&sums->at, ops->t_ns[i])))
+            keep_frames(sums);
         krait_wall_go(&sums->at, ops->t_ns[i], top ? sums->splits[top->group].self_ns : nobody);
         if (krait_op_is_end(ops->kind[i]))
             end(sums);

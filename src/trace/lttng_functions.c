@@ -102,6 +102,9 @@ struct lttng_functions {
 
 static const struct event_name *find_name(const char *name)
 {
+    static const char provider[] = "lttng_ust_"; /* of all of them: most traces have none */
+    if (strncmp(name, provider, sizeof(provider) - 1) != 0)
+        return NULL;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(event_names); i++) {
         if (strcmp(event_names[i].name, name) == 0)
             return &event_names[i];

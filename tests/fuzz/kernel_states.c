@@ -102,6 +102,7 @@ static void analyse(struct krait_kernel_options options)
     struct krait_err err = { 0 };
     const char *path = fuzz_dir;
     int rc = krait_kernel_events_open(&events, &path, 1, &err);
+    rc = rc ? rc : krait_kernel_events_prepare(events, &err);
     rc = rc ? rc : krait_kernel_states_new(&states, events, &options, &err);
     if (rc && !err.text[0])
         abort();

@@ -10,6 +10,8 @@ struct kernel {
     uint32_t count;
     struct krait_kernel_events *events; /* NULL until they are asked for */
     struct krait_kernel_known known;    /* states NULL: the same */
+    bool has_first;
+    int64_t first_ns;
 };
 
 bool krait_kernel_takes(const struct krait_folder *folder)
@@ -19,13 +21,19 @@ bool krait_kernel_takes(const struct krait_folder *folder)
                         krait_kernel_events_takes(metadata));
 }
 
+static int open_events(struct kernel *kernel, struct krait_err *err)
+{
+    if (!kernel)
+        return krait_err_set(err, -ENODATA, "nothing was recorded in the kernel");
+    return kernel->events ? 0 : krait_kernel_events_open(&kernel->events, kernel->dirs, kernel->count, err);
+}
+
 int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_events **out,
                        struct krait_err *err)
 {
     struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
-    if (!kernel)
-        return krait_err_set(err, -ENODATA, "nothing was recorded in the kernel");
-    int rc = kernel->events ? 0 : krait_kernel_events_open(&kernel->events, kernel->dirs, kernel->count, err);
+    int rc = open_events(kernel, err);
+    rc = rc ? rc : krait_kernel_events_prepare(kernel->events, err);
     if (!rc)
         *out = kernel->events;
     return rc;
@@ -53,10 +61,14 @@ int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait
 
 int64_t krait_kernel_first(const struct krait_trace *trace)
 {
-    struct krait_kernel_events *events = NULL;
+    struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
     struct krait_err ignored;
-    bool is_there = trace->has_kernel && krait_trace_kernel(trace, &events, &ignored) == 0;
-    return is_there ? krait_kernel_events_first(events) : INT64_MAX;
+    if (open_events(kernel, &ignored))
+        return INT64_MAX;
+    if (!kernel->has_first)
+        kernel->first_ns = krait_kernel_events_first(kernel->events);
+    kernel->has_first = true;
+    return kernel->first_ns;
 }
 
 static int open_kernel(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,

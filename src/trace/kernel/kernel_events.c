@@ -209,15 +209,22 @@ int krait_kernel_events_open(struct krait_kernel_events **out, const char *const
 {
     struct krait_kernel_events *k = calloc(1, sizeof(*k));
     int rc = k ? open_reader(k, paths, count, err) : krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc && (krait_row_set_new(&k->rows, k->reader, KRAIT_EMIT_ROWS, NULL) || allocate(k)))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
-    for (uint32_t i = 0; !rc && i < k->rows->class_count; i++)
-        know_class(k, i);
     if (rc)
         krait_kernel_events_close(k);
     else
         *out = k;
     return rc;
+}
+
+int krait_kernel_events_prepare(struct krait_kernel_events *k, struct krait_err *err)
+{
+    if (k->lanes)
+        return 0;
+    if ((!k->rows && krait_row_set_new(&k->rows, k->reader, KRAIT_EMIT_ROWS, NULL)) || allocate(k))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < k->rows->class_count; i++)
+        know_class(k, i);
+    return 0;
 }
 
 void krait_kernel_events_close(struct krait_kernel_events *k)

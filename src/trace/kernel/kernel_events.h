@@ -91,11 +91,13 @@ bool krait_kernel_events_takes(const struct krait_ctf_metadata *metadata);
 /* Sets err to why there are none in a path, and returns its code. */
 int krait_kernel_events_missing(const char *path, struct krait_err *err);
 
-/* Opens the traces in the folders that krait_kernel_events_takes. For the model: others ask it (kernel.h). Errors:
- * -ENOENT no trace there; -ENODATA traces, but none of the kernel's; -ENOTSUP of several hosts; what opening a
- * CTF trace returns. */
+/* Opens the traces in the folders that krait_kernel_events_takes. For the model: others ask it (kernel.h). Until they
+ * are prepared, which compiles how events are read, they tell no more than when they begin. Errors: -ENOENT no trace
+ * there; -ENODATA traces, but none of the kernel's; -ENOTSUP of several hosts; what opening a CTF trace returns;
+ * preparing fails with -ENOMEM alone. */
 int krait_kernel_events_open(struct krait_kernel_events **out, const char *const *paths, size_t count,
                              struct krait_err *err);
+int krait_kernel_events_prepare(struct krait_kernel_events *events, struct krait_err *err);
 void krait_kernel_events_close(struct krait_kernel_events *events);
 
 const struct krait_kernel_event_class *krait_kernel_events_classes(const struct krait_kernel_events *events,

@@ -96,9 +96,11 @@ static int index_stream(struct krait_trace *trace, uint32_t process, const char 
         return 0;
     }
     trace->bytes += packets.size;
-    struct krait_thread thread = {
-        .process = process, .name = "", .importer = KRAIT_IMPORTER_krait_calls, .begin_ns = UINT64_MAX
-    };
+    struct krait_thread thread = { .process = process,
+                                   .name = "",
+                                   .importer = KRAIT_IMPORTER_krait_calls,
+                                   .begin_ns = UINT64_MAX,
+                                   .bytes = packets.size };
     struct krait_packet packet;
     uint64_t discarded = 0;
     while (krait_packets_next(&packets, &packet, &damage)) {

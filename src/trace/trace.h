@@ -65,6 +65,7 @@ struct krait_thread {
     uint32_t tid;
     const char *name; /* the last one it had; may be empty */
     uint64_t begin_ns, end_ns;
+    uint64_t bytes; /* of the file that has its calls alone; 0 where there is no such file */
 };
 
 struct krait_trace_lost {

@@ -341,19 +341,45 @@ static int add_cells(const struct krait_pyramid *pyramid, uint32_t at, struct kr
     return rc;
 }
 
+static uint32_t level_for(const struct krait_pyramid *pyramid, unsigned bin_shift)
+{
+    uint32_t level = pyramid->first;
+    while (level + 1 < KRAIT_PYRAMID_LEVELS && shift_of(level + 1) <= bin_shift)
+        level++;
+    return level;
+}
+
 int krait_pyramid_tile(const struct krait_pyramid *pyramid, const struct krait_pyramid_short *small,
                        struct krait_tile *tile, uint64_t from_ns, unsigned bin_shift, uint32_t bins,
                        uint32_t depth_limit)
 {
     uint64_t to_ns = from_ns + ((uint64_t)bins << bin_shift), from = from_ns - pyramid->zero_ns;
-    uint32_t level = pyramid->first;
+    uint32_t level = level_for(pyramid, bin_shift);
     bool is_short = bin_shift < shift_of(level);
     krait_tile_init(tile, from_ns, (uint64_t)1 << bin_shift, bins, depth_limit);
-    while (level + 1 < KRAIT_PYRAMID_LEVELS && shift_of(level + 1) <= bin_shift)
-        level++;
     int rc = is_short ? small->tell(small->ctx, from_ns, to_ns, wide_of(level), tile)
                       : add_cells(pyramid, level, tile, from, from + (to_ns - from_ns), bin_shift);
     for (uint32_t class = level; class < KRAIT_PYRAMID_LEVELS && !rc; class ++)
         rc = add_class(pyramid, class, tile, to_ns);
+    return rc;
+}
+
+const struct krait_pyramid *krait_pyramid_so_far(const struct krait_pyramid_build *build)
+{
+    return &build->pyramid;
+}
+
+/* Its classes are not in order. */
+int krait_pyramid_peek(const struct krait_pyramid *pyramid, struct krait_tile *tile, uint64_t from_ns,
+                       unsigned bin_shift, uint32_t bins, uint32_t depth_limit)
+{
+    uint64_t from = from_ns - pyramid->zero_ns, to = from + ((uint64_t)bins << bin_shift);
+    uint32_t level = level_for(pyramid, bin_shift);
+    krait_tile_init(tile, from_ns, (uint64_t)1 << bin_shift, bins, depth_limit);
+    int rc = bin_shift < shift_of(level) ? 0 : add_cells(pyramid, level, tile, from, to, bin_shift);
+    for (uint32_t class = level; class < KRAIT_PYRAMID_LEVELS; class ++) {
+        for (size_t i = 0; i < pyramid->levels[class].call_count && !rc; i++)
+            rc = krait_tile_add(tile, &pyramid->levels[class].calls[i]);
+    }
     return rc;
 }

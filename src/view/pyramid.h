@@ -62,6 +62,9 @@ void krait_pyramid_build_free(struct krait_pyramid_build *build);
 /* A call has ended; times are at least zero_ns, and ends never go back. hot path */
 void krait_pyramid_add(struct krait_pyramid_build *build, const struct krait_tile_call *call);
 
+/* What is whole so far: for krait_pyramid_peek, until the next call is added. */
+const struct krait_pyramid *krait_pyramid_so_far(const struct krait_pyramid_build *build);
+
 /* All has ended: moves what was built into `out`, which is the caller's from then on. Returns 0 or -ENOMEM. */
 int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid *out);
 
@@ -84,5 +87,9 @@ struct krait_pyramid_short {
 int krait_pyramid_tile(const struct krait_pyramid *pyramid, const struct krait_pyramid_short *small,
                        struct krait_tile *tile, uint64_t from_ns, unsigned bin_shift, uint32_t bins,
                        uint32_t depth_limit);
+
+/* The same of a pyramid that is being built: what is not whole yet, and what is shorter than the cells, is missing. */
+int krait_pyramid_peek(const struct krait_pyramid *pyramid, struct krait_tile *tile, uint64_t from_ns,
+                       unsigned bin_shift, uint32_t bins, uint32_t depth_limit);
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hues of what tracks show, as numbers: of functions the hue of their package (view/hues.h), of the texts of other
+ * tracks a class: a row of the table that krait knows by name, or behind the last row one of KRAIT_HUES by the text.
+ * What they look like is the page's, which knows the roles.
+ */
+#ifndef KRAIT_VIEW_CLASSES_H
+#define KRAIT_VIEW_CLASSES_H
+
+#include "trace/trace.h"
+#include "view/hues.h"
+
+struct krait_class {
+    const char *name; /* as the track has it: "blocked_disk" */
+    const char
+        *role; /* of colour: "run", "system", "interrupt", "ready", "wait", "lock", "idle", "unknown" */
+};
+
+extern const struct krait_class krait_classes[];
+extern const uint32_t krait_class_count;
+
+/* Of a text of a track. */
+uint8_t krait_class_of(const char *text);
+
+/* Hues of all functions, by id; a package weighs as many functions as it has, so that the same trace always looks the
+ * same. NULL when memory is out; the caller frees. */
+uint8_t *krait_hues_of_funcs(const struct krait_trace *trace);
+
+#endif

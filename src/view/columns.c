@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/columns.h"
+
+#include "base/array.h"
+
+#include <math.h>
+
+static bool has_spans(uint8_t kind)
+{
+    return kind == KRAIT_TRACK_STATES || kind == KRAIT_TRACK_SLICES;
+}
+
+static bool has_moments(uint8_t kind)
+{
+    return kind == KRAIT_TRACK_INSTANTS || kind == KRAIT_TRACK_COUNTER;
+}
+
+static uint64_t since(uint64_t t_ns, uint64_t origin_ns)
+{
+    int64_t behind = (int64_t)(t_ns - origin_ns);
+    return behind > 0 ? (uint64_t)behind : 0;
+}
+
+static void add_spans(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
+{
+    for (uint32_t i = 0; i < batch->n; i++) {
+        uint64_t begin = since(batch->t_ns[i], origin_ns), end = since(batch->end_ns[i], origin_ns);
+        columns->spans[columns->count++] = (struct krait_tile_call){
+            .begin_ns = begin,
+            .end_ns = KRAIT_MAX(begin, end),
+            .value = batch->value ? batch->value[i] : 0,
+            .func = batch->name[i],
+            .begin = KRAIT_OP_CALL,
+            .end = KRAIT_OP_RETURN,
+        };
+        columns->end_ns = KRAIT_MAX(columns->end_ns, KRAIT_MAX(begin, end));
+    }
+}
+
+static void add_moments(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
+{
+    for (uint32_t i = 0; i < batch->n; i++) {
+        struct krait_moment *moment = &columns->moments[columns->count++];
+        columns->end_ns = KRAIT_MAX(columns->end_ns, since(batch->t_ns[i], origin_ns)); /* never back */
+        *moment = (struct krait_moment){ .t_ns = columns->end_ns };
+        if (columns->kind == KRAIT_TRACK_COUNTER)
+            moment->value = batch->value[i];
+        else
+            moment->name = batch->name[i];
+    }
+}
+
+int krait_columns_add(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
+{
+    if (has_spans(columns->kind)) {
+        if (!KRAIT_GROW(columns->spans, columns->cap, columns->count + batch->n))
+            return -ENOMEM;
+        add_spans(columns, batch, origin_ns);
+    } else if (has_moments(columns->kind)) {
+        if (!KRAIT_GROW(columns->moments, columns->cap, columns->count + batch->n))
+            return -ENOMEM;
+        add_moments(columns, batch, origin_ns);
+    }
+    return 0;
+}
+
+/* Of those that begin at once, the one around the others comes first. */
+static int by_begin(const void *a, const void *b)
+{
+    const struct krait_tile_call *x = a, *y = b;
+    if (x->begin_ns != y->begin_ns)
+        return x->begin_ns < y->begin_ns ? -1 : 1;
+    return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
+}
+
+/* A slice lies one deeper than the one that it lies in. Those that only overlap are drawn below each other, too. */
+static void give_depths(struct krait_columns *columns)
+{
+    uint64_t ends[KRAIT_WIRE_DEPTHS];
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < columns->count; i++) {
+        struct krait_tile_call *span = &columns->spans[i];
+        while (open && ends[open - 1] <= span->begin_ns)
+            open--;
+        span->depth = open;
+        ends[open] = span->end_ns;
+        open += open + 1 < KRAIT_WIRE_DEPTHS;
+    }
+}
+
+void krait_columns_finish(struct krait_columns *columns)
+{
+    if (columns->kind != KRAIT_TRACK_SLICES || !columns->count)
+        return;
+    qsort(columns->spans, columns->count, sizeof(*columns->spans), by_begin);
+    give_depths(columns);
+}
+
+void krait_columns_done(struct krait_columns *columns)
+{
+    free(columns->spans);
+    free(columns->moments);
+}
+
+size_t krait_columns_size(const struct krait_columns *columns)
+{
+    return columns->count * (columns->spans ? sizeof(*columns->spans) : sizeof(*columns->moments));
+}
+
+/* ---- asking ---- */
+
+static uint32_t first_span(const struct krait_columns *columns, uint64_t begin_ns)
+{
+    uint32_t low = 0, high = columns->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (columns->spans[middle].begin_ns < begin_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint32_t first_moment(const struct krait_columns *columns, uint64_t t_ns)
+{
+    uint32_t low = 0, high = columns->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (columns->moments[middle].t_ns < t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, uint64_t to_ns,
+                       uint64_t under_ns, struct krait_tile *tile)
+{
+    int rc = 0;
+    for (uint32_t i = first_span(columns, from_ns > under_ns ? from_ns - under_ns : 0);
+         i < columns->count && columns->spans[i].begin_ns < to_ns && !rc; i++) {
+        if (columns->spans[i].end_ns - columns->spans[i].begin_ns < under_ns)
+            rc = krait_tile_add(tile, &columns->spans[i]);
+    }
+    return rc;
+}
+
+uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
+                             struct krait_wire_mark marks[KRAIT_WIRE_BINS])
+{
+    uint32_t count = 0, at = first_moment(columns, from_ns);
+    for (uint32_t bin = 0; bin < KRAIT_WIRE_BINS && at < columns->count; bin++) {
+        uint64_t end_ns = from_ns + ((uint64_t)(bin + 1) << shift);
+        uint32_t next = columns->moments[at].t_ns < end_ns ? first_moment(columns, end_ns) : at;
+        if (next > at)
+            marks[count++] = (struct krait_wire_mark){ bin, next - at, columns->moments[at].name, 0 };
+        at = next;
+    }
+    return count;
+}
+
+void krait_columns_counters(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
+                            struct krait_wire_counter bins[KRAIT_WIRE_BINS])
+{
+    uint32_t at = first_moment(columns, from_ns);
+    double last = at ? (double)columns->moments[at - 1].value : NAN;
+    for (uint32_t bin = 0; bin < KRAIT_WIRE_BINS; bin++) {
+        uint64_t begin_ns = from_ns + ((uint64_t)bin << shift), end_ns = begin_ns + ((uint64_t)1 << shift);
+        bool changes_first = at < columns->count && columns->moments[at].t_ns == begin_ns;
+        struct krait_wire_counter value = { NAN, NAN, NAN };
+        if (!changes_first)
+            value = (struct krait_wire_counter){ last, last, last };
+        for (; at < columns->count && columns->moments[at].t_ns < end_ns; at++) {
+            last = (double)columns->moments[at].value;
+            value = (struct krait_wire_counter){ fmin(value.min, last), fmax(value.max, last), last };
+        }
+        bins[bin] = value;
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The entries of one track other than calls, kept in the order of time: states and slices with begin and end, instants,
+ * a counter's values. Times are nanoseconds behind an origin; what lies before it counts as at it.
+ */
+#ifndef KRAIT_VIEW_COLUMNS_H
+#define KRAIT_VIEW_COLUMNS_H
+
+#include "trace/track.h"
+#include "view/wire.h"
+
+/* A single moment: of instants the name, of counters the value from then on. */
+struct krait_moment {
+    uint64_t t_ns;
+    union {
+        uint32_t name;
+        int64_t value;
+    };
+};
+
+/* Zeroed memory with a kind has none. */
+struct krait_columns {
+    uint8_t kind;                  /* enum krait_track_kind */
+    struct krait_tile_call *spans; /* of states and slices, by begin, then depth */
+    struct krait_moment *moments;  /* of instants and counters, by time */
+    uint32_t count, cap;
+    uint64_t end_ns; /* the latest time */
+};
+
+/* A batch of the track, while it is walked. Returns 0 or -ENOMEM. */
+int krait_columns_add(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns);
+/* All is there: puts it into order, with depths. */
+void krait_columns_finish(struct krait_columns *columns);
+void krait_columns_done(struct krait_columns *columns);
+/* Bytes that it takes. */
+size_t krait_columns_size(const struct krait_columns *columns);
+
+/* Adds the spans that are shorter than under_ns, and may add others, that touch [from_ns, to_ns). 0 or -ENOMEM. */
+int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, uint64_t to_ns,
+                       uint64_t under_ns, struct krait_tile *tile);
+
+/* Fills in the marks of a row of bins of 2^shift ns; returns how many bins have one. */
+uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
+                             struct krait_wire_mark marks[KRAIT_WIRE_BINS]);
+void krait_columns_counters(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
+                            struct krait_wire_counter bins[KRAIT_WIRE_BINS]);
+
+#endif

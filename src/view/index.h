@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An open trace as views ask for it: tiles of any track at any zoom, at a cost that follows the picture.
+ *
+ *     struct krait_trace *trace                          whose tracks were found (krait_tracks_find)
+ *        └─ krait_view_open ─▶ struct krait_view         an index for each track, built by threads of its own
+ *              ├─ krait_view_tile                        bytes of view/wire.h; at once, also while the index is built
+ *              ├─ krait_view_bin                         exact numbers of one bin
+ *              ├─ krait_view_progress, _wait, _cancel
+ *              └─ krait_view_close
+ *
+ * Queries may come from several threads at a time, and none of them waits for the index to be whole: what of a track is
+ * not built yet is missing from the answer, which says so by KRAIT_WIRE_UNFINISHED. Times are nanoseconds behind the
+ * origin, which is krait_trace_zero. The trace and its tracks do not change while the view is open. Who walks its tracks
+ * himself, but for calls, does it between krait_view_lock and krait_view_unlock.
+ */
+#ifndef KRAIT_VIEW_INDEX_H
+#define KRAIT_VIEW_INDEX_H
+
+#include "view/wire.h"
+
+enum krait_view_flags {
+    KRAIT_VIEW_WALK = 1 << 0, /* no index: each answer walks the whole track. What the index must equal. */
+    KRAIT_VIEW_NO_CACHE = 1 << 1, /* neither read nor write a cache file */
+};
+
+struct krait_view_options {
+    const char *const *paths; /* of the trace, as it was opened: the cache file lies beside the first */
+    size_t path_count;
+    unsigned flags;   /* enum krait_view_flags */
+    unsigned threads; /* that build; 0: as many as there are processors, at most 8 */
+};
+
+struct krait_view;
+
+/* Begins to build, and returns. The trace is not owned. Errors: -ENOMEM, -EAGAIN without threads, or what
+ * krait_tracks_find returns. */
+int krait_view_open(struct krait_view **out, struct krait_trace *trace,
+                    const struct krait_view_options *options, struct krait_err *err);
+/* Ends what is being built, first. NULL is fine. */
+void krait_view_close(struct krait_view *view);
+
+/* Walks of tracks other than calls are made one at a time: the index makes one when the view has been opened. */
+void krait_view_lock(struct krait_view *view);
+void krait_view_unlock(struct krait_view *view);
+
+/* Nanoseconds since the epoch at which the view's time begins, and how long it is. */
+uint64_t krait_view_origin(const struct krait_view *view);
+uint64_t krait_view_length(struct krait_view *view);
+
+struct krait_view_progress {
+    double share;     /* of the index that is built: 0 to 1, which is all */
+    bool is_done;     /* all threads have ended: built, cancelled, or failed */
+    bool is_cached;   /* it came from a cache file */
+    int rc;           /* 0, or why it is not whole: -ECANCELED, -ENOMEM */
+    uint64_t bytes;   /* of the index, so far */
+    uint64_t took_ns; /* so far, or in all */
+};
+
+void krait_view_progress(struct krait_view *view, struct krait_view_progress *out);
+/* Waits until all threads have ended; returns progress.rc. */
+int krait_view_wait(struct krait_view *view);
+/* Ends the threads soon. What is built stays, and answers. */
+void krait_view_cancel(struct krait_view *view);
+
+struct krait_view_query {
+    uint32_t track;
+    uint8_t level;
+    uint64_t tile;
+};
+
+/* Appends a tile to `out`. Returns 0; -EINVAL where there is no such track, level or tile: level is at most
+ * KRAIT_WIRE_LEVEL_MAX, and a tile ends before 2^63 ns; or -ENOMEM. Safe for several threads. */
+int krait_view_tile(struct krait_view *view, const struct krait_view_query *query, struct krait_buf *out);
+
+/* The numbers behind one bin of a tile, of calls, slices and states. */
+struct krait_view_bin {
+    uint64_t busy_ns, longest_ns, count;
+    uint32_t name; /* of the longest: func or text id; KRAIT_NO_ID where nothing is there */
+    uint8_t flags; /* of the tile: enum krait_wire_flags */
+};
+
+/* Returns as krait_view_tile does, -EINVAL also without such a bin or depth. */
+int krait_view_bin(struct krait_view *view, const struct krait_view_query *query, uint32_t bin,
+                   uint32_t depth, struct krait_view_bin *out);
+
+/* The texts of tracks that are known so far, by id: more of them while the index is built. A text stays where it is. */
+uint32_t krait_view_text_count(struct krait_view *view);
+const char *krait_view_text(struct krait_view *view, uint32_t id);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Building the index: each builder takes the largest track of calls that nobody has taken; one takes all other tracks,
+ * which come from one walk.
+ */
+#include "view/index_own.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "view/classes.h"
+
+#include <string.h>
+
+/* ---- calls ---- */
+
+struct walking_calls {
+    const struct krait_view *view;
+    int (*fn)(void *ctx, const struct krait_tile_call *call);
+    void *ctx;
+};
+
+static int hand_on(void *ctx, const struct krait_tile_call *call)
+{
+    const struct walking_calls *walking = ctx;
+    struct krait_tile_call since = *call;
+    since.begin_ns = krait_view_since(walking->view, call->begin_ns);
+    since.end_ns = krait_view_since(walking->view, call->end_ns);
+    return walking->fn(walking->ctx, &since);
+}
+
+int krait_view_walk_calls(const struct krait_view *view, uint32_t thread, struct krait_range range,
+                          int (*fn)(void *ctx, const struct krait_tile_call *call), void *ctx)
+{
+    struct walking_calls walking = { view, fn, ctx };
+    struct krait_tile_open open = { .fn = hand_on, .ctx = &walking };
+    int rc = krait_trace_walk(view->trace, thread, range, krait_tile_on_batch, &open, NULL, 0);
+    krait_tile_open_done(&open);
+    return rc;
+}
+
+struct building_calls {
+    struct krait_builder *builder;
+    const struct krait_thread *thread;
+    struct krait_tile_open open;
+    uint64_t told; /* bytes of progress */
+};
+
+static int add_call(void *ctx, const struct krait_tile_call *call)
+{
+    const struct building_calls *building = ctx;
+    const struct krait_view *view = building->builder->view;
+    struct krait_tile_call since = *call;
+    since.begin_ns = krait_view_since(view, call->begin_ns);
+    since.end_ns = krait_view_since(view, call->end_ns);
+    krait_pyramid_add(building->builder->build, &since);
+    return 0;
+}
+
+/* The part of its bytes that a thread's walk has behind it at a time. */
+static void tell_progress(struct krait_view *view, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns,
+                          uint64_t t_ns, uint64_t *told)
+{
+    uint64_t all = KRAIT_MAX(end_ns - begin_ns, 1ull);
+    uint64_t part = t_ns > begin_ns ? KRAIT_MIN(t_ns - begin_ns, all) : 0;
+    uint64_t now = (uint64_t)((double)bytes * (double)part / (double)all);
+    if (now <= *told)
+        return;
+    __atomic_fetch_add(&view->done, now - *told, __ATOMIC_RELAXED);
+    *told = now;
+}
+
+static int on_calls(void *ctx, const struct krait_call_batch *batch)
+{
+    struct building_calls *building = ctx;
+    struct krait_view *view = building->builder->view;
+    if (__atomic_load_n(&view->cancelled, __ATOMIC_RELAXED))
+        return -ECANCELED;
+    pthread_mutex_lock(&building->builder->lock);
+    int rc = krait_tile_on_batch(&building->open, batch);
+    pthread_mutex_unlock(&building->builder->lock);
+    tell_progress(view, building->thread->bytes, building->thread->begin_ns, building->thread->end_ns,
+                  batch->t_ns[batch->n - 1], &building->told);
+    return rc;
+}
+
+static void grow_length(struct krait_view *view, uint64_t end)
+{
+    if (end > krait_view_length(view)) /* nobody else does */
+        __atomic_store_n(&view->length_ns, end, __ATOMIC_RELAXED);
+}
+
+static void set_ready(struct krait_view *view, uint32_t track, uint64_t bytes)
+{
+    __atomic_store_n(&view->tracks[track].state, KRAIT_VIEW_READY, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&view->lock);
+    view->bytes += bytes;
+    pthread_mutex_unlock(&view->lock);
+}
+
+static int build_calls(struct krait_builder *builder, uint32_t at)
+{
+    struct krait_view *view = builder->view;
+    struct krait_view_track *track = &view->tracks[at];
+    uint32_t thread = view->trace->tracks[at].thread;
+    struct building_calls building = { .builder = builder, .thread = &view->trace->threads[thread] };
+    building.open = (struct krait_tile_open){ .fn = add_call, .ctx = &building };
+    struct krait_pyramid_build *build;
+    int rc = krait_pyramid_build_new(&build, 0);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&builder->lock);
+    builder->build = build;
+    builder->track = at;
+    pthread_mutex_unlock(&builder->lock);
+    __atomic_store_n(&track->state, KRAIT_VIEW_BUILDS, __ATOMIC_RELEASE);
+    rc = krait_trace_walk_noting(view->trace, thread, on_calls, &building, NULL, 0);
+    krait_tile_open_done(&building.open);
+    pthread_mutex_lock(&builder->lock);
+    rc = rc ? rc : krait_pyramid_finish(build, &track->pyramid);
+    builder->build = NULL;
+    pthread_mutex_unlock(&builder->lock);
+    krait_pyramid_build_free(build);
+    if (!rc)
+        set_ready(view, at, krait_pyramid_size(&track->pyramid));
+    else
+        __atomic_store_n(&track->state, KRAIT_VIEW_WAITS, __ATOMIC_RELEASE);
+    return rc;
+}
+
+/* ---- all other tracks ---- */
+
+static int know_texts(struct krait_view *view, const struct krait_batch *batch)
+{
+    uint32_t need = view->text_count;
+    for (uint32_t i = 0; i < batch->n; i++)
+        need = KRAIT_MAX(need, batch->name[i] + 1);
+    if (!KRAIT_GROW(view->texts, view->text_cap, need) || !KRAIT_GROW(view->text_hues, view->hue_cap, need))
+        return -ENOMEM;
+    for (; view->text_count < need; view->text_count++) {
+        const char *text = krait_track_text(view->trace, view->text_count);
+        view->texts[view->text_count] = text;
+        view->text_hues[view->text_count] = krait_class_of(text);
+    }
+    return 0;
+}
+
+struct building_others {
+    struct krait_view *view;
+    uint64_t told;
+};
+
+static int on_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct building_others *building = ctx;
+    struct krait_view *view = building->view;
+    struct krait_columns *columns = view->tracks[track - view->trace->tracks].columns;
+    if (__atomic_load_n(&view->cancelled, __ATOMIC_RELAXED))
+        return -ECANCELED;
+    pthread_mutex_lock(&view->lock);
+    int rc = batch->name ? know_texts(view, batch) : 0;
+    rc = rc ? rc : krait_columns_add(columns, batch, view->origin_ns);
+    pthread_mutex_unlock(&view->lock);
+    if (batch->n)
+        tell_progress(view, view->others_work, 0, krait_view_length(view),
+                      krait_view_since(view, batch->t_ns[batch->n - 1]), &building->told);
+    return rc;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct krait_tile_call *x = a, *y = b;
+    if (x->end_ns != y->end_ns)
+        return x->end_ns < y->end_ns ? -1 : 1;
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* A pyramid wants them in the order of ends: which is another one where they nest. */
+static int build_spans(struct krait_pyramid *out, struct krait_columns *columns)
+{
+    KRAIT_AUTO_FREE struct krait_tile_call *by_ends =
+        malloc(KRAIT_MAX(columns->count, 1u) * sizeof(*by_ends));
+    struct krait_pyramid_build *build;
+    int rc = by_ends ? krait_pyramid_build_new(&build, 0) : -ENOMEM;
+    if (rc)
+        return rc;
+    memcpy(by_ends, columns->spans, columns->count * sizeof(*by_ends));
+    qsort(by_ends, columns->count, sizeof(*by_ends), by_end);
+    for (uint32_t i = 0; i < columns->count; i++)
+        krait_pyramid_add(build, &by_ends[i]);
+    rc = krait_pyramid_finish(build, out);
+    krait_pyramid_build_free(build);
+    return rc;
+}
+
+static int finish_other(struct krait_view *view, uint32_t at)
+{
+    struct krait_view_track *track = &view->tracks[at];
+    pthread_mutex_lock(&view->lock);
+    krait_columns_finish(track->columns);
+    pthread_mutex_unlock(&view->lock);
+    grow_length(view, track->columns->end_ns);
+    track->has_pyramid = track->columns->spans && track->columns->count > KRAIT_VIEW_FEW && !view->is_walk;
+    int rc = track->has_pyramid ? build_spans(&track->pyramid, track->columns) : 0;
+    if (!rc)
+        set_ready(view, at, krait_columns_size(track->columns) + krait_pyramid_size(&track->pyramid));
+    return rc;
+}
+
+static int build_others(struct krait_view *view)
+{
+    struct building_others building = { .view = view };
+    pthread_mutex_lock(&view->walks);
+    int rc = krait_tracks_walk(view->trace, view->others, view->other_count, KRAIT_RANGE_ALL, on_batch,
+                               &building, NULL, 0);
+    pthread_mutex_unlock(&view->walks);
+    for (uint32_t i = 0; i < view->other_count && !rc; i++)
+        rc = __atomic_load_n(&view->cancelled, __ATOMIC_RELAXED) ? -ECANCELED
+                                                                 : finish_other(view, view->others[i]);
+    return rc;
+}
+
+/* ---- builders ---- */
+
+enum { NO_JOB = -1, OTHERS = -2 };
+
+static int64_t take_job(struct krait_view *view, int rc)
+{
+    pthread_mutex_lock(&view->lock);
+    view->rc = view->rc ? view->rc : rc;
+    int64_t job = NO_JOB;
+    if (!view->rc && view->other_count && !view->others_taken) {
+        view->others_taken = true;
+        job = OTHERS;
+    } else if (!view->rc && view->next_job < view->job_count)
+        job = view->jobs[view->next_job++];
+    pthread_mutex_unlock(&view->lock);
+    return job;
+}
+
+static void *run(void *ctx)
+{
+    struct krait_builder *builder = ctx;
+    struct krait_view *view = builder->view;
+    int64_t job;
+    int rc = 0;
+    while ((job = take_job(view, rc)) != NO_JOB)
+        rc = job == OTHERS ? build_others(view) : build_calls(builder, (uint32_t)job);
+    pthread_mutex_lock(&view->lock);
+    if (!--view->running)
+        view->took_ns = krait_clock_ns(CLOCK_MONOTONIC) - view->begun_ns;
+    pthread_cond_broadcast(&view->ended);
+    pthread_mutex_unlock(&view->lock);
+    return NULL;
+}
+
+int krait_view_build(struct krait_view *view, unsigned threads, struct krait_err *err)
+{
+    uint64_t jobs = (uint64_t)view->job_count + (view->other_count ? 1 : 0);
+    uint32_t count =
+        (uint32_t)KRAIT_MIN(KRAIT_MIN((uint64_t)threads, jobs), (uint64_t)KRAIT_VIEW_THREADS_MAX);
+    view->begun_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    for (uint32_t i = 0; i < count; i++) {
+        struct krait_builder *builder = &view->builders[i];
+        builder->view = view;
+        builder->track = KRAIT_NO_ID;
+        pthread_mutex_lock(&view->lock);
+        int rc = pthread_mutex_init(&builder->lock, NULL);
+        rc = rc ? rc : pthread_create(&builder->thread, NULL, run, builder);
+        view->running += !rc;
+        pthread_mutex_unlock(&view->lock);
+        if (rc && !i)
+            return krait_err_set(err, -rc, "cannot start a thread to build the index");
+        if (rc)
+            break;
+        view->builder_count++;
+    }
+    return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the index share. What changes while it is built has a lock; who builds takes it once a batch, so
+ * that queries come between batches: each builder has one for the track of calls that it builds, the view one for all
+ * other tracks, texts, and how far it is.
+ */
+#ifndef KRAIT_VIEW_INDEX_OWN_H
+#define KRAIT_VIEW_INDEX_OWN_H
+
+#include "view/columns.h"
+#include "view/index.h"
+#include "view/pyramid.h"
+
+#include <pthread.h>
+
+enum {
+    KRAIT_VIEW_THREADS_MAX = 8,
+    KRAIT_VIEW_FEW = 1 << 14, /* spans: to look at them takes less than to keep a pyramid of them */
+    KRAIT_VIEW_SMALL =
+        256 << 10, /* bytes of a thread's stream: to walk it takes less than to keep an index of it */
+};
+
+/* No time lies further behind the origin: of damaged traces. */
+#define KRAIT_VIEW_TIME_MAX ((uint64_t)1 << 62)
+
+enum krait_view_state {
+    KRAIT_VIEW_WALKED, /* calls: no index, each query walks */
+    KRAIT_VIEW_WAITS,  /* will be built */
+    KRAIT_VIEW_BUILDS,
+    KRAIT_VIEW_READY,
+};
+
+struct krait_view_track {
+    uint8_t state;                 /* atomic; KRAIT_VIEW_READY is set last */
+    struct krait_pyramid pyramid;  /* of calls, slices and states */
+    struct krait_columns *columns; /* of tracks other than calls */
+    bool has_pyramid;              /* of these: there are many */
+};
+
+struct krait_builder {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    struct krait_view *view;
+    struct krait_pyramid_build *build; /* under the lock, as the next; NULL between two tracks */
+    uint32_t track;
+};
+
+struct krait_view {
+    struct krait_trace *trace;
+    uint64_t origin_ns, length_ns;   /* length: atomic */
+    struct krait_view_track *tracks; /* by track id */
+    uint8_t *func_hues;
+    bool is_walk;          /* KRAIT_VIEW_WALK */
+    bool cancelled;        /* atomic */
+    uint64_t work, done;   /* bytes of the trace; done: atomic */
+    uint64_t others_work;  /* of which it takes for the tracks other than calls */
+    pthread_mutex_t walks; /* krait_view_lock */
+    struct krait_builder builders[KRAIT_VIEW_THREADS_MAX];
+    uint32_t builder_count;
+    uint32_t *jobs; /* tracks of calls to build, the largest first */
+    uint32_t job_count;
+    uint32_t *others; /* tracks other than calls: one job, of the first builder that comes */
+    uint32_t other_count;
+    pthread_mutex_t lock; /* of all that follows, and of the other tracks' columns while they are built */
+    pthread_cond_t ended; /* a builder has */
+    uint32_t next_job, running;
+    bool others_taken;
+    int rc;
+    uint64_t begun_ns, took_ns, bytes;
+    const char **texts; /* of tracks, by id */
+    uint8_t *text_hues;
+    uint32_t text_count, text_cap, hue_cap;
+};
+
+static inline uint64_t krait_view_since(const struct krait_view *view, uint64_t t_ns)
+{
+    int64_t since = (int64_t)(t_ns - view->origin_ns);
+    return since < 0 ? 0 : KRAIT_MIN((uint64_t)since, KRAIT_VIEW_TIME_MAX);
+}
+
+/* Starts the threads that build (index_build.c). */
+int krait_view_build(struct krait_view *view, unsigned threads, struct krait_err *err);
+
+/* Walks a thread's calls in a range, of which the times are absolute, and hands each to `fn` as it ends, with times
+ * behind the origin. */
+int krait_view_walk_calls(const struct krait_view *view, uint32_t thread, struct krait_range range,
+                          int (*fn)(void *ctx, const struct krait_tile_call *call), void *ctx);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Answers: of a track whose index is ready from that, of one that is being built from what there is, of small threads
+ * by a walk.
+ */
+#include "view/index_own.h"
+
+struct answer {
+    struct krait_view *view;
+    const struct krait_track *track;
+    struct krait_view_track *index;
+    uint32_t id; /* of the track */
+    unsigned shift;
+    uint64_t from_ns;
+    uint8_t flags; /* enum krait_wire_flags */
+    struct krait_tile tile;
+};
+
+static int start(struct answer *answer, struct krait_view *view, const struct krait_view_query *query)
+{
+    *answer = (struct answer){ .view = view, .id = query->track, .shift = query->level };
+    if (query->track >= view->trace->track_count || query->level > KRAIT_WIRE_LEVEL_MAX ||
+        query->tile >= (uint64_t)1 << (63 - KRAIT_WIRE_BINS_LOG2 - query->level))
+        return -EINVAL;
+    answer->from_ns = query->tile << (query->level + KRAIT_WIRE_BINS_LOG2);
+    answer->track = &view->trace->tracks[query->track];
+    answer->index = &view->tracks[query->track];
+    krait_tile_init(&answer->tile, answer->from_ns, (uint64_t)1 << answer->shift, KRAIT_WIRE_BINS,
+                    KRAIT_WIRE_DEPTHS);
+    return 0;
+}
+
+/* ---- calls ---- */
+
+struct telling {
+    struct krait_tile *tile;
+    uint64_t under_ns, begin_ns;
+};
+
+/* What was open where the range begins began before it: it is no short call of the tile. */
+static int tell_short(void *ctx, const struct krait_tile_call *call)
+{
+    const struct telling *telling = ctx;
+    bool began_before =
+        call->begin == KRAIT_OP_LIVE && telling->begin_ns && call->begin_ns <= telling->begin_ns;
+    return call->end_ns - call->begin_ns >= telling->under_ns || began_before
+               ? 0
+               : krait_tile_add(telling->tile, call);
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+/* Of a krait_pyramid_short. The walk goes as far beyond the tile as the calls last, so that it meets their ends. */
+static int tell_calls(void *ctx, uint64_t from_ns, uint64_t to_ns, uint64_t under_ns, struct krait_tile *tile)
+{
+    const struct answer *answer = ctx;
+    uint64_t before = from_ns > under_ns ? from_ns - under_ns : 0;
+    struct telling telling = { tile, under_ns, before };
+    struct krait_range range = { before ? answer->view->origin_ns + before : 0,
+                                 sum(answer->view->origin_ns, sum(to_ns, under_ns)) };
+    return krait_view_walk_calls(answer->view, answer->track->thread, range, tell_short, &telling);
+}
+
+static int tell_columns(void *ctx, uint64_t from_ns, uint64_t to_ns, uint64_t under_ns,
+                        struct krait_tile *tile)
+{
+    const struct answer *answer = ctx;
+    return krait_columns_tell(answer->index->columns, from_ns, to_ns, under_ns, tile);
+}
+
+static int add_any(void *tile, const struct krait_tile_call *call)
+{
+    return krait_tile_add(tile, call);
+}
+
+/* Of the track that a builder is at; -EAGAIN: it is at none any more, or not yet. */
+static int peek(struct answer *answer)
+{
+    int rc = -EAGAIN;
+    for (uint32_t i = 0; i < answer->view->builder_count && rc == -EAGAIN; i++) {
+        struct krait_builder *builder = &answer->view->builders[i];
+        pthread_mutex_lock(&builder->lock);
+        if (builder->build && builder->track == answer->id)
+            rc = krait_pyramid_peek(krait_pyramid_so_far(builder->build), &answer->tile, answer->from_ns,
+                                    answer->shift, KRAIT_WIRE_BINS, KRAIT_WIRE_DEPTHS);
+        pthread_mutex_unlock(&builder->lock);
+    }
+    return rc;
+}
+
+static int from_pyramid(struct answer *answer)
+{
+    const struct krait_pyramid_short small = { answer->track->kind == KRAIT_TRACK_CALLS ? tell_calls
+                                                                                        : tell_columns,
+                                               answer };
+    return krait_pyramid_tile(&answer->index->pyramid, &small, &answer->tile, answer->from_ns, answer->shift,
+                              KRAIT_WIRE_BINS, KRAIT_WIRE_DEPTHS);
+}
+
+static uint8_t state_of(const struct answer *answer)
+{
+    return __atomic_load_n(&answer->index->state, __ATOMIC_ACQUIRE);
+}
+
+static int answer_calls(struct answer *answer)
+{
+    uint8_t state = state_of(answer);
+    int rc = state == KRAIT_VIEW_BUILDS ? peek(answer) : -EAGAIN;
+    if (rc == -EAGAIN)
+        state = state_of(answer);
+    if (state == KRAIT_VIEW_WALKED)
+        return krait_view_walk_calls(answer->view, answer->track->thread, KRAIT_RANGE_ALL, add_any,
+                                     &answer->tile);
+    if (state == KRAIT_VIEW_READY)
+        return from_pyramid(answer);
+    answer->flags |= KRAIT_WIRE_UNFINISHED;
+    return rc == -EAGAIN ? 0 : rc;
+}
+
+/* ---- the others ---- */
+
+static int answer_spans(struct answer *answer)
+{
+    uint64_t to_ns = answer->from_ns + ((uint64_t)KRAIT_WIRE_BINS << answer->shift);
+    if (state_of(answer) == KRAIT_VIEW_READY && answer->index->has_pyramid)
+        return from_pyramid(answer);
+    return krait_columns_tell(answer->index->columns, answer->from_ns, to_ns, UINT64_MAX, &answer->tile);
+}
+
+/* ---- all ---- */
+
+static void put(struct answer *answer, const struct krait_view_query *query, struct krait_buf *out)
+{
+    struct krait_view *view = answer->view;
+    const struct krait_columns *columns = answer->index->columns;
+    struct krait_wire_mark marks[KRAIT_WIRE_BINS];
+    struct krait_wire_counter counters[KRAIT_WIRE_BINS];
+    uint8_t kind = answer->track->kind;
+    struct krait_wire_tile wire = {
+        .tile = query->tile,
+        .kind = kind,
+        .level = query->level,
+        .flags = answer->flags,
+        .calls = &answer->tile,
+        .marks = marks,
+        .hues = kind == KRAIT_TRACK_CALLS ? view->func_hues : view->text_hues,
+        .hue_count = kind == KRAIT_TRACK_CALLS ? view->trace->func_count : view->text_count,
+    };
+    if (kind == KRAIT_TRACK_INSTANTS)
+        wire.mark_count = krait_columns_marks(columns, answer->from_ns, answer->shift, marks);
+    if (kind == KRAIT_TRACK_COUNTER) {
+        krait_columns_counters(columns, answer->from_ns, answer->shift, counters);
+        wire.counters = counters;
+    }
+    krait_wire_put(out, &wire);
+}
+
+static int fill(struct answer *answer)
+{
+    switch (answer->track->kind) {
+    case KRAIT_TRACK_CALLS:
+        return answer_calls(answer);
+    case KRAIT_TRACK_SLICES:
+    case KRAIT_TRACK_STATES:
+        return answer_spans(answer);
+    default:
+        return 0;
+    }
+}
+
+/* Of tracks other than calls the columns, while they are built, and the texts' hues are under the view's lock. */
+static int fill_and_then(struct answer *answer,
+                         void (*then)(struct answer *answer, const void *in, void *out), const void *in,
+                         void *out)
+{
+    bool locks = answer->track->kind != KRAIT_TRACK_CALLS;
+    if (locks) {
+        pthread_mutex_lock(&answer->view->lock);
+        answer->flags |= state_of(answer) == KRAIT_VIEW_READY ? 0 : KRAIT_WIRE_UNFINISHED;
+    }
+    int rc = fill(answer);
+    if (!rc)
+        then(answer, in, out);
+    if (locks)
+        pthread_mutex_unlock(&answer->view->lock);
+    krait_tile_done(&answer->tile);
+    return rc;
+}
+
+static void put_tile(struct answer *answer, const void *query, void *out)
+{
+    put(answer, query, out);
+}
+
+int krait_view_tile(struct krait_view *view, const struct krait_view_query *query, struct krait_buf *out)
+{
+    struct answer answer;
+    int rc = start(&answer, view, query);
+    rc = rc ? rc : fill_and_then(&answer, put_tile, query, out);
+    return rc ? rc : out->failed ? -ENOMEM : 0;
+}
+
+struct place {
+    uint32_t bin, depth;
+};
+
+static void put_bin(struct answer *answer, const void *in, void *to)
+{
+    const struct place *place = in;
+    const struct krait_tile_bin *bin = NULL;
+    struct krait_view_bin *out = to;
+    if (place->depth < answer->tile.depths)
+        bin = krait_tile_cell(&answer->tile, place->depth, place->bin);
+    *out = (struct krait_view_bin){ .name = KRAIT_NO_ID, .flags = answer->flags };
+    if (!bin || krait_tile_bin_is_empty(bin))
+        return;
+    out->busy_ns = bin->busy_ns;
+    out->longest_ns = bin->longest_ns;
+    out->count = bin->count;
+    out->name = bin->func;
+}
+
+int krait_view_bin(struct krait_view *view, const struct krait_view_query *query, uint32_t bin,
+                   uint32_t depth, struct krait_view_bin *out)
+{
+    struct answer answer;
+    const struct place place = { bin, depth };
+    int rc = start(&answer, view, query);
+    if (rc || bin >= KRAIT_WIRE_BINS || depth >= KRAIT_WIRE_DEPTHS)
+        return rc ? rc : -EINVAL;
+    return fill_and_then(&answer, put_bin, &place, out);
+}

@@ -2,7 +2,7 @@
  *
  * read_tracks [-t] TRACE [FROM UNTIL [NUMBER]]: all tracks of a trace as text, for tests, or those with a number. A line
  * for each track, then one for each of its entries; times in ns after the trace's beginning, where FROM and UNTIL count
- * too. -t walks all tracks together, in one pass where that can be:
+ * too. Behind a track's name is (lost) where events of it are missing, (left out) where some were left out. -t walks all tracks together, in one pass where that can be:
  *
  *   track STATES of THREAD 4711 state
  *   0 1500 user 0
@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char *const kinds[] = { "CALLS", "SLICES", "STATES", "INSTANTS", "COUNTER", "FLOWS" };
-static const char *const places[] = { "HOST", "PROCESS", "THREAD", "CPU", "TASK", "GROUP" };
+static const char *const places[] = { "THREAD", "CPU", "GROUP" };
 
 struct reading {
     const struct krait_trace *trace;
@@ -47,7 +47,7 @@ static int print_batch(void *ctx, const struct krait_track *track, const struct 
         if (batch->to)
             krait_buf_fmt(text, " %u", reading->trace->tracks[batch->to[i]].number);
         if (batch->text && *batch->text[i])
-            krait_buf_fmt(text, " { %s }", batch->text[i]);
+            krait_buf_fmt(text, " %s", batch->text[i]);
         krait_buf_char(text, '\n');
     }
     return 0;
@@ -57,7 +57,9 @@ static void print_text(struct reading *reading, uint32_t index)
 {
     const struct krait_track *track = &reading->trace->tracks[index];
     struct krait_buf *text = &reading->text[index];
-    printf("track %s of %s %u %s\n", kinds[track->kind], places[track->of], track->number, track->name);
+    printf("track %s of %s %u %s%s%s\n", kinds[track->kind], places[track->of], track->number, track->name,
+           track->flags & KRAIT_TRACK_LOST ? " (lost)" : "",
+           track->flags & KRAIT_TRACK_LEFT_OUT ? " (left out)" : "");
     fwrite(text->data, 1, text->len, stdout);
     krait_buf_done(text);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any other CTF trace: its events as instants, a track for each stream, by their names. Events that other
- * importers read are left out; `krait cat` has the fields.
+ * Any other CTF trace: its events as instants, a track for each stream, by their names, with their fields as text as
+ * `krait cat` prints them. Events that other importers read are left out.
  *
  * The traces are opened when somebody asks for tracks.
  */
 #include "ctf/read/cursor.h"
 #include "ctf/read/reader.h"
+#include "ctf/text/event_text.h"
 #include "trace/instants.h"
 #include "trace/kernel/kernel.h"
+#include "trace/losses.h"
 #include "trace/lttng_functions.h"
 
 #include <string.h>
@@ -90,36 +92,74 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
         track->of = KRAIT_OF_GROUP;
         track->importer = KRAIT_IMPORTER_events;
         track->number = track->key = i;
+        track->flags = krait_losses_of(stream) ? KRAIT_TRACK_LOST : 0;
         track->name = slash ? slash + 1 : stream->path;
+        track->host = krait_ctf_env_text(stream->trace->metadata, "hostname", "");
+        track->process_name = krait_ctf_env_text(stream->trace->metadata, "procname", "");
+        track->pid = (uint32_t)krait_ctf_env_int(stream->trace->metadata, "vpid", 0);
     }
     return rc;
+}
+
+struct walk {
+    const struct krait_trace *trace;
+    const struct krait_walking *walking;
+    struct krait_ctf_cursor cursor;
+    struct krait_instants instants;
+    struct krait_lines lines; /* of text */
+    struct krait_buf text;
+};
+
+/* The cursor's event, whose fields are passed. A failure of the cursor's is in `met`. */
+static int take_event(struct walk *w, int *met)
+{
+    struct krait_ctf_cursor *cursor = &w->cursor;
+    const struct krait_event_class *event = cursor->event;
+    uint64_t ns = (uint64_t)KRAIT_MAX(cursor->ns, 0);
+    bool is_asked_for = is_mark(event) && ns >= w->walking->range.from_ns;
+    krait_buf_clear(&w->text);
+    *met = is_asked_for ? krait_event_text(&w->lines, cursor, &w->text) : krait_ctf_event_skip(cursor);
+    if (*met || !is_asked_for)
+        return 0;
+    krait_buf_char(&w->text, '\0');
+    return krait_instants_add(&w->instants, ns, krait_trace_name(w->trace, event->name), w->text.data);
+}
+
+static int take_events(struct walk *w)
+{
+    const struct krait_range *range = &w->walking->range;
+    struct krait_damage damage = w->walking->damage;
+    int rc = 0, met = 0;
+    krait_ctf_cursor_range(&w->cursor, (int64_t)range->from_ns,
+                           (int64_t)KRAIT_MIN(range->to_ns, (uint64_t)INT64_MAX));
+    while (!rc && !met && (met = krait_ctf_next(&w->cursor)) == 1)
+        rc = take_event(w, &met);
+    if (met == -ENOMEM)
+        return met;
+    if (met < 0)
+        krait_damage_say(&damage, "%s", w->cursor.err.text);
+    return rc && rc != -ERANGE ? rc : krait_instants_flush(&w->instants);
 }
 
 static int walk_track(const struct krait_trace *trace, const struct krait_track *track,
                       const struct krait_walking *walking)
 {
     const struct events *events = trace->impl->source[KRAIT_IMPORTER_events];
-    struct krait_instants instants = { .track = track, .walking = walking };
-    struct krait_damage damage = walking->damage;
-    struct krait_ctf_cursor cursor;
-    int rc = krait_ctf_cursor_init(&cursor, events->reader, events->reader->streams[track->key]), met = 0;
-    if (rc)
-        return rc;
-    krait_ctf_cursor_range(&cursor, (int64_t)walking->range.from_ns,
-                           (int64_t)KRAIT_MIN(walking->range.to_ns, (uint64_t)INT64_MAX));
-    while (!rc && (met = krait_ctf_next(&cursor)) == 1) {
-        const struct krait_event_class *event = cursor.event;
-        if ((met = krait_ctf_event_skip(&cursor)))
-            break;
-        if (is_mark(event))
-            rc = krait_instants_add(&instants, (uint64_t)KRAIT_MAX(cursor.ns, 0),
-                                    krait_trace_name(trace, event->name), "");
+    struct walk *w = calloc(1, sizeof(*w));
+    if (!w)
+        return -ENOMEM;
+    w->trace = trace;
+    w->walking = walking;
+    w->instants = (struct krait_instants){ .track = track, .walking = walking };
+    int rc = krait_ctf_cursor_init(&w->cursor, events->reader, events->reader->streams[track->key]);
+    if (!rc) {
+        rc = take_events(w);
+        krait_ctf_cursor_done(&w->cursor);
     }
-    if (met < 0)
-        krait_damage_say(&damage, "%s", cursor.err.text);
-    krait_ctf_cursor_done(&cursor);
-    rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&instants);
-    krait_instants_done(&instants);
+    krait_lines_done(&w->lines);
+    krait_instants_done(&w->instants);
+    krait_buf_done(&w->text);
+    free(w);
     return rc;
 }
 

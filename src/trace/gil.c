@@ -91,6 +91,14 @@ static int read_packet(struct reading *reading, const struct krait_packet *packe
     return rc == -ENOMEM ? rc : 0;
 }
 
+/* Nothing more is to be told: what was asked for is there, or the range is over and no wait goes on. */
+static bool is_over(struct reading *reading, const struct krait_packet *packet)
+{
+    uint64_t ns = krait_ticks_ns(&reading->clock, packet->head.timestamp_begin);
+    return has_all(reading) || (ns >= reading->range.to_ns && !reading->open.begin_ns);
+}
+
+/* A wait that goes on when the range begins is told last before it. */
 static int read_thread(struct reading *reading, const struct krait_trace *trace, uint32_t thread)
 {
     reading->waits->count = 0;
@@ -102,11 +110,13 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
     struct krait_damage untold = { 0 };
     if (!image)
         return 0;
+    const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
     reading->clock = image->clock;
-    int rc = krait_packets_open(&packets, krait_recordings_of(trace)->streams[thread], image->uuid, NULL);
+    int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
-    while (!rc && !has_all(reading) && krait_packets_next(&packets, &packet, &untold)) {
+    krait_packets_go(&packets, krait_thread_file_seek(file, reading->range.from_ns));
+    while (!rc && krait_packets_next(&packets, &packet, &untold) && !is_over(reading, &packet)) {
         rc = read_packet(reading, &packet);
         krait_packets_release(&packets);
     }

@@ -2,6 +2,7 @@
  *
  * Waits for the GIL as tracks: the states of a thread, with gaps where it has the GIL or does without.
  */
+#include "event/event.h"
 #include "trace/gil.h"
 #include "trace/import.h"
 
@@ -26,6 +27,8 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
         track->process = trace->threads[i].process;
         track->thread = track->key = i;
         track->number = trace->threads[i].tid;
+        bool unseen = krait_image_of(trace, i)->lost[KRAIT_lost_reason_gil];
+        track->flags = unseen ? KRAIT_TRACK_LOST : trace->threads[i].flags & KRAIT_TRACK_LOST;
         track->name = "GIL";
     }
     return 0;

@@ -80,52 +80,68 @@ static int add_process(struct krait_trace *trace, const struct krait_ctf_metadat
     return image->dir && process->name && process->command && process->host ? 0 : -ENOMEM;
 }
 
-/* The heads of a thread's packets: when it lived, who it is, what it lost. */
+/* The heads of a thread's packets: when it lived, who it is, what it lost. Returns 0 or -ENOMEM. */
+static int read_heads(struct krait_thread *thread, struct krait_thread_file *file, struct krait_image *image,
+                      struct krait_packets *packets, struct krait_damage *damage)
+{
+    struct krait_packet packet;
+    uint64_t discarded = 0;
+    int rc = 0;
+    thread->begin_ns = UINT64_MAX;
+    while (!rc && krait_packets_next(packets, &packet, damage)) {
+        uint64_t begin_ns = krait_ticks_ns(&image->clock, packet.head.timestamp_begin);
+        uint64_t end_ns = krait_ticks_ns(&image->clock, packet.head.timestamp_end);
+        uint64_t total = packet.head.events_discarded;
+        struct krait_packet_place place = { packet.offset, begin_ns, end_ns,
+                                            total > discarded ? total - discarded : 0 };
+        thread->tid = packet.head.vtid;
+        thread->begin_ns = KRAIT_MIN(thread->begin_ns, begin_ns);
+        thread->end_ns = KRAIT_MAX(thread->end_ns, end_ns);
+        rc = packet.body < packet.end || place.lost ? krait_thread_file_add(file, place) : 0;
+        discarded = total;
+        krait_packets_release(packets);
+    }
+    thread->flags = discarded ? KRAIT_TRACK_LOST : 0;
+    image->discarded += discarded;
+    return rc;
+}
+
+/* A thread of the process, if there is a packet in its file. */
 static int index_stream(struct krait_trace *trace, uint32_t process, const char *name)
 {
     struct krait_recordings *recordings = krait_recordings_of(trace);
     struct krait_image *image = &recordings->images[process];
-    char *path = krait_arena_fmt(&trace->impl->arena, "%s/%s", image->dir, name);
-    if (!path || !KRAIT_GROW(recordings->streams, recordings->stream_cap, recordings->stream_count + 1))
+    struct krait_thread_file file = { .path =
+                                          krait_arena_fmt(&trace->impl->arena, "%s/%s", image->dir, name) };
+    if (!file.path || !KRAIT_GROW(recordings->files, recordings->file_cap, recordings->file_count + 1))
         return -ENOMEM;
     struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
     struct krait_packets packets;
     struct krait_err err;
-    if (krait_packets_open(&packets, path, image->uuid, &err)) {
+    if (krait_packets_open(&packets, file.path, image->uuid, &err)) {
         krait_damage_say(&damage, "%s", err.text);
         return 0;
     }
     trace->bytes += packets.size;
-    struct krait_thread thread = { .process = process,
-                                   .name = "",
-                                   .importer = KRAIT_IMPORTER_krait_calls,
-                                   .begin_ns = UINT64_MAX,
-                                   .bytes = packets.size };
-    struct krait_packet packet;
-    uint64_t discarded = 0;
-    while (krait_packets_next(&packets, &packet, &damage)) {
-        thread.tid = packet.head.vtid;
-        thread.begin_ns =
-            KRAIT_MIN(thread.begin_ns, krait_ticks_ns(&image->clock, packet.head.timestamp_begin));
-        thread.end_ns = KRAIT_MAX(thread.end_ns, krait_ticks_ns(&image->clock, packet.head.timestamp_end));
-        discarded = packet.head.events_discarded;
-        krait_packets_release(&packets);
-    }
+    struct krait_thread thread = {
+        .process = process, .name = "", .importer = KRAIT_IMPORTER_krait_calls, .bytes = packets.size
+    };
+    int rc = read_heads(&thread, &file, image, &packets, &damage);
     krait_packets_close(&packets);
-    if (thread.begin_ns == UINT64_MAX) /* no packet at all */
-        return 0;
-    struct krait_thread *added = krait_trace_add_thread(trace);
-    if (!added)
-        return -ENOMEM;
+    bool has_packets = thread.begin_ns != UINT64_MAX;
+    struct krait_thread *added = rc || !has_packets ? NULL : krait_trace_add_thread(trace);
+    if (!added) {
+        krait_thread_file_done(&file);
+        return rc || has_packets ? -ENOMEM : 0;
+    }
     *added = thread;
-    image->discarded += discarded;
-    recordings->streams[recordings->stream_count++] = path;
+    recordings->files[recordings->file_count++] = file;
     return 0;
 }
 
 struct thread_order {
     struct krait_thread thread;
-    char *stream;
+    struct krait_thread_file file;
 };
 
 static int by_begin(const void *a, const void *b)
@@ -149,12 +165,12 @@ static int sort_threads(struct krait_trace *trace, uint32_t first)
     if (!order)
         return -ENOMEM;
     for (uint32_t i = 0; i < n; i++)
-        order[i] = (struct thread_order){ trace->threads[first + i],
-                                          krait_recordings_of(trace)->streams[first + i] };
+        order[i] =
+            (struct thread_order){ trace->threads[first + i], krait_recordings_of(trace)->files[first + i] };
     qsort(order, n, sizeof(*order), by_begin);
     for (uint32_t i = 0; i < n; i++) {
         trace->threads[first + i] = order[i].thread;
-        krait_recordings_of(trace)->streams[first + i] = order[i].stream;
+        krait_recordings_of(trace)->files[first + i] = order[i].file;
     }
     return 0;
 }
@@ -291,6 +307,20 @@ static int end_what_executed(struct krait_trace *trace)
     return rc;
 }
 
+/* Losses that no packet counts, of any of its threads; functions that were left out, wherever they are called. */
+static void flag_threads(struct krait_trace *trace, uint32_t process, uint32_t first)
+{
+    const struct krait_image *image = &krait_recordings_of(trace)->images[process];
+    const uint64_t *lost = image->lost;
+    uint64_t anywhere = lost[KRAIT_lost_reason_displaced] + lost[KRAIT_lost_reason_undefined] +
+                        lost[KRAIT_lost_reason_collector] + lost[KRAIT_lost_reason_limit] +
+                        lost[KRAIT_lost_reason_disk];
+    for (uint32_t i = first; i < trace->thread_count; i++) {
+        trace->threads[i].flags |= anywhere ? KRAIT_TRACK_LOST : 0;
+        trace->threads[i].flags |= image->omit_count ? KRAIT_TRACK_LEFT_OUT : 0;
+    }
+}
+
 static int index_processes(struct krait_trace *trace)
 {
     int rc = sort_processes(trace);
@@ -299,6 +329,7 @@ static int index_processes(struct krait_trace *trace)
         uint32_t first = trace->thread_count;
         rc = index_threads(trace, i);
         set_times(trace, i, first);
+        flag_threads(trace, i, first);
         for (uint32_t t = first; t < trace->thread_count; t++)
             trace->begin_ns = KRAIT_MIN(trace->begin_ns, trace->threads[t].begin_ns);
         trace->begin_ns = KRAIT_MIN(trace->begin_ns, trace->processes[i].begin_ns);
@@ -360,7 +391,7 @@ static int open_recordings(struct krait_trace *trace, struct krait_folder *const
     if (!recordings || !recordings->images || open_processes(trace, folders, count, err) ||
         index_processes(trace) || sum_lost(trace))
         return krait_err_set(err, -ENOMEM, "out of memory");
-    recordings->places = calloc((size_t)recordings->stream_count + 1, sizeof(struct krait_places *));
+    recordings->places = calloc((size_t)recordings->file_count + 1, sizeof(struct krait_places *));
     if (!recordings->places)
         return krait_err_set(err, -ENOMEM, "out of memory");
     trace->exceptions = recordings->exceptions.texts;
@@ -376,11 +407,13 @@ static void close_recordings(void *source)
         free(recordings->images[i].omits);
         free(recordings->images[i].namings);
     }
-    for (uint32_t i = 0; i < recordings->stream_count && recordings->places; i++)
+    for (uint32_t i = 0; i < recordings->file_count && recordings->places; i++)
         krait_places_free(recordings->places[i]);
+    for (uint32_t i = 0; i < recordings->file_count; i++)
+        krait_thread_file_done(&recordings->files[i]);
     free(recordings->places);
     free(recordings->images);
-    free(recordings->streams);
+    free(recordings->files);
     krait_strtab_done(&recordings->exceptions);
     krait_map_done(&recordings->omitted);
     free(recordings);

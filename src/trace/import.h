@@ -7,6 +7,7 @@
 
 #include "trace/importer.h"
 #include "trace/places.h"
+#include "trace/thread_file.h"
 #include "trace/ticks.h"
 
 enum {
@@ -51,9 +52,9 @@ struct krait_image {
 struct krait_recordings {
     struct krait_image *images; /* by process index */
     uint32_t image_count;
-    char **streams;               /* files, by thread index */
-    struct krait_places **places; /* the same; NULL until a walk has noted them */
-    uint32_t stream_count, stream_cap, omitted_cap;
+    struct krait_thread_file *files; /* by thread index */
+    struct krait_places **places;    /* the same; NULL until a walk has noted them */
+    uint32_t file_count, file_cap, omitted_cap;
     struct krait_strtab exceptions; /* their labels; its ids are those of trace->exceptions */
     struct krait_map omitted;       /* func to index in trace->omitted */
 };
@@ -67,7 +68,7 @@ static inline struct krait_recordings *krait_recordings_of(const struct krait_tr
 static inline const struct krait_image *krait_image_of(const struct krait_trace *trace, uint32_t thread)
 {
     const struct krait_recordings *recordings = krait_recordings_of(trace);
-    bool is_its = recordings && thread < recordings->stream_count;
+    bool is_its = recordings && thread < recordings->file_count;
     return is_its ? &recordings->images[trace->threads[thread].process] : NULL;
 }
 

@@ -7,18 +7,23 @@
 
 #include <string.h>
 
+uint64_t krait_losses_of(const struct krait_ctf_stream *stream)
+{
+    uint64_t lost = 0;
+    for (uint32_t i = 0; i < stream->packet_count; i++) {
+        struct krait_ctf_loss losses[2];
+        unsigned n = krait_ctf_losses(stream, i, losses);
+        for (unsigned l = 0; l < n; l++)
+            lost += strcmp(losses[l].kind, "event") == 0 ? losses[l].count : 0;
+    }
+    return lost;
+}
+
 uint64_t krait_losses_count(const struct krait_ctf_reader *reader)
 {
     uint64_t lost = 0;
-    for (uint32_t s = 0; s < reader->stream_count; s++) {
-        const struct krait_ctf_stream *stream = reader->streams[s];
-        for (uint32_t i = 0; i < stream->packet_count; i++) {
-            struct krait_ctf_loss losses[2];
-            unsigned n = krait_ctf_losses(stream, i, losses);
-            for (unsigned l = 0; l < n; l++)
-                lost += strcmp(losses[l].kind, "event") == 0 ? losses[l].count : 0;
-        }
-    }
+    for (uint32_t i = 0; i < reader->stream_count; i++)
+        lost += krait_losses_of(reader->streams[i]);
     return lost;
 }
 

@@ -15,7 +15,8 @@
 
 #include "ctf/read/reader.h"
 
-/* Of all streams. */
+/* Of one stream; of all. */
+uint64_t krait_losses_of(const struct krait_ctf_stream *stream);
 uint64_t krait_losses_count(const struct krait_ctf_reader *reader);
 
 /* Behind which time events are missing that a packet of a stream tells of; INT64_MIN: none are, or that is not

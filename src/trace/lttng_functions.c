@@ -522,10 +522,13 @@ static int open_functions(struct krait_trace *trace, struct krait_folder *const 
     if (rc)
         return rc;
     trace->bytes += f->bytes;
+    uint64_t lost = krait_losses_count(f->reader); /* of whom is not said: streams are of CPUs */
+    for (uint32_t i = 0; i < f->thread_count; i++)
+        trace->threads[f->first_thread + i].flags = lost ? KRAIT_TRACK_LOST : 0;
     return krait_trace_lose(trace, "sub-buffers full",
                             "LTTng dropped them; larger or more sub-buffers keep them: lttng "
                             "enable-channel --subbuf-size, --num-subbuf",
-                            krait_losses_count(f->reader));
+                            lost);
 }
 
 static void close_functions(void *source)

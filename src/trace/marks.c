@@ -123,16 +123,18 @@ static int read_packet(struct reading *reading, const struct krait_packet *packe
     return rc;
 }
 
-static int read_thread(struct reading *reading, uint32_t thread, struct krait_damage *damage)
+static int read_thread(struct reading *reading, uint32_t thread, uint64_t from_ns,
+                       struct krait_damage *damage)
 {
     const struct krait_image *image = krait_image_of(reading->trace, thread);
+    const struct krait_thread_file *file = &krait_recordings_of(reading->trace)->files[thread];
     struct krait_packets packets;
     struct krait_packet packet;
     reading->clock = image->clock;
-    int rc =
-        krait_packets_open(&packets, krait_recordings_of(reading->trace)->streams[thread], image->uuid, NULL);
+    int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
+    krait_packets_go(&packets, krait_thread_file_seek(file, from_ns));
     while (!rc && (reading->instants || !reading->found) && krait_packets_next(&packets, &packet, damage)) {
         rc = read_packet(reading, &packet);
         krait_packets_release(&packets);
@@ -169,7 +171,7 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
     for (uint32_t i = 0; has_rows(&reading) && i < trace->thread_count && krait_image_of(trace, i) && !rc;
          i++) {
         reading.found = false;
-        rc = read_thread(&reading, i, &untold);
+        rc = read_thread(&reading, i, 0, &untold);
         struct krait_track *track = rc || !reading.found ? NULL : krait_trace_add_track(trace);
         if (!track)
             continue;
@@ -179,6 +181,7 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
         track->process = trace->threads[i].process;
         track->thread = track->key = i;
         track->number = trace->threads[i].tid;
+        track->flags = trace->threads[i].flags & KRAIT_TRACK_LOST;
         track->name = "marks";
     }
     return rc;
@@ -191,7 +194,7 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
     struct reading reading = { .trace = trace, .instants = &instants };
     struct krait_damage damage = walking->damage;
     find_rows(reading.rows);
-    int rc = read_thread(&reading, track->key, &damage);
+    int rc = read_thread(&reading, track->key, walking->range.from_ns, &damage);
     rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&instants);
     krait_instants_done(&instants);
     return rc;

@@ -107,6 +107,13 @@ bool krait_packets_next(struct krait_packets *packets, struct krait_packet *out,
     return false;
 }
 
+void krait_packets_go(struct krait_packets *packets, size_t offset)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    packets->at = KRAIT_MIN(offset, packets->size);
+    packets->released = packets->at & ~(page - 1);
+}
+
 void krait_packets_release(struct krait_packets *packets)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

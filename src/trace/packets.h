@@ -43,6 +43,9 @@ void krait_packets_close(struct krait_packets *packets);
  * goes; of a file that somebody writes it is not there yet. */
 bool krait_packets_next(struct krait_packets *packets, struct krait_packet *out, struct krait_damage *damage);
 
+/* The next packet is looked for at an offset, not before where it would be. */
+void krait_packets_go(struct krait_packets *packets, size_t offset);
+
 /* Gives the memory of what lies before the last packet back, when that is worth a call. */
 void krait_packets_release(struct krait_packets *packets);
 

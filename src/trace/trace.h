@@ -60,6 +60,7 @@ struct krait_process {
 
 struct krait_thread {
     uint8_t importer;                  /* whose: a row of importers.def */
+    uint8_t flags;                     /* enum krait_track_flags, of its calls */
     uint32_t first_track, track_count; /* once there are tracks */
     uint32_t process;                  /* index */
     uint32_t tid;

@@ -27,6 +27,11 @@
  * Times are nanoseconds since the epoch. The begins of a track never go backward; of SLICES and FLOWS, which are
  * handed out when they end, the ends. In a range, what lies across an edge is cut there: a counter begins with the
  * value that it had before. Memory is the batches, and what is open, however long the trace is.
+ *
+ * What walking a range costs: of GIL waits, marks and losses of krait's recordings, and of other tracers' instants, the
+ * packets that lie in it, which are found by their heads. Of calls of krait's, the same from the place before that a
+ * walk over the whole thread has noted (krait_trace_walk_noting), or else all before; of LTTng's function events the
+ * thread's life up to its end; of the kernel's part all events up to its end, for states follow from what was before.
  */
 #ifndef KRAIT_TRACE_TRACK_H
 #define KRAIT_TRACE_TRACK_H
@@ -42,20 +47,18 @@ enum krait_track_kind {
     KRAIT_TRACK_FLOWS, /* from a track to another */
 };
 
-/* What it is a track of: its place in the tree. */
+/* What it is a track of. Its place in the tree is said by `host`, the process's fields, and this. */
 enum krait_track_of {
-    KRAIT_OF_HOST,
-    KRAIT_OF_PROCESS,
     KRAIT_OF_THREAD,
     KRAIT_OF_CPU,
-    KRAIT_OF_TASK,  /* a task of a program's own that goes from thread to thread */
     KRAIT_OF_GROUP, /* named by `name` alone: a stream of another tracer's */
 };
 
 enum krait_track_flags {
     KRAIT_TRACK_LOST = 1 << 0,     /* events of it are missing */
     KRAIT_TRACK_LEFT_OUT = 1 << 1, /* some were left out on purpose */
-    KRAIT_TRACK_SAMPLED = 1 << 2,  /* it was looked at now and then: what was short may be missing */
+    KRAIT_TRACK_SAMPLED =
+        1 << 2, /* it was looked at now and then: what was short may be missing. No source so far */
 };
 
 struct krait_track {

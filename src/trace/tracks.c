@@ -18,6 +18,7 @@ static int add_calls(struct krait_trace *trace)
         track->kind = KRAIT_TRACK_CALLS;
         track->of = KRAIT_OF_THREAD;
         track->importer = thread->importer;
+        track->flags = thread->flags;
         track->process = thread->process;
         track->thread = track->key = i;
         track->number = thread->tid;
@@ -26,16 +27,12 @@ static int add_calls(struct krait_trace *trace)
     return 0;
 }
 
-/* The tree's order: of threads by process and thread, then processes', CPUs, the host, groups. */
+/* The tree's order: by process, of threads by thread; then CPUs, groups. */
 static int by_place(const void *a, const void *b)
 {
-    static const uint8_t rank[] = { [KRAIT_OF_THREAD] = 0, [KRAIT_OF_TASK] = 1, [KRAIT_OF_PROCESS] = 2,
-                                    [KRAIT_OF_CPU] = 3,    [KRAIT_OF_HOST] = 4, [KRAIT_OF_GROUP] = 5 };
     const struct krait_track *x = a, *y = b;
-    const uint32_t of_x[] = { x->process, rank[x->of], x->pid,      x->thread,
-                              x->number,  x->kind,     x->importer, x->key };
-    const uint32_t of_y[] = { y->process, rank[y->of], y->pid,      y->thread,
-                              y->number,  y->kind,     y->importer, y->key };
+    const uint32_t of_x[] = { x->process, x->of, x->pid, x->thread, x->number, x->kind, x->importer, x->key };
+    const uint32_t of_y[] = { y->process, y->of, y->pid, y->thread, y->number, y->kind, y->importer, y->key };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
         if (of_x[i] != of_y[i])
             return of_x[i] < of_y[i] ? -1 : 1;

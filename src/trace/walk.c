@@ -303,7 +303,7 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
     struct krait_places **known = &krait_recordings_of(trace)->places[thread];
     struct krait_packets packets;
     struct krait_err err;
-    walk->path = krait_recordings_of(trace)->streams[thread];
+    walk->path = krait_recordings_of(trace)->files[thread].path;
     int rc = krait_packets_open(&packets, walk->path, walk->image->uuid, &err);
     if (rc) {
         krait_damage_say(&walk->damage, "%s", err.text);

@@ -121,3 +121,63 @@ def test_states_add_up_to_what_krait_states_shows(krait):
     for begin, end, state, _ in tracks(LTTNG, 0, 2**63, busiest["tid"])["STATES", "THREAD", busiest["tid"], "state"]:
         sums[state] += int(end) - int(begin)
     assert sums == {state: busiest[f"{state}_ns"] for state in sums} and len(sums) > 3
+
+
+LOSING = """
+    process 4711 python3
+    code 1 python app main app.py 1
+    thread 4711 MainThread
+    10 call 1
+    20 return
+    packet 7
+    50 call 1
+    60 return
+    thread 4712 whole
+    15 call 1
+    25 return
+"""
+
+
+def test_a_thread_that_lost_events_says_so_and_where(synth):
+    found = tracks(synth(LOSING))
+    assert found["STATES", "THREAD", 4711, "lost"] == [["20", "50", "events", "lost", "7"]]
+    assert ("CALLS", "THREAD", 4711, "calls (lost)") in found and ("CALLS", "THREAD", 4712, "calls") in found
+    assert not [key for key in found if key[2] == 4712 and "lost" in key[3]]
+    assert tracks(synth(LOSING, "again"), 30, 40)["STATES", "THREAD", 4711, "lost"] == [["30", "40", "events", "lost", "7"]]
+
+
+def test_a_process_whose_functions_were_dropped_says_so(synth):
+    found = tracks(synth("process 4711 python3\ncode 1 python app main app.py 1\nthread 4711\n0 call 1\n5 return\n6 omit 1 1\n"))
+    assert ("CALLS", "THREAD", 4711, "calls (left out)") in found
+
+
+def cut(entries, begin, end):
+    """Entries of states as a range from begin to end has them."""
+    kept = [[max(int(e[0]), begin), min(int(e[1]), end), *e[2:]] for e in entries if int(e[0]) < end and int(e[1]) > begin]
+    return [[str(word) for word in entry] for entry in kept]
+
+
+def test_waits_of_a_range_are_those_of_the_whole_cut_at_its_edges(synth):
+    """Packets are found by their heads: a wait that goes on when the range begins is told in the packet before."""
+    script = ["process 4711 python3", "code 1 python app main app.py 1", "thread 4711 MainThread"]
+    for i in range(40):
+        at = 100 * i
+        script += [f"{at} call 1", f"{at + 10} gilwait 4712", *["packet"] * (i % 3), f"{at + 70} giltake", *["packet"] * (i % 2), f"{at + 80} return"]
+    script += ["thread 4712 other", "0 call 1", "4000 return"]
+    folder = synth("\n".join(script) + "\n")
+    name = ("STATES", "THREAD", 4711, "GIL")
+    whole = tracks(folder)[name]
+    assert len(whole) == 40
+    for begin in range(0, 4000, 130):
+        for long in (1, 45, 1000):
+            assert tracks(folder, begin, begin + long, 4711)[name] == cut(whole, begin, begin + long), (begin, long)
+
+
+def test_instants_of_other_tracers_say_what_krait_cat_prints(krait):
+    folder = CORPUS / "zephyr-ostrodivski" / "trace_sample1"
+    if not folder.exists():
+        pytest.skip("the corpus of traces is not here")
+    printed = subprocess.run([krait, "cat", "--no-delta", folder], capture_output=True, text=True).stdout
+    events = [line.split("] ", 1)[1].replace(":", "", 1).strip() for line in printed.splitlines()]
+    instants = [line.split(" ", 1)[1] for line in text_of(folder).splitlines() if line[0].isdigit()]
+    assert instants == events and len(events) > 100

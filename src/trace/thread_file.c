@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/thread_file.h"
+
+#include "base/array.h"
+
+int krait_thread_file_add(struct krait_thread_file *file, struct krait_packet_place place)
+{
+    const struct krait_packet_place *last = file->packets + file->packet_count - 1;
+    if (file->packet_count)
+        file->goes_back |= place.begin_ns < last->begin_ns;
+    if (!KRAIT_GROW(file->packets, file->packet_cap, file->packet_count + 1))
+        return -ENOMEM;
+    file->packets[file->packet_count++] = place;
+    return 0;
+}
+
+void krait_thread_file_done(struct krait_thread_file *file)
+{
+    free(file->packets);
+    *file = (struct krait_thread_file){ 0 };
+}
+
+size_t krait_thread_file_seek(const struct krait_thread_file *file, uint64_t from_ns)
+{
+    uint32_t low = 0, high = file->goes_back ? 0 : file->packet_count; /* the first that begins behind it */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (file->packets[middle].begin_ns <= from_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 1 ? file->packets[low - 2].offset : 0;
+}

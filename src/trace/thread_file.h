@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file of a thread that krait recorded, and where its packets lie in it and in time, as their heads tell: kept when
+ * the trace is opened, 32 bytes a packet, so that who wants a range of it need not pass what lies before.
+ */
+#ifndef KRAIT_TRACE_THREAD_FILE_H
+#define KRAIT_TRACE_THREAD_FILE_H
+
+#include "trace/packets.h"
+
+/* One that has events, or behind which some are missing. */
+struct krait_packet_place {
+    size_t offset;
+    uint64_t begin_ns, end_ns;
+    uint64_t lost; /* events that are missing between the packet before and this one */
+};
+
+struct krait_thread_file {
+    char *path;
+    struct krait_packet_place *packets; /* in the file's order */
+    uint32_t packet_count, packet_cap;
+    bool goes_back; /* their times do: it is damaged */
+};
+
+/* Returns 0 or -ENOMEM. */
+int krait_thread_file_add(struct krait_thread_file *file, struct krait_packet_place place);
+void krait_thread_file_done(struct krait_thread_file *file);
+
+/* Where to begin for what happens from a time on, and for what was told last before that: the offset of the packet
+ * before the one that the time lies in. */
+size_t krait_thread_file_seek(const struct krait_thread_file *file, uint64_t from_ns);
+
+#endif

@@ -31,7 +31,7 @@ static int plan_calls(struct krait_view *view)
     for (uint32_t i = 0; i < trace->track_count; i++) {
         const struct krait_track *track = &trace->tracks[i];
         uint64_t bytes = track->kind == KRAIT_TRACK_CALLS ? trace->threads[track->thread].bytes : 0;
-        bool is_small = bytes && bytes <= KRAIT_VIEW_SMALL;
+        bool is_small = bytes && bytes <= view->small;
         if (track->kind != KRAIT_TRACK_CALLS || is_small || view->is_walk)
             continue;
         view->tracks[i].state = KRAIT_VIEW_WAITS;
@@ -95,6 +95,7 @@ int krait_view_open(struct krait_view **out, struct krait_trace *trace,
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     view->trace = trace;
     view->origin_ns = krait_trace_zero(trace);
+    view->small = options->small ? options->small : KRAIT_VIEW_SMALL;
     view->is_walk = options->flags & KRAIT_VIEW_WALK;
     view->length_ns = krait_view_since(view, KRAIT_MAX(trace->end_ns, view->origin_ns));
     pthread_mutex_init(&view->lock, NULL);

@@ -41,20 +41,8 @@ int krait_view_walk_calls(const struct krait_view *view, uint32_t thread, struct
 struct building_calls {
     struct krait_builder *builder;
     const struct krait_thread *thread;
-    struct krait_tile_open open;
     uint64_t told; /* bytes of progress */
 };
-
-static int add_call(void *ctx, const struct krait_tile_call *call)
-{
-    const struct building_calls *building = ctx;
-    const struct krait_view *view = building->builder->view;
-    struct krait_tile_call since = *call;
-    since.begin_ns = krait_view_since(view, call->begin_ns);
-    since.end_ns = krait_view_since(view, call->end_ns);
-    krait_pyramid_add(building->builder->build, &since);
-    return 0;
-}
 
 /* The part of its bytes that a thread's walk has behind it at a time. */
 static void tell_progress(struct krait_view *view, uint64_t bytes, uint64_t begin_ns, uint64_t end_ns,
@@ -76,7 +64,7 @@ static int on_calls(void *ctx, const struct krait_call_batch *batch)
     if (__atomic_load_n(&view->cancelled, __ATOMIC_RELAXED))
         return -ECANCELED;
     pthread_mutex_lock(&building->builder->lock);
-    int rc = krait_tile_on_batch(&building->open, batch);
+    int rc = krait_pyramid_ops(building->builder->build, batch, view->origin_ns);
     pthread_mutex_unlock(&building->builder->lock);
     tell_progress(view, building->thread->bytes, building->thread->begin_ns, building->thread->end_ns,
                   batch->t_ns[batch->n - 1], &building->told);
@@ -103,7 +91,6 @@ static int build_calls(struct krait_builder *builder, uint32_t at)
     struct krait_view_track *track = &view->tracks[at];
     uint32_t thread = view->trace->tracks[at].thread;
     struct building_calls building = { .builder = builder, .thread = &view->trace->threads[thread] };
-    building.open = (struct krait_tile_open){ .fn = add_call, .ctx = &building };
     struct krait_pyramid_build *build;
     int rc = krait_pyramid_build_new(&build, 0);
     if (rc)
@@ -114,7 +101,6 @@ static int build_calls(struct krait_builder *builder, uint32_t at)
     pthread_mutex_unlock(&builder->lock);
     __atomic_store_n(&track->state, KRAIT_VIEW_BUILDS, __ATOMIC_RELEASE);
     rc = krait_trace_walk_noting(view->trace, thread, on_calls, &building, NULL, 0);
-    krait_tile_open_done(&building.open);
     pthread_mutex_lock(&builder->lock);
     rc = rc ? rc : krait_pyramid_finish(build, &track->pyramid);
     builder->build = NULL;

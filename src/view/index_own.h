@@ -20,9 +20,6 @@ enum {
         256 << 10, /* bytes of a thread's stream: to walk it takes less than to keep an index of it */
 };
 
-/* No time lies further behind the origin: of damaged traces. */
-#define KRAIT_VIEW_TIME_MAX ((uint64_t)1 << 62)
-
 enum krait_view_state {
     KRAIT_VIEW_WALKED, /* calls: no index, each query walks */
     KRAIT_VIEW_WAITS,  /* will be built */
@@ -51,6 +48,7 @@ struct krait_view {
     struct krait_view_track *tracks; /* by track id */
     uint8_t *func_hues;
     bool is_walk;          /* KRAIT_VIEW_WALK */
+    uint64_t small;        /* krait_view_options */
     bool cancelled;        /* atomic */
     uint64_t work, done;   /* bytes of the trace; done: atomic */
     uint64_t others_work;  /* of which it takes for the tracks other than calls */
@@ -75,7 +73,7 @@ struct krait_view {
 static inline uint64_t krait_view_since(const struct krait_view *view, uint64_t t_ns)
 {
     int64_t since = (int64_t)(t_ns - view->origin_ns);
-    return since < 0 ? 0 : KRAIT_MIN((uint64_t)since, KRAIT_VIEW_TIME_MAX);
+    return since < 0 ? 0 : KRAIT_MIN((uint64_t)since, KRAIT_PYRAMID_TIME_MAX);
 }
 
 /* Starts the threads that build (index_build.c). */

@@ -41,6 +41,8 @@ struct telling {
 static int tell_short(void *ctx, const struct krait_tile_call *call)
 {
     const struct telling *telling = ctx;
+    if (call->depth >= KRAIT_PYRAMID_DEPTHS)
+        return krait_tile_add(telling->tile, call);
     bool began_before =
         call->begin == KRAIT_OP_LIVE && telling->begin_ns && call->begin_ns <= telling->begin_ns;
     return call->end_ns - call->begin_ns >= telling->under_ns || began_before

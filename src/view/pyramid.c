@@ -9,19 +9,27 @@ enum {
     WINDOW = 4,           /* cells that are open: a call that is shorter than 3 began in the last 4 */
     CELLS_FREE = 1 << 12, /* cells and calls of the first level that are always kept */
     CALLS_A_CELL = 64,    /* and one more for so many calls */
+    DEPTHS = KRAIT_PYRAMID_DEPTHS,
 };
 
-/* A level while it is built. The cells of its window are by depth and number. */
+/* A level while it is built. */
 struct window {
-    uint64_t base;               /* number of the window's first cell */
-    uint32_t depths[WINDOW];     /* that are in use, by the cell's number modulo WINDOW */
-    struct krait_tile_bin *bins; /* WINDOW of each depth */
-    uint32_t cap;                /* of them */
+    uint64_t base;                               /* number of the window's first cell */
+    uint32_t depths[WINDOW];                     /* that are in use, by the cell's number modulo WINDOW */
+    struct krait_tile_bin bins[DEPTHS * WINDOW]; /* by depth, then number modulo WINDOW */
+};
+
+struct open_call {
+    uint64_t begin;
+    uint32_t func;
+    uint8_t kind; /* enum krait_op_kind */
 };
 
 struct krait_pyramid_build {
     struct krait_pyramid pyramid;
     struct window windows[KRAIT_PYRAMID_LEVELS];
+    struct open_call *open; /* of krait_pyramid_ops */
+    uint32_t open_count, open_cap;
     uint64_t next; /* time at which the first level's window moves */
     bool failed;
 };
@@ -44,7 +52,7 @@ static void level_done(struct krait_pyramid_level *level)
     *level = (struct krait_pyramid_level){ 0 };
 }
 
-/* ---- building ---- */
+/* ---- building: cells ---- */
 
 int krait_pyramid_build_new(struct krait_pyramid_build **out, uint64_t zero_ns)
 {
@@ -60,26 +68,25 @@ void krait_pyramid_build_free(struct krait_pyramid_build *build)
 {
     if (!build)
         return;
-    for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++)
-        free(build->windows[i].bins);
+    free(build->open);
     krait_pyramid_done(&build->pyramid);
     free(build);
 }
 
-static struct krait_tile_bin *bin_at(struct window *window, uint32_t depth, uint64_t cell)
+static inline struct krait_tile_bin *bin_at(struct window *window, uint32_t depth, uint64_t cell)
 {
     uint32_t slot = cell % WINDOW;
-    if (!KRAIT_GROW_FILLED(window->bins, window->cap, (depth + 1) * WINDOW, 0))
-        return NULL;
-    window->depths[slot] = KRAIT_MAX(window->depths[slot], depth + 1);
+    if (KRAIT_UNLIKELY(depth >= window->depths[slot]))
+        window->depths[slot] = depth + 1;
     return &window->bins[depth * WINDOW + slot];
 }
 
-static void add_to_bin(struct krait_tile_bin *bin, uint64_t busy_ns, uint64_t longest_ns, uint32_t func,
-                       uint32_t count)
+/* As krait_tile_add_bin does. */
+static inline void add_to_bin(struct krait_tile_bin *bin, uint64_t busy_ns, uint64_t longest_ns,
+                              uint32_t func, uint32_t count)
 {
-    if (longest_ns > bin->longest_ns || (longest_ns == bin->longest_ns && func < bin->func) ||
-        krait_tile_bin_is_empty(bin)) {
+    if (KRAIT_UNLIKELY(longest_ns >= bin->longest_ns) &&
+        (longest_ns > bin->longest_ns || func < bin->func || krait_tile_bin_is_empty(bin))) {
         bin->longest_ns = longest_ns;
         bin->func = func;
     }
@@ -87,20 +94,7 @@ static void add_to_bin(struct krait_tile_bin *bin, uint64_t busy_ns, uint64_t lo
     bin->count += count;
 }
 
-/* What the level above has of a cell. */
-static void pass_on(struct krait_pyramid_build *build, uint32_t level, uint64_t cell, uint32_t depth,
-                    const struct krait_tile_bin *bin)
-{
-    if (level + 1 == KRAIT_PYRAMID_LEVELS)
-        return;
-    struct krait_tile_bin *above = bin_at(&build->windows[level + 1], depth, cell >> KRAIT_PYRAMID_STEP);
-    if (above)
-        add_to_bin(above, bin->busy_ns, bin->longest_ns, bin->func, bin->count);
-    else
-        build->failed = true;
-}
-
-/* A cell is whole: keeps what is in it. */
+/* A cell is whole: keeps what is in it, and passes it on to the level above. */
 static void close_cell(struct krait_pyramid_build *build, uint32_t at, uint64_t cell)
 {
     struct window *window = &build->windows[at];
@@ -115,9 +109,11 @@ static void close_cell(struct krait_pyramid_build *build, uint32_t at, uint64_t 
             return;
         }
         level->cells[level->cell_count++] =
-            (struct krait_pyramid_cell){ cell << 16 | depth, bin->busy_ns, bin->longest_ns, bin->count,
-                                         bin->func };
-        pass_on(build, at, cell, depth, bin);
+            (struct krait_pyramid_cell){ cell << KRAIT_PYRAMID_DEPTH_BITS | depth, bin->busy_ns,
+                                         bin->longest_ns, bin->count, bin->func };
+        if (at + 1 < KRAIT_PYRAMID_LEVELS)
+            add_to_bin(bin_at(&build->windows[at + 1], depth, cell >> KRAIT_PYRAMID_STEP), bin->busy_ns,
+                       bin->longest_ns, bin->func, bin->count);
         *bin = (struct krait_tile_bin){ 0 };
     }
     window->depths[slot] = 0;
@@ -133,14 +129,59 @@ static void move_window(struct krait_pyramid_build *build, uint32_t level, uint6
     window->base = KRAIT_MAX(window->base, base);
 }
 
+/* ---- building: what is too deep for cells ---- */
+
+/* Of the next level's cells. Where the stack stays deep from one of these cells into the next, it is so at its begin. */
+static void widen_deep(struct krait_pyramid *pyramid)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pyramid->deep_count; i++) {
+        struct krait_pyramid_deep deep = pyramid->deep[i];
+        bool begins_later = deep.cell & ((1u << KRAIT_PYRAMID_STEP) - 1);
+        deep.cell >>= KRAIT_PYRAMID_STEP;
+        if (n && pyramid->deep[n - 1].cell == deep.cell) {
+            struct krait_pyramid_deep *before = &pyramid->deep[n - 1];
+            before->deepest = KRAIT_MAX(before->deepest, deep.deepest);
+            before->begun += deep.begun;
+            before->height = deep.height;
+            continue;
+        }
+        if (n && begins_later && pyramid->deep[n - 1].height > DEPTHS)
+            deep.deepest = KRAIT_MAX(deep.deepest, pyramid->deep[n - 1].height);
+        pyramid->deep[n++] = deep;
+    }
+    pyramid->deep_count = n;
+}
+
+/* The stack's height changes, from or to above DEPTHS. What ends at a cell's begin is not in it. */
+static KRAIT_APART void add_deep(struct krait_pyramid_build *build, uint64_t t, uint32_t before,
+                                 uint32_t after, bool begins)
+{
+    struct krait_pyramid *pyramid = &build->pyramid;
+    uint64_t cell = t >> shift_of(pyramid->first);
+    bool is_inside = t > cell << shift_of(pyramid->first);
+    if (!pyramid->deep_count || pyramid->deep[pyramid->deep_count - 1].cell != cell) {
+        if (!KRAIT_GROW(pyramid->deep, pyramid->deep_cap, pyramid->deep_count + 1)) {
+            build->failed = true;
+            return;
+        }
+        pyramid->deep[pyramid->deep_count++] = (struct krait_pyramid_deep){ .cell = cell };
+    }
+    struct krait_pyramid_deep *deep = &pyramid->deep[pyramid->deep_count - 1];
+    deep->deepest = KRAIT_MAX(deep->deepest, KRAIT_MAX(is_inside ? before : 0, after > before ? after : 0));
+    deep->begun += begins;
+    deep->height = after;
+}
+
+/* ---- building: calls ---- */
+
 /* What the first level has is in the next one, too. */
 static void drop_first(struct krait_pyramid_build *build)
 {
     struct krait_pyramid *pyramid = &build->pyramid;
     move_window(build, pyramid->first, UINT64_MAX);
     level_done(&pyramid->levels[pyramid->first]);
-    free(build->windows[pyramid->first].bins);
-    build->windows[pyramid->first] = (struct window){ 0 };
+    widen_deep(pyramid);
     pyramid->first++;
 }
 
@@ -148,7 +189,8 @@ static bool is_too_fine(const struct krait_pyramid *pyramid)
 {
     const struct krait_pyramid_level *level = &pyramid->levels[pyramid->first];
     return pyramid->first + 1 < KRAIT_PYRAMID_LEVELS &&
-           level->cell_count + level->call_count > CELLS_FREE + pyramid->calls / CALLS_A_CELL;
+           level->cell_count + level->call_count + pyramid->deep_count >
+               CELLS_FREE + pyramid->calls / CALLS_A_CELL;
 }
 
 /* From below, so that the windows above still have room for what is passed on. */
@@ -157,7 +199,10 @@ static KRAIT_APART void move_windows(struct krait_pyramid_build *build, uint64_t
     struct krait_pyramid *pyramid = &build->pyramid;
     for (uint32_t i = pyramid->first; i < KRAIT_PYRAMID_LEVELS; i++) {
         uint64_t cell = since >> shift_of(i);
-        move_window(build, i, cell < WINDOW ? 0 : cell - (WINDOW - 1));
+        uint64_t base = cell < WINDOW ? 0 : cell - (WINDOW - 1);
+        if (i > pyramid->first && base <= build->windows[i].base)
+            break; /* nor have those above */
+        move_window(build, i, base);
     }
     while (is_too_fine(pyramid))
         drop_first(build);
@@ -165,21 +210,17 @@ static KRAIT_APART void move_windows(struct krait_pyramid_build *build, uint64_t
 }
 
 /* A call that is shorter than 3 cells of the level. Times are since zero_ns. */
-static inline void fold(struct krait_pyramid_build *build, uint32_t level, uint64_t begin, uint64_t end,
-                        const struct krait_tile_call *call)
+static void fold(struct krait_pyramid_build *build, uint32_t level, uint64_t begin, uint64_t end,
+                 const struct krait_tile_call *call)
 {
     unsigned shift = shift_of(level);
     uint64_t cell = begin >> shift;
     uint32_t count = call->begin == KRAIT_OP_CALL;
     for (uint64_t at = begin;; cell++) {
         uint64_t border = (cell + 1) << shift;
-        struct krait_tile_bin *bin = bin_at(&build->windows[level], call->depth, cell);
-        if (KRAIT_UNLIKELY(!bin)) {
-            build->failed = true;
-            return;
-        }
-        add_to_bin(bin, KRAIT_MIN(end, border) - at, end - begin, call->func, count);
-        if (KRAIT_LIKELY(end <= border))
+        add_to_bin(bin_at(&build->windows[level], call->depth, cell), KRAIT_MIN(end, border) - at,
+                   end - begin, call->func, count);
+        if (end <= border)
             return;
         at = border;
         count = 0;
@@ -195,8 +236,8 @@ static uint32_t class_of(uint32_t first, uint64_t ns)
     return level;
 }
 
-static KRAIT_APART void add_long(struct krait_pyramid_build *build, const struct krait_tile_call *call,
-                                 uint64_t begin, uint64_t end)
+static void add_long(struct krait_pyramid_build *build, const struct krait_tile_call *call, uint64_t begin,
+                     uint64_t end)
 {
     struct krait_pyramid *pyramid = &build->pyramid;
     uint32_t class = class_of(pyramid->first, end - begin);
@@ -210,21 +251,73 @@ static KRAIT_APART void add_long(struct krait_pyramid_build *build, const struct
         fold(build, class + 1, begin, end, call);
 }
 
-void krait_pyramid_add(struct krait_pyramid_build *build, const struct krait_tile_call *call)
+static KRAIT_APART void add_apart(struct krait_pyramid_build *build, const struct krait_tile_call *call)
 {
     struct krait_pyramid *pyramid = &build->pyramid;
     uint64_t begin = call->begin_ns - pyramid->zero_ns, end = call->end_ns - pyramid->zero_ns;
-    pyramid->calls++;
-    if (KRAIT_UNLIKELY(call->depth >= pyramid->deepest))
-        pyramid->deepest = call->depth + 1;
-    if (KRAIT_UNLIKELY(end >= build->next))
-        move_windows(build, end);
-    if (KRAIT_UNLIKELY(call->depth >= KRAIT_PYRAMID_DEPTHS))
-        return;
-    if (KRAIT_LIKELY(end - begin < wide_of(pyramid->first)))
+    if (end - begin < wide_of(pyramid->first))
         fold(build, pyramid->first, begin, end, call);
     else
         add_long(build, call, begin, end);
+}
+
+void krait_pyramid_add(struct krait_pyramid_build *build, const struct krait_tile_call *call)
+{
+    build->pyramid.calls++;
+    if (KRAIT_UNLIKELY(call->end_ns - build->pyramid.zero_ns >= build->next))
+        move_windows(build, call->end_ns - build->pyramid.zero_ns);
+    if (call->depth < DEPTHS)
+        add_apart(build, call);
+}
+
+static KRAIT_APART bool grow_open(struct krait_pyramid_build *build)
+{
+    build->failed |= !KRAIT_GROW(build->open, build->open_cap, build->open_count + 1);
+    return !build->failed;
+}
+
+/* Times are since zero_ns. hot path */
+static inline void end_call(struct krait_pyramid_build *build, uint64_t t, uint8_t kind)
+{
+    struct krait_pyramid *pyramid = &build->pyramid;
+    const struct open_call call = build->open[--build->open_count];
+    const uint32_t depth = build->open_count;
+    const unsigned shift = shift_of(pyramid->first);
+    if (KRAIT_UNLIKELY(depth >= DEPTHS))
+        add_deep(build, t, depth + 1, depth, false);
+    else if (KRAIT_LIKELY(call.begin >> shift == t >> shift))
+        add_to_bin(bin_at(&build->windows[pyramid->first], depth, t >> shift), t - call.begin, t - call.begin,
+                   call.func, call.kind == KRAIT_OP_CALL);
+    else
+        add_apart(build, &(struct krait_tile_call){ .begin_ns = call.begin + pyramid->zero_ns,
+                                                    .end_ns = t + pyramid->zero_ns,
+                                                    .func = call.func,
+                                                    .depth = depth,
+                                                    .begin = call.kind,
+                                                    .end = kind });
+}
+
+int krait_pyramid_ops(struct krait_pyramid_build *build, const struct krait_call_batch *batch,
+                      uint64_t origin_ns)
+{
+    for (uint32_t i = 0; i < batch->n; i++) {
+        uint64_t t = batch->t_ns[i] - origin_ns;
+        uint8_t kind = batch->kind[i];
+        t = KRAIT_UNLIKELY(t > KRAIT_PYRAMID_TIME_MAX) ? (int64_t)t < 0 ? 0 : KRAIT_PYRAMID_TIME_MAX : t;
+        if (krait_op_is_end(kind)) {
+            if (KRAIT_UNLIKELY(t >= build->next))
+                move_windows(build, t);
+            end_call(build, t, kind);
+            continue;
+        }
+        if (KRAIT_UNLIKELY(build->open_count == build->open_cap) && !grow_open(build))
+            return -ENOMEM;
+        if (KRAIT_UNLIKELY(build->open_count >= DEPTHS))
+            add_deep(build, t, build->open_count, build->open_count + 1, kind == KRAIT_OP_CALL);
+        build->open[build->open_count++] = (struct open_call){ t, batch->func[i], kind };
+    }
+    build->pyramid.calls += batch->n / 2;
+    return build->failed ? -ENOMEM : 0;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -257,6 +350,8 @@ int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid
         struct krait_pyramid_level *level = &pyramid->levels[i];
         level->cells = trim(level->cells, level->cell_count * sizeof(*level->cells));
         level->calls = trim(level->calls, level->call_count * sizeof(*level->calls));
+        level->cell_cap = level->cell_count;
+        level->call_cap = level->call_count;
         if (level->call_count)
             qsort(level->calls, level->call_count, sizeof(*level->calls), by_begin);
     }
@@ -269,11 +364,13 @@ void krait_pyramid_done(struct krait_pyramid *pyramid)
 {
     for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++)
         level_done(&pyramid->levels[i]);
+    free(pyramid->deep);
+    pyramid->deep = NULL;
 }
 
 size_t krait_pyramid_size(const struct krait_pyramid *pyramid)
 {
-    size_t bytes = 0;
+    size_t bytes = pyramid->deep_count * sizeof(*pyramid->deep);
     for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++) {
         bytes += pyramid->levels[i].cell_count * sizeof(struct krait_pyramid_cell);
         bytes += pyramid->levels[i].call_count * sizeof(struct krait_tile_call);
@@ -329,16 +426,39 @@ static int add_cells(const struct krait_pyramid *pyramid, uint32_t at, struct kr
     const struct krait_pyramid_level *level = &pyramid->levels[at];
     unsigned shift = shift_of(at);
     int rc = 0;
-    for (size_t i = first_cell(level, (from >> shift) << 16); i < level->cell_count && !rc; i++) {
+    for (size_t i = first_cell(level, (from >> shift) << KRAIT_PYRAMID_DEPTH_BITS);
+         i < level->cell_count && !rc; i++) {
         const struct krait_pyramid_cell *cell = &level->cells[i];
-        uint64_t number = cell->key >> 16;
+        uint64_t number = cell->key >> KRAIT_PYRAMID_DEPTH_BITS;
         if (number << shift >= to)
             break;
         const struct krait_tile_bin bin = { cell->busy_ns, cell->longest_ns, cell->func, cell->count };
-        rc = krait_tile_add_bin(tile, cell->key & UINT16_MAX,
+        rc = krait_tile_add_bin(tile, cell->key & (DEPTHS - 1),
                                 (uint32_t)(((number << shift) - from) >> bin_shift), &bin);
     }
     return rc;
+}
+
+/* What is too deep for cells: how deep, and how many begin. The tile is made of whole cells. */
+static void tell_deep(const struct krait_pyramid *pyramid, struct krait_tile *tile, uint64_t from,
+                      uint64_t to)
+{
+    uint64_t first = from >> shift_of(pyramid->first);
+    size_t low = 0, high = pyramid->deep_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pyramid->deep[middle].cell < first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool starts = low < pyramid->deep_count && pyramid->deep[low].cell == first;
+    if (low && !starts && pyramid->deep[low - 1].height > DEPTHS)
+        tile->deepest = KRAIT_MAX(tile->deepest, pyramid->deep[low - 1].height);
+    for (; low < pyramid->deep_count && pyramid->deep[low].cell << shift_of(pyramid->first) < to; low++) {
+        tile->deepest = KRAIT_MAX(tile->deepest, pyramid->deep[low].deepest);
+        tile->begun += pyramid->deep[low].begun;
+    }
 }
 
 static uint32_t level_for(const struct krait_pyramid *pyramid, unsigned bin_shift)
@@ -359,6 +479,8 @@ int krait_pyramid_tile(const struct krait_pyramid *pyramid, const struct krait_p
     krait_tile_init(tile, from_ns, (uint64_t)1 << bin_shift, bins, depth_limit);
     int rc = is_short ? small->tell(small->ctx, from_ns, to_ns, wide_of(level), tile)
                       : add_cells(pyramid, level, tile, from, from + (to_ns - from_ns), bin_shift);
+    if (!is_short)
+        tell_deep(pyramid, tile, from, from + (to_ns - from_ns));
     for (uint32_t class = level; class < KRAIT_PYRAMID_LEVELS && !rc; class ++)
         rc = add_class(pyramid, class, tile, to_ns);
     return rc;

@@ -24,14 +24,18 @@
 
 enum {
     KRAIT_PYRAMID_LEVELS = 13,
-    KRAIT_PYRAMID_SHIFT = 8,     /* of level 0's cells at first */
-    KRAIT_PYRAMID_STEP = 4,      /* a level's cells are 2^4 of those below */
-    KRAIT_PYRAMID_DEPTHS = 1024, /* deeper calls are only counted */
+    KRAIT_PYRAMID_SHIFT = 8, /* of level 0's cells at first */
+    KRAIT_PYRAMID_STEP = 4,  /* a level's cells are 2^4 of those below */
+    KRAIT_PYRAMID_DEPTH_BITS = 7,
+    KRAIT_PYRAMID_DEPTHS = 1 << KRAIT_PYRAMID_DEPTH_BITS, /* deeper calls are only counted */
 };
+
+/* No time lies further behind zero_ns: of damaged traces. */
+#define KRAIT_PYRAMID_TIME_MAX ((uint64_t)1 << 62)
 
 /* What happened in one cell at one depth. */
 struct krait_pyramid_cell {
-    uint64_t key; /* number of the cell << 16 | depth */
+    uint64_t key; /* number of the cell << KRAIT_PYRAMID_DEPTH_BITS | depth */
     uint64_t busy_ns, longest_ns;
     uint32_t count, func;
 };
@@ -43,13 +47,23 @@ struct krait_pyramid_level {
     size_t call_count, call_cap;
 };
 
+/* A cell of the first level in which a call began or ended at KRAIT_PYRAMID_DEPTHS or deeper. */
+struct krait_pyramid_deep {
+    uint64_t cell;
+    uint64_t begun;   /* calls as deep that begin in it */
+    uint32_t deepest; /* from 1; of those that are open in it */
+    uint32_t
+        height; /* open calls at its end, and up to the next such cell: at most KRAIT_PYRAMID_DEPTHS when none is deep */
+};
+
 /* Times are counted from `zero_ns`. */
 struct krait_pyramid {
     uint64_t zero_ns;
     struct krait_pyramid_level levels[KRAIT_PYRAMID_LEVELS];
-    uint32_t first;   /* the level that is 0 in the drawing: what was below was dropped */
-    uint32_t deepest; /* of all calls, from 1 */
-    uint64_t calls;   /* of all depths */
+    uint32_t first;                  /* the level that is 0 in the drawing: what was below was dropped */
+    uint64_t calls;                  /* about, of all depths */
+    struct krait_pyramid_deep *deep; /* by cell */
+    size_t deep_count, deep_cap;
 };
 
 /* ---- building: in the order of ends ---- */
@@ -59,8 +73,14 @@ struct krait_pyramid_build;
 int krait_pyramid_build_new(struct krait_pyramid_build **out, uint64_t zero_ns);
 void krait_pyramid_build_free(struct krait_pyramid_build *build);
 
-/* A call has ended; times are at least zero_ns, and ends never go back. hot path */
+/* Either: a call has ended, not deeper than KRAIT_PYRAMID_DEPTHS; times are at least zero_ns and at most
+ * KRAIT_PYRAMID_TIME_MAX behind it, and ends never go back. */
 void krait_pyramid_add(struct krait_pyramid_build *build, const struct krait_tile_call *call);
+
+/* Or: the next batch of a thread's calls, with times that are made to count from origin_ns; zero_ns is 0. Returns 0 or
+ * -ENOMEM. hot path */
+int krait_pyramid_ops(struct krait_pyramid_build *build, const struct krait_call_batch *batch,
+                      uint64_t origin_ns);
 
 /* What is whole so far: for krait_pyramid_peek, until the next call is added. */
 const struct krait_pyramid *krait_pyramid_so_far(const struct krait_pyramid_build *build);
@@ -75,8 +95,8 @@ size_t krait_pyramid_size(const struct krait_pyramid *pyramid);
 
 /* ---- asking ---- */
 
-/* Hands the calls that are shorter than `under_ns` and overlap [from_ns, to_ns) to krait_tile_add; others may be among
- * them. */
+/* Hands to krait_tile_add the calls that overlap [from_ns, to_ns) and are shorter than `under_ns`, or that lie at
+ * KRAIT_PYRAMID_DEPTHS or deeper; no other that is as long. */
 struct krait_pyramid_short {
     int (*tell)(void *ctx, uint64_t from_ns, uint64_t to_ns, uint64_t under_ns, struct krait_tile *tile);
     void *ctx;

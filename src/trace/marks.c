@@ -4,6 +4,7 @@
  * name of their row in events.def, with their fields as text. A new row needs nothing here.
  */
 #include "base/buf.h"
+#include "base/json.h"
 #include "event/payload.h"
 #include "trace/import.h"
 #include "trace/instants.h"
@@ -63,18 +64,19 @@ static size_t size_of(const char *type)
     return 1; /* enumerations */
 }
 
-/* "text = hello, n = 3" of a payload that is whole. */
+/* `{ text = "hello", n = 3 }` of a payload that is whole, as krait cat prints it. */
 static void add_fields(struct krait_buf *text, const struct krait_event_row *row, struct krait_cursor at)
 {
     for (size_t i = 0; i < row->field_count; i++) {
         const struct krait_field_row *field = &row->fields[i];
         const char *string;
-        krait_buf_fmt(text, "%s%s = ", i ? ", " : "", field->name);
+        krait_buf_fmt(text, "%s%s = ", i ? ", " : "{ ", field->name);
         if (strcmp(field->type, "str") != 0)
             add_number(text, field, &at, size_of(field->type));
         else if (krait_read_text(&at, &string))
-            krait_buf_str(text, string);
+            krait_json_cstr(text, string);
     }
+    krait_buf_str(text, row->field_count ? " }" : "");
 }
 
 /* -- a thread's events -- */

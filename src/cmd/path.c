@@ -4,185 +4,17 @@
  */
 #include "cmd/path.h"
 
-#include "base/array.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
 #include "cmd/func_row.h"
-#include "cmd/sheet.h"
 #include "cmd/terminal.h"
 #include "trace/kernel/kernel.h"
-#include "trace/kernel/own_threads.h"
 #include "view/lane.h"
 
 #include <string.h>
 
-enum { TABLE_ROWS = 40, LANE_ROWS = 12, MILLION = 1000000, MOST_NTH = 100000 };
-
-/* A thread, or a kind of thing that is waited for, and its part of the path. */
-struct member {
-    uint64_t ns[KRAIT_PATH_KIND_COUNT];
-    uint64_t total_ns, segments;
-    uint32_t thread;           /* index; KRAIT_NO_ID: */
-    enum krait_path_kind kind; /* what is waited for */
-    uint32_t device;           /* see struct krait_path_segment */
-    char label[48];            /* what is waited for: "disk vda" */
-    uint32_t lane;
-};
-
-struct path {
-    const struct path_options *options;
-    struct path_pick pick;
-    struct krait_critical_path *found;
-    struct krait_own_threads threads; /* of the calls' part */
-    struct member *members;           /* in the order in which the path meets them */
-    uint32_t member_count, member_cap;
-    uint32_t *member_of; /* by segment */
-    uint64_t lost;
-    bool own;   /* nothing but the program's own switches is known */
-    bool blind; /* interrupts are not known */
-    struct krait_err damage;
-    uint32_t limit;
-    struct krait_table_look look;
-    struct krait_arena texts; /* of cells */
-    struct krait_buf out, notes;
-};
-
-static const char *const kind_names[] = {
-#define X(name, text) text,
-    KRAIT_PATH_KINDS(X)
-#undef X
-};
-
-/* -- names -- */
-
-static const struct krait_kthread *thread_at(const struct path *p, uint32_t thread)
-{
-    return p->found->states->threads[thread];
-}
-
-/* Python's name for it where the recording has one, else the kernel's. */
-static const char *thread_name(const struct path *p, const struct krait_kthread *t)
-{
-    const char *recorded = krait_own_thread_name(&p->threads, t);
-    return recorded ? recorded : t->name;
-}
-
-static const struct krait_kprocess *process_of(const struct path *p, const struct krait_kthread *t)
-{
-    return t->process == KRAIT_NO_ID ? NULL : &p->found->states->processes[t->process];
-}
-
-static const char *device_name(const struct path *p, uint32_t device)
-{
-    return device == KRAIT_NO_ID ? NULL : krait_kernel_device(p->found->states, device);
-}
-
-static bool is_thread(const struct krait_competitor *had)
-{
-    return had->by && had->by != KRAIT_RUN_UNKNOWN;
-}
-
-/* Who had the CPU for longest that a segment's thread was ready for; NULL: nobody, or that is not known. */
-static const struct krait_kthread *by_thread(const struct path *p, const struct krait_path_segment *s)
-{
-    const struct krait_competitor *had = s->had_count ? &p->found->had[s->had] : NULL;
-    return krait_kernel_cause(p->found->states, krait_competitors_longest(had, s->had_count));
-}
-
-/* One of them: for people with its share where there are more, for programs with number and nanoseconds. */
-static void tell_had(struct path *p, struct krait_buf *text, const struct krait_path_segment *s,
-                     const struct krait_competitor *had)
-{
-    const struct krait_kthread *t = is_thread(had) ? krait_kernel_cause(p->found->states, had->by) : NULL;
-    char share[KRAIT_FMT_SIZE];
-    krait_buf_str(text, text->len ? ", " : "");
-    krait_fmt_safe(text, t ? thread_name(p, t) : had->by ? "unknown" : "idle");
-    if (p->options->json || p->options->csv)
-        krait_buf_fmt(text, " %d: %llu", t ? t->tid : 0, (unsigned long long)had->ns);
-    else if (s->had_count > 1)
-        krait_buf_fmt(text, " %s", krait_fmt_share(share, had->ns, (uint64_t)(s->end_ns - s->begin_ns)));
-}
-
-/* All who had it; for people also the time in which nobody had it, or it is not known who. */
-static const char *behind(struct path *p, const struct krait_path_segment *s)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    bool for_people = !p->options->json && !p->options->csv;
-    for (uint32_t i = 0; i < s->had_count && by_thread(p, s); i++) {
-        const struct krait_competitor *had = &p->found->had[s->had + i];
-        if (for_people || is_thread(had))
-            tell_had(p, &text, s, had);
-    }
-    return text.len ? krait_arena_strdup(&p->texts, text.data) : NULL;
-}
-
-/* -- who takes part -- */
-
-static uint64_t duration(const struct path *p)
-{
-    const struct krait_critical_path *found = p->found;
-    return (uint64_t)(found->segments[found->count - 1].end_ns - found->segments[0].begin_ns);
-}
-
-static void label_device(const struct path *p, struct member *member)
-{
-    const char *device = device_name(p, member->device);
-    const char *kind = member->kind == KRAIT_PATH_IPI ? "another CPU" : kind_names[member->kind];
-    snprintf(member->label, sizeof(member->label), "%s%s%s", kind, device ? " " : "", device ? device : "");
-}
-
-/* The member of a key, new where it was not met yet; NULL when memory is out. */
-static struct member *member_of(struct path *p, struct krait_map *keys, const struct krait_path_segment *s)
-{
-    enum krait_path_kind kind = (enum krait_path_kind)s->kind;
-    bool is_device = krait_path_is_device(kind);
-    uint64_t key = is_device ? (uint64_t)(kind + 1) << 32 | s->device : s->thread;
-    const uint64_t *known = krait_map_get(keys, key);
-    if (known)
-        return &p->members[*known];
-    if (!KRAIT_GROW(p->members, p->member_cap, p->member_count + 1) ||
-        krait_map_put(keys, key, p->member_count))
-        return NULL;
-    struct member *member = &p->members[p->member_count++];
-    *member =
-        (struct member){ .thread = is_device ? KRAIT_NO_ID : s->thread, .kind = kind, .device = s->device };
-    if (is_device)
-        label_device(p, member);
-    return member;
-}
-
-static int sum_members(struct path *p)
-{
-    KRAIT_CLEANUP(krait_map_done) struct krait_map keys = { 0 };
-    p->member_of = calloc(p->found->count, sizeof(*p->member_of));
-    if (!p->member_of)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < p->found->count; i++) {
-        const struct krait_path_segment *s = &p->found->segments[i];
-        struct member *member = member_of(p, &keys, s);
-        if (!member)
-            return -ENOMEM;
-        uint64_t ns = (uint64_t)(s->end_ns - s->begin_ns);
-        member->ns[s->kind] += ns;
-        member->total_ns += ns;
-        member->segments++;
-        p->member_of[i] = (uint32_t)(member - p->members);
-    }
-    return 0;
-}
-
-static void add_member_name(struct krait_buf *out, const struct path *p, const struct member *member)
-{
-    if (member->thread == KRAIT_NO_ID) {
-        krait_fmt_safe(out, member->label);
-        return;
-    }
-    const struct krait_kthread *t = thread_at(p, member->thread);
-    const char *name = thread_name(p, t);
-    krait_fmt_safe(out, name);
-    krait_buf_fmt(out, "%s%d", *name ? " " : "", t->tid);
-}
+enum { TABLE_ROWS = 40, LANE_ROWS = 12, MOST_NTH = 100000 };
 
 /* -- lanes -- */
 
@@ -206,7 +38,7 @@ static enum lane_style style_of(enum krait_path_kind kind)
 
 static int by_total(const void *a, const void *b, void *ctx)
 {
-    const struct member *members = ctx;
+    const struct path_member *members = ctx;
     uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
     uint64_t x = members[i].total_ns, y = members[k].total_ns;
     return x != y ? (x < y ? 1 : -1) : (i > k) - (i < k);
@@ -224,7 +56,7 @@ static uint32_t give_lanes(struct path *p, uint32_t *order)
         p->members[order[i]].lane = i < shown ? 0 : shown;
     for (int devices = 0; devices <= 1; devices++) {
         for (uint32_t i = 0; i < p->member_count; i++) {
-            struct member *member = &p->members[i];
+            struct path_member *member = &p->members[i];
             if (member->lane != shown && (member->thread == KRAIT_NO_ID) == devices)
                 member->lane = lanes++;
         }
@@ -249,13 +81,13 @@ static void name_lanes(const struct path *p, uint32_t lanes, struct krait_buf *t
     for (uint32_t lane = 0; lane < lanes; lane++) {
         at[lane] = texts->len;
         uint32_t sharing = 0;
-        const struct member *last = NULL;
+        const struct path_member *last = NULL;
         for (uint32_t i = 0; i < p->member_count; i++) {
             sharing += p->members[i].lane == lane;
             last = p->members[i].lane == lane ? &p->members[i] : last;
         }
         if (sharing == 1)
-            add_member_name(texts, p, last);
+            krait_path_member_name(texts, p, last);
         else
             krait_buf_fmt(texts, "%u others", sharing);
         krait_buf_char(texts, '\0');
@@ -288,143 +120,13 @@ static int draw_lanes(struct path *p)
     return krait_lanes_print(&lanes, &p->look, &p->out);
 }
 
-/* -- tables -- */
-
-#define NS(title, key, drop)                                         \
-    {                                                                \
-        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH \
-    }
-#define QUIET_NS(title, key, drop)                                                       \
-    {                                                                                    \
-        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, KRAIT_SHEET_DASH | KRAIT_SHEET_QUIET \
-    }
-#define ID(title, key, drop)                                             \
-    {                                                                    \
-        { title, 0, 0, drop }, key, KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH \
-    }
-#define NAME(title, key, min, drop, flags)                                                           \
-    {                                                                                                \
-        { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, key, KRAIT_SHEET_NAME, flags \
-    }
-
-static const struct krait_sheet_column member_columns[] = {
-    { { "share", 0, 0, 0 }, "share", KRAIT_SHEET_SHARE, 0 },
-    NS("time", "path_ns", 0),
-    NS("runs", "running_ns", 3),
-    QUIET_NS("woken", "woken_ns", 4),
-    QUIET_NS("preempted", "preempted_ns", 5),
-    QUIET_NS("irq", "interrupted_ns", 6),
-    QUIET_NS("waited for", "waited_ns", 3),
-    QUIET_NS("blocked", "blocked_ns", 4),
-    QUIET_NS("unknown", "unknown_ns", 8),
-    { { "parts", 0, 0, 7 }, "segments", KRAIT_SHEET_COUNT, 0 },
-    NAME("kind", "kind", 0, 0, KRAIT_SHEET_DATA),
-    NAME("device", "device", 0, 0, KRAIT_SHEET_DATA),
-    NAME("host", "host", 0, 0, KRAIT_SHEET_DATA),
-    ID("tid", "tid", 0),
-    ID("pid", "pid", 9),
-    NAME("process", "process", 8, 8, KRAIT_SHEET_DASH),
-    NAME("who", "name", 12, 0, 0),
-};
-
-static const struct krait_sheet_column segment_columns[] = {
-    { { "time", 0, 0, 0 }, "time_ns", KRAIT_SHEET_TIME, 0 },
-    NS("took", "duration_ns", 0),
-    NAME("what", "kind", 11, 0, 0),
-    NAME("device", "device", 0, 0, KRAIT_SHEET_DATA),
-    ID("tid", "tid", 0),
-    NAME("thread", "name", 8, 0, 0),
-    NAME("in the call", "syscall", 8, 0, KRAIT_SHEET_DASH),
-    NAME("by", "by_name", 0, 0, KRAIT_SHEET_DATA),
-    { { "by tid", 0, 0, 0 }, "by_tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA },
-    NAME("behind", "behind", 8, 1, KRAIT_SHEET_DASH),
-    { { "depth", 0, 0, 2 }, "depth", KRAIT_SHEET_COUNT, 0 },
-    NAME("host", "host", 0, 0, KRAIT_SHEET_DATA),
-};
-
-static struct krait_sheet_cell *put(struct krait_sheet_cell *cell, uint64_t number)
-{
-    cell->number = number;
-    return cell + 1;
-}
-
-static struct krait_sheet_cell *put_name(struct krait_sheet_cell *cell, const char *name)
-{
-    cell->name = name;
-    return cell + 1;
-}
-
-static const char *host_name(const struct path *p, uint32_t host)
-{
-    return *p->found->hosts[host] ? p->found->hosts[host] : NULL;
-}
-
-static void fill_member(const struct path *p, const struct member *m, struct krait_sheet_cell *cell)
-{
-    const struct krait_kthread *t = m->thread == KRAIT_NO_ID ? NULL : thread_at(p, m->thread);
-    const struct krait_kprocess *process = t ? process_of(p, t) : NULL;
-    uint64_t share = (uint64_t)((unsigned __int128)m->total_ns * MILLION / duration(p));
-    cell = put(put(cell, share), m->total_ns);
-    cell = put(put(cell, m->ns[KRAIT_PATH_RUNNING]), m->ns[KRAIT_PATH_WOKEN]);
-    cell = put(put(cell, m->ns[KRAIT_PATH_PREEMPTED]), m->ns[KRAIT_PATH_INTERRUPTED]);
-    cell = put(cell, t ? 0 : m->total_ns);
-    cell = put(put(cell, m->ns[KRAIT_PATH_BLOCKED]), m->ns[KRAIT_PATH_UNKNOWN]);
-    cell = put(cell, m->segments);
-    cell = put_name(put_name(cell, t ? "thread" : kind_names[m->kind]), device_name(p, m->device));
-    cell = put_name(cell, host_name(p, 0));
-    cell = put(cell, t ? (uint64_t)t->tid : KRAIT_SHEET_NONE);
-    cell = put(cell, process ? (uint64_t)process->pid : KRAIT_SHEET_NONE);
-    cell = put_name(cell, process ? process->name : NULL);
-    put_name(cell, t ? thread_name(p, t) : m->label);
-}
-
-/* What a segment is; people see the device with it, "disk vda". */
-static const char *what(const struct path *p, const struct krait_path_segment *s)
-{
-    const struct member *member = &p->members[p->member_of[s - p->found->segments]];
-    bool for_people = !p->options->json && !p->options->csv;
-    return for_people && s->device != KRAIT_NO_ID ? member->label : kind_names[s->kind];
-}
-
-static void fill_segment(struct path *p, const struct krait_path_segment *s, struct krait_sheet_cell *cell)
-{
-    const struct krait_kernel_states *states = p->found->states;
-    const struct krait_kthread *t = thread_at(p, s->thread), *by = by_thread(p, s);
-    cell = put(cell, (uint64_t)(s->begin_ns - p->pick.zero_ns));
-    cell = put_name(put(cell, (uint64_t)(s->end_ns - s->begin_ns)), what(p, s));
-    cell = put_name(cell, device_name(p, s->device));
-    cell = put_name(put(cell, (uint64_t)t->tid), thread_name(p, t));
-    cell = put_name(cell, s->call == KRAIT_NO_ID ? NULL : states->calls.texts[s->call]);
-    cell = put(put_name(cell, by ? thread_name(p, by) : NULL), by ? (uint64_t)by->tid : KRAIT_SHEET_NONE);
-    cell = put_name(cell, behind(p, s));
-    put_name(put(cell, s->depth), host_name(p, s->host));
-}
-
-static int make_sheet(struct path *p, bool of_segments, struct krait_sheet *sheet)
-{
-    *sheet =
-        of_segments
-            ? (struct krait_sheet){ segment_columns, KRAIT_ARRAY_LEN(segment_columns), NULL, 0, 0, false }
-            : (struct krait_sheet){ member_columns, KRAIT_ARRAY_LEN(member_columns), NULL, 0, 0, false };
-    for (uint32_t i = 0; i < (of_segments ? p->found->count : p->member_count); i++) {
-        struct krait_sheet_cell *cell = krait_sheet_row(sheet);
-        if (!cell)
-            return -ENOMEM;
-        if (of_segments)
-            fill_segment(p, &p->found->segments[i], cell);
-        else
-            fill_member(p, &p->members[i], cell);
-    }
-    return of_segments ? 0 : krait_sheet_sort(sheet, "path_ns", NULL);
-}
-
 /* -- for people -- */
 
 /* Whose path it is, how long, and since when. */
 static void add_heading(struct path *p)
 {
-    const struct krait_kthread *t = thread_at(p, p->found->thread);
-    const struct krait_kprocess *process = process_of(p, t);
+    const struct krait_kthread *t = krait_path_thread(p, p->found->thread);
+    const struct krait_kprocess *process = krait_path_process(p, t);
     char ns[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
     uint64_t begin = (uint64_t)(p->found->segments[0].begin_ns - p->pick.zero_ns);
     krait_buf_str(&p->out, p->look.colour ? KRAIT_BOLD : "");
@@ -434,8 +136,8 @@ static void add_heading(struct path *p)
         krait_func_row_label(&p->out, func->module, func->name, func->kind, &bright);
         krait_buf_str(&p->out, " on ");
     }
-    krait_fmt_safe(&p->out, thread_name(p, t));
-    krait_buf_fmt(&p->out, "%s%d", *thread_name(p, t) ? " " : "", t->tid);
+    krait_fmt_safe(&p->out, krait_path_thread_name(p, t));
+    krait_buf_fmt(&p->out, "%s%d", *krait_path_thread_name(p, t) ? " " : "", t->tid);
     if (process && process->pid != t->tid) {
         krait_buf_str(&p->out, " of ");
         krait_fmt_safe(&p->out, process->name);
@@ -443,7 +145,7 @@ static void add_heading(struct path *p)
     }
     krait_buf_fmt(&p->out, "%s%s%s, from %llu.%09llu s on", p->look.colour ? KRAIT_PLAIN : "",
                   p->options->call ? "\n" : "  ", /* with both names a line is long */
-                  krait_fmt_ns(ns, duration(p)), (unsigned long long)(begin / KRAIT_NS_PER_S),
+                  krait_fmt_ns(ns, krait_path_duration(p)), (unsigned long long)(begin / KRAIT_NS_PER_S),
                   (unsigned long long)(begin % KRAIT_NS_PER_S));
     if (p->pick.calls > 1)
         krait_buf_fmt(&p->out, "; call %llu of %s by time taken", (unsigned long long)p->options->nth,
@@ -486,14 +188,14 @@ static void add_call(struct path *p)
 static int print_json(struct path *p, const struct krait_sheet *members)
 {
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet segments = { 0 };
-    const struct krait_kthread *t = thread_at(p, p->found->thread);
-    int rc = make_sheet(p, true, &segments);
+    const struct krait_kthread *t = krait_path_thread(p, p->found->thread);
+    int rc = krait_path_sheet(p, true, &segments);
     krait_buf_char(&p->out, '{');
     krait_json_key_u64(&p->out, "tid", (uint64_t)t->tid);
-    krait_json_key_text(&p->out, "name", thread_name(p, t));
+    krait_json_key_text(&p->out, "name", krait_path_thread_name(p, t));
     krait_json_key_u64(&p->out, "begin_ns", (uint64_t)p->pick.zero_ns);
     krait_json_key_u64(&p->out, "time_ns", (uint64_t)(p->found->segments[0].begin_ns - p->pick.zero_ns));
-    krait_json_key_u64(&p->out, "duration_ns", duration(p));
+    krait_json_key_u64(&p->out, "duration_ns", krait_path_duration(p));
     add_call(p);
     krait_json_key(&p->out, "path");
     rc = rc ? rc : krait_sheet_json(members, p->limit, &p->out);
@@ -535,8 +237,8 @@ static int make_output(struct path *p, struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = { 0 };
     const struct path_options *o = p->options;
-    int rc = sum_members(p);
-    rc = rc ? rc : make_sheet(p, o->segments && !o->json, &sheet);
+    int rc = krait_path_sum_members(p);
+    rc = rc ? rc : krait_path_sheet(p, o->segments && !o->json, &sheet);
     if (!rc)
         rc = o->json  ? print_json(p, &sheet)
              : o->csv ? krait_sheet_csv(&sheet, p->limit, &p->out)

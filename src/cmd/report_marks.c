@@ -10,8 +10,8 @@
 #include "trace/track.h"
 
 struct mark {
-    uint64_t count, first_ns, last_ns;
-    uint32_t tracks, last_track;
+    uint64_t count, first_ns, last_ns, tracks;
+    uint32_t last_track;
 };
 
 struct marks {
@@ -21,13 +21,34 @@ struct marks {
     uint32_t track; /* that is walked */
 };
 
+/* -- columns -- */
+
+/* A time of the mark at an offset, from the zero of the trace. */
+static struct krait_sheet_cell get_time(void *of, const void *row, size_t offset)
+{
+    const struct marks *marks = of;
+    uint64_t zero_ns = marks->report->zero_ns, ns = krait_sheet_number_at(NULL, row, offset).number;
+    return krait_sheet_number(ns > zero_ns ? ns - zero_ns : 0);
+}
+
+static struct krait_sheet_cell get_name(void *of, const void *row, size_t arg)
+{
+    const struct marks *marks = of;
+    const struct mark *mark = row;
+    return krait_sheet_name(krait_track_text(marks->report->trace, (uint32_t)(mark - marks->items)));
+}
+
 static const struct krait_sheet_column columns[] = {
-    { { "marks", 0, 0, 0 }, "marks", KRAIT_SHEET_COUNT, 0 },
-    { { "first", 0, 0, 1 }, "first_ns", KRAIT_SHEET_TIME, 0 },
-    { { "last", 0, 0, 2 }, "last_ns", KRAIT_SHEET_TIME, 0 },
-    { { "tracks", 0, 0, 3 }, "tracks", KRAIT_SHEET_COUNT, 0 },
-    { { "mark", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0 },
+#define OF(member) offsetof(struct mark, member)
+    { { "marks", 0, 0, 0 }, "marks", KRAIT_SHEET_COUNT, 0, krait_sheet_number_at, OF(count) },
+    { { "first", 0, 0, 1 }, "first_ns", KRAIT_SHEET_TIME, 0, get_time, OF(first_ns) },
+    { { "last", 0, 0, 2 }, "last_ns", KRAIT_SHEET_TIME, 0, get_time, OF(last_ns) },
+    { { "tracks", 0, 0, 3 }, "tracks", KRAIT_SHEET_COUNT, 0, krait_sheet_number_at, OF(tracks) },
+    { { "mark", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, get_name, 0 },
+#undef OF
 };
+
+/* -- rows -- */
 
 static int add_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
@@ -77,17 +98,9 @@ static int walk_all(struct marks *marks)
 
 static int fill(const struct marks *marks, struct krait_sheet *sheet)
 {
-    uint64_t zero_ns = marks->report->zero_ns;
     for (uint32_t i = 0; i < marks->count; i++) {
-        const struct mark *mark = &marks->items[i];
-        struct krait_sheet_cell *cells = mark->count ? krait_sheet_row(sheet) : NULL;
-        if (!cells)
-            continue;
-        cells[0].number = mark->count;
-        cells[1].number = mark->first_ns > zero_ns ? mark->first_ns - zero_ns : 0;
-        cells[2].number = mark->last_ns > zero_ns ? mark->last_ns - zero_ns : 0;
-        cells[3].number = mark->tracks;
-        cells[4].name = krait_track_text(marks->report->trace, i);
+        if (marks->items[i].count)
+            krait_sheet_add(sheet, &marks->items[i]);
     }
     return sheet->failed ? -ENOMEM : 0;
 }
@@ -123,7 +136,7 @@ int krait_report_marks(struct report *report, struct krait_trace *trace, struct 
 {
     struct marks marks = { .report = report };
     KRAIT_CLEANUP(krait_sheet_done)
-    struct krait_sheet sheet = { .columns = columns, .column_count = KRAIT_ARRAY_LEN(columns) };
+    struct krait_sheet sheet = { .columns = columns, .of = &marks, .column_count = KRAIT_ARRAY_LEN(columns) };
     int rc = krait_tracks_find(trace, err);
     if (rc)
         return rc;

@@ -16,14 +16,25 @@ void krait_sheet_done(struct krait_sheet *sheet)
     free(sheet->cells);
 }
 
-struct krait_sheet_cell *krait_sheet_row(struct krait_sheet *sheet)
+struct krait_sheet_cell krait_sheet_number_at(void *of, const void *row, size_t offset)
 {
-    size_t row_size = sheet->column_count * sizeof(*sheet->cells);
+    return krait_sheet_number(*(const uint64_t *)((const char *)row + offset));
+}
+
+struct krait_sheet_cell krait_sheet_name_at(void *of, const void *row, size_t offset)
+{
+    return krait_sheet_name(*(const char *const *)((const char *)row + offset));
+}
+
+void krait_sheet_add(struct krait_sheet *sheet, const void *row)
+{
     if (!KRAIT_GROW(sheet->cells, sheet->cap, ((size_t)sheet->rows + 1) * sheet->column_count)) {
         sheet->failed = true;
-        return NULL;
+        return;
     }
-    return memset(sheet->cells + (size_t)sheet->rows++ * sheet->column_count, 0, row_size);
+    struct krait_sheet_cell *cells = sheet->cells + (size_t)sheet->rows++ * sheet->column_count;
+    for (uint32_t i = 0; i < sheet->column_count; i++)
+        cells[i] = sheet->columns[i].get(sheet->of, row, sheet->columns[i].arg);
 }
 
 static bool is_upward(enum krait_sheet_kind kind)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sheet: rows of numbers and names under columns that a table in a program describes, sorted, cut, and
- * printed as a table for people, as CSV or as JSON, from the same cells.
+ * A sheet: rows of numbers and names that are sorted, cut, and printed as a table for people, as CSV or as JSON.
+ *
+ * A verb describes each column once, in an array: its heading, its key, its unit, and the function that gets its cell
+ * from a row.
  */
 #ifndef KRAIT_CMD_SHEET_H
 #define KRAIT_CMD_SHEET_H
@@ -26,20 +28,24 @@ enum krait_sheet_flags {
     KRAIT_SHEET_DASH = 4,  /* tables have a dash for 0, or for a name or id that is not known */
 };
 
+struct krait_sheet_cell {
+    uint64_t number;
+    const char *name; /* NULL: not known; must outlive the sheet */
+};
+
 struct krait_sheet_column {
     struct krait_column column;
     const char *key; /* in CSV, JSON and --sort */
     enum krait_sheet_kind kind;
     unsigned flags;
-};
-
-struct krait_sheet_cell {
-    uint64_t number;
-    const char *name; /* NULL: not known */
+    /* The cell of a row; `of` is the sheet's. */
+    struct krait_sheet_cell (*get)(void *of, const void *row, size_t arg);
+    size_t arg; /* tells apart columns that share a getter: an offset, an index */
 };
 
 struct krait_sheet {
     const struct krait_sheet_column *columns;
+    void *of; /* what getters need besides the row */
     uint32_t column_count;
     struct krait_sheet_cell *cells;
     uint32_t rows;
@@ -48,8 +54,24 @@ struct krait_sheet {
 };
 
 void krait_sheet_done(struct krait_sheet *sheet);
-/* A new last row, its cells zeroed: column_count of them; NULL when memory is out. */
-struct krait_sheet_cell *krait_sheet_row(struct krait_sheet *sheet);
+/* Appends a row: the cell that each column gets from `row`. A failed allocation shows in sheet->failed. */
+void krait_sheet_add(struct krait_sheet *sheet, const void *row);
+
+/* A getter's result. */
+static inline struct krait_sheet_cell krait_sheet_number(uint64_t number)
+{
+    return (struct krait_sheet_cell){ .number = number };
+}
+
+static inline struct krait_sheet_cell krait_sheet_name(const char *name)
+{
+    return (struct krait_sheet_cell){ .name = name };
+}
+
+/* Getters: the uint64_t, or the text, at an offset in the row. */
+struct krait_sheet_cell krait_sheet_number_at(void *of, const void *row, size_t offset);
+struct krait_sheet_cell krait_sheet_name_at(void *of, const void *row, size_t offset);
+
 /* By a column, or by several with commas between: numbers the greatest first, times, names and ids from the
  * least; then by the other columns. -EINVAL: no such column; err lists those that there are. */
 int krait_sheet_sort(struct krait_sheet *sheet, const char *key, struct krait_err *err);

@@ -16,7 +16,8 @@
 static int make_sheet(const struct states *s, const struct states_view *view, struct krait_sheet *sheet,
                       struct krait_err *err)
 {
-    *sheet = (struct krait_sheet){ .columns = view->columns, .column_count = view->column_count };
+    *sheet =
+        (struct krait_sheet){ .columns = view->columns, .column_count = view->column_count, .of = (void *)s };
     if (view->fill(s, sheet) || sheet->failed)
         return krait_err_set(err, -ENOMEM, "out of memory");
     const char *sort = s->options->sort ? s->options->sort : view->sort;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree and relatives
- * (report_tree.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks (report_marks.c), what changed between
- * recordings (report_diff.c), and what these share (report_shared.c).
+ * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree (report_tree.c),
+ * callers and callees (report_relatives.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks (report_marks.c), what changed between
+ * recordings (report_diff.c), and what these share (report_columns.c, report_shared.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H
@@ -46,6 +46,9 @@ struct report {
     char damage[1024];
 };
 
+/* The tree that the options ask for, of --tree, --callers and --callees. Returns 0 or a negative errno with err set. */
+int krait_report_tree_new(struct krait_calltree **tree, struct report *report, struct krait_err *err);
+
 /* Each fills report->out and notes. Returns 0 or a negative errno with err set. */
 int krait_report_rows(struct report *report, struct krait_err *err);
 int krait_report_tree(struct report *report, struct krait_err *err);
@@ -88,6 +91,52 @@ struct krait_column krait_report_wall_column(enum krait_wall_state state,
                                              const uint64_t ns[KRAIT_WALL_COUNT]);
 /* What the percentages are of, where the table shows any. */
 void krait_report_wall_note(struct report *report, const struct krait_table *table, const char *of);
+
+/* A row on its way into a table (report_columns.c). */
+struct report_spot {
+    const struct report *report;
+    struct krait_table *table;
+    const void *row;         /* what the columns' offsets are of */
+    uint64_t whole;          /* the time that shares are of */
+    const uint64_t *wall_ns; /* the row's time by state; NULL: the table does not split it */
+    uint64_t split_ns;       /* the sum of that */
+    const void *of;          /* what the part's own columns need besides */
+};
+
+/* All there is to say of a column: in tables, in JSON and in CSV. */
+struct report_column {
+    struct krait_column column;
+    uint32_t beside; /* column.drop beside what threads did; 0: the same */
+    const char *key; /* in JSON and CSV; NULL: tables alone have it */
+    uint32_t place;  /* there, from 0 */
+    void (*add)(const struct report_spot *at, const struct report_column *column); /* the cell of a table */
+    unsigned when; /* a part's number of what has to be true, below 32 */
+    size_t offset; /* of a uint64_t in the row; of what threads did, the state */
+};
+
+uint64_t krait_report_number(const void *row, const struct report_column *column);
+/* Cells: a time, its share of the whole, a count, the part of a state. */
+void krait_report_cell_ns(const struct report_spot *at, const struct report_column *column);
+void krait_report_cell_share(const struct report_spot *at, const struct report_column *column);
+void krait_report_cell_count(const struct report_spot *at, const struct report_column *column);
+void krait_report_cell_wall(const struct report_spot *at, const struct report_column *column);
+
+/* Which of `from` a table has, in their order, into `chosen`: those whose bit 1 << when is in `present`, and of states
+ * those that there was some of. wall_ns: all time that the table splits; NULL: it splits none. Returns how many. */
+uint32_t krait_report_columns_choose(const struct report_column **chosen, const struct report_column *from,
+                                     uint32_t count, unsigned present, const struct report *report,
+                                     const uint64_t *wall_ns);
+/* A column as it is in such a table. */
+struct krait_column krait_report_column_fit(const struct report_column *column, const uint64_t *wall_ns);
+/* The next row, cell by cell. */
+void krait_report_columns_cells(const struct report_spot *at, const struct report_column *const *chosen,
+                                uint32_t count);
+/* The columns that have a key, each with its comma before it; row NULL: their names. */
+void krait_report_columns_csv(struct krait_buf *out, const struct report_column *columns, uint32_t count,
+                              const struct report *report, const void *row);
+/* The same as members of an open object. */
+void krait_report_columns_json(struct krait_buf *out, const struct report_column *columns, uint32_t count,
+                               const struct report *report, const void *row);
 
 /* Parts that several outputs share. */
 /* The first damage is what is said. */

@@ -9,14 +9,6 @@
 
 #include <string.h>
 
-/* A row on its way into a table. */
-struct spot {
-    struct krait_table *table;
-    const struct report *report;
-    const struct krait_profile_row *row;
-    uint64_t whole; /* self time of all rows */
-};
-
 /* When a column is in the table. */
 enum column_when {
     ALWAYS = 0,
@@ -26,43 +18,9 @@ enum column_when {
     OF_EXCEPTIONS, /* exceptions were asked for */
     OF_PLACES,     /* rows have a file and line */
     OF_PROCESSES,
-    OF_WALL, /* some thread was in that state */
 };
-
-/* All that is said of a column: in tables, in JSON and CSV, and by --sort, which takes titles. */
-struct rows_column {
-    struct krait_column column;
-    const char *key; /* in JSON and CSV; NULL: tables alone have it */
-    uint32_t place;  /* there, from 0 */
-    void (*add)(const struct spot *at, const struct rows_column *column); /* adds the cell of a table */
-    enum column_when when;
-    size_t offset; /* of a uint64_t in the row; of what threads did, the state */
-};
-
-static uint64_t number_of(const struct krait_profile_row *row, const struct rows_column *column)
-{
-    return *(const uint64_t *)((const char *)row + column->offset);
-}
 
 /* --- cells --- */
-
-static void ns_cell(const struct spot *at, const struct rows_column *column)
-{
-    if (at->report->clock)
-        krait_cell_count(at->table, number_of(at->row, column));
-    else
-        krait_cell_ns(at->table, number_of(at->row, column));
-}
-
-static void share_cell(const struct spot *at, const struct rows_column *column)
-{
-    krait_cell_share(at->table, number_of(at->row, column), at->whole);
-}
-
-static void count_cell(const struct spot *at, const struct rows_column *column)
-{
-    krait_cell_count(at->table, number_of(at->row, column));
-}
 
 static void thing_cell(struct krait_table *table, const struct krait_profile_row *row,
                        enum krait_profile_by by)
@@ -123,7 +81,7 @@ static void line_cell(struct krait_table *table, const struct krait_profile_row 
     krait_table_keep(table, kept);
 }
 
-static void name_cell(const struct spot *at, const struct rows_column *column)
+static void name_cell(const struct report_spot *at, const struct report_column *column)
 {
     if (at->report->by == KRAIT_BY_LINE)
         line_cell(at->table, at->row, at->report->trace);
@@ -131,21 +89,24 @@ static void name_cell(const struct spot *at, const struct rows_column *column)
         thing_cell(at->table, at->row, at->report->by);
 }
 
-static void where_cell(const struct spot *at, const struct rows_column *column)
+static void where_cell(const struct report_spot *at, const struct report_column *column)
 {
-    krait_cell_where(at->table, at->row->file, at->row->line);
+    const struct krait_profile_row *row = at->row;
+    krait_cell_where(at->table, row->file, row->line);
 }
 
-static void command_cell(const struct spot *at, const struct rows_column *column)
+static void command_cell(const struct report_spot *at, const struct report_column *column)
 {
+    const struct krait_profile_row *row = at->row;
     KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, krait_fmt_command(at->report->trace->processes[at->row->process].command));
+    krait_fmt_safe(&text, krait_fmt_command(at->report->trace->processes[row->process].command));
     krait_table_cell(at->table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
-static void exceptions_cell(const struct spot *at, const struct rows_column *column)
+static void exceptions_cell(const struct report_spot *at, const struct report_column *column)
 {
-    krait_report_raised_cell(at->table, at->row->exceptions, at->row->exception_count);
+    const struct krait_profile_row *row = at->row;
+    krait_report_raised_cell(at->table, row->exceptions, row->exception_count);
 }
 
 /* The split is of the time that rows are sorted by. */
@@ -154,54 +115,60 @@ static bool splits_total(const struct report *report)
     return report->options->sort && strcmp(report->options->sort, "total") == 0;
 }
 
-static void wall_cell(const struct spot *at, const struct rows_column *column)
-{
-    const struct krait_profile_row *row = at->row;
-    if (splits_total(at->report))
-        krait_cell_part(at->table, row->wall->total_ns[column->offset], row->total_ns, at->whole);
-    else
-        krait_cell_part(at->table, row->wall->self_ns[column->offset], row->self_ns, at->whole);
-}
-
 /* --- columns, in the order of tables --- */
 
-#define TEXT(title, min, drop, add, when)                                                     \
-    {                                                                                         \
-        { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, NULL, 0, add, when, 0 \
+#define TEXT(title, min, drop, add, when)                                                        \
+    {                                                                                            \
+        { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, 0, NULL, 0, add, when, 0 \
     }
+#define NS(title, key, place, drop, when, member)                                    \
+    {                                                                                \
+        { title, 0, 0, drop }, 0, key, place, krait_report_cell_ns, when, OF(member) \
+    }
+#define SHARE(title, drop, member)                                                     \
+    {                                                                                  \
+        { title, 0, 0, drop }, 0, NULL, 0, krait_report_cell_share, ALWAYS, OF(member) \
+    }
+#define COUNT(title, place, drop, beside, when, member)                                        \
+    {                                                                                          \
+        { title, 0, 0, drop }, beside, title, place, krait_report_cell_count, when, OF(member) \
+    }
+#define STATE(name, text, title, words) \
+    { { title, 0, 0, 0 }, 0, NULL, 0, krait_report_cell_wall, ALWAYS, KRAIT_WALL_##name },
 
 /* Left out of a narrow table before any state is. */
 #define AFTER_STATES(n) (KRAIT_WALL_COUNT + (n))
 
-static const struct rows_column columns[] = {
+static const struct report_column columns[] = {
 #define OF(member) offsetof(struct krait_profile_row, member)
-    { { "self", 0, 0, 0 }, "self_ns", 1, ns_cell, ALWAYS, OF(self_ns) },
-    { { "self%", 0, 0, AFTER_STATES(2) }, NULL, 0, share_cell, ALWAYS, OF(self_ns) },
-#define X(name, text, title, words) { { title, 0, 0, 0 }, NULL, 0, wall_cell, OF_WALL, KRAIT_WALL_##name },
-    KRAIT_WALL_STATES(X)
-#undef X
-        { { "total", 0, 0, AFTER_STATES(4) }, "total_ns", 2, ns_cell, ALWAYS, OF(total_ns) },
-    { { "total%", 0, 0, AFTER_STATES(3) }, NULL, 0, share_cell, ALWAYS, OF(total_ns) },
-    { { "calls", 0, 0, 0 }, "calls", 0, count_cell, ALWAYS, OF(calls) },
-    { { "runs", 0, 0, AFTER_STATES(6) }, "runs", 8, count_cell, OF_MANY_RUNS, OF(runs) },
-    { { "raised", 0, 0, AFTER_STATES(12) }, "raised", 9, count_cell, OF_RAISES, OF(raised) },
-    { { "mean", 0, 0, AFTER_STATES(5) }, "mean_ns", 4, ns_cell, OF_RUNS, OF(mean_ns) },
-    { { "min", 0, 0, AFTER_STATES(11) }, "min_ns", 3, ns_cell, OF_RUNS, OF(min_ns) },
-    { { "max", 0, 0, AFTER_STATES(8) }, "max_ns", 5, ns_cell, OF_RUNS, OF(max_ns) },
-    { { "p50", 0, 0, AFTER_STATES(10) }, "p50_ns", 6, ns_cell, OF_RUNS, OF(p50_ns) },
-    { { "p99", 0, 0, AFTER_STATES(9) }, "p99_ns", 7, ns_cell, OF_RUNS, OF(p99_ns) },
+    NS("self", "self_ns", 1, 0, ALWAYS, self_ns),
+    SHARE("self%", AFTER_STATES(2), self_ns),
+    KRAIT_WALL_STATES(STATE) NS("total", "total_ns", 2, AFTER_STATES(4), ALWAYS, total_ns),
+    SHARE("total%", AFTER_STATES(3), total_ns),
+    COUNT("calls", 0, 0, AFTER_STATES(1), ALWAYS, calls),
+    COUNT("runs", 8, AFTER_STATES(6), 0, OF_MANY_RUNS, runs),
+    COUNT("raised", 9, AFTER_STATES(12), 0, OF_RAISES, raised),
+    NS("mean", "mean_ns", 4, AFTER_STATES(5), OF_RUNS, mean_ns),
+    NS("min", "min_ns", 3, AFTER_STATES(11), OF_RUNS, min_ns),
+    NS("max", "max_ns", 5, AFTER_STATES(8), OF_RUNS, max_ns),
+    NS("p50", "p50_ns", 6, AFTER_STATES(10), OF_RUNS, p50_ns),
+    NS("p99", "p99_ns", 7, AFTER_STATES(9), OF_RUNS, p99_ns),
     TEXT("function", 32, 0, name_cell, ALWAYS),
     TEXT("exceptions", 20, 0, exceptions_cell, OF_EXCEPTIONS),
     TEXT("command", 16, 0, command_cell, OF_PROCESSES),
     TEXT("where", 28, AFTER_STATES(7), where_cell, OF_PLACES),
 #undef OF
 };
+#undef STATE
+#undef COUNT
+#undef SHARE
+#undef NS
 #undef TEXT
 
 /* --- order --- */
 
 /* NULL: by name, from A. */
-static const struct rows_column *sort_column(const char *name)
+static const struct report_column *sort_column(const char *name)
 {
     size_t i = 0;
     if (name && strcmp(name, "name") == 0)
@@ -212,17 +179,17 @@ static const struct rows_column *sort_column(const char *name)
 }
 
 /* 0 where the row has none of it. */
-static uint64_t sort_number(const struct krait_profile_row *row, const struct rows_column *column)
+static uint64_t sort_number(const struct krait_profile_row *row, const struct report_column *column)
 {
-    if (column->add != wall_cell)
-        return number_of(row, column);
+    if (column->add != krait_report_cell_wall)
+        return krait_report_number(row, column);
     return row->wall ? row->wall->self_ns[column->offset] : 0;
 }
 
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
     const struct krait_profile_row *x = a, *y = b;
-    const struct rows_column *sort = ctx;
+    const struct report_column *sort = ctx;
     if (sort) {
         uint64_t u = sort_number(x, sort), v = sort_number(y, sort);
         if (u != v)
@@ -239,8 +206,8 @@ static int check_sort(const struct report *report, struct krait_err *err)
     const char *name = report->options->sort;
     bool gil = report->wall && name && strcmp(name, "gil") == 0;
     bool known = gil || (report->wall && krait_wall_has_kernel(report->wall));
-    const struct rows_column *column = sort_column(name);
-    if (known || !column || column->add != wall_cell)
+    const struct report_column *column = sort_column(name);
+    if (known || !column || column->add != krait_report_cell_wall)
         return 0;
     return krait_err_set(err, -ENODATA, "--sort %s: the trace has no thread states; record with --kernel",
                          name);
@@ -307,18 +274,19 @@ static bool asks_for_exceptions(const struct report *report)
     return report->exception || (report->options->sort && strcmp(report->options->sort, "raised") == 0);
 }
 
-/* A column as it is in this table. The one that the order is by stays; beside what threads did, the calls may
- * go. */
+/* The time that a table splits, all of it; NULL: it splits none. */
+static const uint64_t *wall_of(const struct report *report, const struct krait_profile *profile)
+{
+    return report->wall ? profile->wall_ns : NULL;
+}
+
+/* A column as it is in this table. The one that the order is by stays. */
 static struct krait_column fit_column(const struct report *report, const struct krait_profile *profile,
-                                      const struct rows_column *from)
+                                      const struct report_column *from)
 {
     static const char *const titles[] = { "function", "module", "file", "thread", "process", "line of call" };
-    struct krait_column column = from->column;
+    struct krait_column column = krait_report_column_fit(from, wall_of(report, profile));
     const char *sort = report->options->sort;
-    if (from->add == wall_cell)
-        column = krait_report_wall_column((enum krait_wall_state)from->offset, profile->wall_ns);
-    if (from->add == count_cell && report->wall)
-        column.drop = KRAIT_MAX(column.drop, (uint32_t)AFTER_STATES(1));
     if (sort && strcmp(column.title, sort) == 0)
         column.drop = 0;
     if (from->when == OF_RAISES && report->exception)
@@ -334,40 +302,37 @@ static struct krait_column fit_column(const struct report *report, const struct 
 enum column_group { FIRST, SECOND, REST, GROUPS };
 
 /* A total time that is split stands at the left, with its split behind it. */
-static enum column_group group_of(const struct report *report, const struct rows_column *column)
+static enum column_group group_of(const struct report *report, const struct report_column *column)
 {
-    bool is_time = column->add == ns_cell || column->add == share_cell;
+    bool is_time = column->add == krait_report_cell_ns || column->add == krait_report_cell_share;
     if (!report->wall || !splits_total(report))
         return FIRST;
-    if (column->add == wall_cell)
+    if (column->add == krait_report_cell_wall)
         return SECOND;
     return is_time && column->offset == offsetof(struct krait_profile_row, total_ns) ? FIRST : REST;
 }
 
 /* Which columns there are, into `chosen`; returns how many. */
 static uint32_t choose_columns(const struct report *report, const struct krait_profile *profile,
-                               uint32_t shown, struct krait_column *mine, const struct rows_column **chosen)
+                               uint32_t shown, struct krait_column *mine, const struct report_column **chosen)
 {
     bool functions = report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE;
-    const bool present[] = {
-        [ALWAYS] = true,
-        [OF_RUNS] = functions,
-        [OF_MANY_RUNS] = functions && has_many_runs(profile, shown),
-        [OF_RAISES] = functions && has_raises(profile, shown),
-        [OF_EXCEPTIONS] = asks_for_exceptions(report),
-        [OF_PLACES] = functions,
-        [OF_PROCESSES] = report->by == KRAIT_BY_PROCESS,
-        [OF_WALL] = report->wall,
-    };
+    unsigned present = 1U << ALWAYS | (unsigned)functions << OF_RUNS |
+                       (unsigned)(functions && has_many_runs(profile, shown)) << OF_MANY_RUNS |
+                       (unsigned)(functions && has_raises(profile, shown)) << OF_RAISES |
+                       (unsigned)asks_for_exceptions(report) << OF_EXCEPTIONS |
+                       (unsigned)(functions) << OF_PLACES |
+                       (unsigned)(report->by == KRAIT_BY_PROCESS) << OF_PROCESSES;
+    const struct report_column *all[KRAIT_ARRAY_LEN(columns)];
+    uint32_t count = krait_report_columns_choose(all, columns, KRAIT_ARRAY_LEN(columns), present, report,
+                                                 wall_of(report, profile));
     uint32_t n = 0;
-    for (size_t i = 0; i < GROUPS * KRAIT_ARRAY_LEN(columns); i++) {
-        const struct rows_column *column = &columns[i % KRAIT_ARRAY_LEN(columns)];
-        bool none = column->add == wall_cell &&
-                    !krait_report_wall_shows(report, (enum krait_wall_state)column->offset, profile->wall_ns);
-        if (!present[column->when] || none || group_of(report, column) != i / KRAIT_ARRAY_LEN(columns))
+    for (uint32_t i = 0; i < GROUPS * count; i++) {
+        if (group_of(report, all[i % count]) != i / count)
             continue;
-        chosen[n] = column;
-        mine[n++] = fit_column(report, profile, column);
+        chosen[n] = all[i % count];
+        mine[n] = fit_column(report, profile, chosen[n]);
+        n++;
     }
     return n;
 }
@@ -391,15 +356,25 @@ static void note_runs(struct report *report, const struct krait_profile *profile
 static int put_table(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
     struct krait_column mine[KRAIT_ARRAY_LEN(columns)];
-    const struct rows_column *chosen[KRAIT_ARRAY_LEN(columns)];
+    const struct report_column *chosen[KRAIT_ARRAY_LEN(columns)];
     uint32_t count = choose_columns(report, profile, shown, mine, chosen);
     struct krait_table *table;
     if (krait_table_new(&table, mine, count))
         return -ENOMEM;
     for (uint32_t i = 0; i < shown; i++) {
-        const struct spot at = { table, report, &profile->rows[i], profile->self_ns };
-        for (uint32_t c = 0; c < count; c++)
-            chosen[c]->add(&at, chosen[c]);
+        const struct krait_profile_row *row = &profile->rows[i];
+        bool total = splits_total(report);
+        const struct report_spot at = {
+            .report = report,
+            .table = table,
+            .row = row,
+            .whole = profile->self_ns,
+            .wall_ns = !row->wall ? NULL
+                       : total    ? row->wall->total_ns
+                                  : row->wall->self_ns,
+            .split_ns = total ? row->total_ns : row->self_ns,
+        };
+        krait_report_columns_cells(&at, chosen, count);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
     if (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE)
@@ -413,27 +388,6 @@ static int put_table(struct report *report, const struct krait_profile *profile,
 }
 
 /* --- CSV and JSON --- */
-
-/* The column at a place in both; NULL behind the last. */
-static const struct rows_column *column_at(uint32_t place)
-{
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
-        if (columns[i].key && columns[i].place == place)
-            return &columns[i];
-    }
-    return NULL;
-}
-
-/* Its name, which may be made in `name`: what is ns is cycles on another clock. */
-static const char *key_of(const struct report *report, const struct rows_column *column,
-                          char name[KRAIT_FMT_SIZE])
-{
-    const char *ns = strstr(column->key, "_ns");
-    if (!ns || !report->clock)
-        return column->key;
-    snprintf(name, KRAIT_FMT_SIZE, "%.*s_cycles", (int)(ns - column->key), column->key);
-    return name;
-}
 
 static void csv_callee(struct krait_buf *out, const struct krait_func *callee)
 {
@@ -456,11 +410,8 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
 {
     struct krait_buf *out = &report->out;
     bool lines = report->by == KRAIT_BY_LINE;
-    const struct rows_column *column;
-    char name[KRAIT_FMT_SIZE];
     krait_buf_str(out, KRAIT_FUNC_ROW_CSV);
-    for (uint32_t n = 0; (column = column_at(n)); n++)
-        krait_buf_fmt(out, ",%s", key_of(report, column, name));
+    krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, NULL);
     krait_buf_str(out, ",exceptions" KRAIT_FUNC_ROW_CSV_HOLDS);
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
     if (report->wall)
@@ -469,8 +420,7 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
         krait_func_row_csv(out, row->name, row->module, row->file, row->line, krait_func_row_kind(row->kind));
-        for (uint32_t n = 0; (column = column_at(n)); n++)
-            krait_buf_fmt(out, ",%llu", (unsigned long long)number_of(row, column));
+        krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
         krait_report_raised_csv(out, row->exceptions, row->exception_count);
         krait_func_row_csv_holds(out, row->holds_dropped);
         if (lines)
@@ -484,8 +434,6 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
 static void put_json(struct report *report, const struct krait_profile *profile, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    const struct rows_column *column;
-    char name[KRAIT_FMT_SIZE];
     krait_report_json_open(report, profile->self_ns);
     if (report->wall)
         krait_report_json_wall(out, "wall_ns", profile->wall_ns);
@@ -495,8 +443,7 @@ static void put_json(struct report *report, const struct krait_profile *profile,
         krait_json_item(out, "\n{");
         krait_func_row_json(out, row->name, row->module, row->file, row->line,
                             krait_func_row_kind(row->kind));
-        for (uint32_t n = 0; (column = column_at(n)); n++)
-            krait_json_key_u64(out, key_of(report, column, name), number_of(row, column));
+        krait_report_columns_json(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
         krait_report_raised_json(out, row->exceptions, row->exception_count);
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait report --tree`, `--callers` and `--callees`: what is drawn from the call tree.
+ * `krait report --tree`: the call tree, drawn and as a list.
  */
 #include "analysis/calltree.h"
-#include "analysis/relatives.h"
-#include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
@@ -22,7 +20,7 @@ static bool *mark_roots(const struct report *report)
     return roots;
 }
 
-static int tree_new(struct krait_calltree **tree, struct report *report, struct krait_err *err)
+int krait_report_tree_new(struct krait_calltree **tree, struct report *report, struct krait_err *err)
 {
     KRAIT_AUTO_FREE bool *roots = report->filter ? mark_roots(report) : NULL;
     if (report->filter && !roots)
@@ -191,108 +189,120 @@ static void add_guides(struct krait_buf *text, const struct line *line, struct g
                                  : (line->last ? "`- " : "|- "));
 }
 
-static void node_cell(struct krait_table *table, const struct report *report,
-                      const struct krait_calltree *tree, const struct line *line, struct guides *guides)
+/* --- columns --- */
+
+/* What columns need besides the node. */
+struct tree_line {
+    const struct krait_calltree *tree;
+    const struct line *line;
+    const struct report_raised *raised; /* of the node; NULL: exceptions were not asked for */
+    struct guides *guides;
+};
+
+static void node_cell(const struct report_spot *at, const struct report_column *column)
 {
-    const struct krait_tree_node *node = &tree->nodes[line->node];
+    const struct tree_line *of = at->of;
+    const struct krait_tree_node *node = at->row;
     KRAIT_AUTO_BUF text = { 0 };
     size_t bright = 0;
     enum krait_style style = KRAIT_STYLE_NONE;
-    add_guides(&text, line, guides);
+    add_guides(&text, of->line, of->guides);
     size_t kept = text.len;
     if (node->func == KRAIT_NO_ID) {
-        krait_fmt_safe(&text, tree->labels.texts[node->label]);
+        krait_fmt_safe(&text, of->tree->labels.texts[node->label]);
         style = KRAIT_STYLE_BOLD;
     } else {
-        const struct krait_func *func = &report->trace->funcs[node->func];
+        const struct krait_func *func = &at->report->trace->funcs[node->func];
         krait_func_row_marked(&text, func, &bright);
         style = func->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C;
     }
-    krait_table_cell(table, text.data ? text.data : "", style, bright);
-    krait_table_keep(table, kept);
+    krait_table_cell(at->table, text.data ? text.data : "", style, bright);
+    krait_table_keep(at->table, kept);
 }
 
-/* The states that a table has columns for. */
-struct states {
-    unsigned list[KRAIT_WALL_COUNT];
-    unsigned count;
+static void raised_cell(const struct report_spot *at, const struct report_column *column)
+{
+    const struct tree_line *of = at->of;
+    if (of->raised->total)
+        krait_cell_count(at->table, of->raised->total);
+    else
+        krait_table_cell(at->table, "-", KRAIT_STYLE_DIM, 0);
+}
+
+static void types_cell(const struct report_spot *at, const struct report_column *column)
+{
+    const struct tree_line *of = at->of;
+    krait_report_raised_cell(at->table, of->raised->items, of->raised->count);
+}
+
+enum { ALWAYS = 0, OF_EXCEPTIONS };      /* when a column is in the table */
+enum { LAST = KRAIT_WALL_COUNT };        /* left out of a narrow table before any state is: LAST + 1 and on */
+enum { NAME_MIN = 40, BESIDE_MIN = 30 }; /* columns of a name, and beside what threads did */
+enum { SHORTEN = KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN };
+
+static const struct report_column columns[] = {
+#define OF(member) ALWAYS, offsetof(struct krait_tree_node, member)
+#define X(name, text, title, words) \
+    { { title, 0, 0, 0 }, 0, NULL, 0, krait_report_cell_wall, ALWAYS, KRAIT_WALL_##name },
+    { { "total", 0, 0, 0 }, 0, "total_ns", 2, krait_report_cell_ns, OF(total_ns) },
+    { { "total%", 0, 0, 0 }, LAST + 1, NULL, 0, krait_report_cell_share, OF(total_ns) },
+    KRAIT_WALL_STATES(X){ { "self", 0, 0, 1 }, LAST + 3, "self_ns", 1, krait_report_cell_ns, OF(self_ns) },
+    { { "calls", 0, 0, 0 }, LAST + 2, "calls", 0, krait_report_cell_count, OF(calls) },
+    { { "raised", 0, 0, 0 }, 0, NULL, 0, raised_cell, OF_EXCEPTIONS, 0 },
+    { { "function", SHORTEN, NAME_MIN, 0 }, 0, NULL, 0, node_cell, ALWAYS, 0 },
+    { { "exceptions", SHORTEN, 14, 0 }, 0, NULL, 0, types_cell, OF_EXCEPTIONS, 0 },
+#undef X
+#undef OF
 };
 
-/* Of all that the table splits. Returns how many there are. */
-static uint32_t state_columns(struct krait_column columns[KRAIT_WALL_COUNT], struct states *states,
-                              const struct report *report, const uint64_t ns[KRAIT_WALL_COUNT])
+enum { TREE_COLUMNS = KRAIT_ARRAY_LEN(columns) };
+
+/* --- the outputs --- */
+
+/* Returns how many columns there are. */
+static uint32_t choose_columns(const struct report_column **chosen, struct krait_column *mine,
+                               const struct report *report, const struct krait_calltree *tree)
 {
-    for (unsigned i = 0; i < KRAIT_WALL_COUNT; i++) {
-        if (!krait_report_wall_shows(report, (enum krait_wall_state)i, ns))
-            continue;
-        columns[states->count] = krait_report_wall_column((enum krait_wall_state)i, ns);
-        states->list[states->count++] = i;
+    const uint64_t *wall_ns = tree->split ? tree->wall_ns[0] : NULL;
+    unsigned present = 1U << ALWAYS | (unsigned)(report->exception != NULL) << OF_EXCEPTIONS;
+    uint32_t count = krait_report_columns_choose(chosen, columns, TREE_COLUMNS, present, report, wall_ns);
+    for (uint32_t i = 0; i < count; i++) {
+        mine[i] = krait_report_column_fit(chosen[i], wall_ns);
+        if (chosen[i]->add == node_cell && tree->split)
+            mine[i].min = BESIDE_MIN;
     }
-    return states->count;
-}
-
-enum { TREE_COLUMNS = 7 + KRAIT_WALL_COUNT };
-
-/* Beside what threads did, other columns go first where it is too narrow. Returns how many there are. */
-static uint32_t tree_columns(struct krait_column columns[TREE_COLUMNS], struct states *states,
-                             const struct report *report, const struct krait_calltree *tree)
-{
-    enum { NAME_MIN = 40, BESIDE_MIN = 30, TYPES_MIN = 14, LAST = KRAIT_WALL_COUNT };
-    uint32_t n = 0;
-    bool split = tree->split;
-    columns[n++] = (struct krait_column){ "total", 0, 0, 0 };
-    columns[n++] = (struct krait_column){ "total%", 0, 0, split ? LAST + 1 : 0 };
-    n += split ? state_columns(columns + n, states, report, tree->wall_ns[0]) : 0;
-    columns[n++] = (struct krait_column){ "self", 0, 0, split ? LAST + 3 : 1 };
-    columns[n++] = (struct krait_column){ "calls", 0, 0, split ? LAST + 2 : 0 };
-    if (report->exception)
-        columns[n++] = (struct krait_column){ "raised", 0, 0, 0 };
-    columns[n++] = (struct krait_column){ "function", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN,
-                                          split ? BESIDE_MIN : NAME_MIN, 0 };
-    if (report->exception)
-        columns[n++] =
-            (struct krait_column){ "exceptions", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, TYPES_MIN, 0 };
-    return n;
-}
-
-static void raised_cell(struct krait_table *table, const struct report_raised *raised)
-{
-    if (raised->total)
-        krait_cell_count(table, raised->total);
-    else
-        krait_table_cell(table, "-", KRAIT_STYLE_DIM, 0);
+    return count;
 }
 
 static int put_tree_table(struct report *report, const struct krait_calltree *tree, const struct lines *lines,
                           uint32_t shown)
 {
-    struct krait_column columns[TREE_COLUMNS];
-    struct states states = { .count = 0 };
-    uint32_t count = tree_columns(columns, &states, report, tree);
+    const struct report_column *chosen[TREE_COLUMNS];
+    struct krait_column mine[TREE_COLUMNS];
+    uint32_t count = choose_columns(chosen, mine, report, tree);
     KRAIT_AUTO_FREE bool *last_at = calloc((size_t)lines->deepest + 1, sizeof(*last_at));
     struct guides guides = { .last_at = last_at,
                              .room = guides_room(&report->look),
                              .utf8 = report->look.utf8 };
     struct krait_table *table;
-    if (!last_at || krait_table_new(&table, columns, count))
+    if (!last_at || krait_table_new(&table, mine, count))
         return -ENOMEM;
     if (tree->split)
         krait_report_wall_heading(report, tree->wall_ns[0]);
     for (uint32_t i = 0; i < shown; i++) {
-        const struct line *line = &lines->items[i];
-        const struct krait_tree_node *node = &tree->nodes[line->node];
-        uint64_t all = tree->nodes[0].total_ns;
-        krait_cell_ns(table, node->total_ns);
-        krait_cell_share(table, node->total_ns, all);
-        for (unsigned k = 0; k < states.count; k++)
-            krait_cell_part(table, tree->wall_ns[line->node][states.list[k]], node->total_ns, all);
-        krait_cell_ns(table, node->self_ns);
-        krait_cell_count(table, node->calls);
-        if (lines->raised)
-            raised_cell(table, &lines->raised[line->node]);
-        node_cell(table, report, tree, line, &guides);
-        if (lines->raised)
-            krait_report_raised_cell(table, lines->raised[line->node].items, lines->raised[line->node].count);
+        uint32_t node = lines->items[i].node;
+        const struct tree_line line = { .tree = tree,
+                                        .line = &lines->items[i],
+                                        .raised = lines->raised ? &lines->raised[node] : NULL,
+                                        .guides = &guides };
+        const struct report_spot at = { .report = report,
+                                        .table = table,
+                                        .row = &tree->nodes[node],
+                                        .whole = tree->nodes[0].total_ns,
+                                        .wall_ns = tree->split ? tree->wall_ns[node] : NULL,
+                                        .split_ns = tree->nodes[node].total_ns,
+                                        .of = &line };
+        krait_report_columns_cells(&at, chosen, count);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
     if (tree->split)
@@ -329,9 +339,7 @@ static int put_tree_json(struct report *report, const struct krait_calltree *tre
         else {
             krait_json_key_text(out, "name", tree->labels.texts[node->label]);
         }
-        krait_json_key_u64(out, "calls", node->calls);
-        krait_json_key_u64(out, "self_ns", node->self_ns);
-        krait_json_key_u64(out, "total_ns", node->total_ns);
+        krait_report_columns_json(out, columns, TREE_COLUMNS, report, node);
         if (lines->raised) {
             const struct report_raised *raised = &lines->raised[lines->items[i].node];
             krait_json_key_u64(out, "raised", raised->total);
@@ -351,7 +359,9 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
                          uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, "depth," KRAIT_FUNC_ROW_CSV ",calls,self_ns,total_ns" KRAIT_FUNC_ROW_CSV_HOLDS);
+    krait_buf_str(out, "depth," KRAIT_FUNC_ROW_CSV);
+    krait_report_columns_csv(out, columns, TREE_COLUMNS, report, NULL);
+    krait_buf_str(out, KRAIT_FUNC_ROW_CSV_HOLDS);
     krait_buf_str(out, lines->raised ? ",raised,exceptions" : "");
     if (tree->split)
         krait_report_csv_wall(out, "total", NULL);
@@ -366,8 +376,7 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
         krait_buf_fmt(out, "%u,", node->depth - 1);
         krait_func_row_csv(out, func->name, func->module, func->file, func->line,
                            node->func == KRAIT_NO_ID ? "group" : krait_func_row_kind(func->kind));
-        krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)node->calls,
-                      (unsigned long long)node->self_ns, (unsigned long long)node->total_ns);
+        krait_report_columns_csv(out, columns, TREE_COLUMNS, report, node);
         krait_func_row_csv_holds(out, func->holds_dropped);
         if (lines->raised) {
             const struct report_raised *raised = &lines->raised[lines->items[i].node];
@@ -411,210 +420,13 @@ static int put_tree(struct report *report, const struct krait_calltree *tree, st
 int krait_report_tree(struct report *report, struct krait_err *err)
 {
     struct krait_calltree *tree;
-    int rc = tree_new(&tree, report, err);
+    int rc = krait_report_tree_new(&tree, report, err);
     if (rc)
         return rc;
     struct lines lines = { 0 };
     rc = put_tree(report, tree, &lines);
     free(lines.items);
     free(lines.raised);
-    krait_calltree_free(tree);
-    return rc ? krait_err_set(err, rc, "out of memory") : 0;
-}
-
-/* --- callers and callees --- */
-
-static const char *asked(const struct report *report)
-{
-    return report->options->callers ? report->options->callers : report->options->callees;
-}
-
-/* A caller that is none: the function is its thread's outermost. */
-static const char *relative_kind(const struct report *report, const struct krait_relative *row)
-{
-    return row->func == KRAIT_NO_ID ? "thread" : krait_func_row_kind(report->trace->funcs[row->func].kind);
-}
-
-static const struct krait_func *relative_func(const struct report *report, const struct krait_relative *row)
-{
-    static const struct krait_func outside = { .name = "(thread)", .module = "", .file = "" };
-    return row->func == KRAIT_NO_ID ? &outside : &report->trace->funcs[row->func];
-}
-
-enum { RELATIVE_COLUMNS = 6 + KRAIT_WALL_COUNT };
-
-static uint32_t relative_columns(struct krait_column columns[RELATIVE_COLUMNS], struct states *states,
-                                 const struct report *report, const struct krait_wall_split *split)
-{
-    enum { NAME_MIN = 30, WHERE_MIN = 28, LAST = KRAIT_WALL_COUNT };
-    const char *title = report->options->callers ? "caller" : "callee";
-    uint32_t n = 0;
-    columns[n++] = (struct krait_column){ "total", 0, 0, 0 };
-    columns[n++] = (struct krait_column){ "total%", 0, 0, split ? LAST + 1 : 0 };
-    n += split ? state_columns(columns + n, states, report, split->total_ns) : 0;
-    columns[n++] = (struct krait_column){ "self", 0, 0, split ? LAST + 3 : 0 };
-    columns[n++] = (struct krait_column){ "calls", 0, 0, split ? LAST + 2 : 0 };
-    columns[n++] = (struct krait_column){ title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, NAME_MIN, 0 };
-    columns[n++] = (struct krait_column){ "where", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, WHERE_MIN,
-                                          split ? LAST + 4 : 1 };
-    return n;
-}
-
-static void relative_line(struct krait_table *table, const struct report *report,
-                          const struct krait_relative *row, const struct krait_relative *of,
-                          const struct states *states)
-{
-    const struct krait_func *func = relative_func(report, row);
-    KRAIT_AUTO_BUF text = { 0 };
-    size_t bright;
-    krait_func_row_marked(&text, func, &bright);
-    krait_cell_ns(table, row->total_ns);
-    krait_cell_share(table, row->total_ns, of->total_ns);
-    for (unsigned k = 0; k < states->count; k++)
-        krait_cell_part(table, row->wall->total_ns[states->list[k]], row->total_ns, of->total_ns);
-    krait_cell_ns(table, row->self_ns);
-    krait_cell_count(table, row->calls);
-    krait_table_cell(table, text.data ? text.data : "",
-                     func->kind == KRAIT_FUNC_PYTHON ? KRAIT_STYLE_NONE : KRAIT_STYLE_C, bright);
-    krait_cell_where(table, func->file, func->line);
-}
-
-static int put_relatives_table(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
-{
-    const struct krait_relative *of = &relatives->of;
-    struct krait_column columns[RELATIVE_COLUMNS];
-    struct states states = { .count = 0 };
-    struct krait_table *table;
-    if (krait_table_new(&table, columns, relative_columns(columns, &states, report, of->wall)))
-        return -ENOMEM;
-    for (uint32_t i = 0; i < shown; i++)
-        relative_line(table, report, &relatives->rows[i], of, &states);
-    int rc = krait_table_print(table, &report->look, &report->out);
-    if (of->wall)
-        krait_report_wall_note(report, table, "total time");
-    krait_table_free(table);
-    return rc;
-}
-
-static void relative_numbers(struct krait_buf *out, const struct krait_relative *row)
-{
-    krait_json_key_u64(out, "calls", row->calls);
-    krait_json_key_u64(out, "self_ns", row->self_ns);
-    krait_json_key_u64(out, "total_ns", row->total_ns);
-    if (row->wall)
-        krait_report_json_split(out, row->wall);
-}
-
-static void put_relatives_json(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
-{
-    struct krait_buf *out = &report->out;
-    krait_report_json_open(report, relatives->of.self_ns);
-    krait_json_key_open(out, report->options->callers ? "callers_of" : "callees_of", '{');
-    krait_json_key_text(out, "pattern", asked(report));
-    krait_json_key_u64(out, "matched", relatives->matched);
-    relative_numbers(out, &relatives->of);
-    krait_func_row_json_holds(out, relatives->holds_dropped);
-    krait_buf_char(out, '}');
-    krait_json_key_open(out, "functions", '[');
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_func *func = relative_func(report, &relatives->rows[i]);
-        krait_json_item(out, "\n{");
-        krait_func_row_json(out, func->name, func->module, func->file, func->line,
-                            relative_kind(report, &relatives->rows[i]));
-        relative_numbers(out, &relatives->rows[i]);
-        krait_func_row_json_holds(out, func->holds_dropped);
-        krait_buf_char(out, '}');
-    }
-    krait_buf_char(out, ']');
-    krait_report_json_close(report);
-}
-
-static void put_relatives_csv(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
-{
-    struct krait_buf *out = &report->out;
-    krait_buf_str(out, KRAIT_FUNC_ROW_CSV ",calls,self_ns,total_ns" KRAIT_FUNC_ROW_CSV_HOLDS);
-    if (report->wall)
-        krait_report_csv_split(out, NULL);
-    krait_buf_char(out, '\n');
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_relative *row = &relatives->rows[i];
-        const struct krait_func *func = relative_func(report, row);
-        krait_func_row_csv(out, func->name, func->module, func->file, func->line, relative_kind(report, row));
-        krait_buf_fmt(out, ",%llu,%llu,%llu", (unsigned long long)row->calls,
-                      (unsigned long long)row->self_ns, (unsigned long long)row->total_ns);
-        krait_func_row_csv_holds(out, func->holds_dropped);
-        if (row->wall)
-            krait_report_csv_split(out, row->wall);
-        krait_buf_char(out, '\n');
-    }
-}
-
-/* The function itself, in a note: its times are what the shares are of. */
-static void note_function(struct report *report, const struct krait_relatives *relatives)
-{
-    char self[KRAIT_FMT_SIZE], total[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
-    struct krait_buf *notes = &report->notes;
-    krait_fmt_safe(notes, asked(report));
-    if (relatives->matched != 1)
-        krait_buf_fmt(notes, " (%u functions)", relatives->matched);
-    krait_buf_str(notes, relatives->holds_dropped ? KRAIT_HOLDS_DROPPED : "");
-    krait_buf_fmt(notes, ": total %s, self %s, %s\n", krait_fmt_ns(total, relatives->of.total_ns),
-                  krait_fmt_ns(self, relatives->of.self_ns),
-                  krait_fmt_counted(calls, relatives->of.calls, "call"));
-}
-
-/* A function's total counts recursion once; that of its rows does not, where one's call is inside another's. */
-static void note_overlap(struct report *report, const struct krait_relatives *relatives)
-{
-    uint64_t sum = 0, total = relatives->of.total_ns;
-    for (uint32_t i = 0; i < relatives->count; i++)
-        sum += relatives->rows[i].total_ns;
-    if (!total || sum <= total + total / 100)
-        return;
-    krait_buf_fmt(
-        &report->notes,
-        "total%% adds up to %.0f%%: in a recursion, the time of an inner call counts in its own row "
-        "and in that of the call around it\n",
-        100.0 * (double)sum / (double)total);
-}
-
-static int put_relatives(struct report *report, const struct krait_relatives *relatives)
-{
-    int rc = 0;
-    uint32_t shown = report->limit ? KRAIT_MIN(report->limit, relatives->count) : relatives->count;
-    if (report->format == REPORT_TABLE)
-        rc = put_relatives_table(report, relatives, shown);
-    else if (report->format == REPORT_JSON)
-        put_relatives_json(report, relatives, shown);
-    else
-        put_relatives_csv(report, relatives, shown);
-    note_function(report, relatives);
-    if (report->format == REPORT_TABLE)
-        note_overlap(report, relatives);
-    if (shown < relatives->count)
-        krait_report_note_more(report, relatives->count - shown);
-    return rc;
-}
-
-int krait_report_relatives(struct report *report, struct krait_err *err)
-{
-    KRAIT_AUTO_FREE bool *wanted = calloc((size_t)report->trace->func_count + 1, sizeof(*wanted));
-    if (!wanted)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    int rc = krait_match_mark(wanted, report->trace, report->asked, err);
-    if (rc)
-        return rc;
-    struct krait_calltree *tree;
-    rc = tree_new(&tree, report, err);
-    if (rc)
-        return rc;
-    struct krait_relatives *relatives = NULL;
-    rc = krait_relatives_new(&relatives, tree, report->trace, wanted,
-                             report->options->callers ? KRAIT_CALLERS : KRAIT_CALLEES);
-    if (tree->split)
-        krait_report_wall_heading(report, tree->wall_ns[0]);
-    rc = rc ? rc : put_relatives(report, relatives);
-    krait_relatives_free(relatives);
     krait_calltree_free(tree);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
 }

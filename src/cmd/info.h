@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait info` in its parts: reading (info.c), what is printed for people (info_text.c) and as JSON (info_json.c), and
+ * the lists of processes and event classes in both (info_lists.c).
+ */
+#ifndef KRAIT_CMD_INFO_H
+#define KRAIT_CMD_INFO_H
+
+#include "base/buf.h"
+#include "ctf/rows/count.h"
+#include "trace/kernel/kernel_steal.h"
+#include "trace/trace.h"
+
+struct info {
+    struct krait_ctf_reader *reader;
+    struct krait_ctf_count count;
+    struct krait_trace *trace;           /* the model, of krait's own recordings; else NULL */
+    struct krait_ctf_trace_count kernel; /* of such a recording's kernel part */
+    struct krait_kernel_steals steals;   /* of that */
+    uint64_t steals_ns;                  /* how long that is */
+    struct gil_sum {
+        uint64_t waits, ns;
+        uint32_t threads; /* that waited */
+        uint32_t most;    /* the thread that waited longest */
+        uint64_t most_ns;
+    } gil;
+    bool all;
+    unsigned columns; /* of the terminal */
+    const char *bold, *dim, *red, *plain;
+    struct krait_buf out;
+};
+
+struct loss {
+    const char *reason, *advice;
+    uint64_t count;
+};
+
+/* The largest of a number that all traces of the recording tell; 0 where none does. */
+uint64_t krait_info_most_of(const struct info *info, const char *name);
+/* Losses: of recordings by reason, of other traces as their packets tell. Some have a count of 0. */
+uint32_t krait_info_loss_count(const struct info *info);
+struct loss krait_info_loss_at(const struct info *info, uint32_t i);
+/* The option that ended the recording before its program; empty where none did. */
+const char *krait_info_limit_of(const struct info *info);
+uint64_t krait_info_duration(const struct info *info);
+bool krait_info_is_kernel(const struct krait_ctf_trace *trace);
+
+/* Append to info->out: all of it, and the lists. */
+void krait_info_text(struct info *info);
+void krait_info_json(struct info *info);
+void krait_info_processes(struct info *info);
+void krait_info_processes_json(struct info *info);
+void krait_info_classes(struct info *info);
+void krait_info_classes_json(struct info *info);
+/* Text from the trace, cut to what is left of the line. */
+void krait_info_cut(struct krait_buf *out, const char *text, size_t room);
+
+#endif

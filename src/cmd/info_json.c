@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait info --json`.
+ */
+#include "base/json.h"
+#include "cmd/info.h"
+#include "cmd/omitted.h"
+
+static void json_losses(struct info *info)
+{
+    krait_json_key_open(&info->out, "lost", '{');
+    for (uint32_t i = 0; i < krait_info_loss_count(info); i++) {
+        struct loss loss = krait_info_loss_at(info, i);
+        if (!loss.count)
+            continue;
+        krait_json_key_u64(&info->out, loss.reason, loss.count);
+    }
+    krait_buf_char(&info->out, '}');
+}
+
+static void json_kernel(struct info *info)
+{
+    struct krait_buf *out = &info->out;
+    if (!info->kernel.streams) {
+        krait_json_key_null(out, "kernel");
+        return;
+    }
+    krait_json_key_open(out, "kernel", '{');
+    krait_json_key_u64(out, "events", info->kernel.events);
+    krait_json_key_u64(out, "streams", info->kernel.streams);
+    krait_json_key_u64(out, "lost", info->kernel.lost_events);
+    krait_json_key_open(out, "stolen_ns", '[');
+    for (uint32_t i = 0; i < info->steals.count; i++)
+        krait_buf_fmt(out, "%s%llu", i ? "," : "", (unsigned long long)info->steals.items[i].stolen_ns);
+    krait_buf_str(out, "]}");
+}
+
+static void json_gil(struct info *info)
+{
+    struct krait_buf *out = &info->out;
+    if (!info->gil.waits) {
+        krait_json_key_null(out, "gil");
+        return;
+    }
+    krait_json_key_open(out, "gil", '{');
+    krait_json_key_u64(out, "waits", info->gil.waits);
+    krait_json_key_u64(out, "wait_ns", info->gil.ns);
+    krait_json_key_u64(out, "threads", info->gil.threads);
+    krait_buf_char(out, '}');
+}
+
+static void json_rings(struct info *info)
+{
+    struct krait_buf *out = &info->out;
+    uint64_t ring = krait_info_most_of(info, "ring_size");
+    if (!ring) {
+        krait_json_key_null(out, "rings");
+        return;
+    }
+    krait_json_key_open(out, "rings", '{');
+    krait_json_key_u64(out, "ring_bytes", ring);
+    krait_json_key_u64(out, "buffer_bytes", krait_info_most_of(info, "buffer_size"));
+    krait_json_key_u64(out, "grown_bytes", krait_info_most_of(info, "buffer_used"));
+    krait_buf_char(out, '}');
+}
+
+void krait_info_json(struct info *info)
+{
+    struct krait_buf *out = &info->out;
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "duration_ns", krait_info_duration(info));
+    krait_json_key_u64_or_null(out, "processes", info->trace, info->trace ? info->trace->process_count : 0);
+    krait_json_key_u64_or_null(out, "threads", info->trace, info->trace ? info->trace->thread_count : 0);
+    krait_json_key_u64(out, "events", info->count.events);
+    krait_json_key_u64(out, "bytes", info->count.bytes);
+    json_losses(info);
+    krait_json_key_text_or_null(out, "damage", info->count.damage.text);
+    krait_info_classes_json(info);
+    krait_json_key_u64(out, "streams", info->reader->stream_count);
+    krait_json_key_u64(out, "packets", info->count.packets);
+    json_kernel(info);
+    json_gil(info);
+    json_rings(info);
+    krait_json_key_text_or_null(out, "limit", krait_info_limit_of(info));
+    krait_json_key_u64_or_null(out, "dropped", info->trace, krait_info_most_of(info, "dropped_events"));
+    if (info->trace)
+        krait_omitted_json(out, info->trace);
+    if (info->trace)
+        krait_info_processes_json(info);
+    krait_buf_str(out, "}\n");
+}

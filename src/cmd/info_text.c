@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait info` for people.
+ */
+#include "base/fmt.h"
+#include "cmd/ending.h"
+#include "cmd/info.h"
+#include "cmd/omitted.h"
+#include "view/width.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { INDENT = 13 }; /* what stands behind a label */
+
+static void label(struct info *info, const char *name)
+{
+    krait_buf_fmt(&info->out, "  %s%-10s%s ", info->dim, name, info->plain);
+}
+
+static void add_date(struct krait_buf *out, int64_t ns, const char *format)
+{
+    time_t t = (time_t)(ns / (int64_t)KRAIT_NS_PER_S);
+    char text[64];
+    struct tm tm;
+    if (localtime_r(&t, &tm) && strftime(text, sizeof(text), format, &tm))
+        krait_buf_fmt(out, "%s.%03u", text, (unsigned)(ns % (int64_t)KRAIT_NS_PER_S / 1000000));
+}
+
+static void print_time(struct info *info)
+{
+    char buf[KRAIT_FMT_SIZE];
+    if (!info->count.has_times)
+        return;
+    label(info, "duration");
+    krait_buf_fmt(&info->out, "%s%s%s from the first event to the last\n", info->bold,
+                  krait_fmt_ns(buf, krait_info_duration(info)), info->plain);
+    if (info->count.begin_ns > 0) {
+        label(info, "when");
+        add_date(&info->out, info->count.begin_ns, "%Y-%m-%d %H:%M:%S");
+        krait_buf_str(&info->out, " to ");
+        add_date(&info->out, info->count.end_ns, "%H:%M:%S");
+        krait_buf_char(&info->out, '\n');
+    }
+}
+
+static void add_plural(struct krait_buf *out, uint64_t n, const char *one, const char *many)
+{
+    char buf[KRAIT_FMT_SIZE];
+    krait_buf_fmt(out, "%s %s", krait_fmt_count(buf, n), n == 1 ? one : many);
+}
+
+static void print_size(struct info *info)
+{
+    char buf[KRAIT_FMT_SIZE];
+    label(info, "events");
+    krait_buf_fmt(&info->out, "%s%s%s in ", info->bold, krait_fmt_count(buf, info->count.events),
+                  info->plain);
+    add_plural(&info->out, info->reader->stream_count, "stream, ", "streams, ");
+    add_plural(&info->out, info->count.packets, "packet\n", "packets\n");
+    label(info, "size");
+    krait_buf_str(&info->out, krait_fmt_bytes(buf, info->count.bytes));
+    if (info->count.events)
+        krait_buf_fmt(&info->out, ", %.1f bytes an event",
+                      (double)info->count.bytes / (double)info->count.events);
+    krait_buf_char(&info->out, '\n');
+}
+
+static void print_kernel(struct info *info)
+{
+    char buf[KRAIT_FMT_SIZE];
+    if (!info->kernel.streams)
+        return;
+    label(info, "kernel");
+    krait_buf_fmt(&info->out, "%s in ", krait_fmt_counted(buf, info->kernel.events, "event"));
+    add_plural(&info->out, info->kernel.streams, "stream\n", "streams\n");
+}
+
+/* "total (share), by CPU", where the host of a virtual machine took any. */
+static void print_stolen(struct info *info)
+{
+    enum { CPUS = 4 };
+    char ns[KRAIT_FMT_SIZE], share[KRAIT_FMT_SIZE];
+    uint64_t stolen = krait_kernel_steals_sum(&info->steals), all = info->steals_ns * info->steals.count;
+    uint32_t shown = 0, more = 0;
+    if (!stolen)
+        return;
+    label(info, "stolen");
+    krait_buf_fmt(&info->out, "%s (%s) by the host:", krait_fmt_ns(ns, stolen),
+                  krait_fmt_share(share, stolen, all));
+    for (uint32_t i = 0; i < info->steals.count; i++) {
+        uint64_t of_cpu = info->steals.items[i].stolen_ns;
+        more += of_cpu && shown == CPUS;
+        if (of_cpu && shown < CPUS)
+            krait_buf_fmt(&info->out, "%s CPU %u %s", shown++ ? "," : "", i, krait_fmt_ns(ns, of_cpu));
+    }
+    if (more)
+        krait_buf_fmt(&info->out, ", %u more: --json", more);
+    krait_buf_char(&info->out, '\n');
+}
+
+static void print_limit(struct info *info)
+{
+    char count[KRAIT_FMT_SIZE];
+    const char *limit = krait_info_limit_of(info);
+    uint64_t dropped = krait_info_most_of(info, "dropped_events");
+    if (dropped) {
+        label(info, "dropped");
+        krait_buf_fmt(&info->out, "%s of the program's, the oldest: --keep newest\n",
+                      krait_fmt_counted(count, dropped, "event"));
+    }
+    if (!*limit)
+        return;
+    label(info, "ended");
+    krait_buf_str(&info->out, "by ");
+    krait_info_cut(&info->out, limit, 40);
+    krait_buf_str(&info->out, "; the program ran on without being recorded\n");
+}
+
+/* "2.0 MiB a thread; grew by 24.0 MiB, of 256.0 MiB allowed" */
+static void print_rings(struct info *info)
+{
+    char ring[KRAIT_FMT_SIZE], grown[KRAIT_FMT_SIZE], buffer[KRAIT_FMT_SIZE];
+    uint64_t bytes = krait_info_most_of(info, "ring_size"), used = krait_info_most_of(info, "buffer_used");
+    if (!bytes)
+        return;
+    label(info, "rings");
+    krait_buf_fmt(&info->out, "%s a thread; ", krait_fmt_bytes(ring, bytes));
+    krait_fmt_bytes(buffer, krait_info_most_of(info, "buffer_size"));
+    if (used)
+        krait_buf_fmt(&info->out, "grew by %s, of %s allowed\n", krait_fmt_bytes(grown, used), buffer);
+    else
+        krait_buf_fmt(&info->out, "did not grow, %s allowed\n", buffer);
+}
+
+/* "waited for 1.2 s in 340 waits by 3 threads", and below it "most in Thread-1 (work): 800 ms" */
+static void print_gil(struct info *info)
+{
+    const struct gil_sum *gil = &info->gil;
+    char buf[KRAIT_FMT_SIZE];
+    if (!gil->waits)
+        return;
+    label(info, "GIL");
+    krait_buf_fmt(&info->out, "waited for %s in ", krait_fmt_ns(buf, gil->ns));
+    add_plural(&info->out, gil->waits, "wait", "waits");
+    krait_buf_str(&info->out, " by ");
+    add_plural(&info->out, gil->threads, "thread", "threads");
+    const struct krait_thread *most = &info->trace->threads[gil->most];
+    if (gil->threads > 1) {
+        krait_buf_fmt(&info->out, "\n%*smost in ", INDENT, "");
+        krait_info_cut(&info->out, *most->name ? most->name : "a thread without a name", 40);
+        krait_buf_fmt(&info->out, ": %s", krait_fmt_ns(buf, gil->most_ns));
+    }
+    krait_buf_char(&info->out, '\n');
+}
+
+/* Of a recording with a kernel part, a process's. */
+static const struct krait_ctf_metadata *first_metadata(const struct info *info)
+{
+    uint32_t i = 0;
+    while (info->trace && i + 1 < info->reader->trace_count && krait_info_is_kernel(info->reader->traces[i]))
+        i++;
+    return info->reader->traces[i]->metadata;
+}
+
+static void print_made_by(struct info *info)
+{
+    const struct krait_ctf_metadata *md = first_metadata(info);
+    const char *tracer = krait_ctf_env_text(md, "tracer_name", ""),
+               *host = krait_ctf_env_text(md, "hostname", "");
+    label(info, "recorded");
+    krait_buf_str(&info->out, *tracer ? "by " : md->is_ctf2 ? "in CTF 2" : "in CTF 1.8");
+    krait_info_cut(&info->out, tracer, 40);
+    const char *version = krait_ctf_env_text(md, "tracer_version", "");
+    krait_buf_str(&info->out, *version ? " " : "");
+    krait_info_cut(&info->out, version, 20);
+    const struct krait_env_entry *major = krait_ctf_env(md, "tracer_major");
+    if (!*version && major && !major->text)
+        krait_buf_fmt(&info->out, " %lld.%lld", (long long)major->value,
+                      (long long)krait_ctf_env_int(md, "tracer_minor", 0));
+    krait_buf_str(&info->out, *host ? " on " : "");
+    krait_info_cut(&info->out, host, 40);
+    if (info->reader->trace_count > 1)
+        krait_buf_fmt(&info->out, ", %u traces", info->reader->trace_count);
+    krait_buf_char(&info->out, '\n');
+}
+
+static void print_clock(struct info *info)
+{
+    const struct krait_ctf_clock *clock = NULL;
+    for (uint32_t i = 0; i < info->reader->stream_count && !clock; i++)
+        clock = info->reader->streams[i]->cls->clock;
+    label(info, "clock");
+    if (!clock) {
+        krait_buf_str(&info->out, "none: events have no times\n");
+        return;
+    }
+    krait_info_cut(&info->out, clock->name, 40);
+    if (clock->description[0]) {
+        krait_buf_str(&info->out, ", ");
+        krait_info_cut(&info->out, clock->description, 40);
+    }
+    bool giga = clock->freq >= KRAIT_NS_PER_S;
+    krait_buf_fmt(&info->out, ", %.9g %s\n", (double)clock->freq / (giga ? 1e9 : 1e6), giga ? "GHz" : "MHz");
+}
+
+/* Words in lines that fit the terminal, each behind the labels. */
+static void add_wrapped(struct info *info, const char *text)
+{
+    krait_buf_fmt(&info->out, "\n%*s", INDENT, "");
+    krait_width_wrap(&info->out, text, INDENT, INDENT, info->columns);
+}
+
+static void print_losses(struct info *info)
+{
+    char buf[KRAIT_FMT_SIZE];
+    bool any = false;
+    for (uint32_t i = 0; i < krait_info_loss_count(info); i++) {
+        struct loss loss = krait_info_loss_at(info, i);
+        if (!loss.count)
+            continue;
+        any = true;
+        label(info, "lost");
+        krait_buf_fmt(&info->out, "%s%s, %s%s", info->red, krait_fmt_count(buf, loss.count), loss.reason,
+                      info->plain);
+        add_wrapped(info, loss.advice);
+        krait_buf_char(&info->out, '\n');
+    }
+    if (!any) {
+        label(info, "lost");
+        bool known = !info->trace || !krait_ending_unfinished(info->trace);
+        krait_buf_str(&info->out, known ? "nothing\n" : "nothing that is known\n");
+    }
+}
+
+/* All of them: elsewhere are the first few. */
+static void print_omitted(struct info *info)
+{
+    uint32_t n = info->trace->omitted_count;
+    if (krait_omitted_paused(info->trace)) {
+        label(info, "paused");
+        krait_buf_str(&info->out, "by --max-overhead");
+        add_wrapped(info, krait_omitted_pause);
+        krait_buf_char(&info->out, '\n');
+    }
+    if (!n)
+        return;
+    KRAIT_AUTO_BUF list = { 0 };
+    char count[KRAIT_FMT_SIZE];
+    krait_omitted_list(&list, info->trace, n);
+    label(info, "dropped");
+    krait_buf_fmt(&info->out, "%s, by --max-overhead", krait_fmt_counted(count, n, "function"));
+    add_wrapped(info, list.data ? list.data : "");
+    krait_buf_char(&info->out, '\n');
+}
+
+static void print_unfinished(struct info *info)
+{
+    uint32_t n = krait_ending_unfinished(info->trace);
+    if (!n)
+        return;
+    label(info, "unfinished");
+    krait_buf_fmt(&info->out, "%s%u of %u process%s%s", info->red, n, info->trace->process_count,
+                  info->trace->process_count == 1 ? "" : "es", info->plain);
+    add_wrapped(info, krait_ending_why);
+    krait_buf_char(&info->out, '\n');
+}
+
+void krait_info_text(struct info *info)
+{
+    print_made_by(info);
+    print_time(info);
+    print_size(info);
+    print_kernel(info);
+    print_stolen(info);
+    print_gil(info);
+    print_clock(info);
+    print_rings(info);
+    print_limit(info);
+    print_losses(info);
+    if (info->trace) {
+        print_omitted(info);
+        print_unfinished(info);
+        krait_info_processes(info);
+    }
+    if (info->count.class_count)
+        krait_info_classes(info);
+}

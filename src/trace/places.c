@@ -2,6 +2,9 @@
 #include "trace/places.h"
 
 #include "base/array.h"
+#include "trace/import.h"
+
+#include <string.h>
 
 enum { APART = 256 << 10, SHARE = 64 }; /* bytes of the stream; of which the frames may be this part */
 
@@ -66,5 +69,55 @@ int krait_places_restore(const struct krait_places *places, const struct krait_p
     }
     stack->len = place->frame_count;
     stack->last_ns = place->t_ns;
+    return 0;
+}
+
+const struct krait_places *krait_places_of(const struct krait_trace *trace, uint32_t thread)
+{
+    if (!krait_image_of(trace, thread))
+        return NULL;
+    return __atomic_load_n(&krait_recordings_of(trace)->places[thread], __ATOMIC_ACQUIRE);
+}
+
+static bool can_be(const struct krait_trace *trace, uint32_t thread, const struct krait_places *places)
+{
+    const struct krait_image *image = krait_image_of(trace, thread);
+    const struct krait_place before = { 0 }, *last = &before;
+    for (uint32_t i = 0; i < places->count; i++) {
+        const struct krait_place *place = &places->items[i];
+        if (place->t_ns < last->t_ns || place->offset < last->offset ||
+            place->offset > trace->threads[thread].bytes || place->next_omit > image->omit_count ||
+            place->first_frame > places->frame_count ||
+            place->frame_count > places->frame_count - place->first_frame ||
+            place->frame_count > KRAIT_STACK_DEPTH_MAX)
+            return false;
+        last = place;
+    }
+    for (size_t i = 0; i < places->frame_count; i++) {
+        if (places->frames[i].func >= trace->func_count || places->frames[i].lang > KRAIT_STACK_C)
+            return false;
+    }
+    return true;
+}
+
+int krait_places_give(struct krait_trace *trace, uint32_t thread, const struct krait_places *places)
+{
+    if (!krait_image_of(trace, thread) || krait_places_of(trace, thread))
+        return -EINVAL;
+    if (!can_be(trace, thread, places))
+        return -EBADMSG;
+    struct krait_places *own = calloc(1, sizeof(*own));
+    if (!own || !KRAIT_GROW(own->items, own->cap, places->count) ||
+        !KRAIT_GROW(own->frames, own->frame_cap, places->frame_count)) {
+        krait_places_free(own);
+        return -ENOMEM;
+    }
+    own->count = places->count;
+    own->frame_count = places->frame_count;
+    if (own->count)
+        memcpy(own->items, places->items, own->count * sizeof(*own->items));
+    if (own->frame_count)
+        memcpy(own->frames, places->frames, own->frame_count * sizeof(*own->frames));
+    __atomic_store_n(&krait_recordings_of(trace)->places[thread], own, __ATOMIC_RELEASE);
     return 0;
 }

@@ -44,4 +44,13 @@ const struct krait_place *krait_places_find(const struct krait_places *places, u
 int krait_places_restore(const struct krait_places *places, const struct krait_place *place,
                          struct krait_stack *stack);
 
+struct krait_trace;
+
+/* Those of a thread; NULL: no walk has noted them, or its importer has none. They live as long as the trace. */
+const struct krait_places *krait_places_of(const struct krait_trace *trace, uint32_t thread);
+
+/* Gives a thread the places that an earlier run noted; copies. They come from outside: -EBADMSG where they cannot be
+ * this thread's, -EINVAL where it takes none; else 0 or -ENOMEM. Not beside walks of the thread. */
+int krait_places_give(struct krait_trace *trace, uint32_t thread, const struct krait_places *places);
+
 #endif

@@ -2,6 +2,7 @@
 #include "view/columns.h"
 
 #include "base/array.h"
+#include "view/pyramid.h"
 
 #include <math.h>
 
@@ -18,7 +19,7 @@ static bool has_moments(uint8_t kind)
 static uint64_t since(uint64_t t_ns, uint64_t origin_ns)
 {
     int64_t behind = (int64_t)(t_ns - origin_ns);
-    return behind > 0 ? (uint64_t)behind : 0;
+    return behind > 0 ? KRAIT_MIN((uint64_t)behind, KRAIT_PYRAMID_TIME_MAX) : 0;
 }
 
 static void add_spans(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
@@ -40,13 +41,10 @@ static void add_spans(struct krait_columns *columns, const struct krait_batch *b
 static void add_moments(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
 {
     for (uint32_t i = 0; i < batch->n; i++) {
-        struct krait_moment *moment = &columns->moments[columns->count++];
         columns->end_ns = KRAIT_MAX(columns->end_ns, since(batch->t_ns[i], origin_ns)); /* never back */
-        *moment = (struct krait_moment){ .t_ns = columns->end_ns };
-        if (columns->kind == KRAIT_TRACK_COUNTER)
-            moment->value = batch->value[i];
-        else
-            moment->name = batch->name[i];
+        columns->moments[columns->count++] =
+            (struct krait_moment){ columns->end_ns,
+                                   columns->kind == KRAIT_TRACK_COUNTER ? batch->value[i] : batch->name[i] };
     }
 }
 
@@ -98,8 +96,11 @@ void krait_columns_finish(struct krait_columns *columns)
 
 void krait_columns_done(struct krait_columns *columns)
 {
-    free(columns->spans);
-    free(columns->moments);
+    if (!columns->is_mapped) {
+        free(columns->spans);
+        free(columns->moments);
+    }
+    *columns = (struct krait_columns){ 0 };
 }
 
 size_t krait_columns_size(const struct krait_columns *columns)
@@ -155,7 +156,8 @@ uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_
         uint64_t end_ns = from_ns + ((uint64_t)(bin + 1) << shift);
         uint32_t next = columns->moments[at].t_ns < end_ns ? first_moment(columns, end_ns) : at;
         if (next > at)
-            marks[count++] = (struct krait_wire_mark){ bin, next - at, columns->moments[at].name, 0 };
+            marks[count++] =
+                (struct krait_wire_mark){ bin, next - at, (uint32_t)columns->moments[at].value, 0 };
         at = next;
     }
     return count;

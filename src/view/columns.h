@@ -12,10 +12,7 @@
 /* A single moment: of instants the name, of counters the value from then on. */
 struct krait_moment {
     uint64_t t_ns;
-    union {
-        uint32_t name;
-        int64_t value;
-    };
+    int64_t value;
 };
 
 /* Zeroed memory with a kind has none. */
@@ -25,6 +22,7 @@ struct krait_columns {
     struct krait_moment *moments;  /* of instants and counters, by time */
     uint32_t count, cap;
     uint64_t end_ns; /* the latest time */
+    bool is_mapped;  /* the arrays are not its own (cache.h) */
 };
 
 /* A batch of the track, while it is walked. Returns 0 or -ENOMEM. */

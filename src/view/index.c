@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "view/cache.h"
 #include "view/classes.h"
 
 #include <string.h>
@@ -83,6 +84,38 @@ static int plan(struct krait_view *view, struct krait_err *err)
     return 0;
 }
 
+static int copy_paths(struct krait_view *view, const struct krait_view_options *options)
+{
+    view->paths = calloc(options->path_count + 1, sizeof(*view->paths));
+    if (!view->paths)
+        return -ENOMEM;
+    for (; view->path_count < options->path_count; view->path_count++) {
+        view->paths[view->path_count] = strdup(options->paths[view->path_count]);
+        if (!view->paths[view->path_count])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Returns 0 where it came from a file, -ENOENT where it is to be built, or -ENOMEM. */
+static int load(struct krait_view *view, const struct krait_view_options *options)
+{
+    int rc = copy_paths(view, options);
+    bool wants = !(options->flags & (KRAIT_VIEW_WALK | KRAIT_VIEW_NO_CACHE)) && options->path_count;
+    view->has_cache = !rc && wants && (view->job_count || view->other_count) &&
+                      krait_cache_identity(options, view->identity) == 0;
+    view->begun_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    rc = rc ? rc : view->has_cache ? krait_cache_load(view) : -ENOENT;
+    view->took_ns = krait_clock_ns(CLOCK_MONOTONIC) - view->begun_ns;
+    return rc;
+}
+
+static int build(struct krait_view *view, unsigned threads, struct krait_err *err)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return krait_view_build(view, threads ? threads : (unsigned)KRAIT_MAX(processors, 1), err);
+}
+
 int krait_view_open(struct krait_view **out, struct krait_trace *trace,
                     const struct krait_view_options *options, struct krait_err *err)
 {
@@ -92,7 +125,6 @@ int krait_view_open(struct krait_view **out, struct krait_trace *trace,
     struct krait_view *view = calloc(1, sizeof(*view));
     if (!view)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     view->trace = trace;
     view->origin_ns = krait_trace_zero(trace);
     view->small = options->small ? options->small : KRAIT_VIEW_SMALL;
@@ -102,9 +134,10 @@ int krait_view_open(struct krait_view **out, struct krait_trace *trace,
     pthread_mutex_init(&view->walks, NULL);
     pthread_cond_init(&view->ended, NULL);
     rc = plan(view, err);
-    rc = rc ? rc
-            : krait_view_build(view, options->threads ? options->threads : (unsigned)KRAIT_MAX(processors, 1),
-                               err);
+    if (!rc) {
+        rc = load(view, options);
+        rc = rc == -ENOENT ? build(view, options->threads, err) : rc;
+    }
     if (rc) {
         krait_view_close(view);
         return rc;
@@ -138,6 +171,10 @@ void krait_view_close(struct krait_view *view)
     free(view->func_hues);
     free(view->texts);
     free(view->text_hues);
+    for (size_t i = 0; i < view->path_count; i++)
+        free(view->paths[i]);
+    free(view->paths);
+    krait_cache_done(view);
     free(view);
 }
 
@@ -172,6 +209,7 @@ void krait_view_progress(struct krait_view *view, struct krait_view_progress *ou
     *out = (struct krait_view_progress){
         .share = is_done && !view->rc ? 1 : share,
         .is_done = is_done,
+        .is_cached = view->mapped != NULL,
         .rc = view->rc,
         .bytes = view->bytes,
         .took_ns = is_done ? view->took_ns : krait_clock_ns(CLOCK_MONOTONIC) - view->begun_ns,

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "view/cache.h"
 #include "view/classes.h"
 
 #include <string.h>
@@ -223,6 +224,22 @@ static int64_t take_job(struct krait_view *view, int rc)
     return job;
 }
 
+/* The last one puts the index into the cache. */
+static void end_builder(struct krait_view *view)
+{
+    pthread_mutex_lock(&view->lock);
+    bool is_last = --view->building == 0, is_whole = !view->rc;
+    if (is_last)
+        view->took_ns = krait_clock_ns(CLOCK_MONOTONIC) - view->begun_ns;
+    pthread_mutex_unlock(&view->lock);
+    if (is_last && is_whole && view->has_cache)
+        krait_cache_store(view);
+    pthread_mutex_lock(&view->lock);
+    view->running--;
+    pthread_cond_broadcast(&view->ended);
+    pthread_mutex_unlock(&view->lock);
+}
+
 static void *run(void *ctx)
 {
     struct krait_builder *builder = ctx;
@@ -231,11 +248,7 @@ static void *run(void *ctx)
     int rc = 0;
     while ((job = take_job(view, rc)) != NO_JOB)
         rc = job == OTHERS ? build_others(view) : build_calls(builder, (uint32_t)job);
-    pthread_mutex_lock(&view->lock);
-    if (!--view->running)
-        view->took_ns = krait_clock_ns(CLOCK_MONOTONIC) - view->begun_ns;
-    pthread_cond_broadcast(&view->ended);
-    pthread_mutex_unlock(&view->lock);
+    end_builder(view);
     return NULL;
 }
 
@@ -253,6 +266,7 @@ int krait_view_build(struct krait_view *view, unsigned threads, struct krait_err
         int rc = pthread_mutex_init(&builder->lock, NULL);
         rc = rc ? rc : pthread_create(&builder->thread, NULL, run, builder);
         view->running += !rc;
+        view->building += !rc;
         pthread_mutex_unlock(&view->lock);
         if (rc && !i)
             return krait_err_set(err, -rc, "cannot start a thread to build the index");

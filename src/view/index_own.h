@@ -47,8 +47,14 @@ struct krait_view {
     uint64_t origin_ns, length_ns;   /* length: atomic */
     struct krait_view_track *tracks; /* by track id */
     uint8_t *func_hues;
-    bool is_walk;          /* KRAIT_VIEW_WALK */
-    uint64_t small;        /* krait_view_options */
+    bool is_walk;   /* KRAIT_VIEW_WALK */
+    bool has_cache; /* it is read and written */
+    uint64_t small; /* krait_view_options */
+    char **paths;   /* the same, copied */
+    size_t path_count;
+    uint64_t identity[2]; /* cache.h */
+    void *mapped;         /* the cache file that it came from; NULL: it was built */
+    size_t mapped_bytes;
     bool cancelled;        /* atomic */
     uint64_t work, done;   /* bytes of the trace; done: atomic */
     uint64_t others_work;  /* of which it takes for the tracks other than calls */
@@ -61,7 +67,7 @@ struct krait_view {
     uint32_t other_count;
     pthread_mutex_t lock; /* of all that follows, and of the other tracks' columns while they are built */
     pthread_cond_t ended; /* a builder has */
-    uint32_t next_job, running;
+    uint32_t next_job, running, building; /* builders that have not ended; that still take jobs */
     bool others_taken;
     int rc;
     uint64_t begun_ns, took_ns, bytes;

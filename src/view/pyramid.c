@@ -362,10 +362,11 @@ int krait_pyramid_finish(struct krait_pyramid_build *build, struct krait_pyramid
 
 void krait_pyramid_done(struct krait_pyramid *pyramid)
 {
-    for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++)
+    for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS && !pyramid->is_mapped; i++)
         level_done(&pyramid->levels[i]);
-    free(pyramid->deep);
-    pyramid->deep = NULL;
+    if (!pyramid->is_mapped)
+        free(pyramid->deep);
+    *pyramid = (struct krait_pyramid){ 0 };
 }
 
 size_t krait_pyramid_size(const struct krait_pyramid *pyramid)
@@ -430,7 +431,7 @@ static int add_cells(const struct krait_pyramid *pyramid, uint32_t at, struct kr
          i < level->cell_count && !rc; i++) {
         const struct krait_pyramid_cell *cell = &level->cells[i];
         uint64_t number = cell->key >> KRAIT_PYRAMID_DEPTH_BITS;
-        if (number << shift >= to)
+        if (number << shift >= to || number << shift < from)
             break;
         const struct krait_tile_bin bin = { cell->busy_ns, cell->longest_ns, cell->func, cell->count };
         rc = krait_tile_add_bin(tile, cell->key & (DEPTHS - 1),

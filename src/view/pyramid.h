@@ -64,6 +64,7 @@ struct krait_pyramid {
     uint64_t calls;                  /* about, of all depths */
     struct krait_pyramid_deep *deep; /* by cell */
     size_t deep_count, deep_cap;
+    bool is_mapped; /* the arrays are not its own (cache.h) */
 };
 
 /* ---- building: in the order of ends ---- */

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which file, whether it fits, and writing it. What is read from it is cache_read.c's.
+ */
+#include "view/cache.h"
+
+#include "base/outfile.h"
+#include "trace/places.h"
+#include "view/cache_own.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+uint64_t krait_cache_sum(uint64_t sum, const void *words, size_t bytes)
+{
+    const uint8_t *at = words;
+    for (size_t i = 0; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, at + i, 8);
+        sum = krait_hash_u64(sum ^ word);
+    }
+    return sum;
+}
+
+/* ---- identity ---- */
+
+/* The files of a folder in any order: what is said of each is summed up. nftw has no context. */
+static _Thread_local struct {
+    uint64_t sum, count;
+    size_t base; /* bytes of the path that it began with */
+} files;
+
+static int add_file(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+    char text[PATH_MAX + 128];
+    if (flag != FTW_F || strncmp(path + at->base, ".krait-", 7) == 0)
+        return 0;
+    int n = snprintf(text, sizeof(text), "%s %lld %lld.%09ld", path + files.base, (long long)st->st_size,
+                     (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+    files.sum += krait_hash_bytes(text, (size_t)KRAIT_MIN(n, (int)sizeof(text) - 1));
+    files.count++;
+    return 0;
+}
+
+int krait_cache_identity(const struct krait_view_options *options, uint64_t identity[2])
+{
+    uint64_t sum = krait_hash_bytes(KRAIT_VERSION, sizeof(KRAIT_VERSION)) + KRAIT_CACHE_VERSION, count = 0;
+    for (size_t i = 0; i < options->path_count; i++) {
+        files.sum = files.count = 0;
+        files.base = strlen(options->paths[i]);
+        if (nftw(options->paths[i], add_file, 16, FTW_PHYS) < 0)
+            return -errno;
+        sum = krait_hash_u64(sum ^ files.sum);
+        count += files.count;
+    }
+    identity[0] = sum;
+    identity[1] = count;
+    return 0;
+}
+
+/* ---- places ---- */
+
+static char *beside(const struct krait_view *view)
+{
+    char *path;
+    struct stat st;
+    if (view->path_count != 1 || stat(view->paths[0], &st) || !S_ISDIR(st.st_mode))
+        return NULL;
+    return asprintf(&path, "%s/" KRAIT_CACHE_NAME, view->paths[0]) < 0 ? NULL : path;
+}
+
+static char *users_folder(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *path;
+    if (cache && cache[0] == '/')
+        return asprintf(&path, "%s/krait", cache) < 0 ? NULL : path;
+    if (!home || home[0] != '/')
+        return NULL;
+    return asprintf(&path, "%s/.cache/krait", home) < 0 ? NULL : path;
+}
+
+static char *in_users_folder(const struct krait_view *view)
+{
+    KRAIT_AUTO_FREE char *folder = users_folder();
+    uint64_t hash = 0;
+    char *path;
+    for (size_t i = 0; i < view->path_count; i++) {
+        KRAIT_AUTO_FREE char *real = realpath(view->paths[i], NULL);
+        if (!real)
+            return NULL;
+        hash = krait_hash_u64(hash ^ krait_hash_bytes(real, strlen(real)));
+    }
+    if (!folder || !view->path_count)
+        return NULL;
+    return asprintf(&path, "%s/view-%016llx", folder, (unsigned long long)hash) < 0 ? NULL : path;
+}
+
+/* Both, in the order in which they are tried; freed by the caller. */
+static void paths_of(const struct krait_view *view, char *paths[2])
+{
+    paths[0] = beside(view);
+    paths[1] = in_users_folder(view);
+}
+
+static void make_folders(const char *path)
+{
+    KRAIT_AUTO_FREE char *part = strdup(path);
+    for (char *slash = part ? strchr(part + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(part, 0700);
+        *slash = '/';
+    }
+}
+
+int krait_cache_load(struct krait_view *view)
+{
+    char *paths[2];
+    int rc = -ENOENT;
+    paths_of(view, paths);
+    for (int i = 0; i < 2; i++) {
+        if (paths[i] && rc && rc != -ENOMEM)
+            rc = krait_cache_read(view, paths[i]);
+        free(paths[i]);
+    }
+    return rc;
+}
+
+/* ---- writing ---- */
+
+struct storing {
+    const struct krait_view *view;
+    struct krait_outfile out;
+    uint64_t sum;
+};
+
+static void put(struct storing *s, const void *items, size_t count, size_t size)
+{
+    static const uint8_t zero[8];
+    size_t bytes = count * size, pad = -bytes & 7;
+    s->out.buf.failed |= count && bytes / count != size;
+    if (!bytes || s->out.buf.failed)
+        return;
+    krait_buf_add(&s->out.buf, items, bytes);
+    krait_buf_add(&s->out.buf, zero, pad);
+    if (!s->out.buf.failed)
+        s->sum = krait_cache_sum(s->sum, s->out.buf.data + s->out.buf.len - bytes - pad, bytes + pad);
+    krait_outfile_spill(&s->out);
+}
+
+static void put_texts(struct storing *s)
+{
+    KRAIT_AUTO_BUF texts = { 0 };
+    for (uint32_t i = 0; i < s->view->text_count; i++)
+        krait_buf_add(&texts, s->view->texts[i], strlen(s->view->texts[i]) + 1);
+    s->out.buf.failed |= texts.failed;
+    put(s, texts.data, 1, texts.len);
+}
+
+static void put_track(struct storing *s, uint32_t at)
+{
+    static const struct krait_columns no_columns;
+    static const struct krait_places no_places;
+    const struct krait_view *view = s->view;
+    const struct krait_track *track = &view->trace->tracks[at];
+    const struct krait_view_track *index = &view->tracks[at];
+    const struct krait_pyramid *pyramid = &index->pyramid;
+    const struct krait_columns *columns = index->columns ? index->columns : &no_columns;
+    const struct krait_places *places =
+        track->kind == KRAIT_TRACK_CALLS ? krait_places_of(view->trace, track->thread) : NULL;
+    places = places ? places : &no_places;
+    struct krait_cache_track head = {
+        .track = at,
+        .kind = track->kind,
+        .has_pyramid = index->has_pyramid,
+        .first = (uint8_t)pyramid->first,
+        .deep = pyramid->deep_count,
+        .pyramid_calls = pyramid->calls,
+        .entries = columns->count,
+        .end_ns = columns->end_ns,
+        .places = places->count,
+        .frames = places->frame_count,
+    };
+    for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++) {
+        head.cells[i] = pyramid->levels[i].cell_count;
+        head.calls[i] = pyramid->levels[i].call_count;
+    }
+    put(s, &head, 1, sizeof(head));
+    for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++) {
+        put(s, pyramid->levels[i].cells, pyramid->levels[i].cell_count, sizeof(*pyramid->levels[i].cells));
+        put(s, pyramid->levels[i].calls, pyramid->levels[i].call_count, sizeof(*pyramid->levels[i].calls));
+    }
+    put(s, pyramid->deep, pyramid->deep_count, sizeof(*pyramid->deep));
+    if (columns->spans)
+        put(s, columns->spans, columns->count, sizeof(*columns->spans));
+    else
+        put(s, columns->moments, columns->count, sizeof(*columns->moments));
+    put(s, places->items, places->count, sizeof(*places->items));
+    put(s, places->frames, places->frame_count, sizeof(*places->frames));
+}
+
+static bool is_kept(const struct krait_view *view, uint32_t track)
+{
+    return view->tracks[track].state == KRAIT_VIEW_READY &&
+           view->trace->tracks[track].kind != KRAIT_TRACK_FLOWS;
+}
+
+static int put_all(struct storing *s)
+{
+    const struct krait_view *view = s->view;
+    struct krait_cache_head head = {
+        .magic = KRAIT_CACHE_MAGIC,
+        .version = KRAIT_CACHE_VERSION,
+        .pointer_bytes = sizeof(void *),
+        .identity = { view->identity[0], view->identity[1] },
+        .small = view->small,
+        .length_ns = view->length_ns,
+        .texts = view->text_count,
+        .funcs = view->trace->func_count,
+        .trace_tracks = view->trace->track_count,
+    };
+    for (uint32_t i = 0; i < view->text_count; i++)
+        head.text_bytes += strlen(view->texts[i]) + 1;
+    head.text_bytes = (head.text_bytes + 7) & ~(uint64_t)7;
+    for (uint32_t i = 0; i < view->trace->track_count; i++)
+        head.tracks += is_kept(view, i);
+    put(s, &head, 1, sizeof(head));
+    put_texts(s);
+    for (uint32_t i = 0; i < view->trace->track_count && !s->out.error && !s->out.buf.failed; i++) {
+        if (is_kept(view, i))
+            put_track(s, i);
+    }
+    uint64_t sum = s->sum;
+    put(s, &sum, 1, sizeof(sum));
+    return s->out.buf.failed ? -ENOMEM : s->out.error;
+}
+
+static int store_at(const struct krait_view *view, const char *path)
+{
+    struct storing s = { .view = view, .out = KRAIT_OUTFILE_INIT };
+    struct krait_err err;
+    int rc = krait_outfile_open(&s.out, path, &err);
+    rc = rc ? rc : put_all(&s);
+    rc = rc ? rc : krait_outfile_commit(&s.out, &err);
+    krait_outfile_done(&s.out);
+    return rc;
+}
+
+/* Not of a trace that has changed since: it is still being written. */
+void krait_cache_store(struct krait_view *view)
+{
+    const struct krait_view_options options = { .paths = (const char *const *)view->paths,
+                                                .path_count = view->path_count };
+    uint64_t now[2];
+    char *paths[2];
+    if (krait_cache_identity(&options, now) || now[0] != view->identity[0] || now[1] != view->identity[1])
+        return;
+    paths_of(view, paths);
+    if (!paths[0] || store_at(view, paths[0])) {
+        if (paths[1]) {
+            make_folders(paths[1]);
+            store_at(view, paths[1]);
+        }
+    }
+    free(paths[0]);
+    free(paths[1]);
+}

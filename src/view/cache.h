@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The index of a trace in a file, so that it is built once. The file lies beside the trace, DIR/.krait-view, or where
+ * that folder cannot be written, or several traces are viewed as one, in $XDG_CACHE_HOME/krait/ (~/.cache/krait/).
+ *
+ *   ┌──────────────────────────────────────────────┬────────┬─────────┬─────────┬────┬─────┐
+ *   │ head                                         │ texts  │ track   │ track   │ …  │ sum │
+ *   │ magic version identity counts length_ns size │ ids, 0 │         │         │    │ 8   │
+ *   └──────────────────────────────────────────────┴────────┴─────────┴─────────┴────┴─────┘
+ *   track  ┌──────────────────────────┬─────────────────────────────┬──────┬─────────────────┬────────┬────────┐
+ *          │ krait_cache_track:       │ of each pyramid level its   │ deep │ spans or        │ places │ frames │
+ *          │ which, and how many each │ cells, then its calls       │      │ moments         │        │        │
+ *          └──────────────────────────┴─────────────────────────────┴──────┴─────────────────┴────────┴────────┘
+ *
+ * Everything is as it lies in memory on the machine that wrote it, in multiples of 8 bytes, and is mapped, not copied;
+ * but for texts, which are NUL-terminated, and places, which the trace takes over. The sum is one over all words before it.
+ *
+ * Identity: the names, sizes and times of modification of all files of the trace, krait's version and that of this
+ * format. A file with another identity, a wrong sum, or anything in it that no index has, is not used; the index is
+ * built again and takes its place. Files are put in place whole (base/outfile.h), so that two viewers do not disturb
+ * each other. Nobody is told where none can be written: it is a cache.
+ *
+ * Version rule: KRAIT_CACHE_VERSION changes with any change of these bytes.
+ */
+#ifndef KRAIT_VIEW_CACHE_H
+#define KRAIT_VIEW_CACHE_H
+
+#include "view/index_own.h"
+
+enum { KRAIT_CACHE_VERSION = 1 };
+
+#define KRAIT_CACHE_NAME  ".krait-view"
+#define KRAIT_CACHE_MAGIC 0x5844494b54494152ull
+
+struct krait_cache_head {
+    uint64_t magic;
+    uint32_t version, pointer_bytes;
+    uint64_t identity[2];
+    uint64_t size;  /* of the file */
+    uint64_t small; /* krait_view_options */
+    uint64_t length_ns;
+    uint64_t text_bytes; /* padded to 8 */
+    uint32_t texts, tracks, funcs, trace_tracks;
+};
+
+struct krait_cache_track {
+    uint32_t track;
+    uint8_t kind, has_pyramid, first, zero;
+    uint64_t cells[KRAIT_PYRAMID_LEVELS], calls[KRAIT_PYRAMID_LEVELS];
+    uint64_t deep, pyramid_calls;
+    uint64_t entries, end_ns; /* of the columns */
+    uint64_t places, frames;
+};
+
+/* What makes the trace what it is; of files that can be read. */
+int krait_cache_identity(const struct krait_view_options *options, uint64_t identity[2]);
+
+/* Before anything is built: takes all from a file that fits. Returns 0, -ENOENT without one that can be used, or
+ * -ENOMEM. */
+int krait_cache_load(struct krait_view *view);
+
+/* When all is built. Failing has no consequence. */
+void krait_cache_store(struct krait_view *view);
+
+/* Gives back what krait_cache_load has mapped. */
+void krait_cache_done(struct krait_view *view);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Taking an index from a file. Whoever may write to the trace's folder wrote the file: each number in it is looked at
+ * before anything is taken, and it is all or nothing.
+ */
+#include "view/cache_own.h"
+
+#include "base/array.h"
+#include "trace/importer.h"
+#include "trace/places.h"
+#include "view/classes.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+struct reading {
+    const struct krait_view *view;
+    const uint8_t *at, *end;
+    const struct krait_cache_head *head;
+    struct krait_view_track *tracks; /* as they will be; by track id */
+};
+
+/* The next `count` items; false where there are not as many. None gives NULL. */
+static bool take(struct reading *r, const void *items, uint64_t count, size_t size)
+{
+    const void **out = (const void **)items;
+    uint64_t left = (uint64_t)(r->end - r->at);
+    *out = NULL;
+    if (count > left / size)
+        return false;
+    uint64_t bytes = (count * size + 7) & ~(uint64_t)7;
+    if (bytes > left)
+        return false;
+    *out = count ? r->at : NULL;
+    r->at += bytes;
+    return true;
+}
+
+static bool are_cells(const struct reading *r, const struct krait_pyramid_level *level, unsigned shift,
+                      uint32_t names)
+{
+    for (size_t i = 0; i < level->cell_count; i++) {
+        const struct krait_pyramid_cell *cell = &level->cells[i];
+        if ((i && cell->key <= level->cells[i - 1].key) || cell->func >= names ||
+            cell->key >> KRAIT_PYRAMID_DEPTH_BITS > KRAIT_PYRAMID_TIME_MAX >> shift ||
+            cell->busy_ns > (uint64_t)1 << shift)
+            return false;
+    }
+    return true;
+}
+
+static bool are_calls(const struct krait_tile_call *calls, size_t count, uint32_t names)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct krait_tile_call *call = &calls[i];
+        if ((i && call->begin_ns < calls[i - 1].begin_ns) || call->end_ns < call->begin_ns ||
+            call->end_ns > KRAIT_PYRAMID_TIME_MAX || call->func >= names ||
+            call->depth >= KRAIT_PYRAMID_DEPTHS)
+            return false;
+    }
+    return true;
+}
+
+static bool are_deep(const struct krait_pyramid *pyramid, unsigned shift)
+{
+    for (size_t i = 0; i < pyramid->deep_count; i++) {
+        if ((i && pyramid->deep[i].cell <= pyramid->deep[i - 1].cell) ||
+            pyramid->deep[i].cell > KRAIT_PYRAMID_TIME_MAX >> shift)
+            return false;
+    }
+    return true;
+}
+
+static unsigned shift_of(uint32_t level)
+{
+    return KRAIT_PYRAMID_SHIFT + KRAIT_PYRAMID_STEP * level;
+}
+
+static bool read_pyramid(struct reading *r, const struct krait_cache_track *head, struct krait_pyramid *out,
+                         uint32_t names)
+{
+    struct krait_pyramid pyramid = { .first = head->first, .calls = head->pyramid_calls, .is_mapped = true };
+    if (head->first >= KRAIT_PYRAMID_LEVELS)
+        return false;
+    for (uint32_t i = 0; i < KRAIT_PYRAMID_LEVELS; i++) {
+        struct krait_pyramid_level *level = &pyramid.levels[i];
+        level->cell_count = head->cells[i];
+        level->call_count = head->calls[i];
+        if (!take(r, &level->cells, head->cells[i], sizeof(*level->cells)) ||
+            !take(r, &level->calls, head->calls[i], sizeof(*level->calls)) ||
+            (i < head->first && (head->cells[i] || head->calls[i])) ||
+            !are_cells(r, level, shift_of(i), names) || !are_calls(level->calls, level->call_count, names))
+            return false;
+    }
+    pyramid.deep_count = head->deep;
+    if (!take(r, &pyramid.deep, head->deep, sizeof(*pyramid.deep)) ||
+        !are_deep(&pyramid, shift_of(head->first)))
+        return false;
+    *out = pyramid;
+    return true;
+}
+
+static bool are_moments(const struct krait_columns *columns, uint32_t names)
+{
+    for (uint32_t i = 0; i < columns->count; i++) {
+        const struct krait_moment *moment = &columns->moments[i];
+        if ((i && moment->t_ns < columns->moments[i - 1].t_ns) || moment->t_ns > KRAIT_PYRAMID_TIME_MAX ||
+            (columns->kind == KRAIT_TRACK_INSTANTS && (moment->value < 0 || moment->value >= names)))
+            return false;
+    }
+    return true;
+}
+
+static bool read_columns(struct reading *r, const struct krait_cache_track *head,
+                         struct krait_columns *columns)
+{
+    uint32_t names = r->head->texts;
+    bool has_spans = head->kind == KRAIT_TRACK_STATES || head->kind == KRAIT_TRACK_SLICES;
+    *columns = (struct krait_columns){ .kind = head->kind, .end_ns = head->end_ns, .is_mapped = true };
+    if (head->entries > UINT32_MAX || head->end_ns > KRAIT_PYRAMID_TIME_MAX)
+        return false;
+    columns->count = (uint32_t)head->entries;
+    if (has_spans)
+        return take(r, &columns->spans, head->entries, sizeof(*columns->spans)) &&
+               are_calls(columns->spans, columns->count, names);
+    return take(r, &columns->moments, head->entries, sizeof(*columns->moments)) &&
+           are_moments(columns, names);
+}
+
+/* The trace has them from then on, whatever else is in the file: they fit it. */
+static bool read_places(struct reading *r, const struct krait_cache_track *head)
+{
+    struct krait_places places = { .count = (uint32_t)head->places, .frame_count = head->frames };
+    const struct krait_track *track = &r->view->trace->tracks[head->track];
+    if (head->places > UINT32_MAX || !take(r, &places.items, head->places, sizeof(*places.items)) ||
+        !take(r, &places.frames, head->frames, sizeof(*places.frames)))
+        return false;
+    if (track->kind != KRAIT_TRACK_CALLS)
+        return !places.count && !places.frame_count;
+    if (!places.count || krait_places_of(r->view->trace, track->thread))
+        return true;
+    return krait_places_give(r->view->trace, track->thread, &places) == 0;
+}
+
+/* Those that would be built, each once, in their order. */
+static bool read_track(struct reading *r, uint32_t at)
+{
+    const struct krait_cache_track *head;
+    const struct krait_view *view = r->view;
+    struct krait_view_track *out = &r->tracks[at];
+    if (!take(r, &head, 1, sizeof(*head)) || head->track != at || head->kind != view->trace->tracks[at].kind)
+        return false;
+    bool is_calls = head->kind == KRAIT_TRACK_CALLS;
+    out->has_pyramid = head->has_pyramid == 1;
+    if (!read_pyramid(r, head, &out->pyramid, is_calls ? r->head->funcs : r->head->texts))
+        return false;
+    if (!is_calls) {
+        out->columns = calloc(1, sizeof(*out->columns));
+        if (!out->columns || !read_columns(r, head, out->columns))
+            return false;
+    }
+    return read_places(r, head) && (!is_calls || !head->entries);
+}
+
+static bool read_tracks(struct reading *r)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->view->trace->track_count; i++) {
+        if (r->view->tracks[i].state != KRAIT_VIEW_WAITS)
+            continue;
+        count++;
+        if (!read_track(r, i))
+            return false;
+    }
+    return count == r->head->tracks && r->at == r->end;
+}
+
+/* They get the ids that they had: nobody has walked the trace before, or he has met the same. */
+static bool read_texts(struct reading *r, struct krait_view *view)
+{
+    const char *text = (const char *)r->at, *none;
+    if (!take(r, &none, r->head->text_bytes, 1))
+        return false;
+    const char *end = (const char *)r->at;
+    if (r->head->texts > r->head->text_bytes || (text < end && end[-1]))
+        return false;
+    if (!KRAIT_GROW(view->texts, view->text_cap, r->head->texts) ||
+        !KRAIT_GROW(view->text_hues, view->hue_cap, r->head->texts))
+        return false;
+    for (uint32_t i = 0; i < r->head->texts; i++) {
+        if (text >= end || krait_trace_name(view->trace, text) != i)
+            return false;
+        view->texts[i] = krait_track_text(view->trace, i);
+        view->text_hues[i] = krait_class_of(text);
+        text += strlen(text) + 1;
+    }
+    return true;
+}
+
+static bool is_ours(const struct krait_view *view, const struct krait_cache_head *head, uint64_t size)
+{
+    return head->magic == KRAIT_CACHE_MAGIC && head->version == KRAIT_CACHE_VERSION &&
+           head->pointer_bytes == sizeof(void *) && head->identity[0] == view->identity[0] &&
+           head->identity[1] == view->identity[1] && head->small == view->small &&
+           head->funcs == view->trace->func_count && head->trace_tracks == view->trace->track_count &&
+           head->length_ns <= KRAIT_PYRAMID_TIME_MAX && head->text_bytes % 8 == 0 && size % 8 == 0;
+}
+
+static void drop(struct reading *r)
+{
+    for (uint32_t i = 0; i < r->view->trace->track_count; i++)
+        free(r->tracks[i].columns);
+}
+
+static void accept(struct krait_view *view, struct reading *r)
+{
+    view->text_count = r->head->texts;
+    view->length_ns = r->head->length_ns;
+    view->job_count = view->other_count = 0;
+    for (uint32_t i = 0; i < view->trace->track_count; i++) {
+        struct krait_view_track *track = &view->tracks[i];
+        if (track->state != KRAIT_VIEW_WAITS)
+            continue;
+        free(track->columns);
+        *track = r->tracks[i];
+        track->state = KRAIT_VIEW_READY;
+    }
+}
+
+static int read_mapped(struct krait_view *view, const uint8_t *bytes, size_t size)
+{
+    uint64_t sum;
+    struct reading r = { .view = view, .at = bytes, .end = bytes + size - sizeof(sum) };
+    memcpy(&sum, r.end, sizeof(sum));
+    if (!take(&r, &r.head, 1, sizeof(*r.head)) || !is_ours(view, r.head, size) ||
+        krait_cache_sum(0, bytes, size - sizeof(sum)) != sum)
+        return -ENOENT;
+    r.tracks = calloc(KRAIT_MAX(view->trace->track_count, 1u), sizeof(*r.tracks));
+    if (!r.tracks)
+        return -ENOMEM;
+    int rc = read_texts(&r, view) && read_tracks(&r) ? 0 : -ENOENT;
+    if (rc)
+        drop(&r);
+    else
+        accept(view, &r);
+    free(r.tracks);
+    return rc;
+}
+
+int krait_cache_read(struct krait_view *view, const char *path)
+{
+    KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+        (uint64_t)st.st_size < sizeof(struct krait_cache_head) + sizeof(uint64_t))
+        return -ENOENT;
+    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return -ENOENT;
+    int rc = read_mapped(view, bytes, (size_t)st.st_size);
+    if (rc) {
+        munmap(bytes, (size_t)st.st_size);
+        return rc;
+    }
+    view->mapped = bytes;
+    view->mapped_bytes = (size_t)st.st_size;
+    view->bytes = view->mapped_bytes;
+    return 0;
+}
+
+void krait_cache_done(struct krait_view *view)
+{
+    if (view->mapped)
+        munmap(view->mapped, view->mapped_bytes);
+}

@@ -39,8 +39,9 @@ def main(argv):
     for item in argv[2:]:
         name, paths = item.split('=', 1)
         text = ''.join(map(read, paths.split('+')))
-        # What would end a CDATA section or a script element early has no place in what goes into one.
-        for bad in (']]>', '</script', '</style', '<!--'):
+        # What would end a CDATA section or a script element early has no place in what goes into one; a page is a file
+        # of its own.
+        for bad in () if paths.endswith('.html') else (']]>', '</script', '</style', '<!--'):
             if bad in text.lower():
                 sys.exit(f'{paths}: contains {bad!r}, which cannot be embedded')
         parts.append(c_array(name, squeeze(text).encode('ascii')))

@@ -2,12 +2,12 @@
  *
  * `krait view`: the timeline of recordings as a picture.
  */
+#include "cmd/view.h"
 #include "base/fmt.h"
 #include "base/outfile.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
 #include "cmd/progress.h"
-#include "cmd/select.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
 #include "trace/kernel/kernel_events.h"
@@ -18,16 +18,15 @@
 
 enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40 };
 
-struct view_options {
-    const char *svg, *title, *limit;
-    struct krait_select select;
-    uint64_t width, depth;
-};
-
 #define AT(field) offsetof(struct view_options, field)
 
 static const struct krait_opt view_opts[] = {
-    { "svg", 0, KRAIT_OPT_STR, "FILE", AT(svg), "Draw into FILE, as SVG; - is standard output" },
+    { "listen", 0, KRAIT_OPT_STR, "ADDRESS", AT(listen),
+      "Serve the page at ADDRESS (default: 127.0.0.1, this machine alone)" },
+    { "port", 0, KRAIT_OPT_UINT, "N", AT(port), "Serve the page at port N (default: any free one)" },
+    { "no-open", 0, KRAIT_OPT_FLAG, NULL, AT(no_open), "Do not open a browser" },
+    { "svg", 0, KRAIT_OPT_STR, "FILE", AT(svg),
+      "Draw the timeline into FILE as SVG instead; - is standard output" },
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default 1400)" },
     { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default 32)" },
     { "limit", 0, KRAIT_OPT_STR, "N", AT(limit),
@@ -273,8 +272,12 @@ static int check_usage(const struct view_options *o, int argc, struct krait_err 
 {
     if (argc == 0)
         return krait_err_set(err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
-    if (!o->svg)
-        return krait_err_set(err, -EINVAL, "where to? --svg FILE draws the timeline into a file");
+    if (o->port > UINT16_MAX)
+        return krait_err_set(err, -EINVAL, "--port: %llu is not between 1 and 65535",
+                             (unsigned long long)o->port);
+    if (o->svg && (o->listen || o->port || o->no_open))
+        return krait_err_set(err, -EINVAL,
+                             "--svg does not go with --listen, --port and --no-open, which are for the page");
     if (o->width && (o->width < KRAIT_TIMELINE_WIDTH_MIN || o->width > WIDTH_MAX))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between %d and %d",
                              (unsigned long long)o->width, KRAIT_TIMELINE_WIDTH_MIN, WIDTH_MAX);
@@ -289,7 +292,7 @@ static int run(void *values, int argc, char **argv)
     KRAIT_CLEANUP(drawn_done) struct drawn d = { 0 };
     if (check_usage(o, argc, &err))
         status = krait_cmd_usage(&krait_cmd_view, &err);
-    else if (make(&d, o, argc, argv, &err))
+    else if (o->svg ? make(&d, o, argc, argv, &err) : krait_view_serve(o, argv, (size_t)argc, &err))
         status = krait_cmd_fail(&krait_cmd_view, &err);
     krait_select_done(&o->select);
     return status;
@@ -298,18 +301,22 @@ static int run(void *values, int argc, char **argv)
 const struct krait_cmd krait_cmd_view = {
     .name = "view",
     .operands = "DIR...",
-    .summary = "Draw the timeline",
+    .summary = "Show the timeline in a browser, or draw it",
     .description =
-        "Draws what the threads of recordings did over time: a lane for each thread, its calls by depth, and "
-        "above them\n"
-        "what the thread was doing, where the kernel (krait record --kernel) or waits for the GIL tell. The "
-        "file stands\n"
-        "alone; in a browser, the pointer on a box shows its name, place and time.\n"
-        "\n"
-        "Calls too short for the picture are folded into lower boxes, the darker the busier: exact sums, no "
-        "samples.\n"
-        "--from and --until show a part of the time; what is folded opens there.",
-    .examples = "krait view krait-app --svg timeline.svg\n"
+        "Serves a page that shows what the threads of recordings did over time: a lane for each thread, its calls by "
+        "depth, and above them what the thread was doing, where the kernel (krait record --kernel) or waits for the "
+        "GIL tell; CPUs, system calls and marks; function table, flame graph and single calls of any part of the "
+        "time. krait prints the page's link and opens a browser if there is one. The page stays on this machine "
+        "unless --listen says otherwise, and only who has the link gets it. Kernel traces and function traces of "
+        "LTTng, and other CTF traces, open too.\n\n"
+        "With --svg, krait draws the timeline into a file instead. --from and --until show a part of the time.\n\n"
+        "Calls too short for the picture are folded into lower boxes, the darker the busier: exact sums, no samples. "
+        "What is folded opens as you zoom in.",
+    .examples = "krait view krait-app\n"
+                "# On a machine without a screen: the link works through ssh -L 8080:127.0.0.1:8080\n"
+                "krait view krait-app --port 8080 --no-open\n"
+                "# A picture\n"
+                "krait view krait-app --svg timeline.svg\n"
                 "# Ten milliseconds of one thread\n"
                 "krait view krait-app --svg part.svg --thread MainThread --from 1.2s --until 1.21s\n",
     .opts = view_opts,

@@ -148,6 +148,42 @@ int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, ui
     return rc;
 }
 
+static int each_span(const struct krait_columns *columns, struct krait_range range,
+                     int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
+{
+    /* Of states only the last one before the range can go on in it; of slices any that lies around it. */
+    uint32_t i = columns->kind == KRAIT_TRACK_STATES ? first_span(columns, range.from_ns) : 0;
+    int rc = 0;
+    for (i -= i > 0; i < columns->count && columns->spans[i].begin_ns < range.to_ns && !rc; i++) {
+        const struct krait_tile_call *span = &columns->spans[i];
+        if (span->end_ns > range.from_ns || span->begin_ns >= range.from_ns)
+            rc = fn(ctx, span);
+    }
+    return rc;
+}
+
+static int each_moment(const struct krait_columns *columns, struct krait_range range,
+                       int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
+{
+    int rc = 0;
+    for (uint32_t i = first_moment(columns, range.from_ns);
+         i < columns->count && columns->moments[i].t_ns < range.to_ns && !rc; i++) {
+        const struct krait_tile_call entry = { .begin_ns = columns->moments[i].t_ns,
+                                               .end_ns = columns->moments[i].t_ns,
+                                               .func = columns->moments[i].name };
+        rc = fn(ctx, &entry);
+    }
+    return rc;
+}
+
+int krait_columns_each(const struct krait_columns *columns, struct krait_range range,
+                       int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
+{
+    if (has_spans(columns->kind))
+        return each_span(columns, range, fn, ctx);
+    return columns->kind == KRAIT_TRACK_INSTANTS ? each_moment(columns, range, fn, ctx) : 0;
+}
+
 uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
                              struct krait_wire_mark marks[KRAIT_WIRE_BINS])
 {

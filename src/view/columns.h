@@ -37,6 +37,10 @@ size_t krait_columns_size(const struct krait_columns *columns);
 int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, uint64_t to_ns,
                        uint64_t under_ns, struct krait_tile *tile);
 
+/* Hands out what touches a range, in the order of begins; see krait_view_each. */
+int krait_columns_each(const struct krait_columns *columns, struct krait_range range,
+                       int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx);
+
 /* Fills in the marks of a row of bins of 2^shift ns; returns how many bins have one. */
 uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,
                              struct krait_wire_mark marks[KRAIT_WIRE_BINS]);

@@ -85,6 +85,20 @@ struct krait_view_bin {
 int krait_view_bin(struct krait_view *view, const struct krait_view_query *query, uint32_t bin,
                    uint32_t depth, struct krait_view_bin *out);
 
+/* All that is open at a moment, at any depth: calls of `out` with their whole extent, behind the origin. What lasts less
+ * than 3 ns is not among them. Returns as krait_view_tile does, or -EAGAIN while the track is not built; krait_tile_done in
+ * any case. */
+int krait_view_at(struct krait_view *view, uint32_t track, uint64_t at_ns, struct krait_tile *out);
+
+/* The states, slices or instants of a track that touch a range, in the order of their begins, whole; times are behind the
+ * origin. A value of fn's other than 0 ends it and is returned. Returns 0, -EINVAL where there is no such track, or
+ * -EAGAIN while it is not built. */
+int krait_view_each(struct krait_view *view, uint32_t track, struct krait_range range,
+                    int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx);
+
+/* The hue of a function in tiles (classes.h). */
+uint8_t krait_view_func_hue(const struct krait_view *view, uint32_t func);
+
 /* The texts of tracks that are known so far, by id: more of them while the index is built. A text stays where it is. */
 uint32_t krait_view_text_count(struct krait_view *view);
 const char *krait_view_text(struct krait_view *view, uint32_t id);

@@ -12,6 +12,7 @@ struct answer {
     uint32_t id; /* of the track */
     unsigned shift;
     uint64_t from_ns;
+    uint32_t bins, depths;
     uint8_t flags; /* enum krait_wire_flags */
     struct krait_tile tile;
 };
@@ -25,8 +26,10 @@ static int start(struct answer *answer, struct krait_view *view, const struct kr
     answer->from_ns = query->tile << (query->level + KRAIT_WIRE_BINS_LOG2);
     answer->track = &view->trace->tracks[query->track];
     answer->index = &view->tracks[query->track];
-    krait_tile_init(&answer->tile, answer->from_ns, (uint64_t)1 << answer->shift, KRAIT_WIRE_BINS,
-                    KRAIT_WIRE_DEPTHS);
+    answer->bins = KRAIT_WIRE_BINS;
+    answer->depths = KRAIT_WIRE_DEPTHS;
+    krait_tile_init(&answer->tile, answer->from_ns, (uint64_t)1 << answer->shift, answer->bins,
+                    answer->depths);
     return 0;
 }
 
@@ -87,7 +90,7 @@ static int peek(struct answer *answer)
         pthread_mutex_lock(&builder->lock);
         if (builder->build && builder->track == answer->id)
             rc = krait_pyramid_peek(krait_pyramid_so_far(builder->build), &answer->tile, answer->from_ns,
-                                    answer->shift, KRAIT_WIRE_BINS, KRAIT_WIRE_DEPTHS);
+                                    answer->shift, answer->bins, answer->depths);
         pthread_mutex_unlock(&builder->lock);
     }
     return rc;
@@ -99,7 +102,7 @@ static int from_pyramid(struct answer *answer)
                                                                                         : tell_columns,
                                                answer };
     return krait_pyramid_tile(&answer->index->pyramid, &small, &answer->tile, answer->from_ns, answer->shift,
-                              KRAIT_WIRE_BINS, KRAIT_WIRE_DEPTHS);
+                              answer->bins, answer->depths);
 }
 
 static uint8_t state_of(const struct answer *answer)
@@ -126,7 +129,7 @@ static int answer_calls(struct answer *answer)
 
 static int answer_spans(struct answer *answer)
 {
-    uint64_t to_ns = answer->from_ns + ((uint64_t)KRAIT_WIRE_BINS << answer->shift);
+    uint64_t to_ns = answer->from_ns + ((uint64_t)answer->bins << answer->shift);
     if (state_of(answer) == KRAIT_VIEW_READY && answer->index->has_pyramid)
         return from_pyramid(answer);
     return krait_columns_tell(answer->index->columns, answer->from_ns, to_ns, UINT64_MAX, &answer->tile);
@@ -234,4 +237,41 @@ int krait_view_bin(struct krait_view *view, const struct krait_view_query *query
     if (rc || bin >= KRAIT_WIRE_BINS || depth >= KRAIT_WIRE_DEPTHS)
         return rc ? rc : -EINVAL;
     return fill_and_then(&answer, put_bin, &place, out);
+}
+
+/* ---- single entries ---- */
+
+static void take_tile(struct answer *answer, const void *in, void *out)
+{
+    struct krait_tile *tile = out;
+    *tile = answer->tile;
+    answer->tile = (struct krait_tile){ 0 };
+}
+
+int krait_view_at(struct krait_view *view, uint32_t track, uint64_t at_ns, struct krait_tile *out)
+{
+    struct answer answer = { .view = view, .id = track, .from_ns = at_ns, .bins = 1, .depths = UINT32_MAX };
+    *out = (struct krait_tile){ 0 };
+    if (track >= view->trace->track_count || at_ns >= KRAIT_PYRAMID_TIME_MAX)
+        return -EINVAL;
+    answer.track = &view->trace->tracks[track];
+    answer.index = &view->tracks[track];
+    krait_tile_init(&answer.tile, at_ns, 1, 1, answer.depths);
+    int rc = fill_and_then(&answer, take_tile, NULL, out);
+    return rc || !(answer.flags & KRAIT_WIRE_UNFINISHED) ? rc : -EAGAIN;
+}
+
+int krait_view_each(struct krait_view *view, uint32_t track, struct krait_range range,
+                    int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
+{
+    if (track >= view->trace->track_count || view->trace->tracks[track].kind == KRAIT_TRACK_CALLS)
+        return -EINVAL;
+    if (__atomic_load_n(&view->tracks[track].state, __ATOMIC_ACQUIRE) != KRAIT_VIEW_READY)
+        return -EAGAIN;
+    return krait_columns_each(view->tracks[track].columns, range, fn, ctx);
+}
+
+uint8_t krait_view_func_hue(const struct krait_view *view, uint32_t func)
+{
+    return func < view->trace->func_count ? view->func_hues[func] : 0;
 }

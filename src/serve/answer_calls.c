@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Single calls: the one that is open at a moment, the next one, those of a function; and single marks.
+ */
+#include "analysis/calltree.h"
+#include "analysis/why.h"
+#include "base/array.h"
+#include "base/json.h"
+#include "serve/serving.h"
+
+#include <string.h>
+
+#define P(name) (1u << KRAIT_PARAM_##name)
+
+enum { CALLS_MAX = 5000, CHILDREN = 200, WAITS = 20 };
+
+static int no_track(struct krait_err *err)
+{
+    return krait_err_set(err, -ENOENT, "there is no such track of calls");
+}
+
+static const struct krait_track *calls_track(const struct krait_serving *serving,
+                                             const struct krait_request *request)
+{
+    uint64_t id = request->numbers[KRAIT_PARAM_track];
+    const struct krait_track *track = id < serving->trace->track_count ? &serving->trace->tracks[id] : NULL;
+    return track && track->kind == KRAIT_TRACK_CALLS ? track : NULL;
+}
+
+/* More than 2^53 is no number to JavaScript. */
+static void json_ns(struct krait_buf *out, const char *key, uint64_t ns)
+{
+    krait_json_key(out, key);
+    krait_buf_fmt(out, "\"%llu\"", (unsigned long long)ns);
+}
+
+/* Its times are behind the origin. */
+static void put_call(struct krait_buf *out, const struct krait_tile_call *call)
+{
+    krait_json_key_u64(out, "func", call->func);
+    krait_json_key_u64(out, "depth", call->depth);
+    json_ns(out, "begin", call->begin_ns);
+    json_ns(out, "end", call->end_ns);
+    krait_json_key_u64(out, "begins", call->begin);
+    krait_json_key_u64(out, "ends", call->end);
+}
+
+/* ---- the call at a moment ---- */
+
+static int by_depth(const void *a, const void *b)
+{
+    const struct krait_tile_call *x = a, *y = b;
+    return (x->depth > y->depth) - (x->depth < y->depth);
+}
+
+static bool takes_one(void *thread, const struct krait_trace *trace, uint32_t index)
+{
+    return *(const uint32_t *)thread == index;
+}
+
+/* The node of a call in the tree of its own time: below the root, one child for each that is open around it. */
+static uint32_t node_of(const struct krait_calltree *tree, const struct krait_tile_call *stack,
+                        uint32_t depth)
+{
+    uint32_t node = 0;
+    for (uint32_t i = 0; i <= depth; i++) {
+        uint32_t child = tree->nodes[node].first_child;
+        while (child != KRAIT_NO_ID && tree->nodes[child].func != stack[i].func)
+            child = tree->nodes[child].next_sibling;
+        if (child == KRAIT_NO_ID)
+            return KRAIT_NO_ID;
+        node = child;
+    }
+    return node;
+}
+
+static int put_callees(struct krait_buf *out, const struct krait_serving *serving, uint32_t thread,
+                       const struct krait_tile_call *stack, uint32_t depth, struct krait_err *err)
+{
+    struct krait_calltree *tree;
+    const struct krait_calltree_options options = { .range = { serving->origin_ns + stack[depth].begin_ns,
+                                                               serving->origin_ns + stack[depth].end_ns },
+                                                    .take_thread = takes_one,
+                                                    .ctx = &thread };
+    int rc = krait_calltree_new(&tree, serving->trace, &options, err);
+    if (rc)
+        return rc;
+    uint32_t node = node_of(tree, stack, depth), shown = 0;
+    if (node != KRAIT_NO_ID)
+        krait_json_key_u64(out, "self", tree->nodes[node].self_ns);
+    krait_json_key_open(out, "callees", '[');
+    for (uint32_t c = node == KRAIT_NO_ID ? KRAIT_NO_ID : tree->nodes[node].first_child;
+         c != KRAIT_NO_ID && shown < CHILDREN; c = tree->nodes[c].next_sibling, shown++) {
+        krait_json_item(out, "[");
+        krait_buf_fmt(out, "%u,%llu,%llu,%llu]", tree->nodes[c].func,
+                      (unsigned long long)tree->nodes[c].calls, (unsigned long long)tree->nodes[c].self_ns,
+                      (unsigned long long)tree->nodes[c].total_ns);
+    }
+    krait_buf_char(out, ']');
+    krait_calltree_free(tree);
+    return 0;
+}
+
+static void put_split(struct krait_buf *out, const struct krait_wall *wall,
+                      const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    static const char *const keys[] = {
+#define X(name, text, title, words) text,
+        KRAIT_WALL_STATES(X)
+#undef X
+    };
+    krait_json_key_open(out, "wall", '{');
+    for (uint32_t i = 0; i < KRAIT_WALL_COUNT; i++) {
+        if (ns[i] && (krait_wall_has_kernel(wall) || i == KRAIT_WALL_GIL))
+            krait_json_key_u64(out, keys[i], ns[i]);
+    }
+    krait_buf_char(out, '}');
+}
+
+static void put_waits(struct krait_buf *out, const struct krait_wall *wall, const struct krait_why_call *call)
+{
+    krait_json_key_open(out, "waits", '[');
+    for (uint32_t i = 0; i < call->waits.count && i < WAITS; i++) {
+        const struct krait_why_row *row = &call->waits.items[i];
+        bool known = row->by && row->by != KRAIT_RUN_UNKNOWN;
+        struct krait_wall_cause cause =
+            known ? krait_wall_cause(wall, row->by, call->begin_ns) : (struct krait_wall_cause){ .name = "" };
+        krait_json_item(out, "{");
+        krait_json_key_text(out, "state",
+                            (const char *[]){
+#define X(name, text, title, words) words,
+                                KRAIT_WALL_STATES(X)
+#undef X
+                            }[row->state]);
+        krait_json_key_text(out, "syscall", krait_wall_call(wall, row->call));
+        krait_json_key_text(out, "by", cause.name);
+        krait_json_key_u64(out, "tid", known && cause.tid > 0 ? (uint64_t)cause.tid : 0);
+        krait_json_key_u64(out, "count", row->count);
+        krait_json_key_u64(out, "ns", row->ns);
+        krait_json_key_u64(out, "longest", row->longest_ns);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+}
+
+/* What its time went to and who was to blame, where the trace says it. */
+static int put_why(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,
+                   const struct krait_tile_call *call)
+{
+    struct krait_why *why = NULL;
+    pthread_mutex_lock(&serving->one);
+    const struct krait_wall *wall = krait_serving_wall(serving);
+    pthread_mutex_unlock(&serving->one);
+    KRAIT_AUTO_FREE bool *meant =
+        wall ? calloc((size_t)serving->trace->func_count + 1, sizeof(*meant)) : NULL;
+    if (!meant)
+        return wall ? -ENOMEM : 0;
+    meant[call->func] = true;
+    const struct krait_why_options options = { .range = { serving->origin_ns + call->begin_ns,
+                                                          serving->origin_ns + call->end_ns },
+                                               .meant = meant,
+                                               .limit = 1,
+                                               .take_thread = takes_one,
+                                               .ctx = &thread,
+                                               .wall = wall };
+    int rc = krait_why_new(&why, serving->trace, &options);
+    if (!rc && why->count) {
+        put_split(out, wall, why->slowest[0].wall_ns);
+        put_waits(out, wall, &why->slowest[0]);
+    }
+    krait_why_free(why);
+    return rc;
+}
+
+static int put_details(struct krait_buf *out, struct krait_serving *serving, uint32_t thread,
+                       const struct krait_tile_call *stack, uint32_t depth, struct krait_err *err)
+{
+    krait_buf_char(out, '{');
+    put_call(out, &stack[depth]);
+    krait_json_key_open(out, "ancestors", '[');
+    for (uint32_t i = 0; i < depth; i++) {
+        krait_json_item(out, "{");
+        put_call(out, &stack[i]);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_char(out, ']');
+    int rc = put_callees(out, serving, thread, stack, depth, err);
+    if (!rc && put_why(out, serving, thread, &stack[depth]))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    krait_buf_str(out, "}\n");
+    return rc;
+}
+
+int krait_answer_call(struct krait_serving *serving, const struct krait_request *request,
+                      struct krait_buf *out, struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_tile_done) struct krait_tile open = { 0 };
+    int rc = krait_request_needs(request, P(track) | P(at) | P(depth), err);
+    if (rc)
+        return rc;
+    const struct krait_track *track = calls_track(serving, request);
+    uint64_t depth = request->numbers[KRAIT_PARAM_depth];
+    if (!track)
+        return no_track(err);
+    rc = krait_view_at(serving->view, (uint32_t)request->numbers[KRAIT_PARAM_track],
+                       request->numbers[KRAIT_PARAM_at], &open);
+    if (rc)
+        return krait_err_set(err, rc, "the index is still being built");
+    if (open.call_count)
+        qsort(open.calls, open.call_count, sizeof(*open.calls), by_depth);
+    if (depth >= open.call_count || open.calls[depth].depth != depth)
+        return krait_err_set(err, -ENOENT, "no call is open there");
+    return put_details(out, serving, track->thread, open.calls, (uint32_t)depth, err);
+}
+
+/* ---- the next call ---- */
+
+struct looking {
+    struct krait_tile_open open;
+    struct krait_tile_call found;
+    uint64_t at_ns;
+    uint32_t func, depth; /* KRAIT_NO_ID: any */
+    bool forward, has;
+};
+
+static bool is_meant(const struct looking *look, const struct krait_tile_call *call)
+{
+    return call->begin == KRAIT_OP_CALL && (look->func == KRAIT_NO_ID || call->func == look->func) &&
+           (look->depth == KRAIT_NO_ID || call->depth == look->depth);
+}
+
+/* Ends come in their order, begins do not: the first or last begin is looked for. */
+static int look_at(void *ctx, const struct krait_tile_call *call)
+{
+    struct looking *look = ctx;
+    bool behind = call->begin_ns > look->at_ns, before = call->begin_ns < look->at_ns;
+    if (!is_meant(look, call) || !(look->forward ? behind : before))
+        return 0;
+    if (!look->has ||
+        (look->forward ? call->begin_ns < look->found.begin_ns : call->begin_ns > look->found.begin_ns))
+        look->found = *call;
+    look->has = true;
+    return 0;
+}
+
+/* In windows that grow, from the moment on. Calls that go on behind a window are cut there: their begin is right. */
+static int look_for(struct looking *look, const struct krait_serving *serving, uint32_t thread)
+{
+    const struct krait_trace *trace = serving->trace;
+    uint64_t begin_ns = trace->threads[thread].begin_ns, end_ns = trace->threads[thread].end_ns + 1;
+    uint64_t at = look->at_ns, window = KRAIT_NS_PER_MS;
+    while (!look->has && (look->forward ? at < end_ns : at > begin_ns)) {
+        struct krait_range range = look->forward
+                                       ? (struct krait_range){ at, at + KRAIT_MIN(window, end_ns - at) }
+                                       : (struct krait_range){ at - KRAIT_MIN(window, at - begin_ns), at };
+        look->open = (struct krait_tile_open){ .fn = look_at, .ctx = look };
+        int rc = krait_trace_walk(trace, thread, range, krait_tile_on_batch, &look->open, NULL, 0);
+        krait_tile_open_done(&look->open);
+        if (rc)
+            return rc;
+        at = look->forward ? range.to_ns : range.from_ns;
+        window *= 4;
+    }
+    return 0;
+}
+
+/* With its whole extent, where it is long enough to be found by it. */
+static void find_extent(struct krait_serving *serving, uint32_t track, struct krait_tile_call *call)
+{
+    KRAIT_CLEANUP(krait_tile_done) struct krait_tile open = { 0 };
+    if (krait_view_at(serving->view, track, call->begin_ns, &open))
+        return;
+    for (uint32_t i = 0; i < open.call_count; i++) {
+        if (open.calls[i].begin_ns == call->begin_ns && open.calls[i].func == call->func)
+            *call = open.calls[i];
+    }
+}
+
+int krait_answer_next(struct krait_serving *serving, const struct krait_request *request,
+                      struct krait_buf *out, struct krait_err *err)
+{
+    int rc = krait_request_needs(request, P(track) | P(at), err);
+    if (rc)
+        return rc;
+    const struct krait_track *track = calls_track(serving, request);
+    if (!track)
+        return no_track(err);
+    struct looking look = {
+        .at_ns = serving->origin_ns +
+                 KRAIT_MIN(request->numbers[KRAIT_PARAM_at], krait_view_length(serving->view)),
+        .func = (uint32_t)krait_request_number(request, KRAIT_PARAM_func, KRAIT_NO_ID),
+        .depth = (uint32_t)krait_request_number(request, KRAIT_PARAM_depth, KRAIT_NO_ID),
+        .forward = krait_request_number(request, KRAIT_PARAM_forward, 1) != 0,
+    };
+    if (look_for(&look, serving, track->thread))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    if (!look.has)
+        return krait_err_set(err, -ENOENT, "there is no other such call on this thread");
+    look.found.begin_ns -= serving->origin_ns;
+    look.found.end_ns -= serving->origin_ns;
+    find_extent(serving, (uint32_t)request->numbers[KRAIT_PARAM_track], &look.found);
+    krait_buf_char(out, '{');
+    put_call(out, &look.found);
+    krait_buf_str(out, "}\n");
+    return 0;
+}
+
+/* ---- the calls of a function ---- */
+
+enum { OCTAVE = 4, BUCKETS = 64 * OCTAVE }; /* buckets for each doubling of a duration */
+
+struct found {
+    struct krait_tile_call call;
+    uint32_t track;
+};
+
+struct collecting {
+    struct krait_tile_open open;
+    uint32_t func, track;
+    uint64_t min_ns, max_ns;
+    struct found *items; /* a heap: the fastest is first */
+    uint32_t count, limit, cap;
+    uint64_t matched, buckets[BUCKETS];
+};
+
+static uint64_t length_of(const struct found *found)
+{
+    return found->call.end_ns - found->call.begin_ns;
+}
+
+/* "1 to 4 ns": of each doubling the nearest quarter, by the bits behind the highest. */
+static uint32_t bucket_of(uint64_t ns)
+{
+    if (ns < OCTAVE)
+        return (uint32_t)ns;
+    uint32_t high = 63 - (uint32_t)__builtin_clzll(ns);
+    return high * OCTAVE + (uint32_t)(ns >> (high - 2) & (OCTAVE - 1)) - OCTAVE;
+}
+
+static uint64_t bucket_begin(uint32_t bucket)
+{
+    if (bucket < OCTAVE)
+        return bucket;
+    uint32_t high = (bucket + OCTAVE) / OCTAVE;
+    return (uint64_t)(OCTAVE + bucket % OCTAVE) << (high - 2);
+}
+
+static void sift_down(struct collecting *c)
+{
+    for (uint32_t i = 0, child; (child = 2 * i + 1) < c->count; i = child) {
+        if (child + 1 < c->count && length_of(&c->items[child + 1]) < length_of(&c->items[child]))
+            child++;
+        if (length_of(&c->items[i]) <= length_of(&c->items[child]))
+            return;
+        struct found item = c->items[i];
+        c->items[i] = c->items[child];
+        c->items[child] = item;
+    }
+}
+
+static void sift_up(struct collecting *c, uint32_t i)
+{
+    for (uint32_t parent; i && length_of(&c->items[i]) < length_of(&c->items[parent = (i - 1) / 2]);
+         i = parent) {
+        struct found item = c->items[i];
+        c->items[i] = c->items[parent];
+        c->items[parent] = item;
+    }
+}
+
+static int keep_call(struct collecting *c, const struct krait_tile_call *call)
+{
+    const struct found item = { *call, c->track };
+    if (c->count < c->limit) {
+        if (!KRAIT_GROW(c->items, c->cap, c->count + 1))
+            return -ENOMEM;
+        c->items[c->count] = item;
+        sift_up(c, c->count++);
+    } else if (c->limit && length_of(&item) > length_of(&c->items[0])) {
+        c->items[0] = item;
+        sift_down(c);
+    }
+    return 0;
+}
+
+static int collect(void *ctx, const struct krait_tile_call *call)
+{
+    struct collecting *c = ctx;
+    uint64_t ns = call->end_ns - call->begin_ns;
+    if (call->func != c->func)
+        return 0;
+    c->buckets[bucket_of(ns)]++;
+    if (ns < c->min_ns || ns > c->max_ns)
+        return 0;
+    c->matched++;
+    return keep_call(c, call);
+}
+
+static int collect_all(struct collecting *c, struct krait_serving *serving,
+                       const struct krait_request *request)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
+        const struct krait_track *track = &serving->trace->tracks[i];
+        if (track->kind != KRAIT_TRACK_CALLS ||
+            !krait_serving_takes((void *)request, serving->trace, track->thread))
+            continue;
+        c->track = i;
+        c->open = (struct krait_tile_open){ .fn = collect, .ctx = c };
+        rc = krait_trace_walk(serving->trace, track->thread, krait_serving_range(serving, request),
+                              krait_tile_on_batch, &c->open, NULL, 0);
+        krait_tile_open_done(&c->open);
+    }
+    return rc;
+}
+
+static int slowest_first(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    uint64_t u = length_of(x), v = length_of(y);
+    return u != v ? (u < v ? 1 : -1)
+                  : (x->call.begin_ns > y->call.begin_ns) - (x->call.begin_ns < y->call.begin_ns);
+}
+
+static void put_collected(struct krait_buf *out, const struct krait_serving *serving, struct collecting *c)
+{
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "matched", c->matched);
+    krait_json_key_open(out, "histogram", '[');
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        if (!c->buckets[i])
+            continue;
+        krait_json_item(out, "[");
+        krait_buf_fmt(out, "%llu,%llu,%llu]", (unsigned long long)bucket_begin(i),
+                      (unsigned long long)bucket_begin(i + 1), (unsigned long long)c->buckets[i]);
+    }
+    krait_buf_char(out, ']');
+    krait_json_key_open(out, "calls", '[');
+    for (uint32_t i = 0; i < c->count; i++) {
+        krait_json_item(out, "\n{");
+        c->items[i].call.begin_ns -= serving->origin_ns;
+        c->items[i].call.end_ns -= serving->origin_ns;
+        krait_json_key_u64(out, "track", c->items[i].track);
+        put_call(out, &c->items[i].call);
+        krait_buf_char(out, '}');
+    }
+    krait_buf_str(out, "]}\n");
+}
+
+int krait_answer_calls(struct krait_serving *serving, const struct krait_request *request,
+                       struct krait_buf *out, struct krait_err *err)
+{
+    int rc = krait_request_needs(request, P(func), err);
+    if (rc)
+        return rc;
+    struct collecting c = {
+        .func = (uint32_t)KRAIT_MIN(request->numbers[KRAIT_PARAM_func], (uint64_t)KRAIT_NO_ID),
+        .min_ns = krait_request_number(request, KRAIT_PARAM_min, 0),
+        .max_ns = krait_request_number(request, KRAIT_PARAM_max, UINT64_MAX),
+        .limit =
+            (uint32_t)KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, 500), (uint64_t)CALLS_MAX),
+    };
+    rc = collect_all(&c, serving, request);
+    if (!rc && c.count)
+        qsort(c.items, c.count, sizeof(*c.items), slowest_first);
+    if (!rc)
+        put_collected(out, serving, &c);
+    free(c.items);
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
+}
+
+/* ---- marks ---- */
+
+struct marks {
+    struct krait_buf *out;
+    uint64_t left, more;
+    uint32_t track;
+};
+
+static int put_mark(void *ctx, const struct krait_tile_call *entry)
+{
+    struct marks *marks = ctx;
+    if (!marks->left) {
+        marks->more++;
+        return 0;
+    }
+    marks->left--;
+    krait_json_item(marks->out, "\n{");
+    krait_json_key_u64(marks->out, "track", marks->track);
+    krait_json_key_u64(marks->out, "name", entry->func);
+    json_ns(marks->out, "at", entry->begin_ns);
+    krait_buf_char(marks->out, '}');
+    return 0;
+}
+
+int krait_answer_marks(struct krait_serving *serving, const struct krait_request *request,
+                       struct krait_buf *out, struct krait_err *err)
+{
+    struct marks marks = { .out = out,
+                           .left =
+                               KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, 500), CALLS_MAX) };
+    struct krait_range range = krait_serving_range(serving, request);
+    range = (struct krait_range){ range.from_ns - serving->origin_ns, range.to_ns - serving->origin_ns };
+    int rc = 0;
+    krait_buf_char(out, '{');
+    krait_json_key_open(out, "marks", '[');
+    for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
+        marks.track = i;
+        if (serving->trace->tracks[i].kind == KRAIT_TRACK_INSTANTS)
+            rc = krait_view_each(serving->view, i, range, put_mark, &marks);
+    }
+    krait_buf_char(out, ']');
+    krait_json_key_u64(out, "more", marks.more);
+    krait_buf_str(out, "}\n");
+    return rc ? krait_err_set(err, rc, "the index is still being built") : 0;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums over a range of time and chosen threads: as krait report and krait states have them.
+ */
+#include "analysis/calltree.h"
+#include "analysis/profile.h"
+#include "base/array.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "serve/serving.h"
+
+#include <string.h>
+
+static const char *const state_keys[] = {
+#define X(name, text, title, words) text,
+    KRAIT_WALL_STATES(X)
+#undef X
+};
+
+/* Which states occur; of waits for the GIL alone, what is not known is no state. */
+static uint32_t states_of(const struct krait_wall *wall, const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    uint32_t states = 0;
+    for (uint32_t i = 0; i < KRAIT_WALL_COUNT && wall; i++) {
+        if (ns[i] && (krait_wall_has_kernel(wall) || i == KRAIT_WALL_GIL))
+            states |= 1u << i;
+    }
+    return states;
+}
+
+static void put_states(struct krait_buf *out, uint32_t states)
+{
+    krait_json_key_open(out, "states", '[');
+    for (uint32_t i = 0; i < KRAIT_WALL_COUNT; i++) {
+        if (!(states >> i & 1))
+            continue;
+        krait_json_item(out, "");
+        krait_json_cstr(out, state_keys[i]);
+    }
+    krait_buf_char(out, ']');
+}
+
+static void put_numbers(struct krait_buf *out, const uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        krait_buf_str(out, i ? "," : "");
+        krait_json_u64(out, numbers[i]);
+    }
+}
+
+/* Of each state that occurs; with a comma before each. */
+static void put_wall(struct krait_buf *out, uint32_t states, const uint64_t ns[KRAIT_WALL_COUNT])
+{
+    for (uint32_t i = 0; i < KRAIT_WALL_COUNT; i++) {
+        if (states >> i & 1)
+            krait_buf_fmt(out, ",%llu", (unsigned long long)ns[i]);
+    }
+}
+
+/* ---- the function table ---- */
+
+static void put_row(struct krait_buf *out, const struct krait_profile_row *row, uint32_t states)
+{
+    const uint64_t numbers[] = { row->func,   row->calls,   row->self_ns, row->total_ns,
+                                 row->min_ns, row->mean_ns, row->p50_ns,  row->p99_ns,
+                                 row->max_ns, row->runs,    row->raised };
+    krait_json_item(out, "\n[");
+    put_numbers(out, numbers, KRAIT_ARRAY_LEN(numbers));
+    if (row->wall) {
+        put_wall(out, states, row->wall->self_ns);
+        put_wall(out, states, row->wall->total_ns);
+    }
+    krait_buf_char(out, ']');
+}
+
+int krait_answer_functions(struct krait_serving *serving, const struct krait_request *request,
+                           struct krait_buf *out, struct krait_err *err)
+{
+    struct krait_profile *profile;
+    pthread_mutex_lock(&serving->one);
+    const struct krait_wall *wall = krait_serving_wall(serving);
+    pthread_mutex_unlock(&serving->one);
+    const struct krait_profile_options options = {
+        .range = krait_serving_range(serving, request),
+        .by = KRAIT_BY_FUNCTION,
+        .take_thread = krait_serving_takes,
+        .ctx = (void *)request,
+        .wall = wall,
+    };
+    int rc = krait_profile_new(&profile, serving->trace, &options, err);
+    if (rc)
+        return rc;
+    uint32_t states = states_of(wall, profile->wall_ns);
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "self", profile->self_ns);
+    put_states(out, states);
+    krait_json_key_text_or_null(out, "damage", profile->damage);
+    krait_json_key_open(out, "columns", '[');
+    krait_buf_str(
+        out,
+        "\"func\",\"calls\",\"self\",\"total\",\"min\",\"mean\",\"p50\",\"p99\",\"max\",\"runs\",\"raised\"]");
+    krait_json_key_open(out, "rows", '[');
+    for (uint32_t i = 0; i < profile->count; i++)
+        put_row(out, &profile->rows[i], states);
+    krait_buf_str(out, "]}\n");
+    krait_profile_free(profile);
+    return 0;
+}
+
+/* ---- the call tree ---- */
+
+enum { FLAME_NODES = 20000 };
+
+/* The least total time of a node so that at most `limit` of them have as much. */
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static int least_time(const struct krait_calltree *tree, uint64_t limit, uint64_t *least)
+{
+    *least = 0;
+    if (tree->count <= limit)
+        return 0;
+    KRAIT_AUTO_FREE uint64_t *times = calloc(tree->count, sizeof(*times));
+    if (!times)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < tree->count; i++)
+        times[i] = tree->nodes[i].total_ns;
+    qsort(times, tree->count, sizeof(*times), compare_times);
+    *least = times[limit] + 1;
+    return 0;
+}
+
+/* Parents come before their children, and are as long. */
+static int put_tree(struct krait_buf *out, const struct krait_calltree *tree, uint64_t limit)
+{
+    KRAIT_AUTO_FREE uint32_t *ids = calloc((size_t)tree->count + 1, sizeof(*ids));
+    uint64_t least;
+    uint32_t shown = 0;
+    if (!ids || least_time(tree, limit, &least))
+        return -ENOMEM;
+    krait_json_key_open(out, "nodes", '[');
+    for (uint32_t i = 0; i < tree->count; i++) {
+        const struct krait_tree_node *node = &tree->nodes[i];
+        if (i && node->total_ns < least)
+            continue;
+        ids[i] = shown++;
+        krait_json_item(out, "\n[");
+        krait_buf_fmt(out, "%d,%lld,%llu,%llu,%llu]", i ? (int)ids[node->parent] : -1,
+                      node->func == KRAIT_NO_ID ? -1ll : (long long)node->func,
+                      (unsigned long long)node->calls, (unsigned long long)node->self_ns,
+                      (unsigned long long)node->total_ns);
+    }
+    krait_buf_char(out, ']');
+    krait_json_key_u64(out, "left_out", tree->count - shown);
+    return 0;
+}
+
+int krait_answer_flame(struct krait_serving *serving, const struct krait_request *request,
+                       struct krait_buf *out, struct krait_err *err)
+{
+    struct krait_calltree *tree;
+    const struct krait_calltree_options options = {
+        .range = krait_serving_range(serving, request),
+        .take_thread = krait_serving_takes,
+        .ctx = (void *)request,
+    };
+    int rc = krait_calltree_new(&tree, serving->trace, &options, err);
+    if (rc)
+        return rc;
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "total", tree->nodes[0].total_ns);
+    krait_json_key_text_or_null(out, "damage", tree->damage);
+    rc = put_tree(out, tree, krait_request_number(request, KRAIT_PARAM_limit, FLAME_NODES));
+    krait_buf_str(out, "}\n");
+    krait_calltree_free(tree);
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
+}
+
+/* ---- states and system calls ---- */
+
+/* Of one name on one track. */
+struct sum {
+    uint32_t track, name;
+    uint64_t count, ns, longest_ns, errors;
+};
+
+struct sums {
+    const struct krait_trace *trace;
+    struct krait_range range; /* behind the origin */
+    uint32_t track;
+    struct sum *items;
+    uint32_t count, cap;
+    struct krait_map index; /* track << 32 | name, or name alone, to item */
+    bool by_track;
+};
+
+static int add_entry(void *ctx, const struct krait_tile_call *entry)
+{
+    struct sums *s = ctx;
+    uint64_t key = entry->func | (s->by_track ? (uint64_t)s->track << 32 : 0);
+    const uint64_t *known = krait_map_get(&s->index, key);
+    uint64_t at = known ? *known : s->count;
+    if (!known) {
+        if (!KRAIT_GROW(s->items, s->cap, s->count + 1) || krait_map_put(&s->index, key, at))
+            return -ENOMEM;
+        s->items[s->count++] = (struct sum){ .track = s->track, .name = entry->func };
+    }
+    struct sum *sum = &s->items[at];
+    uint64_t begin = KRAIT_MAX(entry->begin_ns, s->range.from_ns),
+             end = KRAIT_MIN(entry->end_ns, s->range.to_ns);
+    sum->count++;
+    sum->ns += end - begin;
+    sum->longest_ns = KRAIT_MAX(sum->longest_ns, entry->end_ns - entry->begin_ns);
+    sum->errors +=
+        entry->value < 0 && entry->value >= -4095; /* as the kernel returns them: include/linux/err.h */
+    return 0;
+}
+
+static bool takes_track(const struct krait_request *request, const struct krait_track *track)
+{
+    return track->thread == KRAIT_NO_ID ? !krait_request_has(request, KRAIT_PARAM_threads)
+                                        : krait_serving_takes((void *)request, NULL, track->thread);
+}
+
+static bool is_of(const struct krait_track *track, enum krait_track_kind kind, const char *name)
+{
+    return track->kind == kind && (!name || strcmp(track->name, name) == 0);
+}
+
+static struct krait_range since_origin(const struct krait_serving *serving, struct krait_range range)
+{
+    return (struct krait_range){ range.from_ns - serving->origin_ns, range.to_ns - serving->origin_ns };
+}
+
+static int sum_tracks(struct sums *sums, struct krait_serving *serving, const struct krait_request *request,
+                      enum krait_track_kind kind, const char *name, struct krait_err *err)
+{
+    int rc = 0;
+    sums->trace = serving->trace;
+    sums->range = since_origin(serving, krait_serving_range(serving, request));
+    for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
+        const struct krait_track *track = &serving->trace->tracks[i];
+        sums->track = i;
+        if (is_of(track, kind, name) && takes_track(request, track))
+            rc = krait_view_each(serving->view, i, sums->range, add_entry, sums);
+    }
+    return rc == -EAGAIN ? krait_err_set(err, rc, "the index is still being built")
+           : rc          ? krait_err_set(err, rc, "out of memory")
+                         : 0;
+}
+
+static void sums_done(struct sums *sums)
+{
+    free(sums->items);
+    krait_map_done(&sums->index);
+}
+
+int krait_answer_states(struct krait_serving *serving, const struct krait_request *request,
+                        struct krait_buf *out, struct krait_err *err)
+{
+    KRAIT_CLEANUP(sums_done) struct sums sums = { .by_track = true };
+    int rc = sum_tracks(&sums, serving, request, KRAIT_TRACK_STATES, NULL, err);
+    krait_buf_str(out, "{\"columns\":[\"track\",\"name\",\"count\",\"ns\",\"longest\"],\"rows\":[");
+    for (uint32_t i = 0; i < sums.count; i++) {
+        const struct sum *sum = &sums.items[i];
+        const uint64_t numbers[] = { sum->track, sum->name, sum->count, sum->ns, sum->longest_ns };
+        krait_json_item(out, "\n[");
+        put_numbers(out, numbers, KRAIT_ARRAY_LEN(numbers));
+        krait_buf_char(out, ']');
+    }
+    krait_buf_str(out, "]}\n");
+    return rc;
+}
+
+int krait_answer_syscalls(struct krait_serving *serving, const struct krait_request *request,
+                          struct krait_buf *out, struct krait_err *err)
+{
+    KRAIT_CLEANUP(sums_done) struct sums sums = { 0 };
+    int rc = sum_tracks(&sums, serving, request, KRAIT_TRACK_SLICES, "system calls", err);
+    krait_buf_str(out, "{\"columns\":[\"name\",\"count\",\"errors\",\"ns\",\"longest\"],\"rows\":[");
+    for (uint32_t i = 0; i < sums.count; i++) {
+        const struct sum *sum = &sums.items[i];
+        const uint64_t numbers[] = { sum->name, sum->count, sum->errors, sum->ns, sum->longest_ns };
+        krait_json_item(out, "\n[");
+        put_numbers(out, numbers, KRAIT_ARRAY_LEN(numbers));
+        krait_buf_char(out, ']');
+    }
+    krait_buf_str(out, "]}\n");
+    return rc;
+}

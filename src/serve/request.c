@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/request.h"
+
+#include "base/array.h"
+#include "serve/serving.h"
+
+#include <string.h>
+
+enum param_kind { NUMBER, IDS, TEXT };
+
+static const struct {
+    const char *name;
+    enum param_kind kind;
+} params[] = {
+#define KRAIT_PARAM(name, kind, doc) { #name, kind },
+#include "serve/params.def"
+#undef KRAIT_PARAM
+};
+
+#define P(name) (1u << KRAIT_PARAM_##name)
+#define JSON    true
+#define BYTES   false
+static const struct krait_endpoint endpoints[] = {
+#define KRAIT_ENDPOINT(name, type, params, doc) { #name, type, params, krait_answer_##name },
+#include "serve/endpoints.def"
+#undef KRAIT_ENDPOINT
+};
+#undef P
+
+/* A decimal without sign or blanks that ends at `end`. */
+static bool parse_number(uint64_t *number, const char *text, const char *end)
+{
+    *number = 0;
+    if (text == end)
+        return false;
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(*number, 10u, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(*text - '0'), number))
+            return false;
+    }
+    return true;
+}
+
+static int parse_ids(struct krait_request *request, const char *text, const char *end)
+{
+    uint32_t cap = request->id_count;
+    while (text < end) {
+        const char *comma = memchr(text, ',', (size_t)(end - text));
+        const char *stop = comma ? comma : end;
+        uint64_t id;
+        if (!parse_number(&id, text, stop) || id > UINT32_MAX || request->id_count == KRAIT_REQUEST_IDS_MAX)
+            return -EINVAL;
+        if (!KRAIT_GROW(request->ids, cap, request->id_count + 1))
+            return -ENOMEM;
+        request->ids[request->id_count++] = (uint32_t)id;
+        text = comma ? comma + 1 : end;
+    }
+    return 0;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* Percent-encoded (RFC 3986, 2.1), '+' is a blank; no NUL. */
+static int parse_text(struct krait_request *request, const char *text, const char *end)
+{
+    size_t n = 0;
+    while (text < end) {
+        char c = *text++;
+        if (c == '%') {
+            int high = end - text >= 2 ? hex_digit(text[0]) : -1, low = high < 0 ? -1 : hex_digit(text[1]);
+            if (low < 0)
+                return -EINVAL;
+            c = (char)(high << 4 | low);
+            text += 2;
+        } else if (c == '+')
+            c = ' ';
+        if (!c || n == KRAIT_REQUEST_TEXT_MAX)
+            return -EINVAL;
+        request->text[n++] = c;
+    }
+    request->text[n] = '\0';
+    return 0;
+}
+
+/* Returns KRAIT_PARAMS where there is none of that name. */
+static uint32_t find_param(const char *name, size_t n)
+{
+    uint32_t i = 0;
+    while (i < KRAIT_PARAMS && (strlen(params[i].name) != n || memcmp(params[i].name, name, n) != 0))
+        i++;
+    return i;
+}
+
+static int parse_param(struct krait_request *request, const char *at, const char *end, struct krait_err *err)
+{
+    const char *equals = memchr(at, '=', (size_t)(end - at));
+    const char *value = equals ? equals + 1 : end;
+    uint32_t i = find_param(at, (size_t)((equals ? equals : end) - at));
+    if (i == KRAIT_PARAMS || !(request->endpoint->params >> i & 1) || request->given >> i & 1)
+        return krait_err_set(err, -EINVAL, "%s: a parameter is not known here, or is given twice",
+                             request->endpoint->name);
+    int rc = params[i].kind == IDS                            ? parse_ids(request, value, end)
+             : params[i].kind == TEXT                         ? parse_text(request, value, end)
+             : parse_number(&request->numbers[i], value, end) ? 0
+                                                              : -EINVAL;
+    request->given |= 1u << i;
+    return rc ? krait_err_set(err, rc, "%s: %s has a value that it cannot have", request->endpoint->name,
+                              params[i].name)
+              : 0;
+}
+
+int krait_request_parse(struct krait_request *request, const char *name, const char *query,
+                        struct krait_err *err)
+{
+    *request = (struct krait_request){ 0 };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(endpoints) && !request->endpoint; i++) {
+        if (strcmp(endpoints[i].name, name) == 0)
+            request->endpoint = &endpoints[i];
+    }
+    if (!request->endpoint)
+        return krait_err_set(err, -ENOENT, "there is no such endpoint");
+    int rc = 0;
+    for (const char *at = query ? query : ""; *at && !rc;) {
+        const char *end = strchrnul(at, '&');
+        rc = parse_param(request, at, end, err);
+        at = *end ? end + 1 : end;
+    }
+    return rc;
+}
+
+void krait_request_done(struct krait_request *request)
+{
+    free(request->ids);
+}
+
+int krait_request_needs(const struct krait_request *request, uint32_t wanted, struct krait_err *err)
+{
+    for (uint32_t i = 0; i < KRAIT_PARAMS; i++) {
+        if (wanted >> i & 1 && !krait_request_has(request, (enum krait_param)i))
+            return krait_err_set(err, -EINVAL, "%s needs %s", request->endpoint->name, params[i].name);
+    }
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a request asks: an endpoint and its parameters, checked. What comes from the network is hostile until it has
+ * gone through here.
+ */
+#ifndef KRAIT_SERVE_REQUEST_H
+#define KRAIT_SERVE_REQUEST_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum krait_param {
+#define KRAIT_PARAM(name, kind, doc) KRAIT_PARAM_##name,
+#include "serve/params.def"
+#undef KRAIT_PARAM
+    KRAIT_PARAMS,
+};
+
+enum { KRAIT_REQUEST_IDS_MAX = 4096, KRAIT_REQUEST_TEXT_MAX = 1024 };
+
+struct krait_serving;
+struct krait_request;
+
+struct krait_endpoint {
+    const char *name;
+    bool is_json;    /* else bytes */
+    uint32_t params; /* bits by enum krait_param */
+    /* Appends the answer. Returns 0, or a negative errno with err set: -EINVAL 400, -ENOENT 404, others 500. */
+    int (*answer)(struct krait_serving *serving, const struct krait_request *request, struct krait_buf *out,
+                  struct krait_err *err);
+};
+
+struct krait_request {
+    const struct krait_endpoint *endpoint;
+    uint32_t given; /* bits by enum krait_param */
+    uint64_t numbers[KRAIT_PARAMS];
+    uint32_t *ids; /* of threads */
+    uint32_t id_count;
+    char text[KRAIT_REQUEST_TEXT_MAX + 1];
+};
+
+/* `name` is the endpoint's, `query` what stands behind the question mark (NULL: nothing). Returns 0, or with err set
+ * -ENOENT no such endpoint, -EINVAL a parameter that it does not take, or that is none, -ENOMEM. krait_request_done in
+ * any case. */
+int krait_request_parse(struct krait_request *request, const char *name, const char *query,
+                        struct krait_err *err);
+void krait_request_done(struct krait_request *request);
+
+static inline bool krait_request_has(const struct krait_request *request, enum krait_param param)
+{
+    return request->given >> param & 1;
+}
+
+/* The number that was given, or another. */
+static inline uint64_t krait_request_number(const struct krait_request *request, enum krait_param param,
+                                            uint64_t otherwise)
+{
+    return krait_request_has(request, param) ? request->numbers[param] : otherwise;
+}
+
+/* -EINVAL with err set where one of these is missing. */
+int krait_request_needs(const struct krait_request *request, uint32_t params, struct krait_err *err);
+
+#endif

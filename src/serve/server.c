@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/server.h"
+
+#include "base/json.h"
+#include "serve/http.h"
+#include "serve/serving.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum {
+    TOKEN_BYTES = 16,
+    NAME_MAX_LEN = 64, /* of an endpoint or file */
+    HOST_MAX_LEN = 128,
+};
+
+struct krait_server {
+    const struct krait_http *http;
+    struct mg_context *civetweb;
+    struct krait_serving serving;
+    char token[2 * TOKEN_BYTES + 1];
+    char address[INET6_ADDRSTRLEN];
+    uint16_t port;
+    char url[160];
+};
+
+#define ASSET(name)                       \
+    extern const char krait_web_##name[]; \
+    extern const size_t krait_web_##name##_len
+ASSET(html);
+ASSET(js);
+ASSET(css);
+#undef ASSET
+
+static const struct asset {
+    const char *path, *type;
+    const char *data;
+    const size_t *len;
+} assets[] = {
+    { "", "text/html; charset=utf-8", krait_web_html, &krait_web_html_len },
+    { "app.js", "text/javascript; charset=utf-8", krait_web_js, &krait_web_js_len },
+    { "app.css", "text/css; charset=utf-8", krait_web_css, &krait_web_css_len },
+};
+
+/* civetweb hands its callbacks no more than the connection: there is one server in a process. */
+static struct krait_server *the_server;
+
+/* ---- answers ---- */
+
+/* Nothing is loaded from elsewhere, framed, or sniffed; the token in the address goes nowhere. */
+static const char security_headers[] =
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+    "X-Content-Type-Options: nosniff\r\n"
+    "Referrer-Policy: no-referrer\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n"
+    "Cross-Origin-Opener-Policy: same-origin\r\n"
+    "Cache-Control: no-store\r\n";
+
+static const char *reason_of(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = { { 200, "OK" },        { 400, "Bad Request" },        { 403, "Forbidden" },
+                    { 404, "Not Found" }, { 405, "Method Not Allowed" }, { 500, "Internal Server Error" } };
+    size_t i = 0;
+    while (reasons[i].status != status && i + 1 < KRAIT_ARRAY_LEN(reasons))
+        i++;
+    return reasons[i].reason;
+}
+
+static void send_answer(struct mg_connection *conn, int status, const char *type, const void *body, size_t n)
+{
+    const struct krait_server *server = the_server;
+    KRAIT_AUTO_BUF head = { 0 };
+    krait_buf_fmt(&head, "HTTP/1.1 %d %s\r\n%sContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", status,
+                  reason_of(status), security_headers, type, n);
+    bool has_body = n && strcmp(server->http->mg_get_request_info(conn)->request_method, "HEAD") != 0;
+    if (head.failed || server->http->mg_write(conn, head.data, head.len) <= 0)
+        return; /* nobody is there any more, or memory is out */
+    if (has_body)
+        server->http->mg_write(conn, body, n);
+}
+
+static void send_error(struct mg_connection *conn, int status, const char *text)
+{
+    KRAIT_AUTO_BUF body = { 0 };
+    krait_buf_char(&body, '{');
+    krait_json_key_text(&body, "error", text);
+    krait_buf_str(&body, "}\n");
+    send_answer(conn, status, "application/json", body.failed ? "" : body.data, body.failed ? 0 : body.len);
+}
+
+static void answer_api(struct krait_server *server, struct mg_connection *conn, const char *name,
+                       const char *query)
+{
+    KRAIT_CLEANUP(krait_request_done) struct krait_request request = { 0 };
+    KRAIT_AUTO_BUF out = { 0 };
+    struct krait_err err = { 0 };
+    int rc = krait_request_parse(&request, name, query, &err);
+    rc = rc ? rc : request.endpoint->answer(&server->serving, &request, &out, &err);
+    if (!rc && out.failed)
+        rc = krait_err_set(&err, -ENOMEM, "out of memory");
+    if (rc)
+        send_error(conn, rc == -ENOENT ? 404 : rc == -EINVAL ? 400 : 500, err.text);
+    else
+        send_answer(conn, 200, request.endpoint->is_json ? "application/json" : "application/octet-stream",
+                    out.data, out.len);
+}
+
+/* ---- who may ask ---- */
+
+/* In a time that does not tell how much of it is right. */
+static bool is_token(const char *text, const char *token)
+{
+    unsigned char differs = 0;
+    for (size_t i = 0; i < 2 * TOKEN_BYTES; i++)
+        differs |= (unsigned char)(text[i] ^ token[i]);
+    return !differs;
+}
+
+/* "127.0.0.1:4711", "localhost:4711", "[::1]:4711": a name that somebody's DNS has pointed here is none of these. */
+static bool is_own_host(const struct krait_server *server, const char *host)
+{
+    char own[HOST_MAX_LEN];
+    const char *format = strchr(server->address, ':') ? "[%s]:%u" : "%s:%u";
+    snprintf(own, sizeof(own), format, server->address, server->port);
+    if (strcmp(host, own) == 0)
+        return true;
+    snprintf(own, sizeof(own), "localhost:%u", server->port);
+    if (strcmp(host, own) == 0)
+        return true;
+    /* One that listens everywhere has many addresses, but no names. */
+    bool everywhere = strcmp(server->address, "0.0.0.0") == 0 || strcmp(server->address, "::") == 0;
+    const char *colon = strrchr(host, ':');
+    struct in_addr four;
+    struct in6_addr six;
+    if (!everywhere || !colon || (size_t)(colon - host) >= sizeof(own))
+        return false;
+    bool bracketed = *host == '[' && colon > host + 2 && colon[-1] == ']';
+    snprintf(own, sizeof(own), "%.*s", (int)(colon - host) - 2 * bracketed, host + bracketed);
+    return inet_pton(AF_INET, own, &four) == 1 || (bracketed && inet_pton(AF_INET6, own, &six) == 1);
+}
+
+static bool may_ask(const struct krait_server *server, const struct mg_connection *conn)
+{
+    const char *host = server->http->mg_get_header(conn, "Host"),
+               *origin = server->http->mg_get_header(conn, "Origin");
+    const char *site = server->http->mg_get_header(conn, "Sec-Fetch-Site");
+    if (!host || !is_own_host(server, host))
+        return false;
+    if (origin && (strncmp(origin, "http://", 7) != 0 || strcmp(origin + 7, host) != 0))
+        return false;
+    return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
+}
+
+/* What stands behind "/TOKEN/"; NULL where the token is wrong. */
+static const char *behind_token(const struct krait_server *server, const char *path)
+{
+    bool right = *path == '/' && strlen(path) > 2 * TOKEN_BYTES + 1 && is_token(path + 1, server->token);
+    return right && path[2 * TOKEN_BYTES + 1] == '/' ? path + 2 * TOKEN_BYTES + 2 : NULL;
+}
+
+static int on_request(struct mg_connection *conn)
+{
+    struct krait_server *server = the_server;
+    const struct mg_request_info *info = server->http->mg_get_request_info(conn);
+    const char *path = info->local_uri_raw ? behind_token(server, info->local_uri_raw) : NULL;
+    if (!path || !may_ask(server, conn)) {
+        send_answer(conn, 403, "text/plain", "", 0);
+        return 403;
+    }
+    if (strcmp(info->request_method, "GET") != 0 && strcmp(info->request_method, "HEAD") != 0) {
+        send_error(conn, 405, "the server takes GET alone");
+        return 405;
+    }
+    if (strncmp(path, "api/", 4) == 0) {
+        answer_api(server, conn, path + 4, info->query_string);
+        return 200;
+    }
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(assets); i++) {
+        if (strcmp(assets[i].path, path) == 0) {
+            send_answer(conn, 200, assets[i].type, assets[i].data, *assets[i].len);
+            return 200;
+        }
+    }
+    send_error(conn, 404, "there is no such page");
+    return 404;
+}
+
+/* ---- beginning and end ---- */
+
+static int make_token(char token[2 * TOKEN_BYTES + 1])
+{
+    uint8_t bytes[TOKEN_BYTES];
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return -EIO;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* "[::1]:0": what civetweb calls a listening port. */
+static int make_address(struct krait_server *server, const struct krait_server_options *options, char *port,
+                        size_t size, struct krait_err *err)
+{
+    const char *address = options->address ? options->address : "127.0.0.1";
+    uint8_t bytes[sizeof(struct in6_addr)];
+    bool six = inet_pton(AF_INET6, address, bytes) == 1;
+    if (!six && inet_pton(AF_INET, address, bytes) != 1)
+        return krait_err_set(err, -EINVAL, "%s is not a numeric address such as 127.0.0.1 or ::1", address);
+    snprintf(server->address, sizeof(server->address), "%s", address);
+    snprintf(port, size, six ? "[%s]:%u" : "%s:%u", address, options->port);
+    return 0;
+}
+
+static int start(struct krait_server *server, const char *port, struct krait_err *err)
+{
+    const char *const options[] = { "listening_ports",
+                                    port,
+                                    "num_threads",
+                                    "6",
+                                    "request_timeout_ms",
+                                    "30000",
+                                    "enable_keep_alive",
+                                    "yes",
+                                    "keep_alive_timeout_ms",
+                                    "5000",
+                                    "enable_directory_listing",
+                                    "no",
+                                    "max_request_size",
+                                    "16384",
+                                    NULL };
+    const struct mg_callbacks callbacks = { .begin_request = on_request };
+    server->http->mg_init_library(0);
+    errno = 0;
+    server->civetweb = server->http->mg_start(&callbacks, server, (const char **)options);
+    if (!server->civetweb) {
+        int code = errno ? errno : EADDRINUSE;
+        server->http->mg_exit_library();
+        return krait_err_set(err, -code, "%s: cannot listen there; another program may have that port", port);
+    }
+    struct mg_server_port ports[1];
+    if (server->http->mg_get_server_ports(server->civetweb, 1, ports) != 1)
+        return krait_err_set(err, -EIO, "%s: the server does not tell its port", port);
+    server->port = (uint16_t)ports[0].port;
+    return 0;
+}
+
+int krait_server_new(struct krait_server **out, struct krait_view *view, const struct krait_trace *trace,
+                     const struct krait_server_options *options, struct krait_err *err)
+{
+    char port[INET6_ADDRSTRLEN + 16];
+    struct krait_server *server = calloc(1, sizeof(*server));
+    if (!server)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    server->serving.view = view;
+    server->serving.trace = trace;
+    server->serving.origin_ns = krait_view_origin(view);
+    pthread_mutex_init(&server->serving.one, NULL);
+    the_server = server;
+    int rc = krait_http_load(&server->http, err);
+    rc = rc ? rc : make_address(server, options, port, sizeof(port), err);
+    rc = rc || !make_token(server->token) ? rc
+                                          : krait_err_set(err, -EIO, "the kernel gives no random numbers");
+    rc = rc ? rc : start(server, port, err);
+    if (rc) {
+        krait_server_free(server);
+        return rc;
+    }
+    bool everywhere = strcmp(server->address, "0.0.0.0") == 0 || strcmp(server->address, "::") == 0;
+    const char *host = everywhere ? "127.0.0.1" : server->address;
+    snprintf(server->url, sizeof(server->url), strchr(host, ':') ? "http://[%s]:%u/%s/" : "http://%s:%u/%s/",
+             host, server->port, server->token);
+    *out = server;
+    return 0;
+}
+
+void krait_server_free(struct krait_server *server)
+{
+    if (!server)
+        return;
+    if (server->civetweb) {
+        server->http->mg_stop(server->civetweb);
+        server->http->mg_exit_library();
+    }
+    the_server = NULL;
+    krait_wall_free(server->serving.wall);
+    pthread_mutex_destroy(&server->serving.one);
+    free(server);
+}
+
+const char *krait_server_url(const struct krait_server *server)
+{
+    return server->url;
+}

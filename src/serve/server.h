@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The timeline's page over HTTP, on this machine alone unless it is told to listen elsewhere.
+ *
+ *     http://127.0.0.1:PORT/TOKEN/             the page
+ *     http://127.0.0.1:PORT/TOKEN/app.js       what it needs; all of it is in the program
+ *     http://127.0.0.1:PORT/TOKEN/api/NAME     endpoints.def
+ *
+ * Who has no token gets nothing, and neither does a page of another origin: the Host has to be this server's, an Origin
+ * its own. The page may load nothing from elsewhere (Content-Security-Policy), and nothing of a trace becomes markup.
+ */
+#ifndef KRAIT_SERVE_SERVER_H
+#define KRAIT_SERVE_SERVER_H
+
+#include "base/err.h"
+#include "view/index.h"
+
+struct krait_server; /* opaque */
+
+struct krait_server_options {
+    const char *address; /* numeric; NULL: 127.0.0.1 */
+    uint16_t port;       /* 0: any that is free */
+};
+
+/* Begins to answer, in threads of its own; `view`, of `trace`, must outlive it. Returns 0, or a negative errno with err set:
+ * -EADDRINUSE and others of binding, -ENOMEM. */
+int krait_server_new(struct krait_server **out, struct krait_view *view, const struct krait_trace *trace,
+                     const struct krait_server_options *options, struct krait_err *err);
+/* Waits for the answers that are under way. */
+void krait_server_free(struct krait_server *server);
+
+/* Where the page is. */
+const char *krait_server_url(const struct krait_server *server);
+
+#endif

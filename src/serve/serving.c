@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/serving.h"
+
+struct krait_range krait_serving_range(const struct krait_serving *serving,
+                                       const struct krait_request *request)
+{
+    const uint64_t most = krait_view_length(serving->view) + 1;
+    uint64_t from = krait_request_number(request, KRAIT_PARAM_from, 0);
+    uint64_t until = krait_request_number(request, KRAIT_PARAM_until, most);
+    from = KRAIT_MIN(from, most);
+    until = KRAIT_MIN(until, most);
+    return (struct krait_range){ serving->origin_ns + from, serving->origin_ns + KRAIT_MAX(from, until) };
+}
+
+bool krait_serving_takes(void *ctx, const struct krait_trace *trace, uint32_t thread)
+{
+    const struct krait_request *request = ctx;
+    if (!krait_request_has(request, KRAIT_PARAM_threads))
+        return true;
+    for (uint32_t i = 0; i < request->id_count; i++) {
+        if (request->ids[i] == thread)
+            return true;
+    }
+    return false;
+}
+
+struct krait_wall *krait_serving_wall(struct krait_serving *serving)
+{
+    struct krait_err err = { 0 };
+    if (serving->has_wall)
+        return serving->wall;
+    unsigned flags = KRAIT_WALL_WAITS | (serving->trace->has_kernel ? KRAIT_WALL_KERNEL : 0);
+    if (krait_wall_new(&serving->wall, serving->trace, flags | KRAIT_WALL_HOLDERS, &err))
+        serving->wall =
+            NULL; /* why is said by the recording's other views: here times are simply not split */
+    serving->has_wall = true;
+    return serving->wall;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the endpoints answer from: an open trace and its index. Several threads of the server answer at a time; what
+ * only one may do at a time is behind a lock.
+ */
+#ifndef KRAIT_SERVE_SERVING_H
+#define KRAIT_SERVE_SERVING_H
+
+#include "analysis/wall.h"
+#include "serve/request.h"
+#include "view/index.h"
+
+#include <pthread.h>
+
+struct krait_serving {
+    struct krait_view *view;
+    const struct krait_trace *trace; /* the view's */
+    uint64_t origin_ns;              /* times in requests and answers count from it */
+    struct krait_wall *wall; /* what threads did; NULL: the trace does not say, or nobody has asked yet */
+    bool has_wall;           /* somebody has asked */
+    pthread_mutex_t one;     /* who walks the kernel's part, or makes the wall */
+};
+
+/* The range that a request names, in the trace's time. */
+struct krait_range krait_serving_range(const struct krait_serving *serving,
+                                       const struct krait_request *request);
+
+/* A krait_profile_options.take_thread: whether the request, `request`, means the thread. */
+bool krait_serving_takes(void *request, const struct krait_trace *trace, uint32_t thread);
+
+/* What threads did, made once; NULL where the trace does not say. Under the lock. */
+struct krait_wall *krait_serving_wall(struct krait_serving *serving);
+
+#define KRAIT_ENDPOINT(name, type, params, doc)                                                 \
+    int krait_answer_##name(struct krait_serving *serving, const struct krait_request *request, \
+                            struct krait_buf *out, struct krait_err *err);
+#include "serve/endpoints.def"
+#undef KRAIT_ENDPOINT
+
+#endif

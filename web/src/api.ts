@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page asks the server: JSON, and tiles with a cache. Addresses are relative, so that the token stays in them.
+
+import { Call, Func, Trace } from './model';
+import { BINS, Tile, decodeTile } from './tile';
+
+const FUNCS_PER_PAGE = 1024;
+const TILES_KEPT = 3000;
+const TILES_AT_A_TIME = 6;
+
+export type Params = Record<string, string | number | bigint | undefined>;
+
+function address(name: string, params: Params): string {
+  const given = Object.entries(params).filter(([, value]) => value !== undefined);
+  const query = given.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&');
+  return `api/${name}${query ? '?' + query : ''}`;
+}
+
+export class ApiError extends Error {}
+
+export async function ask<T>(name: string, params: Params = {}, signal?: AbortSignal): Promise<T> {
+  const response = await fetch(address(name, params), { signal });
+  const body = await response.json();
+  if (!response.ok) throw new ApiError(body.error ?? response.statusText);
+  return body as T;
+}
+
+/** Times come as texts: nanoseconds from the origin. */
+export async function askTrace(): Promise<Trace> {
+  const trace = await ask<Trace>('trace');
+  trace.origin = BigInt(trace.origin);
+  trace.duration = BigInt(trace.duration);
+  for (const item of [...trace.processes, ...trace.threads]) {
+    item.begin = BigInt(item.begin);
+    item.until = BigInt(item.until);
+  }
+  return trace;
+}
+
+export function readCall(call: Call, track: number): Call {
+  return { ...call, track: call.track ?? track, begin: BigInt(call.begin), end: BigInt(call.end) };
+}
+
+/** Names by id, a page at a time; what is not there yet is asked for, and `changed` is called once it is. */
+class Pages<T> {
+  private pages: (T[] | Promise<void>)[] = [];
+  constructor(private endpoint: string, private make: (row: unknown, id: number) => T, private changed: () => void) {}
+
+  get(id: number): T | undefined {
+    const page = Math.floor(id / FUNCS_PER_PAGE);
+    const rows = this.pages[page];
+    if (rows instanceof Array) return rows[id % FUNCS_PER_PAGE];
+    if (!rows) this.pages[page] = this.load(page);
+    return undefined;
+  }
+
+  async wait(id: number): Promise<T | undefined> {
+    const now = this.get(id);
+    if (now) return now;
+    await this.pages[Math.floor(id / FUNCS_PER_PAGE)];
+    return this.get(id);
+  }
+
+  forget(): void {
+    this.pages = [];
+  }
+
+  private async load(page: number): Promise<void> {
+    const rows = await ask<unknown[]>(this.endpoint, { page });
+    this.pages[page] = rows.map((row, i) => this.make(row, page * FUNCS_PER_PAGE + i));
+    this.changed();
+  }
+}
+
+type FuncRow = [string, string, string, number, number, number, number];
+
+function makeFunc(row: unknown, id: number): Func {
+  const [name, module, file, line, kind, hue, holds] = row as FuncRow;
+  return { id, name, module, file, line, kind, hue, holds: !!holds };
+}
+
+export class Api {
+  readonly funcs: Pages<Func>;
+  readonly texts: Pages<string>;
+  private tiles = new Map<string, Tile | 'asked'>();
+  private waiting: string[] = [];
+  private running = 0;
+
+  constructor(private changed: () => void) {
+    this.funcs = new Pages('funcs', makeFunc, changed);
+    this.texts = new Pages('texts', (row) => row as string, changed);
+  }
+
+  /** The tile if it is here; else it is asked for. Those asked for last come first. */
+  tile(track: number, level: number, index: number): Tile | undefined {
+    const key = `${track}/${level}/${index}`;
+    const found = this.tiles.get(key);
+    if (found instanceof Tile) {
+      this.tiles.delete(key); // used last: behind all others
+      this.tiles.set(key, found);
+      return found;
+    }
+    if (!found) {
+      this.tiles.set(key, 'asked');
+      this.waiting.push(key);
+      this.pump();
+    }
+    return undefined;
+  }
+
+  /** The same without asking. */
+  peek(track: number, level: number, index: number): Tile | undefined {
+    const found = this.tiles.get(`${track}/${level}/${index}`);
+    return found instanceof Tile ? found : undefined;
+  }
+
+  /** What was asked for but has not begun is not wanted any more. */
+  forgetWaiting(): void {
+    for (const key of this.waiting) this.tiles.delete(key);
+    this.waiting = [];
+  }
+
+  /** The index has grown: what was answered before it was whole is asked for again. */
+  forgetUnfinished(): void {
+    for (const [key, tile] of this.tiles) {
+      if (tile instanceof Tile && tile.unfinished) this.tiles.delete(key);
+    }
+    this.texts.forget();
+  }
+
+  get busy(): boolean {
+    return this.running + this.waiting.length > 0;
+  }
+
+  private pump(): void {
+    while (this.running < TILES_AT_A_TIME && this.waiting.length) {
+      this.running++;
+      void this.load(this.waiting.pop() as string).finally(() => {
+        this.running--;
+        this.pump();
+      });
+    }
+  }
+
+  private async load(key: string): Promise<void> {
+    const [track, level, tile] = key.split('/');
+    try {
+      const response = await fetch(address('tile', { track, level, tile }));
+      if (!response.ok) throw new ApiError(response.statusText);
+      this.tiles.set(key, decodeTile(await response.arrayBuffer()));
+      for (const old of this.tiles.keys()) {
+        if (this.tiles.size <= TILES_KEPT) break;
+        this.tiles.delete(old);
+      }
+    } catch {
+      this.tiles.delete(key);
+      return;
+    }
+    this.changed();
+  }
+}
+
+/** Tiles of a level are so long, in nanoseconds. */
+export function tileLength(level: number): number {
+  return BINS * 2 ** level;
+}

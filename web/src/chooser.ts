@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A box with a line to type in and what it finds below: search, and the command palette.
+
+import { el } from './dom';
+
+export interface Choice { text: string; hint: string; run: () => void }
+
+export class Chooser {
+  private input = el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', 'aria-controls': 'choices', role: 'combobox', 'aria-expanded': 'true' });
+  private list = el('ul', { id: 'choices', role: 'listbox' });
+  private dialog = el('dialog', { class: 'chooser' }, this.input, this.list);
+  private choices: Choice[] = [];
+  private at = 0;
+  private asked = 0;
+
+  constructor(private find: (text: string) => Promise<Choice[]>) {
+    document.body.append(this.dialog);
+    this.input.addEventListener('input', () => { void this.update(); });
+    this.input.addEventListener('keydown', (event) => this.key(event));
+    this.dialog.addEventListener('click', (event) => { if (event.target === this.dialog) this.dialog.close(); });
+  }
+
+  open(title: string): void {
+    this.input.value = '';
+    this.input.placeholder = title;
+    this.input.setAttribute('aria-label', title);
+    if (!this.dialog.open) this.dialog.showModal();
+    this.input.focus();
+    void this.update();
+  }
+
+  private async update(): Promise<void> {
+    const turn = ++this.asked, found = await this.find(this.input.value.trim());
+    if (turn !== this.asked) return;
+    this.choices = found;
+    this.at = 0;
+    this.draw();
+  }
+
+  private draw(): void {
+    this.list.replaceChildren(...this.choices.slice(0, 60).map((choice, i) => {
+      const item = el('li', { role: 'option', 'aria-selected': String(i === this.at) }, el('span', {}, choice.text), el('span', { class: 'hint' }, choice.hint));
+      item.addEventListener('click', () => this.take(i));
+      return item;
+    }));
+    this.list.children[this.at]?.scrollIntoView({ block: 'nearest' });
+  }
+
+  private key(event: KeyboardEvent): void {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (step && this.choices.length) {
+      event.preventDefault();
+      this.at = (this.at + step + Math.min(this.choices.length, 60)) % Math.min(this.choices.length, 60);
+      this.draw();
+    }
+    if (event.key === 'Enter') this.take(this.at);
+    event.stopPropagation();
+  }
+
+  private take(i: number): void {
+    this.dialog.close();
+    this.choices[i]?.run();
+  }
+}

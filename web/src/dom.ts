@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements. Text is set as text, never as markup: nothing of a recording becomes part of the page.
+
+type Child = Node | string | null | undefined | false;
+
+export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Record<string, string> = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  for (const child of children) {
+    if (child) element.append(child);
+  }
+  return element;
+}
+
+export function button(text: string, title: string, press: () => void, className = ''): HTMLButtonElement {
+  const made = el('button', { type: 'button', title, class: className }, text);
+  made.addEventListener('click', press);
+  return made;
+}
+
+/** A list of any length of which only what is on the screen is there. */
+export class VirtualList {
+  readonly element: HTMLDivElement;
+  private readonly inner: HTMLDivElement;
+  private rows = 0;
+
+  constructor(private rowHeight: number, private make: (row: number) => HTMLElement, className: string, role = 'rowgroup') {
+    this.inner = el('div', { class: 'virtual-inner', role });
+    this.element = el('div', { class: `virtual ${className}`, tabindex: '0' }, this.inner);
+    this.element.addEventListener('scroll', () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  set(rows: number): void {
+    this.rows = rows;
+    this.inner.style.height = `${rows * this.rowHeight}px`;
+    this.draw();
+  }
+
+  reveal(row: number): void {
+    const top = row * this.rowHeight, { scrollTop, clientHeight } = this.element;
+    if (top < scrollTop || top + this.rowHeight > scrollTop + clientHeight) this.element.scrollTop = top - clientHeight / 2;
+  }
+
+  draw(): void {
+    const first = Math.max(0, Math.floor(this.element.scrollTop / this.rowHeight) - 4);
+    const last = Math.min(this.rows, first + Math.ceil(this.element.clientHeight / this.rowHeight) + 10);
+    const made: HTMLElement[] = [];
+    for (let row = first; row < last; row++) {
+      const element = this.make(row);
+      element.style.top = `${row * this.rowHeight}px`;
+      element.style.height = `${this.rowHeight}px`;
+      made.push(element);
+    }
+    this.inner.replaceChildren(...made);
+  }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// One table of what can be done: its keys, its words in the help and the command palette.
+
+import { Context } from './panel';
+import { panels } from './panels/index';
+
+export interface Command { keys: string[]; words: string; group: string; run: (context: Context) => void }
+
+/** Keys are by place on the keyboard (KeyboardEvent.code) for movement, so that WASD is where it is on every layout; else by what is printed on them. */
+export function commands(ui: { search: () => void; help: () => void; palette: () => void; theme: () => void; filter: () => void }): Command[] {
+  const go = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Move', run });
+  const call = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Calls', run });
+  const other = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Page', run });
+  return [
+    go('Zoom in', ['code:KeyW', '+', '='], (c) => c.store.zoom(0.7, 0.5)),
+    go('Zoom out', ['code:KeyS', '-'], (c) => c.store.zoom(1 / 0.7, 0.5)),
+    go('Move left', ['code:KeyA'], (c) => c.store.pan(-0.15)),
+    go('Move right', ['code:KeyD'], (c) => c.store.pan(0.15)),
+    go('Scroll up', ['PageUp', 'code:KeyQ'], (c) => c.timeline.scrollBy(-4)),
+    go('Scroll down', ['PageDown', 'code:KeyE'], (c) => c.timeline.scrollBy(4)),
+    go('Show the whole recording', ['0'], (c) => c.store.setRange(c.store.whole.from, c.store.whole.span)),
+    go('Fit the selection', ['code:KeyF'], (c) => {
+      const { detail, view } = c.store;
+      if (view.selected) c.store.show(view.selected.from, view.selected.from + BigInt(Math.round(view.selected.span)), 0.02);
+      else if (detail) c.store.show(detail.begin, detail.end);
+    }),
+    go('Undo', ['Ctrl+z', 'Backspace'], (c) => c.store.step(true)),
+    go('Redo', ['Ctrl+y', 'Ctrl+Shift+z', 'Ctrl+Shift+Z'], (c) => c.store.step(false)),
+    call('Next call', ['ArrowRight'], (c) => { void c.timeline.step(true, false); }),
+    call('Previous call', ['ArrowLeft'], (c) => { void c.timeline.step(false, false); }),
+    call('Caller', ['ArrowUp'], (c) => { void upOrDown(c, -1); }),
+    call('First callee', ['ArrowDown'], (c) => { void upOrDown(c, 1); }),
+    call('Next call of the same function', ['.'], (c) => { void c.timeline.step(true, true); }),
+    call('Previous call of the same function', [','], (c) => { void c.timeline.step(false, true); }),
+    call('Select the time of the call', ['code:KeyM'], (c) => {
+      const { detail } = c.store;
+      if (detail) c.store.select({ from: detail.begin, span: Math.max(Number(detail.end - detail.begin), 1) });
+    }),
+    other('Clear the selection', ['Escape'], (c) => { c.store.selectCall(null); c.store.select(null); c.store.setFunc(null); }),
+    other('Search functions and threads', ['/'], ui.search),
+    other('Filter lanes', ['code:KeyL'], ui.filter),
+    other('Commands', ['Ctrl+k'], ui.palette),
+    other('Light or dark', ['code:KeyT'], ui.theme),
+    other('Group lanes by process or by kind', ['code:KeyG'], (c) => {
+      c.store.view.group = c.store.view.group === 'process' ? 'kind' : 'process';
+      c.store.tell('lanes');
+    }),
+    other('Keys', ['?'], ui.help),
+    ...panels.map((panel) => other(`Panel: ${panel.title}`, [panel.key], (c: Context) => c.store.openPanel(panel.id))),
+  ];
+}
+
+/** From the selected call to the one around it, or the first that it made. */
+async function upOrDown(context: Context, step: number): Promise<void> {
+  const { ask, readCall } = await import('./api');
+  const call = context.store.detail;
+  if (!call || call.depth + step < 0) return;
+  try {
+    const answer = step < 0
+      ? await ask<typeof call>('call', { track: call.track, at: call.begin, depth: call.depth - 1 })
+      : await ask<typeof call>('next', { track: call.track, at: call.begin, depth: call.depth + 1, forward: 1 });
+    const found = readCall(answer, call.track);
+    if (step > 0 && found.begin >= call.end) return;
+    context.store.selectCall(found);
+    context.timeline.reveal(found);
+  } catch { /* there is none */ }
+}
+
+function isMeant(key: string, event: KeyboardEvent): boolean {
+  const ctrl = event.ctrlKey || event.metaKey;
+  if (key.startsWith('code:')) return !ctrl && !event.altKey && event.code === key.slice(5);
+  const parts = key.split('+');
+  if (parts.length > 1 && key !== '+') {
+    const wantsShift = parts.includes('Shift');
+    return ctrl && event.shiftKey === wantsShift && event.key.toLowerCase() === parts[parts.length - 1].toLowerCase();
+  }
+  return !ctrl && !event.altKey && event.key === key;
+}
+
+/** What a key does here, if anything: nothing while somebody types. */
+export function commandOf(list: Command[], event: KeyboardEvent): Command | undefined {
+  const target = event.target as HTMLElement | null, typing = !!target && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+  if (typing && !(event.ctrlKey || event.metaKey) && event.key !== 'Escape') return undefined;
+  return list.find((command) => command.keys.some((key) => isMeant(key, event)));
+}
+
+export function keyText(key: string): string {
+  return key.replace('code:Key', '').replace('Arrow', '').replace('Right', '\u2192').replace('Left', '\u2190').replace(/^Up$/, '\u2191').replace(/^Down$/, '\u2193');
+}

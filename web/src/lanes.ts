@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which lanes there are, in which order, and how high each is.
+
+import { Process, Trace, Track } from './model';
+import { Store } from './store';
+
+export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
+const COLLAPSED_ROWS = 1;
+
+/** A track in a lane: where it begins below the lane's top, and how high one of its rows is. */
+export interface Part { track: Track; top: number; rowHeight: number; rows: number }
+
+export interface Lane {
+  key: string; title: string; hint: string; level: number; // 0: head of a group
+  parts: Part[]; top: number; height: number; group: string; collapsed: boolean; pinned: boolean;
+}
+
+/** "python3 app.py": the program without its folders. */
+export function shortCommand(command: string): string {
+  const end = command.indexOf(' '), program = end < 0 ? command : command.slice(0, end);
+  return program.slice(program.lastIndexOf('/') + 1) + (end < 0 ? '' : command.slice(end));
+}
+
+function processTitle(process: Process): string {
+  return shortCommand(process.command) || process.name || 'process';
+}
+
+interface Group { key: string; title: string; hint: string; lanes: { key: string; title: string; hint: string; tracks: Track[] }[]; closed: boolean }
+
+function threadKey(track: Track): string {
+  return track.thread !== null ? `t${track.thread}` : `k${track.pid}.${track.number}`;
+}
+
+function laneTitle(trace: Trace, track: Track): [string, string] {
+  if (track.of === 'cpu') return [`CPU ${track.number}`, ''];
+  if (track.of === 'thread') {
+    const known = track.thread !== null ? trace.threads[track.thread] : null;
+    return [known?.name || track.threadName || 'thread', String(known?.tid ?? track.number)];
+  }
+  return [track.name, track.of];
+}
+
+function groupOf(trace: Trace, track: Track): [string, string, string, boolean] {
+  if (track.of === 'cpu') return ['cpus', 'CPUs', '', false];
+  if (track.of === 'thread') {
+    const process = track.process !== null ? trace.processes[track.process] : null;
+    if (process) return [`p${track.process}`, processTitle(process), String(process.pid), false];
+    return trace.processes.length ? ['rest', 'Rest of the machine', '', true] : [`m${track.pid}`, track.processName || 'process', String(track.pid), false];
+  }
+  return ['others', 'Events', '', false];
+}
+
+const PART_ORDER: Record<string, number> = { states: 0, instants: 1, calls: 2, slices: 3, counter: 4 };
+
+function groups(trace: Trace, byKind: boolean): Group[] {
+  const found = new Map<string, Group>();
+  const lanes = new Map<string, Group['lanes'][0]>();
+  for (const track of trace.tracks) {
+    if (track.kind === 'flows') continue;
+    const [ownKey, ownTitle, ownHint, closed] = groupOf(trace, track);
+    const [key, title, hint] = byKind && track.of === 'thread' ? [`kind ${track.kind}`, track.name, ''] : [ownKey, ownTitle, ownHint];
+    const group = found.get(key) ?? { key, title, hint, lanes: [], closed };
+    found.set(key, group);
+    const laneKey = `${key}/${track.of === 'thread' ? threadKey(track) : track.of === 'cpu' ? `c${track.number}` : `o${track.id}`}`;
+    let lane = lanes.get(laneKey);
+    if (!lane) {
+      const [laneName, laneHint] = laneTitle(trace, track);
+      lane = { key: laneKey, title: laneName, hint: laneHint, tracks: [] };
+      lanes.set(laneKey, lane);
+      group.lanes.push(lane);
+    }
+    lane.tracks.push(track);
+  }
+  const order = (g: Group): number => (g.key === 'cpus' ? 1 : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
+  return [...found.values()].sort((a, b) => order(a) - order(b));
+}
+
+export class Lanes {
+  lanes: Lane[] = [];
+  height = 0;
+  private deepest = new Map<number, number>(); // by track: rows that it has needed so far
+  private used = new Set<number>();
+
+  constructor(private trace: Trace, private store: Store) {
+    this.layout();
+  }
+
+  /** A track was seen to need rows, or to have something. Returns whether that changes the layout. */
+  learn(track: number, deepest: number): boolean {
+    if (deepest > 0) this.used.add(track);
+    const rows = Math.min(Math.max(deepest, 1), 128);
+    if ((this.deepest.get(track) ?? 1) >= rows) return false;
+    this.deepest.set(track, rows);
+    return true;
+  }
+
+  layout(): void {
+    const { filter, collapsed, pinned, group: by } = this.store.view;
+    const wanted = filter.toLowerCase();
+    this.lanes = [];
+    let top = 0;
+    const pins: Lane[] = [];
+    for (const group of groups(this.trace, by === 'kind')) {
+      const hit = (text: string): boolean => !wanted || text.toLowerCase().includes(wanted);
+      const groupHit = hit(`${group.title} ${group.hint}`);
+      const own = group.lanes.filter((lane) => groupHit || hit(`${lane.title} ${lane.hint}`));
+      if (!own.length) continue;
+      const closed = collapsed.includes(group.key) !== group.closed;
+      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false });
+      top += HEAD;
+      if (closed) continue;
+      for (const lane of own) {
+        const made = this.makeLane(lane, group.key, collapsed.includes(lane.key));
+        made.pinned = pinned.includes(lane.key);
+        if (made.pinned) {
+          pins.push(made);
+          continue;
+        }
+        made.top = top;
+        top += made.height;
+        this.lanes.push(made);
+      }
+    }
+    this.place(pins);
+  }
+
+  /** What is pinned stands above all. */
+  private place(pins: Lane[]): void {
+    let top = 0;
+    for (const lane of pins) {
+      lane.top = top;
+      top += lane.height;
+    }
+    for (const lane of this.lanes) lane.top += top;
+    this.lanes = [...pins, ...this.lanes];
+    const last = this.lanes[this.lanes.length - 1];
+    this.height = last ? last.top + last.height + 40 : 0;
+  }
+
+  private makeLane(lane: Group['lanes'][0], group: string, collapsed: boolean): Lane {
+    const parts: Part[] = [];
+    let top = 3;
+    const tracks = [...lane.tracks].sort((a, b) => PART_ORDER[a.kind] - PART_ORDER[b.kind]);
+    for (const track of tracks) {
+      const rowHeight = track.kind === 'states' ? (track.of === 'cpu' ? CPU_ROW : STRIP) : track.kind === 'instants' ? 12
+        : track.kind === 'counter' ? COUNTER : track.of === 'cpu' ? STRIP : ROW;
+      const deep = track.kind === 'calls' || track.kind === 'slices' ? this.deepest.get(track.id) ?? 1 : 1;
+      const rows = collapsed ? Math.min(deep, COLLAPSED_ROWS) : deep;
+      if (collapsed && track.kind !== 'states' && track.kind !== 'calls' && tracks.length > 1) continue;
+      parts.push({ track, top, rowHeight, rows });
+      top += rowHeight * rows + 2;
+    }
+    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false };
+  }
+
+  /** The lane at a height, by bisection. */
+  at(y: number): Lane | undefined {
+    let low = 0, high = this.lanes.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.lanes[middle].top + this.lanes[middle].height <= y) low = middle + 1;
+      else high = middle;
+    }
+    return this.lanes[low];
+  }
+
+  of(track: number): { lane: Lane; part: Part } | undefined {
+    for (const lane of this.lanes) {
+      const part = lane.parts.find((p) => p.track.id === track);
+      if (part) return { lane, part };
+    }
+    return undefined;
+  }
+}

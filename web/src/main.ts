@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: asks what was recorded, puts the parts together, and keeps them in step.
+
+import { Api, ask, askTrace } from './api';
+import { Choice, Chooser } from './chooser';
+import { button, el } from './dom';
+import { Command, commandOf, commands, keyText } from './keys';
+import { shortCommand } from './lanes';
+import { Minimap } from './minimap';
+import { Trace, label, place } from './model';
+import { Context } from './panel';
+import { redrawFlame } from './panels/flame';
+import { panels } from './panels/index';
+import { Store, decode } from './store';
+import { Timeline } from './timeline';
+import { count, duration } from './time';
+
+const WAIT = 180, POLL = 500; // ms: after the last change; between two looks at the index
+
+class Page {
+  private context: Context;
+  private minimap: Minimap;
+  private tabs = new Map<string, HTMLElement>();
+  private made = new Map<string, HTMLElement>();
+  private shown = '';
+  private timer = 0;
+  private asking: AbortController | null = null;
+  private list: Command[];
+  private search: Chooser;
+  private palette: Chooser;
+  private body = el('div', { class: 'panel-body', role: 'tabpanel' });
+  private state = el('span', { class: 'index', role: 'status' });
+  private help = el('dialog', { class: 'help' });
+  private filter = el('input', { type: 'search', class: 'filter', placeholder: 'Filter lanes', 'aria-label': 'Filter lanes' });
+
+  constructor(trace: Trace) {
+    const store = new Store(trace.duration);
+    const api = new Api(() => this.redraw());
+    const timeline = new Timeline(trace, store, api);
+    this.context = { trace, store, api, timeline };
+    this.minimap = new Minimap(trace, store, api);
+    this.search = new Chooser((text) => this.findAll(text));
+    this.palette = new Chooser((text) => this.findCommand(text));
+    this.list = commands({
+      search: () => this.search.open('Search functions and threads'), palette: () => this.palette.open('Commands'),
+      help: () => this.help.showModal(), theme: () => this.theme(), filter: () => this.filter.focus(),
+    });
+    this.build();
+    this.listen();
+    void this.follow();
+  }
+
+  private build(): void {
+    const { trace, timeline } = this.context;
+    const title = shortCommand(trace.title) || 'recording';
+    document.title = `${title} - krait`;
+    const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
+      el('span', { class: 'quiet' }, `${duration(Number(trace.duration))}, ${count(trace.threads.length)} threads`), this.state, el('span', { class: 'space' }), this.filter,
+      button('Search', '/', () => this.search.open('Search functions and threads')), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
+    const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
+    for (const panel of panels) {
+      const tab = el('button', { type: 'button', role: 'tab', title: panel.key }, panel.title);
+      tab.addEventListener('click', () => this.context.store.openPanel(panel.id));
+      this.tabs.set(panel.id, tab);
+      tabs.append(tab);
+    }
+    const divider = el('div', { class: 'divider', role: 'separator', 'aria-orientation': 'horizontal', tabindex: '0', 'aria-label': 'Height of the panels' });
+    const below = el('section', { class: 'panels', 'aria-label': 'Panels' }, tabs, this.body);
+    this.resize(divider, below);
+    document.body.append(head, ...this.warnings(), this.minimap.element, timeline.element, divider, below, this.help);
+    this.buildHelp();
+  }
+
+  /** What is missing from the recording is said before all else. */
+  private warnings(): HTMLElement[] {
+    const { lost, dropped, damage } = this.context.trace, texts: string[] = [];
+    for (const loss of lost) texts.push(`${count(loss.count)} events were lost (${loss.reason}): ${loss.advice}`);
+    if (dropped.length) texts.push(`--max-overhead dropped ${count(dropped.length)} functions: their time is in their callers, marked [+dropped]`);
+    if (damage) texts.push(`damaged: ${damage}; krait read what is whole`);
+    return texts.length ? [el('div', { class: 'warnings', role: 'alert' }, ...texts.map((text) => el('div', {}, text)))] : [];
+  }
+
+  private buildHelp(): void {
+    const body = el('div', { class: 'help-body' }, el('h2', {}, 'Keys and mouse'));
+    for (const group of ['Move', 'Calls', 'Page']) {
+      const rows = this.list.filter((c) => c.group === group).map((c) => el('tr', {}, el('td', {}, ...c.keys.map((key) => el('kbd', {}, keyText(key)))), el('td', {}, c.words)));
+      body.append(el('h3', {}, group), el('table', {}, el('tbody', {}, ...rows)));
+    }
+    const mouse: [string, string][] = [['wheel', 'scroll'], ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'move'], ['drag', 'select a range of time'],
+      ['Shift + drag', 'move'], ['click', 'select a call'], ['double-click', 'zoom to a call']];
+    body.append(el('h3', {}, 'Mouse'), el('table', {}, el('tbody', {}, ...mouse.map(([key, words]) => el('tr', {}, el('td', {}, el('kbd', {}, key)), el('td', {}, words))))));
+    this.help.append(body, button('Close', 'Esc', () => this.help.close()));
+  }
+
+  private resize(divider: HTMLElement, below: HTMLElement): void {
+    const set = (height: number): void => { below.style.height = `${Math.min(Math.max(height, 60), innerHeight - 160)}px`; };
+    divider.addEventListener('pointerdown', (event) => divider.setPointerCapture(event.pointerId));
+    divider.addEventListener('pointermove', (event) => { if (divider.hasPointerCapture(event.pointerId)) set(innerHeight - event.clientY); });
+    divider.addEventListener('keydown', (event) => {
+      const step = event.key === 'ArrowUp' ? 24 : event.key === 'ArrowDown' ? -24 : 0;
+      if (!step) return;
+      set(below.clientHeight + step);
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
+
+  private theme(): void {
+    const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+    document.documentElement.dataset.theme = dark ? 'light' : 'dark';
+    this.redraw();
+    this.later(true);
+  }
+
+  private redraw(): void {
+    this.context.timeline.draw();
+    this.minimap.draw();
+    const shown = this.made.get(this.shown);
+    shown?.querySelectorAll('.table-rows').forEach((list) => list.dispatchEvent(new Event('scroll')));
+    redrawFlame();
+  }
+
+  private listen(): void {
+    const { store } = this.context;
+    store.listen((what) => {
+      const panel = panels.find((p) => p.id === this.shown);
+      if (what === 'panel') this.later(true);
+      else if (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected)) this.later(false);
+    });
+    addEventListener('keydown', (event) => {
+      if (document.querySelector('dialog[open]')) return;
+      const command = commandOf(this.list, event);
+      if (!command) return;
+      event.preventDefault();
+      if (event.key === 'Escape') (document.activeElement as HTMLElement | null)?.blur();
+      command.run(this.context);
+    });
+    this.filter.addEventListener('input', () => {
+      store.view.filter = this.filter.value;
+      store.tell('lanes');
+    });
+    addEventListener('hashchange', () => store.restore(location.hash.slice(1)));
+    if (location.hash && decode(location.hash.slice(1), store.view)) store.restore(location.hash.slice(1));
+    this.filter.value = store.view.filter;
+    this.later(true);
+  }
+
+  /** The panel is asked for again a moment after the last change. */
+  private later(now: boolean): void {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => { void this.showPanel(); }, now ? 0 : WAIT);
+  }
+
+  private async showPanel(): Promise<void> {
+    const panel = panels.find((p) => p.id === this.context.store.view.panel) ?? panels[0];
+    for (const [id, tab] of this.tabs) tab.setAttribute('aria-selected', String(id === panel.id));
+    if (!this.made.has(panel.id)) this.made.set(panel.id, panel.make(this.context));
+    if (this.shown !== panel.id) this.body.replaceChildren(this.made.get(panel.id) as HTMLElement);
+    this.shown = panel.id;
+    this.asking?.abort();
+    const asking = this.asking = new AbortController();
+    this.body.classList.add('asking');
+    try {
+      await panel.update(this.context, asking.signal);
+      this.context.timeline.draw();
+    } catch (error) {
+      if (!asking.signal.aborted) this.state.textContent = error instanceof Error ? error.message : String(error);
+    }
+    if (this.asking === asking) this.body.classList.remove('asking');
+  }
+
+  /** As long as the index is built. */
+  private async follow(): Promise<void> {
+    let before = -1;
+    for (;;) {
+      const { index } = await askTrace();
+      this.state.textContent = index.done ? (index.whole ? '' : 'the index is not whole') : `indexing ${Math.round(index.share * 100)}%`;
+      if (index.share !== before) {
+        before = index.share;
+        this.context.api.forgetUnfinished();
+        this.redraw();
+        if (index.done) this.later(true);
+      }
+      if (index.done) return;
+      await new Promise((done) => setTimeout(done, POLL));
+    }
+  }
+
+  get settled(): boolean {
+    return this.context.timeline.settled && !this.body.classList.contains('asking');
+  }
+
+  private async findAll(text: string): Promise<Choice[]> {
+    if (!text) return [];
+    const { store, api, trace } = this.context, answer = await ask<{ funcs: number[]; threads: number[] }>('search', { text, limit: 60 });
+    const threads = answer.threads.map((i): Choice => ({ text: trace.threads[i].name || String(trace.threads[i].tid), hint: `thread ${trace.threads[i].tid}`, run: () => {
+      store.view.filter = this.filter.value = trace.threads[i].name || String(trace.threads[i].tid);
+      store.tell('lanes');
+    } }));
+    const funcs = await Promise.all(answer.funcs.map(async (id): Promise<Choice> => {
+      const func = await api.funcs.wait(id);
+      return { text: func ? label(func) : '?', hint: func ? place(func) : '', run: () => { store.setFunc(id); store.openPanel('finder'); } };
+    }));
+    return [...threads, ...funcs];
+  }
+
+  private async findCommand(text: string): Promise<Choice[]> {
+    const wanted = text.toLowerCase();
+    return this.list.filter((c) => c.words.toLowerCase().includes(wanted)).map((c) => ({ text: c.words, hint: c.keys.map(keyText).join('  '), run: () => c.run(this.context) }));
+  }
+}
+
+askTrace().then((trace) => {
+  const page = new Page(trace);
+  Object.defineProperty(window, 'krait', { value: page }); // for tests: whether all that was asked for is shown
+}).catch((error) => {
+  document.body.replaceChildren(el('p', { class: 'empty' }, `The recording cannot be shown: ${error instanceof Error ? error.message : error}`));
+});

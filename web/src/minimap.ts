@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole recording in a strip: how busy it was, and which part the timeline shows.
+
+import { Api, tileLength } from './api';
+import { el } from './dom';
+import { Trace } from './model';
+import { levelOf } from './paint';
+import { palette } from './palette';
+import { Store } from './store';
+import { BINS } from './tile';
+import { isDark, sized } from './timeline';
+
+const HEIGHT = 40, TRACKS = 64;
+
+export class Minimap {
+  readonly element: HTMLElement;
+  private canvas = el('canvas', { class: 'minimap', 'aria-hidden': 'true' });
+  private drag: { x: number; edge: 'move' | 'new'; from: bigint } | null = null;
+
+  constructor(private trace: Trace, private store: Store, private api: Api) {
+    this.element = el('div', { class: 'minimap-box', title: 'The whole recording. Drag the window, or drag outside of it to choose another' }, this.canvas);
+    this.canvas.addEventListener('pointerdown', (event) => this.press(event));
+    this.canvas.addEventListener('pointermove', (event) => this.move(event));
+    this.canvas.addEventListener('pointerup', () => { this.drag = null; });
+    store.listen(() => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.element);
+  }
+
+  /** How busy each pixel is: of all threads together, by what is outermost in them. */
+  private density(width: number): Float64Array {
+    const sums = new Float64Array(width), level = levelOf(this.store.whole.span, width), length = tileLength(level);
+    const tracks = this.trace.tracks.filter((t) => t.kind === 'calls').slice(0, TRACKS);
+    const shown = tracks.length ? tracks : this.trace.tracks.filter((t) => t.kind === 'states' && t.of === 'cpu').slice(0, TRACKS);
+    for (const track of shown) {
+      for (let i = 0; i * length < this.store.whole.span; i++) {
+        const tile = this.api.tile(track.id, level, i);
+        if (!tile) continue;
+        const at = (ns: number): number => (i * length + ns) / this.store.whole.span * width;
+        for (const slice of tile.slices) {
+          if (slice.depth > 0) continue;
+          for (let x = Math.max(0, Math.floor(at(Math.max(slice.begin, 0)))); x < Math.min(width, at(Math.min(slice.end, length))); x++) sums[x] += 1;
+        }
+        const row = tile.rows.find((r) => r.depth === 0);
+        for (let bin = 0; row && bin < BINS; bin++) {
+          const x = Math.floor(at((bin + 0.5) * 2 ** level));
+          if (x < width) sums[x] += row.bins[3 * bin + 1] / 255;
+        }
+      }
+    }
+    return sums;
+  }
+
+  draw(): void {
+    const width = Math.max(this.canvas.clientWidth, 1), colours = palette(isDark()), context = sized(this.canvas, width, HEIGHT);
+    const sums = this.density(width), most = Math.max(...sums, 1e-9), { from, span } = this.store.view.range;
+    context.clearRect(0, 0, width, HEIGHT);
+    context.fillStyle = colours.state('run');
+    for (let x = 0; x < width; x++) {
+      const height = Math.min(sums[x] / most, 1) * (HEIGHT - 6);
+      if (sums[x] > 0) context.fillRect(x, HEIGHT - 2 - Math.max(height, 1), 1, Math.max(height, 1));
+    }
+    const left = Number(from) / this.store.whole.span * width, shown = Math.max(span / this.store.whole.span * width, 2);
+    context.fillStyle = colours.dark ? 'rgba(21,23,27,.62)' : 'rgba(252,251,249,.68)';
+    context.fillRect(0, 0, Math.max(left, 0), HEIGHT);
+    context.fillRect(left + shown, 0, width, HEIGHT);
+    context.strokeStyle = colours.accent;
+    context.lineWidth = 1;
+    context.strokeRect(Math.max(left, 0) + 0.5, 0.5, Math.min(shown, width) - 1, HEIGHT - 1);
+  }
+
+  private timeAt(x: number): bigint {
+    return BigInt(Math.round(x / Math.max(this.canvas.clientWidth, 1) * this.store.whole.span));
+  }
+
+  private press(event: PointerEvent): void {
+    const { from, span } = this.store.view.range, at = this.timeAt(event.offsetX);
+    const inside = at >= from && at <= from + BigInt(Math.round(span)) && span < this.store.whole.span * 0.98;
+    this.drag = { x: event.offsetX, edge: inside ? 'move' : 'new', from };
+    this.canvas.setPointerCapture(event.pointerId);
+    if (!inside && span < this.store.whole.span * 0.98) this.store.setRange(at - BigInt(Math.round(span / 2)), span);
+  }
+
+  private move(event: PointerEvent): void {
+    if (!this.drag || Math.abs(event.offsetX - this.drag.x) < 3) return;
+    if (this.drag.edge === 'move') {
+      this.store.setRange(this.drag.from + this.timeAt(event.offsetX - this.drag.x), this.store.view.range.span);
+      return;
+    }
+    const [low, high] = [Math.min(event.offsetX, this.drag.x), Math.max(event.offsetX, this.drag.x)];
+    this.store.setRange(this.timeAt(low), Number(this.timeAt(high) - this.timeAt(low)));
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server says was recorded (src/serve/answer_trace.c).
+
+export interface Process { pid: number; ppid: number; name: string; command: string; runtime: string; host: string; end: string; begin: bigint; until: bigint }
+export interface Thread { process: number; tid: number; name: string; begin: bigint; until: bigint }
+export type TrackKind = 'calls' | 'slices' | 'states' | 'instants' | 'counter' | 'flows';
+export interface Track {
+  id: number; kind: TrackKind; of: 'thread' | 'cpu' | 'group';
+  process: number | null; thread: number | null; number: number; pid: number;
+  processName: string; threadName: string; name: string; unit: string; flags: number;
+}
+export interface StateClass { name: string; role: string }
+export interface Trace {
+  version: string; title: string; origin: bigint; duration: bigint;
+  index: { share: number; done: boolean; cached: boolean; whole: boolean; bytes: number; took: number };
+  traceBytes: number; funcs: number; texts: number; kernel: boolean;
+  processes: Process[]; threads: Thread[]; tracks: Track[]; classes: StateClass[];
+  lost: { count: number; reason: string; advice: string }[];
+  dropped: { func: number; reason: string; calls: number }[];
+  damage: string | null;
+}
+export interface Func { id: number; name: string; module: string; file: string; line: number; kind: number; hue: number; holds: boolean }
+export interface Call { track: number; func: number; depth: number; begin: bigint; end: bigint; begins: number; ends: number }
+
+/** "json.decoder.JSONDecoder.decode", as krait's tables write it. */
+export function label(func: Func): string {
+  const name = func.module && func.kind !== 2 ? `${func.module}.${func.name}` : func.name;
+  return (func.kind === 1 ? `${name} (C)` : name) + (func.holds ? ' [+dropped]' : '');
+}
+
+export function place(func: Func): string {
+  return func.file ? (func.line ? `${func.file}:${func.line}` : func.file) : '';
+}
+
+const STATE_WORDS: Record<string, string> = {
+  user: 'on CPU', system: 'on CPU, in the kernel', interrupt: 'interrupted', woken: 'ready: woken', preempted: 'ready: preempted',
+  throttled: 'throttled', blocked_disk: 'waits: disk', blocked_network: 'waits: network', blocked_timer: 'waits: timer',
+  blocked_lock: 'waits: lock', blocked_child: 'waits: child process', blocked_page_fault: 'waits: page fault',
+  blocked_stopped: 'stopped', blocked_other: 'waits: other', unknown: 'unknown', gone: 'not there',
+};
+
+/** A state's name for people. */
+export function stateWords(name: string): string {
+  return STATE_WORDS[name] ?? name;
+}

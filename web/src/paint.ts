@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing lanes into a canvas: strips of folded calls by drawImage, long ones as boxes with their names.
+
+import { Api, tileLength } from './api';
+import { Lane, Lanes, Part } from './lanes';
+import { Trace } from './model';
+import { Palette, rgb, stateRole } from './palette';
+import { Store } from './store';
+import { BINS, CUT, Slice, Tile, UNWOUND } from './tile';
+import { label } from './model';
+
+const BIN_PIXELS = 2; // a bin is one to two pixels wide
+const TEXT_LEAST = 28; // pixels of a box that has its name in it
+const UP = 8; // levels above in which something is looked for that can be shown meanwhile
+export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
+
+export interface Frame { width: number; height: number; scroll: number; from: bigint; span: number }
+
+export function levelOf(span: number, width: number): number {
+  return Math.max(0, Math.floor(Math.log2(Math.max(span / Math.max(width, 1) * BIN_PIXELS, 1))));
+}
+
+interface Strip { canvas: HTMLCanvasElement; dark: boolean }
+
+/** Each row a line of 512 pixels: the colour by the hue, how dense by the busy share. */
+function stripOf(tile: Tile, palette: Palette, colour: (hue: number) => string): HTMLCanvasElement {
+  const made = tile.picture as Strip | null;
+  if (made && made.dark === palette.dark) return made.canvas;
+  const canvas = document.createElement('canvas');
+  canvas.width = BINS;
+  canvas.height = Math.max(tile.rows.length, 1);
+  const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+  const image = context.createImageData(BINS, canvas.height);
+  tile.rows.forEach((row, line) => {
+    for (let bin = 0; bin < BINS; bin++) {
+      const busy = row.bins[3 * bin + 1];
+      if (!busy) continue;
+      const [r, g, b] = rgb(colour(row.bins[3 * bin]));
+      const at = 4 * (line * BINS + bin);
+      image.data[at] = r;
+      image.data[at + 1] = g;
+      image.data[at + 2] = b;
+      image.data[at + 3] = 70 + Math.round(busy * 185 / 255);
+    }
+  });
+  context.putImageData(image, 0, 0);
+  tile.picture = { canvas, dark: palette.dark };
+  return canvas;
+}
+
+export class Painter {
+  missing = false; // something on the screen is not here yet
+  unfinished = false; // the index was not whole
+  constructor(private trace: Trace, private store: Store, private api: Api, private lanes: Lanes) {}
+
+  /** All lanes that are on the screen. Returns whether the layout has to be made anew. */
+  paint(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): boolean {
+    const level = levelOf(frame.span, frame.width);
+    let grown = false;
+    this.missing = this.unfinished = false;
+    context.font = FONT;
+    context.textBaseline = 'middle';
+    context.imageSmoothingEnabled = false;
+    for (const lane of this.lanes.lanes) {
+      const top = lane.top - frame.scroll;
+      if (top > frame.height || top + lane.height < 0) continue;
+      this.ground(context, lane, top, frame, palette);
+      for (const part of lane.parts) grown = this.part(context, part, top + part.top, frame, level, palette) || grown;
+    }
+    return grown;
+  }
+
+  private ground(context: CanvasRenderingContext2D, lane: Lane, top: number, frame: Frame, palette: Palette): void {
+    context.fillStyle = palette.rule;
+    if (lane.level === 0) context.fillRect(0, top + lane.height - 1, frame.width, 1);
+    else {
+      context.fillStyle = palette.grid;
+      context.fillRect(0, top + lane.height - 1, frame.width, 1);
+    }
+  }
+
+  private colourOf(part: Part, palette: Palette): (hue: number, name: number) => string {
+    if (part.track.kind === 'calls') return (hue, name) => palette.call(hue, name);
+    const classes = this.trace.classes;
+    if (part.track.kind === 'states') {
+      return (hue) => (hue < classes.length ? palette.state(stateRole(classes[hue].name)) : palette.call((hue - classes.length) % 12, 1));
+    }
+    return (hue) => palette.call(hue < classes.length ? hue % 12 : (hue - classes.length) % 12, 1);
+  }
+
+  private part(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, level: number, palette: Palette): boolean {
+    const length = tileLength(level);
+    const first = this.indexOf(frame.from, length), last = this.indexOf(frame.from + BigInt(Math.round(frame.span)), length);
+    let grown = false;
+    for (let i = Math.max(first, 0); i <= last; i++) {
+      let tile = this.api.tile(part.track.id, level, i);
+      if (!tile) {
+        this.missing = true;
+        this.meanwhile(context, part, top, frame, level, i, palette);
+        continue;
+      }
+      grown = this.tile(context, part, top, frame, tile, i === Math.max(first, 0), palette) || grown;
+    }
+    return grown;
+  }
+
+  private indexOf(at: bigint, length: number): number {
+    return at < 0n ? -1 : Number(at / BigInt(length));
+  }
+
+  /** A coarser tile that is here, in the place of one that is not. */
+  private meanwhile(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, level: number, index: number, palette: Palette): void {
+    for (let up = 1; up <= UP; up++) {
+      const tile = this.api.peek(part.track.id, level + up, Math.floor(index / 2 ** up));
+      if (!tile) continue;
+      const begin = this.x(BigInt(index) * BigInt(tileLength(level)), frame), width = tileLength(level) / frame.span * frame.width;
+      context.save();
+      context.beginPath();
+      context.rect(begin, top, width, part.rowHeight * part.rows);
+      context.clip();
+      this.tile(context, part, top, frame, tile, true, palette);
+      context.restore();
+      return;
+    }
+  }
+
+  x(at: bigint, frame: Frame): number {
+    return Number(at - frame.from) / frame.span * frame.width;
+  }
+
+  private tile(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, tile: Tile, isFirst: boolean, palette: Palette): boolean {
+    const begin = tile.index * BigInt(tileLength(tile.level));
+    const x = this.x(begin, frame), width = tileLength(tile.level) / frame.span * frame.width;
+    const grown = this.lanes.learn(part.track.id, tile.deepest);
+    this.unfinished ||= tile.unfinished;
+    if (tile.kind === 'counter') this.counter(context, part, top, x, width, tile, palette);
+    else if (tile.kind === 'instants') this.marks(context, part, top, x, width, tile, palette);
+    else this.boxes(context, part, top, frame, x, width, begin, tile, isFirst, palette);
+    if (tile.lost) {
+      context.fillStyle = palette.lost;
+      for (let dash = Math.max(x, 0); dash < Math.min(x + width, frame.width); dash += 6) context.fillRect(dash, top, 3, 2);
+    }
+    return grown;
+  }
+
+  private boxes(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, x: number, width: number, begin: bigint, tile: Tile,
+    isFirst: boolean, palette: Palette): void {
+    const colour = this.colourOf(part, palette);
+    if (tile.rows.length) {
+      const strip = stripOf(tile, palette, (hue) => colour(hue, 1));
+      tile.rows.forEach((row, line) => {
+        if (row.depth >= part.rows) return;
+        const inset = part.track.kind === 'states' ? 0 : 3;
+        context.drawImage(strip, 0, line, BINS, 1, x, top + row.depth * part.rowHeight + inset, width, part.rowHeight - 1 - inset);
+      });
+    }
+    const lit = this.store.lit?.func;
+    for (const slice of tile.slices) {
+      if (slice.depth >= part.rows || (slice.begin < 0 && !isFirst)) continue;
+      this.box(context, part, top, frame, begin, slice, colour(slice.hue, slice.name), palette, lit);
+    }
+  }
+
+  private box(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, tileBegin: bigint, slice: Slice, colour: string,
+    palette: Palette, lit: number | undefined): void {
+    const base = Number(tileBegin - frame.from);
+    const left = Math.max((base + slice.begin) / frame.span * frame.width, -2);
+    const right = Math.min((base + slice.end) / frame.span * frame.width, frame.width + 2);
+    const width = Math.max(right - left - (right - left > 4 ? 1 : 0), 1), y = top + slice.depth * part.rowHeight, height = part.rowHeight - 1;
+    if (right < 0 || left > frame.width) return;
+    const isCall = part.track.kind === 'calls';
+    context.globalAlpha = isCall && lit !== undefined && lit !== slice.name ? 0.28 : 1;
+    context.fillStyle = colour;
+    context.fillRect(left, y, width, height);
+    if (isCall && slice.flags & UNWOUND) {
+      context.fillStyle = palette.lost;
+      context.fillRect(left + width - 2, y, 2, height);
+    }
+    if (isCall && slice.flags & CUT) {
+      context.fillStyle = palette.quiet;
+      for (let dash = 0; dash < height; dash += 4) context.fillRect(left + width - 1, y + dash, 1, 2);
+    }
+    context.globalAlpha = 1;
+    if (width >= TEXT_LEAST && height >= 12) this.name(context, part, slice, left, y, width, height, palette);
+  }
+
+  private name(context: CanvasRenderingContext2D, part: Part, slice: Slice, left: number, y: number, width: number, height: number, palette: Palette): void {
+    const text = this.textOf(part, slice.name);
+    if (!text) return;
+    const inside = Math.max(left, 0) + 4, room = Math.floor((left + width - inside - 3) / 6.62);
+    if (room < 3) return;
+    context.fillStyle = part.track.kind === 'states' ? palette.textOn : palette.textOn;
+    context.fillText(text.length > room ? shorten(text, room) : text, inside, y + height / 2 + 0.5);
+  }
+
+  private textOf(part: Part, name: number): string | undefined {
+    if (part.track.kind !== 'calls') return this.api.texts.get(name);
+    const func = this.api.funcs.get(name);
+    return func && label(func);
+  }
+
+  private counter(context: CanvasRenderingContext2D, part: Part, top: number, x: number, width: number, tile: Tile, palette: Palette): void {
+    const values = tile.counters as Float64Array;
+    const most = this.counterMost.get(part.track.id) ?? 0;
+    let high = most;
+    for (let bin = 0; bin < BINS; bin++) high = Math.max(high, values[3 * bin + 1] || 0);
+    this.counterMost.set(part.track.id, high);
+    context.fillStyle = palette.state('network');
+    for (let bin = 0; bin < BINS && high > 0; bin++) {
+      const max = values[3 * bin + 1];
+      if (Number.isNaN(max)) continue;
+      const height = max / high * (part.rowHeight - 2);
+      context.fillRect(x + bin * width / BINS, top + part.rowHeight - 1 - height, Math.max(width / BINS, 1), height);
+    }
+  }
+
+  private counterMost = new Map<number, number>();
+
+  private marks(context: CanvasRenderingContext2D, part: Part, top: number, x: number, width: number, tile: Tile, palette: Palette): void {
+    context.fillStyle = palette.accent;
+    for (const mark of tile.marks) {
+      const at = x + (mark.bin + 0.5) * width / BINS;
+      context.beginPath();
+      context.moveTo(at, top);
+      context.lineTo(at + 4, top + 5);
+      context.lineTo(at, top + 10);
+      context.lineTo(at - 4, top + 5);
+      context.fill();
+    }
+    void part;
+  }
+}
+
+/** The end of a dotted name says most: "...Encoder.default". */
+export function shorten(text: string, room: number): string {
+  if (text.length <= room) return text;
+  const dot = text.lastIndexOf('.', text.length - 2);
+  const tail = dot > 0 ? text.slice(dot + 1) : text;
+  return tail.length <= room ? tail : `${tail.slice(0, Math.max(room - 1, 1))}\u2026`;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colours: of packages as in flame graphs (tools/flame_palette.py), of what threads do as in `krait view --svg`.
+
+export const HUES = 12;
+const SHADES = 3;
+
+export interface Palette {
+  dark: boolean;
+  ground: string; ink: string; quiet: string; grid: string; rule: string; select: string; accent: string; lost: string;
+  call(hue: number, name: number): string;
+  textOn: string;
+  state(role: string): string;
+}
+
+const STATES: Record<string, [string, string]> = { // light, dark
+  run: ['#3f9a69', '#3f9a69'], system: ['#2f7f86', '#3a9199'], interrupt: ['#8a6fb8', '#9a80c6'], ready: ['#e9a838', '#d99a2f'],
+  gil: ['#bf4f98', '#c95fa4'], lock: ['#a8443b', '#b9564c'], disk: ['#3b66b5', '#5380cf'], network: ['#53b0d4', '#4aa3c6'],
+  timer: ['#d9d4e4', '#4c4957'], child: ['#7462b0', '#8271be'], fault: ['#6f6429', '#8d8038'], stopped: ['#55585e', '#7d8087'],
+  throttled: ['#c77a12', '#c77a12'], wait: ['#b8b3a9', '#6d6a64'], idle: ['#efece6', '#24262b'], unknown: ['#efece6', '#24262b'],
+};
+
+/** Of equal lightness, so that none shouts and one colour of text is readable on all. */
+function oklch(light: number, chroma: number, hue: number): string {
+  return `oklch(${light.toFixed(3)} ${chroma} ${hue})`;
+}
+
+function calls(dark: boolean): string[] {
+  const [light, spread, chroma] = dark ? [0.435, 0.03, 0.072] : [0.86, 0.022, 0.078];
+  const list: string[] = [];
+  for (let hue = 0; hue <= HUES; hue++) {
+    for (let shade = 0; shade < SHADES; shade++) {
+      const level = light + (shade - 1) * spread;
+      list.push(hue === HUES ? oklch(level, 0.012, 90) : oklch(level, chroma, 20 + hue * 360 / HUES));
+    }
+  }
+  return list;
+}
+
+function make(dark: boolean): Palette {
+  const list = calls(dark);
+  return {
+    dark,
+    ground: dark ? '#15171b' : '#fcfbf9', ink: dark ? '#eceae6' : '#1c1f24', quiet: dark ? '#a2a7b0' : '#5c626b',
+    grid: dark ? 'rgba(236,234,230,.07)' : 'rgba(28,31,36,.06)', rule: dark ? 'rgba(236,234,230,.16)' : 'rgba(28,31,36,.12)',
+    select: dark ? 'rgba(110,160,255,.22)' : 'rgba(45,105,215,.16)', accent: dark ? '#7aa7ff' : '#2d69d7',
+    lost: dark ? '#e0786c' : '#b3362b', textOn: dark ? '#f2f0ec' : '#1c1f24',
+    call: (hue, name) => list[Math.min(hue, HUES) * SHADES + name % SHADES],
+    state: (role) => (STATES[role] ?? STATES.wait)[dark ? 1 : 0],
+  };
+}
+
+const palettes = [make(false), make(true)];
+
+export function palette(dark: boolean): Palette {
+  return palettes[dark ? 1 : 0];
+}
+
+/** The roles of states that the server names; of others, such as the threads on a CPU, a hue of calls. */
+export function stateRole(name: string): string {
+  const blocked = name.replace('blocked_', '');
+  const known: Record<string, string> = {
+    user: 'run', system: 'system', interrupt: 'interrupt', woken: 'ready', preempted: 'ready', page_fault: 'fault', other: 'wait', gone: 'unknown',
+    'waits for the GIL': 'gil',
+  };
+  return known[name] ?? known[blocked] ?? blocked;
+}
+
+const parsed = new Map<string, [number, number, number]>();
+let painter: CanvasRenderingContext2D | null = null;
+
+/** A colour as red, green and blue, whatever way it was written. */
+export function rgb(colour: string): [number, number, number] {
+  const known = parsed.get(colour);
+  if (known) return known;
+  painter ??= document.createElement('canvas').getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
+  painter.clearRect(0, 0, 1, 1);
+  painter.fillStyle = colour;
+  painter.fillRect(0, 0, 1, 1);
+  const [r, g, b] = painter.getImageData(0, 0, 1, 1).data;
+  parsed.set(colour, [r, g, b]);
+  return [r, g, b];
+}

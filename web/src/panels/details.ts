@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The call that is selected: where it was called from, what it called, what its time went to and who was to blame.
+
+import { ApiError, ask, readCall } from '../api';
+import { button, el } from '../dom';
+import { Call, label, place } from '../model';
+import { palette, stateRole } from '../palette';
+import { Context, Panel } from '../panel';
+import { count, duration, moment, share } from '../time';
+import { isDark } from '../timeline';
+
+interface Wait { state: string; syscall: string; by: string; tid: number; count: number; ns: number; longest: number }
+interface Answer extends Call { self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
+
+let box: HTMLElement;
+
+async function name(context: Context, func: number): Promise<string> {
+  const known = await context.api.funcs.wait(func);
+  return known ? label(known) : '?';
+}
+
+function go(context: Context, call: Call): void {
+  context.store.selectCall(call);
+  context.timeline.reveal(call);
+}
+
+function section(title: string, ...children: HTMLElement[]): HTMLElement {
+  return el('section', {}, el('h3', {}, title), ...children);
+}
+
+/** What the time went to, as one bar and its parts in words. */
+function wallBar(wall: Record<string, number>, length: number): HTMLElement {
+  const bar = el('div', { class: 'split', role: 'img' }), list = el('ul', { class: 'legend' }), colours = palette(isDark());
+  for (const [state, ns] of Object.entries(wall).sort((a, b) => b[1] - a[1])) {
+    const part = el('span'), key = state === 'on_cpu' ? 'run' : state === 'runnable' ? 'ready' : stateRole(state), swatch = el('i');
+    part.style.width = `${100 * ns / length}%`;
+    part.style.background = swatch.style.background = colours.state(key);
+    bar.append(part);
+    list.append(el('li', {}, swatch, `${state.replace('_', ' ')} ${duration(ns)} (${share(ns, length)})`));
+  }
+  bar.setAttribute('aria-label', list.textContent ?? '');
+  return el('div', {}, bar, list);
+}
+
+async function ancestors(context: Context, answer: Answer): Promise<HTMLElement> {
+  const list = el('ol', { class: 'stack' });
+  for (const call of answer.ancestors) {
+    const read = readCall(call, answer.track);
+    list.append(el('li', {}, button(await name(context, call.func), 'Go to this call', () => go(context, read), 'link'), ` ${duration(Number(read.end - read.begin))}`));
+  }
+  return list;
+}
+
+async function callees(context: Context, answer: Answer, length: number): Promise<HTMLElement> {
+  const rows = [...answer.callees].sort((a, b) => b[3] - a[3]).slice(0, 40), body = el('tbody');
+  for (const [func, calls, , total] of rows) {
+    body.append(el('tr', {}, el('td', {}, duration(total)), el('td', {}, share(total, length)), el('td', {}, count(calls)),
+      el('td', { class: 'left' }, button(await name(context, func), 'Find all calls of it', () => { context.store.setFunc(func); context.store.openPanel('finder'); }, 'link'))));
+  }
+  return el('table', { class: 'plain' }, el('thead', {}, el('tr', {}, el('th', {}, 'total'), el('th', {}, 'share'), el('th', {}, 'calls'), el('th', { class: 'left' }, 'callee'))), body);
+}
+
+function waits(list: Wait[]): HTMLElement {
+  const body = el('tbody');
+  for (const wait of list) {
+    const who = wait.by ? `${wait.by} ${wait.tid || ''}` : '-';
+    body.append(el('tr', {}, el('td', {}, duration(wait.ns)), el('td', {}, count(wait.count)), el('td', {}, duration(wait.longest)), el('td', { class: 'left' }, wait.state),
+      el('td', { class: 'left' }, wait.syscall || '-'), el('td', { class: 'left' }, who)));
+  }
+  return el('table', { class: 'plain' }, el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {}, 'waits'), el('th', {}, 'longest'), el('th', { class: 'left' }, 'for'),
+    el('th', { class: 'left' }, 'system call'), el('th', { class: 'left' }, 'woken or held up by'))), body);
+}
+
+async function show(context: Context, answer: Answer): Promise<void> {
+  const func = await context.api.funcs.wait(answer.func), length = Number(answer.end - answer.begin);
+  if (!func) return;
+  const head = el('div', { class: 'call-head' }, el('h2', {}, label(func)), el('div', { class: 'quiet' }, place(func)),
+    el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), el('dt', {}, 'begin'), el('dd', {}, moment(answer.begin)),
+      el('dt', {}, 'self'), el('dd', {}, answer.self === undefined ? '-' : `${duration(answer.self)} (${share(answer.self, length)})`),
+      el('dt', {}, 'depth'), el('dd', {}, String(answer.depth))),
+    el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.store.show(answer.begin, answer.end)),
+      button('Select its time', 'Tables then show it alone', () => context.store.select({ from: answer.begin, span: Math.max(length, 1) })),
+      button('All calls of it', 'Histogram and list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); })));
+  const parts: HTMLElement[] = [head];
+  if (answer.wall && Object.keys(answer.wall).length) parts.push(section('Where its time went', wallBar(answer.wall, length)));
+  if (answer.waits?.length) parts.push(section('What it waited for', waits(answer.waits)));
+  if (answer.callees.length) parts.push(section('What it called', await callees(context, answer, length)));
+  if (answer.ancestors.length) parts.push(section('Called from, outermost first', await ancestors(context, answer)));
+  box.replaceChildren(...parts);
+}
+
+export const details: Panel = {
+  id: 'details', title: 'Call', key: '2', ofRange: false,
+  make() {
+    box = el('div', { class: 'details fill' });
+    return box;
+  },
+  async update(context, signal) {
+    const chosen = context.store.view.call;
+    if (!chosen) {
+      box.replaceChildren(el('p', { class: 'empty' }, 'Click a call in the timeline. The arrow keys then go from call to call, . and , to the next and previous of the same function.'));
+      return;
+    }
+    try {
+      const answer = await ask<Answer>('call', { track: chosen.track, at: chosen.at, depth: chosen.depth }, signal);
+      Object.assign(answer, readCall(answer, chosen.track));
+      context.store.detail ??= answer;
+      await show(context, answer);
+    } catch (error) {
+      if (error instanceof ApiError) box.replaceChildren(el('p', { class: 'empty' }, error.message));
+      else throw error;
+    }
+  },
+};

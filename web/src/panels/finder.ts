@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// All calls of one function: how long they took, as a histogram whose parts can be chosen, and each of them.
+
+import { ask, readCall } from '../api';
+import { button, el } from '../dom';
+import { Call, label, place } from '../model';
+import { palette } from '../palette';
+import { Context, Panel, rangeParams } from '../panel';
+import { Table } from '../table';
+import { count, duration, moment } from '../time';
+import { isDark, sized } from '../timeline';
+
+interface Answer { matched: number; histogram: [number, number, number][]; calls: Call[] }
+
+const HEIGHT = 132, FOOT = 18;
+let title: HTMLElement, canvas: HTMLCanvasElement, table: Table<Call>, note: HTMLElement;
+let histogram: [number, number, number][] = [], brush: [number, number] | null = null, shownFunc: number | null = null, current: Context;
+
+/** Where a duration stands: the axis is logarithmic. */
+function scale(): { low: number; high: number; x: (ns: number, width: number) => number; ns: (x: number, width: number) => number } {
+  const low = Math.log2(Math.max(histogram[0]?.[0] ?? 1, 1)), high = Math.max(Math.log2(Math.max(histogram[histogram.length - 1]?.[1] ?? 2, 2)), low + 1);
+  return { low, high, x: (ns, width) => (Math.log2(Math.max(ns, 1)) - low) / (high - low) * width, ns: (x, width) => 2 ** (low + x / width * (high - low)) };
+}
+
+function draw(): void {
+  const width = Math.max(canvas.clientWidth, 1), context = sized(canvas, width, HEIGHT), colours = palette(isDark()), { x, low, high } = scale();
+  context.clearRect(0, 0, width, HEIGHT);
+  const most = Math.max(...histogram.map((bucket) => bucket[2]), 1);
+  for (const [begin, end, n] of histogram) {
+    const left = x(begin, width), right = Math.max(x(end, width), left + 2);
+    const height = Math.max(Math.log2(1 + n) / Math.log2(1 + most) * (HEIGHT - FOOT - 6), 2);
+    const inside = !brush || (begin < brush[1] && end > brush[0]);
+    context.fillStyle = inside ? colours.accent : colours.rule;
+    context.fillRect(left, HEIGHT - FOOT - height, Math.max(right - left - 1, 1), height);
+  }
+  context.fillStyle = colours.quiet;
+  context.font = '11px system-ui, sans-serif';
+  context.textBaseline = 'middle';
+  for (let power = Math.ceil(low / 3.3219 - 0.001); power * 3.3219 <= high + 0.001; power++) {
+    const at = x(10 ** power, width);
+    context.fillRect(at, HEIGHT - FOOT, 1, 4);
+    context.fillText(duration(10 ** power).replace('.000', ''), Math.min(at + 3, width - 44), HEIGHT - 7);
+  }
+}
+
+function listenToBrush(): void {
+  let from: number | null = null;
+  const at = (event: PointerEvent): number => scale().ns(event.offsetX, Math.max(canvas.clientWidth, 1));
+  canvas.addEventListener('pointerdown', (event) => {
+    from = at(event);
+    brush = null;
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (from === null) return;
+    const to = at(event);
+    brush = [Math.min(from, to), Math.max(from, to)];
+    draw();
+  });
+  canvas.addEventListener('pointerup', () => {
+    from = null;
+    void load(current, undefined);
+  });
+}
+
+async function load(context: Context, signal: AbortSignal | undefined): Promise<void> {
+  const func = context.store.view.func;
+  if (func === null) return;
+  const limits = brush ? { min: Math.floor(brush[0]), max: Math.ceil(brush[1]) } : {};
+  const answer = await ask<Answer>('calls', { func, ...rangeParams(context), ...limits, limit: 1000 }, signal);
+  histogram = answer.histogram;
+  const known = await context.api.funcs.wait(func);
+  const clear = button('\u2715', 'No function', () => { context.store.setFunc(null); }, 'link');
+  title.replaceChildren(el('h2', {}, known ? label(known) : '?'), el('span', { class: 'quiet' }, known ? ` ${place(known)} ` : ''), clear);
+  note.textContent = `${count(answer.matched)} calls${brush ? ` of ${duration(brush[0])} to ${duration(brush[1])}` : ''} in the range`
+    + (answer.calls.length < answer.matched ? `; the ${count(answer.calls.length)} slowest are listed` : '') + '. Drag over the histogram to choose a part.';
+  table.set(answer.calls.map((call) => readCall(call, call.track)));
+  draw();
+}
+
+function go(context: Context, call: Call): void {
+  context.store.selectCall(call);
+  context.timeline.reveal(call);
+}
+
+export const finder: Panel = {
+  id: 'finder', title: 'Finder', key: '3', ofRange: true,
+  make(context) {
+    current = context;
+    title = el('div', { class: 'finder-title' });
+    note = el('div', { class: 'note' });
+    canvas = el('canvas', { class: 'histogram', role: 'img', 'aria-label': 'How long the calls took; the table has each' });
+    const who = (call: Call): string => {
+      const track = context.trace.tracks[call.track], thread = track?.thread != null ? context.trace.threads[track.thread] : null;
+      return thread ? `${thread.name} ${thread.tid}` : '';
+    };
+    table = new Table<Call>([
+      { title: 'duration', width: '110px', text: (call) => duration(Number(call.end - call.begin)), sort: (call) => Number(call.end - call.begin) },
+      { title: 'begin', width: '150px', text: (call) => moment(call.begin), sort: (call) => Number(call.begin) },
+      { title: 'depth', width: '60px', text: (call) => String(call.depth), sort: (call) => call.depth },
+      { title: 'thread', width: 'minmax(160px, 1fr)', left: true, text: who, sort: who },
+    ], 0, (call) => go(context, call), 'Calls of the function');
+    listenToBrush();
+    new ResizeObserver(() => draw()).observe(canvas);
+    return el('div', { class: 'fill' }, title, canvas, note, table.element);
+  },
+  async update(context, signal) {
+    if (context.store.view.func !== shownFunc) brush = null;
+    shownFunc = context.store.view.func;
+    if (shownFunc === null) {
+      histogram = [];
+      title.replaceChildren(el('p', { class: 'empty' }, 'Choose a function: click one in the table of functions, or search with /.'));
+      note.textContent = '';
+      table.set([]);
+      draw();
+      return;
+    }
+    await load(context, signal);
+  },
+};

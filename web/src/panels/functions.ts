@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function table of the range: what `krait report` says of it.
+
+import { ask } from '../api';
+import { el } from '../dom';
+import { label, place } from '../model';
+import { Context, Panel, rangeParams } from '../panel';
+import { Column, Table } from '../table';
+import { count, duration, share } from '../time';
+
+interface Answer { self: number; states: string[]; rows: number[][]; damage: string | null }
+const [FUNC, CALLS, SELF, TOTAL, MIN, MEAN, P50, P99, MAX] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+const FIXED = 11;
+const WORDS: Record<string, string> = { on_cpu: 'on CPU', runnable: 'ready', gil: 'GIL', page_fault: 'fault' };
+
+let table: Table<number[]>, note: HTMLElement, whole = 1;
+
+function columns(context: Context, states: string[]): Column<number[]>[] {
+  const name = (row: number[]): string => {
+    const func = context.api.funcs.get(row[FUNC]);
+    return func ? label(func) : '\u2026';
+  };
+  const ns = (title: string, at: number): Column<number[]> => ({ title, width: '76px', text: (row) => duration(row[at]), sort: (row) => row[at] });
+  return [
+    { title: 'function', width: 'minmax(240px, 1fr)', left: true, text: name, sort: name, hint: (row) => {
+      const func = context.api.funcs.get(row[FUNC]);
+      return func ? `${label(func)}\n${place(func)}` : '';
+    } },
+    { title: 'self', width: '84px', text: (row) => duration(row[SELF]), sort: (row) => row[SELF], bar: (row) => row[SELF] / whole },
+    { title: 'self%', width: '56px', text: (row) => share(row[SELF], whole), sort: (row) => row[SELF] },
+    ...states.map((state, i): Column<number[]> => ({
+      title: WORDS[state] ?? state, width: '62px', text: (row) => (row[FIXED + i] ? share(row[FIXED + i], row[SELF]) : '-'), sort: (row) => row[FIXED + i],
+    })),
+    ns('total', TOTAL),
+    { title: 'calls', width: '76px', text: (row) => count(row[CALLS]), sort: (row) => row[CALLS] },
+    ns('mean', MEAN), ns('min', MIN), ns('p50', P50), ns('p99', P99), ns('max', MAX),
+  ];
+}
+
+export const functions: Panel = {
+  id: 'functions', title: 'Functions', key: '1', ofRange: true,
+  make(context) {
+    table = new Table<number[]>(columns(context, []), 1, (row) => context.store.setFunc(row[FUNC]), 'Functions of the range');
+    note = el('div', { class: 'note' });
+    return el('div', { class: 'fill' }, note, table.element);
+  },
+  async update(context, signal) {
+    const answer = await ask<Answer>('functions', rangeParams(context), signal);
+    whole = answer.self || 1;
+    note.textContent = `${count(answer.rows.length)} functions, ${duration(answer.self)} of the threads' time in ${duration(context.store.asked.span)}`
+      + (answer.states.length ? '; states are shares of self time' : '') + (answer.damage ? `; damaged: ${answer.damage}` : '');
+    table.setColumns(columns(context, answer.states));
+    table.set(answer.rows);
+  },
+};

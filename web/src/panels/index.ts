@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The panels, in their order: a row each.
+
+import { Panel } from '../panel';
+import { details } from './details';
+import { finder } from './finder';
+import { flame } from './flame';
+import { functions } from './functions';
+import { marks } from './marks';
+import { states, syscalls } from './sums';
+
+export const panels: Panel[] = [functions, details, finder, flame, states, syscalls, marks];

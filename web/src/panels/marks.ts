@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks and other single events of the range, in the order of time.
+
+import { ask } from '../api';
+import { el } from '../dom';
+import { Panel, rangeParams } from '../panel';
+import { Table } from '../table';
+import { count, moment } from '../time';
+
+interface Mark { track: number; name: number; at: bigint }
+const MOST = 2000;
+let table: Table<Mark>, note: HTMLElement;
+
+export const marks: Panel = {
+  id: 'marks', title: 'Events', key: '7', ofRange: true,
+  make(context) {
+    const text = (mark: Mark): string => context.api.texts.get(mark.name) ?? '\u2026';
+    const where = (mark: Mark): string => {
+      const track = context.trace.tracks[mark.track];
+      return track ? `${track.threadName || track.name} ${track.number || ''}` : '';
+    };
+    table = new Table<Mark>([
+      { title: 'time', width: '160px', text: (mark) => moment(mark.at), sort: (mark) => -Number(mark.at) },
+      { title: 'event', width: 'minmax(200px, 2fr)', left: true, text, sort: text },
+      { title: 'where', width: 'minmax(140px, 1fr)', left: true, text: where, sort: where },
+    ], 0, (mark) => {
+      const { span } = context.store.view.range;
+      context.store.setRange(mark.at - BigInt(Math.round(span / 2)), span);
+    }, 'Events of the range');
+    note = el('div', { class: 'note' });
+    return el('div', { class: 'fill' }, note, table.element);
+  },
+  async update(context, signal) {
+    const answer = await ask<{ marks: Mark[]; more: number }>('marks', { ...rangeParams(context), limit: MOST }, signal);
+    note.textContent = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${count(answer.marks.length)} in the range`;
+    table.set(answer.marks.map((mark) => ({ ...mark, at: BigInt(mark.at) })));
+  },
+};

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's whole state: the range on the screen, the selection, which lanes are how. Whoever changes it says so here;
+// whoever draws it listens. The address bar holds it, so that a link opens the same view.
+
+import { Call } from './model';
+
+export interface Range { from: bigint; span: number } // nanoseconds
+
+export interface View {
+  range: Range;
+  selected: Range | null; // of time
+  call: { track: number; depth: number; at: bigint } | null;
+  panel: string;
+  filter: string; // of lanes
+  group: 'process' | 'kind';
+  collapsed: string[];
+  pinned: string[];
+  func: number | null; // in the finder
+}
+
+export type Listener = (what: 'range' | 'selection' | 'lanes' | 'panel') => void;
+
+const LEAST_SPAN = 20; // nanoseconds
+const HISTORY = 200;
+
+export class Store {
+  view: View;
+  whole: Range;
+  detail: Call | null = null; // of view.call, once the server has said it
+  lit: { func: number } | null = null; // that is lit up on the timeline
+  hover: { track: number; depth: number } | null = null;
+  private listeners: Listener[] = [];
+  private past: string[] = [];
+  private future: string[] = [];
+  private settled = '';
+  private timer = 0;
+
+  constructor(duration: bigint) {
+    this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
+    this.view = {
+      range: { ...this.whole }, selected: null, call: null, panel: 'functions', filter: '', group: 'process',
+      collapsed: [], pinned: [], func: null,
+    };
+    this.settled = encode(this.view);
+  }
+
+  listen(listener: Listener): void {
+    this.listeners.push(listener);
+  }
+
+  tell(what: Parameters<Listener>[0]): void {
+    for (const listener of this.listeners) listener(what);
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.settle(), 400);
+  }
+
+  setRange(from: bigint, span: number): void {
+    const most = this.whole.span * 1.1;
+    const wanted = Math.min(Math.max(span, LEAST_SPAN), most);
+    const margin = BigInt(Math.round(wanted * 0.9));
+    let begin = from;
+    const last = BigInt(Math.round(this.whole.span)) - BigInt(Math.round(wanted)) + margin;
+    if (begin > last) begin = last;
+    if (begin < -margin) begin = -margin;
+    if (wanted >= this.whole.span) begin = -BigInt(Math.round((wanted - this.whole.span) / 2));
+    this.view.range = { from: begin, span: wanted };
+    this.tell('range');
+  }
+
+  /** Zooms by a factor; what is at `share` of the width stays there. */
+  zoom(factor: number, share: number): void {
+    const { from, span } = this.view.range;
+    const next = Math.min(Math.max(span * factor, LEAST_SPAN), this.whole.span * 1.1);
+    this.setRange(from + BigInt(Math.round((span - next) * share)), next);
+  }
+
+  pan(share: number): void {
+    const { from, span } = this.view.range;
+    this.setRange(from + BigInt(Math.round(span * share)), span);
+  }
+
+  /** With some room at both sides. */
+  show(from: bigint, until: bigint, room = 0.1): void {
+    const span = Math.max(Number(until - from), LEAST_SPAN);
+    this.setRange(from - BigInt(Math.round(span * room)), span * (1 + 2 * room));
+  }
+
+  select(range: Range | null): void {
+    this.view.selected = range;
+    this.tell('selection');
+  }
+
+  selectCall(call: Call | null): void {
+    this.detail = call;
+    this.view.call = call && { track: call.track, depth: call.depth, at: call.begin };
+    this.tell('selection');
+  }
+
+  openPanel(panel: string): void {
+    this.view.panel = panel;
+    this.tell('panel');
+  }
+
+  setFunc(func: number | null): void {
+    this.view.func = func;
+    this.lit = func === null ? null : { func };
+    this.tell('selection');
+  }
+
+  toggle(list: 'collapsed' | 'pinned', key: string): void {
+    const at = this.view[list].indexOf(key);
+    if (at < 0) this.view[list].push(key);
+    else this.view[list].splice(at, 1);
+    this.tell('lanes');
+  }
+
+  /** The range that tables are of: what is selected, else what is on the screen. */
+  get asked(): Range {
+    return this.view.selected ?? this.view.range;
+  }
+
+  /** Steps back, or forward again, through what was looked at. */
+  step(back: boolean): void {
+    this.settle();
+    const [from, to] = back ? [this.past, this.future] : [this.future, this.past];
+    const view = from.pop();
+    if (!view) return;
+    to.push(this.settled);
+    this.restore(view);
+    this.settled = view;
+    this.write();
+  }
+
+  private settle(): void {
+    clearTimeout(this.timer);
+    const now = encode(this.view);
+    if (now === this.settled) return;
+    this.past.push(this.settled);
+    if (this.past.length > HISTORY) this.past.shift();
+    this.future = [];
+    this.settled = now;
+    this.write();
+  }
+
+  private write(): void {
+    history.replaceState(null, '', '#' + this.settled);
+  }
+
+  restore(text: string): void {
+    const view = decode(text, this.view);
+    if (!view) return;
+    this.view = view;
+    this.detail = null;
+    this.lit = view.func === null ? null : { func: view.func };
+    for (const what of ['lanes', 'range', 'selection', 'panel'] as const) {
+      for (const listener of this.listeners) listener(what);
+    }
+  }
+}
+
+/** key=value, with semicolons between. */
+export function encode(view: View): string {
+  const parts = [`r=${view.range.from},${view.range.span}`, `p=${view.panel}`];
+  if (view.selected) parts.push(`s=${view.selected.from},${view.selected.span}`);
+  if (view.call) parts.push(`c=${view.call.track},${view.call.depth},${view.call.at}`);
+  if (view.filter) parts.push(`f=${encodeURIComponent(view.filter)}`);
+  if (view.group !== 'process') parts.push(`g=${view.group}`);
+  if (view.func !== null) parts.push(`n=${view.func}`);
+  if (view.collapsed.length) parts.push(`x=${view.collapsed.map(encodeURIComponent).join(',')}`);
+  if (view.pinned.length) parts.push(`t=${view.pinned.map(encodeURIComponent).join(',')}`);
+  return parts.join(';');
+}
+
+function readRange(text: string): Range {
+  const [from, span] = text.split(',');
+  const range = { from: BigInt(from), span: Number(span) };
+  if (!(range.span > 0) || !isFinite(range.span)) throw new Error(text);
+  return range;
+}
+
+/** What a link says, over what is there; null where it says nothing that can be. */
+export function decode(text: string, base: View): View | null {
+  try {
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', func: null, collapsed: [], pinned: [] };
+    for (const part of text.split(';')) {
+      const [key, value] = [part.slice(0, 1), part.slice(2)];
+      if (key === 'r') view.range = readRange(value);
+      if (key === 's') view.selected = readRange(value);
+      if (key === 'p') view.panel = value;
+      if (key === 'f') view.filter = decodeURIComponent(value);
+      if (key === 'g') view.group = value === 'kind' ? 'kind' : 'process';
+      if (key === 'n') view.func = Number(value);
+      if (key === 'x') view.collapsed = value.split(',').map(decodeURIComponent);
+      if (key === 't') view.pinned = value.split(',').map(decodeURIComponent);
+      if (key === 'c') {
+        const [track, depth, at] = value.split(',');
+        view.call = { track: Number(track), depth: Number(depth), at: BigInt(at) };
+      }
+    }
+    return view;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of any number of rows, sorted by a column that is clicked.
+
+import { VirtualList, el } from './dom';
+
+export interface Column<T> {
+  title: string; width: string; text: (row: T) => string; sort?: (row: T) => number | string;
+  left?: boolean; hint?: (row: T) => string; bar?: (row: T) => number;
+}
+
+export class Table<T> {
+  readonly element: HTMLElement;
+  private rows: T[] = [];
+  private head: HTMLElement;
+  private list: VirtualList;
+  private by: number;
+  private down = true;
+  private chosen: T | null = null;
+
+  constructor(private columns: Column<T>[], by: number, private open: (row: T) => void, label: string) {
+    this.by = by;
+    this.head = el('div', { class: 'table-head', role: 'row' });
+    this.list = new VirtualList(22, (i) => this.makeRow(i), 'table-rows');
+    this.element = el('div', { class: 'table', role: 'table', 'aria-label': label }, this.head, this.list.element);
+    this.element.style.setProperty('--columns', columns.map((c) => c.width).join(' '));
+    this.list.element.addEventListener('keydown', (event) => this.key(event));
+    this.drawHead();
+  }
+
+  set(rows: T[]): void {
+    this.rows = rows;
+    this.chosen = null;
+    this.sort();
+  }
+
+  setColumns(columns: Column<T>[]): void {
+    this.columns = columns;
+    this.by = Math.min(this.by, columns.length - 1);
+    this.element.style.setProperty('--columns', columns.map((c) => c.width).join(' '));
+    this.drawHead();
+  }
+
+  redraw(): void {
+    this.list.draw();
+  }
+
+  private sort(): void {
+    const key = this.columns[this.by]?.sort;
+    if (key) {
+      this.rows.sort((a, b) => {
+        const [x, y] = [key(a), key(b)];
+        return (x < y ? -1 : x > y ? 1 : 0) * (this.down ? -1 : 1);
+      });
+    }
+    this.list.set(this.rows.length);
+  }
+
+  private drawHead(): void {
+    this.head.replaceChildren(...this.columns.map((column, i) => {
+      const cell = el('button', { type: 'button', class: column.left ? 'cell left' : 'cell', role: 'columnheader' }, column.title);
+      if (i === this.by) cell.setAttribute('aria-sort', this.down ? 'descending' : 'ascending');
+      cell.addEventListener('click', () => {
+        if (!column.sort) return;
+        this.down = i === this.by ? !this.down : !column.left;
+        this.by = i;
+        this.drawHead();
+        this.sort();
+      });
+      return cell;
+    }));
+  }
+
+  private makeRow(i: number): HTMLElement {
+    const row = this.rows[i];
+    const element = el('div', { class: row === this.chosen ? 'row chosen' : 'row', role: 'row' });
+    for (const column of this.columns) {
+      const text = column.text(row);
+      const cell = el('span', { class: column.left ? 'cell left' : 'cell', role: 'cell', title: column.hint ? column.hint(row) : text }, text);
+      if (column.bar) cell.style.setProperty('--bar', `${Math.round(100 * column.bar(row))}%`);
+      if (column.bar) cell.classList.add('bar');
+      element.append(cell);
+    }
+    element.addEventListener('click', () => this.choose(row));
+    return element;
+  }
+
+  private choose(row: T): void {
+    this.chosen = row;
+    this.list.draw();
+    this.open(row);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    if (!step || !this.rows.length) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const at = this.chosen ? this.rows.indexOf(this.chosen) : -step;
+    const next = Math.min(Math.max(at + step, 0), this.rows.length - 1);
+    this.list.reveal(next);
+    this.choose(this.rows[next]);
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tile as it comes over the wire: src/view/wire.h has its drawing.
+
+import { TrackKind } from './model';
+
+export const BINS = 512;
+const MAGIC = 0x4c49544b;
+const VERSION = 1;
+const HEAD = 40, ROW = 4 + 3 * BINS, SLICE = 32, MARK = 16, COUNTER = 24;
+const KINDS: TrackKind[] = ['calls', 'slices', 'states', 'instants', 'counter', 'flows'];
+
+/** What lasts three bins or more. Times are nanoseconds from the tile's begin. */
+export interface Slice { begin: number; end: number; name: number; depth: number; hue: number; flags: number; value: number }
+export const LIVE = 1, CUT = 2, RESUMED = 4, UNWOUND = 8, YIELDS = 16;
+
+/** Of each bin three bytes: hue of the longest, busy share, log of how many begin. */
+export interface Row { depth: number; bins: Uint8Array }
+export interface Mark { bin: number; count: number; name: number }
+
+export class Tile {
+  rows: Row[] = [];
+  slices: Slice[] = [];
+  marks: Mark[] = [];
+  counters: Float64Array | null = null; // of each bin: min, max, last
+  picture: unknown = null; // that the timeline has drawn of its rows
+  constructor(readonly kind: TrackKind, readonly level: number, readonly index: bigint, readonly flags: number,
+    readonly deepest: number, readonly calls: number) {}
+
+  get unfinished(): boolean { return (this.flags & 1) !== 0; }
+  get lost(): boolean { return (this.flags & 2) !== 0; }
+  get deeper(): boolean { return (this.flags & 4) !== 0; }
+}
+
+function readSlice(view: DataView, at: number): Slice {
+  return {
+    begin: Number(view.getBigInt64(at, true)), end: Number(view.getBigInt64(at + 8, true)),
+    name: view.getUint32(at + 16, true), depth: view.getUint16(at + 20, true),
+    hue: view.getUint8(at + 22), flags: view.getUint8(at + 23), value: Number(view.getBigInt64(at + 24, true)),
+  };
+}
+
+/** Throws where the bytes are no tile. */
+export function decodeTile(bytes: ArrayBuffer): Tile {
+  const view = new DataView(bytes);
+  if (bytes.byteLength < HEAD || view.getUint32(0, true) !== MAGIC || view.getUint8(4) !== VERSION) throw new Error('this is no tile');
+  const kind = KINDS[view.getUint8(5)];
+  const rows = view.getUint32(16, true), slices = view.getUint32(20, true), marks = view.getUint32(24, true);
+  const size = HEAD + rows * ROW + slices * SLICE + marks * MARK + (kind === 'counter' ? BINS * COUNTER : 0);
+  if (!kind || bytes.byteLength !== size) throw new Error('the tile is damaged');
+  const tile = new Tile(kind, view.getUint8(6), view.getBigUint64(8, true), view.getUint8(7), view.getUint32(28, true),
+    Number(view.getBigUint64(32, true)));
+  let at = HEAD;
+  for (let i = 0; i < rows; i++, at += ROW) {
+    tile.rows.push({ depth: view.getUint32(at, true), bins: new Uint8Array(bytes, at + 4, 3 * BINS) });
+  }
+  for (let i = 0; i < slices; i++, at += SLICE) tile.slices.push(readSlice(view, at));
+  for (let i = 0; i < marks; i++, at += MARK) {
+    tile.marks.push({ bin: view.getUint32(at, true), count: view.getUint32(at + 4, true), name: view.getUint32(at + 8, true) });
+  }
+  if (kind === 'counter') {
+    tile.counters = new Float64Array(3 * BINS);
+    for (let i = 0; i < 3 * BINS; i++, at += 8) tile.counters[i] = view.getFloat64(at, true);
+  }
+  return tile;
+}

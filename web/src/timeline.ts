@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline: lanes, the axis above them, the names beside them, and what mouse and wheel do.
+
+import { Api, ask, readCall } from './api';
+import { button, el } from './dom';
+import { Lane, Lanes, Part } from './lanes';
+import { Call, Trace, label, place, stateWords } from './model';
+import { Frame, Painter, levelOf } from './paint';
+import { Palette, palette } from './palette';
+import { Store } from './store';
+import { BINS, CUT, LIVE, RESUMED, Slice, UNWOUND, YIELDS } from './tile';
+import { tileLength } from './api';
+import { count, duration, moment, share, tickLabel, tickStep } from './time';
+
+const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
+
+/** What lies under the pointer. */
+interface Hit { lane: Lane; part: Part; depth: number; slice: Slice | null; begin: bigint; bin: { level: number; tile: number; bin: number; busy: number } | null }
+
+export class Timeline {
+  readonly element: HTMLElement;
+  readonly lanes: Lanes;
+  private canvas = el('canvas', { class: 'lanes', role: 'img', 'aria-label': 'Timeline. The panels below have its contents as tables.' });
+  private axis = el('canvas', { class: 'axis', 'aria-hidden': 'true' });
+  private names = el('div', { class: 'names', role: 'tree', 'aria-label': 'Lanes' });
+  private spacer = el('div', { class: 'spacer' });
+  private scroller: HTMLDivElement;
+  private tip = el('div', { class: 'tip', role: 'tooltip', hidden: '' });
+  private painter: Painter;
+  private wanted = false;
+  private drag: { x: number; y: number; at: bigint; mode: 'select' | 'pan'; from: bigint; scroll: number; moved: boolean } | null = null;
+  private tipAsk: AbortController | null = null;
+  private dark: boolean;
+
+  constructor(private trace: Trace, private store: Store, private api: Api) {
+    this.lanes = new Lanes(trace, store);
+    this.painter = new Painter(trace, store, api, this.lanes);
+    this.dark = isDark();
+    const sticky = el('div', { class: 'sticky' }, this.names, this.canvas);
+    this.scroller = el('div', { class: 'scroller', tabindex: '0', 'aria-label': 'Timeline' }, sticky, this.spacer);
+    this.element = el('section', { class: 'timeline', 'aria-label': 'Timeline' }, this.axis, this.scroller, this.tip);
+    this.listen();
+  }
+
+  get width(): number {
+    return Math.max(this.canvas.clientWidth, 1);
+  }
+
+  private listen(): void {
+    this.scroller.addEventListener('scroll', () => this.draw());
+    this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
+    this.axis.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
+    this.canvas.addEventListener('pointerdown', (event) => this.press(event));
+    this.canvas.addEventListener('pointermove', (event) => this.move(event));
+    this.canvas.addEventListener('pointerup', (event) => this.release(event));
+    this.canvas.addEventListener('pointerleave', () => this.hideTip());
+    this.canvas.addEventListener('dblclick', (event) => this.zoomTo(event));
+    this.store.listen((what) => {
+      if (what === 'range') this.api.forgetWaiting();
+      if (what === 'lanes') this.relayout();
+      this.draw();
+    });
+    new ResizeObserver(() => this.draw()).observe(this.scroller);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw());
+  }
+
+  relayout(): void {
+    this.lanes.layout();
+    this.draw();
+  }
+
+  /** At the next frame. */
+  draw(): void {
+    if (this.wanted) return;
+    this.wanted = true;
+    requestAnimationFrame(() => {
+      this.wanted = false;
+      this.paint();
+    });
+  }
+
+  private frame(): Frame {
+    const { from, span } = this.store.view.range;
+    return { width: this.width, height: this.scroller.clientHeight, scroll: this.scroller.scrollTop, from, span };
+  }
+
+  private paint(): void {
+    this.dark = isDark();
+    const colours = palette(this.dark), frame = this.frame();
+    this.spacer.style.height = `${Math.max(this.lanes.height - frame.height, 0)}px`;
+    const context = sized(this.canvas, frame.width, frame.height);
+    context.fillStyle = colours.ground;
+    context.fillRect(0, 0, frame.width, frame.height);
+    this.grid(context, frame, colours);
+    if (this.painter.paint(context, frame, colours)) {
+      this.lanes.layout();
+      this.draw();
+    }
+    this.overlay(context, frame, colours);
+    this.drawAxis(colours);
+    this.drawNames(frame);
+    this.element.classList.toggle('loading', this.painter.missing);
+  }
+
+  /** What is asked for is on the screen: for tests and pictures. */
+  get settled(): boolean {
+    return !this.wanted && !this.painter.missing && !this.api.busy;
+  }
+
+  private ticks(frame: Frame): { step: number; at: bigint[] } {
+    const step = Math.max(tickStep(frame.span, frame.width / TICK_PIXELS), 1), at: bigint[] = [], size = BigInt(step);
+    let tick = (frame.from / size) * size;
+    if (tick < 0n) tick = 0n;
+    for (const end = frame.from + BigInt(Math.round(frame.span)); tick <= end; tick += size) at.push(tick);
+    return { step, at };
+  }
+
+  private grid(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
+    context.fillStyle = colours.grid;
+    for (const tick of this.ticks(frame).at) context.fillRect(Math.round(this.painter.x(tick, frame)), 0, 1, frame.height);
+  }
+
+  private drawAxis(colours: Palette): void {
+    const frame = this.frame(), context = sized(this.axis, frame.width, AXIS), { step, at } = this.ticks(frame);
+    context.fillStyle = colours.ground;
+    context.fillRect(0, 0, frame.width, AXIS);
+    context.font = '11px system-ui, sans-serif';
+    context.textBaseline = 'middle';
+    for (const tick of at) {
+      const x = Math.round(this.painter.x(tick, frame));
+      context.fillStyle = colours.rule;
+      context.fillRect(x, AXIS - 6, 1, 6);
+      context.fillStyle = colours.quiet;
+      context.fillText(tickLabel(tick, step), x + 4, AXIS / 2);
+    }
+    const selected = this.store.view.selected;
+    if (!selected) return;
+    const left = this.painter.x(selected.from, frame), width = selected.span / frame.span * frame.width, text = duration(selected.span);
+    context.fillStyle = colours.select;
+    context.fillRect(left, 0, width, AXIS);
+    context.fillStyle = colours.accent;
+    context.fillRect(left, AXIS - 2, width, 2);
+    const half = context.measureText(text).width / 2, middle = Math.min(Math.max(left + width / 2, half + 6), frame.width - half - 6);
+    context.fillStyle = colours.ground;
+    context.fillRect(middle - half - 4, 3, 2 * half + 8, AXIS - 8);
+    context.fillStyle = colours.accent;
+    context.fillText(text, middle - half, AXIS / 2);
+  }
+
+  private overlay(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
+    const { selected } = this.store.view, call = this.store.detail;
+    const begin = this.painter.x(0n, frame), end = this.painter.x(this.trace.duration, frame);
+    context.fillStyle = colours.grid;
+    if (begin > 0) context.fillRect(0, 0, begin, frame.height);
+    if (end < frame.width) context.fillRect(end, 0, frame.width - end, frame.height);
+    if (selected) {
+      const left = this.painter.x(selected.from, frame), width = selected.span / frame.span * frame.width;
+      context.fillStyle = colours.select;
+      context.fillRect(left, 0, width, frame.height);
+      context.fillStyle = colours.accent;
+      context.fillRect(left, 0, 1, frame.height);
+      context.fillRect(left + width, 0, 1, frame.height);
+    }
+    const at = call && this.lanes.of(call.track);
+    if (!call || !at || call.depth >= at.part.rows) return;
+    const left = this.painter.x(call.begin, frame), right = this.painter.x(call.end, frame);
+    context.strokeStyle = colours.accent;
+    context.lineWidth = 2;
+    context.strokeRect(Math.max(left, -4), at.lane.top + at.part.top + call.depth * at.part.rowHeight - frame.scroll,
+      Math.max(Math.min(right, frame.width + 4) - Math.max(left, -4) - 1, 2), at.part.rowHeight - 1);
+  }
+
+  private drawNames(frame: Frame): void {
+    const made: HTMLElement[] = [];
+    for (const lane of this.lanes.lanes) {
+      const top = lane.top - frame.scroll;
+      if (top > frame.height || top + lane.height < 0) continue;
+      made.push(this.nameOf(lane, top));
+    }
+    if (!this.names.contains(document.activeElement)) this.names.replaceChildren(...made);
+    else this.names.replaceChildren(...made); // what had the focus gets it again by its key
+    const focus = this.focusKey && made.find((m) => m.dataset.key === this.focusKey)?.querySelector('button');
+    if (focus && document.activeElement === document.body) focus.focus();
+  }
+
+  private focusKey = '';
+
+  private nameOf(lane: Lane, top: number): HTMLElement {
+    const toggle = button(lane.collapsed ? '\u25b8' : '\u25be', lane.collapsed ? 'Expand' : 'Collapse', () => {
+      this.focusKey = lane.key;
+      this.store.toggle('collapsed', lane.key);
+    }, 'fold');
+    toggle.setAttribute('aria-expanded', String(!lane.collapsed));
+    toggle.setAttribute('aria-label', `${lane.collapsed ? 'Expand' : 'Collapse'} ${lane.title}`);
+    const row = el('div', { class: lane.level ? 'lane' : 'lane head', role: 'treeitem', 'aria-level': String(lane.level + 1), title: `${lane.title} ${lane.hint}` },
+      toggle, el('span', { class: 'title' }, lane.title), el('span', { class: 'hint' }, lane.hint));
+    if (lane.level) {
+      const pin = button('\u25c6', lane.pinned ? 'Unpin' : 'Pin to the top', () => this.store.toggle('pinned', lane.key), lane.pinned ? 'pin on' : 'pin');
+      pin.setAttribute('aria-pressed', String(lane.pinned));
+      row.append(pin);
+    }
+    row.dataset.key = lane.key;
+    row.style.top = `${top}px`;
+    row.style.height = `${lane.height}px`;
+    return row;
+  }
+
+  // ---- mouse and wheel ----
+
+  private timeAt(x: number): bigint {
+    const { from, span } = this.store.view.range;
+    return from + BigInt(Math.round(x / this.width * span));
+  }
+
+  private wheel(event: WheelEvent): void {
+    const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
+    if (event.ctrlKey || event.metaKey || event.currentTarget === this.axis) {
+      event.preventDefault();
+      this.store.zoom(Math.exp(event.deltaY * unit * 0.0022), event.offsetX / this.width);
+    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      event.preventDefault();
+      this.store.pan((event.deltaX || event.deltaY) * unit / this.width);
+    }
+  }
+
+  private press(event: PointerEvent): void {
+    if (event.button !== 0 && event.button !== 1) return;
+    const mode = event.shiftKey || event.button === 1 ? 'pan' : 'select';
+    this.drag = { x: event.offsetX, y: event.offsetY, at: this.timeAt(event.offsetX), mode, from: this.store.view.range.from, scroll: this.scroller.scrollTop, moved: false };
+    this.canvas.setPointerCapture(event.pointerId);
+    this.scroller.focus({ preventScroll: true });
+    event.preventDefault();
+  }
+
+  private move(event: PointerEvent): void {
+    const drag = this.drag;
+    if (!drag) {
+      this.showTip(event);
+      return;
+    }
+    drag.moved ||= Math.abs(event.offsetX - drag.x) > CLICK_PIXELS || (drag.mode === 'pan' && Math.abs(event.offsetY - drag.y) > CLICK_PIXELS);
+    if (!drag.moved) return;
+    this.hideTip();
+    if (drag.mode === 'pan') {
+      this.store.setRange(drag.from - BigInt(Math.round((event.offsetX - drag.x) / this.width * this.store.view.range.span)), this.store.view.range.span);
+      this.scroller.scrollTop = drag.scroll - (event.offsetY - drag.y);
+      return;
+    }
+    const now = this.timeAt(event.offsetX), [low, high] = now < drag.at ? [now, drag.at] : [drag.at, now];
+    this.store.select({ from: low, span: Math.max(Number(high - low), 1) });
+  }
+
+  private release(event: PointerEvent): void {
+    const drag = this.drag;
+    this.drag = null;
+    if (!drag || drag.moved || drag.mode === 'pan') return;
+    const hit = this.hit(event.offsetX, event.offsetY);
+    if (hit?.slice && hit.part.track.kind === 'calls') {
+      this.store.selectCall(this.callOf(hit));
+      this.store.openPanel('details');
+    } else {
+      this.store.selectCall(null);
+      this.store.select(null);
+    }
+  }
+
+  private callOf(hit: Hit): Call {
+    const slice = hit.slice as Slice;
+    return { track: hit.part.track.id, func: slice.name, depth: slice.depth, begin: hit.begin + BigInt(slice.begin), end: hit.begin + BigInt(slice.end), begins: 0, ends: 0 };
+  }
+
+  private zoomTo(event: MouseEvent): void {
+    const hit = this.hit(event.offsetX, event.offsetY);
+    if (hit?.slice) this.store.show(hit.begin + BigInt(hit.slice.begin), hit.begin + BigInt(hit.slice.end));
+    else this.store.zoom(0.25, event.offsetX / this.width);
+  }
+
+  private hit(x: number, y: number): Hit | null {
+    const lane = this.lanes.at(y + this.scroller.scrollTop);
+    const inside = lane ? y + this.scroller.scrollTop - lane.top : 0;
+    const part = lane?.parts.find((p) => inside >= p.top && inside < p.top + p.rowHeight * p.rows + 1);
+    if (!lane || !part) return null;
+    const depth = Math.min(Math.floor((inside - part.top) / part.rowHeight), part.rows - 1), at = this.timeAt(x);
+    const level = levelOf(this.store.view.range.span, this.width), length = tileLength(level);
+    const index = at < 0n ? -1 : Number(at / BigInt(length));
+    const tile = index < 0 ? undefined : this.api.peek(part.track.id, level, index);
+    const begin = BigInt(Math.max(index, 0)) * BigInt(length), inTile = Number(at - begin), room = this.store.view.range.span / this.width;
+    const near = (s: Slice): boolean => s.depth === depth && s.begin <= inTile + room && s.end >= inTile - room;
+    const exact = (s: Slice): boolean => s.depth === depth && s.begin <= inTile && s.end > inTile;
+    const slice = tile?.slices.find(exact) ?? null;
+    const bin = Math.min(Math.floor(inTile / 2 ** level), BINS - 1);
+    const busy = tile?.rows.find((row) => row.depth === depth)?.bins[3 * bin + 1] ?? 0;
+    return { lane, part, depth, begin, slice: slice ?? (busy ? null : tile?.slices.find(near) ?? null), bin: busy ? { level, tile: index, bin, busy } : null };
+  }
+
+  // ---- what the pointer is on ----
+
+  private hideTip(): void {
+    this.tip.hidden = true;
+    this.tipAsk?.abort();
+  }
+
+  private showTip(event: PointerEvent): void {
+    const hit = this.hit(event.offsetX, event.offsetY);
+    this.tipAsk?.abort();
+    this.canvas.style.cursor = hit?.slice ? 'pointer' : 'default';
+    if (!hit || (!hit.slice && !hit.bin)) {
+      this.hideTip();
+      return;
+    }
+    if (hit.slice) this.fillTip(this.sliceLines(hit, hit.slice));
+    else if (hit.bin) this.binTip(hit, hit.bin);
+    this.placeTip(event);
+  }
+
+  private fillTip(lines: string[]): void {
+    this.tip.replaceChildren(...lines.filter((line) => line).map((line, i) => el('div', { class: i ? '' : 'first' }, line)));
+    this.tip.hidden = false;
+  }
+
+  private placeTip(event: PointerEvent): void {
+    const box = this.element.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    this.tip.style.left = `${Math.max(4, Math.min(x + 14, box.width - this.tip.offsetWidth - 8))}px`;
+    this.tip.style.top = `${y + 18 + this.tip.offsetHeight > box.height ? y - this.tip.offsetHeight - 10 : y + 18}px`;
+  }
+
+  private sliceLines(hit: Hit, slice: Slice): string[] {
+    const from = hit.begin + BigInt(slice.begin), length = duration(slice.end - slice.begin);
+    if (hit.part.track.kind === 'calls') {
+      const func = this.api.funcs.get(slice.name), notes: string[] = [];
+      if (slice.flags & LIVE) notes.push('had begun before');
+      if (slice.flags & RESUMED) notes.push('goes on after a yield');
+      if (slice.flags & YIELDS) notes.push('yields');
+      if (slice.flags & UNWOUND) notes.push('left by an exception');
+      if (slice.flags & CUT) notes.push('its end was not recorded');
+      return [func ? label(func) : '\u2026', `${length} at ${moment(from)}`, func ? place(func) : '', notes.join(', ')];
+    }
+    const name = this.api.texts.get(slice.name) ?? '\u2026';
+    if (hit.part.track.kind === 'states' && hit.part.track.of === 'thread') return [stateWords(name), `${length} at ${moment(from)}`, this.blame(slice.value)];
+    const returned = hit.part.track.name === 'system calls' ? `returned ${slice.value}` : '';
+    return [name, `${length} at ${moment(from)}`, returned];
+  }
+
+  private blame(tid: number): string {
+    if (!tid) return '';
+    const thread = this.trace.threads.find((t) => t.tid === tid);
+    return `by ${thread?.name ? `${thread.name} ` : ''}${tid}`;
+  }
+
+  private binTip(hit: Hit, bin: NonNullable<Hit['bin']>): void {
+    this.fillTip([`folded: ${share(bin.busy, 255)} busy`, `${duration(2 ** bin.level)} at ${moment(hit.begin + BigInt(bin.bin) * BigInt(2 ** bin.level))}`]);
+    const asked = new AbortController();
+    this.tipAsk = asked;
+    const query = { track: hit.part.track.id, level: bin.level, tile: bin.tile, bin: bin.bin, depth: hit.depth };
+    ask<{ busy: number; count: number; longest: number; name: number | null }>('bin', query, asked.signal).then(async (exact) => {
+      const isCalls = hit.part.track.kind === 'calls', name = exact.name ?? 0;
+      const longest = isCalls ? await this.api.funcs.wait(name) : await this.api.texts.wait(name);
+      if (asked.signal.aborted || exact.name === null) return;
+      const text = longest === undefined ? '' : typeof longest === 'string' ? stateWords(longest) : label(longest);
+      this.fillTip([`${count(exact.count)} begin here, ${share(exact.busy, 2 ** bin.level)} busy`, `longest: ${text}, ${duration(exact.longest)}`,
+        'folded: exact sums; zoom in to see each']);
+    }).catch(() => undefined);
+  }
+
+  // ---- for keys ----
+
+  async step(forward: boolean, sameFunction: boolean): Promise<void> {
+    const call = this.store.detail;
+    if (!call) return;
+    const query = { track: call.track, at: call.begin, forward: forward ? 1 : 0, ...(sameFunction ? { func: call.func } : { depth: call.depth }) };
+    try {
+      const next = readCall(await ask<Call>('next', query), call.track);
+      this.store.selectCall(next);
+      this.reveal(next);
+    } catch { /* there is no other */ }
+  }
+
+  /** Into view, in time and among the lanes. */
+  reveal(call: Call): void {
+    const { from, span } = this.store.view.range, length = Number(call.end - call.begin);
+    if (call.begin < from || call.end > from + BigInt(Math.round(span)) || length < span / 2000) {
+      const wanted = length < span / 2000 || length > span ? Math.max(length * 8, 40) : span;
+      this.store.setRange(call.begin - BigInt(Math.round((wanted - length) / 2)), wanted);
+    }
+    const at = this.lanes.of(call.track);
+    if (!at) return;
+    const top = at.lane.top + at.part.top + call.depth * at.part.rowHeight, { scrollTop, clientHeight } = this.scroller;
+    if (top < scrollTop || top + at.part.rowHeight > scrollTop + clientHeight) this.scroller.scrollTop = top - clientHeight / 2;
+  }
+
+  scrollBy(lines: number): void {
+    this.scroller.scrollTop += lines * 48;
+  }
+
+  focus(): void {
+    this.scroller.focus();
+  }
+}
+
+export function isDark(): boolean {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+}
+
+/** Crisp on any screen: so many real pixels, drawn in CSS pixels. */
+export function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const scale = window.devicePixelRatio || 1, w = Math.round(width * scale), h = Math.round(height * scale);
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+  }
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  return context;
+}

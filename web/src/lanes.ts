@@ -6,6 +6,7 @@ import { Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
 const COLLAPSED_ROWS = 1;
+export const USUAL_ROWS = 20; // that a lane shows of its calls until it is asked for all
 
 /** A track in a lane: where it begins below the lane's top, and how high one of its rows is. */
 export interface Part { track: Track; top: number; rowHeight: number; rows: number }
@@ -13,6 +14,7 @@ export interface Part { track: Track; top: number; rowHeight: number; rows: numb
 export interface Lane {
   key: string; title: string; hint: string; level: number; // 0: head of a group
   parts: Part[]; top: number; height: number; group: string; collapsed: boolean; pinned: boolean;
+  hidden: number; // rows that are deeper than is shown
 }
 
 /** "python3 app.py": the program without its folders. */
@@ -106,7 +108,7 @@ export class Lanes {
       const own = group.lanes.filter((lane) => groupHit || hit(`${lane.title} ${lane.hint}`));
       if (!own.length) continue;
       const closed = collapsed.includes(group.key) !== group.closed;
-      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false });
+      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0 });
       top += HEAD;
       if (closed) continue;
       for (const lane of own) {
@@ -139,18 +141,19 @@ export class Lanes {
 
   private makeLane(lane: Group['lanes'][0], group: string, collapsed: boolean): Lane {
     const parts: Part[] = [];
-    let top = 3;
+    let top = 3, hidden = 0;
     const tracks = [...lane.tracks].sort((a, b) => PART_ORDER[a.kind] - PART_ORDER[b.kind]);
     for (const track of tracks) {
       const rowHeight = track.kind === 'states' ? (track.of === 'cpu' ? CPU_ROW : STRIP) : track.kind === 'instants' ? 12
         : track.kind === 'counter' ? COUNTER : track.of === 'cpu' ? STRIP : ROW;
       const deep = track.kind === 'calls' || track.kind === 'slices' ? this.deepest.get(track.id) ?? 1 : 1;
-      const rows = collapsed ? Math.min(deep, COLLAPSED_ROWS) : deep;
+      const rows = collapsed ? Math.min(deep, COLLAPSED_ROWS) : this.store.view.deep.includes(lane.key) ? deep : Math.min(deep, USUAL_ROWS);
+      hidden = Math.max(hidden, collapsed ? 0 : deep - rows);
       if (collapsed && track.kind !== 'states' && track.kind !== 'calls' && tracks.length > 1) continue;
       parts.push({ track, top, rowHeight, rows });
       top += rowHeight * rows + 2;
     }
-    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false };
+    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false, hidden };
   }
 
   /** The lane at a height, by bisection. */

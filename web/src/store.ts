@@ -15,6 +15,7 @@ export interface View {
   group: 'process' | 'kind';
   collapsed: string[];
   pinned: string[];
+  deep: string[]; // shown to their full depth
   func: number | null; // in the finder
 }
 
@@ -39,7 +40,7 @@ export class Store {
     this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
     this.view = {
       range: { ...this.whole }, selected: null, call: null, panel: 'functions', filter: '', group: 'process',
-      collapsed: [], pinned: [], func: null,
+      collapsed: [], pinned: [], deep: [], func: null,
     };
     this.settled = encode(this.view);
   }
@@ -107,7 +108,7 @@ export class Store {
     this.tell('selection');
   }
 
-  toggle(list: 'collapsed' | 'pinned', key: string): void {
+  toggle(list: 'collapsed' | 'pinned' | 'deep', key: string): void {
     const at = this.view[list].indexOf(key);
     if (at < 0) this.view[list].push(key);
     else this.view[list].splice(at, 1);
@@ -168,6 +169,7 @@ export function encode(view: View): string {
   if (view.func !== null) parts.push(`n=${view.func}`);
   if (view.collapsed.length) parts.push(`x=${view.collapsed.map(encodeURIComponent).join(',')}`);
   if (view.pinned.length) parts.push(`t=${view.pinned.map(encodeURIComponent).join(',')}`);
+  if (view.deep.length) parts.push(`d=${view.deep.map(encodeURIComponent).join(',')}`);
   return parts.join(';');
 }
 
@@ -181,7 +183,7 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', func: null, collapsed: [], pinned: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', func: null, collapsed: [], pinned: [], deep: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
@@ -192,6 +194,7 @@ export function decode(text: string, base: View): View | null {
       if (key === 'n') view.func = Number(value);
       if (key === 'x') view.collapsed = value.split(',').map(decodeURIComponent);
       if (key === 't') view.pinned = value.split(',').map(decodeURIComponent);
+      if (key === 'd') view.deep = value.split(',').map(decodeURIComponent);
       if (key === 'c') {
         const [track, depth, at] = value.split(',');
         view.call = { track: Number(track), depth: Number(depth), at: BigInt(at) };

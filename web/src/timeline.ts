@@ -199,6 +199,10 @@ export class Timeline {
       pin.setAttribute('aria-pressed', String(lane.pinned));
       row.append(pin);
     }
+    if (lane.hidden > 0 || this.store.view.deep.includes(lane.key)) {
+      const text = lane.hidden > 0 ? `${lane.hidden} deeper` : 'fewer';
+      row.append(button(text, lane.hidden > 0 ? 'Show calls of any depth' : 'Show fewer rows', () => this.store.toggle('deep', lane.key), 'link more'));
+    }
     row.dataset.key = lane.key;
     row.style.top = `${top}px`;
     row.style.height = `${lane.height}px`;

@@ -80,19 +80,21 @@ function textOf(node: Node): string {
 }
 
 function draw(): void {
+  if (!nodes.length) return;
   const width = Math.max(canvas.clientWidth, 1), height = layout(width), context = sized(canvas, width, Math.max(height, 40)), colours = palette(isDark());
   const lit = current.store.view.func;
+  context.clearRect(0, 0, width, Math.max(height, 40));
   context.font = FONT;
   context.textBaseline = 'middle';
   for (const box of boxes) {
     const node = nodes[box.node], func = node.func < 0 ? undefined : current.api.funcs.get(node.func), y = box.depth * ROW;
     context.globalAlpha = lit !== null && node.func !== lit ? 0.35 : 1;
-    context.fillStyle = func ? colours.call(func.hue, func.id) : colours.rule;
+    context.fillStyle = node.func < 0 ? colours.rule : func ? colours.call(func.hue, func.id) : colours.grid;
     context.fillRect(box.x, y, Math.max(box.width - 1, 0.6), ROW - 1);
     context.globalAlpha = 1;
     const room = Math.floor((box.width - 8) / 6.62), text = textOf(node);
     if (room < 3) continue;
-    context.fillStyle = colours.textOn;
+    context.fillStyle = node.func < 0 ? colours.ink : colours.textOn;
     context.fillText(shorten(text, room), box.x + 4, y + ROW / 2);
   }
   crumbs.replaceChildren(el('span', { class: 'quiet' }, `${duration(nodes[focus]?.total ?? 0)}${leftOut ? `; ${count(leftOut)} small frames are left out` : ''}`));

@@ -170,7 +170,7 @@ static int each_moment(const struct krait_columns *columns, struct krait_range r
          i < columns->count && columns->moments[i].t_ns < range.to_ns && !rc; i++) {
         const struct krait_tile_call entry = { .begin_ns = columns->moments[i].t_ns,
                                                .end_ns = columns->moments[i].t_ns,
-                                               .func = columns->moments[i].name };
+                                               .func = (uint32_t)columns->moments[i].value };
         rc = fn(ctx, &entry);
     }
     return rc;

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recording: how processes end, and what is kept of them.
+ */
+#include "record_fixture.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static void write_until_killed(const struct fixture *f, struct shared *shared)
+{
+    struct krait_writer writer;
+    struct krait_ring *ring;
+    child_writer(f, &writer, &ring);
+    for (uint32_t i = 1;; i++) {
+        if (put(&writer, ring, i) == KRAIT_ROOM_NONE)
+            i--; /* again: what counts is what was complete */
+        else
+            atomic_store_explicit(&shared->published, i, memory_order_release);
+    }
+}
+
+static void nothing_published_is_lost_when_the_writer_is_killed(void **state)
+{
+    struct fixture *f = *state;
+    struct shared *shared = share();
+    srand(4711);
+    for (int round = 0; round < 200; round++) {
+        snprintf(f->dir, sizeof(f->dir), "%s/%d", f->root, round);
+        collect(f, &(struct krait_collector_options){ .ring_bytes = 64 * 1024 });
+        atomic_store(&shared->published, 0);
+        pid_t pid = fork();
+        if (pid == 0)
+            write_until_killed(f, shared);
+        while (!atomic_load(&shared->published))
+            ;
+        uint64_t until = krait_clock_ns(CLOCK_MONOTONIC) + (uint64_t)(rand() % 1500) * KRAIT_NS_PER_US;
+        while (krait_clock_ns(CLOCK_MONOTONIC) < until)
+            krait_collector_round(f->collector);
+        kill(pid, SIGKILL);
+        collect_until_dead(f, pid);
+        struct krait_collector_summary summary = finish(f);
+        struct seen seen = look(f);
+        assert_in_range(seen.calls, atomic_load(&shared->published), atomic_load(&shared->published) + 1);
+        assert_int_equal(seen.out_of_turn, 0);
+        assert_int_equal(seen.last, seen.calls);
+        assert_int_equal(seen.packet_gaps, 0);
+        assert_int_equal(summary.events, seen.events);
+        krait_collector_free(f->collector);
+        f->collector = NULL;
+        remove_folder(f->dir);
+    }
+    munmap(shared, sizeof(*shared));
+}
+
+/* The instants between two stores of the writer, one by one: a packet is closed, but its owner died before it
+ * said so everywhere. */
+static void a_packet_whose_writer_died_while_it_closed_it_is_there_once(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, NULL);
+    join(f, &writer);
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7);
+    for (uint32_t i = 1; i <= 10; i++)
+        put(&writer, ring, i);
+    atomic_store(&ring->lens[0], (uint32_t)(ring->cur - ring->packets));
+    atomic_fetch_or(&ring->ready, 1); /* and open_packet still says 0 */
+    krait_collector_round(f->collector);
+    leave(&writer);
+    finish(f);
+    assert_int_equal(look(f).calls, 10);
+}
+
+static void slots_of_processes_that_died_early_are_used_again(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, &(struct krait_collector_options){ .rings = 2 });
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct krait_ring *ring;
+        child_writer(f, &writer, &ring);
+        /* As if killed between taking a slot, or a ring, and filling it. */
+        atomic_store(&writer.shm.rings[1].state, krait_slot_taken(writer.proc_index));
+        atomic_store(&writer.shm.control->ring_used, 2);
+        atomic_store(&writer.shm.procs[1].state, krait_slot_taken((uint32_t)getpid()));
+        atomic_store(&writer.shm.control->proc_used, 2);
+        put(&writer, ring, 1);
+        _exit(0);
+    }
+    wait_status(pid);
+    krait_collector_round(f->collector);
+    join(f, &writer);
+    assert_int_equal(atomic_load(&writer.shm.procs[1].state), KRAIT_SLOT_FREE);
+    assert_non_null(krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 1));
+    assert_non_null(krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 2));
+    assert_null(krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 3));
+    leave(&writer);
+    finish(f);
+    assert_int_equal(look(f).calls, 1);
+}
+
+static void a_ring_is_found_again_when_one_was_given_back(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, &(struct krait_collector_options){ .rings = 1 });
+    join(f, &writer);
+    for (uint32_t i = 1; i <= 5; i++) {
+        struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, i);
+        assert_non_null(ring);
+        assert_null(krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 9));
+        put(&writer, ring, 1);
+        krait_writer_ring_close(ring);
+        krait_collector_round(f->collector);
+    }
+    leave(&writer);
+    assert_int_equal(finish(f).threads, 5);
+    assert_int_equal(look(f).calls, 5);
+}
+
+static void a_process_that_was_gone_before_it_was_seen_has_its_name(void **state)
+{
+    struct fixture *f = *state;
+    collect(f, NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct krait_writer writer;
+        struct krait_ring *ring;
+        child_writer(f, &writer, &ring);
+        put(&writer, ring, 1);
+        _exit(0);
+    }
+    wait_status(pid);
+    finish(f);
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s-%d/metadata", f->dir, own_comm(), pid);
+    assert_int_equal(access(path, R_OK), 0);
+    assert_int_equal(look(f).calls, 1);
+}
+
+/* Two writers in a ring would follow each other's addresses. */
+static void rings_of_who_lives_on_are_nobody_elses_after_the_end(void **state)
+{
+    struct fixture *f = *state;
+    struct krait_writer writer, late = { 0 };
+    collect(f, NULL);
+    join(f, &writer);
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7);
+    for (uint32_t i = 1; i <= 10000; i++)
+        put(&writer, ring, i);
+    struct krait_collector_summary summary = finish(f);
+    assert_int_equal(summary.alive, 1);
+    assert_int_equal(look(f).calls, 10000);
+    assert_int_equal(look(f).packet_gaps, 0);
+    assert_int_equal(krait_slot_state(atomic_load(&ring->state)), KRAIT_SLOT_OPEN);
+    assert_int_equal(krait_slot_state(atomic_load(&writer.proc->state)), KRAIT_SLOT_OPEN);
+    assert_null(krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 8));
+    assert_int_equal(krait_writer_map(&late, krait_collector_session(f->collector)), -ESHUTDOWN);
+    struct krait_writer child = writer;
+    assert_int_equal(krait_writer_join(&child), -ESHUTDOWN);
+    assert_false(krait_writer_running(&writer));
+    for (uint32_t i = 1; i <= 1000000; i++)
+        put(&writer, ring, i); /* no harm */
+    krait_writer_unmap(&writer);
+}
+
+static void many_processes_at_once(void **state)
+{
+    enum { PROCESSES = 600 };
+    struct fixture *f = *state;
+    struct shared *shared = share();
+    pid_t pids[PROCESSES];
+    struct rlimit few, all;
+    getrlimit(RLIMIT_NOFILE, &all);
+    few = all;
+    few.rlim_cur = 64;
+    setrlimit(RLIMIT_NOFILE, &few); /* fewer files than streams */
+    collect(f, NULL);
+    for (int i = 0; i < PROCESSES; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            struct krait_writer writer;
+            struct krait_ring *ring;
+            child_writer(f, &writer, &ring);
+            for (uint32_t k = 1; k <= 100; k++)
+                put(&writer, ring, k);
+            atomic_fetch_add(&shared->published, 1);
+            while (!atomic_load(&shared->go))
+                usleep(20000);
+            _exit(0);
+        }
+    }
+    while (atomic_load(&shared->published) < PROCESSES)
+        krait_collector_round(f->collector);
+    atomic_store(&shared->go, 1);
+    for (int i = 0; i < PROCESSES; i++)
+        collect_until_dead(f, pids[i]);
+    struct krait_collector_summary summary = finish(f);
+    setrlimit(RLIMIT_NOFILE, &all);
+    assert_int_equal(summary.processes, PROCESSES);
+    for (int i = 0; i < KRAIT_COUNT_lost_reason; i++)
+        assert_int_equal(summary.lost[i], 0);
+    assert_null(krait_collector_trouble(f->collector));
+    assert_int_equal(look(f).calls, PROCESSES * 100);
+    munmap(shared, sizeof(*shared));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RECORD_TEST(nothing_published_is_lost_when_the_writer_is_killed),
+        RECORD_TEST(a_packet_whose_writer_died_while_it_closed_it_is_there_once),
+        RECORD_TEST(slots_of_processes_that_died_early_are_used_again),
+        RECORD_TEST(a_ring_is_found_again_when_one_was_given_back),
+        RECORD_TEST(a_process_that_was_gone_before_it_was_seen_has_its_name),
+        RECORD_TEST(rings_of_who_lives_on_are_nobody_elses_after_the_end),
+        RECORD_TEST(many_processes_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -246,7 +246,9 @@ static void scripts(struct krait_buf *to, const struct krait_flame *flame,
     krait_buf_fmt(to, "<script id=\"data\" type=\"application/json\">%s", open);
     krait_flame_json(to, flame, options);
     krait_buf_fmt(to, "%s</script>\n<script>%s\n", close, open);
+    krait_buf_str(to, "'use strict';\n(() => {\n");
     krait_buf_add(to, krait_flame_js, krait_flame_js_len);
+    krait_buf_str(to, "})();\n");
     krait_buf_fmt(to, "%s</script>\n", close);
 }
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check_layers and tools/check_names: each rule refuses a small tree that breaks it, and nothing else in it."""
+
+import shutil
+import subprocess
+
+import pytest
+from recording import ROOT
+
+LICENSE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+README = "line\n" * 5
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """tree({path: text}) writes the files, each folder under src with its README, and returns what each tool found."""
+
+    def write(files, tool="check_layers"):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            readme = path.parent / "README.md"
+            if name.startswith("src/") and not readme.exists() and str(readme.relative_to(tmp_path)) not in files:
+                readme.write_text(README)
+        done = subprocess.run([ROOT / "tools" / tool, tmp_path], capture_output=True, text=True, timeout=60)
+        found = done.stdout.splitlines()
+        assert (done.returncode, done.stderr) == (int(bool(found)), "")
+        return found
+
+    return write
+
+
+def test_the_projects_own_tree_is_sound():
+    for tool in ("check_layers", "check_names"):
+        done = subprocess.run([ROOT / "tools" / tool], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (0, ""), tool
+
+
+def test_a_tree_that_keeps_the_rules_is_taken(tree):
+    files = {
+        "src/base/a.h": LICENSE + "struct krait_a {\n    int n;\n};\n",
+        "src/trace/b.c": LICENSE + '#include "base/a.h"\n#include <stdio.h>\n\nstruct krait_a;\n',
+        "src/cmd/cmds.def": LICENSE + "KRAIT_CMD(cat)\n",
+        "src/cmd/cat.c": LICENSE + '#include "trace/b.h"\n\nint f(void)\n{\n    printf("cat");\n    exit(1);\n}\n',
+    }
+    assert tree(files) == []
+
+
+@pytest.mark.parametrize(
+    "name, text, wrong",
+    [
+        ("src/base/a.c", '#include "trace/b.h"\n', "2: base/ must not include trace/: arrows point down only"),
+        ("src/trace/a.c", '#include "cmd/cmd.h"\n', "2: trace/ must not include cmd/: arrows point down only"),
+        ("src/base/a.c", '#include "a.h"\n', '2: include "base/a.h" by its folder'),
+        ("src/trace/a.c", "#include <Python.h>\n", "2: only src/python includes Python.h"),
+        ("src/trace/a.c", 'void f(void)\n{\n    puts("x");\n}\n', "4: puts: only src/cmd prints to the user and ends the process"),
+        ("src/trace/a.c", "void f(void)\n{\n    fflush(stdout);\n}\n", "4: stdout: only src/cmd prints to the user and ends the process"),
+        ("src/base/a.c", "void f(void)\n{\n    exit(1);\n}\n", "4: exit: only src/cmd prints to the user and ends the process"),
+        ("src/python/a.c", "#if PY_VERSION_HEX\n#endif\n", "2: PY_VERSION_HEX: only src/python/compat.c asks for the version of Python"),
+        ("src/record/a.c", "int v = 0x030c0000;\n", "2: 0x030c0000: only src/python/compat.c asks for the version of Python"),
+        ("src/base/a.c", "int n;\n" * 800, "801: 801 lines; over 800 it wants a split"),
+    ],
+    ids=["include up", "include of a verb", "without a folder", "Python.h", "puts", "stdout", "exit", "version macro", "version number", "length"],
+)
+def test_what_a_source_file_must_not(tree, name, text, wrong):
+    assert tree({name: LICENSE + text}) == [f"{name}:{wrong}"]
+
+
+@pytest.mark.parametrize("name", ["tests/e2e/a.py", "src/view/a.js", "src/view/a.css", "bench/a.sh", "docs/a.c", "tools/script"])
+def test_length_counts_in_every_language(tree, name):
+    first = "#!/bin/sh\n"
+    assert tree({name: first + "x\n" * 800}) == [f"{name}:801: 801 lines; over 800 it wants a split"]
+    assert tree({name: first + "x\n" * 799}) == []
+
+
+def test_other_peoples_packages_may_be_long(tree):
+    assert tree({"tests/node_modules/a/a.js": "x\n" * 900}) == []
+
+
+def test_words_in_texts_and_comments_are_no_calls(tree):
+    assert tree({"src/trace/a.c": LICENSE + '/* exit(1) and\n * stdout */\nconst char *a = "printf(x)"; // abort()\nint n = _exit(3);\n'}) == []
+
+
+def test_a_declaration_that_points_up(tree):
+    files = {
+        "src/view/b.h": LICENSE + "struct krait_table {\n    int n;\n};\n",
+        "src/trace/a.h": LICENSE + "struct krait_table;\n",
+        "src/cmd/a.h": LICENSE + "struct krait_table;\n",
+    }
+    assert tree(files) == ["src/trace/a.h:2: trace/ must not name view/'s struct krait_table: arrows point down only"]
+
+
+def test_a_file_says_its_license(tree):
+    assert tree({"src/base/a.h": "int n;\n"}) == ["src/base/a.h:1: no SPDX-License-Identifier line"]
+
+
+def test_a_folder_has_a_page_of_its_own(tree):
+    pages = {"src/base/README.md": "one line\n", "src/base/a.h": LICENSE}
+    assert tree(pages) == ["src/base/README.md:1: 1 lines; a folder's page has 5 to 15"]
+    assert tree({"src/base/README.md": "line\n" * 16}) == ["src/base/README.md:16: 16 lines; a folder's page has 5 to 15"]
+
+
+def test_a_folder_without_a_page(tree, tmp_path):
+    tree({"src/base/a.h": LICENSE})
+    (tmp_path / "src/base/README.md").unlink()
+    assert tree({}) == ["src/base/README.md:1: each folder says what it is for, what it may use and where to start"]
+
+
+def test_a_folder_that_is_no_layer(tree):
+    assert tree({"src/attic/a.c": LICENSE}) == ["src/attic:1: no such layer in tools/check_layers"]
+
+
+def test_a_verb_keeps_its_header_to_itself(tree):
+    files = {
+        "src/cmd/cmds.def": LICENSE + "KRAIT_CMD(report)\nKRAIT_CMD(flame)\n",
+        "src/cmd/report_rows.c": LICENSE + '#include "cmd/report.h"\n',
+        "src/cmd/flame.c": LICENSE + '#include "cmd/report.h"\n#include "cmd/sheet.h"\n',
+        "src/cmd/sheet.c": LICENSE + '#include "cmd/report_rows.h"\n',
+    }
+    assert tree(files) == [
+        "src/cmd/flame.c:2: report.h belongs to `krait report`; move what verbs share into a file of its own",
+        "src/cmd/sheet.c:2: report_rows.h belongs to `krait report`; move what verbs share into a file of its own",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name, line, wrong",
+    [
+        ("include/krait/trace_read.h", "int krait_open(void);", "krait_open: public names begin with krait_reader_"),
+        ("src/trace/a.h", "int krait_reader_open(void);", "krait_reader_open: only include/krait and src/api have names that begin with krait_reader_"),
+    ],
+    ids=["public", "internal"],
+)
+def test_public_and_internal_names_are_apart(tree, tmp_path, name, line, wrong):
+    for folder in ("include", "src"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    assert tree({}, "check_names") == []
+    text = (tmp_path / name).read_text() if (tmp_path / name).exists() else LICENSE
+    assert tree({name: text + line + "\n"}, "check_names") == [f"{name}:{text.count(chr(10)) + 1}: {wrong}"]

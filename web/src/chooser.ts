@@ -13,17 +13,17 @@ export class Chooser {
   private at = 0;
   private asked = 0;
 
-  constructor(private find: (text: string) => Promise<Choice[]>) {
+  constructor(title: string, private find: (text: string) => Promise<Choice[]>) {
+    this.input.placeholder = title;
+    this.input.setAttribute('aria-label', title);
     document.body.append(this.dialog);
     this.input.addEventListener('input', () => { void this.update(); });
     this.input.addEventListener('keydown', (event) => this.key(event));
     this.dialog.addEventListener('click', (event) => { if (event.target === this.dialog) this.dialog.close(); });
   }
 
-  open(title: string): void {
+  open(): void {
     this.input.value = '';
-    this.input.placeholder = title;
-    this.input.setAttribute('aria-label', title);
     if (!this.dialog.open) this.dialog.showModal();
     this.input.focus();
     void this.update();

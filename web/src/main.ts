@@ -13,7 +13,7 @@ import { redrawFlame } from './panels/flame';
 import { panels } from './panels/index';
 import { Store, decode } from './store';
 import { Timeline } from './timeline';
-import { count, duration } from './time';
+import { counted, duration } from './time';
 
 const WAIT = 180, POLL = 500; // ms: after the last change; between two looks at the index
 
@@ -39,10 +39,10 @@ class Page {
     const timeline = new Timeline(trace, store, api);
     this.context = { trace, store, api, timeline };
     this.minimap = new Minimap(trace, store, api);
-    this.search = new Chooser((text) => this.findAll(text));
-    this.palette = new Chooser((text) => this.findCommand(text));
+    this.search = new Chooser('Search functions and threads', (text) => this.findAll(text));
+    this.palette = new Chooser('Commands', (text) => this.findCommand(text));
     this.list = commands({
-      search: () => this.search.open('Search functions and threads'), palette: () => this.palette.open('Commands'),
+      search: () => this.search.open(), palette: () => this.palette.open(),
       help: () => this.help.showModal(), theme: () => this.theme(), filter: () => this.filter.focus(),
     });
     this.build();
@@ -55,8 +55,8 @@ class Page {
     const title = shortCommand(trace.title) || 'recording';
     document.title = `${title} - krait`;
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
-      el('span', { class: 'quiet' }, `${duration(Number(trace.duration))}, ${count(trace.threads.length)} threads`), this.state, el('span', { class: 'space' }), this.filter,
-      button('Search', '/', () => this.search.open('Search functions and threads')), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
+      el('span', { class: 'quiet' }, `${duration(Number(trace.duration))}, ${counted(trace.threads.length, 'thread')}`), this.state, el('span', { class: 'space' }), this.filter,
+      button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
     for (const panel of panels) {
       const tab = el('button', { type: 'button', role: 'tab', title: panel.key }, panel.title);
@@ -74,8 +74,8 @@ class Page {
   /** What is missing from the recording is said before all else. */
   private warnings(): HTMLElement[] {
     const { lost, dropped, damage } = this.context.trace, texts: string[] = [];
-    for (const loss of lost) texts.push(`${count(loss.count)} events were lost (${loss.reason}): ${loss.advice}`);
-    if (dropped.length) texts.push(`--max-overhead dropped ${count(dropped.length)} functions: their time is in their callers, marked [+dropped]`);
+    for (const loss of lost) texts.push(`lost: ${counted(loss.count, 'event')} (${loss.reason}): ${loss.advice}`);
+    if (dropped.length) texts.push(`--max-overhead dropped ${counted(dropped.length, 'function')}: their time is in their callers, marked [+dropped]`);
     if (damage) texts.push(`damaged: ${damage}; krait read what is whole`);
     return texts.length ? [el('div', { class: 'warnings', role: 'alert' }, ...texts.map((text) => el('div', {}, text)))] : [];
   }

@@ -29,6 +29,11 @@ export function count(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+/** "1 call", "2,000 calls". */
+export function counted(n: number, noun: string): string {
+  return `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
+}
+
 export function share(part: number, whole: number): string {
   if (!whole || !part) return whole ? '0%' : '';
   const percent = 100 * part / whole;
@@ -47,8 +52,8 @@ export function tickStep(span: number, most: number): number {
 
 /** What stands at a tick: as many digits as its step has. */
 export function tickLabel(ns: bigint, step: number): string {
-  const [unit, scale] = step >= 1e9 || ns >= 10000000000n ? ['s', 1e9] : step >= 1e6 || ns >= 10000000n ? ['ms', 1e6]
-    : step >= 1e3 || ns >= 10000n ? ['us', 1e3] : ['ns', 1] as [string, number];
+  const [unit, scale] = step >= 1e9 || ns >= 1000000000n ? ['s', 1e9] : step >= 1e6 || ns >= 1000000n ? ['ms', 1e6]
+    : step >= 1e3 || ns >= 1000n ? ['us', 1e3] : ['ns', 1] as [string, number];
   const whole = ns / BigInt(scale);
   const places = Math.max(0, Math.round(Math.log10(scale as number) - Math.floor(Math.log10(step) + 1e-9)));
   if (!places || scale === 1) return `${whole} ${unit}`;

@@ -197,8 +197,3 @@ def test_what_cannot_be_drawn_is_refused_with_the_reason(krait, synth, tmp_path,
     trace = synth(CODES + "0us call 1\n900us return\n")
     run = subprocess.run([krait, "view", trace, "--svg", tmp_path / "x.svg", *options], capture_output=True, text=True, timeout=60)
     assert run.returncode in (1, 2) and words in run.stderr and not (tmp_path / "x.svg").exists()
-
-
-def test_without_a_file_it_says_what_to_give(krait, synth):
-    run = subprocess.run([krait, "view", synth(CODES + "0us call 1\n9us return\n")], capture_output=True, text=True, timeout=60)
-    assert run.returncode == 2 and "--svg FILE" in run.stderr

@@ -7,7 +7,7 @@ import { Call, label, place } from '../model';
 import { palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
 import { Table } from '../table';
-import { count, duration, moment } from '../time';
+import { count, counted, duration, moment } from '../time';
 import { isDark, sized } from '../timeline';
 
 interface Answer { matched: number; histogram: [number, number, number][]; calls: Call[] }
@@ -39,7 +39,7 @@ function draw(): void {
   for (let power = Math.ceil(low / 3.3219 - 0.001); power * 3.3219 <= high + 0.001; power++) {
     const at = x(10 ** power, width);
     context.fillRect(at, HEIGHT - FOOT, 1, 4);
-    context.fillText(duration(10 ** power).replace('.000', ''), Math.min(at + 3, width - 44), HEIGHT - 7);
+    context.fillText(duration(10 ** power).replace(/\.0+ /, ' '), Math.min(at + 3, width - 44), HEIGHT - 7);
   }
 }
 
@@ -72,7 +72,7 @@ async function load(context: Context, signal: AbortSignal | undefined): Promise<
   const known = await context.api.funcs.wait(func);
   const clear = button('\u2715', 'No function', () => { context.store.setFunc(null); }, 'link');
   title.replaceChildren(el('h2', {}, known ? label(known) : '?'), el('span', { class: 'quiet' }, known ? ` ${place(known)} ` : ''), clear);
-  note.textContent = `${count(answer.matched)} calls${brush ? ` of ${duration(brush[0])} to ${duration(brush[1])}` : ''} in the range`
+  note.textContent = `${counted(answer.matched, 'call')}${brush ? ` of ${duration(brush[0])} to ${duration(brush[1])}` : ''} in the range`
     + (answer.calls.length < answer.matched ? `; the ${count(answer.calls.length)} slowest are listed` : '') + '. Drag over the histogram to choose a part.';
   table.set(answer.calls.map((call) => readCall(call, call.track)));
   draw();

@@ -7,7 +7,7 @@ import { label, place } from '../model';
 import { FONT, shorten } from '../paint';
 import { palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
-import { count, duration, share } from '../time';
+import { count, counted, duration, share } from '../time';
 import { isDark, sized } from '../timeline';
 
 interface Node { parent: number; func: number; calls: number; self: number; total: number; children: number[] }
@@ -110,7 +110,7 @@ function hover(event: MouseEvent): void {
   tip.hidden = !node;
   if (!node) return;
   const func = node.func < 0 ? undefined : current.api.funcs.get(node.func), all = nodes[0].total;
-  tip.replaceChildren(el('div', { class: 'first' }, textOf(node)), el('div', {}, `${duration(node.total)}, ${share(node.total, all)}; self ${duration(node.self)}; ${count(node.calls)} calls`),
+  tip.replaceChildren(el('div', { class: 'first' }, textOf(node)), el('div', {}, `${duration(node.total)}, ${share(node.total, all)}; self ${duration(node.self)}; ${counted(node.calls, 'call')}`),
     el('div', {}, func ? place(func) : ''));
   const area = scroller.parentElement as HTMLElement, bounds = area.getBoundingClientRect();
   tip.style.left = `${Math.max(4, Math.min(event.clientX - bounds.left + 12, bounds.width - tip.offsetWidth - 8))}px`;

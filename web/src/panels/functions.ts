@@ -6,7 +6,7 @@ import { el } from '../dom';
 import { label, place } from '../model';
 import { Context, Panel, rangeParams } from '../panel';
 import { Column, Table } from '../table';
-import { count, duration, share } from '../time';
+import { count, counted, duration, share } from '../time';
 
 interface Answer { self: number; states: string[]; rows: number[][]; damage: string | null }
 const [FUNC, CALLS, SELF, TOTAL, MIN, MEAN, P50, P99, MAX] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -47,7 +47,7 @@ export const functions: Panel = {
   async update(context, signal) {
     const answer = await ask<Answer>('functions', rangeParams(context), signal);
     whole = answer.self || 1;
-    note.textContent = `${count(answer.rows.length)} functions, ${duration(answer.self)} of the threads' time in ${duration(context.store.asked.span)}`
+    note.textContent = `${counted(answer.rows.length, 'function')}, ${duration(answer.self)} of the threads' time in ${duration(context.store.asked.span)}`
       + (answer.states.length ? '; states are shares of self time' : '') + (answer.damage ? `; damaged: ${answer.damage}` : '');
     table.setColumns(columns(context, answer.states));
     table.set(answer.rows);

@@ -5,7 +5,7 @@ import { ask } from '../api';
 import { el } from '../dom';
 import { Panel, rangeParams } from '../panel';
 import { Table } from '../table';
-import { count, moment } from '../time';
+import { count, counted, moment } from '../time';
 
 interface Mark { track: number; name: number; at: bigint }
 const MOST = 2000;
@@ -32,7 +32,7 @@ export const marks: Panel = {
   },
   async update(context, signal) {
     const answer = await ask<{ marks: Mark[]; more: number }>('marks', { ...rangeParams(context), limit: MOST }, signal);
-    note.textContent = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${count(answer.marks.length)} in the range`;
+    note.textContent = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${counted(answer.marks.length, 'event')} in the range`;
     table.set(answer.marks.map((mark) => ({ ...mark, at: BigInt(mark.at) })));
   },
 };

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `krait view` in Debian's headless Chromium, and the server behind it."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@contextlib.contextmanager
+def served(krait, *folders):
+    """The link of a server that shows these; it has ended when the block has, and left nothing."""
+    process = subprocess.Popen([krait, "view", "--no-open", *folders], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        link = process.stdout.readline().strip()
+        assert link.startswith("http://127.0.0.1:"), process.stderr.read()
+        yield link
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def ask(link, name, **params):
+    query = "&".join(f"{key}={value}" for key, value in params.items())
+    with urllib.request.urlopen(f"{link}api/{name}?{query}", timeout=60) as answer:
+        return json.load(answer)
+
+
+class Page:
+    """A page that waits for what it asked for before anything is read from it."""
+
+    def __init__(self, page):
+        self.page = page
+        self.errors = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+
+    def wait(self):
+        for _ in range(600):
+            if self.page.evaluate("() => !!(window.krait && window.krait.settled)"):
+                return self
+            time.sleep(0.05)
+        pytest.fail(f"the page is not done after half a minute: {self.errors}")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.page.wait_for_timeout(250)  # after the last change, the page waits a moment before it asks
+            self.wait()
+        return self
+
+    def address(self):
+        """What the address bar says of the view, once it is written there."""
+        self.page.wait_for_timeout(500)
+        return self.page.evaluate("() => location.hash.slice(1)")
+
+    def text(self, selector):
+        return self.page.locator(selector).first.inner_text()
+
+    def rows(self, selector=".table-rows .row"):
+        """The texts of a table's rows that are on the screen."""
+        return [row.locator(".cell").all_inner_texts() for row in self.page.locator(selector).all()]
+
+
+@contextlib.contextmanager
+def browser():
+    """A browser, or the test is skipped."""
+    if not BROWSER:
+        pytest.skip("no Chromium: apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()

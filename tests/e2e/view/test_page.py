@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `krait view` in a browser: what a click shows is what the other verbs say."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from browser import Page, ask, browser, served
+
+HOSTILE = "%3Cimg%20src=x%20onerror=window.hit=1%3E</script><script>window.hit=1</script>%01%e2%80%ae"
+# main 100 ms: load 60 ms with a hundred calls of step, then sleep 30 ms.
+STEPS = "".join(f"{10_000_000 + i * 500_000} call 3\n{10_000_000 + i * 500_000 + 1000 * (i + 1)} return\n" for i in range(100))
+TRACE = f"""
+process 5 python3 1 /usr/bin/python3%20app.py
+code 1 python app main app.py 1
+code 2 python app load app.py 10
+code 3 python app.core step core.py 20
+code 4 c time sleep - 0
+code 5 python {HOSTILE} {HOSTILE} /srv/{HOSTILE} 3
+thread 5 MainThread
+0 call 1
+5ms call 2
+{STEPS}65ms return
+66ms ccall 4
+96ms creturn
+97ms call 5
+99ms return
+100ms return
+exit 0 0
+"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture
+def open_page(krait, chromium, synth):
+    """open_page(script, hash="") in a window of 1280 pixels, and the link of its server."""
+    made = []
+
+    def show(script=TRACE, hash=""):
+        folder = synth(script)
+        server = served(krait, folder)
+        link = server.__enter__()
+        context = chromium.new_context(viewport={"width": 1280, "height": 800})
+        page = Page(context.new_page())
+        made.append((server, context, page))
+        page.page.goto(link + hash)
+        return page.wait(), link, folder
+
+    yield show
+    for server, context, page in made:
+        context.close()
+        server.__exit__(None, None, None)
+        assert page.errors == []
+
+
+def at(page, time_ms, depth, whole_ms=100):
+    """Where a call stands on the screen, when the whole recording is shown."""
+    box = page.page.locator("canvas.lanes").bounding_box()
+    return box["x"] + box["width"] * time_ms / whole_ms, box["y"] + 26 + 3 + depth * 16 + 7
+
+
+def test_the_function_table_is_that_of_report(open_page, krait):
+    page, _, folder = open_page()
+    report = json.loads(subprocess.run([krait, "report", folder, "--json"], capture_output=True, text=True, check=True).stdout)
+    rows = page.rows()
+    named = [f"{f['module']}.{f['name']}" + (" (C)" if f["kind"] == "c" else "") for f in report["functions"]]
+    assert [row[0] for row in rows][:3] == named[:3]
+    assert rows[0] == ["app.load", "54.95 ms", "55.0%", "60.00 ms", "1", *["60.00 ms"] * 5]
+
+
+def test_a_click_selects_the_call_and_says_what_it_did(open_page):
+    page, link, _ = open_page()
+    page.page.mouse.click(*at(page, 30, 1))
+    page.press("Shift")
+    text = page.text(".details")
+    assert text.startswith("app.load") and "duration\n60.00 ms" in text and "begin\n0.005000000 s" in text
+    assert "app.core.step" in text and re.search(r"5\.050 ms\s+8\.4%\s+100", text)
+    call = ask(link, "call", track=0, at=30_000_000, depth=1)
+    assert (call["begin"], call["end"], call["self"]) == ("5000000", "65000000", 60_000_000 - 5_050_000)
+
+
+def test_keys_go_from_call_to_call(open_page):
+    page, *_ = open_page()
+    page.page.mouse.click(*at(page, 30, 1))
+    page.press("ArrowRight")
+    assert page.text(".details h2") == "time.sleep (C)"
+    page.press("ArrowUp")
+    assert page.text(".details h2") == "app.main"
+    page.press("ArrowDown")
+    assert page.text(".details h2") == "app.load"
+    page.press("ArrowDown", ".", ".", ",")
+    assert page.text(".details h2") == "app.core.step" and "0.010500000 s" in page.text(".details")
+
+
+def test_the_finder_has_every_call_and_its_slowest_first(open_page):
+    page, *_ = open_page()
+    page.press("/")
+    page.page.keyboard.type("core.step")
+    page.page.wait_for_timeout(400)
+    page.press("Enter")
+    rows = page.rows()
+    assert page.text(".note").startswith("100 calls in the range")
+    assert [row[0] for row in rows[:3]] == ["100.0 us", "99.00 us", "98.00 us"]
+    page.page.locator(".table-rows .row").first.click()
+    page.press("Shift")
+    assert "c=0,2,59500000" in page.address()
+
+
+def test_zooming_is_undone_and_the_address_says_where_one_is(open_page):
+    page, *_ = open_page()
+    whole = "r=0,100000000;p=functions"
+    page.press("w", "w", "d")
+    zoomed = page.address()
+    assert re.fullmatch(r"r=\d+,[\d.]+;p=functions", zoomed) and zoomed != whole
+    page.press("Control+z")
+    assert page.address() == whole
+    page.press("Control+y")
+    assert page.address() == zoomed
+
+
+def test_a_link_opens_the_same_view(open_page):
+    page, *_ = open_page(hash="#r=60000000,10000000;p=finder;n=5")
+    assert page.page.locator("[role=tab][aria-selected=true]").inner_text() == "Finder"
+    assert page.text(".finder-title h2") == "time.sleep (C)" and page.text(".note").startswith("1 call in the range")
+
+
+def test_a_drag_selects_a_range_and_the_table_is_of_it(open_page):
+    page, *_ = open_page()
+    (x, y), (to, _) = at(page, 70, 0), at(page, 90, 0)
+    page.page.mouse.move(x, y)
+    page.page.mouse.down()
+    page.page.mouse.move(to, y, steps=4)
+    page.page.mouse.up()
+    page.press("Shift")
+    rows = page.rows()
+    assert rows[0][0] == "time.sleep (C)" and rows[0][2] == "100.0%"
+    assert {row[0] for row in rows} == {"time.sleep (C)", "app.main"}
+
+
+def test_names_are_never_markup(open_page):
+    page, *_ = open_page()
+    page.page.mouse.move(*at(page, 98, 1))
+    page.page.wait_for_timeout(300)
+    page.page.mouse.click(*at(page, 98, 1))
+    page.press("Shift", "?")
+    assert page.page.evaluate("() => window.hit === undefined && document.images.length === 0 && document.scripts.length === 1")
+    assert "<img src=x" in page.text(".details h2")
+
+
+@pytest.mark.parametrize("panel", ["1", "2", "3", "4", "5", "6", "7"])
+def test_every_panel_opens_by_its_key(open_page, panel):
+    page, *_ = open_page()
+    page.press(panel)
+    assert page.page.locator("[role=tab][aria-selected=true]").get_attribute("title") == panel
+
+
+def test_everything_has_a_name_for_screen_readers(open_page):
+    page, *_ = open_page()
+    nameless = page.page.evaluate(
+        "() => [...document.querySelectorAll('button, input, canvas:not([aria-hidden]), [role=table]')]"
+        ".filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.title)).map((e) => e.outerHTML)"
+    )
+    assert nameless == []

@@ -102,11 +102,37 @@ void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace
     note_lost(notes, trace, whose);
     note_omitted(notes, trace, whose);
     note_unfinished(notes, trace, whose);
+    krait_ending_note_damage(notes, damage, whose);
+}
+
+void krait_ending_note_damage(struct krait_buf *notes, const char *damage, const char *whose)
+{
     if (!*damage)
         return;
     krait_buf_fmt(notes, "damaged: %s", whose);
     krait_fmt_safe(notes, damage);
     krait_buf_str(notes, "; krait read what is whole\n");
+}
+
+const char krait_ending_states_missing[] = "the changes of state that they told are missing";
+
+void krait_ending_note_kernel_lost(struct krait_buf *notes, uint64_t lost, const char *effect)
+{
+    char count[KRAIT_FMT_SIZE];
+    if (lost)
+        krait_buf_fmt(notes, "lost: %s of the kernel's: %s\n", krait_fmt_counted(count, lost, "event"),
+                      effect);
+}
+
+void krait_ending_warn_kernel(const char *verb, uint64_t lost, const char *damage)
+{
+    KRAIT_AUTO_BUF note = { 0 }, safe = { 0 };
+    krait_ending_note_kernel_lost(&note, lost, krait_ending_states_missing);
+    if (note.len)
+        fprintf(stderr, "krait %s: warning: %s", verb, note.data);
+    krait_fmt_safe(&safe, damage);
+    if (safe.len)
+        fprintf(stderr, "krait %s: warning: the kernel's part: %s\n", verb, safe.data);
 }
 
 void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,

@@ -139,21 +139,6 @@ static void say_written(const char *path, uint64_t bytes, const struct krait_exp
     fprintf(stderr, " (%s); open it with %s\n", krait_fmt_bytes(size, bytes), format->opener);
 }
 
-/* What is missing of the kernel's part. */
-static void warn_kernel(const struct krait_export_job *job)
-{
-    char count[KRAIT_FMT_SIZE];
-    KRAIT_AUTO_BUF damage = { 0 };
-    if (job->kernel_lost)
-        fprintf(stderr,
-                "krait export: warning: lost: %s of the kernel's: the changes of state that they told are "
-                "missing\n",
-                krait_fmt_counted(count, job->kernel_lost, "event"));
-    krait_fmt_safe(&damage, job->kernel_damage);
-    if (damage.len)
-        fprintf(stderr, "krait export: warning: the kernel's part: %s\n", damage.data);
-}
-
 static int export_trace(struct export_options *o, const char *path, struct krait_trace *trace,
                         struct krait_err *err)
 {
@@ -182,7 +167,7 @@ static int export_trace(struct export_options *o, const char *path, struct krait
     const char *damage = *job.damage ? job.damage : trace->damage;
     if (!rc) {
         krait_ending_warn("export", trace, damage, "");
-        warn_kernel(&job);
+        krait_ending_warn_kernel("export", job.kernel_lost, job.kernel_damage);
         if (!job.some)
             fprintf(stderr, "krait export: warning: no calls were recorded%s\n",
                     krait_select_scope(&o->select));

@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
+#include "cmd/ending.h"
 #include "cmd/func_row.h"
 #include "cmd/terminal.h"
 #include "trace/kernel/kernel.h"
@@ -210,15 +211,13 @@ static int print_json(struct path *p, const struct krait_sheet *members)
 
 static void note_state(struct path *p)
 {
-    char count[KRAIT_FMT_SIZE], time[KRAIT_FMT_SIZE];
+    char time[KRAIT_FMT_SIZE];
     if (p->found->forgotten_ns)
         krait_buf_fmt(&p->notes,
                       "forgotten: what happened in %s of the path, unknown here: a wait had more in it than "
                       "--memory holds\n",
                       krait_fmt_ns(time, p->found->forgotten_ns));
-    if (p->lost)
-        krait_buf_fmt(&p->notes, "lost: %s of the kernel's: the path may miss who woke whom\n",
-                      krait_fmt_counted(count, p->lost, "event"));
+    krait_ending_note_kernel_lost(&p->notes, p->lost, "the path may miss who woke whom");
     if (p->own)
         krait_buf_str(&p->notes, "missing: who ended a wait (recorded without root): all of it is blocked\n");
     else if (p->blind)
@@ -226,11 +225,7 @@ static void note_state(struct path *p)
             &p->notes,
             "missing: interrupts (not recorded): where one ended a wait, the path follows the thread "
             "that it stopped\n");
-    if (!p->damage.code)
-        return;
-    krait_buf_str(&p->notes, "damaged: ");
-    krait_fmt_safe(&p->notes, p->damage.text);
-    krait_buf_str(&p->notes, "; krait read what is whole\n");
+    krait_ending_note_damage(&p->notes, p->damage.text, "");
 }
 
 static int make_output(struct path *p, struct krait_err *err)

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/fmt.h"
 #include "base/json.h"
+#include "cmd/ending.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
 #include "trace/track.h"
@@ -111,11 +112,7 @@ static int print(struct report *report, const struct krait_sheet *sheet)
     if (report->format == REPORT_CSV)
         return krait_sheet_csv(sheet, report->limit, out);
     if (report->format == REPORT_TABLE) {
-        if (*report->damage) {
-            krait_buf_str(&report->notes, "damaged: ");
-            krait_fmt_safe(&report->notes, report->damage);
-            krait_buf_str(&report->notes, "; what is whole was read\n");
-        }
+        krait_ending_note_damage(&report->notes, report->damage, "");
         if (!sheet->rows)
             krait_buf_fmt(&report->notes, "no marks were recorded%s\n",
                           krait_select_scope(&report->options->select));

@@ -4,6 +4,7 @@
  */
 #include "base/fmt.h"
 #include "base/json.h"
+#include "cmd/ending.h"
 #include "cmd/report.h"
 #include "cmd/state.h"
 #include "trace/gil.h"
@@ -22,25 +23,14 @@ static const struct {
 
 static void note_kernel(struct report *report)
 {
-    char count[KRAIT_FMT_SIZE];
-    uint64_t lost = krait_wall_lost(report->wall);
-    const struct krait_err *damage = krait_wall_damage(report->wall);
     if (krait_wall_own(report->wall))
         krait_buf_str(
             &report->notes,
             "missing: what threads waited for, but for page faults, and how long they were ready then "
             "(recorded without root): all of it is other\n");
     krait_state_note_stolen(&report->notes, krait_wall_states(report->wall));
-    if (lost)
-        krait_buf_fmt(&report->notes,
-                      "lost: %s of the kernel's: the changes of state that they told are "
-                      "missing\n",
-                      krait_fmt_counted(count, lost, "event"));
-    if (!damage->code)
-        return;
-    krait_buf_str(&report->notes, "damaged: ");
-    krait_fmt_safe(&report->notes, damage->text);
-    krait_buf_str(&report->notes, "; krait read what is whole\n");
+    krait_ending_note_kernel_lost(&report->notes, krait_wall_lost(report->wall), krait_ending_states_missing);
+    krait_ending_note_damage(&report->notes, krait_wall_damage(report->wall)->text, "");
 }
 
 /* What keeps the kernel's part from being read is said, and no failure. */

@@ -2,6 +2,7 @@
 #include "cmd/state.h"
 
 #include "base/fmt.h"
+#include "cmd/ending.h"
 #include "trace/gil.h"
 
 #include <stdio.h>
@@ -68,20 +69,6 @@ void krait_state_words(struct krait_buf *out, uint32_t states)
     }
 }
 
-static void tell_missing(const struct krait_wall *wall, const char *verb)
-{
-    char count[KRAIT_FMT_SIZE];
-    KRAIT_AUTO_BUF damage = { 0 };
-    if (krait_wall_lost(wall))
-        fprintf(stderr,
-                "krait %s: warning: lost: %s of the kernel's: the changes of state that they told are "
-                "missing\n",
-                verb, krait_fmt_counted(count, krait_wall_lost(wall), "event"));
-    krait_fmt_safe(&damage, krait_wall_damage(wall)->text);
-    if (damage.len)
-        fprintf(stderr, "krait %s: warning: the kernel's part: %s\n", verb, damage.data);
-}
-
 int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, const char *verb,
                      struct krait_err *err)
 {
@@ -94,7 +81,7 @@ int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, c
         return 0;
     int rc = krait_wall_new(out, trace, flags, err);
     if (!rc)
-        tell_missing(*out, verb);
+        krait_ending_warn_kernel(verb, krait_wall_lost(*out), krait_wall_damage(*out)->text);
     return rc;
 }
 

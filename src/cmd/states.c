@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmds.h"
+#include "cmd/ending.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
 #include "trace/kernel/kernel.h"
@@ -137,7 +138,6 @@ static void note_faults(struct states *s)
 
 static void note_state(struct states *s)
 {
-    char count[KRAIT_FMT_SIZE];
     note_unfit(s);
     if (!s->only || s->only->of != OF_ALL)
         note_rest(s);
@@ -147,15 +147,8 @@ static void note_state(struct states *s)
                       "user is all time on a CPU; other is all time without, but for page faults\n");
     note_faults(s);
     krait_state_note_stolen(&s->notes, s->found);
-    if (s->lost)
-        krait_buf_fmt(&s->notes,
-                      "lost: %s of the kernel's: what their CPUs ran until the next one is unknown\n",
-                      krait_fmt_counted(count, s->lost, "event"));
-    if (!s->damage.code)
-        return;
-    krait_buf_str(&s->notes, "damaged: ");
-    krait_fmt_safe(&s->notes, s->damage.text);
-    krait_buf_str(&s->notes, "; krait read what is whole\n");
+    krait_ending_note_kernel_lost(&s->notes, s->lost, "what their CPUs ran until the next one is unknown");
+    krait_ending_note_damage(&s->notes, s->damage.text, "");
 }
 
 static int some_thread(const struct states *s, struct krait_err *err)

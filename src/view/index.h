@@ -29,7 +29,7 @@ struct krait_view_options {
     size_t path_count;
     unsigned flags;   /* enum krait_view_flags */
     unsigned threads; /* that build; 0: as many as there are processors, at most 8 */
-    uint64_t small;   /* bytes: threads with streams up to that have no index; 0: 256 KiB */
+    uint64_t small;   /* bytes: tracks of no more have no pyramid; 0: 256 KiB */
 };
 
 struct krait_view;

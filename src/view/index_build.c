@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "view/cache.h"
 #include "view/classes.h"
+#include "view/pipe.h"
 
 #include <string.h>
 
@@ -86,6 +87,18 @@ static void set_ready(struct krait_view *view, uint32_t track, uint64_t bytes)
     pthread_mutex_unlock(&view->lock);
 }
 
+/* A track that is half of the work would keep one processor busy and leave the others without. */
+static int walk_calls(struct krait_view *view, uint32_t thread, struct building_calls *building)
+{
+    struct krait_pipe *pipe = NULL;
+    bool is_half = building->thread->bytes > view->work / 2;
+    if (view->builders_max < 2 || !is_half || krait_pipe_open(&pipe, on_calls, building))
+        return krait_trace_walk_noting(view->trace, thread, on_calls, building, NULL, 0);
+    int rc = krait_trace_walk_noting(view->trace, thread, krait_pipe_put, pipe, NULL, 0);
+    int used = krait_pipe_close(pipe);
+    return rc ? rc : used;
+}
+
 static int build_calls(struct krait_builder *builder, uint32_t at)
 {
     struct krait_view *view = builder->view;
@@ -101,7 +114,7 @@ static int build_calls(struct krait_builder *builder, uint32_t at)
     builder->track = at;
     pthread_mutex_unlock(&builder->lock);
     __atomic_store_n(&track->state, KRAIT_VIEW_BUILDS, __ATOMIC_RELEASE);
-    rc = krait_trace_walk_noting(view->trace, thread, on_calls, &building, NULL, 0);
+    rc = walk_calls(view, thread, &building);
     pthread_mutex_lock(&builder->lock);
     rc = rc ? rc : krait_pyramid_finish(build, &track->pyramid);
     builder->build = NULL;
@@ -186,7 +199,8 @@ static int finish_other(struct krait_view *view, uint32_t at)
     krait_columns_finish(track->columns);
     pthread_mutex_unlock(&view->lock);
     grow_length(view, track->columns->end_ns);
-    track->has_pyramid = track->columns->spans && track->columns->count > KRAIT_VIEW_FEW && !view->is_walk;
+    track->has_pyramid =
+        track->columns->spans && !view->is_walk && krait_columns_size(track->columns) > view->small;
     int rc = track->has_pyramid ? build_spans(&track->pyramid, track->columns) : 0;
     if (!rc)
         set_ready(view, at, krait_columns_size(track->columns) + krait_pyramid_size(&track->pyramid));
@@ -258,6 +272,7 @@ int krait_view_build(struct krait_view *view, unsigned threads, struct krait_err
     uint32_t count =
         (uint32_t)KRAIT_MIN(KRAIT_MIN((uint64_t)threads, jobs), (uint64_t)KRAIT_VIEW_THREADS_MAX);
     view->begun_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    view->builders_max = threads;
     for (uint32_t i = 0; i < count; i++) {
         struct krait_builder *builder = &view->builders[i];
         builder->view = view;

@@ -15,7 +15,6 @@
 
 enum {
     KRAIT_VIEW_THREADS_MAX = 8,
-    KRAIT_VIEW_FEW = 1 << 14, /* spans: to look at them takes less than to keep a pyramid of them */
     KRAIT_VIEW_SMALL =
         256 << 10, /* bytes of a thread's stream: to walk it takes less than to keep an index of it */
 };
@@ -60,7 +59,7 @@ struct krait_view {
     uint64_t others_work;  /* of which it takes for the tracks other than calls */
     pthread_mutex_t walks; /* krait_view_lock */
     struct krait_builder builders[KRAIT_VIEW_THREADS_MAX];
-    uint32_t builder_count;
+    uint32_t builder_count, builders_max;
     uint32_t *jobs; /* tracks of calls to build, the largest first */
     uint32_t job_count;
     uint32_t *others; /* tracks other than calls: one job, of the first builder that comes */

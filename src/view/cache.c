@@ -179,7 +179,10 @@ static void put_track(struct storing *s, uint32_t at)
         .first = (uint8_t)pyramid->first,
         .deep = pyramid->deep_count,
         .pyramid_calls = pyramid->calls,
-        .entries = columns->count,
+        .moments = columns->count,
+        .spans = columns->spans.count,
+        .span_blocks = columns->spans.block_count,
+        .span_bytes = columns->spans.byte_count,
         .end_ns = columns->end_ns,
         .places = places->count,
         .frames = places->frame_count,
@@ -194,10 +197,9 @@ static void put_track(struct storing *s, uint32_t at)
         put(s, pyramid->levels[i].calls, pyramid->levels[i].call_count, sizeof(*pyramid->levels[i].calls));
     }
     put(s, pyramid->deep, pyramid->deep_count, sizeof(*pyramid->deep));
-    if (columns->spans)
-        put(s, columns->spans, columns->count, sizeof(*columns->spans));
-    else
-        put(s, columns->moments, columns->count, sizeof(*columns->moments));
+    put(s, columns->spans.blocks, columns->spans.block_count, sizeof(*columns->spans.blocks));
+    put(s, columns->spans.bytes, columns->spans.byte_count, 1);
+    put(s, columns->moments, columns->count, sizeof(*columns->moments));
     put(s, places->items, places->count, sizeof(*places->items));
     put(s, places->frames, places->frame_count, sizeof(*places->frames));
 }

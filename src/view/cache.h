@@ -8,7 +8,7 @@
  *   │ magic version identity counts length_ns size │ ids, 0 │         │         │    │ 8   │
  *   └──────────────────────────────────────────────┴────────┴─────────┴─────────┴────┴─────┘
  *   track  ┌──────────────────────────┬─────────────────────────────┬──────┬─────────────────┬────────┬────────┐
- *          │ krait_cache_track:       │ of each pyramid level its   │ deep │ spans or        │ places │ frames │
+ *          │ krait_cache_track:       │ of each pyramid level its   │ deep │ blocks, bytes,  │ places │ frames │
  *          │ which, and how many each │ cells, then its calls       │      │ moments         │        │        │
  *          └──────────────────────────┴─────────────────────────────┴──────┴─────────────────┴────────┴────────┘
  *
@@ -48,7 +48,7 @@ struct krait_cache_track {
     uint8_t kind, has_pyramid, first, zero;
     uint64_t cells[KRAIT_PYRAMID_LEVELS], calls[KRAIT_PYRAMID_LEVELS];
     uint64_t deep, pyramid_calls;
-    uint64_t entries, end_ns; /* of the columns */
+    uint64_t moments, spans, span_blocks, span_bytes, end_ns; /* of the columns */
     uint64_t places, frames;
 };
 

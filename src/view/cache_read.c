@@ -113,19 +113,42 @@ static bool are_moments(const struct krait_columns *columns, uint32_t names)
     return true;
 }
 
+static bool are_spans(const struct krait_spans *spans, uint32_t names)
+{
+    struct krait_spans_reader reader;
+    struct krait_tile_call span;
+    uint64_t count = 0, begin_ns = 0;
+    krait_spans_start(&reader, spans);
+    for (; krait_spans_next(&reader, &span); count++) {
+        if (span.func >= names || span.begin_ns < begin_ns)
+            return false;
+        begin_ns = span.begin_ns;
+    }
+    for (size_t i = 1; i < spans->block_count; i++) {
+        if (spans->blocks[i].begin_ns < spans->blocks[i - 1].begin_ns)
+            return false;
+    }
+    return count == spans->count;
+}
+
 static bool read_columns(struct reading *r, const struct krait_cache_track *head,
                          struct krait_columns *columns)
 {
     uint32_t names = r->head->texts;
-    bool has_spans = head->kind == KRAIT_TRACK_STATES || head->kind == KRAIT_TRACK_SLICES;
-    *columns = (struct krait_columns){ .kind = head->kind, .end_ns = head->end_ns, .is_mapped = true };
-    if (head->entries > UINT32_MAX || head->end_ns > KRAIT_PYRAMID_TIME_MAX)
-        return false;
-    columns->count = (uint32_t)head->entries;
-    if (has_spans)
-        return take(r, &columns->spans, head->entries, sizeof(*columns->spans)) &&
-               are_calls(columns->spans, columns->count, names);
-    return take(r, &columns->moments, head->entries, sizeof(*columns->moments)) &&
+    struct krait_spans *spans = &columns->spans;
+    *columns = (struct krait_columns){
+        .kind = head->kind, .end_ns = head->end_ns, .is_mapped = true, .is_whole = true
+    };
+    *spans = (struct krait_spans){ .block_count = head->span_blocks,
+                                   .byte_count = head->span_bytes,
+                                   .count = head->spans,
+                                   .is_mapped = true };
+    columns->count = (uint32_t)head->moments;
+    return head->moments <= UINT32_MAX && head->end_ns <= KRAIT_PYRAMID_TIME_MAX &&
+           (!head->spans || krait_columns_have_spans(head->kind)) &&
+           take(r, &spans->blocks, head->span_blocks, sizeof(*spans->blocks)) &&
+           take(r, &spans->bytes, head->span_bytes, 1) &&
+           take(r, &columns->moments, head->moments, sizeof(*columns->moments)) && are_spans(spans, names) &&
            are_moments(columns, names);
 }
 
@@ -161,7 +184,7 @@ static bool read_track(struct reading *r, uint32_t at)
         if (!out->columns || !read_columns(r, head, out->columns))
             return false;
     }
-    return read_places(r, head) && (!is_calls || !head->entries);
+    return (!is_calls || (!head->moments && !head->span_blocks && !head->span_bytes)) && read_places(r, head);
 }
 
 static bool read_tracks(struct reading *r)

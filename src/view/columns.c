@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static bool has_spans(uint8_t kind)
-{
-    return kind == KRAIT_TRACK_STATES || kind == KRAIT_TRACK_SLICES;
-}
-
 static bool has_moments(uint8_t kind)
 {
     return kind == KRAIT_TRACK_INSTANTS || kind == KRAIT_TRACK_COUNTER;
@@ -22,20 +17,20 @@ static uint64_t since(uint64_t t_ns, uint64_t origin_ns)
     return behind > 0 ? KRAIT_MIN((uint64_t)behind, KRAIT_PYRAMID_TIME_MAX) : 0;
 }
 
-static void add_spans(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
+static int add_spans(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
 {
-    for (uint32_t i = 0; i < batch->n; i++) {
-        uint64_t begin = since(batch->t_ns[i], origin_ns), end = since(batch->end_ns[i], origin_ns);
-        columns->spans[columns->count++] = (struct krait_tile_call){
-            .begin_ns = begin,
-            .end_ns = KRAIT_MAX(begin, end),
-            .value = batch->value ? batch->value[i] : 0,
-            .func = batch->name[i],
-            .begin = KRAIT_OP_CALL,
-            .end = KRAIT_OP_RETURN,
-        };
-        columns->end_ns = KRAIT_MAX(columns->end_ns, KRAIT_MAX(begin, end));
+    int rc = 0;
+    for (uint32_t i = 0; i < batch->n && !rc; i++) {
+        uint64_t begin = since(batch->t_ns[i], origin_ns);
+        uint64_t end = KRAIT_MAX(begin, since(batch->end_ns[i], origin_ns));
+        const struct krait_tile_call span = { .begin_ns = begin,
+                                              .end_ns = end,
+                                              .value = batch->value ? batch->value[i] : 0,
+                                              .func = batch->name[i] };
+        columns->end_ns = KRAIT_MAX(columns->end_ns, end);
+        rc = krait_spans_add(&columns->spans, &span);
     }
+    return rc;
 }
 
 static void add_moments(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
@@ -50,11 +45,9 @@ static void add_moments(struct krait_columns *columns, const struct krait_batch 
 
 int krait_columns_add(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns)
 {
-    if (has_spans(columns->kind)) {
-        if (!KRAIT_GROW(columns->spans, columns->cap, columns->count + batch->n))
-            return -ENOMEM;
-        add_spans(columns, batch, origin_ns);
-    } else if (has_moments(columns->kind)) {
+    if (krait_columns_have_spans(columns->kind))
+        return add_spans(columns, batch, origin_ns);
+    if (has_moments(columns->kind)) {
         if (!KRAIT_GROW(columns->moments, columns->cap, columns->count + batch->n))
             return -ENOMEM;
         add_moments(columns, batch, origin_ns);
@@ -72,56 +65,68 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* A slice lies one deeper than the one that it lies in. Those that only overlap are drawn below each other, too. */
-static void give_depths(struct krait_columns *columns)
+static void give_depths(struct krait_tile_call *spans, uint64_t count)
 {
     uint64_t ends[KRAIT_WIRE_DEPTHS];
     uint32_t open = 0;
-    for (uint32_t i = 0; i < columns->count; i++) {
-        struct krait_tile_call *span = &columns->spans[i];
-        while (open && ends[open - 1] <= span->begin_ns)
+    for (uint64_t i = 0; i < count; i++) {
+        while (open && ends[open - 1] <= spans[i].begin_ns)
             open--;
-        span->depth = open;
-        ends[open] = span->end_ns;
+        spans[i].depth = open;
+        ends[open] = spans[i].end_ns;
         open += open + 1 < KRAIT_WIRE_DEPTHS;
     }
 }
 
-void krait_columns_finish(struct krait_columns *columns)
+struct krait_tile_call *krait_columns_unpack(const struct krait_columns *columns)
 {
-    if (columns->kind != KRAIT_TRACK_SLICES || !columns->count)
-        return;
-    qsort(columns->spans, columns->count, sizeof(*columns->spans), by_begin);
-    give_depths(columns);
+    struct krait_tile_call *spans = malloc(KRAIT_MAX(columns->spans.count, 1ull) * sizeof(*spans));
+    struct krait_spans_reader reader;
+    krait_spans_start(&reader, &columns->spans);
+    for (uint64_t i = 0; spans && i < columns->spans.count; i++) {
+        if (!krait_spans_next(&reader, &spans[i])) /* a file has changed under its mapping */
+            spans[i] = (struct krait_tile_call){ 0 };
+    }
+    return spans;
+}
+
+static int order(struct krait_columns *columns)
+{
+    KRAIT_AUTO_FREE struct krait_tile_call *spans = krait_columns_unpack(columns);
+    uint64_t count = columns->spans.count;
+    int rc = spans ? 0 : -ENOMEM;
+    if (rc)
+        return rc;
+    qsort(spans, count, sizeof(*spans), by_begin);
+    give_depths(spans, count);
+    krait_spans_done(&columns->spans);
+    for (uint64_t i = 0; i < count && !rc; i++)
+        rc = krait_spans_add(&columns->spans, &spans[i]);
+    return rc;
+}
+
+int krait_columns_finish(struct krait_columns *columns)
+{
+    int rc = columns->kind == KRAIT_TRACK_SLICES ? order(columns) : 0;
+    krait_spans_trim(&columns->spans);
+    columns->is_whole = !rc;
+    return rc;
 }
 
 void krait_columns_done(struct krait_columns *columns)
 {
-    if (!columns->is_mapped) {
-        free(columns->spans);
+    krait_spans_done(&columns->spans);
+    if (!columns->is_mapped)
         free(columns->moments);
-    }
     *columns = (struct krait_columns){ 0 };
 }
 
 size_t krait_columns_size(const struct krait_columns *columns)
 {
-    return columns->count * (columns->spans ? sizeof(*columns->spans) : sizeof(*columns->moments));
+    return krait_spans_size(&columns->spans) + columns->count * sizeof(*columns->moments);
 }
 
 /* ---- asking ---- */
-
-static uint32_t first_span(const struct krait_columns *columns, uint64_t begin_ns)
-{
-    uint32_t low = 0, high = columns->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (columns->spans[middle].begin_ns < begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 static uint32_t first_moment(const struct krait_columns *columns, uint64_t t_ns)
 {
@@ -139,11 +144,15 @@ static uint32_t first_moment(const struct krait_columns *columns, uint64_t t_ns)
 int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, uint64_t to_ns,
                        uint64_t under_ns, struct krait_tile *tile)
 {
+    struct krait_spans_reader reader;
+    struct krait_tile_call span;
     int rc = 0;
-    for (uint32_t i = first_span(columns, from_ns > under_ns ? from_ns - under_ns : 0);
-         i < columns->count && columns->spans[i].begin_ns < to_ns && !rc; i++) {
-        if (columns->spans[i].end_ns - columns->spans[i].begin_ns < under_ns)
-            rc = krait_tile_add(tile, &columns->spans[i]);
+    if (columns->kind == KRAIT_TRACK_SLICES && !columns->is_whole)
+        return 0;
+    krait_spans_seek(&reader, &columns->spans, from_ns > under_ns ? from_ns - under_ns : 0);
+    while (!rc && krait_spans_next(&reader, &span) && span.begin_ns < to_ns) {
+        if (span.end_ns - span.begin_ns < under_ns)
+            rc = krait_tile_add(tile, &span);
     }
     return rc;
 }

@@ -7,6 +7,7 @@
 #define KRAIT_VIEW_COLUMNS_H
 
 #include "trace/track.h"
+#include "view/spans.h"
 #include "view/wire.h"
 
 /* A single moment: of instants the name, of counters the value from then on. */
@@ -17,23 +18,32 @@ struct krait_moment {
 
 /* Zeroed memory with a kind has none. */
 struct krait_columns {
-    uint8_t kind;                  /* enum krait_track_kind */
-    struct krait_tile_call *spans; /* of states and slices, by begin, then depth */
-    struct krait_moment *moments;  /* of instants and counters, by time */
-    uint32_t count, cap;
-    uint64_t end_ns; /* the latest time */
-    bool is_mapped;  /* the arrays are not its own (cache.h) */
+    uint8_t kind;             /* enum krait_track_kind */
+    bool is_mapped;           /* the moments are not its own (cache.h) */
+    bool is_whole;            /* finished */
+    struct krait_spans spans; /* of states and slices, by begin, then depth: slices only when it is whole */
+    struct krait_moment *moments; /* of instants and counters, by time */
+    uint32_t count, cap;          /* of moments */
+    uint64_t end_ns;              /* the latest time */
 };
+
+static inline bool krait_columns_have_spans(uint8_t kind)
+{
+    return kind == KRAIT_TRACK_STATES || kind == KRAIT_TRACK_SLICES;
+}
 
 /* A batch of the track, while it is walked. Returns 0 or -ENOMEM. */
 int krait_columns_add(struct krait_columns *columns, const struct krait_batch *batch, uint64_t origin_ns);
-/* All is there: puts it into order, with depths. */
-void krait_columns_finish(struct krait_columns *columns);
+/* All is there: puts it into order, with depths. Returns 0 or -ENOMEM. */
+int krait_columns_finish(struct krait_columns *columns);
 void krait_columns_done(struct krait_columns *columns);
 /* Bytes that it takes. */
 size_t krait_columns_size(const struct krait_columns *columns);
 
-/* Adds the spans that are shorter than under_ns, and may add others, that touch [from_ns, to_ns). 0 or -ENOMEM. */
+/* All spans as an array, which the caller frees; NULL when memory is out. */
+struct krait_tile_call *krait_columns_unpack(const struct krait_columns *columns);
+
+/* Adds the spans that are shorter than under_ns and touch [from_ns, to_ns). Returns 0 or -ENOMEM. */
 int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, uint64_t to_ns,
                        uint64_t under_ns, struct krait_tile *tile);
 

@@ -175,18 +175,17 @@ static int by_end(const void *a, const void *b)
 }
 
 /* A pyramid wants them in the order of ends: which is another one where they nest. */
-static int build_spans(struct krait_pyramid *out, struct krait_columns *columns)
+static int build_spans(struct krait_pyramid *out, const struct krait_columns *columns)
 {
-    KRAIT_AUTO_FREE struct krait_tile_call *by_ends =
-        malloc(KRAIT_MAX(columns->count, 1u) * sizeof(*by_ends));
+    KRAIT_AUTO_FREE struct krait_tile_call *spans = krait_columns_unpack(columns);
     struct krait_pyramid_build *build;
-    int rc = by_ends ? krait_pyramid_build_new(&build, 0) : -ENOMEM;
+    int rc = spans ? krait_pyramid_build_new(&build, 0) : -ENOMEM;
     if (rc)
         return rc;
-    memcpy(by_ends, columns->spans, columns->count * sizeof(*by_ends));
-    qsort(by_ends, columns->count, sizeof(*by_ends), by_end);
-    for (uint32_t i = 0; i < columns->count; i++)
-        krait_pyramid_add(build, &by_ends[i]);
+    if (columns->kind == KRAIT_TRACK_SLICES) /* states do not overlap */
+        qsort(spans, columns->spans.count, sizeof(*spans), by_end);
+    for (uint64_t i = 0; i < columns->spans.count; i++)
+        krait_pyramid_add(build, &spans[i]);
     rc = krait_pyramid_finish(build, out);
     krait_pyramid_build_free(build);
     return rc;
@@ -196,12 +195,14 @@ static int finish_other(struct krait_view *view, uint32_t at)
 {
     struct krait_view_track *track = &view->tracks[at];
     pthread_mutex_lock(&view->lock);
-    krait_columns_finish(track->columns);
+    int rc = krait_columns_finish(track->columns);
     pthread_mutex_unlock(&view->lock);
+    if (rc)
+        return rc;
     grow_length(view, track->columns->end_ns);
     track->has_pyramid =
-        track->columns->spans && !view->is_walk && krait_columns_size(track->columns) > view->small;
-    int rc = track->has_pyramid ? build_spans(&track->pyramid, track->columns) : 0;
+        track->columns->spans.count && !view->is_walk && krait_columns_size(track->columns) > view->small;
+    rc = track->has_pyramid ? build_spans(&track->pyramid, track->columns) : 0;
     if (!rc)
         set_ready(view, at, krait_columns_size(track->columns) + krait_pyramid_size(&track->pyramid));
     return rc;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Many spans of one track, packed: states and system calls, of which a kernel trace has tens of millions, in 5 to 10 bytes
+ * each instead of 40.
+ *
+ *   blocks   ┌─────────────────┬─────────────────┬───   begin of the first span, offset of its bytes
+ *            │ begin_ns offset │ begin_ns offset │
+ *            └──┬──────────────┴──┬──────────────┴───
+ *   bytes       ▼ 64 spans        ▼ 64 spans            a span: five numbers of 7 bits a byte, the lowest first, the top bit
+ *            ┌─────────────────┬─────────────────┬───   set where more follow (LEB128)
+ *            │ gap length name value depth  ...  │        gap: from the end of the span before, or the block's begin, to the
+ *            └───────────────────────────────────┴───         begin; it and value are signed: 0, -1, 1, -2 as 0, 1, 2, 3
+ *
+ * Example: a block that begins at 1000, and in it a state from 1000 to 1300 with name 2 and value 0:
+ *
+ *   00  ac 02  02  00  00
+ *
+ * It is read from front to back, from any block; what is damaged ends it.
+ */
+#ifndef KRAIT_VIEW_SPANS_H
+#define KRAIT_VIEW_SPANS_H
+
+#include "view/tile.h"
+
+struct krait_span_block {
+    uint64_t begin_ns, offset;
+};
+
+struct krait_spans {
+    struct krait_span_block *blocks;
+    size_t block_count, block_cap;
+    uint8_t *bytes;
+    size_t byte_count, byte_cap;
+    uint64_t count;
+    uint64_t last_end; /* while they are added */
+    bool is_mapped;    /* the arrays are not its own (cache.h) */
+};
+
+/* In any order; reading wants that of begins. Times are at most KRAIT_PYRAMID_TIME_MAX. Returns 0 or -ENOMEM. */
+int krait_spans_add(struct krait_spans *spans, const struct krait_tile_call *span);
+/* Gives back room that is not needed. */
+void krait_spans_trim(struct krait_spans *spans);
+void krait_spans_done(struct krait_spans *spans);
+size_t krait_spans_size(const struct krait_spans *spans);
+
+struct krait_spans_reader {
+    const struct krait_spans *spans;
+    const uint8_t *at;
+    uint64_t next; /* number of the next span */
+    uint64_t last_end;
+};
+
+/* In front of the first span; or of one that begins before begin_ns, or of the first, if they are ordered by begins. */
+void krait_spans_start(struct krait_spans_reader *reader, const struct krait_spans *spans);
+void krait_spans_seek(struct krait_spans_reader *reader, const struct krait_spans *spans, uint64_t begin_ns);
+/* False behind the last, and where the bytes are none. */
+bool krait_spans_next(struct krait_spans_reader *reader, struct krait_tile_call *out);
+
+#endif

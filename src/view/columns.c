@@ -160,13 +160,16 @@ int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, ui
 static int each_span(const struct krait_columns *columns, struct krait_range range,
                      int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
 {
-    /* Of states only the last one before the range can go on in it; of slices any that lies around it. */
-    uint32_t i = columns->kind == KRAIT_TRACK_STATES ? first_span(columns, range.from_ns) : 0;
+    struct krait_spans_reader reader;
+    struct krait_tile_call span;
     int rc = 0;
-    for (i -= i > 0; i < columns->count && columns->spans[i].begin_ns < range.to_ns && !rc; i++) {
-        const struct krait_tile_call *span = &columns->spans[i];
-        if (span->end_ns > range.from_ns || span->begin_ns >= range.from_ns)
-            rc = fn(ctx, span);
+    if (columns->kind == KRAIT_TRACK_SLICES && !columns->is_whole)
+        return 0;
+    /* Of states only the last one before the range can go on in it; of slices any that lies around it. */
+    krait_spans_seek(&reader, &columns->spans, columns->kind == KRAIT_TRACK_STATES ? range.from_ns : 0);
+    while (!rc && krait_spans_next(&reader, &span) && span.begin_ns < range.to_ns) {
+        if (span.end_ns > range.from_ns || span.begin_ns >= range.from_ns)
+            rc = fn(ctx, &span);
     }
     return rc;
 }
@@ -188,7 +191,7 @@ static int each_moment(const struct krait_columns *columns, struct krait_range r
 int krait_columns_each(const struct krait_columns *columns, struct krait_range range,
                        int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
 {
-    if (has_spans(columns->kind))
+    if (krait_columns_have_spans(columns->kind))
         return each_span(columns, range, fn, ctx);
     return columns->kind == KRAIT_TRACK_INSTANTS ? each_moment(columns, range, fn, ctx) : 0;
 }

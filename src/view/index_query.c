@@ -268,7 +268,8 @@ int krait_view_each(struct krait_view *view, uint32_t track, struct krait_range 
         return -EINVAL;
     if (__atomic_load_n(&view->tracks[track].state, __ATOMIC_ACQUIRE) != KRAIT_VIEW_READY)
         return -EAGAIN;
-    return krait_columns_each(view->tracks[track].columns, range, fn, ctx);
+    const struct krait_columns *columns = view->tracks[track].columns; /* flows have none */
+    return columns ? krait_columns_each(columns, range, fn, ctx) : 0;
 }
 
 uint8_t krait_view_func_hue(const struct krait_view *view, uint32_t func)

@@ -45,6 +45,10 @@ export function commands(ui: { search: () => void; help: () => void; palette: ()
       c.store.view.group = c.store.view.group === 'process' ? 'kind' : 'process';
       c.store.tell('lanes');
     }),
+    other('Only threads that ran in the range, or all', ['code:KeyR'], (c) => {
+      c.store.view.active = !c.store.view.active;
+      c.store.tell('range');
+    }),
     other('Keys', ['?'], ui.help),
     ...panels.map((panel) => other(`Panel: ${panel.title}`, [panel.key], (c: Context) => c.store.openPanel(panel.id))),
   ];

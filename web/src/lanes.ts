@@ -5,7 +5,7 @@ import { Process, Trace, Track } from './model';
 import { Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
-const COLLAPSED_ROWS = 1;
+const COLLAPSED_ROWS = 1, MOST_ROWS = 128;
 export const USUAL_ROWS = 20; // that a lane shows of its calls until it is asked for all
 
 /** A track in a lane: where it begins below the lane's top, and how high one of its rows is. */
@@ -73,39 +73,50 @@ function groups(trace: Trace, byKind: boolean): Group[] {
     }
     lane.tracks.push(track);
   }
-  const order = (g: Group): number => (g.key === 'cpus' ? 1 : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
-  return [...found.values()].sort((a, b) => order(a) - order(b));
+  const order = (g: Group): number => (g.key === 'cpus' ? (trace.processes.length ? 1 : -1) : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
+  return joinSingles([...found.values()], trace).sort((a, b) => order(a) - order(b));
+}
+
+/** Of a whole machine: processes of one thread need no head each. */
+function joinSingles(list: Group[], trace: Trace): Group[] {
+  const isSingle = (g: Group): boolean => !trace.processes.length && g.key.startsWith('m') && g.lanes.length === 1;
+  const singles = list.filter(isSingle);
+  if (singles.length < 2) return list;
+  const joined: Group = { key: 'threads', title: 'Threads', hint: String(singles.length), lanes: singles.flatMap((g) => g.lanes), closed: false };
+  return [...list.filter((g) => !isSingle(g)), joined];
 }
 
 export class Lanes {
   lanes: Lane[] = [];
   height = 0;
+  stale = false; // the layout has to be made anew
+  active: Set<number> | null = null; // tracks of threads that ran in the range, where only these are shown
   private deepest = new Map<number, number>(); // by track: rows that it has needed so far
-  private used = new Set<number>();
 
   constructor(private trace: Trace, private store: Store) {
     this.layout();
   }
 
-  /** A track was seen to need rows, or to have something. Returns whether that changes the layout. */
-  learn(track: number, deepest: number): boolean {
-    if (deepest > 0) this.used.add(track);
-    const rows = Math.min(Math.max(deepest, 1), 128);
-    if ((this.deepest.get(track) ?? 1) >= rows) return false;
+  /** A track was seen to need so many rows. */
+  learn(track: number, deepest: number): void {
+    const rows = Math.min(Math.max(deepest, 1), MOST_ROWS);
+    if ((this.deepest.get(track) ?? 1) >= rows) return;
     this.deepest.set(track, rows);
-    return true;
+    this.stale = true;
   }
 
   layout(): void {
     const { filter, collapsed, pinned, group: by } = this.store.view;
     const wanted = filter.toLowerCase();
     this.lanes = [];
+    this.stale = false;
     let top = 0;
     const pins: Lane[] = [];
     for (const group of groups(this.trace, by === 'kind')) {
       const hit = (text: string): boolean => !wanted || text.toLowerCase().includes(wanted);
       const groupHit = hit(`${group.title} ${group.hint}`);
-      const own = group.lanes.filter((lane) => groupHit || hit(`${lane.title} ${lane.hint}`));
+      const isActive = (lane: Group['lanes'][0]): boolean => !this.active || lane.tracks.some((track) => track.of !== 'thread' || this.active?.has(track.id));
+      const own = group.lanes.filter((lane) => (groupHit || hit(`${lane.title} ${lane.hint}`)) && isActive(lane));
       if (!own.length) continue;
       const closed = collapsed.includes(group.key) !== group.closed;
       this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0 });

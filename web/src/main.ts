@@ -34,7 +34,7 @@ class Page {
   private filter = el('input', { type: 'search', class: 'filter', placeholder: 'Filter lanes', 'aria-label': 'Filter lanes' });
 
   constructor(trace: Trace) {
-    const store = new Store(trace.duration);
+    const store = new Store(trace.duration, trace.funcs > 2 ? 'functions' : trace.kernel ? 'states' : 'marks');
     const api = new Api(() => this.redraw());
     const timeline = new Timeline(trace, store, api);
     this.context = { trace, store, api, timeline };
@@ -56,6 +56,7 @@ class Page {
     document.title = `${title} - krait`;
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
       el('span', { class: 'quiet' }, `${duration(Number(trace.duration))}, ${counted(trace.threads.length, 'thread')}`), this.state, el('span', { class: 'space' }), this.filter,
+      button('Active', 'Only threads that ran in the range (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
       button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
     for (const panel of panels) {
@@ -115,6 +116,7 @@ class Page {
   private redraw(): void {
     this.context.timeline.draw();
     this.minimap.draw();
+    document.querySelector('button.active')?.setAttribute('aria-pressed', String(this.context.store.view.active));
     const shown = this.made.get(this.shown);
     shown?.querySelectorAll('.table-rows').forEach((list) => list.dispatchEvent(new Event('scroll')));
     redrawFlame();
@@ -124,6 +126,7 @@ class Page {
     const { store } = this.context;
     store.listen((what) => {
       const panel = panels.find((p) => p.id === this.shown);
+      if (what === 'range') this.findActiveLater();
       if (what === 'panel') this.later(true);
       else if (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected)) this.later(false);
     });
@@ -143,6 +146,35 @@ class Page {
     if (location.hash && decode(location.hash.slice(1), store.view)) store.restore(location.hash.slice(1));
     this.filter.value = store.view.filter;
     this.later(true);
+  }
+
+  private activeTimer = 0;
+
+  private findActiveLater(): void {
+    clearTimeout(this.activeTimer);
+    this.activeTimer = window.setTimeout(() => { void this.findActive(); }, WAIT);
+  }
+
+  /** The tracks of threads that made calls or had a CPU in the range that is on the screen. */
+  private async findActive(): Promise<void> {
+    const { store, timeline, trace, api } = this.context, { from, span } = store.view.range, before = timeline.lanes.active;
+    if (store.view.active) {
+      const begin = from < 0n ? 0n : from, active = new Set<number>(), threads = new Set<string>();
+      const sums = await ask<{ rows: number[][] }>('states', { from: begin, until: from + BigInt(Math.round(span)) });
+      const keyOf = (id: number): string => `${trace.tracks[id].pid}.${trace.tracks[id].number}`;
+      for (const [track, name, , ns] of sums.rows) {
+        const state = await api.texts.wait(name);
+        if (ns && (state === 'user' || state === 'system' || state === 'interrupt')) threads.add(keyOf(track));
+      }
+      const known = trace.tracks.some((track) => track.of === 'thread' && track.name === 'state');
+      for (const track of trace.tracks) {
+        const thread = track.thread === null ? null : trace.threads[track.thread];
+        const lives = !known && thread && thread.begin < begin + BigInt(Math.round(span)) && thread.until >= begin;
+        if (track.of === 'thread' && (lives || threads.has(keyOf(track.id)))) active.add(track.id);
+      }
+      timeline.lanes.active = active;
+    } else timeline.lanes.active = null;
+    if (before || timeline.lanes.active) timeline.relayout();
   }
 
   /** The panel is asked for again a moment after the last change. */

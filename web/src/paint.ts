@@ -3,11 +3,10 @@
 
 import { Api, tileLength } from './api';
 import { Lane, Lanes, Part } from './lanes';
-import { Trace } from './model';
+import { Trace, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
 import { Store } from './store';
 import { BINS, CUT, Slice, Tile, UNWOUND } from './tile';
-import { label } from './model';
 
 const BIN_PIXELS = 2; // a bin is one to two pixels wide
 const TEXT_LEAST = 28; // pixels of a box that has its name in it
@@ -53,10 +52,9 @@ export class Painter {
   unfinished = false; // the index was not whole
   constructor(private trace: Trace, private store: Store, private api: Api, private lanes: Lanes) {}
 
-  /** All lanes that are on the screen. Returns whether the layout has to be made anew. */
-  paint(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): boolean {
+  /** All lanes that are on the screen. What it learns of their depth may ask for another layout (lanes.stale). */
+  paint(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): void {
     const level = levelOf(frame.span, frame.width);
-    let grown = false;
     this.missing = this.unfinished = false;
     context.font = FONT;
     context.textBaseline = 'middle';
@@ -65,9 +63,8 @@ export class Painter {
       const top = lane.top - frame.scroll;
       if (top > frame.height || top + lane.height < 0) continue;
       this.ground(context, lane, top, frame, palette);
-      for (const part of lane.parts) grown = this.part(context, part, top + part.top, frame, level, palette) || grown;
+      for (const part of lane.parts) this.part(context, part, top + part.top, frame, level, palette);
     }
-    return grown;
   }
 
   private ground(context: CanvasRenderingContext2D, lane: Lane, top: number, frame: Frame, palette: Palette): void {
@@ -88,20 +85,18 @@ export class Painter {
     return (hue) => palette.call(hue < classes.length ? hue % 12 : (hue - classes.length) % 12, 1);
   }
 
-  private part(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, level: number, palette: Palette): boolean {
+  private part(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, level: number, palette: Palette): void {
     const length = tileLength(level);
     const first = this.indexOf(frame.from, length), last = this.indexOf(frame.from + BigInt(Math.round(frame.span)), length);
-    let grown = false;
     for (let i = Math.max(first, 0); i <= last; i++) {
-      let tile = this.api.tile(part.track.id, level, i);
+      const tile = this.api.tile(part.track.id, level, i);
       if (!tile) {
         this.missing = true;
         this.meanwhile(context, part, top, frame, level, i, palette);
         continue;
       }
-      grown = this.tile(context, part, top, frame, tile, i === Math.max(first, 0), palette) || grown;
+      this.tile(context, part, top, frame, tile, i === Math.max(first, 0), palette);
     }
-    return grown;
   }
 
   private indexOf(at: bigint, length: number): number {
@@ -128,19 +123,18 @@ export class Painter {
     return Number(at - frame.from) / frame.span * frame.width;
   }
 
-  private tile(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, tile: Tile, isFirst: boolean, palette: Palette): boolean {
+  private tile(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, tile: Tile, isFirst: boolean, palette: Palette): void {
     const begin = tile.index * BigInt(tileLength(tile.level));
     const x = this.x(begin, frame), width = tileLength(tile.level) / frame.span * frame.width;
-    const grown = this.lanes.learn(part.track.id, tile.deepest);
+    this.lanes.learn(part.track.id, tile.deepest);
     this.unfinished ||= tile.unfinished;
     if (tile.kind === 'counter') this.counter(context, part, top, x, width, tile, palette);
-    else if (tile.kind === 'instants') this.marks(context, part, top, x, width, tile, palette);
+    else if (tile.kind === 'instants') this.marks(context, top, x, width, tile, palette);
     else this.boxes(context, part, top, frame, x, width, begin, tile, isFirst, palette);
     if (tile.lost) {
       context.fillStyle = palette.lost;
       for (let dash = Math.max(x, 0); dash < Math.min(x + width, frame.width); dash += 6) context.fillRect(dash, top, 3, 2);
     }
-    return grown;
   }
 
   private boxes(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, x: number, width: number, begin: bigint, tile: Tile,
@@ -189,7 +183,7 @@ export class Painter {
     if (!text) return;
     const inside = Math.max(left, 0) + 4, room = Math.floor((left + width - inside - 3) / 6.62);
     if (room < 3) return;
-    context.fillStyle = part.track.kind === 'states' ? palette.textOn : palette.textOn;
+    context.fillStyle = palette.textOn;
     context.fillText(text.length > room ? shorten(text, room) : text, inside, y + height / 2 + 0.5);
   }
 
@@ -216,7 +210,7 @@ export class Painter {
 
   private counterMost = new Map<number, number>();
 
-  private marks(context: CanvasRenderingContext2D, part: Part, top: number, x: number, width: number, tile: Tile, palette: Palette): void {
+  private marks(context: CanvasRenderingContext2D, top: number, x: number, width: number, tile: Tile, palette: Palette): void {
     context.fillStyle = palette.accent;
     for (const mark of tile.marks) {
       const at = x + (mark.bin + 0.5) * width / BINS;
@@ -227,7 +221,6 @@ export class Painter {
       context.lineTo(at - 4, top + 5);
       context.fill();
     }
-    void part;
   }
 }
 

@@ -13,6 +13,7 @@ export interface View {
   panel: string;
   filter: string; // of lanes
   group: 'process' | 'kind';
+  active: boolean; // only threads that ran in the range
   collapsed: string[];
   pinned: string[];
   deep: string[]; // shown to their full depth
@@ -36,10 +37,10 @@ export class Store {
   private settled = '';
   private timer = 0;
 
-  constructor(duration: bigint) {
+  constructor(duration: bigint, panel: string) {
     this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
     this.view = {
-      range: { ...this.whole }, selected: null, call: null, panel: 'functions', filter: '', group: 'process',
+      range: { ...this.whole }, selected: null, call: null, panel, filter: '', group: 'process', active: false,
       collapsed: [], pinned: [], deep: [], func: null,
     };
     this.settled = encode(this.view);
@@ -166,6 +167,7 @@ export function encode(view: View): string {
   if (view.call) parts.push(`c=${view.call.track},${view.call.depth},${view.call.at}`);
   if (view.filter) parts.push(`f=${encodeURIComponent(view.filter)}`);
   if (view.group !== 'process') parts.push(`g=${view.group}`);
+  if (view.active) parts.push('a=1');
   if (view.func !== null) parts.push(`n=${view.func}`);
   if (view.collapsed.length) parts.push(`x=${view.collapsed.map(encodeURIComponent).join(',')}`);
   if (view.pinned.length) parts.push(`t=${view.pinned.map(encodeURIComponent).join(',')}`);
@@ -183,7 +185,7 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', func: null, collapsed: [], pinned: [], deep: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, collapsed: [], pinned: [], deep: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
@@ -191,6 +193,7 @@ export function decode(text: string, base: View): View | null {
       if (key === 'p') view.panel = value;
       if (key === 'f') view.filter = decodeURIComponent(value);
       if (key === 'g') view.group = value === 'kind' ? 'kind' : 'process';
+      if (key === 'a') view.active = value === '1';
       if (key === 'n') view.func = Number(value);
       if (key === 'x') view.collapsed = value.split(',').map(decodeURIComponent);
       if (key === 't') view.pinned = value.split(',').map(decodeURIComponent);

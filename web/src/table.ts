@@ -16,12 +16,13 @@ export class Table<T> {
   private by: number;
   private down = true;
   private chosen: T | null = null;
+  private empty = el('div', { class: 'table-empty', hidden: '' }, 'Nothing in this range.');
 
   constructor(private columns: Column<T>[], by: number, private open: (row: T) => void, label: string) {
     this.by = by;
     this.head = el('div', { class: 'table-head', role: 'row' });
     this.list = new VirtualList(22, (i) => this.makeRow(i), 'table-rows');
-    this.element = el('div', { class: 'table', role: 'table', 'aria-label': label }, this.head, this.list.element);
+    this.element = el('div', { class: 'table', role: 'table', 'aria-label': label }, this.head, this.empty, this.list.element);
     this.element.style.setProperty('--columns', columns.map((c) => c.width).join(' '));
     this.list.element.addEventListener('keydown', (event) => this.key(event));
     this.drawHead();
@@ -52,6 +53,7 @@ export class Table<T> {
         return (x < y ? -1 : x > y ? 1 : 0) * (this.down ? -1 : 1);
       });
     }
+    this.empty.hidden = this.rows.length > 0;
     this.list.set(this.rows.length);
   }
 

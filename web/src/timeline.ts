@@ -92,7 +92,8 @@ export class Timeline {
     context.fillStyle = colours.ground;
     context.fillRect(0, 0, frame.width, frame.height);
     this.grid(context, frame, colours);
-    if (this.painter.paint(context, frame, colours)) {
+    this.painter.paint(context, frame, colours);
+    if (this.lanes.stale) {
       this.lanes.layout();
       this.draw();
     }

@@ -233,8 +233,8 @@ static int add_kslice(void *ctx, const struct krait_kernel_slice *slice)
     char cat[32];
     snprintf(cat, sizeof(cat), "%s%s%s", slice->is_call ? "syscall" : "kernel", slice->live ? ",live" : "",
              slice->cut ? ",cut" : "");
-    add_complete(chrome, chrome->kernel->names.texts[slice->name], cat, pid_of(chrome, slice->thread),
-                 chrome->ids.tids[slice->thread]);
+    add_complete(chrome, chrome->kernel->names.texts[slice->name], cat, pid_of(chrome, slice->place),
+                 chrome->ids.tids[slice->place]);
     add_span(chrome, slice->begin_ns, slice->end_ns);
     if (slice->is_call && !slice->cut)
         krait_buf_fmt(buf, KRAIT_JSON_NEXT("args") KRAIT_JSON_FIRST("ret") "%lld}", (long long)slice->ret);

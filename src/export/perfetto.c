@@ -499,7 +499,7 @@ static int add_kernel_begin(void *ctx, const struct krait_kernel_slice *slice)
         intern_kernel_name(perfetto, slice->name);
     size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
     krait_pb_u64(buf, EVENT_TYPE, SLICE_BEGIN);
-    krait_pb_u64(buf, EVENT_TRACK, thread_track(perfetto->job->trace, slice->thread));
+    krait_pb_u64(buf, EVENT_TRACK, thread_track(perfetto->job->trace, slice->place));
     krait_pb_u64(buf, EVENT_NAME, (uint64_t)slice->name + 1);
     krait_pb_u64(buf, EVENT_CATEGORY, (slice->is_call ? OF_SYSCALL : OF_KERNEL) + 1);
     if (slice->live)
@@ -516,7 +516,7 @@ static int add_kernel_end(void *ctx, const struct krait_kernel_slice *slice)
     size_t packet = begin_kernel_packet(perfetto, slice->end_ns);
     size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
     krait_pb_u64(buf, EVENT_TYPE, SLICE_END);
-    krait_pb_u64(buf, EVENT_TRACK, thread_track(perfetto->job->trace, slice->thread));
+    krait_pb_u64(buf, EVENT_TRACK, thread_track(perfetto->job->trace, slice->place));
     if (slice->cut)
         add_way(buf, KRAIT_OP_CUT);
     else if (slice->is_call) {

@@ -42,7 +42,7 @@ int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_even
 int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait_kernel_known **out,
                              struct krait_err *err)
 {
-    const struct krait_kernel_options all = { .until_ns = UINT64_MAX };
+    const struct krait_kernel_options all = { .until_ns = UINT64_MAX, .functions = true };
     struct krait_kernel_events *events = NULL;
     int rc = krait_trace_kernel(trace, &events, err);
     if (rc)

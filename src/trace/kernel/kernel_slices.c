@@ -75,16 +75,6 @@ static uint32_t thread_at(const struct krait_kernel_slices *kernel, const struct
 
 /* -- walking -- */
 
-/* What is open in a thread, from the outermost inwards. */
-struct open_slices {
-    struct krait_kernel_slice *items; /* end_ns: up to when it is known to go on. NULL: there never was one */
-    uint32_t count;
-};
-
-/* A kernel follows functions 50 deep at the most (FTRACE_RETFUNC_DEPTH in kernel/trace/fgraph.c): more are
- * open where ends were lost. */
-enum { MOST_OPEN = 64 };
-
 struct run {
     const struct krait_kthread *thread; /* NULL: none that is known */
     uint64_t begin_ns;
@@ -95,8 +85,7 @@ struct walk {
     const struct krait_kernel_sink *sink;
     const struct krait_kernel_states *states;
     struct krait_kernel_watch watch;
-    struct open_slices *open; /* by index of the kernel's thread */
-    uint32_t open_count;
+    struct krait_kernel_nest nest;
     struct run *runs; /* by CPU */
     uint32_t run_count;
     int rc; /* the first failure */
@@ -110,133 +99,54 @@ static void keep_rc(struct walk *w, int rc)
 
 /* -- slices -- */
 
-static struct open_slices *slices_of(struct walk *w, const struct krait_kthread *t)
+/* The place of a slice is the trace's thread. */
+static uint32_t place_of(void *ctx, const struct krait_kthread *t, uint64_t ns)
 {
-    if (KRAIT_GROW_FILLED(w->open, w->open_count, t->index + 1, 0))
-        return &w->open[t->index];
-    keep_rc(w, -ENOMEM);
-    return NULL;
+    return thread_at(((struct walk *)ctx)->kernel, t, ns);
 }
 
 /* When a thread's calls are cut that nobody ended, as trace/walk.c does. */
-static uint64_t end_of_thread(const struct walk *w, uint32_t index)
+static uint64_t last_of(void *ctx, uint32_t place)
 {
-    const struct krait_trace *trace = w->kernel->trace;
-    return trace->processes[trace->threads[index].process].end_ns;
+    const struct krait_trace *trace = ((struct walk *)ctx)->kernel->trace;
+    return trace->processes[trace->threads[place].process].end_ns;
 }
 
-static void pop(struct walk *w, struct open_slices *open, uint64_t end_ns, bool cut)
+static uint32_t name_of(void *ctx, const char *text)
 {
-    struct krait_kernel_slice *slice = &open->items[--open->count];
-    uint64_t last_ns = end_of_thread(w, slice->thread);
-    bool outlives = slice->begin_ns < last_ns && last_ns < end_ns; /* the calls around it */
-    slice->end_ns = outlives ? last_ns : KRAIT_MAX(end_ns, slice->end_ns);
-    slice->cut = cut || outlives;
-    if (open->count)
-        slice[-1].end_ns = KRAIT_MAX(slice[-1].end_ns, slice->end_ns);
-    if (w->sink->end)
-        keep_rc(w, w->sink->end(w->sink->ctx, slice));
+    struct walk *w = ctx;
+    return krait_strtab_add(&w->kernel->names, text, strlen(text));
 }
 
-static void pop_to(struct walk *w, struct open_slices *open, uint32_t count, uint64_t end_ns)
+static int begin_slice(void *ctx, const struct krait_kernel_slice *slice)
 {
-    while (open->count > count)
-        pop(w, open, end_ns, true);
+    const struct krait_kernel_sink *sink = ((struct walk *)ctx)->sink;
+    return sink->begin ? sink->begin(sink->ctx, slice) : 0;
 }
 
-static void push(struct walk *w, struct open_slices *open, struct krait_kernel_slice slice, const char *name)
+static int end_slice(void *ctx, const struct krait_kernel_slice *slice)
 {
-    const struct krait_kernel_slice *around = open->count ? &open->items[open->count - 1] : NULL;
-    uint64_t last_ns = end_of_thread(w, slice.thread);
-    bool is_behind = around && around->begin_ns < last_ns && last_ns <= slice.begin_ns;
-    if (is_behind || open->count == MOST_OPEN)
-        return;
-    if (!open->items)
-        open->items = calloc(MOST_OPEN, sizeof(*open->items));
-    slice.name = krait_strtab_add(&w->kernel->names, name, strlen(name));
-    if (!open->items || slice.name == KRAIT_NO_ID) {
-        keep_rc(w, -ENOMEM);
-        return;
-    }
-    slice.end_ns = slice.begin_ns;
-    open->items[open->count++] = slice;
-    if (w->sink->begin)
-        keep_rc(w, w->sink->begin(w->sink->ctx, &slice));
-}
-
-static void push_call(struct walk *w, struct open_slices *open, const struct krait_kthread *t, uint64_t ns)
-{
-    uint32_t thread = thread_at(w->kernel, t, ns);
-    const char *name = t->call == KRAIT_NO_ID ? "" : w->states->calls.texts[t->call];
-    bool live = t->call_ns < (int64_t)ns;
-    if (thread == KRAIT_NO_ID || !*name)
-        return;
-    struct krait_kernel_slice slice = { .begin_ns = ns, .thread = thread, .is_call = true, .live = live };
-    push(w, open, slice, name);
-}
-
-/* A call whose end was lost goes as far as is known: to its begin, or to the last function within. More would
- * be guessed, and might lie across the calls that follow. */
-static void lose(struct walk *w, struct open_slices *open)
-{
-    pop_to(w, open, 0, 0);
+    const struct krait_kernel_sink *sink = ((struct walk *)ctx)->sink;
+    return sink->end ? sink->end(sink->ctx, slice) : 0;
 }
 
 static void on_entered(void *ctx, const struct krait_kthread *t, uint32_t was, int64_t ns)
 {
     struct walk *w = ctx;
-    struct open_slices *open = slices_of(w, t);
-    if (!open)
-        return;
-    if (was != KRAIT_NO_ID)
-        lose(w, open);
-    pop_to(w, open, 0, (uint64_t)ns);
-    push_call(w, open, t, (uint64_t)ns);
+    keep_rc(w, krait_kernel_nest_entered(&w->nest, t, was, (uint64_t)ns));
 }
 
 static void on_left(void *ctx, const struct krait_kthread *t, bool own, int64_t ret, int64_t ns)
 {
     struct walk *w = ctx;
-    struct open_slices *open = slices_of(w, t);
-    if (!open || !open->count || !open->items[0].is_call)
-        return;
-    if (!own) {
-        lose(w, open);
-        return;
-    }
-    pop_to(w, open, 1, (uint64_t)ns);
-    open->items[0].ret = ret;
-    pop(w, open, (uint64_t)ns, false);
+    keep_rc(w, krait_kernel_nest_left(&w->nest, t, own, ret, (uint64_t)ns));
 }
 
-static void end_function(struct walk *w, struct open_slices *open, const char *name, uint64_t ns)
-{
-    uint32_t id = krait_strtab_find(&w->kernel->names, name, strlen(name)), i = open->count;
-    while (i && (open->items[i - 1].is_call || open->items[i - 1].name != id))
-        i--;
-    if (!i)
-        return; /* its begin was not seen */
-    pop_to(w, open, i, ns);
-    pop(w, open, ns, false);
-}
-
-/* A function without a name in the trace goes by its address. */
 static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kernel_event *ev,
                         int64_t ns)
 {
     struct walk *w = ctx;
-    uint32_t thread = thread_at(w->kernel, t, (uint64_t)ns);
-    struct open_slices *open = thread == KRAIT_NO_ID ? NULL : slices_of(w, t);
-    if (!open)
-        return;
-    char address[32];
-    const char *label = krait_kernel_events_label(w->kernel->events, ev, 0);
-    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)krait_kernel_event_int(ev, 0));
-    const char *name = label ? label : address;
-    if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_END)
-        push(w, open, (struct krait_kernel_slice){ .begin_ns = (uint64_t)ns, .thread = thread }, name);
-    if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_BEGIN)
-        end_function(w, open, name, (uint64_t)ns);
+    keep_rc(w, krait_kernel_nest_function(&w->nest, t, ev, (uint64_t)ns));
 }
 
 /* -- runs and waits -- */
@@ -299,8 +209,8 @@ static void on_change(void *ctx, const struct krait_kchange *change)
         begin_run(w, change->cpu->number, t, (uint64_t)change->ns);
     if (is_wait((enum krait_thread_state)change->was))
         tell_wait(w, change);
-    if (t->state == KRAIT_TS_GONE && t->index < w->open_count)
-        pop_to(w, &w->open[t->index], 0, (uint64_t)change->ns);
+    if (t->state == KRAIT_TS_GONE)
+        keep_rc(w, krait_kernel_nest_gone(&w->nest, t, (uint64_t)change->ns));
 }
 
 /* -- both ends -- */
@@ -310,13 +220,7 @@ static void on_begin(void *ctx, const struct krait_kernel_states *states)
     struct walk *w = ctx;
     uint64_t ns = (uint64_t)states->begin_ns;
     w->states = states;
-    for (uint32_t i = 0; i < states->thread_count; i++) {
-        const struct krait_kthread *t = states->threads[i];
-        bool calls = t->call_counts && t->state != KRAIT_TS_GONE;
-        struct open_slices *open = calls ? slices_of(w, t) : NULL;
-        if (open)
-            push_call(w, open, t, ns);
-    }
+    keep_rc(w, krait_kernel_nest_begin(&w->nest, states));
     for (uint32_t i = 0; i < states->cpu_count; i++) {
         const struct krait_kthread *t = states->cpus[i].current;
         if (t && krait_thread_runs((enum krait_thread_state)t->state))
@@ -326,23 +230,27 @@ static void on_begin(void *ctx, const struct krait_kernel_states *states)
 
 static void finish(struct walk *w, uint64_t ns)
 {
-    for (uint32_t i = 0; i < w->open_count; i++)
-        pop_to(w, &w->open[i], 0, ns);
+    keep_rc(w, krait_kernel_nest_finish(&w->nest, ns));
     for (uint32_t i = 0; i < w->run_count; i++)
         end_run(w, i, ns);
 }
 
 static void walk_done(struct walk *w)
 {
-    for (uint32_t i = 0; i < w->open_count; i++)
-        free(w->open[i].items);
-    free(w->open);
+    krait_kernel_nest_done(&w->nest);
     free(w->runs);
 }
 
 int krait_kernel_slices_walk(struct krait_kernel_slices *kernel, const struct krait_kernel_sink *sink)
 {
     KRAIT_CLEANUP(walk_done) struct walk w = { .kernel = kernel, .sink = sink };
+    w.nest = (struct krait_kernel_nest){ .ctx = &w,
+                                         .events = kernel->events,
+                                         .place = place_of,
+                                         .last_ns = last_of,
+                                         .name = name_of,
+                                         .begin = begin_slice,
+                                         .end = end_slice };
     w.watch = (struct krait_kernel_watch){ .ctx = &w,
                                            .begin = on_begin,
                                            .change = on_change,

@@ -18,18 +18,7 @@
 #define KRAIT_TRACE_KERNEL_SLICES_H
 
 #include "trace/kernel/kernel.h"
-
-/* A stretch of time in a thread of the trace; in one thread they nest, in each other and, times of lost
- * events aside, in the thread's calls. */
-struct krait_kernel_slice {
-    uint64_t begin_ns, end_ns; /* the latter only once it has ended */
-    int64_t ret;               /* of a system call that was seen to return */
-    uint32_t thread;
-    uint32_t name; /* id among the names */
-    bool is_call;  /* a system call; else a function of the kernel's */
-    bool live;     /* it had begun before the range */
-    bool cut;      /* its end was lost, or is outside of the range, or never came */
-};
+#include "trace/kernel/kernel_nest.h"
 
 /* Told in the order of time, each thing when it is over, but slices when they begin too. What is NULL is not
  * told. A value other than 0 ends the walk and is returned by it. Times are nanoseconds since the epoch. */

@@ -554,7 +554,9 @@ static void on_function(void *ctx, const struct krait_kernel_event *ev)
                                     : cpu    ? cpu->current
                                              : NULL;
     tick(m, ev);
-    if (t && m->watch)
+    if (t)
+        m->threads[t->index]->runs_functions = true;
+    if (t && m->watch && m->watch->function)
         m->watch->function(m->watch->ctx, t, ev, m->now);
 }
 
@@ -710,7 +712,8 @@ static void finish(machine *m, int64_t end_ns)
 static int run(machine *m, struct krait_kernel_events *events, const struct krait_kernel_options *options)
 {
     const struct krait_kernel_watch *watch = options->watch;
-    krait_kernel_event_handler *function = watch && watch->function ? on_function : NULL;
+    krait_kernel_event_handler *function =
+        options->functions || (watch && watch->function) ? on_function : NULL;
     krait_kernel_event_handler *sent = watch && watch->sent ? on_sent : NULL;
     krait_kernel_event_handler *event = watch && watch->event ? on_event : NULL;
     krait_kernel_event_handler *interrupt = event ? event : on_cpu_event;

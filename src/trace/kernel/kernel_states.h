@@ -159,6 +159,7 @@ struct krait_kthread {
     int64_t born_ns, gone_ns; /* 0, INT64_MAX: it was there before the trace, and is at its end */
     bool is_kernel;           /* a thread of the kernel's own, as far as known */
     bool makes_calls, wakes;  /* it was seen to enter a system call; to wake or make a thread */
+    bool runs_functions;      /* of the kernel's, where that is asked for (krait_kernel_options) */
     bool kept;                /* its intervals are asked for: */
     struct krait_kinterval *intervals;
     uint32_t interval_count, interval_cap;
@@ -300,6 +301,7 @@ struct krait_kernel_watch {
 struct krait_kernel_options {
     uint64_t from_ns, until_ns;       /* after the trace's first event; UINT64_MAX: the end */
     struct krait_kernel_watch *watch; /* NULL: nobody does */
+    bool functions;                   /* threads' runs_functions is asked for */
     /* Whether a thread's intervals are kept: 40 bytes for each change of its state, and 16 for each switch of a
      * CPU while it was ready for that. Asked when it is met;
      * `index` is its place in `threads`, the same in each run over a trace. NULL: none are. */

@@ -44,7 +44,9 @@ static int add_thread(struct finding *f, const struct krait_kthread *t)
     int rc = track.process_name && track.thread_name ? 0 : -ENOMEM;
     rc = rc ? rc : add_track(f, track, KRAIT_TRACK_STATES, "state", "");
     if (t->makes_calls)
-        rc = rc ? rc : add_track(f, track, KRAIT_TRACK_SLICES, "system calls", "");
+        rc = rc ? rc : add_track(f, track, KRAIT_TRACK_SLICES, KRAIT_KERNEL_CALLS, "");
+    if (t->runs_functions)
+        rc = rc ? rc : add_track(f, track, KRAIT_TRACK_SLICES, KRAIT_KERNEL_FUNCTIONS, "");
     if (t->wakes)
         rc = rc ? rc : add_track(f, track, KRAIT_TRACK_FLOWS, "wake-ups", "");
     return rc;

@@ -4,12 +4,14 @@
  *
  *   thread    STATES "state"          user, system, blocked_disk, ...; value: the thread that woke it, or has its CPU
  *             SLICES "system calls"   read, futex, ...; value: what it returned, 0 where it goes on at the end
+ *             SLICES "functions"      of the kernel's, in system calls and outside, where they were recorded; of a range,
+ *                                     those that begin in it
  *             FLOWS "wake-ups"        from when it woke a thread until that ran; to that thread's states
  *   CPU       STATES "threads"        who has it, by the name; value: its number; gaps where it idles or is unknown
  *             SLICES "interrupts"     by the device's name, or the soft interrupt's number
  *             COUNTER "frequency"     in kHz
  *
- * A thread that makes no system call, or wakes none, has no such track. All follow from the machine of
+ * A thread that makes no system call, runs no such function, or wakes none, has no such track. All follow from the machine of
  * kernel_states.h, which goes through all events up to the end of the range: once for all tracks that are walked
  * together.
  */
@@ -17,6 +19,10 @@
 #define KRAIT_TRACE_KERNEL_TRACKS_H
 
 #include "trace/importer.h"
+
+/* What tracks of slices are called. */
+#define KRAIT_KERNEL_CALLS     "system calls"
+#define KRAIT_KERNEL_FUNCTIONS "functions"
 
 /* Of struct krait_importer: a part that cannot be read has no tracks, which trace->damage says. */
 int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err);

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "trace/kernel/kernel.h"
+#include "trace/kernel/kernel_nest.h"
 
 #include <string.h>
 
@@ -18,7 +19,7 @@ enum {
 };
 
 /* What a lane tells. */
-enum which { STATES, CALLS, WAKEUPS, THREADS, INTERRUPTS, FREQUENCY, WHICH };
+enum which { STATES, CALLS, FUNCTIONS, WAKEUPS, THREADS, INTERRUPTS, FREQUENCY, WHICH };
 
 struct open {
     uint64_t begin_ns;
@@ -31,7 +32,7 @@ struct lane {
     uint64_t *t_ns, *end_ns; /* the columns; of those that its kind has not, nothing is read */
     int64_t *value;
     uint32_t *name, *to;
-    struct open open[MOST_NESTED]; /* that go on, from the outermost inwards */
+    struct open open[MOST_NESTED]; /* INTERRUPTS: that go on, from the outermost inwards */
     uint32_t depth;
     const struct krait_kthread *thread; /* THREADS: which has the CPU, since open[0]; NULL: none */
     bool has_value;                     /* FREQUENCY: `known` was so before the range */
@@ -49,6 +50,7 @@ struct walk {
     const struct krait_walking *walking;
     const struct krait_kernel_states *states; /* once the range has begun */
     struct krait_kernel_watch watch;
+    struct krait_kernel_nest nest; /* of CALLS and FUNCTIONS */
     struct lane *lanes;
     uint32_t lane_count, room; /* of each lane's columns */
     void *columns;
@@ -63,7 +65,10 @@ static enum which which_of(const struct krait_track *track)
         return track->kind == KRAIT_TRACK_STATES   ? THREADS
                : track->kind == KRAIT_TRACK_SLICES ? INTERRUPTS
                                                    : FREQUENCY;
-    return track->kind == KRAIT_TRACK_STATES ? STATES : track->kind == KRAIT_TRACK_SLICES ? CALLS : WAKEUPS;
+    return track->kind == KRAIT_TRACK_STATES                  ? STATES
+           : track->kind == KRAIT_TRACK_FLOWS                 ? WAKEUPS
+           : strcmp(track->name, KRAIT_KERNEL_FUNCTIONS) == 0 ? FUNCTIONS
+                                                              : CALLS;
 }
 
 static struct lane *lane_of(const struct walk *w, enum which which, uint32_t key)
@@ -145,13 +150,6 @@ static void add_wakeup(struct walk *w, struct lane *lane, const struct krait_kch
     lane->to[i] = woken < w->states_of.count ? w->states_of.items[woken] - 1 : KRAIT_NO_ID;
 }
 
-static void open_call(struct walk *w, struct lane *lane, const struct krait_kthread *t, int64_t ns)
-{
-    if (t->call != KRAIT_NO_ID)
-        lane->open[lane->depth++] =
-            (struct open){ (uint64_t)ns, name_of(w, w->states->calls.texts[t->call]) };
-}
-
 /* What is open ends, the innermost first. */
 static void end_open(struct walk *w, struct lane *lane, uint64_t ns)
 {
@@ -162,26 +160,53 @@ static void end_open(struct walk *w, struct lane *lane, uint64_t ns)
     }
 }
 
-/* A call that another follows had an end that was lost: it is left out. */
+/* -- system calls and functions: whose they are is the thread's index -- */
+
+static uint32_t place_of(void *ctx, const struct krait_kthread *t, uint64_t ns)
+{
+    const struct walk *w = ctx;
+    bool is_asked_for = lane_of(w, CALLS, t->index) || lane_of(w, FUNCTIONS, t->index);
+    return is_asked_for ? t->index : KRAIT_NO_ID;
+}
+
+static uint64_t no_last(void *ctx, uint32_t place)
+{
+    return UINT64_MAX;
+}
+
+static uint32_t slice_name(void *ctx, const char *text)
+{
+    return name_of(ctx, text);
+}
+
+/* Of a call whose end was lost mostly nothing but its begin is known: it is left out. */
+static int end_slice(void *ctx, const struct krait_kernel_slice *slice)
+{
+    struct walk *w = ctx;
+    struct lane *lane = lane_of(w, slice->is_call ? CALLS : FUNCTIONS, slice->place);
+    if (lane && (slice->begin_ns < slice->end_ns || !slice->cut))
+        add(w, lane, (struct open){ slice->begin_ns, slice->name }, slice->end_ns,
+            slice->is_call && !slice->cut ? slice->ret : 0);
+    return w->rc;
+}
+
 static void on_entered(void *ctx, const struct krait_kthread *t, uint32_t was, int64_t ns)
 {
     struct walk *w = ctx;
-    struct lane *lane = lane_of(w, CALLS, t->index);
-    if (!lane)
-        return;
-    lane->depth = 0;
-    open_call(w, lane, t, ns);
+    keep_rc(w, krait_kernel_nest_entered(&w->nest, t, was, (uint64_t)ns));
 }
 
 static void on_left(void *ctx, const struct krait_kthread *t, bool own, int64_t ret, int64_t ns)
 {
     struct walk *w = ctx;
-    struct lane *lane = lane_of(w, CALLS, t->index);
-    if (!lane)
-        return;
-    if (own && lane->depth)
-        add(w, lane, lane->open[0], (uint64_t)ns, ret);
-    lane->depth = 0;
+    keep_rc(w, krait_kernel_nest_left(&w->nest, t, own, ret, (uint64_t)ns));
+}
+
+static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kernel_event *ev,
+                        int64_t ns)
+{
+    struct walk *w = ctx;
+    keep_rc(w, krait_kernel_nest_function(&w->nest, t, ev, (uint64_t)ns));
 }
 
 /* -- who has a CPU -- */
@@ -227,7 +252,7 @@ static void on_change(void *ctx, const struct krait_kchange *change)
     struct walk *w = ctx;
     const struct krait_kthread *t = change->thread;
     bool is_woken = change->was == KRAIT_TS_WOKEN && change->was_by;
-    struct lane *states = lane_of(w, STATES, t->index), *calls = lane_of(w, CALLS, t->index),
+    struct lane *states = lane_of(w, STATES, t->index),
                 *wakeups = is_woken ? lane_of(w, WAKEUPS, change->was_by - 1) : NULL;
     if (w->at[THREADS].count)
         turn_cpu(w, change);
@@ -235,8 +260,8 @@ static void on_change(void *ctx, const struct krait_kchange *change)
         add_state(w, states, change);
     if (wakeups && change->since_ns < change->ns)
         add_wakeup(w, wakeups, change);
-    if (calls && t->state == KRAIT_TS_GONE)
-        end_open(w, calls, (uint64_t)change->ns);
+    if (t->state == KRAIT_TS_GONE)
+        keep_rc(w, krait_kernel_nest_gone(&w->nest, t, (uint64_t)change->ns));
 }
 
 /* -- what single events tell -- */
@@ -310,13 +335,10 @@ static void begin_lane(struct walk *w, struct lane *lane, uint64_t ns)
     const struct krait_kernel_states *states = w->states;
     uint32_t key = lane->track->key;
     enum which which = which_of(lane->track);
-    const struct krait_kthread *t = which == THREADS && key < states->cpu_count    ? states->cpus[key].current
-                                    : which == CALLS && key < states->thread_count ? states->threads[key]
-                                                                                   : NULL;
+    const struct krait_kthread *t =
+        which == THREADS && key < states->cpu_count ? states->cpus[key].current : NULL;
     if (which == THREADS && t && krait_thread_runs((enum krait_thread_state)t->state))
         begin_run(w, lane, t, ns);
-    if (which == CALLS && t && t->call_counts)
-        open_call(w, lane, t, (int64_t)ns);
     for (uint32_t i = 0; which == INTERRUPTS && i < lane->depth; i++)
         lane->open[i].begin_ns = KRAIT_MAX(lane->open[i].begin_ns, ns);
     if (which == FREQUENCY && lane->has_value)
@@ -328,12 +350,14 @@ static void on_begin(void *ctx, const struct krait_kernel_states *states)
 {
     struct walk *w = ctx;
     w->states = states;
+    keep_rc(w, krait_kernel_nest_begin(&w->nest, states));
     for (uint32_t i = 0; i < w->lane_count; i++)
         begin_lane(w, &w->lanes[i], (uint64_t)states->begin_ns);
 }
 
 static void finish(struct walk *w, uint64_t end_ns)
 {
+    keep_rc(w, krait_kernel_nest_finish(&w->nest, end_ns));
     for (uint32_t i = 0; i < w->lane_count; i++) {
         struct lane *lane = &w->lanes[i];
         if (which_of(lane->track) == THREADS)
@@ -405,6 +429,7 @@ static void walk_done(struct walk *w)
 {
     for (unsigned i = 0; i < WHICH; i++)
         free(w->at[i].items);
+    krait_kernel_nest_done(&w->nest);
     free(w->states_of.items);
     free(w->lanes);
     free(w->columns);
@@ -418,13 +443,21 @@ static uint64_t after(uint64_t ns, int64_t first)
 /* The machine tells no more of what happens than the lanes need. */
 static int run(struct walk *w, struct krait_kernel_events *events)
 {
-    bool asks_events = w->at[INTERRUPTS].count || w->at[FREQUENCY].count, asks_calls = w->at[CALLS].count;
+    bool asks_events = w->at[INTERRUPTS].count || w->at[FREQUENCY].count;
+    bool asks_slices = w->at[CALLS].count || w->at[FUNCTIONS].count;
     int64_t first = krait_kernel_events_first(events);
+    w->nest = (struct krait_kernel_nest){ .ctx = w,
+                                          .events = events,
+                                          .place = place_of,
+                                          .last_ns = no_last,
+                                          .name = slice_name,
+                                          .end = end_slice };
     w->watch = (struct krait_kernel_watch){ .ctx = w,
                                             .begin = on_begin,
                                             .change = on_change,
-                                            .entered = asks_calls ? on_entered : NULL,
-                                            .left = asks_calls ? on_left : NULL,
+                                            .entered = asks_slices ? on_entered : NULL,
+                                            .left = asks_slices ? on_left : NULL,
+                                            .function = asks_slices ? on_function : NULL,
                                             .event = asks_events ? on_event : NULL };
     const struct krait_kernel_options options = { .from_ns = after(w->walking->range.from_ns, first),
                                                   .until_ns = after(w->walking->range.to_ns, first),

@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 
 from conftest import BUILD, verb_json
-from kernel_made import begins, ends, event, switch, wake, write
+from kernel_made import Label, begins, ends, event, switch, wake, write
 from test_cat import CORPUS
 
 LTTNG = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
@@ -83,6 +83,27 @@ def test_wake_ups_lead_from_the_waker_to_the_woken_thread(tmp_path):
     assert found["FLOWS", "THREAD", 8, "wake-ups"] == [["30000", "40000", "wakeup", "7"]]
     assert ("FLOWS", "THREAD", 7, "wake-ups") not in found
     assert ("SLICES", "THREAD", 8, "system calls") not in found
+
+
+def test_functions_of_the_kernel_are_slices_beside_the_calls_that_they_are_in(tmp_path):
+    about, within = Label("vfs_read", 0x1000), Label("rw_verify_area", 0x2000)
+    events = [
+        switch(0, 0, 7),
+        begins(10, "read"),
+        event(12, "kernel_function_entry", function=about),
+        event(14, "kernel_function_entry", function=within),
+        event(16, "kernel_function_exit", function=within),
+        event(20, "kernel_function_exit", function=about),
+        ends(25, "read", ret=3),
+        event(30, "kernel_function_entry", function=about),
+        switch(60, 7, 0),
+    ]
+    folder = write(tmp_path / "kernel", events)
+    found = tracks(folder)
+    assert found["SLICES", "THREAD", 7, "system calls"] == [["10000", "25000", "read", "3"]]
+    assert found["SLICES", "THREAD", 7, "functions"] == [["14000", "16000", "rw_verify_area", "0"], ["12000", "20000", "vfs_read", "0"], ["30000", "60000", "vfs_read", "0"]]
+    assert tracks(folder, 13000, 15000)["SLICES", "THREAD", 7, "functions"] == [["14000", "15000", "rw_verify_area", "0"]]
+    assert text_of(folder, together=True) == text_of(folder)
 
 
 @pytest.mark.parametrize("folder", KERNELS, ids=lambda folder: str(folder.relative_to(CORPUS)).replace("/", "-"))

@@ -50,7 +50,8 @@ static const struct krait_opt flame_opts[] = {
       "for gil" },
     { "idle", 0, KRAIT_OPT_FLAG, NULL, AT(idle),
       "Draw a server's idle waits too: event loops, accept, workers at an empty queue, joins" },
-    { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle), "Put the root on top and grow downwards" },
+    { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle),
+      "Put the root on top and grow downwards (default for graphs of more than 200 rows)" },
     { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "Same as --icicle" },
     { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Set the title (default: the recorded command)" },
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width),
@@ -393,6 +394,16 @@ static void tell_governed(const struct drawn *drawn)
     }
 }
 
+enum { UPRIGHT_ROWS = 200 }; /* a taller picture has its root on the first screen only as an icicle */
+
+static uint32_t deepest(const struct krait_flame *flame)
+{
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < flame->count; i++)
+        depth = KRAIT_MAX(depth, flame->nodes[i].depth);
+    return depth;
+}
+
 static int draw(const struct flame_options *o, struct krait_flame_options *options, const struct drawn *drawn,
                 struct krait_flame *flame, struct krait_err *err)
 {
@@ -409,6 +420,7 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
     rc = rc ? rc : krait_flame_finish(flame, options, err);
     if (rc)
         return rc;
+    options->icicle |= deepest(flame) > UPRIGHT_ROWS;
     options->title = o->title ? o->title : title.data;
     options->subtitle = sub.data ? sub.data : "";
     options->time = time_text(drawn);
@@ -427,6 +439,8 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
     if (!rc && o->state && !this_one->tree->nodes[0].total_ns)
         krait_terminal_say(NULL, 0, "krait flame: there is no time in state %s%s", o->state,
                            krait_select_scope(&o->select));
+    if (!rc && flame->count == 1 && strcmp(path, "-") == 0)
+        fprintf(stderr, "krait flame: warning: no calls were recorded%s\n", krait_select_scope(&o->select));
     if (!rc && this_one->tree->idle_ns)
         tell_idle(this_one->tree->idle_ns);
     if (!rc && strcmp(path, "-") != 0)

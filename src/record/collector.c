@@ -391,6 +391,7 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     c->total.limit = c->recording.limit;
     c->total.dropped_events = c->recording.dropped_events;
     *summary = c->total;
+    summary->bytes += c->metadata_bytes;
     if (c->reserve)
         unlink(c->reserve);
     agree_on_clock(c, freq_before);

@@ -621,6 +621,20 @@ def test_of_a_recursion_deeper_than_can_be_drawn_what_is_near_is_shown(tmp_path)
     assert run_page(tmp_path / "f.svg", tmp_path, "result = [shown().length, shown().at(-1)];", address="#x=12501") == [12000, "m.leaf"]
 
 
+@pytest.mark.parametrize("depth, root_on_top", [(190, False), (3000, True)])
+def test_the_root_of_a_deep_recursion_is_on_the_first_screen(tmp_path, depth, root_on_top):
+    calls = "".join(f"{i}us call 1\n" for i in range(depth))
+    flame(record(tmp_path / "t", f"process 1 python3\ncode 1 python m f m.py 1\nthread 1\n{calls}1s ccall 1\n2s creturn\nexit 0 0\n"), "-o", tmp_path / "f.svg")
+    text = (tmp_path / "f.svg").read_text()
+    assert ("what it called stands below it" in text) is root_on_top
+    assert ("what it called stands above it" in text) is not root_on_top
+
+
+def test_a_graph_without_calls_is_warned_of_on_stdout_too(small):
+    said = subprocess.run([KRAIT, "flame", small, "--from", "100s", "-o", "-"], capture_output=True, text=True, check=True).stderr
+    assert said == "krait flame: warning: no calls were recorded in that time\n"
+
+
 @pytest.fixture(scope="module")
 def tower(tmp_path_factory):
     """A recording whose stack is 120 calls deep: higher than any window."""

@@ -5,9 +5,8 @@
 
 int krait_thread_file_add(struct krait_thread_file *file, struct krait_packet_place place)
 {
-    const struct krait_packet_place *last = file->packets + file->packet_count - 1;
     if (file->packet_count)
-        file->goes_back |= place.begin_ns < last->begin_ns;
+        file->goes_back |= place.begin_ns < file->packets[file->packet_count - 1].begin_ns;
     if (!KRAIT_GROW(file->packets, file->packet_cap, file->packet_count + 1))
         return -ENOMEM;
     file->packets[file->packet_count++] = place;

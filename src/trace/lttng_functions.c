@@ -17,7 +17,8 @@
  * function that is not open is left out. The fast library's ends do not say of what: where events were lost
  * all that is open is cut.
  *
- * Opening goes through all events once, each walk of a thread through those of its life.
+ * Opening goes through all events once, each walk of a thread through those of its life; of several threads together,
+ * 256 of them at a time, through those of all their lives.
  */
 #include "trace/lttng_functions.h"
 
@@ -550,30 +551,56 @@ static void close_functions(void *source)
 
 /* -- walking -- */
 
+/* Of one thread. */
 struct walk {
-    const struct lttng_functions *f;
     const struct program *program;
     const struct whose *whose;
+    const struct krait_process *process;
     struct krait_stack *stack;
     uint32_t next_loss;
+    const struct krait_track
+        *track; /* of which batches are, and who is told of them; NULL: calls alone are asked for */
+    const struct krait_walking *walking;
 };
 
+/* Threads whose calls are made in one pass over the rows. */
+struct pass {
+    const struct lttng_functions *f;
+    struct walk *walks;
+    uint32_t count;
+    struct krait_map at; /* by group and number: of the walk. Of one thread it is empty */
+    struct walk *last;   /* whose the last event was */
+    int rc;
+};
+
+enum { PASS_MOST = 256 }; /* threads: 35 KiB each */
+
 /* What was open before events were lost, and its ends that come, cannot be told apart. */
-static void pass_losses(struct walk *w, int64_t ns)
+static void pass_losses(const struct lttng_functions *f, struct walk *w, int64_t ns)
 {
-    const struct lttng_functions *f = w->f;
     for (; w->next_loss < f->loss_count && f->losses[w->next_loss] < ns; w->next_loss++)
         krait_stack_settle(w->stack, (uint64_t)KRAIT_MAX(f->losses[w->next_loss], 0), 0);
 }
 
-static void walk_event(struct walk *w, const struct event_of *event, const struct krait_row *row,
+static struct walk *walk_of(struct pass *pass, const struct whose *whose)
+{
+    if (is_its(whose, pass->last->whose))
+        return pass->last;
+    const uint64_t *found = krait_map_get(&pass->at, key_of(whose->group, whose->tid));
+    if (!found || !is_its(whose, pass->walks[*found].whose))
+        return NULL;
+    return pass->last = &pass->walks[*found];
+}
+
+static void walk_event(struct pass *pass, const struct event_of *event, const struct krait_row *row,
                        const uint64_t *cells)
 {
-    const struct whose whose = whose_is(w->f, event, cells);
+    const struct whose whose = whose_is(pass->f, event, cells);
+    struct walk *w = walk_of(pass, &whose);
     uint64_t ns = (uint64_t)KRAIT_MAX(row->ns, 0);
-    if (!is_its(&whose, w->whose))
+    if (!w)
         return;
-    pass_losses(w, row->ns);
+    pass_losses(pass->f, w, row->ns);
     const uint64_t *func = event->address ? krait_map_get(&w->program->funcs, cells[event->address]) : NULL;
     if (event->kind == ENTRY && func)
         krait_stack_begin(w->stack, ns, (uint32_t)*func, (uint32_t)*func, KRAIT_OP_CALL, KRAIT_STACK_C);
@@ -581,51 +608,119 @@ static void walk_event(struct walk *w, const struct event_of *event, const struc
         krait_stack_end_of(w->stack, ns, (uint32_t)*func);
     else if (event->kind == EXIT && !event->address)
         krait_stack_end(w->stack, ns, KRAIT_OP_RETURN, KRAIT_STACK_C);
+    pass->rc = w->stack->rc;
 }
 
-static void walk_rows(struct walk *w, struct krait_row_order *order)
+static void walk_rows(struct pass *pass, struct krait_row_order *order)
 {
     const struct krait_row *rows;
     uint32_t count;
-    while (!w->stack->rc && (rows = krait_row_order_next(order, &count), count)) {
+    while (!pass->rc && (rows = krait_row_order_next(order, &count), count)) {
         const uint64_t *cells = krait_row_order_cells(order);
-        for (uint32_t i = 0; i < count; i++) {
-            const struct event_of *event = &w->f->events[rows[i].cls];
+        for (uint32_t i = 0; i < count && !pass->rc; i++) {
+            const struct event_of *event = &pass->f->events[rows[i].cls];
             if (event->kind == ENTRY || event->kind == EXIT)
-                walk_event(w, event, &rows[i], cells + rows[i].cells);
+                walk_event(pass, event, &rows[i], cells + rows[i].cells);
         }
+    }
+    for (uint32_t i = 0; i < pass->count && !pass->rc; i++) {
+        krait_stack_finish(pass->walks[i].stack, pass->walks[i].process->end_ns);
+        pass->rc = pass->walks[i].stack->rc;
     }
 }
 
-/* Its events are from its first to its last, or to the end of the range. */
+static int hand_out(void *ctx, const struct krait_call_batch *ops)
+{
+    const struct walk *w = ctx;
+    const struct krait_batch batch = { .n = ops->n, .t_ns = ops->t_ns, .calls = ops };
+    return w->walking->batch(w->walking->ctx, w->track, &batch);
+}
+
+static int begin_walk(struct pass *pass, const struct krait_trace *trace, uint32_t thread,
+                      const struct krait_track *track, const struct krait_walking *walking)
+{
+    const struct lttng_functions *f = pass->f;
+    struct walk *w = &pass->walks[pass->count];
+    const struct krait_thread *own = &trace->threads[thread];
+    *w = (struct walk){ .program = &f->programs[own->process - f->first_process],
+                        .whose = &f->threads[thread - f->first_thread],
+                        .process = &trace->processes[own->process],
+                        .stack = calloc(1, sizeof(*w->stack)),
+                        .track = track,
+                        .walking = walking };
+    if (!w->stack)
+        return -ENOMEM;
+    krait_stack_init(w->stack, walking->range, track ? hand_out : walking->calls, track ? w : walking->ctx);
+    pass->last = w;
+    pass->count++;
+    return track ? krait_map_put(&pass->at, key_of(w->whose->group, w->whose->tid), pass->count - 1) : 0;
+}
+
+static void pass_done(struct pass *pass)
+{
+    for (uint32_t i = 0; i < pass->count; i++) {
+        krait_stack_done(pass->walks[i].stack);
+        free(pass->walks[i].stack);
+    }
+    krait_map_done(&pass->at);
+}
+
+/* Their events are from the first to the last of them, or to the end of the range. */
+static int run_pass(struct pass *pass, const struct krait_trace *trace, uint64_t from_ns, uint64_t until_ns,
+                    const struct krait_walking *walking)
+{
+    struct krait_row_order *order = NULL;
+    until_ns = KRAIT_MIN(KRAIT_MIN(until_ns, walking->range.to_ns), (uint64_t)INT64_MAX);
+    int rc = krait_row_order_new(&order, pass->f->rows, (int64_t)from_ns, (int64_t)until_ns);
+    if (!rc)
+        walk_rows(pass, order);
+    if (trace->progress)
+        trace->progress(trace->progress_ctx, pass->f->bytes / pass->f->thread_count * pass->count);
+    krait_row_order_free(order);
+    return rc ? rc : pass->rc;
+}
+
 static int walk_thread(const struct krait_trace *trace, uint32_t index, const struct krait_walking *walking)
 {
-    const struct lttng_functions *f = trace->impl->source[KRAIT_IMPORTER_lttng_functions];
     const struct krait_thread *thread = &trace->threads[index];
-    const struct krait_process *process = &trace->processes[thread->process];
-    struct krait_row_order *order = NULL;
-    uint64_t until_ns = KRAIT_MIN(thread->end_ns + 1, walking->range.to_ns);
-    struct walk w = { .f = f,
-                      .program = &f->programs[thread->process - f->first_process],
-                      .whose = &f->threads[index - f->first_thread],
-                      .stack = calloc(1, sizeof(*w.stack)) };
-    int rc = w.stack ? krait_row_order_new(&order, f->rows, (int64_t)thread->begin_ns,
-                                           (int64_t)KRAIT_MIN(until_ns, (uint64_t)INT64_MAX))
-                     : -ENOMEM;
-    if (!rc) {
-        krait_stack_init(w.stack, walking->range, walking->calls, walking->ctx);
-        walk_rows(&w, order);
-        krait_stack_finish(w.stack, process->end_ns);
-        krait_stack_done(w.stack);
-        rc = w.stack->rc;
+    struct walk walk;
+    KRAIT_CLEANUP(pass_done)
+    struct pass pass = { .f = trace->impl->source[KRAIT_IMPORTER_lttng_functions], .walks = &walk };
+    int rc = begin_walk(&pass, trace, index, NULL, walking);
+    return rc ? rc : run_pass(&pass, trace, thread->begin_ns, thread->end_ns + 1, walking);
+}
+
+static int walk_some(const struct krait_trace *trace, const struct krait_track *const *tracks, uint32_t count,
+                     const struct krait_walking *walking)
+{
+    KRAIT_AUTO_FREE struct walk *walks = calloc(count, sizeof(*walks));
+    KRAIT_CLEANUP(pass_done)
+    struct pass pass = { .f = trace->impl->source[KRAIT_IMPORTER_lttng_functions], .walks = walks };
+    uint64_t from_ns = UINT64_MAX, until_ns = 0;
+    int rc = walks ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        const struct krait_thread *thread = &trace->threads[tracks[i]->thread];
+        if (thread->begin_ns >= walking->range.to_ns)
+            continue;
+        from_ns = KRAIT_MIN(from_ns, thread->begin_ns);
+        until_ns = KRAIT_MAX(until_ns, thread->end_ns + 1);
+        rc = begin_walk(&pass, trace, tracks[i]->thread, tracks[i], walking);
     }
-    if (trace->progress)
-        trace->progress(trace->progress_ctx, f->bytes / f->thread_count);
-    krait_row_order_free(order);
-    free(w.stack);
+    return rc || !pass.count ? rc : run_pass(&pass, trace, from_ns, until_ns, walking);
+}
+
+/* All its tracks are of calls. */
+static int walk_threads(const struct krait_trace *trace, const struct krait_track *const *tracks,
+                        uint32_t count, const struct krait_walking *walking)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i += PASS_MOST)
+        rc = walk_some(trace, tracks + i, KRAIT_MIN(count - i, (uint32_t)PASS_MOST), walking);
     return rc;
 }
 
-const struct krait_importer krait_importer_lttng_functions = {
-    .takes = takes, .open = open_functions, .calls = walk_thread, .close = close_functions
-};
+const struct krait_importer krait_importer_lttng_functions = { .takes = takes,
+                                                               .open = open_functions,
+                                                               .calls = walk_thread,
+                                                               .walk_many = walk_threads,
+                                                               .close = close_functions };

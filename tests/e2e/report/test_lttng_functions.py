@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from conftest import verb_json
+from conftest import BUILD, verb_json
 from kernel_made import EPOCH, write
 from test_cat import CORPUS
 
@@ -153,3 +153,19 @@ def test_flame_draws_them(tmp_path, krait):
     done = subprocess.run([krait, "flame", folder, "-o", tmp_path / "f.svg"], capture_output=True, text=True, check=True)
     picture = (tmp_path / "f.svg").read_text()
     assert "app+0x1" in picture and "libwork.so.1+0x2" in picture and "unfinished" not in done.stderr
+
+
+def test_many_threads_in_one_pass_are_as_each_by_itself(tmp_path):
+    """More of them than one pass takes, with calls that cross CPUs, at other times, in two processes."""
+    events = list(loaded(0))
+    for tid in range(10, 310):
+        at = 10 + tid % 17
+        events += [entry(at, APP + 0x10, tid, 7 + tid % 2, tid % 3), entry(at + tid, LIB + tid % 5, tid, 7 + tid % 2, (tid + 1) % 3)]
+        events += [leave(at + tid + 5, LIB + tid % 5, tid, 7 + tid % 2, tid % 2), leave(at + 2 * tid, APP + 0x10, tid, 7 + tid % 2)]
+    folder = made(tmp_path, events)
+    for span in [(), (50_000, 200_000)]:
+        together, single = (
+            subprocess.run([BUILD / "tests" / "read_tracks", *flag, folder, *map(str, span)], capture_output=True, text=True, check=True).stdout
+            for flag in (["-t"], [])
+        )
+        assert together == single and together.count("track CALLS") == 300 and " libwork.so.1+0x3 0\n" in together

@@ -12,11 +12,12 @@
 #include "cmd/terminal.h"
 #include "trace/kernel/kernel_events.h"
 #include "view/flame_text.h"
+#include "view/png.h"
 #include "view/timeline.h"
 
 #include <string.h>
 
-enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40 };
+enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40, PNG_SCALE = 2 };
 
 #define AT(field) offsetof(struct view_options, field)
 
@@ -27,6 +28,8 @@ static const struct krait_opt view_opts[] = {
     { "no-open", 0, KRAIT_OPT_FLAG, NULL, AT(no_open), "Do not open a browser" },
     { "svg", 0, KRAIT_OPT_STR, "FILE", AT(svg),
       "Draw the timeline into FILE as SVG instead; - is standard output" },
+    { "png", 0, KRAIT_OPT_STR, "FILE", AT(png),
+      "Draw the timeline into FILE as PNG instead, at twice the width" },
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default 1400)" },
     { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default 32)" },
     { "limit", 0, KRAIT_OPT_STR, "N", AT(limit),
@@ -226,14 +229,17 @@ static void say_written(const char *path, size_t bytes, const struct drawn *d)
 
 /* ---- all of it ---- */
 
-static int draw(struct drawn *d, const char *path, struct krait_err *err)
+static int draw(struct drawn *d, const char *path, bool as_png, struct krait_err *err)
 {
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
     int rc = krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
-    if (krait_timeline_svg(&out.buf, &d->picture))
+    KRAIT_AUTO_BUF svg = { 0 };
+    if (krait_timeline_svg(as_png ? &svg : &out.buf, &d->picture))
         return krait_err_set(err, -ENOMEM, "out of memory while drawing");
+    if (as_png && (rc = krait_png_of_svg(&out.buf, &svg, PNG_SCALE, err)))
+        return rc;
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
     if (!rc)
@@ -265,7 +271,7 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
     if (!d->picture.lane_count)
         fprintf(stderr, "krait view: warning: no calls were recorded%s\n", krait_select_scope(&o->select));
     d->picture.trace = d->trace;
-    return draw(d, o->svg, err);
+    return draw(d, o->svg ? o->svg : o->png, o->png != NULL, err);
 }
 
 static int check_usage(const struct view_options *o, int argc, struct krait_err *err)
@@ -275,9 +281,12 @@ static int check_usage(const struct view_options *o, int argc, struct krait_err 
     if (o->port > UINT16_MAX)
         return krait_err_set(err, -EINVAL, "--port: %llu is not between 1 and 65535",
                              (unsigned long long)o->port);
-    if (o->svg && (o->listen || o->port || o->no_open))
-        return krait_err_set(err, -EINVAL,
-                             "--svg does not go with --listen, --port and --no-open, which are for the page");
+    if (o->svg && o->png)
+        return krait_err_set(err, -EINVAL, "--svg and --png exclude each other");
+    if ((o->svg || o->png) && (o->listen || o->port || o->no_open))
+        return krait_err_set(
+            err, -EINVAL,
+            "--svg and --png do not go with --listen, --port and --no-open, which are for the page");
     if (o->width && (o->width < KRAIT_TIMELINE_WIDTH_MIN || o->width > WIDTH_MAX))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between %d and %d",
                              (unsigned long long)o->width, KRAIT_TIMELINE_WIDTH_MIN, WIDTH_MAX);
@@ -292,7 +301,7 @@ static int run(void *values, int argc, char **argv)
     KRAIT_CLEANUP(drawn_done) struct drawn d = { 0 };
     if (check_usage(o, argc, &err))
         status = krait_cmd_usage(&krait_cmd_view, &err);
-    else if (o->svg ? make(&d, o, argc, argv, &err) : krait_view_serve(o, argv, (size_t)argc, &err))
+    else if (o->svg || o->png ? make(&d, o, argc, argv, &err) : krait_view_serve(o, argv, (size_t)argc, &err))
         status = krait_cmd_fail(&krait_cmd_view, &err);
     krait_select_done(&o->select);
     return status;

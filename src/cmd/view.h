@@ -8,7 +8,7 @@
 #include "cmd/select.h"
 
 struct view_options {
-    const char *svg, *title, *limit, *listen;
+    const char *svg, *png, *title, *limit, *listen;
     struct krait_select select;
     uint64_t width, depth, port;
     bool no_open;

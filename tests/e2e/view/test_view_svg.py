@@ -197,3 +197,54 @@ def test_what_cannot_be_drawn_is_refused_with_the_reason(krait, synth, tmp_path,
     trace = synth(CODES + "0us call 1\n900us return\n")
     run = subprocess.run([krait, "view", trace, "--svg", tmp_path / "x.svg", *options], capture_output=True, text=True, timeout=60)
     assert run.returncode in (1, 2) and words in run.stderr and not (tmp_path / "x.svg").exists()
+
+
+# ---- PNG ----
+
+PNG_TRACE = CODES + "0us call 1\n100us call 2\n400us ccall 3\n500us creturn\n600us return\n1000us return\n"
+
+
+def pixels(path):
+    """Width, height, and the raw bytes of a PNG of 8 bits (RFC 2083), unfiltered by row filter."""
+    import struct
+    import zlib
+
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, image = 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at : at + 8])
+        if kind == b"IHDR":
+            width, height = struct.unpack(">II", data[at + 8 : at + 16])
+        if kind == b"IDAT":
+            image += data[at + 8 : at + 8 + size]
+        at += size + 12
+    return width, height, zlib.decompress(image)
+
+
+def test_the_same_picture_as_png_has_twice_the_pixels(krait, synth, tmp_path):
+    trace = synth(PNG_TRACE)
+    subprocess.run([krait, "view", trace, "--svg", tmp_path / "a.svg", "--width", "700"], check=True, timeout=60)
+    run = subprocess.run([krait, "view", trace, "--png", tmp_path / "a.png", "--width", "700"], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and "a.png (" in run.stderr
+    root = ET.parse(tmp_path / "a.svg").getroot()
+    width, height, image = pixels(tmp_path / "a.png")
+    assert (width, height) == (1400, 2 * int(root.get("height"))) and len(set(image)) > 20
+
+
+@pytest.mark.parametrize(
+    "options, reason",
+    [
+        (["--png", "a.png", "--svg", "a.svg"], "--svg and --png exclude each other"),
+        (["--png", "a.png", "--port", "80"], "--svg and --png do not go with --listen, --port and --no-open"),
+        (["--port", "70000"], "--port: 70000 is not between 1 and 65535"),
+    ],
+)
+def test_options_that_do_not_go_together(krait, synth, tmp_path, options, reason):
+    run = subprocess.run([krait, "view", synth(PNG_TRACE), *options], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2 and reason in run.stderr and not list(tmp_path.glob("a.*"))
+
+
+def test_a_picture_that_is_too_large_for_png_is_refused(krait, synth, tmp_path):
+    run = subprocess.run([krait, "view", synth(PNG_TRACE), "--png", "a.png", "--width", "20000"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1 and "is too large for PNG" in run.stderr and not (tmp_path / "a.png").exists()

@@ -167,7 +167,8 @@ static int on_request(struct mg_connection *conn)
 {
     struct krait_server *server = the_server;
     const struct mg_request_info *info = server->http->mg_get_request_info(conn);
-    const char *path = info->local_uri_raw ? behind_token(server, info->local_uri_raw) : NULL;
+    /* As it came, not decoded: an address that needs that is none of ours. */
+    const char *path = info->request_uri ? behind_token(server, info->request_uri) : NULL;
     if (!path || !may_ask(server, conn)) {
         send_answer(conn, 403, "text/plain", "", 0);
         return 403;
@@ -218,18 +219,27 @@ static int make_address(struct krait_server *server, const struct krait_server_o
 
 static int start(struct krait_server *server, const char *port, struct krait_err *err)
 {
+    /* A connection holds a thread from its begin to its end, and browsers open some that they do not use. */
     const char *const options[] = { "listening_ports",
                                     port,
                                     "num_threads",
-                                    "6",
+                                    "48",
                                     "request_timeout_ms",
-                                    "30000",
+                                    "10000",
                                     "enable_keep_alive",
                                     "yes",
                                     "keep_alive_timeout_ms",
                                     "5000",
+                                    "decode_url",
+                                    "no",
                                     "enable_directory_listing",
                                     "no",
+                                    "access_control_allow_origin",
+                                    "",
+                                    "access_control_allow_methods",
+                                    "",
+                                    "access_control_allow_headers",
+                                    "",
                                     "max_request_size",
                                     "16384",
                                     NULL };

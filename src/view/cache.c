@@ -164,10 +164,11 @@ static void put_track(struct storing *s, uint32_t at)
 {
     static const struct krait_columns no_columns;
     static const struct krait_places no_places;
+    static const struct krait_pyramid no_pyramid;
     const struct krait_view *view = s->view;
     const struct krait_track *track = &view->trace->tracks[at];
     const struct krait_view_track *index = &view->tracks[at];
-    const struct krait_pyramid *pyramid = &index->pyramid;
+    const struct krait_pyramid *pyramid = index->pyramid ? index->pyramid : &no_pyramid;
     const struct krait_columns *columns = index->columns ? index->columns : &no_columns;
     const struct krait_places *places =
         track->kind == KRAIT_TRACK_CALLS ? krait_places_of(view->trace, track->thread) : NULL;
@@ -175,7 +176,7 @@ static void put_track(struct storing *s, uint32_t at)
     struct krait_cache_track head = {
         .track = at,
         .kind = track->kind,
-        .has_pyramid = index->has_pyramid,
+        .has_pyramid = index->pyramid != NULL,
         .first = (uint8_t)pyramid->first,
         .deep = pyramid->deep_count,
         .pyramid_calls = pyramid->calls,

@@ -176,9 +176,16 @@ static bool read_track(struct reading *r, uint32_t at)
     if (!take(r, &head, 1, sizeof(*head)) || head->track != at || head->kind != view->trace->tracks[at].kind)
         return false;
     bool is_calls = head->kind == KRAIT_TRACK_CALLS;
-    out->has_pyramid = head->has_pyramid == 1;
-    if (!read_pyramid(r, head, &out->pyramid, is_calls ? r->head->funcs : r->head->texts))
+    struct krait_pyramid pyramid;
+    if (!read_pyramid(r, head, &pyramid, is_calls ? r->head->funcs : r->head->texts) ||
+        (is_calls && !head->has_pyramid))
         return false;
+    if (head->has_pyramid) {
+        out->pyramid = malloc(sizeof(*out->pyramid));
+        if (!out->pyramid)
+            return false;
+        *out->pyramid = pyramid;
+    }
     if (!is_calls) {
         out->columns = calloc(1, sizeof(*out->columns));
         if (!out->columns || !read_columns(r, head, out->columns))
@@ -233,8 +240,10 @@ static bool is_ours(const struct krait_view *view, const struct krait_cache_head
 
 static void drop(struct reading *r)
 {
-    for (uint32_t i = 0; i < r->view->trace->track_count; i++)
+    for (uint32_t i = 0; i < r->view->trace->track_count; i++) {
         free(r->tracks[i].columns);
+        free(r->tracks[i].pyramid);
+    }
 }
 
 static void accept(struct krait_view *view, struct reading *r)

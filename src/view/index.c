@@ -157,7 +157,9 @@ void krait_view_close(struct krait_view *view)
     }
     for (uint32_t i = 0; view->tracks && i < view->trace->track_count; i++) {
         struct krait_view_track *track = &view->tracks[i];
-        krait_pyramid_done(&track->pyramid);
+        if (track->pyramid)
+            krait_pyramid_done(track->pyramid);
+        free(track->pyramid);
         if (track->columns)
             krait_columns_done(track->columns);
         free(track->columns);

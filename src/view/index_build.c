@@ -99,6 +99,17 @@ static int walk_calls(struct krait_view *view, uint32_t thread, struct building_
     return rc ? rc : used;
 }
 
+static int finish_pyramid(struct krait_view_track *track, struct krait_pyramid_build *build)
+{
+    struct krait_pyramid *pyramid = calloc(1, sizeof(*pyramid));
+    int rc = pyramid ? krait_pyramid_finish(build, pyramid) : -ENOMEM;
+    if (rc)
+        free(pyramid);
+    else
+        track->pyramid = pyramid;
+    return rc;
+}
+
 static int build_calls(struct krait_builder *builder, uint32_t at)
 {
     struct krait_view *view = builder->view;
@@ -116,12 +127,12 @@ static int build_calls(struct krait_builder *builder, uint32_t at)
     __atomic_store_n(&track->state, KRAIT_VIEW_BUILDS, __ATOMIC_RELEASE);
     rc = walk_calls(view, thread, &building);
     pthread_mutex_lock(&builder->lock);
-    rc = rc ? rc : krait_pyramid_finish(build, &track->pyramid);
+    rc = rc ? rc : finish_pyramid(track, build);
     builder->build = NULL;
     pthread_mutex_unlock(&builder->lock);
     krait_pyramid_build_free(build);
     if (!rc)
-        set_ready(view, at, krait_pyramid_size(&track->pyramid));
+        set_ready(view, at, krait_pyramid_size(track->pyramid));
     else
         __atomic_store_n(&track->state, KRAIT_VIEW_WAITS, __ATOMIC_RELEASE);
     return rc;
@@ -175,8 +186,9 @@ static int by_end(const void *a, const void *b)
 }
 
 /* A pyramid wants them in the order of ends: which is another one where they nest. */
-static int build_spans(struct krait_pyramid *out, const struct krait_columns *columns)
+static int build_spans(struct krait_view_track *track)
 {
+    const struct krait_columns *columns = track->columns;
     KRAIT_AUTO_FREE struct krait_tile_call *spans = krait_columns_unpack(columns);
     struct krait_pyramid_build *build;
     int rc = spans ? krait_pyramid_build_new(&build, 0) : -ENOMEM;
@@ -186,7 +198,7 @@ static int build_spans(struct krait_pyramid *out, const struct krait_columns *co
         qsort(spans, columns->spans.count, sizeof(*spans), by_end);
     for (uint64_t i = 0; i < columns->spans.count; i++)
         krait_pyramid_add(build, &spans[i]);
-    rc = krait_pyramid_finish(build, out);
+    rc = finish_pyramid(track, build);
     krait_pyramid_build_free(build);
     return rc;
 }
@@ -200,11 +212,12 @@ static int finish_other(struct krait_view *view, uint32_t at)
     if (rc)
         return rc;
     grow_length(view, track->columns->end_ns);
-    track->has_pyramid =
-        track->columns->spans.count && !view->is_walk && krait_columns_size(track->columns) > view->small;
-    rc = track->has_pyramid ? build_spans(&track->pyramid, track->columns) : 0;
+    bool has_many = track->columns->spans.count && krait_columns_size(track->columns) > view->small;
+    rc = has_many && !view->is_walk ? build_spans(track) : 0;
     if (!rc)
-        set_ready(view, at, krait_columns_size(track->columns) + krait_pyramid_size(&track->pyramid));
+        set_ready(view, at,
+                  krait_columns_size(track->columns) +
+                      (track->pyramid ? krait_pyramid_size(track->pyramid) : 0));
     return rc;
 }
 

@@ -28,9 +28,8 @@ enum krait_view_state {
 
 struct krait_view_track {
     uint8_t state;                 /* atomic; KRAIT_VIEW_READY is set last */
-    struct krait_pyramid pyramid;  /* of calls, slices and states */
+    struct krait_pyramid *pyramid; /* of calls, slices and states; NULL: there are few */
     struct krait_columns *columns; /* of tracks other than calls */
-    bool has_pyramid;              /* of these: there are many */
 };
 
 struct krait_builder {

@@ -101,7 +101,7 @@ static int from_pyramid(struct answer *answer)
     const struct krait_pyramid_short small = { answer->track->kind == KRAIT_TRACK_CALLS ? tell_calls
                                                                                         : tell_columns,
                                                answer };
-    return krait_pyramid_tile(&answer->index->pyramid, &small, &answer->tile, answer->from_ns, answer->shift,
+    return krait_pyramid_tile(answer->index->pyramid, &small, &answer->tile, answer->from_ns, answer->shift,
                               answer->bins, answer->depths);
 }
 
@@ -130,7 +130,7 @@ static int answer_calls(struct answer *answer)
 static int answer_spans(struct answer *answer)
 {
     uint64_t to_ns = answer->from_ns + ((uint64_t)answer->bins << answer->shift);
-    if (state_of(answer) == KRAIT_VIEW_READY && answer->index->has_pyramid)
+    if (state_of(answer) == KRAIT_VIEW_READY && answer->index->pyramid)
         return from_pyramid(answer);
     return krait_columns_tell(answer->index->columns, answer->from_ns, to_ns, UINT64_MAX, &answer->tile);
 }

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The index of a view (src/view/index.h) answers as walks over the whole trace do, on traces of all kinds; tests/view_check.c
+compares tiles of all tracks at all levels, and does it again with the index from its cache file."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+from test_cat import CORPUS
+
+TRACES = {
+    "lttng-kernel": CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel",
+    "perf": CORPUS / "tracecompass" / "perf-taskset2",
+    "picotrace": CORPUS / "lttng-ref-traces" / "picotrace" / "kernel",
+    "other": CORPUS / "babeltrace" / "succeed" / "2packets",
+}
+
+
+def view_check(*traces):
+    done = subprocess.run([BUILD / "tests" / "view_check", *traces], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, again = done.stdout.splitlines()
+    assert again.endswith("from the cache") and not first.endswith("from the cache")
+    return {kind: int(n) for n, kind in re.findall(r"(\d+) (\w+),", first)}
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_traces_of_other_tracers(tmp_path, name):
+    if not TRACES[name].exists():
+        pytest.skip("not in the corpus")
+    shutil.copytree(TRACES[name], tmp_path / "trace")
+    looked = view_check(tmp_path / "trace")
+    assert looked["states"] or looked["instants"]
+
+
+def test_a_recording_with_threads_and_waits(tmp_path, krait, any_python):
+    program = tmp_path / "a.py"
+    program.write_text(
+        "import threading\n"
+        "def f(n):\n    return n if n < 2 else f(n - 1) + f(n - 2)\n"
+        "threads = [threading.Thread(target=f, args=(19,)) for _ in range(3)]\n"
+        "for t in threads: t.start()\n"
+        "for t in threads: t.join()\n"
+    )
+    subprocess.run([krait, "record", "-o", tmp_path / "trace", "--", any_python.exe, program], check=True, timeout=100)
+    looked = view_check(tmp_path / "trace")
+    assert looked["calls"] >= 4
+
+
+def test_a_cache_file_is_no_part_of_the_trace(tmp_path, krait, synth):
+    trace = synth("process 5 python3\ncode 1 python app main app.py 1\nthread 5\n1us call 1\n9us return\n")
+    before = subprocess.run([krait, "cat", trace], capture_output=True, check=True).stdout
+    (trace / ".krait-view").write_bytes(b"no index")
+    assert subprocess.run([krait, "cat", trace], capture_output=True, check=True).stdout == before
+    view_check(trace)
+    assert (trace / ".krait-view").stat().st_size > 8
+    assert subprocess.run([krait, "cat", trace], capture_output=True, check=True).stdout == before

@@ -5,6 +5,7 @@
 #include "cmd/view.h"
 #include "base/fmt.h"
 #include "base/outfile.h"
+#include "base/shell.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
 #include "cmd/progress.h"
@@ -17,7 +18,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40, PNG_SCALE = 2 };
+enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40, PNG_SCALE = 2, PAGE_WIDTH = 1200 };
 
 #define AT(field) offsetof(struct view_options, field)
 
@@ -30,6 +31,8 @@ static const struct krait_opt view_opts[] = {
       "Draw the timeline into FILE as SVG instead; - is standard output" },
     { "png", 0, KRAIT_OPT_STR, "FILE", AT(png),
       "Draw the timeline into FILE as PNG instead, at twice the width" },
+    { "html", 0, KRAIT_OPT_STR, "FILE", AT(html),
+      "Write FILE instead: one page of at most 10 MB with the timeline, the flame graph and tables, without a server" },
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default 1400)" },
     { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default 32)" },
     { "limit", 0, KRAIT_OPT_STR, "N", AT(limit),
@@ -50,7 +53,8 @@ struct drawn {
     uint32_t empty, over_limit; /* threads that are not drawn: without calls; with fewer than others */
     uint32_t deepest;           /* call, where deeper ones than are drawn */
     const char *notes[8];
-    struct krait_buf text; /* of the notes, the title and the subtitle, each with its NUL */
+    struct krait_buf folders; /* as they were given */
+    struct krait_buf text;    /* of the notes, the title and the subtitle, each with its NUL */
 };
 
 static void lane_done(struct krait_timeline_lane *lane)
@@ -66,6 +70,7 @@ static void drawn_done(struct drawn *d)
     free(d->picture.lanes);
     krait_wall_free(d->wall);
     krait_trace_close(d->trace);
+    krait_buf_done(&d->folders);
     krait_buf_done(&d->text);
 }
 
@@ -229,16 +234,47 @@ static void say_written(const char *path, size_t bytes, const struct drawn *d)
 
 /* ---- all of it ---- */
 
-static int draw(struct drawn *d, const char *path, bool as_png, struct krait_err *err)
+/* The folders as a shell takes them, for the commands that a page names. */
+static void add_folders(struct krait_buf *out, char **folders, int count)
 {
+    for (int i = 0; i < count; i++) {
+        krait_buf_str(out, i ? " " : "");
+        krait_shell_file(out, folders[i]);
+    }
+}
+
+static int draw_page(struct krait_buf *out, const struct drawn *d, const struct view_options *o,
+                     const struct krait_buf *svg, struct krait_err *err)
+{
+    const struct view_page page = {
+        .trace = d->trace,
+        .wall = d->wall,
+        .select = &o->select,
+        .range = d->picture.range,
+        .zero_ns = d->picture.zero_ns,
+        .title = d->picture.title,
+        .folders = d->folders.data ? d->folders.data : "",
+        .timeline = svg,
+        .notes = d->notes,
+        .note_count = d->picture.note_count,
+    };
+    return krait_view_html(out, &page, err);
+}
+
+static int draw(struct drawn *d, const struct view_options *o, struct krait_err *err)
+{
+    const char *path = o->svg ? o->svg : o->png ? o->png : o->html;
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
+    KRAIT_AUTO_BUF svg = { 0 };
     int rc = krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
-    KRAIT_AUTO_BUF svg = { 0 };
-    if (krait_timeline_svg(as_png ? &svg : &out.buf, &d->picture))
+    if (krait_timeline_svg(o->svg ? &out.buf : &svg, &d->picture))
         return krait_err_set(err, -ENOMEM, "out of memory while drawing");
-    if (as_png && (rc = krait_png_of_svg(&out.buf, &svg, PNG_SCALE, err)))
+    rc = o->png    ? krait_png_of_svg(&out.buf, &svg, PNG_SCALE, err)
+         : o->html ? draw_page(&out.buf, d, o, &svg, err)
+                   : 0;
+    if (rc)
         return rc;
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
@@ -250,7 +286,7 @@ static int draw(struct drawn *d, const char *path, bool as_png, struct krait_err
 static int make(struct drawn *d, const struct view_options *o, int argc, char **argv, struct krait_err *err)
 {
     uint32_t most;
-    d->picture.width = o->width ? (uint32_t)o->width : WIDTH;
+    d->picture.width = o->width ? (uint32_t)o->width : o->html ? PAGE_WIDTH : WIDTH;
     int rc = krait_select_limit(&most, o->limit, LANES, err);
     rc = rc ? rc
             : krait_trace_open(&d->trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, err);
@@ -271,7 +307,14 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
     if (!d->picture.lane_count)
         fprintf(stderr, "krait view: warning: no calls were recorded%s\n", krait_select_scope(&o->select));
     d->picture.trace = d->trace;
-    return draw(d, o->svg ? o->svg : o->png, o->png != NULL, err);
+    add_folders(&d->folders, argv, argc);
+    return draw(d, o, err);
+}
+
+/* Into a file; else a server is asked for. */
+static bool draws(const struct view_options *o)
+{
+    return o->svg || o->png || o->html;
 }
 
 static int check_usage(const struct view_options *o, int argc, struct krait_err *err)
@@ -281,12 +324,12 @@ static int check_usage(const struct view_options *o, int argc, struct krait_err 
     if (o->port > UINT16_MAX)
         return krait_err_set(err, -EINVAL, "--port: %llu is not between 1 and 65535",
                              (unsigned long long)o->port);
-    if (o->svg && o->png)
-        return krait_err_set(err, -EINVAL, "--svg and --png exclude each other");
-    if ((o->svg || o->png) && (o->listen || o->port || o->no_open))
+    if ((o->svg != NULL) + (o->png != NULL) + (o->html != NULL) > 1)
+        return krait_err_set(err, -EINVAL, "--svg, --png and --html exclude each other");
+    if (draws(o) && (o->listen || o->port || o->no_open))
         return krait_err_set(
             err, -EINVAL,
-            "--svg and --png do not go with --listen, --port and --no-open, which are for the page");
+            "--svg, --png and --html do not go with --listen, --port and --no-open, which are for the server");
     if (o->width && (o->width < KRAIT_TIMELINE_WIDTH_MIN || o->width > WIDTH_MAX))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between %d and %d",
                              (unsigned long long)o->width, KRAIT_TIMELINE_WIDTH_MIN, WIDTH_MAX);
@@ -301,7 +344,7 @@ static int run(void *values, int argc, char **argv)
     KRAIT_CLEANUP(drawn_done) struct drawn d = { 0 };
     if (check_usage(o, argc, &err))
         status = krait_cmd_usage(&krait_cmd_view, &err);
-    else if (o->svg || o->png ? make(&d, o, argc, argv, &err) : krait_view_serve(o, argv, (size_t)argc, &err))
+    else if (draws(o) ? make(&d, o, argc, argv, &err) : krait_view_serve(o, argv, (size_t)argc, &err))
         status = krait_cmd_fail(&krait_cmd_view, &err);
     krait_select_done(&o->select);
     return status;
@@ -326,6 +369,8 @@ const struct krait_cmd krait_cmd_view = {
                 "krait view krait-app --port 8080 --no-open\n"
                 "# A picture\n"
                 "krait view krait-app --svg timeline.svg\n"
+                "# All in one file, to send to somebody\n"
+                "krait view krait-app --html report.html\n"
                 "# Ten milliseconds of one thread\n"
                 "krait view krait-app --svg part.svg --thread MainThread --from 1.2s --until 1.21s\n",
     .opts = view_opts,

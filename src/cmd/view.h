@@ -1,18 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait view`: as a page over HTTP (view_serve.c), or as a picture (view.c).
+ * `krait view`: as a page over HTTP (view_serve.c), as a page without a server (view_html.c), or as a picture (view.c).
  */
 #ifndef KRAIT_CMD_VIEW_H
 #define KRAIT_CMD_VIEW_H
 
+#include "analysis/wall.h"
+#include "base/buf.h"
 #include "cmd/select.h"
 
 struct view_options {
-    const char *svg, *png, *title, *limit, *listen;
+    const char *svg, *png, *html, *title, *limit, *listen;
     struct krait_select select;
     uint64_t width, depth, port;
     bool no_open;
 };
+
+/* What a page without a server is made of (view_html.c). */
+struct view_page {
+    const struct krait_trace *trace;
+    const struct krait_wall *wall; /* NULL: nobody says what threads did */
+    const struct krait_select *select;
+    struct krait_range range;
+    uint64_t zero_ns;
+    const char *title, *folders;
+    const struct krait_buf *timeline; /* as SVG */
+    const char *const *notes;
+    uint32_t note_count;
+};
+
+/* Appends the page. Returns 0 or a negative errno with err set. */
+int krait_view_html(struct krait_buf *out, const struct view_page *page, struct krait_err *err);
 
 /* Serves the page until SIGINT or SIGTERM. Returns 0 or a negative errno with err set. */
 int krait_view_serve(const struct view_options *options, char **paths, size_t count, struct krait_err *err);

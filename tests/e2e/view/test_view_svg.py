@@ -235,8 +235,8 @@ def test_the_same_picture_as_png_has_twice_the_pixels(krait, synth, tmp_path):
 @pytest.mark.parametrize(
     "options, reason",
     [
-        (["--png", "a.png", "--svg", "a.svg"], "--svg and --png exclude each other"),
-        (["--png", "a.png", "--port", "80"], "--svg and --png do not go with --listen, --port and --no-open"),
+        (["--png", "a.png", "--svg", "a.svg"], "--svg, --png and --html exclude each other"),
+        (["--png", "a.png", "--port", "80"], "--svg, --png and --html do not go with --listen, --port and --no-open"),
         (["--port", "70000"], "--port: 70000 is not between 1 and 65535"),
     ],
 )

@@ -324,6 +324,30 @@ static int add_ops(void *ctx, const struct krait_call_batch *ops)
     return 0;
 }
 
+/* A packet that is not closed yet, with an event of a track of its own in it. */
+struct open_event {
+    size_t packet, event;
+};
+
+static struct open_event begin_event(struct perfetto *perfetto, uint64_t type, uint64_t t_ns, uint64_t track)
+{
+    struct krait_buf *buf = &perfetto->out->buf;
+    struct open_event open = { .packet = krait_pb_begin(buf, TRACE_PACKET) };
+    krait_pb_u64(buf, PACKET_TIMESTAMP, t_ns);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
+    open.event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
+    krait_pb_u64(buf, EVENT_TYPE, type);
+    krait_pb_u64(buf, EVENT_TRACK, track);
+    return open;
+}
+
+static void end_event(struct perfetto *perfetto, struct open_event open)
+{
+    krait_pb_end(&perfetto->out->buf, open.event);
+    krait_pb_end(&perfetto->out->buf, open.packet);
+}
+
 static void add_waits_track(struct perfetto *perfetto)
 {
     const struct krait_trace *trace = perfetto->job->trace;
@@ -342,13 +366,8 @@ static void add_waits_track(struct perfetto *perfetto)
 static void add_wait_end(struct perfetto *perfetto, uint64_t type, uint64_t t_ns, uint32_t holder)
 {
     struct krait_buf *buf = &perfetto->out->buf;
-    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
-    krait_pb_u64(buf, PACKET_TIMESTAMP, t_ns);
-    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
-    krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
-    size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
-    krait_pb_u64(buf, EVENT_TYPE, type);
-    krait_pb_u64(buf, EVENT_TRACK, waits_track(perfetto->job->trace, perfetto->thread));
+    struct open_event open =
+        begin_event(perfetto, type, t_ns, waits_track(perfetto->job->trace, perfetto->thread));
     if (type == SLICE_BEGIN) {
         krait_pb_u64(buf, EVENT_CATEGORY, OF_GIL + 1);
         krait_pb_cstr(buf, EVENT_NAME_TEXT, "waits for the GIL");
@@ -357,8 +376,7 @@ static void add_wait_end(struct perfetto *perfetto, uint64_t type, uint64_t t_ns
         krait_pb_u64(buf, ANNOTATION_NUMBER, holder);
         krait_pb_end(buf, annotation);
     }
-    krait_pb_end(buf, event);
-    krait_pb_end(buf, packet);
+    end_event(perfetto, open);
 }
 
 static int add_waits(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
@@ -402,13 +420,7 @@ static void add_mark(struct perfetto *perfetto, const struct krait_track *track,
                      const char *name, const char *text)
 {
     struct krait_buf *buf = &perfetto->out->buf;
-    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
-    krait_pb_u64(buf, PACKET_TIMESTAMP, t_ns);
-    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
-    krait_pb_u64(buf, PACKET_SEQUENCE_FLAGS, SEQ_NEEDS_STATE);
-    size_t event = krait_pb_begin(buf, PACKET_TRACK_EVENT);
-    krait_pb_u64(buf, EVENT_TYPE, INSTANT);
-    krait_pb_u64(buf, EVENT_TRACK, marks_track(perfetto->job->trace, track));
+    struct open_event open = begin_event(perfetto, INSTANT, t_ns, marks_track(perfetto->job->trace, track));
     krait_pb_cstr(buf, EVENT_CATEGORY_TEXT, "mark");
     krait_pb_cstr(buf, EVENT_NAME_TEXT, name);
     if (*text) {
@@ -417,8 +429,7 @@ static void add_mark(struct perfetto *perfetto, const struct krait_track *track,
         krait_pb_cstr(buf, ANNOTATION_STRING, text);
         krait_pb_end(buf, annotation);
     }
-    krait_pb_end(buf, event);
-    krait_pb_end(buf, packet);
+    end_event(perfetto, open);
 }
 
 static int add_marks(void *ctx, const struct krait_track *track, const struct krait_batch *batch)

@@ -18,18 +18,12 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
     for (uint32_t i = 0; i < trace->thread_count && krait_image_of(trace, i); i++) {
         if (krait_image_of(trace, i)->has_no_gil_waits)
             continue;
-        struct krait_track *track = krait_trace_add_track(trace);
+        struct krait_track *track =
+            krait_trace_add_thread_track(trace, i, KRAIT_IMPORTER_krait_gil, KRAIT_TRACK_STATES, "GIL");
         if (!track)
             return -ENOMEM;
-        track->kind = KRAIT_TRACK_STATES;
-        track->of = KRAIT_OF_THREAD;
-        track->importer = KRAIT_IMPORTER_krait_gil;
-        track->process = trace->threads[i].process;
-        track->thread = track->key = i;
-        track->number = trace->threads[i].tid;
         bool unseen = krait_image_of(trace, i)->lost[KRAIT_lost_reason_gil];
         track->flags = unseen ? KRAIT_TRACK_LOST : trace->threads[i].flags & KRAIT_TRACK_LOST;
-        track->name = "GIL";
     }
     return 0;
 }

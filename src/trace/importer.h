@@ -85,6 +85,10 @@ uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *
 struct krait_process *krait_trace_add_process(struct krait_trace *trace);
 struct krait_thread *krait_trace_add_thread(struct krait_trace *trace);
 struct krait_track *krait_trace_add_track(struct krait_trace *trace);
+/* A track in the place of a thread, with the thread's index as its key. */
+struct krait_track *krait_trace_add_thread_track(struct krait_trace *trace, uint32_t thread,
+                                                 enum krait_importer_id importer, enum krait_track_kind kind,
+                                                 const char *name);
 /* The id among the names of a text, new if it was not there; KRAIT_NO_ID when memory is out. Walks of several
  * threads do not call it at a time. */
 uint32_t krait_trace_name(const struct krait_trace *trace, const char *text);

@@ -32,16 +32,10 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
     for (uint32_t i = 0; i < trace->thread_count && (file = file_of(trace, i)); i++) {
         if (!has_losses(file))
             continue;
-        struct krait_track *track = krait_trace_add_track(trace);
+        struct krait_track *track =
+            krait_trace_add_thread_track(trace, i, KRAIT_IMPORTER_krait_lost, KRAIT_TRACK_STATES, "lost");
         if (!track)
             return -ENOMEM;
-        track->kind = KRAIT_TRACK_STATES;
-        track->of = KRAIT_OF_THREAD;
-        track->importer = KRAIT_IMPORTER_krait_lost;
-        track->process = trace->threads[i].process;
-        track->thread = track->key = i;
-        track->number = trace->threads[i].tid;
-        track->name = "lost";
     }
     return 0;
 }

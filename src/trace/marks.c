@@ -174,17 +174,13 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
          i++) {
         reading.found = false;
         rc = read_thread(&reading, i, 0, &untold);
-        struct krait_track *track = rc || !reading.found ? NULL : krait_trace_add_track(trace);
-        if (!track)
+        if (rc || !reading.found)
             continue;
-        track->kind = KRAIT_TRACK_INSTANTS;
-        track->of = KRAIT_OF_THREAD;
-        track->importer = KRAIT_IMPORTER_krait_marks;
-        track->process = trace->threads[i].process;
-        track->thread = track->key = i;
-        track->number = trace->threads[i].tid;
+        struct krait_track *track =
+            krait_trace_add_thread_track(trace, i, KRAIT_IMPORTER_krait_marks, KRAIT_TRACK_INSTANTS, "marks");
+        if (!track)
+            return -ENOMEM;
         track->flags = trace->threads[i].flags & KRAIT_TRACK_LOST;
-        track->name = "marks";
     }
     return rc;
 }

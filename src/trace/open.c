@@ -103,6 +103,23 @@ struct krait_track *krait_trace_add_track(struct krait_trace *trace)
     return track;
 }
 
+struct krait_track *krait_trace_add_thread_track(struct krait_trace *trace, uint32_t thread,
+                                                 enum krait_importer_id importer, enum krait_track_kind kind,
+                                                 const char *name)
+{
+    struct krait_track *track = krait_trace_add_track(trace);
+    if (!track)
+        return NULL;
+    track->kind = kind;
+    track->of = KRAIT_OF_THREAD;
+    track->importer = importer;
+    track->process = trace->threads[thread].process;
+    track->thread = track->key = thread;
+    track->number = trace->threads[thread].tid;
+    track->name = name;
+    return track;
+}
+
 int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *advice, uint64_t count)
 {
     for (uint32_t i = 0; i < trace->lost_count; i++) {

@@ -12,17 +12,11 @@ static int add_calls(struct krait_trace *trace)
 {
     for (uint32_t i = 0; i < trace->thread_count; i++) {
         const struct krait_thread *thread = &trace->threads[i];
-        struct krait_track *track = krait_trace_add_track(trace);
+        struct krait_track *track =
+            krait_trace_add_thread_track(trace, i, thread->importer, KRAIT_TRACK_CALLS, "calls");
         if (!track)
             return -ENOMEM;
-        track->kind = KRAIT_TRACK_CALLS;
-        track->of = KRAIT_OF_THREAD;
-        track->importer = thread->importer;
         track->flags = thread->flags;
-        track->process = thread->process;
-        track->thread = track->key = i;
-        track->number = thread->tid;
-        track->name = "calls";
     }
     return 0;
 }

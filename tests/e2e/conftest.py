@@ -148,6 +148,18 @@ def verb_json(krait, *args):
 
 
 @pytest.fixture
+def run(krait, tmp_path):
+    """run("report", folder, "--tree") in the test's folder, with its exit status checked; files of one verb begin with that."""
+
+    def verb(*words, code=0):
+        done = subprocess.run([krait, *map(str, words)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return verb
+
+
+@pytest.fixture
 def info(krait):
     return lambda folder: verb_json(krait, "info", folder)
 

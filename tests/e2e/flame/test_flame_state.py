@@ -8,45 +8,15 @@ import xml.etree.ElementTree as ET
 import pytest
 from conftest import BUILD
 from kernel_made import begins, ends, event, switch, wake
+from wall_made import CODES, SLEEP_CALLS, SLEEP_EVENTS
 
 SVG = "{http://www.w3.org/2000/svg}"
-CODES = """
-process 5 python3
-code 1 python app main app.py 1
-code 2 python app load app.py 10
-code 3 c time sleep - 0
-thread 5 MainThread
-"""
 
 
 @pytest.fixture
 def sleeps(both):
     """main calls load, which sleeps: load 20 us on CPU itself, sleep 20 on CPU, 27 timer, 3 ready, main 30."""
-    return both(
-        CODES + "100us call 1\n120us call 2\n130us ccall 3\n180us creturn\n190us return\n200us return\n",
-        [
-            switch(0, 0, 5),
-            begins(135, "clock_nanosleep"),
-            switch(140, 5, 0, state=1),
-            event(165, "irq_handler_entry", irq=1),
-            event(166, "timer_hrtimer_expire_entry"),
-            wake(167, 5),
-            event(168, "irq_handler_exit", irq=1),
-            switch(170, 0, 5),
-            ends(172, "clock_nanosleep"),
-            switch(300, 5, 0),
-        ],
-    )
-
-
-@pytest.fixture
-def run(krait, tmp_path):
-    def verb(*args, code=0):
-        done = subprocess.run([krait, *map(str, args)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-        assert done.returncode == code, done.stderr
-        return done
-
-    return verb
+    return both(SLEEP_CALLS, [*SLEEP_EVENTS, switch(300, 5, 0)])
 
 
 @pytest.fixture

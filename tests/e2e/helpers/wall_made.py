@@ -15,6 +15,21 @@ thread 5 MainThread
 """
 
 
+# main calls load, which sleeps: load 20 us on the CPU itself, sleep 20 on the CPU, 27 for the timer, 3 ready, main 30.
+SLEEP_CALLS = CODES + "100us call 1\n120us call 2\n130us ccall 3\n180us creturn\n190us return\n200us return\n"
+SLEEP_EVENTS = [
+    switch(0, 0, 5),
+    begins(135, "clock_nanosleep"),
+    switch(140, 5, 0, state=1),
+    event(165, "irq_handler_entry", irq=1),
+    event(166, "timer_hrtimer_expire_entry"),
+    wake(167, 5),
+    event(168, "irq_handler_exit", irq=1),
+    switch(170, 0, 5),
+    ends(172, "clock_nanosleep"),
+]
+
+
 def us(split):
     return {state: ns / 1000 for state, ns in split.items() if ns}
 

@@ -4,7 +4,7 @@
 import csv
 import io
 import json
-import subprocess
+from functools import partial
 
 import pytest
 from kernel_made import switch
@@ -27,13 +27,8 @@ T_95_4 = 2.7764451  # Student's t, both tails 5 %, of 4 degrees of freedom
 
 
 @pytest.fixture
-def run(krait):
-    def report(*args, code=0):
-        done = subprocess.run([krait, "report", *map(str, args)], capture_output=True, text=True, timeout=60)
-        assert done.returncode == code, done.stderr
-        return done
-
-    return report
+def run(run):
+    return partial(run, "report")
 
 
 @pytest.fixture

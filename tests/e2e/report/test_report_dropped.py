@@ -5,7 +5,6 @@ either side."""
 import csv
 import io
 import json
-import subprocess
 
 import pytest
 
@@ -30,16 +29,6 @@ exit 0 0
 """
 WHOLE = DROPPED.replace("12ms omit 3 12345\n", "")
 MARK = " [+dropped]"
-
-
-@pytest.fixture
-def run(krait):
-    def verb(*args, code=0):
-        done = subprocess.run([krait, *map(str, args)], capture_output=True, text=True, timeout=60)
-        assert done.returncode == code, done.stderr
-        return done
-
-    return verb
 
 
 def told(run, *args):

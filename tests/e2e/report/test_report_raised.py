@@ -4,7 +4,7 @@
 import csv
 import io
 import json
-import subprocess
+from functools import partial
 
 import pytest
 
@@ -36,13 +36,8 @@ exit 0 0
 
 
 @pytest.fixture
-def run(krait):
-    def report(*args, code=0):
-        done = subprocess.run([krait, "report", *map(str, args)], capture_output=True, text=True, timeout=60)
-        assert done.returncode == code, done.stderr
-        return done
-
-    return report
+def run(run):
+    return partial(run, "report")
 
 
 def test_a_tree_has_what_such_exceptions_left_and_who_called_it(run, synth):

@@ -11,7 +11,7 @@ from conftest import verb_json
 from kernel_made import begins, ends, event, fork, knows_itself, switch, used_again, wake
 from terminal import on_terminal
 from report_made import report_on_terminal
-from wall_made import CODES, EVENTS, WHY_CALLS, WHY_EVENTS, rows_of, text, us, why
+from wall_made import CODES, EVENTS, SLEEP_CALLS, SLEEP_EVENTS, WHY_CALLS, WHY_EVENTS, rows_of, text, us, why
 
 SPREAD = {"on_cpu", "runnable", "gil", "lock", "disk", "network", "timer", "child", "page_fault", "stopped", "throttled", "other", "unknown"}
 
@@ -33,23 +33,7 @@ def rows(krait):
 
 
 def test_calls_are_split_by_what_the_thread_did(both, rows):
-    folder = both(
-        CODES + "100us call 1\n120us call 2\n130us ccall 3\n180us creturn\n190us return\n200us return\n",
-        [
-            switch(0, 0, 5),
-            begins(135, "clock_nanosleep"),
-            switch(140, 5, 0, state=1),
-            event(165, "irq_handler_entry", irq=1),
-            event(166, "timer_hrtimer_expire_entry"),
-            wake(167, 5),
-            event(168, "irq_handler_exit", irq=1),
-            switch(170, 0, 5),
-            ends(172, "clock_nanosleep"),
-            switch(195, 5, 6),
-            switch(198, 6, 5),
-            switch(300, 5, 0),
-        ],
-    )
+    folder = both(SLEEP_CALLS, [*SLEEP_EVENTS, switch(195, 5, 6), switch(198, 6, 5), switch(300, 5, 0)])
     found = rows(folder)
     assert found["sleep"]["self"] == {"on_cpu": 20, "timer": 27, "runnable": 3}
     assert found["load"]["self"] == {"on_cpu": 20}

@@ -4,7 +4,7 @@
 import csv
 import io
 import json
-import subprocess
+from functools import partial
 
 import pytest
 from kernel_made import begins, dump, ends, switch
@@ -13,13 +13,8 @@ CALLS = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread
 
 
 @pytest.fixture
-def run(krait):
-    def states(*args, code=0):
-        done = subprocess.run([krait, "states", *map(str, args)], capture_output=True, text=True, timeout=60)
-        assert done.returncode == code, done.stderr
-        return done
-
-    return states
+def run(run):
+    return partial(run, "states")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@
 import csv
 import io
 import json
-import subprocess
 
 import pytest
 from conftest import verb_json
@@ -21,16 +20,6 @@ def steal(ms, cpu, total_ms):
 
 SWITCHES = [switch(0, 0, 5), switch(100_000, 5, 0, 1), switch(0, 0, 6, cpu=1), switch(100_000, 6, 0, 1, cpu=1)]
 STOLEN = [*SWITCHES, steal(0, 0, 1000), steal(0, 1, 500), steal(50, 0, 1010), steal(50, 1, 500), steal(100, 0, 1040), steal(100, 1, 500)]
-
-
-@pytest.fixture
-def run(krait):
-    def verb(*args):
-        done = subprocess.run([krait, *map(str, args)], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done
-
-    return verb
 
 
 @pytest.fixture

@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The timeline as a picture: every call is in it, as itself or folded, at its place, and nothing is guessed."""
 
-import json
 import re
 import subprocess
 import xml.etree.ElementTree as ET
 
 import pytest
-from kernel_made import begins, ends, event, switch, wake
+from kernel_made import switch
+from wall_made import CODES, SLEEP_CALLS, SLEEP_EVENTS
 
 SVG = "{http://www.w3.org/2000/svg}"
-CODES = """
-process 5 python3
-code 1 python app main app.py 1
-code 2 python app load app.py 10
-code 3 c time sleep - 0
-thread 5 MainThread
-"""
 UNITS = {"ns": 1, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
@@ -112,21 +105,7 @@ def test_a_part_of_the_time_opens_what_was_folded(view, synth):
 
 
 def test_what_the_kernel_says_is_above_the_calls(view, both):
-    trace = both(
-        CODES + "100us call 1\n120us call 2\n130us ccall 3\n180us creturn\n190us return\n200us return\n",
-        [
-            switch(0, 0, 5),
-            begins(135, "clock_nanosleep"),
-            switch(140, 5, 0, state=1),
-            event(165, "irq_handler_entry", irq=1),
-            event(166, "timer_hrtimer_expire_entry"),
-            wake(167, 5),
-            event(168, "irq_handler_exit", irq=1),
-            switch(170, 0, 5),
-            ends(172, "clock_nanosleep"),
-            switch(300, 5, 0),
-        ],
-    )
+    trace = both(SLEEP_CALLS, [*SLEEP_EVENTS, switch(300, 5, 0)])
     root, _ = view(trace, "--from", "100us", "--until", "200us")
     states = [(classes[1], lines[0]) for classes, *_, lines in sorted(rects(root, "state"), key=lambda r: r[1])]
     assert [s for s, _ in states] == ["on_cpu", "timer", "runnable", "on_cpu"]

@@ -4,6 +4,7 @@
  * the states of each thread and CPU add up to the range, and durations lie between their extremes.
  */
 #include "packets.h"
+#include "tracks.h"
 
 #include "trace/kernel/kernel_states.h"
 
@@ -112,11 +113,23 @@ static void analyse(struct krait_kernel_options options)
     krait_kernel_events_close(events);
 }
 
+static void walk_tracks(void)
+{
+    struct krait_trace *trace;
+    struct krait_err err = { 0 };
+    const char *path = fuzz_dir;
+    if (krait_trace_open(&trace, &path, 1, KRAIT_NEEDS_KERNEL, &err))
+        return;
+    fuzz_tracks(trace, 100, 1000);
+    krait_trace_close(trace);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_write_part("s0", &data, &size);
     fuzz_write_file("s1", data, size);
     analyse((struct krait_kernel_options){ .until_ns = UINT64_MAX, .keep = keep_all });
     analyse((struct krait_kernel_options){ .from_ns = 100, .until_ns = 1000, .keep = keep_all });
+    walk_tracks();
     return 0;
 }

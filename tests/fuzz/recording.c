@@ -5,6 +5,7 @@
  * and its times in order.
  */
 #include "packets.h"
+#include "tracks.h"
 
 #include "ctf/write/tsdl_write.h"
 #include "trace/trace.h"
@@ -79,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     walk_all(trace, KRAIT_RANGE_ALL);
     walk_all(trace, (struct krait_range){ trace->begin_ns + 1000, trace->begin_ns + 5000 });
+    fuzz_tracks(trace, 1000, 5000);
     krait_trace_close(trace);
     return 0;
 }

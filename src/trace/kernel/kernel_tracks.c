@@ -7,7 +7,8 @@ struct finding {
     struct krait_trace *trace;
     struct krait_kernel_events *events;
     const struct krait_kernel_known *known;
-    uint8_t flags; /* of all tracks */
+    uint32_t *recorded; /* by the kernel's process: the trace's that it is, plus 1 */
+    uint8_t flags;      /* of all tracks */
 };
 
 static int add_track(struct finding *f, struct krait_track track, enum krait_track_kind kind,
@@ -26,21 +27,42 @@ static int add_track(struct finding *f, struct krait_track track, enum krait_tra
     return 0;
 }
 
+/* Which processes recorded themselves: so their other threads, which run no Python, are found beside those that do. */
+static int find_processes(struct finding *f)
+{
+    const struct krait_kernel_states *states = f->known->states;
+    f->recorded = calloc((size_t)states->process_count + 1, sizeof(*f->recorded));
+    for (uint32_t i = 0; i < states->thread_count && f->recorded; i++) {
+        const struct krait_kthread *t = states->threads[i];
+        uint32_t thread = krait_own_thread_at(&f->known->own, t, UINT64_MAX);
+        if (thread != KRAIT_NO_ID && t->process != KRAIT_NO_ID)
+            f->recorded[t->process] = f->trace->threads[thread].process + 1;
+    }
+    return f->recorded ? 0 : -ENOMEM;
+}
+
+static uint32_t process_of(const struct finding *f, const struct krait_kthread *t, uint32_t thread)
+{
+    if (thread != KRAIT_NO_ID)
+        return f->trace->threads[thread].process;
+    bool is_known = t->process != KRAIT_NO_ID && f->recorded[t->process];
+    return is_known ? f->recorded[t->process] - 1 : KRAIT_NO_ID;
+}
+
 static int add_thread(struct finding *f, const struct krait_kthread *t)
 {
     uint32_t thread = krait_own_thread_at(&f->known->own, t, UINT64_MAX);
     const struct krait_kprocess *process =
         t->process == KRAIT_NO_ID ? NULL : &f->known->states->processes[t->process];
-    const struct krait_track track = {
-        .of = KRAIT_OF_THREAD,
-        .process = thread == KRAIT_NO_ID ? thread : f->trace->threads[thread].process,
-        .thread = thread,
-        .number = (uint32_t)t->tid,
-        .pid = process ? (uint32_t)process->pid : 0,
-        .process_name = krait_arena_strdup(&f->trace->impl->arena, process ? process->name : ""),
-        .thread_name = krait_arena_strdup(&f->trace->impl->arena, t->name),
-        .key = t->index
-    };
+    const struct krait_track track = { .of = KRAIT_OF_THREAD,
+                                       .process = process_of(f, t, thread),
+                                       .thread = thread,
+                                       .number = (uint32_t)t->tid,
+                                       .pid = process ? (uint32_t)process->pid : 0,
+                                       .process_name = krait_arena_strdup(&f->trace->impl->arena,
+                                                                          process ? process->name : ""),
+                                       .thread_name = krait_arena_strdup(&f->trace->impl->arena, t->name),
+                                       .key = t->index };
     int rc = track.process_name && track.thread_name ? 0 : -ENOMEM;
     rc = rc ? rc : add_track(f, track, KRAIT_TRACK_STATES, "state", "");
     if (t->makes_calls)
@@ -79,6 +101,7 @@ static int find_all(struct finding *f, struct krait_err *err)
         return rc;
     const struct krait_kernel_states *states = f->known->states;
     f->flags = krait_kernel_events_lost(f->events) ? KRAIT_TRACK_LOST : 0;
+    rc = find_processes(f);
     for (uint32_t i = 0; !rc && i < states->thread_count; i++)
         rc = add_thread(f, states->threads[i]);
     for (uint32_t i = 0; !rc && i < states->cpu_count; i++)
@@ -92,6 +115,7 @@ int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err)
     struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
     struct krait_err why = { 0 };
     int rc = trace->has_kernel ? find_all(&f, &why) : 0;
+    free(f.recorded);
     if (rc && rc != -ENOMEM && rc != -ENODATA)
         krait_damage_say(&damage, "%s", why.text);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : 0;

@@ -144,6 +144,23 @@ def test_states_add_up_to_what_krait_states_shows(krait):
     assert sums == {state: busiest[f"{state}_ns"] for state in sums} and len(sums) > 3
 
 
+def test_threads_that_did_not_record_themselves_stand_with_their_process(both):
+    """A thread without Python comes behind those of its process, before what the kernel alone tells of."""
+    folder = both(
+        "process 4711 python3\ncode 1 python app main app.py 1\nthread 4711 MainThread\n10us call 1\n90us return\n",
+        [
+            switch(0, 0, 4711),
+            event(5, "lttng_statedump_process_state", tid=4711, pid=4711, type=0, status=0, name="python3"),
+            event(6, "sched_process_fork", child_tid=4712, child_pid=4711, parent_tid=4711, child_comm="pool", parent_comm="python3"),
+            switch(40, 4711, 4712, state=1),
+            switch(50, 4712, 17),
+            switch(60, 17, 4711),
+        ],
+    )
+    order = [line.split()[4] for line in text_of(folder).splitlines() if line.startswith("track STATES of THREAD") and line.endswith(" state")]
+    assert order == ["4711", "4712", "17"]
+
+
 LOSING = """
     process 4711 python3
     code 1 python app main app.py 1

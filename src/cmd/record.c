@@ -31,7 +31,7 @@ static int set_environment(const struct krait_collector *collector, const char *
     KRAIT_AUTO_FREE char *all = NULL;
     if (asprintf(&all, "%s%s%s", before ? before : "", before && *before ? ":" : "", preload) < 0)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    setenv("KRAIT_SESSION", krait_collector_session(collector), 1);
+    setenv("KRAIT_SESSION", krait_collector_address(collector), 1);
     if (values->no_children)
         setenv("KRAIT_NO_CHILDREN", "1", 1);
     setenv("LD_PRELOAD", all, 1);
@@ -294,12 +294,12 @@ static void print_summary(const struct krait_collector *collector, const struct 
             NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
             s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
     if (!s->processes && !refused)
-        krait_terminal_say(NULL, 2,
-                           "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN
-                           ", but no statically linked or "
-                           "set-uid program, none in a user or PID namespace of its own, and none that "
-                           "another krait records. If COMMAND left Python in the background, add --wait. "
-                           "See: krait doctor");
+        krait_terminal_say(
+            NULL, 2,
+            "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
+            "set-uid program, none that is in a namespace of its own for users or processes and for the "
+            "network too, and none that another krait records. If COMMAND left Python in the background, add --wait. "
+            "See: krait doctor");
     else if (s->processes && dir && !is_in_vain(collector, s, values))
         print_next(kernel, dir);
 }

@@ -277,6 +277,7 @@ static void look_at_procs(struct krait_collector *c)
 bool krait_collector_round(struct krait_collector *c)
 {
     krait_collector_beat(c);
+    krait_door_answer(&c->door, c->fd);
     look_at_procs(c);
     bool any = krait_drain_rings(c);
     krait_drain_shrink(c);

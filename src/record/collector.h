@@ -60,8 +60,11 @@ void krait_collector_free(struct krait_collector *collector);
 /* Removes the recording's folder if the collector made it and nothing is in it. Returns whether it did. */
 bool krait_collector_drop_empty(struct krait_collector *collector);
 
-/* The value of KRAIT_SESSION for programs that are to be recorded. */
+/* The path of the recording's memory. */
 const char *krait_collector_session(const struct krait_collector *collector);
+/* The value of KRAIT_SESSION for programs that are to be recorded: the path, and the key of the collector's door
+ * (door.h). */
+const char *krait_collector_address(const struct krait_collector *collector);
 
 /* The recording's clock, for who records beside it: krait_collector_finish measures its frequency once more.
  * Owned by the collector. */

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "record/collector.h"
+#include "record/door.h"
 #include "record/shm.h"
 #include "record/tracedir.h"
 
@@ -51,7 +52,9 @@ struct krait_ready {
 struct krait_collector {
     struct krait_shm shm;
     int fd;
+    struct krait_door door;
     char session[64];
+    char address[64 + 1 + KRAIT_DOOR_KEY]; /* the session, and the door's key */
     char *dir;
     bool dir_made;          /* by this collector, and not removed since */
     char *reserve;          /* a file that is given up for the metadata when the disk is full */

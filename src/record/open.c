@@ -231,7 +231,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     struct krait_collector *c = calloc(1, sizeof(*c));
     if (!c)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    c->fd = -1;
+    c->fd = c->door.fd = -1;
     c->owner = options->owner;
     c->spare_fds = count_spare_fds();
     for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
@@ -262,7 +262,9 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     }
     make_reserve(c);
     krait_limits_look_at_disk(c);
+    krait_door_open(&c->door);
     snprintf(c->session, sizeof(c->session), "/proc/%d/fd/%d", getpid(), c->fd);
+    snprintf(c->address, sizeof(c->address), "%s%s%s", c->session, *c->door.key ? "@" : "", c->door.key);
     *out = c;
     return 0;
 }
@@ -288,6 +290,7 @@ void krait_collector_free(struct krait_collector *c)
         munmap(c->shm.base, c->shm.bytes);
     if (c->fd >= 0)
         close(c->fd);
+    krait_door_close(&c->door);
     if (c->reserve)
         unlink(c->reserve);
     krait_collector_drop_empty(c);
@@ -303,4 +306,9 @@ void krait_collector_free(struct krait_collector *c)
 const char *krait_collector_session(const struct krait_collector *c)
 {
     return c->session;
+}
+
+const char *krait_collector_address(const struct krait_collector *c)
+{
+    return c->address;
 }

@@ -36,8 +36,19 @@ static bool layout_is_sound(const struct krait_shm *shm, uint64_t file_bytes)
            shm->ring_max <= (file_bytes - shm->rings_offset) / shm->ring_bytes;
 }
 
+/* What is sealed against shrinking cannot raise SIGBUS. Returns the file, or closes it. */
+static int check_session(int fd, struct stat *st)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (fstat(fd, st) == 0 && seals >= 0 && seals & F_SEAL_SHRINK &&
+        (uint64_t)st->st_size >= krait_shm_rings_offset())
+        return fd;
+    close(fd);
+    return -EPROTO;
+}
+
 /* Opens the recording, and nothing else that may lie there: the collector's pid and its file's number may be
- * another's by now. What is sealed against shrinking cannot raise SIGBUS. */
+ * another's by now. */
 static int open_session(const char *path, struct stat *st)
 {
     if (stat(path, st) < 0)
@@ -45,14 +56,18 @@ static int open_session(const char *path, struct stat *st)
     if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size < krait_shm_rings_offset())
         return -EPROTO;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0)
-        return -errno;
-    int seals = fcntl(fd, F_GET_SEALS);
-    if (fstat(fd, st) < 0 || seals < 0 || !(seals & F_SEAL_SHRINK)) {
-        close(fd);
-        return -EPROTO;
-    }
-    return fd;
+    return fd < 0 ? -errno : check_session(fd, st);
+}
+
+/* The recording, by its path or at the collector's door. */
+static int open_recording(const struct krait_writer *writer, struct stat *st)
+{
+    pid_t pid;
+    int fd = open_session(writer->path, st);
+    if (fd >= 0 || !*writer->key)
+        return fd;
+    int asked = krait_door_ask(writer->key, &pid);
+    return asked < 0 ? fd : check_session(asked, st);
 }
 
 /* `bytes` at `offset` of the file; not in core dumps, which are the program's. */
@@ -153,18 +168,30 @@ static void map_rings_ahead(struct krait_writer *writer, int fd)
         writer->ring_maps[first + i] = at + i * shm->ring_bytes + KRAIT_MAP_CLOSED;
 }
 
-int krait_writer_map(struct krait_writer *writer, const char *path)
+/* Splits an address into path and key. */
+static void read_address(struct krait_writer *writer, const char *address)
+{
+    const char *at = strrchr(address, '@');
+    size_t n = at ? (size_t)(at - address) : strlen(address);
+    if (n < sizeof(writer->path))
+        memcpy(writer->path, address, n);
+    if (at && strlen(at + 1) == KRAIT_DOOR_KEY)
+        strcpy(writer->key, at + 1);
+}
+
+int krait_writer_map(struct krait_writer *writer, const char *address)
 {
     struct stat st;
-    KRAIT_AUTO_CLOSE int fd = open_session(path, &st);
+    struct krait_writer made = { 0 };
+    read_address(&made, address);
+    KRAIT_AUTO_CLOSE int fd = open_recording(&made, &st);
     if (fd < 0)
         return fd;
-    struct krait_writer made = { .dev = st.st_dev, .ino = st.st_ino };
+    made.dev = st.st_dev;
+    made.ino = st.st_ino;
     int rc = map_heads(&made, fd, &st);
     if (rc)
         return rc;
-    if (strlen(path) < sizeof(made.path))
-        strcpy(made.path, path);
     made.counter = made.shm.control->clock_counter;
     map_window(&made, fd);
     map_rings_ahead(&made, fd);
@@ -195,7 +222,7 @@ static uint8_t *map_by_seed(const struct krait_writer *writer, uint32_t i)
 static uint8_t *map_by_path(const struct krait_writer *writer, uint32_t i)
 {
     struct stat st;
-    KRAIT_AUTO_CLOSE int fd = open_session(writer->path, &st);
+    KRAIT_AUTO_CLOSE int fd = open_recording(writer, &st);
     bool ours = fd >= 0 && st.st_dev == writer->dev && st.st_ino == writer->ino;
     return ours ? map_part(fd, writer->shm.rings_offset + i * writer->shm.ring_bytes, writer->shm.ring_bytes)
                 : NULL;
@@ -273,10 +300,23 @@ void krait_writer_abandon(struct krait_writer *writer)
     replace_pages(shm->base, shm->bytes);
 }
 
-/* As the collector knows it, who shares our /proc: in another pid namespace getpid() is another number. */
-static pid_t own_pid(void)
+/* Whether /proc is the collector's, and lets this process see it. */
+static bool sees_recording(const struct krait_writer *writer)
+{
+    struct stat st;
+    return stat(writer->path, &st) == 0 && st.st_dev == writer->dev && st.st_ino == writer->ino;
+}
+
+/* As the collector knows it: by its /proc, where that is ours, else as it says. In another PID namespace getpid() is
+ * another number. */
+static pid_t own_pid(const struct krait_writer *writer)
 {
     char text[24];
+    pid_t told;
+    if (*writer->key && !sees_recording(writer)) {
+        KRAIT_AUTO_CLOSE int fd = krait_door_ask(writer->key, &told);
+        return fd < 0 ? getpid() : told;
+    }
     ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
     if (n <= 0)
         return getpid();
@@ -287,7 +327,7 @@ static pid_t own_pid(void)
 
 void krait_writer_refuse(struct krait_writer *writer, const char *why)
 {
-    pid_t pid = own_pid();
+    pid_t pid = own_pid(writer);
     for (size_t i = 0; i < KRAIT_REFUSALS; i++) {
         struct krait_refusal *row = &writer->shm.control->refusals[i];
         int32_t none = 0;
@@ -343,7 +383,8 @@ int krait_writer_join(struct krait_writer *writer)
         *writer->own = 1;
     if (!session_runs(writer))
         return -ESHUTDOWN;
-    pid_t pid = own_pid();
+    pid_t pid = own_pid(writer);
+    writer->apart = pid != getpid();
     for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
         struct krait_proc *proc = &writer->shm.procs[i];
         if (!take_slot(&proc->state, (uint32_t)pid))
@@ -575,7 +616,7 @@ static bool collector_beats(const struct krait_writer *writer)
 
 static bool collector_exists(const struct krait_writer *writer)
 {
-    return kill(writer->shm.control->collector_pid, 0) == 0 || errno == EPERM;
+    return writer->apart || kill(writer->shm.control->collector_pid, 0) == 0 || errno == EPERM;
 }
 
 bool krait_writer_stopped(const struct krait_writer *writer)
@@ -583,10 +624,10 @@ bool krait_writer_stopped(const struct krait_writer *writer)
     return !session_runs(writer);
 }
 
-/* In another pid namespace the collector's number says nothing, but it beats. */
+/* In another PID namespace the collector's number says nothing, but it beats. */
 bool krait_writer_running(const struct krait_writer *writer)
 {
-    return session_runs(writer) && (collector_exists(writer) || collector_beats(writer));
+    return session_runs(writer) && (writer->apart ? collector_beats(writer) : collector_exists(writer));
 }
 
 /* --lossless: waits for the collector as long as it lives. Killed it is mostly gone at once; but it may be

@@ -8,6 +8,7 @@
 #define KRAIT_RECORD_WRITER_H
 
 #include "event/payload.h"
+#include "record/door.h"
 #include "record/ring.h"
 
 enum { KRAIT_MAP_CLOSED = 1 }; /* added to the address of a ring that is mapped without access yet */
@@ -20,17 +21,19 @@ struct krait_writer {
     bool counter;      /* the clock */
     uint64_t dev, ino; /* of the recording */
     char path[64];
-    uint8_t *_Atomic *ring_maps; /* where each ring's bytes are, + KRAIT_MAP_CLOSED; NULL: not mapped here */
-    uint8_t *seed;               /* the page below the first ring, once more, without access */
+    char key[KRAIT_DOOR_KEY + 1]; /* of the collector's door; empty: none */
+    bool apart;                   /* the numbers of processes that the collector knows are not those here */
+    uint8_t *_Atomic *ring_maps;  /* where each ring's bytes are, + KRAIT_MAP_CLOSED; NULL: not mapped here */
+    uint8_t *seed;                /* the page below the first ring, once more, without access */
     _Atomic uint64_t no_ring_since; /* there was none when ring_frees + 1 was this */
     uint32_t *own;   /* 0: this process is a copy of the one that has joined; NULL: not known */
     uint8_t *window; /* the chunks that are mapped here; NULL: rings do not grow */
     uint32_t window_first, window_count;
 };
 
-/* Maps the recording at `path` (the value of KRAIT_SESSION). Returns 0, or a negative errno: -ENOENT where
+/* Maps the recording at `address` (the value of KRAIT_SESSION: its path, and the key of the collector's door). Returns 0, or a negative errno: -ENOENT where
  * the collector is gone, -EPROTO where it is of another version, -ESHUTDOWN where the recording has ended. */
-int krait_writer_map(struct krait_writer *writer, const char *path);
+int krait_writer_map(struct krait_writer *writer, const char *address);
 /* No thread writes any more. */
 void krait_writer_unmap(struct krait_writer *writer);
 /* The same where threads may still write: the recording's memory goes, and pages without effect take its place

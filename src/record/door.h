@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a process joins that cannot open the recording by its path: one in a PID namespace with a /proc of its own, or in
+ * a user namespace. It asks the collector by a Unix socket, which does not depend on either. The answer carries the
+ * memfd, and the process's number as the collector knows it.
+ *
+ *   KRAIT_SESSION=/proc/4711/fd/7@0123abcd 0011223344556677 8899aabbccddeeff       (without the blanks)
+ *                 └── path ──────┘└─ name ┘└─ question ───┘└─ answer ─────┘
+ *
+ *   process    ── datagram: question ───────────────────────────────────────→  collector
+ *   process    ←─ datagram: answer, the process's number; memfd (SCM_RIGHTS) ──  collector
+ *
+ * The socket's name is in the abstract namespace, where everybody in the network namespace sees it. So either side
+ * proves that it belongs to the recording: who has the memfd can write into the recorded programs. The kernel says
+ * who asks (SCM_CREDENTIALS, unix(7)), in numbers of the one who reads that.
+ */
+#ifndef KRAIT_RECORD_DOOR_H
+#define KRAIT_RECORD_DOOR_H
+
+#include "base/base.h"
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+enum {
+    KRAIT_DOOR_NAME = 8,
+    KRAIT_DOOR_WORD = 16,
+    KRAIT_DOOR_KEY = KRAIT_DOOR_NAME + 2 * KRAIT_DOOR_WORD, /* characters behind the '@' */
+};
+
+struct krait_door_answer {
+    char answer[KRAIT_DOOR_WORD];
+    int32_t pid;
+} __attribute__((packed));
+
+struct sockaddr_un;
+
+/* The address of the key's socket; returns its size. */
+socklen_t krait_door_address(struct sockaddr_un *address, const char *key);
+
+/* Asks at the door of `key`. Returns the recording's file, for the caller to close, and in *pid the number of this process
+ * as the collector knows it; or a negative errno, -ETIMEDOUT after two seconds. */
+int krait_door_ask(const char *key, pid_t *pid);
+
+struct krait_door {
+    int fd; /* -1: there is none */
+    char key[KRAIT_DOOR_KEY + 1];
+};
+
+/* Opens a door with a new key. Where none can be, such processes are not recorded. */
+void krait_door_open(struct krait_door *door);
+/* Answers who has asked since, with `memfd`. */
+void krait_door_answer(const struct krait_door *door, int memfd);
+void krait_door_close(struct krait_door *door);
+
+#endif

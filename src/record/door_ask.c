@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/door.h"
+
+#include <string.h>
+#include <sys/un.h>
+
+socklen_t krait_door_address(struct sockaddr_un *address, const char *key)
+{
+    static const char prefix[] = "krait-";
+    *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    char *name = address->sun_path + 1; /* behind a NUL: abstract */
+    memcpy(name, prefix, strlen(prefix));
+    memcpy(name + strlen(prefix), key, KRAIT_DOOR_NAME);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(prefix) + KRAIT_DOOR_NAME);
+}
+
+/* A socket with a name that the kernel gives it (autobind), which hears the door alone. */
+static int connect_to(const char *key)
+{
+    struct sockaddr_un address, own = { .sun_family = AF_UNIX };
+    struct timeval patience = { .tv_sec = 2 };
+    socklen_t size = krait_door_address(&address, key);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (bind(fd, (struct sockaddr *)&own, sizeof(sa_family_t)) == 0 &&
+        connect(fd, (struct sockaddr *)&address, size) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0)
+        return fd;
+    int rc = -errno;
+    close(fd);
+    return rc;
+}
+
+/* Returns the file that came with the answer. */
+static int receive(int fd, struct krait_door_answer *answer)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = { answer, sizeof(*answer) };
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+    };
+    ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &message, MSG_CMSG_CLOEXEC));
+    if (n < 0)
+        return errno == EAGAIN ? -ETIMEDOUT : -errno;
+    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    int file;
+    if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+        head->cmsg_len != CMSG_LEN(sizeof(file)))
+        return -EPROTO;
+    memcpy(&file, CMSG_DATA(head), sizeof(file));
+    if (n == sizeof(*answer))
+        return file;
+    close(file);
+    return -EPROTO;
+}
+
+int krait_door_ask(const char *key, pid_t *pid)
+{
+    struct krait_door_answer answer;
+    const char *question = key + KRAIT_DOOR_NAME, *expected = question + KRAIT_DOOR_WORD;
+    KRAIT_AUTO_CLOSE int fd = connect_to(key);
+    if (fd < 0)
+        return fd;
+    if (TEMP_FAILURE_RETRY(send(fd, question, KRAIT_DOOR_WORD, MSG_NOSIGNAL)) != KRAIT_DOOR_WORD)
+        return -errno;
+    int file = receive(fd, &answer);
+    if (file < 0)
+        return file;
+    if (memcmp(answer.answer, expected, KRAIT_DOOR_WORD) == 0 && answer.pid > 0) {
+        *pid = answer.pid;
+        return file;
+    }
+    close(file);
+    return -EPROTO;
+}

@@ -37,6 +37,15 @@ uint8_t krait_class_of(const char *text)
     return (uint8_t)(krait_class_count + (uint32_t)(krait_hash_bytes(text, strlen(text)) >> 32) % KRAIT_HUES);
 }
 
+/* A program's own packages come before the interpreter's and the standard library: they are what people look for. */
+static uint64_t weight_of(const struct krait_func *func)
+{
+    enum { OWN = 10000 };
+    const char *library = strstr(func->file, "/lib/python");
+    bool is_standard = library && !strstr(library, "-packages/");
+    return is_standard || func->kind == KRAIT_FUNC_C || *func->file == '<' ? 1 : OWN;
+}
+
 static int give(const struct krait_trace *trace, struct krait_strtab *texts, uint32_t *package_of,
                 uint8_t *hues)
 {
@@ -52,7 +61,7 @@ static int give(const struct krait_trace *trace, struct krait_strtab *texts, uin
     for (uint32_t i = 0; i < texts->len; i++)
         packages[i].text = texts->texts[i];
     for (uint32_t i = 0; i < trace->func_count; i++)
-        packages[package_of[i]].weight++;
+        packages[package_of[i]].weight += weight_of(&trace->funcs[i]);
     int rc = krait_hues_give(packages, texts->len);
     for (uint32_t i = 0; i < trace->func_count && !rc; i++)
         hues[i] = (uint8_t)packages[package_of[i]].hue;

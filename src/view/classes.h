@@ -23,7 +23,7 @@ extern const uint32_t krait_class_count;
 uint8_t krait_class_of(const char *text);
 
 /* Hues of all functions, by id; a package weighs as many functions as it has, so that the same trace always looks the
- * same. NULL when memory is out; the caller frees. */
+ * same, and a program's own packages more than the standard library. NULL when memory is out; the caller frees. */
 uint8_t *krait_hues_of_funcs(const struct krait_trace *trace);
 
 #endif

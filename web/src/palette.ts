@@ -9,6 +9,8 @@ export interface Palette {
   ground: string; ink: string; quiet: string; grid: string; rule: string; select: string; accent: string; lost: string;
   call(hue: number, name: number): string;
   textOn: string;
+  /** From blue over grey to orange, by how much a share has changed: -1 to 1. */
+  change(by: number): string;
   state(role: string): string;
 }
 
@@ -36,6 +38,13 @@ function calls(dark: boolean): string[] {
   return list;
 }
 
+/** As tools/flame_palette.py: darker to both ends; the full colour at a change of 20 % of the whole. */
+function changed(by: number, dark: boolean): string {
+  const size = Math.sqrt(Math.min(Math.abs(by) * 5, 1));
+  return size < 0.02 ? oklch(dark ? 0.4 : 0.9, 0.003, 90)
+    : oklch(dark ? 0.4 + 0.13 * size : 0.9 - 0.24 * size, 0.02 + (dark ? 0.11 : 0.117) * size, by > 0 ? 38 : 250);
+}
+
 function make(dark: boolean): Palette {
   const list = calls(dark);
   return {
@@ -44,6 +53,7 @@ function make(dark: boolean): Palette {
     grid: dark ? 'rgba(236,234,230,.07)' : 'rgba(28,31,36,.06)', rule: dark ? 'rgba(236,234,230,.16)' : 'rgba(28,31,36,.12)',
     select: dark ? 'rgba(110,160,255,.22)' : 'rgba(45,105,215,.16)', accent: dark ? '#7aa7ff' : '#2d69d7',
     lost: dark ? '#e0786c' : '#b3362b', textOn: dark ? '#f2f0ec' : '#1c1f24',
+    change: (by) => changed(by, dark),
     call: (hue, name) => list[Math.min(hue, HUES) * SHADES + name % SHADES],
     state: (role) => (STATES[role] ?? STATES.wait)[dark ? 1 : 0],
   };

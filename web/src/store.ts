@@ -18,6 +18,7 @@ export interface View {
   pinned: string[];
   deep: string[]; // shown to their full depth
   func: number | null; // in the finder
+  base: Range | null; // that the flame graph compares others with
 }
 
 export type Listener = (what: 'range' | 'selection' | 'lanes' | 'panel') => void;
@@ -41,7 +42,7 @@ export class Store {
     this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
     this.view = {
       range: { ...this.whole }, selected: null, call: null, panel, filter: '', group: 'process', active: false,
-      collapsed: [], pinned: [], deep: [], func: null,
+      collapsed: [], pinned: [], deep: [], func: null, base: null,
     };
     this.settled = encode(this.view);
   }
@@ -109,6 +110,11 @@ export class Store {
     this.tell('selection');
   }
 
+  setBase(range: Range | null): void {
+    this.view.base = range;
+    this.tell('selection');
+  }
+
   toggle(list: 'collapsed' | 'pinned' | 'deep', key: string): void {
     const at = this.view[list].indexOf(key);
     if (at < 0) this.view[list].push(key);
@@ -164,6 +170,7 @@ export class Store {
 export function encode(view: View): string {
   const parts = [`r=${view.range.from},${view.range.span}`, `p=${view.panel}`];
   if (view.selected) parts.push(`s=${view.selected.from},${view.selected.span}`);
+  if (view.base) parts.push(`b=${view.base.from},${view.base.span}`);
   if (view.call) parts.push(`c=${view.call.track},${view.call.depth},${view.call.at}`);
   if (view.filter) parts.push(`f=${encodeURIComponent(view.filter)}`);
   if (view.group !== 'process') parts.push(`g=${view.group}`);
@@ -185,10 +192,11 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, collapsed: [], pinned: [], deep: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, base: null, collapsed: [], pinned: [], deep: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
+      if (key === 'b') view.base = readRange(value);
       if (key === 's') view.selected = readRange(value);
       if (key === 'p') view.panel = value;
       if (key === 'f') view.filter = decodeURIComponent(value);

@@ -167,3 +167,39 @@ def test_everything_has_a_name_for_screen_readers(open_page):
         ".filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.title)).map((e) => e.outerHTML)"
     )
     assert nameless == []
+
+
+def flame_box(page, row, share):
+    """Clicks into a row of the flame graph, at a share of its width."""
+    box = page.page.locator("canvas.flame").bounding_box()
+    page.page.mouse.click(box["x"] + box["width"] * share, box["y"] + row * 18 + 9)
+    page.press("Shift")
+
+
+def test_a_frame_fills_the_width_and_crumbs_lead_back(open_page):
+    page, *_ = open_page()
+    page.press("4")
+    flame_box(page, 2, 0.2)
+    assert page.page.locator(".crumb").all_inner_texts() == ["all", "app.main", "app.load"]
+    assert page.text(".crumbs").startswith("60.00 ms")
+    page.page.locator(".crumb").nth(1).click()
+    assert page.text(".crumbs").startswith("100.0 ms")
+
+
+def test_a_sandwich_has_callers_and_callees_of_what_is_clicked(open_page):
+    page, *_ = open_page()
+    page.press("4")
+    page.page.get_by_role("button", name="Sandwich").click()
+    assert "app.load: callers above, callees below" in page.text(".crumbs")  # it has the most time of its own
+    flame_box(page, 2, 0.04)
+    assert "app.core.step: callers above" in page.text(".crumbs") and page.text(".crumbs").startswith("5.050 ms")
+
+
+def test_a_comparison_is_in_the_address_and_ends(open_page):
+    page, *_ = open_page(hash="#r=0,100000000;p=flame;b=65000000,35000000")
+    compare = page.page.locator(".bar-row > button")
+    assert compare.inner_text() == "End comparison" and "blue" in page.text(".crumbs")
+    compare.click()
+    page.press("Shift")
+    page.page.wait_for_timeout(600)
+    assert compare.inner_text() == "Compare" and "b=" not in page.address()

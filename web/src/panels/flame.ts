@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flame graph of the range: icicle, callers of one function, or what it calls.
+// The flame graph of the range: callees, callers, or both of one function; alone, or compared with another range.
 
 import { ask } from '../api';
 import { button, el } from '../dom';
@@ -7,121 +7,183 @@ import { label, place } from '../model';
 import { FONT, shorten } from '../paint';
 import { palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
+import { Range } from '../store';
 import { count, counted, duration, share } from '../time';
 import { isDark, sized } from '../timeline';
+import { Node, build, calleesOf, callersOf, changes, inverted, totalsByPath } from './flame_tree';
 
-interface Node { parent: number; func: number; calls: number; self: number; total: number; children: number[] }
-interface Box { node: number; x: number; width: number; depth: number }
+interface Box { nodes: Node[]; node: number; x: number; width: number; row: number }
+interface Answer { nodes: number[][]; left_out: number }
+type Way = 'callees' | 'callers' | 'sandwich';
 
-const ROW = 18;
-type Way = 'callees' | 'callers';
-let way: Way = 'callees', nodes: Node[] = [], roots: Node[] = [], focus = 0, boxes: Box[] = [], leftOut = 0;
-let canvas: HTMLCanvasElement, crumbs: HTMLElement, tip: HTMLElement, scroller: HTMLElement, current: Context;
+const ROW = 18, LEAST_PIXELS = 0.7;
+let way: Way = 'callees', recorded: Node[] = [], below: Node[] = [], above: Node[] = [], focus = 0, boxes: Box[] = [], leftOut = 0, rows = 1;
+let middle = -1; // function of the sandwich
+let base: Node[] | null = null, change: number[] = [], before = new Map<string, number>();
+let canvas: HTMLCanvasElement, crumbs: HTMLElement, tip: HTMLElement, scroller: HTMLElement, current: Context, compare: HTMLButtonElement;
+const ways = new Map<Way, HTMLButtonElement>();
 
-function build(rows: number[][]): Node[] {
-  const made = rows.map(([parent, func, calls, self, total]): Node => ({ parent, func, calls, self, total, children: [] }));
-  made.forEach((node, i) => { if (node.parent >= 0) made[node.parent].children.push(i); });
-  for (const node of made) node.children.sort((a, b) => made[b].total - made[a].total);
-  return made;
-}
-
-/** The same time seen from the innermost functions: who called them, and who called those. */
-export function inverted(from: Node[]): Node[] {
-  const made: Node[] = [{ parent: -1, func: -1, calls: 0, self: 0, total: 0, children: [] }], index = new Map<string, number>();
-  for (const node of from) {
-    if (node.self <= 0 || node.func < 0) continue;
-    let at = 0;
-    made[0].total += node.self;
-    for (let up: Node | undefined = node, calls = node.calls; up && up.func >= 0; up = from[up.parent], calls = 0) {
-      const key = `${at}/${up.func}`;
-      let next = index.get(key);
-      if (next === undefined) {
-        next = made.length;
-        index.set(key, next);
-        made.push({ parent: at, func: up.func, calls: 0, self: 0, total: 0, children: [] });
-        made[at].children.push(next);
-      }
-      made[next].total += node.self;
-      made[next].calls += calls;
-      at = next;
-    }
-  }
-  for (const node of made) {
-    node.children.sort((a, b) => made[b].total - made[a].total);
-    node.self = node.total - node.children.reduce((sum, child) => sum + made[child].total, 0);
-  }
-  return made;
-}
-
-function layout(width: number): number {
-  boxes = [];
+/** Boxes of a tree from `top` on, downward or upward; returns how many rows it takes. */
+function layoutTree(nodes: Node[], from: number, width: number, top: number, step: 1 | -1): number {
   let deepest = 0;
-  const chain: number[] = [];
-  for (let up = focus; up >= 0; up = nodes[up].parent) chain.unshift(up);
-  chain.slice(0, -1).forEach((node, depth) => boxes.push({ node, x: 0, width, depth }));
   const walk = (node: number, x: number, size: number, depth: number): void => {
-    boxes.push({ node, x, width: size, depth });
+    boxes.push({ nodes, node, x, width: size, row: top + step * depth });
     deepest = Math.max(deepest, depth);
     let at = x;
     for (const child of nodes[node].children) {
       const part = nodes[node].total ? nodes[child].total / nodes[node].total * size : 0;
-      if (part >= 0.7) walk(child, at, part, depth + 1);
+      if (part >= LEAST_PIXELS) walk(child, at, part, depth + 1);
       at += part;
     }
   };
-  if (nodes.length) walk(focus, 0, width, chain.length - 1);
-  return (deepest + 1) * ROW + 4;
+  if (nodes.length) walk(from, 0, width, 0);
+  return deepest;
 }
 
-function textOf(node: Node): string {
-  if (node.func < 0) return 'all';
+function layout(width: number): void {
+  boxes = [];
+  if (way !== 'sandwich') {
+    rows = 1 + layoutTree(below, focus, width, 0, 1);
+    return;
+  }
+  const high = layoutTree(above, 0, width, 0, -1);
+  boxes.shift(); // the function itself comes with its callees
+  rows = high + 1 + layoutTree(below, 0, width, 0, 1);
+  for (const box of boxes) box.row += high;
+}
+
+function textOf(func: number): string {
+  if (func < 0) return 'all';
+  const known = current.api.funcs.get(func);
+  return known ? label(known) : '\u2026';
+}
+
+function colourOf(box: Box): string {
+  const node = box.nodes[box.node], colours = palette(isDark());
+  if (base && box.nodes === recorded) return colours.change(change[box.node]);
+  if (node.func < 0) return colours.rule;
   const func = current.api.funcs.get(node.func);
-  return func ? label(func) : '\u2026';
+  return func ? colours.call(func.hue, func.id) : colours.grid;
 }
 
 function draw(): void {
-  if (!nodes.length) return;
-  const width = Math.max(canvas.clientWidth, 1), height = layout(width), context = sized(canvas, width, Math.max(height, 40)), colours = palette(isDark());
-  const lit = current.store.view.func;
-  context.clearRect(0, 0, width, Math.max(height, 40));
+  if (!below.length) return;
+  const width = Math.max(canvas.clientWidth, 1);
+  layout(width);
+  const height = Math.max(rows * ROW + 4, 40), context = sized(canvas, width, height), colours = palette(isDark()), lit = current.store.view.func;
+  context.clearRect(0, 0, width, height);
   context.font = FONT;
   context.textBaseline = 'middle';
   for (const box of boxes) {
-    const node = nodes[box.node], func = node.func < 0 ? undefined : current.api.funcs.get(node.func), y = box.depth * ROW;
-    context.globalAlpha = lit !== null && node.func !== lit ? 0.35 : 1;
-    context.fillStyle = node.func < 0 ? colours.rule : func ? colours.call(func.hue, func.id) : colours.grid;
+    const node = box.nodes[box.node], y = box.row * ROW, room = Math.floor((box.width - 8) / 6.62);
+    context.globalAlpha = lit !== null && node.func !== lit && way !== 'sandwich' && !base ? 0.35 : 1;
+    context.fillStyle = colourOf(box);
     context.fillRect(box.x, y, Math.max(box.width - 1, 0.6), ROW - 1);
     context.globalAlpha = 1;
-    const room = Math.floor((box.width - 8) / 6.62), text = textOf(node);
     if (room < 3) continue;
-    context.fillStyle = node.func < 0 ? colours.ink : colours.textOn;
-    context.fillText(shorten(text, room), box.x + 4, y + ROW / 2);
+    context.fillStyle = node.func < 0 && !base ? colours.ink : colours.textOn;
+    context.fillText(shorten(textOf(node.func), room), box.x + 4, y + ROW / 2);
   }
-  crumbs.replaceChildren(el('span', { class: 'quiet' }, `${duration(nodes[focus]?.total ?? 0)}${leftOut ? `; ${count(leftOut)} small frames are left out` : ''}`));
+  drawBar();
+}
+
+/** The way from the root to what fills the width; each step leads back to it. */
+function drawBar(): void {
+  for (const [key, made] of ways) made.setAttribute('aria-pressed', String(key === way));
+  compare.setAttribute('aria-pressed', String(!!base));
+  compare.textContent = base ? 'End comparison' : 'Compare';
+  const chain: number[] = [];
+  for (let up = way === 'sandwich' ? -1 : focus; up >= 0; up = below[up].parent) chain.unshift(up);
+  const made: (HTMLElement | string)[] = [el('span', { class: 'quiet' }, duration(below[focus]?.total ?? 0) + (leftOut ? `; ${count(leftOut)} small frames are left out` : ''))];
+  if (way === 'sandwich') made.push(el('span', {}, `${textOf(middle)}: callers above, callees below`));
+  else if (focus > 0) chain.forEach((node, i) => made.push(i ? '\u203a' : '', button(textOf(below[node].func), 'Fill the width with it', () => { focus = node; draw(); }, 'link crumb')));
+  if (base) made.push(el('span', { class: 'quiet' }, 'orange: a larger share than in the range before; blue: a smaller one'));
+  crumbs.replaceChildren(...made);
 }
 
 function boxAt(event: MouseEvent): Box | undefined {
-  const depth = Math.floor(event.offsetY / ROW);
-  return boxes.find((box) => box.depth === depth && event.offsetX >= box.x && event.offsetX < box.x + box.width);
+  const row = Math.floor(event.offsetY / ROW);
+  return boxes.find((box) => box.row === row && event.offsetX >= box.x && event.offsetX < box.x + box.width);
+}
+
+function pathOf(nodes: Node[], at: number): string {
+  let path = '';
+  for (let up = at; nodes[up].parent >= 0; up = nodes[up].parent) path = `/${nodes[up].func}${path}`;
+  return path;
 }
 
 function hover(event: MouseEvent): void {
-  const box = boxAt(event), node = box && nodes[box.node];
+  const box = boxAt(event), node = box && box.nodes[box.node];
   tip.hidden = !node;
   if (!node) return;
-  const func = node.func < 0 ? undefined : current.api.funcs.get(node.func), all = nodes[0].total;
-  tip.replaceChildren(el('div', { class: 'first' }, textOf(node)), el('div', {}, `${duration(node.total)}, ${share(node.total, all)}; self ${duration(node.self)}; ${counted(node.calls, 'call')}`),
-    el('div', {}, func ? place(func) : ''));
+  const func = node.func < 0 ? undefined : current.api.funcs.get(node.func), all = recorded[0].total;
+  const own = box.nodes === above ? '' : `self ${duration(node.self)}; `;
+  const lines = [textOf(node.func), `${duration(node.total)}, ${share(node.total, all)}; ${own}${counted(node.calls, 'call')}`, func ? place(func) : ''];
+  if (base && box.nodes === recorded) {
+    const was = before.get(pathOf(recorded, box.node)) ?? 0;
+    lines.push(`before: ${duration(was)}, ${share(was, base[0].total)}`);
+  }
+  tip.replaceChildren(...lines.filter((line) => line).map((line, i) => el('div', { class: i ? '' : 'first' }, line)));
   const area = scroller.parentElement as HTMLElement, bounds = area.getBoundingClientRect();
   tip.style.left = `${Math.max(4, Math.min(event.clientX - bounds.left + 12, bounds.width - tip.offsetWidth - 8))}px`;
   tip.style.top = `${Math.min(event.clientY - bounds.top + 16, bounds.height - tip.offsetHeight - 4)}px`;
 }
 
-function choose(next: Way): void {
-  way = next;
-  nodes = way === 'callers' ? inverted(roots) : roots;
-  focus = 0;
+/** The node of the same path in another tree, or the last on the way to it. */
+function follow(path: string, nodes: Node[]): number {
+  let at = 0;
+  for (const func of path.split('/').slice(1)) {
+    const next = nodes[at].children.find((child) => nodes[child].func === Number(func));
+    if (next === undefined) break;
+    at = next;
+  }
+  return at;
+}
+
+function show(path = ''): void {
+  above = way === 'sandwich' ? callersOf(recorded, middle) : [];
+  below = way === 'callers' ? inverted(recorded) : way === 'sandwich' ? calleesOf(recorded, middle) : recorded;
+  focus = way === 'sandwich' ? 0 : follow(path, below);
   draw();
+}
+
+/** The function that a sandwich is of: what fills the width, is lit up, or has the most time of its own. */
+function chooseMiddle(): number {
+  const focused = way === 'sandwich' ? -1 : below[focus]?.func ?? -1;
+  if (focused >= 0) return focused;
+  const lit = current.store.view.func;
+  if (lit !== null && recorded.some((node) => node.func === lit)) return lit;
+  const tops = inverted(recorded);
+  return tops[tops[0].children[0]]?.func ?? -1;
+}
+
+function choose(next: Way): void {
+  if (next === 'sandwich' && recorded.length) middle = chooseMiddle();
+  way = next;
+  show();
+}
+
+function press(box: Box): void {
+  const func = box.nodes[box.node].func;
+  if (way !== 'sandwich') {
+    focus = box.node;
+    draw();
+  } else if (func >= 0) {
+    middle = func;
+    show();
+  }
+}
+
+/** The range that is shown now is what later ones are compared with. */
+function toggleCompare(): void {
+  const { store } = current;
+  store.setBase(store.view.base ? null : { ...store.asked });
+}
+
+async function loadBase(range: Range | null, signal: AbortSignal): Promise<void> {
+  base = range && build((await ask<Answer>('flame', { from: range.from < 0n ? 0n : range.from, until: range.from + BigInt(Math.round(range.span)) }, signal)).nodes);
+  before = base ? totalsByPath(base) : new Map();
+  change = base ? changes(recorded, base) : [];
 }
 
 export const flame: Panel = {
@@ -129,33 +191,34 @@ export const flame: Panel = {
   make(context) {
     current = context;
     canvas = el('canvas', { class: 'flame', role: 'img', 'aria-label': 'Flame graph; the table of functions has its numbers' });
-    crumbs = el('span');
+    crumbs = el('span', { class: 'crumbs' });
     tip = el('div', { class: 'tip', hidden: '' });
-    const bar = el('div', { class: 'note bar-row' }, button('Callees', 'From the outermost function inward', () => choose('callees')),
-      button('Callers', 'From the functions that take time outward', () => choose('callers')), button('All', 'The whole again', () => { focus = 0; draw(); }), crumbs);
+    ways.set('callees', button('Callees', 'From the outermost function inward', () => choose('callees')));
+    ways.set('callers', button('Callers', 'From the functions that take time outward', () => choose('callers')));
+    ways.set('sandwich', button('Sandwich', 'Callers and callees of one function', () => choose('sandwich')));
+    compare = button('Compare', 'Compare the ranges that you choose from now on with this one', toggleCompare);
+    const bar = el('div', { class: 'note bar-row' }, el('span', { class: 'switch', role: 'group', 'aria-label': 'Direction' }, ...ways.values()), compare, crumbs);
     scroller = el('div', { class: 'flame-scroll' }, canvas);
     canvas.addEventListener('mousemove', hover);
     canvas.addEventListener('mouseleave', () => { tip.hidden = true; });
     canvas.addEventListener('click', (event) => {
       const box = boxAt(event);
-      if (!box) return;
-      focus = box.node;
-      draw();
+      if (box) press(box);
     });
     canvas.addEventListener('dblclick', (event) => {
-      const box = boxAt(event), func = box && nodes[box.node].func;
+      const box = boxAt(event), func = box && box.nodes[box.node].func;
       if (func !== undefined && func >= 0) { context.store.setFunc(func); context.store.openPanel('finder'); }
     });
     new ResizeObserver(() => draw()).observe(canvas);
     return el('div', { class: 'fill relative' }, bar, scroller, tip);
   },
   async update(context, signal) {
-    const answer = await ask<{ nodes: number[][]; left_out: number }>('flame', rangeParams(context), signal);
-    roots = build(answer.nodes);
+    const answer = await ask<Answer>('flame', rangeParams(context), signal);
+    const path = below.length && way !== 'sandwich' ? pathOf(below, focus) : '';
+    recorded = build(answer.nodes);
     leftOut = answer.left_out;
-    nodes = way === 'callers' ? inverted(roots) : roots;
-    focus = 0;
-    draw();
+    await loadBase(context.store.view.base, signal);
+    show(path);
   },
 };
 

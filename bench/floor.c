@@ -28,8 +28,7 @@ enum { BUFFER = 16384, SLACK = 16 };
 /* Py_TPFLAGS_HAVE_VECTORCALL: in the stable ABI's headers from 3.12 on, the same bit since 3.9. */
 #define HAVE_VECTORCALL (1UL << 11)
 
-/* Initial-exec: one load off the thread register, without a call, as in a library that is there from the
- * start. */
+/* Initial-exec: one load off the thread register, without a call, as in a library that is there from the start. */
 static __thread uint8_t *cur __attribute__((tls_model("initial-exec")));
 static __thread uint8_t *end __attribute__((tls_model("initial-exec")));
 static __thread uint8_t *begin __attribute__((tls_model("initial-exec")));

@@ -4,11 +4,10 @@
  * events or more (whole repetitions). TRACE has LTTng's layout in little-endian CTF 1.8: its packet header
  * and context, and the compact event header with 27 bits of time or 64.
  *
- * The shift is a multiple of 2^32 ns, so that times of 27 and 32 bits stay as they are. What has to change:
- * in each packet timestamp_begin, timestamp_end, packet_seq_num and events_discarded, and the time in each
- * extended event header. Where these are is found by their values: a byte with id 31 in it, then an id and a
- * time that one event of the stream has, as krait's reader says. What comes out is for other readers to
- * judge.
+ * The shift is a multiple of 2^32 ns, so that times of 27 and 32 bits stay as they are. What has to change: in each
+ * packet timestamp_begin, timestamp_end, packet_seq_num and events_discarded, and the time in each extended event
+ * header. Where these are is found by their values: a byte with id 31 in it, then an id and a time that one event of
+ * the stream has, as krait's reader says. What comes out is for other readers to judge.
  */
 #include "lttng_packet.h"
 

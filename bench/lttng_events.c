@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lttng_events COUNT: nanoseconds that a tracepoint takes, while a session records it. Prints one line of
- * JSON.
+ * lttng_events COUNT: nanoseconds that a tracepoint takes, while a session records it. Prints one line of JSON.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

@@ -2,9 +2,9 @@
  *
  * Where an untraced program spends its time, for the judge of --max-overhead: a truth that krait has no part in.
  *
- * A timer interrupts the thread that called start(). The handler follows the interpreter's chain of frames, which is whole at each
- * instruction, and notes the code objects. Nothing is hooked, and the program runs as fast as before but for the interrupts.
- * Functions written in C have no frame: their time is their caller's.
+ * A timer interrupts the thread that called start(). The handler follows the interpreter's chain of frames, which is
+ * whole at each instruction, and notes the code objects. Nothing is hooked, and the program runs as fast as before
+ * but for the interrupts. Functions written in C have no frame: their time is their caller's.
  *
  * It reads the interpreter's own structures, so it is compiled with the headers of the very version that it runs in: 3.13.
  *

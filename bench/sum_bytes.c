@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sum_bytes THREADS TRACE: adds up the 64-bit words of a trace's stream files, mapped as readers map them:
- * what no reader can be faster than on this machine. Threads share each file by equal parts. Prints one line
- * of JSON.
+ * sum_bytes THREADS TRACE: adds up the 64-bit words of a trace's stream files, mapped as readers map them: what no
+ * reader can be faster than on this machine. Threads share each file by equal parts. Prints one line of JSON.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * view_trace [--no-cache] [--threads=N] TRACE: what the index of a trace takes, and tiles of it. Prints one line of JSON:
- * the seconds until a first tile of the longest track has something in it, those until the index is whole, its bytes,
- * the memory beyond mapped files, and the microseconds of tiles: of all tracks, at all levels, at places by chance,
- * always the same.
+ * view_trace [--no-cache] [--threads=N] TRACE: what the index of a trace takes, and tiles of it. Prints one line of
+ * JSON: the seconds until a first tile of the longest track has something in it, those until the index is whole, its
+ * bytes, the memory beyond mapped files, and the microseconds of tiles: of all tracks, at all levels, at places by
+ * chance, always the same.
  */
 #include "base/clock.h"
 #include "trace/track.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * batch_check [--some] [--cycles] [--whole] TRACE...: reads traces in batches and event by event at once, all by time,
- * time in parts, and each stream by itself, and compares everything that a batch says; --some: of some of the
- * fields, which alone are wanted; --cycles: rows have the clock's count; --whole: not in parts, one behind the other, whose order is another where
- * times go backward. At last the traces are checked for damage, and parts of their time and of their streams,
- * in any order, have to have what the whole has. Prints what there was:
+ * batch_check [--some] [--cycles] [--whole] TRACE...: reads traces in batches and event by event at once, all by
+ * time, time in parts, and each stream by itself, and compares everything that a batch says; --some: of some of the
+ * fields, which alone are wanted; --cycles: rows have the clock's count; --whole: not in parts, one behind the other,
+ * whose order is another where times go backward. At last the traces are checked for damage, and parts of their time
+ * and of their streams, in any order, have to have what the whole has. Prints what there was:
  *
  *   events N / cells N / selected N / lost N / cycles N (their sum) / by_stream N / by_part N / error CODE
  *

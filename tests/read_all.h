@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads traces by the public interface in every way it has, and compares them: each value that is reached by
- * stepping through structs and arrays with the same one by its handle, events by time with events by stream
- * and by packet.
+ * Reads traces by the public interface in every way it has, and compares them: each value that is reached by stepping
+ * through structs and arrays with the same one by its handle, events by time with events by stream and by packet.
  */
 #ifndef KRAIT_TESTS_READ_ALL_H
 #define KRAIT_TESTS_READ_ALL_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * read_tracks [-t] TRACE [FROM UNTIL [NUMBER]]: all tracks of a trace as text, for tests, or those with a number. A line
- * for each track, then one for each of its entries; times in ns after the trace's beginning, where FROM and UNTIL count
- * too. Behind a track's name is (lost) where events of it are missing, (left out) where some were left out. -t walks all tracks together, in one pass where that can be:
+ * read_tracks [-t] TRACE [FROM UNTIL [NUMBER]]: all tracks of a trace as text, for tests, or those with a number. A
+ * line for each track, then one for each of its entries; times in ns after the trace's beginning, where FROM and
+ * UNTIL count too. Behind a track's name is (lost) where events of it are missing, (left out) where some were left
+ * out. -t walks all tracks together, in one pass where that can be:
  *
  *   track STATES of THREAD 4711 state
  *   0 1500 user 0

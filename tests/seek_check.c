@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * seek_check TRACE...: checks the traces for damage, reads them once, and then from many times on, forward and backward:
- * all streams by time, each stream by itself, and parts of its packets. Each cursor has to hand out the events of that
- * time or later, without the packets that end before it, with the values that they had at first and the kinds that their
- * class's schema tells; the losses of those packets; and the same end. Prints what there was:
+ * seek_check TRACE...: checks the traces for damage, reads them once, and then from many times on, forward and
+ * backward: all streams by time, each stream by itself, and parts of its packets. Each cursor has to hand out the
+ * events of that time or later, without the packets that end before it, with the values that they had at first and
+ * the kinds that their class's schema tells; the losses of those packets; and the same end. Prints what there was:
  *
  *   events N / seeks N / values N / error CODE
  *

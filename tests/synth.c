@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * synth OUTDIR < SCRIPT: writes a recording with given times, by the code that real recordings are written
- * with, so that tests know what must come out. Time 0 is 2026-01-01 00:00:00 UTC, the clock's frequency
- * 1 GHz. Words are separated by blanks; in a word %20 is a blank, %XX any byte. One command a line, # begins
- * a comment:
+ * synth OUTDIR < SCRIPT: writes a recording with given times, by the code that real recordings are written with, so
+ * that tests know what must come out. Time 0 is 2026-01-01 00:00:00 UTC, the clock's frequency 1 GHz. Words are
+ * separated by blanks; in a word %20 is a blank, %XX any byte. One command a line, # begins a comment:
  *
  *   process PID NAME [PPID [COMMAND]]        a new process; what follows is in it
  *   code ID python|c|exception MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * view_check TRACE...: whether the index of a trace answers as walks over all of it do, at many places. Prints the tracks
- * that it has looked at, by kind, and how many tiles differ; exit status 1 if one does. The index is then asked again,
- * from its cache file.
+ * view_check TRACE...: whether the index of a trace answers as walks over all of it do, at many places. Prints the
+ * tracks that it has looked at, by kind, and how many tiles differ; exit status 1 if one does. The index is then
+ * asked again, from its cache file.
  */
 #include "view_compare.h"
 

@@ -330,9 +330,8 @@ KRAIT_READER_API int krait_reader_cursor_lost(const struct krait_reader_cursor *
 
 /* -- values of the current event, by handle -- */
 
-/* Errors of all of them: -EINVAL the handle is of another class, or the field is of another kind; -ENODATA
- * the event has no such value (another option of a variant is chosen, an index is beyond the array).
- * hot path */
+/* Errors of all of them: -EINVAL the handle is of another class, or the field is of another kind; -ENODATA the event
+ * has no such value (another option of a variant is chosen, an index is beyond the array). hot path */
 
 /* An integer that is not signed, or one of KRAIT_READER_SIGNED that is not negative (-ERANGE: it is). */
 KRAIT_READER_API int krait_reader_cursor_unsigned(const struct krait_reader_cursor *cursor,
@@ -430,9 +429,10 @@ struct krait_reader_batch {
     const uint64_t *cells;
     uint64_t cell_count; /* of a stream's cursor: the rows lie side by side in [0, cell_count), in the events'
                             order; 0: in the order of time, rows are found by events alone */
-    const struct krait_reader_lost *lost; /* losses that were met since the last batch: told before or up to
-                                            some hundred events ahead of where they happened */
-    uint32_t count;                       /* of events; may be 0 when there are losses */
+    /* losses that were met since the last batch: told before or up to some hundred events ahead of where they
+     * happened */
+    const struct krait_reader_lost *lost;
+    uint32_t count; /* of events; may be 0 when there are losses */
     uint32_t lost_count;
     uint64_t unused[4]; /* 0 */
 };
@@ -444,12 +444,11 @@ struct krait_reader_batch {
 KRAIT_READER_API int krait_reader_cursor_next_batch(struct krait_reader_cursor *cursor,
                                                     struct krait_reader_batch *batch);
 
-/* All streams by time, the events from begin_ns on and before end_ns (INT64_MAX: to the end), in batches
- * alone: how threads share the order of time. A stream whose times go backward has its part begin with its
- * first event of begin_ns or later, and end before its first of end_ns or later: parts that follow each other
- * have each event once. Packets that end before are not read, nor is anything behind the end. Losses are
- * those of the packets that begin in that time, those before the first event among them where begin_ns is
- * INT64_MIN. */
+/* All streams by time, the events from begin_ns on and before end_ns (INT64_MAX: to the end), in batches alone: how
+ * threads share the order of time. A stream whose times go backward has its part begin with its first event of
+ * begin_ns or later, and end before its first of end_ns or later: parts that follow each other have each event once.
+ * Packets that end before are not read, nor is anything behind the end. Losses are those of the packets that begin in
+ * that time, those before the first event among them where begin_ns is INT64_MIN. */
 KRAIT_READER_API int krait_reader_cursor_new_between(struct krait_reader_cursor **cursor,
                                                      const struct krait_reader *reader, int64_t begin_ns,
                                                      int64_t end_ns, struct krait_reader_error *error);
@@ -476,10 +475,9 @@ KRAIT_READER_API int krait_reader_want_fields(struct krait_reader *reader,
                                               struct krait_reader_error *error);
 
 /* Gives each row a cell with the time in cycles of the stream's clock, of which krait_reader_stream_clock has
- * frequency and offset: exact where nanoseconds are rounded, or are fewer than cycles. Unsigned, without the
- * offset; without meaning where the stream has no clock. krait_reader_cursor_select then finds the exact count
- * too. It holds for all cursors of the reader. Errors: as krait_reader_want_fields, with which it goes in any
- * order. */
+ * frequency and offset: exact where nanoseconds are rounded, or are fewer than cycles. Unsigned, without the offset;
+ * without meaning where the stream has no clock. krait_reader_cursor_select then finds the exact count too. It holds
+ * for all cursors of the reader. Errors: as krait_reader_want_fields, with which it goes in any order. */
 KRAIT_READER_API int krait_reader_want_cycles(struct krait_reader *reader, struct krait_reader_error *error);
 
 enum krait_reader_cell_flags {

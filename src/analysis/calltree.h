@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The call tree: every distinct stack with its time and calls. Flame graphs, `report --tree`, folded,
- * callgrind and pprof are all drawn from it. Its size is that of the program's distinct stacks, not of the
- * trace.
+ * The call tree: every distinct stack with its time and calls. Flame graphs, `report --tree`, folded, callgrind and
+ * pprof are all drawn from it. Its size is that of the program's distinct stacks, not of the trace.
  */
 #ifndef KRAIT_ANALYSIS_CALLTREE_H
 #define KRAIT_ANALYSIS_CALLTREE_H
 
 #include "analysis/wall.h"
 
-/* Node 0 is the root (func KRAIT_NO_ID): its self_ns is 0, or with options.roots what lies outside of them, as
- * a group's is. Children hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in `nodes`. */
+/* Node 0 is the root (func KRAIT_NO_ID): its self_ns is 0, or with options.roots what lies outside of them, as a
+ * group's is. Children hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in
+ * `nodes`. */
 struct krait_tree_node {
     uint32_t func;                      /* func id, or KRAIT_NO_ID for a group (see krait_calltree_options) */
     uint32_t label;                     /* of a group node: id in krait_calltree.labels; else KRAIT_NO_ID */

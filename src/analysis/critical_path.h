@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path: what a thread's wall time really went through. While the thread runs, or could run, that
- * is the thread itself. While it is blocked, it is whoever woke it in the end, as far as that one was at work
- * meanwhile:
+ * The critical path: what a thread's wall time really went through. While the thread runs, or could run, that is the
+ * thread itself. While it is blocked, it is whoever woke it in the end, as far as that one was at work meanwhile:
  *
  *      reader   ████┊┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ waits for a pipe ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┊░░████
  *      writer     ██┊█████┊┄┄ fsync ┄┄┊░████ writes ████████████████████┊███

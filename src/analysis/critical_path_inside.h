@@ -18,8 +18,8 @@ struct krait_path_record {
     uint32_t prev;  /* the thread's record before this one, or KRAIT_NO_ID */
     uint32_t cause; /* of a wait: the record of the thread that ended it, as it was then, or KRAIT_NO_ID */
     uint32_t call;  /* of what has ended; see struct krait_path_segment */
-    uint32_t
-        had; /* who had the CPU that it was ready for: where their list begins among `had`; KRAIT_NO_ID */
+    /* who had the CPU that it was ready for: where their list begins among `had`; KRAIT_NO_ID */
+    uint32_t had;
     uint8_t kind;
     bool followed;   /* its cause is followed now */
     uint16_t device; /* id and 1; 0: none, or not known */

@@ -23,8 +23,8 @@ enum krait_idle_mark {
     KRAIT_IDLE_WORK = 1 << 7,   /* a loop's work: below it no wait is idle */
 };
 
-/* Marks the functions of a trace, by func id; the caller frees *out. NULL: the program listened on no socket, and none of
- * its waits are idle. Returns 0, or -ENOMEM with *out untouched. */
+/* Marks the functions of a trace, by func id; the caller frees *out. NULL: the program listened on no socket, and
+ * none of its waits are idle. Returns 0, or -ENOMEM with *out untouched. */
 int krait_idle_marks(uint8_t **out, const struct krait_trace *trace);
 
 #endif

@@ -35,8 +35,8 @@ enum krait_profile_by {
 };
 
 struct krait_profile_row {
-    const char *name;   /* qualified name; of other groups the module, file, thread or process; of a line its
-                           function */
+    /* qualified name; of other groups the module, file, thread or process; of a line its function */
+    const char *name;
     const char *module; /* "" where it does not apply */
     const char *file;
     uint32_t line;
@@ -51,8 +51,8 @@ struct krait_profile_row {
     uint64_t raised;                 /* runs that ended by an exception */
     struct krait_raised *exceptions; /* by type, the most frequent first */
     uint32_t exception_count;
-    bool
-        holds_dropped; /* a function of it ran that holds the time of dropped ones: krait_trace_find_holders */
+    /* a function of it ran that holds the time of dropped ones: krait_trace_find_holders */
+    bool holds_dropped;
     const struct krait_wall_split *wall; /* self_ns and total_ns split; NULL: not asked for */
 };
 
@@ -73,8 +73,8 @@ struct krait_profile_options {
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
     const struct krait_wall *wall; /* to split times by what threads did; NULL: they are not split */
-    const struct krait_wall
-        *clock; /* to count processor cycles: all that is called ns is cycles; NULL: time */
+    /* to count processor cycles: all that is called ns is cycles; NULL: time */
+    const struct krait_wall *clock;
 };
 
 /* Returns 0 or a negative errno with err set: -ENODATA by line, of a trace without call sites. */

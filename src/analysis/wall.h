@@ -47,9 +47,10 @@ enum krait_wall_state {
 struct krait_wall_interval {
     uint64_t begin_ns;
     uint32_t call; /* id of the system call, in krait_wall_call's names, or KRAIT_NO_ID */
-    uint32_t by;   /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it;
-                       for krait_wall_cause, 0: an interrupt, or not known */
-    uint32_t had;  /* RUNNABLE: krait_wall_had's, `had_count` of them; 0: not known */
+    /* RUNNABLE: the thread that woke it, or that runs in its place; GIL: the one that has it; for krait_wall_cause,
+     * 0: an interrupt, or not known */
+    uint32_t by;
+    uint32_t had; /* RUNNABLE: krait_wall_had's, `had_count` of them; 0: not known */
     uint32_t had_count;
     uint32_t khz;   /* ON_CPU: the frequency of its CPU; 0: not known, or an interrupt had stopped it */
     uint8_t state;  /* enum krait_wall_state */

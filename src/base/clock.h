@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The clock of a recording: the processor's time-stamp counter where it is invariant, else CLOCK_MONOTONIC in
- * ns.
+ * The clock of a recording: the processor's time-stamp counter where it is invariant, else CLOCK_MONOTONIC in ns.
  */
 #ifndef KRAIT_BASE_CLOCK_H
 #define KRAIT_BASE_CLOCK_H

@@ -11,8 +11,7 @@
 
 enum { KRAIT_FMT_SIZE = 64 };
 
-/* Four digits and a unit: "999 ns", "1.234 us", "12.34 ms", "123.4 s"; "27.3 min" and "2.50 h" from 10
- * minutes on. */
+/* Four digits and a unit: "999 ns", "1.234 us", "12.34 ms", "123.4 s"; "27.3 min" and "2.50 h" from 10 minutes on. */
 char *krait_fmt_ns(char *buf, uint64_t ns);
 /* "1,234,567" */
 char *krait_fmt_count(char *buf, uint64_t n);

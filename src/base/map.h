@@ -8,8 +8,7 @@
 
 #include "base/arena.h"
 
-/* Open addressing, linear probes, grows at 3/4; zeroed memory is an empty map. Keys and values are any 64
- * bits. */
+/* Open addressing, linear probes, grows at 3/4; zeroed memory is an empty map. Keys and values are any 64 bits. */
 struct krait_map {
     struct krait_map_slot {
         uint64_t key;

@@ -19,8 +19,8 @@ struct krait_csv_dir {
     uint32_t count, cap;
     struct krait_map by_class; /* event class to its file */
     struct krait_strtab keys;  /* of columns, in the order of files: ids are their places */
-    struct krait_strtab
-        names; /* of files, in small letters: there are file systems that tell no cases apart */
+    /* of files, in small letters: there are file systems that tell no cases apart */
+    struct krait_strtab names;
     struct krait_map last_numbers; /* by id in `names`: the last number that was put behind it */
 };
 

@@ -27,8 +27,8 @@ void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace
 void krait_ending_warn(const char *verb, const struct krait_trace *trace, const char *damage,
                        const char *whose);
 
-/* Lines of it: "lost: 3 events of the kernel's: " and what follows from that, where there are some; "damaged: ...", where
- * `damage` is not empty. */
+/* Lines of it: "lost: 3 events of the kernel's: " and what follows from that, where there are some; "damaged: ...",
+ * where `damage` is not empty. */
 void krait_ending_note_kernel_lost(struct krait_buf *notes, uint64_t lost, const char *effect);
 void krait_ending_note_damage(struct krait_buf *notes, const char *damage, const char *whose);
 

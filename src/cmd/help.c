@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is printed from the verbs' rows: help, manual pages (mdoc) and shell completion, so that none can lag
- * behind.
+ * What is printed from the verbs' rows: help, manual pages (mdoc) and shell completion, so that none can lag behind.
  */
 #include "cmd/cmd.h"
 
@@ -126,8 +125,7 @@ void krait_help_all(FILE *to)
           to);
 }
 
-/* mdoc: a leading dot or quote would be read as a request, and a backslash as an escape; a sentence begins a
- * line. */
+/* mdoc: a leading dot or quote would be read as a request, and a backslash as an escape; a sentence begins a line. */
 static void man_text(const char *text, FILE *to)
 {
     bool line_start = true;

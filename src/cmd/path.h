@@ -31,8 +31,7 @@ struct path_pick {
 };
 
 /* Finds the thread and the range that the options mean in the traces. Errors: -ENOENT no such thread, call or
- * function; -EINVAL it is not told which; what reading returns. The caller calls krait_path_pick_done in any
- * case. */
+ * function; -EINVAL it is not told which; what reading returns. The caller calls krait_path_pick_done in any case. */
 int krait_path_pick(struct path_pick *pick, const struct path_options *options,
                     struct krait_kernel_events *events, struct krait_err *err);
 void krait_path_pick_done(struct path_pick *pick);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree (report_tree.c),
- * callers and callees (report_relatives.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks (report_marks.c), what changed between
- * recordings (report_diff.c), and what these share (report_columns.c, report_shared.c).
+ * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree (report_tree.c), callers and
+ * callees (report_relatives.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks
+ * (report_marks.c), what changed between recordings (report_diff.c), and what these share (report_columns.c,
+ * report_shared.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
 #define KRAIT_CMD_REPORT_H
@@ -151,8 +152,8 @@ void krait_report_json_missing(struct krait_buf *out, const struct krait_trace *
 void krait_report_json_open(struct report *report, uint64_t self_ns);
 void krait_report_json_close(struct report *report);
 
-/* Exceptions (report_raised.c). Filtering keeps those that are meant, in place, and sums them up; NULL: all. Returns how
- * many are left. */
+/* Exceptions (report_raised.c). Filtering keeps those that are meant, in place, and sums them up; NULL: all. Returns
+ * how many are left. */
 uint32_t krait_report_raised_filter(struct krait_raised *items, uint32_t count,
                                     const struct krait_match *match, uint64_t *total);
 /* "ValueError 12, KeyError 3": the most frequent first. */

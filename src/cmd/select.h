@@ -50,9 +50,8 @@ struct krait_select {
 /* Whether the times are times, and from is before until: -EINVAL with err set where not. */
 int krait_select_check(const struct krait_select *select, struct krait_err *err);
 
-/* The range in the kernel's part, of a selection that krait_select_check found right, as walks over it count:
- * after its first event; 0 and UINT64_MAX where it says none. Returns when the whole `trace`
- * begins (krait_trace_zero). */
+/* The range in the kernel's part, of a selection that krait_select_check found right, as walks over it count: after
+ * its first event; 0 and UINT64_MAX where it says none. Returns when the whole `trace` begins (krait_trace_zero). */
 int64_t krait_select_kernel_range(const struct krait_select *select, const struct krait_trace *trace,
                                   struct krait_kernel_events *events, uint64_t *from_ns, uint64_t *until_ns);
 

@@ -12,8 +12,8 @@
 #define KRAIT_STATE_TITLE(name, text, title, words) "|" title
 #define KRAIT_STATE_CHOICES                         (&("" KRAIT_WALL_STATES(KRAIT_STATE_TITLE))[1])
 
-/* What the waits for the GIL and the kernel's part say. Sets *out to NULL where the trace says nothing. What is missing of the
- * kernel's part is told on stderr. Returns 0 or a negative errno with err set. */
+/* What the waits for the GIL and the kernel's part say. Sets *out to NULL where the trace says nothing. What is
+ * missing of the kernel's part is told on stderr. Returns 0 or a negative errno with err set. */
 int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, const char *verb,
                      struct krait_err *err);
 

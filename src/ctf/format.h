@@ -28,8 +28,7 @@
  *   extended │ 31:8 │ id:32  │ time:64  │ payload │      since the event before
  *            └──────┴────────┴──────────┴─────────┘
  *
- * Example, a call of code 7 at clock 0x1234567 in the window in which the packet began, and its return 0x99
- * later:
+ * Example, a call of code 7 at clock 0x1234567 in the window in which the packet began, and its return 0x99 later:
  *
  *   e0 ac 68 24  07 00 00 00      id 0 (python:call), time 0x1234567 << 5; code 7
  *   01 c0 68 24                   id 1 (python:return), time 0x1234600 << 5

@@ -11,8 +11,8 @@
 #define KRAIT_PAUSE_MODULE "krait"
 #define KRAIT_PAUSE_NAME   "<paused by --max-overhead>"
 
-/* The file of what the package krait puts around a function that krait.recording() decorates. It stands on the stack of a
- * recording and is shown nowhere (trace/own.h). */
+/* The file of what the package krait puts around a function that krait.recording() decorates. It stands on the stack
+ * of a recording and is shown nowhere (trace/own.h). */
 #define KRAIT_OWN_MODULE "krait"
 #define KRAIT_OWN_FILE   "<krait>"
 

@@ -4,10 +4,9 @@
  * that it calls, with the number of calls and the time below them. Processes and threads are functions
  * without time of their own, so that every function has a caller and totals per process and thread come out.
  *
- * Recursion: readers add the time of the calls into a function up to its inclusive time, so time must go into
- * a function once only, by its outermost call. The time of a call to a function that is on the stack already
- * is therefore given as 0; its number of calls is right. Within a cycle of functions readers show the cycle
- * as a whole.
+ * Recursion: readers add the time of the calls into a function up to its inclusive time, so time must go into a
+ * function once only, by its outermost call. The time of a call to a function that is on the stack already is
+ * therefore given as 0; its number of calls is right. Within a cycle of functions readers show the cycle as a whole.
  *
  * The format ends a name with its line: control characters and backslashes are written as in C. Functions of
  * one file and name, such as lambdas, are told apart by their line. Source: "Callgrind Format Specification"

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chrome's Trace Event Format: a line of JSON for each begin (B) and end (E), streamed thread by thread;
- * readers sort by time. Source: "Trace Event Format", the document by N. Duca and D. Sinclair; what
- * speedscope and Perfetto make of it: an E without its name is refused by speedscope, and times are read as
- * doubles, which cannot hold nanoseconds since the epoch: so they count from the trace's beginning, and that
- * is said in otherData.
+ * Chrome's Trace Event Format: a line of JSON for each begin (B) and end (E), streamed thread by thread; readers sort
+ * by time. Source: "Trace Event Format", the document by N. Duca and D. Sinclair; what speedscope and Perfetto make
+ * of it: an E without its name is refused by speedscope, and times are read as doubles, which cannot hold nanoseconds
+ * since the epoch: so they count from the trace's beginning, and that is said in otherData.
  *
- * How a call began other than by a call is a second category, which no reader takes for a part of the name,
- * as speedscope does args. An end has no category: Perfetto takes only the begin's own for it. How it came
- * about other than by a return is its key "end", which is none of the format's: readers leave out what they
- * do not know.
+ * How a call began other than by a call is a second category, which no reader takes for a part of the name, as
+ * speedscope does args. An end has no category: Perfetto takes only the begin's own for it. How it came about other
+ * than by a return is its key "end", which is none of the format's: readers leave out what they do not know.
  *
  * Waits for the GIL are asynchronous events (b and e): readers draw them in a row of their own, and they are
  * no calls. Their id is local, or Perfetto takes them out of their process.

@@ -49,8 +49,7 @@ static inline void krait_export_tree_free(struct krait_calltree **tree)
 }
 #define KRAIT_AUTO_TREE KRAIT_CLEANUP(krait_export_tree_free) struct krait_calltree
 
-/* The node after this one when parents come before their children, and these in order; KRAIT_NO_ID after the
- * last. */
+/* The node after this one when parents come before their children, and these in order; KRAIT_NO_ID after the last. */
 uint32_t krait_export_tree_next(const struct krait_calltree *tree, uint32_t node);
 
 /* Module and name, whole: krait_func_label without its bound. "?" where neither is known. */

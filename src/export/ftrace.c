@@ -220,9 +220,8 @@ static void on_lost(void *ctx, const struct krait_kernel_event *ev)
 
 /* -- events as they are -- */
 
-/* The kernel says of a fork twice what the trace has once; the trace processor goes by the other event,
- * task_newtask (ParseTaskNewTask in ftrace_parser.cc), for whether it is a thread or a process, whose, and
- * from when. */
+/* The kernel says of a fork twice what the trace has once; the trace processor goes by the other event, task_newtask
+ * (ParseTaskNewTask in ftrace_parser.cc), for whether it is a thread or a process, whose, and from when. */
 static void add_new_task(struct ftrace *f, struct cpu *cpu, const struct krait_kernel_event *ev, int64_t pid)
 {
     bool is_thread = krait_kernel_event_int(ev, 0) != krait_kernel_event_int(ev, 1);

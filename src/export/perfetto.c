@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Perfetto's protobuf: a Trace is a row of TracePackets (field 1). Each thread is a packet sequence of its
- * own:
+ * Perfetto's protobuf: a Trace is a row of TracePackets (field 1). Each thread is a packet sequence of its own:
  *
  *   clock snapshot      once: says that the trace's times are nanoseconds since the epoch
  *   track descriptor    of each process

@@ -3,8 +3,7 @@
  * Writing protobuf's wire format: as much of it as Perfetto's and pprof's messages need.
  * Source: "Encoding", protobuf.dev/programming-guides/encoding.
  *
- * A field is its key (number << 3 | wire type) and its value; messages inside messages are length-prefixed
- * bytes:
+ * A field is its key (number << 3 | wire type) and its value; messages inside messages are length-prefixed bytes:
  *
  *   08 96 01        field 1, varint, 150
  *   12 02 68 69     field 2, bytes, "hi"

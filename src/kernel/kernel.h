@@ -31,9 +31,9 @@ struct krait_kernel_record_options {
     const char *dir;       /* the recording's folder, which exists; DIR/kernel is made */
     const char *groups;    /* sched,irq; empty: all. Of the whole machine alone */
     const char *functions; /* a pattern of the kernel's functions; NULL: none */
-    struct krait_err
-        *functions_note; /* set to why there are none of them, or (-ENOTSUP) no ends; the rest is recorded */
-    uint64_t ring_bytes; /* of each CPU; 0: 4 MiB, for the own scope what a user may lock */
+    /* set to why there are none of them, or (-ENOTSUP) no ends; the rest is recorded */
+    struct krait_err *functions_note;
+    uint64_t ring_bytes;             /* of each CPU; 0: 4 MiB, for the own scope what a user may lock */
     const struct krait_clock *clock; /* the recording's; as long as the source lives */
 };
 

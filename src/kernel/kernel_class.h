@@ -3,10 +3,9 @@
  * From the kernel's events to LTTng's: each kind of event is compiled, once, into a class with a few
  * instructions that carry its bytes over.
  *
- * System calls are classes too: syscalls:sys_enter_NAME becomes syscall_entry_NAME with the arguments that
- * the kernel declares, in the widths that they are declared with. Where LTTng has a string there is one too:
- * the text where the kernel tells it (Linux 6.19: __filename_val beside filename), else the address in
- * digits.
+ * System calls are classes too: syscalls:sys_enter_NAME becomes syscall_entry_NAME with the arguments that the kernel
+ * declares, in the widths that they are declared with. Where LTTng has a string there is one too: the text where the
+ * kernel tells it (Linux 6.19: __filename_val beside filename), else the address in digits.
  */
 #ifndef KRAIT_KERNEL_KERNEL_CLASS_H
 #define KRAIT_KERNEL_KERNEL_CLASS_H

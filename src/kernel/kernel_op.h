@@ -58,8 +58,7 @@ enum krait_kernel_how krait_kernel_how_of(const struct krait_tracefmt_field *fie
 /* Whether an argument is the address of a name, or another text that ends itself. */
 bool krait_kernel_is_name(const struct krait_tracefmt_field *field);
 
-/* Carries over from the event of n bytes, at least the class's in_size; returns where the next goes. Hot
- * path. */
+/* Carries over from the event of n bytes, at least the class's in_size; returns where the next goes. Hot path. */
 uint8_t *krait_kernel_op_run(const struct krait_kernel_op *op, struct krait_kernel_classes *classes,
                              const uint8_t *event, size_t n, uint8_t *to);
 

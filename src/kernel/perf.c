@@ -7,9 +7,8 @@
  * CPU. An event with a CPU can be inherited and have a ring; one that follows a thread cannot
  * (perf_event_open(2), "inherit", "mmap").
  *
- * Switches, names, forks and exits come beside the minor page faults' event, since they are not kept from
- * users as a counter of context switches would be, which counts in the kernel. Major faults have an event of
- * their own.
+ * Switches, names, forks and exits come beside the minor page faults' event, since they are not kept from users as a
+ * counter of context switches would be, which counts in the kernel. Major faults have an event of their own.
  */
 #include "kernel/perf.h"
 

@@ -83,9 +83,8 @@ static int set_up(struct tracing *k, uint64_t ring_bytes, struct krait_err *err)
 {
     char kb[32];
     snprintf(kb, sizeof(kb), "%llu", (unsigned long long)(ring_bytes ? ring_bytes : RING_BYTES) / 1024);
-    /* Names of tasks for the kernel's own text, kept at each switch under a lock; events have them anyhow.
-     * Took 0.6 to 0.9 us of 9 from a byte sent to another process and back. A kernel without the option has
-     * no such cost. */
+    /* Names of tasks for the kernel's own text, kept at each switch under a lock; events have them anyhow. Took 0.6
+     * to 0.9 us of 9 from a byte sent to another process and back. A kernel without the option has no such cost. */
     krait_tracefs_write(k->instance, "trace_options", "norecord-cmd");
     int rc = set_clock(k, err);
     return rc ? rc : configure(k, "buffer_size_kb", kb, err);
@@ -361,9 +360,8 @@ static size_t take_pipe(struct tracing *k, struct cpu *cpu, size_t bytes)
     return got;
 }
 
-/* tracing_buffers_splice_read (kernel/trace/trace.c) hands out full pages alone. At most `times` pipes full:
- * a CPU that fills its ring as fast as we empty it is not the only one. Returns whether there was more than
- * one. */
+/* tracing_buffers_splice_read (kernel/trace/trace.c) hands out full pages alone. At most `times` pipes full: a CPU
+ * that fills its ring as fast as we empty it is not the only one. Returns whether there was more than one. */
 static bool take_full_pages(struct tracing *k, struct cpu *cpu, unsigned times)
 {
     unsigned taken = 0;

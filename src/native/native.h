@@ -10,8 +10,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* The function of that name that would have been called without this library; looked up once. NULL: there is
- * none. */
+/* The function of that name that would have been called without this library; looked up once. NULL: there is none. */
 void *krait_native_real(void *_Atomic *known, const char *name);
 
 /* ---- environment.c ---- */

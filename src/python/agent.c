@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's life in a process: joining a recording, interpreters, fork, the end; and the slow path of every
- * event.
+ * The agent's life in a process: joining a recording, interpreters, fork, the end; and the slow path of every event.
  */
 #include "python/agent.h"
 

@@ -112,8 +112,8 @@ struct krait_agent {
     bool c_calls;
     bool call_sites;
     bool gil;
-    bool selective; /* filters, a governor, call sites, or no time-stamp counter: the hooks that look at more
-                     */
+    /* filters, a governor, call sites, or no time-stamp counter: the hooks that look at more */
+    bool selective;
     uint64_t event_ticks; /* for the governor: what recording one call and its end costs */
     uint64_t hook_ticks;  /* ... and what is left of that when the function is left out, before 3.12 */
     _Atomic int running;
@@ -187,8 +187,7 @@ void krait_threads_resync(void);
 void krait_thread_break(void);
 /* This thread's stack is another from now on: the next event says it first. `why`: of enum krait_resync. */
 void krait_thread_resync(enum krait_resync why);
-/* The innermost frame of this thread, or the one that called it where that has just begun; new reference or
- * NULL. */
+/* The innermost frame of this thread, or the one that called it where that has just begun; new reference or NULL. */
 PyObject *krait_thread_frame(enum krait_begin_what top);
 /* This thread is in functions of krait's own: it is suppressed until it has left them. */
 void krait_thread_suppress(struct krait_interp *in);
@@ -239,8 +238,7 @@ bool krait_unreported_pending(void);
 KRAIT_COLD bool krait_has_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code);
 
 /* ---- greenlets.c ---- */
-/* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL
- * held. */
+/* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL held. */
 void krait_greenlets_see(void);
 /* The stacks of this thread's greenlets are not known to readers any more. Any thread for itself. */
 void krait_greenlets_forget(void);

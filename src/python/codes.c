@@ -23,9 +23,8 @@ enum {
 
 /* ---- the table ---- */
 
-/* Whoever has its place taken changes places with the taker now and then: of two that want one place the one
- * that is called more has it most of the time. What lies between stays as it is, so that probes still find
- * both. */
+/* Whoever has its place taken changes places with the taker now and then: of two that want one place the one that is
+ * called more has it most of the time. What lies between stays as it is, so that probes still find both. */
 static struct krait_code *change_places(struct krait_interp *in, struct krait_code *home,
                                         struct krait_code *slot)
 {
@@ -83,8 +82,7 @@ static bool is_live(const struct krait_code *slot)
     return slot->key && slot->key != KRAIT_CODE_DEAD;
 }
 
-/* A program that makes functions and drops them fills the table with dead slots: then it stays as large as it
- * is. */
+/* A program that makes functions and drops them fills the table with dead slots: then it stays as large as it is. */
 static int grow(struct krait_interp *in)
 {
     size_t cap = 1ull << (64 - in->code_shift);
@@ -188,9 +186,9 @@ static PyObject *on_death(PyObject *self, PyObject *weakref)
 
 static PyMethodDef death_method = { "krait_code_died", on_death, METH_O, NULL };
 
-/* Frees the slot when `obj` dies. gc.get_objects() would show the program a weak reference for each function that
- * it calls; those of code objects need not be known to the collector, for it never finds a code object in a
- * cycle (Modules/gcmodule.c, handle_weakrefs). Objects without weak references are kept alive instead: they are few (types
+/* Frees the slot when `obj` dies. gc.get_objects() would show the program a weak reference for each function that it
+ * calls; those of code objects need not be known to the collector, for it never finds a code object in a cycle
+ * (Modules/gcmodule.c, handle_weakrefs). Objects without weak references are kept alive instead: they are few (types
  * and codes have them). */
 static void watch(struct krait_interp *in, PyObject *obj, const void *key)
 {
@@ -321,8 +319,7 @@ static void name_constants(struct krait_interp *in, PyObject *code, const char *
     PyErr_Clear();
 }
 
-/* For a method whose class body was not seen to run: the class, of those of the first argument, that has the
- * code. */
+/* For a method whose class body was not seen to run: the class, of those of the first argument, that has the code. */
 static bool name_by_self(PyObject *code, PyObject *frame, const char *name, char *text, size_t size)
 {
     PyObject *locals = PyObject_GetAttrString(frame, "f_locals");

@@ -75,11 +75,10 @@ static inline const void *krait_code_key_new(const void *def, PyObject *callable
 }
 
 /* What stands for a function written in C; NULL for every other callable. What counts as a function is what
- * PyEval_SetProfile's c_call counts, so that all versions agree (docs/calls.md): builtin
- * functions and builtin types' methods, by their method definitions. From 3.12 on the functions that
- * extension modules make of types of their own stand for themselves. No functions are: classes, objects with
- * a __call__, and slot wrappers, whose Python functions tell themselves. The two kinds that nearly all calls
- * are of are told here. Hot path. */
+ * PyEval_SetProfile's c_call counts, so that all versions agree (docs/calls.md): builtin functions and builtin types'
+ * methods, by their method definitions. From 3.12 on the functions that extension modules make of types of their own
+ * stand for themselves. No functions are: classes, objects with a __call__, and slot wrappers, whose Python functions
+ * tell themselves. The two kinds that nearly all calls are of are told here. Hot path. */
 static inline const void *krait_code_key(PyObject *callable)
 {
     const PyTypeObject *type = Py_TYPE(callable);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every difference between CPython 3.8 and 3.15 that the agent must know; compat.c is the only file that
- * knows them.
+ * Every difference between CPython 3.8 and 3.15 that the agent must know; compat.c is the only file that knows them.
  *
  * The agent is built once, for the stable ABI of 3.8. What lies outside it is looked up by name at run time;
  * where a struct must be read (before 3.12 only, whose layouts no longer change), its offsets come from a
@@ -45,10 +44,10 @@ typedef int krait_profile_fn(PyObject *obj, PyObject *frame, int what, PyObject 
 /* What is so in one version: a row of the table in compat.c. */
 struct krait_version {
     int number; /* 0x0308 ... */
-    uint16_t
-        hook_ns; /* what the interpreter adds around a callback, for a begin and its end, as measured by bench/ */
-    bool
-        monitoring; /* calls are recorded by sys.monitoring: monitoring.c; else by a profile function: profile.c */
+    /* what the interpreter adds around a callback, for a begin and its end, as measured by bench/ */
+    uint16_t hook_ns;
+    /* calls are recorded by sys.monitoring: monitoring.c; else by a profile function: profile.c */
+    bool monitoring;
     bool has_qualname;  /* code objects have co_qualname */
     bool signals_first; /* signals' handlers run before PY_START and PY_RESUME are told */
     /* Frozen modules keep from one Py_Initialize to the next for which version of the monitored events they were
@@ -140,8 +139,7 @@ enum {
     KRAIT_CO_SUSPENDS = 0x20 | 0x80 | 0x200, /* CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
 };
 
-/* Before 3.12: generators, coroutines and their like, whose `call` may be a resume and whose `return` a
- * yield. */
+/* Before 3.12: generators, coroutines and their like, whose `call` may be a resume and whose `return` a yield. */
 static inline bool krait_code_suspends(PyObject *code)
 {
     return krait_int_at(code, krait_compat.version.layout.code_flags) & KRAIT_CO_SUSPENDS;

@@ -8,9 +8,8 @@
  *   drop_gil()   locks the mutex; clears the flag; signals `cond`; unlocks. If another thread has asked for
  *                the GIL, waits on `switched` (pthread_cond_wait) until it has been taken
  *
- * So four calls tell all. The agent leads the interpreter's own calls of the three functions here (got.h) and
- * knows a GIL by the addresses of its conditions. It learns these by giving the GIL up once and taking it
- * again.
+ * So four calls tell all. The agent leads the interpreter's own calls of the three functions here (got.h) and knows a
+ * GIL by the addresses of its conditions. It learns these by giving the GIL up once and taking it again.
  *
  * Taking and dropping a GIL that nobody waits for costs two comparisons and a store. Events are written by
  * the thread that has the GIL, as everywhere: it has it in effect until drop_gil() unlocks the mutex, and

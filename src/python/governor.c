@@ -2,13 +2,12 @@
  *
  * --max-overhead: keeps the time that recording takes below a share of the time that passes.
  *
- * What a call's record costs is known, so the calls say what was spent. Every few hundred calls the governor
- * looks: what the budget allows for the time that passed is added to its credit, what recording took is
- * subtracted. Where the credit is used up, and recording costs more than the budget still, it drops
- * functions: those first whose calls are the shortest, since a record tells the less for what it costs the
- * less time it is of; no more than needed; and none whose calls last longer than LONG_EVENTS times what an
- * event costs. How long calls last is read in the ring (durations.h). A drop forgives what was spent before:
- * its cause is gone. It is written as code:omit.
+ * What a call's record costs is known, so the calls say what was spent. Every few hundred calls the governor looks:
+ * what the budget allows for the time that passed is added to its credit, what recording took is subtracted. Where
+ * the credit is used up, and recording costs more than the budget still, it drops functions: those first whose calls
+ * are the shortest, since a record tells the less for what it costs the less time it is of; no more than needed; and
+ * none whose calls last longer than LONG_EVENTS times what an event costs. How long calls last is read in the ring
+ * (durations.h). A drop forgives what was spent before: its cause is gone. It is written as code:omit.
  *
  * From 3.12 on a dropped function costs nothing, and shows nothing. So now and then all hooks are put back
  * for a round of probes: a few calls of each are timed, and not recorded. Where they have become long the
@@ -300,8 +299,7 @@ void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code
         (struct krait_probe){ slot->key, krait_this_ring, 1, 1, krait_writer_now(&in->agent->writer) };
 }
 
-/* It is recorded from now on. Where it is live it has not begun in the record: each thread says its stack
- * first. */
+/* It is recorded from now on. Where it is live it has not begun in the record: each thread says its stack first. */
 static void take_back(struct krait_interp *in, struct krait_code *slot)
 {
     slot->flags &= ~(uint32_t)(KRAIT_CODE_OMIT | KRAIT_CODE_HOT);

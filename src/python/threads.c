@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread's first event gives it a ring; its end gives the ring back. Threads that run already when a
- * recording starts get theirs from the thread that starts it, with their stacks, and find them at their own
- * first event.
+ * A thread's first event gives it a ring; its end gives the ring back. Threads that run already when a recording
+ * starts get theirs from the thread that starts it, with their stacks, and find them at their own first event.
  */
 #include "base/array.h"
 #include "python/codes.h"

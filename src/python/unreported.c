@@ -2,14 +2,13 @@
  *
  * Begins that CPython never tells, of frames whose end it tells.
  *
- * From 3.13 on INSTRUMENTED_RESUME runs signal handlers before it calls PY_START or PY_RESUME
- * (Python/bytecodes.c: _CHECK_PERIODIC before _MONITOR_RESUME), and from 3.12 on the callbacks of tools with
- * a higher number, such as sys.settrace's function, before krait's. When one raises, the function or
- * generator is entered, and may end by that or catch it and go on, without a begin. Nor has begun what raises
- * before its first RESUME 0: from 3.15 on a generator expression asks for its iterator there. But RAISE comes
- * in the frame first, with the place: that tells the begin. At such a place is also raised what somebody
- * throws into a generator, of which PY_THROW told just before, and what tools with a lower number raise,
- * after the begin was told.
+ * From 3.13 on INSTRUMENTED_RESUME runs signal handlers before it calls PY_START or PY_RESUME (Python/bytecodes.c:
+ * _CHECK_PERIODIC before _MONITOR_RESUME), and from 3.12 on the callbacks of tools with a higher number, such as
+ * sys.settrace's function, before krait's. When one raises, the function or generator is entered, and may end by that
+ * or catch it and go on, without a begin. Nor has begun what raises before its first RESUME 0: from 3.15 on a
+ * generator expression asks for its iterator there. But RAISE comes in the frame first, with the place: that tells
+ * the begin. At such a place is also raised what somebody throws into a generator, of which PY_THROW told just
+ * before, and what tools with a lower number raise, after the begin was told.
  *
  * 3.11 has no RAISE: there, unwinds of functions that have not begun are dropped (profile.c,
  * krait_has_begun).

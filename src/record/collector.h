@@ -73,20 +73,17 @@ const struct krait_clock *krait_collector_clock(const struct krait_collector *co
 /* Raises the calling thread's priority as far as that is allowed. What it starts afterwards inherits it. */
 void krait_collector_hasten(void);
 
-/* One round: takes in new processes and threads, writes what is ready, finishes what has ended. Returns
- * whether there was anything; trouble with the disk is counted, and its first reason kept for
- * krait_collector_trouble. */
+/* One round: takes in new processes and threads, writes what is ready, finishes what has ended. Returns whether there
+ * was anything; trouble with the disk is counted, and its first reason kept for krait_collector_trouble. */
 bool krait_collector_round(struct krait_collector *collector);
-/* Whether the recording has reached a limit of its options and is to be finished: the option and its value as
- * in "--for 5 s", or NULL. `beside`: bytes on disk that count too, of who records beside it. Owned by the
- * collector. */
+/* Whether the recording has reached a limit of its options and is to be finished: the option and its value as in
+ * "--for 5 s", or NULL. `beside`: bytes on disk that count too, of who records beside it. Owned by the collector. */
 const char *krait_collector_limit(struct krait_collector *collector, uint64_t beside);
 /* Drops the oldest packets where options.keep_newest asks for it and the recording has grown near its size.
  * Returns from which tick on packets are kept, 0 when nothing was dropped. `beside` is as above: who records
  * beside it drops too. */
 uint64_t krait_collector_keep_newest(struct krait_collector *collector, uint64_t beside);
-/* Sleeps until there is likely something to do: woken by a ring that is half full, by a signal, or after a
- * while. */
+/* Sleeps until there is likely something to do: woken by a ring that is half full, by a signal, or after a while. */
 void krait_collector_nap(struct krait_collector *collector);
 /* The next nap is a short one: there is more to do than the rings show. */
 void krait_collector_hurry(struct krait_collector *collector);

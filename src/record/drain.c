@@ -212,8 +212,7 @@ static void write_packet(struct krait_collector *c, uint32_t r, uint32_t packet,
 
 /* ---- taking ---- */
 
-/* Lists the packets of a bank that are ready; returns how many. *last: the highest number among them and
- * before. */
+/* Lists the packets of a bank that are ready; returns how many. *last: the highest number among them and before. */
 static size_t list_bank(const struct krait_collector *c, uint32_t r, uint32_t place, struct krait_ready *list,
                         uint64_t *last)
 {
@@ -252,9 +251,8 @@ static void take_packet(struct krait_collector *c, uint32_t r, const struct krai
                               ~(1ull << packet->place % KRAIT_PACKETS_MAX), memory_order_release);
 }
 
-/* Closed packets in their order. Returns whether there were any. Several words are not read at one instant:
- * of two packets, the later one may be seen alone. But whoever has seen it sees the earlier one too when it
- * looks again. */
+/* Closed packets in their order. Returns whether there were any. Several words are not read at one instant: of two
+ * packets, the later one may be seen alone. But whoever has seen it sees the earlier one too when it looks again. */
 static bool take_ready(struct krait_collector *c, uint32_t r, bool may_pause)
 {
     uint64_t last = 0, later = 0;

@@ -32,8 +32,7 @@ static inline bool krait_ring_fits(const struct krait_ring *ring, size_t bytes)
 
 static inline void krait_ring_commit(struct krait_ring *ring, uint8_t *to)
 {
-    /* A release store without the type: on x86 it is the plain store, and gcc keeps it after the event's
-     * bytes. */
+    /* A release store without the type: on x86 it is the plain store, and gcc keeps it after the event's bytes. */
     __atomic_store_n(&ring->cur, to, __ATOMIC_RELEASE);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One process's CTF trace on disk, as it is being written: its folder, its streams, its metadata. No GIL, one
- * thread.
+ * One process's CTF trace on disk, as it is being written: its folder, its streams, its metadata. No GIL, one thread.
  */
 #ifndef KRAIT_RECORD_TRACEDIR_H
 #define KRAIT_RECORD_TRACEDIR_H
@@ -61,9 +60,8 @@ int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream
                          const struct krait_packet_head *head, const void *events, size_t n,
                          struct krait_err *err);
 
-/* Learns the labels in a run of events of the definitions' stream (after the head): n bytes, all in the long
- * form. Sets the first and last time. Stops at the first event that is not whole; returns the bytes
- * understood. */
+/* Learns the labels in a run of events of the definitions' stream (after the head): n bytes, all in the long form.
+ * Sets the first and last time. Stops at the first event that is not whole; returns the bytes understood. */
 size_t krait_tracedir_define(struct krait_tracedir *dir, const uint8_t *events, size_t n, uint64_t *first,
                              uint64_t *last);
 

@@ -118,8 +118,7 @@ static int map_heads(struct krait_writer *writer, int fd, const struct stat *st)
     return 0;
 }
 
-/* How many of `wanted` pieces are mapped ahead. A limit of address space is the program's: little of it is
- * taken. */
+/* How many of `wanted` pieces are mapped ahead. A limit of address space is the program's: little of it is taken. */
 static uint32_t affordable(uint32_t wanted, uint64_t bytes)
 {
     struct rlimit limit;
@@ -246,8 +245,7 @@ static uint8_t *open_map(const struct krait_writer *writer, uint8_t *at)
     return NULL;
 }
 
-/* The bytes of a ring that this thread has taken, mapped once and kept: the ring is likely to be taken here
- * again. */
+/* The bytes of a ring that this thread has taken, mapped once and kept: the ring is likely to be taken here again. */
 static uint8_t *map_ring(struct krait_writer *writer, uint32_t i)
 {
     uint8_t *at = atomic_load_explicit(&writer->ring_maps[i], memory_order_acquire);
@@ -548,8 +546,7 @@ static void close_packet(struct krait_writer *writer, struct krait_ring *ring, u
     ring->limit = NULL;
     if (chunk)
         leave_chunk(chunk, ring);
-    /* Until the ring is half full the collector's own naps are short enough, and waking it would cost the
-     * program. */
+    /* Until the ring is half full the collector's own naps are short enough, and waking it would cost the program. */
     if (chunk || 2 * (unsigned)__builtin_popcountll(ready) >= writer->shm.packet_count)
         wake_collector(writer->shm.control);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writer's side of a recording, in the traced program: joining it, rings, packets, definitions. The hot
- * path is ring.h. Needs libc alone. Nothing here prints, exits, locks or raises; errno is the caller's to
- * save.
+ * The writer's side of a recording, in the traced program: joining it, rings, packets, definitions. The hot path is
+ * ring.h. Needs libc alone. Nothing here prints, exits, locks or raises; errno is the caller's to save.
  */
 #ifndef KRAIT_RECORD_WRITER_H
 #define KRAIT_RECORD_WRITER_H
@@ -85,8 +84,7 @@ enum krait_ring_room {
     KRAIT_ROOM_RESYNC = 2, /* there is room again after a loss: say the stack first */
 };
 
-/* Makes room for one event of at most `bytes` (header included) at time t: closes a full packet, opens the
- * next. */
+/* Makes room for one event of at most `bytes` (header included) at time t: closes a full packet, opens the next. */
 enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                                        size_t bytes);
 

@@ -107,7 +107,7 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
     const struct krait_image *image = krait_image_of(trace, thread);
     struct krait_packets packets;
     struct krait_packet packet;
-    struct krait_damage untold = { 0 };
+    struct krait_damage ignored = { 0 };
     if (!image)
         return 0;
     const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
@@ -116,7 +116,7 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
     if (rc)
         return rc == -ENOMEM ? rc : 0;
     krait_packets_go(&packets, krait_thread_file_seek(file, reading->range.from_ns));
-    while (!rc && krait_packets_next(&packets, &packet, &untold) && !is_over(reading, &packet)) {
+    while (!rc && krait_packets_next(&packets, &packet, &ignored) && !is_over(reading, &packet)) {
         rc = read_packet(reading, &packet);
         krait_packets_release(&packets);
     }

@@ -9,11 +9,10 @@
  *         ... waits.items[i].begin_ns, .end_ns, .holder ...
  *     krait_gil_waits_done(&waits);
  *
- * Waits of one thread are in the order of time and do not overlap; between two of them the thread had the
- * GIL, or did without. They cross calls' borders never: a thread that waits begins and ends no call. So the
- * innermost call that is open at begin_ns is the one that waits. While it waits the kernel has the thread
- * blocked in a futex, or runnable, or for some microseconds running: what of a wait counts as what is the
- * joiner's to say.
+ * Waits of one thread are in the order of time and do not overlap; between two of them the thread had the GIL, or did
+ * without. They cross calls' borders never: a thread that waits begins and ends no call. So the innermost call that
+ * is open at begin_ns is the one that waits. While it waits the kernel has the thread blocked in a futex, or
+ * runnable, or for some microseconds running: what of a wait counts as what is the joiner's to say.
  */
 #ifndef KRAIT_TRACE_GIL_H
 #define KRAIT_TRACE_GIL_H
@@ -22,8 +21,8 @@
 
 struct krait_gil_wait {
     uint64_t begin_ns, end_ns;
-    uint32_t
-        holder; /* tid, in the same process, of the thread that had the GIL at begin_ns; 0 where not known */
+    /* tid, in the same process, of the thread that had the GIL at begin_ns; 0 where not known */
+    uint32_t holder;
     bool taken; /* ends with the GIL; else the thread had given it up and waited until another had taken it */
 };
 
@@ -53,9 +52,8 @@ int krait_gil_waits_read(struct krait_gil_waits *waits, const struct krait_trace
 /* The same, and the thread's turns, of the whole trace. */
 int krait_gil_turns_read(struct krait_gil_waits *waits, struct krait_gil_turns *turns,
                          const struct krait_trace *trace, uint32_t thread);
-/* Whether a thread waited for the GIL: 1 or 0, or -ENOMEM. Goes through threads' events up to the first wait,
- * but for processes whose metadata says that they have none: an old recording, or one whose end is missing,
- * does not say. */
+/* Whether a thread waited for the GIL: 1 or 0, or -ENOMEM. Goes through threads' events up to the first wait, but for
+ * processes whose metadata says that they have none: an old recording, or one whose end is missing, does not say. */
 int krait_gil_was_waited_for(const struct krait_trace *trace);
 void krait_gil_turns_done(struct krait_gil_turns *turns);
 void krait_gil_waits_done(struct krait_gil_waits *waits);

@@ -8,11 +8,10 @@
  *              B                              ████████████████┤drop
  *     told of A    C C C C C C C C C C C B B B B B B B B B B B B B  (from C's drop on the one who takes it)
  *
- * A thread that has given the GIL up and waits until another has it is none of those that wait: drops are not
- * told because of it. While somebody waits, each take and each drop is an event; at other times who has the
- * GIL is not known. Events do not say of which GIL they are: where they contradict each other - of
- * interpreters with GILs of their own, or because some were lost - nobody is told until those are through who
- * waited then.
+ * A thread that has given the GIL up and waits until another has it is none of those that wait: drops are not told
+ * because of it. While somebody waits, each take and each drop is an event; at other times who has the GIL is not
+ * known. Events do not say of which GIL they are: where they contradict each other - of interpreters with GILs of
+ * their own, or because some were lost - nobody is told until those are through who waited then.
  */
 #ifndef KRAIT_TRACE_GIL_HOLDERS_H
 #define KRAIT_TRACE_GIL_HOLDERS_H

@@ -243,8 +243,7 @@ static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
     process->end_ns = KRAIT_MAX(process->end_ns, process->begin_ns);
 }
 
-/* One process's metadata and definitions, into the next place. A folder that cannot be read is left out and
- * said. */
+/* One process's metadata and definitions, into the next place. A folder that cannot be read is left out and said. */
 static int open_process(struct krait_trace *trace, const struct krait_folder *folder, struct krait_err *err)
 {
     int rc = check_metadata(folder->metadata, folder->dir, err);

@@ -22,9 +22,8 @@ struct krait_instants {
     struct krait_buf texts;
 };
 
-/* One more, unless it is outside of the range; a time before the last one counts as that. The text is copied.
- * Returns 0, -ENOMEM, what the walk's function returned, or -ERANGE behind the range's end: there are no
- * more. */
+/* One more, unless it is outside of the range; a time before the last one counts as that. The text is copied. Returns
+ * 0, -ENOMEM, what the walk's function returned, or -ERANGE behind the range's end: there are no more. */
 int krait_instants_add(struct krait_instants *instants, uint64_t t_ns, uint32_t name, const char *text);
 int krait_instants_flush(struct krait_instants *instants);
 void krait_instants_done(struct krait_instants *instants);

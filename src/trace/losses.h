@@ -4,11 +4,10 @@
  * (Of krait's own recordings the definitions tell it, by reason: import.c. Both end in trace->lost, or, of the
  * kernel's, in krait_kernel_events_lost.)
  *
- * A packet counts the events that were lost up to its end. Where they are missing depends on the tracer:
- * krait's and others' begin a new packet behind the loss, so that it lies between two packets; LTTng's ring
- * buffer drops events while the next packet has no room (lib_ring_buffer_try_reserve_slow() of
- * lttng-modules, src/lib/ringbuffer/ring_buffer_frontend.c), so that they are missing behind the packet's
- * last event.
+ * A packet counts the events that were lost up to its end. Where they are missing depends on the tracer: krait's and
+ * others' begin a new packet behind the loss, so that it lies between two packets; LTTng's ring buffer drops events
+ * while the next packet has no room (lib_ring_buffer_try_reserve_slow() of lttng-modules,
+ * src/lib/ringbuffer/ring_buffer_frontend.c), so that they are missing behind the packet's last event.
  */
 #ifndef KRAIT_TRACE_LOSSES_H
 #define KRAIT_TRACE_LOSSES_H

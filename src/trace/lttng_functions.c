@@ -558,8 +558,8 @@ struct walk {
     const struct krait_process *process;
     struct krait_stack *stack;
     uint32_t next_loss;
-    const struct krait_track
-        *track; /* of which batches are, and who is told of them; NULL: calls alone are asked for */
+    /* of which batches are, and who is told of them; NULL: calls alone are asked for */
+    const struct krait_track *track;
     const struct krait_walking *walking;
 };
 

@@ -167,13 +167,13 @@ static bool takes(const struct krait_folder *folder)
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 {
     struct reading reading = { .trace = trace };
-    struct krait_damage untold = { 0 };
+    struct krait_damage ignored = { 0 };
     int rc = 0;
     find_rows(reading.rows);
     for (uint32_t i = 0; has_rows(&reading) && i < trace->thread_count && krait_image_of(trace, i) && !rc;
          i++) {
         reading.found = false;
-        rc = read_thread(&reading, i, 0, &untold);
+        rc = read_thread(&reading, i, 0, &ignored);
         if (rc || !reading.found)
             continue;
         struct krait_track *track =

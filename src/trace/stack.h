@@ -86,14 +86,13 @@ void krait_stack_start_range(struct krait_stack *stack);
 int krait_stack_grow(struct krait_stack *stack);
 void krait_stack_cut_c(struct krait_stack *stack, uint64_t t_ns);
 
-/* A python:frame, a python:stack, a python:switch, a code:omit, and the end of the stream at t_ns, which hands out what is
- * left. */
+/* A python:frame, a python:stack, a python:switch, a code:omit, and the end of the stream at t_ns, which hands out
+ * what is left. */
 void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth);
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth);
 void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to);
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
-/* An end of a C call that says of which code: what is above the innermost of it is cut; without one it is
- * ignored. */
+/* An end of a C call that says of which code: what is above the innermost of it is cut; without one it is ignored. */
 void krait_stack_end_of(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
 void krait_stack_finish(struct krait_stack *stack, uint64_t t_ns);
 

@@ -8,9 +8,8 @@
  * does not grow with the trace. What is handed out is always balanced: every begin has its end, in nesting
  * order, whatever was lost or cut; what had to be added is flagged.
  *
- * Times are nanoseconds since the epoch (CLOCK_REALTIME). Ids are dense, from 0. Nothing here is safe for two
- * threads on one struct krait_trace, but two threads may walk different threads of it (krait_trace_walk is
- * const).
+ * Times are nanoseconds since the epoch (CLOCK_REALTIME). Ids are dense, from 0. Nothing here is safe for two threads
+ * on one struct krait_trace, but two threads may walk different threads of it (krait_trace_walk is const).
  */
 #ifndef KRAIT_TRACE_TRACE_H
 #define KRAIT_TRACE_TRACE_H
@@ -35,8 +34,8 @@ struct krait_func {
     uint32_t site_line; /* and from which line; else 0 */
     uint32_t base; /* the same function whoever calls it: its own id where nothing is known of the site */
     bool is_own;   /* what krait.recording() puts around a function: walks pass over it */
-    bool
-        holds_dropped; /* its self time holds that of functions that were dropped: krait_trace_find_holders */
+    /* its self time holds that of functions that were dropped: krait_trace_find_holders */
+    bool holds_dropped;
 };
 
 /* The first two functions: calls whose code has no definition. */

@@ -12,8 +12,9 @@
  *          │ which, and how many each │ cells, then its calls       │      │ moments         │        │        │
  *          └──────────────────────────┴─────────────────────────────┴──────┴─────────────────┴────────┴────────┘
  *
- * Everything is as it lies in memory on the machine that wrote it, in multiples of 8 bytes, and is mapped, not copied;
- * but for texts, which are NUL-terminated, and places, which the trace takes over. The sum is one over all words before it.
+ * Everything is as it lies in memory on the machine that wrote it, in multiples of 8 bytes, and is mapped, not
+ * copied; but for texts, which are NUL-terminated, and places, which the trace takes over. The sum is one over all
+ * words before it.
  *
  * Identity: the names, sizes and times of modification of all files of the trace, krait's version and that of this
  * format. A file with another identity, a wrong sum, or anything in it that no index has, is not used; the index is

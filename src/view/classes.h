@@ -12,8 +12,8 @@
 
 struct krait_class {
     const char *name; /* as the track has it: "blocked_disk" */
-    const char
-        *role; /* of colour: "run", "system", "interrupt", "ready", "wait", "lock", "idle", "unknown" */
+    /* of colour: "run", "system", "interrupt", "ready", "wait", "lock", "idle", "unknown" */
+    const char *role;
 };
 
 extern const struct krait_class krait_classes[];

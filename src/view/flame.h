@@ -66,8 +66,8 @@ struct krait_flame {
     struct krait_strtab name_keys; /* ids are those of names */
     struct krait_map loose;        /* hash of module, name and kind to the first name that has them */
     struct krait_strtab package_texts;
-    struct krait_package
-        *packages; /* ids of package_texts; weights: own time or calls in this trace; filled by finish */
+    /* ids of package_texts; weights: own time or calls in this trace; filled by finish */
+    struct krait_package *packages;
     struct krait_arena texts;
     bool reversed, has_other;
     bool judged;            /* nodes say what is chance */

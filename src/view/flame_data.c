@@ -5,11 +5,11 @@
  *     {"title": …, options…, "strings": [text…],
  *      "names": [name, module, file, line, layer, hue, shade, …], "tree": "…"}
  *
- * `tree` is the graph in preorder as numbers of base 32, least digit first, a digit a character of DIGITS,
- * those from 32 on say that more digits follow. A node is: how many levels up from the node before its parent
- * is (0: that node is the parent), its name, own ns, own calls, and in a differential graph own ns and calls
- * of the other trace, and where repeats were judged 1 if its change is no more than chance. A node takes about ten bytes, so 100,000 are about 1 MB and read in a few milliseconds.
- * Example: "BC-H" begins a node: up 1, name 2, own 30 + 32 * 7 = 254 ns.
+ * `tree` is the graph in preorder as numbers of base 32, least digit first, a digit a character of DIGITS, those from
+ * 32 on say that more digits follow. A node is: how many levels up from the node before its parent is (0: that node
+ * is the parent), its name, own ns, own calls, and in a differential graph own ns and calls of the other trace, and
+ * where repeats were judged 1 if its change is no more than chance. A node takes about ten bytes, so 100,000 are
+ * about 1 MB and read in a few milliseconds. Example: "BC-H" begins a node: up 1, name 2, own 30 + 32 * 7 = 254 ns.
  */
 #include "view/flame_draw.h"
 

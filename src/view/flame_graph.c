@@ -22,8 +22,7 @@ static const char *clean_text(struct krait_flame *flame, const char *s)
     return buf.failed ? NULL : krait_arena_strndup(&flame->texts, buf.len ? buf.data : "", buf.len);
 }
 
-/* What colours are given by: the first part of the dotted module, or the file's name where there is no
- * module. */
+/* What colours are given by: the first part of the dotted module, or the file's name where there is no module. */
 static uint32_t package_of(struct krait_flame *flame, const struct krait_flame_name *name)
 {
     const char *text = name->module, *slash = strrchr(name->file, '/');

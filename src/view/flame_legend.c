@@ -30,8 +30,7 @@ static void entry_attributes(struct krait_buf *to, const struct entry *entry, do
     krait_buf_char(to, '"');
 }
 
-/* A swatch, what it stands for and its share. Returns where the next one begins; beyond `limit` it is not
- * shown. */
+/* A swatch, what it stands for and its share. Returns where the next one begins; beyond `limit` it is not shown. */
 static double legend_entry(struct krait_buf *to, const struct entry *entry, double x, double limit)
 {
     KRAIT_AUTO_BUF share = { 0 };

@@ -26,8 +26,7 @@ void krait_text_xml_cut(struct krait_buf *to, const char *s, size_t columns);
 /* Clean text as a JSON string with its quotes, safe inside <script> and CDATA too (< > & are \u escapes). */
 void krait_text_json(struct krait_buf *to, const char *s);
 
-/* Columns of a fixed-width font that n bytes of clean text take: wide East Asian characters and emoji are
- * two. */
+/* Columns of a fixed-width font that n bytes of clean text take: wide East Asian characters and emoji are two. */
 size_t krait_text_columns(const char *s, size_t n);
 
 /* How many bytes of clean text fit into `columns`, whole characters. */

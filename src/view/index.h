@@ -9,10 +9,10 @@
  *              ├─ krait_view_progress, _wait, _cancel
  *              └─ krait_view_close
  *
- * Queries may come from several threads at a time, and none of them waits for the index to be whole: what of a track is
- * not built yet is missing from the answer, which says so by KRAIT_WIRE_UNFINISHED. Times are nanoseconds behind the
- * origin, which is krait_trace_zero. The trace and its tracks do not change while the view is open. Who walks its tracks
- * himself, but for calls, does it between krait_view_lock and krait_view_unlock.
+ * Queries may come from several threads at a time, and none of them waits for the index to be whole: what of a track
+ * is not built yet is missing from the answer, which says so by KRAIT_WIRE_UNFINISHED. Times are nanoseconds behind
+ * the origin, which is krait_trace_zero. The trace and its tracks do not change while the view is open. Who walks its
+ * tracks himself, but for calls, does it between krait_view_lock and krait_view_unlock.
  */
 #ifndef KRAIT_VIEW_INDEX_H
 #define KRAIT_VIEW_INDEX_H
@@ -85,9 +85,9 @@ struct krait_view_bin {
 int krait_view_bin(struct krait_view *view, const struct krait_view_query *query, uint32_t bin,
                    uint32_t depth, struct krait_view_bin *out);
 
-/* All that is open at a moment, at any depth: calls of `out` with their whole extent, behind the origin. What lasts less
- * than 3 ns is not among them. Returns as krait_view_tile does, or -EAGAIN while the track is not built; krait_tile_done in
- * any case. */
+/* All that is open at a moment, at any depth: calls of `out` with their whole extent, behind the origin. What lasts
+ * less than 3 ns is not among them. Returns as krait_view_tile does, or -EAGAIN while the track is not built;
+ * krait_tile_done in any case. */
 int krait_view_at(struct krait_view *view, uint32_t track, uint64_t at_ns, struct krait_tile *out);
 
 /* The states, slices or instants of a track that touch a range, in the order of their begins, whole; times are behind the

@@ -7,11 +7,12 @@
  *     level 2   cells of 2^(s+8) ns   ▪               ▪
  *     classes   class L: calls of 3 cells of level L up to 3 of level L + 1, each with begin and end
  *
- * A cell has, for each depth that occurs in it, how long calls were open, how many began, and the longest with its name:
- * exact sums, no samples. Only cells in which something happened are kept. A picture with bins of 2^k ns, at least as
- * wide as the cells of level 0, takes the highest level whose cells are not wider than a bin, and the classes from
- * that level on; a call of KRAIT_TILE_WIDE bins or more is itself in the picture, the others are in its bins. A picture
- * with narrower bins takes the classes and whoever has the short calls themselves (struct krait_pyramid_short).
+ * A cell has, for each depth that occurs in it, how long calls were open, how many began, and the longest with its
+ * name: exact sums, no samples. Only cells in which something happened are kept. A picture with bins of 2^k ns, at
+ * least as wide as the cells of level 0, takes the highest level whose cells are not wider than a bin, and the
+ * classes from that level on; a call of KRAIT_TILE_WIDE bins or more is itself in the picture, the others are in its
+ * bins. A picture with narrower bins takes the classes and whoever has the short calls themselves (struct
+ * krait_pyramid_short).
  *
  * The cells of level 0 begin as 256 ns. Whenever cells and single calls are more than a share of all calls, level 0
  * and class 0 are dropped: the level above has what was in them. So a pyramid has less than a byte a call, whatever
@@ -52,8 +53,8 @@ struct krait_pyramid_deep {
     uint64_t cell;
     uint64_t begun;   /* calls as deep that begin in it */
     uint32_t deepest; /* from 1; of those that are open in it */
-    uint32_t
-        height; /* open calls at its end, and up to the next such cell: at most KRAIT_PYRAMID_DEPTHS when none is deep */
+    /* open calls at its end, and up to the next such cell: at most KRAIT_PYRAMID_DEPTHS when none is deep */
+    uint32_t height;
 };
 
 /* Times are counted from `zero_ns`. */

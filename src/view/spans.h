@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many spans of one track, packed: states and system calls, of which a kernel trace has tens of millions, in 5 to 10 bytes
- * each instead of 40.
+ * Many spans of one track, packed: states and system calls, of which a kernel trace has tens of millions, in 5 to 10
+ * bytes each instead of 40.
  *
  *   blocks   ┌─────────────────┬─────────────────┬───   begin of the first span, offset of its bytes
  *            │ begin_ns offset │ begin_ns offset │

@@ -138,8 +138,7 @@ static void spread(const struct krait_table *table, uint32_t *widths, uint32_t s
     }
 }
 
-/* What cannot be dropped and still is too wide: the last column that can be shortened gives, whatever its
- * minimum. */
+/* What cannot be dropped and still is too wide: the last column that can be shortened gives, whatever its minimum. */
 static void squeeze(const struct krait_table *table, uint32_t *widths, uint32_t over)
 {
     for (uint32_t c = table->column_count; c-- > 0 && over;) {

@@ -23,11 +23,11 @@
  *   12,288    │ 512 x min, max, last │                         f64 each, NaN where the value is not known
  *             └──────────────────────┘
  *
- * The head's kind is enum krait_track_kind, its flags are enum krait_wire_flags, ops is how many calls begin within, at
- * any depth, and deepest how deep the deepest that touches the tile lies, from 1. Rows are in the order of depths, below
- * KRAIT_WIRE_DEPTHS, those without anything are left out. A slice is what lasts KRAIT_TILE_WIDE bins or more and touches
- * the tile; what is shorter is in the bins. Slices are ordered by begin, then depth. Calls, slices and states have rows
- * and slices, instants marks, counters counters, and flows nothing.
+ * The head's kind is enum krait_track_kind, its flags are enum krait_wire_flags, ops is how many calls begin within,
+ * at any depth, and deepest how deep the deepest that touches the tile lies, from 1. Rows are in the order of depths,
+ * below KRAIT_WIRE_DEPTHS, those without anything are left out. A slice is what lasts KRAIT_TILE_WIDE bins or more
+ * and touches the tile; what is shorter is in the bins. Slices are ordered by begin, then depth. Calls, slices and
+ * states have rows and slices, instants marks, counters counters, and flows nothing.
  *
  * Example: the head of the tile 3 of a track of calls, at bins of 256 ns, with a row, no slice, and 2 calls:
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as changes of an index's cache file (view/cache.h) with a sum that fits: it is used or built again, and tiles
- * of all tracks are made of it. An input that begins with 0 is such a file itself; else each 5 bytes change one byte,
- * or eight, of a good one.
+ * Any bytes as changes of an index's cache file (view/cache.h) with a sum that fits: it is used or built again, and
+ * tiles of all tracks are made of it. An input that begins with 0 is such a file itself; else each 5 bytes change one
+ * byte, or eight, of a good one.
  */
 #include "../unit/made_view.h"
 #include "view/cache_own.h"

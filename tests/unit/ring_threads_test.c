@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writers and collector as threads of one process, all in one mapping, so that the thread sanitizer sees both
- * sides.
+ * Writers and collector as threads of one process, all in one mapping, so that the thread sanitizer sees both sides.
  */
 #include "record/collector_inside.h"
 #include "record/writer.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the CTF 2 metadata parser, shared by its files: ctf2_parse.c (the JSON text sequence and its
- * fragments), ctf2_object.c (what every object is asked), ctf2_fields.c (field classes), ctf2_finish.c
- * (roles, alignments, locations). Source: CTF2-SPEC-2.0, on the metadata stream (its parts are named here,
- * not numbered).
+ * fragments), ctf2_object.c (what every object is asked), ctf2_fields.c (field classes), ctf2_finish.c (roles,
+ * alignments, locations). Source: CTF2-SPEC-2.0, on the metadata stream (its parts are named here, not numbered).
  *
  *   RS {"type": "preamble", "version": 2}            first, once
  *   RS {"type": "trace-class", ...}                  at most once, before the stream classes
@@ -87,13 +86,11 @@ void krait_ctf2_fail(struct krait_ctf2_parser *p, size_t at, int code, const cha
     KRAIT_PRINTF(4, 5);
 void krait_ctf2_oom(struct krait_ctf2_parser *p);
 
-/* Refuses keys that are not among the names (which NULL ends), `type`, `attributes` and `extensions`, names
- * that are no texts, and any extension: none is known here, and a reader may not read past one
- * (CTF2-SPEC-2.0, extensions). */
+/* Refuses keys that are not among the names (which NULL ends), `type`, `attributes` and `extensions`, names that are
+ * no texts, and any extension: none is known here, and a reader may not read past one (CTF2-SPEC-2.0, extensions). */
 void krait_ctf2_keys(struct krait_ctf2_parser *p, const struct krait_json *object, const char *const *names);
 
-/* The member of that kind; NULL where there is none, and a failure when it must be there or is of another
- * kind. */
+/* The member of that kind; NULL where there is none, and a failure when it must be there or is of another kind. */
 const struct krait_json *krait_ctf2_get(struct krait_ctf2_parser *p, const struct krait_json *object,
                                         const char *key, enum krait_json_kind kind);
 const struct krait_json *krait_ctf2_need(struct krait_ctf2_parser *p, const struct krait_json *object,

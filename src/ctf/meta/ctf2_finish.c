@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be said of CTF 2's metadata only when it was read whole: what roles mean where they are,
- * alignments of what holds others, and where lengths and selectors lie (CTF2-SPEC-2.0: roles, alignment,
- * field locations).
+ * What can be said of CTF 2's metadata only when it was read whole: what roles mean where they are, alignments of
+ * what holds others, and where lengths and selectors lie (CTF2-SPEC-2.0: roles, alignment, field locations).
  */
 #include "ctf/meta/ctf2.h"
 #include "ctf/meta/model.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4;
- * CTF2-SPEC-2.0, field classes). Plain data, made by the metadata parsers, owned by the metadata's arena,
- * never changed afterwards.
+ * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4; CTF2-SPEC-2.0,
+ * field classes). Plain data, made by the metadata parsers, owned by the metadata's arena, never changed afterwards.
  *
- * Every place in the metadata has nodes of its own (a type that is used twice is copied), so that a field
- * that is the length of a sequence or the tag of a variant has one slot, in which the decoder leaves its
- * value.
+ * Every place in the metadata has nodes of its own (a type that is used twice is copied), so that a field that is the
+ * length of a sequence or the tag of a variant has one slot, in which the decoder leaves its value.
  */
 #ifndef KRAIT_CTF_META_FIELD_H
 #define KRAIT_CTF_META_FIELD_H
@@ -74,8 +72,8 @@ struct krait_enum_range {
     uint32_t shown_len;
     uint32_t whole_len; /* where one value is all of it: of `shown` with the value in decimal; else 0 */
     const char *shown;  /* of a piece: all labels, as printed before the value, in an arena; NULL: too many */
-    uint32_t label_id;  /* equal labels of one enumeration have equal ids, counted up in order of first
-                           appearance */
+    /* equal labels of one enumeration have equal ids, counted up in order of first appearance */
+    uint32_t label_id;
 };
 
 struct krait_enum_map {
@@ -86,9 +84,9 @@ struct krait_enum_map {
     bool in_braces;
     bool indexed; /* what follows was made */
     bool is_deep; /* a value has more labels than are kept with a piece: some have no `shown` */
-    struct krait_enum_range
-        *pieces; /* the ranges in order of their values, cut where they overlap: of several
-                                        labels, the first in the metadata's order is the piece's own */
+    /* the ranges in order of their values, cut where they overlap: of several labels, the first in the metadata's
+     * order is the piece's own */
+    struct krait_enum_range *pieces;
     uint32_t piece_count;
     const struct krait_enum_range **by_label; /* with `is_deep`: the ranges by label_id */
     uint64_t first, span; /* where values lie close: by_value[value - first] for `span` of them */

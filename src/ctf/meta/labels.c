@@ -171,8 +171,7 @@ static int cut_ranges(struct krait_arena *arena, struct krait_enum_map *map, boo
     return rc ? rc : take_pieces(arena, map, &named, &first, is_signed);
 }
 
-/* Most enumerations count up from some number, with few gaps. No range ends before it begins: parsers see to
- * it. */
+/* Most enumerations count up from some number, with few gaps. No range ends before it begins: parsers see to it. */
 static int index_values(struct krait_arena *arena, struct krait_enum_map *map)
 {
     enum { GAPS = 64 };

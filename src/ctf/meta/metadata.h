@@ -96,8 +96,7 @@ const struct krait_event_class *krait_ctf_event(const struct krait_stream_class 
 const struct krait_event_class *krait_ctf_event_named(const struct krait_ctf_metadata *metadata,
                                                       const char *name);
 
-/* Nanoseconds since the clock's origin plus its offset; saturates instead of wrapping. Exact: 128-bit
- * arithmetic. */
+/* Nanoseconds since the clock's origin plus its offset; saturates instead of wrapping. Exact: 128-bit arithmetic. */
 int64_t krait_ctf_clock_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
 
 /* krait_ctf_ns where the frequency is not 1 GHz. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Building the metadata's model: what the parsers of CTF 1.8 and CTF 2 share. All memory is the metadata's
- * arena's.
+ * Building the metadata's model: what the parsers of CTF 1.8 and CTF 2 share. All memory is the metadata's arena's.
  */
 #ifndef KRAIT_CTF_META_MODEL_H
 #define KRAIT_CTF_META_MODEL_H

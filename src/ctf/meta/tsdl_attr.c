@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The scalar types: integer { }, floating_point { }, string { } and an enumeration's labels (CTF 1.8.3,
- * section 4.1).
+ * The scalar types: integer { }, floating_point { }, string { } and an enumeration's labels (CTF 1.8.3, section 4.1).
  */
 #include "ctf/meta/model.h"
 #include "ctf/meta/tsdl.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The blocks at the top of the metadata: trace, env, clock, stream, event, callsite (CTF 1.8.3, section 7 and
- * 8).
+ * The blocks at the top of the metadata: trace, env, clock, stream, event, callsite (CTF 1.8.3, section 7 and 8).
  */
 #include "ctf/meta/model.h"
 #include "ctf/meta/tsdl.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be said only when the whole metadata was read: byte order, the clock of each stream, alignments
- * (CTF 1.8.3, 4.2), where lengths and tags lie (7.3.2), and whether the fields that readers rely on are what
- * they must be.
+ * What can be said only when the whole metadata was read: byte order, the clock of each stream, alignments (CTF
+ * 1.8.3, 4.2), where lengths and tags lie (7.3.2), and whether the fields that readers rely on are what they must be.
  */
 #include "ctf/meta/cut.h"
 #include "ctf/meta/model.h"

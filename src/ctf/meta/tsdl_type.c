@@ -223,8 +223,7 @@ struct spec {
     const char *name;    /* "unsigned long"; NULL with fc */
 };
 
-/* The word is the declared name, not one of the type's: something came before and what follows ends a
- * declarator. */
+/* The word is the declared name, not one of the type's: something came before and what follows ends a declarator. */
 static bool is_declared_name(struct krait_tsdl_parser *p, bool any)
 {
     const struct krait_tok *next = &p->next;

@@ -57,8 +57,7 @@ static int switch_trace(struct krait_ctf_cursor *c, const struct krait_ctf_trace
     return 0;
 }
 
-/* The time a packet ends at is where its stream's clock stands for the next, unless it lies before its last
- * event. */
+/* The time a packet ends at is where its stream's clock stands for the next, unless it lies before its last event. */
 static void leave_packet(struct krait_ctf_cursor *c)
 {
     const struct krait_ctf_packet *packet = c->packet;

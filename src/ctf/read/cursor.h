@@ -22,8 +22,8 @@ struct krait_ctf_cursor {
     const struct krait_ctf_file *file;     /* the packet's */
     const struct krait_event_class *event; /* the current one */
     struct krait_decoder d;
-    uint64_t pause; /* bit in the packet, at most d.end: before an event there or behind, krait_ctf_next lets
-                       go of pages */
+    /* bit in the packet, at most d.end: before an event there or behind, krait_ctf_next lets go of pages */
+    uint64_t pause;
     uint32_t next_packet;
     uint64_t context_at; /* bit in the packet where its context begins */
     uint8_t context_be;  /* the decoder's bits_be there */

@@ -31,8 +31,7 @@ struct krait_ctf_way {
 
 enum { KRAIT_CTF_WAY_HOLDS = 4 << 20 }; /* bytes, of one who goes alone */
 
-/* To a byte that is not read yet: lets go of the pages before it when there are `holds` bytes of them or
- * more. */
+/* To a byte that is not read yet: lets go of the pages before it when there are `holds` bytes of them or more. */
 void krait_ctf_way_to(struct krait_ctf_way *way, const struct krait_ctf_file *file, uint64_t offset,
                       uint64_t holds);
 void krait_ctf_way_done(struct krait_ctf_way *way);

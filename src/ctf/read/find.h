@@ -19,8 +19,7 @@ void krait_names_done(struct krait_names *names);
  * -ENOENT: none. */
 int krait_find_traces(struct krait_names *traces, const char *path, struct krait_err *err);
 
-/* Appends the paths of a trace's stream files: all regular files but `metadata` and hidden ones, sorted by
- * name. */
+/* Appends the paths of a trace's stream files: all regular files but `metadata` and hidden ones, sorted by name. */
 int krait_find_streams(struct krait_names *files, const char *dir, struct krait_err *err);
 
 #endif

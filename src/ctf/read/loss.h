@@ -7,8 +7,7 @@
 
 #include "ctf/read/stream.h"
 
-/* A gap that packets tell of, before the event that follows. `kind` is "event" or "packet"; count
- * 0: not known. */
+/* A gap that packets tell of, before the event that follows. `kind` is "event" or "packet"; count 0: not known. */
 struct krait_ctf_loss {
     const struct krait_ctf_stream *stream;
     const char *kind;

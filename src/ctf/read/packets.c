@@ -200,8 +200,7 @@ static struct krait_ctf_stream *find_stream(struct krait_ctf_reader *reader,
     return NULL;
 }
 
-/* The stream of a file whose first packet was read: one of its own, or that of other files of the same
- * instance. */
+/* The stream of a file whose first packet was read: one of its own, or that of other files of the same instance. */
 static struct krait_ctf_stream *file_stream(struct krait_ctf_reader *reader,
                                             const struct krait_ctf_file *file,
                                             const struct krait_stream_class *cls,

@@ -5,8 +5,8 @@
  *   ports[2].high          as they are shown: LTTng's leading underscore is left out
  *   `my.name`.`a [b]`      in backquotes as the metadata writes them, whatever is in them
  *
- * In backquotes \` is a backquote and \\ a backslash. Where two members are shown alike (`_a` and `a` of CTF 1.8), the name
- * without quotes is the first's.
+ * In backquotes \` is a backquote and \\ a backslash. Where two members are shown alike (`_a` and `a` of CTF 1.8),
+ * the name without quotes is the first's.
  */
 #ifndef KRAIT_CTF_READ_PATH_H
 #define KRAIT_CTF_READ_PATH_H

@@ -38,8 +38,7 @@ static void end_run(struct compiler *c)
     c->run = KRAIT_NO_ID;
 }
 
-/* The offset in the run for what is aligned so; opens another run where this one's begin is not aligned
- * enough. */
+/* The offset in the run for what is aligned so; opens another run where this one's begin is not aligned enough. */
 static uint64_t run_place(struct compiler *c, uint32_t align)
 {
     if (c->run != KRAIT_NO_ID && align <= c->ops[c->run].align) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scope's field class, compiled: a flat array of instructions that the decoder walks once per event. Fields
- * whose places are fixed to each other are fused into a run: one alignment, one bounds check, then plain
- * loads.
+ * A scope's field class, compiled: a flat array of instructions that the decoder walks once per event. Fields whose
+ * places are fixed to each other are fused into a run: one alignment, one bounds check, then plain loads.
  *
  *   struct { u32 a; u16 b; string s; u8 n; u8 data[n]; }     RUN align 8, 48 bits
  *                                                              INT 32 at 0

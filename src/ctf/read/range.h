@@ -21,8 +21,7 @@ bool krait_ctf_packet_begins_after(const struct krait_ctf_stream *stream, uint32
  * INT64_MIN where packets say none. */
 int64_t krait_ctf_packet_turn(const struct krait_ctf_stream *stream, uint32_t i);
 
-/* The first packet of a stream that can have events at `ns` or later: 0 where times depend on the packets
- * before. */
+/* The first packet of a stream that can have events at `ns` or later: 0 where times depend on the packets before. */
 uint32_t krait_ctf_first_packet(const struct krait_ctf_stream *stream, int64_t ns);
 
 /* With options.indexes, before events of a range are read: looks at the packets that it needs. False: one is

@@ -54,16 +54,17 @@ struct krait_ctf_stream {
     const struct krait_stream_class *cls;
     uint32_t index; /* among the reader's */
     uint64_t id;
-    bool has_id; /* said by the packets; else counted in the trace (in CTF 1.8, as babeltrace2 2.0 does, also
-                         where packets say no begin) */
+    /* said by the packets; else counted in the trace (in CTF 1.8, as babeltrace2 2.0 does, also where packets say no
+     * begin) */
+    bool has_id;
     bool is_shared;   /* several files of that id are one stream */
     const char *path; /* of its first file */
     struct krait_ctf_packet *packets;
     struct krait_ctf_counters *counters; /* of the packets; NULL where none says any */
     uint32_t packet_count;
     uint32_t packet_cap;
-    uint32_t damaged; /* number of the first damaged packet, from 1: those behind it are not read. 0: none is
-                                known (krait_ctf_check) */
+    /* number of the first damaged packet, from 1: those behind it are not read. 0: none is known (krait_ctf_check) */
+    uint32_t damaged;
     struct krait_err damage; /* in that packet, else behind the last; code 0 when none */
 };
 

@@ -201,9 +201,8 @@ KRAIT_INLINE int krait_array_begins(struct krait_decoder *d, const struct krait_
     return krait_align_to(d, op->align) ? 0 : krait_damaged(d, "an array begins behind the packet's content");
 }
 
-/* An element took no bits, nor did anything change: those behind it are as it was, with as many empty
- * elements within each (`within`), and need no walk. Returns how many elements are done with; 0 with `why`
- * set. */
+/* An element took no bits, nor did anything change: those behind it are as it was, with as many empty elements within
+ * each (`within`), and need no walk. Returns how many elements are done with; 0 with `why` set. */
 static KRAIT_COLD uint64_t krait_pass_empty(struct krait_decoder *d, uint64_t within, uint64_t others)
 {
     uint64_t all;

@@ -33,9 +33,9 @@ const struct krait_node *krait_node_new(struct krait_arena *arena, const struct 
 struct krait_value {
     const struct krait_node *node;
     struct krait_decoder *d;
-    uint64_t at;        /* bits in the packet */
-    uint64_t count;     /* STRUCT: members; ARRAY, SEQUENCE: elements; text and integers of variable length:
-                           bytes, all that it takes */
+    uint64_t at; /* bits in the packet */
+    /* STRUCT: members; ARRAY, SEQUENCE: elements; text and integers of variable length: bytes, all that it takes */
+    uint64_t count;
     uint64_t index;     /* among its parent's */
     const char *option; /* that it is of its variant; NULL elsewhere */
 };

@@ -12,10 +12,9 @@
  *     by id  ->  whole time            -+->  room -> next class? -> fields -> row -> jump
  *     (extended headers: id and time in full)
  *
- * It judges nothing. At whatever is not plain - an unknown id, a header or a field that does not fit, a
- * string without its end, time going backward or far ahead, a class that is irregular - it stops before that
- * event, as if it had not looked at it. The careful reader (cursor.h, decode.h) takes that one event, or says
- * what is wrong with it.
+ * It judges nothing. At whatever is not plain - an unknown id, a header or a field that does not fit, a string
+ * without its end, time going backward or far ahead, a class that is irregular - it stops before that event, as if it
+ * had not looked at it. The careful reader (cursor.h, decode.h) takes that one event, or says what is wrong with it.
  *
  * Reads up to KRAIT_EMIT_BEYOND bytes behind `end`, of which nothing is used: they must be mapped.
  */

@@ -307,8 +307,7 @@ static int keep_wanted(struct row_compiler *c)
 
 /* -- classes -- */
 
-/* Irregular: each field by its path; those that no path leads to have no cells, nor has what is behind so
- * many. */
+/* Irregular: each field by its path; those that no path leads to have no cells, nor has what is behind so many. */
 static int find_locators(struct row_compiler *c, const struct krait_event_class *event)
 {
     uint32_t kept = 0;

@@ -14,8 +14,9 @@ struct krait_row_stream {
     struct krait_engine *engine;     /* NULL: each event goes the careful way */
     bool in_ns;                      /* its clock counts nanoseconds: `base` added to ticks is the time */
     uint64_t base;
-    uint64_t code_until; /* ticks: from there on the careful way, which knows where time ends; a run of code
-                            that began before may pass it */
+    /* ticks: from there on the careful way, which knows where time ends; a run of code that began before may pass it
+     * */
+    uint64_t code_until;
 };
 
 struct krait_row_set {

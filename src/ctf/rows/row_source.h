@@ -10,8 +10,8 @@
 
 /* Where rows go: events in `rows`, from cell `cell_at` on their cells. Memory is the caller's. */
 struct krait_row_chunk {
-    struct krait_row *rows; /* room for (cell_limit - cell_at) / KRAIT_ROW_HEAD + 1 more, of which there are
-                               less than 1 << 16 */
+    /* room for (cell_limit - cell_at) / KRAIT_ROW_HEAD + 1 more, of which there are less than 1 << 16 */
+    struct krait_row *rows;
     uint32_t count;
     uint64_t *cells;
     uint64_t cell_at;
@@ -47,8 +47,7 @@ struct krait_row_tally {
     uint64_t scratch[KRAIT_ROW_MAX_CELLS];
 };
 
-/* Counts the events of the rest of the stream, with a set of KRAIT_EMIT_COUNT. Damage ends it: cursor.err has
- * it. */
+/* Counts the events of the rest of the stream, with a set of KRAIT_EMIT_COUNT. Damage ends it: cursor.err has it. */
 void krait_row_count(struct krait_row_source *source, struct krait_row_tally *tally);
 
 #endif

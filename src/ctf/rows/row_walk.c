@@ -111,7 +111,7 @@ static bool do_align(struct walk *w, const struct krait_row_step *step)
 const uint8_t *krait_row_walk(const struct krait_row_class *row, const uint8_t *fields, const uint8_t *packet,
                               const uint8_t *end, uint64_t *cells)
 {
-    static bool (*const doers[])(struct walk *, const struct krait_row_step *) = {
+    static bool (*const actions[])(struct walk *, const struct krait_row_step *) = {
         [KRAIT_ROW_ROOM] = do_room,         [KRAIT_ROW_INT] = do_int,
         [KRAIT_ROW_BITS] = do_bits,         [KRAIT_ROW_FLOAT] = do_float,
         [KRAIT_ROW_TEXT] = do_text,         [KRAIT_ROW_VIEW] = do_view,
@@ -121,7 +121,7 @@ const uint8_t *krait_row_walk(const struct krait_row_class *row, const uint8_t *
     struct walk w = { .base = fields, .packet = packet, .end = end, .cells = cells };
     const struct krait_row_step *step = row->steps;
     for (; step->code != KRAIT_ROW_END; step++) {
-        if (!doers[step->code](&w, step))
+        if (!actions[step->code](&w, step))
             return NULL;
     }
     return w.base + step->off;

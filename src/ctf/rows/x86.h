@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A small assembler of x86-64: just the forms that emit_x86.c needs, byte by byte. Source: Intel 64 and IA-32
- * Architectures Software Developer's Manual, volume 2, 2.1 (instruction format) and the pages of each
- * instruction.
+ * Architectures Software Developer's Manual, volume 2, 2.1 (instruction format) and the pages of each instruction.
  *
  *     [prefix] [REX] [0F [38]] opcode [ModRM [SIB] [disp]] [imm]
  *
- * An operation is said as its bytes in a number: prefix, 0F and opcode, as the manual writes them without
- * REX.
+ * An operation is said as its bytes in a number: prefix, 0F and opcode, as the manual writes them without REX.
  */
 #ifndef KRAIT_CTF_ROWS_X86_H
 #define KRAIT_CTF_ROWS_X86_H

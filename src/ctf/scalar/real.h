@@ -14,8 +14,7 @@
 
 enum { KRAIT_REAL_MOST = 16 }; /* "-1.23457e-308" and its NUL */
 
-/* Writes the number to `to`, where 16 bytes more than KRAIT_REAL_MOST may be overwritten. Returns where it
- * ends. */
+/* Writes the number to `to`, where 16 bytes more than KRAIT_REAL_MOST may be overwritten. Returns where it ends. */
 char *krait_put_real(char *to, double value);
 
 #endif

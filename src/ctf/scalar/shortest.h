@@ -10,10 +10,10 @@
  *
  *   (4c - 2) * 2^(q-2)  ...  4c * 2^(q-2)  ...  (4c + 2) * 2^(q-2)
  *
- * With the power of ten that leaves between 1 and 10 whole numbers in there, a number of one digit less may be in there
- * too, but not two; so that one or two comparisons find the shortest. Times 10^-k the three are made by one
- * multiplication each, with powers of 128 bits (powers.def): the bits behind are kept as one, "there is some rest", which
- * is all that comparisons ask.
+ * With the power of ten that leaves between 1 and 10 whole numbers in there, a number of one digit less may be in
+ * there too, but not two; so that one or two comparisons find the shortest. Times 10^-k the three are made by one
+ * multiplication each, with powers of 128 bits (powers.def): the bits behind are kept as one, "there is some rest",
+ * which is all that comparisons ask.
  */
 #ifndef KRAIT_CTF_SCALAR_SHORTEST_H
 #define KRAIT_CTF_SCALAR_SHORTEST_H

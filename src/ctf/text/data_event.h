@@ -7,11 +7,10 @@
  *   {"time_ns":"1767225600000000003","stream":0,"event":"sched_switch","hostname":"h","procname":"p","vpid":7,
  *    "packet_context":{"cpu_id":0},"common_context":{},"event_context":{},"payload":{"prev_tid":5,...}}
  *
- * What an event has not is left out. Integers of fields up to 53 bits wide are numbers; of wider fields, and
- * times, strings of decimal digits, whatever their value: JSON readers with doubles would round them (RFC
- * 8259, 6; protobuf's JSON form does the same). Enumerations are {"value":N,"label":"L"}, with null for no
- * label; floats are numbers, null where they are no finite number; texts are UTF-8, with U+FFFD for what is
- * not.
+ * What an event has not is left out. Integers of fields up to 53 bits wide are numbers; of wider fields, and times,
+ * strings of decimal digits, whatever their value: JSON readers with doubles would round them (RFC 8259, 6;
+ * protobuf's JSON form does the same). Enumerations are {"value":N,"label":"L"}, with null for no label; floats are
+ * numbers, null where they are no finite number; texts are UTF-8, with U+FFFD for what is not.
  *
  * CSV (RFC 4180, lines end with LF) is in one of two forms; csv_columns.h has their first lines:
  *

@@ -13,8 +13,7 @@ static void add_signed(struct krait_buf *out, int64_t value)
         out->len += (size_t)(krait_put_i64(to, value) - to);
 }
 
-/* The bits of an integer rounded up to whole digits of `shift` bits; negative numbers show their two's
- * complement. */
+/* The bits of an integer rounded up to whole digits of `shift` bits; negative numbers show their two's complement. */
 static uint64_t masked(const struct krait_fc *fc, uint64_t value, unsigned shift)
 {
     unsigned bits = (fc->bits + shift - 1) / shift * shift;

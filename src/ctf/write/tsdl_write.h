@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metadata text of a process's trace: CTF 1.8 TSDL, from the event table and what is known of the
- * process.
+ * The metadata text of a process's trace: CTF 1.8 TSDL, from the event table and what is known of the process.
  */
 #ifndef KRAIT_CTF_WRITE_TSDL_WRITE_H
 #define KRAIT_CTF_WRITE_TSDL_WRITE_H

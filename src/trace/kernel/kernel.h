@@ -16,8 +16,8 @@ int krait_trace_kernel(const struct krait_trace *trace, struct krait_kernel_even
 
 /* What one run of the machine over all of it tells. */
 struct krait_kernel_known {
-    struct krait_kernel_states
-        *states; /* all threads, with their numbers; each run finds them in the same places */
+    /* all threads, with their numbers; each run finds them in the same places */
+    struct krait_kernel_states *states;
     struct krait_own_threads own; /* which of them recorded themselves */
 };
 

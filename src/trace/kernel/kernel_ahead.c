@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Behind the range: what ends the waits that go on at its end tells what those threads waited for in it. The
- * machine goes on with all threads and CPUs, and gets them back as they were; only what was learned of the
- * waits is kept.
+ * Behind the range: what ends the waits that go on at its end tells what those threads waited for in it. The machine
+ * goes on with all threads and CPUs, and gets them back as they were; only what was learned of the waits is kept.
  */
 #include "trace/kernel/kernel_machine.h"
 
@@ -12,8 +11,8 @@ struct krait_kernel_ahead {
     struct krait_kthread *threads; /* as they were at the range's end */
     struct krait_kcpu *cpus;
     uint32_t thread_count, process_count, cpu_count;
-    uint32_t
-        pending; /* waits of which it is not known yet what for, and CPUs whose steal time was not read yet */
+    /* waits of which it is not known yet what for, and CPUs whose steal time was not read yet */
+    uint32_t pending;
 };
 
 static bool waits(const struct krait_kthread *t)

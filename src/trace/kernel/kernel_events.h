@@ -29,13 +29,13 @@ enum {
 /* Of one event class of a trace. */
 struct krait_kernel_event_class {
     uint8_t kind;
-    uint16_t
-        cell[KRAIT_KERNEL_EVENT_FIELDS]; /* by place in the kind's list; 0: the trace has no such field */
-    uint8_t texts;                       /* bits, by the same: it is text */
-    uint16_t tid_cell;                   /* of the context that says the thread; 0: none */
-    uint16_t cpu_cell;                   /* of a field that says the CPU, where packets do not */
-    const char *rest; /* of the name, where the kind's ends in *: of a system call, its name */
-    uint32_t index;   /* among the classes */
+    /* by place in the kind's list; 0: the trace has no such field */
+    uint16_t cell[KRAIT_KERNEL_EVENT_FIELDS];
+    uint8_t texts;     /* bits, by the same: it is text */
+    uint16_t tid_cell; /* of the context that says the thread; 0: none */
+    uint16_t cpu_cell; /* of a field that says the CPU, where packets do not */
+    const char *rest;  /* of the name, where the kind's ends in *: of a system call, its name */
+    uint32_t index;    /* among the classes */
 };
 
 struct krait_kernel_event {
@@ -106,8 +106,7 @@ const struct krait_kernel_event_class *krait_kernel_events_classes(const struct 
 /* Whether an event of a kind was asked for when the trace was recorded. */
 bool krait_kernel_events_has(const struct krait_kernel_events *events, enum krait_kernel_event_kind kind);
 
-/* Whether what there is, is of one program's threads alone: switches, from perf events, without what others
- * do. */
+/* Whether what there is, is of one program's threads alone: switches, from perf events, without what others do. */
 bool krait_kernel_events_own(const struct krait_kernel_events *events);
 
 /* What the trace says of where it was made, by LTTng's names (hostname, kernel_release, ...); empty where it
@@ -118,11 +117,10 @@ const char *krait_kernel_events_env(const struct krait_kernel_events *events, co
  * packets that have events. */
 int64_t krait_kernel_events_first(struct krait_kernel_events *events);
 
-/* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once
- * before all of them, with the time of the first event of any kind; `from` once before the events from
- * from_ns on, with that time. Times are nanoseconds after the first event. Events at until_ns and later are
- * left out, and when `done` becomes true those soon after too. May be called again. No gil. hot path. Returns
- * 0 or -ENOMEM.
+/* Calls handlers[kind] for each event, in the order of time, those without a handler aside; `begin` once before all
+ * of them, with the time of the first event of any kind; `from` once before the events from from_ns on, with that
+ * time. Times are nanoseconds after the first event. Events at until_ns and later are left out, and when `done`
+ * becomes true those soon after too. May be called again. No gil. hot path. Returns 0 or -ENOMEM.
  *
  * Among them FOUND says which thread, or with 0 the idle task, a CPU runs since before its first event; and
  * LOST that events of a CPU are missing from then on, until its next (kernel_marks.h). */

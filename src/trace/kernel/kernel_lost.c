@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the trace does not have: who ran on a CPU before its first event, and what happened while events were
- * lost.
+ * What the trace does not have: who ran on a CPU before its first event, and what happened while events were lost.
  */
 #include "trace/kernel/kernel_machine.h"
 

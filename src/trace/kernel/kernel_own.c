@@ -30,8 +30,7 @@ void krait_kernel_run_thread(machine *m, struct krait_kcpu *cpu, const struct kr
     krait_kernel_put_on(m, cpu, t);
 }
 
-/* A fault is told when its page is there. Where the disk had it, that is what the thread was blocked on just
- * now. */
+/* A fault is told when its page is there. Where the disk had it, that is what the thread was blocked on just now. */
 void krait_kernel_fault_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)
 {
     struct krait_kthread *t = krait_kernel_thread_of(m, krait_kernel_event_tid(ev));

@@ -47,8 +47,8 @@
     X(INTERRUPT, "interrupt", "irq", 13)       /* stopped by an interrupt on its CPU */                \
     X(WOKEN, "woken", "woken", 15)             /* runnable, after it was blocked or made */            \
     X(PREEMPTED, "preempted", "preempted", 14) /* runnable, after it ran */                            \
-    X(THROTTLED, "throttled", "throttled",                                                             \
-      14) /* the same, but the CPU idles: its cgroup's quota is used up */                             \
+    /* runnable after it ran, but the CPU idles: its cgroup's quota is used up */                      \
+    X(THROTTLED, "throttled", "throttled", 14)                                                         \
     X(DISK, "blocked_disk", "disk", 6)                                                                 \
     X(NETWORK, "blocked_network", "network", 9)                                                        \
     X(TIMER, "blocked_timer", "timer", 8)                                                              \
@@ -136,12 +136,11 @@ struct krait_competitors {
 struct krait_kinterval {
     int64_t begin_ns;
     uint32_t call; /* id of the system call that the thread is in, or KRAIT_NO_ID */
-    uint32_t
-        by; /* WOKEN: the thread that woke or made it; PREEMPTED: the one that had its CPU for longest; see
-                      krait_kernel_cause */
-    uint32_t had,
-        had_count; /* WOKEN, PREEMPTED: who had the CPU meanwhile, in the states' `had`; 0: not known */
-    uint32_t khz;  /* USER, SYSTEM: the frequency of its CPU; 0: not known */
+    /* WOKEN: the thread that woke or made it; PREEMPTED: the one that had its CPU for longest; see krait_kernel_cause */
+    uint32_t by;
+    /* WOKEN, PREEMPTED: who had the CPU meanwhile, in the states' `had`; 0: not known */
+    uint32_t had, had_count;
+    uint32_t khz; /* USER, SYSTEM: the frequency of its CPU; 0: not known */
     uint8_t state;
 };
 
@@ -168,9 +167,9 @@ struct krait_kthread {
     bool ended;      /* gone for good: who bears its number now is another */
     bool newborn;    /* its fork was told, and not yet that it was woken for the first time */
     bool call_known; /* whether it is in a system call: it was seen to enter or leave one */
-    uint8_t
-        asleep; /* blocked: what its switch tells that it waits for, or BLOCKED; enum krait_thread_state */
-    bool deep;  /* blocked, it is not to be disturbed by signals */
+    /* blocked: what its switch tells that it waits for, or BLOCKED; enum krait_thread_state */
+    uint8_t asleep;
+    bool deep;       /* blocked, it is not to be disturbed by signals */
     bool call_locks; /* the call that it is in waits for a lock, which its arguments tell */
     uint8_t state;
     uint32_t state_call, state_khz, state_by; /* of the interval that goes on */

@@ -11,9 +11,9 @@
  *             SLICES "interrupts"     by the device's name, or the soft interrupt's number
  *             COUNTER "frequency"     in kHz
  *
- * A thread that makes no system call, runs no such function, or wakes none, has no such track. All follow from the machine of
- * kernel_states.h, which goes through all events up to the end of the range: once for all tracks that are walked
- * together.
+ * A thread that makes no system call, runs no such function, or wakes none, has no such track. All follow from the
+ * machine of kernel_states.h, which goes through all events up to the end of the range: once for all tracks that are
+ * walked together.
  */
 #ifndef KRAIT_TRACE_KERNEL_TRACKS_H
 #define KRAIT_TRACE_KERNEL_TRACKS_H

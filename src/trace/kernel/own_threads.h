@@ -12,8 +12,8 @@
 struct krait_own_threads {
     const struct krait_trace *trace; /* NULL: none did */
     uint32_t *sorted;                /* the trace's threads, by number and begin */
-    const struct krait_kthread *
-        *lives; /* the kernel's but for those of its own work, by own number and birth */
+    /* the kernel's but for those of its own work, by own number and birth */
+    const struct krait_kthread **lives;
     uint32_t life_count;
     struct krait_map elsewhere; /* numbers of threads in a namespace of their own, to the kernel's number */
 };

@@ -13,11 +13,10 @@ struct krait_ticks {
     uint64_t freq;      /* ticks a second, above 0 */
     uint64_t offset;    /* ticks added to each time */
     uint64_t offset_ns; /* of offset + 0 ticks from the epoch; wraps as the sum does */
-    uint64_t ratio;     /* 10^9 / freq: whole part, */
-    uint64_t
-        fraction;  /* and the rest in 2^-64, rounded up so that products of whole results do not fall below */
-    uint64_t base; /* ticks at the start of the second that was asked for last */
-    uint64_t base_ns; /* and its nanoseconds */
+    /* 10^9 / freq: the whole part, and the rest in 2^-64, rounded up so that products of whole results do not fall
+     * below them */
+    uint64_t ratio, fraction;
+    uint64_t base, base_ns; /* the start of the second that was asked for last, in ticks and in nanoseconds */
 };
 
 static inline void krait_ticks_rebase(struct krait_ticks *scale, uint64_t ticks)

@@ -112,7 +112,7 @@ static int print(struct report *report, const struct krait_sheet *sheet)
     if (report->format == REPORT_CSV)
         return krait_sheet_csv(sheet, report->limit, out);
     if (report->format == REPORT_TABLE) {
-        krait_ending_note_damage(&report->notes, report->damage, "");
+        krait_ending_notes(&report->notes, report->trace, report->damage, "");
         if (!sheet->rows)
             krait_buf_fmt(&report->notes, "no marks were recorded%s\n",
                           krait_select_scope(&report->options->select));
@@ -124,7 +124,7 @@ static int print(struct report *report, const struct krait_sheet *sheet)
     krait_json_key_u64(out, "begin_ns", report->zero_ns);
     krait_json_key(out, "marks");
     int rc = krait_sheet_json(sheet, report->limit, out);
-    krait_json_key_text_or_null(out, "damage", report->damage);
+    krait_report_json_missing(out, report->trace, report->damage);
     krait_buf_str(out, "}\n");
     return rc;
 }

@@ -74,30 +74,58 @@ static uint64_t begin_of(struct krait_ctf_reader *reader, const struct krait_ctf
     return (uint64_t)KRAIT_MAX(ns, 0);
 }
 
+static bool is_lttngs(const struct krait_ctf_trace *trace)
+{
+    return strncmp(krait_ctf_env_text(trace->metadata, "tracer_name", ""), "lttng", strlen("lttng")) == 0;
+}
+
+/* What its tracer says that it lost, unless another importer tells it. */
+static int add_losses(struct krait_trace *trace, const struct krait_ctf_stream *stream, uint64_t lost)
+{
+    if (krait_lttng_functions_has(stream->trace->metadata))
+        return 0;
+    return is_lttngs(stream->trace)
+               ? krait_trace_lose(trace, KRAIT_LTTNG_LOST_REASON, KRAIT_LTTNG_LOST_ADVICE, lost)
+               : krait_trace_lose(trace, "by the tracer", "its buffers were full; larger ones keep them",
+                                  lost);
+}
+
+static int add_stream(struct krait_trace *trace, struct krait_ctf_reader *reader, uint32_t index)
+{
+    const struct krait_ctf_stream *stream = reader->streams[index];
+    const char *slash = strrchr(stream->path, '/');
+    uint64_t lost = krait_losses_of(stream);
+    struct krait_track *track = krait_trace_add_track(trace);
+    if (!track)
+        return -ENOMEM;
+    if (!trace->process_count)
+        trace->begin_ns = KRAIT_MIN(trace->begin_ns, begin_of(reader, stream));
+    track->kind = KRAIT_TRACK_INSTANTS;
+    track->of = KRAIT_OF_GROUP;
+    track->importer = KRAIT_IMPORTER_events;
+    track->number = track->key = index;
+    track->flags = lost ? KRAIT_TRACK_LOST : 0;
+    track->name = slash ? slash + 1 : stream->path;
+    track->host = krait_ctf_env_text(stream->trace->metadata, "hostname", "");
+    track->process_name = krait_ctf_env_text(stream->trace->metadata, "procname", "");
+    track->pid = (uint32_t)krait_ctf_env_int(stream->trace->metadata, "vpid", 0);
+    return add_losses(trace, stream, lost);
+}
+
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 {
     struct events *events = trace->impl->source[KRAIT_IMPORTER_events];
+    struct krait_damage damage = { trace->damage, sizeof(trace->damage) };
+    struct krait_err why = { 0 };
     if (!events)
         return 0;
-    int rc = krait_ctf_open(&events->reader, (const char *const *)events->dirs, events->count, NULL, err);
-    for (uint32_t i = 0; !rc && i < events->reader->stream_count; i++) {
-        const struct krait_ctf_stream *stream = events->reader->streams[i];
-        const char *slash = strrchr(stream->path, '/');
-        struct krait_track *track = has_marks(stream) ? krait_trace_add_track(trace) : NULL;
-        if (!track)
-            continue;
-        if (!trace->process_count)
-            trace->begin_ns = KRAIT_MIN(trace->begin_ns, begin_of(events->reader, stream));
-        track->kind = KRAIT_TRACK_INSTANTS;
-        track->of = KRAIT_OF_GROUP;
-        track->importer = KRAIT_IMPORTER_events;
-        track->number = track->key = i;
-        track->flags = krait_losses_of(stream) ? KRAIT_TRACK_LOST : 0;
-        track->name = slash ? slash + 1 : stream->path;
-        track->host = krait_ctf_env_text(stream->trace->metadata, "hostname", "");
-        track->process_name = krait_ctf_env_text(stream->trace->metadata, "procname", "");
-        track->pid = (uint32_t)krait_ctf_env_int(stream->trace->metadata, "vpid", 0);
-    }
+    int rc = krait_ctf_open(&events->reader, (const char *const *)events->dirs, events->count, NULL, &why);
+    if (rc && rc != -ENOMEM)
+        krait_damage_say(&damage, "%s", why.text);
+    if (rc)
+        return rc == -ENOMEM ? rc : 0;
+    for (uint32_t i = 0; !rc && i < events->reader->stream_count; i++)
+        rc = has_marks(events->reader->streams[i]) ? add_stream(trace, events->reader, i) : 0;
     return rc;
 }
 

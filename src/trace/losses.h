@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What CTF traces tell of events that their tracers dropped: how many, and behind which time they are missing.
- * (Of krait's own recordings the definitions tell it, by reason: import.c. Both end in trace->lost, or, of the
- * kernel's, in krait_kernel_events_lost.)
+ * (Of krait's own recordings the definitions tell it, by reason: import.c.) Both end in trace->lost, of other tracers'
+ * events that are neither calls nor the kernel's once tracks are found; of the kernel's, in krait_kernel_events_lost.
  *
  * A packet counts the events that were lost up to its end. Where they are missing depends on the tracer: krait's and
  * others' begin a new packet behind the loss, so that it lies between two packets; LTTng's ring buffer drops events

@@ -118,9 +118,8 @@ bool krait_lttng_functions_reads(const char *name)
     return find_name(name) != NULL;
 }
 
-static bool takes(const struct krait_folder *folder)
+bool krait_lttng_functions_has(const struct krait_ctf_metadata *metadata)
 {
-    const struct krait_ctf_metadata *metadata = folder->metadata;
     for (uint32_t s = 0; s < metadata->stream_count; s++) {
         for (uint32_t i = 0; i < metadata->streams[s]->event_count; i++) {
             const struct event_name *found = find_name(metadata->streams[s]->events[i]->name);
@@ -129,6 +128,11 @@ static bool takes(const struct krait_folder *folder)
         }
     }
     return false;
+}
+
+static bool takes(const struct krait_folder *folder)
+{
+    return krait_lttng_functions_has(folder->metadata);
 }
 
 static uint16_t cell_of(const struct krait_row_class *row, bool payload, const char *name, bool text)
@@ -526,10 +530,7 @@ static int open_functions(struct krait_trace *trace, struct krait_folder *const 
     uint64_t lost = krait_losses_count(f->reader); /* of whom is not said: streams are of CPUs */
     for (uint32_t i = 0; i < f->thread_count; i++)
         trace->threads[f->first_thread + i].flags = lost ? KRAIT_TRACK_LOST : 0;
-    return krait_trace_lose(trace, "sub-buffers full",
-                            "LTTng dropped them; larger or more sub-buffers keep them: lttng "
-                            "enable-channel --subbuf-size, --num-subbuf",
-                            lost);
+    return krait_trace_lose(trace, KRAIT_LTTNG_LOST_REASON, KRAIT_LTTNG_LOST_ADVICE, lost);
 }
 
 static void close_functions(void *source)

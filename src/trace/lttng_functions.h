@@ -5,9 +5,17 @@
 #ifndef KRAIT_TRACE_LTTNG_FUNCTIONS_H
 #define KRAIT_TRACE_LTTNG_FUNCTIONS_H
 
-#include "base/base.h"
+#include "ctf/meta/metadata.h"
 
 /* Whether an event of that name is one of those that make calls, or name them. */
 bool krait_lttng_functions_reads(const char *name);
+/* Whether a trace has such calls: what it lost is then told with them. */
+bool krait_lttng_functions_has(const struct krait_ctf_metadata *metadata);
+
+/* Of struct krait_trace_lost, of what LTTng dropped. */
+#define KRAIT_LTTNG_LOST_REASON "sub-buffers full"
+#define KRAIT_LTTNG_LOST_ADVICE                                        \
+    "LTTng dropped them; larger or more sub-buffers keep them: lttng " \
+    "enable-channel --subbuf-size, --num-subbuf"
 
 #endif

@@ -55,3 +55,10 @@ def test_perfetto_shows_them_beside_the_calls(logged, synth, krait, tmp_path):
 def test_marks_take_no_time(logged, krait):
     done = subprocess.run([krait, "report", "--by", "mark", "--sort", "self", logged], capture_output=True, text=True)
     assert done.returncode == 2 and "--by mark" in done.stderr
+
+
+def test_events_that_another_tracer_lost_are_told(tmp_path, krait):
+    folder = write(tmp_path / "app", [event(10, "app:begin"), event(60, "app:end")], domain="ust", offset=EPOCH, lost=5)
+    done = subprocess.run([krait, "report", "--by", "mark", folder], capture_output=True, text=True, check=True)
+    assert "lost: 5 events" in done.stderr + done.stdout
+    assert verb_json(krait, "report", folder, "--by", "mark")["lost"] != {}

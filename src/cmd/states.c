@@ -10,6 +10,7 @@
 #include "cmd/ending.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
+#include "trace/gil.h"
 #include "trace/kernel/kernel.h"
 
 #include <string.h>
@@ -136,6 +137,17 @@ static void note_faults(struct states *s)
                       "user has the kernel's work for minor page faults too, which are not recorded\n");
 }
 
+/* The kernel sees a thread that waits for the GIL wait for a futex, as for any other lock. */
+static void note_gil(struct states *s)
+{
+    bool shows_locks = !s->only || has_column(s->only, "blocked_lock_ns");
+    if (!s->options->csv && !s->options->json && shows_locks && s->trace &&
+        krait_gil_was_waited_for(s->trace) > 0)
+        krait_buf_str(
+            &s->notes,
+            "lock has waits for the GIL too; krait report tells them apart: --by thread --sort total\n");
+}
+
 static void note_state(struct states *s)
 {
     note_unfit(s);
@@ -146,6 +158,7 @@ static void note_state(struct states *s)
                       "missing: system calls, wake-ups, interrupts, other programs (recorded without root)\n"
                       "user is all time on a CPU; other is all time without, but for page faults\n");
     note_faults(s);
+    note_gil(s);
     krait_state_note_stolen(&s->notes, s->found);
     krait_ending_note_kernel_lost(&s->notes, s->lost, "what their CPUs ran until the next one is unknown");
     krait_ending_note_damage(&s->notes, s->damage.text, "");

@@ -7,7 +7,7 @@ import json
 from functools import partial
 
 import pytest
-from kernel_made import begins, dump, ends, switch
+from kernel_made import begins, dump, ends, switch, wake
 
 CALLS = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n100us call 1\n200us return\n"
 
@@ -87,3 +87,13 @@ def test_the_tables_warn_of_minor_page_faults_where_they_have_user_time(run, bus
     assert warning in run(busy).stderr
     assert all(warning in run(busy, "--by", by).stderr for by in ("cpu", "process", "thread"))
     assert not any(warning in run(busy, *options).stderr for options in (["--by", "syscall"], ["--by", "latency"], ["--json"]))
+
+
+@pytest.mark.parametrize("waits, said", [(True, True), (False, False)])
+def test_that_locks_have_the_gil_in_them_is_said_where_it_was_waited_for(run, both, waits, said):
+    words = "lock has waits for the GIL too; krait report tells them apart"
+    gil = "100us gilwait 7\n180us giltake\n" if waits else ""
+    calls = f"process 5 python3\ncode 1 python app load app.py 1\nthread 5 MainThread\n0us call 1\n{gil}300us return\nthread 7 holder\n50us call 1\n300us return\n"
+    folder = both(calls, [switch(0, 0, 5), switch(100, 5, 0, state=1), wake(180, 5), switch(181, 0, 5), switch(310, 5, 0)])
+    assert (words in run(folder).stderr) is said
+    assert words not in run(folder, "--by", "cpu").stderr and words not in run(folder, "--json").stderr

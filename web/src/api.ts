@@ -108,6 +108,15 @@ export class Api {
     return undefined;
   }
 
+  /** The tile, asked for at once if it is not here; it is not kept. */
+  async fetchTile(track: number, level: number, index: number): Promise<Tile> {
+    const here = this.peek(track, level, index);
+    if (here) return here;
+    const response = await fetch(address('tile', { track, level, tile: index }));
+    if (!response.ok) throw new ApiError(response.statusText);
+    return decodeTile(await response.arrayBuffer());
+  }
+
   /** The same without asking. */
   peek(track: number, level: number, index: number): Tile | undefined {
     const found = this.tiles.get(`${track}/${level}/${index}`);

@@ -26,12 +26,13 @@ export function commands(ui: { search: () => void; help: () => void; palette: ()
     }),
     go('Undo', ['Ctrl+z', 'Backspace'], (c) => c.store.step(true)),
     go('Redo', ['Ctrl+y', 'Ctrl+Shift+z', 'Ctrl+Shift+Z'], (c) => c.store.step(false)),
-    call('Next call', ['ArrowRight'], (c) => { void c.timeline.step(true, false); }),
-    call('Previous call', ['ArrowLeft'], (c) => { void c.timeline.step(false, false); }),
+    call('Next call or state', ['ArrowRight'], (c) => { void c.timeline.step(true, false); }),
+    call('Previous call or state', ['ArrowLeft'], (c) => { void c.timeline.step(false, false); }),
     call('Caller', ['ArrowUp'], (c) => { void upOrDown(c, -1); }),
     call('First callee', ['ArrowDown'], (c) => { void upOrDown(c, 1); }),
     call('Next call of the same function', ['.'], (c) => { void c.timeline.step(true, true); }),
     call('Previous call of the same function', [','], (c) => { void c.timeline.step(false, true); }),
+    call('Who ended the selected wait', ['['], (c) => { void c.timeline.toBlamed(); }),
     call('Select the time of the call', ['code:KeyM'], (c) => {
       const { detail } = c.store;
       if (detail) c.store.select({ from: detail.begin, span: Math.max(Number(detail.end - detail.begin), 1) });
@@ -58,7 +59,7 @@ export function commands(ui: { search: () => void; help: () => void; palette: ()
 async function upOrDown(context: Context, step: number): Promise<void> {
   const { ask, readCall } = await import('./api');
   const call = context.store.detail;
-  if (!call || call.depth + step < 0) return;
+  if (!call || call.depth + step < 0 || context.trace.tracks[call.track].kind !== 'calls') return;
   try {
     const answer = step < 0
       ? await ask<typeof call>('call', { track: call.track, at: call.begin, depth: call.depth - 1 })

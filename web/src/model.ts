@@ -20,7 +20,7 @@ export interface Trace {
   damage: string | null;
 }
 export interface Func { id: number; name: string; module: string; file: string; line: number; kind: number; hue: number; holds: boolean }
-export interface Call { track: number; func: number; depth: number; begin: bigint; end: bigint; begins: number; ends: number }
+export interface Call { track: number; func: number; depth: number; begin: bigint; end: bigint; begins: number; ends: number; value?: number }
 
 /** "json.decoder.JSONDecoder.decode", as krait's tables write it. */
 export function label(func: Func): string {

@@ -75,6 +75,11 @@ export function stateRole(name: string): string {
   return known[name] ?? known[blocked] ?? blocked;
 }
 
+/** The role of a state of krait report's wall-time split. */
+export function wallRole(state: string): string {
+  return state === 'on_cpu' ? 'run' : state === 'runnable' ? 'ready' : stateRole(state);
+}
+
 const parsed = new Map<string, [number, number, number]>();
 let painter: CanvasRenderingContext2D | null = null;
 

@@ -6,6 +6,19 @@ import { VirtualList, el } from './dom';
 export interface Column<T> {
   title: string; width: string; text: (row: T) => string; sort?: (row: T) => number | string;
   left?: boolean; hint?: (row: T) => string; bar?: (row: T) => number;
+  parts?: (row: T) => [string, number][]; // colours and shares of a stacked bar; `hint` has it in words
+}
+
+function fillParts(cell: HTMLElement, parts: [string, number][]): void {
+  cell.classList.add('stacked');
+  cell.setAttribute('aria-label', cell.title.replace(/\n/g, ', '));
+  for (const [colour, share] of parts) {
+    if (share <= 0) continue;
+    const part = el('i');
+    part.style.width = `${100 * share}%`;
+    part.style.background = colour;
+    cell.append(part);
+  }
 }
 
 export class Table<T> {
@@ -80,6 +93,7 @@ export class Table<T> {
       const cell = el('span', { class: column.left ? 'cell left' : 'cell', role: 'cell', title: column.hint ? column.hint(row) : text }, text);
       if (column.bar) cell.style.setProperty('--bar', `${Math.round(100 * column.bar(row))}%`);
       if (column.bar) cell.classList.add('bar');
+      if (column.parts) fillParts(cell, column.parts(row));
       element.append(cell);
     }
     element.addEventListener('click', () => this.choose(row));

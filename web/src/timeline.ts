@@ -9,6 +9,7 @@ import { Frame, Painter, levelOf } from './paint';
 import { Palette, palette } from './palette';
 import { Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, UNWOUND, YIELDS } from './tile';
+import { doneBy, spanNext } from './spans';
 import { tileLength } from './api';
 import { count, duration, moment, share, tickLabel, tickStep } from './time';
 
@@ -56,7 +57,10 @@ export class Timeline {
     this.canvas.addEventListener('pointerleave', () => this.hideTip());
     this.canvas.addEventListener('dblclick', (event) => this.zoomTo(event));
     this.store.listen((what) => {
-      if (what === 'range') this.api.forgetWaiting();
+      if (what === 'range') {
+        this.api.forgetWaiting();
+        this.hideTip(); // what lay under the pointer has moved
+      }
       if (what === 'lanes') this.relayout();
       this.draw();
     });
@@ -260,7 +264,7 @@ export class Timeline {
     this.drag = null;
     if (!drag || drag.moved || drag.mode === 'pan') return;
     const hit = this.hit(event.offsetX, event.offsetY);
-    if (hit?.slice && hit.part.track.kind === 'calls') {
+    if (hit?.slice) {
       this.store.selectCall(this.callOf(hit));
       this.store.openPanel('details');
     } else {
@@ -271,7 +275,7 @@ export class Timeline {
 
   private callOf(hit: Hit): Call {
     const slice = hit.slice as Slice;
-    return { track: hit.part.track.id, func: slice.name, depth: slice.depth, begin: hit.begin + BigInt(slice.begin), end: hit.begin + BigInt(slice.end), begins: 0, ends: 0 };
+    return { track: hit.part.track.id, func: slice.name, depth: slice.depth, begin: hit.begin + BigInt(slice.begin), end: hit.begin + BigInt(slice.end), begins: 0, ends: 0, value: slice.value };
   }
 
   private zoomTo(event: MouseEvent): void {
@@ -313,7 +317,7 @@ export class Timeline {
       this.hideTip();
       return;
     }
-    if (hit.slice) this.fillTip(this.sliceLines(hit, hit.slice));
+    if (hit.slice) this.sliceTip(hit, hit.slice);
     else if (hit.bin) this.binTip(hit, hit.bin);
     this.placeTip(event);
   }
@@ -327,6 +331,17 @@ export class Timeline {
     const box = this.element.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
     this.tip.style.left = `${Math.max(4, Math.min(x + 14, box.width - this.tip.offsetWidth - 8))}px`;
     this.tip.style.top = `${y + 18 + this.tip.offsetHeight > box.height ? y - this.tip.offsetHeight - 10 : y + 18}px`;
+  }
+
+  /** At once, and again when its name has come. */
+  private sliceTip(hit: Hit, slice: Slice): void {
+    this.fillTip(this.sliceLines(hit, slice));
+    const names = hit.part.track.kind === 'calls' ? this.api.funcs : this.api.texts;
+    if (names.get(slice.name) !== undefined) return;
+    const asked = this.tipAsk = new AbortController();
+    names.wait(slice.name).then(() => {
+      if (!asked.signal.aborted) this.fillTip(this.sliceLines(hit, slice));
+    }).catch(() => undefined);
   }
 
   private sliceLines(hit: Hit, slice: Slice): string[] {
@@ -372,12 +387,29 @@ export class Timeline {
   async step(forward: boolean, sameFunction: boolean): Promise<void> {
     const call = this.store.detail;
     if (!call) return;
+    if (this.trace.tracks[call.track].kind !== 'calls') {
+      const next = await spanNext((track, level, index) => this.api.fetchTile(track, level, index), this.trace, call, forward);
+      if (next) this.go(next);
+      return;
+    }
     const query = { track: call.track, at: call.begin, forward: forward ? 1 : 0, ...(sameFunction ? { func: call.func } : { depth: call.depth }) };
     try {
-      const next = readCall(await ask<Call>('next', query), call.track);
-      this.store.selectCall(next);
-      this.reveal(next);
+      this.go(readCall(await ask<Call>('next', query), call.track));
     } catch { /* there is no other */ }
+  }
+
+  /** To what another thread did when it ended the selected wait, or kept the thread from its CPU. */
+  async toBlamed(): Promise<void> {
+    const call = this.store.detail;
+    if (!call?.value || this.trace.tracks[call.track].kind !== 'states') return;
+    const name = await this.api.texts.wait(call.func) ?? '', at = name.startsWith('blocked') ? call.end : call.begin;
+    const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, call.value, at);
+    if (found) this.go(found);
+  }
+
+  private go(call: Call): void {
+    this.store.selectCall(call);
+    this.reveal(call);
   }
 
   /** Into view, in time and among the lanes. */

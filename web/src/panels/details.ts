@@ -3,9 +3,10 @@
 
 import { ApiError, ask, readCall } from '../api';
 import { button, el } from '../dom';
-import { Call, label, place } from '../model';
-import { palette, stateRole } from '../palette';
+import { Call, label, place, stateWords } from '../model';
+import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
+import { spanAt } from '../spans';
 import { count, duration, moment, share } from '../time';
 import { isDark } from '../timeline';
 
@@ -32,7 +33,7 @@ function section(title: string, ...children: HTMLElement[]): HTMLElement {
 function wallBar(wall: Record<string, number>, length: number): HTMLElement {
   const bar = el('div', { class: 'split', role: 'img' }), list = el('ul', { class: 'legend' }), colours = palette(isDark());
   for (const [state, ns] of Object.entries(wall).sort((a, b) => b[1] - a[1])) {
-    const part = el('span'), key = state === 'on_cpu' ? 'run' : state === 'runnable' ? 'ready' : stateRole(state), swatch = el('i');
+    const part = el('span'), key = wallRole(state), swatch = el('i');
     part.style.width = `${100 * ns / length}%`;
     part.style.background = swatch.style.background = colours.state(key);
     bar.append(part);
@@ -89,8 +90,41 @@ async function show(context: Context, answer: Answer): Promise<void> {
   box.replaceChildren(...parts);
 }
 
+/** The kernel returns errors as -4095 to -1 (include/linux/err.h). */
+function returned(value: number): string {
+  return value < 0 && value >= -4095 ? `error ${-value}` : String(value);
+}
+
+/** A state, a system call, or who had a CPU. */
+async function showSpan(context: Context, call: Call): Promise<void> {
+  const track = context.trace.tracks[call.track], length = Number(call.end - call.begin), value = call.value ?? 0, name = await context.api.texts.wait(call.func) ?? '';
+  const thread = track.thread !== null ? context.trace.threads[track.thread] : null;
+  const facts: [string, string][] = [['duration', duration(length)], ['begin', moment(call.begin)], ['end', moment(call.end)]];
+  if (track.kind === 'slices' && track.name === 'system calls') facts.push(['returned', returned(value)]);
+  const where = track.of === 'cpu' ? `CPU ${track.number}` : `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`;
+  const actions = el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.store.show(call.begin, call.end)),
+    button('Select its time', 'M', () => context.store.select({ from: call.begin, span: Math.max(length, 1) })));
+  const blamed = track.kind === 'states' && track.of === 'thread' && value ? context.trace.tracks.find((t) => t.of === 'thread' && t.number === value) : undefined;
+  if (track.kind === 'states' && track.of === 'thread' && value) {
+    facts.push([name.startsWith('blocked') ? 'ended by' : 'held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);
+    if (blamed) actions.append(button('Go to who did', '[', () => { void context.timeline.toBlamed(); }));
+  }
+  box.replaceChildren(el('div', { class: 'call-head' }, el('h2', {}, track.of === 'thread' ? stateWords(name) : name), el('div', { class: 'quiet' }, `${track.name ? `${track.name}, ` : ''}${where}`),
+    el('dl', {}, ...facts.flatMap(([title, text]) => [el('dt', {}, title), el('dd', {}, text)])), actions));
+}
+
+async function updateSpan(context: Context, chosen: { track: number; depth: number; at: bigint }): Promise<void> {
+  const known = context.store.detail ?? await spanAt((track, level, index) => context.api.fetchTile(track, level, index), chosen.track, chosen.at, chosen.depth);
+  if (!known) {
+    box.replaceChildren(el('p', { class: 'empty' }, 'Nothing is there at that time.'));
+    return;
+  }
+  context.store.detail = known;
+  await showSpan(context, known);
+}
+
 export const details: Panel = {
-  id: 'details', title: 'Call', key: '2', ofRange: false,
+  id: 'details', title: 'Details', key: '2', ofRange: false,
   make() {
     box = el('div', { class: 'details fill' });
     return box;
@@ -98,7 +132,11 @@ export const details: Panel = {
   async update(context, signal) {
     const chosen = context.store.view.call;
     if (!chosen) {
-      box.replaceChildren(el('p', { class: 'empty' }, 'Click a call in the timeline. The arrow keys then go from call to call, . and , to the next and previous of the same function.'));
+      box.replaceChildren(el('p', { class: 'empty' }, 'Click a call, a state or a system call in the timeline. The arrow keys then go from one to the next, . and , to the next and previous of the same function.'));
+      return;
+    }
+    if (context.trace.tracks[chosen.track]?.kind !== 'calls') {
+      if (context.trace.tracks[chosen.track]) await updateSpan(context, chosen);
       return;
     }
     try {

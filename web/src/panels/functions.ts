@@ -5,8 +5,10 @@ import { ask } from '../api';
 import { el } from '../dom';
 import { label, place } from '../model';
 import { Context, Panel, rangeParams } from '../panel';
+import { palette, wallRole } from '../palette';
 import { Column, Table } from '../table';
 import { count, counted, duration, share } from '../time';
+import { isDark } from '../timeline';
 
 interface Answer { self: number; states: string[]; rows: number[][]; damage: string | null }
 const [FUNC, CALLS, SELF, TOTAL, MIN, MEAN, P50, P99, MAX] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -14,6 +16,26 @@ const FIXED = 11;
 const WORDS: Record<string, string> = { on_cpu: 'on CPU', runnable: 'ready', gil: 'GIL', page_fault: 'fault' };
 
 let table: Table<number[]>, note: HTMLElement, whole = 1;
+
+/** What self time went to, as a bar; in words for the pointer and for screen readers. Sorted by what was not on a CPU. */
+function split(states: string[]): Column<number[]> {
+  const cpu = states.indexOf('on_cpu'), colours = (): string[] => states.map((state) => palette(isDark()).state(wallRole(state)));
+  const words = (row: number[]): string => states.map((state, i) => [WORDS[state] ?? state, row[FIXED + i]] as [string, number]).filter(([, ns]) => ns)
+    .sort((a, b) => b[1] - a[1]).map(([state, ns]) => `${state} ${share(ns, row[SELF])} (${duration(ns)})`).join('\n');
+  return {
+    title: 'states of self', width: '150px', left: true, text: () => '', hint: words, sort: (row) => row[SELF] - (cpu < 0 ? 0 : row[FIXED + cpu]),
+    parts: (row) => colours().map((colour, i): [string, number] => [colour, row[SELF] ? row[FIXED + i] / row[SELF] : 0]),
+  };
+}
+
+function legend(states: string[]): HTMLElement {
+  const colours = palette(isDark());
+  return el('ul', { class: 'legend' }, ...states.map((state) => {
+    const swatch = el('i');
+    swatch.style.background = colours.state(wallRole(state));
+    return el('li', {}, swatch, WORDS[state] ?? state);
+  }));
+}
 
 function columns(context: Context, states: string[]): Column<number[]>[] {
   const name = (row: number[]): string => {
@@ -28,9 +50,7 @@ function columns(context: Context, states: string[]): Column<number[]>[] {
     } },
     { title: 'self', width: '84px', text: (row) => duration(row[SELF]), sort: (row) => row[SELF], bar: (row) => row[SELF] / whole },
     { title: 'self%', width: '56px', text: (row) => share(row[SELF], whole), sort: (row) => row[SELF] },
-    ...states.map((state, i): Column<number[]> => ({
-      title: WORDS[state] ?? state, width: '62px', text: (row) => (row[FIXED + i] ? share(row[FIXED + i], row[SELF]) : '-'), sort: (row) => row[FIXED + i],
-    })),
+    ...(states.length ? [split(states)] : []),
     ns('total', TOTAL),
     { title: 'calls', width: '76px', text: (row) => count(row[CALLS]), sort: (row) => row[CALLS] },
     ns('mean', MEAN), ns('min', MIN), ns('p50', P50), ns('p99', P99), ns('max', MAX),
@@ -48,7 +68,8 @@ export const functions: Panel = {
     const answer = await ask<Answer>('functions', rangeParams(context), signal);
     whole = answer.self || 1;
     note.textContent = `${counted(answer.rows.length, 'function')}, ${duration(answer.self)} of the threads' time in ${duration(context.store.asked.span)}`
-      + (answer.states.length ? '; states are shares of self time' : '') + (answer.damage ? `; damaged: ${answer.damage}` : '');
+      + (answer.damage ? `; damaged: ${answer.damage}` : '');
+    if (answer.states.length) note.append(legend(answer.states));
     table.setColumns(columns(context, answer.states));
     table.set(answer.rows);
   },

@@ -23,61 +23,6 @@ static const struct krait_opt info_opts[] = {
     KRAIT_OPTS_END,
 };
 
-/* -- facts -- */
-
-uint64_t krait_info_most_of(const struct info *info, const char *name)
-{
-    int64_t most = 0;
-    for (uint32_t i = 0; info->trace && i < info->reader->trace_count; i++)
-        most = KRAIT_MAX(most, krait_ctf_env_int(info->reader->traces[i]->metadata, name, 0));
-    return (uint64_t)most;
-}
-
-uint32_t krait_info_loss_count(const struct info *info)
-{
-    return info->trace ? info->trace->lost_count + 2 : 2;
-}
-
-struct loss krait_info_loss_at(const struct info *info, uint32_t i)
-{
-    uint64_t refused = KRAIT_MIN(krait_info_most_of(info, "disk_refused"), info->kernel.lost_events);
-    if (info->trace && i == info->trace->lost_count)
-        return (struct loss){ "kernel ring full",
-                              "kernel events came faster than they were written: --kernel-ring-size",
-                              info->kernel.lost_events - refused };
-    if (info->trace && i == info->trace->lost_count + 1)
-        return (struct loss){ "kernel disk",
-                              "kernel events could not be written; free space and record again", refused };
-    if (info->trace)
-        return (struct loss){ info->trace->lost[i].reason, info->trace->lost[i].advice,
-                              info->trace->lost[i].count };
-    if (i == 0)
-        return (struct loss){ "discarded events", "the tracer's buffers were full; make them larger",
-                              info->count.lost_events };
-    return (struct loss){ "discarded packets", "the tracer overwrote or lost whole packets",
-                          info->count.lost_packets };
-}
-
-const char *krait_info_limit_of(const struct info *info)
-{
-    const char *limit = "";
-    for (uint32_t i = 0; info->trace && !*limit && i < info->reader->trace_count; i++)
-        limit = krait_ctf_env_text(info->reader->traces[i]->metadata, "recording_limit", "");
-    return limit;
-}
-
-uint64_t krait_info_duration(const struct info *info)
-{
-    return (uint64_t)info->count.end_ns - (uint64_t)info->count.begin_ns;
-}
-
-bool krait_info_is_kernel(const struct krait_ctf_trace *trace)
-{
-    return strcmp(krait_ctf_env_text(trace->metadata, "domain", ""), "kernel") == 0;
-}
-
-/* -- gathering -- */
-
 static bool is_by_krait(const struct krait_ctf_trace *trace)
 {
     return strcmp(krait_ctf_env_text(trace->metadata, "tracer_name", ""), "krait") == 0;

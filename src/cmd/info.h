@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait info` in its parts: reading (info.c), what is printed for people (info_text.c) and as JSON (info_json.c), and
- * the lists of processes and event classes in both (info_lists.c).
+ * `krait info` in its parts: reading (info.c), what both outputs tell (info_facts.c), text (info_text.c), JSON
+ * (info_json.c), and the lists of processes and event classes in both (info_lists.c).
  */
 #ifndef KRAIT_CMD_INFO_H
 #define KRAIT_CMD_INFO_H

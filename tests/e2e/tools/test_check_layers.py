@@ -67,7 +67,7 @@ def test_what_a_source_file_must_not(tree, name, text, wrong):
     assert tree({name: LICENSE + text}) == [f"{name}:{wrong}"]
 
 
-@pytest.mark.parametrize("name", ["tests/e2e/a.py", "src/view/a.js", "src/view/a.css", "bench/a.sh", "docs/a.c", "tools/script"])
+@pytest.mark.parametrize("name", ["tests/e2e/a.py", "src/view/a.js", "src/view/a.css", "web/src/a.ts", "web/index.html", "bench/a.sh", "docs/a.c", "tools/script"])
 def test_length_counts_in_every_language(tree, name):
     first = "#!/bin/sh\n"
     assert tree({name: first + "x\n" * 800}) == [f"{name}:801: 801 lines; over 800 it wants a split"]

@@ -53,11 +53,13 @@ static void wait_for_end(const sigset_t *ends)
     } while (signal == SIGCHLD);
 }
 
-static int serve(const struct view_options *o, struct krait_view *view, const struct krait_trace *trace,
-                 const sigset_t *ends, struct krait_err *err)
+static int serve(const struct view_options *o, const struct krait_view_options *of, struct krait_view *view,
+                 const struct krait_trace *trace, const sigset_t *ends, struct krait_err *err)
 {
     struct krait_server *server;
-    const struct krait_server_options options = { .address = o->listen, .port = (uint16_t)o->port };
+    const struct krait_server_options options = {
+        .address = o->listen, .port = (uint16_t)o->port, .paths = of->paths, .path_count = of->path_count
+    };
     int rc = krait_server_new(&server, view, trace, &options, err);
     if (rc)
         return rc;
@@ -94,7 +96,7 @@ int krait_view_serve(const struct view_options *options, char **paths, size_t co
     sigaddset(&ends, SIGCHLD);
     pthread_sigmask(SIG_BLOCK, &ends, &before); /* the threads that are made now leave them to wait_for_end */
     rc = rc ? rc : krait_view_open(&view, trace, &wanted, err);
-    rc = rc ? rc : serve(options, view, trace, &ends, err);
+    rc = rc ? rc : serve(options, &wanted, view, trace, &ends, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     krait_view_close(view);
     krait_trace_close(trace);

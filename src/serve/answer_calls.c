@@ -276,6 +276,14 @@ static void find_extent(struct krait_serving *serving, uint32_t track, struct kr
     }
 }
 
+/* A number that no id is stays one that none is. */
+static uint32_t id_or_any(const struct krait_request *request, enum krait_param param)
+{
+    const uint64_t none = KRAIT_NO_ID - 1;
+    return krait_request_has(request, param) ? (uint32_t)KRAIT_MIN(request->numbers[param], none)
+                                             : KRAIT_NO_ID;
+}
+
 int krait_answer_next(struct krait_serving *serving, const struct krait_request *request,
                       struct krait_buf *out, struct krait_err *err)
 {
@@ -288,8 +296,8 @@ int krait_answer_next(struct krait_serving *serving, const struct krait_request 
     struct looking look = {
         .at_ns = serving->origin_ns +
                  KRAIT_MIN(request->numbers[KRAIT_PARAM_at], krait_view_length(serving->view)),
-        .func = (uint32_t)krait_request_number(request, KRAIT_PARAM_func, KRAIT_NO_ID),
-        .depth = (uint32_t)krait_request_number(request, KRAIT_PARAM_depth, KRAIT_NO_ID),
+        .func = id_or_any(request, KRAIT_PARAM_func),
+        .depth = id_or_any(request, KRAIT_PARAM_depth),
         .forward = krait_request_number(request, KRAIT_PARAM_forward, 1) != 0,
     };
     if (look_for(&look, serving, track->thread))

@@ -17,6 +17,7 @@
     X(mg_get_server_ports)      \
     X(mg_get_request_info)      \
     X(mg_get_header)            \
+    X(mg_read)                  \
     X(mg_write)
 
 struct krait_http {

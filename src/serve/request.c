@@ -18,14 +18,18 @@ static const struct {
 };
 
 #define P(name) (1u << KRAIT_PARAM_##name)
-#define JSON    true
-#define BYTES   false
+#define JSON    KRAIT_ENDPOINT_JSON
+#define BYTES   KRAIT_ENDPOINT_BYTES
+#define KEPT    KRAIT_ENDPOINT_KEPT
 static const struct krait_endpoint endpoints[] = {
 #define KRAIT_ENDPOINT(name, type, params, doc) { #name, type, params, krait_answer_##name },
 #include "serve/endpoints.def"
 #undef KRAIT_ENDPOINT
 };
 #undef P
+#undef JSON
+#undef BYTES
+#undef KEPT
 
 /* A decimal without sign or blanks that ends at `end`. */
 static bool parse_number(uint64_t *number, const char *text, const char *end)

@@ -16,14 +16,14 @@ enum krait_param {
     KRAIT_PARAMS,
 };
 
-enum { KRAIT_REQUEST_IDS_MAX = 4096, KRAIT_REQUEST_TEXT_MAX = 1024 };
+enum { KRAIT_REQUEST_IDS_MAX = 4096, KRAIT_REQUEST_TEXT_MAX = 1024, KRAIT_REQUEST_BODY_MAX = 64 << 10 };
 
 struct krait_serving;
 struct krait_request;
 
 struct krait_endpoint {
     const char *name;
-    bool is_json;    /* else bytes */
+    enum krait_endpoint_type { KRAIT_ENDPOINT_JSON, KRAIT_ENDPOINT_BYTES, KRAIT_ENDPOINT_KEPT } type;
     uint32_t params; /* bits by enum krait_param */
     /* Appends the answer. Returns 0, or a negative errno with err set: -EINVAL 400, -ENOENT 404, others 500. */
     int (*answer)(struct krait_serving *serving, const struct krait_request *request, struct krait_buf *out,
@@ -37,6 +37,8 @@ struct krait_request {
     uint32_t *ids; /* of threads */
     uint32_t id_count;
     char text[KRAIT_REQUEST_TEXT_MAX + 1];
+    const char *body; /* of PUT, not owned; else NULL */
+    size_t body_len;
 };
 
 /* `name` is the endpoint's, `query` what stands behind the question mark (NULL: nothing). Returns 0, or with err set

@@ -2,6 +2,7 @@
 #include "serve/server.h"
 
 #include "base/json.h"
+#include "ctf/read/reader.h"
 #include "serve/http.h"
 #include "serve/serving.h"
 
@@ -63,15 +64,23 @@ static const char *reason_of(int status)
     static const struct {
         int status;
         const char *reason;
-    } reasons[] = { { 200, "OK" },        { 400, "Bad Request" },        { 403, "Forbidden" },
-                    { 404, "Not Found" }, { 405, "Method Not Allowed" }, { 500, "Internal Server Error" } };
+    } reasons[] = { { 200, "OK" },
+                    { 400, "Bad Request" },
+                    { 403, "Forbidden" },
+                    { 404, "Not Found" },
+                    { 405, "Method Not Allowed" },
+                    { 411, "Length Required" },
+                    { 413, "Content Too Large" },
+                    { 503, "Service Unavailable" },
+                    { 500, "Internal Server Error" } };
     size_t i = 0;
     while (reasons[i].status != status && i + 1 < KRAIT_ARRAY_LEN(reasons))
         i++;
     return reasons[i].reason;
 }
 
-static void send_answer(struct mg_connection *conn, int status, const char *type, const void *body, size_t n)
+/* Both return the status. */
+static int send_answer(struct mg_connection *conn, int status, const char *type, const void *body, size_t n)
 {
     const struct krait_server *server = the_server;
     KRAIT_AUTO_BUF head = { 0 };
@@ -79,35 +88,83 @@ static void send_answer(struct mg_connection *conn, int status, const char *type
                   reason_of(status), security_headers, type, n);
     bool has_body = n && strcmp(server->http->mg_get_request_info(conn)->request_method, "HEAD") != 0;
     if (head.failed || server->http->mg_write(conn, head.data, head.len) <= 0)
-        return; /* nobody is there any more, or memory is out */
+        return status; /* nobody is there any more, or memory is out */
     if (has_body)
         server->http->mg_write(conn, body, n);
+    return status;
 }
 
-static void send_error(struct mg_connection *conn, int status, const char *text)
+static void put_error(struct krait_buf *out, const char *text)
+{
+    krait_buf_char(out, '{');
+    krait_json_key_text(out, "error", text);
+    krait_buf_str(out, "}\n");
+}
+
+static int send_error(struct mg_connection *conn, int status, const char *text)
 {
     KRAIT_AUTO_BUF body = { 0 };
-    krait_buf_char(&body, '{');
-    krait_json_key_text(&body, "error", text);
-    krait_buf_str(&body, "}\n");
-    send_answer(conn, status, "application/json", body.failed ? "" : body.data, body.failed ? 0 : body.len);
+    put_error(&body, text);
+    return send_answer(conn, status, "application/json", body.data, body.failed ? 0 : body.len);
 }
 
-static void answer_api(struct krait_server *server, struct mg_connection *conn, const char *name,
-                       const char *query)
+/* What a PUT sends, of a length that it tells. Returns 0 or the status to answer with. */
+static int read_body(const struct krait_server *server, struct mg_connection *conn, struct krait_buf *body)
+{
+    char part[8192];
+    long long n = server->http->mg_get_request_info(conn)->content_length;
+    if (n < 0 || n > KRAIT_REQUEST_BODY_MAX)
+        return n < 0 ? 411 : 413;
+    while ((long long)body->len < n) {
+        size_t wanted = KRAIT_MIN(sizeof(part), (size_t)n - body->len);
+        int got = server->http->mg_read(conn, part, wanted);
+        if (got <= 0)
+            return 400;
+        krait_buf_add(body, part, (size_t)got);
+    }
+    return body->failed ? 500 : 0;
+}
+
+static int status_of(int rc)
+{
+    return !rc ? 200 : rc == -ENOENT ? 404 : rc == -EINVAL ? 400 : rc == -EAGAIN ? 503 : 500;
+}
+
+/* The answer, or what is wrong, in `out`. */
+static int make_answer(struct krait_server *server, struct krait_request *request, struct krait_buf *out)
+{
+    struct krait_err err = { 0 };
+    int rc = request->endpoint->answer(&server->serving, request, out, &err);
+    if (!rc && out->failed)
+        rc = krait_err_set(&err, -ENOMEM, "out of memory");
+    if (rc) {
+        out->len = 0;
+        put_error(out, err.text);
+    }
+    return rc;
+}
+
+static int answer_api(struct krait_server *server, struct mg_connection *conn, const char *name, bool is_put)
 {
     KRAIT_CLEANUP(krait_request_done) struct krait_request request = { 0 };
     KRAIT_AUTO_BUF out = { 0 };
+    KRAIT_AUTO_BUF body = { 0 };
     struct krait_err err = { 0 };
+    const char *query = server->http->mg_get_request_info(conn)->query_string;
     int rc = krait_request_parse(&request, name, query, &err);
-    rc = rc ? rc : request.endpoint->answer(&server->serving, &request, &out, &err);
-    if (!rc && out.failed)
-        rc = krait_err_set(&err, -ENOMEM, "out of memory");
     if (rc)
-        send_error(conn, rc == -ENOENT ? 404 : rc == -EINVAL ? 400 : 500, err.text);
-    else
-        send_answer(conn, 200, request.endpoint->is_json ? "application/json" : "application/octet-stream",
-                    out.data, out.len);
+        return send_error(conn, status_of(rc), err.text);
+    if (is_put && request.endpoint->type != KRAIT_ENDPOINT_KEPT)
+        return send_error(conn, 405, "this is not changed");
+    int status = is_put ? read_body(server, conn, &body) : 0;
+    if (status)
+        return send_error(conn, status, "what was sent has no length, is too long, or is not whole");
+    request.body = is_put ? body.len ? body.data : "" : NULL;
+    request.body_len = body.len;
+    rc = make_answer(server, &request, &out);
+    bool is_bytes = !rc && request.endpoint->type == KRAIT_ENDPOINT_BYTES;
+    return send_answer(conn, status_of(rc), is_bytes ? "application/octet-stream" : "application/json",
+                       out.data, out.failed ? 0 : out.len);
 }
 
 /* ---- who may ask ---- */
@@ -170,25 +227,20 @@ static int on_request(struct mg_connection *conn)
     /* As it came, not decoded: an address that needs that is none of ours. */
     const char *path = info->request_uri ? behind_token(server, info->request_uri) : NULL;
     if (!path || !may_ask(server, conn)) {
-        send_answer(conn, 403, "text/plain", "", 0);
-        return 403;
+        return send_answer(conn, 403, "text/plain", "", 0);
     }
-    if (strcmp(info->request_method, "GET") != 0 && strcmp(info->request_method, "HEAD") != 0) {
-        send_error(conn, 405, "the server takes GET alone");
-        return 405;
-    }
-    if (strncmp(path, "api/", 4) == 0) {
-        answer_api(server, conn, path + 4, info->query_string);
-        return 200;
-    }
+    bool is_api = strncmp(path, "api/", 4) == 0, is_put = strcmp(info->request_method, "PUT") == 0;
+    bool is_get = strcmp(info->request_method, "GET") == 0 || strcmp(info->request_method, "HEAD") == 0;
+    if (!is_get && !(is_put && is_api))
+        return send_error(conn, 405, "the server takes GET, and PUT of what it keeps");
+    if (is_api)
+        return answer_api(server, conn, path + 4, is_put);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(assets); i++) {
         if (strcmp(assets[i].path, path) == 0) {
-            send_answer(conn, 200, assets[i].type, assets[i].data, *assets[i].len);
-            return 200;
+            return send_answer(conn, 200, assets[i].type, assets[i].data, *assets[i].len);
         }
     }
-    send_error(conn, 404, "there is no such page");
-    return 404;
+    return send_error(conn, 404, "there is no such page");
 }
 
 /* ---- beginning and end ---- */
@@ -268,6 +320,8 @@ int krait_server_new(struct krait_server **out, struct krait_view *view, const s
         return krait_err_set(err, -ENOMEM, "out of memory");
     server->serving.view = view;
     server->serving.trace = trace;
+    server->serving.paths = options->paths;
+    server->serving.path_count = options->path_count;
     server->serving.origin_ns = krait_view_origin(view);
     pthread_mutex_init(&server->serving.one, NULL);
     the_server = server;
@@ -298,6 +352,7 @@ void krait_server_free(struct krait_server *server)
     }
     the_server = NULL;
     krait_wall_free(server->serving.wall);
+    krait_ctf_close(server->serving.reader);
     pthread_mutex_destroy(&server->serving.one);
     free(server);
 }

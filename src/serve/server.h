@@ -18,8 +18,10 @@
 struct krait_server; /* opaque */
 
 struct krait_server_options {
-    const char *address; /* numeric; NULL: 127.0.0.1 */
-    uint16_t port;       /* 0: any that is free */
+    const char *address;      /* numeric; NULL: 127.0.0.1 */
+    uint16_t port;            /* 0: any that is free */
+    const char *const *paths; /* of the trace, as it was opened; they must outlive the server */
+    size_t path_count;
 };
 
 /* Begins to answer, in threads of its own; `view`, of `trace`, must outlive it. Returns 0, or a negative errno with err set:

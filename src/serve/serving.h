@@ -12,13 +12,18 @@
 
 #include <pthread.h>
 
+struct krait_ctf_reader;
+
 struct krait_serving {
     struct krait_view *view;
     const struct krait_trace *trace; /* the view's */
     uint64_t origin_ns;              /* times in requests and answers count from it */
-    struct krait_wall *wall; /* what threads did; NULL: the trace does not say, or nobody has asked yet */
-    bool has_wall;           /* somebody has asked */
-    pthread_mutex_t one;     /* who walks the kernel's part, or makes the wall */
+    struct krait_wall *wall;  /* what threads did; NULL: the trace does not say, or nobody has asked yet */
+    bool has_wall;            /* somebody has asked */
+    const char *const *paths; /* of the trace, as it was opened; notes are kept in the first */
+    size_t path_count;
+    struct krait_ctf_reader *reader; /* all events; NULL: nobody has asked yet */
+    pthread_mutex_t one;             /* who makes the wall or the reader, or writes notes */
 };
 
 /* The range that a request names, in the trace's time. */

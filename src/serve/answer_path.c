@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the kernel tells beyond states: the critical path of a thread over a range, as krait path --segments has it, and
+ * who woke whom.
+ */
+#include "analysis/critical_path.h"
+#include "base/json.h"
+#include "serve/serving.h"
+#include "trace/kernel/kernel.h"
+#include "trace/track.h"
+
+#include <string.h>
+
+#define P(name) (1u << KRAIT_PARAM_##name)
+
+enum { WAKEUPS = 2000, WAKEUPS_MAX = 20000 };
+
+static const struct krait_track *thread_track(const struct krait_serving *serving,
+                                              const struct krait_request *request, struct krait_err *err)
+{
+    uint64_t id = request->numbers[KRAIT_PARAM_track];
+    const struct krait_track *track = id < serving->trace->track_count ? &serving->trace->tracks[id] : NULL;
+    if (track && track->of == KRAIT_OF_THREAD)
+        return track;
+    krait_err_set(err, -ENOENT, "there is no such track of a thread");
+    return NULL;
+}
+
+/* Names may be anything, and NULL. */
+static void put_name(struct krait_buf *out, const char *name)
+{
+    krait_buf_char(out, ',');
+    if (name)
+        krait_json_cstr(out, name);
+    else
+        krait_buf_str(out, "null");
+}
+
+/* ---- the critical path ---- */
+
+static const char *name_of(const struct krait_own_threads *own, const struct krait_kthread *thread)
+{
+    const char *recorded = krait_own_thread_name(own, thread);
+    return recorded ? recorded : thread->name;
+}
+
+static void put_segment(struct krait_buf *out, const struct krait_serving *serving,
+                        const struct krait_critical_path *path, const struct krait_own_threads *own,
+                        const struct krait_path_segment *s)
+{
+    static const char *const kinds[] = {
+#define X(name, text) text,
+        KRAIT_PATH_KINDS(X)
+#undef X
+    };
+    const struct krait_kthread *thread = path->states->threads[s->thread];
+    const struct krait_competitor *had = s->had_count ? &path->had[s->had] : NULL;
+    const struct krait_kthread *by =
+        krait_kernel_cause(path->states, krait_competitors_longest(had, s->had_count));
+    krait_json_item(out, "\n[");
+    krait_buf_fmt(
+        out, "\"%lld\",\"%lld\",\"%s\",%u,%d", (long long)(s->begin_ns - (int64_t)serving->origin_ns),
+        (long long)(s->end_ns - (int64_t)serving->origin_ns), kinds[s->kind], s->depth, thread->tid);
+    put_name(out, name_of(own, thread));
+    put_name(out, s->call == KRAIT_NO_ID ? NULL : path->states->calls.texts[s->call]);
+    put_name(out, s->device == KRAIT_NO_ID ? NULL : krait_kernel_device(path->states, s->device));
+    krait_buf_fmt(out, by ? ",%d" : ",null", by ? by->tid : 0);
+    put_name(out, by ? name_of(own, by) : NULL);
+    krait_buf_char(out, ']');
+}
+
+static int put_path(struct krait_buf *out, const struct krait_serving *serving,
+                    const struct krait_critical_path *path)
+{
+    KRAIT_CLEANUP(krait_own_threads_done) struct krait_own_threads own = { 0 };
+    if (krait_own_threads_init(&own, serving->trace, path->states))
+        return -ENOMEM;
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "tid", (uint64_t)path->states->threads[path->thread]->tid);
+    krait_json_key_u64(out, "forgotten", path->forgotten_ns);
+    krait_json_key_open(out, "columns", '[');
+    krait_buf_str(out, "\"begin\",\"end\",\"kind\",\"depth\",\"tid\",\"name\",\"syscall\",\"device\","
+                       "\"by_tid\",\"by_name\"]");
+    krait_json_key_open(out, "segments", '[');
+    for (uint32_t i = 0; i < path->count; i++)
+        put_segment(out, serving, path, &own, &path->segments[i]);
+    krait_buf_str(out, "]}\n");
+    return 0;
+}
+
+/* The kernel's number of a track's thread, which may know itself by another. */
+static int kernels_number(const struct krait_serving *serving, const struct krait_track *track,
+                          uint64_t from_ns, int32_t *tid, struct krait_err *err)
+{
+    const struct krait_kernel_known *known;
+    *tid = (int32_t)track->number;
+    if (track->thread == KRAIT_NO_ID)
+        return 0;
+    int rc = krait_trace_kernel_known(serving->trace, &known, err);
+    const struct krait_kthread *found = rc ? NULL : krait_own_threads_life(&known->own, *tid, from_ns);
+    *tid = found ? found->tid : *tid;
+    return rc;
+}
+
+static int follow(struct krait_critical_path **path, const struct krait_serving *serving,
+                  const struct krait_track *track, struct krait_range range, struct krait_err *err)
+{
+    struct krait_kernel_events *events = NULL;
+    struct krait_gil_holders *gil = NULL;
+    struct krait_path_options options = { 0 };
+    int rc = krait_trace_kernel(serving->trace, &events, err);
+    rc = rc ? rc : kernels_number(serving, track, range.from_ns, &options.tid, err);
+    if (!rc && krait_gil_holders_new(&gil, serving->trace))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc) {
+        uint64_t first = (uint64_t)KRAIT_MAX(krait_kernel_events_first(events), 0);
+        options.from_ns = range.from_ns > first ? range.from_ns - first : 0;
+        options.to_ns = range.to_ns > first ? range.to_ns - first : 0;
+        options.gil = gil;
+        rc = krait_critical_path_new(path, events, &options, err);
+    }
+    krait_gil_holders_free(gil);
+    return rc == -ESRCH || rc == -ENODATA ? -ENOENT : rc;
+}
+
+int krait_answer_path(struct krait_serving *serving, const struct krait_request *request,
+                      struct krait_buf *out, struct krait_err *err)
+{
+    struct krait_critical_path *path = NULL;
+    int rc = krait_request_needs(request, P(track), err);
+    const struct krait_track *track = rc ? NULL : thread_track(serving, request, err);
+    if (!track)
+        return rc ? rc : err->code;
+    if (!serving->trace->has_kernel)
+        return krait_err_set(err, -ENOENT, "the kernel was not recorded; krait record --kernel does");
+    krait_view_lock(serving->view);
+    rc = follow(&path, serving, track, krait_serving_range(serving, request), err);
+    krait_view_unlock(serving->view);
+    if (!rc && put_path(out, serving, path))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    krait_critical_path_free(path);
+    return rc;
+}
+
+/* ---- wake-ups ---- */
+
+struct wakeups {
+    struct krait_buf *out;
+    const struct krait_serving *serving;
+    const struct krait_track *of; /* NULL: all */
+    uint64_t left, more;
+};
+
+static bool is_same_thread(const struct krait_track *a, const struct krait_track *b)
+{
+    return a->of == b->of && a->number == b->number && strcmp(a->host, b->host) == 0;
+}
+
+static int add_wakeups(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct wakeups *w = ctx;
+    const struct krait_track *tracks = w->serving->trace->tracks;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        const struct krait_track *to = &tracks[batch->to[i]];
+        if (w->of && !is_same_thread(w->of, track) && !is_same_thread(w->of, to))
+            continue;
+        if (!w->left) {
+            w->more++;
+            continue;
+        }
+        w->left--;
+        krait_json_item(w->out, "\n[");
+        krait_buf_fmt(w->out, "%zu,\"%llu\",%u,\"%llu\"]", (size_t)(track - tracks),
+                      (unsigned long long)(batch->t_ns[i] - w->serving->origin_ns), batch->to[i],
+                      (unsigned long long)(batch->end_ns[i] - w->serving->origin_ns));
+    }
+    return 0;
+}
+
+static int walk_wakeups(struct wakeups *w, struct krait_range range)
+{
+    const struct krait_trace *trace = w->serving->trace;
+    KRAIT_AUTO_FREE uint32_t *tracks = calloc((size_t)trace->track_count + 1, sizeof(*tracks));
+    uint32_t count = 0;
+    if (!tracks)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < trace->track_count; i++) {
+        if (trace->tracks[i].kind == KRAIT_TRACK_FLOWS)
+            tracks[count++] = i;
+    }
+    if (!count)
+        return 0;
+    krait_view_lock(w->serving->view);
+    int rc = krait_tracks_walk(trace, tracks, count, range, add_wakeups, w, NULL, 0);
+    krait_view_unlock(w->serving->view);
+    return rc;
+}
+
+int krait_answer_wakeups(struct krait_serving *serving, const struct krait_request *request,
+                         struct krait_buf *out, struct krait_err *err)
+{
+    struct wakeups w = { .out = out, .serving = serving };
+    w.left = KRAIT_MIN(krait_request_number(request, KRAIT_PARAM_limit, WAKEUPS), (uint64_t)WAKEUPS_MAX);
+    if (krait_request_has(request, KRAIT_PARAM_track) && !(w.of = thread_track(serving, request, err)))
+        return err->code;
+    krait_buf_str(out, "{\"columns\":[\"track\",\"at\",\"to\",\"until\"],\"wakeups\":[");
+    int rc = walk_wakeups(&w, krait_serving_range(serving, request));
+    krait_buf_char(out, ']');
+    krait_json_key_u64(out, "more", w.more);
+    krait_buf_str(out, "}\n");
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
+}

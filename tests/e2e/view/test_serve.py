@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the endpoints of `krait view` answer is what the verbs print of the same range."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+
+import pytest
+from conftest import verb_json
+from kernel_made import begins, ends, event, switch, wake
+from kernel_made import write as write_kernel
+from served import Server
+
+CODES = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 python app load app.py 10
+code 3 c time sleep - 0
+thread 5 MainThread
+"""
+CALLS = CODES + "0us call 1\n100us call 2\n400us ccall 3\n500us creturn\n600us return\n700us call 2\n750us return\n1000us return\n"
+KERNEL = [
+    switch(0, 0, 5), begins(390, "clock_nanosleep"), switch(400, 5, 6, 1), wake(490, 5), switch(495, 6, 5), ends(500, "clock_nanosleep"),
+    switch(999, 5, 0, 1), switch(1000, 0, 0),
+]  # fmt: skip
+SAID = "krait view: open this link in a browser; Ctrl-C ends the server\n"
+PROGRAM = """
+import json, threading, time
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+def work():
+    for i in range(20):
+        json.dumps({"a": [i] * 50})
+    time.sleep(0.002)
+threads = [threading.Thread(target=work, name=f"w{i}") for i in range(3)]
+[t.start() for t in threads]
+fib(13)
+[t.join() for t in threads]
+"""
+
+
+@pytest.fixture
+def serve(krait):
+    """serve(trace, ...): a Server whose index is whole."""
+    servers = []
+
+    def start(*traces):
+        servers.append(Server(krait, *traces))
+        servers[-1].trace = servers[-1].built()
+        return servers[-1]
+
+    yield start
+    ended = [server.end() for server in servers]
+    assert all(status == 0 for status, _ in ended), ended
+
+
+def names(server):
+    """(module, name) of each function, by id."""
+    count, found = server.trace["funcs"], []
+    while len(found) < count:
+        found += server.api("funcs", page=len(found) // 1024)
+    return [(f[1], f[0]) for f in found]
+
+
+def texts(server):
+    found = []
+    while page := server.api("texts", page=len(found) // 1024):
+        found += page
+    return found
+
+
+def as_reported(server, **params):
+    """The function table with the keys of krait report."""
+    keys = {"calls": "calls", "self": "self_ns", "total": "total_ns", "min": "min_ns", "p50": "p50_ns", "p99": "p99_ns", "max": "max_ns"}
+    table, known = server.api("functions", **params), names(server)
+    rows = [dict(zip(table["columns"], row)) for row in table["rows"]]
+    return sorted((*known[r["func"]], *(r[k] for k in keys)) for r in rows), list(keys.values())
+
+
+def reported(krait, trace, keys, *options):
+    rows = verb_json(krait, "report", trace, "--limit", "0", *options)["functions"]
+    return sorted((r["module"] or "", r["name"], *(r[k] or 0 for k in keys)) for r in rows)
+
+
+def test_the_function_table_is_krait_reports(krait, serve, record, any_python):
+    trace = record.text(any_python, PROGRAM).path
+    server = serve(trace)
+    rows, keys = as_reported(server)
+    assert len(rows) > 20 and rows == reported(krait, trace, keys)
+    length = int(server.trace["duration"])
+    for begin, end in ((length // 3, length // 2), (length // 2, length // 2 + 100_000)):
+        rows, keys = as_reported(server, **{"from": begin, "until": end})
+        assert rows == reported(krait, trace, keys, "--from", f"{begin}ns", "--until", f"{end}ns")
+    for i, thread in enumerate(server.trace["threads"]):
+        rows, keys = as_reported(server, threads=i)
+        assert rows == reported(krait, trace, keys, "--thread", thread["tid"])
+
+
+def test_the_call_tree_has_the_tables_sums(serve, record, any_python):
+    server = serve(record.text(any_python, PROGRAM).path)
+    table, tree = server.api("functions"), server.api("flame")
+    own, calls = Counter(), Counter()
+    for parent, func, count, self_ns, _ in tree["nodes"][1:]:
+        own[func] += self_ns
+        calls[func] += count
+        assert parent >= 0
+    assert tree["left_out"] == 0
+    assert own == Counter({r[0]: r[2] for r in table["rows"]}) and calls == Counter({r[0]: r[1] for r in table["rows"]})
+    few = server.api("flame", limit=10)
+    assert len(few["nodes"]) <= 11 and few["left_out"] == len(tree["nodes"]) - len(few["nodes"])
+
+
+def test_calls_of_a_function_are_all_of_them(serve, record, any_python):
+    server = serve(record.text(any_python, PROGRAM).path)
+    fib = names(server).index(("__main__", "fib"))
+    row = next(r for r in server.api("functions")["rows"] if r[0] == fib)
+    found = server.api("calls", func=fib, limit=5000)
+    lasted = [int(c["end"]) - int(c["begin"]) for c in found["calls"]]
+    assert found["matched"] == len(lasted) == row[1] == sum(n for *_, n in found["histogram"])
+    assert lasted == sorted(lasted, reverse=True) and lasted[0] == row[8] and lasted[-1] == row[4]
+    for begin, end, count in found["histogram"]:
+        assert count == sum(begin <= ns < end for ns in lasted)
+    half = lasted[len(lasted) // 2]
+    assert server.api("calls", func=fib, min=half, limit=1)["matched"] == sum(ns >= half for ns in lasted)
+
+
+def test_a_call_and_its_neighbours(serve, synth):
+    server = serve(synth(CALLS))
+    known = names(server)
+    main, load, sleep = (known.index(f) for f in (("app", "main"), ("app", "load"), ("time", "sleep")))
+    call = server.api("call", track=0, at=450_000, depth=1)
+    assert (call["func"], call["begin"], call["end"], call["self"]) == (load, "100000", "600000", 400_000)
+    assert [a["func"] for a in call["ancestors"]] == [main] and call["callees"] == [[sleep, 1, 100_000, 100_000]]
+    assert server.api("next", track=0, at=100_000, func=load)["begin"] == "700000"
+    assert server.api("next", track=0, at=700_000, func=load, forward=0)["begin"] == "100000"
+    assert "error" in server.api("next", code=404, track=0, at=700_000, func=load)
+    assert "error" in server.api("next", code=404, track=0, at=0, func=2**32 + load)
+    assert "error" in server.api("call", code=404, track=0, at=650_000, depth=1)
+
+
+def all_events(server, **params):
+    place, found = {}, []
+    while place is not None:
+        page = server.api("events", **{**params, **place})
+        found += page["events"]
+        assert page["damage"] is None
+        place = page["next"]
+    return found
+
+
+@pytest.mark.parametrize("limit", [1, 3, 200, 5000])
+def test_events_are_krait_cats(serve, both, events, limit):
+    trace = both(CALLS, [*KERNEL, *(event(300, "same", n=i) for i in range(7))])
+    server = serve(trace)
+    expected = events(trace)
+    assert len(expected) > 20
+    assert sorted(map(json.dumps, all_events(server, limit=limit))) == sorted(map(json.dumps, expected))
+    times = [int(e["time_ns"]) for e in all_events(server, limit=limit)]
+    assert times == sorted(times)
+    origin = int(server.trace["origin"])
+    part = [e for e in expected if origin + 300_000 <= int(e["time_ns"]) < origin + 500_000]
+    mine = all_events(server, limit=limit, **{"from": 300_000, "until": 500_000})
+    assert sorted(map(json.dumps, mine)) == sorted(map(json.dumps, part)) and len(part) > 7
+
+
+def test_events_are_filtered_as_krait_cat_does(serve, both, events):
+    trace = both(CALLS, KERNEL)
+    server = serve(trace)
+    for text in ("name == sched_switch", "name == \"*call*\"", "name == nothing"):
+        assert all_events(server, text=text, limit=2) == events(trace, text)
+    assert "error" in server.api("events", code=400, text="name ==")
+    assert "error" in server.api("events", code=400, text="no_such_field == 1")
+
+
+def test_the_path_is_krait_paths(krait, serve, both):
+    trace = both(CALLS, KERNEL)
+    server = serve(trace)
+    expected = verb_json(krait, "path", trace, "--thread", "5")
+    track = next(t["id"] for t in server.trace["tracks"] if t["kind"] == "calls")
+    found = server.api("path", track=track)
+    rows = [dict(zip(found["columns"], s)) for s in found["segments"]]
+    assert len(rows) >= 3 and len(rows) == len(expected["segments"])
+    for row, segment in zip(rows, expected["segments"]):
+        assert int(row["begin"]) == segment["time_ns"] and int(row["end"]) - int(row["begin"]) == segment["duration_ns"]
+        for key in ("kind", "depth", "tid", "name", "syscall", "device", "by_tid", "by_name"):
+            assert row[key] == segment[key], key
+    part = server.api("path", track=track, **{"from": 400_000, "until": 498_000})["segments"]
+    cut = verb_json(krait, "path", trace, "--thread", "5", "--from", "400us", "--until", "498us")["segments"]
+    assert [(int(s[0]), s[2]) for s in part] == [(s["time_ns"], s["kind"]) for s in cut]
+
+
+def test_a_trace_without_the_kernel_has_no_path(serve, synth):
+    server = serve(synth(CALLS))
+    assert "--kernel" in server.api("path", code=404, track=0)["error"]
+    assert server.api("wakeups")["wakeups"] == []
+
+
+def test_wakeups_lead_from_waker_to_woken(serve, both):
+    server = serve(both(CALLS, KERNEL))
+    tracks = server.trace["tracks"]
+    found = server.api("wakeups")["wakeups"]
+    pairs = [(tracks[a]["number"], int(at), tracks[b]["number"], int(until)) for a, at, b, until in found]
+    assert pairs == [(6, 490_000, 5, 495_000)]
+    track = next(t["id"] for t in tracks if t["kind"] == "calls")
+    assert server.api("wakeups", track=track)["wakeups"] == found
+    assert server.api("wakeups", limit=0) == {"columns": ["track", "at", "to", "until"], "wakeups": [], "more": 1}
+
+
+def test_states_are_krait_states(krait, serve, both):
+    trace = both(CALLS, KERNEL)
+    server = serve(trace)
+    named, tracks = texts(server), server.trace["tracks"]
+    mine = Counter()
+    for track, name, _, ns, _ in server.api("states")["rows"]:
+        if tracks[track]["of"] == "thread" and tracks[track]["name"] != "GIL":
+            mine[tracks[track]["number"], named[name]] += ns
+    rows = verb_json(krait, "states", trace, "--by", "thread", "--limit", "0")["threads"]
+    for row in rows:
+        for key, ns in row.items():
+            if key.endswith("_ns") and (row["tid"], key.removesuffix("_ns")) in mine:
+                assert mine.pop((row["tid"], key.removesuffix("_ns"))) == ns
+    assert not +mine, mine
+
+
+def test_source_is_the_file_that_the_recording_names(serve, record, any_python):
+    server = serve(record.text(any_python, PROGRAM).path)
+    known = names(server)
+    fib = known.index(("__main__", "fib"))
+    found = server.api("source", func=fib)
+    text = PROGRAM.split("\n")
+    assert found["lines"] == text[: len(found["lines"])] and found["first"] == 1 and found["changed"] is False
+    assert text[found["line"] - 1].startswith("def fib")
+    os.utime(found["file"], (2**33, 2**33))
+    assert server.api("source", func=fib)["changed"] is True
+    os.remove(found["file"])
+    assert "No such file" in server.api("source", code=404, func=fib)["error"]
+    os.mkfifo(found["file"])  # is neither waited for nor read
+    assert "error" in server.api("source", code=404, func=fib)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "/proc/self/environ", "relative.py", "<string>", "/", "/nothing/../etc/passwd"])
+def test_what_is_no_source_is_not_handed_out(serve, synth, path):
+    trace = synth(f"process 5 python3\ncode 1 python app main {path} 1\nthread 5 Main\n0us call 1\n100us return\n")
+    server = serve(trace)
+    main = names(server).index(("app", "main"))
+    assert "root:" not in json.dumps(server.api("source", code=404, func=main))
+    assert "error" in server.api("source", code=404, func=2**40)
+    assert "error" in server.api("source", code=400)
+
+
+def test_notes_are_kept_beside_the_recording(krait, serve, synth):
+    trace = synth(CALLS)
+    server = serve(trace)
+    assert server.api("notes") == {}
+    notes = {"marks": [{"at": "5", "text": 'a "<script>" \u202e\u0007 é'}]}
+    status, _, _ = server.ask("api/notes", method="PUT", body=json.dumps(notes).encode())
+    assert status == 200 and server.api("notes") == notes
+    assert serve(trace).api("notes") == notes
+    assert verb_json(krait, "report", trace)["functions"]
+    for body, code in ((b"", 400), (b"[]", 400), (b"{", 400), (b'{"a":"\xff"}', 400), (b'{"a":"' + b"a" * 65536 + b'"}', 413)):
+        status, _, said = server.ask("api/notes", method="PUT", body=body)
+        assert status == code and json.loads(said)["error"], (status, said)
+    assert server.api("notes") == notes
+    status, _, _ = server.ask("api/trace", method="PUT", body=b"{}")
+    assert status == 405
+    status, _, _ = server.ask("api/notes", method="PUT", body=b"{}", headers={"Origin": "http://evil.example"})
+    assert status == 403 and server.api("notes") == notes
+    (trace / ".krait-notes.json").write_text("damaged")
+    assert server.api("notes") == {}
+
+
+def test_notes_that_cannot_be_kept_are_told(serve, synth, tmp_path):
+    trace = synth(CALLS)
+    server = serve(trace)
+    (trace / ".krait-notes.json").mkdir()
+    status, _, said = server.ask("api/notes", method="PUT", body=b"{}")
+    assert status == 500 and "notes" in json.loads(said)["error"]
+    assert server.api("notes") == {}
+
+
+def test_names_of_a_trace_are_text(serve, synth):
+    odd = "</script><img/src=x>&\"'\\x"
+    trace = synth(f"process 5 python3\ncode 1 python app {odd} app.py 1\nthread 5 {odd}\n0us call 1\n100us return\n")
+    server = serve(trace)
+    assert ("app", odd) in names(server) and server.trace["threads"][0]["name"] == odd
+    _, headers, body = server.ask("api/funcs")
+    assert headers["Content-Type"] == "application/json" and body.decode("utf-8")
+    assert server.api("search", text="</SCRIPT")["funcs"] == [names(server).index(("app", odd))]
+
+
+def test_control_characters_and_broken_utf8_are_json(serve, record, any_python):
+    trace = record.text(
+        any_python,
+        """
+        import threading
+        names = ["a\\x07\\x1b[31m", "\\u202eright", "\\udcff\\udc80", "x" * 10000, "line\\nbreak"]
+        for name in names:
+            t = threading.Thread(target=len, args=("",), name=name); t.start(); t.join()
+        """,
+    ).path
+    server = serve(trace)
+    _, _, body = server.ask("api/trace")
+    assert json.loads(body.decode("utf-8", "strict")) and b"\x1b" not in body and b"\x07" not in body
+    assert len(server.trace["threads"]) == 6
+
+
+def test_several_folders_are_one_timeline(serve, synth):
+    later = CALLS.replace("process 5", "process 7").replace("thread 5", "thread 7")
+    server = serve(synth(CALLS, "one"), synth(later, "two"))
+    assert [p["pid"] for p in server.trace["processes"]] == [5, 7]
+    assert sum(t["kind"] == "calls" for t in server.trace["tracks"]) == 2
+    assert len(all_events(server)) >= 16
+
+
+def test_a_kernel_trace_alone_opens(krait, serve, tmp_path):
+    folder = write_kernel(tmp_path / "lttng", KERNEL)
+    server = serve(folder)
+    assert not server.trace["processes"] and any(t["of"] == "cpu" for t in server.trace["tracks"])
+    assert server.api("functions")["rows"] == [] and len(all_events(server)) == len(KERNEL)
+    track = next(t["id"] for t in server.trace["tracks"] if t["number"] == 5 and t["of"] == "thread")
+    expected = verb_json(krait, "path", folder, "--thread", "5")["segments"]
+    assert [s[2] for s in server.api("path", track=track)["segments"]] == [s["kind"] for s in expected]
+
+
+def test_function_events_of_lttng_open(krait, serve, tmp_path):
+    prefix, of = "lttng_ust_cyg_profile:func_", "{} of context"
+    who = {of.format("vpid"): 9, of.format("vtid"): 9}
+    rows = [event(10, prefix + "entry", addr=64, call_site=1, **who), event(20, prefix + "entry", addr=80, call_site=2, **who)]
+    rows += [event(30, prefix + "exit", addr=80, call_site=2, **who), event(50, prefix + "exit", addr=64, call_site=1, **who)]
+    folder = write_kernel(tmp_path / "ust", rows, domain="ust")
+    server = serve(folder)
+    table, keys = as_reported(server)
+    assert len(table) == 2 and table == reported(krait, folder, keys)
+    assert len(all_events(server)) == 4
+
+
+def test_what_is_no_trace_is_refused(krait, tmp_path):
+    run = subprocess.run([krait, "view", tmp_path, "--no-open"], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1 and not run.stdout and "Traceback" not in run.stderr

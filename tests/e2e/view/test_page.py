@@ -4,9 +4,12 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from browser import Page, ask, browser, served
+from conftest import verb_json
+from wall_made import SLEEP_CALLS, SLEEP_EVENTS
 
 HOSTILE = "%3Cimg%20src=x%20onerror=window.hit=1%3E</script><script>window.hit=1</script>%01%e2%80%ae"
 # main 100 ms: load 60 ms with a hundred calls of step, then sleep 30 ms.
@@ -39,11 +42,11 @@ def chromium():
 
 @pytest.fixture
 def open_page(krait, chromium, synth):
-    """open_page(script, hash="") in a window of 1280 pixels, and the link of its server."""
+    """open_page(script or folder, hash="") in a window of 1280 pixels, and the link of its server."""
     made = []
 
     def show(script=TRACE, hash=""):
-        folder = synth(script)
+        folder = script if isinstance(script, Path) else synth(script)
         server = served(krait, folder)
         link = server.__enter__()
         context = chromium.new_context(viewport={"width": 1280, "height": 800})
@@ -203,3 +206,33 @@ def test_a_comparison_is_in_the_address_and_ends(open_page):
     page.press("Shift")
     page.page.wait_for_timeout(600)
     assert compare.inner_text() == "Compare" and "b=" not in page.address()
+
+
+def states_track(link):
+    """The thread's states as the page has to have them: an id."""
+    return next(t["id"] for t in ask(link, "trace")["tracks"] if t["kind"] == "states" and t["of"] == "thread" and t["thread"] == 0)
+
+
+def test_arrows_go_from_state_to_state(open_page, both):
+    page, link, _ = open_page(both(SLEEP_CALLS, SLEEP_EVENTS))
+    page.page.goto(link + f"#r=0,200000;p=details;c={states_track(link)},0,150000")
+    page.page.reload()
+    page.wait().press("Shift")
+    assert page.text(".details h2") == "waits: timer"
+    assert "duration\n27.00 us" in page.text(".details")
+    page.press("ArrowRight")
+    assert page.text(".details h2") == "ready: woken" and "3.000 us" in page.text(".details")
+    page.press("ArrowLeft", "ArrowLeft")
+    assert page.text(".details h2") == "on CPU, in the kernel" and "5.000 us" in page.text(".details")
+
+
+def test_the_bar_of_states_is_the_split_of_report(open_page, both, krait):
+    page, _, folder = open_page(both(SLEEP_CALLS, SLEEP_EVENTS))
+    functions = verb_json(krait, "report", folder)["functions"]
+    sleep = next(f for f in functions if f["name"] == "sleep")
+    shares = {state: round(100 * ns / sleep["self_ns"], 1) for state, ns in sleep["wall_self_ns"].items() if ns}
+    row = page.page.locator(".table-rows .row").filter(has_text="time.sleep")
+    words = row.locator(".stacked").get_attribute("title")
+    assert {float(share) for share in re.findall(r"([\d.]+)%", words)} == set(shares.values())
+    widths = row.locator(".stacked i").evaluate_all("list => list.map((i) => parseFloat(i.style.width))")
+    assert sum(widths) == pytest.approx(100)

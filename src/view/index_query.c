@@ -3,6 +3,7 @@
  * Answers: of a track whose index is ready from that, of one that is being built from what there is, of small threads
  * by a walk.
  */
+#include "trace/importer.h"
 #include "view/index_own.h"
 
 struct answer {
@@ -135,6 +136,30 @@ static int answer_spans(struct answer *answer)
     return krait_columns_tell(answer->index->columns, answer->from_ns, to_ns, UINT64_MAX, &answer->tile);
 }
 
+/* ---- losses ---- */
+
+static int find_any(void *found, const struct krait_tile_call *entry)
+{
+    *(bool *)found = true;
+    return 1;
+}
+
+/* The track of a thread's losses is of the importer that knows them. */
+static bool has_lost(const struct answer *answer, uint64_t to_ns)
+{
+    const struct krait_trace *trace = answer->view->trace;
+    const struct krait_thread *thread = &trace->threads[answer->track->thread];
+    const struct krait_range range = { answer->from_ns, to_ns };
+    bool found = false;
+    for (uint32_t i = thread->first_track; i < thread->first_track + thread->track_count; i++) {
+        const struct krait_view_track *index = &answer->view->tracks[i];
+        if (trace->tracks[i].importer == KRAIT_IMPORTER_krait_lost && index->columns &&
+            __atomic_load_n(&index->state, __ATOMIC_ACQUIRE) == KRAIT_VIEW_READY)
+            krait_columns_each(index->columns, range, find_any, &found);
+    }
+    return found;
+}
+
 /* ---- all ---- */
 
 static void put(struct answer *answer, const struct krait_view_query *query, struct krait_buf *out)
@@ -144,11 +169,13 @@ static void put(struct answer *answer, const struct krait_view_query *query, str
     struct krait_wire_mark marks[KRAIT_WIRE_BINS];
     struct krait_wire_counter counters[KRAIT_WIRE_BINS];
     uint8_t kind = answer->track->kind;
+    uint64_t to_ns = answer->from_ns + ((uint64_t)KRAIT_WIRE_BINS << answer->shift);
+    bool has_gaps = kind == KRAIT_TRACK_CALLS && has_lost(answer, to_ns);
     struct krait_wire_tile wire = {
         .tile = query->tile,
         .kind = kind,
         .level = query->level,
-        .flags = answer->flags,
+        .flags = (uint8_t)(answer->flags | (has_gaps ? KRAIT_WIRE_LOST : 0)),
         .calls = &answer->tile,
         .marks = marks,
         .hues = kind == KRAIT_TRACK_CALLS ? view->func_hues : view->text_hues,

@@ -105,6 +105,38 @@ static void of_deep_recursion(void **state)
     index_equals_walk(made, 2);
 }
 
+static uint8_t flags_of(struct opened *opened, uint64_t t_ns)
+{
+    const struct krait_view_query query = { 0, 0, t_ns / KRAIT_WIRE_BINS };
+    struct krait_wire_head head;
+    KRAIT_AUTO_BUF out = { 0 };
+    assert_int_equal(opened->trace->tracks[0].kind, KRAIT_TRACK_CALLS);
+    assert_int_equal(krait_view_tile(opened->view, &query, &out), 0);
+    memcpy(&head, out.data, sizeof(head));
+    return head.flags;
+}
+
+static void tiles_tell_where_events_were_lost(void **state)
+{
+    struct made *made = made_new();
+    struct view_dice dice = { 1 };
+    made_thread(made, 10);
+    made_begin(made, KRAIT_EVENT_python_call, 1);
+    made->t = 50000;
+    made_end(made, KRAIT_EVENT_python_return);
+    lose(made, &dice, 2);
+    made->t = 300000;
+    made_begin(made, KRAIT_EVENT_python_call, 1);
+    made_close(made);
+    struct opened index = open_view(made, KRAIT_VIEW_NO_CACHE);
+    assert_int_equal(krait_view_wait(index.view), 0);
+    assert_int_equal(flags_of(&index, 0), 0);
+    assert_int_equal(flags_of(&index, 50000), KRAIT_WIRE_LOST);
+    assert_int_equal(flags_of(&index, 299999), 0);
+    close_view(&index);
+    made_free(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +149,7 @@ int main(void)
         cmocka_unit_test(of_many_calls_without_length),
         cmocka_unit_test(of_a_call_of_a_year),
         cmocka_unit_test(of_deep_recursion),
+        cmocka_unit_test(tiles_tell_where_events_were_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

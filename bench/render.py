@@ -493,6 +493,48 @@ def governor_text(data):
     )
 
 
+VIEW_AIMS = """Aims: the index of 100 million calls in under 2 s on two processors, under 1 byte a call; under 256 MB of memory beyond
+what is mapped; 95 of 100 tiles in under 50 ms; a first tile within 1 s.
+"""
+
+
+def view_rows(data):
+    for row in data["rows"]:
+        calls = row["calls"] > 1000
+        yield [
+            row["name"],
+            mib(row["bytes"]),
+            "%.2f" % row["index_one"],
+            "%.2f" % row["index"],
+            mib(row["index_bytes"]),
+            "%.2f" % (row["index_bytes"] / row["calls"]) if calls else "",
+            "%.0f" % (row["memory"] / 2**20),
+            "%.2f" % row["first_tile"],
+            "%.2f" % row["warm"],
+            "%.1f" % (row["tile_median"] / 1e3),
+            "%.1f" % (row["tile_p95"] / 1e3),
+        ]
+
+
+def view_perfetto_text(perfetto):
+    if "missing" in perfetto:
+        return "Perfetto is left out: %s.\n\n" % perfetto["missing"]
+    return (
+        "Perfetto's trace processor, as WebAssembly in node, takes %.1f s for the same %d million calls as krait exports them,"
+        "\nuntil it answers how many slices there are, and %.0f ms for the number and time of those that begin in one millisecond."
+        "\n\n" % (perfetto["seconds"], perfetto["calls"] / 1e6, perfetto["question"] * 1e3)
+    )
+
+
+def view_text(data):
+    head = ["trace", "MiB", "index s, 1 thread", "index s", "index MiB", "bytes a call", "memory MiB", "first tile s", "with cache s", "tile ms", "tile ms, 95 %"]
+    return (
+        "## krait view\n\nPage cache warm. Recordings of one thread. From the start of the program: a first tile that has something in"
+        " it, while the index is\nbuilt, and with the index in its file. Tiles: 500 by chance, at all levels.\n\n%s\n%s\n%s"
+        % (VIEW_AIMS, table(head, view_rows(data)), view_perfetto_text(data["perfetto"]))
+    )
+
+
 def machine_text(m):
     return "%s, %s: %s, %d CPUs%s, %s GiB, Linux %s, %s.\n\n" % (
         m["krait"],
@@ -536,6 +578,7 @@ def page(results):
         ("forms", forms_text),
         ("kernel", kernel_text),
         ("governor", governor_text),
+        ("view", view_text),
     )
     for name, render in parts:
         if name in results:

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILES = 4000 };
+enum { TILES = 500 };
 
 static uint64_t seed = 1;
 

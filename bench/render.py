@@ -531,7 +531,7 @@ def view_text(data):
     return (
         "## krait view\n\nPage cache warm. Recordings of one thread. From the start of the program: a first tile that has something in"
         " it, while the index is\nbuilt, and with the index in its file. Tiles: 500 by chance, at all levels.\n\n%s\n%s\n%s"
-        % (VIEW_AIMS, table(head, view_rows(data)), view_perfetto_text(data["perfetto"]))
+        % (VIEW_AIMS, table(head, list(view_rows(data))), view_perfetto_text(data["perfetto"]))
     )
 
 

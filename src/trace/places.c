@@ -17,28 +17,59 @@ void krait_places_free(struct krait_places *places)
     free(places);
 }
 
+/* Up to the last number that has frames. */
+static uint32_t numbers_of(const struct krait_stack *stack)
+{
+    uint32_t count = stack->left_cap;
+    while (count && !stack->left[count - 1].len)
+        count--;
+    return count;
+}
+
+static size_t frames_of(const struct krait_stack *stack, uint32_t numbers)
+{
+    size_t count = stack->len;
+    for (uint32_t i = 0; i < numbers; i++)
+        count += 1 + stack->left[i].len;
+    return count;
+}
+
+static struct krait_stack_frame *put_frames(struct krait_stack_frame *to,
+                                            const struct krait_stack_frame *frames, uint32_t count)
+{
+    if (count)
+        memcpy(to, frames, count * sizeof(*to));
+    return to + count;
+}
+
 void krait_places_note(struct krait_places *places, const struct krait_stack *stack, size_t offset,
                        uint32_t next_omit)
 {
     size_t last = places->count ? places->items[places->count - 1].offset : 0;
-    size_t bytes = stack->len * sizeof(*stack->frames);
-    if (offset < last + APART || bytes > (offset - last) / SHARE)
+    if (offset < last + APART || stack->over || stack->in_run)
         return;
-    if (stack->left_frames || stack->over || stack->in_run)
-        return;
-    if (!KRAIT_GROW(places->items, places->cap, places->count + 1) ||
-        !KRAIT_GROW(places->frames, places->frame_cap, places->frame_count + stack->len))
+    uint32_t numbers = numbers_of(stack);
+    size_t count = frames_of(stack, numbers);
+    if (count * sizeof(*stack->frames) > (offset - last) / SHARE ||
+        !KRAIT_GROW(places->items, places->cap, places->count + 1) ||
+        !KRAIT_GROW(places->frames, places->frame_cap, places->frame_count + count))
         return;
     places->items[places->count++] = (struct krait_place){
         .t_ns = stack->last_ns,
         .offset = offset,
         .next_omit = next_omit,
-        .frame_count = stack->len,
+        .open_count = stack->len,
+        .left_count = numbers,
+        .frame_count = (uint32_t)count,
         .first_frame = places->frame_count,
     };
-    if (stack->len)
-        memcpy(places->frames + places->frame_count, stack->frames, bytes);
-    places->frame_count += stack->len;
+    struct krait_stack_frame *to =
+        put_frames(places->frames + places->frame_count, stack->frames, stack->len);
+    for (uint32_t i = 0; i < numbers; i++) {
+        *to++ = (struct krait_stack_frame){ .code = stack->left[i].len };
+        to = put_frames(to, stack->left[i].frames, stack->left[i].len);
+    }
+    places->frame_count += count;
 }
 
 const struct krait_place *krait_places_find(const struct krait_places *places, uint64_t from_ns)
@@ -57,19 +88,26 @@ const struct krait_place *krait_places_find(const struct krait_places *places, u
 int krait_places_restore(const struct krait_places *places, const struct krait_place *place,
                          struct krait_stack *stack)
 {
-    while (stack->cap < place->frame_count) {
+    const struct krait_stack_frame *frames = places->frames + place->first_frame;
+    while (stack->cap < place->open_count) {
         if (krait_stack_grow(stack))
             return -ENOMEM;
     }
     stack->py_len = 0;
-    for (uint32_t i = 0; i < place->frame_count; i++) {
-        stack->frames[i] = places->frames[place->first_frame + i];
+    for (uint32_t i = 0; i < place->open_count; i++) {
+        stack->frames[i] = frames[i];
         if (stack->frames[i].lang == KRAIT_STACK_PYTHON)
             stack->py[stack->py_len++] = i;
     }
-    stack->len = place->frame_count;
+    stack->len = place->open_count;
     stack->last_ns = place->t_ns;
-    return 0;
+    frames += place->open_count;
+    for (uint32_t i = 0; i < place->left_count; i++) {
+        uint32_t len = frames->code;
+        krait_stack_leave(stack, i, ++frames, len);
+        frames += len;
+    }
+    return stack->rc;
 }
 
 const struct krait_places *krait_places_of(const struct krait_trace *trace, uint32_t thread)
@@ -77,6 +115,18 @@ const struct krait_places *krait_places_of(const struct krait_trace *trace, uint
     if (!krait_image_of(trace, thread))
         return NULL;
     return __atomic_load_n(&krait_recordings_of(trace)->places[thread], __ATOMIC_ACQUIRE);
+}
+
+/* That the frames of the stacks that were left are as many as they say. */
+static bool are_whole(const struct krait_places *places, const struct krait_place *place)
+{
+    size_t at = place->open_count;
+    for (uint32_t i = 0; i < place->left_count; i++) {
+        if (at >= place->frame_count)
+            return false;
+        at += 1 + (size_t)places->frames[place->first_frame + at].code;
+    }
+    return at == place->frame_count && place->left_count <= UINT16_MAX + 1u;
 }
 
 static bool can_be(const struct krait_trace *trace, uint32_t thread, const struct krait_places *places)
@@ -89,7 +139,7 @@ static bool can_be(const struct krait_trace *trace, uint32_t thread, const struc
             place->offset > trace->threads[thread].bytes || place->next_omit > image->omit_count ||
             place->first_frame > places->frame_count ||
             place->frame_count > places->frame_count - place->first_frame ||
-            place->frame_count > KRAIT_STACK_DEPTH_MAX)
+            place->open_count > KRAIT_STACK_DEPTH_MAX || !are_whole(places, place))
             return false;
         last = place;
     }

@@ -7,7 +7,8 @@
  *     places    0              1              2              about every 256 KiB: offset, time, open calls
  *
  * A walk over the whole stream notes them. They cost at most a 64th of the stream: where the stack is deep they
- * lie further apart. None is noted while greenlets wait, for their stacks would have to be kept as well.
+ * lie further apart. The stacks of greenlets that wait are kept behind the open calls: for each number from 0 on a frame
+ * of which the code is how many frames follow, and these.
  */
 #ifndef KRAIT_TRACE_PLACES_H
 #define KRAIT_TRACE_PLACES_H
@@ -18,8 +19,10 @@ struct krait_place {
     uint64_t t_ns; /* the latest time seen before it */
     size_t offset; /* of the next packet */
     uint32_t next_omit;
-    uint32_t frame_count;
-    size_t first_frame; /* among those of all places */
+    uint32_t open_count;  /* frames of open calls */
+    uint32_t left_count;  /* numbers of stacks that were left */
+    uint32_t frame_count; /* of all that */
+    size_t first_frame;   /* among those of all places */
 };
 
 struct krait_places {

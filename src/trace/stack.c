@@ -122,23 +122,24 @@ static struct krait_stack_left *left_under(struct krait_stack *stack, uint32_t n
     return &stack->left[number];
 }
 
-static void leave(struct krait_stack *stack, uint32_t number)
+void krait_stack_leave(struct krait_stack *stack, uint32_t number, const struct krait_stack_frame *frames,
+                       uint32_t len)
 {
     struct krait_stack_left *left = left_under(stack, number);
     if (!left)
         return;
     uint32_t before = left->cap;
     left->len = 0;
-    if (stack->len > before && stack->left_frames + stack->len - before > KRAIT_STACK_DEPTH_MAX)
+    if (len > before && stack->left_frames + len - before > KRAIT_STACK_DEPTH_MAX)
         return;
-    if (!KRAIT_GROW(left->frames, left->cap, stack->len)) {
+    if (!KRAIT_GROW(left->frames, left->cap, len)) {
         stack->rc = stack->rc ? stack->rc : -ENOMEM;
         return;
     }
     stack->left_frames += left->cap - before;
-    if (stack->len)
-        memcpy(left->frames, stack->frames, stack->len * sizeof(*left->frames));
-    left->len = stack->len;
+    if (len)
+        memcpy(left->frames, frames, len * sizeof(*left->frames));
+    left->len = len;
 }
 
 void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to)
@@ -146,7 +147,7 @@ void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from,
     static const struct krait_stack_left empty;
     stack->over = 0;
     t_ns = resync_time(stack, t_ns);
-    leave(stack, from);
+    krait_stack_leave(stack, from, stack->frames, stack->len);
     const struct krait_stack_left *next = to && to < stack->left_cap ? &stack->left[to] : &empty;
     uint32_t same = 0;
     while (same < KRAIT_MIN(stack->len, next->len) && stack->frames[same].code == next->frames[same].code &&

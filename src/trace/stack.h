@@ -92,6 +92,9 @@ void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, u
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth);
 void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to);
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
+/* Keeps frames as the stack that was left under a number; without memory stack->rc says so. */
+void krait_stack_leave(struct krait_stack *stack, uint32_t number, const struct krait_stack_frame *frames,
+                       uint32_t len);
 /* An end of a C call that says of which code: what is above the innermost of it is cut; without one it is ignored. */
 void krait_stack_end_of(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
 void krait_stack_finish(struct krait_stack *stack, uint64_t t_ns);

@@ -291,7 +291,7 @@ static int skip_ahead(struct walk *walk, struct krait_packets *packets, const st
     const struct krait_place *place = places ? krait_places_find(places, walk->stack->range.from_ns) : NULL;
     if (!place || place->offset > packets->size)
         return 0;
-    packets->at = packets->released = place->offset;
+    krait_packets_go(packets, place->offset);
     walk->next_omit = place->next_omit;
     walk->next_omit_ns =
         walk->next_omit < walk->image->omit_count ? walk->image->omits[walk->next_omit].t_ns : UINT64_MAX;

@@ -63,7 +63,7 @@ static void of_losses_and_times_that_go_back(void **state)
 
 static void of_greenlets(void **state)
 {
-    check_shape(&(struct shape){ .step = 300, .pause = 800, .depth = 6, .greenlets = true }, 60000);
+    check_shape(&(struct shape){ .step = 300, .pause = 800, .depth = 6, .greenlets = true }, 250000);
 }
 
 static void of_many_calls_without_length(void **state)

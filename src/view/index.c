@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "trace/kernel/kernel.h"
 #include "view/cache.h"
 #include "view/classes.h"
 
@@ -116,6 +117,16 @@ static int build(struct krait_view *view, unsigned threads, struct krait_err *er
     return krait_view_build(view, threads ? threads : (unsigned)KRAIT_MAX(processors, 1), err);
 }
 
+/* Up to the last that is known before anything is indexed. */
+static uint64_t first_length(const struct krait_view *view)
+{
+    const struct krait_kernel_known *known;
+    uint64_t length = krait_view_since(view, KRAIT_MAX(view->trace->end_ns, view->origin_ns));
+    if (!view->trace->has_kernel || krait_trace_kernel_known(view->trace, &known, NULL))
+        return length;
+    return KRAIT_MAX(length, krait_view_since(view, (uint64_t)known->states->end_ns));
+}
+
 int krait_view_open(struct krait_view **out, struct krait_trace *trace,
                     const struct krait_view_options *options, struct krait_err *err)
 {
@@ -129,7 +140,7 @@ int krait_view_open(struct krait_view **out, struct krait_trace *trace,
     view->origin_ns = krait_trace_zero(trace);
     view->small = options->small ? options->small : KRAIT_VIEW_SMALL;
     view->is_walk = options->flags & KRAIT_VIEW_WALK;
-    view->length_ns = krait_view_since(view, KRAIT_MAX(trace->end_ns, view->origin_ns));
+    view->length_ns = first_length(view);
     pthread_mutex_init(&view->lock, NULL);
     pthread_mutex_init(&view->walks, NULL);
     pthread_cond_init(&view->ended, NULL);

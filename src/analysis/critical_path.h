@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The critical path: what a thread's wall time really went through. While the thread runs, or could run, that is the
- * thread itself. While it is blocked, it is whoever woke it in the end, as far as that one was at work meanwhile:
+ * The critical path: what a thread's wall time went through. While the thread runs, or could run, the path is on the
+ * thread itself. While it is blocked, the path is on the thread or device that ended the wait, as far as that one was
+ * active meanwhile:
  *
  *      reader   ████┊┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ waits for a pipe ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┊░░████
  *      writer     ██┊█████┊┄┄ fsync ┄┄┊░████ writes ████████████████████┊███
  *      disk               ┊▓▓▓▓▓▓▓▓▓▓▓┊
  *      path     reader     writer disk writer                            reader
  *
- * The algorithm is the bounded one of Giraldeau and Dagenais (Wait analysis of distributed systems using
- * kernel tracing, IEEE TPDS 2016), as in Trace Compass's CriticalPathAlgorithmBounded. A wait that a thread
- * ended by waking the waiting one is replaced by what that thread did, followed backward from the wake-up to
- * the wait's beginning and no further; its own waits are replaced in the same way, each within its own
- * bounds. What interrupts end is a wait for what they do: a timer, the disk, the network, another CPU's
- * request. What a thread did before it was made is what the one did that made it. A packet that the network
- * hands in and that a thread of this host had sent, known by its address, leads to that thread.
+ * The algorithm is the bounded one of Giraldeau and Dagenais (Wait analysis of distributed systems using kernel
+ * tracing, IEEE TPDS 2016), as in Trace Compass's CriticalPathAlgorithmBounded. If another thread (the waker) ended a
+ * wait, the wait is replaced by what the waker did, followed backward from the wakeup to the beginning of the wait.
+ * The waker's own waits are replaced in the same way, each within its own bounds. If an interrupt ended the wait, the
+ * wait was for its source: a timer, the disk, the network, another CPU's request. Before a thread was created, the
+ * path is on the thread that created it. If a received packet was sent by a thread of this host, known by its
+ * address, the path continues with that thread.
  *
- * A thread that waits for Python's GIL sleeps for 5 ms at a time, and a timer wakes it to ask for the GIL.
- * What it waits for is not that timer: where the program has recorded its waits, what no thread ended of one
- * is what those did meanwhile who had the GIL. Such a wait is followed as one when it is over, as then it is
- * known what ended the holders' own waits.
+ * A thread that waits for Python's GIL sleeps for 5 ms at a time; then a timer wakes it to ask for the GIL. It does
+ * not wait for that timer. If the program recorded its GIL waits, the parts of such a wait that no thread ended are
+ * replaced by what the holders of the GIL did meanwhile. The wait is followed as a whole when it is over, because
+ * only then is it known what ended the holders' own waits.
  *
- * It works while the events pass: nothing is kept but the changes of the threads' states since the thread
- * whose path it is was blocked (32 bytes each), and those no longer than until it is woken. Where they become
- * too many, the older half is forgotten, but for the states that threads are still in: what a thread on the
- * path did then is UNKNOWN. Wake-ups of threads that do not wait leave nothing; packets that are not received
- * are forgotten when their place is needed.
+ * The path is computed while the events are read. Memory holds only the changes of thread states since the followed
+ * thread was blocked (32 bytes each), until it is woken. If they become too many, the older half is dropped, except
+ * for the current state of each thread; what a thread on the path did in the dropped time is UNKNOWN. Wakeups of
+ * threads that do not wait are not stored. Sent packets that nobody receives are dropped when their slot is needed.
  */
 #ifndef KRAIT_ANALYSIS_CRITICAL_PATH_H
 #define KRAIT_ANALYSIS_CRITICAL_PATH_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where a server waits for something to do: its event loop, its accept, workers at an empty queue, who joins them.
+ * Where a server waits for work: its event loop, accept, workers at an empty queue, and threads that join these.
  *
- * The same waits may be for something that the program has asked for, and are then its own affair. So a wait counts
- * only where a loop that is known to wait for work is right above it, and nothing above it is work that such a loop
- * has begun. What is not known is drawn.
+ * The same functions also wait for things that the program asked for. So a wait counts as idle only if a loop that is
+ * known to wait for work is right above it, and nothing above it is work that such a loop started. In doubt a wait is
+ * drawn.
  */
 #ifndef KRAIT_ANALYSIS_IDLE_H
 #define KRAIT_ANALYSIS_IDLE_H

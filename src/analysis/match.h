@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which functions a user means: a glob on qualified name, module, module and name, or file; a text without
- * wildcards also means all that have it as parts, between dots or slashes: app means app.main and lib/app.py,
- * and not list.append; "re:REGEX" is an extended regular expression, found anywhere.
+ * Which functions a pattern selects. A pattern is a glob on the qualified name, the module, module and name, or the
+ * file. A pattern without wildcards also selects all names that contain it as whole parts between dots or slashes:
+ * app selects app.main and lib/app.py, but not list.append. "re:REGEX" is an extended regular expression, found
+ * anywhere.
  */
 #ifndef KRAIT_ANALYSIS_MATCH_H
 #define KRAIT_ANALYSIS_MATCH_H

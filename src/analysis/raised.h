@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which exceptions left what, and how often: counts by a group of one's own, as a function or a node of a tree.
+ * Which exceptions left which functions, and how often. The caller chooses the groups: functions, or nodes of a tree.
  */
 #ifndef KRAIT_ANALYSIS_RAISED_H
 #define KRAIT_ANALYSIS_RAISED_H

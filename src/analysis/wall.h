@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What threads did with their wall time: the time that a clock on the wall shows, on a CPU and off it. The
- * kernel's states of a thread (kernel_states.h) are put on the clock of its calls:
+ * What threads did with their wall time, that is, elapsed time as on a clock on the wall, on a CPU and off it. The
+ * kernel's states of a thread (kernel_states.h) are converted to the clock of its calls:
  *
  *     calls      main ─┬──────── load ────────┬─ read ───────────────┬── ...
  *     states     cpu   │ ready │ cpu          │ cpu │ disk │ ready │ │cpu
  *
- * A recorded thread and the kernel's are joined by number and time. Wherever the kernel's part says nothing
- * of a thread - before its first event, or because it is not there - the time is KRAIT_WALL_UNKNOWN, so that
- * the states of any stretch of time add up to it.
+ * A recorded thread and the kernel's thread are matched by id and time. Where the kernel's part has nothing about a
+ * thread, because it begins later or is not there, the state is KRAIT_WALL_UNKNOWN. So the states of any period
+ * always add up to it.
  *
- * What the program itself says of waiting for the GIL (trace/gil.h) is laid over that: of such a wait all is
- * KRAIT_WALL_GIL in which the thread neither had a CPU nor was ready for one; but while it is ready just to ask
- * for the GIL, and sleeps again before the wait is over, it waits.
+ * Waits for the GIL, which the program itself records (trace/gil.h), come on top. During such a wait the state is
+ * KRAIT_WALL_GIL wherever the thread neither had a CPU nor was ready for one. If the thread becomes ready only to ask
+ * for the GIL and then sleeps again, that counts as waiting too.
  */
 #ifndef KRAIT_ANALYSIS_WALL_H
 #define KRAIT_ANALYSIS_WALL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which folders are traces: the only place where the model looks for them. A path is a trace's folder, or has
- * such folders below it, as deep as `krait record` and LTTng put them:
+ * Which folders are traces. Only this file looks for them. A path names the folder of a trace, or a folder with
+ * traces below it, as deep as `krait record` and LTTng put them:
  *
  *   recording/                      one recording of krait's: a folder for each process, one for the kernel
  *     python3-4711-0/metadata
@@ -10,9 +10,9 @@
  *     kernel/metadata
  *     ust/uid/1000/64-bit/metadata
  *
- * A folder that holds several recordings of krait's is refused, with their names: as one trace they would be
- * nonsense. (ctf/read/find.h says which folders are traces; here each is taken once, whatever paths lead to
- * it, and its metadata is read.)
+ * If a folder holds several recordings of krait's, it is refused and the error names them, because together they are
+ * not one trace. ctf/read/find.h decides which folders are traces. Here each is taken once, even if several paths
+ * lead to it, and its metadata is read.
  */
 #ifndef KRAIT_TRACE_FOLDERS_H
 #define KRAIT_TRACE_FOLDERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waiting for the global interpreter lock, thread by thread. A recording has it unless it was made with
- * --no-gil; a process in which no thread waited, and a trace of another tracer, have none.
+ * Waits for the global interpreter lock, by thread. Recordings have them unless they were made with --no-gil. There
+ * are none in a process in which no thread waited, nor in a trace of another tracer.
  *
  *     struct krait_gil_waits waits = { 0 };
  *     int rc = krait_gil_waits_read(&waits, trace, thread, KRAIT_RANGE_ALL);
@@ -9,10 +9,11 @@
  *         ... waits.items[i].begin_ns, .end_ns, .holder ...
  *     krait_gil_waits_done(&waits);
  *
- * Waits of one thread are in the order of time and do not overlap; between two of them the thread had the GIL, or did
- * without. They cross calls' borders never: a thread that waits begins and ends no call. So the innermost call that
- * is open at begin_ns is the one that waits. While it waits the kernel has the thread blocked in a futex, or
- * runnable, or for some microseconds running: what of a wait counts as what is the joiner's to say.
+ * The waits of a thread are ordered by time and do not overlap. Between two of them the thread had the GIL, or did
+ * not need it. A wait never crosses the begin or end of a call, because a waiting thread begins and ends none: the
+ * innermost call that is open at begin_ns is the one that waits. During a wait, the kernel has the thread blocked in
+ * a futex, runnable, or running for some microseconds. Whoever joins waits with the kernel's states decides how these
+ * parts count.
  */
 #ifndef KRAIT_TRACE_GIL_H
 #define KRAIT_TRACE_GIL_H

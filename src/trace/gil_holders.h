@@ -8,10 +8,10 @@
  *              B                              ████████████████┤drop
  *     told of A    C C C C C C C C C C C B B B B B B B B B B B B B  (from C's drop on the one who takes it)
  *
- * A thread that has given the GIL up and waits until another has it is none of those that wait: drops are not told
- * because of it. While somebody waits, each take and each drop is an event; at other times who has the GIL is not
- * known. Events do not say of which GIL they are: where they contradict each other - of interpreters with GILs of
- * their own, or because some were lost - nobody is told until those are through who waited then.
+ * A thread that has released the GIL and waits until another thread has it is not a waiter: it causes no drop events.
+ * While a thread waits, each take and each drop of the GIL is an event. At other times it is not known who has the
+ * GIL. The events do not say which GIL they belong to. If they contradict each other (several interpreters with a GIL
+ * each, or lost events), the holder is unknown until all current waiters are done.
  */
 #ifndef KRAIT_TRACE_GIL_HOLDERS_H
 #define KRAIT_TRACE_GIL_HOLDERS_H

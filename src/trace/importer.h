@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who fills the model: a source is one file and one row of importers.def. The model opens folders, asks each
- * importer in the order of the rows for those it reads, and hands it what it is to add:
+ * Importers fill the model. A source is one file and one row of importers.def. The model opens folders, asks each
+ * importer, in the order of the rows, which of them it reads, and has it add what it finds:
  *
  *   takes    whether it reads a folder, by its metadata alone; a folder may be read by several
  *   open     adds the processes, threads and functions of the folders that it takes, and what was lost
@@ -10,7 +10,7 @@
  *   walk     walks one of those; or walk_many several in one pass
  *   close    frees what it keeps in its place of trace->impl->source
  *
- * What an importer does not have is NULL. It is asked nothing of what others added.
+ * A function that an importer does not have is NULL. An importer is only asked about what it added itself.
  */
 #ifndef KRAIT_TRACE_IMPORTER_H
 #define KRAIT_TRACE_IMPORTER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A batch of instants, as importers fill it: those of the range, handed out when it is full.
+ * A batch of instants that an importer fills. It keeps those in the range, and hands them out when it is full.
  */
 #ifndef KRAIT_TRACE_INSTANTS_H
 #define KRAIT_TRACE_INSTANTS_H

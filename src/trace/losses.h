@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What CTF traces tell of events that their tracers dropped: how many, and behind which time they are missing.
- * (Of krait's own recordings the definitions tell it, by reason: import.c.) Both end in trace->lost, of other tracers'
- * events that are neither calls nor the kernel's once tracks are found; of the kernel's, in krait_kernel_events_lost.
+ * The events that the tracers of CTF traces dropped: how many, and after which time they are missing. (In krait's own
+ * recordings, the definitions have the losses, by reason: import.c.) Losses of other tracers' events end in
+ * trace->lost, once tracks are found; losses of kernel events in krait_kernel_events_lost.
  *
- * A packet counts the events that were lost up to its end. Where they are missing depends on the tracer: krait's and
- * others' begin a new packet behind the loss, so that it lies between two packets; LTTng's ring buffer drops events
+ * A packet has the number of events that were lost up to its end. Where they are missing depends on the tracer. krait
+ * and others begin a new packet after a loss, so the loss is between two packets. LTTng's ring buffer drops events
  * while the next packet has no room (lib_ring_buffer_try_reserve_slow() of lttng-modules,
- * src/lib/ringbuffer/ring_buffer_frontend.c), so that they are missing behind the packet's last event.
+ * src/lib/ringbuffer/ring_buffer_frontend.c), so the events are missing after the last event of the packet.
  */
 #ifndef KRAIT_TRACE_LOSSES_H
 #define KRAIT_TRACE_LOSSES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LTTng's function events, for importers that read what lies beside them.
+ * LTTng's function events, for importers that read other events of the same traces.
  */
 #ifndef KRAIT_TRACE_LTTNG_FUNCTIONS_H
 #define KRAIT_TRACE_LTTNG_FUNCTIONS_H

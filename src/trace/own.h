@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * krait's own functions that recordings hold: what krait.recording() puts around the function that it decorates. Walks
- * pass over them, so that their time is that of their callers.
+ * Functions of krait itself in recordings: krait.recording() puts one around the function that it decorates. Walks
+ * skip them, so that their time belongs to their callers.
  */
 #ifndef KRAIT_TRACE_OWN_H
 #define KRAIT_TRACE_OWN_H

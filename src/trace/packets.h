@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stream file of a krait recording, packet by packet, mapped. Heads are checked; what is damaged is stepped
- * over and said: after a bad head the next packet of the same trace is looked for.
+ * A stream file of a krait recording, mapped, packet by packet. Heads are checked. Damage is reported and skipped:
+ * after a bad head, the search goes on for the next packet of the same trace.
  */
 #ifndef KRAIT_TRACE_PACKETS_H
 #define KRAIT_TRACE_PACKETS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread's stack, kept in step with its events: what goes in may miss anything, what comes out is
- * balanced and in nesting order. Begins and ends leave in batches of columns (struct krait_call_batch).
+ * The stack of one thread, which follows the thread's events. Any event may be missing from the input; the output is
+ * always balanced and nested. Begins and ends are handed out in batches of columns (struct krait_call_batch).
  *
  * Rules, where the events alone do not balance:
  *   - an end of a C call while the innermost call is not C is ignored: its begin was not recorded
@@ -22,8 +22,9 @@
  *   - at the range's begin what is open begins as KRAIT_OP_LIVE; at its end, and at the end of all, it is cut
  *   - time never goes back: an earlier time counts as the latest one seen
  *
- * Memory is the batch and the stack's depth, which is bounded; deeper calls are not handed out. The stacks that were
- * left have the same bound, all together: what would go beyond is not kept, and is empty when it is taken up.
+ * Memory is the batch and the stack. Its depth is bounded; deeper calls are not handed out. All stacks of suspended
+ * greenlets together have the same bound. What exceeds it is not kept, and such a stack is empty when it is taken up
+ * again.
  */
 #ifndef KRAIT_TRACE_STACK_H
 #define KRAIT_TRACE_STACK_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file of a thread that krait recorded, and where its packets lie in it and in time, as their heads tell: kept when
- * the trace is opened, 32 bytes a packet, so that who wants a range of it need not pass what lies before.
+ * The file of a thread that krait recorded, and the place and time of each of its packets, from their heads. They are
+ * kept from the opening of the trace on, 32 bytes a packet, so that reading a range does not pass what comes before
+ * it.
  */
 #ifndef KRAIT_TRACE_THREAD_FILE_H
 #define KRAIT_TRACE_THREAD_FILE_H

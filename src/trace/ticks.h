@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ticks of a trace's clock to nanoseconds since the epoch, without loss: floor((offset + ticks) * 10^9 /
- * freq) is exact where freq is below 2^32. Whole seconds are divided once and kept; within one, a multiply by
- * a 64.64 fixed-point ratio does it.
+ * Converts ticks of a trace's clock to nanoseconds since the epoch without loss: floor((offset + ticks) * 10^9 /
+ * freq) is exact if freq is below 2^32. Whole seconds are divided once and kept; within a second, a multiplication by
+ * a 64.64 fixed-point ratio is enough.
  */
 #ifndef KRAIT_TRACE_TICKS_H
 #define KRAIT_TRACE_TICKS_H

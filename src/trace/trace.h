@@ -2,14 +2,14 @@
  *
  * The trace model: what analyses, exports and views read, whatever recorded it.
  *
- * Opening reads the metadata, the definitions and the packets' heads: functions, processes and threads are
- * then in memory, interned, and the same function of two processes is one. The calls themselves are streamed:
- * each thread's are handed out in its own order, in batches of columns that stay in the cache, so that memory
- * does not grow with the trace. What is handed out is always balanced: every begin has its end, in nesting
- * order, whatever was lost or cut; what had to be added is flagged.
+ * Opening a trace reads the metadata, the definitions and the heads of the packets. Functions, processes and threads
+ * are then in memory; a function that two processes share is there once. Calls are streamed: a walk hands out the
+ * calls of a thread by time, in batches of columns that fit the cache, so memory does not grow with the trace. They
+ * are always balanced: each begin has an end, properly nested, even if events were lost or a range cuts them. Begins
+ * and ends that were added are flagged.
  *
- * Times are nanoseconds since the epoch (CLOCK_REALTIME). Ids are dense, from 0. Nothing here is safe for two threads
- * on one struct krait_trace, but two threads may walk different threads of it (krait_trace_walk is const).
+ * Times are nanoseconds since the epoch (CLOCK_REALTIME). Ids are dense, from 0. Two threads must not use one struct
+ * krait_trace at a time, with one exception: they may walk different threads of it (krait_trace_walk is const).
  */
 #ifndef KRAIT_TRACE_TRACE_H
 #define KRAIT_TRACE_TRACE_H

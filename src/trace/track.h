@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tracks: all that happened in one place, of one kind, in the order of time. Whoever recorded it, views,
- * exports and analyses read it so.
+ * Tracks. A track has everything of one kind that happened in one place, ordered by time. Views, exports and analyses
+ * read all traces as tracks, whatever recorded them.
  *
  *   host vm
  *     process 4711 python3
@@ -13,8 +13,8 @@
  *         STATES    python3 ├ idle ├ kworker ┤ ...
  *         COUNTER   2.4 GHz ┴ 3.1 GHz                    a value up to the next
  *
- * A batch is a run of entries as columns, of at most some thousand; it is valid while it is handed out. Which
- * columns a kind has:
+ * A batch is a run of entries as columns, some thousand at most. It is valid while it is handed out. The columns of
+ * each kind:
  *
  *              t_ns    end_ns   calls   name   value              to
  *   CALLS      begin and end    x
@@ -24,14 +24,15 @@
  *   COUNTER    time                            the value from then on, in the track's unit
  *   FLOWS      begin   x                x                         the track that it leads to; where it arrives at end_ns
  *
- * Times are nanoseconds since the epoch. The begins of a track never go backward; of SLICES and FLOWS, which are
- * handed out when they end, the ends. In a range, what lies across an edge is cut there: a counter begins with the
- * value that it had before. Memory is the batches, and what is open, however long the trace is.
+ * Times are nanoseconds since the epoch. The begins of a track never go backward. SLICES and FLOWS are handed out
+ * when they end, so there the ends never go backward. A range cuts what crosses its edges; a counter begins with the
+ * value that it had before. Memory is that of the batches and of what is open, however long the trace is.
  *
- * What walking a range costs: of GIL waits, marks and losses of krait's recordings, and of other tracers' instants, the
- * packets that lie in it, which are found by their heads. Of calls of krait's, the same from the place before that a
- * walk over the whole thread has noted (krait_trace_walk_noting), or else all before; of LTTng's function events the
- * thread's life up to its end; of the kernel's part all events up to its end, for states follow from what was before.
+ * The cost of walking a range depends on the source. For GIL waits, marks and losses of krait's recordings, and for
+ * instants of other tracers, it is the packets in the range, which are found by their heads. For krait's calls, it is
+ * the same from the last noted place before the range (krait_trace_walk_noting), or from the beginning without such a
+ * place. For LTTng's function events, it is the thread from its beginning to the end of the range. For the kernel's
+ * part, it is all events up to the end of the range, because states depend on what came before.
  */
 #ifndef KRAIT_TRACE_TRACK_H
 #define KRAIT_TRACE_TRACK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processor cycles, from stretches of time at a known frequency. Zeroed memory has none.
+ * Counts processor cycles, from periods of time with a known frequency. Zeroed memory is a count of 0.
  */
 #ifndef KRAIT_TRACE_CYCLES_H
 #define KRAIT_TRACE_CYCLES_H

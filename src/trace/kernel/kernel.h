@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel's part of a trace, whoever recorded it: krait, LTTng or perf. It is opened when somebody asks for
- * it, once.
+ * The kernel's part of a trace, recorded by krait, LTTng or perf. It is opened once, when it is first needed.
  */
 #ifndef KRAIT_TRACE_KERNEL_H
 #define KRAIT_TRACE_KERNEL_H

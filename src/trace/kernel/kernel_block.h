@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What numbers and names of the kernel's say of a thread's state: of the system call that it blocks in, of
- * the soft interrupt that wakes it, of a switch, of the state dump.
+ * What the kernel's numbers and names imply for the state of a thread: the system call in which it blocks, the soft
+ * interrupt that wakes it, the state in a switch, the state dump.
  */
 #ifndef KRAIT_TRACE_KERNEL_BLOCK_H
 #define KRAIT_TRACE_KERNEL_BLOCK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a CPU does: the time in its states, its cycles, and the interrupts that go on.
+ * What a CPU does: its time in each state, its cycles, and the interrupts that are running.
  */
 #ifndef KRAIT_TRACE_KERNEL_CPU_H
 #define KRAIT_TRACE_KERNEL_CPU_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside the machine of kernel_states.h: the disks and network interfaces that events are of.
+ * Internal to kernel_states.h: the disks and network interfaces to which events belong.
  */
 #ifndef KRAIT_TRACE_KERNEL_DEVICE_H
 #define KRAIT_TRACE_KERNEL_DEVICE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel's events, in the order of time, whoever recorded them: by kind, with the fields that analyses
- * ask for in known places, and the CPU that each happened on.
+ * The kernel's events by time, whatever recorded them. Each has its kind, the fields that analyses use, in known
+ * places, and the CPU on which it happened.
  *
- * Events come as rows of cells (ctf/rows/row.h). What a kind's fields are, and which cells they have in a
- * trace, is looked up once for each event class; an event costs its row and a call through a table.
+ * Events are rows of cells (ctf/rows/row.h). The fields of a kind, and their cells in a trace, are looked up once for
+ * each event class. An event then costs its row and a call through a table.
  */
 #ifndef KRAIT_TRACE_KERNEL_EVENTS_H
 #define KRAIT_TRACE_KERNEL_EVENTS_H

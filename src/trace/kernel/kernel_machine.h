@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside the machine of kernel_states.h: what its files share.
+ * Internal to kernel_states.h: what its files share.
  */
 #ifndef KRAIT_TRACE_KERNEL_MACHINE_H
 #define KRAIT_TRACE_KERNEL_MACHINE_H

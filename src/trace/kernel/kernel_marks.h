@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a trace tells of its CPUs beside the events: which thread a CPU runs when its stream begins, and where
+ * What a trace says about its CPUs besides the events: which thread a CPU runs when its stream begins, and where
  * events of a CPU were lost.
  *
  *     CPU 1   ├──── unknown to all events ────┤switch 5 -> 0 ...   5 runs from the beginning on

@@ -18,6 +18,7 @@ export interface View {
   pinned: string[];
   deep: string[]; // shown to their full depth
   func: number | null; // in the finder
+  events: string; // filter of the event table
   base: Range | null; // that the flame graph compares others with
 }
 
@@ -42,7 +43,7 @@ export class Store {
     this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
     this.view = {
       range: { ...this.whole }, selected: null, call: null, panel, filter: '', group: 'process', active: false,
-      collapsed: [], pinned: [], deep: [], func: null, base: null,
+      collapsed: [], pinned: [], deep: [], func: null, events: '', base: null,
     };
     this.settled = encode(this.view);
   }
@@ -110,6 +111,11 @@ export class Store {
     this.tell('selection');
   }
 
+  setEvents(filter: string): void {
+    this.view.events = filter;
+    this.tell('selection');
+  }
+
   setBase(range: Range | null): void {
     this.view.base = range;
     this.tell('selection');
@@ -170,6 +176,7 @@ export class Store {
 export function encode(view: View): string {
   const parts = [`r=${view.range.from},${view.range.span}`, `p=${view.panel}`];
   if (view.selected) parts.push(`s=${view.selected.from},${view.selected.span}`);
+  if (view.events) parts.push(`e=${encodeURIComponent(view.events)}`);
   if (view.base) parts.push(`b=${view.base.from},${view.base.span}`);
   if (view.call) parts.push(`c=${view.call.track},${view.call.depth},${view.call.at}`);
   if (view.filter) parts.push(`f=${encodeURIComponent(view.filter)}`);
@@ -192,10 +199,11 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, base: null, collapsed: [], pinned: [], deep: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, events: '', base: null, collapsed: [], pinned: [], deep: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
+      if (key === 'e') view.events = decodeURIComponent(value);
       if (key === 'b') view.base = readRange(value);
       if (key === 's') view.selected = readRange(value);
       if (key === 'p') view.panel = value;

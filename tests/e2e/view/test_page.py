@@ -156,7 +156,7 @@ def test_names_are_never_markup(open_page):
     assert "<img src=x" in page.text(".details h2")
 
 
-@pytest.mark.parametrize("panel", ["1", "2", "3", "4", "5", "6", "7"])
+@pytest.mark.parametrize("panel", ["1", "2", "3", "4", "5", "6", "7", "8"])
 def test_every_panel_opens_by_its_key(open_page, panel):
     page, *_ = open_page()
     page.press(panel)
@@ -236,3 +236,28 @@ def test_the_bar_of_states_is_the_split_of_report(open_page, both, krait):
     assert {float(share) for share in re.findall(r"([\d.]+)%", words)} == set(shares.values())
     widths = row.locator(".stacked i").evaluate_all("list => list.map((i) => parseFloat(i.style.width))")
     assert sum(widths) == pytest.approx(100)
+
+
+def test_the_event_table_has_what_cat_prints(open_page, krait):
+    page, _, folder = open_page(hash="#r=0,100000000;p=events")
+    printed = subprocess.run([krait, "cat", "--json", folder], capture_output=True, text=True, check=True).stdout
+    names = [json.loads(line)["event"] for line in printed.splitlines()]
+    assert page.text(".message") == f"{len(names)} events"
+    shown = page.page.locator(".events .row").evaluate_all("rows => rows.map((row) => row.children[1].textContent)")
+    assert len(shown) > 5 and shown == names[: len(shown)]
+
+
+def test_events_are_filtered_as_cat_filters_them(open_page, krait):
+    page, _, folder = open_page(hash="#r=0,100000000;p=events")
+    words = [krait, "cat", "--json", "--filter", 'name == "c:*"', folder]
+    wanted = len(subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines())
+    page.page.locator(".event-filter").fill('name == "c:*"')
+    page.page.wait_for_timeout(600)
+    page.wait()
+    assert page.text(".message") == f"{wanted} events"
+    page.page.locator(".event-filter").fill("name =")
+    page.page.wait_for_timeout(600)
+    page.wait()
+    assert "equality is written ==" in page.text(".message") and page.page.locator(".events .row").count() == 0
+    assert all("400" in error for error in page.errors)  # the browser tells of the refused filter, and of nothing else
+    page.errors.clear()

@@ -3,10 +3,11 @@
 
 import { Panel } from '../panel';
 import { details } from './details';
+import { eventTable } from './events';
 import { finder } from './finder';
 import { flame } from './flame';
 import { functions } from './functions';
 import { marks } from './marks';
 import { states, syscalls } from './sums';
 
-export const panels: Panel[] = [functions, details, finder, flame, states, syscalls, marks];
+export const panels: Panel[] = [functions, details, finder, flame, states, syscalls, marks, eventTable];

@@ -12,7 +12,7 @@ const MOST = 2000;
 let table: Table<Mark>, note: HTMLElement;
 
 export const marks: Panel = {
-  id: 'marks', title: 'Events', key: '7', ofRange: true,
+  id: 'marks', title: 'Marks', key: '7', ofRange: true,
   make(context) {
     const text = (mark: Mark): string => context.api.texts.get(mark.name) ?? '\u2026';
     const where = (mark: Mark): string => {

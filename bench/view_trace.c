@@ -57,7 +57,7 @@ static uint32_t longest_track(const struct krait_trace *trace)
 {
     uint32_t best = 0;
     while (best + 1 < trace->track_count && trace->tracks[best].kind != KRAIT_TRACK_CALLS &&
-           trace->tracks[best].of != KRAIT_OF_CPU)
+           (trace->tracks[best].of != KRAIT_OF_CPU || trace->tracks[best].kind != KRAIT_TRACK_STATES))
         best++;
     for (uint32_t i = 0; i < trace->track_count; i++) {
         const struct krait_track *track = &trace->tracks[i], *so_far = &trace->tracks[best];

@@ -9,6 +9,10 @@
 
 #include <string.h>
 
+enum {
+    OTHERS_WORK = 1 << 20
+}; /* bytes that it is taken to be at least: the model does not count other tracers' files */
+
 /* ---- opening ---- */
 
 struct sized {
@@ -79,8 +83,8 @@ static int plan(struct krait_view *view, struct krait_err *err)
         plan_others(view))
         return krait_err_set(err, -ENOMEM, "out of memory");
     uint64_t calls = view->work;
-    view->others_work =
-        view->other_count ? KRAIT_MAX(trace->bytes - KRAIT_MIN(calls, trace->bytes), 1ull) : 0;
+    uint64_t others = trace->bytes - KRAIT_MIN(calls, trace->bytes);
+    view->others_work = view->other_count ? KRAIT_MAX(others, (uint64_t)OTHERS_WORK) : 0;
     view->work = calls + view->others_work;
     return 0;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent: what is loaded into the traced Python program. This header is the inside of src/python/; nobody
- * else includes it.
+ * The agent, which is loaded into the traced Python program. This header is internal to src/python/; no other folder
+ * includes it.
  *
- * One struct krait_agent a process, one struct krait_interp for each interpreter in it, one ring for each
- * thread. Hooks run with their interpreter's GIL held, so that a krait_interp needs no lock; what
- * interpreters share is atomic.
+ * There is one struct krait_agent per process, one struct krait_interp for each interpreter in it, and one ring for
+ * each thread. Hooks run while their interpreter's GIL is held, so a krait_interp needs no lock. What interpreters
+ * share is atomic.
  *
- * The way of an event: a hook (monitoring.c, profile.c) looks up the function's id by the address of its code
- * object (codes.h), reads the clock, and stores 8 or 4 bytes in the thread's ring (record/ring.h). Everything
- * else is in the slow paths behind one branch: defining a function (codes.c), a thread's first event and its
- * stack (threads.c), room in the ring (record/writer.c).
+ * How an event is recorded: a hook (monitoring.c, profile.c) finds the function's id by the address of its code
+ * object (codes.h), reads the clock, and stores 8 or 4 bytes in the thread's ring (record/ring.h). Everything else is
+ * in slow paths behind one branch: defining a function (codes.c), a thread's first event and its stack (threads.c),
+ * making room in the ring (record/writer.c).
  */
 #ifndef KRAIT_PYTHON_AGENT_H
 #define KRAIT_PYTHON_AGENT_H

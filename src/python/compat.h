@@ -2,10 +2,10 @@
  *
  * Every difference between CPython 3.8 and 3.15 that the agent must know; compat.c is the only file that knows them.
  *
- * The agent is built once, for the stable ABI of 3.8. What lies outside it is looked up by name at run time;
- * where a struct must be read (before 3.12 only, whose layouts no longer change), its offsets come from a
- * table and are checked against the interpreter's own answers before the first use. "borrowed" and "new
- * reference" mean what they mean in CPython's documentation.
+ * The agent is built once, for the stable ABI of 3.8. Functions outside of it are looked up by name at run time.
+ * Where a struct must be read (only before 3.12, whose layouts no longer change), its offsets come from a table, and
+ * are checked against the interpreter's own answers before the first use. "borrowed" and "new reference" mean the
+ * same as in CPython's documentation.
  */
 #ifndef KRAIT_PYTHON_COMPAT_H
 #define KRAIT_PYTHON_COMPAT_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long the calls of each function last, for the governor. Nothing is stored for it on the way of an
- * event: the times are in the threads' rings already, and are read there every few hundred calls, and before a
- * packet is closed: a long call is seen with all that happens inside it.
+ * How long the calls of each function last, for the governor. Nothing extra is stored when an event is recorded. The
+ * times are in the threads' rings already; they are read there every few hundred calls, and before a packet is
+ * closed, so that a long call is seen with everything inside it.
  *
- * Where other programs had the CPU in between, that time is nobody's: it would make a short function long. The
- * thread's CPU clock says how much it was, and the longest times without an event say where.
+ * Time in which other programs had the CPU counts for no function, because it would make a short function look long.
+ * The thread's CPU clock tells how much time that was; the longest gaps between events tell where it was.
  *
- * A function that calls itself has the time of its outermost call, divided by all its calls: that is what the
- * calls tell for what they cost.
+ * For a recursive function, the time of its outermost call is divided by the number of all its calls: that is the
+ * time that a recorded call stands for.
  */
 #ifndef KRAIT_PYTHON_DURATIONS_H
 #define KRAIT_PYTHON_DURATIONS_H

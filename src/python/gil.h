@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who waits for the global interpreter lock, how long, and for whom: the events gil:*. How it is seen is said
- * in gil.c.
+ * Which threads wait for the global interpreter lock, how long, and which thread holds it: the events gil:*. gil.c
+ * explains how krait sees this.
  */
 #ifndef KRAIT_PYTHON_GIL_H
 #define KRAIT_PYTHON_GIL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls that one file of the program makes to functions of other files: where they lead.
+ * Where the calls lead that one file of the program makes to functions of other files.
  */
 #ifndef KRAIT_PYTHON_GOT_H
 #define KRAIT_PYTHON_GOT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the packet that a thread's ring has open, from the side that writes it: what was recorded last says
- * what is open, and how long calls took, without a store on the way of an event.
+ * Reads the open packet of a thread's ring, on the side that writes it. The last recorded events tell which calls are
+ * open and how long calls took, at no cost for recording them.
  */
 #ifndef KRAIT_PYTHON_PACKET_H
 #define KRAIT_PYTHON_PACKET_H

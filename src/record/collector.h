@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The collector: the other side of the rings. It makes the shared memory, takes whole packets out of it, and
- * writes them to disk. One thread; prints nothing.
+ * The collector, the other side of the rings. It creates the shared memory, takes complete packets out of it, and
+ * writes them to disk. It is one thread and prints nothing.
  */
 #ifndef KRAIT_RECORD_COLLECTOR_H
 #define KRAIT_RECORD_COLLECTOR_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the collector, for its own files: open.c makes it, drain.c takes out of rings what is in
- * them, collector.c knows processes, rounds and the end.
+ * Internal to the collector. open.c creates it, drain.c takes packets out of rings, collector.c keeps processes,
+ * rounds and the end.
  *
- * What is in shared memory may be anything at any time. What the collector acts on, it has read once,
- * checked, and keeps here.
+ * Shared memory can contain anything at any time. The collector reads a value once, checks it, and keeps the checked
+ * copy here.
  */
 #ifndef KRAIT_RECORD_COLLECTOR_INSIDE_H
 #define KRAIT_RECORD_COLLECTOR_INSIDE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a process joins that cannot open the recording by its path: one in a PID namespace with a /proc of its own, or in
- * a user namespace. It asks the collector by a Unix socket, which does not depend on either. The answer carries the
- * memfd, and the process's number as the collector knows it.
+ * How a process joins if it cannot open the recording by its path, because it is in a PID namespace with a /proc of
+ * its own, or in a user namespace. It asks the collector over a Unix socket, which depends on neither. The answer
+ * carries the memfd, and the process's id as the collector sees it.
  *
  *   KRAIT_SESSION=/proc/4711/fd/7@0123abcd 0011223344556677 8899aabbccddeeff       (without the blanks)
  *                 └── path ──────┘└─ name ┘└─ question ───┘└─ answer ─────┘
@@ -10,9 +10,9 @@
  *   process    ── datagram: question ───────────────────────────────────────→  collector
  *   process    ←─ datagram: answer, the process's number; memfd (SCM_RIGHTS) ──  collector
  *
- * The socket's name is in the abstract namespace, where everybody in the network namespace sees it. So either side
- * proves that it belongs to the recording: who has the memfd can write into the recorded programs. The kernel says
- * who asks (SCM_CREDENTIALS, unix(7)), in numbers of the one who reads that.
+ * The socket's name is in the abstract namespace, where every process of the network namespace sees it. So each side
+ * proves that it belongs to the recording, because whoever has the memfd can write into the recorded programs. The
+ * kernel tells the collector who asks (SCM_CREDENTIALS, unix(7)), with the ids of the collector's namespace.
  */
 #ifndef KRAIT_RECORD_DOOR_H
 #define KRAIT_RECORD_DOOR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a stack is written: python:frame for each Python frame, outermost first, and python:stack at the end. Where the
- * depth is more than 16 bits hold, python:deep_frame and python:deep_stack.
+ * How a stack is written: python:frame for each Python frame, outermost first, then python:stack. If the depth needs
+ * more than 16 bits, python:deep_frame and python:deep_stack.
  */
 #ifndef KRAIT_RECORD_FRAMES_H
 #define KRAIT_RECORD_FRAMES_H

@@ -2,9 +2,10 @@
  *
  * The hot path: one event, from the hook to shared memory. The rest of the writer is writer.h.
  *
- * An event costs the clock, two predicted branches, a store of 4 or 8 bytes and the commit. Everything rare
- * is behind the one branch: no packet open, packet full, clock's upper bits changed, thread without a ring.
- * All functions here: any thread, no lock, no system call, errno untouched; "hot path".
+ * An event costs one reading of the clock, two predicted branches, a store of 4 or 8 bytes, and the commit.
+ * Everything rare is behind one branch: no packet is open, the packet is full, the clock's upper bits changed, the
+ * thread has no ring. All functions here may be called on any thread, take no lock, make no system call and leave
+ * errno alone; "hot path".
  */
 #ifndef KRAIT_RECORD_RING_H
 #define KRAIT_RECORD_RING_H

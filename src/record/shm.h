@@ -2,11 +2,11 @@
  *
  * The memory that a traced program and the collector share.
  *
- * The collector makes one memfd for the whole recording; every process finds it by the path in KRAIT_SESSION
- * (/proc/PID/fd/N) and maps what stands before the rings, and of the rings those that are its own: a program
- * may have little address space (RLIMIT_AS). A memfd needs no room in /dev/shm, is gone when the last process
- * is, and touched pages alone cost memory. It is sealed against shrinking: nobody can pull it from under
- * another. Nothing in it is a pointer that the other side follows.
+ * The collector creates one memfd for the whole recording. Each process finds it by the path in KRAIT_SESSION
+ * (/proc/PID/fd/N). It maps everything before the rings, and of the rings only its own, because a program may have
+ * little address space (RLIMIT_AS). A memfd needs no room in /dev/shm, disappears with the last process, and costs
+ * memory only for touched pages. It is sealed against shrinking, so no process can take the memory away from another.
+ * It contains no pointer that the other side follows.
  *
  *   ┌─────────┬───────────────┬────────────┬─────────────┬─────────────────────────┬──────────────────────┐
  *   │ control │ process slots │ ring heads │ chunk heads │ rings: ring_bytes each, │ chunks: chunk_bytes  │

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One process's CTF trace on disk, as it is being written: its folder, its streams, its metadata. No GIL, one thread.
+ * The CTF trace of one process while it is written: its folder, streams and metadata. No GIL, one thread.
  */
 #ifndef KRAIT_RECORD_TRACEDIR_H
 #define KRAIT_RECORD_TRACEDIR_H

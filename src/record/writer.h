@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writer's side of a recording, in the traced program: joining it, rings, packets, definitions. The hot path is
- * ring.h. Needs libc alone. Nothing here prints, exits, locks or raises; errno is the caller's to save.
+ * The writer's side of a recording, in the traced program: joining, rings, packets, definitions. The hot path is in
+ * ring.h. Needs only libc. Nothing here prints, exits, locks or raises. The caller saves errno.
  */
 #ifndef KRAIT_RECORD_WRITER_H
 #define KRAIT_RECORD_WRITER_H

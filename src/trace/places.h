@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places in a thread's stream where a walk may begin: what the walk knew between two packets, so that a range in the
- * middle of a long recording does not cost what lies before it.
+ * Places in a thread's stream where a walk can begin. Each stores what a walk knew between two packets, so that a
+ * walk over the middle of a long recording does not have to read what comes before.
  *
  *     packets   |----|----|----|----|----|----|----|----|
  *     places    0              1              2              about every 256 KiB: offset, time, open calls
  *
- * A walk over the whole stream notes them. They cost at most a 64th of the stream: where the stack is deep they
- * lie further apart. The stacks of greenlets that wait are kept behind the open calls: for each number from 0 on a frame
- * of which the code is how many frames follow, and these.
+ * A walk over the whole stream notes the places. They take at most a 64th of the stream's size: where the stack is
+ * deep, they are further apart. After the open calls come the stacks of greenlets that wait: for each number from 0
+ * on, a frame whose code is the number of frames that follow, and these frames.
  */
 #ifndef KRAIT_TRACE_PLACES_H
 #define KRAIT_TRACE_PLACES_H

@@ -12,14 +12,14 @@
  *          │ which, and how many each │ cells, then its calls       │      │ moments         │        │        │
  *          └──────────────────────────┴─────────────────────────────┴──────┴─────────────────┴────────┴────────┘
  *
- * Everything is as it lies in memory on the machine that wrote it, in multiples of 8 bytes, and is mapped, not
- * copied; but for texts, which are NUL-terminated, and places, which the trace takes over. The sum is one over all
+ * Everything is stored as it is in the memory of the machine that wrote it, in multiples of 8 bytes. It is mapped,
+ * not copied. The exceptions are texts, which end with NUL, and places, which the trace copies. The sum is over all
  * words before it.
  *
- * Identity: the names, sizes and times of modification of all files of the trace, krait's version and that of this
- * format. A file with another identity, a wrong sum, or anything in it that no index has, is not used; the index is
- * built again and takes its place. Files are put in place whole (base/outfile.h), so that two viewers do not disturb
- * each other. Nobody is told where none can be written: it is a cache.
+ * Identity: the names, sizes and modification times of all files of the trace, the version of krait, and that of this
+ * format. A file with another identity, a wrong sum, or contents that no index has is not used; the index is built
+ * again and replaces it. Files are replaced as a whole (base/outfile.h), so that two viewers do not disturb each
+ * other. If no file can be written, that is no error and not reported: it is only a cache.
  *
  * Version rule: KRAIT_CACHE_VERSION changes with any change of these bytes.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hues of what tracks show, as numbers: of functions the hue of their package (view/hues.h), of the texts of other
- * tracks a class: a row of the table that krait knows by name, or behind the last row one of KRAIT_HUES by the text.
- * What they look like is the page's, which knows the roles.
+ * Hues of what tracks show, as numbers. For functions it is the hue of their package (view/hues.h). For the texts of
+ * other tracks it is a class: the number of a row in krait's table of known names, or, after the last row, one of
+ * KRAIT_HUES from the text. The page decides what each looks like.
  */
 #ifndef KRAIT_VIEW_CLASSES_H
 #define KRAIT_VIEW_CLASSES_H

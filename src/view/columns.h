@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The entries of one track other than calls, kept in the order of time: states and slices with begin and end, instants,
- * a counter's values. Times are nanoseconds behind an origin; what lies before it counts as at it.
+ * The entries of one track, except calls, by time: states and slices with begin and end, instants, a counter's
+ * values. Times are nanoseconds since an origin; an earlier time counts as the origin.
  */
 #ifndef KRAIT_VIEW_COLUMNS_H
 #define KRAIT_VIEW_COLUMNS_H

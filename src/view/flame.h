@@ -4,8 +4,8 @@
  *
  *     krait_calltree ──new──▶ krait_flame ──(diff)──(reverse)──▶ finish ──▶ svg / html
  *
- * The graph holds its own names, merged by what a person reads (module, name, kind, file, line), so that two
- * traces meet in one graph. Each node has two sides: this trace and, for a differential graph, the other one.
+ * The graph has its own names, merged by what a person reads (module, name, kind, file, line), so that one graph can
+ * hold two traces. Each node has two sides: this trace and, in a differential graph, the other one.
  */
 #ifndef KRAIT_VIEW_FLAME_H
 #define KRAIT_VIEW_FLAME_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the flame graph's parts know of each other. flame.js draws by the same measures: they are handed to it.
+ * What the parts of the flame graph share. flame.js uses the same measures: they are passed to it.
  */
 #ifndef KRAIT_VIEW_FLAME_DRAW_H
 #define KRAIT_VIEW_FLAME_DRAW_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text for pictures: names from a trace are untrusted bytes. They are cleaned once (krait_text_clean), then
- * escaped for the place where they are put.
+ * Text for pictures. Names from a trace are untrusted bytes: they are cleaned once (krait_text_clean), then escaped
+ * for the place where they are used.
  */
 #ifndef KRAIT_VIEW_FLAME_TEXT_H
 #define KRAIT_VIEW_FLAME_TEXT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An open trace as views ask for it: tiles of any track at any zoom, at a cost that follows the picture.
+ * An open trace for views: tiles of any track at any zoom, at a cost that depends on the picture, not on the trace.
  *
  *     struct krait_trace *trace                          whose tracks were found (krait_tracks_find)
  *        └─ krait_view_open ─▶ struct krait_view         an index for each track, built by threads of its own
@@ -9,10 +9,10 @@
  *              ├─ krait_view_progress, _wait, _cancel
  *              └─ krait_view_close
  *
- * Queries may come from several threads at a time, and none of them waits for the index to be whole: what of a track
- * is not built yet is missing from the answer, which says so by KRAIT_WIRE_UNFINISHED. Times are nanoseconds behind
- * the origin, which is krait_trace_zero. The trace and its tracks do not change while the view is open. Who walks its
- * tracks himself, but for calls, does it between krait_view_lock and krait_view_unlock.
+ * Several threads may query at a time. No query waits until the index is complete: an answer leaves out what is not
+ * built yet, and says so by KRAIT_WIRE_UNFINISHED. Times are nanoseconds since the origin, krait_trace_zero. The
+ * trace and its tracks must not change while the view is open. To walk its tracks directly, except for calls, hold
+ * krait_view_lock.
  */
 #ifndef KRAIT_VIEW_INDEX_H
 #define KRAIT_VIEW_INDEX_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the index share. What changes while it is built has a lock; who builds takes it once a batch, so
- * that queries come between batches: each builder has one for the track of calls that it builds, the view one for all
- * other tracks, texts, and how far it is.
+ * What the files of the index share. Whatever changes while the index is built has a lock. Builders take it once per
+ * batch, so that queries run between batches. Each builder has a lock for its track of calls; the view has one for
+ * all other tracks, the texts and the progress.
  */
 #ifndef KRAIT_VIEW_INDEX_OWN_H
 #define KRAIT_VIEW_INDEX_OWN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lanes in a terminal: a row for each who takes part, time from left to right, as many columns as there is
- * room, and an axis below.
+ * Lanes in a terminal: a row for each participant, time from left to right, as many columns as fit, and an axis
+ * below.
  *
  *     MainThread 41   █▃                       ▂███
  *     worker 43         █████░░░████    ▂▅████▇
@@ -9,7 +9,7 @@
  *                     0    2 ms    4 ms    6 ms  7.31
  *     █ running  ░ ready to run  █ waited for
  *
- * A column that is not all of one row's says by its height what share is.
+ * If a column belongs to a row only in part, its height shows the share.
  */
 #ifndef KRAIT_VIEW_LANE_H
 #define KRAIT_VIEW_LANE_H

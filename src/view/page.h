@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A recording in one page that needs no server and no network: what was recorded, where its time went, the timeline,
- * the flame graph, the functions, and what is missing.
+ * A recording as one page that needs neither a server nor the network: what was recorded, where the time went, the
+ * timeline, the flame graph, the functions, and what is missing.
  */
 #ifndef KRAIT_VIEW_PAGE_H
 #define KRAIT_VIEW_PAGE_H

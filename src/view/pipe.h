@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches of calls from the thread that walks to one that uses them, so that both work at a time: a ring of copies, of
- * fixed size. Who is faster waits.
+ * Passes batches of calls from the thread that walks to the thread that uses them, so that both work at a time: a
+ * ring of copies, of fixed size. The faster side waits.
  */
 #ifndef KRAIT_VIEW_PIPE_H
 #define KRAIT_VIEW_PIPE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A picture that was drawn as SVG, as PNG, by librsvg and cairo. They are loaded when they are needed: krait works
+ * Converts a picture from SVG to PNG with librsvg and cairo. They are loaded when they are needed; krait works
  * without them.
  */
 #ifndef KRAIT_VIEW_PNG_H

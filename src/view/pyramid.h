@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sparse pyramid over one track: what a picture of any part of it can show, at a cost that follows the picture.
+ * A sparse pyramid over one track. It has what a picture of any part of the track can show, at a cost that depends on
+ * the picture.
  *
  *     level 0   cells of 2^s ns       ▪▪▪ ▪▪      ▪▪▪▪▪▪  ▪▪▪       calls shorter than 3 of its cells
  *     level 1   cells of 2^(s+4) ns   ▪   ▪   ▪       ▪   ▪         ... of its cells: those below, and class 0
  *     level 2   cells of 2^(s+8) ns   ▪               ▪
  *     classes   class L: calls of 3 cells of level L up to 3 of level L + 1, each with begin and end
  *
- * A cell has, for each depth that occurs in it, how long calls were open, how many began, and the longest with its
- * name: exact sums, no samples. Only cells in which something happened are kept. A picture with bins of 2^k ns, at
- * least as wide as the cells of level 0, takes the highest level whose cells are not wider than a bin, and the
- * classes from that level on; a call of KRAIT_TILE_WIDE bins or more is itself in the picture, the others are in its
- * bins. A picture with narrower bins takes the classes and whoever has the short calls themselves (struct
- * krait_pyramid_short).
+ * A cell has, for each depth that occurs in it, how long calls were open, how many began, and the longest call with
+ * its name. These are exact sums, not samples. Only cells in which something happened are stored. If the bins of a
+ * picture (2^k ns) are at least as wide as the cells of level 0, the picture uses the highest level whose cells are
+ * not wider than a bin, and the classes from that level on. Calls of KRAIT_TILE_WIDE bins or more are drawn
+ * themselves; the others are in their bins. A picture with narrower bins uses the classes, and gets the short calls
+ * themselves from elsewhere (struct krait_pyramid_short).
  *
- * The cells of level 0 begin as 256 ns. Whenever cells and single calls are more than a share of all calls, level 0
- * and class 0 are dropped: the level above has what was in them. So a pyramid has less than a byte a call, whatever
- * their lengths. docs/decisions/view-index.md says what was measured.
+ * The cells of level 0 are 256 ns at first. When cells and single calls become more than a share of all calls, level
+ * 0 and class 0 are dropped; the level above has their contents. A pyramid therefore takes less than a byte per call,
+ * whatever the durations are. docs/decisions/view-index.md has the measurements.
  */
 #ifndef KRAIT_VIEW_PYRAMID_H
 #define KRAIT_VIEW_PYRAMID_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A folder of CSV files, one for the events of each name. Events of one name that have other fields (of another trace)
- * go to a file of their own: NAME-2.csv. Files are opened to append what has gathered, and closed again, so that
- * thousands of names need no more descriptors than one.
+ * A folder of CSV files, one for the events of each name. If events of the same name have other fields, in another
+ * trace, they go to a file of their own: NAME-2.csv. A file is opened to append what has gathered, then closed, so
+ * that thousands of names need no more descriptors than one.
  */
 #ifndef KRAIT_CMD_CSV_DIR_H
 #define KRAIT_CMD_CSV_DIR_H

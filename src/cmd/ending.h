@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How processes ended, in words: what info and report say of it.
+ * How processes ended, in words, for info and report.
  */
 #ifndef KRAIT_CMD_ENDING_H
 #define KRAIT_CMD_ENDING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What --max-overhead kept from the recording, as verbs tell it.
+ * What was not recorded because of --max-overhead, in words.
  */
 #ifndef KRAIT_CMD_OMITTED_H
 #define KRAIT_CMD_OMITTED_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options as tables. A verb's rows say name, argument, help and where the value goes in the verb's own
- * options struct; parsing, --help, the manual pages and the shell completion are all made from the rows.
+ * Options as tables. A row has the option's name, argument, help text, and the place of its value in the verb's own
+ * options struct. Parsing, --help, the manual pages and the shell completion all use the rows.
  */
 #ifndef KRAIT_CMD_OPTS_H
 #define KRAIT_CMD_OPTS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far a verb is that takes long, on a terminal: "krait export: 37%, about 12 s left". A line that is gone when it is done.
+ * The progress of a verb that takes long, on a terminal: "krait export: 37%, about 12 s left". The line disappears at
+ * the end.
  */
 #ifndef KRAIT_CMD_PROGRESS_H
 #define KRAIT_CMD_PROGRESS_H

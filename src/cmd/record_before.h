@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be known before the program runs: whether krait is installed whole, and whether the command can be
- * started and recorded.
+ * Checks before the program runs: whether krait is installed completely, and whether the command can be started and
+ * recorded.
  */
 #ifndef KRAIT_CMD_RECORD_BEFORE_H
 #define KRAIT_CMD_RECORD_BEFORE_H

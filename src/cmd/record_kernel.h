@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel's part of `krait record --kernel`. Where the kernel cannot be recorded that is said, and the
- * program is recorded with what its user may have of it, or without it.
+ * The kernel's part of `krait record --kernel`. If the kernel cannot be recorded, krait says so, and records the
+ * program with the kernel events that its user may have, or without any.
  */
 #ifndef KRAIT_CMD_RECORD_KERNEL_H
 #define KRAIT_CMD_RECORD_KERNEL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --state: times of what threads did alone, in verbs that draw the call tree.
+ * --state: only the time in some states, in verbs that draw the call tree.
  */
 #ifndef KRAIT_CMD_STATE_H
 #define KRAIT_CMD_STATE_H

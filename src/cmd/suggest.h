@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * "Did you mean": the word of a list that is nearest to one that was mistyped.
+ * "Did you mean": finds the word of a list that is most similar to a mistyped one.
  */
 #ifndef KRAIT_CMD_SUGGEST_H
 #define KRAIT_CMD_SUGGEST_H

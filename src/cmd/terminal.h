@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a verb has to know of the terminal that it prints to.
+ * What a verb needs to know about the terminal that it prints to.
  */
 #ifndef KRAIT_CMD_TERMINAL_H
 #define KRAIT_CMD_TERMINAL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a krait recording lies on disk and in the rings. It is CTF 1.8.3, in the dialect that LTTng-UST writes,
- * so that any CTF reader reads it; this page is the one place where the bytes are said.
+ * The layout of a krait recording, on disk and in the rings. It is CTF 1.8.3, in the dialect that LTTng-UST writes,
+ * so any CTF reader can read it. This is the only place where the bytes are described.
  *
  *   DIR/                                 a recording: one CTF trace per process image
  *     python3-4711/                      command and pid; a second image of the same pid is python3-4711-2
@@ -33,8 +33,8 @@
  *   e0 ac 68 24  07 00 00 00      id 0 (python:call), time 0x1234567 << 5; code 7
  *   01 c0 68 24                   id 1 (python:return), time 0x1234600 << 5
  *
- * Version rule: KRAIT_FORMAT_MAJOR changes when a reader of the old form would read the new one wrongly; new
- * event ids, new enumeration values and new env entries do not change it. Both are in the metadata's env.
+ * Version rule: KRAIT_FORMAT_MAJOR changes when a reader of the old form would misread the new one. New event ids,
+ * enumeration values and env entries do not change it. Both numbers are in the metadata's env.
  *
  * Another env entry, gil_waits, is how many events gil:wait the threads have: it is written when the process
  * is over and all of it is there.

@@ -2,9 +2,9 @@
  *
  * Recordings in other tools' formats. A format is one file here and one row in exports.def.
  *
- * Formats of single calls are streamed: memory does not grow with the trace. The others are drawn from the
- * call tree, whose size is that of the program's distinct stacks. Names are untrusted: each format escapes
- * them so that no name can break it.
+ * Formats of single calls are streamed, so memory does not grow with the trace. The others are written from the call
+ * tree, whose size depends on the program's distinct stacks. Names are untrusted: each format escapes them, so that
+ * no name can break it.
  */
 #ifndef KRAIT_EXPORT_EXPORT_H
 #define KRAIT_EXPORT_EXPORT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the formats share among themselves.
+ * What the formats share.
  */
 #ifndef KRAIT_EXPORT_FORMATS_H
 #define KRAIT_EXPORT_FORMATS_H

@@ -7,8 +7,8 @@
  *   process tree            which threads are of which processes, and their names
  *   ftrace bundles          events of one CPU, many in a packet
  *
- * Events keep the fields that the trace has of theirs. Where only one program's threads were seen, by perf
- * events, their switches become sched_switch from and to the idle task: of what others did nothing is known.
+ * Events keep those of their fields that the trace has. If only one program's threads were recorded, by perf events,
+ * their switches become sched_switch from and to the idle task, because nothing is known of other programs.
  *
  * Source: the protos of the package perfetto 0.59 (ftrace_event_bundle, ftrace_event, sched, irq, power,
  * task, process_tree, system_info).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel's function tracers, which follow functions by name: function_graph tells entry and exit,
- * function the entry alone.
+ * The kernel's function tracers, for functions chosen by name. function_graph reports entry and exit, function only
+ * the entry.
  */
 #ifndef KRAIT_KERNEL_FUNCTIONS_H
 #define KRAIT_KERNEL_FUNCTIONS_H

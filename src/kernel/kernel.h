@@ -7,12 +7,12 @@
  *   own    what this process starts afterwards, and what that starts: context switches and page faults from
  *          perf_event_open, which users have for what is theirs. The program begins at its exec.
  *
- * Pages of tracefs leave the kernel's rings by splice, full ones alone; once a second, and at the end, what
- * the open page holds as well. Each is turned into LTTng's events at once and goes to disk in packets of 64
- * KiB, so that a recorder that is killed leaves all but the last second.
+ * Full pages of tracefs leave the kernel's rings by splice; once a second, and at the end, krait also takes what the
+ * open page holds. Each page is converted to LTTng's events at once and written in packets of 64 KiB, so a recorder
+ * that is killed loses at most the last second.
  *
- * Tracefs's rings overwrite their oldest when they are full, those of perf events refuse the newest: the
- * kernel then says where how many events are missing, and packets carry it as events_discarded.
+ * When they are full, tracefs's rings overwrite the oldest events, and those of perf events drop the newest. The
+ * kernel then reports where events are missing and how many; packets carry the number as events_discarded.
  */
 #ifndef KRAIT_KERNEL_KERNEL_H
 #define KRAIT_KERNEL_KERNEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the kernel's events to LTTng's: each kind of event is compiled, once, into a class with a few
- * instructions that carry its bytes over.
+ * Converts the kernel's events to LTTng's. Each kind of event is compiled once into a class with a few instructions,
+ * which copy its bytes.
  *
  * System calls are classes too: syscalls:sys_enter_NAME becomes syscall_entry_NAME with the arguments that the kernel
  * declares, in the widths that they are declared with. Where LTTng has a string there is one too: the text where the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The instructions of a kernel_class.h: how one field's bytes, or a run of fields', go from the kernel's
- * event to LTTng's.
+ * The instructions of kernel_class.h: how the bytes of a field, or of several fields in a row, are copied from the
+ * kernel's event to LTTng's.
  */
 #ifndef KRAIT_KERNEL_KERNEL_OP_H
 #define KRAIT_KERNEL_KERNEL_OP_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the sources of the kernel's events share: the CTF folder with a stream for each CPU, and its troubles.
- * A source embeds a struct krait_kernel and fills its streams; kernel.c opens, closes and asks them.
+ * What the sources of kernel events share: the CTF folder with a stream for each CPU, and errors. A source embeds a
+ * struct krait_kernel and fills its streams; kernel.c opens, polls and closes it.
  */
 #ifndef KRAIT_KERNEL_KERNEL_SOURCE_H
 #define KRAIT_KERNEL_KERNEL_SOURCE_H

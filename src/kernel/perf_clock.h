@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a perf event's clock to the recording's.
+ * Converts times of a perf event's clock to the recording's clock.
  *
- * The kernel does not always say how its own trace clock follows from the counter (cap_user_time_zero is 0 in
- * many virtual machines). CLOCK_MONOTONIC_RAW is never steered, so that it and the counter are a straight
- * line: two moments on both say which. The first is that of the start, the other is taken anew before each
- * look at the rings, so that what is converted is never far from it.
+ * The kernel does not always say how its trace clock follows from the counter (cap_user_time_zero is 0 in many
+ * virtual machines). CLOCK_MONOTONIC_RAW is never adjusted, so it is a linear function of the counter, and two points
+ * determine it. The first is taken at the start, the second before each reading of the rings, so that converted times
+ * are never far from it.
  */
 #ifndef KRAIT_KERNEL_PERF_CLOCK_H
 #define KRAIT_KERNEL_PERF_CLOCK_H

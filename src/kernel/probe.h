@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks of what this machine and this user can record.
+ * Checks what this machine and this user can record.
  *
- * Each looks at one thing, changes nothing, and says what is there in words that fit a line; when that is not
- * enough, `fix` is what to type or do. Nothing here prints.
+ * Each check looks at one thing, changes nothing, and describes what it found in one line. If that is not enough for
+ * recording, `fix` says what to type or do. Nothing here prints.
  */
 #ifndef KRAIT_KERNEL_PROBE_H
 #define KRAIT_KERNEL_PROBE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Python interpreters of this machine: where users keep them, each run once and asked what it is.
+ * Finds the Python interpreters of this machine in the usual places, and runs each once to ask for its version.
  */
 #ifndef KRAIT_KERNEL_PYTHONS_H
 #define KRAIT_KERNEL_PYTHONS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What there is when the recording begins, as LTTng's state dump says it: threads with their processes, names
- * and states, CPUs, block devices, interrupts. From /proc; each event has the time at which it was read.
+ * The state of the machine when the recording begins, as in LTTng's state dump: threads with their processes, names
+ * and states, CPUs, block devices, interrupts. It comes from /proc; each event has the time at which it was read.
  */
 #ifndef KRAIT_KERNEL_STATEDUMP_H
 #define KRAIT_KERNEL_STATEDUMP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel's functions whose names match a pattern, from /proc/kallsyms.
+ * Finds the kernel's functions whose names match a pattern, in /proc/kallsyms.
  */
 #ifndef KRAIT_KERNEL_SYMBOLS_H
 #define KRAIT_KERNEL_SYMBOLS_H

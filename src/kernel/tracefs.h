@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tracefs: the kernel's tracing as files, and the instances in it that are krait's.
+ * tracefs, the kernel's tracing as files, and krait's instances in it.
  *
- * An instance has rings, events and a clock of its own (Documentation/trace/ftrace.rst, "Instances");
- * whatever others trace is not touched. Ours are called krait-PID. The kernel does not remove one whose
- * process was killed: krait_tracefs_sweep does.
+ * An instance has its own rings, events and clock (Documentation/trace/ftrace.rst, "Instances"), so krait does not
+ * disturb other users of tracing. krait's instances are called krait-PID. The kernel does not remove an instance when
+ * its process is killed; krait_tracefs_sweep does.
  */
 #ifndef KRAIT_KERNEL_TRACEFS_H
 #define KRAIT_KERNEL_TRACEFS_H

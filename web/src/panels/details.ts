@@ -6,6 +6,7 @@ import { button, el } from '../dom';
 import { Call, label, place, stateWords } from '../model';
 import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
+import { sourceOf } from './source';
 import { spanAt } from '../spans';
 import { count, duration, moment, share } from '../time';
 import { isDark } from '../timeline';
@@ -72,7 +73,7 @@ function waits(list: Wait[]): HTMLElement {
     el('th', { class: 'left' }, 'system call'), el('th', { class: 'left' }, 'woken or held up by'))), body);
 }
 
-async function show(context: Context, answer: Answer): Promise<void> {
+async function show(context: Context, answer: Answer, signal: AbortSignal): Promise<void> {
   const func = await context.api.funcs.wait(answer.func), length = Number(answer.end - answer.begin);
   if (!func) return;
   const head = el('div', { class: 'call-head' }, el('h2', {}, label(func)), el('div', { class: 'quiet' }, place(func)),
@@ -87,6 +88,8 @@ async function show(context: Context, answer: Answer): Promise<void> {
   if (answer.waits?.length) parts.push(section('What it waited for', waits(answer.waits)));
   if (answer.callees.length) parts.push(section('What it called', await callees(context, answer, length)));
   if (answer.ancestors.length) parts.push(section('Called from, outermost first', await ancestors(context, answer)));
+  const source = sourceOf(func, signal);
+  if (source) parts.push(source);
   box.replaceChildren(...parts);
 }
 
@@ -143,7 +146,7 @@ export const details: Panel = {
       const answer = await ask<Answer>('call', { track: chosen.track, at: chosen.at, depth: chosen.depth }, signal);
       Object.assign(answer, readCall(answer, chosen.track));
       context.store.detail ??= answer;
-      await show(context, answer);
+      await show(context, answer, signal);
     } catch (error) {
       if (error instanceof ApiError) box.replaceChildren(el('p', { class: 'empty' }, error.message));
       else throw error;

@@ -30,7 +30,10 @@ struct krait_wall *krait_serving_wall(struct krait_serving *serving)
     if (serving->has_wall)
         return serving->wall;
     unsigned flags = KRAIT_WALL_WAITS | (serving->trace->has_kernel ? KRAIT_WALL_KERNEL : 0);
-    if (krait_wall_new(&serving->wall, serving->trace, flags | KRAIT_WALL_HOLDERS, &err))
+    krait_view_lock(serving->view); /* the index walks the kernel's events too */
+    int rc = krait_wall_new(&serving->wall, serving->trace, flags | KRAIT_WALL_HOLDERS, &err);
+    krait_view_unlock(serving->view);
+    if (rc)
         serving->wall =
             NULL; /* why is said by the recording's other views: here times are simply not split */
     serving->has_wall = true;

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import verb_json
@@ -338,3 +339,20 @@ def test_function_events_of_lttng_open(krait, serve, tmp_path):
 def test_what_is_no_trace_is_refused(krait, tmp_path):
     run = subprocess.run([krait, "view", tmp_path, "--no-open"], capture_output=True, text=True, timeout=60)
     assert run.returncode == 1 and not run.stdout and "Traceback" not in run.stderr
+
+
+def test_what_is_asked_while_the_index_is_built_is_right(krait, both):
+    """The kernel's events are walked by one at a time: the index, the function table, and the path."""
+    calls = CODES + "0us call 1\n" + "".join(f"{i * 10 + 1}us call 2\n{i * 10 + 8}us return\n" for i in range(4000)) + "50000us return\n"
+    rounds = [(switch(i * 10 + 2, 5, 6, 1), wake(i * 10 + 4, 5), switch(i * 10 + 5, 6, 5)) for i in range(4000)]
+    trace = both(calls, [switch(0, 0, 5), *(e for three in rounds for e in three)])
+    asked = [("functions", {}), ("path", {"track": 0}), ("wakeups", {"limit": 20000}), ("functions", {})]
+    for _ in range(2):
+        (trace / ".krait-view").unlink(missing_ok=True)
+        server = Server(krait, trace)
+        with ThreadPoolExecutor(len(asked)) as pool:
+            at_once = list(pool.map(lambda a, s=server: s.api(a[0], **a[1]), asked))
+        server.built()
+        assert at_once == [server.api(name, **params) for name, params in asked]
+        assert sum(r[1] for r in at_once[0]["rows"]) == 4001 and len(at_once[2]["wakeups"]) == 4000
+        assert server.end()[0] == 0

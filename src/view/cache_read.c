@@ -23,9 +23,9 @@ struct reading {
 };
 
 /* The next `count` items; false where there are not as many. None gives NULL. */
-static bool take(struct reading *r, const void *items, uint64_t count, size_t size)
+static bool take(struct reading *r, void *items, uint64_t count, size_t size)
 {
-    const void **out = (const void **)items;
+    const void **out = items;
     uint64_t left = (uint64_t)(r->end - r->at);
     *out = NULL;
     if (count > left / size)

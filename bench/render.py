@@ -511,8 +511,8 @@ def view_rows(data):
             "%.0f" % (row["memory"] / 2**20),
             "%.2f" % row["first_tile"],
             "%.2f" % row["warm"],
-            "%.1f" % (row["tile_median"] / 1e3),
-            "%.1f" % (row["tile_p95"] / 1e3),
+            "%.2f" % (row["tile_median"] / 1e3),
+            "%.2f" % (row["tile_p95"] / 1e3),
         ]
 
 

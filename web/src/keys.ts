@@ -32,7 +32,8 @@ export function commands(ui: { search: () => void; help: () => void; palette: ()
     call('First callee', ['ArrowDown'], (c) => { void upOrDown(c, 1); }),
     call('Next call of the same function', ['.'], (c) => { void c.timeline.step(true, true); }),
     call('Previous call of the same function', [','], (c) => { void c.timeline.step(false, true); }),
-    call('Who ended the selected wait', ['['], (c) => { void c.timeline.toBlamed(); }),
+    call('Who ended the selected wait', ['['], (c) => { c.timeline.toBlamed().catch(() => undefined); }),
+    call('Whom the selected thread woke next', [']'], (c) => { c.timeline.toWoken().catch(() => undefined); }),
     call('Select the time of the call', ['code:KeyM'], (c) => {
       const { detail } = c.store;
       if (detail) c.store.select({ from: detail.begin, span: Math.max(Number(detail.end - detail.begin), 1) });

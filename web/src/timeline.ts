@@ -13,10 +13,13 @@ import { doneBy, spanNext } from './spans';
 import { tileLength } from './api';
 import { count, duration, moment, share, tickLabel, tickStep } from './time';
 
+const WINDOW = 1000000n; // nanoseconds in which a wake-up is looked for first
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
 
 /** What lies under the pointer. */
 interface Hit { lane: Lane; part: Part; depth: number; slice: Slice | null; begin: bigint; bin: { level: number; tile: number; bin: number; busy: number } | null }
+
+interface Wakeup { by: number; to: number; at: bigint; runs: bigint } // threads by number
 
 export class Timeline {
   readonly element: HTMLElement;
@@ -398,13 +401,36 @@ export class Timeline {
     } catch { /* there is no other */ }
   }
 
+  private async wakeups(track: number, from: bigint, until: bigint): Promise<Wakeup[]> {
+    const { wakeups } = await ask<{ wakeups: [number, string, number, string][] }>('wakeups', { track, from, until });
+    return wakeups.map(([by, at, to, runs]) => ({ by: this.trace.tracks[by].number, at: BigInt(at), to: this.trace.tracks[to].number, runs: BigInt(runs) }));
+  }
+
+  private async goTo(tid: number, at: bigint): Promise<void> {
+    const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, tid, at);
+    if (found) this.go(found);
+  }
+
   /** To what another thread did when it ended the selected wait, or kept the thread from its CPU. */
   async toBlamed(): Promise<void> {
-    const call = this.store.detail;
-    if (!call?.value || this.trace.tracks[call.track].kind !== 'states') return;
-    const name = await this.api.texts.wait(call.func) ?? '', at = name.startsWith('blocked') ? call.end : call.begin;
-    const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, call.value, at);
-    if (found) this.go(found);
+    const call = this.store.detail, track = call && this.trace.tracks[call.track];
+    if (!call || track?.kind !== 'states' || track.of !== 'thread') return;
+    const woken = (await this.wakeups(call.track, call.end, call.end + 1n)).find((w) => w.to === track.number);
+    if (woken) await this.goTo(woken.by, woken.at);
+    else if (call.value) await this.goTo(call.value, call.begin);
+  }
+
+  /** To what the selected thread's next wake-up of another set going, from the begin of the selection on. */
+  async toWoken(): Promise<void> {
+    const call = this.store.detail, track = call && this.trace.tracks[call.track];
+    if (!call || track?.of !== 'thread') return;
+    for (let from = call.begin, length = WINDOW; from < this.trace.duration; from += length, length *= 8n) {
+      const own = (await this.wakeups(call.track, from, from + length)).filter((w) => w.by === track.number);
+      if (!own.length) continue;
+      const first = own.reduce((a, b) => (b.at < a.at ? b : a));
+      await this.goTo(first.to, first.runs);
+      return;
+    }
   }
 
   private go(call: Call): void {

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from browser import Page, ask, browser, served
 from conftest import verb_json
+from kernel_made import switch, wake
 from wall_made import SLEEP_CALLS, SLEEP_EVENTS
 
 HOSTILE = "%3Cimg%20src=x%20onerror=window.hit=1%3E</script><script>window.hit=1</script>%01%e2%80%ae"
@@ -272,3 +273,16 @@ def test_details_have_the_source_of_a_call_as_text(open_page, tmp_path):
     page.page.wait_for_selector("pre.source")
     assert page.page.locator(".source .here").inner_text().endswith("def main():")
     assert "return '<b>&amp;'" in page.text("pre.source")
+
+
+def test_brackets_go_along_wake_ups(open_page, both):
+    events = [switch(0, 0, 5), wake(50, 7), switch(100, 5, 7, state=1), wake(150, 5), switch(170, 7, 5, state=1), switch(300, 5, 0)]
+    page, link, _ = open_page(both(SLEEP_CALLS, events))
+    page.page.goto(link + f"#r=0,200000;p=details;c={states_track(link)},0,120000")
+    page.page.reload()
+    page.wait().press("Shift")
+    assert page.text(".details h2").startswith("waits")
+    page.press("[")
+    assert page.text(".details .quiet") == "state, t7 7" and "0.000100000 s" in page.text(".details")
+    page.press("]")
+    assert "MainThread 5" in page.text(".details") or page.text(".details h2") in ("app.main", "time.sleep (C)")

@@ -109,9 +109,9 @@ async function showSpan(context: Context, call: Call): Promise<void> {
     button('Select its time', 'M', () => context.store.select({ from: call.begin, span: Math.max(length, 1) })));
   const blamed = track.kind === 'states' && track.of === 'thread' && value ? context.trace.tracks.find((t) => t.of === 'thread' && t.number === value) : undefined;
   if (track.kind === 'states' && track.of === 'thread' && value) {
-    facts.push([name.startsWith('blocked') ? 'ended by' : 'held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);
-    if (blamed) actions.append(button('Go to who did', '[', () => { void context.timeline.toBlamed(); }));
+    facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);
   }
+  if (blamed || (track.kind === 'states' && name.startsWith('blocked'))) actions.append(button(blamed ? 'Go to that thread' : 'Go to the waker', '[', () => { context.timeline.toBlamed().catch(() => undefined); }));
   box.replaceChildren(el('div', { class: 'call-head' }, el('h2', {}, track.of === 'thread' ? stateWords(name) : name), el('div', { class: 'quiet' }, `${track.name ? `${track.name}, ` : ''}${where}`),
     el('dl', {}, ...facts.flatMap(([title, text]) => [el('dt', {}, title), el('dd', {}, text)])), actions));
 }

@@ -71,7 +71,7 @@ static void count_begin(struct krait_durations *d, uint32_t id)
     }
     timed->recent++;
     timed->open++;
-    if (++timed->calls == OLD) {
+    if (++timed->calls >= OLD && timed->open == 1) { /* an open call's time is of all calls inside it */
         timed->calls /= 2;
         timed->ticks /= 2;
     }
@@ -104,6 +104,15 @@ static void begin(struct krait_durations *d, struct krait_reading *r, uint32_t c
         count_begin(d, id);
 }
 
+/* How long the call has lasted at t, without what is not its own. */
+static uint64_t own_ticks(const struct krait_durations *d, const struct krait_reading *r,
+                          const struct krait_open_call *call, uint64_t t)
+{
+    uint64_t took = t - call->t, recording = (r->begins - call->begins) * d->event_ticks;
+    uint64_t not_its = recording + r->stolen - call->stolen;
+    return took > not_its ? took - not_its : 0;
+}
+
 static void end(struct krait_durations *d, struct krait_reading *r, uint64_t t)
 {
     if (r->beyond) {
@@ -117,10 +126,8 @@ static void end(struct krait_durations *d, struct krait_reading *r, uint64_t t)
         return;
     struct krait_timed *timed = &d->by_id[call->id];
     timed->open -= timed->open > 0;
-    uint64_t took = t - call->t, recording = (r->begins - call->begins) * d->event_ticks;
-    uint64_t not_its = recording + r->stolen - call->stolen;
     if (!call->inner)
-        timed->ticks += took > not_its ? took - not_its : 0;
+        timed->ticks += own_ticks(d, r, call, t);
 }
 
 /* What is open has lasted so long at least. */
@@ -143,6 +150,20 @@ void krait_durations_forget(struct krait_durations *d, uint32_t base)
         }
         if (r)
             r->depth = kept;
+    }
+}
+
+void krait_durations_count_open(struct krait_durations *d)
+{
+    for (uint32_t i = 0; i < d->seen_count; i++)
+        d->by_id[d->seen[i]].open_ticks = 0;
+    for (uint32_t i = 0; i < d->reading_cap; i++) {
+        const struct krait_reading *r = d->readings[i];
+        for (uint32_t j = 0; r && j < r->depth; j++) {
+            const struct krait_open_call *call = &r->stack[j];
+            if (call->id && !call->inner && d->by_id[call->id].period == d->period)
+                d->by_id[call->id].open_ticks += own_ticks(d, r, call, r->t);
+        }
     }
 }
 

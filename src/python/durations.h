@@ -26,6 +26,7 @@ struct krait_timed {
     uint64_t recent_ticks; /* dropped: the time of those */
     uint64_t calls;        /* begins, halved now and then: older ones count less */
     uint64_t ticks;        /* their time without what recording took inside */
+    uint64_t open_ticks;   /* of those that are open, until krait_durations_count_open was called */
 };
 
 /* Where the reading of a thread's ring stands. */
@@ -81,6 +82,10 @@ void krait_durations_read(struct krait_durations *d, const struct krait_writer *
 
 /* Recording pauses: what is open is not timed. */
 void krait_durations_pause(struct krait_durations *d);
+
+/* Sets open_ticks of all functions that were seen in this period. A function that calls itself may be open all
+ * the time: its calls' time is that of the outermost one. */
+void krait_durations_count_open(struct krait_durations *d);
 
 /* Counts begins anew. */
 void krait_durations_next_period(struct krait_durations *d);

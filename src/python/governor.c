@@ -6,16 +6,16 @@
  * what the budget allows for the time that passed is added to its credit, what recording took is subtracted. Where
  * the credit is used up, and recording costs more than the budget still, it drops functions: those first whose calls
  * are the shortest, since a record tells the less for what it costs the less time it is of; no more than needed; and
- * none whose calls last longer than LONG_EVENTS times what an event costs. How long calls last is read in the ring
+ * none whose calls last longer than 50 times what an event costs (choice.h). How long calls last is read in the ring
  * (durations.h). A drop forgives what was spent before: its cause is gone. It is written as code:omit.
  *
  * From 3.12 on a dropped function costs nothing, and shows nothing. So now and then all hooks are put back
  * for a round of probes: a few calls of each are timed, and not recorded. Where they have become long the
  * function is recorded again, under a new id, and each thread's next event says its stack.
  */
+#include "python/choice.h"
 #include "python/codes.h"
 #include "python/compat.h"
-#include "python/durations.h"
 
 #include <signal.h>
 
@@ -27,9 +27,6 @@ enum {
     CREDIT_MAX_MS = 1000, /* the budget of so much time is kept for later, and as much is owed at most */
     PERIOD_MS = 200,      /* what is spent is compared with what is allowed over so long at least */
     AIM_PERCENT = 60,     /* of the budget: hooks that cannot be taken out, and caches, cost the rest */
-    LONG_EVENTS = 50,     /* never dropped; a call and its end are two events */
-    SHORT_EVENTS = 40,    /* may be dropped: what lies between keeps decisions from changing to and fro */
-    KNOWN_CALLS = 16,     /* so many calls say how long a function's are */
     PROBE_GAP_MS = 100,   /* from one round of probes to the next, at first */
     PROBE_GAPS = 32,      /* ... times so much in the end */
     PROBE_CODE_US = 4, /* what a round takes for each function: the interpreter instruments all code anew */
@@ -160,11 +157,7 @@ static void drop(struct krait_interp *in, struct krait_code *slot)
     if (in->agent->call_sites)
         say_sites_omitted(in, slot->id);
     krait_durations_forget(g->durations, slot->id);
-    /* Probes add to what is known, which weighs as much as a round of them. */
-    timed->ticks = krait_timed_mean(timed) * KNOWN_CALLS;
-    timed->calls = KNOWN_CALLS;
-    timed->recent = 0;
-    timed->recent_ticks = 0;
+    krait_choice_begin_probes(timed);
     slot->flags |= KRAIT_CODE_OMIT | KRAIT_CODE_HOT;
     slot->was_id = slot->id;
     slot->id = 0;
@@ -179,20 +172,6 @@ static bool dropping_saves(const struct krait_interp *in)
     return krait_compat.version.monitoring || 2 * in->agent->hook_ticks <= in->agent->event_ticks;
 }
 
-struct candidate {
-    struct krait_code *slot;
-    uint32_t rank; /* how long its calls are: the power of two of the half events that they last */
-    uint32_t recent;
-};
-
-static int shortest_first(const void *a, const void *b)
-{
-    const struct candidate *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return (x->recent < y->recent) - (x->recent > y->recent);
-}
-
 /* The function's slot while it is recorded under that id. */
 static struct krait_code *recorded_slot(struct krait_interp *in, uint32_t id, const struct krait_timed *timed)
 {
@@ -200,41 +179,17 @@ static struct krait_code *recorded_slot(struct krait_interp *in, uint32_t id, co
     return slot && slot->id == id ? slot : NULL;
 }
 
-static size_t find_candidates(struct krait_interp *in, struct candidate *candidates)
+static size_t find_candidates(struct krait_interp *in, struct krait_candidate *candidates)
 {
     const struct krait_durations *d = in->governor.durations;
     size_t n = 0;
     for (uint32_t i = 0; i < d->seen_count; i++) {
-        const struct krait_timed *timed = &d->by_id[d->seen[i]];
-        uint64_t mean = krait_timed_mean(timed);
-        struct krait_code *slot = recorded_slot(in, d->seen[i], timed);
-        if (!slot || timed->calls < KNOWN_CALLS || mean * 2 > SHORT_EVENTS * d->event_ticks)
-            continue;
-        uint64_t half_events = mean * 4 / (d->event_ticks + 1);
-        candidates[n++] = (struct candidate){
-            .slot = slot,
-            .rank = half_events ? 64 - (uint32_t)__builtin_clzll(half_events) : 0,
-            .recent = timed->recent,
-        };
+        uint32_t id = d->seen[i];
+        const struct krait_timed *timed = &d->by_id[id];
+        if (krait_choice_is_short(timed, d->event_ticks) && recorded_slot(in, id, timed))
+            candidates[n++] = krait_choice_candidate(timed, id, d->event_ticks);
     }
     return n;
-}
-
-/* Drops the shortest until `excess` of the period's begins are theirs. Who made few of them stays: that one's
- * absence would save nothing. Returns how many were dropped. */
-static size_t drop_shortest(struct krait_interp *in, struct candidate *candidates, size_t n, uint64_t excess)
-{
-    uint64_t fair = n ? excess / (8 * n) : 0, gone = 0;
-    size_t dropped = 0;
-    qsort(candidates, n, sizeof(*candidates), shortest_first);
-    for (size_t i = 0; i < n && gone < excess; i++) {
-        if (candidates[i].recent <= fair)
-            continue;
-        gone += candidates[i].recent;
-        drop(in, candidates[i].slot);
-        dropped++;
-    }
-    return dropped;
 }
 
 /* More is spent than allowed: drops what is worth least. Returns whether there was any. */
@@ -242,39 +197,23 @@ static bool cut(struct krait_interp *in)
 {
     struct krait_governor *g = &in->governor;
     const struct krait_durations *d = g->durations;
-    KRAIT_AUTO_FREE struct candidate *candidates = calloc((size_t)d->seen_count + 1, sizeof(*candidates));
+    KRAIT_AUTO_FREE struct krait_candidate *candidates =
+        calloc((size_t)d->seen_count + 1, sizeof(*candidates));
     if (!candidates)
         return false;
-    double keep = (double)budget(in, g->period_ticks, AIM_PERCENT) / (double)g->period_spent;
-    uint64_t excess = (uint64_t)((1 - keep) * (double)d->begins) + 1;
-    return drop_shortest(in, candidates, find_candidates(in, candidates), excess) > 0;
+    krait_durations_count_open(g->durations);
+    uint64_t allowed = (uint64_t)budget(in, g->period_ticks, AIM_PERCENT);
+    uint64_t excess = krait_choice_excess(d->begins, g->period_spent, allowed);
+    size_t n = krait_choice_pick(candidates, find_candidates(in, candidates), excess);
+    for (size_t i = 0; i < n; i++) {
+        struct krait_code *slot = recorded_slot(in, candidates[i].id, &d->by_id[candidates[i].id]);
+        if (slot)
+            drop(in, slot);
+    }
+    return n > 0;
 }
 
 /* ---- probes ---- */
-
-static bool is_long(const struct krait_interp *in, uint64_t ticks, uint64_t calls)
-{
-    return ticks * 2 > LONG_EVENTS * in->agent->event_ticks * KRAIT_MAX(calls, (uint64_t)KNOWN_CALLS);
-}
-
-/* Either those of this round say so, or all: few long calls among many short ones. */
-static bool has_become_long(const struct krait_interp *in, const struct krait_timed *timed)
-{
-    return is_long(in, timed->recent_ticks, timed->recent) || is_long(in, timed->ticks, timed->calls);
-}
-
-static void add_probe(struct krait_timed *timed, uint32_t calls, uint64_t ticks)
-{
-    enum { OLD = 16 * KNOWN_CALLS };
-    timed->recent += calls;
-    timed->recent_ticks += ticks;
-    timed->calls += calls;
-    timed->ticks += ticks;
-    if (timed->calls >= OLD) {
-        timed->calls /= 2;
-        timed->ticks /= 2;
-    }
-}
 
 static struct krait_probe *find_probe(struct krait_governor *g, const void *key)
 {
@@ -318,15 +257,13 @@ void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot)
     if (!probe || ++probe->ends < probe->calls || !g->durations || slot->was_id >= g->durations->id_cap)
         return;
     struct krait_timed *timed = &g->durations->by_id[slot->was_id];
-    add_probe(timed, probe->calls, krait_writer_now(&in->agent->writer) - probe->t);
+    uint64_t ticks = krait_writer_now(&in->agent->writer) - probe->t;
+    uint32_t calls = probe->calls;
     *probe = g->probes[--g->probe_count];
-    if (has_become_long(in, timed)) {
+    if (krait_choice_add_probe(timed, calls, ticks, in->agent->event_ticks))
         take_back(in, slot);
-    } else if (timed->recent >= KNOWN_CALLS) {
-        timed->recent = 0;
-        timed->recent_ticks = 0;
+    else if (krait_choice_round_is_over(timed))
         slot->round = g->round;
-    }
 }
 
 /* From 3.12 on the hooks of dropped functions have to be put back for it. */

@@ -158,6 +158,47 @@ static void recursion_counts_once(void **state)
     assert_int_equal(mean(f, LONG), (1010 - EVENT_TICKS) / 2);
 }
 
+/* The outermost call of a recursion may be open for as long as the program runs. */
+static void open_recursion_is_not_short(void **state)
+{
+    struct fixture *f = *state;
+    call(f, 0, 2000, LONG);
+    for (uint64_t t = 3000; t < 12000; t += 1000) {
+        call(f, 0, t, LONG);
+        done(f, 0, t + 500);
+    }
+    read_ring(f, 0, false);
+    krait_durations_count_open(f->d);
+    assert_int_equal(mean(f, LONG), 0);
+    assert_int_equal(f->d->by_id[LONG].calls, 10);
+    assert_int_equal(f->d->by_id[LONG].open_ticks, 11500 - 2000 - 9 * EVENT_TICKS);
+    done(f, 0, 12000);
+    read_ring(f, 0, false);
+    krait_durations_count_open(f->d);
+    assert_int_equal(f->d->by_id[LONG].open_ticks, 0);
+    assert_int_equal(mean(f, LONG), (10000 - 9 * EVENT_TICKS) / 10);
+}
+
+static void many_inner_calls_do_not_make_a_short_function_long(void **state)
+{
+    enum { ROUNDS = 2000, IN_A_PACKET = 100, STEP = 20 };
+    struct fixture *f = *state;
+    uint64_t t = 2000;
+    call(f, 0, t, SHORT);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < IN_A_PACKET; i++, t += STEP) {
+            call(f, 0, t, SHORT);
+            done(f, 0, t + STEP / 2);
+        }
+        read_ring(f, 0, true);
+        open_packet(f, 0, t);
+    }
+    done(f, 0, t);
+    read_ring(f, 0, false);
+    assert_int_equal(f->d->by_id[SHORT].calls, ROUNDS * IN_A_PACKET + 1);
+    assert_in_range(mean(f, SHORT), 1, STEP);
+}
+
 static void what_is_dropped_has_no_end(void **state)
 {
     struct fixture *f = *state;
@@ -190,6 +231,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(threads_are_read_in_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_ring_begins_anew_with_another_thread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(recursion_counts_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(open_recursion_is_not_short, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_inner_calls_do_not_make_a_short_function_long, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(what_is_dropped_has_no_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_comes_back_is_known, set_up, tear_down),
     };

@@ -59,6 +59,30 @@ def test_only_what_tells_less_than_it_costs_is_dropped(record, report, overview,
     assert rows["leaf"]["calls"] < 400_000
 
 
+@pytest.mark.pythons(least=(3, 12))
+def test_a_recursion_whose_outermost_call_is_open_is_not_short(record, report, overview, python):
+    """Only the outermost call's end says how long its calls last: it is the last of all."""
+    run = record.text(
+        python,
+        """
+        def leaf(x):
+            return x
+        def visit(n):
+            for i in range(12):
+                leaf(i)
+            for i in range(3000):
+                pass
+            if n:
+                visit(n - 1)
+                visit(n - 1)
+        visit(13)
+        """,
+        options=("--max-overhead", "0.5"),
+    )
+    assert dropped(overview(run.path)) == {"leaf"}
+    assert recorded(report, run.path)["visit"]["calls"] == 2**14 - 1
+
+
 def test_what_holds_dropped_functions_is_marked_everywhere(record, krait, report, info, any_python):
     run = record.text(any_python, THREE, options=BUDGET)
     assert re.search(r"--max-overhead dropped \d+ functions?: __main__.leaf \(after ", run.stderr)

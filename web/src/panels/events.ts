@@ -115,6 +115,7 @@ export const eventTable: Panel = {
     const { from, until: end } = rangeParams(context);
     if (document.activeElement !== input) input.value = context.store.view.events;
     events = [];
+    list.set(0);
     next = null;
     chosen = -1;
     until = end >= context.trace.duration ? end + 1n : end; // the last event is at the recording's end

@@ -245,6 +245,14 @@ def _is_free(path):
 _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
 
 
+def _flags(function):
+    """co_flags of what a call of it runs; 0 where that is not Python code."""
+    while isinstance(function, _functools.partial):
+        function = function.func
+    code = getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    return getattr(code, "co_flags", 0)
+
+
 class recording:
     """Record the body of a with statement, or the calls of a function that it decorates; see start().
 
@@ -286,7 +294,7 @@ class recording:
                     raise  # else somebody else has taken the folder meanwhile
 
     def __call__(self, function):
-        kind = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        kind = _flags(function)
         if kind & _COROUTINE:
 
             async def recorded(*args, **kwargs):

@@ -475,6 +475,40 @@ def test_each_call_of_a_decorated_function_has_a_folder_of_its_own(record, any_p
         assert Recording(tmp_path / name).check(ended=False).calls()["f"] == 3
 
 
+def test_the_run_of_a_partial_of_a_coroutine_function_is_recorded(record, any_python, tmp_path):
+    """And of an object whose __call__ is one."""
+    result = run(
+        any_python,
+        record,
+        """
+        import asyncio, functools, inspect, sys, krait
+        def step(): pass
+        async def wait(n, m):
+            for _ in range(n + m):
+                step()
+                await asyncio.sleep(0)
+            return n
+        class Waiter:
+            async def __call__(self, n):
+                return await wait(n, 0)
+        def count(n):
+            for i in range(n):
+                step()
+                yield i
+        partial = krait.recording(sys.argv[1] + "/partial")(functools.partial(functools.partial(wait, 2), m=1))
+        waiter = krait.recording(sys.argv[1] + "/object")(Waiter())
+        numbers = krait.recording(sys.argv[1] + "/generator")(functools.partial(count, 3))
+        assert inspect.iscoroutinefunction(partial) and inspect.iscoroutinefunction(waiter)
+        assert inspect.isgeneratorfunction(numbers)
+        print(asyncio.run(partial()), asyncio.run(waiter(3)), list(numbers()))
+        """,
+        tmp_path,
+    )
+    assert result.stdout == "2 3 [0, 1, 2]\n" and not result.stderr
+    for name in ("partial", "object", "generator"):
+        assert Recording(tmp_path / name).check(ended=False).calls()["step"] == 3, name
+
+
 def test_the_run_of_a_decorated_coroutine_or_generator_is_recorded(record, python, tmp_path):
     """Not what makes it; and it behaves as without the decorator."""
     result = run(

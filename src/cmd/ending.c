@@ -3,6 +3,7 @@
 
 #include "cmd/omitted.h"
 #include "cmd/terminal.h"
+#include "ctf/format.h"
 #include "event/event.h"
 #include "record/collector.h"
 
@@ -96,9 +97,26 @@ static void note_unfinished(struct krait_buf *notes, const struct krait_trace *t
                       krait_ending_why);
 }
 
+const char krait_ending_newer_why[] =
+    "written by a newer krait, which reads all of it; here a packet ends at an event that this krait does not know";
+
+void krait_ending_newer(char buf[KRAIT_FMT_SIZE], const struct krait_trace *trace)
+{
+    snprintf(buf, KRAIT_FMT_SIZE, "format %d.%u", KRAIT_FORMAT_MAJOR, trace->newer_minor);
+}
+
+static void note_newer(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
+{
+    char format[KRAIT_FMT_SIZE];
+    krait_ending_newer(format, trace);
+    if (trace->newer_minor)
+        krait_buf_fmt(notes, "newer: %s%s: %s\n", whose, format, krait_ending_newer_why);
+}
+
 void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,
                         const char *whose)
 {
+    note_newer(notes, trace, whose);
     note_lost(notes, trace, whose);
     note_omitted(notes, trace, whose);
     note_unfinished(notes, trace, whose);

@@ -266,6 +266,18 @@ static void print_unfinished(struct info *info)
     krait_buf_char(&info->out, '\n');
 }
 
+static void print_newer(struct info *info)
+{
+    char format[KRAIT_FMT_SIZE];
+    krait_ending_newer(format, info->trace);
+    if (!info->trace->newer_minor)
+        return;
+    label(info, "newer");
+    krait_buf_fmt(&info->out, "%s%s%s", info->red, format, info->plain);
+    add_wrapped(info, krait_ending_newer_why);
+    krait_buf_char(&info->out, '\n');
+}
+
 void krait_info_text(struct info *info)
 {
     print_made_by(info);
@@ -281,6 +293,7 @@ void krait_info_text(struct info *info)
     if (info->trace) {
         print_omitted(info);
         print_unfinished(info);
+        print_newer(info);
         krait_info_processes(info);
     }
     if (info->count.class_count)

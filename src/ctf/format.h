@@ -33,8 +33,12 @@
  *   e0 ac 68 24  07 00 00 00      id 0 (python:call), time 0x1234567 << 5; code 7
  *   01 c0 68 24                   id 1 (python:return), time 0x1234600 << 5
  *
- * Version rule: KRAIT_FORMAT_MAJOR changes when a reader of the old form would misread the new one. New event ids,
- * enumeration values and env entries do not change it. Both numbers are in the metadata's env.
+ * Version rule: krait_format_major and krait_format_minor are in the metadata's env. KRAIT_FORMAT_MAJOR changes when a
+ * reader of the old form would read the new one wrongly. The minor version is the number of events and values of
+ * enumerations that events.def has (KRAIT_EVENT_ROWS): rows are added, never taken away, so it grows with each. A
+ * reader takes any minor version. Where it is newer than its own it says so, since at an event that it does not know it
+ * leaves the rest of the packet out; values that it does not know are numbers. 0: written before minor versions were
+ * counted, by a krait that knew no more than this one. New env entries change neither.
  *
  * Another env entry, gil_waits, is how many events gil:wait the threads have: it is written when the process
  * is over and all of it is there.
@@ -47,7 +51,6 @@
 #include "base/cursor.h"
 
 #define KRAIT_FORMAT_MAJOR 1
-#define KRAIT_FORMAT_MINOR 0
 
 #define KRAIT_CTF_MAGIC    0xC1FC1FC1u
 #define KRAIT_CTF_ID_BITS  5

@@ -37,6 +37,15 @@ enum krait_event_enum_value {
     ;
 #include "event/events.def"
 
+/* How many events and values of enumerations there are: with each new one the format has a new minor version
+ * (ctf/format.h). */
+enum {
+    KRAIT_EVENT_ROWS = 0
+#define KRAIT_EVENT(id, symbol, name, doc)                 +1
+#define KRAIT_ENUM(enumeration, symbol, value, label, doc) +1
+#include "event/events.def"
+};
+
 /* The C types of fields, in memory and as they are stored. */
 #define KRAIT_TYPE(type, c_type, stored_as) \
     typedef c_type krait_type_##type;       \

@@ -58,6 +58,13 @@ static int check_metadata(const struct krait_ctf_metadata *metadata, const char 
     return 0;
 }
 
+static void note_minor(struct krait_trace *trace, const struct krait_ctf_metadata *metadata)
+{
+    int64_t minor = krait_ctf_env_int(metadata, "krait_format_minor", 0);
+    if (minor > KRAIT_EVENT_ROWS)
+        trace->newer_minor = KRAIT_MAX(trace->newer_minor, (uint32_t)KRAIT_MIN(minor, UINT32_MAX));
+}
+
 /* What the metadata says of the process: what it was called last. The definitions know the rest better. */
 static int add_process(struct krait_trace *trace, const struct krait_ctf_metadata *metadata, const char *dir)
 {
@@ -250,6 +257,7 @@ static int open_process(struct krait_trace *trace, const struct krait_folder *fo
     if (rc)
         return rc;
     trace->bytes += file_bytes(folder->dir, KRAIT_FILE_METADATA);
+    note_minor(trace, folder->metadata);
     rc = add_process(trace, folder->metadata, folder->dir);
     return rc ? rc : krait_definitions_read(trace, trace->process_count - 1);
 }

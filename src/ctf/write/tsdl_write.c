@@ -78,7 +78,7 @@ static void add_env(struct krait_buf *out, const struct krait_tsdl *tsdl)
     krait_buf_fmt(out,
                   ";\n    tracer_name = \"krait\";\n    tracer_version = \"%s\";\n"
                   "    krait_format_major = %d;\n    krait_format_minor = %d;\n",
-                  KRAIT_VERSION, KRAIT_FORMAT_MAJOR, KRAIT_FORMAT_MINOR);
+                  KRAIT_VERSION, KRAIT_FORMAT_MAJOR, KRAIT_EVENT_ROWS);
     if (tsdl->gil_waits)
         krait_buf_fmt(out, "    gil_waits = %llu;\n", (unsigned long long)*tsdl->gil_waits);
     if (tsdl->recording)

@@ -8,6 +8,7 @@
 void krait_stack_init(struct krait_stack *stack, struct krait_range range, krait_call_batch_fn *fn, void *ctx)
 {
     stack->range = range;
+    stack->budget = KRAIT_STACK_BUDGET;
     stack->emitting = range.from_ns == 0;
     stack->fn = fn;
     stack->ctx = ctx;
@@ -122,6 +123,23 @@ static struct krait_stack_left *left_under(struct krait_stack *stack, uint32_t n
     return &stack->left[number];
 }
 
+/* Whether the budget pays for so many frames. */
+static bool afford(struct krait_stack *stack, uint64_t frames)
+{
+    stack->budget += KRAIT_STACK_PAY;
+    bool enough = frames <= stack->budget;
+    if (enough)
+        stack->budget -= frames;
+    stack->overdrawn |= !enough;
+    return enough;
+}
+
+void krait_stack_forget_left(struct krait_stack *stack)
+{
+    for (uint32_t i = 0; i < stack->left_cap; i++)
+        stack->left[i].len = 0;
+}
+
 void krait_stack_leave(struct krait_stack *stack, uint32_t number, const struct krait_stack_frame *frames,
                        uint32_t len)
 {
@@ -147,8 +165,11 @@ void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from,
     static const struct krait_stack_left empty;
     stack->over = 0;
     t_ns = resync_time(stack, t_ns);
-    krait_stack_leave(stack, from, stack->frames, stack->len);
-    const struct krait_stack_left *next = to && to < stack->left_cap ? &stack->left[to] : &empty;
+    bool is_known = to && to < stack->left_cap;
+    if (!stack->overdrawn && afford(stack, (uint64_t)stack->len + (is_known ? stack->left[to].len : 0)))
+        krait_stack_leave(stack, from, stack->frames, stack->len);
+    is_known = !stack->overdrawn && to && to < stack->left_cap;
+    const struct krait_stack_left *next = is_known ? &stack->left[to] : &empty;
     uint32_t same = 0;
     while (same < KRAIT_MIN(stack->len, next->len) && stack->frames[same].code == next->frames[same].code &&
            stack->frames[same].lang == next->frames[same].lang)
@@ -181,6 +202,8 @@ static uint32_t lowest_of(const struct krait_stack *stack, uint32_t code)
 
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
 {
+    if (!afford(stack, (uint64_t)stack->left_cap + stack->left_frames + stack->len))
+        return;
     for (uint32_t i = 0; i < stack->left_cap; i++)
         omit_left(&stack->left[i], code);
     uint32_t from = lowest_of(stack, code);
@@ -199,6 +222,9 @@ void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
 void krait_stack_end_of(struct krait_stack *stack, uint64_t t_ns, uint32_t code)
 {
     uint32_t open = stack->len;
+    bool is_top = open && stack->frames[open - 1].code == code;
+    if (!is_top && !afford(stack, open))
+        open = 0;
     while (open && stack->frames[open - 1].code != code)
         open--;
     t_ns = resync_time(stack, t_ns);

@@ -25,6 +25,12 @@
  * Memory is the batch and the stack. Its depth is bounded; deeper calls are not handed out. All stacks of suspended
  * greenlets together have the same bound. What exceeds it is not kept, and such a stack is empty when it is taken up
  * again.
+ *
+ * Time: a begin or an end costs what it says. A switch, a code that is left out and an end that names its code cost as
+ * much as the stacks are deep, which a hostile trace could repeat with a few bytes each. They are paid from a budget of
+ * frames: each event of that kind adds KRAIT_STACK_PAY to it, and it begins with KRAIT_STACK_BUDGET, which no program that
+ * was recorded is known to need. What it does not pay for is not done: stacks are not kept, code is not cut, the end
+ * is ignored; `overdrawn` says so.
  */
 #ifndef KRAIT_TRACE_STACK_H
 #define KRAIT_TRACE_STACK_H
@@ -34,6 +40,8 @@
 enum {
     KRAIT_STACK_BATCH = 2048,
     KRAIT_STACK_DEPTH_MAX = 1 << 22,
+    KRAIT_STACK_BUDGET = 1 << 30,
+    KRAIT_STACK_PAY = 1 << 10,
 };
 
 enum krait_stack_lang { KRAIT_STACK_PYTHON = 0, KRAIT_STACK_C = 1 };
@@ -65,6 +73,8 @@ struct krait_stack {
     struct krait_stack_left *left; /* by the numbers of python:switch */
     uint32_t left_cap;
     uint64_t left_frames; /* for which the stacks that were left have room */
+    uint64_t budget;      /* frames that may be looked at where an event says little; see above */
+    bool overdrawn;
     uint64_t last_ns;
     bool emitting; /* the range has begun */
     bool in_run;   /* of python:frame, which python:stack ends */
@@ -93,6 +103,8 @@ void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, u
 void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth);
 void krait_stack_switch(struct krait_stack *stack, uint64_t t_ns, uint32_t from, uint32_t to);
 void krait_stack_omit(struct krait_stack *stack, uint64_t t_ns, uint32_t code);
+/* A packet is missing: what it said of stacks that were left is not known. */
+void krait_stack_forget_left(struct krait_stack *stack);
 /* Keeps frames as the stack that was left under a number; without memory stack->rc says so. */
 void krait_stack_leave(struct krait_stack *stack, uint32_t number, const struct krait_stack_frame *frames,
                        uint32_t len);

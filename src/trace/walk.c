@@ -17,6 +17,7 @@ struct walk {
     struct krait_damage damage;
     const char *path;
     struct krait_places *noted; /* NULL: not asked for, or known already */
+    uint64_t next_seq;          /* of the packet that follows; 0: not known */
     bool over;                  /* the range's end was reached */
 };
 
@@ -259,6 +260,13 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
         krait_stack_flush(stack);
 }
 
+static void look_for_gap(struct walk *walk, const struct krait_packet *packet)
+{
+    if (walk->next_seq && packet->head.packet_seq_num != walk->next_seq)
+        krait_stack_forget_left(walk->stack);
+    walk->next_seq = packet->head.packet_seq_num + 1;
+}
+
 static void walk_packet(struct walk *walk, const struct krait_packet *packet)
 {
     struct krait_cursor cursor = { packet->body, packet->end };
@@ -313,6 +321,7 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
     walk->stack->rc = skip_ahead(walk, &packets, __atomic_load_n(known, __ATOMIC_ACQUIRE));
     size_t told = packets.at;
     while (!walk->over && !walk->stack->rc && krait_packets_next(&packets, &packet, &walk->damage)) {
+        look_for_gap(walk, &packet);
         if (walk->noted)
             krait_places_note(walk->noted, walk->stack, packet.offset, walk->next_omit);
         walk_packet(walk, &packet);
@@ -325,6 +334,10 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
     uint64_t end_ns = last_time(trace, thread);
     apply_omits(walk, KRAIT_MIN(end_ns, walk->stack->range.to_ns - 1));
     krait_stack_finish(walk->stack, end_ns);
+    if (walk->stack->overdrawn)
+        krait_damage_say(&walk->damage,
+                         "%s: its switches of stacks take more than a program can make; calls are left out",
+                         walk->path);
     if (walk->noted && !walk->stack->rc) {
         __atomic_store_n(known, walk->noted, __ATOMIC_RELEASE);
         walk->noted = NULL;

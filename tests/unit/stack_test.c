@@ -319,6 +319,63 @@ static void stacks_that_were_left_have_bounded_memory(void **state)
     free(stack);
 }
 
+/* Each switch between two deep stacks has 8 bytes in a trace. */
+static void hostile_switches_take_bounded_time(void **state)
+{
+    enum { DEEP = 1 << 20, SWITCHES = 1 << 20 };
+    struct krait_stack *stack = calloc(1, sizeof(*stack));
+    size_t ops = 0;
+    assert_non_null(stack);
+    krait_stack_init(stack, KRAIT_RANGE_ALL, count_batch, &ops);
+    stack->budget = 1 << 22; /* not the whole of it: this is a test */
+    for (uint32_t i = 0; i < DEEP; i++)
+        krait_stack_begin(stack, 10, 101, 1, KRAIT_OP_CALL, KRAIT_STACK_PYTHON);
+    for (uint32_t i = 0; i < SWITCHES; i++)
+        krait_stack_switch(stack, 20, 1 + i % 2, 2 - i % 2);
+    assert_true(stack->overdrawn);
+    assert_int_equal(stack->len, 0);
+    assert_true(ops < 8 * (size_t)DEEP);
+    for (uint32_t i = 0; i < DEEP; i++)
+        krait_stack_begin(stack, 30, 102, 2, KRAIT_OP_CALL, KRAIT_STACK_PYTHON);
+    for (uint32_t i = 0; i < SWITCHES; i++) {
+        krait_stack_omit(stack, 40, 2 + i);
+        krait_stack_end_of(stack, 40, 7);
+    }
+    krait_stack_finish(stack, 50);
+    assert_int_equal(stack->len, 0);
+    krait_stack_done(stack);
+    free(stack);
+}
+
+static void switches_of_a_program_are_all_paid_for(void **state)
+{
+    enum { DEEP = 300, SWITCHES = 200000 };
+    struct krait_stack *stack = calloc(1, sizeof(*stack));
+    size_t ops = 0;
+    assert_non_null(stack);
+    krait_stack_init(stack, KRAIT_RANGE_ALL, count_batch, &ops);
+    for (uint32_t i = 0; i < DEEP; i++)
+        krait_stack_begin(stack, 10, 101, 1, KRAIT_OP_CALL, KRAIT_STACK_PYTHON);
+    for (uint32_t i = 0; i < SWITCHES; i++)
+        krait_stack_switch(stack, 20, 1 + i % 2, 2 - i % 2);
+    assert_false(stack->overdrawn);
+    assert_int_equal(stack->budget, KRAIT_STACK_BUDGET + SWITCHES * (uint64_t)(KRAIT_STACK_PAY - DEEP));
+    assert_int_equal(stack->len, DEEP);
+    krait_stack_done(stack);
+    free(stack);
+}
+
+static void stacks_that_were_left_are_not_known_behind_a_gap(void **state)
+{
+    struct run run;
+    start(&run, KRAIT_RANGE_ALL);
+    py(&run, 10, 1);
+    krait_stack_switch(run.stack, 20, 1, 0);
+    krait_stack_forget_left(run.stack);
+    krait_stack_switch(run.stack, 30, 2, 1);
+    stop(&run, 50, "10 call 101, 20 cut 101");
+}
+
 static void a_range_cuts_at_both_edges(void **state)
 {
     struct run run;
@@ -516,6 +573,9 @@ int main(void)
         cmocka_unit_test(code_left_out_is_cut_and_what_it_called_goes_on),
         cmocka_unit_test(code_left_out_that_is_not_open_changes_nothing),
         cmocka_unit_test(stacks_that_were_left_have_bounded_memory),
+        cmocka_unit_test(hostile_switches_take_bounded_time),
+        cmocka_unit_test(switches_of_a_program_are_all_paid_for),
+        cmocka_unit_test(stacks_that_were_left_are_not_known_behind_a_gap),
         cmocka_unit_test(a_range_cuts_at_both_edges),
         cmocka_unit_test(a_range_in_which_nothing_happens_shows_what_was_open),
         cmocka_unit_test(a_range_after_the_end_is_empty),

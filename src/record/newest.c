@@ -25,7 +25,11 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
-enum { STEP = 4 << 20, FRAMES_MAX = 1 << 20 };
+enum {
+    STEP = 4 << 20,
+    FRAMES_MAX = 1 << 20,
+    BASE_SHARE = 64, /* of --max-size, which the stacks that wait may take of a file */
+};
 
 /* ---- the stack ---- */
 
@@ -229,32 +233,66 @@ static void put(struct krait_buf *out, uint64_t time, uint32_t id, const void *p
     krait_buf_add(out, payload, n);
 }
 
-static void put_stack(struct krait_buf *out, uint64_t time, const struct calls *calls)
+static void put_frame(struct krait_buf *out, uint64_t time, uint32_t code, uint32_t depth)
 {
     uint8_t payload[KRAIT_FRAME_BYTES];
-    uint32_t depth = 0, id;
-    size_t top = 0, n; /* behind the innermost Python frame */
-    for (size_t i = 0; i < calls->count; i++) {
-        if (calls->items[i].is_c)
-            continue;
-        id = krait_put_frame(payload, calls->items[i].code, depth++, &n);
-        put(out, time, id, payload, n);
-        top = i + 1;
-    }
-    id = krait_put_depth(payload, depth, &n);
+    size_t n;
+    uint32_t id = krait_put_frame(payload, code, depth, &n);
     put(out, time, id, payload, n);
-    for (; top < calls->count; top++) {
-        n = krait_put_c_call(payload, &(struct krait_payload_c_call){ .code = calls->items[top].code });
-        put(out, time, KRAIT_EVENT_c_call, payload, n);
-    }
 }
 
-static void put_base(struct krait_buf *out, uint64_t time, const struct stacks *stacks)
+static void put_depth(struct krait_buf *out, uint64_t time, uint32_t depth)
 {
+    uint8_t payload[KRAIT_FRAME_BYTES];
+    size_t n;
+    uint32_t id = krait_put_depth(payload, depth, &n);
+    put(out, time, id, payload, n);
+}
+
+static void put_c_call(struct krait_buf *out, uint64_t time, uint32_t code)
+{
+    uint8_t payload[KRAIT_BYTES_c_call];
+    size_t n = krait_put_c_call(payload, &(struct krait_payload_c_call){ .code = code });
+    put(out, time, KRAIT_EVENT_c_call, payload, n);
+}
+
+/* A frame of depth 0 ends the C calls that it would be inside of. */
+static size_t first_shown(const struct calls *calls)
+{
+    size_t i = at_depth(calls, 0);
+    return i < calls->count ? i : 0;
+}
+
+/* C calls go on below a run of frames that begins above depth 0 (trace/stack.h): so each is between two runs. */
+static void put_stack(struct krait_buf *out, uint64_t time, const struct calls *calls)
+{
+    uint32_t depth = 0;
+    bool settled = false;
+    for (size_t i = first_shown(calls); i < calls->count; i++) {
+        if (calls->items[i].is_c && !settled)
+            put_depth(out, time, depth);
+        settled = calls->items[i].is_c;
+        if (settled)
+            put_c_call(out, time, calls->items[i].code);
+        else
+            put_frame(out, time, calls->items[i].code, depth++);
+    }
+    if (!settled)
+        put_depth(out, time, depth);
+}
+
+/* Of stacks that wait as many as fit into `room` bytes; most of a long recording's have ended, which shows nowhere. */
+static void put_base(struct krait_buf *out, uint64_t time, struct stacks *stacks, uint64_t room)
+{
+    enum { FRAME_MOST = sizeof(struct krait_event_extended) + KRAIT_FRAME_BYTES };
     uint8_t payload[KRAIT_FRAME_BYTES];
     for (size_t i = 1; i < stacks->left_count; i++) {
         if (!stacks->left[i].count)
             continue;
+        if (out->len + 2 * (stacks->left[i].count + 1) * FRAME_MOST > room) {
+            stacks->failed = true;
+            continue;
+        }
         put_stack(out, time, &stacks->left[i]);
         size_t n =
             krait_put_python_switch(payload, &(struct krait_payload_python_switch){ .from = (uint16_t)i });
@@ -313,12 +351,12 @@ static int drop_packets(struct krait_collector *c, int fd, uint64_t since, struc
     return 0;
 }
 
-static int write_base(int fd, const struct cut *cut)
+static int write_base(int fd, struct cut *cut, uint64_t room)
 {
     KRAIT_AUTO_BUF out = { 0 };
     struct krait_packet_head head = cut->last;
     krait_buf_add(&out, (const char *)&head, sizeof(head));
-    put_base(&out, cut->time, &cut->stacks);
+    put_base(&out, cut->time, &cut->stacks, room);
     if (out.failed)
         return -ENOMEM;
     head.timestamp_begin = head.timestamp_end = cut->time;
@@ -351,7 +389,7 @@ static int copy_rest(struct krait_collector *c, int from, int to, uint64_t at)
 
 /* stream: of a thread that is recorded; NULL: nobody writes the file any more, and without packets it goes. */
 static int rewrite(struct krait_collector *c, const char *path, int fd, struct krait_stream *stream,
-                   const struct cut *cut)
+                   struct cut *cut)
 {
     KRAIT_AUTO_FREE char *beside = NULL;
     if (!stream && cut->at >= size_of(fd))
@@ -367,7 +405,7 @@ static int rewrite(struct krait_collector *c, const char *path, int fd, struct k
     if (!rc && fcntl(to, F_SETFL, 0) < 0)
         rc = -errno;
     if (!rc)
-        rc = write_base(to, cut);
+        rc = write_base(to, cut, c->max_bytes / BASE_SHARE);
     if (!rc)
         rc = copy_rest(c, fd, to, cut->at);
     if (!rc && (fcntl(to, F_SETFL, O_APPEND) < 0 || rename(beside, path) < 0))

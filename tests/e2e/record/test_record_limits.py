@@ -280,6 +280,30 @@ def test_a_c_call_whose_end_was_lost_does_not_go_on_in_what_is_kept(record, pyth
     assert "loses" in names and "sorted" not in names
 
 
+@pytest.mark.few_pythons
+def test_c_calls_between_python_calls_are_kept_too(record, python, report):
+    text = """
+        def leaf(n): return n
+        def key(n):
+            for n in range(800_000): leaf(n)
+            return 0
+        def outer(): sorted([1], key=key)
+        outer()
+        """
+    run = record.text(python, text, options=["--no-gil", "--max-size", "2M", "--keep", "newest"])
+    assert "--keep newest" in run.stderr
+    process = run.check().main
+    base = []
+    for event in process.threads[0].events:
+        if event.name == "python:call":
+            break
+        if event.code:
+            base.append((event.name.split(":")[0], process.codes[event.code].qualname))
+    assert base[:4] == [("python", "<module>"), ("python", "outer"), ("c", "sorted"), ("python", "key")], base
+    totals = {f["name"]: f["total_ns"] for f in report(run.path)}
+    assert totals["outer"] >= totals["sorted"] >= totals["key"] > 0
+
+
 def test_folders_of_processes_that_ended_long_ago_go_too(record, any_python, info):
     text = """
         import os

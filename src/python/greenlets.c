@@ -107,12 +107,16 @@ static bool say_switch(struct krait_interp *in, const void *origin, const void *
     if (!all || krait_unreported_pending())
         return false;
     krait_governor_read_closing(in, BYTES);
-    if (krait_writer_room(&in->agent->writer, ring, t, BYTES) != KRAIT_ROOM_OK)
+    enum krait_ring_room room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
+    uint32_t unsaid = atomic_load_explicit(&ring->resync, memory_order_relaxed);
+    if (room == KRAIT_ROOM_NONE || unsaid & ~(uint32_t)KRAIT_RESYNC_STACK)
         return false;
     struct one *from = find_one(all, origin), *to = find_one(all, target);
     bool begins = !PyEval_GetFrame(), known = !begins && to->left == all->round;
-    from->left = all->round;
+    from->left = unsaid ? 0 : all->round; /* it left before an event could say its stack */
     put_switch(ring, t, number_of(all, from), known ? number_of(all, to) : 0);
+    if (known || begins)
+        atomic_fetch_and_explicit(&ring->resync, ~(uint32_t)KRAIT_RESYNC_STACK, memory_order_relaxed);
     if (!known && !begins)
         krait_thread_resync(KRAIT_RESYNC_STACK);
     return true;

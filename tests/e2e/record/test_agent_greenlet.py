@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Greenlets: a switch changes the thread's stack without an event of the interpreter."""
 
+import os
+from collections import Counter
+from pathlib import Path
+
 import pytest
+from recording import Recording
 
 PROGRAM = """
 import greenlet
@@ -105,6 +110,37 @@ def test_a_trace_function_that_raises_takes_only_itself_away(record, any_python,
     run = record.text(venv(any_python, "greenlet"), text)
     assert run.lost == 0
     assert parents_of(run.main, "leaf") == ["one", "main", "one", "main", "one", "main"]
+
+
+def test_a_stack_that_is_known_is_not_said_again_for_greenlets_without_events(krait, any_python, record, venv, tmp_path):
+    """Of those which waited as the recording began nothing is known, and they do nothing but switch back."""
+    text = """
+        import sys, krait
+        from greenlet import getcurrent, greenlet
+        home = getcurrent()
+        def leaf(): pass
+        def waits():
+            while True: home.switch()
+        def rounds(depth):
+            if depth:
+                return rounds(depth - 1)
+            for _ in range(300):
+                for let in lets: let.switch()
+                leaf()
+        lets = [greenlet(waits) for _ in range(5)]
+        for let in lets: let.switch()
+        with krait.recording(sys.argv[1], c_calls=False):
+            rounds(40)
+        """
+    environment = {**os.environ, "PYTHONPATH": str(Path(krait).parent / "python"), "PATH": f"{Path(krait).parent}:{os.environ['PATH']}"}
+    python = venv(any_python, "greenlet")
+    done = python.run(record.script(text), tmp_path / "trace", env=environment)
+    assert done.returncode == 0, done.stderr
+    run = Recording(tmp_path / "trace")
+    names = Counter(event.name for thread in run.main.threads for event in thread.events)
+    assert run.lost == 0 and names["python:switch"] == 3000
+    assert names["python:frame"] < 200, names
+    assert parents_of(run.main, "leaf") == ["rounds"] * 300
 
 
 DEEP = """

@@ -3,7 +3,6 @@
 
 #include "cmd/omitted.h"
 #include "cmd/terminal.h"
-#include "ctf/format.h"
 #include "event/event.h"
 #include "record/collector.h"
 
@@ -100,17 +99,10 @@ static void note_unfinished(struct krait_buf *notes, const struct krait_trace *t
 const char krait_ending_newer_why[] =
     "written by a newer krait, which reads all of it; here a packet ends at an event that this krait does not know";
 
-void krait_ending_newer(char buf[KRAIT_FMT_SIZE], const struct krait_trace *trace)
-{
-    snprintf(buf, KRAIT_FMT_SIZE, "format %d.%u", KRAIT_FORMAT_MAJOR, trace->newer_minor);
-}
-
 static void note_newer(struct krait_buf *notes, const struct krait_trace *trace, const char *whose)
 {
-    char format[KRAIT_FMT_SIZE];
-    krait_ending_newer(format, trace);
-    if (trace->newer_minor)
-        krait_buf_fmt(notes, "newer: %s%s: %s\n", whose, format, krait_ending_newer_why);
+    if (*trace->newer_format)
+        krait_buf_fmt(notes, "newer: %sformat %s: %s\n", whose, trace->newer_format, krait_ending_newer_why);
 }
 
 void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,

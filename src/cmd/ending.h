@@ -17,11 +17,10 @@ uint32_t krait_ending_unfinished(const struct krait_trace *trace);
 /* What it means that there are such, as a sentence's second half. */
 extern const char krait_ending_why[];
 
-/* "format 1.70": of a recording whose minor version is newer than krait's; and what that means. */
-void krait_ending_newer(char buf[KRAIT_FMT_SIZE], const struct krait_trace *trace);
+/* What it means that a recording's format is newer than krait's. */
 extern const char krait_ending_newer_why[];
 
-/* What is missing from a recording, a line for each thing: "newer: ...", "lost: ...", "dropped by --max-overhead: ...", "unfinished:
+/* What is missing from a recording, a line for each thing: "lost: ...", "dropped by --max-overhead: ...", "unfinished:
  * ...", "damaged: ...". `damage` is text, or empty. Behind the first words stands `whose`: "" of one recording, of
  * several a name with ": ". */
 void krait_ending_notes(struct krait_buf *notes, const struct krait_trace *trace, const char *damage,

@@ -268,12 +268,10 @@ static void print_unfinished(struct info *info)
 
 static void print_newer(struct info *info)
 {
-    char format[KRAIT_FMT_SIZE];
-    krait_ending_newer(format, info->trace);
-    if (!info->trace->newer_minor)
+    if (!*info->trace->newer_format)
         return;
     label(info, "newer");
-    krait_buf_fmt(&info->out, "%s%s%s", info->red, format, info->plain);
+    krait_buf_fmt(&info->out, "%sformat %s%s", info->red, info->trace->newer_format, info->plain);
     add_wrapped(info, krait_ending_newer_why);
     krait_buf_char(&info->out, '\n');
 }

@@ -62,7 +62,8 @@ static void note_minor(struct krait_trace *trace, const struct krait_ctf_metadat
 {
     int64_t minor = krait_ctf_env_int(metadata, "krait_format_minor", 0);
     if (minor > KRAIT_EVENT_ROWS)
-        trace->newer_minor = KRAIT_MAX(trace->newer_minor, (uint32_t)KRAIT_MIN(minor, UINT32_MAX));
+        snprintf(trace->newer_format, sizeof(trace->newer_format), "%d.%lld", KRAIT_FORMAT_MAJOR,
+                 (long long)minor);
 }
 
 /* What the metadata says of the process: what it was called last. The definitions know the rest better. */

@@ -94,9 +94,8 @@ struct krait_trace {
     uint32_t omitted_count;
     const char **exceptions; /* the types that were raised: "ValueError", "json.decoder.JSONDecodeError" */
     uint32_t exception_count;
-    uint32_t
-        newer_minor; /* the minor version of a recording's format that is newer than krait's; 0: none is */
-    bool has_kernel; /* the kernel recorded too: krait_trace_kernel (kernel.h) */
+    char newer_format[24];      /* "1.70": a recording's, where it is newer than krait's; else empty */
+    bool has_kernel;            /* the kernel recorded too: krait_trace_kernel (kernel.h) */
     struct krait_track *tracks; /* once they are asked for: krait_tracks_find (track.h) */
     uint32_t track_count;
     /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none.

@@ -98,7 +98,8 @@ void krait_cmd_help(const struct krait_cmd *cmd, FILE *to)
     put_wrapped(cmd->description, 0, 0, layout.width, to);
     fputs("\nOptions:\n", to);
     for (const struct krait_opt *opt = cmd->opts; opt->name; opt++)
-        help_option(opt, &layout, to);
+        if (opt->help)
+            help_option(opt, &layout, to);
     help_entry("  -h, --help", "Print this help", &layout, to);
     if (cmd->examples)
         help_examples(cmd->examples, to);
@@ -149,6 +150,8 @@ static void man_options(const struct krait_cmd *cmd, FILE *to)
 {
     fputs(".Sh OPTIONS\n.Bl -tag -width Ds\n", to);
     for (const struct krait_opt *opt = cmd->opts; opt->name; opt++) {
+        if (!opt->help)
+            continue;
         fputs(".It ", to);
         if (opt->letter)
             fprintf(to, "Fl %c , ", opt->letter);
@@ -243,7 +246,8 @@ static void complete_verb(const struct krait_cmd *cmd, FILE *to)
 {
     fprintf(to, "    %s) words=\"--help", cmd->name);
     for (const struct krait_opt *opt = cmd->opts; opt->name; opt++)
-        fprintf(to, " --%s", opt->name);
+        if (opt->help)
+            fprintf(to, " --%s", opt->name);
     fputs("\" ;;\n", to);
 }
 

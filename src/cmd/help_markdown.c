@@ -57,7 +57,8 @@ static void verb_page(const struct krait_cmd *cmd, FILE *to)
     if (cmd->opts->name)
         fputs("\n| option | |\n|---|---|\n", to);
     for (const struct krait_opt *opt = cmd->opts; opt->name; opt++)
-        option_row(opt, to);
+        if (opt->help)
+            option_row(opt, to);
     if (cmd->examples) {
         fputc('\n', to);
         indented(cmd->examples, to);

@@ -36,7 +36,7 @@ struct krait_opt {
     enum krait_opt_type type;
     const char *arg;  /* what --help calls the argument: DIR, PERCENT, a|b|c, [=VALUE]; NULL for flags */
     size_t offset;    /* of the value in the options struct */
-    const char *help; /* one sentence, no full stop; also the manual page's text */
+    const char *help; /* one sentence, no full stop; also the manual page's text; NULL: an alias, left out */
 };
 
 /* What stands between the option and its argument, in help. */

@@ -128,7 +128,7 @@ static void add_heading(struct path *p)
 {
     const struct krait_kthread *t = krait_path_thread(p, p->found->thread);
     const struct krait_kprocess *process = krait_path_process(p, t);
-    char ns[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
+    char ns[KRAIT_FMT_SIZE], from[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
     uint64_t begin = (uint64_t)(p->found->segments[0].begin_ns - p->pick.zero_ns);
     krait_buf_str(&p->out, p->look.colour ? KRAIT_BOLD : "");
     if (p->pick.calls) {
@@ -144,10 +144,9 @@ static void add_heading(struct path *p)
         krait_fmt_safe(&p->out, process->name);
         krait_buf_fmt(&p->out, " %d", process->pid);
     }
-    krait_buf_fmt(&p->out, "%s%s%s, from %llu.%09llu s on", p->look.colour ? KRAIT_PLAIN : "",
+    krait_buf_fmt(&p->out, "%s%s%s, from %s on", p->look.colour ? KRAIT_PLAIN : "",
                   p->options->call ? "\n" : "  ", /* with both names a line is long */
-                  krait_fmt_ns(ns, krait_path_duration(p)), (unsigned long long)(begin / KRAIT_NS_PER_S),
-                  (unsigned long long)(begin % KRAIT_NS_PER_S));
+                  krait_fmt_ns(ns, krait_path_duration(p)), krait_fmt_ns(from, begin));
     if (p->pick.calls > 1)
         krait_buf_fmt(&p->out, "; call %llu of %s by time taken", (unsigned long long)p->options->nth,
                       krait_fmt_count(calls, p->pick.calls));
@@ -361,7 +360,7 @@ const struct krait_cmd krait_cmd_path = {
                 "# The third slowest call, step by step\n"
                 "krait path trace --call app.load --nth 3 --segments\n"
                 "# A thread of an LTTng trace\n"
-                "krait path lttng/kernel --thread 4711 --from 1s --to 1.1s\n"
+                "krait path lttng/kernel --thread 4711 --from 1s --until 1.1s\n"
                 "# For other programs\n"
                 "krait path trace --json\n",
     .opts = path_opts,

@@ -241,7 +241,7 @@ static const struct krait_opt report_opts[] = {
       "with --tree, start the tree at them" },
     { "exception", 0, KRAIT_OPT_STR, "PATTERN", OPT(exception),
       "Show only functions that an exception left whose type's name matches, in a tree with their callers; `raised` "
-      "counts only these" },
+      "counts only these. Types match by name: base classes are not recorded" },
     KRAIT_SELECT_OPTS(struct report_options, select),
     KRAIT_SELECT_TO_OPT(struct report_options, select),
     { "tree", 't', KRAIT_OPT_FLAG, NULL, OPT(tree),

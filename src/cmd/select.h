@@ -41,10 +41,10 @@ struct krait_select {
             "Select processes by name or id; may be repeated"                     \
     }
 
-/* --to for --until, in verbs where --to means nothing else. */
-#define KRAIT_SELECT_TO_OPT(values, member)                                               \
-    {                                                                                     \
-        "to", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until), "Same as --until" \
+/* --to for --until, in verbs where --to means nothing else; not in help. */
+#define KRAIT_SELECT_TO_OPT(values, member)                                  \
+    {                                                                        \
+        "to", 0, KRAIT_OPT_STR, "TIME", offsetof(values, member.until), NULL \
     }
 
 /* Whether the times are times, and from is before until: -EINVAL with err set where not. */

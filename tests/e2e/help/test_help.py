@@ -36,6 +36,14 @@ def test_every_verb_helps(krait, verbs):
         assert "--help" in options(text)
 
 
+def test_an_alias_works_but_help_shows_one_name(krait, tmp_path):
+    for verb in ("report", "states", "path", "flame", "view"):
+        assert "--until" in options(out(krait, verb, "--help"))
+        assert "--to" not in options(out(krait, verb, "--help"))
+        tried = subprocess.run([krait, verb, str(tmp_path / "none"), "--to", "1s"], capture_output=True, text=True)
+        assert "unknown option" not in tried.stderr and tried.returncode == 1
+
+
 def test_every_option_of_every_verb_is_in_the_reference(krait, verbs):
     reference = (ROOT / "docs" / "reference.md").read_text()
     sections = {s.split("\n")[0]: s for s in reference.split("\n## krait ")}

@@ -78,7 +78,7 @@ def test_the_path_of_each_thread_is_as_the_text_of_the_trace_says(krait, path, f
 
 
 TABLE = """\
-app3 101  14.00 ms, from 0.010000000 s on
+app3 101  14.00 ms, from 10.00 ms on
 
 app3 101  ██████████████████████████████████████████████████████████████████████████████████████████
           0           2 ms         4 ms         6 ms         8 ms         10 ms        12 ms
@@ -97,7 +97,7 @@ def test_a_path_as_people_see_it(krait):
 
 
 WGET = """\
-wget 13662  435.3 ms, from 3.038016331 s on
+wget 13662  435.3 ms, from 3.038 s on
 
 wget 13662  ████▂                        ▇       ░             ░███▁    ░▁  ▁▃            ▂    ░░▄░█
 network         ▆████████████████████████▁███████▄█████████████▇   ▇████▆▇███▅████████████▆████▃ ▄

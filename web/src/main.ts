@@ -219,7 +219,7 @@ class Page {
   }
 
   get settled(): boolean {
-    return this.context.timeline.settled && !this.body.classList.contains('asking');
+    return this.context.timeline.settled && !this.context.store.settling && !this.body.classList.contains('asking');
   }
 
   private async findAll(text: string): Promise<Choice[]> {

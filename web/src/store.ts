@@ -145,8 +145,14 @@ export class Store {
     this.write();
   }
 
+  /** Whether the last change is not in the history and the address bar yet. */
+  get settling(): boolean {
+    return this.timer !== 0;
+  }
+
   private settle(): void {
     clearTimeout(this.timer);
+    this.timer = 0;
     const now = encode(this.view);
     if (now === this.settled) return;
     this.past.push(this.settled);

@@ -58,7 +58,7 @@ class Page:
 
     def address(self):
         """What the address bar says of the view, once it is written there."""
-        self.page.wait_for_timeout(500)
+        self.wait()
         return self.page.evaluate("() => location.hash.slice(1)")
 
     def text(self, selector):

@@ -119,7 +119,7 @@ def test_the_finder_has_every_call_and_its_slowest_first(open_page):
 def test_zooming_is_undone_and_the_address_says_where_one_is(open_page):
     page, *_ = open_page()
     whole = "r=0,100000000;p=functions"
-    page.press("w", "w", "d")
+    page.press("w")
     zoomed = page.address()
     assert re.fullmatch(r"r=\d+,[\d.]+;p=functions", zoomed) and zoomed != whole
     page.press("Control+z")

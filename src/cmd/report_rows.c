@@ -344,13 +344,13 @@ static void note_runs(struct report *report, const struct krait_profile *profile
     for (uint32_t i = 0; i < shown; i++)
         resumed |= profile->rows[i].resumed;
     if (resumed)
-        krait_buf_str(
-            &report->notes,
-            "mean to p99 are of runs: a generator, coroutine or greenlet runs from each resume until it is suspended "
-            "again\n");
+        krait_buf_str(&report->notes,
+                      "mean to p99 are of runs: a generator or coroutine runs from each resume to the "
+                      "next yield\n");
     else if (has_many_runs(profile, shown))
-        krait_buf_str(&report->notes, "runs: what was open already when recording, or the chosen time, began "
-                                      "is a run and no call\n");
+        krait_buf_str(&report->notes,
+                      "runs: what was open already when recording, or the chosen time, began, "
+                      "and what goes on when greenlets switch, is a run and no call\n");
 }
 
 static int put_table(struct report *report, const struct krait_profile *profile, uint32_t shown)

@@ -142,7 +142,7 @@ def test_runs_are_shown_where_a_generator_is_in_the_table(synth, run):
         "30.00 us  33.3%  30.00 us   33.3%      1     2  15.00 us  10.00 us  20.00 us  10.05 us  20.00 us  lib.gen.numbers   lib/gen.py:5\n"
         "1.000 us   1.1%  1.000 us    1.1%      1     1  1.000 us  1.000 us  1.000 us  1.000 us  1.000 us  builtins.len (C)\n"
     )
-    assert result.stderr == "mean to p99 are of runs: a generator, coroutine or greenlet runs from each resume until it is suspended again\n"
+    assert result.stderr == "mean to p99 are of runs: a generator or coroutine runs from each resume to the next yield\n"
     without = run(synth(GENERATOR), "--filter", "builtins.*")
     assert "runs" not in without.stdout + without.stderr
 
@@ -151,7 +151,7 @@ def test_a_call_that_was_open_at_the_beginning_is_no_generator(synth, run):
     folder = synth(CODES + "0 call 1\n10us call 2\n20us return\n90us return\nexit 0 0\n")
     result = run(folder, "--from", "15us")
     assert "  runs  " in result.stdout
-    assert result.stderr == "runs: what was open already when recording, or the chosen time, began is a run and no call\n"
+    assert result.stderr == "runs: what was open already when recording, or the chosen time, began, and what goes on when greenlets switch, is a run and no call\n"
     assert run(folder).stderr == ""
 
 

@@ -18,6 +18,7 @@
 #include <Python.h>
 
 #include "base/map.h"
+#include "python/budget.h"
 #include "record/writer.h"
 
 #include <pthread.h>
@@ -73,16 +74,15 @@ struct krait_interp {
     PyObject *hooks[16]; /* callbacks, kept from one recording to the next */
     bool scan_threads;   /* before 3.12: a thread was started */
     struct krait_governor {
-        int64_t left;          /* hooks until the next look */
-        uint64_t window;       /* hooks from look to look; 0: no budget */
-        uint64_t idle;         /* of them, those whose event is not recorded */
-        uint64_t raises;       /* of these, those of RAISE, in this period */
-        bool no_raise;         /* it was dropped */
-        int64_t credit;        /* ticks that recording may still take */
+        int64_t left;    /* hooks until the next look */
+        uint64_t window; /* hooks from look to look; 0: no budget */
+        uint64_t idle;   /* of them, those whose event is not recorded */
+        uint64_t raises; /* of these, those of RAISE, in this period */
+        bool no_raise;   /* it was dropped */
+        struct krait_budget budget;
         uint64_t look_ticks;   /* time of the last look */
         uint64_t looked_ticks; /* what it took */
         uint64_t said_ticks;   /* what saying stacks took since then: greenlets switch */
-        uint64_t period_ticks, period_spent;
         struct krait_durations *durations;
         uint32_t drops, returns; /* functions that were dropped, and of these recorded again */
         uint32_t round;          /* of probes */

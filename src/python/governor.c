@@ -23,12 +23,8 @@ enum {
     FIRST_WINDOW = 256, /* calls from look to look */
     OVER_WINDOW = 1024, /* at most, while more is spent than allowed */
     MAX_WINDOW = 65536,
-    CREDIT_US = 2000,     /* at first: a program's start is all new functions */
-    CREDIT_MAX_MS = 1000, /* the budget of so much time is kept for later, and as much is owed at most */
-    PERIOD_MS = 200,      /* what is spent is compared with what is allowed over so long at least */
-    AIM_PERCENT = 60,     /* of the budget: hooks that cannot be taken out, and caches, cost the rest */
-    PROBE_GAP_MS = 100,   /* from one round of probes to the next, at first */
-    PROBE_GAPS = 32,      /* ... times so much in the end */
+    PROBE_GAP_US = 100000, /* from one round of probes to the next, at first */
+    PROBE_GAPS = 32,       /* ... times so much in the end */
     PROBE_CODE_US = 4, /* what a round takes for each function: the interpreter instruments all code anew */
     PROBE_PARTS = 10,  /* the part of the budget that rounds may take */
 };
@@ -57,18 +53,6 @@ static uint64_t measure_ticks(struct krait_agent *agent)
     for (int i = 0; i < TIMES; i++)
         least = KRAIT_MIN(least, measure_once(agent));
     return least;
-}
-
-static uint64_t ticks_of_us(const struct krait_interp *in, uint64_t us)
-{
-    return (uint64_t)((unsigned __int128)us * in->agent->writer.shm.control->clock_freq / 1000000);
-}
-
-/* What may be spent of so much time, in percent of the budget. */
-static int64_t budget(const struct krait_interp *in, uint64_t ticks, uint32_t percent)
-{
-    uint64_t ppm = in->agent->writer.shm.control->max_overhead_ppm;
-    return (int64_t)((unsigned __int128)ticks * ppm * percent / 100000000);
 }
 
 /* Functions that another process, which this one was forked from, had dropped are recorded again. */
@@ -104,7 +88,7 @@ void krait_governor_init(struct krait_interp *in)
         return;
     take_all_back(in);
     g->look_ticks = krait_writer_now(&agent->writer);
-    g->credit = (int64_t)ticks_of_us(in, CREDIT_US);
+    g->budget = krait_budget_of(control->max_overhead_ppm, control->clock_freq);
     g->left = g->window = FIRST_WINDOW;
 }
 
@@ -202,8 +186,7 @@ static bool cut(struct krait_interp *in)
     if (!candidates)
         return false;
     krait_durations_count_open(g->durations);
-    uint64_t allowed = (uint64_t)budget(in, g->period_ticks, AIM_PERCENT);
-    uint64_t excess = krait_choice_excess(d->begins, g->period_spent, allowed);
+    uint64_t excess = krait_choice_excess(d->begins, g->budget.period_spent, krait_budget_aim(&g->budget));
     size_t n = krait_choice_pick(candidates, find_candidates(in, candidates), excess);
     for (size_t i = 0; i < n; i++) {
         struct krait_code *slot = recorded_slot(in, candidates[i].id, &d->by_id[candidates[i].id]);
@@ -271,9 +254,9 @@ static void begin_round(struct krait_interp *in, uint64_t now)
 {
     struct krait_governor *g = &in->governor;
     uint64_t codes = g->durations->known;
-    int64_t part = KRAIT_MAX(budget(in, 1000000, 100) / PROBE_PARTS, (int64_t)1);
-    uint64_t gap = KRAIT_MAX(ticks_of_us(in, codes * PROBE_CODE_US) / (uint64_t)part * 1000000,
-                             ticks_of_us(in, PROBE_GAP_MS * 1000));
+    uint64_t part = KRAIT_MAX(g->budget.ppm / PROBE_PARTS, (uint64_t)1);
+    uint64_t gap = KRAIT_MAX(krait_budget_us(&g->budget, codes * PROBE_CODE_US) / part * 1000000,
+                             krait_budget_us(&g->budget, PROBE_GAP_US));
     g->gap_ticks = g->gap_ticks ? KRAIT_MIN(g->gap_ticks * 3 / 2, gap * PROBE_GAPS) : gap;
     g->round_ticks = now + g->gap_ticks;
     g->probe_count = 0;
@@ -330,13 +313,11 @@ static int start_sleeper(struct krait_interp *in)
     return rc;
 }
 
-static void pause_recording(struct krait_interp *in, uint64_t over_ticks)
+static void pause_recording(struct krait_interp *in)
 {
     enum { LEAST_PAUSE_MS = 100 };
-    const struct krait_control *control = in->agent->writer.shm.control;
-    double over_ns = (double)over_ticks * 1e9 / (double)control->clock_freq;
-    in->governor.pause_ns = (uint64_t)(over_ns * 1e8 / AIM_PERCENT / control->max_overhead_ppm) +
-                            LEAST_PAUSE_MS * KRAIT_NS_PER_MS;
+    in->governor.pause_ns =
+        krait_budget_pause_us(&in->governor.budget) * KRAIT_NS_PER_US + LEAST_PAUSE_MS * KRAIT_NS_PER_MS;
     krait_durations_pause(in->governor.durations);
     if (start_sleeper(in) == 0)
         krait_profile_pause(in);
@@ -346,8 +327,6 @@ static void pause_recording(struct krait_interp *in, uint64_t over_ticks)
 
 static void next_period(struct krait_governor *g)
 {
-    g->period_ticks = 0;
-    g->period_spent = 0;
     g->raises = 0;
     krait_durations_next_period(g->durations);
 }
@@ -364,12 +343,7 @@ static void settle(struct krait_interp *in, uint64_t now)
     passed -= KRAIT_MIN(passed, stolen);     /* the program did nothing then */
     uint64_t spent = events * in->agent->event_ticks + g->idle * in->agent->hook_ticks + measured;
     g->durations->stolen = 0;
-    int64_t most =
-        budget(in, ticks_of_us(in, CREDIT_MAX_MS * 1000), 100) + (int64_t)ticks_of_us(in, CREDIT_US);
-    g->credit += budget(in, passed, AIM_PERCENT) - (int64_t)spent;
-    g->credit = KRAIT_MIN(KRAIT_MAX(g->credit, -most), most);
-    g->period_ticks += passed;
-    g->period_spent += spent;
+    krait_budget_settle(&g->budget, passed, spent);
     g->idle = 0;
     g->said_ticks = 0;
     g->look_ticks = now;
@@ -380,24 +354,25 @@ static bool raises_cost(const struct krait_interp *in)
 {
     const struct krait_governor *g = &in->governor;
     return krait_compat.version.monitoring && !g->no_raise &&
-           (int64_t)(g->raises * in->agent->hook_ticks * 4) > budget(in, g->period_ticks, 100);
+           (int64_t)(g->raises * in->agent->hook_ticks * 4) >
+               krait_budget_share(&g->budget, g->budget.period_ticks, 100);
 }
 
-/* The credit is used up. What was spent in a time that is over is no reason to drop what is there now. */
+/* The credit is used up. */
 static void spend_less(struct krait_interp *in)
 {
     struct krait_governor *g = &in->governor;
     g->window = KRAIT_MIN(g->window * 2, (uint64_t)OVER_WINDOW);
-    if ((int64_t)g->period_spent <= budget(in, g->period_ticks, 100))
+    if (!krait_budget_is_exceeded(&g->budget))
         return;
     if (raises_cost(in))
         krait_monitoring_drop_raise(in);
     if (dropping_saves(in) && cut(in)) {
-        g->credit = 0;
+        krait_budget_forgive(&g->budget);
         g->window = FIRST_WINDOW;
         next_period(g);
     } else if (!krait_compat.version.monitoring) {
-        pause_recording(in, (uint64_t)-g->credit);
+        pause_recording(in);
     }
 }
 
@@ -407,11 +382,11 @@ static void look(struct krait_interp *in, uint64_t now)
     if (krait_this_ring != &krait_no_ring)
         krait_durations_read(g->durations, &in->agent->writer, krait_this_ring, false);
     settle(in, now);
-    if (g->credit < 0)
+    if (g->budget.credit < 0)
         spend_less(in);
     else
         g->window = KRAIT_MIN(g->window * 2, (uint64_t)MAX_WINDOW);
-    if (g->period_ticks > ticks_of_us(in, PERIOD_MS * 1000))
+    if (krait_budget_next_period(&g->budget))
         next_period(g);
     g->left = (int64_t)g->window;
     if (g->drops && now >= g->round_ticks)

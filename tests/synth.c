@@ -10,6 +10,7 @@
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
  *   TIME return|yield|unwind|creturn|craise  TIME unwindof|craiseof ID
  *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
+ *   TIME switch FROM TO
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
  *   lost REASON COUNT                        krait:lost in the definitions, REASON a number
@@ -253,6 +254,7 @@ static const struct {
     { "giltake", KRAIT_EVENT_gil_take },
     { "gilswitch", KRAIT_EVENT_gil_switch },
     { "gildrop", KRAIT_EVENT_gil_drop },
+    { "switch", KRAIT_EVENT_python_switch },
 };
 
 static uint64_t parse_time(const char *word)
@@ -280,6 +282,10 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
     case KRAIT_EVENT_code_omit:
         return krait_put_code_omit(
             payload, &(struct krait_payload_code_omit){ .id = first, .calls = number(s, w, 3) });
+    case KRAIT_EVENT_python_switch:
+        return krait_put_python_switch(
+            payload, &(struct krait_payload_python_switch){ .from = (uint16_t)first,
+                                                            .to = (uint16_t)number(s, w, 3) });
     case KRAIT_EVENT_gil_wait:
         return krait_put_gil_wait(payload, &(struct krait_payload_gil_wait){ .holder = first });
     default: /* begins */

@@ -43,6 +43,11 @@
  * Another env entry, gil_waits, is how many events gil:wait the threads have: it is written when the process
  * is over and all of it is there.
  *
+ * A part of a recording that krait cut made has env entries cut_from and cut_until, as far as it was given them:
+ * nanoseconds since the epoch. Calls that were open at cut_from, stacks of greenlets that waited and a wait for the
+ * GIL stand in front of each thread's events, one tick before cut_from: a reader that knows the entries counts none of
+ * them as a call. The definitions are all there, those from outside the range at its edges, one tick off.
+ *
  * Source: CTF specification 1.8.3, sections 5 and 6; lttng-ust, the metadata of its compact event header.
  */
 #ifndef KRAIT_CTF_FORMAT_H
@@ -155,5 +160,9 @@ static inline uint32_t krait_head_split(uint64_t word, uint32_t *code)
 #define KRAIT_FILE_METADATA    "metadata"
 #define KRAIT_FILE_DEFINITIONS "definitions"
 #define KRAIT_FILE_THREAD      "thread-%u-%u"
+
+/* Entries of the env of what krait cut made. */
+#define KRAIT_ENV_CUT_FROM  "cut_from"
+#define KRAIT_ENV_CUT_UNTIL "cut_until"
 
 #endif

@@ -98,7 +98,8 @@ static bool is_over(struct reading *reading, const struct krait_packet *packet)
     return has_all(reading) || (ns >= reading->range.to_ns && !reading->open.begin_ns);
 }
 
-/* A wait that goes on when the range begins is told last before it. */
+/* A wait that goes on when the range begins is told last before it. Where krait cut the recording off, the wait that
+ * is open lasts to there. */
 static int read_thread(struct reading *reading, const struct krait_trace *trace, uint32_t thread)
 {
     reading->waits->count = 0;
@@ -112,6 +113,7 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
         return 0;
     const struct krait_thread_file *file = &krait_recordings_of(trace)->files[thread];
     reading->clock = image->clock;
+    reading->range = krait_image_clip(image, reading->range);
     int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
     if (rc)
         return rc == -ENOMEM ? rc : 0;
@@ -121,7 +123,8 @@ static int read_thread(struct reading *reading, const struct krait_trace *trace,
         krait_packets_release(&packets);
     }
     krait_packets_close(&packets);
-    return rc;
+    bool is_part = image->range.to_ns != UINT64_MAX && !reading->only_first;
+    return rc || !is_part ? rc : end_wait(reading, reading->range.to_ns, true);
 }
 
 static int read_waits(struct reading *reading, const struct krait_trace *trace, uint32_t thread)

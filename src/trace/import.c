@@ -80,12 +80,20 @@ static int add_process(struct krait_trace *trace, const struct krait_ctf_metadat
     krait_ticks_init(&image->clock, clock->freq, (uint64_t)clock->offset_s, clock->offset);
     memcpy(image->uuid, metadata->uuid, sizeof(image->uuid));
     image->has_no_gil_waits = krait_ctf_env_int(metadata, "gil_waits", 1) == 0;
+    image->range.from_ns = (uint64_t)krait_ctf_env_int(metadata, KRAIT_ENV_CUT_FROM, 0);
+    image->range.to_ns = (uint64_t)krait_ctf_env_int(metadata, KRAIT_ENV_CUT_UNTIL, -1);
     process->pid = (uint32_t)krait_ctf_env_int(metadata, "vpid", 0);
     process->name = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "procname", ""));
     process->command = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "command", ""));
     process->host = krait_arena_strdup(arena, krait_ctf_env_text(metadata, "hostname", ""));
     process->dir = image->dir;
     return image->dir && process->name && process->command && process->host ? 0 : -ENOMEM;
+}
+
+/* What was open before a range that krait cut made is said a moment before it. */
+static uint64_t time_in(const struct krait_image *image, uint64_t t_ns)
+{
+    return KRAIT_MIN(KRAIT_MAX(t_ns, image->range.from_ns), image->range.to_ns);
 }
 
 /* The heads of a thread's packets: when it lived, who it is, what it lost. Returns 0 or -ENOMEM. */
@@ -97,8 +105,8 @@ static int read_heads(struct krait_thread *thread, struct krait_thread_file *fil
     int rc = 0;
     thread->begin_ns = UINT64_MAX;
     while (!rc && krait_packets_next(packets, &packet, damage)) {
-        uint64_t begin_ns = krait_ticks_ns(&image->clock, packet.head.timestamp_begin);
-        uint64_t end_ns = krait_ticks_ns(&image->clock, packet.head.timestamp_end);
+        uint64_t begin_ns = time_in(image, krait_ticks_ns(&image->clock, packet.head.timestamp_begin));
+        uint64_t end_ns = time_in(image, krait_ticks_ns(&image->clock, packet.head.timestamp_end));
         uint64_t total = packet.head.events_discarded;
         struct krait_packet_place place = { packet.offset, begin_ns, end_ns,
                                             total > discarded ? total - discarded : 0 };
@@ -236,7 +244,9 @@ static int index_threads(struct krait_trace *trace, uint32_t process)
 static void set_times(struct krait_trace *trace, uint32_t index, uint32_t first)
 {
     struct krait_process *process = &trace->processes[index];
-    const struct krait_image *image = &krait_recordings_of(trace)->images[index];
+    struct krait_image *image = &krait_recordings_of(trace)->images[index];
+    image->start_ns = image->start_ns ? time_in(image, image->start_ns) : 0;
+    image->exit_ns = image->exit_ns ? time_in(image, image->exit_ns) : 0;
     process->begin_ns = image->start_ns ? image->start_ns : UINT64_MAX;
     process->end_ns = image->exit_ns;
     for (uint32_t i = first; i < trace->thread_count; i++) {

@@ -41,6 +41,7 @@ struct krait_image {
     uint32_t omit_count, omit_cap;
     struct krait_naming *namings; /* in the order of the stream */
     uint32_t naming_count, naming_cap;
+    struct krait_range range;   /* of which it is a part, where krait cut made it; else all */
     uint64_t start_ns, exit_ns; /* of process:start and process:exit; 0 where not said */
     bool has_no_gil_waits;      /* its metadata says so */
     bool followed;              /* by the program that it executed: nothing of it is later than exit_ns */
@@ -72,11 +73,26 @@ static inline const struct krait_image *krait_image_of(const struct krait_trace 
     return is_its ? &recordings->images[trace->threads[thread].process] : NULL;
 }
 
+/* What of a range is the image's: a part that krait cut made says what was open before it a moment earlier. */
+static inline struct krait_range krait_image_clip(const struct krait_image *image, struct krait_range range)
+{
+    range.from_ns = KRAIT_MAX(range.from_ns, image->range.from_ns);
+    return (struct krait_range){ range.from_ns,
+                                 KRAIT_MAX(KRAIT_MIN(range.to_ns, image->range.to_ns), range.from_ns) };
+}
+
 /* Reads DIR/definitions into the process `index` of the trace. Damage is said in trace->damage; only -ENOMEM
  * fails. */
 int krait_definitions_read(struct krait_trace *trace, uint32_t index);
 
 /* krait_importer.calls of krait's recordings (walk.c). */
 int krait_calls_walk(const struct krait_trace *trace, uint32_t thread, const struct krait_walking *walking);
+
+struct krait_stack;
+
+/* The stack of a thread that krait recorded as it is when `at_ns`, above 0, begins: in `stack`, zeroed memory.
+ * krait_stack_done in any case. Returns 0 or -ENOMEM. */
+int krait_calls_stack_at(const struct krait_trace *trace, uint32_t thread, uint64_t at_ns,
+                         struct krait_stack *stack);
 
 #endif

@@ -306,7 +306,8 @@ static int skip_ahead(struct walk *walk, struct krait_packets *packets, const st
     return krait_places_restore(places, place, walk->stack);
 }
 
-static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
+/* Up to the end of the range, which is not told: what is open then is the stack. */
+static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
 {
     struct krait_places **known = &krait_recordings_of(trace)->places[thread];
     struct krait_packets packets;
@@ -331,9 +332,17 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
     }
     tell_progress(trace, packets.size - told);
     krait_packets_close(&packets);
-    uint64_t end_ns = last_time(trace, thread);
-    apply_omits(walk, KRAIT_MIN(end_ns, walk->stack->range.to_ns - 1));
-    krait_stack_finish(walk->stack, end_ns);
+    apply_omits(walk, KRAIT_MIN(last_time(trace, thread), walk->stack->range.to_ns - 1));
+    return walk->stack->rc;
+}
+
+static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint32_t thread)
+{
+    struct krait_places **known = &krait_recordings_of(trace)->places[thread];
+    int rc = walk_packets(walk, trace, thread);
+    if (rc)
+        return rc;
+    krait_stack_finish(walk->stack, last_time(trace, thread));
     if (walk->stack->overdrawn)
         krait_damage_say(&walk->damage,
                          "%s: its switches of stacks take more than a program can make; calls are left out",
@@ -345,25 +354,45 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
     return walk->stack->rc;
 }
 
+static struct walk walk_of(const struct krait_image *image, struct krait_stack *stack)
+{
+    return (struct walk){
+        .stack = stack,
+        .image = image,
+        .clock = image->clock,
+        .next_omit_ns = image->omit_count ? image->omits[0].t_ns : UINT64_MAX,
+    };
+}
+
 int krait_calls_walk(const struct krait_trace *trace, uint32_t thread, const struct krait_walking *walking)
 {
     struct krait_stack *stack = calloc(1, sizeof(*stack));
     if (!stack)
         return -ENOMEM;
     const struct krait_image *image = krait_image_of(trace, thread);
-    struct walk walk = {
-        .stack = stack,
-        .image = image,
-        .clock = image->clock,
-        .next_omit_ns = image->omit_count ? image->omits[0].t_ns : UINT64_MAX,
-        .damage = walking->damage,
-    };
+    struct walk walk = walk_of(image, stack);
+    walk.damage = walking->damage;
     if (walking->note_places && !krait_recordings_of(trace)->places[thread])
         walk.noted = calloc(1, sizeof(*walk.noted)); /* without memory there are none */
-    krait_stack_init(stack, walking->range, walking->calls, walking->ctx);
+    krait_stack_init(stack, krait_image_clip(image, walking->range), walking->calls, walking->ctx);
     int rc = walk_stream(&walk, trace, thread);
     krait_places_free(walk.noted);
     krait_stack_done(stack);
     free(stack);
     return rc;
+}
+
+static int take_nothing(void *ctx, const struct krait_call_batch *ops)
+{
+    (void)ctx;
+    (void)ops;
+    return 0;
+}
+
+int krait_calls_stack_at(const struct krait_trace *trace, uint32_t thread, uint64_t at_ns,
+                         struct krait_stack *stack)
+{
+    struct walk walk = walk_of(krait_image_of(trace, thread), stack);
+    krait_stack_init(stack, (struct krait_range){ at_ns, at_ns }, take_nothing, NULL);
+    return walk_packets(&walk, trace, thread);
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies a range of a stream's events.
+ *
+ *   range            |----------------------------|
+ *   packets   [a a a a b b][b b b b b b b b][b b b c c c][c c c c]
+ *   copy            [b b][b b b b b b b b][b b b]
+ *
+ * What a packet at an edge keeps is a run of its bytes, moved behind its head. In the head its sizes and times are then
+ * others. Events have to lie aligned as they did: where they do not, the packet is copied whole, and counted in `whole`.
+ * So is a packet whose times go back over the edge. Events that were discarded before the first packet of the copy are
+ * taken off the counters of all.
+ *
+ * A stream whose packets do not say their begin, and whose events do not tell all of the time, is copied from its
+ * beginning: without what is before, nobody knows the rest of it. One without a clock is copied whole.
+ */
+#ifndef KRAIT_CTF_COPY_COPY_H
+#define KRAIT_CTF_COPY_COPY_H
+
+#include "base/buf.h"
+#include "ctf/read/stream.h"
+
+/* The time of a tick: krait_ctf_clock_ns, or krait_ctf_ns_rounded, as `krait cat` prints it. */
+typedef int64_t krait_copy_time_fn(const struct krait_ctf_clock *clock, uint64_t ticks);
+
+int64_t krait_ctf_ns_rounded(const struct krait_ctf_clock *clock, uint64_t ticks);
+
+struct krait_copy_options {
+    int64_t from_ns, until_ns; /* events from from_ns on and before until_ns; INT64_MIN, INT64_MAX: all */
+    krait_copy_time_fn *time;
+    bool
+        lost_before; /* events are discarded between packets alone: those before the first of the copy are no loss of it */
+    /* Appends events, as bytes, that are to stand before the first of the stream, at the time `ticks`: one before the
+     * range begins. Returns 0 or a negative errno. NULL: there are none. */
+    int (*before)(void *ctx, const struct krait_ctf_stream *stream, uint64_t ticks, struct krait_buf *events);
+    void *ctx;
+};
+
+/* Sums over all streams that were copied. */
+struct krait_copied {
+    uint64_t events;         /* of the range; without those of `before` */
+    uint64_t packets, bytes; /* written; of krait's definitions the bytes alone */
+    uint64_t whole;          /* packets that have events outside the range too */
+    uint32_t from_beginning; /* streams */
+    uint32_t timeless;       /* streams without a clock */
+    struct krait_err damage; /* the first that was met; code 0 when none. What is before it is copied */
+};
+
+/* Appends the stream's part to files of the same names in the folder `to`, which exists. Returns 0, or a negative
+ * errno with err set: -ENOMEM, and those of writing. */
+int krait_ctf_copy_stream(struct krait_copied *copied, struct krait_ctf_reader *reader,
+                          const struct krait_ctf_stream *stream, const char *to,
+                          const struct krait_copy_options *options, struct krait_err *err);
+
+/* The first tick of the clock that is at `ns` or later, however late; UINT64_MAX: none is. */
+uint64_t krait_ctf_ticks_from(const struct krait_ctf_clock *clock, int64_t ns, krait_copy_time_fn *time);
+
+#endif

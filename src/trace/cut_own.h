@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What krait's own recordings need beyond a copy of their events to be a part of a recording: see ctf/format.h.
+ */
+#ifndef KRAIT_TRACE_CUT_OWN_H
+#define KRAIT_TRACE_CUT_OWN_H
+
+#include "base/buf.h"
+#include "trace/cut.h"
+
+/* Appends the events that say how a thread is when the range begins, at the time `ticks`. Returns 0 or -ENOMEM. */
+int krait_cut_before(struct krait_buf *events, const struct krait_trace *trace, uint32_t thread,
+                     uint64_t from_ns, uint64_t ticks);
+
+/* A range and the ticks at its edges, one before it and the first behind it; 0 and UINT64_MAX where it has none. */
+struct krait_cut_edges {
+    struct krait_range range;
+    uint64_t before, behind;
+};
+
+/* The definitions of a process, those from outside the range at its edges, to DIR/definitions. Returns 0, or a negative errno
+ * with err set. */
+int krait_cut_definitions(struct krait_copied *copied, const struct krait_trace *trace, uint32_t process,
+                          const struct krait_cut_edges *edges, const char *dir, struct krait_err *err);
+
+/* A process's metadata with the range in its env. */
+void krait_cut_metadata(struct krait_buf *out, const char *text, struct krait_range range);
+
+#endif

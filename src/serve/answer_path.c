@@ -44,8 +44,44 @@ static const char *name_of(const struct krait_own_threads *own, const struct kra
     return recorded ? recorded : thread->name;
 }
 
+/* What a path's names are taken from, while it is written. */
+struct path_names {
+    struct krait_own_threads own;
+    uint32_t *tracks; /* by the kernel's thread: its states' track, or KRAIT_NO_ID */
+};
+
+static void path_names_done(struct path_names *names)
+{
+    krait_own_threads_done(&names->own);
+    free(names->tracks);
+}
+
+static int path_names_init(struct path_names *names, const struct krait_trace *trace,
+                           const struct krait_kernel_states *states)
+{
+    if (krait_own_threads_init(&names->own, trace, states))
+        return -ENOMEM;
+    names->tracks = malloc(((size_t)states->thread_count + 1) * sizeof(*names->tracks));
+    if (!names->tracks)
+        return -ENOMEM;
+    memset(names->tracks, 0xff, (size_t)states->thread_count * sizeof(*names->tracks));
+    for (uint32_t i = 0; i < trace->track_count; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        if (krait_kernel_is_thread_states(track) && track->key < states->thread_count)
+            names->tracks[track->key] = i;
+    }
+    return 0;
+}
+
+static void put_track(struct krait_buf *out, const struct path_names *names,
+                      const struct krait_kthread *thread)
+{
+    uint32_t track = thread ? names->tracks[thread->index] : KRAIT_NO_ID;
+    krait_buf_fmt(out, track == KRAIT_NO_ID ? ",null" : ",%u", track);
+}
+
 static void put_segment(struct krait_buf *out, const struct krait_serving *serving,
-                        const struct krait_critical_path *path, const struct krait_own_threads *own,
+                        const struct krait_critical_path *path, const struct path_names *names,
                         const struct krait_path_segment *s)
 {
     static const char *const kinds[] = {
@@ -61,29 +97,31 @@ static void put_segment(struct krait_buf *out, const struct krait_serving *servi
     krait_buf_fmt(
         out, "\"%lld\",\"%lld\",\"%s\",%u,%d", (long long)(s->begin_ns - (int64_t)serving->origin_ns),
         (long long)(s->end_ns - (int64_t)serving->origin_ns), kinds[s->kind], s->depth, thread->tid);
-    put_name(out, name_of(own, thread));
+    put_name(out, name_of(&names->own, thread));
     put_name(out, s->call == KRAIT_NO_ID ? NULL : path->states->calls.texts[s->call]);
     put_name(out, s->device == KRAIT_NO_ID ? NULL : krait_kernel_device(path->states, s->device));
     krait_buf_fmt(out, by ? ",%d" : ",null", by ? by->tid : 0);
-    put_name(out, by ? name_of(own, by) : NULL);
+    put_name(out, by ? name_of(&names->own, by) : NULL);
+    put_track(out, names, thread);
+    put_track(out, names, by);
     krait_buf_char(out, ']');
 }
 
 static int put_path(struct krait_buf *out, const struct krait_serving *serving,
                     const struct krait_critical_path *path)
 {
-    KRAIT_CLEANUP(krait_own_threads_done) struct krait_own_threads own = { 0 };
-    if (krait_own_threads_init(&own, serving->trace, path->states))
+    KRAIT_CLEANUP(path_names_done) struct path_names names = { 0 };
+    if (path_names_init(&names, serving->trace, path->states))
         return -ENOMEM;
     krait_buf_char(out, '{');
     krait_json_key_u64(out, "tid", (uint64_t)path->states->threads[path->thread]->tid);
     krait_json_key_u64(out, "forgotten", path->forgotten_ns);
     krait_json_key_open(out, "columns", '[');
     krait_buf_str(out, "\"begin\",\"end\",\"kind\",\"depth\",\"tid\",\"name\",\"syscall\",\"device\","
-                       "\"by_tid\",\"by_name\"]");
+                       "\"by_tid\",\"by_name\",\"track\",\"by_track\"]");
     krait_json_key_open(out, "segments", '[');
     for (uint32_t i = 0; i < path->count; i++)
-        put_segment(out, serving, path, &own, &path->segments[i]);
+        put_segment(out, serving, path, &names, &path->segments[i]);
     krait_buf_str(out, "]}\n");
     return 0;
 }

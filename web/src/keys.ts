@@ -34,6 +34,7 @@ export function commands(ui: { search: () => void; help: () => void; palette: ()
     call('Previous call of the same function', [','], (c) => { void c.timeline.step(false, true); }),
     call('Who ended the selected wait', ['['], (c) => { c.timeline.toBlamed().catch(() => undefined); }),
     call('Whom the selected thread woke next', [']'], (c) => { c.timeline.toWoken().catch(() => undefined); }),
+    call('The critical path of the selection', ['code:KeyP'], (c) => c.store.togglePath()),
     call('Select the time of the call', ['code:KeyM'], (c) => {
       const { detail } = c.store;
       if (detail) c.store.select({ from: detail.begin, span: Math.max(Number(detail.end - detail.begin), 1) });

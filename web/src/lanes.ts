@@ -92,6 +92,8 @@ export class Lanes {
   stale = false; // the layout has to be made anew
   active: Set<number> | null = null; // tracks of threads that ran in the range, where only these are shown
   private deepest = new Map<number, number>(); // by track: rows that it has needed so far
+  private found: Group[] = [];
+  private heights = new Map<number, number>(); // by track: see heightOf
 
   constructor(private trace: Trace, private store: Store) {
     this.layout();
@@ -112,7 +114,8 @@ export class Lanes {
     this.stale = false;
     let top = 0;
     const pins: Lane[] = [];
-    for (const group of groups(this.trace, by === 'kind')) {
+    this.found = groups(this.trace, by === 'kind');
+    for (const group of this.found) {
       const hit = (text: string): boolean => !wanted || text.toLowerCase().includes(wanted);
       const groupHit = hit(`${group.title} ${group.hint}`);
       const isActive = (lane: Group['lanes'][0]): boolean => !this.active || lane.tracks.some((track) => track.of !== 'thread' || this.active?.has(track.id));
@@ -135,6 +138,28 @@ export class Lanes {
       }
     }
     this.place(pins);
+    this.findHeights();
+  }
+
+  /** Where lines to a track end: below the strip of its lane's states; of a lane that is not shown, in its group's head. */
+  heightOf(track: number): number | undefined {
+    return this.heights.get(track);
+  }
+
+  private findHeights(): void {
+    const heads = new Map<string, number>(), shown = new Map<string, number>();
+    for (const lane of this.lanes) {
+      const first = lane.parts[0];
+      if (lane.level === 0) heads.set(lane.key, lane.top + HEAD / 2);
+      else shown.set(lane.key, lane.top + (first ? first.top + Math.min(first.rowHeight, STRIP) - 2 : 0));
+    }
+    this.heights.clear();
+    for (const group of this.found) {
+      for (const lane of group.lanes) {
+        const at = shown.get(lane.key) ?? heads.get(group.key);
+        for (const track of lane.tracks) if (at !== undefined) this.heights.set(track.id, at);
+      }
+    }
   }
 
   /** What is pinned stands above all. */

@@ -20,6 +20,7 @@ export interface View {
   func: number | null; // in the finder
   events: string; // filter of the event table
   base: Range | null; // that the flame graph compares others with
+  path: boolean; // whether the selection's critical path is drawn
 }
 
 export type Listener = (what: 'range' | 'selection' | 'lanes' | 'panel') => void;
@@ -43,7 +44,7 @@ export class Store {
     this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
     this.view = {
       range: { ...this.whole }, selected: null, call: null, panel, filter: '', group: 'process', active: false,
-      collapsed: [], pinned: [], deep: [], func: null, events: '', base: null,
+      collapsed: [], pinned: [], deep: [], func: null, events: '', base: null, path: false,
     };
     this.settled = encode(this.view);
   }
@@ -113,6 +114,11 @@ export class Store {
 
   setEvents(filter: string): void {
     this.view.events = filter;
+    this.tell('selection');
+  }
+
+  togglePath(): void {
+    this.view.path = !this.view.path;
     this.tell('selection');
   }
 
@@ -188,6 +194,7 @@ export function encode(view: View): string {
   if (view.filter) parts.push(`f=${encodeURIComponent(view.filter)}`);
   if (view.group !== 'process') parts.push(`g=${view.group}`);
   if (view.active) parts.push('a=1');
+  if (view.path) parts.push('k=1');
   if (view.func !== null) parts.push(`n=${view.func}`);
   if (view.collapsed.length) parts.push(`x=${view.collapsed.map(encodeURIComponent).join(',')}`);
   if (view.pinned.length) parts.push(`t=${view.pinned.map(encodeURIComponent).join(',')}`);
@@ -205,7 +212,7 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, events: '', base: null, collapsed: [], pinned: [], deep: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, events: '', base: null, path: false, collapsed: [], pinned: [], deep: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
@@ -216,6 +223,7 @@ export function decode(text: string, base: View): View | null {
       if (key === 'f') view.filter = decodeURIComponent(value);
       if (key === 'g') view.group = value === 'kind' ? 'kind' : 'process';
       if (key === 'a') view.active = value === '1';
+      if (key === 'k') view.path = value === '1';
       if (key === 'n') view.func = Number(value);
       if (key === 'x') view.collapsed = value.split(',').map(decodeURIComponent);
       if (key === 't') view.pinned = value.split(',').map(decodeURIComponent);

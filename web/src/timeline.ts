@@ -5,6 +5,7 @@ import { Api, ask, readCall } from './api';
 import { button, el } from './dom';
 import { Lane, Lanes, Part } from './lanes';
 import { Call, Trace, label, place, stateWords } from './model';
+import { Overlay, askWakeups } from './overlay';
 import { Frame, Painter, levelOf } from './paint';
 import { Palette, palette } from './palette';
 import { Store } from './store';
@@ -19,11 +20,10 @@ const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
 /** What lies under the pointer. */
 interface Hit { lane: Lane; part: Part; depth: number; slice: Slice | null; begin: bigint; bin: { level: number; tile: number; bin: number; busy: number } | null }
 
-interface Wakeup { by: number; to: number; at: bigint; runs: bigint } // threads by number
-
 export class Timeline {
   readonly element: HTMLElement;
   readonly lanes: Lanes;
+  readonly overlay: Overlay;
   private canvas = el('canvas', { class: 'lanes', role: 'img', 'aria-label': 'Timeline. The panels below have its contents as tables.' });
   private axis = el('canvas', { class: 'axis', 'aria-hidden': 'true' });
   private names = el('div', { class: 'names', role: 'tree', 'aria-label': 'Lanes' });
@@ -39,6 +39,7 @@ export class Timeline {
   constructor(private trace: Trace, private store: Store, private api: Api) {
     this.lanes = new Lanes(trace, store);
     this.painter = new Painter(trace, store, api, this.lanes);
+    this.overlay = new Overlay(trace, store, this.lanes, () => this.draw());
     this.dark = isDark();
     const sticky = el('div', { class: 'sticky' }, this.names, this.canvas);
     this.scroller = el('div', { class: 'scroller', tabindex: '0', 'aria-label': 'Timeline' }, sticky, this.spacer);
@@ -51,7 +52,10 @@ export class Timeline {
   }
 
   private listen(): void {
-    this.scroller.addEventListener('scroll', () => this.draw());
+    this.scroller.addEventListener('scroll', () => {
+      this.hideTip();
+      this.draw();
+    });
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.axis.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
@@ -65,6 +69,7 @@ export class Timeline {
         this.hideTip(); // what lay under the pointer has moved
       }
       if (what === 'lanes') this.relayout();
+      if (what === 'range' || what === 'selection') this.overlay.later();
       this.draw();
     });
     new ResizeObserver(() => this.draw()).observe(this.scroller);
@@ -104,7 +109,8 @@ export class Timeline {
       this.lanes.layout();
       this.draw();
     }
-    this.overlay(context, frame, colours);
+    this.drawSelection(context, frame, colours);
+    this.overlay.draw(context, frame, colours);
     this.drawAxis(colours);
     this.drawNames(frame);
     this.element.classList.toggle('loading', this.painter.missing);
@@ -112,7 +118,7 @@ export class Timeline {
 
   /** What is asked for is on the screen: for tests and pictures. */
   get settled(): boolean {
-    return !this.wanted && !this.painter.missing && !this.api.busy;
+    return !this.wanted && !this.painter.missing && !this.api.busy && !this.overlay.busy;
   }
 
   private ticks(frame: Frame): { step: number; at: bigint[] } {
@@ -155,7 +161,7 @@ export class Timeline {
     context.fillText(text, middle - half, AXIS / 2);
   }
 
-  private overlay(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
+  private drawSelection(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
     const { selected } = this.store.view, call = this.store.detail;
     const begin = this.painter.x(0n, frame), end = this.painter.x(this.trace.duration, frame);
     context.fillStyle = colours.grid;
@@ -401,11 +407,6 @@ export class Timeline {
     } catch { /* there is no other */ }
   }
 
-  private async wakeups(track: number, from: bigint, until: bigint): Promise<Wakeup[]> {
-    const { wakeups } = await ask<{ wakeups: [number, string, number, string][] }>('wakeups', { track, from, until });
-    return wakeups.map(([by, at, to, runs]) => ({ by: this.trace.tracks[by].number, at: BigInt(at), to: this.trace.tracks[to].number, runs: BigInt(runs) }));
-  }
-
   private async goTo(tid: number, at: bigint): Promise<void> {
     const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, tid, at);
     if (found) this.go(found);
@@ -415,8 +416,9 @@ export class Timeline {
   async toBlamed(): Promise<void> {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
     if (!call || track?.kind !== 'states' || track.of !== 'thread') return;
-    const woken = (await this.wakeups(call.track, call.end, call.end + 1n)).find((w) => w.to === track.number);
-    if (woken) await this.goTo(woken.by, woken.at);
+    const { list } = await askWakeups(call.track, call.end, call.end + 1n);
+    const woken = list.find((w) => this.trace.tracks[w.to].number === track.number);
+    if (woken) await this.goTo(this.trace.tracks[woken.by].number, woken.at);
     else if (call.value) await this.goTo(call.value, call.begin);
   }
 
@@ -425,10 +427,10 @@ export class Timeline {
     const call = this.store.detail, track = call && this.trace.tracks[call.track];
     if (!call || track?.of !== 'thread') return;
     for (let from = call.begin, length = WINDOW; from < this.trace.duration; from += length, length *= 8n) {
-      const own = (await this.wakeups(call.track, from, from + length)).filter((w) => w.by === track.number);
+      const own = (await askWakeups(call.track, from, from + length)).list.filter((w) => this.trace.tracks[w.by].number === track.number);
       if (!own.length) continue;
       const first = own.reduce((a, b) => (b.at < a.at ? b : a));
-      await this.goTo(first.to, first.runs);
+      await this.goTo(this.trace.tracks[first.to].number, first.runs);
       return;
     }
   }

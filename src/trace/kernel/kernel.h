@@ -7,6 +7,7 @@
 
 #include "trace/folders.h"
 #include "trace/kernel/own_threads.h"
+#include "trace/track.h"
 
 /* Its events, of a trace that has them (trace->has_kernel); they are the trace's and live as long. Returns 0,
  * or with err set why they cannot be read: what krait_kernel_events_open returns. One walk at a time. */
@@ -27,6 +28,9 @@ int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait
 
 /* When it begins; INT64_MAX where there is none. */
 int64_t krait_kernel_first(const struct krait_trace *trace);
+
+/* Whether a track is of the states that the kernel saw of a thread: track->key is the thread's place in `states`. */
+bool krait_kernel_is_thread_states(const struct krait_track *track);
 
 /* Whether a folder is of the kernel's part. */
 bool krait_kernel_takes(const struct krait_folder *folder);

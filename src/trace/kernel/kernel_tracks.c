@@ -49,6 +49,12 @@ static uint32_t process_of(const struct finding *f, const struct krait_kthread *
     return is_known ? f->recorded[t->process] - 1 : KRAIT_NO_ID;
 }
 
+bool krait_kernel_is_thread_states(const struct krait_track *track)
+{
+    return track->importer == KRAIT_IMPORTER_kernel && track->of == KRAIT_OF_THREAD &&
+           track->kind == KRAIT_TRACK_STATES;
+}
+
 static int add_thread(struct finding *f, const struct krait_kthread *t)
 {
     uint32_t thread = krait_own_thread_at(&f->known->own, t, UINT64_MAX);

@@ -406,8 +406,7 @@ static int find_states(struct walk *w)
     int rc = 0;
     for (uint32_t i = 0; i < w->trace->track_count && w->at[WAKEUPS].count && !rc; i++) {
         const struct krait_track *track = &w->trace->tracks[i];
-        if (track->importer == KRAIT_IMPORTER_kernel && track->of == KRAIT_OF_THREAD &&
-            which_of(track) == STATES)
+        if (krait_kernel_is_thread_states(track))
             rc = put(&w->states_of, track->key, i);
     }
     return rc;

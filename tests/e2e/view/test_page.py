@@ -286,3 +286,58 @@ def test_brackets_go_along_wake_ups(open_page, both):
     assert page.text(".details .quiet") == "state, t7 7" and "0.000100000 s" in page.text(".details")
     page.press("]")
     assert "MainThread 5" in page.text(".details") or page.text(".details h2") in ("app.main", "time.sleep (C)")
+
+
+# 5 waits for 7, which has the CPU from 100 to 170 us and wakes it at 150.
+HANDED_OVER = [switch(0, 0, 5), wake(50, 7), switch(100, 5, 7, state=1), wake(150, 5), switch(170, 7, 5, state=1), switch(300, 5, 0)]
+# The lines of the timeline that have about that colour; thin lines are mixed with what is under them.
+PIXELS_OF = """([r, g, b, most]) => {
+  const canvas = document.querySelector("canvas.lanes"), data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const rows = new Set();
+  for (let i = 0; i < data.length; i += 4) if (Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) <= most) rows.add(Math.floor(i / 4 / canvas.width));
+  return [...rows];
+}"""
+PATH_COLOUR, ACCENT = [0xD9, 0x48, 0x0F, 0], [0x2D, 0x69, 0xD7, 170]
+
+
+def test_the_critical_path_is_drawn_from_thread_to_thread(open_page, both, krait):
+    page, link, folder = open_page(both(SLEEP_CALLS, HANDED_OVER))
+    page.page.goto(link + "#r=0,200000;p=details;c=0,0,100000")
+    page.page.reload()
+    page.wait().press("Shift")
+    assert page.page.evaluate(PIXELS_OF, PATH_COLOUR) == []
+    page.press("p")
+    segments = verb_json(krait, "path", folder, "--thread", "5", "--from", "100us", "--until", "200us")["segments"]
+    assert {s["tid"] for s in segments} == {5, 7}
+    assert f"Critical path of 100.0 us, {len(segments)} segments" in page.text(".details")
+    rows = [row.locator("td").all_inner_texts() for row in page.page.locator(".path tbody tr").all()]
+    sums = {}
+    for s in segments:
+        sums[s["kind"], s["tid"]] = sums.get((s["kind"], s["tid"]), 0) + s["duration_ns"] / 1000
+    assert {(row[3], int(row[4].split()[-1])): float(row[0].split()[0]) for row in rows} == sums
+    rows = page.page.evaluate(PIXELS_OF, PATH_COLOUR)
+    assert max(rows) - min(rows) > 40  # lines in both lanes
+    assert ";k=1" in page.address()
+    page.press("p")
+    assert page.page.evaluate(PIXELS_OF, PATH_COLOUR) == [] and "Critical path of" not in page.text(".details")
+
+
+def test_a_wait_says_who_ended_it_and_an_arrow_shows_it(open_page, both):
+    page, link, _ = open_page(both(SLEEP_CALLS, HANDED_OVER))
+    page.page.goto(link + f"#r=0,200000;p=details;c={states_track(link)},0,120000")
+    page.page.reload()
+    page.wait().press("Shift")
+    assert page.text(".details h2").startswith("waits")
+    assert "woken by\nt7 7" in page.text(".details") and "wake-up latency\n20.00 us" in page.text(".details")
+    rows = page.page.evaluate(PIXELS_OF, ACCENT)
+    assert max(rows) - min(rows) > 40  # the frame of the state, and an arrow's head
+    page.press("ArrowRight")
+    assert page.text(".details h2") == "ready: woken" and "woken by\nt7 7" in page.text(".details")
+
+
+def test_without_the_kernel_there_is_no_critical_path(open_page):
+    page, *_ = open_page(hash="#r=0,100000000;p=details;c=0,0,0")
+    page.press("p")
+    assert "the kernel was not recorded; krait record --kernel does" in page.text(".details")
+    assert all("404" in error for error in page.errors)
+    page.errors.clear()

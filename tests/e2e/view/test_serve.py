@@ -186,6 +186,8 @@ def test_the_path_is_krait_paths(krait, serve, both):
         assert int(row["begin"]) == segment["time_ns"] and int(row["end"]) - int(row["begin"]) == segment["duration_ns"]
         for key in ("kind", "depth", "tid", "name", "syscall", "device", "by_tid", "by_name"):
             assert row[key] == segment[key], key
+        on = server.trace["tracks"][row["track"]]
+        assert (on["of"], on["name"], on["number"]) == ("thread", "state", row["tid"])
     part = server.api("path", track=track, **{"from": 400_000, "until": 498_000})["segments"]
     cut = verb_json(krait, "path", trace, "--thread", "5", "--from", "400us", "--until", "498us")["segments"]
     assert [(int(s[0]), s[2]) for s in part] == [(s["time_ns"], s["kind"]) for s in cut]

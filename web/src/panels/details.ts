@@ -3,16 +3,19 @@
 
 import { ApiError, ask, readCall } from '../api';
 import { button, el } from '../dom';
+import { Segment, askWakeups } from '../overlay';
 import { Call, label, place, stateWords } from '../model';
 import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
 import { spanAt } from '../spans';
-import { count, duration, moment, share } from '../time';
+import { count, counted, duration, moment, share } from '../time';
 import { isDark } from '../timeline';
 
 interface Wait { state: string; syscall: string; by: string; tid: number; count: number; ns: number; longest: number }
 interface Answer extends Call { self?: number; ancestors: Call[]; callees: [number, number, number, number][]; wall?: Record<string, number>; waits?: Wait[] }
+
+const PATH_ROWS = 12;
 
 let box: HTMLElement;
 
@@ -73,6 +76,47 @@ function waits(list: Wait[]): HTMLElement {
     el('th', { class: 'left' }, 'system call'), el('th', { class: 'left' }, 'woken or held up by'))), body);
 }
 
+interface Sum { segment: Segment; ns: number; count: number; longest: number }
+
+/** A path's time by thread and by what it did, the most first; `segment` is the longest of each. */
+export function sumPath(path: Segment[]): Sum[] {
+  const sums = new Map<string, Sum>();
+  for (const segment of path) {
+    const key = `${segment.track ?? segment.tid}/${segment.kind}/${segment.syscall ?? ''}`, ns = Number(segment.end - segment.begin);
+    const sum = sums.get(key) ?? { segment, ns: 0, count: 0, longest: -1 };
+    sums.set(key, sum);
+    sum.ns += ns;
+    sum.count++;
+    if (ns > sum.longest) [sum.segment, sum.longest] = [segment, ns];
+  }
+  return [...sums.values()].sort((a, b) => b.ns - a.ns);
+}
+
+/** What the selection's time depended on, thread by thread. */
+async function pathSection(context: Context): Promise<HTMLElement | null> {
+  const { overlay } = context.timeline;
+  if (!context.store.view.path) return null;
+  await overlay.update();
+  if (!overlay.path.length) return section('Critical path', el('p', { class: 'empty' }, overlay.problem || 'Select a call or a range of time.'));
+  const whole = overlay.path.reduce((sum, s) => sum + Number(s.end - s.begin), 0), body = el('tbody');
+  for (const { segment, ns, count: segments } of sumPath(overlay.path).slice(0, PATH_ROWS)) {
+    const what = segment.syscall ? `${segment.kind}, in ${segment.syscall}` : segment.kind;
+    body.append(el('tr', {}, el('td', {}, duration(ns)), el('td', {}, share(ns, whole)), el('td', {}, count(segments)),
+      el('td', { class: 'left' }, button(what, 'Go to the longest', () => context.store.show(segment.begin, segment.end, 1), 'link')),
+      el('td', { class: 'left' }, `${segment.name ?? ''} ${segment.tid}`), el('td', { class: 'left' }, segment.byTid === null ? '-' : `${segment.byName ?? ''} ${segment.byTid}`)));
+  }
+  return section(`Critical path of ${duration(whole)}, ${counted(overlay.path.length, 'segment')}`, el('table', { class: 'plain path' },
+    el('thead', {}, el('tr', {}, el('th', {}, 'time'), el('th', {}, 'share'), el('th', {}, 'segments'), el('th', { class: 'left' }, 'what it did'), el('th', { class: 'left' }, 'thread'),
+      el('th', { class: 'left' }, 'CPU was with'))), body));
+}
+
+function pathButton(context: Context): HTMLElement | null {
+  if (!context.trace.kernel) return null;
+  const isOn = context.store.view.path, made = button(isOn ? 'Hide the critical path' : 'Critical path', 'P', () => context.store.togglePath());
+  made.setAttribute('aria-pressed', String(isOn));
+  return made;
+}
+
 async function show(context: Context, answer: Answer, signal: AbortSignal): Promise<void> {
   const func = await context.api.funcs.wait(answer.func), length = Number(answer.end - answer.begin);
   if (!func) return;
@@ -82,8 +126,9 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
       el('dt', {}, 'depth'), el('dd', {}, String(answer.depth))),
     el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.store.show(answer.begin, answer.end)),
       button('Select its time', 'Tables then show it alone', () => context.store.select({ from: answer.begin, span: Math.max(length, 1) })),
-      button('All calls of it', 'Histogram and list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); })));
-  const parts: HTMLElement[] = [head];
+      button('All calls of it', 'Histogram and list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
+  const parts: HTMLElement[] = [head], path = await pathSection(context);
+  if (path) parts.push(path);
   if (answer.wall && Object.keys(answer.wall).length) parts.push(section('Where its time went', wallBar(answer.wall, length)));
   if (answer.waits?.length) parts.push(section('What it waited for', waits(answer.waits)));
   if (answer.callees.length) parts.push(section('What it called', await callees(context, answer, length)));
@@ -91,6 +136,19 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
   const source = sourceOf(func, signal);
   if (source) parts.push(source);
   box.replaceChildren(...parts);
+}
+
+/** Who ended a wait, and how long the thread then waited for a CPU; or, of that second wait, who began it. */
+async function wakerFacts(context: Context, call: Call, name: string): Promise<[string, string][]> {
+  const { trace, api } = context, isWait = name.startsWith('blocked'), moments = isWait ? [call.end, call.end + 1n] : [call.begin, call.begin + 1n];
+  if (trace.tracks[call.track].of !== 'thread' || (!isWait && name !== 'woken')) return [];
+  const { list } = await askWakeups(call.track, moments[0], moments[1]);
+  const wakeup = list.find((w) => trace.tracks[w.to].number === trace.tracks[call.track].number && w.at === moments[0]), waker = wakeup && trace.tracks[wakeup.by];
+  const facts: [string, string][] = waker ? [['woken by', `${waker.threadName} ${waker.number}`.trim()]] : [];
+  const ready = isWait ? await spanAt((track, level, index) => api.fetchTile(track, level, index), call.track, call.end) : call;
+  const words = ready && (await api.texts.wait(ready.func));
+  if (ready && words === 'woken') facts.push(['wake-up latency', duration(Number(ready.end - ready.begin))]);
+  return facts;
 }
 
 /** The kernel returns errors as -4095 to -1 (include/linux/err.h). */
@@ -111,9 +169,12 @@ async function showSpan(context: Context, call: Call): Promise<void> {
   if (track.kind === 'states' && track.of === 'thread' && value) {
     facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);
   }
+  if (track.kind === 'states') facts.push(...(await wakerFacts(context, call, name)));
   if (blamed || (track.kind === 'states' && name.startsWith('blocked'))) actions.append(button(blamed ? 'Go to that thread' : 'Go to the waker', '[', () => { context.timeline.toBlamed().catch(() => undefined); }));
+  const onPath = track.of === 'thread' ? pathButton(context) : null, path = await pathSection(context);
+  if (onPath) actions.append(onPath);
   box.replaceChildren(el('div', { class: 'call-head' }, el('h2', {}, track.of === 'thread' ? stateWords(name) : name), el('div', { class: 'quiet' }, `${track.name ? `${track.name}, ` : ''}${where}`),
-    el('dl', {}, ...facts.flatMap(([title, text]) => [el('dt', {}, title), el('dd', {}, text)])), actions));
+    el('dl', {}, ...facts.flatMap(([title, text]) => [el('dt', {}, title), el('dd', {}, text)])), actions), ...(path ? [path] : []));
 }
 
 async function updateSpan(context: Context, chosen: { track: number; depth: number; at: bigint }): Promise<void> {
@@ -135,7 +196,8 @@ export const details: Panel = {
   async update(context, signal) {
     const chosen = context.store.view.call;
     if (!chosen) {
-      box.replaceChildren(el('p', { class: 'empty' }, 'Click a call, a state or a system call in the timeline. The arrow keys then go from one to the next, . and , to the next and previous of the same function.'));
+      const path = await pathSection(context);
+      box.replaceChildren(...(path ? [path] : []), el('p', { class: 'empty' }, 'Click a call, a state or a system call in the timeline. The arrow keys then go from one to the next, . and , to the next and previous of the same function.'));
       return;
     }
     if (context.trace.tracks[chosen.track]?.kind !== 'calls') {

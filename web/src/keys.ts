@@ -3,6 +3,7 @@
 
 import { Context } from './panel';
 import { panels } from './panels/index';
+import { addNote } from './panels/notes';
 
 export interface Command { keys: string[]; words: string; group: string; run: (context: Context) => void }
 
@@ -35,7 +36,8 @@ export function commands(ui: { search: () => void; help: () => void; palette: ()
     call('Who ended the selected wait', ['['], (c) => { c.timeline.toBlamed().catch(() => undefined); }),
     call('Whom the selected thread woke next', [']'], (c) => { c.timeline.toWoken().catch(() => undefined); }),
     call('The critical path of the selection', ['code:KeyP'], (c) => c.store.togglePath()),
-    call('Select the time of the call', ['code:KeyM'], (c) => {
+    call('Note the selection, or the middle of the screen', ['code:KeyM'], (c) => addNote(c)),
+    call('Select the time of the call', ['code:KeyX'], (c) => {
       const { detail } = c.store;
       if (detail) c.store.select({ from: detail.begin, span: Math.max(Number(detail.end - detail.begin), 1) });
     }),

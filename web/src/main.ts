@@ -8,6 +8,7 @@ import { Command, commandOf, commands, keyText } from './keys';
 import { shortCommand } from './lanes';
 import { Minimap } from './minimap';
 import { Trace, label, place } from './model';
+import { Notes } from './notes';
 import { Context } from './panel';
 import { redrawFlame } from './panels/flame';
 import { panels } from './panels/index';
@@ -36,8 +37,9 @@ class Page {
   constructor(trace: Trace) {
     const store = new Store(trace.duration, trace.funcs > 2 ? 'functions' : trace.kernel ? 'states' : 'marks');
     const api = new Api(() => this.redraw());
-    const timeline = new Timeline(trace, store, api);
-    this.context = { trace, store, api, timeline };
+    const notes = new Notes(trace.origin, () => this.showNotes());
+    const timeline = new Timeline(trace, store, api, notes);
+    this.context = { trace, store, api, timeline, notes };
     this.minimap = new Minimap(trace, store, api);
     this.search = new Chooser('Search functions and threads', (text) => this.findAll(text));
     this.palette = new Chooser('Commands', (text) => this.findCommand(text));
@@ -48,6 +50,12 @@ class Page {
     this.build();
     this.listen();
     void this.follow();
+    void notes.load();
+  }
+
+  private showNotes(): void {
+    this.context.timeline.draw();
+    if (this.shown === 'notes') this.later(true);
   }
 
   private build(): void {

@@ -6,7 +6,7 @@ const SHADES = 3;
 
 export interface Palette {
   dark: boolean;
-  ground: string; ink: string; quiet: string; grid: string; rule: string; select: string; accent: string; lost: string; path: string;
+  ground: string; ink: string; quiet: string; grid: string; rule: string; select: string; accent: string; lost: string; path: string; note: string;
   call(hue: number, name: number): string;
   textOn: string;
   /** From blue over grey to orange, by how much a share has changed: -1 to 1. */
@@ -52,7 +52,7 @@ function make(dark: boolean): Palette {
     ground: dark ? '#15171b' : '#fcfbf9', ink: dark ? '#eceae6' : '#1c1f24', quiet: dark ? '#a2a7b0' : '#5c626b',
     grid: dark ? 'rgba(236,234,230,.07)' : 'rgba(28,31,36,.06)', rule: dark ? 'rgba(236,234,230,.16)' : 'rgba(28,31,36,.12)',
     select: dark ? 'rgba(110,160,255,.22)' : 'rgba(45,105,215,.16)', accent: dark ? '#7aa7ff' : '#2d69d7',
-    lost: dark ? '#e0786c' : '#b3362b', path: dark ? '#ff9d3c' : '#d9480f', textOn: dark ? '#f2f0ec' : '#1c1f24',
+    lost: dark ? '#e0786c' : '#b3362b', path: dark ? '#ff9d3c' : '#d9480f', note: dark ? '#c792ea' : '#7b3fb5', textOn: dark ? '#f2f0ec' : '#1c1f24',
     change: (by) => changed(by, dark),
     call: (hue, name) => list[Math.min(hue, HUES) * SHADES + name % SHADES],
     state: (role) => (STATES[role] ?? STATES.wait)[dark ? 1 : 0],

@@ -3,10 +3,11 @@
 
 import { Api } from './api';
 import { Trace } from './model';
+import { Notes } from './notes';
 import { Store } from './store';
 import { Timeline } from './timeline';
 
-export interface Context { trace: Trace; store: Store; api: Api; timeline: Timeline }
+export interface Context { trace: Trace; store: Store; api: Api; timeline: Timeline; notes: Notes }
 
 export interface Panel {
   id: string; title: string; key: string;

@@ -5,8 +5,9 @@ import { Api, ask, readCall } from './api';
 import { button, el } from './dom';
 import { Lane, Lanes, Part } from './lanes';
 import { Call, Trace, label, place, stateWords } from './model';
+import { Notes } from './notes';
 import { Overlay, askWakeups } from './overlay';
-import { Frame, Painter, levelOf } from './paint';
+import { Frame, Painter, levelOf, shorten } from './paint';
 import { Palette, palette } from './palette';
 import { Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, UNWOUND, YIELDS } from './tile';
@@ -36,7 +37,7 @@ export class Timeline {
   private tipAsk: AbortController | null = null;
   private dark: boolean;
 
-  constructor(private trace: Trace, private store: Store, private api: Api) {
+  constructor(private trace: Trace, private store: Store, private api: Api, private notes: Notes) {
     this.lanes = new Lanes(trace, store);
     this.painter = new Painter(trace, store, api, this.lanes);
     this.overlay = new Overlay(trace, store, this.lanes, () => this.draw());
@@ -147,6 +148,7 @@ export class Timeline {
       context.fillStyle = colours.quiet;
       context.fillText(tickLabel(tick, step), x + 4, AXIS / 2);
     }
+    this.drawNotes(context, frame, colours);
     const selected = this.store.view.selected;
     if (!selected) return;
     const left = this.painter.x(selected.from, frame), width = selected.span / frame.span * frame.width, text = duration(selected.span);
@@ -161,12 +163,36 @@ export class Timeline {
     context.fillText(text, middle - half, AXIS / 2);
   }
 
+  /** A flag on the axis for each, with its text where there is room up to the next. */
+  private drawNotes(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
+    this.notes.list.forEach((note, i) => {
+      const next = this.notes.list[i + 1], x = Math.round(this.painter.x(note.range.from, frame)), width = note.range.span / frame.span * frame.width;
+      if (x > frame.width || x + width < 0) return;
+      context.fillStyle = colours.note;
+      context.fillRect(x, 0, Math.max(width, 1), 3);
+      context.fillRect(x, 0, 1, AXIS);
+      context.beginPath();
+      context.moveTo(x, 3);
+      context.lineTo(x + 8, 7);
+      context.lineTo(x, 11);
+      context.fill();
+      const room = (next ? this.painter.x(next.range.from, frame) : frame.width) - x - 14, text = shorten(note.text, Math.floor(room / 6));
+      if (!note.text || room < 24) return;
+      context.fillStyle = colours.ground;
+      context.fillRect(x + 9, 3, context.measureText(text).width + 6, AXIS - 8);
+      context.fillStyle = colours.note;
+      context.fillText(text, x + 12, AXIS / 2);
+    });
+  }
+
   private drawSelection(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
     const { selected } = this.store.view, call = this.store.detail;
     const begin = this.painter.x(0n, frame), end = this.painter.x(this.trace.duration, frame);
     context.fillStyle = colours.grid;
     if (begin > 0) context.fillRect(0, 0, begin, frame.height);
     if (end < frame.width) context.fillRect(end, 0, frame.width - end, frame.height);
+    context.fillStyle = colours.note;
+    for (const { range } of this.notes.list) context.fillRect(Math.round(this.painter.x(range.from, frame)), 0, 1, frame.height);
     if (selected) {
       const left = this.painter.x(selected.from, frame), width = selected.span / frame.span * frame.width;
       context.fillStyle = colours.select;

@@ -341,3 +341,42 @@ def test_without_the_kernel_there_is_no_critical_path(open_page):
     assert "the kernel was not recorded; krait record --kernel does" in page.text(".details")
     assert all("404" in error for error in page.errors)
     page.errors.clear()
+
+
+def test_notes_are_kept_beside_the_recording(open_page):
+    page, link, folder = open_page(hash="#r=0,100000000;p=functions")
+    page.page.mouse.click(*at(page, 30, 1))
+    page.wait().press("m")
+    page.page.keyboard.type("<b>slow</b> load")
+    page.page.keyboard.press("Enter")
+    page.press("Escape", "0", "m")
+    page.page.keyboard.type("in the middle")
+    page.page.keyboard.press("Enter")
+    page.wait()
+    kept = json.loads((folder / ".krait-notes.json").read_text())
+    origin = int(ask(link, "trace")["origin"])
+    assert kept["version"] == 1
+    assert [(int(n["time"]) - origin, n["length"], n["text"]) for n in kept["notes"]] == [
+        (5_000_000, 60_000_000, "<b>slow</b> load"), (50_000_000, 0, "in the middle")
+    ]  # fmt: skip
+    page.page.goto(link + "#r=0,100000000;p=notes")
+    page.page.reload()
+    page.wait()
+    texts = page.page.locator(".note-text")
+    assert texts.evaluate_all("list => list.map((input) => input.value)") == ["<b>slow</b> load", "in the middle"]
+    assert page.page.locator("table.notes tbody tr").first.locator("td").nth(1).inner_text() == "60.00 ms"
+    page.page.locator("table.notes button", has_text="Delete").first.click()
+    page.page.wait_for_timeout(300)
+    page.wait()
+    assert [n["text"] for n in json.loads((folder / ".krait-notes.json").read_text())["notes"]] == ["in the middle"]
+
+
+def test_notes_that_cannot_be_kept_say_so(open_page):
+    page, _, folder = open_page(hash="#r=0,100000000;p=notes")
+    (folder / ".krait-notes.json").mkdir()
+    page.press("m")
+    page.page.keyboard.press("Escape")
+    page.page.wait_for_timeout(300)
+    assert "not kept: " in page.wait().text(".details [role=status]") and ".krait-notes.json" in page.text(".details [role=status]")
+    assert all("500" in error for error in page.errors)
+    page.errors.clear()

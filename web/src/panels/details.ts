@@ -164,7 +164,7 @@ async function showSpan(context: Context, call: Call): Promise<void> {
   if (track.kind === 'slices' && track.name === 'system calls') facts.push(['returned', returned(value)]);
   const where = track.of === 'cpu' ? `CPU ${track.number}` : `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`;
   const actions = el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.store.show(call.begin, call.end)),
-    button('Select its time', 'M', () => context.store.select({ from: call.begin, span: Math.max(length, 1) })));
+    button('Select its time', 'X', () => context.store.select({ from: call.begin, span: Math.max(length, 1) })));
   const blamed = track.kind === 'states' && track.of === 'thread' && value ? context.trace.tracks.find((t) => t.of === 'thread' && t.number === value) : undefined;
   if (track.kind === 'states' && track.of === 'thread' && value) {
     facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);

@@ -8,6 +8,7 @@ import { finder } from './finder';
 import { flame } from './flame';
 import { functions } from './functions';
 import { marks } from './marks';
+import { notes } from './notes';
 import { states, syscalls } from './sums';
 
-export const panels: Panel[] = [functions, details, finder, flame, states, syscalls, marks, eventTable];
+export const panels: Panel[] = [functions, details, finder, flame, states, syscalls, marks, eventTable, notes];

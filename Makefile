@@ -9,7 +9,7 @@
 #   make test-all   the long tests too
 #   make bench      every measurement of docs/benchmarks.md
 #   make install    to $(DESTDIR)$(PREFIX)
-#   make reference  write docs/reference.md anew from the verbs' table
+#   make reference  write docs/reference.md and docs/view_api.md anew from the tables in the source
 #   make format     lay the C files out as .clang-format says
 #   make clean      remove what was built
 #
@@ -45,6 +45,7 @@ install:
 
 reference: all
 	@build/krait help markdown >docs/reference.md
+	@build/krait help endpoints >docs/view_api.md
 
 format:
 	@find src tests include bench -name '*.[ch]' | xargs clang-format -i

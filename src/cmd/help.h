@@ -12,6 +12,8 @@ void krait_help_all(FILE *to);
 int krait_help_man(const char *verb, FILE *to);
 /* docs/reference.md. */
 void krait_help_markdown(FILE *to);
+/* docs/view_api.md. */
+void krait_help_endpoints(FILE *to);
 /* Completion for bash. */
 void krait_help_completion(FILE *to);
 

@@ -95,18 +95,26 @@ static int no_such_verb(const char *verb)
     return 2;
 }
 
+/* What is made from the source's tables. */
+static const struct {
+    const char *topic;
+    void (*print)(FILE *to);
+} texts[] = {
+    { "markdown", krait_help_markdown },
+    { "endpoints", krait_help_endpoints },
+    { "completion", krait_help_completion },
+};
+
 static int run_help(int argc, char **argv)
 {
     const char *topic = argc > 2 ? argv[2] : "";
     if (strcmp(topic, "man") == 0)
         return krait_help_man(argc > 3 ? argv[3] : "", stdout) ? no_such_verb(argv[3]) : 0;
-    if (strcmp(topic, "markdown") == 0) {
-        krait_help_markdown(stdout);
-        return 0;
-    }
-    if (strcmp(topic, "completion") == 0) {
-        krait_help_completion(stdout);
-        return 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++) {
+        if (strcmp(topic, texts[i].topic) == 0) {
+            texts[i].print(stdout);
+            return 0;
+        }
     }
     bool plain = strcmp(topic, "help") == 0 || strcmp(topic, "version") == 0; /* verbs without options */
     const struct krait_cmd *cmd = plain ? NULL : find_cmd(topic);

@@ -18,10 +18,8 @@ static void left_text(char *text, size_t size, uint64_t ns)
     snprintf(text, size, s < 100 ? "%llu s" : "%llu min", (unsigned long long)(s < 100 ? s : (s + 59) / 60));
 }
 
-static void on_progress(void *ctx, uint64_t bytes)
+static void tell(struct krait_progress *p)
 {
-    struct krait_progress *p = ctx;
-    p->done += bytes;
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), took = now - p->begin_ns;
     if (took < FIRST_NS || now - p->told_ns < EACH_NS || p->done >= p->total)
         return;
@@ -32,6 +30,14 @@ static void on_progress(void *ctx, uint64_t bytes)
     fprintf(stderr, "\r%-*s", WIDTH, line);
     fflush(stderr);
     p->told_ns = now;
+}
+
+static bool on_progress(void *ctx, uint64_t bytes)
+{
+    struct krait_progress *p = ctx;
+    p->done += bytes;
+    tell(p);
+    return true;
 }
 
 void krait_progress_begin(struct krait_progress *progress, const char *verb, struct krait_trace *trace)

@@ -13,6 +13,7 @@
 #include "cmd/record_before.h"
 #include "cmd/record_kernel.h"
 #include "cmd/terminal.h"
+#include "cmd/watching.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -42,6 +43,7 @@ static int set_environment(const struct krait_collector *collector, const char *
 
 static volatile sig_atomic_t forward_to;
 static volatile sig_atomic_t not_passed; /* a signal that came when there was no command yet, or no more */
+static pid_t viewer;                     /* of --view; 0: none, or it has ended */
 static bool leads_session;               /* since before signals are caught */
 
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
@@ -128,6 +130,7 @@ static bool reap(pid_t command, int *status, bool wait)
         bool is_command = ended.si_pid == command;
         if (is_command) /* before its number can be another's, and so that a signal from here on counts */
             forward_to = 0;
+        viewer = ended.si_pid == viewer ? 0 : viewer;
         waitpid(ended.si_pid, is_command ? status : NULL, 0);
     }
     return rc < 0 || (!forward_to && (!wait || not_passed));
@@ -361,6 +364,8 @@ static int open_recorded(struct recorded *r, struct krait_err *err)
     int rc = krait_record_find_preload(preload, sizeof(preload), err);
     rc = rc ? rc
             : krait_recording_open(&r->collector, r->values, r->command[0], 0, r->dir, sizeof(r->dir), err);
+    if (!rc && r->values->view)
+        rc = krait_watching_start(&viewer, r->dir, err); /* before its environment is the command's */
     return rc ? rc : set_environment(r->collector, preload, r->values, err);
 }
 
@@ -386,6 +391,15 @@ static int start(char **command, pid_t *pid)
     return W_EXITCODE(rc == -ENOENT ? KRAIT_EXIT_NOT_FOUND : KRAIT_EXIT_CANNOT_RUN, 0);
 }
 
+/* Where there is no recording. */
+static void end_view(void)
+{
+    if (!viewer)
+        return;
+    krait_watching_tell(viewer, false);
+    krait_watching_wait(viewer, &not_passed);
+}
+
 /* Returns the command's wait status, as the next one does. */
 static int run_recorded(struct recorded *r)
 {
@@ -398,6 +412,7 @@ static int run_recorded(struct recorded *r)
     if (status) {
         krait_kernel_discard(r->kernel);
         r->kernel = NULL;
+        end_view();
         return status;
     }
     krait_collector_child(r->collector, pid);
@@ -406,8 +421,12 @@ static int run_recorded(struct recorded *r)
     if (ended)
         tell_end(r->collector, pid, status);
     bool in_vain = finish(r->collector, r->kernel, r->values, r->dir);
+    if (viewer)
+        krait_watching_tell(viewer, access(r->dir, F_OK) == 0);
     if (!ended)
         status = wait_for_end(pid);
+    if (viewer)
+        krait_watching_wait(viewer, &not_passed);
     return in_vain && !status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : status;
 }
 
@@ -471,6 +490,8 @@ static const struct krait_opt opts[] = {
     KRAIT_RECORDING_OPT("wait", 0, FLAG, NULL, wait,
                         "Keep recording until every process that COMMAND left behind has ended, or Ctrl-C "
                         "(default: until COMMAND has ended)"),
+    KRAIT_RECORDING_OPT("view", 0, FLAG, NULL, view,
+                        "Open the recording in a browser at once, as krait view does; the page follows"),
     KRAIT_RECORDING_OPT("quiet", 'q', FLAG, NULL, quiet, "Print nothing at the end"),
     KRAIT_OPTS_END,
 };
@@ -493,6 +514,8 @@ const struct krait_cmd krait_cmd_record = {
         "When a ring is full, krait drops events and counts them; the summary says how many and why. "
         "The summary's duration is COMMAND's, from its start to its end or to where --for or --max-size "
         "ended the recording; that of krait info is from the first event to the last.\n\n"
+        "With --view, krait prints the link of a page that shows the recording from its first second on, and opens a "
+        "browser. Ctrl-C ends COMMAND; the page stays until krait is interrupted once more.\n\n"
         "With --kernel, krait also records the kernel's events of the whole machine, on the same clock, "
         "as a CTF folder with LTTng's names beside the program's. Without root, krait records only the "
         "program's own context switches and page faults. See docs/kernel.md.",
@@ -510,6 +533,8 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --for 10s --max-size 1G -- python3 app.py\n"
                 "# Without the waits for the GIL\n"
                 "krait record --no-gil -- python3 app.py\n"
+                "# Watch it while it runs; when it has ended, Ctrl-C ends the page\n"
+                "krait record --view -- python3 app.py\n"
                 "# What the kernel did meanwhile: scheduling and interrupts\n"
                 "krait record --kernel=sched,irq -- python3 app.py\n",
     .exit_status =

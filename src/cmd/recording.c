@@ -62,6 +62,9 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too small: 4K at least");
     if (values->kernel_ring_size > 1ull << 40)
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too large");
+    if (values->view && values->wait)
+        return krait_err_set(err, -EINVAL,
+                             "--view does not go with --wait; krait view DIR shows what is recorded");
     struct krait_collector_options options = options_of(values);
     int rc = krait_collector_check(&options, err);
     return rc || !values->kernel ? rc : krait_kernel_check_groups(values->kernel, err);

@@ -27,6 +27,7 @@ static const struct krait_opt view_opts[] = {
       "Serve the page at ADDRESS (default: 127.0.0.1, this machine alone)" },
     { "port", 0, KRAIT_OPT_UINT, "N", AT(port), "Serve the page at port N (default: any free one)" },
     { "no-open", 0, KRAIT_OPT_FLAG, NULL, AT(no_open), "Do not open a browser" },
+    { KRAIT_WATCHING_OPTION, 0, KRAIT_OPT_FLAG, NULL, AT(follow), NULL },
     { "svg", 0, KRAIT_OPT_STR, "FILE", AT(svg),
       "Draw the timeline into FILE as SVG instead; - is standard output" },
     { "png", 0, KRAIT_OPT_STR, "FILE", AT(png),

@@ -8,12 +8,14 @@
 #include "analysis/wall.h"
 #include "base/buf.h"
 #include "cmd/select.h"
+#include "cmd/watching.h"
 
 struct view_options {
     const char *svg, *png, *html, *title, *limit, *listen;
     struct krait_select select;
     uint64_t width, depth, port;
     bool no_open;
+    bool follow; /* krait record --view: see cmd/watching.h */
 };
 
 /* What a page without a server is made of (view_html.c). */

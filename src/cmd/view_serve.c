@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "cmd/ending.h"
 #include "cmd/terminal.h"
 #include "cmd/view.h"
+#include "serve/running.h"
 #include "serve/server.h"
+#include "trace/growing.h"
 #include "view/index.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+
+#define FOLLOW_NS KRAIT_NS_PER_S          /* between two looks at a recording that goes on, at least */
+#define FIRST_NS  (100 * KRAIT_NS_PER_MS) /* between two looks for its first process */
+#define NAP_NS    (20 * KRAIT_NS_PER_MS)  /* between two looks at its index */
 
 extern char **environ;
 
@@ -42,63 +50,159 @@ static bool is_from_here(const char *address)
     return !address || strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-/* Until somebody ends it. A browser that was started may end before. */
-static void wait_for_end(const sigset_t *ends)
+/* ---- what is shown ---- */
+
+struct shown {
+    const struct view_options *o;
+    struct krait_view_options of;
+    sigset_t ends;  /* signals that end the server, or a browser that was started, or the recording */
+    bool recording; /* krait record, which started this, has not said yet that it is over */
+    struct krait_server *server;
+};
+
+static void close_shown(struct krait_view *view, struct krait_trace *trace)
 {
-    int signal;
-    do {
-        sigwait(ends, &signal);
-        while (signal == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
-            ;
-    } while (signal == SIGCHLD);
+    krait_view_close(view);
+    krait_trace_close(trace);
 }
 
-static int serve(const struct view_options *o, const struct krait_view_options *of, struct krait_view *view,
-                 const struct krait_trace *trace, const sigset_t *ends, struct krait_err *err)
+/* Opens the recording as it is now. What is asked before it is opened is whether it goes on: so nothing is missed. */
+static int open_shown(struct krait_server_trace *out, const struct shown *shown, struct krait_err *err)
 {
-    struct krait_server *server;
-    const struct krait_server_options options = {
-        .address = o->listen, .port = (uint16_t)o->port, .paths = of->paths, .path_count = of->path_count
-    };
-    int rc = krait_server_new(&server, view, trace, &options, err);
+    struct krait_view_options of = shown->of;
+    struct krait_server_trace now = { .growing =
+                                          shown->recording || krait_trace_grows(of.paths, of.path_count),
+                                      .close = close_shown };
+    of.flags |= now.growing ? KRAIT_VIEW_NO_CACHE : 0;
+    int rc = krait_trace_open(&now.trace, of.paths, of.path_count, 0, err);
+    if (!rc && krait_trace_find_holders(now.trace))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    if (!rc)
+        now.trace->progress = krait_running_progress;
+    if (!rc && !now.growing)
+        krait_ending_warn("view", now.trace, now.trace->damage, "");
+    rc = rc ? rc : krait_view_open(&now.view, now.trace, &of, err);
     if (rc)
-        return rc;
+        krait_trace_close(now.trace);
+    else
+        *out = now;
+    return rc;
+}
+
+/* ---- waiting ---- */
+
+/* Whether somebody ends the server within a time; a browser that was started may end before. Returns early where the
+ * recording is over. */
+static bool is_ended(struct shown *shown, uint64_t ns)
+{
+    const struct timespec wait = { (time_t)(ns / KRAIT_NS_PER_S), (long)(ns % KRAIT_NS_PER_S) };
+    int signal = sigtimedwait(&shown->ends, NULL, &wait);
+    while (signal == SIGCHLD && waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+    shown->recording = shown->recording && signal != KRAIT_VIEW_RECORDED;
+    return signal > 0 && signal != SIGCHLD && signal != KRAIT_VIEW_RECORDED;
+}
+
+/* Shows more of a recording that goes on. Returns whether the server is ended. */
+static bool show_more(struct shown *shown, bool *growing)
+{
+    struct krait_server_trace next;
+    struct krait_view_progress progress;
+    struct krait_err err = { 0 };
+    bool ended = false;
+    if (open_shown(&next, shown, &err))
+        return false; /* half of it is written: next time */
+    do
+        krait_view_progress(next.view, &progress);
+    while (!progress.is_done && !(ended = is_ended(shown, NAP_NS)));
+    if (ended || krait_server_show(shown->server, &next))
+        next.close(next.view, next.trace);
+    else
+        *growing = next.growing;
+    return ended;
+}
+
+/* To open the recording again takes the longer the longer it is: a tenth of the time at most goes into it. */
+static void follow(struct shown *shown, bool growing)
+{
+    uint64_t pause_ns = FOLLOW_NS;
+    bool ended = false;
+    while (growing && !ended) {
+        ended = is_ended(shown, pause_ns);
+        uint64_t begin_ns = krait_clock_ns(CLOCK_MONOTONIC);
+        ended = ended || show_more(shown, &growing);
+        pause_ns = KRAIT_MAX(FOLLOW_NS, 10 * (krait_clock_ns(CLOCK_MONOTONIC) - begin_ns));
+    }
+    while (!ended)
+        ended = is_ended(shown, UINT32_MAX * KRAIT_NS_PER_S);
+}
+
+/* The recording has no process yet. Returns as open_shown does, or -EINTR. */
+static int wait_for_first(struct krait_server_trace *first, struct shown *shown, struct krait_err *err)
+{
+    int rc;
+    while ((rc = open_shown(first, shown, err)) && shown->recording) {
+        if (is_ended(shown, FIRST_NS))
+            return -EINTR;
+    }
+    return rc;
+}
+
+/* ---- the server ---- */
+
+static void say_link(const struct shown *shown)
+{
+    const struct view_options *o = shown->o;
+    const char *url = krait_server_url(shown->server);
     if (!is_from_here(o->listen))
         fputs(
             "krait view: warning: whoever reaches this address and has the link sees the recording; nothing is "
             "encrypted\n",
             stderr);
-    printf("%s\n", krait_server_url(server));
+    printf("%s\n", url);
     fflush(stdout);
     krait_terminal_say(NULL, 0, "krait view: open this link in a browser; Ctrl-C ends the server");
     if (!o->no_open)
-        open_browser(krait_server_url(server));
-    wait_for_end(ends);
-    krait_server_free(server);
+        open_browser(url);
+}
+
+static int serve(struct shown *shown, struct krait_err *err)
+{
+    const struct view_options *o = shown->o;
+    struct krait_server_trace first = { 0 };
+    const struct krait_server_options options = { .address = o->listen,
+                                                  .port = (uint16_t)o->port,
+                                                  .paths = shown->of.paths,
+                                                  .path_count = shown->of.path_count };
+    int rc = wait_for_first(&first, shown, err);
+    if (rc)
+        return rc == -EINTR ? 0 : rc;
+    rc = krait_server_new(&shown->server, &first, &options, err);
+    if (rc) {
+        first.close(first.view, first.trace);
+        return rc;
+    }
+    say_link(shown);
+    follow(shown, first.growing);
+    krait_server_free(shown->server);
     return 0;
 }
 
 int krait_view_serve(const struct view_options *options, char **paths, size_t count, struct krait_err *err)
 {
-    struct krait_trace *trace = NULL;
-    struct krait_view *view = NULL;
-    sigset_t ends, before;
-    const struct krait_view_options wanted = { .paths = (const char *const *)paths, .path_count = count };
-    int rc = krait_trace_open(&trace, (const char *const *)paths, count, 0, err);
-    if (!rc && krait_trace_find_holders(trace))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc)
-        krait_ending_warn("view", trace, trace->damage, "");
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigaddset(&ends, SIGCHLD);
-    pthread_sigmask(SIG_BLOCK, &ends, &before); /* the threads that are made now leave them to wait_for_end */
-    rc = rc ? rc : krait_view_open(&view, trace, &wanted, err);
-    rc = rc ? rc : serve(options, &wanted, view, trace, &ends, err);
+    static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD, KRAIT_VIEW_RECORDED };
+    struct shown shown = { .o = options,
+                           .recording = options->follow,
+                           .of = { .paths = (const char *const *)paths, .path_count = count } };
+    sigset_t before;
+    sigemptyset(&shown.ends);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(ends); i++)
+        sigaddset(&shown.ends, ends[i]);
+    pthread_sigmask(SIG_BLOCK, &shown.ends,
+                    &before); /* the threads that are made now leave them to is_ended */
+    if (options->follow)
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* of krait record, which has no page without a recording */
+    int rc = serve(&shown, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    krait_view_close(view);
-    krait_trace_close(trace);
     return rc;
 }

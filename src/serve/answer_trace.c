@@ -2,7 +2,9 @@
  *
  * What was recorded, and the names of all: what the page asks first.
  */
+#include "base/clock.h"
 #include "base/json.h"
+#include "serve/running.h"
 #include "serve/serving.h"
 #include "trace/track.h"
 #include "view/classes.h"
@@ -159,6 +161,8 @@ int krait_answer_trace(struct krait_serving *serving, const struct krait_request
     krait_json_key_text(out, "title", first ? *first->command ? first->command : first->name : "");
     json_ns(out, "origin", serving->origin_ns);
     json_ns(out, "duration", krait_view_length(serving->view));
+    krait_json_key_bool(out, "growing", serving->growing);
+    krait_json_key_u64(out, "generation", serving->generation);
     put_index(out, serving);
     krait_json_key_u64(out, "traceBytes", trace->bytes);
     krait_json_key_u64(out, "funcs", trace->func_count);
@@ -170,6 +174,30 @@ int krait_answer_trace(struct krait_serving *serving, const struct krait_request
     put_classes(out);
     put_missing(out, trace);
     krait_buf_str(out, "}\n");
+    return 0;
+}
+
+/* ---- answers that are being made ---- */
+
+static void put_running(void *ctx, const struct krait_running *running)
+{
+    struct krait_buf *out = ctx;
+    uint64_t done = __atomic_load_n(&running->done, __ATOMIC_RELAXED);
+    double share = running->total ? (double)done / (double)running->total : 0;
+    krait_json_item(out, "\n{");
+    krait_json_key_text(out, "name", running->name);
+    krait_json_key(out, "share");
+    krait_buf_fmt(out, "%.3f", KRAIT_MIN(share, 0.999));
+    krait_json_key_u64(out, "took", krait_clock_ns(CLOCK_MONOTONIC) - running->begun_ns);
+    krait_buf_char(out, '}');
+}
+
+int krait_answer_progress(struct krait_serving *serving, const struct krait_request *request,
+                          struct krait_buf *out, struct krait_err *err)
+{
+    krait_buf_str(out, "[");
+    krait_running_each(put_running, out);
+    krait_buf_str(out, "]\n");
     return 0;
 }
 

@@ -11,8 +11,9 @@ enum param_kind { NUMBER, IDS, TEXT };
 static const struct {
     const char *name;
     enum param_kind kind;
+    const char *doc;
 } params[] = {
-#define KRAIT_PARAM(name, kind, doc) { #name, kind },
+#define KRAIT_PARAM(name, kind, doc) { #name, kind, doc },
 #include "serve/params.def"
 #undef KRAIT_PARAM
 };
@@ -22,7 +23,7 @@ static const struct {
 #define BYTES   KRAIT_ENDPOINT_BYTES
 #define KEPT    KRAIT_ENDPOINT_KEPT
 static const struct krait_endpoint endpoints[] = {
-#define KRAIT_ENDPOINT(name, type, params, doc) { #name, type, params, krait_answer_##name },
+#define KRAIT_ENDPOINT(name, type, params, doc) { #name, type, params, doc, krait_answer_##name },
 #include "serve/endpoints.def"
 #undef KRAIT_ENDPOINT
 };
@@ -30,6 +31,29 @@ static const struct krait_endpoint endpoints[] = {
 #undef JSON
 #undef BYTES
 #undef KEPT
+
+const struct krait_endpoint *krait_request_endpoint(uint32_t i)
+{
+    return i < KRAIT_ARRAY_LEN(endpoints) ? &endpoints[i] : NULL;
+}
+
+const char *krait_request_param_name(enum krait_param param)
+{
+    return params[param].name;
+}
+
+const char *krait_request_param_kind(enum krait_param param)
+{
+    static const char *const kinds[] = {
+        [NUMBER] = "number", [IDS] = "numbers, with commas between", [TEXT] = "text"
+    };
+    return kinds[params[param].kind];
+}
+
+const char *krait_request_param_doc(enum krait_param param)
+{
+    return params[param].doc;
+}
 
 /* A decimal without sign or blanks that ends at `end`. */
 static bool parse_number(uint64_t *number, const char *text, const char *end)

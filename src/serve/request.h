@@ -25,6 +25,7 @@ struct krait_endpoint {
     const char *name;
     enum krait_endpoint_type { KRAIT_ENDPOINT_JSON, KRAIT_ENDPOINT_BYTES, KRAIT_ENDPOINT_KEPT } type;
     uint32_t params; /* bits by enum krait_param */
+    const char *doc; /* what it answers */
     /* Appends the answer. Returns 0, or a negative errno with err set: -EINVAL 400, -ENOENT 404, others 500. */
     int (*answer)(struct krait_serving *serving, const struct krait_request *request, struct krait_buf *out,
                   struct krait_err *err);
@@ -47,6 +48,12 @@ struct krait_request {
 int krait_request_parse(struct krait_request *request, const char *name, const char *query,
                         struct krait_err *err);
 void krait_request_done(struct krait_request *request);
+
+/* The rows of endpoints.def in their order, NULL behind the last; of params.def, for who describes them. */
+const struct krait_endpoint *krait_request_endpoint(uint32_t i);
+const char *krait_request_param_name(enum krait_param param);
+const char *krait_request_param_kind(enum krait_param param); /* "number" */
+const char *krait_request_param_doc(enum krait_param param);
 
 static inline bool krait_request_has(const struct krait_request *request, enum krait_param param)
 {

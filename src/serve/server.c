@@ -2,9 +2,10 @@
 #include "serve/server.h"
 
 #include "base/json.h"
-#include "ctf/read/reader.h"
 #include "serve/http.h"
+#include "serve/running.h"
 #include "serve/serving.h"
+#include "serve/sockets.h"
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -19,7 +20,11 @@ enum {
 struct krait_server {
     const struct krait_http *http;
     struct mg_context *civetweb;
-    struct krait_serving serving;
+    pthread_mutex_t lock;
+    struct krait_serving *shown; /* under the lock: what answers that begin are made from */
+    const char *const *paths;
+    size_t path_count;
+    bool ends; /* atomic: nothing is answered any more */
     char token[2 * TOKEN_BYTES + 1];
     char address[INET6_ADDRSTRLEN];
     uint16_t port;
@@ -127,14 +132,52 @@ static int read_body(const struct krait_server *server, struct mg_connection *co
 
 static int status_of(int rc)
 {
-    return !rc ? 200 : rc == -ENOENT ? 404 : rc == -EINVAL ? 400 : rc == -EAGAIN ? 503 : 500;
+    return !rc                                 ? 200
+           : rc == -ENOENT                     ? 404
+           : rc == -EINVAL                     ? 400
+           : rc == -EAGAIN || rc == -ECANCELED ? 503
+                                               : 500;
+}
+
+static struct krait_serving *take_shown(struct krait_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    struct krait_serving *shown = server->shown;
+    shown->refs++;
+    pthread_mutex_unlock(&server->lock);
+    return shown;
+}
+
+static void give_back(struct krait_server *server, struct krait_serving *serving)
+{
+    pthread_mutex_lock(&server->lock);
+    bool is_last = serving && --serving->refs == 0;
+    pthread_mutex_unlock(&server->lock);
+    if (is_last)
+        krait_serving_free(serving);
+}
+
+static int run_answer(struct krait_server *server, const struct mg_request_info *info,
+                      struct krait_request *request, struct krait_buf *out, struct krait_err *err)
+{
+    struct krait_serving *serving = take_shown(server);
+    struct krait_running running = { .name = request->endpoint->name,
+                                     .total = serving->trace->bytes,
+                                     .server = server->port,
+                                     .client = (uint16_t)info->remote_port };
+    krait_running_begin(&running);
+    int rc = request->endpoint->answer(serving, request, out, err);
+    krait_running_end(&running);
+    give_back(server, serving);
+    return rc == -ECANCELED ? krait_err_set(err, rc, "nobody wants the answer any more") : rc;
 }
 
 /* The answer, or what is wrong, in `out`. */
-static int make_answer(struct krait_server *server, struct krait_request *request, struct krait_buf *out)
+static int make_answer(struct krait_server *server, const struct mg_request_info *info,
+                       struct krait_request *request, struct krait_buf *out)
 {
     struct krait_err err = { 0 };
-    int rc = request->endpoint->answer(&server->serving, request, out, &err);
+    int rc = run_answer(server, info, request, out, &err);
     if (!rc && out->failed)
         rc = krait_err_set(&err, -ENOMEM, "out of memory");
     if (rc) {
@@ -150,8 +193,8 @@ static int answer_api(struct krait_server *server, struct mg_connection *conn, c
     KRAIT_AUTO_BUF out = { 0 };
     KRAIT_AUTO_BUF body = { 0 };
     struct krait_err err = { 0 };
-    const char *query = server->http->mg_get_request_info(conn)->query_string;
-    int rc = krait_request_parse(&request, name, query, &err);
+    const struct mg_request_info *info = server->http->mg_get_request_info(conn);
+    int rc = krait_request_parse(&request, name, info->query_string, &err);
     if (rc)
         return send_error(conn, status_of(rc), err.text);
     if (is_put && request.endpoint->type != KRAIT_ENDPOINT_KEPT)
@@ -161,7 +204,7 @@ static int answer_api(struct krait_server *server, struct mg_connection *conn, c
         return send_error(conn, status, "what was sent has no length, is too long, or is not whole");
     request.body = is_put ? body.len ? body.data : "" : NULL;
     request.body_len = body.len;
-    rc = make_answer(server, &request, &out);
+    rc = make_answer(server, info, &request, &out);
     bool is_bytes = !rc && request.endpoint->type == KRAIT_ENDPOINT_BYTES;
     return send_answer(conn, status_of(rc), is_bytes ? "application/octet-stream" : "application/json",
                        out.data, out.failed ? 0 : out.len);
@@ -229,6 +272,8 @@ static int on_request(struct mg_connection *conn)
     if (!path || !may_ask(server, conn)) {
         return send_answer(conn, 403, "text/plain", "", 0);
     }
+    if (__atomic_load_n(&server->ends, __ATOMIC_RELAXED))
+        return send_error(conn, 503, "the server ends");
     bool is_api = strncmp(path, "api/", 4) == 0, is_put = strcmp(info->request_method, "PUT") == 0;
     bool is_get = strcmp(info->request_method, "GET") == 0 || strcmp(info->request_method, "HEAD") == 0;
     if (!is_get && !(is_put && is_api))
@@ -311,49 +356,90 @@ static int start(struct krait_server *server, const char *port, struct krait_err
     return 0;
 }
 
-int krait_server_new(struct krait_server **out, struct krait_view *view, const struct krait_trace *trace,
+static int make_serving(struct krait_serving **out, const struct krait_server *server,
+                        const struct krait_server_trace *shown)
+{
+    int rc = krait_serving_new(out, shown->view, shown->trace);
+    if (rc)
+        return rc;
+    (*out)->growing = shown->growing;
+    (*out)->close = shown->close;
+    (*out)->paths = server->paths;
+    (*out)->path_count = server->path_count;
+    return 0;
+}
+
+static void make_url(struct krait_server *server)
+{
+    bool everywhere = strcmp(server->address, "0.0.0.0") == 0 || strcmp(server->address, "::") == 0;
+    const char *host = everywhere ? "127.0.0.1" : server->address;
+    snprintf(server->url, sizeof(server->url), strchr(host, ':') ? "http://[%s]:%u/%s/" : "http://%s:%u/%s/",
+             host, server->port, server->token);
+}
+
+int krait_server_new(struct krait_server **out, const struct krait_server_trace *shown,
                      const struct krait_server_options *options, struct krait_err *err)
 {
     char port[INET6_ADDRSTRLEN + 16];
     struct krait_server *server = calloc(1, sizeof(*server));
     if (!server)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    server->serving.view = view;
-    server->serving.trace = trace;
-    server->serving.paths = options->paths;
-    server->serving.path_count = options->path_count;
-    server->serving.origin_ns = krait_view_origin(view);
-    pthread_mutex_init(&server->serving.one, NULL);
+    server->paths = options->paths;
+    server->path_count = options->path_count;
+    pthread_mutex_init(&server->lock, NULL);
     the_server = server;
     int rc = krait_http_load(&server->http, err);
     rc = rc ? rc : make_address(server, options, port, sizeof(port), err);
-    rc = rc || !make_token(server->token) ? rc
-                                          : krait_err_set(err, -EIO, "the kernel gives no random numbers");
+    if (!rc && make_token(server->token))
+        rc = krait_err_set(err, -EIO, "the kernel gives no random numbers");
+    if (!rc && make_serving(&server->shown, server, shown))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : start(server, port, err);
     if (rc) {
+        if (server->shown)
+            server->shown->close = NULL; /* it is not taken */
         krait_server_free(server);
         return rc;
     }
-    bool everywhere = strcmp(server->address, "0.0.0.0") == 0 || strcmp(server->address, "::") == 0;
-    const char *host = everywhere ? "127.0.0.1" : server->address;
-    snprintf(server->url, sizeof(server->url), strchr(host, ':') ? "http://[%s]:%u/%s/" : "http://%s:%u/%s/",
-             host, server->port, server->token);
+    make_url(server);
     *out = server;
     return 0;
+}
+
+int krait_server_show(struct krait_server *server, const struct krait_server_trace *shown)
+{
+    struct krait_serving *next;
+    int rc = make_serving(&next, server, shown);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&server->lock);
+    struct krait_serving *before = server->shown;
+    next->generation = before->generation + 1;
+    server->shown = next;
+    pthread_mutex_unlock(&server->lock);
+    give_back(server, before);
+    return 0;
+}
+
+/* civetweb looks every two seconds whether it is to end, unless something happens on its sockets. */
+static void stop(struct krait_server *server)
+{
+    __atomic_store_n(&server->ends, true, __ATOMIC_RELAXED);
+    krait_running_cancel_all();
+    krait_sockets_shut(server->port);
+    server->http->mg_stop(server->civetweb);
+    server->http->mg_exit_library();
 }
 
 void krait_server_free(struct krait_server *server)
 {
     if (!server)
         return;
-    if (server->civetweb) {
-        server->http->mg_stop(server->civetweb);
-        server->http->mg_exit_library();
-    }
+    if (server->civetweb)
+        stop(server);
     the_server = NULL;
-    krait_wall_free(server->serving.wall);
-    krait_ctf_close(server->serving.reader);
-    pthread_mutex_destroy(&server->serving.one);
+    krait_serving_free(server->shown);
+    pthread_mutex_destroy(&server->lock);
     free(server);
 }
 

@@ -24,12 +24,25 @@ struct krait_server_options {
     size_t path_count;
 };
 
-/* Begins to answer, in threads of its own; `view`, of `trace`, must outlive it. Returns 0, or a negative errno with err set:
+/* What is shown. */
+struct krait_server_trace {
+    struct krait_view *view; /* of `trace` */
+    struct krait_trace *trace;
+    bool growing; /* the recording goes on: what is recorded until then is shown, and more will follow */
+    /* Closes both, once nobody is answered from them any more, from any thread; NULL: they outlive the server. */
+    void (*close)(struct krait_view *view, struct krait_trace *trace);
+};
+
+/* Begins to answer, in threads of its own. Returns 0, or a negative errno with err set:
  * -EADDRINUSE and others of binding, -ENOMEM. */
-int krait_server_new(struct krait_server **out, struct krait_view *view, const struct krait_trace *trace,
+int krait_server_new(struct krait_server **out, const struct krait_server_trace *shown,
                      const struct krait_server_options *options, struct krait_err *err);
-/* Waits for the answers that are under way. */
+/* Cancels the answers that are under way, and waits until they have ended: soon. */
 void krait_server_free(struct krait_server *server);
+
+/* From now on shows the same recording as it was opened again. Ids of functions, texts and tracks may be others: the
+ * endpoint `trace` counts them as another generation. Returns 0 or -ENOMEM: `shown` is then not taken. */
+int krait_server_show(struct krait_server *server, const struct krait_server_trace *shown);
 
 /* Where the page is. */
 const char *krait_server_url(const struct krait_server *server);

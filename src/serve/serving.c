@@ -1,6 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/serving.h"
 
+#include "ctf/read/reader.h"
+
+int krait_serving_new(struct krait_serving **out, struct krait_view *view, struct krait_trace *trace)
+{
+    struct krait_serving *serving = calloc(1, sizeof(*serving));
+    if (!serving)
+        return -ENOMEM;
+    serving->refs = 1;
+    serving->view = view;
+    serving->trace = trace;
+    serving->origin_ns = krait_view_origin(view);
+    pthread_mutex_init(&serving->one, NULL);
+    *out = serving;
+    return 0;
+}
+
+void krait_serving_free(struct krait_serving *serving)
+{
+    if (!serving)
+        return;
+    krait_wall_free(serving->wall);
+    krait_ctf_close(serving->reader);
+    pthread_mutex_destroy(&serving->one);
+    if (serving->close)
+        serving->close(serving->view, serving->trace);
+    free(serving);
+}
+
 struct krait_range krait_serving_range(const struct krait_serving *serving,
                                        const struct krait_request *request)
 {

@@ -15,16 +15,25 @@
 struct krait_ctf_reader;
 
 struct krait_serving {
+    uint32_t refs;       /* answers that are made from it, and the server: under the server's lock */
+    uint32_t generation; /* counts what the server has shown before */
+    bool growing;        /* the recording goes on: another one will follow */
+    void (*close)(struct krait_view *view,
+                  struct krait_trace *trace); /* of both, at the end; NULL: the caller's */
     struct krait_view *view;
-    const struct krait_trace *trace; /* the view's */
-    uint64_t origin_ns;              /* times in requests and answers count from it */
-    struct krait_wall *wall;  /* what threads did; NULL: the trace does not say, or nobody has asked yet */
-    bool has_wall;            /* somebody has asked */
-    const char *const *paths; /* of the trace, as it was opened; notes are kept in the first */
+    struct krait_trace *trace; /* the view's */
+    uint64_t origin_ns;        /* times in requests and answers count from it */
+    struct krait_wall *wall;   /* what threads did; NULL: the trace does not say, or nobody has asked yet */
+    bool has_wall;             /* somebody has asked */
+    const char *const *paths;  /* of the trace, as it was opened; notes are kept in the first */
     size_t path_count;
     struct krait_ctf_reader *reader; /* all events; NULL: nobody has asked yet */
     pthread_mutex_t one;             /* who makes the wall or the reader, or writes notes */
 };
+
+/* Makes one, of an open trace that outlives it or is closed with it. Returns 0 or -ENOMEM. */
+int krait_serving_new(struct krait_serving **out, struct krait_view *view, struct krait_trace *trace);
+void krait_serving_free(struct krait_serving *serving);
 
 /* The range that a request names, in the trace's time. */
 struct krait_range krait_serving_range(const struct krait_serving *serving,

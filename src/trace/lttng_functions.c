@@ -675,9 +675,10 @@ static int run_pass(struct pass *pass, const struct krait_trace *trace, uint64_t
     int rc = krait_row_order_new(&order, pass->f->rows, (int64_t)from_ns, (int64_t)until_ns);
     if (!rc)
         walk_rows(pass, order);
-    if (trace->progress)
-        trace->progress(trace->progress_ctx, pass->f->bytes / pass->f->thread_count * pass->count);
     krait_row_order_free(order);
+    uint64_t bytes = pass->f->bytes / pass->f->thread_count * pass->count;
+    if (!rc && !pass->rc && trace->progress && !trace->progress(trace->progress_ctx, bytes))
+        rc = -ECANCELED;
     return rc ? rc : pass->rc;
 }
 

@@ -101,9 +101,10 @@ struct krait_trace {
     /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none.
      */
     char damage[1024];
-    /* Called by walks with the bytes that they have read since they called it last, of `bytes` in all; NULL:
-     * nobody wants to know. A walk may be made more than once. */
-    void (*progress)(void *ctx, uint64_t bytes);
+    /* Called by walks with the bytes that they have read since they called it last, of `bytes` in all; returns whether
+     * to go on: where not, the walk ends with -ECANCELED. NULL: nobody wants to know. A walk may be made more than
+     * once, and several at a time. */
+    bool (*progress)(void *ctx, uint64_t bytes);
     void *progress_ctx;
     struct krait_trace_impl *impl; /* importer.h */
 };

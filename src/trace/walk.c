@@ -287,10 +287,11 @@ static uint64_t last_time(const struct krait_trace *trace, uint32_t thread)
     return trace->processes[trace->threads[thread].process].end_ns;
 }
 
-static void tell_progress(const struct krait_trace *trace, uint64_t bytes)
+/* 0, or -ECANCELED where nobody wants the walk any more. */
+static int tell_progress(const struct krait_trace *trace, uint64_t bytes)
 {
-    if (trace->progress)
-        trace->progress(trace->progress_ctx, bytes);
+    bool goes_on = !trace->progress || trace->progress(trace->progress_ctx, bytes);
+    return goes_on ? 0 : -ECANCELED;
 }
 
 /* Begins in front of the range, where a walk has noted places. */
@@ -327,10 +328,12 @@ static int walk_packets(struct walk *walk, const struct krait_trace *trace, uint
             krait_places_note(walk->noted, walk->stack, packet.offset, walk->next_omit);
         walk_packet(walk, &packet);
         krait_packets_release(&packets);
-        tell_progress(trace, packets.at - told);
+        rc = tell_progress(trace, packets.at - told);
+        walk->stack->rc = walk->stack->rc ? walk->stack->rc : rc;
         told = packets.at;
     }
-    tell_progress(trace, packets.size - told);
+    if (!walk->stack->rc)
+        walk->stack->rc = tell_progress(trace, packets.size - told);
     krait_packets_close(&packets);
     apply_omits(walk, KRAIT_MIN(last_time(trace, thread), walk->stack->range.to_ns - 1));
     return walk->stack->rc;

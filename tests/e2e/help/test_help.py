@@ -57,6 +57,16 @@ def test_the_reference_is_what_the_command_says(krait):
     assert (ROOT / "docs" / "reference.md").read_text() == out(krait, "help", "markdown"), "run: make reference"
 
 
+def test_the_page_of_endpoints_is_what_the_source_says(krait):
+    page = (ROOT / "docs" / "view_api.md").read_text()
+    assert page == out(krait, "help", "endpoints"), "run: make reference"
+    rows = re.findall(r"^KRAIT_ENDPOINT\((\w+), \w+, ([^\"]*), \"", (ROOT / "src" / "serve" / "endpoints.def").read_text(), re.M)
+    assert len(rows) >= 19
+    for name, params in rows:
+        row = re.search(rf"^\| `{name}` \| (.*?) \|", page, re.M)[1]
+        assert sorted(re.findall(r"`(\w+)`", row)) == sorted(re.findall(r"P\((\w+)\)", params)), name
+
+
 @pytest.mark.skipif(not shutil.which("mandoc"), reason="mandoc is not installed")
 def test_manual_pages_are_well_formed(krait, verbs):
     for verb in ["", *verbs]:

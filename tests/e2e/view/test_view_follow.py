@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording that goes on is shown as far as it is, and to its end: krait record --view, and krait view beside it."""
+
+import json
+import re
+import signal
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+from served import LINK, Server
+
+PROGRAM = """
+import pathlib, time
+def step(): time.sleep(0.01)
+while not pathlib.Path("end").exists(): step()
+print("said by the program")
+"""
+
+
+def ask_trace(url):
+    with urllib.request.urlopen(f"{url}api/trace", timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+def wait_until(condition, of=lambda: None, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition(value := of()):
+        assert time.monotonic() < until, value
+        time.sleep(0.05)
+    return value
+
+
+@pytest.fixture
+def watched(record, any_python, monkeypatch):
+    """A recording with --view that goes on, and its page's link. With a screen a browser would open: without one the link is enough."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    process, trace = record.start(any_python, record.script(PROGRAM), options=["--view"])
+    url = process.stderr.readline()
+    assert LINK.fullmatch(url), url + process.stderr.read()
+    yield process, trace, url.strip()
+    (trace.parent / "end").touch()
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+
+
+def test_the_page_follows_the_recording_to_its_end(watched, info):
+    process, trace, url = watched
+    first = wait_until(lambda t: t["growing"], lambda: ask_trace(url))
+    later = wait_until(lambda t: int(t["duration"]) > int(first["duration"]) and t["generation"] > first["generation"], lambda: ask_trace(url))
+    assert later["growing"]
+    (trace.parent / "end").touch()
+    last = wait_until(lambda t: not t["growing"], lambda: ask_trace(url))
+    assert last["processes"][0]["end"] == "exit" and int(last["duration"]) == pytest.approx(info(trace)["duration_ns"], rel=0.01)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=30)
+    assert process.returncode == 0 and out == "said by the program\n"
+    assert "the command took" in said and "warning" not in said
+
+
+def test_ctrl_c_ends_the_command_then_the_page(watched):
+    process, _, url = watched
+    wait_until(lambda t: t["growing"], lambda: ask_trace(url))
+    program = int(re.search(r"^(\d+)", subprocess.check_output(["pgrep", "-P", str(process.pid), "-f", "app.py"], text=True))[1])
+    process.send_signal(signal.SIGINT)  # a terminal sends it to the command too
+    subprocess.run(["kill", "-INT", str(program)], check=True)
+    last = wait_until(lambda t: not t["growing"], lambda: ask_trace(url))
+    assert last["processes"][0]["end"] == "signal" and process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT
+
+
+def test_a_viewer_beside_the_recording_follows_it(krait, record, any_python):
+    process, trace = record.start(any_python, record.script(PROGRAM))
+    wait_until(lambda _: list(trace.glob("*/thread-*")) and list(trace.glob("*/metadata")))
+    server = Server(krait, trace)
+    first = server.api("trace")
+    assert first["growing"] and not (trace / ".krait-view").exists()
+    wait_until(lambda t: int(t["duration"]) > int(first["duration"]), lambda: server.api("trace"))
+    (trace.parent / "end").touch()
+    process.communicate(timeout=30)
+    wait_until(lambda t: not t["growing"], lambda: server.api("trace"))
+    assert server.end() == (0, "krait view: open this link in a browser; Ctrl-C ends the server\n")
+
+
+def test_a_command_that_is_not_recorded_has_no_page(record, any_python):
+    run = record.words(any_python, "true", options=["--view"])
+    assert run.status == 0 and "No Python was seen" in run.stderr and "http" not in run.stderr
+
+
+def test_view_does_not_go_with_wait(record, any_python):
+    run = record.words(any_python, "true", options=["--view", "--wait"])
+    assert run.status == 2 and "--view does not go with --wait" in run.stderr
+
+
+def test_ctrl_c_ends_the_server_at_once(krait, synth):
+    server = Server(krait, synth("process 5 python3\ncode 1 python app main app.py 1\nthread 5 M\n0us call 1\n9us return\n"))
+    peers = [urllib.request.urlopen(f"{server.url}app.css", timeout=10) for _ in range(3)]  # connections that stay open
+    begin = time.monotonic()
+    assert server.end()[0] == 0
+    assert time.monotonic() - begin < 1.5  # it waited two seconds for each
+    del peers

@@ -46,10 +46,10 @@ export function commands(ui: { search: () => void; help: () => void; palette: ()
     other('Filter lanes', ['code:KeyL'], ui.filter),
     other('Commands', ['Ctrl+k'], ui.palette),
     other('Light or dark', ['code:KeyT'], ui.theme),
-    other('Group lanes by process or by kind', ['code:KeyG'], (c) => {
-      c.store.view.group = c.store.view.group === 'process' ? 'kind' : 'process';
-      c.store.tell('lanes');
-    }),
+    other('Group lanes by process, thread, CPU or kind', ['code:KeyG'], (c) => c.store.nextGrouping()),
+    other('Tables of the selected call\u2019s thread, or of all', ['code:KeyO'], (c) => c.timeline.chooseLane()),
+    other('Move the chosen lane up', ['Alt+ArrowUp'], (c) => c.timeline.moveLane(-1)),
+    other('Move the chosen lane down', ['Alt+ArrowDown'], (c) => c.timeline.moveLane(1)),
     other('Only threads that ran in the range, or all', ['code:KeyR'], (c) => {
       c.store.view.active = !c.store.view.active;
       c.store.tell('range');
@@ -79,6 +79,7 @@ function isMeant(key: string, event: KeyboardEvent): boolean {
   const ctrl = event.ctrlKey || event.metaKey;
   if (key.startsWith('code:')) return !ctrl && !event.altKey && event.code === key.slice(5);
   const parts = key.split('+');
+  if (key.startsWith('Alt+')) return event.altKey && !ctrl && event.key === parts[1];
   if (parts.length > 1 && key !== '+') {
     const wantsShift = parts.includes('Shift');
     return ctrl && event.shiftKey === wantsShift && event.key.toLowerCase() === parts[parts.length - 1].toLowerCase();

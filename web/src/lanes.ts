@@ -2,7 +2,7 @@
 // Which lanes there are, in which order, and how high each is.
 
 import { Process, Trace, Track } from './model';
-import { Store } from './store';
+import { Grouping, Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
 const COLLAPSED_ROWS = 1, MOST_ROWS = 128;
@@ -42,8 +42,10 @@ function laneTitle(trace: Trace, track: Track): [string, string] {
   return [track.name, track.of];
 }
 
-function groupOf(trace: Trace, track: Track): [string, string, string, boolean] {
-  if (track.of === 'cpu') return ['cpus', 'CPUs', '', false];
+function groupOf(trace: Trace, track: Track, by: Grouping): [string, string, string, boolean] {
+  if (track.of === 'cpu') return by === 'cpu' ? [`cpu${track.number}`, `CPU ${track.number}`, '', false] : ['cpus', 'CPUs', '', false];
+  if (track.of === 'thread' && by === 'kind') return [`kind ${track.kind}`, track.name, '', false];
+  if (track.of === 'thread' && by === 'thread' && (track.process !== null || !trace.processes.length)) return ['threads', 'Threads', '', false];
   if (track.of === 'thread') {
     const process = track.process !== null ? trace.processes[track.process] : null;
     if (process) return [`p${track.process}`, processTitle(process), String(process.pid), false];
@@ -54,26 +56,25 @@ function groupOf(trace: Trace, track: Track): [string, string, string, boolean] 
 
 const PART_ORDER: Record<string, number> = { states: 0, instants: 1, calls: 2, slices: 3, counter: 4 };
 
-function groups(trace: Trace, byKind: boolean): Group[] {
+function groups(trace: Trace, by: Grouping): Group[] {
   const found = new Map<string, Group>();
   const lanes = new Map<string, Group['lanes'][0]>();
   for (const track of trace.tracks) {
     if (track.kind === 'flows') continue;
-    const [ownKey, ownTitle, ownHint, closed] = groupOf(trace, track);
-    const [key, title, hint] = byKind && track.of === 'thread' ? [`kind ${track.kind}`, track.name, ''] : [ownKey, ownTitle, ownHint];
+    const [key, title, hint, closed] = groupOf(trace, track, by);
     const group = found.get(key) ?? { key, title, hint, lanes: [], closed };
     found.set(key, group);
-    const laneKey = `${key}/${track.of === 'thread' ? threadKey(track) : track.of === 'cpu' ? `c${track.number}` : `o${track.id}`}`;
+    const laneKey = `${key}/${track.of === 'thread' ? threadKey(track) : track.of === 'cpu' ? (by === 'cpu' ? `c${track.id}` : `c${track.number}`) : `o${track.id}`}`;
     let lane = lanes.get(laneKey);
     if (!lane) {
-      const [laneName, laneHint] = laneTitle(trace, track);
+      const [laneName, laneHint] = track.of === 'cpu' && by === 'cpu' ? [track.name, ''] : laneTitle(trace, track);
       lane = { key: laneKey, title: laneName, hint: laneHint, tracks: [] };
       lanes.set(laneKey, lane);
       group.lanes.push(lane);
     }
     lane.tracks.push(track);
   }
-  const order = (g: Group): number => (g.key === 'cpus' ? (trace.processes.length ? 1 : -1) : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
+  const order = (g: Group): number => (g.key.startsWith('cpu') ? (trace.processes.length && by !== 'cpu' ? 1 : -1) : g.key === 'others' ? 2 : g.key === 'rest' ? 3 : 0);
   return joinSingles([...found.values()], trace).sort((a, b) => order(a) - order(b));
 }
 
@@ -114,7 +115,7 @@ export class Lanes {
     this.stale = false;
     let top = 0;
     const pins: Lane[] = [];
-    this.found = groups(this.trace, by === 'kind');
+    this.found = this.arranged(groups(this.trace, by));
     for (const group of this.found) {
       const hit = (text: string): boolean => !wanted || text.toLowerCase().includes(wanted);
       const groupHit = hit(`${group.title} ${group.hint}`);
@@ -160,6 +161,46 @@ export class Lanes {
         for (const track of lane.tracks) if (at !== undefined) this.heights.set(track.id, at);
       }
     }
+  }
+
+  /** As the reader has put them: what was never moved stands behind what was. */
+  private arranged(found: Group[]): Group[] {
+    const places = new Map(this.store.view.order.map((key, i) => [key, i] as const));
+    const sort = <T extends { key: string }>(list: T[]): void => {
+      if (list.some((each) => places.has(each.key))) list.sort((a, b) => (places.get(a.key) ?? Infinity) - (places.get(b.key) ?? Infinity) || 0);
+    };
+    if (places.size) {
+      sort(found);
+      for (const group of found) sort(group.lanes);
+    }
+    return found;
+  }
+
+  /** Puts a lane, or a group, in the place of another of its level; `step` alone: that many places further. */
+  move(key: string, to: string | number): void {
+    const group = this.found.find((g) => g.lanes.some((lane) => lane.key === key)), keys = (group ? group.lanes : this.found).map((each) => each.key);
+    const from = keys.indexOf(key), place = typeof to === 'number' ? from + to : keys.indexOf(to);
+    if (from < 0 || place < 0 || place >= keys.length || place === from) return;
+    keys.splice(place, 0, ...keys.splice(from, 1));
+    this.store.arrange(keys);
+  }
+
+  /** The threads of the chosen lanes, by their index; undefined where none is chosen: of all. */
+  chosenThreads(): number[] | undefined {
+    const { only } = this.store.view, threads = new Set<number>();
+    for (const group of this.found) {
+      for (const lane of group.lanes) {
+        if (!only.includes(lane.key) && !only.includes(group.key)) continue;
+        for (const track of lane.tracks) if (track.thread !== null) threads.add(track.thread);
+      }
+    }
+    return threads.size ? [...threads].sort((a, b) => a - b) : undefined;
+  }
+
+  /** What the chosen lanes are called. */
+  chosenTitles(): string[] {
+    const { only } = this.store.view;
+    return this.found.flatMap((group) => [group, ...group.lanes]).filter((each) => only.includes(each.key)).map((each) => `${each.title} ${each.hint}`.trim());
   }
 
   /** What is pinned stands above all. */

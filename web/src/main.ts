@@ -31,6 +31,7 @@ class Page {
   private palette: Chooser;
   private body = el('div', { class: 'panel-body', role: 'tabpanel' });
   private state = el('span', { class: 'index', role: 'status' });
+  private chosen = el('span', { class: 'chosen-lanes', role: 'status' });
   private help = el('dialog', { class: 'help' });
   private filter = el('input', { type: 'search', class: 'filter', placeholder: 'Filter lanes', 'aria-label': 'Filter lanes' });
 
@@ -73,6 +74,7 @@ class Page {
       this.tabs.set(panel.id, tab);
       tabs.append(tab);
     }
+    tabs.append(this.chosen);
     const divider = el('div', { class: 'divider', role: 'separator', 'aria-orientation': 'horizontal', tabindex: '0', 'aria-label': 'Height of the panels' });
     const below = el('section', { class: 'panels', 'aria-label': 'Panels' }, tabs, this.body);
     this.resize(divider, below);
@@ -87,6 +89,12 @@ class Page {
     if (dropped.length) texts.push(`--max-overhead dropped ${counted(dropped.length, 'function')}: their time is in their callers, marked [+dropped]`);
     if (damage) texts.push(`damaged: ${damage}; krait read what is whole`);
     return texts.length ? [el('div', { class: 'warnings', role: 'alert' }, ...texts.map((text) => el('div', {}, text)))] : [];
+  }
+
+  /** Which lanes the tables are of, where not of all. */
+  private showChosen(): void {
+    const titles = this.context.timeline.lanes.chosenTitles(), text = titles.slice(0, 3).join(', ') + (titles.length > 3 ? ` and ${titles.length - 3} more` : '');
+    this.chosen.replaceChildren(...(titles.length ? [`only ${text} `, button('\u2715', 'Tables of all lanes (O)', () => this.context.store.chooseAll(), 'link')] : []));
   }
 
   private buildHelp(): void {
@@ -135,6 +143,7 @@ class Page {
     store.listen((what) => {
       const panel = panels.find((p) => p.id === this.shown);
       if (what === 'range') this.findActiveLater();
+      if (what === 'lanes') this.showChosen();
       if (what === 'panel') this.later(true);
       else if (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected)) this.later(false);
     });
@@ -153,6 +162,7 @@ class Page {
     addEventListener('hashchange', () => store.restore(location.hash.slice(1)));
     if (location.hash && decode(location.hash.slice(1), store.view)) store.restore(location.hash.slice(1));
     this.filter.value = store.view.filter;
+    this.showChosen();
     this.later(true);
   }
 

@@ -19,7 +19,13 @@ export interface Panel {
   ofRange: boolean;
 }
 
-export function rangeParams(context: Context): { from: bigint; until: bigint } {
+/** The selected range, or what is on the screen. */
+export function timeParams(context: Context): { from: bigint; until: bigint } {
   const { from, span } = context.store.asked, begin = from < 0n ? 0n : from;
   return { from: begin, until: from + BigInt(Math.round(span)) };
+}
+
+/** The same, of the chosen lanes. */
+export function rangeParams(context: Context): { from: bigint; until: bigint; threads: string | undefined } {
+  return { ...timeParams(context), threads: context.timeline.lanes.chosenThreads()?.join(',') };
 }

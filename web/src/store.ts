@@ -6,17 +6,22 @@ import { Call } from './model';
 
 export interface Range { from: bigint; span: number } // nanoseconds
 
+export const GROUPINGS = ['process', 'thread', 'cpu', 'kind'] as const; // the first is usual
+export type Grouping = typeof GROUPINGS[number];
+
 export interface View {
   range: Range;
   selected: Range | null; // of time
   call: { track: number; depth: number; at: bigint } | null;
   panel: string;
   filter: string; // of lanes
-  group: 'process' | 'kind';
+  group: Grouping;
   active: boolean; // only threads that ran in the range
   collapsed: string[];
   pinned: string[];
   deep: string[]; // shown to their full depth
+  only: string[]; // lanes and groups that the tables are of; none: all
+  order: string[]; // of lanes and groups that were moved
   func: number | null; // in the finder
   events: string; // filter of the event table
   base: Range | null; // that the flame graph compares others with
@@ -44,7 +49,7 @@ export class Store {
     this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
     this.view = {
       range: { ...this.whole }, selected: null, call: null, panel, filter: '', group: 'process', active: false,
-      collapsed: [], pinned: [], deep: [], func: null, events: '', base: null, path: false,
+      collapsed: [], pinned: [], deep: [], only: [], order: [], func: null, events: '', base: null, path: false,
     };
     this.settled = encode(this.view);
   }
@@ -134,6 +139,32 @@ export class Store {
     this.tell('lanes');
   }
 
+  /** The tables are of this lane; with `more`, of others too. Again: of all. */
+  choose(key: string, more: boolean): void {
+    const { only } = this.view, isChosen = only.includes(key);
+    if (more) this.view.only = isChosen ? only.filter((each) => each !== key) : [...only, key];
+    else this.view.only = isChosen && only.length === 1 ? [] : [key];
+    this.tell('lanes');
+    this.tell('selection');
+  }
+
+  chooseAll(): void {
+    this.view.only = [];
+    this.tell('lanes');
+    this.tell('selection');
+  }
+
+  /** These, which are all of one level, stand in this order from now on. */
+  arrange(keys: string[]): void {
+    this.view.order = [...this.view.order.filter((key) => !keys.includes(key)), ...keys];
+    this.tell('lanes');
+  }
+
+  nextGrouping(): void {
+    this.view.group = GROUPINGS[(GROUPINGS.indexOf(this.view.group) + 1) % GROUPINGS.length];
+    this.tell('lanes');
+  }
+
   /** The range that tables are of: what is selected, else what is on the screen. */
   get asked(): Range {
     return this.view.selected ?? this.view.range;
@@ -184,6 +215,8 @@ export class Store {
   }
 }
 
+const LISTS = [['x', 'collapsed'], ['t', 'pinned'], ['d', 'deep'], ['o', 'only'], ['q', 'order']] as const;
+
 /** key=value, with semicolons between. */
 export function encode(view: View): string {
   const parts = [`r=${view.range.from},${view.range.span}`, `p=${view.panel}`];
@@ -196,9 +229,7 @@ export function encode(view: View): string {
   if (view.active) parts.push('a=1');
   if (view.path) parts.push('k=1');
   if (view.func !== null) parts.push(`n=${view.func}`);
-  if (view.collapsed.length) parts.push(`x=${view.collapsed.map(encodeURIComponent).join(',')}`);
-  if (view.pinned.length) parts.push(`t=${view.pinned.map(encodeURIComponent).join(',')}`);
-  if (view.deep.length) parts.push(`d=${view.deep.map(encodeURIComponent).join(',')}`);
+  for (const [key, list] of LISTS) if (view[list].length) parts.push(`${key}=${view[list].map(encodeURIComponent).join(',')}`);
   return parts.join(';');
 }
 
@@ -212,7 +243,7 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, events: '', base: null, path: false, collapsed: [], pinned: [], deep: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, events: '', base: null, path: false, collapsed: [], pinned: [], deep: [], only: [], order: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
@@ -221,13 +252,12 @@ export function decode(text: string, base: View): View | null {
       if (key === 's') view.selected = readRange(value);
       if (key === 'p') view.panel = value;
       if (key === 'f') view.filter = decodeURIComponent(value);
-      if (key === 'g') view.group = value === 'kind' ? 'kind' : 'process';
+      if (key === 'g') view.group = GROUPINGS.find((each) => each === value) ?? 'process';
       if (key === 'a') view.active = value === '1';
       if (key === 'k') view.path = value === '1';
       if (key === 'n') view.func = Number(value);
-      if (key === 'x') view.collapsed = value.split(',').map(decodeURIComponent);
-      if (key === 't') view.pinned = value.split(',').map(decodeURIComponent);
-      if (key === 'd') view.deep = value.split(',').map(decodeURIComponent);
+      const list = LISTS.find(([letter]) => letter === key);
+      if (list) view[list[1]] = value.split(',').map(decodeURIComponent);
       if (key === 'c') {
         const [track, depth, at] = value.split(',');
         view.call = { track: Number(track), depth: Number(depth), at: BigInt(at) };

@@ -57,6 +57,9 @@ export class Timeline {
       this.hideTip();
       this.draw();
     });
+    this.names.addEventListener('pointerdown', (event) => this.pressName(event));
+    this.names.addEventListener('pointermove', (event) => this.moveName(event));
+    this.names.addEventListener('pointerup', (event) => this.releaseName(event));
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.axis.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
@@ -217,8 +220,7 @@ export class Timeline {
       if (top > frame.height || top + lane.height < 0) continue;
       made.push(this.nameOf(lane, top));
     }
-    if (!this.names.contains(document.activeElement)) this.names.replaceChildren(...made);
-    else this.names.replaceChildren(...made); // what had the focus gets it again by its key
+    this.names.replaceChildren(...made); // what had the focus gets it again by its key
     const focus = this.focusKey && made.find((m) => m.dataset.key === this.focusKey)?.querySelector('button');
     if (focus && document.activeElement === document.body) focus.focus();
   }
@@ -232,7 +234,9 @@ export class Timeline {
     }, 'fold');
     toggle.setAttribute('aria-expanded', String(!lane.collapsed));
     toggle.setAttribute('aria-label', `${lane.collapsed ? 'Expand' : 'Collapse'} ${lane.title}`);
-    const row = el('div', { class: lane.level ? 'lane' : 'lane head', role: 'treeitem', 'aria-level': String(lane.level + 1), title: `${lane.title} ${lane.hint}` },
+    const isChosen = this.store.view.only.includes(lane.key), moves = this.moving?.moved && this.moving.key === lane.key;
+    const row = el('div', { class: `lane${lane.level ? '' : ' head'}${isChosen ? ' chosen' : ''}${moves ? ' moves' : ''}`, role: 'treeitem', 'aria-level': String(lane.level + 1), 'aria-selected': String(isChosen),
+      title: `${lane.title} ${lane.hint}\nclick: tables of it alone; drag: move it` },
       toggle, el('span', { class: 'title' }, lane.title), el('span', { class: 'hint' }, lane.hint));
     if (lane.level) {
       const pin = button('\u25c6', lane.pinned ? 'Unpin' : 'Pin to the top', () => this.store.toggle('pinned', lane.key), lane.pinned ? 'pin on' : 'pin');
@@ -247,6 +251,50 @@ export class Timeline {
     row.style.top = `${top}px`;
     row.style.height = `${lane.height}px`;
     return row;
+  }
+
+  // ---- the names: chosen by a click, moved by a drag ----
+
+  private moving: { key: string; y: number; moved: boolean } | null = null;
+
+  private keyAt(event: PointerEvent): string | undefined {
+    const y = event.clientY - this.names.getBoundingClientRect().top + this.scroller.scrollTop;
+    return this.lanes.at(y)?.key;
+  }
+
+  private pressName(event: PointerEvent): void {
+    const key = this.keyAt(event);
+    if (event.button !== 0 || !key || (event.target as HTMLElement).closest('button')) return;
+    this.moving = { key, y: event.clientY, moved: false };
+    this.names.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  }
+
+  private moveName(event: PointerEvent): void {
+    const { moving } = this, over = this.keyAt(event);
+    if (!moving) return;
+    moving.moved ||= Math.abs(event.clientY - moving.y) > CLICK_PIXELS;
+    if (moving.moved && over && over !== moving.key) this.lanes.move(moving.key, over);
+  }
+
+  private releaseName(event: PointerEvent): void {
+    const { moving } = this;
+    this.moving = null;
+    if (moving && !moving.moved) this.store.choose(moving.key, event.ctrlKey || event.metaKey || event.shiftKey);
+    this.draw();
+  }
+
+  /** The lane of the selected call, or all again. */
+  chooseLane(): void {
+    const at = this.store.detail && this.lanes.of(this.store.detail.track), { only } = this.store.view;
+    if (only.length) this.store.chooseAll();
+    else if (at) this.store.choose(at.lane.key, false);
+  }
+
+  /** The chosen lane, else that of the selected call, by one place. */
+  moveLane(step: number): void {
+    const key = this.store.view.only[0] ?? (this.store.detail && this.lanes.of(this.store.detail.track)?.lane.key);
+    if (key) this.lanes.move(key, step);
   }
 
   // ---- mouse and wheel ----

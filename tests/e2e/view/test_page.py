@@ -380,3 +380,49 @@ def test_notes_that_cannot_be_kept_say_so(open_page):
     assert "not kept: " in page.wait().text(".details [role=status]") and ".krait-notes.json" in page.text(".details [role=status]")
     assert all("500" in error for error in page.errors)
     page.errors.clear()
+
+
+TWO_THREADS = """
+process 5 python3 1 /usr/bin/python3%20app.py
+code 1 python app main app.py 1
+code 2 python app work app.py 10
+thread 5 MainThread
+0 call 1
+100ms return
+thread 6 worker
+10ms call 2
+40ms return
+50ms call 2
+60ms return
+exit 0 0
+"""
+
+
+def test_a_chosen_lane_is_what_the_tables_are_of(open_page, krait):
+    page, link, folder = open_page(TWO_THREADS, hash="#r=0,100000000;p=functions")
+    names = page.page.locator(".names .lane .title")
+    assert names.all_inner_texts() == ["python3 app.py", "MainThread", "worker"]
+    names.nth(2).click()
+    page.press("Shift")
+    expected = verb_json(krait, "report", folder, "--thread", "worker")["functions"]
+    assert [row[0] for row in page.rows()] == [f"{f['module']}.{f['name']}" for f in expected] == ["app.work"]
+    assert "only worker 6" in page.text(".chosen-lanes") and ";o=p0%2Ft1" in page.address()
+    page.press("o")
+    assert {row[0] for row in page.rows()} == {"app.main", "app.work"} and page.text(".chosen-lanes") == ""
+
+
+def test_lanes_are_moved_by_a_drag_and_by_keys(open_page):
+    page, *_ = open_page(TWO_THREADS, hash="#r=0,100000000;p=functions")
+    names = page.page.locator(".names .lane .title")
+    box, above = names.nth(2).bounding_box(), names.nth(1).bounding_box()
+    page.page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.page.mouse.down()
+    page.page.mouse.move(above["x"] + 5, above["y"] + 5, steps=5)
+    page.page.mouse.up()
+    page.press("Shift")
+    assert names.all_inner_texts() == ["python3 app.py", "worker", "MainThread"]
+    names.nth(1).click()
+    page.press("Alt+ArrowDown")
+    assert names.all_inner_texts() == ["python3 app.py", "MainThread", "worker"]
+    page.press("g")
+    assert names.all_inner_texts() == ["Threads", "MainThread", "worker"]

@@ -3,7 +3,7 @@
 
 import { ApiError, ask } from '../api';
 import { VirtualList, el } from '../dom';
-import { Context, Panel, rangeParams } from '../panel';
+import { Context, Panel, timeParams } from '../panel';
 import { count, counted, moment } from '../time';
 
 type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
@@ -112,7 +112,7 @@ export const eventTable: Panel = {
     return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, note), table);
   },
   async update(context, signal) {
-    const { from, until: end } = rangeParams(context);
+    const { from, until: end } = timeParams(context);
     if (document.activeElement !== input) input.value = context.store.view.events;
     events = [];
     list.set(0);

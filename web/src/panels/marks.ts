@@ -3,7 +3,7 @@
 
 import { ask } from '../api';
 import { el } from '../dom';
-import { Panel, rangeParams } from '../panel';
+import { Panel, timeParams } from '../panel';
 import { Table } from '../table';
 import { count, counted, moment } from '../time';
 
@@ -31,7 +31,7 @@ export const marks: Panel = {
     return el('div', { class: 'fill' }, note, table.element);
   },
   async update(context, signal) {
-    const answer = await ask<{ marks: Mark[]; more: number }>('marks', { ...rangeParams(context), limit: MOST }, signal);
+    const answer = await ask<{ marks: Mark[]; more: number }>('marks', { ...timeParams(context), limit: MOST }, signal);
     note.textContent = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${counted(answer.marks.length, 'event')} in the range`;
     table.set(answer.marks.map((mark) => ({ ...mark, at: BigInt(mark.at) })));
   },

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Lanes } from '../src/lanes';
+import { Trace, Track } from '../src/model';
+import { Store, View } from '../src/store';
+import { equal, test } from './harness';
+
+const track = (id: number, kind: Track['kind'], of: Track['of'], number: number, process: number | null, thread: number | null): Track =>
+  ({ id, kind, of, process, thread, number, pid: process === null ? 0 : 100 + process, processName: '', threadName: '', name: kind, unit: '', flags: 0 });
+const process = (pid: number) => ({ pid, command: `p${pid}`, name: '' });
+const thread = (of: number, tid: number) => ({ process: of, tid, name: `t${tid}` });
+const trace = {
+  processes: [process(100), process(101)], threads: [thread(0, 1), thread(0, 2), thread(1, 3)],
+  tracks: [track(0, 'calls', 'thread', 1, 0, 0), track(1, 'states', 'thread', 1, 0, 0), track(2, 'calls', 'thread', 2, 0, 1), track(3, 'calls', 'thread', 3, 1, 2),
+    track(4, 'states', 'cpu', 0, null, null), track(5, 'counter', 'cpu', 0, null, null), track(6, 'states', 'cpu', 1, null, null), track(7, 'states', 'thread', 9, null, null)],
+} as unknown as Trace;
+
+/** A store without a page. */
+function lanesOf(view: Partial<View> = {}): { lanes: Lanes; view: View } {
+  const full = { filter: '', group: 'process', collapsed: [], pinned: [], deep: [], only: [], order: [], ...view } as unknown as View;
+  const store = { view: full, arrange: (keys: string[]) => { full.order = [...full.order.filter((key) => !keys.includes(key)), ...keys]; lanes.layout(); } } as unknown as Store;
+  const lanes = new Lanes(trace, store);
+  return { lanes, view: full };
+}
+
+const titles = (lanes: Lanes): string[] => lanes.lanes.map((lane) => (lane.level ? lane.title : lane.title.toUpperCase()));
+
+test('lanes stand under their process, the CPUs behind, the rest of the machine folded', () => {
+  equal(titles(lanesOf().lanes), ['P100', 't1', 't2', 'P101', 't3', 'CPUS', 'CPU 0', 'CPU 1', 'REST OF THE MACHINE']);
+});
+
+test('lanes are grouped by thread, CPU and kind', () => {
+  equal(titles(lanesOf({ group: 'thread' }).lanes), ['THREADS', 't1', 't2', 't3', 'CPUS', 'CPU 0', 'CPU 1', 'REST OF THE MACHINE']);
+  equal(titles(lanesOf({ group: 'cpu' }).lanes).slice(0, 5), ['CPU 0', 'states', 'counter', 'CPU 1', 'states']);
+  equal(titles(lanesOf({ group: 'kind' }).lanes).filter((title) => title === title.toUpperCase()), ['CALLS', 'STATES', 'CPUS', 'CPU 0', 'CPU 1']);
+});
+
+test('a lane is moved among its own, and a group among groups', () => {
+  const { lanes } = lanesOf();
+  lanes.move('p0/t1', -1);
+  equal(titles(lanes).slice(0, 3), ['P100', 't2', 't1']);
+  lanes.move('p0/t1', -1);
+  equal(titles(lanes).slice(0, 3), ['P100', 't2', 't1']);
+  lanes.move('p0/t1', 'p1/t2');
+  equal(titles(lanes).slice(0, 3), ['P100', 't2', 't1']);
+  lanes.move('p1', -1);
+  equal(titles(lanes), ['P101', 't3', 'P100', 't2', 't1', 'CPUS', 'CPU 0', 'CPU 1', 'REST OF THE MACHINE']);
+});
+
+test('chosen lanes and groups are threads to ask for', () => {
+  equal(lanesOf().lanes.chosenThreads(), undefined);
+  equal(lanesOf({ only: ['p0/t1'] }).lanes.chosenThreads(), [1]);
+  equal(lanesOf({ only: ['p1', 'p0/t0'] }).lanes.chosenThreads(), [0, 2]);
+  equal(lanesOf({ only: ['cpus'] }).lanes.chosenThreads(), undefined);
+  equal(lanesOf({ only: ['p1', 'p0/t0'] }).lanes.chosenTitles(), ['t1 1', 'p101 101']);
+});
+
+test('a line to a lane that is folded ends at the head of its group', () => {
+  const { lanes } = lanesOf({ collapsed: ['p0'] }), head = lanes.lanes[0];
+  equal(lanes.heightOf(0), head.top + head.height / 2);
+  equal(lanes.heightOf(2), lanes.heightOf(0));
+  equal(lanes.heightOf(99), undefined);
+});

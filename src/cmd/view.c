@@ -34,6 +34,8 @@ static const struct krait_opt view_opts[] = {
       "Draw the timeline into FILE as PNG instead, at twice the width" },
     { "html", 0, KRAIT_OPT_STR, "FILE", AT(html),
       "Write FILE instead: one page of at most 10 MB with the timeline, the flame graph and tables, without a server" },
+    { "perfetto", 0, KRAIT_OPT_FLAG, NULL, AT(perfetto),
+      "Export the trace and open it in Perfetto's page, which the browser loads from ui.perfetto.dev" },
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default 1400)" },
     { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default 32)" },
     { "limit", 0, KRAIT_OPT_STR, "N", AT(limit),
@@ -327,6 +329,11 @@ static int check_usage(const struct view_options *o, int argc, struct krait_err 
                              (unsigned long long)o->port);
     if ((o->svg != NULL) + (o->png != NULL) + (o->html != NULL) > 1)
         return krait_err_set(err, -EINVAL, "--svg, --png and --html exclude each other");
+    if (o->perfetto && (draws(o) || o->listen || o->port))
+        return krait_err_set(
+            err, -EINVAL,
+            "--perfetto does not go with --svg, --png, --html, --listen and --port: Perfetto's page "
+            "asks 127.0.0.1:9001 alone");
     if (draws(o) && (o->listen || o->port || o->no_open))
         return krait_err_set(
             err, -EINVAL,
@@ -345,7 +352,9 @@ static int run(void *values, int argc, char **argv)
     KRAIT_CLEANUP(drawn_done) struct drawn d = { 0 };
     if (check_usage(o, argc, &err))
         status = krait_cmd_usage(&krait_cmd_view, &err);
-    else if (draws(o) ? make(&d, o, argc, argv, &err) : krait_view_serve(o, argv, (size_t)argc, &err))
+    else if (draws(o)      ? make(&d, o, argc, argv, &err)
+             : o->perfetto ? krait_view_perfetto(o, argv, (size_t)argc, &err)
+                           : krait_view_serve(o, argv, (size_t)argc, &err))
         status = krait_cmd_fail(&krait_cmd_view, &err);
     krait_select_done(&o->select);
     return status;

@@ -14,7 +14,7 @@ struct view_options {
     const char *svg, *png, *html, *title, *limit, *listen;
     struct krait_select select;
     uint64_t width, depth, port;
-    bool no_open;
+    bool no_open, perfetto, no_source;
     bool follow; /* krait record --view: see cmd/watching.h */
 };
 
@@ -36,5 +36,13 @@ int krait_view_html(struct krait_buf *out, const struct view_page *page, struct 
 
 /* Serves the page until SIGINT or SIGTERM. Returns 0 or a negative errno with err set. */
 int krait_view_serve(const struct view_options *options, char **paths, size_t count, struct krait_err *err);
+
+/* Opens an address in a browser, where there is a screen to show it on. */
+void krait_view_open_browser(const char *url);
+
+/* Exports the trace and hands it to Perfetto's page, until SIGINT or SIGTERM. Returns 0 or a negative errno with err
+ * set. */
+int krait_view_perfetto(const struct view_options *options, char **paths, size_t count,
+                        struct krait_err *err);
 
 #endif

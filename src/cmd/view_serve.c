@@ -22,7 +22,7 @@
 extern char **environ;
 
 /* A browser, where there is a screen to show it on. Whether it opens is its own affair: the address is printed. */
-static void open_browser(const char *url)
+void krait_view_open_browser(const char *url)
 {
     const char *program = getenv("BROWSER");
     bool has_screen = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY") || program;
@@ -163,7 +163,7 @@ static void say_link(const struct shown *shown)
     fflush(stdout);
     krait_terminal_say(NULL, 0, "krait view: open this link in a browser; Ctrl-C ends the server");
     if (!o->no_open)
-        open_browser(url);
+        krait_view_open_browser(url);
 }
 
 static int serve(struct shown *shown, struct krait_err *err)

@@ -2,6 +2,7 @@
 #include "serve/http.h"
 
 #include <dlfcn.h>
+#include <sys/random.h>
 
 int krait_http_load(const struct krait_http **out, struct krait_err *err)
 {
@@ -21,5 +22,59 @@ int krait_http_load(const struct krait_http **out, struct krait_err *err)
     KRAIT_HTTP_FUNCTIONS(X)
 #undef X
     *out = &http;
+    return 0;
+}
+
+int krait_http_listen(struct mg_context **out, const struct krait_http *http, const char *port,
+                      int (*answer)(struct mg_connection *conn), struct krait_err *err)
+{
+    /* A connection holds a thread from its begin to its end, and browsers open some that they do not use. */
+    const char *const options[] = { "listening_ports",
+                                    port,
+                                    "num_threads",
+                                    "48",
+                                    "request_timeout_ms",
+                                    "10000",
+                                    "enable_keep_alive",
+                                    "yes",
+                                    "keep_alive_timeout_ms",
+                                    "5000",
+                                    "decode_url",
+                                    "no",
+                                    "enable_directory_listing",
+                                    "no",
+                                    "access_control_allow_origin",
+                                    "",
+                                    "access_control_allow_methods",
+                                    "",
+                                    "access_control_allow_headers",
+                                    "",
+                                    "max_request_size",
+                                    "16384",
+                                    NULL };
+    const struct mg_callbacks callbacks = { .begin_request = answer };
+    http->mg_init_library(0);
+    errno = 0;
+    *out = http->mg_start(&callbacks, NULL, (const char **)options);
+    if (*out)
+        return 0;
+    int code = errno ? errno : EADDRINUSE;
+    http->mg_exit_library();
+    return krait_err_set(err, -code, "%s: cannot listen there; another program may have that port", port);
+}
+
+void krait_http_end(const struct krait_http *http, struct mg_context *civetweb)
+{
+    http->mg_stop(civetweb);
+    http->mg_exit_library();
+}
+
+int krait_http_token(char token[KRAIT_HTTP_TOKEN_SIZE], struct krait_err *err)
+{
+    uint8_t bytes[KRAIT_HTTP_TOKEN_SIZE / 2];
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return krait_err_set(err, -EIO, "the kernel gives no random numbers");
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
     return 0;
 }

@@ -9,12 +9,11 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum {
-    TOKEN_BYTES = 16,
     NAME_MAX_LEN = 64, /* of an endpoint or file */
     HOST_MAX_LEN = 128,
+    TOKEN_LEN = KRAIT_HTTP_TOKEN_SIZE - 1,
 };
 
 struct krait_server {
@@ -25,7 +24,7 @@ struct krait_server {
     const char *const *paths;
     size_t path_count;
     bool ends; /* atomic: nothing is answered any more */
-    char token[2 * TOKEN_BYTES + 1];
+    char token[KRAIT_HTTP_TOKEN_SIZE];
     char address[INET6_ADDRSTRLEN];
     uint16_t port;
     char url[160];
@@ -216,7 +215,7 @@ static int answer_api(struct krait_server *server, struct mg_connection *conn, c
 static bool is_token(const char *text, const char *token)
 {
     unsigned char differs = 0;
-    for (size_t i = 0; i < 2 * TOKEN_BYTES; i++)
+    for (size_t i = 0; i < TOKEN_LEN; i++)
         differs |= (unsigned char)(text[i] ^ token[i]);
     return !differs;
 }
@@ -259,8 +258,8 @@ static bool may_ask(const struct krait_server *server, const struct mg_connectio
 /* What stands behind "/TOKEN/"; NULL where the token is wrong. */
 static const char *behind_token(const struct krait_server *server, const char *path)
 {
-    bool right = *path == '/' && strlen(path) > 2 * TOKEN_BYTES + 1 && is_token(path + 1, server->token);
-    return right && path[2 * TOKEN_BYTES + 1] == '/' ? path + 2 * TOKEN_BYTES + 2 : NULL;
+    bool right = *path == '/' && strlen(path) > TOKEN_LEN + 1 && is_token(path + 1, server->token);
+    return right && path[TOKEN_LEN + 1] == '/' ? path + TOKEN_LEN + 2 : NULL;
 }
 
 static int on_request(struct mg_connection *conn)
@@ -290,16 +289,6 @@ static int on_request(struct mg_connection *conn)
 
 /* ---- beginning and end ---- */
 
-static int make_token(char token[2 * TOKEN_BYTES + 1])
-{
-    uint8_t bytes[TOKEN_BYTES];
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-        return -EIO;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
-}
-
 /* "[::1]:0": what civetweb calls a listening port. */
 static int make_address(struct krait_server *server, const struct krait_server_options *options, char *port,
                         size_t size, struct krait_err *err)
@@ -316,40 +305,10 @@ static int make_address(struct krait_server *server, const struct krait_server_o
 
 static int start(struct krait_server *server, const char *port, struct krait_err *err)
 {
-    /* A connection holds a thread from its begin to its end, and browsers open some that they do not use. */
-    const char *const options[] = { "listening_ports",
-                                    port,
-                                    "num_threads",
-                                    "48",
-                                    "request_timeout_ms",
-                                    "10000",
-                                    "enable_keep_alive",
-                                    "yes",
-                                    "keep_alive_timeout_ms",
-                                    "5000",
-                                    "decode_url",
-                                    "no",
-                                    "enable_directory_listing",
-                                    "no",
-                                    "access_control_allow_origin",
-                                    "",
-                                    "access_control_allow_methods",
-                                    "",
-                                    "access_control_allow_headers",
-                                    "",
-                                    "max_request_size",
-                                    "16384",
-                                    NULL };
-    const struct mg_callbacks callbacks = { .begin_request = on_request };
-    server->http->mg_init_library(0);
-    errno = 0;
-    server->civetweb = server->http->mg_start(&callbacks, server, (const char **)options);
-    if (!server->civetweb) {
-        int code = errno ? errno : EADDRINUSE;
-        server->http->mg_exit_library();
-        return krait_err_set(err, -code, "%s: cannot listen there; another program may have that port", port);
-    }
     struct mg_server_port ports[1];
+    int rc = krait_http_listen(&server->civetweb, server->http, port, on_request, err);
+    if (rc)
+        return rc;
     if (server->http->mg_get_server_ports(server->civetweb, 1, ports) != 1)
         return krait_err_set(err, -EIO, "%s: the server does not tell its port", port);
     server->port = (uint16_t)ports[0].port;
@@ -390,8 +349,7 @@ int krait_server_new(struct krait_server **out, const struct krait_server_trace 
     the_server = server;
     int rc = krait_http_load(&server->http, err);
     rc = rc ? rc : make_address(server, options, port, sizeof(port), err);
-    if (!rc && make_token(server->token))
-        rc = krait_err_set(err, -EIO, "the kernel gives no random numbers");
+    rc = rc ? rc : krait_http_token(server->token, err);
     if (!rc && make_serving(&server->shown, server, shown))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : start(server, port, err);
@@ -427,8 +385,7 @@ static void stop(struct krait_server *server)
     __atomic_store_n(&server->ends, true, __ATOMIC_RELAXED);
     krait_running_cancel_all();
     krait_sockets_shut(server->port);
-    server->http->mg_stop(server->civetweb);
-    server->http->mg_exit_library();
+    krait_http_end(server->http, server->civetweb);
 }
 
 void krait_server_free(struct krait_server *server)

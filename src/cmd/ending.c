@@ -64,9 +64,12 @@ static void note_lost(struct krait_buf *notes, const struct krait_trace *trace, 
     char count[KRAIT_FMT_SIZE];
     for (uint32_t i = 0; i < trace->lost_count; i++) {
         const struct krait_trace_lost *lost = &trace->lost[i];
-        krait_buf_fmt(notes, "lost: %s%s (%s): %s\n", whose, krait_fmt_counted(count, lost->count, "event"),
-                      lost->reason, lost->advice);
+        if (!lost->of_kernel)
+            krait_buf_fmt(notes, "lost: %s%s (%s): %s\n", whose,
+                          krait_fmt_counted(count, lost->count, "event"), lost->reason, lost->advice);
     }
+    krait_ending_note_kernel_lost(notes, krait_trace_kernel_lost(trace),
+                                  "the changes of state that they told are missing");
 }
 
 /* The functions that were dropped, those with the most calls first. */
@@ -124,8 +127,6 @@ void krait_ending_note_damage(struct krait_buf *notes, const char *damage, const
     krait_buf_str(notes, "; krait read what is whole\n");
 }
 
-const char krait_ending_states_missing[] = "the changes of state that they told are missing";
-
 void krait_ending_note_kernel_lost(struct krait_buf *notes, uint64_t lost, const char *effect)
 {
     char count[KRAIT_FMT_SIZE];
@@ -134,12 +135,9 @@ void krait_ending_note_kernel_lost(struct krait_buf *notes, uint64_t lost, const
                       effect);
 }
 
-void krait_ending_warn_kernel(const char *verb, uint64_t lost, const char *damage)
+void krait_ending_warn_kernel(const char *verb, const char *damage)
 {
-    KRAIT_AUTO_BUF note = { 0 }, safe = { 0 };
-    krait_ending_note_kernel_lost(&note, lost, krait_ending_states_missing);
-    if (note.len)
-        fprintf(stderr, "krait %s: warning: %s", verb, note.data);
+    KRAIT_AUTO_BUF safe = { 0 };
     krait_fmt_safe(&safe, damage);
     if (safe.len)
         fprintf(stderr, "krait %s: warning: the kernel's part: %s\n", verb, safe.data);

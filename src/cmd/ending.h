@@ -35,11 +35,8 @@ void krait_ending_warn(const char *verb, const struct krait_trace *trace, const 
 void krait_ending_note_kernel_lost(struct krait_buf *notes, uint64_t lost, const char *effect);
 void krait_ending_note_damage(struct krait_buf *notes, const char *damage, const char *whose);
 
-/* Both on stderr, of states of the kernel's, as warnings in the verb's name. */
-void krait_ending_warn_kernel(const char *verb, uint64_t lost, const char *damage);
-
-/* What follows from losses for what shows states. */
-extern const char krait_ending_states_missing[];
+/* Damage of the kernel's part on stderr, as a warning in the verb's name. */
+void krait_ending_warn_kernel(const char *verb, const char *damage);
 
 /* "old1: ", safe for a terminal, of the folder at `path`. */
 void krait_ending_whose(struct krait_buf *out, const char *path);

@@ -167,7 +167,7 @@ static int export_trace(struct export_options *o, const char *path, struct krait
     const char *damage = *job.damage ? job.damage : trace->damage;
     if (!rc) {
         krait_ending_warn("export", trace, damage, "");
-        krait_ending_warn_kernel("export", job.kernel_lost, job.kernel_damage);
+        krait_ending_warn_kernel("export", job.kernel_damage);
         if (!job.some)
             fprintf(stderr, "krait export: warning: no calls were recorded%s\n",
                     krait_select_scope(&o->select));

@@ -223,7 +223,7 @@ static uint64_t lost_events(const struct drawn *drawn, uint32_t from, uint32_t t
     for (uint32_t r = from; r < to; r++) {
         const struct krait_trace *trace = drawn->sources[r].trace;
         for (uint32_t i = 0; i < trace->lost_count; i++)
-            n += trace->lost[i].count;
+            n += drawn->states || !trace->lost[i].of_kernel ? trace->lost[i].count : 0;
     }
     return n;
 }

@@ -16,19 +16,11 @@ uint64_t krait_info_most_of(const struct info *info, const char *name)
 
 uint32_t krait_info_loss_count(const struct info *info)
 {
-    return info->trace ? info->trace->lost_count + 2 : 2;
+    return info->trace ? info->trace->lost_count : 2;
 }
 
 struct loss krait_info_loss_at(const struct info *info, uint32_t i)
 {
-    uint64_t refused = KRAIT_MIN(krait_info_most_of(info, "disk_refused"), info->kernel.lost_events);
-    if (info->trace && i == info->trace->lost_count)
-        return (struct loss){ "kernel ring full",
-                              "kernel events came faster than they were written: --kernel-ring-size",
-                              info->kernel.lost_events - refused };
-    if (info->trace && i == info->trace->lost_count + 1)
-        return (struct loss){ "kernel disk",
-                              "kernel events could not be written; free space and record again", refused };
     if (info->trace)
         return (struct loss){ info->trace->lost[i].reason, info->trace->lost[i].advice,
                               info->trace->lost[i].count };

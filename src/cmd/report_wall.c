@@ -29,7 +29,6 @@ static void note_kernel(struct report *report)
             "missing: what threads waited for, but for page faults, and how long they were ready then "
             "(recorded without root): all of it is other\n");
     krait_state_note_stolen(&report->notes, krait_wall_states(report->wall));
-    krait_ending_note_kernel_lost(&report->notes, krait_wall_lost(report->wall), krait_ending_states_missing);
     krait_ending_note_damage(&report->notes, krait_wall_damage(report->wall)->text, "");
 }
 

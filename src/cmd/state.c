@@ -81,7 +81,7 @@ int krait_state_wall(struct krait_wall **out, const struct krait_trace *trace, c
         return 0;
     int rc = krait_wall_new(out, trace, flags, err);
     if (!rc)
-        krait_ending_warn_kernel(verb, krait_wall_lost(*out), krait_wall_damage(*out)->text);
+        krait_ending_warn_kernel(verb, krait_wall_damage(*out)->text);
     return rc;
 }
 

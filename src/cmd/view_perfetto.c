@@ -44,7 +44,7 @@ static int write_trace(const struct view_options *o, struct krait_trace *trace, 
     krait_progress_end(&progress);
     if (!rc) {
         krait_ending_warn("view", trace, *job.damage ? job.damage : trace->damage, "");
-        krait_ending_warn_kernel("view", job.kernel_lost, job.kernel_damage);
+        krait_ending_warn_kernel("view", job.kernel_damage);
     }
     return rc;
 }

@@ -349,8 +349,8 @@ static void add_head(struct chrome *chrome)
     krait_json_key_open(buf, "otherData", '{');
     krait_json_key_text(buf, "exporter", "krait " KRAIT_VERSION);
     add_digits(buf, "begin_ns", chrome->job->zero_ns);
-    if (chrome->job->kernel_lost)
-        add_digits(buf, "kernel_lost", chrome->job->kernel_lost);
+    if (!chrome->job->no_kernel && krait_trace_kernel_lost(chrome->job->trace))
+        add_digits(buf, "kernel_lost", krait_trace_kernel_lost(chrome->job->trace));
     krait_buf_char(buf, '}');
     krait_json_key_open(buf, "traceEvents", '[');
 }

@@ -30,7 +30,6 @@ struct krait_export_job {
     char damage[1024];
     /* Of the kernel's part, where the format has it: how many events its tracer lost, and the first damage,
      * or why there is nothing of it (empty when none). */
-    uint64_t kernel_lost;
     char kernel_damage[1024];
     bool some;      /* set by krait_export_run: there was a call */
     uint64_t bytes; /* and so many were written */

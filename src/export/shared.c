@@ -63,7 +63,6 @@ int krait_export_kernel_new(struct krait_kernel_slices **out, struct krait_expor
     if (rc == -ENOMEM)
         return krait_err_set(err, rc, "%s", why.text);
     say_damage(job, rc ? &why : krait_kernel_events_damage((*out)->events));
-    job->kernel_lost = rc ? 0 : krait_kernel_events_lost((*out)->events);
     return 0;
 }
 

@@ -85,9 +85,11 @@ static int add_losses(struct krait_trace *trace, const struct krait_ctf_stream *
     if (krait_lttng_functions_has(stream->trace->metadata))
         return 0;
     return is_lttngs(stream->trace)
-               ? krait_trace_lose(trace, KRAIT_LTTNG_LOST_REASON, KRAIT_LTTNG_LOST_ADVICE, lost)
-               : krait_trace_lose(trace, "by the tracer", "its buffers were full; larger ones keep them",
-                                  lost);
+               ? krait_trace_lose(trace, KRAIT_LTTNG_LOST(lost))
+               : krait_trace_lose(trace, (struct krait_trace_lost){
+                                             .reason = "by the tracer",
+                                             .advice = "its buffers were full; larger ones keep them",
+                                             .count = lost });
 }
 
 static int add_stream(struct krait_trace *trace, struct krait_ctf_reader *reader, uint32_t index)

@@ -371,7 +371,9 @@ static int sum_lost(struct krait_trace *trace)
     int rc = 0;
     for (uint32_t reason = 0; reason < KRAIT_LOST_VALUES && !rc; reason++) {
         const struct krait_enum_row *row = krait_enum_find("lost_reason", reason);
-        rc = krait_trace_lose(trace, row ? row->label : "unknown reason", row ? row->doc : "", sums[reason]);
+        rc = krait_trace_lose(trace, (struct krait_trace_lost){ .reason = row ? row->label : "unknown reason",
+                                                                .advice = row ? row->doc : "",
+                                                                .count = sums[reason] });
     }
     return rc;
 }

@@ -92,7 +92,7 @@ struct krait_track *krait_trace_add_thread_track(struct krait_trace *trace, uint
 /* The id among the names of a text, new if it was not there; KRAIT_NO_ID when memory is out. Walks of several
  * threads do not call it at a time. */
 uint32_t krait_trace_name(const struct krait_trace *trace, const char *text);
-/* Events that are missing, in the sum of that reason; none adds nothing. Returns 0 or -ENOMEM. */
-int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *advice, uint64_t count);
+/* Events that are missing, in the sum of their reason; none adds nothing. Returns 0 or -ENOMEM. */
+int krait_trace_lose(struct krait_trace *trace, struct krait_trace_lost lost);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The events that the tracers of CTF traces dropped: how many, and after which time they are missing. (In krait's own
- * recordings, the definitions have the losses, by reason: import.c.) Losses of other tracers' events end in
- * trace->lost, once tracks are found; losses of kernel events in krait_kernel_events_lost.
+ * recordings, the definitions have the losses, by reason: import.c.) All losses end in trace->lost: those of kernel
+ * events when the trace is opened, those of other tracers' events once tracks are found.
  *
  * A packet has the number of events that were lost up to its end. Where they are missing depends on the tracer. krait
  * and others begin a new packet after a loss, so the loss is between two packets. LTTng's ring buffer drops events

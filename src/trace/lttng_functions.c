@@ -530,7 +530,7 @@ static int open_functions(struct krait_trace *trace, struct krait_folder *const 
     uint64_t lost = krait_losses_count(f->reader); /* of whom is not said: streams are of CPUs */
     for (uint32_t i = 0; i < f->thread_count; i++)
         trace->threads[f->first_thread + i].flags = lost ? KRAIT_TRACK_LOST : 0;
-    return krait_trace_lose(trace, KRAIT_LTTNG_LOST_REASON, KRAIT_LTTNG_LOST_ADVICE, lost);
+    return krait_trace_lose(trace, KRAIT_LTTNG_LOST(lost));
 }
 
 static void close_functions(void *source)

@@ -12,10 +12,11 @@ bool krait_lttng_functions_reads(const char *name);
 /* Whether a trace has such calls: what it lost is then told with them. */
 bool krait_lttng_functions_has(const struct krait_ctf_metadata *metadata);
 
-/* Of struct krait_trace_lost, of what LTTng dropped. */
-#define KRAIT_LTTNG_LOST_REASON "sub-buffers full"
-#define KRAIT_LTTNG_LOST_ADVICE                                        \
-    "LTTng dropped them; larger or more sub-buffers keep them: lttng " \
-    "enable-channel --subbuf-size, --num-subbuf"
+/* So many events that LTTng dropped, as struct krait_trace_lost. */
+#define KRAIT_LTTNG_LOST(n)                                                                            \
+    ((struct krait_trace_lost){ .reason = "sub-buffers full",                                          \
+                                .advice = "LTTng dropped them; larger or more sub-buffers keep them: " \
+                                          "lttng enable-channel --subbuf-size, --num-subbuf",          \
+                                .count = (n) })
 
 #endif

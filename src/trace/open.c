@@ -120,20 +120,28 @@ struct krait_track *krait_trace_add_thread_track(struct krait_trace *trace, uint
     return track;
 }
 
-int krait_trace_lose(struct krait_trace *trace, const char *reason, const char *advice, uint64_t count)
+int krait_trace_lose(struct krait_trace *trace, struct krait_trace_lost lost)
 {
     for (uint32_t i = 0; i < trace->lost_count; i++) {
-        if (strcmp(trace->lost[i].reason, reason) == 0) {
-            trace->lost[i].count += count;
+        if (strcmp(trace->lost[i].reason, lost.reason) == 0) {
+            trace->lost[i].count += lost.count;
             return 0;
         }
     }
-    if (!count)
+    if (!lost.count)
         return 0;
     if (!KRAIT_GROW(trace->lost, trace->impl->lost_cap, trace->lost_count + 1))
         return -ENOMEM;
-    trace->lost[trace->lost_count++] = (struct krait_trace_lost){ reason, advice, count };
+    trace->lost[trace->lost_count++] = lost;
     return 0;
+}
+
+uint64_t krait_trace_kernel_lost(const struct krait_trace *trace)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < trace->lost_count; i++)
+        n += trace->lost[i].of_kernel ? trace->lost[i].count : 0;
+    return n;
 }
 
 uint32_t krait_trace_name(const struct krait_trace *trace, const char *text)

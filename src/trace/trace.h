@@ -69,9 +69,10 @@ struct krait_thread {
 };
 
 struct krait_trace_lost {
-    const char *reason; /* label of lost_reason */
+    const char *reason; /* label of lost_reason, or another tracer's words */
     const char *advice;
     uint64_t count;
+    bool of_kernel; /* changes of state are missing, but no call */
 };
 
 struct krait_trace {
@@ -120,6 +121,9 @@ enum krait_trace_needs {
  * kernel's part, -EBADMSG damaged beyond use, -ENOMEM; err says which. */
 int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t count, unsigned needs,
                      struct krait_err *err);
+
+/* How many of the kernel's events were lost, all reasons together. */
+uint64_t krait_trace_kernel_lost(const struct krait_trace *trace);
 void krait_trace_close(struct krait_trace *trace);
 
 /* 0, or with err set why no process's calls are there. */

@@ -2,6 +2,7 @@
 #include "trace/kernel/kernel.h"
 
 #include "trace/kernel/kernel_tracks.h"
+#include "trace/lttng_functions.h"
 
 #include <string.h>
 
@@ -71,6 +72,36 @@ int64_t krait_kernel_first(const struct krait_trace *trace)
     return kernel->first_ns;
 }
 
+/* What the tracer lost. Where that cannot be read, those who ask for the events are told why. */
+static int sum_lost(struct krait_trace *trace, struct kernel *kernel, struct krait_folder *const *folders)
+{
+    struct krait_err ignored;
+    if (open_events(kernel, &ignored))
+        return ignored.code == -ENOMEM ? -ENOMEM : 0;
+    int64_t refused = -1; /* krait alone tells it */
+    for (uint32_t i = 0; i < kernel->count; i++)
+        refused = KRAIT_MAX(refused, krait_ctf_env_int(folders[i]->metadata, "disk_refused", -1));
+    uint64_t lost = krait_kernel_events_lost(kernel->events), on_disk = KRAIT_MIN((uint64_t)refused, lost);
+    if (refused < 0) {
+        struct krait_trace_lost by_other = KRAIT_LTTNG_LOST(lost);
+        by_other.of_kernel = true;
+        return krait_trace_lose(trace, by_other);
+    }
+    int rc = krait_trace_lose(
+        trace, (struct krait_trace_lost){ .reason = "kernel ring full",
+                                          .advice = "kernel events came faster than they were written: "
+                                                    "--kernel-ring-size",
+                                          .count = lost - on_disk,
+                                          .of_kernel = true });
+    return rc ? rc
+              : krait_trace_lose(
+                    trace, (struct krait_trace_lost){
+                               .reason = "kernel disk",
+                               .advice = "kernel events could not be written; free space and record again",
+                               .count = on_disk,
+                               .of_kernel = true });
+}
+
 static int open_kernel(struct krait_trace *trace, struct krait_folder *const *folders, uint32_t count,
                        struct krait_err *err)
 {
@@ -87,7 +118,7 @@ static int open_kernel(struct krait_trace *trace, struct krait_folder *const *fo
     *kernel = (struct kernel){ .dirs = dirs, .count = count };
     trace->impl->source[KRAIT_IMPORTER_kernel] = kernel;
     trace->has_kernel = true;
-    return 0;
+    return sum_lost(trace, kernel, folders) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static void close_kernel(void *source)

@@ -348,6 +348,18 @@ static int add_exceptions(struct krait_profile *profile, const struct build *b,
     return 0;
 }
 
+static int add_durations(struct krait_profile *profile, const struct build *b, struct krait_profile_row *row,
+                         const struct stat *stat)
+{
+    if (!b->options->durations)
+        return 0;
+    uint64_t *counts = krait_arena_alloc(&profile->arena, 64 * sizeof(*counts));
+    if (counts)
+        krait_hist_doublings(&stat->hist, counts);
+    row->durations = counts;
+    return counts ? 0 : -ENOMEM;
+}
+
 static int make_rows(struct krait_profile *profile, const struct build *b)
 {
     profile->rows = calloc(b->group_count + 1, sizeof(*profile->rows));
@@ -361,7 +373,8 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
         fill_row(row, &b->stats[i], b->python[i] ? KRAIT_FUNC_PYTHON : b->trace->funcs[b->sample[i]].kind);
         row->resumed = row->runs - row->calls - b->live[i];
         row->holds_dropped = b->holds && b->holds[i];
-        if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]))
+        if (name_row(row, &profile->arena, b->trace, b->options->by, b->sample[i]) ||
+            add_durations(profile, b, row, &b->stats[i]))
             return -ENOMEM;
         profile->self_ns += row->self_ns;
         add_split(profile, row, i);

@@ -47,6 +47,8 @@ struct krait_profile_row {
     uint64_t calls, runs;
     uint64_t self_ns, total_ns;
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
+    const uint64_t *
+        durations; /* of runs: how many lasted 2^i ns and less than twice that, 64 of them; NULL: not asked for */
     uint64_t resumed;                /* runs of generators and coroutines that began after a yield */
     uint64_t raised;                 /* runs that ended by an exception */
     struct krait_raised *exceptions; /* by type, the most frequent first */
@@ -72,6 +74,7 @@ struct krait_profile_options {
     /* Whether a thread is taken; NULL takes all. */
     bool (*take_thread)(void *ctx, const struct krait_trace *trace, uint32_t thread);
     void *ctx;
+    bool durations;                /* rows tell them */
     const struct krait_wall *wall; /* to split times by what threads did; NULL: they are not split */
     /* to count processor cycles: all that is called ns is cycles; NULL: time */
     const struct krait_wall *clock;

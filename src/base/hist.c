@@ -69,3 +69,16 @@ uint64_t krait_hist_quantile(const struct krait_hist *hist, double q)
     }
     return 0;
 }
+
+/* The first octave has values below KRAIT_HIST_CLASSES, each other one a doubling. */
+static unsigned doubling_of(uint32_t octave, uint32_t class)
+{
+    return octave ? KRAIT_HIST_BITS + octave - 1 : 31 - (unsigned)__builtin_clz(class | 1);
+}
+
+void krait_hist_doublings(const struct krait_hist *hist, uint64_t counts[64])
+{
+    memset(counts, 0, 64 * sizeof(*counts));
+    for (uint32_t i = 0; i < (uint32_t)hist->octaves * KRAIT_HIST_CLASSES; i++)
+        counts[doubling_of(hist->first + i / KRAIT_HIST_CLASSES, i % KRAIT_HIST_CLASSES)] += hist->counts[i];
+}

@@ -32,6 +32,8 @@ int krait_hist_open(struct krait_hist *hist, uint32_t octave);
 int krait_hist_merge(struct krait_hist *to, const struct krait_hist *from);
 /* How many values were added. */
 uint64_t krait_hist_count(const struct krait_hist *hist);
+/* How many of them are from 2^i on and below 2^(i+1), by i; 0 counts as 1. */
+void krait_hist_doublings(const struct krait_hist *hist, uint64_t counts[64]);
 /* The smallest value that a share q (0 to 1) of all values does not exceed, to the histogram's precision; 0
  * when it is empty. */
 uint64_t krait_hist_quantile(const struct krait_hist *hist, double q);

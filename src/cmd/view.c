@@ -18,6 +18,9 @@
 
 #include <string.h>
 
+/* Of the timeline in a page, as SVG: with the rest of the page it stays below 10 MB. */
+enum { TIMELINE_MAX = 4 << 20, DEPTH_MIN = 8 };
+
 enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40, PNG_SCALE = 2, PAGE_WIDTH = 1200 };
 
 #define AT(field) offsetof(struct view_options, field)
@@ -26,6 +29,7 @@ static const struct krait_opt view_opts[] = {
     { "listen", 0, KRAIT_OPT_STR, "ADDRESS", AT(listen),
       "Serve the page at ADDRESS (default: 127.0.0.1, this machine alone)" },
     { "port", 0, KRAIT_OPT_UINT, "N", AT(port), "Serve the page at port N (default: any free one)" },
+    { "no-source", 0, KRAIT_OPT_FLAG, NULL, AT(no_source), "With --html: leave source out" },
     { "no-open", 0, KRAIT_OPT_FLAG, NULL, AT(no_open), "Do not open a browser" },
     { KRAIT_WATCHING_OPTION, 0, KRAIT_OPT_FLAG, NULL, AT(follow), NULL },
     { "svg", 0, KRAIT_OPT_STR, "FILE", AT(svg),
@@ -55,6 +59,7 @@ struct drawn {
     uint64_t calls;
     uint32_t empty, over_limit; /* threads that are not drawn: without calls; with fewer than others */
     uint32_t deepest;           /* call, where deeper ones than are drawn */
+    char left[80], whole[80];   /* view_page.left_of_timeline and whole_timeline; empty: all is drawn */
     const char *notes[8];
     struct krait_buf folders; /* as they were given */
     struct krait_buf text;    /* of the notes, the title and the subtitle, each with its NUL */
@@ -223,7 +228,7 @@ static int say_all(struct drawn *d, const struct view_options *o)
     return 0;
 }
 
-static void say_written(const char *path, size_t bytes, const struct drawn *d)
+static void say_written(const char *path, size_t bytes, const struct drawn *d, uint32_t lanes)
 {
     char size[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
     if (strcmp(path, "-") == 0)
@@ -231,8 +236,7 @@ static void say_written(const char *path, size_t bytes, const struct drawn *d)
     fputs("krait view: wrote ", stderr);
     krait_terminal_safe(stderr, path);
     fprintf(stderr, " (%s, %s, %s); open it in a browser\n", krait_fmt_bytes(size, bytes),
-            krait_fmt_counted(threads, d->picture.lane_count, "thread"),
-            krait_fmt_counted(calls, d->calls, "call"));
+            krait_fmt_counted(threads, lanes, "thread"), krait_fmt_counted(calls, d->calls, "call"));
 }
 
 /* ---- all of it ---- */
@@ -258,10 +262,68 @@ static int draw_page(struct krait_buf *out, const struct drawn *d, const struct 
         .title = d->picture.title,
         .folders = d->folders.data ? d->folders.data : "",
         .timeline = svg,
+        .left_of_timeline = *d->left ? d->left : NULL,
+        .whole_timeline = d->whole,
+        .no_source = o->no_source,
         .notes = d->notes,
         .note_count = d->picture.note_count,
     };
     return krait_view_html(out, &page, err);
+}
+
+static uint32_t depths_of(const struct drawn *d)
+{
+    uint32_t depths = 0;
+    for (uint32_t i = 0; i < d->picture.lane_count; i++)
+        depths = KRAIT_MAX(depths, d->picture.lanes[i].tile.depths);
+    return depths;
+}
+
+static void cut_depths(struct drawn *d, uint32_t depths)
+{
+    for (uint32_t i = 0; i < d->picture.lane_count; i++)
+        d->picture.lanes[i].tile.depths = KRAIT_MIN(d->picture.lanes[i].tile.depths, depths);
+}
+
+/* Half of the depths as long as there are many, else half of the lanes, at last half of the depths again. */
+static void shrink(struct drawn *d)
+{
+    uint32_t depths = depths_of(d), over = d->over_limit;
+    if (depths > DEPTH_MIN || d->picture.lane_count < 2) {
+        cut_depths(d, KRAIT_MAX(depths / 2, 1u));
+        return;
+    }
+    keep_busiest(d, d->picture.lane_count / 2);
+    d->over_limit += over;
+}
+
+static void say_left(struct drawn *d, uint32_t lanes, uint32_t depths)
+{
+    char threads[KRAIT_FMT_SIZE] = "", deep[KRAIT_FMT_SIZE] = "";
+    uint32_t now = depths_of(d), fewer = lanes - d->picture.lane_count;
+    if (fewer)
+        krait_fmt_counted(threads, fewer, "thread");
+    if (now < depths)
+        snprintf(deep, sizeof(deep), "calls deeper than %u", now);
+    snprintf(d->left, sizeof(d->left), "of the timeline: %s%s%s", threads, *threads && *deep ? ", " : "",
+             deep);
+    snprintf(d->whole, sizeof(d->whole), " --svg timeline.svg --limit 0 --depth %u",
+             KRAIT_MAX(d->deepest, depths));
+}
+
+/* The timeline in a page is bounded, whatever the trace: names of a kilobyte, a thousand lanes. */
+static int fit(struct drawn *d, struct krait_buf *svg)
+{
+    uint32_t lanes = d->picture.lane_count, depths = depths_of(d);
+    while (svg->len > TIMELINE_MAX && (d->picture.lane_count > 1 || depths_of(d) > 1)) {
+        shrink(d);
+        krait_buf_clear(svg);
+        if (krait_timeline_svg(svg, &d->picture))
+            return -ENOMEM;
+    }
+    if (lanes != d->picture.lane_count || depths != depths_of(d))
+        say_left(d, lanes, depths);
+    return 0;
 }
 
 static int draw(struct drawn *d, const struct view_options *o, struct krait_err *err)
@@ -269,10 +331,11 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     const char *path = o->svg ? o->svg : o->png ? o->png : o->html;
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
     KRAIT_AUTO_BUF svg = { 0 };
+    uint32_t lanes = d->picture.lane_count; /* a page may show fewer */
     int rc = krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
-    if (krait_timeline_svg(o->svg ? &out.buf : &svg, &d->picture))
+    if (krait_timeline_svg(o->svg ? &out.buf : &svg, &d->picture) || (o->html && fit(d, &svg)))
         return krait_err_set(err, -ENOMEM, "out of memory while drawing");
     rc = o->png    ? krait_png_of_svg(&out.buf, &svg, PNG_SCALE, err)
          : o->html ? draw_page(&out.buf, d, o, &svg, err)
@@ -282,7 +345,7 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
     if (!rc)
-        say_written(path, bytes, d);
+        say_written(path, bytes, d, lanes);
     return rc;
 }
 
@@ -329,6 +392,8 @@ static int check_usage(const struct view_options *o, int argc, struct krait_err 
                              (unsigned long long)o->port);
     if ((o->svg != NULL) + (o->png != NULL) + (o->html != NULL) > 1)
         return krait_err_set(err, -EINVAL, "--svg, --png and --html exclude each other");
+    if (o->no_source && !o->html)
+        return krait_err_set(err, -EINVAL, "--no-source needs --html");
     if (o->perfetto && (draws(o) || o->listen || o->port))
         return krait_err_set(
             err, -EINVAL,

@@ -27,6 +27,9 @@ struct view_page {
     uint64_t zero_ns;
     const char *title, *folders;
     const struct krait_buf *timeline; /* as SVG */
+    const char *left_of_timeline;     /* what is not drawn for want of room; NULL: all is */
+    const char *whole_timeline;       /* options of `view` that draw it */
+    bool no_source;
     const char *const *notes;
     uint32_t note_count;
 };

@@ -3,6 +3,7 @@
 
 #include "base/fmt.h"
 #include "view/flame_text.h"
+#include "view/page_tables.h"
 
 #include <string.h>
 
@@ -82,92 +83,6 @@ static void facts(struct krait_buf *to, const struct krait_page *page)
     to->failed |= counts.failed;
 }
 
-/* ---- where the time went ---- */
-
-static const struct {
-    const char *class, *words;
-} states[] = {
-#define X(name, key, title, words) { key, words },
-    KRAIT_WALL_STATES(X)
-#undef X
-};
-
-static void split(struct krait_buf *to, const struct krait_page *page)
-{
-    const uint64_t *ns = page->profile->wall_ns;
-    char time[KRAIT_FMT_SIZE], share[KRAIT_FMT_SIZE];
-    uint64_t whole = 0;
-    for (uint32_t i = 0; i < KRAIT_WALL_COUNT && page->profile->sums; i++)
-        whole += ns[i];
-    if (!whole)
-        return;
-    krait_buf_str(to, "<h2>What the threads did</h2>\n<div class=\"split\">");
-    for (uint32_t i = 0; i < KRAIT_WALL_COUNT; i++) {
-        if (ns[i])
-            krait_buf_fmt(to, "<i class=\"w %s\" style=\"flex:%.6f\"></i>", states[i].class,
-                          (double)ns[i] / (double)whole);
-    }
-    krait_buf_str(to, "</div>\n<ul class=\"legend\">");
-    for (uint32_t i = 0; i < KRAIT_WALL_COUNT; i++) {
-        if (ns[i])
-            krait_buf_fmt(to, "<li><i class=\"w %s\"></i>%s %s (%s)</li>", states[i].class, states[i].words,
-                          krait_fmt_ns(time, ns[i]), krait_fmt_share(share, ns[i], whole));
-    }
-    krait_buf_str(to, "</ul>\n");
-}
-
-/* ---- functions ---- */
-
-static void time_cell(struct krait_buf *to, uint64_t ns)
-{
-    char time[KRAIT_FMT_SIZE];
-    krait_buf_fmt(to, "<td>%s</td>", krait_fmt_ns(time, ns));
-}
-
-static void row(struct krait_buf *to, const struct krait_page *page, const struct krait_profile_row *r)
-{
-    char share[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE], label[1024];
-    const struct krait_func *func = &page->trace->funcs[r->func];
-    const uint64_t times[] = { r->mean_ns, r->min_ns, r->p50_ns, r->p99_ns, r->max_ns };
-    krait_buf_str(to, "<tr>");
-    time_cell(to, r->self_ns);
-    krait_buf_fmt(to, "<td>%s</td>", krait_fmt_share(share, r->self_ns, page->profile->self_ns));
-    time_cell(to, r->total_ns);
-    krait_buf_fmt(to, "<td>%s</td>", krait_fmt_count(calls, r->calls));
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(times); i++)
-        time_cell(to, times[i]);
-    krait_buf_str(to, "<td class=\"name\">");
-    text(to, krait_func_label(func, label, sizeof(label)));
-    krait_buf_fmt(to, "%s%s</td><td class=\"name quiet\">", func->kind == KRAIT_FUNC_C ? " (C)" : "",
-                  func->holds_dropped ? KRAIT_HOLDS_DROPPED : "");
-    text(to, func->file);
-    if (func->line)
-        krait_buf_fmt(to, ":%u", func->line);
-    krait_buf_str(to, "</td></tr>\n");
-}
-
-static void functions(struct krait_buf *to, const struct krait_page *page)
-{
-    static const char *const heads[] = {
-        "self", "self%", "total", "calls", "mean", "min", "p50", "p99", "max"
-    };
-    uint32_t shown = KRAIT_MIN(page->rows, page->profile->count);
-    char more[KRAIT_FMT_SIZE];
-    krait_buf_str(to, "<h2>Functions</h2>\n<div class=\"wide\"><table><thead><tr>");
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(heads); i++)
-        tagged(to, "th", heads[i]);
-    krait_buf_str(to, "<th class=\"name\">function</th><th class=\"name\">where</th></tr></thead><tbody>\n");
-    for (uint32_t i = 0; i < shown; i++)
-        row(to, page, &page->profile->rows[i]);
-    krait_buf_str(to, "</tbody></table></div>\n");
-    if (shown == page->profile->count)
-        return;
-    krait_buf_fmt(to, "<p class=\"quiet\">%s left out: <code>krait report ",
-                  krait_fmt_counted(more, page->profile->count - shown, "more function"));
-    text(to, page->folders);
-    krait_buf_str(to, " --limit 0</code></p>\n");
-}
-
 /* ---- all ---- */
 
 static void notes(struct krait_buf *to, const struct krait_page *page)
@@ -177,6 +92,21 @@ static void notes(struct krait_buf *to, const struct krait_page *page)
     krait_buf_str(to, "<ul class=\"notes\">");
     for (uint32_t i = 0; i < page->note_count; i++)
         tagged(to, "li", page->notes[i]);
+    krait_buf_str(to, "</ul>\n");
+}
+
+/* What is not here, and the command that shows it. */
+static void left_out(struct krait_buf *to, const struct krait_page *page)
+{
+    krait_buf_str(to, "<h2>What this page leaves out</h2>\n<ul class=\"left\">");
+    for (uint32_t i = 0; i < page->left_count; i++) {
+        krait_buf_str(to, "<li>");
+        text(to, page->left[i].what);
+        krait_buf_fmt(to, ": <code>krait %s ", page->left[i].verb);
+        text(to, page->folders);
+        text(to, page->left[i].options);
+        krait_buf_str(to, "</code></li>\n");
+    }
     krait_buf_str(to, "</ul>\n");
 }
 
@@ -193,13 +123,12 @@ void krait_page_html(struct krait_buf *to, const struct krait_page *page)
     tagged(to, "h1", page->title);
     facts(to, page);
     notes(to, page);
-    split(to, page);
+    krait_page_split(to, page->profile);
     picture(to, "Timeline", page->timeline, page->timeline_height);
+    krait_page_threads(to, page);
     picture(to, "Flame graph", page->flame, page->flame_height);
-    functions(to, page);
-    krait_buf_str(to, "<p class=\"quiet\">krait " KRAIT_VERSION
-                      ". Short calls are folded into exact sums; to see each: "
-                      "<code>krait view ");
-    text(to, page->folders);
-    krait_buf_str(to, "</code></p>\n</body>\n</html>\n");
+    krait_page_functions(to, page);
+    krait_page_sources(to, page);
+    left_out(to, page);
+    krait_buf_str(to, "<p class=\"quiet\">krait " KRAIT_VERSION "</p>\n</body>\n</html>\n");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A recording as one page that needs neither a server nor the network: what was recorded, where the time went, the
- * timeline, the flame graph, the functions, and what is missing.
+ * timeline, the threads, the flame graph, the functions with histograms of their durations, source, what is missing
+ * and what is left out.
  */
 #ifndef KRAIT_VIEW_PAGE_H
 #define KRAIT_VIEW_PAGE_H
@@ -9,10 +10,19 @@
 #include "analysis/profile.h"
 #include "base/buf.h"
 
+/* "12 more functions": krait report FOLDERS --limit 0 */
+struct krait_page_left {
+    char what[160];
+    const char *verb;
+    char options[80]; /* behind the folders; begin with a blank */
+};
+
 struct krait_page {
     const struct krait_trace *trace;
-    const struct krait_profile *profile; /* of the range; rows by self time */
-    uint32_t rows;                       /* of it that the page has, at most */
+    const struct krait_profile *profile; /* of the range, with durations; rows by self time */
+    const struct krait_profile *threads; /* the same by thread */
+    uint32_t rows, thread_rows;          /* of them that the page has, at most */
+    uint32_t sources;                    /* of how many functions it has the source; 0: of none */
     struct krait_range range;
     uint64_t zero_ns;            /* what times are told from */
     const char *title, *folders; /* untrusted, like all texts; folders: for commands that the page names */
@@ -20,6 +30,8 @@ struct krait_page {
     uint32_t timeline_height, flame_height;   /* pixels */
     const char *const *notes;                 /* what is missing, a line each */
     uint32_t note_count;
+    const struct krait_page_left *left; /* what is left out, though it was recorded */
+    uint32_t left_count;
 };
 
 /* Appends the page (check to->failed). */

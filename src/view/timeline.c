@@ -269,8 +269,10 @@ static void draw_calls(struct drawing *d, const struct krait_tile *tile)
     krait_buf_str(d->to, "<g class=\"calls\">\n");
     for (uint32_t depth = 0; depth < tile->depths && tile->cells; depth++)
         draw_folded(d, tile, depth);
-    for (uint32_t i = tile->call_count; i-- > 0;)
-        draw_call(d, &tile->calls[i]);
+    for (uint32_t i = tile->call_count; i-- > 0;) {
+        if (tile->calls[i].depth < tile->depths)
+            draw_call(d, &tile->calls[i]);
+    }
     krait_buf_str(d->to, "</g>\n");
 }
 

@@ -22,8 +22,8 @@ enum {
 };
 
 struct krait_timeline_lane {
-    uint32_t thread;                /* of the trace */
-    struct krait_tile tile;         /* owned by the caller, as are its states */
+    uint32_t thread;        /* of the trace */
+    struct krait_tile tile; /* owned by the caller, as are its states; its `depths` may be made fewer */
     struct krait_wall_track states; /* items NULL: not known */
 };
 

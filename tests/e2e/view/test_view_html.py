@@ -41,8 +41,15 @@ def page(krait, synth, tmp_path):
     return make
 
 
+def table(text, title):
+    """The cells of the table below a heading."""
+    part = text.partition(f"<h2>{title}</h2>")[2].partition("</table>")[0]
+    rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(<td.*)</tr>", part)]
+    return [[re.sub("<[^>]*>", "", cell) for cell in row] for row in rows]
+
+
 def rows(text):
-    return [re.sub("<[^>]*>", "|", row).strip("|").split("||") for row in re.findall("<tr>(<td>.*)</tr>", text)]
+    return table(text, "Functions")
 
 
 def pictures(text):
@@ -53,8 +60,8 @@ def test_the_page_has_what_report_says(page):
     text, said = page(TRACE)
     assert "page.html (" in said
     first = rows(text)[0]
-    assert first[:4] == ["400.0 us", "40.0%", "500.0 us", "1"] and first[9] == "app.load"
-    assert {row[9] for row in rows(text)} >= {"app.main", "app.load", "time.sleep (C)"}
+    assert first[:4] == ["400.0 us", "40.0%", "500.0 us", "1"] and first[10] == "app.load"
+    assert {row[10] for row in rows(text)} >= {"app.main", "app.load", "time.sleep (C)"}
     assert "<dt>duration</dt><dd>1.000 ms</dd>" in text
 
 
@@ -62,6 +69,35 @@ def test_both_pictures_are_in_it(page):
     timeline, flame = pictures(page(TRACE)[0])
     assert 'id="timeline"' in timeline and "app.load" in timeline
     assert 'id="flame"' in flame and "app.load" in flame
+
+
+def test_calls_have_a_histogram_of_their_durations(page):
+    calls = "".join(f"{10 * i}us call 2\n{10 * i + (3 if i % 4 else 9)}us return\n" for i in range(100))
+    text, _ = page(f"process 5 python3\ncode 1 python app main /srv/app.py 1\ncode 2 python app load /srv/app.py 10\nthread 5\n{calls}exit 0 0\n")
+    row = next(row for row in rows(text) if row[10] == "app.load")
+    assert row[9] == "from 2.048 us: 75; from 8.192 us: 25"
+    assert "2.048 us to 16.38 us" in text and text.count('<svg class="hist"') == 1
+
+
+def test_threads_have_a_row(page):
+    text, _ = page(TRACE + "thread 6 other\n0us call 2\n250us return\n")
+    assert [row[:2] + row[4:] for row in table(text, "Threads")][-1] == ["250.0 us", "1", "python3 5: other 6"]
+
+
+def test_source_is_in_it_unless_it_is_left_out(page, tmp_path):
+    source = tmp_path / "app.py"
+    source.write_text("# first\ndef main():\n    return '<b>' + secret\n")
+    script = f"process 5 python3\ncode 1 python app main {source} 2\ncode 2 python app key /etc/hostname 1\nthread 5\n0us call 1\n5us call 2\n6us return\n9us return\nexit 0 0\n"
+    text, _ = page(script)
+    assert "<h2>Source</h2>" in text and "return '&lt;b&gt;' + secret" in text and "# first" not in text
+    assert text.count("<details>") == 1  # what is no Python source stays where it is
+    text, _ = page(script, "--no-source")
+    assert "secret" not in text and "<h2>Source</h2>" not in text and "<li>source (--no-source): <code>krait view " in text
+
+
+def test_no_source_needs_a_page(krait, synth):
+    run = subprocess.run([krait, "view", synth(TRACE), "--no-source"], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2 and "--no-source needs --html" in run.stderr
 
 
 def test_a_part_of_the_time_alone(page):
@@ -73,7 +109,7 @@ def test_what_is_missing_is_said_and_how_to_see_it(page):
     codes = "".join(f"code {i} python m f{i} m.py {i}\n" for i in range(1, 301))
     calls = "".join(f"{2 * i}us call {i}\n{2 * i + 1}us return\n" for i in range(1, 301))
     text, _ = page(f"process 5 python3\n{codes}lost 1 12345\nthread 5\n{calls}exit 0 0\n")
-    assert "12,345 events" in text and "100 more functions left out: <code>krait report " in text and "--limit 0" in text
+    assert "12,345 events" in text and re.search("<li>100 more functions: <code>krait report .* --limit 0</code>", text)
 
 
 def test_it_stays_under_10_mb(page):
@@ -81,6 +117,18 @@ def test_it_stays_under_10_mb(page):
     nested = "".join(f"{10 * i}us call {i}\n{10 * i + 1}us call {i % 3000 + 1}\n{10 * i + 5}us return\n{10 * i + 8}us return\n" for i in range(1, 3001))
     text, _ = page(f"process 5 python3\n{codes}thread 5\n{nested}exit 0 0\n")
     assert 100_000 < len(text.encode()) <= 10 << 20
+
+
+def test_it_stays_under_10_mb_whatever_the_trace(page):
+    codes = "".join(f"code {i} python mod{i} {'x' * 3000}{i} /a/{'f' * 3000}{i}.py {i}\n" for i in range(1, 41))
+    calls = "".join(
+        "".join(f"{100 * k + d}us call {d}\n" for d in range(1, 41)) + "".join(f"{100 * k + 50 + d}us return\n" for d in range(40)) for k in range(60)
+    )
+    threads = "".join(f"thread {i}\n{calls}" for i in range(100, 112))
+    text, said = page(f"process 5 python3\n{codes}{threads}exit 0 0\n", "--from", "0", "--until", "1")
+    assert len(text.encode()) <= 10 << 20 and "12 threads" in said
+    left = re.search(r"<li>of the timeline: (\d+) threads, calls deeper than \d+: <code>krait view (\S+) (.*?)</code>", text)
+    assert left and left[3] == "--svg timeline.svg --limit 0 --depth 40 --from 0 --until 1"
 
 
 def test_nothing_of_the_recording_is_markup_and_nothing_is_loaded(page, tmp_path):

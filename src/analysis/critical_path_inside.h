@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Internal to critical_path.h. critical_path.c follows the thread through the range, critical_path_records.c stores
- * what all threads do while it waits, critical_path_forget.c drops the oldest of that, and critical_path_follow.c
- * makes segments of it when the wait is over.
+ * Internal to critical_path.h. critical_path.c follows the thread through the range. While the thread waits,
+ * critical_path_records.c stores what all threads do, and critical_path_forget.c drops the oldest records. When the wait
+ * is over, critical_path_follow.c makes segments of them.
  */
 #ifndef KRAIT_ANALYSIS_CRITICAL_PATH_INSIDE_H
 #define KRAIT_ANALYSIS_CRITICAL_PATH_INSIDE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that grow while others read them. Who writes such a file holds a lock on it, so that a reader knows
- * of a last packet that is there in half whether its rest is to come. The kernel takes the lock away when the
- * writer closes the file or dies: what is cut then stays cut.
+ * Files that grow while others read them. The writer holds a lock on such a file. A reader that finds half a packet
+ * at the end asks for the lock: if it is held, the rest is still to come. The kernel drops the lock when the writer
+ * closes the file or dies; a packet that is cut then stays cut.
  */
 #ifndef KRAIT_BASE_GROWING_H
 #define KRAIT_BASE_GROWING_H

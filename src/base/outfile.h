@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that appears whole or not at all. What is written goes to an unnamed file in the target's folder
- * (or, where the file system has none, to a named one that is removed), and takes the target's place when it
- * is complete, so that neither a full disk nor a kill leaves half of it, and an older file under the name is
- * lost only to its successor.
+ * A file that appears whole or not at all. krait writes to an unnamed file in the target's folder and gives it the
+ * target's name when it is complete. (Where the file system has no unnamed files, it uses a named one and removes it.)
+ * So neither a full disk nor a kill leaves half a file, and only a complete file replaces an older one.
  *
- * "-" is standard output; pipes, terminals and devices are written directly.
+ * "-" is standard output; krait writes to pipes, terminals and devices directly.
  *
- * Writers append to `buf` and call krait_outfile_spill now and then; failures stick, so that only the commit
- * must be checked, but a long writer looks at spill's result to stop early.
+ * Writers append to `buf` and call krait_outfile_spill now and then. Failures stick, so that only the commit must be
+ * checked. A long writer also checks the result of spill, to stop early.
  */
 #ifndef KRAIT_BASE_OUTFILE_H
 #define KRAIT_BASE_OUTFILE_H

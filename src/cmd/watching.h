@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A recording that is viewed while it is made: `krait record --view` starts `krait view` on its folder, in a process
- * and process group of its own, so that nothing that happens to the page happens to the recording. A terminal's Ctrl-C
- * ends the command, and when the command has ended, the page.
+ * A recording that is viewed while it is made. `krait record --view` starts `krait view` on its folder in a process
+ * group of its own, so that a failure of the page does not touch the recording. Ctrl-C in a terminal ends the command,
+ * and the page ends after it.
  */
 #ifndef KRAIT_CMD_WATCHING_H
 #define KRAIT_CMD_WATCHING_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the governor decides, apart from where it learns it: which functions tell less than they cost, how many
- * of them go, and when a dropped one has become long. Numbers in, answers out; no clock, no Python.
+ * The decisions of the governor: which functions cost more than their calls are worth, how many of them to drop, and
+ * when a dropped function has become long. Numbers in, answers out; no clock, no Python.
  *
- * A function whose calls last longer in the mean than LONG_EVENTS times an event's cost is never dropped. The
- * calls that were seen are all that is known of it: where nearly all take 50 ns and one in twenty 300 us, the
- * first of them say nothing of the mean. So a function is sure to be short where it would be with one call more,
- * which nobody saw and which is UNSEEN times as long as a long one. That call weighs the less the more calls were
- * seen, and a function that is nearly long takes more calls to be sure of than one that is far from it. Those
- * that are not sure go only where the sure ones make less than half of what is to go: thousands of functions
- * that are evenly hot would cost too much until all are sure.
+ * The governor never drops a function whose mean call lasts longer than LONG_EVENTS times an event's cost. It only
+ * knows the calls that it saw. If nearly all calls take 50 ns and one in twenty 300 us, the first few calls say nothing
+ * about the mean. So a function is surely short only if it would still be short after one more call, UNSEEN times as
+ * long as a long one. The more calls were seen, the less this extra call weighs; and the nearer a function is to being
+ * long, the more calls it takes to be sure. The governor drops functions that are not surely short only if the others
+ * make less than half of what has to go. Otherwise thousands of evenly hot functions would cost too much until all are
+ * sure.
  */
 #ifndef KRAIT_PYTHON_CHOICE_H
 #define KRAIT_PYTHON_CHOICE_H

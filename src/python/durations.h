@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long the calls of each function last, for the governor. Nothing extra is stored when an event is recorded. The
- * times are in the threads' rings already; they are read there every few hundred calls, and before a packet is
- * closed, so that a long call is seen with everything inside it.
+ * How long the calls of each function last, for the governor. Recording an event stores nothing extra: the times are
+ * in the threads' rings already. The governor reads them there every few hundred calls, and before a packet is closed,
+ * so that it sees a long call with everything inside it.
  *
  * Time in which other programs had the CPU counts for no function, because it would make a short function look long.
- * The thread's CPU clock tells how much time that was; the longest gaps between events tell where it was.
+ * The thread's CPU clock says how much time that was; the longest gaps between events say where it was.
  *
- * For a recursive function, the time of its outermost call is divided by the number of all its calls: that is the
- * time that a recorded call stands for.
+ * For a recursive function, the time of its outermost call is divided by the number of all its calls.
  */
 #ifndef KRAIT_PYTHON_DURATIONS_H
 #define KRAIT_PYTHON_DURATIONS_H

@@ -187,9 +187,9 @@ struct krait_range {
 typedef int krait_call_batch_fn(void *ctx, const struct krait_call_batch *ops);
 
 /* Walks the calls of one thread. Streaming: memory is the batch and the stack. Returns 0, what fn returned,
- * or a negative errno. Damage does not fail it: what is whole is handed out, open calls are closed with
- * KRAIT_OP_CUT, and `damage` (size bytes, may be NULL), unless there is something in it already, is set to a
- * sentence that names file, offset and reason: one text keeps the first damage of many walks. */
+ * or a negative errno. Damage does not fail it: krait hands out what is whole and closes open calls with
+ * KRAIT_OP_CUT. If `damage` (size bytes, may be NULL) is empty, it is set to a sentence that names file, offset and
+ * reason; so one text keeps the first damage of many walks. */
 int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,
                      krait_call_batch_fn *fn, void *ctx, char *damage, size_t size);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4; CTF2-SPEC-2.0,
- * field classes). Plain data, made by the metadata parsers, owned by the metadata's arena, never changed afterwards.
+ * field classes). They are plain data. The metadata parsers make them, the metadata's arena owns them, and nobody
+ * changes them afterwards.
  *
- * Every place in the metadata has nodes of its own (a type that is used twice is copied), so that a field that is the
- * length of a sequence or the tag of a variant has one slot, in which the decoder leaves its value.
+ * Every place in the metadata has nodes of its own; a type that is used twice is copied. So the length of a sequence and
+ * the tag of a variant have one slot each, where the decoder leaves the value.
  */
 #ifndef KRAIT_CTF_META_FIELD_H
 #define KRAIT_CTF_META_FIELD_H

@@ -8,9 +8,9 @@
  *            | end (ticks) | discarded events | stream class id
  *            | stream id | packet sequence number                                  from minor 1 on
  *
- * Such a file is a hint: whoever reads all packets meets their headers anyway and does without. It is worth something
- * where few packets of many are wanted and the trace is not in the page cache: of 2,288 packets in 573 MB, a range of
- * one packet took 0.28 to 0.48 s without and 0.06 to 0.12 s with it, and the same 0.02 s once cached.
+ * Such a file is a hint. A reader of all packets meets their headers anyway and does not need it. It helps when few
+ * packets of many are wanted and the trace is not in the page cache. With 2,288 packets in 573 MB, a range of one packet
+ * took 0.28 to 0.48 s without the index and 0.06 to 0.12 s with it; from the page cache both took 0.02 s.
  */
 #ifndef KRAIT_CTF_READ_INDEX_H
 #define KRAIT_CTF_READ_INDEX_H

@@ -2,11 +2,11 @@
  *
  * Machine code that decodes the events of one stream class: a loop that is spread over the classes.
  *
- * Each event class has code of its own, made of its steps (row.h): every offset, size and cell is in an
- * instruction. As soon as it is known where the event ends, the next one's class is looked up by its tag or
- * id; behind the fields stands the jump there: so each class has its own jump, which processors learn, the
- * next event's address comes from additions of constants on the way that was foretold, not through memory,
- * and where it was foretold wrongly, that shows while the fields are still being moved.
+ * Each event class has code of its own, made from its steps (row.h): every offset, size and cell is a constant in an
+ * instruction. As soon as the end of the event is known, the code looks up the next event's class by its tag or id. The
+ * jump to that class stands behind the fields. This has three effects. Each class has its own jump, which the processor
+ * learns to predict. On the predicted way, the next event's address comes from additions of constants, not from memory.
+ * And a wrong prediction shows early, while the fields are still being moved.
  *
  *     by tag ->  time from the header  -.
  *     by id  ->  whole time            -+->  room -> next class? -> fields -> row -> jump

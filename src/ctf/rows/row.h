@@ -13,15 +13,15 @@
  *     | packet    | address  |      | address  | bytes   |      | address   | elements |
  *     +-----------+----------+------+----------+---------+------+-----------+----------+
  *
- * The way from bytes to cells is a list of steps, made once for each class. Steps address bytes from a base
- * that moves only behind what has no fixed size; before the steps of a stretch of fixed size stands one check
- * that all of it is there:
+ * A list of steps, made once for each class, leads from bytes to cells. Steps address bytes from a base. The base
+ * moves only after a field that has no fixed size. Before each stretch of fixed size, one step checks that all of it is
+ * there:
  *
  *   ROOM 4 / INT 32 at 0 to cell 2 / STRING at 4 to cell 3 / ROOM 1 / INT 8 at 0 to cell 5 /
  *   VIEW_SEQ of cell 5 at 1 to cell 6 / END at 0
  *
- * Who wants only some fields has rows of these alone. Steps that only move what nobody wants are left out,
- * lengths that others need keep a cell that no field has, and what has to be passed is passed:
+ * A reader that wants only some fields gets rows of these fields. Steps for other fields are left out, but a length
+ * that another field needs keeps a cell, and a field of variable size is still passed over:
  *
  *   ports alone:  ROOM 4 / STRING at 4 to nowhere / ROOM 1 / INT 8 at 0 to cell 2 /
  *                 VIEW_SEQ of cell 2 at 1 to cell 3 / END at 0

@@ -10,10 +10,10 @@
  *
  *   (4c - 2) * 2^(q-2)  ...  4c * 2^(q-2)  ...  (4c + 2) * 2^(q-2)
  *
- * With the power of ten that leaves between 1 and 10 whole numbers in there, a number of one digit less may be in
- * there too, but not two; so that one or two comparisons find the shortest. Times 10^-k the three are made by one
- * multiplication each, with powers of 128 bits (powers.def): the bits behind are kept as one, "there is some rest",
- * which is all that comparisons ask.
+ * Take the power of ten that leaves between 1 and 10 whole numbers in this interval. At most one number with a digit
+ * less is in it too, so one or two comparisons find the shortest. The three bounds times 10^-k take one multiplication
+ * each, with powers of 128 bits (powers.def). One bit stands for all the bits behind them: comparisons only need to know
+ * whether there is a rest.
  */
 #ifndef KRAIT_CTF_SCALAR_SHORTEST_H
 #define KRAIT_CTF_SCALAR_SHORTEST_H

@@ -6,8 +6,8 @@
  *                              kept for the stream     as long as its bytes
  *                                                      are those before
  *
- * Who prints says how heads are made and which words stand around values (struct krait_line_form), prints the time
- * and the line's end, and leaves the rest to the functions here.
+ * The caller says how to make heads and which words stand around values (struct krait_line_form). It prints the time
+ * and the end of the line; the functions here print the rest.
  */
 #ifndef KRAIT_CTF_TEXT_LINE_H
 #define KRAIT_CTF_TEXT_LINE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Printing, compiled: a program (program.h) is turned into steps once, and each event of its class is a walk
- * over them. A step is one value with the text before it, and its code says how the value is printed, so that
- * nothing is decided per event which the metadata decides: width, sign, base, byte order, encoding.
+ * Compiled printing. A program (program.h) is turned into steps once; printing an event of its class is a walk over
+ * the steps. A step is one value with the text before it, and its code says how to print the value. So width, sign,
+ * base, byte order and encoding, which the metadata decides, are not decided again for each event.
  *
  *   struct { u32 a; u16 b; string s; }      STRETCH 48 bits, aligned to 8
  *                                           U32     "{ a = "      at byte 0
@@ -13,20 +13,20 @@
  * What makes it fast (per step, on the kernel's usual events, some 20 to 40 instructions):
  *
  * - A step is one cache line. Its text lies in it and is copied as 32 bytes, whatever its length.
- * - Nobody asks for room step by step. Each block of the program, and each step behind which the length of
- *   the text is not known (strings, arrays, enumerations, ...), asks for all that the fixed steps after it
- *   can take: `room`. In between, text is written without a check; copies of whole blocks may reach up to
+ * - Steps do not ask for room one by one. Each block of the program asks for all that its fixed steps can take
+ *   (`room`), and so does each step whose text has no fixed length (strings, arrays, enumerations, ...), for the fixed
+ *   steps after it. In between, text is written without a check. Copies of whole blocks may reach up to
  *   KRAIT_PRINT_SLACK bytes further, which are always there.
- * - The stream's event context (process, thread, ...) mostly has the bytes that it had in the stream's event
- *   before: who prints may keep the text of one that is of fixed size, and begin at the step behind it.
+ * - The stream's event context (process, thread, ...) mostly has the same bytes as in the event before. A caller may
+ *   keep the text of a context of fixed size and begin at the step behind it.
  * - Numbers become digits without loops (digits.h), strings are searched for what must be escaped, and
  *   copied, 16 bytes at a time.
  *
  * JSON and CSV are made by the same walk: their programs have other texts between the values (program.h), and steps of
  * their own where values look different.
  *
- * Values that are rare in traces (octal, flags, bits at any place, other byte orders) go by one general step
- * each, and values that are not shown by the decoder (decode.h). Steps are in print_steps.def.
+ * Values that are rare in traces (octal, flags, bits at any place, other byte orders) take one general step each. The
+ * decoder (decode.h) passes over values that are not shown. Steps are in print_steps.def.
  */
 #ifndef KRAIT_CTF_TEXT_PRINT_H
 #define KRAIT_CTF_TEXT_PRINT_H

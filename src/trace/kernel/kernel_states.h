@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What threads and CPUs were doing, as the kernel's events tell: a state for each at any time, and the time
- * in each state; the system calls; how long threads waited to run.
+ * What threads and CPUs did, computed from the kernel's events: the state of each at any time, the time in each state,
+ * the system calls, and how long threads waited in the run queue.
  *
  * A thread's states follow from sched_switch, wake-ups, interrupts and system calls on its CPU:
  *
@@ -11,24 +11,25 @@
  *                 │                 v              v
  *              blocked <──── switch, not runnable ; switch, runnable ──> preempted ──> user, system
  *
- * What it is blocked on is known when it is woken: by the system call that it is in where that tells
- * (kernel_block.h), else by what runs on the CPU that wakes it - a timer, the network's or the disk's
- * interrupt. One that goes to sleep outside of a system call, and not to be disturbed, is taken to wait for a
- * page. That is the usual reason, and no event that is read here tells the others from it: work that a call
- * put off is done behind its end, on the way to user mode (resume_user_mode_work() of
- * include/linux/resume_user_mode.h), such as the last close of a file - of close(2) before Linux 6.6, of
- * munmap(2) still - and waiting where a memory cgroup is over its high limit; and a thread that a signal ends
- * gives its memory back (exit_mm()), in most versions before sched_process_exit.
+ * When a thread is woken, krait knows what it was blocked on. Some system calls say it (kernel_block.h); else it follows
+ * from what runs on the CPU that wakes the thread: a timer, or the interrupt of the network or a disk. A thread that
+ * goes to sleep outside of a system call, in an uninterruptible state, is taken to wait for a page. That is the usual
+ * reason. No event that krait reads tells these other reasons from it:
+ *   - work that a system call put off until the return to user mode (resume_user_mode_work() of
+ *     include/linux/resume_user_mode.h), such as the last close of a file: of close(2) before Linux 6.6, of munmap(2)
+ *     still
+ *   - waiting because a memory cgroup is over its high limit
+ *   - freeing the memory of a thread that a signal ends (exit_mm()), in most versions before sched_process_exit
  *
  * The states are those of Trace Compass's kernel analysis (KernelEventHandlers of
  * org.eclipse.tracecompass.analysis.os.linux), with WAIT_BLOCKED split up and WAIT_FOR_CPU in two.
  *
- * Before a thread's first event nothing is known of it, unless a state dump says more, or it runs on a CPU of
- * which the trace begins with that.
+ * The state of a thread before its first event is unknown, unless a state dump says more, or the first switch of a CPU
+ * shows that the thread ran there.
  *
- * Where events of a CPU were lost, what runs there is unknown up to its next event. Other threads go on in
- * their states; only of one whose next event does not follow from its state - it is switched away from and
- * did not run, or runs and nobody woke it - the time since the loss is unknown.
+ * After a loss on a CPU, it is unknown what runs there until its next event. Other threads stay in their states. If a
+ * thread's next event contradicts its state (a switch away from a thread that did not run, or a running thread that
+ * nobody woke), its time since the loss is unknown.
  */
 #ifndef KRAIT_TRACE_KERNEL_STATES_H
 #define KRAIT_TRACE_KERNEL_STATES_H

@@ -24,25 +24,49 @@ void krait_func_row_label(struct krait_buf *out, const char *module, const char 
     *bright = out->len - before;
 }
 
-void krait_func_row_json(struct krait_buf *out, const char *name, const char *module, const char *file,
-                         uint32_t line, const char *kind)
+static const struct {
+    const char *key;
+    size_t offset;
+    bool is_number;
+} columns[] = {
+    { "name", offsetof(struct krait_func_row, name), false },
+    { "module", offsetof(struct krait_func_row, module), false },
+    { "file", offsetof(struct krait_func_row, file), false },
+    { "line", offsetof(struct krait_func_row, line), true },
+    { "kind", offsetof(struct krait_func_row, kind), false },
+};
+
+static const char *text_at(const struct krait_func_row *row, size_t column)
 {
-    krait_json_key_text(out, "name", name);
-    krait_json_key_text(out, "module", module);
-    krait_json_key_text(out, "file", file);
-    krait_json_key_u64(out, "line", line);
-    krait_json_key_text(out, "kind", kind);
+    return *(const char *const *)(const void *)((const char *)row + columns[column].offset);
 }
 
-void krait_func_row_csv(struct krait_buf *out, const char *name, const char *module, const char *file,
-                        uint32_t line, const char *kind)
+static uint32_t number_at(const struct krait_func_row *row, size_t column)
 {
-    const char *texts[] = { name, module, file };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(texts); i++) {
-        krait_csv_cstr(out, texts[i]);
-        krait_buf_char(out, ',');
+    return *(const uint32_t *)(const void *)((const char *)row + columns[column].offset);
+}
+
+void krait_func_row_json(struct krait_buf *out, struct krait_func_row row)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        if (columns[i].is_number)
+            krait_json_key_u64(out, columns[i].key, number_at(&row, i));
+        else
+            krait_json_key_text(out, columns[i].key, text_at(&row, i));
     }
-    krait_buf_fmt(out, "%u,%s", line, kind);
+}
+
+void krait_func_row_csv(struct krait_buf *out, const struct krait_func_row *row)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(columns); i++) {
+        krait_buf_str(out, i ? "," : "");
+        if (!row)
+            krait_buf_str(out, columns[i].key);
+        else if (columns[i].is_number)
+            krait_buf_fmt(out, "%u", number_at(row, i));
+        else
+            krait_csv_cstr(out, text_at(row, i));
+    }
 }
 
 void krait_func_row_mark(struct krait_buf *out, bool holds_dropped, size_t *bright)
@@ -59,15 +83,18 @@ void krait_func_row_marked(struct krait_buf *out, const struct krait_func *func,
     krait_func_row_mark(out, func->holds_dropped, bright);
 }
 
+static const char holds_dropped_key[] = "holds_dropped";
+
 void krait_func_row_json_holds(struct krait_buf *out, bool holds_dropped)
 {
     if (!holds_dropped)
         return;
-    krait_json_key(out, "holds_dropped");
+    krait_json_key(out, holds_dropped_key);
     krait_buf_str(out, "true");
 }
 
-void krait_func_row_csv_holds(struct krait_buf *out, bool holds_dropped)
+void krait_func_row_csv_holds(struct krait_buf *out, const struct krait_func_row *row)
 {
-    krait_buf_str(out, holds_dropped ? ",1" : ",0");
+    krait_buf_char(out, ',');
+    krait_buf_str(out, !row ? holds_dropped_key : row->holds_dropped ? "1" : "0");
 }

@@ -20,18 +20,25 @@ void krait_func_row_marked(struct krait_buf *out, const struct krait_func *func,
 /* The value of "kind": "c" or "python". Rows that are no functions have other words. */
 const char *krait_func_row_kind(enum krait_func_kind kind);
 
-/* Members of an open object: name, module, file, line, kind. */
-void krait_func_row_json(struct krait_buf *out, const char *name, const char *module, const char *file,
-                         uint32_t line, const char *kind);
-/* "holds_dropped":true, or nothing where it is false. */
+/* What a row is of, as JSON and CSV have it: its columns are said once, in func_row.c. */
+struct krait_func_row {
+    const char *name, *module, *file;
+    uint32_t line;
+    const char *kind;   /* krait_func_row_kind's, or another word where it is no function */
+    bool holds_dropped; /* its time holds that of dropped functions */
+};
+
+/* The row of a function, or of anything with its fields. */
+#define KRAIT_FUNC_ROW(of)                                                      \
+    ((struct krait_func_row){ (of)->name, (of)->module, (of)->file, (of)->line, \
+                              krait_func_row_kind((of)->kind), (of)->holds_dropped })
+
+/* Members of an open object; "holds_dropped":true follows other members, or nothing where it is false. */
+void krait_func_row_json(struct krait_buf *out, struct krait_func_row row);
 void krait_func_row_json_holds(struct krait_buf *out, bool holds_dropped);
 
-/* The columns of krait_func_row_csv. */
-#define KRAIT_FUNC_ROW_CSV "name,module,file,line,kind"
-void krait_func_row_csv(struct krait_buf *out, const char *name, const char *module, const char *file,
-                        uint32_t line, const char *kind);
-/* The column holds_dropped, 1 or 0, with the comma before it. */
-#define KRAIT_FUNC_ROW_CSV_HOLDS ",holds_dropped"
-void krait_func_row_csv_holds(struct krait_buf *out, bool holds_dropped);
+/* Cells with commas between, and the last column, 1 or 0, with the comma before it. `row` NULL: the heads. */
+void krait_func_row_csv(struct krait_buf *out, const struct krait_func_row *row);
+void krait_func_row_csv_holds(struct krait_buf *out, const struct krait_func_row *row);
 
 #endif

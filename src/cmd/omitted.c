@@ -62,8 +62,7 @@ void krait_omitted_json(struct krait_buf *out, const struct krait_trace *trace)
     for (uint32_t i = 0; i < trace->omitted_count; i++) {
         const struct krait_func *func = &trace->funcs[trace->omitted[i].func];
         krait_json_item(out, "{");
-        krait_func_row_json(out, func->name, func->module, func->file, func->line,
-                            krait_func_row_kind(func->kind));
+        krait_func_row_json(out, KRAIT_FUNC_ROW(func));
         krait_json_key_u64(out, "calls", trace->omitted[i].calls);
         krait_json_key_text(out, "reason", trace->omitted[i].reason);
         krait_buf_char(out, '}');

@@ -177,8 +177,7 @@ static void add_call(struct path *p)
     }
     const struct krait_func *func = &p->pick.trace->funcs[call->func];
     krait_buf_char(&p->out, '{');
-    krait_func_row_json(&p->out, func->name, func->module, func->file, func->line,
-                        krait_func_row_kind(func->kind));
+    krait_func_row_json(&p->out, KRAIT_FUNC_ROW(func));
     krait_json_key_u64(&p->out, "begin_ns", call->begin_ns);
     krait_json_key_u64(&p->out, "duration_ns", call->end_ns - call->begin_ns);
     krait_json_key_u64(&p->out, "calls", p->pick.calls);

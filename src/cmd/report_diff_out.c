@@ -291,8 +291,7 @@ static void put_json(const struct diff *d, const uint32_t *order, uint32_t shown
         const struct diff_row *row = &d->rows[order[i]];
         const double *numbers = row->numbers[krait_diff_is_on_cpu(d)];
         krait_json_item(out, "\n{");
-        krait_func_row_json(out, row->name, row->module, row->file, row->line,
-                            krait_func_row_kind(row->kind));
+        krait_func_row_json(out, KRAIT_FUNC_ROW(row));
         json_change(out, &d->changes[order[i]]);
         if (d->raised)
             json_types(d, out, row);
@@ -338,16 +337,17 @@ static void csv_types(const struct diff *d, struct krait_buf *out, uint32_t row)
 static void put_csv(const struct diff *d, const uint32_t *order, uint32_t shown)
 {
     struct krait_buf *out = &d->report->out;
-    krait_buf_str(out, KRAIT_FUNC_ROW_CSV ",measure");
+    krait_func_row_csv(out, NULL);
+    krait_buf_str(out, ",measure");
     csv_change(out, NULL);
-    krait_buf_str(out, KRAIT_FUNC_ROW_CSV_HOLDS);
+    krait_func_row_csv_holds(out, NULL);
     krait_buf_str(out, d->raised ? ",exceptions\n" : "\n");
     for (uint32_t i = 0; i < shown; i++) {
         const struct diff_row *row = &d->rows[order[i]];
-        krait_func_row_csv(out, row->name, row->module, row->file, row->line, krait_func_row_kind(row->kind));
+        krait_func_row_csv(out, &KRAIT_FUNC_ROW(row));
         krait_buf_fmt(out, ",%s", measure(d));
         csv_change(out, &d->changes[order[i]]);
-        krait_func_row_csv_holds(out, row->holds_dropped);
+        krait_func_row_csv_holds(out, &KRAIT_FUNC_ROW(row));
         if (d->raised)
             csv_types(d, out, order[i]);
         krait_buf_char(out, '\n');

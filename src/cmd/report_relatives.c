@@ -105,6 +105,13 @@ static void relative_numbers(struct krait_buf *out, const struct report *report,
         krait_report_json_split(out, row->wall);
 }
 
+static struct krait_func_row func_row(const struct report *report, const struct krait_relative *relative)
+{
+    struct krait_func_row row = KRAIT_FUNC_ROW(relative_func(report, relative));
+    row.kind = relative_kind(report, relative);
+    return row;
+}
+
 static void put_relatives_json(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
@@ -117,12 +124,11 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
     krait_buf_char(out, '}');
     krait_json_key_open(out, "functions", '[');
     for (uint32_t i = 0; i < shown; i++) {
-        const struct krait_func *func = relative_func(report, &relatives->rows[i]);
+        struct krait_func_row row = func_row(report, &relatives->rows[i]);
         krait_json_item(out, "\n{");
-        krait_func_row_json(out, func->name, func->module, func->file, func->line,
-                            relative_kind(report, &relatives->rows[i]));
+        krait_func_row_json(out, row);
         relative_numbers(out, report, &relatives->rows[i]);
-        krait_func_row_json_holds(out, func->holds_dropped);
+        krait_func_row_json_holds(out, row.holds_dropped);
         krait_buf_char(out, '}');
     }
     krait_buf_char(out, ']');
@@ -132,18 +138,18 @@ static void put_relatives_json(struct report *report, const struct krait_relativ
 static void put_relatives_csv(struct report *report, const struct krait_relatives *relatives, uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, KRAIT_FUNC_ROW_CSV);
+    krait_func_row_csv(out, NULL);
     krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, NULL);
-    krait_buf_str(out, KRAIT_FUNC_ROW_CSV_HOLDS);
+    krait_func_row_csv_holds(out, NULL);
     if (report->wall)
         krait_report_csv_split(out, NULL);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_relative *row = &relatives->rows[i];
-        const struct krait_func *func = relative_func(report, row);
-        krait_func_row_csv(out, func->name, func->module, func->file, func->line, relative_kind(report, row));
+        struct krait_func_row func = func_row(report, row);
+        krait_func_row_csv(out, &func);
         krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
-        krait_func_row_csv_holds(out, func->holds_dropped);
+        krait_func_row_csv_holds(out, &func);
         if (row->wall)
             krait_report_csv_split(out, row->wall);
         krait_buf_char(out, '\n');

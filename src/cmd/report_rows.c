@@ -401,8 +401,7 @@ static void csv_callee(struct krait_buf *out, const struct krait_func *callee)
 static void json_callee(struct krait_buf *out, const struct krait_func *callee)
 {
     krait_json_key_open(out, "callee", '{');
-    krait_func_row_json(out, callee->name, callee->module, callee->file, callee->line,
-                        krait_func_row_kind(callee->kind));
+    krait_func_row_json(out, KRAIT_FUNC_ROW(callee));
     krait_buf_char(out, '}');
 }
 
@@ -410,19 +409,20 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
 {
     struct krait_buf *out = &report->out;
     bool lines = report->by == KRAIT_BY_LINE;
-    krait_buf_str(out, KRAIT_FUNC_ROW_CSV);
+    krait_func_row_csv(out, NULL);
     krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, NULL);
-    krait_buf_str(out, ",exceptions" KRAIT_FUNC_ROW_CSV_HOLDS);
+    krait_buf_str(out, ",exceptions");
+    krait_func_row_csv_holds(out, NULL);
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
     if (report->wall)
         krait_report_csv_split(out, NULL);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
-        krait_func_row_csv(out, row->name, row->module, row->file, row->line, krait_func_row_kind(row->kind));
+        krait_func_row_csv(out, &KRAIT_FUNC_ROW(row));
         krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
         krait_report_raised_csv(out, row->exceptions, row->exception_count);
-        krait_func_row_csv_holds(out, row->holds_dropped);
+        krait_func_row_csv_holds(out, &KRAIT_FUNC_ROW(row));
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
         if (row->wall)
@@ -441,8 +441,7 @@ static void put_json(struct report *report, const struct krait_profile *profile,
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_profile_row *row = &profile->rows[i];
         krait_json_item(out, "\n{");
-        krait_func_row_json(out, row->name, row->module, row->file, row->line,
-                            krait_func_row_kind(row->kind));
+        krait_func_row_json(out, KRAIT_FUNC_ROW(row));
         krait_report_columns_json(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
         krait_report_raised_json(out, row->exceptions, row->exception_count);
         if (report->by == KRAIT_BY_LINE)

@@ -334,8 +334,7 @@ static int put_tree_json(struct report *report, const struct krait_calltree *tre
             krait_buf_str(out, "null");
         krait_json_key_u64(out, "depth", node->depth - 1);
         if (func)
-            krait_func_row_json(out, func->name, func->module, func->file, func->line,
-                                krait_func_row_kind(func->kind));
+            krait_func_row_json(out, KRAIT_FUNC_ROW(func));
         else {
             krait_json_key_text(out, "name", tree->labels.texts[node->label]);
         }
@@ -359,25 +358,25 @@ static void put_tree_csv(struct report *report, const struct krait_calltree *tre
                          uint32_t shown)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, "depth," KRAIT_FUNC_ROW_CSV);
+    krait_buf_str(out, "depth,");
+    krait_func_row_csv(out, NULL);
     krait_report_columns_csv(out, columns, TREE_COLUMNS, report, NULL);
-    krait_buf_str(out, KRAIT_FUNC_ROW_CSV_HOLDS);
+    krait_func_row_csv_holds(out, NULL);
     krait_buf_str(out, lines->raised ? ",raised,exceptions" : "");
     if (tree->split)
         krait_report_csv_wall(out, "total", NULL);
     krait_buf_char(out, '\n');
     for (uint32_t i = 0; i < shown; i++) {
         const struct krait_tree_node *node = &tree->nodes[lines->items[i].node];
-        struct krait_func group = { .name = "", .module = "", .file = "" };
-        if (node->func == KRAIT_NO_ID)
-            group.name = tree->labels.texts[node->label];
-        const struct krait_func *func =
-            node->func == KRAIT_NO_ID ? &group : &report->trace->funcs[node->func];
+        bool is_group = node->func == KRAIT_NO_ID;
+        struct krait_func_row row =
+            is_group
+                ? (struct krait_func_row){ .name = tree->labels.texts[node->label], "", "", .kind = "group" }
+                : KRAIT_FUNC_ROW(&report->trace->funcs[node->func]);
         krait_buf_fmt(out, "%u,", node->depth - 1);
-        krait_func_row_csv(out, func->name, func->module, func->file, func->line,
-                           node->func == KRAIT_NO_ID ? "group" : krait_func_row_kind(func->kind));
+        krait_func_row_csv(out, &row);
         krait_report_columns_csv(out, columns, TREE_COLUMNS, report, node);
-        krait_func_row_csv_holds(out, func->holds_dropped);
+        krait_func_row_csv_holds(out, &row);
         if (lines->raised) {
             const struct report_raised *raised = &lines->raised[lines->items[i].node];
             krait_buf_fmt(out, ",%llu", (unsigned long long)raised->total);

@@ -311,8 +311,7 @@ static void json_call(struct krait_buf *out, const struct report *report, const 
     const struct krait_func *func = &report->trace->funcs[call->func];
     const struct krait_thread *thread = &report->trace->threads[call->thread];
     krait_buf_char(out, '{');
-    krait_func_row_json(out, func->name, func->module, func->file, func->line,
-                        krait_func_row_kind(func->kind));
+    krait_func_row_json(out, KRAIT_FUNC_ROW(func));
     krait_json_key_u64(out, "begin_ns", call->begin_ns);
     krait_json_key_u64(out, "duration_ns", call->end_ns - call->begin_ns);
     krait_json_key_u64(out, "pid", report->trace->processes[thread->process].pid);
@@ -353,8 +352,7 @@ static void csv_call(struct krait_buf *out, const struct report *report, const s
 {
     const struct krait_func *func = &report->trace->funcs[call->func];
     const struct krait_thread *thread = &report->trace->threads[call->thread];
-    krait_func_row_csv(out, func->name, func->module, func->file, func->line,
-                       krait_func_row_kind(func->kind));
+    krait_func_row_csv(out, &KRAIT_FUNC_ROW(func));
     krait_buf_fmt(out, ",%llu,%llu,%u,%u,", (unsigned long long)call->begin_ns,
                   (unsigned long long)(call->end_ns - call->begin_ns),
                   report->trace->processes[thread->process].pid, thread->tid);
@@ -367,7 +365,8 @@ static void csv_call(struct krait_buf *out, const struct report *report, const s
 static void put_csv(struct report *report, const struct krait_why *why)
 {
     struct krait_buf *out = &report->out;
-    krait_buf_str(out, KRAIT_FUNC_ROW_CSV ",begin_ns,duration_ns,pid,tid,thread");
+    krait_func_row_csv(out, NULL);
+    krait_buf_str(out, ",begin_ns,duration_ns,pid,tid,thread");
     if (report->wall)
         krait_report_csv_wall(out, "total", NULL);
     krait_buf_char(out, '\n');

@@ -83,6 +83,7 @@ export class Api {
   readonly funcs: Pages<Func>;
   readonly texts: Pages<string>;
   private tiles = new Map<string, Tile | 'asked'>();
+  private stale = new Set<string>(); // of tiles that are here: there may be more in them by now
   private waiting: string[] = [];
   private running = 0;
 
@@ -98,14 +99,19 @@ export class Api {
     if (found instanceof Tile) {
       this.tiles.delete(key); // used last: behind all others
       this.tiles.set(key, found);
+      if (this.stale.delete(key)) this.want(key);
       return found;
     }
     if (!found) {
       this.tiles.set(key, 'asked');
-      this.waiting.push(key);
-      this.pump();
+      this.want(key);
     }
     return undefined;
+  }
+
+  private want(key: string): void {
+    this.waiting.push(key);
+    this.pump();
   }
 
   /** The tile, asked for at once if it is not here; it is not kept. */
@@ -125,8 +131,20 @@ export class Api {
 
   /** What was asked for but has not begun is not wanted any more. */
   forgetWaiting(): void {
-    for (const key of this.waiting) this.tiles.delete(key);
+    for (const key of this.waiting) {
+      if (this.tiles.get(key) instanceof Tile) this.stale.add(key);
+      else this.tiles.delete(key);
+    }
     this.waiting = [];
+  }
+
+  /** The recording has grown: all is asked for anew, and meanwhile shown as it was where the numbers of tracks are `same`. */
+  renew(same: boolean): void {
+    this.forgetWaiting();
+    if (same) for (const [key, tile] of this.tiles) { if (tile instanceof Tile) this.stale.add(key); }
+    else this.tiles.clear();
+    this.funcs.forget();
+    this.texts.forget();
   }
 
   /** The index has grown: what was answered before it was whole is asked for again. */

@@ -108,6 +108,11 @@ export class Lanes {
     this.stale = true;
   }
 
+  /** Tracks have other numbers now. */
+  forget(): void {
+    this.deepest.clear();
+  }
+
   layout(): void {
     const { filter, collapsed, pinned, group: by } = this.store.view;
     const wanted = filter.toLowerCase();

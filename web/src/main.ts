@@ -7,16 +7,18 @@ import { button, el } from './dom';
 import { Command, commandOf, commands, keyText } from './keys';
 import { shortCommand } from './lanes';
 import { Minimap } from './minimap';
-import { Trace, label, place } from './model';
+import { Func, Trace, label, place } from './model';
 import { Notes } from './notes';
 import { Context } from './panel';
+import { movesOf } from './follow';
+import { Jobs } from './jobs';
 import { redrawFlame } from './panels/flame';
 import { panels } from './panels/index';
 import { Store, decode } from './store';
 import { Timeline } from './timeline';
 import { counted, duration } from './time';
 
-const WAIT = 180, POLL = 500; // ms: after the last change; between two looks at the index
+const WAIT = 180, POLL = 500, FOLLOW = 1000; // ms: after the last change; between two looks at the index, and at a recording that goes on
 
 class Page {
   private context: Context;
@@ -31,6 +33,9 @@ class Page {
   private palette: Chooser;
   private body = el('div', { class: 'panel-body', role: 'tabpanel' });
   private state = el('span', { class: 'index', role: 'status' });
+  private length = el('span', { class: 'quiet length' });
+  private missing = el('div');
+  private jobs = new Jobs();
   private chosen = el('span', { class: 'chosen-lanes', role: 'status' });
   private help = el('dialog', { class: 'help' });
   private filter = el('input', { type: 'search', class: 'filter', placeholder: 'Filter lanes', 'aria-label': 'Filter lanes' });
@@ -50,7 +55,7 @@ class Page {
     });
     this.build();
     this.listen();
-    void this.follow();
+    this.follow().catch(() => { this.state.textContent = 'krait view has ended: nothing more can be loaded'; });
     void notes.load();
   }
 
@@ -64,7 +69,7 @@ class Page {
     const title = shortCommand(trace.title) || 'recording';
     document.title = `${title} - krait`;
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
-      el('span', { class: 'quiet' }, `${duration(Number(trace.duration))}, ${counted(trace.threads.length, 'thread')}`), this.state, el('span', { class: 'space' }), this.filter,
+      this.length, this.state, el('span', { class: 'space' }), this.filter,
       button('Active', 'Only threads that ran in the range (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
       button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
@@ -76,10 +81,18 @@ class Page {
     }
     tabs.append(this.chosen);
     const divider = el('div', { class: 'divider', role: 'separator', 'aria-orientation': 'horizontal', tabindex: '0', 'aria-label': 'Height of the panels' });
-    const below = el('section', { class: 'panels', 'aria-label': 'Panels' }, tabs, this.body);
+    const below = el('section', { class: 'panels', 'aria-label': 'Panels' }, tabs, this.jobs.element, this.body);
     this.resize(divider, below);
-    document.body.append(head, ...this.warnings(), this.minimap.element, timeline.element, divider, below, this.help);
+    this.showLength();
+    document.body.append(head, this.missing, this.minimap.element, timeline.element, divider, below, this.help);
     this.buildHelp();
+  }
+
+  /** What changes while the recording goes on. */
+  private showLength(): void {
+    const { trace } = this.context;
+    this.length.textContent = `${duration(Number(trace.duration))}, ${counted(trace.threads.length, 'thread')}`;
+    this.missing.replaceChildren(...this.warnings());
   }
 
   /** What is missing from the recording is said before all else. */
@@ -152,6 +165,10 @@ class Page {
       const command = commandOf(this.list, event);
       if (!command) return;
       event.preventDefault();
+      if (event.key === 'Escape' && this.jobs.running) {
+        this.cancel();
+        return;
+      }
       if (event.key === 'Escape') (document.activeElement as HTMLElement | null)?.blur();
       command.run(this.context);
     });
@@ -209,6 +226,7 @@ class Page {
     this.shown = panel.id;
     this.asking?.abort();
     const asking = this.asking = new AbortController();
+    const done = this.jobs.begin(() => this.cancel());
     this.body.classList.add('asking');
     try {
       await panel.update(this.context, asking.signal);
@@ -216,23 +234,53 @@ class Page {
     } catch (error) {
       if (!asking.signal.aborted) this.state.textContent = error instanceof Error ? error.message : String(error);
     }
+    done();
     if (this.asking === asking) this.body.classList.remove('asking');
   }
 
-  /** As long as the index is built. */
+  /** Ends what the panel waits for. */
+  private cancel(): void {
+    this.asking?.abort();
+    this.body.classList.remove('asking');
+    this.jobs.cancelled(() => { void this.showPanel(); });
+  }
+
+  /** More was recorded: what the page knows is carried over. */
+  private async grow(next: Trace): Promise<void> {
+    const { store, trace, api, timeline } = this.context, moves = movesOf(trace, next), func = store.view.func === null ? undefined : api.funcs.get(store.view.func);
+    Object.assign(trace, next);
+    api.renew(moves.same);
+    if (!moves.same) timeline.lanes.forget();
+    store.grow(next.duration, moves, func ? await this.sameFunction(func) : store.view.func);
+    this.showLength();
+    this.later(true);
+  }
+
+  private async sameFunction(func: Func): Promise<number | null> {
+    const { funcs } = await ask<{ funcs: number[] }>('search', { text: func.name, limit: 1000 });
+    for (const id of funcs) {
+      const now = await this.context.api.funcs.wait(id);
+      if (now && now.name === func.name && now.module === func.module && now.file === func.file && now.line === func.line) return id;
+    }
+    return null;
+  }
+
+  /** As long as the index is built, or the recording goes on. */
   private async follow(): Promise<void> {
     let before = -1;
     for (;;) {
-      const { index } = await askTrace();
-      this.state.textContent = index.done ? (index.whole ? '' : 'the index is not whole') : `indexing ${Math.round(index.share * 100)}%`;
+      const next = await askTrace(), { index, growing } = next, { trace } = this.context;
+      this.state.textContent = growing ? 'recording' : index.done ? (index.whole ? '' : 'the index is not whole') : `indexing ${Math.round(index.share * 100)}%`;
+      this.state.classList.toggle('recording', growing);
+      if (next.generation !== trace.generation) await this.grow(next);
       if (index.share !== before) {
         before = index.share;
         this.context.api.forgetUnfinished();
         this.redraw();
         if (index.done) this.later(true);
       }
-      if (index.done) return;
-      await new Promise((done) => setTimeout(done, POLL));
+      if (index.done && !growing) return;
+      await new Promise((done) => setTimeout(done, growing ? FOLLOW : POLL));
     }
   }
 

@@ -13,6 +13,7 @@ export interface StateClass { name: string; role: string }
 export interface Trace {
   version: string; title: string; origin: bigint; duration: bigint;
   index: { share: number; done: boolean; cached: boolean; whole: boolean; bytes: number; took: number };
+  growing: boolean; generation: number; // whether the recording goes on; how often the server has shown more of it
   traceBytes: number; funcs: number; texts: number; kernel: boolean;
   processes: Process[]; threads: Thread[]; tracks: Track[]; classes: StateClass[];
   lost: { count: number; reason: string; advice: string }[];

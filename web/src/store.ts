@@ -2,6 +2,7 @@
 // The page's whole state: the range on the screen, the selection, which lanes are how. Whoever changes it says so here;
 // whoever draws it listens. The address bar holds it, so that a link opens the same view.
 
+import { Moves, followed } from './follow';
 import { Call } from './model';
 
 export interface Range { from: bigint; span: number } // nanoseconds
@@ -112,9 +113,13 @@ export class Store {
   }
 
   setFunc(func: number | null): void {
+    this.setFuncAlone(func);
+    this.tell('selection');
+  }
+
+  private setFuncAlone(func: number | null): void {
     this.view.func = func;
     this.lit = func === null ? null : { func };
-    this.tell('selection');
   }
 
   setEvents(filter: string): void {
@@ -168,6 +173,21 @@ export class Store {
   /** The range that tables are of: what is selected, else what is on the screen. */
   get asked(): Range {
     return this.view.selected ?? this.view.range;
+  }
+
+  /** The recording is longer now, and its parts may have other numbers. That is no step to go back to. */
+  grow(duration: bigint, moves: Moves, func: number | null): void {
+    const { view } = this, span = Math.max(Number(duration), LEAST_SPAN), track = view.call && moves.track(view.call.track);
+    this.settle();
+    view.range = followed(view.range, this.whole.span, span);
+    this.whole = { from: 0n, span };
+    if (view.call) view.call = track === undefined ? null : { ...view.call, track: track as number };
+    this.detail = null; // a call that had not ended may have
+    this.setFuncAlone(func);
+    for (const [, list] of LISTS) view[list] = view[list].map(moves.key);
+    this.settled = encode(view);
+    this.write();
+    for (const what of ['lanes', 'range', 'selection'] as const) for (const listener of this.listeners) listener(what);
   }
 
   /** Steps back, or forward again, through what was looked at. */

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a recording that goes on, and of answers that take long."""
+
+import contextlib
+import re
+import signal
+import threading
+import time
+
+import pytest
+from browser import Page, browser
+from served import Server
+from test_view_follow import ask_trace, wait_until, watched  # noqa: F401 (a fixture)
+
+MANY = "process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\nrepeat 4000000\n0us call 1\n1us return\nend\nexit 0 0\n"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as made:
+        yield made
+
+
+def span_of(page):
+    """How much time is on the screen; 0 while the address does not say."""
+    said = re.match(r"r=-?\d+,([\d.]+)", page.address())
+    return float(said[1]) if said else 0
+
+
+def test_the_page_grows_with_the_recording_and_keeps_its_place(watched, chromium):  # noqa: F811
+    process, trace, url = watched
+    wait_until(lambda t: t["growing"] and t["threads"], lambda: ask_trace(url))
+    page = Page(chromium.new_page(viewport={"width": 1280, "height": 800}))
+    page.page.goto(url)
+    page.wait()
+    assert page.text(".recording") == "recording"
+    first = wait_until(lambda now: now, lambda: span_of(page))
+    longer = wait_until(lambda now: now > first, lambda: span_of(page))  # the whole is shown, and stays the whole
+    page.page.goto(url + "#r=1000000,2000000;p=functions")
+    page.wait()
+    length = page.text(".length")
+    wait_until(lambda now: now != length, lambda: page.text(".length"))
+    assert page.address() == "r=1000000,2000000;p=functions"
+    assert int(ask_trace(url)["duration"]) > longer
+    (trace.parent / "end").touch()
+    wait_until(lambda now: now == 0, page.page.locator(".recording").count)
+    page.press("0")
+    assert int(ask_trace(url)["duration"]) == pytest.approx(span_of(page))
+    assert "step" in " ".join(row[0] for row in page.rows())
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    wait_until(lambda now: not page.page.evaluate("() => document.querySelector('.recording')"))
+    assert page.errors == []
+    page.page.close()
+
+
+@contextlib.contextmanager
+def slowed(process):
+    """A machine that leaves a process 4 of 100 milliseconds."""
+    ends = threading.Event()
+
+    def slow():
+        while not ends.wait(0.004):
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.096)
+            process.send_signal(signal.SIGCONT)
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
+def test_a_long_answer_shows_how_far_it_is_and_can_be_cancelled(krait, synth, chromium):
+    server = Server(krait, synth(MANY))
+    server.built()
+    page = Page(chromium.new_page())
+    page.page.goto(server.url + "#p=notes")
+    page.wait()
+    jobs = page.page.locator(".jobs")
+    with slowed(server.process):
+        page.page.keyboard.press("1")
+        wait_until(lambda now: "function table" in now, lambda: jobs.inner_text() if jobs.is_visible() else "")
+        jobs.get_by_role("button", name="Cancel").click()
+        assert "cancelled" in jobs.inner_text()
+        wait_until(lambda now: now == [], lambda: page.page.evaluate("() => fetch('api/progress').then((answer) => answer.json())"))
+    assert page.page.locator(".table-rows .row").count() == 0
+    jobs.get_by_role("button", name="Ask again").click()
+    page.wait()
+    assert page.rows()[0][0] == "app.main" and not jobs.is_visible()
+    assert page.errors == []
+    page.page.close()
+    server.end()

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers that take long: how far each is, and a way to end it. An answer ends when its connection closes.
+
+import { ask } from './api';
+import { button, el } from './dom';
+import { duration } from './time';
+
+const PATIENCE = 500, POLL = 300; // ms: before an answer is told of; between two looks at it
+
+interface Running { name: string; share: number; took: number }
+
+const WORDS: Record<string, string> = {
+  functions: 'function table', flame: 'flame graph', call: 'details of the call', calls: 'calls of the function', states: 'states', syscalls: 'system calls',
+  marks: 'marks', events: 'events', path: 'critical path', wakeups: 'wakeups', gil: 'waits for the GIL', counters: 'counters',
+};
+
+/** "function table 43%, 2.1 s". */
+export function jobText({ name, share, took }: Running): string {
+  const words = WORDS[name] ?? name;
+  return share > 0 ? `${words} ${Math.floor(share * 100)}%, ${duration(took)}` : `${words} ${duration(took)}`;
+}
+
+/** What is shown while something is awaited. */
+export class Jobs {
+  readonly element = el('div', { class: 'jobs', role: 'status', hidden: '' });
+  private text = el('span');
+  private bar = el('progress', { max: '1', 'aria-label': 'How far the answer is' });
+  private timer = 0;
+  private token = 0;
+
+  /** Until `done` is called: `cancel` is what the reader may do meanwhile. */
+  begin(cancel: () => void): () => void {
+    this.end();
+    const token = this.token;
+    this.element.replaceChildren(this.bar, this.text, button('Cancel', 'Stop it (Escape)', cancel));
+    this.timer = window.setTimeout(() => { void this.look(token); }, PATIENCE);
+    return () => { if (this.token === token) this.end(); };
+  }
+
+  /** In its place: that it was cancelled, and how to begin again. */
+  cancelled(again: () => void): void {
+    this.end();
+    this.element.replaceChildren(el('span', {}, 'cancelled: what is below is as it was before'), button('Ask again', 'Ask for it again', again));
+    this.element.hidden = false;
+  }
+
+  /** Whether there is something to cancel. */
+  get running(): boolean {
+    return !this.element.hidden && this.bar.isConnected;
+  }
+
+  private end(): void {
+    this.token++; // a look that is under way is not shown
+    clearTimeout(this.timer);
+    this.element.hidden = true;
+  }
+
+  private async look(token: number): Promise<void> {
+    let running: Running[] = [];
+    try {
+      running = await ask<Running[]>('progress');
+    } catch { /* the server ends: what is awaited says so */ }
+    if (this.token !== token) return;
+    const slowest = running.filter((job) => job.name !== 'tile').sort((a, b) => b.took - a.took);
+    this.element.hidden = false;
+    this.text.textContent = slowest.map(jobText).join('; ') || 'waiting for the answer';
+    if (slowest.length && slowest[0].share > 0) this.bar.value = slowest[0].share;
+    else this.bar.removeAttribute('value');
+    this.timer = window.setTimeout(() => { void this.look(token); }, POLL);
+  }
+}

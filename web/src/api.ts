@@ -44,6 +44,8 @@ export function readCall(call: Call, track: number): Call {
 /** Names by id, a page at a time; what is not there yet is asked for, and `changed` is called once it is. */
 class Pages<T> {
   private pages: (T[] | Promise<void>)[] = [];
+  private loading = 0;
+
   constructor(private endpoint: string, private make: (row: unknown, id: number) => T, private changed: () => void) {}
 
   get(id: number): T | undefined {
@@ -65,10 +67,22 @@ class Pages<T> {
     this.pages = [];
   }
 
+  get busy(): boolean {
+    return this.loading > 0;
+  }
+
   private async load(page: number): Promise<void> {
-    const rows = await ask<unknown[]>(this.endpoint, { page });
-    this.pages[page] = rows.map((row, i) => this.make(row, page * FUNCS_PER_PAGE + i));
-    this.changed();
+    const pages = this.pages;
+    this.loading++;
+    try {
+      const rows = await ask<unknown[]>(this.endpoint, { page });
+      pages[page] = rows.map((row, i) => this.make(row, page * FUNCS_PER_PAGE + i));
+      this.changed();
+    } catch {
+      delete pages[page]; // whoever draws a name of it next asks again
+    } finally {
+      this.loading--;
+    }
   }
 }
 
@@ -156,7 +170,7 @@ export class Api {
   }
 
   get busy(): boolean {
-    return this.running + this.waiting.length > 0;
+    return this.running + this.waiting.length > 0 || this.funcs.busy || this.texts.busy;
   }
 
   private pump(): void {

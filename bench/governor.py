@@ -75,8 +75,9 @@ def timed(rows):
 
 
 def key(row):
-    """As samples name it. By its line too: generator expressions of one function have one name."""
-    return row["file"], row["line"], row["name"]
+    """As samples name it. By its line too: generator expressions of one function have one name. C functions, which samples do
+    not name, have a module instead of a file."""
+    return row["module"] if row["kind"] == "c" else row["file"], row["line"], row["name"]
 
 
 def measure(python, tool, name, loops):

@@ -514,7 +514,8 @@ int krait_answer_marks(struct krait_serving *serving, const struct krait_request
     krait_json_key_open(out, "marks", '[');
     for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
         marks.track = i;
-        if (serving->trace->tracks[i].kind == KRAIT_TRACK_INSTANTS)
+        if (serving->trace->tracks[i].kind == KRAIT_TRACK_INSTANTS &&
+            krait_serving_takes_track(serving, request, i))
             rc = krait_view_each(serving->view, i, range, put_mark, &marks);
     }
     krait_buf_char(out, ']');

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over a range of time and chosen threads: as krait report and krait states have them.
+ * Functions over a range of time and chosen threads: the table and the call tree, as krait report has them.
  */
 #include "analysis/calltree.h"
 #include "analysis/profile.h"
 #include "base/array.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "serve/serving.h"
-
-#include <string.h>
 
 static const char *const state_keys[] = {
 #define X(name, text, title, words) text,
@@ -177,117 +174,4 @@ int krait_answer_flame(struct krait_serving *serving, const struct krait_request
     krait_buf_str(out, "}\n");
     krait_calltree_free(tree);
     return rc ? krait_err_set(err, rc, "out of memory") : 0;
-}
-
-/* ---- states and system calls ---- */
-
-/* Of one name on one track. */
-struct sum {
-    uint32_t track, name;
-    uint64_t count, ns, longest_ns, errors;
-};
-
-struct sums {
-    const struct krait_trace *trace;
-    struct krait_range range; /* behind the origin */
-    uint32_t track;
-    struct sum *items;
-    uint32_t count, cap;
-    struct krait_map index; /* track << 32 | name, or name alone, to item */
-    bool by_track;
-};
-
-static int add_entry(void *ctx, const struct krait_tile_call *entry)
-{
-    struct sums *s = ctx;
-    uint64_t key = entry->func | (s->by_track ? (uint64_t)s->track << 32 : 0);
-    const uint64_t *known = krait_map_get(&s->index, key);
-    uint64_t at = known ? *known : s->count;
-    if (!known) {
-        if (!KRAIT_GROW(s->items, s->cap, s->count + 1) || krait_map_put(&s->index, key, at))
-            return -ENOMEM;
-        s->items[s->count++] = (struct sum){ .track = s->track, .name = entry->func };
-    }
-    struct sum *sum = &s->items[at];
-    uint64_t begin = KRAIT_MAX(entry->begin_ns, s->range.from_ns),
-             end = KRAIT_MIN(entry->end_ns, s->range.to_ns);
-    sum->count++;
-    sum->ns += end - begin;
-    sum->longest_ns = KRAIT_MAX(sum->longest_ns, entry->end_ns - entry->begin_ns);
-    sum->errors +=
-        entry->value < 0 && entry->value >= -4095; /* as the kernel returns them: include/linux/err.h */
-    return 0;
-}
-
-static bool takes_track(const struct krait_request *request, const struct krait_track *track)
-{
-    return track->thread == KRAIT_NO_ID ? !krait_request_has(request, KRAIT_PARAM_threads)
-                                        : krait_serving_takes((void *)request, NULL, track->thread);
-}
-
-static bool is_of(const struct krait_track *track, enum krait_track_kind kind, const char *name)
-{
-    return track->kind == kind && (!name || strcmp(track->name, name) == 0);
-}
-
-static struct krait_range since_origin(const struct krait_serving *serving, struct krait_range range)
-{
-    return (struct krait_range){ range.from_ns - serving->origin_ns, range.to_ns - serving->origin_ns };
-}
-
-static int sum_tracks(struct sums *sums, struct krait_serving *serving, const struct krait_request *request,
-                      enum krait_track_kind kind, const char *name, struct krait_err *err)
-{
-    int rc = 0;
-    sums->trace = serving->trace;
-    sums->range = since_origin(serving, krait_serving_range(serving, request));
-    for (uint32_t i = 0; i < serving->trace->track_count && !rc; i++) {
-        const struct krait_track *track = &serving->trace->tracks[i];
-        sums->track = i;
-        if (is_of(track, kind, name) && takes_track(request, track))
-            rc = krait_view_each(serving->view, i, sums->range, add_entry, sums);
-    }
-    return rc == -EAGAIN ? krait_err_set(err, rc, "the index is still being built")
-           : rc          ? krait_err_set(err, rc, "out of memory")
-                         : 0;
-}
-
-static void sums_done(struct sums *sums)
-{
-    free(sums->items);
-    krait_map_done(&sums->index);
-}
-
-int krait_answer_states(struct krait_serving *serving, const struct krait_request *request,
-                        struct krait_buf *out, struct krait_err *err)
-{
-    KRAIT_CLEANUP(sums_done) struct sums sums = { .by_track = true };
-    int rc = sum_tracks(&sums, serving, request, KRAIT_TRACK_STATES, NULL, err);
-    krait_buf_str(out, "{\"columns\":[\"track\",\"name\",\"count\",\"ns\",\"longest\"],\"rows\":[");
-    for (uint32_t i = 0; i < sums.count; i++) {
-        const struct sum *sum = &sums.items[i];
-        const uint64_t numbers[] = { sum->track, sum->name, sum->count, sum->ns, sum->longest_ns };
-        krait_json_item(out, "\n[");
-        put_numbers(out, numbers, KRAIT_ARRAY_LEN(numbers));
-        krait_buf_char(out, ']');
-    }
-    krait_buf_str(out, "]}\n");
-    return rc;
-}
-
-int krait_answer_syscalls(struct krait_serving *serving, const struct krait_request *request,
-                          struct krait_buf *out, struct krait_err *err)
-{
-    KRAIT_CLEANUP(sums_done) struct sums sums = { 0 };
-    int rc = sum_tracks(&sums, serving, request, KRAIT_TRACK_SLICES, "system calls", err);
-    krait_buf_str(out, "{\"columns\":[\"name\",\"count\",\"errors\",\"ns\",\"longest\"],\"rows\":[");
-    for (uint32_t i = 0; i < sums.count; i++) {
-        const struct sum *sum = &sums.items[i];
-        const uint64_t numbers[] = { sum->name, sum->count, sum->errors, sum->ns, sum->longest_ns };
-        krait_json_item(out, "\n[");
-        put_numbers(out, numbers, KRAIT_ARRAY_LEN(numbers));
-        krait_buf_char(out, ']');
-    }
-    krait_buf_str(out, "]}\n");
-    return rc;
 }

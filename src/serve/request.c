@@ -45,7 +45,7 @@ const char *krait_request_param_name(enum krait_param param)
 const char *krait_request_param_kind(enum krait_param param)
 {
     static const char *const kinds[] = {
-        [NUMBER] = "number", [IDS] = "numbers, with commas between", [TEXT] = "text"
+        [NUMBER] = "number", [IDS] = "numbers and ranges, as 3,7-9", [TEXT] = "text"
     };
     return kinds[params[param].kind];
 }
@@ -69,21 +69,69 @@ static bool parse_number(uint64_t *number, const char *text, const char *end)
     return true;
 }
 
+/* "7", or "7-9". */
+static bool parse_id_range(struct krait_id_range *range, const char *text, const char *end)
+{
+    const char *dash = memchr(text, '-', (size_t)(end - text));
+    uint64_t first, last;
+    if (!parse_number(&first, text, dash ? dash : end) || !parse_number(&last, dash ? dash + 1 : text, end) ||
+        last > UINT32_MAX || first > last)
+        return false;
+    *range = (struct krait_id_range){ (uint32_t)first, (uint32_t)last };
+    return true;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct krait_id_range *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Those that overlap become one, so that they can be searched. */
+static void join_ids(struct krait_request *request)
+{
+    uint32_t count = 0;
+    qsort(request->ids, request->id_count, sizeof(*request->ids), by_first);
+    for (uint32_t i = 0; i < request->id_count; i++) {
+        struct krait_id_range *last = count ? &request->ids[count - 1] : NULL;
+        if (last && request->ids[i].first <= last->last)
+            last->last = KRAIT_MAX(last->last, request->ids[i].last);
+        else
+            request->ids[count++] = request->ids[i];
+    }
+    request->id_count = count;
+}
+
 static int parse_ids(struct krait_request *request, const char *text, const char *end)
 {
     uint32_t cap = request->id_count;
     while (text < end) {
         const char *comma = memchr(text, ',', (size_t)(end - text));
         const char *stop = comma ? comma : end;
-        uint64_t id;
-        if (!parse_number(&id, text, stop) || id > UINT32_MAX || request->id_count == KRAIT_REQUEST_IDS_MAX)
+        struct krait_id_range range;
+        if (!parse_id_range(&range, text, stop) || request->id_count == KRAIT_REQUEST_IDS_MAX)
             return -EINVAL;
         if (!KRAIT_GROW(request->ids, cap, request->id_count + 1))
             return -ENOMEM;
-        request->ids[request->id_count++] = (uint32_t)id;
+        request->ids[request->id_count++] = range;
         text = comma ? comma + 1 : end;
     }
+    if (request->id_count)
+        join_ids(request);
     return 0;
+}
+
+bool krait_request_has_id(const struct krait_request *request, uint32_t id)
+{
+    uint32_t low = 0, high = request->id_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (request->ids[middle].last < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < request->id_count && request->ids[low].first <= id;
 }
 
 static int hex_digit(char c)

@@ -31,11 +31,16 @@ struct krait_endpoint {
                   struct krait_err *err);
 };
 
+/* Ids in a row. */
+struct krait_id_range {
+    uint32_t first, last;
+};
+
 struct krait_request {
     const struct krait_endpoint *endpoint;
     uint32_t given; /* bits by enum krait_param */
     uint64_t numbers[KRAIT_PARAMS];
-    uint32_t *ids; /* of threads */
+    struct krait_id_range *ids; /* of threads or tracks, by first */
     uint32_t id_count;
     char text[KRAIT_REQUEST_TEXT_MAX + 1];
     const char *body; /* of PUT, not owned; else NULL */
@@ -59,6 +64,9 @@ static inline bool krait_request_has(const struct krait_request *request, enum k
 {
     return request->given >> param & 1;
 }
+
+/* Whether an id is among those that were given. */
+bool krait_request_has_id(const struct krait_request *request, uint32_t id);
 
 /* The number that was given, or another. */
 static inline uint64_t krait_request_number(const struct krait_request *request, enum krait_param param,

@@ -2,6 +2,7 @@
 #include "serve/serving.h"
 
 #include "ctf/read/reader.h"
+#include "trace/gil_holders.h"
 
 int krait_serving_new(struct krait_serving **out, struct krait_view *view, struct krait_trace *trace)
 {
@@ -22,6 +23,7 @@ void krait_serving_free(struct krait_serving *serving)
     if (!serving)
         return;
     krait_wall_free(serving->wall);
+    krait_gil_holders_free(serving->gil);
     krait_ctf_close(serving->reader);
     pthread_mutex_destroy(&serving->one);
     if (serving->close)
@@ -45,11 +47,26 @@ bool krait_serving_takes(void *ctx, const struct krait_trace *trace, uint32_t th
     const struct krait_request *request = ctx;
     if (!krait_request_has(request, KRAIT_PARAM_threads))
         return true;
-    for (uint32_t i = 0; i < request->id_count; i++) {
-        if (request->ids[i] == thread)
-            return true;
-    }
-    return false;
+    return krait_request_has_id(request, thread);
+}
+
+bool krait_serving_takes_track(const struct krait_serving *serving, const struct krait_request *request,
+                               uint32_t track)
+{
+    const struct krait_trace *trace = serving->trace;
+    if (krait_request_has(request, KRAIT_PARAM_tracks))
+        return krait_request_has_id(request, track);
+    return !krait_request_number(request, KRAIT_PARAM_own, 0) || !trace->process_count ||
+           trace->tracks[track].of != KRAIT_OF_THREAD || trace->tracks[track].process != KRAIT_NO_ID;
+}
+
+int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_holders **out)
+{
+    pthread_mutex_lock(&serving->one);
+    int rc = serving->gil ? 0 : krait_gil_holders_new(&serving->gil, serving->trace);
+    *out = serving->gil;
+    pthread_mutex_unlock(&serving->one);
+    return rc;
 }
 
 struct krait_wall *krait_serving_wall(struct krait_serving *serving)

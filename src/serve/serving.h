@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 struct krait_ctf_reader;
+struct krait_gil_holders;
 
 struct krait_serving {
     uint32_t refs;       /* answers that are made from it, and the server: under the server's lock */
@@ -25,7 +26,8 @@ struct krait_serving {
     uint64_t origin_ns;        /* times in requests and answers count from it */
     struct krait_wall *wall;   /* what threads did; NULL: the trace does not say, or nobody has asked yet */
     bool has_wall;             /* somebody has asked */
-    const char *const *paths;  /* of the trace, as it was opened; notes are kept in the first */
+    struct krait_gil_holders *gil; /* who had the GIL; NULL: nobody has asked yet */
+    const char *const *paths;      /* of the trace, as it was opened; notes are kept in the first */
     size_t path_count;
     struct krait_ctf_reader *reader; /* all events; NULL: nobody has asked yet */
     pthread_mutex_t one;             /* who makes the wall or the reader, or writes notes */
@@ -41,6 +43,13 @@ struct krait_range krait_serving_range(const struct krait_serving *serving,
 
 /* A krait_profile_options.take_thread: whether the request, `request`, means the thread. */
 bool krait_serving_takes(void *request, const struct krait_trace *trace, uint32_t thread);
+
+/* Whether the request means a track: by `tracks`, or by `own`. */
+bool krait_serving_takes_track(const struct krait_serving *serving, const struct krait_request *request,
+                               uint32_t track);
+
+/* Who had the GIL while others waited, made once. Returns 0 or -ENOMEM. */
+int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_holders **out);
 
 /* What threads did, made once; NULL where the trace does not say. Under the lock. */
 struct krait_wall *krait_serving_wall(struct krait_serving *serving);

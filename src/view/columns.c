@@ -188,12 +188,33 @@ static int each_moment(const struct krait_columns *columns, struct krait_range r
     return rc;
 }
 
+/* A value goes on up to the next: the first one may have begun before the range. */
+static int each_value(const struct krait_columns *columns, struct krait_range range,
+                      int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
+{
+    uint32_t at = first_moment(columns, range.from_ns);
+    bool begins_there = at < columns->count && columns->moments[at].t_ns == range.from_ns;
+    int rc = 0;
+    for (at -= at && !begins_there; at < columns->count && columns->moments[at].t_ns < range.to_ns && !rc;
+         at++) {
+        const struct krait_tile_call entry = {
+            .begin_ns = columns->moments[at].t_ns,
+            .end_ns = at + 1 < columns->count ? columns->moments[at + 1].t_ns : UINT64_MAX,
+            .value = columns->moments[at].value,
+        };
+        rc = fn(ctx, &entry);
+    }
+    return rc;
+}
+
 int krait_columns_each(const struct krait_columns *columns, struct krait_range range,
                        int (*fn)(void *ctx, const struct krait_tile_call *entry), void *ctx)
 {
     if (krait_columns_have_spans(columns->kind))
         return each_span(columns, range, fn, ctx);
-    return columns->kind == KRAIT_TRACK_INSTANTS ? each_moment(columns, range, fn, ctx) : 0;
+    return columns->kind == KRAIT_TRACK_INSTANTS  ? each_moment(columns, range, fn, ctx)
+           : columns->kind == KRAIT_TRACK_COUNTER ? each_value(columns, range, fn, ctx)
+                                                  : 0;
 }
 
 uint32_t krait_columns_marks(const struct krait_columns *columns, uint64_t from_ns, unsigned shift,

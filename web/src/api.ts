@@ -12,7 +12,7 @@ export type Params = Record<string, string | number | bigint | undefined>;
 
 function address(name: string, params: Params): string {
   const given = Object.entries(params).filter(([, value]) => value !== undefined);
-  const query = given.map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&');
+  const query = given.map(([key, value]) => `${key}=${encodeURIComponent(String(value)).replace(/%2C/g, ',')}`).join('&');
   return `api/${name}${query ? '?' + query : ''}`;
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One table of what can be done: its keys, its words in the help and the command palette.
 
-import { Context } from './panel';
-import { panels } from './panels/index';
+import { Context, Panel } from './panel';
 import { addNote } from './panels/notes';
 
 export interface Command { keys: string[]; words: string; group: string; run: (context: Context) => void }
 
 /** Keys are by place on the keyboard (KeyboardEvent.code) for movement, so that WASD is where it is on every layout; else by what is printed on them. */
-export function commands(ui: { search: () => void; help: () => void; palette: () => void; theme: () => void; filter: () => void }): Command[] {
+export function commands(offered: Panel[], ui: { search: () => void; help: () => void; palette: () => void; theme: () => void; filter: () => void }): Command[] {
   const go = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Move', run });
   const call = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Calls', run });
   const other = (words: string, keys: string[], run: Command['run']): Command => ({ keys, words, group: 'Page', run });
@@ -55,7 +54,7 @@ export function commands(ui: { search: () => void; help: () => void; palette: ()
       c.store.tell('range');
     }),
     other('Keys', ['?'], ui.help),
-    ...panels.map((panel) => other(`Panel: ${panel.title}`, [panel.key], (c: Context) => c.store.openPanel(panel.id))),
+    ...offered.map((panel) => other(`Panel: ${panel.title}`, [panel.key], (c: Context) => c.store.openPanel(panel.id))),
   ];
 }
 

@@ -190,16 +190,11 @@ export class Lanes {
     this.store.arrange(keys);
   }
 
-  /** The threads of the chosen lanes, by their index; undefined where none is chosen: of all. */
-  chosenThreads(): number[] | undefined {
-    const { only } = this.store.view, threads = new Set<number>();
-    for (const group of this.found) {
-      for (const lane of group.lanes) {
-        if (!only.includes(lane.key) && !only.includes(group.key)) continue;
-        for (const track of lane.tracks) if (track.thread !== null) threads.add(track.thread);
-      }
-    }
-    return threads.size ? [...threads].sort((a, b) => a - b) : undefined;
+  /** The tracks of the chosen lanes; undefined where none is chosen: of all. */
+  chosenTracks(): Track[] | undefined {
+    const { only } = this.store.view;
+    if (!only.length) return undefined;
+    return this.found.flatMap((group) => group.lanes.filter((lane) => only.includes(lane.key) || only.includes(group.key))).flatMap((lane) => lane.tracks);
   }
 
   /** What the chosen lanes are called. */

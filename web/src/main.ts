@@ -9,7 +9,7 @@ import { shortCommand } from './lanes';
 import { Minimap } from './minimap';
 import { Func, Trace, label, place } from './model';
 import { Notes } from './notes';
-import { Context } from './panel';
+import { Context, Panel } from './panel';
 import { movesOf } from './follow';
 import { Jobs } from './jobs';
 import { redrawFlame } from './panels/flame';
@@ -28,10 +28,12 @@ class Page {
   private shown = '';
   private timer = 0;
   private asking: AbortController | null = null;
-  private list: Command[];
+  private list: Command[] = [];
   private search: Chooser;
   private palette: Chooser;
-  private body = el('div', { class: 'panel-body', role: 'tabpanel' });
+  private body = el('div', { class: 'panel-body', role: 'tabpanel', id: 'panel' });
+  private offered: Panel[] = [];
+  private scope = el('span', { class: 'scope', role: 'status' });
   private state = el('span', { class: 'index', role: 'status' });
   private length = el('span', { class: 'quiet length' });
   private missing = el('div');
@@ -49,14 +51,22 @@ class Page {
     this.minimap = new Minimap(trace, store, api);
     this.search = new Chooser('Search functions and threads', (text) => this.findAll(text));
     this.palette = new Chooser('Commands', (text) => this.findCommand(text));
-    this.list = commands({
-      search: () => this.search.open(), palette: () => this.palette.open(),
-      help: () => this.help.showModal(), theme: () => this.theme(), filter: () => this.filter.focus(),
-    });
     this.build();
+    this.offer();
     this.listen();
     this.follow().catch(() => { this.state.textContent = 'krait view has ended: nothing more can be loaded'; });
     void notes.load();
+  }
+
+  /** The panels that have anything to show of this trace, and their keys. */
+  private offer(): void {
+    this.offered = panels.filter((panel) => panel.offered?.(this.context.trace) ?? true);
+    for (const [id, tab] of this.tabs) tab.hidden = !this.offered.some((panel) => panel.id === id);
+    this.list = commands(this.offered, {
+      search: () => this.search.open(), palette: () => this.palette.open(),
+      help: () => this.help.showModal(), theme: () => this.theme(), filter: () => this.filter.focus(),
+    });
+    this.buildHelp();
   }
 
   private showNotes(): void {
@@ -73,19 +83,19 @@ class Page {
       button('Active', 'Only threads that ran in the range (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
       button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
+    tabs.addEventListener('keydown', (event) => this.stepTab(event));
     for (const panel of panels) {
-      const tab = el('button', { type: 'button', role: 'tab', title: panel.key }, panel.title);
+      const tab = el('button', { type: 'button', role: 'tab', id: `tab-${panel.id}`, title: keyText(panel.key), 'aria-controls': 'panel' }, panel.title);
       tab.addEventListener('click', () => this.context.store.openPanel(panel.id));
       this.tabs.set(panel.id, tab);
       tabs.append(tab);
     }
-    tabs.append(this.chosen);
+    tabs.append(this.scope, this.chosen);
     const divider = el('div', { class: 'divider', role: 'separator', 'aria-orientation': 'horizontal', tabindex: '0', 'aria-label': 'Height of the panels' });
     const below = el('section', { class: 'panels', 'aria-label': 'Panels' }, tabs, this.jobs.element, this.body);
     this.resize(divider, below);
     this.showLength();
     document.body.append(head, this.missing, this.minimap.element, timeline.element, divider, below, this.help);
-    this.buildHelp();
   }
 
   /** What changes while the recording goes on. */
@@ -119,7 +129,7 @@ class Page {
     const mouse: [string, string][] = [['wheel', 'scroll'], ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'move'], ['drag', 'select a range of time'],
       ['Shift + drag', 'move'], ['click', 'select a call'], ['double-click', 'zoom to a call']];
     body.append(el('h3', {}, 'Mouse'), el('table', {}, el('tbody', {}, ...mouse.map(([key, words]) => el('tr', {}, el('td', {}, el('kbd', {}, key)), el('td', {}, words))))));
-    this.help.append(body, button('Close', 'Esc', () => this.help.close()));
+    this.help.replaceChildren(body, button('Close', 'Esc', () => this.help.close()));
   }
 
   private resize(divider: HTMLElement, below: HTMLElement): void {
@@ -154,7 +164,7 @@ class Page {
   private listen(): void {
     const { store } = this.context;
     store.listen((what) => {
-      const panel = panels.find((p) => p.id === this.shown);
+      const panel = this.offered.find((p) => p.id === this.shown);
       if (what === 'range') this.findActiveLater();
       if (what === 'lanes') this.showChosen();
       if (what === 'panel') this.later(true);
@@ -219,8 +229,15 @@ class Page {
   }
 
   private async showPanel(): Promise<void> {
-    const panel = panels.find((p) => p.id === this.context.store.view.panel) ?? panels[0];
-    for (const [id, tab] of this.tabs) tab.setAttribute('aria-selected', String(id === panel.id));
+    const panel = this.offered.find((p) => p.id === this.context.store.view.panel) ?? this.offered[0];
+    for (const [id, tab] of this.tabs) {
+      tab.setAttribute('aria-selected', String(id === panel.id));
+      tab.tabIndex = id === panel.id ? 0 : -1;
+    }
+    this.body.setAttribute('aria-labelledby', `tab-${panel.id}`);
+    this.showScope();
+    const missing = panel.missing?.(this.context.trace);
+    if (missing) this.made.set(panel.id, el('p', { class: 'empty' }, missing));
     if (!this.made.has(panel.id)) this.made.set(panel.id, panel.make(this.context));
     if (this.shown !== panel.id) this.body.replaceChildren(this.made.get(panel.id) as HTMLElement);
     this.shown = panel.id;
@@ -229,7 +246,7 @@ class Page {
     const done = this.jobs.begin(() => this.cancel());
     this.body.classList.add('asking');
     try {
-      await panel.update(this.context, asking.signal);
+      if (!missing) await panel.update(this.context, asking.signal);
       this.context.timeline.draw();
     } catch (error) {
       if (!asking.signal.aborted) this.state.textContent = error instanceof Error ? error.message : String(error);
@@ -248,7 +265,11 @@ class Page {
   /** More was recorded: what the page knows is carried over. */
   private async grow(next: Trace): Promise<void> {
     const { store, trace, api, timeline } = this.context, moves = movesOf(trace, next), func = store.view.func === null ? undefined : api.funcs.get(store.view.func);
+    const empty = panels.filter((panel) => panel.missing?.(trace)).map((panel) => panel.id);
     Object.assign(trace, next);
+    for (const id of empty) this.made.delete(id);
+    if (empty.includes(this.shown)) this.shown = '';
+    this.offer();
     api.renew(moves.same);
     if (!moves.same) timeline.lanes.forget();
     store.grow(next.duration, moves, func ? await this.sameFunction(func) : store.view.func);
@@ -263,6 +284,24 @@ class Page {
       if (now && now.name === func.name && now.module === func.module && now.file === func.file && now.line === func.line) return id;
     }
     return null;
+  }
+
+  /** The range that the panels are of. */
+  private showScope(): void {
+    const { store } = this.context;
+    this.scope.textContent = `${duration(store.asked.span)} ${store.view.selected ? 'selected' : 'on the screen'}`;
+  }
+
+  /** Arrow keys go from tab to tab, as in other programs. */
+  private stepTab(event: KeyboardEvent): void {
+    const ids = this.offered.map((panel) => panel.id), at = ids.indexOf(this.shown);
+    const to: Record<string, number> = { ArrowRight: at + 1, ArrowLeft: at - 1 + ids.length, Home: 0, End: ids.length - 1 };
+    if (!(event.key in to)) return;
+    const id = ids[to[event.key] % ids.length];
+    this.context.store.openPanel(id);
+    this.tabs.get(id)?.focus();
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   /** As long as the index is built, or the recording goes on. */

@@ -19,6 +19,12 @@ export function levelOf(span: number, width: number): number {
   return Math.max(0, Math.floor(Math.log2(Math.max(span / Math.max(width, 1) * BIN_PIXELS, 1))));
 }
 
+/** Whether a call is one of those that are lit up. */
+function isLit(lit: NonNullable<Store['lit']>, slice: Slice): boolean {
+  const ns = slice.end - slice.begin;
+  return slice.name === lit.func && ns >= (lit.min ?? 0) && ns <= (lit.max ?? Infinity);
+}
+
 interface Strip { canvas: HTMLCanvasElement; dark: boolean }
 
 /** Each row a line of 512 pixels: the colour by the hue, how dense by the busy share. */
@@ -148,22 +154,32 @@ export class Painter {
         context.drawImage(strip, 0, line, BINS, 1, x, top + row.depth * part.rowHeight + inset, width, part.rowHeight - 1 - inset);
       });
     }
-    const lit = this.store.lit?.func;
+    const lit = this.store.lit;
     for (const slice of tile.slices) {
       if (slice.depth >= part.rows || (slice.begin < 0 && !isFirst)) continue;
       this.box(context, part, top, frame, begin, slice, colour(slice.hue, slice.name), palette, lit);
     }
   }
 
+  /** Calls that are lit up one by one get a line below, however short they are. */
+  lines(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): void {
+    context.fillStyle = palette.accent;
+    for (const call of this.store.lit?.calls ?? []) {
+      const at = this.lanes.of(call.track), left = this.x(call.begin, frame), right = this.x(call.end, frame);
+      if (!at || call.depth >= at.part.rows || right < 0 || left > frame.width) continue;
+      context.fillRect(Math.max(left, -2), at.lane.top + at.part.top + (call.depth + 1) * at.part.rowHeight - 3 - frame.scroll, Math.max(Math.min(right, frame.width) - Math.max(left, -2), 2), 3);
+    }
+  }
+
   private box(context: CanvasRenderingContext2D, part: Part, top: number, frame: Frame, tileBegin: bigint, slice: Slice, colour: string,
-    palette: Palette, lit: number | undefined): void {
+    palette: Palette, lit: Store['lit']): void {
     const base = Number(tileBegin - frame.from);
     const left = Math.max((base + slice.begin) / frame.span * frame.width, -2);
     const right = Math.min((base + slice.end) / frame.span * frame.width, frame.width + 2);
     const width = Math.max(right - left - (right - left > 4 ? 1 : 0), 1), y = top + slice.depth * part.rowHeight, height = part.rowHeight - 1;
     if (right < 0 || left > frame.width) return;
     const isCall = part.track.kind === 'calls';
-    context.globalAlpha = isCall && lit !== undefined && lit !== slice.name ? 0.28 : 1;
+    context.globalAlpha = isCall && lit && !isLit(lit, slice) ? 0.28 : 1;
     context.fillStyle = colour;
     context.fillRect(left, y, width, height);
     if (isCall && slice.flags & UNWOUND) {

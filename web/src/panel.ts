@@ -17,6 +17,24 @@ export interface Panel {
   update(context: Context, signal: AbortSignal): Promise<void>;
   /** Whether it follows the range; else it is updated for selections alone. */
   ofRange: boolean;
+  /** Whether the recording can have something for it; without this it can. */
+  offered?(trace: Trace): boolean;
+  /** Why it has nothing to show, and what to record; null: it has. */
+  missing?(trace: Trace): string | null;
+}
+
+const RANGES_MOST = 4096, LENGTH_MOST = 12000; // of a request: src/serve/request.h, and a line of HTTP
+
+/** "3,7-9"; undefined where a request cannot hold them. */
+export function idRanges(ids: number[]): string | undefined {
+  const sorted = [...new Set(ids)].sort((a, b) => a - b), ranges: [number, number][] = [];
+  for (const id of sorted) {
+    const last = ranges[ranges.length - 1];
+    if (last && id === last[1] + 1) last[1] = id;
+    else ranges.push([id, id]);
+  }
+  const text = ranges.map(([first, last]) => (first === last ? String(first) : `${first}-${last}`)).join(',');
+  return ranges.length <= RANGES_MOST && text.length <= LENGTH_MOST ? text : undefined;
 }
 
 /** The selected range, or what is on the screen. */
@@ -25,7 +43,14 @@ export function timeParams(context: Context): { from: bigint; until: bigint } {
   return { from: begin, until: from + BigInt(Math.round(span)) };
 }
 
-/** The same, of the chosen lanes. */
+/** The same, of the threads of the chosen lanes that recorded themselves. */
 export function rangeParams(context: Context): { from: bigint; until: bigint; threads: string | undefined } {
-  return { ...timeParams(context), threads: context.timeline.lanes.chosenThreads()?.join(',') };
+  const threads = context.timeline.lanes.chosenTracks()?.map((track) => track.thread).filter((id): id is number => id !== null);
+  return { ...timeParams(context), threads: threads && idRanges(threads) };
+}
+
+/** The same, of the tracks of the chosen lanes; where none is chosen, of all but the rest of the machine. */
+export function trackParams(context: Context): { from: bigint; until: bigint; tracks: string | undefined; own: number } {
+  const tracks = context.timeline.lanes.chosenTracks()?.map((track) => track.id);
+  return { ...timeParams(context), tracks: tracks && idRanges(tracks), own: 1 };
 }

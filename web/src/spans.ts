@@ -2,7 +2,8 @@
 // Single states and system calls: found through tiles, whose slices come with their whole extent.
 
 import { tileLength } from './api';
-import { Call, Trace } from './model';
+import { Call, Trace, Track } from './model';
+import { threadAt } from './threads';
 import { BINS, Slice, Tile } from './tile';
 
 export type Fetch = (track: number, level: number, index: number) => Promise<Tile>;
@@ -68,15 +69,16 @@ export async function spanNext(fetch: Fetch, trace: Trace, call: Call, forward: 
   return null;
 }
 
-/** The track of a kind that is a thread's. */
-export function trackOf(trace: Trace, tid: number, kind: string): number | undefined {
-  return trace.tracks.find((t) => t.of === 'thread' && t.kind === kind && (t.thread !== null ? trace.threads[t.thread].tid : t.number) === tid)?.id;
+/** The track of a kind that is a thread's: of the one that has the number at that moment. */
+export function trackOf(trace: Trace, tid: number, kind: string, at: bigint): number | undefined {
+  const own = threadAt(trace, tid, at), isIt = (t: Track): boolean => (t.thread !== null ? t.thread === own : t.number === tid);
+  return trace.tracks.find((t) => t.of === 'thread' && t.kind === kind && isIt(t))?.id;
 }
 
 /** What a thread did at a moment: its innermost call, else its state. */
 export async function doneBy(fetch: Fetch, trace: Trace, tid: number, at: bigint): Promise<Call | null> {
   for (const kind of ['calls', 'states']) {
-    const track = trackOf(trace, tid, kind), found = track === undefined ? null : await spanAt(fetch, track, at);
+    const track = trackOf(trace, tid, kind, at), found = track === undefined ? null : await spanAt(fetch, track, at);
     if (found) return found;
   }
   return null;

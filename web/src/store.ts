@@ -29,7 +29,7 @@ export interface View {
   path: boolean; // whether the selection's critical path is drawn
 }
 
-export type Listener = (what: 'range' | 'selection' | 'lanes' | 'panel') => void;
+export type Listener = (what: 'range' | 'selection' | 'lanes' | 'panel' | 'lit') => void;
 
 const LEAST_SPAN = 20; // nanoseconds
 const HISTORY = 200;
@@ -38,7 +38,7 @@ export class Store {
   view: View;
   whole: Range;
   detail: Call | null = null; // of view.call, once the server has said it
-  lit: { func: number } | null = null; // that is lit up on the timeline
+  lit: { func: number; min?: number; max?: number; calls?: Call[] } | null = null; // calls, of so many nanoseconds, that are lit up on the timeline
   hover: { track: number; depth: number } | null = null;
   private listeners: Listener[] = [];
   private past: string[] = [];
@@ -120,6 +120,13 @@ export class Store {
   private setFuncAlone(func: number | null): void {
     this.view.func = func;
     this.lit = func === null ? null : { func };
+  }
+
+  /** Of the function's calls those of a duration are lit up, and those that are known one by one get a line. */
+  light(calls: Call[], min?: number, max?: number): void {
+    if (this.view.func === null) return;
+    this.lit = { func: this.view.func, min, max, calls };
+    for (const listener of this.listeners) listener('lit');
   }
 
   setEvents(filter: string): void {

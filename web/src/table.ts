@@ -6,6 +6,7 @@ import { VirtualList, el } from './dom';
 export interface Column<T> {
   title: string; width: string; text: (row: T) => string; sort?: (row: T) => number | string;
   left?: boolean; hint?: (row: T) => string; bar?: (row: T) => number;
+  swatch?: (row: T) => string; // a colour before the text; '' is none
   parts?: (row: T) => [string, number][]; // colours and shares of a stacked bar; `hint` has it in words
 }
 
@@ -31,7 +32,7 @@ export class Table<T> {
   private chosen: T | null = null;
   private empty = el('div', { class: 'table-empty', hidden: '' }, 'Nothing in this range.');
 
-  constructor(private columns: Column<T>[], by: number, private open: (row: T) => void, label: string) {
+  constructor(private columns: Column<T>[], by: number, private open: (row: T) => void, label: string, private lit?: (row: T) => boolean) {
     this.by = by;
     this.head = el('div', { class: 'table-head', role: 'row' });
     this.list = new VirtualList(22, (i) => this.makeRow(i), 'table-rows');
@@ -67,6 +68,7 @@ export class Table<T> {
       });
     }
     this.empty.hidden = this.rows.length > 0;
+    this.element.setAttribute('aria-rowcount', String(this.rows.length + 1));
     this.list.set(this.rows.length);
   }
 
@@ -87,12 +89,19 @@ export class Table<T> {
 
   private makeRow(i: number): HTMLElement {
     const row = this.rows[i];
-    const element = el('div', { class: row === this.chosen ? 'row chosen' : 'row', role: 'row' });
+    const isChosen = this.lit ? this.lit(row) : row === this.chosen;
+    const element = el('div', { class: isChosen ? 'row chosen' : 'row', role: 'row', 'aria-rowindex': String(i + 2), ...(isChosen ? { 'aria-selected': 'true' } : {}) });
     for (const column of this.columns) {
       const text = column.text(row);
       const cell = el('span', { class: column.left ? 'cell left' : 'cell', role: 'cell', title: column.hint ? column.hint(row) : text }, text);
       if (column.bar) cell.style.setProperty('--bar', `${Math.round(100 * column.bar(row))}%`);
       if (column.bar) cell.classList.add('bar');
+      const colour = column.swatch?.(row);
+      if (colour) {
+        const mark = el('i', { class: 'swatch' });
+        mark.style.background = colour;
+        cell.prepend(mark);
+      }
       if (column.parts) fillParts(cell, column.parts(row));
       element.append(cell);
     }

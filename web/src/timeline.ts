@@ -109,6 +109,7 @@ export class Timeline {
     context.fillRect(0, 0, frame.width, frame.height);
     this.grid(context, frame, colours);
     this.painter.paint(context, frame, colours);
+    this.painter.lines(context, frame, colours);
     if (this.lanes.stale) {
       this.lanes.layout();
       this.draw();
@@ -512,6 +513,14 @@ export class Timeline {
   private go(call: Call): void {
     this.store.selectCall(call);
     this.reveal(call);
+  }
+
+  /** The lane of a track into view. */
+  revealTrack(track: number): void {
+    const at = this.lanes.of(track), { scrollTop, clientHeight } = this.scroller;
+    if (!at) return;
+    const top = at.lane.top + at.part.top;
+    if (top < scrollTop || top + at.part.rowHeight > scrollTop + clientHeight) this.scroller.scrollTop = top - clientHeight / 2;
   }
 
   /** Into view, in time and among the lanes. */

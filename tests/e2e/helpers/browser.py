@@ -70,6 +70,18 @@ class Page:
 
 
 @contextlib.contextmanager
+def opened(krait, chromium, folder, hash="", width=1280):
+    """The page of a recording in a window; nothing went wrong on it."""
+    with served(krait, folder) as link:
+        context = chromium.new_context(viewport={"width": width, "height": 800})
+        page = Page(context.new_page())
+        page.page.goto(link + hash)
+        yield page.wait()
+        context.close()
+    assert page.errors == []
+
+
+@contextlib.contextmanager
 def browser():
     """A browser, or the test is skipped."""
     if not BROWSER:

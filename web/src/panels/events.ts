@@ -4,6 +4,7 @@
 import { ApiError, ask } from '../api';
 import { VirtualList, el } from '../dom';
 import { Context, Panel, timeParams } from '../panel';
+import { threadAt } from '../threads';
 import { count, counted, moment } from '../time';
 
 type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
@@ -30,8 +31,8 @@ export function fieldsText(fields: Fields | undefined): string {
 /** The thread that an event is of, or the CPU. */
 function whereOf(event: CatEvent): string {
   const tid = event.packet_context?.vtid ?? event.common_context?.vtid ?? event.common_context?.tid, cpu = event.packet_context?.cpu_id;
-  const thread = typeof tid === 'number' ? current.trace.threads.find((t) => t.tid === tid) : undefined;
-  const name = tid === undefined ? '' : `${thread?.name ?? ''} ${tid}`.trim();
+  const thread = typeof tid === 'number' ? threadAt(current.trace, tid, timeOf(event), event.vpid) : undefined;
+  const name = tid === undefined ? '' : `${thread === undefined ? '' : current.trace.threads[thread].name} ${tid}`.trim();
   return [name, cpu === undefined ? '' : `CPU ${cpu}`].filter((text) => text).join(', ');
 }
 

@@ -6,6 +6,7 @@ import { button, el } from '../dom';
 import { Call, label, place } from '../model';
 import { palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
+import { hasCalls } from './functions';
 import { Table } from '../table';
 import { count, counted, duration, moment } from '../time';
 import { isDark, sized } from '../timeline';
@@ -84,7 +85,7 @@ function go(context: Context, call: Call): void {
 }
 
 export const finder: Panel = {
-  id: 'finder', title: 'Finder', key: '3', ofRange: true,
+  id: 'finder', title: 'Finder', key: '3', ofRange: true, offered: hasCalls,
   make(context) {
     current = context;
     title = el('div', { class: 'finder-title' });

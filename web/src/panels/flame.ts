@@ -7,6 +7,7 @@ import { label, place } from '../model';
 import { FONT, shorten } from '../paint';
 import { palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
+import { hasCalls } from './functions';
 import { Range } from '../store';
 import { count, counted, duration, share } from '../time';
 import { isDark, sized } from '../timeline';
@@ -181,13 +182,13 @@ function toggleCompare(): void {
 }
 
 async function loadBase(range: Range | null, signal: AbortSignal): Promise<void> {
-  base = range && build((await ask<Answer>('flame', { from: range.from < 0n ? 0n : range.from, until: range.from + BigInt(Math.round(range.span)) }, signal)).nodes);
+  base = range && build((await ask<Answer>('flame', { threads: rangeParams(current).threads, from: range.from < 0n ? 0n : range.from, until: range.from + BigInt(Math.round(range.span)) }, signal)).nodes);
   before = base ? totalsByPath(base) : new Map();
   change = base ? changes(recorded, base) : [];
 }
 
 export const flame: Panel = {
-  id: 'flame', title: 'Flame graph', key: '4', ofRange: true,
+  id: 'flame', title: 'Flame graph', key: '4', ofRange: true, offered: hasCalls,
   make(context) {
     current = context;
     canvas = el('canvas', { class: 'flame', role: 'img', 'aria-label': 'Flame graph; the table of functions has its numbers' });

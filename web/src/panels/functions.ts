@@ -3,12 +3,17 @@
 
 import { ask } from '../api';
 import { el } from '../dom';
-import { label, place } from '../model';
+import { Trace, label, place } from '../model';
 import { Context, Panel, rangeParams } from '../panel';
 import { palette, wallRole } from '../palette';
 import { Column, Table } from '../table';
 import { count, counted, duration, share } from '../time';
 import { isDark } from '../timeline';
+
+/** Whether the recording has calls: a trace of the kernel alone has none. */
+export function hasCalls(trace: Trace): boolean {
+  return trace.tracks.some((track) => track.kind === 'calls');
+}
 
 interface Answer { self: number; states: string[]; rows: number[][]; damage: string | null }
 const [FUNC, CALLS, SELF, TOTAL, MIN, MEAN, P50, P99, MAX] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -58,7 +63,7 @@ function columns(context: Context, states: string[]): Column<number[]>[] {
 }
 
 export const functions: Panel = {
-  id: 'functions', title: 'Functions', key: '1', ofRange: true,
+  id: 'functions', title: 'Functions', key: '1', ofRange: true, offered: hasCalls,
   make(context) {
     table = new Table<number[]>(columns(context, []), 1, (row) => context.store.setFunc(row[FUNC]), 'Functions of the range');
     note = el('div', { class: 'note' });

@@ -2,13 +2,16 @@
 // The panels, in their order: a row each.
 
 import { Panel } from '../panel';
+import { counters } from './counters';
 import { details } from './details';
 import { eventTable } from './events';
 import { finder } from './finder';
 import { flame } from './flame';
 import { functions } from './functions';
+import { gil } from './gil';
 import { marks } from './marks';
 import { notes } from './notes';
-import { states, syscalls } from './sums';
+import { states } from './states';
+import { syscalls } from './syscalls';
 
-export const panels: Panel[] = [functions, details, finder, flame, states, syscalls, marks, eventTable, notes];
+export const panels: Panel[] = [functions, details, finder, flame, states, syscalls, gil, counters, marks, eventTable, notes];

@@ -3,8 +3,9 @@
 
 import { ask } from '../api';
 import { el } from '../dom';
-import { Panel, timeParams } from '../panel';
+import { Panel, trackParams } from '../panel';
 import { Table } from '../table';
+import { trackName } from '../threads';
 import { count, counted, moment } from '../time';
 
 interface Mark { track: number; name: number; at: bigint }
@@ -13,12 +14,10 @@ let table: Table<Mark>, note: HTMLElement;
 
 export const marks: Panel = {
   id: 'marks', title: 'Marks', key: '7', ofRange: true,
+  offered: (trace) => trace.tracks.some((track) => track.kind === 'instants'),
   make(context) {
     const text = (mark: Mark): string => context.api.texts.get(mark.name) ?? '\u2026';
-    const where = (mark: Mark): string => {
-      const track = context.trace.tracks[mark.track];
-      return track ? `${track.threadName || track.name} ${track.number || ''}` : '';
-    };
+    const where = (mark: Mark): string => trackName(context.trace, mark.track);
     table = new Table<Mark>([
       { title: 'time', width: '160px', text: (mark) => moment(mark.at), sort: (mark) => -Number(mark.at) },
       { title: 'event', width: 'minmax(200px, 2fr)', left: true, text, sort: text },
@@ -31,7 +30,7 @@ export const marks: Panel = {
     return el('div', { class: 'fill' }, note, table.element);
   },
   async update(context, signal) {
-    const answer = await ask<{ marks: Mark[]; more: number }>('marks', { ...timeParams(context), limit: MOST }, signal);
+    const answer = await ask<{ marks: Mark[]; more: number }>('marks', { ...trackParams(context), limit: MOST }, signal);
     note.textContent = answer.more ? `the first ${count(answer.marks.length)}; ${count(answer.more)} more in the range` : `${counted(answer.marks.length, 'event')} in the range`;
     table.set(answer.marks.map((mark) => ({ ...mark, at: BigInt(mark.at) })));
   },

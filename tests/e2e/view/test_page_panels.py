@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The panels of the page of `krait view`: what each shows of the selected range and lanes, and what is not offered."""
+
+import pytest
+from browser import browser, opened
+from kernel_made import begins, ends, event, switch, wake
+from kernel_made import write as write_kernel
+
+CALLS = """
+process 5 python3
+code 1 python app main app.py 1
+thread 5 MainThread
+0us call 1
+1000us return
+"""
+KERNEL = [
+    switch(0, 0, 5), begins(100, "read"), ends(101, "read"), begins(200, "read"), ends(210, "read"),
+    begins(300, "read"), ends(400, "read", ret=-11), begins(500, "read"), switch(510, 5, 7, 1), begins(520, "write"), ends(530, "write"),
+    wake(590, 5), switch(595, 7, 5), ends(600, "read"), begins(700, "openat"), ends(703, "openat", ret=4), switch(1000, 5, 0),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture
+def open_page(krait, chromium):
+    """open_page(folder, hash="") in a window of 1280 pixels."""
+    made = []
+
+    def show(folder, hash=""):
+        made.append(opened(krait, chromium, folder, hash))
+        return made[-1].__enter__()
+
+    yield show
+    for each in made:
+        each.__exit__(None, None, None)
+
+
+def tabs(page):
+    return page.page.locator("[role=tab]:visible").all_inner_texts()
+
+
+def test_system_calls_are_a_table_and_a_picture(open_page, both):
+    page = open_page(both(CALLS, KERNEL), "#r=0,1000000;p=syscalls")
+    assert page.text(".message").startswith("5 system calls.")
+    rows = page.rows(".table-rows .row")
+    assert [row[:4] for row in rows] == [["read", "211.0 us", "4", "1"], ["openat", "3.000 us", "1", "0"]]
+    page.page.locator("canvas.scatter").focus()
+    page.press("ArrowRight", "ArrowRight", "ArrowRight")
+    assert page.text(".scatter-box .tip").splitlines() == ["read", "100.0 us, error 11", "MainThread 5"]
+    page.press("Enter", "2")
+    assert page.text(".details h2") == "read" and "error 11" in page.text(".details")
+
+
+def test_a_row_of_system_calls_chooses_its_points(open_page, both):
+    page = open_page(both(CALLS, KERNEL), "#r=0,1000000;p=syscalls")
+    page.page.locator(".table-rows .row").nth(1).click()
+    page.press("Shift")
+    assert page.text(".message").startswith("1 system call openat.")
+    page.page.get_by_role("button", name="All system calls").click()
+    page.press("Shift")
+    assert page.text(".message").startswith("5 system calls.")
+
+
+def test_panels_are_of_the_selected_range(open_page, both):
+    page = open_page(both(CALLS, KERNEL), "#r=0,1000000;s=200000,50000;p=syscalls")
+    assert [row[:3] for row in page.rows()] == [["read", "10.00 us", "1"]]
+    page.press("5")
+    assert [row[0] for row in page.rows()] == ["40.00 us", "10.00 us"] and page.text(".scope") == "50.00 us selected"
+    page.page.locator(".switch button").nth(1).click()
+    page.press("Shift")
+    assert [row[6] for row in page.rows()] == ["CPU 0"] * len(page.rows())
+
+
+def test_panels_are_of_the_chosen_lanes(open_page, both):
+    page = open_page(both(CALLS, KERNEL), "#r=0,1000000;p=syscalls;o=rest")
+    assert [row[0] for row in page.rows()] == ["write"]
+    page.press("5")
+    assert {row[6] for row in page.rows()} == {"t7 7"}
+
+
+def test_what_was_not_recorded_is_not_offered_or_is_said(open_page, synth):
+    page = open_page(synth(CALLS), "#r=0,1000000;p=syscalls")
+    assert not {"Marks", "GIL", "Counters"} & set(tabs(page)) and {"Functions", "Finder", "Flame graph"} < set(tabs(page))
+    assert "krait record --kernel" in page.text(".panel-body")
+    page.press("5")
+    assert "krait record --kernel" in page.text(".panel-body")
+
+
+def test_a_kernel_trace_offers_no_calls_and_has_counters(open_page, tmp_path):
+    frequency = [event(us, "power_cpu_frequency", cpu=0, state=khz, cpu_id=0) for us, khz in ((0, 1000000), (100, 3000000))]
+    page = open_page(write_kernel(tmp_path / "lttng", [switch(0, 0, 5), *frequency, switch(400, 5, 0)]), "#r=0,400000;p=counters")
+    assert not {"Functions", "Finder", "Flame graph", "GIL", "Marks"} & set(tabs(page))
+    (row,) = page.rows()
+    assert row[:5] == ["frequency", "CPU 0", "2.500 GHz", "1.000 GHz", "3.000 GHz"]
+
+
+def test_who_waited_for_the_gil_and_who_had_it(open_page, synth):
+    folder = synth(
+        """
+        process 5 python3
+        code 1 python app main app.py 1
+        thread 5 MainThread
+        0us call 1
+        300us gildrop
+        400us gilwait 6
+        500us giltake
+        1000us return
+        thread 6 worker
+        0us call 1
+        100us gilwait 5
+        300us giltake
+        500us gildrop
+        1000us return
+        """
+    )
+    page = open_page(folder, "#r=0,1000000;p=gil")
+    assert "2 threads waited 300.0 us" in page.text(".note")
+    assert sorted(page.rows()) == sorted(
+        [["200.0 us", "66.7%", "1", "200.0 us", "worker 6", "MainThread 5"], ["100.0 us", "33.3%", "1", "100.0 us", "MainThread 5", "worker 6"],
+         ["200.0 us", "66.7%", "1", "MainThread 5", "worker 6"], ["100.0 us", "33.3%", "1", "worker 6", "MainThread 5"]]  # fmt: skip
+    )
+    page.page.locator(".table-rows .row").first.click()
+    page.press("2")
+    assert "duration\n200.0 us" in page.text(".details")
+
+
+def test_arrow_keys_go_from_tab_to_tab(open_page, synth):
+    page = open_page(synth(CALLS), "#r=0,1000000;p=functions")
+    page.page.locator("[role=tab][aria-selected=true]").focus()
+    page.press("ArrowRight")
+    focused = page.page.evaluate("() => document.activeElement.textContent")
+    assert focused == "Details" == page.page.locator("[role=tab][aria-selected=true]").inner_text()
+    assert page.page.locator("[role=tabpanel]").get_attribute("aria-labelledby") == "tab-details"
+    page.press("End")
+    assert page.page.locator("[role=tab][aria-selected=true]").inner_text() == tabs(page)[-1]

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""States, system calls, waits for the GIL and counters of a range and of chosen tracks are what the verbs print of them."""
+
+import json
+from collections import Counter
+
+import pytest
+from conftest import verb_json
+from gil_oracle import GilOracle
+from kernel_made import begins, ends, event, switch, wake
+from kernel_made import write as write_kernel
+from served import Server
+
+CALLS = """
+process 5 python3
+code 1 python app main app.py 1
+thread 5 MainThread
+0us call 1
+1000us return
+"""
+# Of thread 5 four reads, one of them an error, and a call that does not end; 7 is another program's.
+KERNEL = [
+    switch(0, 0, 5), begins(100, "read"), ends(101, "read"), begins(200, "read"), ends(210, "read"),
+    begins(300, "read"), ends(400, "read", ret=-11), begins(500, "read"), switch(510, 5, 7, 1), begins(520, "write"), ends(530, "write"),
+    wake(590, 5), switch(595, 7, 5), ends(600, "read"), begins(700, "openat"), ends(703, "openat", ret=4), switch(1000, 5, 0),
+]  # fmt: skip
+GIL = """
+import threading, time
+def spin(n):
+    end = time.perf_counter() + 0.05
+    while time.perf_counter() < end:
+        sum(range(2000))
+threads = [threading.Thread(target=spin, args=(i,), name=f"spin{i}") for i in range(3)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+"""
+
+
+@pytest.fixture
+def serve(krait):
+    servers = []
+
+    def start(*traces):
+        servers.append(Server(krait, *traces))
+        servers[-1].trace = servers[-1].built()
+        return servers[-1]
+
+    yield start
+    assert all(server.end()[0] == 0 for server in servers)
+
+
+def named(server, rows, column):
+    texts = server.api("texts")
+    return {texts[row[column]]: row for row in rows}
+
+
+def syscalls(server, **params):
+    answer = server.api("syscalls", **params)
+    return {name: dict(zip(answer["columns"], row)) for name, row in named(server, answer["rows"], 0).items()}
+
+
+def test_system_calls_are_those_of_krait_states(krait, serve, both):
+    trace = both(CALLS, [e for e in KERNEL if "write" not in e[2]])
+    server = serve(trace)
+    mine = syscalls(server, own=1)
+    told = {row["name"]: row for row in verb_json(krait, "states", trace, "--by", "syscall")["syscalls"]}
+    assert set(mine) == set(told) == {"read", "openat"}
+    for name, row in told.items():
+        for key, at in {"calls": "count", "errors": "errors", "total_ns": "ns", "max_ns": "longest", "min_ns": "min", "p50_ns": "p50", "p99_ns": "p99"}.items():
+            assert mine[name][at] == row[key], (name, key)
+
+
+def test_a_range_and_tracks_are_obeyed(serve, both):
+    server = serve(both(CALLS, KERNEL))
+    tracks = [t for t in server.trace["tracks"] if t["name"] == "system calls"]
+    other = next(t["id"] for t in tracks if t["number"] == 7)
+    assert set(syscalls(server)) == {"read", "openat", "write"} and set(syscalls(server, own=1)) == {"read", "openat"}
+    assert set(syscalls(server, tracks=other)) == {"write"} and syscalls(server, tracks="") == {}
+    assert set(syscalls(server, tracks=f"{min(t['id'] for t in tracks)}-{max(t['id'] for t in tracks)}")) == {"read", "openat", "write"}
+    part = syscalls(server, own=1, **{"from": 205_000, "until": 550_000})["read"]
+    assert (part["count"], part["ns"], part["errors"]) == (3, 5_000 + 100_000 + 50_000, 1)
+    states = server.api("states", own=1)["rows"]
+    assert {server.trace["tracks"][row[0]]["number"] for row in states if server.trace["tracks"][row[0]]["of"] == "thread"} == {5}
+    assert {row[0] for row in server.api("states", tracks=states[0][0])["rows"]} == {states[0][0]}
+
+
+def cells(server, **params):
+    answer = server.api("scatter", **params)
+    return answer, [dict(zip(answer["columns"], row)) for row in answer["cells"]]
+
+
+def test_the_scatter_has_every_call_in_a_cell(serve, both):
+    server = serve(both(CALLS, KERNEL))
+    answer, found = cells(server, own=1, columns=1000)
+    assert answer["total"] == len(found) == 5 and all(cell["count"] == 1 for cell in found)
+    assert sorted((int(c["begin"]), int(c["end"]) - int(c["begin"]), c["errors"]) for c in found) == [
+        (100_000, 1_000, 0), (200_000, 10_000, 0), (300_000, 100_000, 1), (500_000, 100_000, 0), (700_000, 3_000, 0)]  # fmt: skip
+    _, folded = cells(server, own=1, columns=1)
+    assert [(c["column"], c["count"], c["errors"], c["ns"]) for c in folded if c["count"] > 1] == [(0, 2, 1, 200_000)]
+    openat = server.api("texts").index("openat")
+    _, _, body = server.ask(f"api/scatter?own=1&name={openat}")
+    assert json.loads(body)["total"] == 1
+    assert cells(server, own=1, **{"from": 650_000, "until": 690_000})[1] == []
+
+
+def test_a_bucket_of_the_scatter_holds_its_durations(serve, both):
+    durations = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 100, 1000]
+    calls = [e for i, us in enumerate(durations) for e in (begins(i * 2000 + 10, "read"), ends(i * 2000 + 10 + us, "read"))]
+    server = serve(both(CALLS.replace("1000us", "30000us"), [switch(0, 0, 5), *calls, switch(29_000, 5, 0)]))
+    answer, found = cells(server, own=1, columns=8192)
+    for cell in found:
+        bucket, octave = cell["bucket"], answer["octave"]
+        begin, end = ((octave + b % octave) << (b // octave - 1) if b >= octave else b for b in (bucket, bucket + 1))
+        assert begin <= int(cell["end"]) - int(cell["begin"]) < end
+
+
+def test_waits_for_the_gil_are_told_by_holder(serve, record, any_python):
+    trace = record.text(any_python, GIL).path
+    server = serve(trace)
+    answer = server.api("gil")
+    rows = [dict(zip(answer["columns"], row)) for row in answer["rows"]]
+    by_thread = Counter()
+    for row in rows:
+        by_thread[row["waiter"]] += row["ns"]
+        assert row["holder"] != row["waiter"] and row["ns"] > 0
+    tracks = server.trace["tracks"]
+    sums = {tracks[row[0]]["thread"]: row[3] for row in server.api("states")["rows"] if tracks[row[0]]["name"] == "GIL"}
+    if not sums:
+        pytest.skip("no thread waited for the GIL")
+    assert dict(by_thread) == sums
+    for thread in sums:
+        assert {row[0] for row in server.api("gil", threads=thread)["rows"]} == {thread}
+    half = int(server.trace["duration"]) // 2
+    parts = [sum(row[3] for row in server.api("gil", **part)["rows"]) for part in ({"until": half}, {"from": half})]
+    assert sum(parts) == sum(sums.values())
+
+
+def test_holders_of_the_gil_are_those_of_its_events(krait, serve, record, any_python):
+    trace = record.text(any_python, GIL).path
+    server, oracle = serve(trace), GilOracle(krait, trace)
+    threads = [t["tid"] for t in server.trace["threads"]]
+    told, expected = Counter(), Counter()
+    for waiter, holder, _, ns, *_ in server.api("gil")["rows"]:
+        if holder is not None:
+            told[threads[waiter], threads[holder]] += ns
+    for tid, waits in oracle.waits.items():
+        for begin, end, _ in waits:
+            for since, until, who in oracle.stretches(tid, begin, end):
+                if who:
+                    expected[tid, who] += until - since
+    assert set(told) == set(expected) and all(told[pair] == pytest.approx(ns, abs=1000) for pair, ns in expected.items())  # times are rounded twice
+
+
+def test_counters_are_summed_over_time(serve, tmp_path):
+    def frequency(us, cpu, mhz):
+        return event(us, "power_cpu_frequency", cpu=cpu, state=mhz * 1000, cpu_id=cpu)
+
+    server = serve(write_kernel(tmp_path / "lttng", [switch(0, 0, 5), frequency(0, 0, 1000), frequency(100, 0, 3000), switch(400, 5, 0)]))
+    answer = server.api("counters", **{"until": 400_000})
+    (row,) = [dict(zip(answer["columns"], row)) for row in answer["rows"]]
+    assert (row["min"], row["mean"], row["max"], row["first"], row["last"], row["known"]) == (1e6, 2.5e6, 3e6, 1e6, 3e6, 400_000)
+    assert server.trace["tracks"][row["track"]]["kind"] == "counter" and row["changes"] == 2
+    part = server.api("counters", **{"from": 200_000, "until": 300_000})["rows"]
+    assert [r[1:7] for r in part] == [[0, 3e6, 3e6, 3e6, 3e6, 3e6]]

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which thread a number means. The kernel gives numbers again, and several recordings may have the same ones: the
+// model's threads are told apart by process and time.
+
+import { Thread, Trace, Track } from './model';
+
+/** How far a moment lies outside of a life. */
+function distance(life: { begin: bigint; until: bigint }, at: bigint): bigint {
+  return at < life.begin ? life.begin - at : at > life.until ? at - life.until : 0n;
+}
+
+/** The recorded thread that has a number at a moment, or the one that had it nearest to it; pid: of that process alone. */
+export function threadAt(trace: Trace, tid: number, at: bigint, pid?: number): number | undefined {
+  let best: number | undefined, least = 0n;
+  trace.threads.forEach((thread, i) => {
+    if (thread.tid !== tid || (pid !== undefined && trace.processes[thread.process]?.pid !== pid)) return;
+    const far = distance(thread, at);
+    if (best === undefined || far < least) [best, least] = [i, far];
+  });
+  return best;
+}
+
+/** "worker-1 4711". */
+export function threadName(thread: Thread | undefined): string {
+  return thread ? `${thread.name} ${thread.tid}`.trim() : '';
+}
+
+/** What a track is of: "worker-1 4711", "CPU 0". */
+export function trackName(trace: Trace, id: number): string {
+  const track: Track | undefined = trace.tracks[id];
+  if (!track) return '';
+  if (track.of === 'cpu') return `CPU ${track.number}`;
+  if (track.of === 'group') return track.name;
+  const thread = track.thread !== null ? trace.threads[track.thread] : null;
+  return `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`.trim();
+}

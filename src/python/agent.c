@@ -498,11 +498,6 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
     if (ready && !omit)
         write_begin(in, KRAIT_EVENT_c_call, id_at_site(in, slot, key, callable, KRAIT_TOP_IS_OLD),
                     KRAIT_TOP_IS_OLD);
-    slot = krait_code_find(in, key); /* naming may have moved it */
-    if (KRAIT_UNLIKELY(slot && slot->flags & KRAIT_CODE_TOOLS)) {
-        slot->id = 0;
-        krait_monitoring_ask(in);
-    }
     restore(&kept);
     return omit;
 }

@@ -27,7 +27,6 @@ enum krait_code_flags {
     KRAIT_CODE_KNOWN = 1 << 0, /* looked at; its weak reference exists */
     KRAIT_CODE_OMIT = 1 << 1,  /* left out: krait's own, or by a filter or by the governor */
     KRAIT_CODE_HOT = 1 << 2,   /* ... by the governor */
-    KRAIT_CODE_TOOLS = 1 << 3, /* changes the tools of sys.monitoring: each call comes by the slow path */
 };
 
 /* A function, by the address that stands for it: code object, PyMethodDef, type. 32 bytes, two a cache line.
@@ -297,8 +296,6 @@ int krait_monitoring_install(struct krait_interp *in, const char **why);
 void krait_monitoring_remove(struct krait_interp *in);
 /* Goes on without RAISE. GIL held. */
 void krait_monitoring_drop_raise(struct krait_interp *in);
-/* The program calls what may take krait's tool away: looks soon, when that is done. GIL held. */
-void krait_monitoring_ask(struct krait_interp *in);
 /* Puts all hooks back that were taken out of single places. GIL held. */
 void krait_monitoring_restart(void);
 int krait_profile_install(struct krait_interp *in, const char **why);

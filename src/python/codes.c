@@ -475,15 +475,6 @@ static struct krait_code *finish(struct krait_interp *in, const void *key, enum 
     return slot->id ? slot : NULL;
 }
 
-void krait_code_mark(struct krait_interp *in, const void *key, uint32_t flags)
-{
-    struct krait_code *slot = krait_code_find(in, key);
-    if (!slot)
-        slot = add_slot(in, key);
-    if (slot)
-        slot->flags |= flags;
-}
-
 struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, PyObject *frame)
 {
     PyObject *type, *value, *traceback;

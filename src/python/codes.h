@@ -56,9 +56,6 @@ struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key,
 /* The id of an exception's type, whose address is its key; 0 when it cannot be defined now. */
 uint32_t krait_code_exception(struct krait_interp *in, PyObject *exception);
 
-/* Sets flags (enum krait_code_flags) of a function that is not defined yet. */
-void krait_code_mark(struct krait_interp *in, const void *key, uint32_t flags);
-
 enum {
     KRAIT_NEW_OF = 2, /* added to a type's address: the slot of its __new__ */
 };

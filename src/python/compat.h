@@ -24,6 +24,13 @@ int PyFrame_GetLineNumber(PyFrameObject *frame);
 #define KRAIT_TPFLAGS_HAVE_VECTORCALL   (1UL << 11)
 #define KRAIT_TPFLAGS_METHOD_DESCRIPTOR (1UL << 17)
 
+/* A function that takes a vector of arguments and their number; not in the stable ABI of 3.8 either:
+ * Include/cpython/methodobject.h. */
+enum {
+    KRAIT_METH_FASTCALL = 0x0080,
+};
+typedef PyObject *krait_fastcall_fn(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+
 /* Offsets, in bytes. */
 enum {
     /* The same in all versions: Include/cpython/methodobject.h, descrobject.h, classobject.h. */

@@ -8,8 +8,7 @@
  * that readers know nothing of: it began before krait looked, or events were lost since it was left. One that
  * begins has no frame yet; which tells it from another that had its address before, too.
  *
- * The program sees its own alone: greenlet's settrace and gettrace are led to functions of krait's, by their
- * PyMethodDef, which CPython reads at each call of them, whatever name the program has them by. settrace puts
+ * The program sees its own alone: greenlet's settrace and gettrace lead to functions of krait's (lead.h). settrace puts
  * the program's function behind krait's, and gettrace gives that. krait keeps no note of it: krait's trace
  * function is a built-in whose self is the program's, or None.
  */
@@ -17,8 +16,7 @@
 #include "python/agent.h"
 #include "python/codes.h"
 #include "python/gil.h"
-
-#include <link.h>
+#include "python/lead.h"
 
 static PyCFunction real_settrace, real_gettrace; /* greenlet's; NULL: they are called as they are */
 
@@ -197,61 +195,10 @@ static PyObject *on_gettrace(PyObject *module, PyObject *args)
     return without_ours(real_gettrace(module, args));
 }
 
-struct method {
-    const char *name;
-    PyCFunction ours;
-    PyCFunction *real;
-    int flags; /* how it is called */
-};
-
-static const struct method methods[] = {
+static const struct krait_lead leads[] = {
     { "settrace", on_settrace, &real_settrace, METH_VARARGS },
     { "gettrace", on_gettrace, &real_gettrace, METH_NOARGS },
 };
-
-/* Whether the loader left `address` writable: constant tables are not. */
-static int is_writable(struct dl_phdr_info *info, size_t size, void *address)
-{
-    bool writable = false;
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        bool here = (uintptr_t)address - (info->dlpi_addr + part->p_vaddr) < part->p_memsz;
-        if (here && part->p_type == PT_LOAD)
-            writable = part->p_flags & PF_W;
-        if (here && part->p_type == PT_GNU_RELRO)
-            return 0;
-    }
-    return writable;
-}
-
-/* The method's definition in greenlet, where it is as expected. */
-static PyMethodDef *find_def(PyObject *module, const struct method *method)
-{
-    PyObject *function = PyObject_GetAttrString(module, method->name);
-    PyMethodDef *def =
-        function && PyCFunction_Check(function) ? krait_at(function, KRAIT_CFUNCTION_ML) : NULL;
-    Py_XDECREF(function);
-    PyErr_Clear();
-    return def && def->ml_flags == method->flags && dl_iterate_phdr(is_writable, def) ? def : NULL;
-}
-
-/* Once: the definitions are the same for all interpreters. Returns false when it was tried before. */
-static bool lead_methods(PyObject *module)
-{
-    static bool tried;
-    PyMethodDef *defs[KRAIT_ARRAY_LEN(methods)];
-    if (tried)
-        return false;
-    tried = true;
-    bool found = true;
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(methods); i++)
-        found &= (defs[i] = find_def(module, &methods[i])) != NULL;
-    for (size_t i = 0; found && i < KRAIT_ARRAY_LEN(methods); i++) {
-        *methods[i].real = defs[i]->ml_meth;
-        defs[i]->ml_meth = methods[i].ours;
-    }
-    return true;
-}
 
 /* ---- putting it in ---- */
 
@@ -291,6 +238,7 @@ static bool trace_this_thread(PyObject *module)
 
 void krait_greenlets_see(void)
 {
+    static bool led;
     if (just_called) {
         just_called = false;
         return;
@@ -299,8 +247,11 @@ void krait_greenlets_see(void)
     if (!module)
         return;
     Py_INCREF(module);
-    if (lead_methods(module))
+    if (!led) {
+        led = true;
+        krait_lead(module, leads, KRAIT_ARRAY_LEN(leads));
         krait_threads_look(); /* others may switch too */
+    }
     if (trace_this_thread(module))
         krait_thread_resync(KRAIT_RESYNC_GO_ON); /* it may have switched already */
     Py_DECREF(module);

@@ -12,6 +12,7 @@
  */
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/lead.h"
 
 #include <structmember.h>
 
@@ -440,6 +441,14 @@ static long attr_long(PyObject *obj, const char *name)
     return n;
 }
 
+static bool set_events(PyObject *monitoring, const struct krait_interp *in, long events)
+{
+    PyObject *done = PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, events);
+    Py_XDECREF(done);
+    PyErr_Clear();
+    return done;
+}
+
 static long call_long(PyObject *monitoring, const char *method, long tool)
 {
     PyObject *value = PyObject_CallMethod(monitoring, method, "l", tool);
@@ -500,14 +509,13 @@ static int register_all(PyObject *monitoring, struct krait_interp *in, const cha
             rc = register_row(monitoring, events, in, (PyTypeObject *)in->hook_type, i, &mask);
     }
     in->governor.no_raise = false;
-    PyObject *done = rc ? NULL : PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, mask);
-    if (!done)
+    rc = (rc || set_events(monitoring, in, mask)) ? rc : -EINVAL;
+    if (rc)
         *why = "sys.monitoring does not take krait's callbacks";
     else /* C_RETURN and C_RAISE, which CALL implies, are not said */
         in->events = call_long(monitoring, "get_events", in->tool_id);
     Py_XDECREF(events);
-    Py_XDECREF(done);
-    return done ? 0 : -EINVAL;
+    return rc;
 }
 
 static PyObject *get_monitoring(void)
@@ -532,13 +540,9 @@ void krait_monitoring_drop_raise(struct krait_interp *in)
     PyObject *monitoring = get_monitoring();
     PyObject *events = monitoring ? PyObject_GetAttrString(monitoring, "events") : NULL;
     long raise = events ? attr_long(events, "RAISE") : 0;
-    PyObject *done =
-        raise > 0 ? PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, in->events & ~raise)
-                  : NULL;
-    if (done)
+    in->governor.no_raise = raise > 0 && set_events(monitoring, in, in->events & ~raise);
+    if (in->governor.no_raise)
         in->events &= ~raise;
-    in->governor.no_raise = done != NULL;
-    Py_XDECREF(done);
     Py_XDECREF(events);
     PyErr_Clear();
 }
@@ -579,18 +583,6 @@ static void unregister_all(PyObject *monitoring, struct krait_interp *in)
 
 /* ---- the program takes krait's tool away ---- */
 
-static void mark_tool_functions(PyObject *monitoring, struct krait_interp *in)
-{
-    static const char *const names[] = { "set_events", "free_tool_id" };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
-        PyObject *function = PyObject_GetAttrString(monitoring, names[i]);
-        if (function && Py_TYPE(function) == krait_compat.cfunction_type)
-            krait_code_mark(in, krait_at(function, KRAIT_CFUNCTION_ML), KRAIT_CODE_TOOLS);
-        Py_XDECREF(function);
-    }
-    PyErr_Clear();
-}
-
 static bool owns_tool(PyObject *monitoring, const struct krait_interp *in)
 {
     PyObject *name = PyObject_CallMethod(monitoring, "get_tool", "l", in->tool_id);
@@ -612,8 +604,7 @@ static void take_back(PyObject *monitoring, struct krait_interp *in)
     const char *why;
     krait_writer_lost(&in->agent->writer, KRAIT_lost_reason_displaced, 1);
     if (owns_tool(monitoring, in)) {
-        PyObject *done = PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, in->events);
-        Py_XDECREF(done);
+        set_events(monitoring, in, in->events);
     } else {
         in->tools_taken |= 1u << in->tool_id;
         unregister_all(monitoring, in);
@@ -633,9 +624,39 @@ static int look_at_tool(void *arg)
     return 0;
 }
 
-void krait_monitoring_ask(struct krait_interp *in)
+/* Not at once: the end of the call, which was told where C calls are, is to come first. */
+static void look_soon(void)
 {
-    Py_AddPendingCall(look_at_tool, in);
+    struct krait_interp *in = krait_agent_interp();
+    if (in)
+        Py_AddPendingCall(look_at_tool, in);
+}
+
+static PyCFunction real_set_events, real_free_tool_id; /* sys.monitoring's */
+
+static PyObject *on_set_events(PyObject *monitoring, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *result = ((krait_fastcall_fn *)(void (*)(void))real_set_events)(monitoring, args, nargs);
+    look_soon();
+    return result;
+}
+
+static PyObject *on_free_tool_id(PyObject *monitoring, PyObject *tool)
+{
+    PyObject *result = real_free_tool_id(monitoring, tool);
+    look_soon();
+    return result;
+}
+
+static void lead_tool_functions(PyObject *monitoring)
+{
+    static const struct krait_lead leads[] = {
+        { "set_events", (PyCFunction)(void (*)(void))on_set_events, &real_set_events, KRAIT_METH_FASTCALL },
+        { "free_tool_id", on_free_tool_id, &real_free_tool_id, METH_O },
+    };
+    static atomic_flag led = ATOMIC_FLAG_INIT; /* interpreters may have a GIL each */
+    if (!atomic_flag_test_and_set(&led))
+        krait_lead(monitoring, leads, KRAIT_ARRAY_LEN(leads));
 }
 
 int krait_monitoring_install(struct krait_interp *in, const char **why)
@@ -655,7 +676,7 @@ int krait_monitoring_install(struct krait_interp *in, const char **why)
             krait_monitoring_remove(in);
         else if (in->was_selective)
             krait_monitoring_restart();
-        mark_tool_functions(monitoring, in);
+        lead_tool_functions(monitoring);
         in->was_selective |= in->agent->selective;
     }
     PyErr_Clear();
@@ -665,12 +686,11 @@ int krait_monitoring_install(struct krait_interp *in, const char **why)
 void krait_monitoring_remove(struct krait_interp *in)
 {
     PyObject *monitoring = get_monitoring();
-    PyObject *none = monitoring ? PyObject_CallMethod(monitoring, "set_events", "ll", in->tool_id, 0L) : NULL;
-    Py_XDECREF(none);
-    PyErr_Clear();
-    if (monitoring)
-        unregister_all(monitoring, in);
-    PyObject *freed = monitoring ? PyObject_CallMethod(monitoring, "free_tool_id", "l", in->tool_id) : NULL;
+    if (!monitoring)
+        return;
+    set_events(monitoring, in, 0);
+    unregister_all(monitoring, in);
+    PyObject *freed = PyObject_CallMethod(monitoring, "free_tool_id", "l", in->tool_id);
     Py_XDECREF(freed);
     PyErr_Clear();
 }

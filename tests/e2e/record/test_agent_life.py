@@ -172,7 +172,7 @@ def test_subinterpreters_one_after_the_other(record, python):
     assert run.calls()["inside"] == 60
 
 
-@pytest.mark.parametrize("options", [(), ("--exclude", "nothing.at.all")], ids=["short", "selective"])
+@pytest.mark.parametrize("options", [(), ("--exclude", "nothing.at.all"), ("--no-c-calls",)], ids=["short", "selective", "no C calls"])
 @pytest.mark.parametrize("how", ["set_events(3, 0)", "free_tool_id(3); monitoring.use_tool_id(3, 'mine')"], ids=["off", "freed"])
 def test_recording_goes_on_when_the_program_takes_the_tool_away(record, python, how, options):
     if not python.has_monitoring:

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "python/lead.h"
+#include "python/compat.h"
+
+#include <link.h>
+
+/* Whether the loader left `address` writable: constant tables are not. */
+static int is_writable(struct dl_phdr_info *info, size_t size, void *address)
+{
+    bool writable = false;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        bool here = (uintptr_t)address - (info->dlpi_addr + part->p_vaddr) < part->p_memsz;
+        if (here && part->p_type == PT_LOAD)
+            writable = part->p_flags & PF_W;
+        if (here && part->p_type == PT_GNU_RELRO)
+            return 0;
+    }
+    return writable;
+}
+
+/* The function's definition, where it is as expected. */
+static PyMethodDef *find_def(PyObject *module, const struct krait_lead *lead)
+{
+    PyObject *function = PyObject_GetAttrString(module, lead->name);
+    PyMethodDef *def =
+        function && PyCFunction_Check(function) ? krait_at(function, KRAIT_CFUNCTION_ML) : NULL;
+    Py_XDECREF(function);
+    PyErr_Clear();
+    return def && def->ml_flags == lead->flags && dl_iterate_phdr(is_writable, def) ? def : NULL;
+}
+
+bool krait_lead(PyObject *module, const struct krait_lead *leads, size_t count)
+{
+    PyMethodDef *defs[KRAIT_LEADS];
+    bool found = count <= KRAIT_LEADS;
+    for (size_t i = 0; found && i < count; i++)
+        found = (defs[i] = find_def(module, &leads[i])) != NULL;
+    for (size_t i = 0; found && i < count; i++) {
+        *leads[i].real = defs[i]->ml_meth;
+        defs[i]->ml_meth = leads[i].ours;
+    }
+    return found;
+}

@@ -107,7 +107,8 @@ static int source_open(struct source *source, const struct flame_options *o, con
                        size_t count, struct krait_err *err)
 {
     source->path = paths[0];
-    int rc = krait_trace_open(&source->trace, paths, count, KRAIT_NEEDS_CALLS, err);
+    unsigned alone = o->state || o->diff.count ? 0 : KRAIT_CALLS_ALONE;
+    int rc = krait_trace_open(&source->trace, paths, count, KRAIT_NEEDS_CALLS | alone, err);
     if (!rc && krait_trace_find_holders(source->trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_select_some(&o->select, source->trace, err);

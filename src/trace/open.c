@@ -254,6 +254,8 @@ int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t 
     struct krait_trace *trace = calloc(1, sizeof(*trace));
     if (trace)
         trace->impl = calloc(1, sizeof(*trace->impl));
+    if (trace && trace->impl)
+        trace->impl->needs = needs;
     if (!trace || !trace->impl || open_folders(trace, &folders))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : check_needs(trace, needs, paths[0], err);

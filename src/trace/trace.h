@@ -114,6 +114,7 @@ struct krait_trace {
 enum krait_trace_needs {
     KRAIT_NEEDS_CALLS = 1 << 0,  /* a process, whose calls were recorded */
     KRAIT_NEEDS_KERNEL = 1 << 1, /* what the kernel recorded */
+    KRAIT_CALLS_ALONE = 1 << 2,  /* who opens it does not ask what the kernel lost: it need not be read */
 };
 
 /* Opens traces, whoever recorded them, as one (folders.h says what may lie where). Errors: -ENOENT no such

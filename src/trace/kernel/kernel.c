@@ -118,7 +118,8 @@ static int open_kernel(struct krait_trace *trace, struct krait_folder *const *fo
     *kernel = (struct kernel){ .dirs = dirs, .count = count };
     trace->impl->source[KRAIT_IMPORTER_kernel] = kernel;
     trace->has_kernel = true;
-    return sum_lost(trace, kernel, folders) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+    bool asked = !(trace->impl->needs & KRAIT_CALLS_ALONE);
+    return asked && sum_lost(trace, kernel, folders) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static void close_kernel(void *source)

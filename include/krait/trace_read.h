@@ -413,9 +413,8 @@ enum {
     KRAIT_READER_CELL_ORIGIN = 0,
     KRAIT_READER_CELL_ADDRESS = 1,
     KRAIT_READER_CELL_CYCLES = 2, /* only after krait_reader_want_cycles: else a field may be there */
-    KRAIT_READER_CELLS_BEYOND =
-        32, /* so many cells from a row's begin on can be read, whatever its size: what
-                                      is behind its end has no meaning */
+    /* So many cells from a row's begin on can be read, whatever its size. What is behind its end has no meaning. */
+    KRAIT_READER_CELLS_BEYOND = 32,
 };
 
 struct krait_reader_event {

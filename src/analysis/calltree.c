@@ -269,8 +269,7 @@ static bool is_import(const struct krait_calltree *tree, uint32_t label)
     return label != KRAIT_NO_ID && strcmp(tree->labels.texts[label], KRAIT_IMPORT_LABEL) == 0;
 }
 
-/* Adds a node's like below `parent` of another tree; a node of the machinery below another of it is that one.
- */
+/* Adds a node's like below `parent` of another tree; a node of the machinery below another of it is that one. */
 static uint32_t add_folded(const struct remaking *r, uint32_t parent, const struct krait_tree_node *node)
 {
     struct krait_calltree *to = r->to;

@@ -56,8 +56,7 @@ static void pop(struct krait_path_finder *f)
         krait_path_record_at(f, frame->of)->followed = false;
 }
 
-/* How many waits lie around a record that is followed now. Of a packet's way it is that of who waits for it.
- */
+/* How many waits lie around a record that is followed now. Of a packet's way it is that of who waits for it. */
 static uint16_t depth_of(const struct krait_path_finder *f, const struct krait_path_record *r)
 {
     bool is_flight = r->prev != KRAIT_NO_ID && krait_path_record_at(f, r->prev)->thread != r->thread;

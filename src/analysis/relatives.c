@@ -20,8 +20,7 @@ static bool is_wanted(const struct pass *pass, uint32_t node)
     return func != KRAIT_NO_ID && pass->wanted[func];
 }
 
-/* The other function of the pair that the node makes with its parent, or false where it is no pair of ours.
- */
+/* The other function of the pair that the node makes with its parent, or false where it is no pair of ours. */
 static bool pair_of(const struct pass *pass, uint32_t node, uint32_t *other)
 {
     uint32_t parent = pass->tree->nodes[node].parent;

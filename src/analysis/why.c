@@ -172,8 +172,7 @@ static void adding_done(struct adding *adding)
     krait_map_done(&adding->index);
 }
 
-/* What rows are alike in. A trace has fewer than 2^27 system calls, each of which is a class of its metadata.
- */
+/* What rows are alike in. A trace has fewer than 2^27 system calls, each of which is a class of its metadata. */
 static uint64_t key_of(const struct krait_why_row *row)
 {
     return (uint64_t)row->by << 32 | row->call << 5 | (uint32_t)row->state << 1 | row->preempted;

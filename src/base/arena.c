@@ -11,8 +11,7 @@ struct krait_arena_block {
     _Alignas(16) char bytes[];
 };
 
-/* Blocks double from the first to the last: there are many small arenas, and calloc clears what is asked for.
- */
+/* Blocks double from the first to the last: there are many small arenas, and calloc clears what is asked for. */
 enum {
     FIRST_BLOCK = 1024 - sizeof(struct krait_arena_block),
     LAST_BLOCK = 64 * 1024 - sizeof(struct krait_arena_block)

@@ -19,8 +19,7 @@ struct krait_buf {
 void krait_buf_done(struct krait_buf *buf);
 void krait_buf_clear(struct krait_buf *buf); /* keeps the memory */
 
-/* Room for n more bytes and a NUL: where to write them, or NULL (then failed is set). Advance len yourself.
- */
+/* Room for n more bytes and a NUL: where to write them, or NULL (then failed is set). Advance len yourself. */
 char *krait_buf_room(struct krait_buf *buf, size_t n);
 
 void krait_buf_add(struct krait_buf *buf, const void *bytes, size_t n);

@@ -34,8 +34,7 @@ static inline uint64_t krait_hash_u64(uint64_t x)
 
 uint64_t krait_hash_bytes(const void *bytes, size_t n);
 
-/* Interned strings: equal strings get equal ids, ids count up from 0, texts stay where they are until _done.
- */
+/* Interned strings: equal strings get equal ids, ids count up from 0, texts stay where they are until _done. */
 struct krait_strtab {
     const char **texts; /* by id, NUL-terminated */
     uint32_t *lens;     /* by id, bytes */

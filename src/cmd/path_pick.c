@@ -101,8 +101,7 @@ static bool is_recorded(const struct krait_trace *trace, int32_t tid)
     return false;
 }
 
-/* A thread that recorded itself has said the number that it knows; in a namespace the kernel knows another.
- */
+/* A thread that recorded itself has said the number that it knows; in a namespace the kernel knows another. */
 static int as_the_kernel_knows_it(struct path_pick *pick, struct krait_kernel_events *events, uint64_t t_ns,
                                   struct krait_err *err)
 {

@@ -247,8 +247,7 @@ static int check_file(const char *path, struct krait_err *err)
     return check_python(name, &python, err) ? KRAIT_EXIT_NOT_RECORDED : 0;
 }
 
-/* As execvp(3) looks: the first that may be executed, or else the first that is there. Returns 0 or an errno.
- */
+/* As execvp(3) looks: the first that may be executed, or else the first that is there. Returns 0 or an errno. */
 static int look_up(const char *file, char *path, size_t size)
 {
     KRAIT_AUTO_FREE char *folders = strdup(getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin");

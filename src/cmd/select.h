@@ -65,8 +65,7 @@ int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, st
 /* Whether one of the globs is like the name or the number; so is an empty list. */
 bool krait_select_named(const struct krait_opt_list *globs, const char *name, uint32_t id);
 
-/* The range in the program's part, in the trace's time, of a selection that krait_select_check found right.
- */
+/* The range in the program's part, in the trace's time, of a selection that krait_select_check found right. */
 struct krait_range krait_select_range(const struct krait_select *select, const struct krait_trace *trace);
 
 /* Whether a thread is chosen; `select` is a struct krait_select, so that it fits

@@ -245,8 +245,7 @@ static bool is_kept(void *ctx, uint32_t index, int32_t tid)
     return index < kept->count && kept->threads[index];
 }
 
-/* Which threads are meant is known at the end alone, where all have their names: intervals take a second run.
- */
+/* Which threads are meant is known at the end alone, where all have their names: intervals take a second run. */
 static int run_again(struct states *s, struct krait_kernel_events *events,
                      struct krait_kernel_options *options, struct krait_kernel_states **found,
                      struct krait_err *err)

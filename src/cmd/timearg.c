@@ -21,8 +21,7 @@ static bool parse_digits(const char **text, int count, int *value)
     return count == 0;
 }
 
-/* ".5" is 500000000, and nothing is 0. Returns false when something else is there, or more than nine digits.
- */
+/* ".5" is 500000000, and nothing is 0. Returns false when something else is there, or more than nine digits. */
 static bool parse_fraction(const char *text, int64_t *ns)
 {
     *ns = 0;

@@ -89,8 +89,7 @@ static int add_call(struct callgrind *grind, const struct krait_tree_node *node,
     return 0;
 }
 
-/* The root has depth 0 and is no function; `left` is how much of the path is still that of the node before.
- */
+/* The root has depth 0 and is no function; `left` is how much of the path is still that of the node before. */
 static int add_node(struct callgrind *grind, const struct krait_tree_node *node, uint32_t *left)
 {
     if (!node->depth)

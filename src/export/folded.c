@@ -74,8 +74,7 @@ static int note_end(struct folded *folded, uint32_t depth)
     return folded->stack.failed ? -ENOMEM : 0;
 }
 
-/* The stack becomes the path to this node. Its parent was the last one at its depth: nodes come in pre-order.
- */
+/* The stack becomes the path to this node. Its parent was the last one at its depth: nodes come in pre-order. */
 static int enter(struct folded *folded, const struct krait_tree_node *node)
 {
     struct krait_buf *stack = &folded->stack;

@@ -58,8 +58,7 @@ void krait_export_func_label(struct krait_buf *buf, const struct krait_func *fun
 const char *krait_export_process_name(const struct krait_process *process);
 const char *krait_export_thread_name(const struct krait_trace *trace, const struct krait_thread *thread);
 
-/* How a call began or ended other than by call and return, in a word, by enum krait_op_kind; NULL for those.
- */
+/* How a call began or ended other than by call and return, in a word, by enum krait_op_kind; NULL for those. */
 extern const char *const krait_export_ways[KRAIT_OP_CUT + 1];
 
 /* The type of the exception that the op, an end, is of; NULL where there is none, or it is not known. */

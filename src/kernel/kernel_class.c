@@ -104,8 +104,7 @@ static bool draft_row(struct krait_kernel_classes *classes, struct draft *draft,
     return ok;
 }
 
-/* What an argument that is a name points to: of filename it is __filename_val. NULL where that is not told.
- */
+/* What an argument that is a name points to: of filename it is __filename_val. NULL where that is not told. */
 static const struct krait_tracefmt_field *told_text(const struct krait_tracefmt *format,
                                                     const struct krait_tracefmt_field *argument)
 {

@@ -214,8 +214,7 @@ static int map_all(struct perf *p)
     return 0;
 }
 
-/* All of one size, as large as asked for or as this user may lock: no CPU goes without for the others' sake.
- */
+/* All of one size, as large as asked for or as this user may lock: no CPU goes without for the others' sake. */
 static int map_rings(struct perf *p, struct krait_err *err)
 {
     for (;; p->ring_bytes /= 2) {

@@ -139,8 +139,7 @@ static int32_t status_of(char state)
     return UNNAMED;
 }
 
-/* /proc/PID/task/TID/stat: "TID (NAME) STATE PPID ... FLAGS ... PROCESSOR ..."; the name may hold anything.
- */
+/* /proc/PID/task/TID/stat: "TID (NAME) STATE PPID ... FLAGS ... PROCESSOR ..."; the name may hold anything. */
 static bool parse_stat(struct process_state *to, const char *text)
 {
     const char *open = strchr(text, '('), *close = strrchr(text, ')');
@@ -267,8 +266,7 @@ static void put_cpus(struct writer *w)
     }
 }
 
-/* /proc/partitions: "major minor #blocks name". The kernel's own number of a device has 20 bits for minors.
- */
+/* /proc/partitions: "major minor #blocks name". The kernel's own number of a device has 20 bits for minors. */
 static void put_disks(struct writer *w)
 {
     char *save = NULL;

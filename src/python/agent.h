@@ -29,8 +29,7 @@ enum krait_code_flags {
     KRAIT_CODE_HOT = 1 << 2,   /* ... by the governor */
 };
 
-/* A function, by the address that stands for it: code object, PyMethodDef, type. 32 bytes, two a cache line.
- */
+/* A function, by the address that stands for it: code object, PyMethodDef, type. 32 bytes, two a cache line. */
 struct krait_code {
     const void *key; /* NULL: free; KRAIT_CODE_DEAD: was used */
     uint32_t id;     /* 0: not defined in this process, or left out */
@@ -206,8 +205,7 @@ void krait_thread_say_pause(struct krait_interp *in, uint64_t t);
 void krait_thread_settle(struct krait_interp *in);
 /* Makes rings for threads that are running already and says their stacks. */
 void krait_threads_seed(struct krait_interp *in);
-/* The same for this thread, which starts the recording by functions of krait's own: they are not part of it.
- */
+/* The same for this thread, which starts the recording by functions of krait's own: they are not part of it. */
 void krait_thread_seed(struct krait_interp *in);
 int krait_threads_init(void);
 
@@ -271,8 +269,7 @@ static inline bool krait_governor_probes(const struct krait_interp *in, const st
     return slot->flags & KRAIT_CODE_HOT && slot->round != in->governor.round;
 }
 
-/* Counts a call that is recorded. Returns whether the governor looked: then the slot is to be looked up anew.
- */
+/* Counts a call that is recorded. Returns whether the governor looked: then the slot is to be looked up anew. */
 static inline bool krait_governor_count(struct krait_interp *in, struct krait_code *slot)
 {
     slot->calls++;

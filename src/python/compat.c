@@ -167,8 +167,7 @@ static const uint8_t *instruction(PyObject *frame, PyObject *code)
     return lasti < 0 ? NULL : (const uint8_t *)krait_at(code, l->code_code) + BYTES_DATA + lasti;
 }
 
-/* A fresh generator has run nothing (before 3.11), or stands at RESUME 0; after a yield it is RESUME 1 to 3.
- */
+/* A fresh generator has run nothing (before 3.11), or stands at RESUME 0; after a yield it is RESUME 1 to 3. */
 bool krait_frame_is_resumed(PyObject *frame, PyObject *code)
 {
     const uint8_t *at = instruction(frame, code);

@@ -389,8 +389,7 @@ static PyObject *new_profile_obj(struct krait_interp *in)
     if (!obj)
         return NULL;
     obj->in = in;
-    /* Thread states drop a reference when they end, and are given the object without the GIL: it never dies.
-     */
+    /* Thread states drop a reference when they end, and are given the object without the GIL: it never dies. */
     ((PyObject *)obj)->ob_refcnt = 1 << 30;
     return (PyObject *)obj;
 }
@@ -435,8 +434,7 @@ static void on_displaced(struct krait_interp *in)
     Py_AddPendingCall(come_back, in);
 }
 
-/* What sys.getprofile() gives while krait records. A program that keeps it and sets it again later means us.
- */
+/* What sys.getprofile() gives while krait records. A program that keeps it and sets it again later means us. */
 static PyObject *profile_obj_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     struct krait_interp *in = ((struct profile_obj *)self)->in;
@@ -467,8 +465,7 @@ static bool audited;
 
 static int set_and_check(struct krait_interp *in, const char **why)
 {
-    /* A subinterpreter that is being made runs no code yet; what it is made of was checked in the first one.
-     */
+    /* A subinterpreter that is being made runs no code yet; what it is made of was checked in the first one. */
     PyObject *frame = watched.in ? NULL : some_frame(); /* before the hook is there to see it */
     *why = "no Python code can run";
     if (!frame && !watched.in)

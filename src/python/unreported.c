@@ -298,8 +298,7 @@ static bool handlers_run_after_begin(void)
     return !krait_compat.version.signals_first;
 }
 
-/* Whether the frame that runs is one of this code, and its begin was not told. Cython's functions have none.
- */
+/* Whether the frame that runs is one of this code, and its begin was not told. Cython's functions have none. */
 static bool is_unreported(struct krait_interp *in, PyObject *code)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame(); /* borrowed */

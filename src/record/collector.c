@@ -152,8 +152,7 @@ static void put_exit(struct krait_collector *c, struct krait_collected_proc *pro
     put_own_event(c, proc, KRAIT_EVENT_process_exit, payload, sizeof(payload));
 }
 
-/* What the collector knows of the process goes; its slot is free when its owner cannot write in it any more.
- */
+/* What the collector knows of the process goes; its slot is free when its owner cannot write in it any more. */
 static void forget_proc(struct krait_collector *c, uint32_t i)
 {
     struct krait_collected_proc *proc = &c->procs[i];

@@ -92,8 +92,7 @@ const char *krait_collector_warning(struct krait_collector *collector);
 /* The first trouble with the disk since the last call, or NULL. Owned by the collector. */
 const char *krait_collector_trouble(struct krait_collector *collector);
 
-/* The caller is the parent of `pid` and will call krait_collector_ended: until then its end is not decided.
- */
+/* The caller is the parent of `pid` and will call krait_collector_ended: until then its end is not decided. */
 void krait_collector_child(struct krait_collector *collector, int pid);
 /* Says how the process `pid` ended, where its parent knows: `how` is KRAIT_process_end_exit or _signal. */
 void krait_collector_ended(struct krait_collector *collector, int pid, enum krait_event_enum_value how,

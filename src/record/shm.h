@@ -127,8 +127,7 @@ struct krait_control {
     _Atomic uint32_t ring_frees; /* rings given back: who found none looks again when this has changed */
     _Atomic uint64_t beat_ns;    /* CLOCK_MONOTONIC of the collector's last sign of life */
     _Atomic uint64_t lost[KRAIT_COUNT_lost_reason]; /* where there was no process slot to count in */
-    /* Processes that could not be recorded, and why: the summary says it. A row is taken by setting its pid.
-     */
+    /* Processes that could not be recorded, and why: the summary says it. A row is taken by setting its pid. */
     struct krait_refusal {
         _Atomic int32_t pid;
         char why[92];
@@ -191,8 +190,7 @@ struct krait_ring {
 _Static_assert(offsetof(struct krait_ring, state) == 64, "an event touches one line of its ring");
 _Static_assert(sizeof(struct krait_ring) % 64 == 0, "rings do not share lines");
 
-/* The low bits of a chunk's state; above them its ring's index, and above 32 bits the count of closed packets.
- */
+/* The low bits of a chunk's state; above them its ring's index, and above 32 bits the count of closed packets. */
 enum krait_chunk_state {
     KRAIT_CHUNK_FREE = 0,
     KRAIT_CHUNK_IDLE = 1, /* a ring's, whose open packet is elsewhere */

@@ -88,8 +88,7 @@ enum krait_ring_room {
 enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                                        size_t bytes);
 
-/* Writes one event whose payload is `word`, or that has none, as short as it can be; needs room for 17 bytes.
- */
+/* Writes one event whose payload is `word`, or that has none, as short as it can be; needs room for 17 bytes. */
 void krait_writer_put(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t word);
 
 /* Writes one event whose payload is at most KRAIT_RING_MARGIN - 13 bytes, as short as it can be; needs room for

@@ -191,8 +191,7 @@ static int sort_threads(struct krait_trace *trace, uint32_t first)
     return 0;
 }
 
-/* The thread that a naming means: of those with its tid the last that had begun by then, or else the first.
- */
+/* The thread that a naming means: of those with its tid the last that had begun by then, or else the first. */
 static struct krait_thread *named_thread(struct krait_thread **sorted, uint32_t n,
                                          const struct krait_naming *naming)
 {

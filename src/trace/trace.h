@@ -99,8 +99,7 @@ struct krait_trace {
     bool has_kernel;            /* the kernel recorded too: krait_trace_kernel (kernel.h) */
     struct krait_track *tracks; /* once they are asked for: krait_tracks_find (track.h) */
     uint32_t track_count;
-    /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none.
-     */
+    /* The first damage met so far in the data (cut packet, bad id); what was whole is read. Empty when none. */
     char damage[1024];
     /* Called by walks with the bytes that they have read since they called it last, of `bytes` in all; returns whether
      * to go on: where not, the walk ends with -ECANCELED. NULL: nobody wants to know. A walk may be made more than
@@ -154,14 +153,14 @@ enum krait_op_kind {
     KRAIT_OP_CALL = 0,   /* a function begins */
     KRAIT_OP_RESUME = 1, /* a generator or coroutine goes on */
     KRAIT_OP_THROW = 2,  /* ... with an exception */
-    KRAIT_OP_LIVE =
-        3, /* was live already when the recording (or the chosen range) began: a begin, not a call */
+    /* It was live already when the recording, or the chosen range, began: a begin, not a call. */
+    KRAIT_OP_LIVE = 3,
     KRAIT_OP_END = 4, /* all from here on end the innermost open begin */
     KRAIT_OP_RETURN = 4,
     KRAIT_OP_YIELD = 5,
     KRAIT_OP_UNWIND = 6, /* left by an exception (for C functions: raise) */
-    KRAIT_OP_CUT =
-        7, /* its own end was not recorded: lost, left out, process killed, end of the chosen range */
+    /* Its own end was not recorded: it was lost or left out, the process was killed, or the chosen range ends. */
+    KRAIT_OP_CUT = 7,
 };
 
 static inline bool krait_op_is_end(uint8_t kind)

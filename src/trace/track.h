@@ -58,8 +58,8 @@ enum krait_track_of {
 enum krait_track_flags {
     KRAIT_TRACK_LOST = 1 << 0,     /* events of it are missing */
     KRAIT_TRACK_LEFT_OUT = 1 << 1, /* some were left out on purpose */
-    KRAIT_TRACK_SAMPLED =
-        1 << 2, /* it was looked at now and then: what was short may be missing. No source so far */
+    /* It was looked at now and then: what was short may be missing. No source sets it so far. */
+    KRAIT_TRACK_SAMPLED = 1 << 2,
 };
 
 struct krait_track {

@@ -32,8 +32,7 @@ size_t krait_text_columns(const char *s, size_t n);
 /* How many bytes of clean text fit into `columns`, whole characters. */
 size_t krait_text_fit(const char *s, size_t n, size_t columns);
 
-/* Numbers as people read them: "1.23 s", "45.6 ms", "789 ns"; "12,345,678"; "45.6 %" (narrow no-break space).
- */
+/* Numbers as people read them: "1.23 s", "45.6 ms", "789 ns"; "12,345,678"; "45.6 %" (narrow no-break space). */
 void krait_text_duration(struct krait_buf *to, uint64_t ns);
 void krait_text_count(struct krait_buf *to, uint64_t n);
 void krait_text_percent(struct krait_buf *to, double share);

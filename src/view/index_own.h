@@ -15,8 +15,8 @@
 
 enum {
     KRAIT_VIEW_THREADS_MAX = 8,
-    KRAIT_VIEW_SMALL =
-        256 << 10, /* bytes of a thread's stream: to walk it takes less than to keep an index of it */
+    /* Bytes of a thread's stream: to walk less than these takes less time than to keep an index of it. */
+    KRAIT_VIEW_SMALL = 256 << 10,
 };
 
 enum krait_view_state {

@@ -130,8 +130,7 @@ static void other_forms(struct forms *forms, struct krait_ctf_cursor *cursor)
 
 enum { SHOWN = KRAIT_PRETTY_GMT | KRAIT_PRETTY_DATE | KRAIT_PRETTY_TRACE | KRAIT_PRETTY_LOGLEVEL };
 
-/* As `krait cat` prints it, `forms` NULL; with them, each event is passed, and printed after its other forms.
- */
+/* As `krait cat` prints it, `forms` NULL; with them, each event is passed, and printed after its other forms. */
 static void read_all_events(struct pass *pass, struct krait_ctf_reader *reader, struct forms *forms)
 {
     struct krait_pretty pretty = { .flags = SHOWN,

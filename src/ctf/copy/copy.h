@@ -28,8 +28,8 @@ int64_t krait_ctf_ns_rounded(const struct krait_ctf_clock *clock, uint64_t ticks
 struct krait_copy_options {
     int64_t from_ns, until_ns; /* events from from_ns on and before until_ns; INT64_MIN, INT64_MAX: all */
     krait_copy_time_fn *time;
-    bool
-        lost_before; /* events are discarded between packets alone: those before the first of the copy are no loss of it */
+    /* Events are discarded between packets alone: those before the first of the copy are no loss of it. */
+    bool lost_before;
     /* Appends events, as bytes, that are to stand before the first of the stream, at the time `ticks`: one before the
      * range begins. Returns 0 or a negative errno. NULL: there are none. */
     int (*before)(void *ctx, const struct krait_ctf_stream *stream, uint64_t ticks, struct krait_buf *events);

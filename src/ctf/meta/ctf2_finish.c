@@ -115,8 +115,7 @@ static void look(struct question *q, struct krait_fc *fc, uint32_t level, uint32
     }
 }
 
-/* Where a path without an origin begins: the structure around the asker, and one farther out for each null.
- */
+/* Where a path without an origin begins: the structure around the asker, and one farther out for each null. */
 static uint32_t structure_around(struct finish *f, const struct krait_ctf2_location *location, uint32_t *step)
 {
     uint32_t level = f->depth;

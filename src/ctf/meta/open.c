@@ -54,8 +54,7 @@ static int check_packet(const struct metadata_packet *packet, size_t at, size_t 
     return 0;
 }
 
-/* A header of CTF 2 may go on with three zero bytes and its own size in bits; text never begins with a zero.
- */
+/* A header of CTF 2 may go on with three zero bytes and its own size in bits; text never begins with a zero. */
 static size_t header_size(const struct metadata_packet *packet, const char *bytes, bool swapped)
 {
     uint32_t bits;

@@ -84,8 +84,7 @@ struct krait_tsdl_value krait_tsdl_value(struct krait_tsdl_parser *p);
 /* a.b.c or a->b, as one text. */
 const char *krait_tsdl_path(struct krait_tsdl_parser *p);
 
-/* Attributes that may stand once: bit i of *seen belongs to names[i]. Returns i, or -1 for an unknown name.
- */
+/* Attributes that may stand once: bit i of *seen belongs to names[i]. Returns i, or -1 for an unknown name. */
 int krait_tsdl_attr(struct krait_tsdl_parser *p, const char *const *names, const char *name, uint32_t *seen);
 
 /* -- field classes -- */

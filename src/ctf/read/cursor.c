@@ -44,8 +44,7 @@ static int new_slots(struct krait_ctf_cursor *c, const struct krait_ctf_trace *t
     return 0;
 }
 
-/* Another trace of the same uuid has metadata of its own; and a cursor that seeks comes from another stream.
- */
+/* Another trace of the same uuid has metadata of its own; and a cursor that seeks comes from another stream. */
 static int switch_trace(struct krait_ctf_cursor *c, const struct krait_ctf_trace *trace)
 {
     if (trace != c->trace && new_slots(c, trace))
@@ -321,8 +320,7 @@ static uint64_t ticks_at(const struct krait_ctf_clock *clock, int64_t ns)
     return ticks < UINT64_MAX && krait_ctf_ns(clock, ticks) < ns ? ticks + 1 : ticks;
 }
 
-/* Reads the header with the clock a little before the time: its own bits of it say the rest, if it has any.
- */
+/* Reads the header with the clock a little before the time: its own bits of it say the rest, if it has any. */
 static int read_event_at(struct krait_ctf_cursor *c, int64_t ns)
 {
     const struct krait_ctf_clock *clock = c->cls->clock;

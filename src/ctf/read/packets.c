@@ -319,8 +319,7 @@ static bool tells(const struct krait_ctf_index *index, uint32_t i, const struct 
             d->meanings[KRAIT_MEANING_STREAM_INSTANCE] == entry.stream);
 }
 
-/* The first and the last packet are read; `first` is the file's. False where the index is not to be believed.
- */
+/* The first and the last packet are read; `first` is the file's. False where the index is not to be believed. */
 static bool is_of_file(const struct krait_ctf_index *index, struct listing *l, struct krait_ctf_head *first,
                        const struct krait_stream_class **cls)
 {

@@ -264,8 +264,7 @@ static struct krait_x86_mem extended_id(const struct emitter *e, int32_t off)
     return X86_AT(AT, off + (int32_t)(e->tags.bits + 7) / 8);
 }
 
-/* Whether many classes have ids that no tag can say (LTTng's of the kernel): extended headers are usual then.
- */
+/* Whether many classes have ids that no tag can say (LTTng's of the kernel): extended headers are usual then. */
 static bool extends_often(const struct emitter *e)
 {
     return e->tags.extend && e->plan->id_count > e->tags.count;

@@ -40,9 +40,8 @@ enum {
     KRAIT_ROW_ORIGIN,  /* cell of the stream's index (low 32 bits) and the packet's number in it (high) */
     KRAIT_ROW_ADDRESS, /* cell of the address of the event's first byte, and above it the bit in that byte */
     KRAIT_ROW_HEAD,    /* where the fields begin */
-    KRAIT_ROW_CYCLES =
-        KRAIT_ROW_HEAD, /* of KRAIT_EMIT_ROWS_CYCLES alone, whose fields begin behind it: cell of the
-                                          clock's count */
+    /* Cell of the clock's count: of KRAIT_EMIT_ROWS_CYCLES alone, whose fields begin behind it. */
+    KRAIT_ROW_CYCLES = KRAIT_ROW_HEAD,
     KRAIT_ROW_NOWHERE = KRAIT_ROW_ORIGIN, /* as the cell of a step: nobody wants what it passes */
     KRAIT_ROW_ADDRESS_BITS = 61,
     KRAIT_ROW_MAX_CELLS = 4096,  /* further fields have none */

@@ -37,8 +37,7 @@ static uint32_t scaled(double size, unsigned behind)
     return whole + (rest > half || (rest == half && whole % 2));
 }
 
-/* `count` digits of a number that has no more, without the zeros at their end: behind a point, if any is left.
- */
+/* `count` digits of a number that has no more, without the zeros at their end: behind a point, if any is left. */
 static char *put_fraction(char *to, uint32_t value, unsigned count)
 {
     if (!value)

@@ -22,8 +22,8 @@ enum krait_kernel_event_kind {
 
 enum {
     KRAIT_KERNEL_EVENT_FIELDS = 7, /* of a kind, at the most */
-    KRAIT_KERNEL_EVENT_CPUS =
-        8192, /* an event of a CPU with a greater number is passed over: Linux has no more */
+    /* Linux has no more CPUs: an event of one with a greater number is passed over. */
+    KRAIT_KERNEL_EVENT_CPUS = 8192,
 };
 
 /* Of one event class of a trace. */

@@ -36,7 +36,7 @@ struct krait_calltree {
 };
 
 enum krait_tree_group {
-    KRAIT_TREE_MERGED = 0, /* all threads in one tree */
+    KRAIT_TREE_MERGED = 0,     /* all threads in one tree */
     KRAIT_TREE_BY_THREAD = 1,  /* as the next, and below each of these a node per thread */
     KRAIT_TREE_BY_PROCESS = 2, /* below the root a node per process: "python3 4711" */
 };

@@ -50,18 +50,6 @@ const struct krait_event_class *krait_ctf_event(const struct krait_stream_class 
     return index ? stream->events[*index] : NULL;
 }
 
-const struct krait_event_class *krait_ctf_event_named(const struct krait_ctf_metadata *metadata,
-                                                      const char *name)
-{
-    for (uint32_t s = 0; s < metadata->stream_count; s++) {
-        for (uint32_t i = 0; i < metadata->streams[s]->event_count; i++) {
-            if (strcmp(metadata->streams[s]->events[i]->name, name) == 0)
-                return metadata->streams[s]->events[i];
-        }
-    }
-    return NULL;
-}
-
 const struct krait_fc_member *krait_fc_member(const struct krait_fc *fc, const char *name)
 {
     for (uint32_t i = 0; i < fc->count; i++) {

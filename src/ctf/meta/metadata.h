@@ -93,8 +93,6 @@ const struct krait_ctf_clock *krait_ctf_clock_named(const struct krait_ctf_metad
                                                     const char *name);
 const struct krait_stream_class *krait_ctf_stream(const struct krait_ctf_metadata *metadata, uint64_t id);
 const struct krait_event_class *krait_ctf_event(const struct krait_stream_class *stream, uint64_t id);
-const struct krait_event_class *krait_ctf_event_named(const struct krait_ctf_metadata *metadata,
-                                                      const char *name);
 
 /* Nanoseconds since the clock's origin plus its offset; saturates instead of wrapping. Exact: 128-bit arithmetic. */
 int64_t krait_ctf_clock_ns(const struct krait_ctf_clock *clock, uint64_t ticks);

@@ -127,17 +127,6 @@ const char *krait_value_text(const struct krait_value *value, size_t *size)
     return text;
 }
 
-const char *krait_value_utf8(const struct krait_value *value, struct krait_buf *room, size_t *size)
-{
-    const char *text = krait_value_text(value, size);
-    enum krait_encoding encoding = value->node->fc->encoding;
-    if (!encoding)
-        return text;
-    krait_wide_utf8(room, encoding, (const uint8_t *)text, *size);
-    *size = room->len;
-    return room->data ? room->data : "";
-}
-
 static int string_at(struct krait_value *value)
 {
     struct krait_decoder *d = value->d;

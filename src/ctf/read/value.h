@@ -67,8 +67,6 @@ uint64_t krait_value_int(const struct krait_value *value);
 double krait_value_float(const struct krait_value *value);
 /* Of texts: up to the NUL, in the trace's own encoding. */
 const char *krait_value_text(const struct krait_value *value, size_t *size);
-/* The same in UTF-8: converted into `room` where the trace has it in another encoding. */
-const char *krait_value_utf8(const struct krait_value *value, struct krait_buf *room, size_t *size);
 
 /* -- locators -- */
 

@@ -115,13 +115,6 @@ static inline char *krait_put_i64(char *to, int64_t value)
     return krait_put_u64(to, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* Nine digits of a value below 10^9. */
-static inline char *krait_put_nine(char *to, uint32_t value)
-{
-    *to = (char)('0' + value / KRAIT_TEN_8);
-    return krait_put_eight(to + 1, value % KRAIT_TEN_8);
-}
-
 typedef uint8_t krait_hex_bytes __attribute__((vector_size(8)));
 typedef uint16_t krait_hex_pairs __attribute__((vector_size(16)));
 typedef int8_t krait_hex_digits __attribute__((vector_size(16)));

@@ -43,6 +43,18 @@ def test_a_recorded_program_may_use_a_profiler_of_its_own(krait, python, tmp_pat
     assert ("displaced" in info.stdout) != python.has_monitoring
 
 
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [p.name for p in DECISIONS if p.name != "README.md"])
+def test_a_decision_has_its_parts_and_a_line_in_the_list(page):
+    text = (ROOT / "docs" / "decisions" / page).read_text()
+    parts = ["Context.", "Decision.", "Measured.", "Tried and left.", "Look again when"]
+    assert [part for part in re.findall(r"^\*\*(.*?)\*\*", text, re.M) if part in parts] == parts
+    title = text.splitlines()[0].removeprefix("# ")
+    assert f"- [{title}]({page})" in (ROOT / "docs" / "decisions" / "README.md").read_text()
+
+
 PAGES = sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 

@@ -32,13 +32,17 @@ const size_t krait_enum_count = KRAIT_ARRAY_LEN(krait_enums);
 #define BYTES_OF(type) \
     _Generic((krait_type_##type)0, const char * : KRAIT_PAYLOAD_VARIES, default : sizeof(krait_stored_##type))
 
-const uint16_t krait_event_payload_bytes[32] = {
+/* Ids that are none keep the first row's value. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+const uint16_t krait_event_payload_bytes[KRAIT_EVENT_IDS] = {
+    [0 ... KRAIT_EVENT_IDS - 1] = KRAIT_PAYLOAD_VARIES,
 #define KRAIT_EVENT(id, symbol, name, doc)    [id] = 0
 #define KRAIT_FIELD(symbol, type, field, doc) +BYTES_OF(type)
 #define KRAIT_EVENT_END(symbol)               ,
 #include "event/events.def"
-    [KRAIT_EVENT_COUNT... 31] = KRAIT_PAYLOAD_VARIES,
 };
+#pragma GCC diagnostic pop
 
 const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value)
 {

@@ -81,10 +81,12 @@ extern const size_t krait_event_count;
 extern const struct krait_enum_row krait_enums[];
 extern const size_t krait_enum_count;
 
-/* Bytes of an event's fields, by id 0 to 31; KRAIT_PAYLOAD_VARIES or more where it has a string, and for ids
- * that are none. */
+/* Bytes of an event's fields, by its id; KRAIT_PAYLOAD_VARIES or more where it has a string, and for ids that are
+ * none. */
 #define KRAIT_PAYLOAD_VARIES 1000
-extern const uint16_t krait_event_payload_bytes[32];
+#define KRAIT_EVENT_IDS      64 /* all ids are below */
+extern const uint16_t krait_event_payload_bytes[KRAIT_EVENT_IDS];
+_Static_assert(KRAIT_EVENT_COUNT <= KRAIT_EVENT_IDS, "events.def: ids that KRAIT_EVENT_IDS has room for");
 
 /* The row of a value of an enumeration, or NULL. */
 const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value);

@@ -48,7 +48,8 @@ enum krait_payload_bytes {
 
 /* ---- kinds ---- */
 
-/* Bits of the events that open a call, end one, and say the stack or change it; others are of no call. */
+/* Bits of the events that open a call, end one, and say the stack or change it; others are of no call: all whose id is
+ * above 31 (krait_event_bit). */
 enum {
     KRAIT_CALL_BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume |
                         1 << KRAIT_EVENT_python_throw | 1 << KRAIT_EVENT_c_call,
@@ -59,6 +60,12 @@ enum {
                         1 << KRAIT_EVENT_python_deep_frame | 1 << KRAIT_EVENT_python_deep_stack |
                         1 << KRAIT_EVENT_python_switch,
 };
+
+/* The event's bit in these; 0 where none can have it. */
+static inline uint32_t krait_event_bit(uint32_t id)
+{
+    return id < 32 ? 1u << id : 0;
+}
 
 /* The begins have one field, their code. */
 _Static_assert(KRAIT_BYTES_python_call == sizeof(krait_type_code) &&

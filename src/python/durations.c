@@ -183,7 +183,7 @@ void krait_durations_pause(struct krait_durations *d)
 
 static void one_event(struct krait_durations *d, struct krait_reading *r, const struct krait_packet_event *e)
 {
-    uint32_t bit = 1u << e->head.id;
+    uint32_t bit = krait_event_bit(e->head.id);
     if (bit & KRAIT_CALL_BEGINS)
         begin(d, r, e->code, e->head.t);
     else if (bit & KRAIT_CALL_ENDS)

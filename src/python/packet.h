@@ -31,9 +31,11 @@ static inline struct krait_cursor krait_packet_open(const struct krait_writer *w
 /* Reads the next event; `e` holds the one before. Returns false where its size is not known. */
 static inline bool krait_packet_read(struct krait_cursor *cursor, struct krait_packet_event *e)
 {
-    if (!krait_head_read(cursor, &e->head) || e->head.id >= KRAIT_EVENT_COUNT ||
-        krait_event_payload_bytes[e->head.id] >= KRAIT_PAYLOAD_VARIES)
+    e->code = 0;
+    if (!krait_head_read(cursor, &e->head) || e->head.id >= KRAIT_EVENT_IDS)
         return false;
+    if (KRAIT_UNLIKELY(krait_event_payload_bytes[e->head.id] >= KRAIT_PAYLOAD_VARIES))
+        return krait_payload_skip(e->head.id, cursor);
     memcpy(&e->code, cursor->at, sizeof(e->code)); /* a ring's margin follows its last event */
     cursor->at += krait_event_payload_bytes[e->head.id];
     return true;

@@ -208,16 +208,17 @@ struct opened {
 
 static void follow(struct opened *opened, uint32_t event, uint32_t code)
 {
+    uint32_t bit = krait_event_bit(event);
     opened->last = 0;
-    if (KRAIT_CALL_BEGINS >> event & 1) {
+    if (bit & KRAIT_CALL_BEGINS) {
         opened->last = code;
         opened->deeper |= opened->depth == DEPTH_MAX;
         if (opened->deeper)
             return;
         opened->code[opened->depth++] = code;
-    } else if (KRAIT_CALL_ENDS >> event & 1) {
+    } else if (bit & KRAIT_CALL_ENDS) {
         opened->depth -= opened->depth > 0;
-    } else if (KRAIT_CALL_STACKS >> event & 1) { /* what is open is not known from here */
+    } else if (bit & KRAIT_CALL_STACKS) { /* what is open is not known from here */
         opened->depth = 0;
     }
 }

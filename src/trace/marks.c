@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-enum { IDS = 32 }; /* that a compact header has */
-
 /* Names before the colon whose events are calls, definitions, waits: other importers read them. */
 static bool is_read_elsewhere(const char *name)
 {
@@ -25,11 +23,11 @@ static bool is_read_elsewhere(const char *name)
 }
 
 /* By id: the row of a mark; NULL: it is none. */
-static void find_rows(const struct krait_event_row *rows[IDS])
+static void find_rows(const struct krait_event_row *rows[KRAIT_EVENT_IDS])
 {
-    memset(rows, 0, IDS * sizeof(*rows));
+    memset(rows, 0, KRAIT_EVENT_IDS * sizeof(*rows));
     for (size_t i = 0; i < krait_event_count; i++) {
-        if (krait_events[i].id < IDS && !is_read_elsewhere(krait_events[i].name))
+        if (krait_events[i].id < KRAIT_EVENT_IDS && !is_read_elsewhere(krait_events[i].name))
             rows[krait_events[i].id] = &krait_events[i];
     }
 }
@@ -43,10 +41,14 @@ static void add_number(struct krait_buf *text, const struct krait_field_row *fie
     krait_read_bytes(
         at, (uint8_t *)&value + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(value) - size : 0), size);
     const struct krait_enum_row *row = krait_enum_find(field->type, (uint32_t)value);
+    double real;
+    memcpy(&real, &value, sizeof(real));
     if (row)
         krait_buf_str(text, row->label);
+    else if (field->type[0] == 'f')
+        krait_buf_fmt(text, "%.17g", real);
     else if (field->type[0] == 'i')
-        krait_buf_fmt(text, "%lld", (long long)(int32_t)value);
+        krait_buf_fmt(text, "%lld", size == 4 ? (long long)(int32_t)value : (long long)value);
     else
         krait_buf_fmt(text, "%llu", (unsigned long long)value);
 }
@@ -56,7 +58,8 @@ static size_t size_of(const char *type)
     static const struct {
         const char *type;
         size_t size;
-    } sizes[] = { { "u8", 1 }, { "u16", 2 }, { "u32", 4 }, { "i32", 4 }, { "code", 4 }, { "u64", 8 } };
+    } sizes[] = { { "u8", 1 },   { "u16", 2 }, { "u32", 4 }, { "i32", 4 },
+                  { "code", 4 }, { "u64", 8 }, { "i64", 8 }, { "f64", 8 } };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(sizes); i++) {
         if (strcmp(sizes[i].type, type) == 0)
             return sizes[i].size;
@@ -83,7 +86,7 @@ static void add_fields(struct krait_buf *text, const struct krait_event_row *row
 
 struct reading {
     const struct krait_trace *trace;
-    const struct krait_event_row *rows[IDS];
+    const struct krait_event_row *rows[KRAIT_EVENT_IDS];
     struct krait_instants *instants; /* NULL: whether there is one is all that is asked */
     struct krait_ticks clock;
     bool found;
@@ -113,13 +116,13 @@ static int read_packet(struct reading *reading, const struct krait_packet *packe
         if (!krait_head_read(&cursor, &head))
             return 0;
         uint32_t id = head.id;
-        uint32_t size = id < IDS ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
+        uint32_t size = id < KRAIT_EVENT_IDS ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
         struct krait_cursor payload = cursor;
         if (KRAIT_LIKELY(size < KRAIT_PAYLOAD_VARIES && cursor.end - cursor.at >= (ptrdiff_t)size))
             cursor.at += size;
         else if (!krait_payload_skip(id, &cursor))
             return 0;
-        if (KRAIT_UNLIKELY(id < IDS && reading->rows[id]))
+        if (KRAIT_UNLIKELY(id < KRAIT_EVENT_IDS && reading->rows[id]))
             rc = add_mark(reading, id, head.t, payload);
     }
     return rc;
@@ -149,7 +152,7 @@ static int read_thread(struct reading *reading, uint32_t thread, uint64_t from_n
 
 static bool has_rows(const struct reading *reading)
 {
-    for (unsigned i = 0; i < IDS; i++) {
+    for (unsigned i = 0; i < KRAIT_EVENT_IDS; i++) {
         if (reading->rows[i])
             return true;
     }

@@ -35,12 +35,13 @@ static void add_types(struct krait_buf *out)
         const char *name;
         unsigned bits;
         bool is_signed;
-    } ints[] = { { "u5", 5, false },   { "u8", 8, false },   { "u16", 16, false },
-                 { "u32", 32, false }, { "u64", 64, false }, { "i32", 32, true } };
+    } ints[] = { { "u5", 5, false },   { "u8", 8, false },  { "u16", 16, false }, { "u32", 32, false },
+                 { "u64", 64, false }, { "i32", 32, true }, { "i64", 64, true } };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(ints); i++)
         krait_buf_fmt(out, "typealias integer { size = %u; align = %u; signed = %s; } := %s;\n", ints[i].bits,
                       ints[i].bits == 5 ? 1u : 8u, ints[i].is_signed ? "true" : "false", ints[i].name);
-    krait_buf_str(out, "typealias string { encoding = UTF8; } := str;\n");
+    krait_buf_str(out, "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64;\n"
+                       "typealias string { encoding = UTF8; } := str;\n");
 }
 
 static void add_trace(struct krait_buf *out, const struct krait_tsdl *tsdl)

@@ -32,7 +32,7 @@ def event_table():
 
 
 EVENTS, ENUMS = event_table()
-SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "code": "I"}
+SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "f64": "d", "code": "I"}
 
 
 @dataclass(slots=True)

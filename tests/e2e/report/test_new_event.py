@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A new event costs its row and its producer: krait cat, report --by mark and the Perfetto export show it without more.
 
-All that is touched for an event `user:mark`, which a program makes by krait.mark("text"), is in TOUCHED."""
+All that is touched for an event `user:word`, which a program makes by krait.mark("text"), is in TOUCHED."""
 
 import os
 import shutil
@@ -14,10 +14,10 @@ from recording import ROOT
 from trace_processor import ask
 
 ROW = """
-KRAIT_EVENT(30, user_mark, "user:mark", "the program says something")
-KRAIT_FIELD(user_mark, u32, number, "a number")
-KRAIT_FIELD(user_mark, str, text, "what it says")
-KRAIT_EVENT_END(user_mark)
+KRAIT_EVENT(63, user_word, "user:word", "the program says something")
+KRAIT_FIELD(user_word, u32, number, "a number")
+KRAIT_FIELD(user_word, str, text, "what it says")
+KRAIT_EVENT_END(user_word)
 
 """
 
@@ -28,10 +28,10 @@ static PyObject *agent_mark(PyObject *self, PyObject *text)
     PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "strict");
     if (!bytes)
         return NULL;
-    struct krait_payload_user_mark mark = { .number = 42, .text = PyBytes_AsString(bytes) };
-    size_t n = krait_put_user_mark(payload, &mark);
+    struct krait_payload_user_word mark = { .number = 42, .text = PyBytes_AsString(bytes) };
+    size_t n = krait_put_user_word(payload, &mark);
     if (krait_this_ring)
-        krait_writer_event(&krait_agent.writer, krait_this_ring, KRAIT_EVENT_user_mark, payload, n);
+        krait_writer_event(&krait_agent.writer, krait_this_ring, KRAIT_EVENT_user_word, payload, n);
     Py_DECREF(bytes);
     Py_RETURN_NONE;
 }
@@ -91,12 +91,12 @@ def test_a_new_event_reaches_every_reader_by_its_row_and_its_producer(changed, a
     assert run.returncode == 0, run.stderr
 
     text = subprocess.run([krait, "cat", trace], capture_output=True, text=True, check=True).stdout
-    fields = [line.rsplit("{ ", 1)[1] for line in text.splitlines() if "user:mark: " in line]
+    fields = [line.rsplit("{ ", 1)[1] for line in text.splitlines() if "user:word: " in line]
     assert fields == [f'number = 42, text = "step {i}, done" }}' for i in range(3)]
 
     (row,) = verb_json(str(krait), "report", trace, "--by", "mark")["marks"]
-    assert (row["name"], row["marks"]) == ("user:mark", 3)
+    assert (row["name"], row["marks"]) == ("user:word", 3)
 
     subprocess.run([krait, "export", trace, "--to", "perfetto", "-o", tmp_path / "t.pftrace"], check=True, capture_output=True)
     (found,) = ask(tmp_path / "t.pftrace", "select name, extract_arg(arg_set_id, 'debug.fields') from slice where category = 'mark' order by ts")
-    assert [tuple(row) for row in found] == [("user:mark", f'{{ number = 42, text = "step {i}, done" }}') for i in range(3)]
+    assert [tuple(row) for row in found] == [("user:word", f'{{ number = 42, text = "step {i}, done" }}') for i in range(3)]

@@ -18,10 +18,10 @@
 
 #include <string.h>
 
-/* Of the timeline in a page, as SVG: with the rest of the page it stays below 10 MB. */
-enum { TIMELINE_MAX = 4 << 20, DEPTH_MIN = 8 };
+/* Of a page: bytes; how much of it the timeline may take, in percent; depths that it keeps as long as it has lanes. */
+enum { PAGE_MAX = 10 << 20, PAGE_MIN = 1 << 20, TIMELINE_PERCENT = 40, DEPTH_MIN = 8 };
 
-enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40, PNG_SCALE = 2, PAGE_WIDTH = 1200 };
+enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40, PNG_SCALE = 2 };
 
 #define AT(field) offsetof(struct view_options, field)
 
@@ -37,7 +37,9 @@ static const struct krait_opt view_opts[] = {
     { "png", 0, KRAIT_OPT_STR, "FILE", AT(png),
       "Draw the timeline into FILE as PNG instead, at twice the width" },
     { "html", 0, KRAIT_OPT_STR, "FILE", AT(html),
-      "Write FILE instead: one page of at most 10 MB with the timeline, the flame graph and tables, without a server" },
+      "Write FILE instead: one page with the timeline, flame graphs and tables, without a server" },
+    { "max-size", 0, KRAIT_OPT_SIZE, "SIZE", AT(max_size),
+      "With --html: leave out what makes the page larger than SIZE (default 10M)" },
     { "perfetto", 0, KRAIT_OPT_FLAG, NULL, AT(perfetto),
       "Export the trace and open it in Perfetto's page, which the browser loads from ui.perfetto.dev" },
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default 1400)" },
@@ -136,7 +138,7 @@ static int by_place(const void *a, const void *b)
 static void keep_busiest(struct drawn *d, uint32_t most)
 {
     struct krait_timeline *picture = &d->picture;
-    if (!most || picture->lane_count <= most)
+    if (picture->lane_count <= most)
         return;
     qsort(picture->lanes, picture->lane_count, sizeof(*picture->lanes), by_calls);
     d->over_limit = picture->lane_count - most;
@@ -155,7 +157,8 @@ static int add_lanes(struct drawn *d, const struct view_options *o, uint32_t mos
         if (krait_select_thread((void *)&o->select, trace, i))
             rc = add_lane(d, o, i);
     }
-    keep_busiest(d, most);
+    if (most)
+        keep_busiest(d, most);
     for (uint32_t i = 0; i < d->picture.lane_count && !rc && d->wall; i++)
         rc = krait_wall_track_new(&d->picture.lanes[i].states, d->wall, d->picture.lanes[i].thread);
     return rc;
@@ -250,6 +253,11 @@ static void add_folders(struct krait_buf *out, char **folders, int count)
     }
 }
 
+static uint64_t page_max(const struct view_options *o)
+{
+    return o->max_size ? o->max_size : PAGE_MAX;
+}
+
 static int draw_page(struct krait_buf *out, const struct drawn *d, const struct view_options *o,
                      const struct krait_buf *svg, struct krait_err *err)
 {
@@ -265,6 +273,7 @@ static int draw_page(struct krait_buf *out, const struct drawn *d, const struct 
         .left_of_timeline = *d->left ? d->left : NULL,
         .whole_timeline = d->whole,
         .no_source = o->no_source,
+        .max_size = page_max(o),
         .notes = d->notes,
         .note_count = d->picture.note_count,
     };
@@ -285,11 +294,12 @@ static void cut_depths(struct drawn *d, uint32_t depths)
         d->picture.lanes[i].tile.depths = KRAIT_MIN(d->picture.lanes[i].tile.depths, depths);
 }
 
-/* Half of the depths as long as there are many, else half of the lanes, at last half of the depths again. */
+/* Half of the depths as long as there are many, else half of the lanes; of the last lane half of the depths, at last
+ * none. */
 static void shrink(struct drawn *d)
 {
     uint32_t depths = depths_of(d), over = d->over_limit;
-    if (depths > DEPTH_MIN || d->picture.lane_count < 2) {
+    if (depths > DEPTH_MIN || (d->picture.lane_count < 2 && depths > 1)) {
         cut_depths(d, KRAIT_MAX(depths / 2, 1u));
         return;
     }
@@ -312,10 +322,11 @@ static void say_left(struct drawn *d, uint32_t lanes, uint32_t depths)
 }
 
 /* The timeline in a page is bounded, whatever the trace: names of a kilobyte, a thousand lanes. */
-static int fit(struct drawn *d, struct krait_buf *svg)
+static int fit(struct drawn *d, const struct view_options *o, struct krait_buf *svg)
 {
     uint32_t lanes = d->picture.lane_count, depths = depths_of(d);
-    while (svg->len > TIMELINE_MAX && (d->picture.lane_count > 1 || depths_of(d) > 1)) {
+    uint64_t most = page_max(o) / 100 * TIMELINE_PERCENT;
+    while (svg->len > most && d->picture.lane_count) {
         shrink(d);
         krait_buf_clear(svg);
         if (krait_timeline_svg(svg, &d->picture))
@@ -335,7 +346,7 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     int rc = krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
-    if (krait_timeline_svg(o->svg ? &out.buf : &svg, &d->picture) || (o->html && fit(d, &svg)))
+    if (krait_timeline_svg(o->svg ? &out.buf : &svg, &d->picture) || (o->html && fit(d, o, &svg)))
         return krait_err_set(err, -ENOMEM, "out of memory while drawing");
     rc = o->png    ? krait_png_of_svg(&out.buf, &svg, PNG_SCALE, err)
          : o->html ? draw_page(&out.buf, d, o, &svg, err)
@@ -352,7 +363,8 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
 static int make(struct drawn *d, const struct view_options *o, int argc, char **argv, struct krait_err *err)
 {
     uint32_t most;
-    d->picture.width = o->width ? (uint32_t)o->width : o->html ? PAGE_WIDTH : WIDTH;
+    d->picture.is_part = o->html;
+    d->picture.width = o->width ? (uint32_t)o->width : WIDTH;
     int rc = krait_select_limit(&most, o->limit, LANES, err);
     rc = rc ? rc
             : krait_trace_open(&d->trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, err);
@@ -392,8 +404,10 @@ static int check_usage(const struct view_options *o, int argc, struct krait_err 
                              (unsigned long long)o->port);
     if ((o->svg != NULL) + (o->png != NULL) + (o->html != NULL) > 1)
         return krait_err_set(err, -EINVAL, "--svg, --png and --html exclude each other");
-    if (o->no_source && !o->html)
-        return krait_err_set(err, -EINVAL, "--no-source needs --html");
+    if ((o->no_source || o->max_size) && !o->html)
+        return krait_err_set(err, -EINVAL, "%s needs --html", o->no_source ? "--no-source" : "--max-size");
+    if (o->max_size && o->max_size < PAGE_MIN)
+        return krait_err_set(err, -EINVAL, "--max-size: a page needs 1M at least");
     if (o->perfetto && (draws(o) || o->listen || o->port))
         return krait_err_set(
             err, -EINVAL,

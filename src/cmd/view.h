@@ -13,7 +13,7 @@
 struct view_options {
     const char *svg, *png, *html, *title, *limit, *listen;
     struct krait_select select;
-    uint64_t width, depth, port;
+    uint64_t width, depth, port, max_size;
     bool no_open, perfetto, no_source;
     bool follow; /* krait record --view: see cmd/watching.h */
 };
@@ -30,6 +30,7 @@ struct view_page {
     const char *left_of_timeline;     /* what is not drawn for want of room; NULL: all is */
     const char *whole_timeline;       /* options of `view` that draw it */
     bool no_source;
+    uint64_t max_size; /* bytes of the page */
     const char *const *notes;
     uint32_t note_count;
 };

@@ -10,34 +10,40 @@
 #include <string.h>
 
 enum {
-    ROWS = 200,          /* of the function table */
-    THREADS = 100,       /* of the table of threads */
-    SOURCES = 20,        /* functions */
-    FRAMES = 20000,      /* of the flame graph, at first */
-    PAGE_MAX = 10 << 20, /* bytes: fewer frames are tried as long as it is larger */
-    FRAMES_MIN = 500,
-    TIMELINE_HEIGHT = 1400, /* pixels */
-    FLAME_HEIGHT = 800,
+    ROWS = 200,         /* of the function table */
+    THREADS = 100,      /* of the table of threads */
+    SOURCES = 20,       /* functions */
+    FRAMES = 2000,      /* of the first flame graph, for each megabyte of the page; of the others a quarter */
+    HALVES_MAX = 15,    /* of all these, as long as the page is too large */
+    FLAME_HEIGHT = 800, /* pixels; more of it scrolls */
 };
+
+/* The flame graphs of a page. */
+static const struct flame_kind {
+    const char *title, *time; /* time: see krait_flame_options */
+    uint32_t states;          /* bits by enum krait_wall_state; 0: all, also where none is known */
+    bool reversed;
+} flame_kinds[] = {
+    { "Time by call stack", "time", 0, false },
+    { "Self time, and who called it", "time", 0, true },
+    { "Time on CPU", "time on CPU", 1u << KRAIT_WALL_ON_CPU, false },
+    { "Time off CPU: ready or waiting", "time off CPU", ~(1u << KRAIT_WALL_ON_CPU | 1u << KRAIT_WALL_UNKNOWN),
+      false },
+};
+enum { FLAMES = KRAIT_ARRAY_LEN(flame_kinds) };
 
 struct sums {
     struct krait_profile *functions, *threads;
-    struct krait_calltree *tree;
+    struct krait_calltree
+        *trees[FLAMES]; /* NULL: there is no such flame graph, or it has the tree of the first */
 };
 
 static void sums_done(struct sums *sums)
 {
-    krait_calltree_free(sums->tree);
+    for (uint32_t i = 0; i < FLAMES; i++)
+        krait_calltree_free(sums->trees[i]);
     krait_profile_free(sums->threads);
     krait_profile_free(sums->functions);
-}
-
-/* The height that an SVG says of itself, for the frame around it; what is more than `most` scrolls. */
-static uint32_t height_of(const struct krait_buf *svg, unsigned long most)
-{
-    const char *height = svg->data ? strstr(svg->data, " height=\"") : NULL;
-    unsigned long pixels = height ? strtoul(height + strlen(" height=\""), NULL, 10) : 0;
-    return (uint32_t)KRAIT_MIN(KRAIT_MAX(pixels, 100ul), most) + 8;
 }
 
 /* ---- what is left out ---- */
@@ -82,60 +88,126 @@ static void list_left(struct left *left, const struct view_page *page, const str
     leave_some(left, "report", " --by thread --limit 0",
                drawn->threads->count - KRAIT_MIN(drawn->thread_rows, drawn->threads->count), "more thread");
     leave_some(left, "flame", " -o flame.svg", nodes, "node");
-    if (page->no_source)
-        leave(left, "view", "", "source (--no-source)");
+    leave(left, "view", "", page->no_source ? "source (--no-source)" : "source of more functions");
 }
 
 /* ---- the page ---- */
 
-static int flame_of(struct krait_buf *svg, const struct krait_calltree *tree, const struct view_page *page,
-                    uint32_t frames, uint32_t *dropped, struct krait_err *err)
+/* The height that a picture says of itself, for the frame around it. */
+static uint32_t height_of(const struct krait_buf *html)
 {
-    struct krait_flame *flame = NULL;
+    static const char key[] = "<svg ", height[] = " height=\"";
+    const char *svg = html->data ? strstr(html->data, key) : NULL;
+    const char *value = svg ? strstr(svg, height) : NULL;
+    unsigned long pixels = value ? strtoul(value + sizeof(height) - 1, NULL, 10) : 0;
+    return (uint32_t)KRAIT_MIN(KRAIT_MAX(pixels, 100ul), (unsigned long)FLAME_HEIGHT) + 8;
+}
+
+/* What a page has at most: halved until it is small enough. */
+struct bounds {
+    uint32_t rows, threads, sources, frames;
+};
+
+static struct bounds bounds_of(const struct view_page *page, uint32_t halves)
+{
+    uint32_t more = halves > 4 ? halves - 4 : 0; /* frames first */
+    return (struct bounds){
+        .rows = KRAIT_MAX(ROWS >> more, 1),
+        .threads = KRAIT_MAX(THREADS >> more, 1),
+        .sources = page->no_source ? 0 : SOURCES >> more,
+        .frames = KRAIT_MAX((uint32_t)KRAIT_MIN(page->max_size >> 20, 1000ull) * FRAMES >> halves, 10),
+    };
+}
+
+static int draw_flame(struct krait_buf *html, struct krait_flame *flame, const struct flame_kind *kind,
+                      uint32_t frames, struct krait_err *err)
+{
     struct krait_flame_options options = KRAIT_FLAME_OPTIONS_DEFAULT;
     options.icicle = true;
     options.max_frames = frames;
-    options.title = page->title;
+    options.title = kind->title;
+    options.time = kind->time;
+    int rc = krait_flame_finish(flame, &options, err);
+    if (rc)
+        return rc;
+    krait_flame_html(html, flame, &options);
+    return html->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* `dropped`: nodes that are not drawn. */
+static int flame_of(struct krait_page_flame *out, const struct krait_calltree *tree,
+                    const struct flame_kind *kind, const struct view_page *page, uint32_t frames,
+                    uint32_t *dropped, struct krait_err *err)
+{
+    struct krait_flame *flame = NULL;
+    out->title = kind->title;
     int rc = krait_flame_new(&flame, tree, page->trace, err);
-    rc = rc ? rc : krait_flame_finish(flame, &options, err);
+    if (!rc && kind->reversed)
+        rc = krait_flame_reverse(&flame, err);
+    rc = rc ? rc : draw_flame(&out->html, flame, kind, frames, err);
     if (!rc) {
-        krait_flame_svg(svg, flame, &options);
+        out->height = height_of(&out->html);
         *dropped = flame->dropped;
     }
     krait_flame_free(flame);
-    return rc || !svg->failed ? rc : krait_err_set(err, -ENOMEM, "out of memory");
+    return rc;
 }
 
-/* With as many frames of the flame graph. */
-static int put_with(struct krait_buf *out, const struct view_page *page, const struct sums *sums,
-                    uint32_t frames, struct krait_err *err)
+struct flames {
+    struct krait_page_flame items[FLAMES];
+    uint32_t count, dropped; /* dropped: of the first */
+};
+
+static void flames_done(struct flames *flames)
 {
-    KRAIT_AUTO_BUF flame = { 0 };
+    for (uint32_t i = 0; i < FLAMES; i++)
+        krait_buf_done(&flames->items[i].html);
+}
+
+static int draw_flames(struct flames *flames, const struct view_page *page, const struct sums *sums,
+                       uint32_t frames, struct krait_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < FLAMES && !rc; i++) {
+        const struct krait_calltree *tree = flame_kinds[i].reversed ? sums->trees[0] : sums->trees[i];
+        uint32_t dropped;
+        if (!tree)
+            continue;
+        rc = flame_of(&flames->items[flames->count++], tree, &flame_kinds[i], page,
+                      i ? KRAIT_MAX(frames / 4, 10u) : frames, &dropped, err);
+        if (!rc && i == 0)
+            flames->dropped = dropped;
+    }
+    return rc;
+}
+
+static int put_with(struct krait_buf *out, const struct view_page *page, const struct sums *sums,
+                    const struct bounds *bounds, struct krait_err *err)
+{
+    KRAIT_CLEANUP(flames_done) struct flames flames = { 0 };
     struct left left = { .select = page->select };
-    uint32_t dropped = 0;
-    int rc = flame_of(&flame, sums->tree, page, frames, &dropped, err);
+    int rc = draw_flames(&flames, page, sums, bounds->frames, err);
     if (rc)
         return rc;
     struct krait_page drawn = {
         .trace = page->trace,
         .profile = sums->functions,
         .threads = sums->threads,
-        .rows = ROWS,
-        .thread_rows = THREADS,
-        .sources = page->no_source ? 0 : SOURCES,
+        .rows = bounds->rows,
+        .thread_rows = bounds->threads,
+        .sources = bounds->sources,
         .range = page->range,
         .zero_ns = page->zero_ns,
         .title = page->title,
         .folders = page->folders,
         .timeline = page->timeline,
-        .flame = &flame,
-        .timeline_height = height_of(page->timeline, TIMELINE_HEIGHT),
-        .flame_height = height_of(&flame, FLAME_HEIGHT),
+        .flames = flames.items,
+        .flame_count = flames.count,
         .notes = page->notes,
         .note_count = page->note_count,
         .left = left.items,
     };
-    list_left(&left, page, &drawn, dropped);
+    list_left(&left, page, &drawn, flames.dropped);
     drawn.left_count = left.count;
     krait_page_html(out, &drawn);
     return out->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
@@ -145,13 +217,30 @@ static int put_page(struct krait_buf *out, const struct view_page *page, const s
                     struct krait_err *err)
 {
     size_t before = out->len;
-    int rc;
-    uint32_t frames = FRAMES;
-    do {
+    int rc = 0;
+    for (uint32_t halves = 0; halves <= HALVES_MAX && !rc; halves++) {
+        struct bounds bounds = bounds_of(page, halves);
         out->len = before;
-        rc = put_with(out, page, sums, frames, err);
-        frames /= 2;
-    } while (!rc && out->len - before > PAGE_MAX && frames >= FRAMES_MIN);
+        rc = put_with(out, page, sums, &bounds, err);
+        if (out->len - before <= page->max_size)
+            break;
+    }
+    return rc;
+}
+
+static int make_trees(struct sums *sums, const struct view_page *page, struct krait_err *err)
+{
+    bool has_kernel = page->wall && krait_wall_has_kernel(page->wall);
+    int rc = 0;
+    for (uint32_t i = 0; i < FLAMES && !rc; i++) {
+        const struct krait_calltree_options options = { .range = page->range,
+                                                        .take_thread = krait_select_thread,
+                                                        .ctx = (void *)page->select,
+                                                        .wall = flame_kinds[i].states ? page->wall : NULL,
+                                                        .states = flame_kinds[i].states };
+        if (!flame_kinds[i].reversed && (has_kernel || !flame_kinds[i].states))
+            rc = krait_calltree_new(&sums->trees[i], page->trace, &options, err);
+    }
     return rc;
 }
 
@@ -165,13 +254,10 @@ int krait_view_html(struct krait_buf *out, const struct view_page *page, struct 
                                                .ctx = (void *)page->select,
                                                .wall = page->wall };
     struct krait_profile_options threads = functions;
-    const struct krait_calltree_options stacks = { .range = page->range,
-                                                   .take_thread = krait_select_thread,
-                                                   .ctx = (void *)page->select };
     threads.by = KRAIT_BY_THREAD;
     threads.durations = false;
     int rc = krait_profile_new(&sums.functions, page->trace, &functions, err);
     rc = rc ? rc : krait_profile_new(&sums.threads, page->trace, &threads, err);
-    rc = rc ? rc : krait_calltree_new(&sums.tree, page->trace, &stacks, err);
+    rc = rc ? rc : make_trees(&sums, page, err);
     return rc ? rc : put_page(out, page, &sums, err);
 }

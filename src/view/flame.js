@@ -234,7 +234,9 @@ function windowSize() {
   return {w: document.documentElement.clientWidth || innerWidth, h: innerHeight || 600};
 }
 
-const standsAlone = () => document.documentElement === svg || (window.parent === window && svg.parentNode === document.body);
+// So it does in a frame that was made for it alone, of a page that has more than it.
+const isFramed = () => window.parent !== window && location.href !== 'about:srcdoc';
+const standsAlone = () => document.documentElement === svg || (!isFramed() && svg.parentNode === document.body);
 
 function measure() {
   if (!data.fixed && standsAlone()) width = Math.max(windowSize().w, 320);

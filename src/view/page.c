@@ -22,32 +22,47 @@ static void tagged(struct krait_buf *to, const char *tag, const char *s)
     krait_buf_fmt(to, "</%s>", tag);
 }
 
-/* RFC 4648, 4. */
-static void base64(struct krait_buf *to, const uint8_t *bytes, size_t n)
+/* ---- pictures ---- */
+
+static void timeline(struct krait_buf *to, const struct krait_page *page)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *at = krait_buf_room(to, (n + 2) / 3 * 4);
-    if (!at)
-        return;
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t left = (uint32_t)KRAIT_MIN(n - i, (size_t)3);
-        uint32_t word = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                        (left > 2 ? bytes[i + 2] : 0);
-        for (uint32_t digit = 0; digit < 4; digit++)
-            *at++ = digit <= left ? digits[word >> (18 - 6 * digit) & 63] : '=';
-    }
-    to->len += (n + 2) / 3 * 4;
-    *at = '\0';
+    krait_buf_str(to, "<h2>Timeline</h2>\n<div class=\"picture\">");
+    krait_buf_add(to, page->timeline->data, page->timeline->len);
+    krait_buf_str(to, "</div>\n");
 }
 
-/* As a document of its own, so that neither's style and script meet the other's. */
-static void picture(struct krait_buf *to, const char *title, const struct krait_buf *svg, uint32_t height)
+/* As an attribute's value between single quotes. */
+static void quoted(struct krait_buf *to, const struct krait_buf *html)
+{
+    const char *at = html->data, *end = at + html->len;
+    while (at < end) {
+        size_t n = 0;
+        while (at + n < end && at[n] != '&' && at[n] != '\'')
+            n++;
+        krait_buf_add(to, at, n);
+        at += n;
+        if (at < end)
+            krait_buf_str(to, *at++ == '&' ? "&amp;" : "&#39;");
+    }
+}
+
+/* In a frame of its own, so that several do not meet each other's scripts. Its text is an attribute: browsers refuse
+ * addresses of more than some megabytes (Chromium's url::kMaxURLChars is 2 MB). */
+static void flame(struct krait_buf *to, const struct krait_page_flame *flame, bool is_open)
 {
     krait_buf_fmt(to,
-                  "<h2>%s</h2>\n<iframe title=\"%s\" style=\"height:%upx\" src=\"data:image/svg+xml;base64,",
-                  title, title, height);
-    base64(to, (const uint8_t *)svg->data, svg->len);
-    krait_buf_str(to, "\"></iframe>\n");
+                  "<details class=\"flame\"%s><summary>%s</summary>\n<iframe title=\"%s\" loading=\"lazy\" "
+                  "sandbox=\"allow-scripts\" style=\"height:%upx\" srcdoc='",
+                  is_open ? " open" : "", flame->title, flame->title, flame->height);
+    quoted(to, &flame->html);
+    krait_buf_str(to, "'></iframe></details>\n");
+}
+
+static void flames(struct krait_buf *to, const struct krait_page *page)
+{
+    krait_buf_str(to, "<h2>Flame graphs</h2>\n");
+    for (uint32_t i = 0; i < page->flame_count; i++)
+        flame(to, &page->flames[i], i == 0);
 }
 
 /* ---- what was recorded ---- */
@@ -115,7 +130,7 @@ void krait_page_html(struct krait_buf *to, const struct krait_page *page)
     krait_buf_str(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-                      "'unsafe-inline'; script-src 'unsafe-inline'; frame-src data:; img-src data:\">\n");
+                      "'unsafe-inline'; script-src 'unsafe-inline'\">\n");
     tagged(to, "title", page->title);
     krait_buf_str(to, "\n<style>");
     krait_buf_add(to, krait_page_css, krait_page_css_len);
@@ -124,9 +139,9 @@ void krait_page_html(struct krait_buf *to, const struct krait_page *page)
     facts(to, page);
     notes(to, page);
     krait_page_split(to, page->profile);
-    picture(to, "Timeline", page->timeline, page->timeline_height);
+    timeline(to, page);
     krait_page_threads(to, page);
-    picture(to, "Flame graph", page->flame, page->flame_height);
+    flames(to, page);
     krait_page_functions(to, page);
     krait_page_sources(to, page);
     left_out(to, page);

@@ -17,6 +17,13 @@ struct krait_page_left {
     char options[80]; /* behind the folders; begin with a blank */
 };
 
+/* A flame graph as a document of its own. */
+struct krait_page_flame {
+    const char *title;
+    struct krait_buf html; /* krait_flame_html's */
+    uint32_t height;       /* pixels */
+};
+
 struct krait_page {
     const struct krait_trace *trace;
     const struct krait_profile *profile; /* of the range, with durations; rows by self time */
@@ -26,9 +33,10 @@ struct krait_page {
     struct krait_range range;
     uint64_t zero_ns;            /* what times are told from */
     const char *title, *folders; /* untrusted, like all texts; folders: for commands that the page names */
-    const struct krait_buf *timeline, *flame; /* SVG */
-    uint32_t timeline_height, flame_height;   /* pixels */
-    const char *const *notes;                 /* what is missing, a line each */
+    const struct krait_buf *timeline; /* SVG, a part of the page (krait_timeline.is_part) */
+    const struct krait_page_flame *flames;
+    uint32_t flame_count;
+    const char *const *notes; /* what is missing, a line each */
     uint32_t note_count;
     const struct krait_page_left *left; /* what is left out, though it was recorded */
     uint32_t left_count;

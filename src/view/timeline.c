@@ -418,9 +418,14 @@ static double foot_height(const struct krait_timeline *timeline)
     return (2 + has_states(timeline) + timeline->note_count) * LEGEND_ROW + MARGIN;
 }
 
+static double head_height(const struct krait_timeline *timeline)
+{
+    return timeline->is_part ? 0 : HEAD;
+}
+
 static double height_of(const struct krait_timeline *timeline)
 {
-    double height = HEAD + RULER + foot_height(timeline);
+    double height = head_height(timeline) + RULER + foot_height(timeline);
     uint32_t process = KRAIT_NO_ID;
     for (uint32_t i = 0; i < timeline->lane_count; i++) {
         uint32_t its = timeline->trace->threads[timeline->lanes[i].thread].process;
@@ -472,6 +477,19 @@ static void ruler(struct drawing *d, double bottom)
     d->y += RULER;
 }
 
+static void title_lines(struct drawing *d)
+{
+    const struct krait_timeline *timeline = d->timeline;
+    krait_buf_fmt(d->to, "<text class=\"title\" x=\"%d\" y=\"30\">", MARGIN);
+    KRAIT_AUTO_BUF title = { 0 };
+    krait_text_clean(&title, timeline->title);
+    d->to->failed |= title.failed;
+    krait_text_xml_cut(d->to, title.len ? title.data : "", (timeline->width - 2 * MARGIN) / 11);
+    krait_buf_fmt(d->to, "</text>\n<text class=\"quiet\" x=\"%d\" y=\"50\">", MARGIN);
+    krait_text_xml_raw(d->to, timeline->subtitle);
+    krait_buf_str(d->to, "</text>\n");
+}
+
 static void head(struct drawing *d, double height)
 {
     const struct krait_timeline *timeline = d->timeline;
@@ -486,19 +504,11 @@ static void head(struct drawing *d, double height)
     krait_text_xml_raw(d->to, timeline->subtitle);
     krait_buf_str(d->to, "</desc>\n<style>\n");
     krait_buf_add(d->to, krait_timeline_css, krait_timeline_css_len);
-    krait_buf_fmt(d->to,
-                  "</style>\n<rect class=\"ground\" width=\"%u\" height=\"%.0f\"/>\n"
-                  "<text class=\"title\" x=\"%d\" y=\"30\">",
-                  timeline->width, height, MARGIN);
-    KRAIT_AUTO_BUF title = { 0 };
-    krait_text_clean(&title, timeline->title);
-    d->to->failed |= title.failed;
-    krait_text_xml_cut(d->to, title.len ? title.data : "", (timeline->width - 2 * MARGIN) / 11);
-    krait_buf_fmt(d->to, "</text>\n<text class=\"quiet\" x=\"%d\" y=\"50\">", MARGIN);
-    krait_text_xml_raw(d->to, timeline->subtitle);
-    krait_buf_str(d->to, "</text>\n");
+    krait_buf_fmt(d->to, "</style>\n<rect class=\"ground\" width=\"%u\" height=\"%.0f\"/>\n", timeline->width,
+                  height);
+    if (!timeline->is_part)
+        title_lines(d);
 }
-
 /* ---- the legend ---- */
 
 static void swatch(struct drawing *d, double *x, const char *class, const char *text)
@@ -579,7 +589,7 @@ int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeli
         .timeline = timeline,
         .left = MARGIN + GUTTER,
         .width = timeline->width - GUTTER - 2 * MARGIN,
-        .y = HEAD,
+        .y = head_height(timeline),
     };
     if (color_packages(&d))
         return -ENOMEM;

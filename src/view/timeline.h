@@ -35,6 +35,7 @@ struct krait_timeline {
     uint64_t zero_ns;         /* what times are told from */
     uint32_t width;           /* pixels */
     const char *title, *subtitle;
+    bool is_part;             /* of a page, which has the title */
     const char *const *notes; /* below the picture: what is missing in it */
     uint32_t note_count;
 };

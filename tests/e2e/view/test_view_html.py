@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording in one page: it says what the other verbs say, loads nothing, and nothing in it comes from the recording as markup."""
 
-import base64
+import html
 import re
 import subprocess
 
@@ -52,8 +52,12 @@ def rows(text):
     return table(text, "Functions")
 
 
-def pictures(text):
-    return [base64.b64decode(data).decode() for data in re.findall(r"data:image/svg\+xml;base64,([^\"]*)", text)]
+def timeline(text):
+    return re.search('<div class="picture">(<svg.*?</svg>)', text, re.S)[1]
+
+
+def flames(text):
+    return {title: html.unescape(page) for title, page in re.findall("<summary>([^<]*)</summary>\n<iframe [^>]*srcdoc='([^']*)'", text)}
 
 
 def test_the_page_has_what_report_says(page):
@@ -65,10 +69,33 @@ def test_the_page_has_what_report_says(page):
     assert "<dt>duration</dt><dd>1.000 ms</dd>" in text
 
 
-def test_both_pictures_are_in_it(page):
-    timeline, flame = pictures(page(TRACE)[0])
-    assert 'id="timeline"' in timeline and "app.load" in timeline
-    assert 'id="flame"' in flame and "app.load" in flame
+def test_its_pictures_are_in_it(page):
+    text, _ = page(TRACE)
+    assert 'id="timeline"' in timeline(text) and "app.load" in timeline(text)
+    assert list(flames(text)) == ["Time by call stack", "Self time, and who called it"]
+    for flame in flames(text).values():
+        assert 'id="flame"' in flame and "app.load" in flame
+
+
+@pytest.mark.parametrize("mib", [0, 2])
+def test_a_browser_shows_its_pictures_however_large_they_are(page, tmp_path, mib):
+    depth = 30 if mib else 3
+    codes = "".join(f"code {i} python app {'x' * 980}{i} /srv/{'y' * 980}.py {i}\n" for i in range(1, depth + 1))
+    calls = "".join("".join(f"{200 * k + d}us call {d + 1}\n" for d in range(depth)) + "".join(f"{200 * k + 199 - depth + d}us return\n" for d in range(depth)) for k in range(60))
+    text, _ = page(f"process 5 python3\n{codes}thread 5\n{calls}exit 0 0\n")
+    assert mib << 20 <= len(timeline(text))
+    with browser() as chromium:
+        shown = chromium.new_page()
+        shown.goto(f"file://{tmp_path / 'page.html'}")
+        first = shown.locator("#timeline .calls > g").first.bounding_box()
+        assert first["width"] > 10 and first["y"] < shown.locator("details.flame").first.bounding_box()["y"]
+        for flame in shown.locator("details.flame").all():
+            if flame.get_attribute("open") is None:
+                flame.locator("summary").click()
+            flame.scroll_into_view_if_needed()
+            frames = flame.locator("iframe").content_frame.locator("#flame .f")
+            frames.nth(depth).wait_for()
+            assert frames.nth(depth).bounding_box()["width"] > 10
 
 
 def test_calls_have_a_histogram_of_their_durations(page):
@@ -95,9 +122,17 @@ def test_source_is_in_it_unless_it_is_left_out(page, tmp_path):
     assert "secret" not in text and "<h2>Source</h2>" not in text and "<li>source (--no-source): <code>krait view " in text
 
 
-def test_no_source_needs_a_page(krait, synth):
-    run = subprocess.run([krait, "view", synth(TRACE), "--no-source"], capture_output=True, text=True, timeout=60)
-    assert run.returncode == 2 and "--no-source needs --html" in run.stderr
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (["--no-source"], "--no-source needs --html"),
+        (["--max-size", "2M", "--svg", "-"], "--max-size needs --html"),
+        (["--max-size", "100K", "--html", "-"], "a page needs 1M at least"),
+    ],
+)
+def test_options_of_a_page(krait, synth, options, said):
+    run = subprocess.run([krait, "view", synth(TRACE), *options], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 2 and said in run.stderr and not run.stdout
 
 
 def test_a_part_of_the_time_alone(page):
@@ -131,15 +166,33 @@ def test_it_stays_under_10_mb_whatever_the_trace(page):
     assert left and left[3] == "--svg timeline.svg --limit 0 --depth 40 --from 0 --until 1"
 
 
+@pytest.mark.parametrize("mib", [10, 1])
+def test_it_stays_small_where_everything_is_long(page, tmp_path, mib):
+    """Each character takes six in the page, and so does the source."""
+    long, source = "%22" * 3000, tmp_path / "long.py"
+    source.write_text(('"' * 1000 + "\n") * 2000)
+    codes = "".join(f"code {i} python {long} {long}{i} {source if i % 2 else '/' + '%22' * 1300} {i}\n" for i in range(1, 301))
+    threads = "".join(
+        f"thread {t} {long}\n" + "".join(f"{10 * i}us call {(i + 5 * t) % 300 + 1}\n{10 * i + 9}us return\n" for i in range(80)) for t in range(100, 160)
+    )
+    text, _ = page(f"process 5 {long} 1 {'%22' * 1300}\n{codes}{threads}exit 0 0\n", "--max-size", f"{mib}M", "--limit", "0")
+    assert len(text.encode()) <= mib << 20
+    assert re.search(r"<li>of the timeline: \d+ threads.*: <code>krait view .* --svg timeline.svg --limit 0", text) and "more functions" in text
+
+
 def test_nothing_of_the_recording_is_markup_and_nothing_is_loaded(page, tmp_path):
     text, _ = page(TRACE)
-    assert "<img" not in text and text.count("<script") == 0 and not re.search(r"""(src|href)=["'](?!data:|#)""", text)
+    outside = re.sub("srcdoc='[^']*'", "", text)
+    assert not re.search(r"""<(img|script|link|object)|(src|href|action)=["'](?!#)""", outside)
+    for flame in flames(text).values():
+        assert "<img" not in flame and flame.count("<script") == 2 and not re.search(r"""(src|href)=["'](?!#)""", flame)
     with browser() as chromium:
         shown = chromium.new_page()
         asked = []
-        shown.on("request", lambda request: asked.append(request.url[:30]))
+        shown.on("request", lambda request: asked.append(request.url))
         shown.goto(f"file://{tmp_path / 'page.html'}")
-        shown.wait_for_timeout(500)
+        shown.locator("summary").last.click()
+        shown.locator("iframe").last.content_frame.locator("#flame .f").first.wait_for()
         assert [frame.evaluate("() => window.hit === undefined") for frame in shown.frames] == [True, True, True]
-        assert {url.partition(":")[0] for url in asked} <= {"file", "data"}
+        assert [url.partition("?")[0] for url in asked] == [f"file://{tmp_path / 'page.html'}"]
         assert "app.load" in shown.frames[2].evaluate("() => document.documentElement.textContent")

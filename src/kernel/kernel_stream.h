@@ -42,6 +42,10 @@ int krait_kernel_stream_init(struct krait_kernel_stream *stream, const char *pat
                              uint32_t cpu, uint64_t instance, struct krait_err *err);
 void krait_kernel_stream_done(struct krait_kernel_stream *stream);
 
+/* The tid of what krait tells of the whole machine: readers take the tid of an event's context for the thread
+ * that runs on its CPU. */
+enum { KRAIT_KERNEL_NO_TID = -1 };
+
 /* Room for an event with a payload of at most `max` bytes: returns where the payload goes, NULL when memory
  * is out. A packet that is full is written first; that the disk refuses it is in *rc. Hot path. */
 uint8_t *krait_kernel_stream_begin(struct krait_kernel_stream *stream, uint16_t id, uint64_t time,

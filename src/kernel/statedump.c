@@ -67,7 +67,7 @@ static void put(struct writer *w, enum krait_statedump_event event, const void *
 {
     int rc;
     uint8_t *to = krait_kernel_stream_begin(w->stream, w->dump->ids[event], krait_clock_now(w->clock),
-                                            (int32_t)getpid(), n, &rc);
+                                            KRAIT_KERNEL_NO_TID, n, &rc);
     w->rc = w->rc ? w->rc : to ? rc : -ENOMEM;
     if (!to)
         return;

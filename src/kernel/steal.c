@@ -44,7 +44,7 @@ static void write_one(void *ctx, uint32_t cpu, uint64_t total_ns)
 {
     struct writer *w = ctx;
     int rc = 0;
-    uint8_t *to = krait_kernel_stream_begin(w->stream, w->id, w->time, (int32_t)getpid(),
+    uint8_t *to = krait_kernel_stream_begin(w->stream, w->id, w->time, KRAIT_KERNEL_NO_TID,
                                             sizeof(cpu) + sizeof(total_ns), &rc);
     w->rc = w->rc ? w->rc : to ? rc : -ENOMEM;
     if (!to)

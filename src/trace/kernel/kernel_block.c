@@ -100,23 +100,30 @@ enum krait_thread_state krait_kernel_dumped_state(int64_t status)
 enum {
     UNDISTURBED = 0x2,
     STOPPED_OR_TRACED = 0xc,
+    ASLEEP = 0xf,
     NOT_RUNNABLE = 0x2ff,
     AT_END = 0x30,
     DEAD_OR_PARKED = 0x40,
     MAY_BE_END = 0xf0
 };
 
+/* None that sleeps has ended: 0x80 with another is TASK_KILLABLE, before 4.14. */
+static bool has_ended(int64_t prev_state, int64_t ends)
+{
+    return !(prev_state & ASLEEP) && prev_state & ends;
+}
+
 enum krait_thread_state krait_kernel_state_after(const struct krait_kthread *t, int64_t prev_state)
 {
     if (!(prev_state & NOT_RUNNABLE))
         return KRAIT_TS_PREEMPTED;
     int64_t end = t->exiting ? MAY_BE_END : t->is_kernel ? AT_END : AT_END | DEAD_OR_PARKED;
-    return prev_state & end ? KRAIT_TS_GONE : KRAIT_TS_BLOCKED;
+    return has_ended(prev_state, end) ? KRAIT_TS_GONE : KRAIT_TS_BLOCKED;
 }
 
 bool krait_kernel_is_end(const struct krait_kthread *t, int64_t prev_state)
 {
-    return prev_state & (t->exiting ? MAY_BE_END : AT_END);
+    return has_ended(prev_state, t->exiting ? MAY_BE_END : AT_END);
 }
 
 enum krait_thread_state krait_kernel_asleep_on(const struct krait_kthread *t, int64_t prev_state)

@@ -80,6 +80,11 @@ static int64_t since(const struct krait_ctf_stream *stream, int64_t first_ns)
     return begins ? KRAIT_MIN(krait_ctf_ns(stream->cls->clock, first->begin), first_ns) : first_ns;
 }
 
+static bool is_earlier(const struct krait_kernel_mark *a, const struct krait_kernel_mark *b)
+{
+    return a->ns != b->ns ? a->ns < b->ns : a->told_ns < b->told_ns;
+}
+
 /* One for each CPU, though it may have several streams: from the one that says it first. */
 static int add_start(struct finder *f, struct krait_kernel_mark mark)
 {
@@ -87,7 +92,7 @@ static int add_start(struct finder *f, struct krait_kernel_mark mark)
         struct krait_kernel_mark *other = &f->marks->items[i];
         if (other->lost || other->cpu != mark.cpu)
             continue;
-        if (mark.ns < other->ns)
+        if (is_earlier(&mark, other))
             *other = mark;
         return 0;
     }
@@ -105,7 +110,8 @@ static int find_starts(struct finder *f, const struct krait_ctf_stream *stream, 
         int64_t of = is_of_one ? cpu : cpu_in(f), tid = of < 0 ? NOT_SAID : who_runs(f);
         found = tid >= 0 && of < UINT32_MAX;
         if (found)
-            rc = add_start(f, (struct krait_kernel_mark){ .ns = begin_ns, .cpu = (uint32_t)of, .tid = tid });
+            rc = add_start(f, (struct krait_kernel_mark){
+                                  .ns = begin_ns, .told_ns = f->cursor.ns, .cpu = (uint32_t)of, .tid = tid });
         if (!next_event(f))
             break;
     }

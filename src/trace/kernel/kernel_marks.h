@@ -14,7 +14,8 @@
 #include "ctf/read/reader.h"
 
 struct krait_kernel_mark {
-    int64_t ns; /* INT64_MIN: since before the trace */
+    int64_t ns;      /* INT64_MIN: since before the trace */
+    int64_t told_ns; /* of the event that tells */
     uint32_t cpu;
     bool lost;   /* events were, behind those of that time; else */
     int64_t tid; /* runs there from then on; 0: the idle task */

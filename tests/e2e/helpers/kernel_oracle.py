@@ -203,7 +203,7 @@ class Oracle:
             cpu.thread.turn(self.now, "unknown")
         if before:
             bits = f["prev_state"]
-            end = 0xF0 if before.exiting else 0x30 if before.kernel else 0x70
+            end = 0 if bits & 0xF else 0xF0 if before.exiting else 0x30 if before.kernel else 0x70
             state = ("preempted" if f["next_tid"] else "throttled") if not bits & 0x2FF else "gone" if bits & end else "blocked_other"
             before.history.append((self.now, state))
             before.ended = state == "gone" and bool(bits & (end & ~0x40 if not before.exiting else end))

@@ -218,6 +218,13 @@ def test_the_state_dump_knows_who_was_there(kernel, events):
     assert {e["payload"]["cpu_id"] for e in dump if e["event"] == "lttng_statedump_cpu_topology"} >= set(os.sched_getaffinity(0))
 
 
+def test_what_krait_tells_of_the_machine_says_of_no_thread_that_it_ran_there(kernel, events):
+    """Readers take the first context of a CPU for the thread that ran there since before."""
+    told = events(kernel("pass").path, 'name == "lttng_statedump_*" || name == krait_steal')
+    assert {e["event"] for e in told} >= {"lttng_statedump_process_state", "krait_steal"}
+    assert {tid(e) for e in told} == {-1}
+
+
 def test_groups_choose_the_events(kernel, events):
     run = kernel("import os\nos.getppid()\n", groups="sched")
     names = {e["event"] for e in events(run.path / "kernel")}

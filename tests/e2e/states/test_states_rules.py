@@ -3,6 +3,7 @@
 
 import csv
 import io
+import struct
 import subprocess
 
 import pytest
@@ -70,6 +71,25 @@ def test_what_a_thread_does_after_a_switch(states, prev_state, kind, after):
     found = states([dump(0, 5, kind, 6), switch(10, 0, 5), switch(20, 5, 6, state=prev_state), event(50, "power_cpu_idle", state=1)])
     ran = "system" if kind else "user"
     assert threads(found)[5] == {"unknown": 10, ran: 10, after: 30}
+
+
+@pytest.mark.parametrize(
+    "prev_state, after",
+    [
+        (0, "preempted"),
+        (0x400, "preempted"),
+        (2, "blocked_other"),
+        (0x82, "blocked_other"),  # TASK_KILLABLE before 4.14
+        (0x10, "gone"),
+        (0x40, "gone"),
+        (0x80, "gone"),  # TASK_DEAD from 4.14 on
+    ],
+)
+def test_a_thread_may_go_on_after_its_exit_was_told(states, prev_state, after):
+    """sched_process_exit comes before it closes its files and frees the rest."""
+    exits = [switch(0, 0, 5), event(10, "sched_process_exit", tid=5), switch(20, 5, 6, state=prev_state)]
+    found = states([*exits, event(50, "power_cpu_idle", state=1)])
+    assert threads(found)[5] == {"user": 20, after: 30}
 
 
 IRQ = event(30, "irq_handler_entry", irq=1)
@@ -441,6 +461,19 @@ def test_who_a_cpu_switches_away_from_first_ran_there_before(states, numbered, s
     before = {"user": 17} if not since else {"unknown": 5, "user": 12}
     assert threads(found)[6] == {**before, "interrupt": 3, "blocked_other": 10}
     assert us(found["cpus"][1]) == {**before, "interrupt": 3, "idle": 10}
+
+
+@pytest.mark.parametrize("names", [("channel0_0", "channel1_0"), ("channel1_0", "channel0_0")], ids=["it comes first", "it comes last"])
+def test_of_several_channels_the_earliest_event_says_who_ran_before(krait, tmp_path, names):
+    """Whichever of the CPU's streams is read first: its thread 5 blocks before 7 reads."""
+    earlier, later = switch(10, 5, 7, state=1, **{made.CONTEXT: 5}), begins(20, "read", cpu=9, **{made.CONTEXT: 7})
+    trace = made.write(tmp_path / "made", [earlier, later, event(0, "power_cpu_idle", cpu=1, state=1, **{made.CONTEXT: 0})])
+    streams = [(trace / f"channel0_{cpu}").read_bytes() for cpu in (0, 9)]
+    streams[1] = streams[1].replace(struct.pack("<I", 9), bytes(4), 1)  # a stream of CPU 0 too
+    (trace / "channel0_9").unlink()
+    for name, stream in zip(names, streams):
+        (trace / name).write_bytes(stream)
+    assert threads(verb_json(krait, "states", trace)) == {5: {"user": 10, "blocked_other": 10}, 7: {"unknown": 10, "user": 10}}
 
 
 LATER = event(60, "power_cpu_idle", state=1)

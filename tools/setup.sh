@@ -12,6 +12,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+# bash's <() needs it, and so does krait.
+[[ -e /proc/self/fd ]] || die "/proc is not mounted; run: mount -t proc proc /proc"
+
 # is_there HOW WHAT: the third and fourth column of tools/packages.
 is_there() {
     case $1 in

@@ -104,6 +104,17 @@ static void say_copied(const struct krait_copied *copied, const char *dir)
             krait_fmt_bytes(size, copied->bytes));
 }
 
+/* Why there was nothing to copy. */
+static int no_events(const struct krait_cut *cut, const struct cut_options *o, struct krait_err *err)
+{
+    const struct krait_err *damage = &cut->copied.damage;
+    if (damage->code)
+        *err = *damage;
+    return damage->code ? damage->code
+                        : krait_err_set(err, -ENODATA, "%s: no events lie%s; krait info says how long it is",
+                                        cut->path, krait_select_scope(&o->select));
+}
+
 static int cut_into(struct krait_cut *cut, const struct krait_trace *trace, const struct cut_options *o,
                     struct krait_err *err)
 {
@@ -114,8 +125,7 @@ static int cut_into(struct krait_cut *cut, const struct krait_trace *trace, cons
     cut->to = made;
     rc = krait_trace_cut(cut, trace, err);
     if (!rc && !cut->copied.packets)
-        rc = krait_err_set(err, -ENODATA, "%s: no events lie%s; krait info says how long it is", cut->path,
-                           krait_select_scope(&o->select));
+        rc = no_events(cut, o, err);
     rc = rc ? rc : end_dir(made, o->output, err);
     if (rc)
         remove_dir(made);

@@ -68,3 +68,15 @@ void krait_kernel_on_found(void *ctx, const struct krait_kernel_event *ev)
     if (cpu && !cpu->known && !(t && is_running(t)))
         krait_kernel_correct(m, cpu, krait_kernel_event_int(ev, 0));
 }
+
+int krait_kernel_no_events(const struct krait_kernel_events *events,
+                           const struct krait_kernel_options *options, struct krait_err *err)
+{
+    const struct krait_err *damage = krait_kernel_events_damage(events);
+    bool all = !options->from_ns && options->until_ns == UINT64_MAX;
+    if (damage->code)
+        *err = *damage;
+    return damage->code
+               ? damage->code
+               : krait_err_set(err, -ENODATA, "there are no kernel events%s", all ? "" : " in that time");
+}

@@ -779,7 +779,7 @@ int krait_kernel_states_new(struct krait_kernel_states **out, struct krait_kerne
     if (rc || m->failed)
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     else if (none)
-        rc = krait_err_set(err, -ENODATA, "there are no kernel events in that time");
+        rc = krait_kernel_no_events(events, options, err);
     if (rc) {
         krait_kernel_states_free(m);
         return rc;

@@ -547,7 +547,15 @@ def test_a_trace_without_events_is_told(krait, tmp_path):
     folder = made.write(tmp_path / "made", [switch(0, 0, 5)])
     (folder / "channel0_0").unlink()
     empty = run(krait, folder)
-    assert empty.returncode == 1 and "no kernel events in that time" in empty.stderr
+    assert (empty.returncode, empty.stderr) == (1, "krait states: there are no kernel events\n")
+
+
+@pytest.mark.parametrize("words", [("states",), ("path", "--thread", "5"), ("cut", "-o", "part", "--from", "1us")], ids=["states", "path", "cut"])
+def test_damage_that_leaves_no_event_is_the_reason(krait, tmp_path, words):
+    folder = made.write(tmp_path / "made", [switch(0, 0, 5), switch(5, 5, 0)], offset=2**64 - 1)
+    refused = subprocess.run([krait, *words, folder], capture_output=True, text=True, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "channel0_0: byte" in refused.stderr and "beyond 64 bits of nanoseconds" in refused.stderr and "in that time" not in refused.stderr
 
 
 # ---- one program's own switches, from perf events ----

@@ -11,7 +11,8 @@ struct krait_arena_block {
     _Alignas(16) char bytes[];
 };
 
-/* Blocks double from the first to the last: there are many small arenas, and calloc clears what is asked for. */
+/* Each block is twice as large as the one before, up to LAST_BLOCK: there are many small arenas, and calloc clears every
+ * byte. */
 enum {
     FIRST_BLOCK = 1024 - sizeof(struct krait_arena_block),
     LAST_BLOCK = 64 * 1024 - sizeof(struct krait_arena_block)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that is freed all at once. For what lives as long as its trace, its tree or its metadata.
+ * Memory that is freed all at once, for objects that live as long as their trace, tree or metadata.
  */
 #ifndef KRAIT_BASE_ARENA_H
 #define KRAIT_BASE_ARENA_H

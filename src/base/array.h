@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing arrays. The owner keeps three things, under names of its own: the items, how many there are, and for how
- * many there is room.
+ * Growing arrays. The owner keeps three variables, with any names: the items, their number, and the capacity.
  *
  *   struct { struct event *items; uint32_t count, cap; } events = { 0 };
  *
@@ -18,13 +17,12 @@
 
 #include <string.h>
 
-/* Makes room for `need` items of `size` bytes in the memory `items`, which has room for *cap of them (NULL, 0 at
- * first). At least doubles it, so that appending one by one takes constant time each. Returns the memory, which may
- * have moved, and sets *cap; new items are not initialised. Returns NULL, with all as it was, when memory is out or
- * more than `most` items would be needed. */
+/* Makes room for `need` items of `size` bytes in the array `items`, whose capacity is *cap (NULL and 0 at first). At
+ * least doubles it, so that appending takes constant time an item. Returns the array, which may have moved, and sets
+ * *cap; new items are not initialized. Returns NULL and changes nothing when memory is out or `need` exceeds `most`. */
 void *krait_grow(void *items, size_t *cap, size_t need, size_t size, size_t most);
 
-/* Whether `items` has room for `need` items now. `cap` is an unsigned integer of any type; it never overflows. */
+/* Makes room for `need` items; false when memory is out. `cap` is an unsigned integer of any type; it never overflows. */
 #define KRAIT_GROW(items, cap, need)                                                               \
     (KRAIT_LIKELY((need) <= (cap)) || ({                                                           \
          size_t cap_ = (cap);                                                                      \
@@ -36,7 +34,7 @@ void *krait_grow(void *items, size_t *cap, size_t need, size_t size, size_t most
          grown_ != NULL;                                                                           \
      }))
 
-/* The same for an array of which all that there is room for is in use: every byte of the new items is `byte`. */
+/* The same for an array that is used up to its capacity: sets every byte of the new items to `byte`. */
 #define KRAIT_GROW_FILLED(items, cap, need, byte)                                   \
     (KRAIT_LIKELY((need) <= (cap)) || ({                                            \
          size_t before_ = (cap);                                                    \

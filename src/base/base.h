@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The few words every file of krait may use: cleanup attributes, branch hints, sizes.
+ * What every file of krait may use: cleanup attributes, branch hints, sizes.
  */
 #ifndef KRAIT_BASE_BASE_H
 #define KRAIT_BASE_BASE_H
@@ -18,7 +18,7 @@
 #define KRAIT_PRINTF(f, a)               __attribute__((format(printf, f, a)))
 #define KRAIT_PUBLIC                     __attribute__((visibility("default")))
 #define KRAIT_COLD                       __attribute__((cold, noinline))
-#define KRAIT_APART                      __attribute__((noinline)) /* off the hot path, and still often */
+#define KRAIT_APART                      __attribute__((noinline)) /* not on the hot path, but not rare either */
 #define KRAIT_ARRAY_LEN(a)               (sizeof(a) / sizeof((a)[0]))
 #define KRAIT_MIN(a, b)                  ((a) < (b) ? (a) : (b))
 #define KRAIT_MAX(a, b)                  ((a) > (b) ? (a) : (b))

@@ -19,7 +19,8 @@ struct krait_buf {
 void krait_buf_done(struct krait_buf *buf);
 void krait_buf_clear(struct krait_buf *buf); /* keeps the memory */
 
-/* Room for n more bytes and a NUL: where to write them, or NULL (then failed is set). Advance len yourself. */
+/* Makes room for n more bytes and a NUL. Returns where to write them, or NULL (then `failed` is set). The caller
+ * advances `len`. */
 char *krait_buf_room(struct krait_buf *buf, size_t n);
 
 void krait_buf_add(struct krait_buf *buf, const void *bytes, size_t n);
@@ -27,7 +28,7 @@ void krait_buf_str(struct krait_buf *buf, const char *s);
 void krait_buf_char(struct krait_buf *buf, char c);
 void krait_buf_fmt(struct krait_buf *buf, const char *fmt, ...) KRAIT_PRINTF(2, 3);
 
-/* Whole file into buf. Returns 0 or a negative errno. */
+/* Reads a whole file into buf. Returns 0 or a negative errno. */
 int krait_buf_read_file(struct krait_buf *buf, const char *path);
 
 #define KRAIT_AUTO_BUF KRAIT_CLEANUP(krait_buf_done) struct krait_buf

@@ -10,8 +10,8 @@
 
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 
-/* The processor says that the counter is invariant (Intel SDM 18.17.1), and the kernel has not found it
- * unstable on this machine, which it does by taking it off the list. */
+/* The processor says that the counter is invariant (Intel SDM 18.17.1), and the kernel still lists it: it removes a
+ * counter that it finds unstable. */
 bool krait_clock_counter_is_invariant(void)
 {
 #if defined(__x86_64__)

@@ -31,8 +31,8 @@ static inline uint64_t krait_clock_counter(void)
 #endif
 }
 
-/* Whether the counter ticks evenly, in all states and on all CPUs: the kernel itself keeps time by it. Reads
- * /sys/devices/system/clocksource and cpuid. */
+/* Whether the counter ticks at a constant rate in all power states and on all CPUs, and the kernel has not rejected it as
+ * a clock. Reads /sys/devices/system/clocksource and cpuid. */
 bool krait_clock_counter_is_invariant(void);
 
 /* One moment on three clocks, read together; the tightest of a few tries. */
@@ -45,14 +45,14 @@ struct krait_clock_sync {
 struct krait_clock {
     bool counter; /* else CLOCK_MONOTONIC */
     struct krait_clock_sync first;
-    uint64_t freq; /* ticks a second, as well as known */
+    uint64_t freq; /* ticks a second, as far as known */
 };
 
 /* Chooses the clock and takes the first sync point; a frequency that has to be measured takes 10 ms. */
 void krait_clock_init(struct krait_clock *clock);
 /* Measures the frequency again over the time since krait_clock_init: good to 1e-7 after a second. */
 void krait_clock_refine(struct krait_clock *clock);
-/* Of tick 0 from the epoch: seconds, and the rest in ticks. */
+/* When tick 0 was, from the epoch: seconds, and the rest in ticks. */
 void krait_clock_offset(const struct krait_clock *clock, uint64_t *seconds, uint64_t *ticks);
 
 static inline uint64_t krait_clock_now(const struct krait_clock *clock)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes that are read from the front. Nothing is owned; what is read moves `at` towards `end`.
+ * A view of bytes that are read from the front: each read moves `at` towards `end`. It owns nothing.
  */
 #ifndef KRAIT_BASE_CURSOR_H
 #define KRAIT_BASE_CURSOR_H
@@ -14,7 +14,7 @@ struct krait_cursor {
     const uint8_t *end;
 };
 
-/* The next n bytes; false, and nothing is read, when there are fewer. hot path */
+/* Reads the next n bytes. Returns false and reads nothing if there are fewer. hot path */
 static inline bool krait_read_bytes(struct krait_cursor *cursor, void *to, size_t n)
 {
     if (KRAIT_UNLIKELY((size_t)(cursor->end - cursor->at) < n))
@@ -24,7 +24,7 @@ static inline bool krait_read_bytes(struct krait_cursor *cursor, void *to, size_
     return true;
 }
 
-/* The text up to the next NUL, where it lies; false when there is no NUL. */
+/* The text up to the next NUL, without a copy. Returns false if there is no NUL. */
 static inline bool krait_read_text(struct krait_cursor *cursor, const char **to)
 {
     const uint8_t *nul = memchr(cursor->at, 0, (size_t)(cursor->end - cursor->at));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reason of a failure, on its way from where it happened to the verb that prints it.
+ * The reason for a failure, on its way from where it happened to the verb that prints it.
  *
  * A function that can fail returns a negative errno and fills `err` with one sentence: what failed, on what
- * (file, offset), and what to do where that is known. It never prints. `err` may be NULL everywhere.
+ * (file, offset), and what to do, if that is known. It never prints. `err` may be NULL everywhere.
  */
 #ifndef KRAIT_BASE_ERR_H
 #define KRAIT_BASE_ERR_H
@@ -31,15 +31,14 @@ int krait_err_errno(struct krait_err *err, const char *fmt, ...) KRAIT_PRINTF(2,
 /* Sets the reason for what is wrong at a byte of a text: "byte 12: why". Returns `code`. */
 int krait_err_at_byte(struct krait_err *err, int code, size_t byte, const char *fmt, va_list ap);
 
-/* Puts "prefix: " before the reason that is there; returns err's code. For callers that know the file or the
- * place. */
+/* Puts "prefix: " before the reason; returns err's code. For callers that know the file or the place. */
 int krait_err_prefix(struct krait_err *err, int code, const char *fmt, ...) KRAIT_PRINTF(3, 4);
 
-/* Says of a text that is set that it has lines. Returns code. */
+/* Marks the reason as one that has line ends of its own. Returns its code. */
 int krait_err_lines(struct krait_err *err, int code);
 
-/* Says which file the reason that is there is about, for programs: its text begins with the file's path, of
- * that length. Returns err's code. */
+/* Notes, for programs, which file the reason is about: its text begins with the file's path, which is file_len
+ * bytes long. Returns err's code. */
 int krait_err_place(struct krait_err *err, size_t file_len, uint64_t offset);
 
 #endif

@@ -87,8 +87,8 @@ char *krait_fmt_share(char *buf, uint64_t part, uint64_t whole)
     return buf;
 }
 
-/* What a terminal could obey, or what changes the order of what follows: C1 controls (c2 80 to c2 9f) and the
- * bidirectional controls U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069, as UTF-8. */
+/* Characters that a terminal interprets, or that change the order of the text after them: C1 controls (c2 80 to c2 9f)
+ * and the bidirectional controls U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069, in UTF-8. */
 static bool is_control(const unsigned char *p, size_t len)
 {
     if (len == 1)

@@ -19,18 +19,18 @@ char *krait_fmt_count(char *buf, uint64_t n);
 char *krait_fmt_counted(char *buf, uint64_t n, const char *noun);
 /* "999 B", "1.2 KiB", "34.5 MiB" */
 char *krait_fmt_bytes(char *buf, uint64_t bytes);
-/* "12.3%", "<0.1%" where there is little, "0.0%" where there is nothing. */
+/* "12.3%"; "<0.1%" for smaller shares; "0.0%" for 0. */
 char *krait_fmt_share(char *buf, uint64_t part, uint64_t whole);
 
 /* Text from a trace made harmless for a terminal: control characters and bytes that are not UTF-8 become \n,
  * \t or \xNN. Appends to `out`. */
 void krait_fmt_safe(struct krait_buf *out, const char *text);
 
-/* A command line without the folders of its program: "python3 -m pip" of "/usr/bin/python3 -m pip". Returns a
- * part of `command`. */
+/* A command line without the folder of its program: "python3 -m pip" from "/usr/bin/python3 -m pip". Returns a
+ * pointer into `command`. */
 const char *krait_fmt_command(const char *command);
 
-/* "1.5s", "200ms", "80us", "5ns", "2min", or seconds without a unit. -EINVAL where it is none of these or
+/* "1.5s", "200ms", "80us", "5ns", "2min", or seconds without a unit. -EINVAL if it is none of these or
  * negative. */
 int krait_parse_ns(const char *text, uint64_t *ns);
 

@@ -9,11 +9,12 @@
 
 #include "base/base.h"
 
-/* open(2) to write, made when it is not there; `flags` are O_APPEND and O_EXCL. Where the file system has no
- * locks the file is as one that nobody writes. Returns a descriptor, or -1 with errno. */
+/* Opens a file to write, creating it if necessary, and locks it; `flags` may have O_APPEND and O_EXCL. On a file system
+ * without locks, readers believe that nobody writes the file. Returns a descriptor, or -1 with errno. */
 int krait_growing_open(const char *path, int flags);
 
-/* Whether the file is open so. Asked before the file's size: when it is not, that size is the last. */
+/* Whether somebody has the file open with krait_growing_open. Ask before you ask for the size: if nobody has, that size
+ * is final. */
 bool krait_growing(int fd);
 
 #endif

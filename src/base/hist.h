@@ -16,7 +16,7 @@ enum {
 
 /* Zeroed memory is an empty histogram. 16 bytes, so that it fits beside other counts in a cache line. */
 struct krait_hist {
-    uint32_t *counts; /* of the octaves from `first` on; a count stays at its greatest value */
+    uint32_t *counts; /* of the octaves from `first` on; counts saturate */
     uint8_t first;
     uint8_t octaves;
     uint16_t pad;
@@ -26,16 +26,15 @@ struct krait_hist {
 _Static_assert(sizeof(void *) != 8 || sizeof(struct krait_hist) == 16, "fits beside other counts");
 
 void krait_hist_done(struct krait_hist *hist);
-/* Makes room for an octave outside of those that there are. Returns 0 or -ENOMEM. */
+/* Makes room for another octave. Returns 0 or -ENOMEM. */
 int krait_hist_open(struct krait_hist *hist, uint32_t octave);
 /* Adds the values of another. Returns 0 or -ENOMEM. */
 int krait_hist_merge(struct krait_hist *to, const struct krait_hist *from);
 /* How many values were added. */
 uint64_t krait_hist_count(const struct krait_hist *hist);
-/* How many of them are from 2^i on and below 2^(i+1), by i; 0 counts as 1. */
+/* counts[i]: how many values are in [2^i, 2^(i+1)); 0 counts as 1. */
 void krait_hist_doublings(const struct krait_hist *hist, uint64_t counts[64]);
-/* The smallest value that a share q (0 to 1) of all values does not exceed, to the histogram's precision; 0
- * when it is empty. */
+/* The q-quantile (q from 0 to 1), with the precision of the histogram; 0 if it is empty. */
 uint64_t krait_hist_quantile(const struct krait_hist *hist, double q);
 
 /* Returns 0 or -ENOMEM. hot path */

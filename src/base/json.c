@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Well-formed UTF-8, Unicode Standard table 3-7: lead bytes, how many follow, what the first that follows may be. */
+/* Well-formed UTF-8, Unicode Standard table 3-7: lead bytes, how many bytes follow, the range of the first of these. */
 static const struct lead {
     uint8_t first, last, follow, low, high;
 } leads[] = {

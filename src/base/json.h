@@ -7,18 +7,18 @@
 
 #include "base/buf.h"
 
-/* A string with its quotes. Quotes, backslashes and control characters are escaped; each byte that is no part
- * of valid UTF-8 (overlong forms, surrogates and values above U+10FFFF included) becomes U+FFFD. */
+/* A string in quotes. Quotes, backslashes and control characters are escaped; each byte that is not part of
+ * valid UTF-8 (such as overlong forms, surrogates and values above U+10FFFF) becomes U+FFFD. */
 void krait_json_str(struct krait_buf *buf, const char *s, size_t n);
 void krait_json_cstr(struct krait_buf *buf, const char *s);
 
-/* "key": with the comma that the object needs before it: none right after a '{'. */
+/* "key": preceded by a comma, except right after a '{'. */
 void krait_json_key(struct krait_buf *buf, const char *key);
 
 void krait_json_u64(struct krait_buf *buf, uint64_t n);
 
-/* An item of an array, which begins with `open`: "{" or "\n{", or "" where the caller writes it. Adds the comma that it
- * needs before it: none right after a '['. */
+/* Begins an item of an array with `open`: "{" or "\n{", or "" if the caller writes it. A comma comes first, except right
+ * after a '['. */
 void krait_json_item(struct krait_buf *buf, const char *open);
 
 /* A key with its value. */
@@ -29,19 +29,19 @@ void krait_json_key_null(struct krait_buf *buf, const char *key);
 void krait_json_key_text(struct krait_buf *buf, const char *key, const char *text);
 /* null for NULL and for an empty text. */
 void krait_json_key_text_or_null(struct krait_buf *buf, const char *key, const char *text);
-/* The value is an object or array that the caller writes and closes: `bracket` is '{' or '['. */
+/* A key whose value is an object or an array ('{' or '[' in `bracket`), which the caller writes and closes. */
 void krait_json_key_open(struct krait_buf *buf, const char *key, char bracket);
 
-/* Keys as string literals, for paths where every instruction counts: an object's first key, with its '{', and one that
- * is not the first. */
+/* Keys as string literals, for code in which every instruction counts: the first key of an object, with its '{', and
+ * the others. */
 #define KRAIT_JSON_FIRST(key) "{\"" key "\":"
 #define KRAIT_JSON_NEXT(key)  ",\"" key "\":"
 
-/* Length of the valid UTF-8 sequence at s (1 to 4), or 0 when there is none in its first n bytes (n > 0). */
+/* Length of the valid UTF-8 sequence at s (1 to 4), or 0 if its first n bytes do not begin with one (n > 0). */
 size_t krait_utf8_len(const char *s, size_t n);
-/* Appends a character; U+FFFD for a surrogate or what lies above U+10FFFF. */
+/* Appends a character; U+FFFD for a surrogate or a value above U+10FFFF. */
 void krait_utf8_add(struct krait_buf *buf, uint32_t character);
-/* The text with U+FFFD for each byte that is no part of valid UTF-8. */
+/* Appends the text, with U+FFFD for each byte that is not part of valid UTF-8. */
 void krait_utf8_clean(struct krait_buf *buf, const char *s, size_t n);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Failure sticks: the text then ends where it is. */
+/* A failure sticks: the reader then behaves as at the end of the text. */
 struct reader {
     struct krait_arena *arena;
     const char *begin, *at, *end;
@@ -64,7 +64,7 @@ static bool is_digit(const struct reader *r)
     return r->at < r->end && *r->at >= '0' && *r->at <= '9';
 }
 
-/* What stands where something else should. */
+/* Reports the character that is there instead of `wanted`. */
 static void unexpected(struct reader *r, const char *wanted)
 {
     if (r->at == r->end)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading JSON (RFC 8259), strictly, from untrusted bytes: what is not JSON is refused with its byte. Values
- * live in an arena that the caller frees; their memory is in proportion to the text.
+ * Reading JSON (RFC 8259), strictly, from untrusted bytes. Errors name the byte at which the text stops being JSON.
+ * Values are allocated in an arena that the caller frees; they take memory in proportion to the text.
  *
  *   {"a": [1, "b"]}      OBJECT at 0, first ->  ARRAY at 6, key "a", first ->  UNSIGNED 1 at 7, next ->
  *                                                                             TEXT "b" at 10
@@ -39,10 +39,10 @@ struct krait_json {
     };
 };
 
-/* Reads the one value that the text holds; `base` is the text's own place, for what the reader is told:
- * byte numbers are counted from there. Refused: what RFC 8259 does not allow, but for numbers that begin with
- * 0, which are decimal as others are; text that is not UTF-8; a key that stands twice;
- * integers beyond 64 bits; depth. Errors: -EBADMSG ("byte N: ..."), -ENOMEM; *out is then untouched. */
+/* Reads the one value of the text. `base` is the offset of the text in its file; byte numbers in errors count from
+ * there. Refuses whatever RFC 8259 does not allow (except that numbers may begin with 0, and are then decimal), text
+ * that is not UTF-8, duplicate keys, integers of more than 64 bits, and values nested deeper than KRAIT_JSON_MAX_DEPTH.
+ * Errors: -EBADMSG ("byte N: ..."), -ENOMEM; *out is then untouched. */
 int krait_json_read(struct krait_json **out, struct krait_arena *arena, const char *text, size_t size,
                     size_t base, struct krait_err *err);
 

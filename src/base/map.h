@@ -20,7 +20,7 @@ struct krait_map {
 };
 
 void krait_map_done(struct krait_map *map);
-/* The value's place, or NULL when the key is not there. Valid until the next put. */
+/* A pointer to the value, or NULL if there is no such key. Valid until the next put. */
 uint64_t *krait_map_get(const struct krait_map *map, uint64_t key);
 /* Sets or replaces. Returns 0 or -ENOMEM. */
 int krait_map_put(struct krait_map *map, uint64_t key, uint64_t value);
@@ -34,7 +34,7 @@ static inline uint64_t krait_hash_u64(uint64_t x)
 
 uint64_t krait_hash_bytes(const void *bytes, size_t n);
 
-/* Interned strings: equal strings get equal ids, ids count up from 0, texts stay where they are until _done. */
+/* Interned strings: equal strings get equal ids, ids count up from 0, and texts do not move until _done. */
 struct krait_strtab {
     const char **texts; /* by id, NUL-terminated */
     uint32_t *lens;     /* by id, bytes */
@@ -48,9 +48,9 @@ struct krait_strtab {
 #define KRAIT_NO_ID UINT32_MAX
 
 void krait_strtab_done(struct krait_strtab *tab);
-/* The id of the string, new if it was not there; KRAIT_NO_ID when memory is out. */
+/* The id of the string, which is added if it is new; KRAIT_NO_ID when memory is out. */
 uint32_t krait_strtab_add(struct krait_strtab *tab, const char *s, size_t n);
-/* The id, or KRAIT_NO_ID when the string is not there. */
+/* The id, or KRAIT_NO_ID if there is no such string. */
 uint32_t krait_strtab_find(const struct krait_strtab *tab, const char *s, size_t n);
 
 #endif

@@ -19,7 +19,7 @@ static int fail(struct krait_outfile *out, int error, const char *what, struct k
     return krait_err_set(err, error, "%s: %s: %s", shown(out), what, strerror(-error));
 }
 
-/* The folder of a path, for opening: owned by the caller. */
+/* The folder of a path, owned by the caller. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -35,7 +35,7 @@ static char *follow(const char *path)
     return real || errno == ENOMEM ? real : strdup(path);
 }
 
-/* What a new file gets: the old one's permissions, or what the umask leaves. */
+/* The permissions of the new file: those of the old one, or what the umask leaves. */
 static mode_t wanted_mode(const char *target)
 {
     struct stat st;
@@ -52,7 +52,7 @@ static char *try_name(const char *target, int n)
     return asprintf(&name, "%s.krait-%d-%d", target, (int)getpid(), n) < 0 ? NULL : name;
 }
 
-/* A name beside the target that is free; `take` makes it or says -EEXIST. */
+/* Finds a free name beside the target; `take` creates it or returns -EEXIST. */
 static int name_beside(struct krait_outfile *out, int (*take)(struct krait_outfile *out, const char *name))
 {
     int rc = -EEXIST;
@@ -179,7 +179,7 @@ static int take_place(struct krait_outfile *out)
     return 0;
 }
 
-/* close() is where some file systems tell that the disk was full. */
+/* Some file systems report a full disk only in close(). */
 static int close_file(struct krait_outfile *out)
 {
     int fd = out->fd;

@@ -21,11 +21,11 @@ struct krait_outfile {
     int error;      /* the first failure, a negative errno */
     uint64_t bytes; /* written already */
     char *path;     /* as the user named it */
-    char *target;   /* what is replaced: symbolic links followed; NULL when written directly */
+    char *target;   /* the file to replace, symbolic links resolved; NULL when written directly */
     char *tmp;      /* name of the temporary file while it has one */
 };
 
-/* Zeroed memory with fd -1 is what _done takes. */
+/* A value that krait_outfile_done accepts before _open. */
 #define KRAIT_OUTFILE_INIT \
     {                      \
         .fd = -1           \
@@ -35,9 +35,9 @@ struct krait_outfile {
 int krait_outfile_open(struct krait_outfile *out, const char *path, struct krait_err *err);
 /* Writes out `buf` when it has grown over 256 KiB. Returns 0 or the first failure. */
 int krait_outfile_spill(struct krait_outfile *out);
-/* Writes the rest and puts the file in its place. Then, and only then, the file is there. */
+/* Writes the rest and gives the file its name. The file does not exist before that. */
 int krait_outfile_commit(struct krait_outfile *out, struct krait_err *err);
-/* Frees; without a commit before, nothing is left behind. */
+/* Frees everything. Without a commit before, it leaves no file behind. */
 void krait_outfile_done(struct krait_outfile *out);
 
 #define KRAIT_AUTO_OUTFILE KRAIT_CLEANUP(krait_outfile_done) struct krait_outfile

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Pythons that krait records. What differs between them is in python/compat.c.
+ * The versions of Python that krait records. Their differences are in python/compat.c.
  */
 #ifndef KRAIT_BASE_PYTHONS_H
 #define KRAIT_BASE_PYTHONS_H

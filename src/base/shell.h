@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 
-/* Appends a file's name as one word of a command: plain where a shell takes it as it stands, else in single
- * quotes; and with what a terminal could obey, or is not UTF-8, in bash's $'...', as \n, \t or \xNN. What
- * begins with a dash gets ./ before it, lest it is taken for an option. */
+/* Appends a file's name as one word of a command: unquoted if that is safe, otherwise in single quotes. A name with
+ * control characters or invalid UTF-8 is written in bash's $'...', as \n, \t or \xNN. A name that begins with a dash
+ * gets ./ before it, so that it is not taken for an option. */
 void krait_shell_file(struct krait_buf *out, const char *name);
 
 #endif

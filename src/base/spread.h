@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Durations: their number, sum, extremes, and quantiles within 0.8 %. Zeroed memory has none.
+ * A set of durations: their number, sum, extremes, and quantiles within 0.8 %. Zeroed memory is an empty set.
  */
 #ifndef KRAIT_BASE_SPREAD_H
 #define KRAIT_BASE_SPREAD_H
@@ -12,10 +12,10 @@ struct krait_spread {
     struct krait_hist hist;
 };
 
-/* Return 0 or -ENOMEM. Merging adds up durations of which others are part. */
+/* Return 0 or -ENOMEM. _merge adds all durations of another set. */
 int krait_spread_add(struct krait_spread *spread, uint64_t ns);
 int krait_spread_merge(struct krait_spread *to, const struct krait_spread *from);
-/* Leaves none. */
+/* Frees, and leaves an empty set. */
 void krait_spread_done(struct krait_spread *spread);
 
 #endif

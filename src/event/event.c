@@ -28,7 +28,7 @@ const struct krait_enum_row krait_enums[] = {
 };
 const size_t krait_enum_count = KRAIT_ARRAY_LEN(krait_enums);
 
-/* A string counts so much that the sum says that it is there. */
+/* A string counts as KRAIT_PAYLOAD_VARIES bytes, so that the sum shows that there is one. */
 #define BYTES_OF(type) \
     _Generic((krait_type_##type)0, const char * : KRAIT_PAYLOAD_VARIES, default : sizeof(krait_stored_##type))
 

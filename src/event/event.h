@@ -7,12 +7,12 @@
 
 #include "base/base.h"
 
-/* Before Python 3.12 a pause of --max-overhead is a call of this function, which is nobody's. */
+/* Before Python 3.12, a pause for --max-overhead is recorded as a call of this made-up function. */
 #define KRAIT_PAUSE_MODULE "krait"
 #define KRAIT_PAUSE_NAME   "<paused by --max-overhead>"
 
-/* The file of what the package krait puts around a function that krait.recording() decorates. It stands on the stack
- * of a recording and is shown nowhere (trace/own.h). */
+/* The file of the wrapper that the package krait puts around a function decorated with krait.recording(). It is on the
+ * stack in recordings, but no verb shows it (trace/own.h). */
 #define KRAIT_OWN_MODULE "krait"
 #define KRAIT_OWN_FILE   "<krait>"
 
@@ -37,8 +37,7 @@ enum krait_event_enum_value {
     ;
 #include "event/events.def"
 
-/* How many events and values of enumerations there are: with each new one the format has a new minor version
- * (ctf/format.h). */
+/* How many events and values of enumerations there are. This is the minor version of the format (ctf/format.h). */
 enum {
     KRAIT_EVENT_ROWS = 0
 #define KRAIT_EVENT(id, symbol, name, doc)                 +1
@@ -81,8 +80,7 @@ extern const size_t krait_event_count;
 extern const struct krait_enum_row krait_enums[];
 extern const size_t krait_enum_count;
 
-/* Bytes of an event's fields, by its id; KRAIT_PAYLOAD_VARIES or more where it has a string, and for ids that are
- * none. */
+/* Bytes of an event's fields, by its id; KRAIT_PAYLOAD_VARIES or more if it has a string, and for unknown ids. */
 #define KRAIT_PAYLOAD_VARIES 1000
 #define KRAIT_EVENT_IDS      64 /* all ids are below */
 extern const uint16_t krait_event_payload_bytes[KRAIT_EVENT_IDS];

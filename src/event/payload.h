@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What follows an event's header (ctf/format.h), expanded from events.def, for those who write it and those who read
- * it:
+ * Payloads: what follows an event's header (ctf/format.h). Expanded from events.def, for writers and readers:
  *
- *   struct krait_payload_code_define       its fields; strings are views: into the packet where they were read
- *   KRAIT_BYTES_code_define                its bytes where all strings are empty: all of them where it has none
- *   krait_put_code_define(to, &in)         writes it, returns its bytes
- *   krait_read_code_define(cursor, &out)   reads it; false when the packet ends before the payload does
+ *   struct krait_payload_code_define       the fields; strings are views, into the packet if they were read
+ *   KRAIT_BYTES_code_define                the size in bytes, with all strings empty
+ *   krait_put_code_define(to, &in)         writes the payload, returns its size in bytes
+ *   krait_read_code_define(cursor, &out)   reads it; false if the packet ends before the payload does
  *
- *   krait_payload_skip(id, cursor)         steps over any event's
+ *   krait_payload_skip(id, cursor)         steps over the payload of any event
  *
  * Example: the collector counts lost events.
  *
@@ -21,12 +20,12 @@
 #include "base/cursor.h"
 #include "event/event.h"
 
-/* Room for the payload of any event. Strings are cut where it would become larger. */
+/* The largest payload of any event. Longer strings are cut to fit. */
 #ifndef KRAIT_PAYLOAD_MAX
 #define KRAIT_PAYLOAD_MAX 3072
 #endif
 
-/* The fields as structs, in memory and as they lie in the packet, and the bytes of that. */
+/* The fields as structs, in memory and as they are in the packet, and the size of the latter. */
 #define KRAIT_EVENT(id, symbol, name, doc)    struct krait_payload_##symbol {
 #define KRAIT_FIELD(symbol, type, field, doc) krait_type_##type field;
 #define KRAIT_EVENT_END(symbol) \
@@ -48,8 +47,8 @@ enum krait_payload_bytes {
 
 /* ---- kinds ---- */
 
-/* Bits of the events that open a call, end one, and say the stack or change it; others are of no call: all whose id is
- * above 31 (krait_event_bit). */
+/* Bits of the events that begin a call, end one, and state or change the stack. Other events, among them all with ids above
+ * 31 (krait_event_bit), do not concern calls. */
 enum {
     KRAIT_CALL_BEGINS = 1 << KRAIT_EVENT_python_call | 1 << KRAIT_EVENT_python_resume |
                         1 << KRAIT_EVENT_python_throw | 1 << KRAIT_EVENT_c_call,
@@ -87,8 +86,8 @@ static inline uint8_t *krait_put_bytes(uint8_t *to, const void *field, size_t n,
 /* A string: at most `most` bytes of it and a NUL; a UTF-8 character is not cut in two. */
 uint8_t *krait_put_text(uint8_t *to, const void *field, size_t n, size_t most);
 
-/* _Generic chooses by the field's C type, so that the rows need no twin here. A string may take what the fields that
- * follow do not need. */
+/* _Generic chooses by the C type of the field, so that nothing here repeats the rows. A string may take the room that
+ * the fields after it do not need. */
 #define KRAIT_PUT_FIELD(to, from, most) \
     _Generic(*(from), const char *: krait_put_text, default: krait_put_bytes)((to), (from), sizeof(*(from)), (most))
 
@@ -127,7 +126,7 @@ uint8_t *krait_put_text(uint8_t *to, const void *field, size_t n, size_t most);
     }
 #include "event/events.def"
 
-/* Steps over an event's payload; false when the packet ends before it does, or the id is not known. */
+/* Steps over the payload of an event. Returns false if the packet ends before the payload, or the id is unknown. */
 bool krait_payload_skip(uint32_t id, struct krait_cursor *cursor);
 
 #endif

@@ -207,7 +207,7 @@ static uint64_t loss_sum(const struct krait_reader_lost *loss)
     return (loss->count + 1) * 1000003 + times * 7 + loss->packets * 11 + loss->stream * 13 + 1;
 }
 
-/* To the next event; false where there is none. */
+/* To the next event; false if there is none. */
 static bool step(struct krait_reader_cursor *single, int *rc)
 {
     struct krait_reader_lost loss;

@@ -123,7 +123,7 @@ static void walk_schema(struct check *check, const struct krait_reader_schema *s
 static uint64_t digest_value(struct check *check, uint64_t digest, const struct krait_reader_value *value,
                              const struct krait_reader_schema *schema);
 
-/* The schema is NULL where it is not known: below options without a name. */
+/* The schema is NULL if it is not known: below options without a name. */
 static uint64_t digest_children(struct check *check, uint64_t digest, const struct krait_reader_value *value,
                                 const struct krait_reader_schema *schema)
 {

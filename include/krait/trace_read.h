@@ -78,7 +78,7 @@ struct krait_reader_error {
 /* -- opening -- */
 
 /* Opens the traces of the folders: a folder with a file `metadata`, else all such folders below it. Several
- * are one timeline. Streams that are damaged do not fail it: what is whole is handed out, the damage is told
+ * are one timeline. Streams that are damaged do not fail it: what is intact is handed out, the damage is told
  * by the cursor.
  * Errors: -EINVAL count is 0, -ENOENT no trace in there, -EBADMSG damaged metadata, -ENOTSUP metadata of a
  * version that is not known, -ENOMEM, and what opening files gives. */
@@ -108,12 +108,12 @@ KRAIT_READER_API uint64_t krait_reader_stream_id(const struct krait_reader *read
 KRAIT_READER_API uint32_t krait_reader_stream_packet_count(const struct krait_reader *reader,
                                                            uint32_t stream);
 /* An entry of the environment of the stream's trace (hostname, vpid, tracer_name ...). NULL, or -ENODATA,
- * where there is none, or one of the other type. */
+ * if there is none, or one of the other type. */
 KRAIT_READER_API const char *krait_reader_stream_env_text(const struct krait_reader *reader, uint32_t stream,
                                                           const char *name);
 KRAIT_READER_API int krait_reader_stream_env_int(const struct krait_reader *reader, uint32_t stream,
                                                  const char *name, int64_t *value);
-/* Hz of the clock that the stream's times are in; 0 where it has none. */
+/* Hz of the clock that the stream's times are in; 0 if it has none. */
 KRAIT_READER_API uint64_t krait_reader_stream_clock_frequency(const struct krait_reader *reader,
                                                               uint32_t stream);
 
@@ -136,7 +136,7 @@ struct krait_reader_clock {
     const char *name;        /* CTF 2: its id */
     const char *description; /* may be empty */
     uint64_t frequency;      /* Hz */
-    uint64_t precision;      /* cycles; 0 where it is not known */
+    uint64_t precision;      /* cycles; 0 if it is not known */
     int64_t offset_s;
     uint64_t offset_cycles; /* less than a second */
     uint8_t uuid[16];

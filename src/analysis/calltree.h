@@ -15,7 +15,7 @@ struct krait_tree_node {
     uint32_t func;                      /* func id, or KRAIT_NO_ID for a group (see krait_calltree_options) */
     uint32_t label;                     /* of a group node: id in krait_calltree.labels; else KRAIT_NO_ID */
     uint32_t parent;                    /* KRAIT_NO_ID for the root */
-    uint32_t first_child, next_sibling; /* KRAIT_NO_ID where there is none */
+    uint32_t first_child, next_sibling; /* KRAIT_NO_ID if there is none */
     uint32_t depth;                     /* root 0 */
     uint64_t calls;                     /* begins of kind KRAIT_OP_CALL */
     uint64_t self_ns;                   /* in the function itself */

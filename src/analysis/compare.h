@@ -17,7 +17,7 @@
 struct krait_change {
     double before, after; /* means */
     double low, high;     /* of the change, where `known` */
-    double p;             /* probability of such a change, or more, where there is none; 1 where not known */
+    double p;             /* probability of such a change, or more, if there is none; 1 if not known */
     bool known;           /* both sets have two measurements at least */
     bool certain;         /* set by krait_changes_mark */
 };

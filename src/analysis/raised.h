@@ -8,7 +8,7 @@
 #include "trace/trace.h"
 
 struct krait_raised {
-    const char *type; /* "ValueError", "json.decoder.JSONDecodeError"; "?" where not known: before 3.12 */
+    const char *type; /* "ValueError", "json.decoder.JSONDecodeError"; "?" if not known: before 3.12 */
     uint64_t count;
 };
 

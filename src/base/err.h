@@ -15,7 +15,7 @@
 struct krait_err {
     int code; /* the negative errno; 0 when nothing failed */
     char text[1024];
-    size_t file_len; /* of the file's path, with which the text then begins; 0 where there is none */
+    size_t file_len; /* of the file's path, with which the text then begins; 0 if there is none */
     uint64_t offset; /* bytes in that file, or KRAIT_NO_OFFSET */
     bool lines;      /* line ends in the text are krait's own, and not of something that it quotes */
 };

@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* How help is laid out: within the terminal, or 80 columns where there is none. */
+/* How help is laid out: within the terminal, or 80 columns if there is none. */
 struct layout {
     uint32_t width;
     uint32_t column; /* where the texts of options begin */

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "trace/trace.h"
 
-/* A copy of trace->omitted, those with the most recorded calls first; NULL where there is none, or no memory. */
+/* A copy of trace->omitted, those with the most recorded calls first; NULL if there is none, or no memory. */
 struct krait_trace_omitted *krait_omitted_sorted(const struct krait_trace *trace);
 
 /* "leaf (C) (after 31 calls), step (after 2 calls), ...": as many as `most`; safe for a terminal. */

@@ -206,7 +206,7 @@ static bool is_blank(char c)
 }
 
 /* The interpreter that the first line names, as the kernel takes it (fs/binfmt_script.c): a line end of another
- * system's is part of the name. "" where there is none. */
+ * system's is part of the name. "" if there is none. */
 static void read_interpreter(const struct image *image, char *to, size_t size)
 {
     *to = '\0';

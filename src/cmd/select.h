@@ -59,7 +59,7 @@ int64_t krait_select_kernel_range(const struct krait_select *select, const struc
  * at. */
 const char *krait_select_scope(const struct krait_select *select);
 
-/* The argument of --limit; `otherwise` where there is none. */
+/* The argument of --limit; `otherwise` if there is none. */
 int krait_select_limit(uint32_t *limit, const char *text, uint32_t otherwise, struct krait_err *err);
 
 /* Whether one of the globs is like the name or the number; so is an empty list. */

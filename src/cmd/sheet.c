@@ -72,7 +72,7 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     return order;
 }
 
-/* Returns column_count where there is none of that name. */
+/* Returns column_count if there is none of that name. */
 static uint32_t column_of(const struct krait_sheet *sheet, const char *key, size_t n)
 {
     uint32_t i = 0;

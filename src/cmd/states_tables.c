@@ -24,7 +24,7 @@
         { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, min, drop }, key, KRAIT_SHEET_NAME, 0, \
             __VA_ARGS__                                                                           \
     }
-/* Tables have a dash where it is not known. */
+/* Tables have a dash if it is not known. */
 #define MAYBE(title, key, ...)                                                                              \
     {                                                                                                       \
         { title, KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 }, key, KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, \

@@ -25,7 +25,7 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
                         const char *name, krait_batch_fn *fn, void *ctx);
 
-/* The kernel's part of the job's trace. *out is NULL where there is none, where it was not asked for, and where
+/* The kernel's part of the job's trace. *out is NULL if there is none, where it was not asked for, and where
  * it cannot be read, which is said in the job. Returns 0, or -ENOMEM with err set. */
 int krait_export_kernel_new(struct krait_kernel_slices **out, struct krait_export_job *job,
                             struct krait_err *err);
@@ -61,7 +61,7 @@ const char *krait_export_thread_name(const struct krait_trace *trace, const stru
 /* How a call began or ended other than by call and return, in a word, by enum krait_op_kind; NULL for those. */
 extern const char *const krait_export_ways[KRAIT_OP_CUT + 1];
 
-/* The type of the exception that the op, an end, is of; NULL where there is none, or it is not known. */
+/* The type of the exception that the op, an end, is of; NULL if there is none, or it is not known. */
 const char *krait_export_exception(const struct krait_trace *trace, const struct krait_call_batch *ops,
                                    uint32_t op);
 

@@ -94,7 +94,7 @@ static const char *read_text(struct krait_buf *text, const char *path)
     return krait_buf_read_file(text, path) || !text->data ? "" : text->data;
 }
 
-/* A file of one short line; `otherwise` where there is none. */
+/* A file of one short line; `otherwise` if there is none. */
 static void add_line(struct krait_buf *to, struct krait_buf *text, const char *path, const char *otherwise)
 {
     const char *line = read_text(text, path);

@@ -12,7 +12,7 @@
 /* A new random uuid. Returns 0, or a negative errno when there are no random numbers. */
 int krait_traceid_new(uint8_t uuid[16], struct krait_err *err);
 
-/* What the metadata says of the clock. Its uuid is the boot id, as LTTng's is; zeros where there is none. */
+/* What the metadata says of the clock. Its uuid is the boot id, as LTTng's is; zeros if there is none. */
 void krait_traceid_clock(struct krait_tsdl_clock *to, const struct krait_clock *clock);
 
 #endif

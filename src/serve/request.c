@@ -164,7 +164,7 @@ static int parse_text(struct krait_request *request, const char *text, const cha
     return 0;
 }
 
-/* Returns KRAIT_PARAMS where there is none of that name. */
+/* Returns KRAIT_PARAMS if there is none of that name. */
 static uint32_t find_param(const char *name, size_t n)
 {
     uint32_t i = 0;

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-/* The socket of this process that connects these ports; -1 where there is none. */
+/* The socket of this process that connects these ports; -1 if there is none. */
 int krait_socket_of(uint16_t own, uint16_t peer);
 
 /* Whether the other side has closed it. */

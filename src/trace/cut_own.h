@@ -12,7 +12,7 @@
 int krait_cut_before(struct krait_buf *events, const struct krait_trace *trace, uint32_t thread,
                      uint64_t from_ns, uint64_t ticks);
 
-/* A range and the ticks at its edges, one before it and the first behind it; 0 and UINT64_MAX where it has none. */
+/* A range and the ticks at its edges, one before it and the first behind it; 0 and UINT64_MAX if it has none. */
 struct krait_cut_edges {
     struct krait_range range;
     uint64_t before, behind;

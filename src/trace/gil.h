@@ -22,7 +22,7 @@
 
 struct krait_gil_wait {
     uint64_t begin_ns, end_ns;
-    /* tid, in the same process, of the thread that had the GIL at begin_ns; 0 where not known */
+    /* tid, in the same process, of the thread that had the GIL at begin_ns; 0 if not known */
     uint32_t holder;
     bool taken; /* ends with the GIL; else the thread had given it up and waited until another had taken it */
 };

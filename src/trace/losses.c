@@ -27,7 +27,7 @@ uint64_t krait_losses_count(const struct krait_ctf_reader *reader)
     return lost;
 }
 
-/* The packet's last event; `otherwise` where it has none. */
+/* The packet's last event; `otherwise` if it has none. */
 static int64_t last_of(struct krait_ctf_reader *reader, const struct krait_ctf_stream *stream,
                        uint32_t packet, int64_t otherwise)
 {

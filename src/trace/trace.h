@@ -23,12 +23,12 @@ enum krait_func_kind {
     KRAIT_FUNC_NATIVE = 2, /* of a program or library, without Python: its name is whole without its module */
 };
 
-/* A function. Strings are owned by the trace; never NULL, empty where not known. */
+/* A function. Strings are owned by the trace; never NULL, empty if not known. */
 struct krait_func {
     const char *name;   /* qualified in its module: JSONDecoder.decode */
     const char *module; /* dotted: json.decoder */
     const char *file;
-    uint32_t line; /* first line, 0 where there is none */
+    uint32_t line; /* first line, 0 if there is none */
     enum krait_func_kind kind;
     uint32_t site_func; /* recorded with --call-sites: who calls, a func id; else KRAIT_NO_ID */
     uint32_t site_line; /* and from which line; else 0 */
@@ -45,7 +45,7 @@ enum { KRAIT_FUNC_UNKNOWN_PYTHON, KRAIT_FUNC_UNKNOWN_C };
 
 struct krait_process {
     uint32_t pid;
-    uint32_t ppid;       /* 0 where not known */
+    uint32_t ppid;       /* 0 if not known */
     const char *name;    /* python3, gunicorn */
     const char *command; /* command line; may be empty */
     const char *runtime; /* "CPython 3.13.0"; may be empty */
@@ -53,7 +53,7 @@ struct krait_process {
     const char *dir;     /* the folder of its CTF trace */
     const char *origin;  /* label of process_origin; may be empty */
     const char *end; /* label of process_end; empty: the recording has no end; "?": it does not tell ends */
-    int32_t end_status; /* exit status or signal; -1 where not known */
+    int32_t end_status; /* exit status or signal; -1 if not known */
     uint64_t begin_ns, end_ns;
 };
 
@@ -187,7 +187,7 @@ struct krait_range {
 typedef int krait_call_batch_fn(void *ctx, const struct krait_call_batch *ops);
 
 /* Walks the calls of one thread. Streaming: memory is the batch and the stack. Returns 0, what fn returned,
- * or a negative errno. Damage does not fail it: krait hands out what is whole and closes open calls with
+ * or a negative errno. Damage does not fail it: krait hands out what is intact and closes open calls with
  * KRAIT_OP_CUT. If `damage` (size bytes, may be NULL) is empty, it is set to a sentence that names file, offset and
  * reason; so one text keeps the first damage of many walks. */
 int krait_trace_walk(const struct krait_trace *trace, uint32_t thread, struct krait_range range,

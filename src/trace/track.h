@@ -107,7 +107,7 @@ const char *krait_track_text(const struct krait_trace *trace, uint32_t name);
 /* Walks tracks, in one pass where their source allows it: those of the kernel's part come from one run over its
  * events, however many they are. Each track's batches come in its own order of time, those of several by turns. No
  * track may be named twice. Returns 0, what fn returned, -EINVAL where there is no such track, or another negative
- * errno. Damage does not fail it: what is whole is handed out, and `damage` (size bytes, may be NULL) keeps the first
+ * errno. Damage does not fail it: what is intact is handed out, and `damage` (size bytes, may be NULL) keeps the first
  * that is met, as krait_trace_walk says. */
 int krait_tracks_walk(const struct krait_trace *trace, const uint32_t *tracks, uint32_t count,
                       struct krait_range range, krait_batch_fn *fn, void *ctx, char *damage, size_t size);

@@ -159,7 +159,7 @@ static void damaged_event(struct walk *walk, const struct krait_packet *packet, 
 }
 
 /* An event whose header did not go the short way, or that meets a border: the way that can do everything.
- * False at the end of the range or of what is whole. */
+ * False at the end of the range or of what is intact. */
 static KRAIT_COLD bool slow_event(struct walk *walk, const struct krait_packet *packet,
                                   struct krait_cursor *cursor, uint64_t *ticks)
 {

@@ -48,7 +48,7 @@ struct krait_flame_side {
 
 struct krait_flame_node {
     uint32_t name;
-    uint32_t parent, first_child, next_sibling; /* KRAIT_NO_ID where there is none */
+    uint32_t parent, first_child, next_sibling; /* KRAIT_NO_ID if there is none */
     uint32_t depth;
     struct krait_flame_side side[2]; /* this trace, the other trace */
     bool chance;                     /* its change is no more than chance would make: see krait_flame_judge */

@@ -96,7 +96,7 @@ static uint32_t add_group_name(struct krait_flame *flame, const char *label)
     return add_name(flame, label, "", "", 0, KRAIT_LAYER_GROUP);
 }
 
-/* The child of `parent` that has this name, made where there is none. Links are set by krait_flame_finish. */
+/* The child of `parent` that has this name, made if there is none. Links are set by krait_flame_finish. */
 static uint32_t child_of(struct krait_flame *flame, uint32_t parent, uint32_t name)
 {
     uint64_t key = (uint64_t)parent << 32 | name;

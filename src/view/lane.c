@@ -75,7 +75,7 @@ static void add_glyph(struct krait_buf *out, const struct krait_lane_style *styl
         krait_buf_char(out, is_block ? heights[eighths - 1] : style->ascii);
 }
 
-/* Of the styles in a cell the one with most time speaks for all of them. Returns style_count where there is none. */
+/* Of the styles in a cell the one with most time speaks for all of them. Returns style_count if there is none. */
 static uint32_t greatest(const uint64_t *ns, uint32_t count, uint64_t *sum)
 {
     uint32_t best = count;

@@ -52,7 +52,7 @@ bool define(struct krait_writer *writer, struct krait_ring *ring, uint32_t id, c
 /* All that is on disk; everything must be whole. */
 struct seen look(const struct fixture *f);
 struct shared *share(void);
-/* In a child: a writer and its ring; the child ends where there is none. */
+/* In a child: a writer and its ring; the child ends if there is none. */
 void child_writer(const struct fixture *f, struct krait_writer *writer, struct krait_ring **ring);
 /* Collects until the child has ended, and once more. */
 void collect_until_dead(struct fixture *f, pid_t pid);

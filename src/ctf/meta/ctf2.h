@@ -90,7 +90,7 @@ void krait_ctf2_oom(struct krait_ctf2_parser *p);
  * no texts, and any extension: none is known here, and a reader may not read past one (CTF2-SPEC-2.0, extensions). */
 void krait_ctf2_keys(struct krait_ctf2_parser *p, const struct krait_json *object, const char *const *names);
 
-/* The member of that kind; NULL where there is none, and a failure when it must be there or is of another kind. */
+/* The member of that kind; NULL if there is none, and a failure when it must be there or is of another kind. */
 const struct krait_json *krait_ctf2_get(struct krait_ctf2_parser *p, const struct krait_json *object,
                                         const char *key, enum krait_json_kind kind);
 const struct krait_json *krait_ctf2_need(struct krait_ctf2_parser *p, const struct krait_json *object,

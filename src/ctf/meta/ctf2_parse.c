@@ -82,7 +82,7 @@ static void environment(struct krait_ctf2_parser *p, const struct krait_json *ob
     }
 }
 
-/* The root of a scope, which is a structure. NULL where there is none. */
+/* The root of a scope, which is a structure. NULL if there is none. */
 static const struct krait_fc *scope_field(struct krait_ctf2_parser *p, const struct krait_json *object,
                                           const char *key)
 {
@@ -237,7 +237,7 @@ static void data_stream_class(struct krait_ctf2_parser *p, const struct krait_js
 /* -- event-record-class -- */
 
 /* What tracers say of an event beyond the specification: LTTng's (lttng-tools, ctf2-trace-class-visitor.cpp)
- * and babeltrace2's own attributes, of which only words count. NULL where there is none. */
+ * and babeltrace2's own attributes, of which only words count. NULL if there is none. */
 static const char *event_attribute(const struct krait_json *event, const char *key)
 {
     static const char *const namespaces[] = { "lttng.org,2009", "babeltrace.org,2020" };

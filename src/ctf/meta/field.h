@@ -171,7 +171,7 @@ static inline bool krait_fc_is_swapped(const struct krait_fc *fc)
 /* The member or option of that shown name, or NULL. */
 const struct krait_fc_member *krait_fc_member(const struct krait_fc *fc, const char *name);
 
-/* The field that has this meaning, at any depth; the first of several. NULL where there is none. */
+/* The field that has this meaning, at any depth; the first of several. NULL if there is none. */
 const struct krait_fc *krait_fc_meant(const struct krait_fc *fc, enum krait_meaning meaning);
 
 static inline bool krait_range_holds(uint64_t lo, uint64_t hi, uint64_t value, bool is_signed)

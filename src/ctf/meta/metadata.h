@@ -18,7 +18,7 @@ struct krait_env_entry {
 struct krait_ctf_clock {
     const char *name;        /* CTF 2: its id */
     const char *description; /* may be empty */
-    const char *uuid_text;   /* as written; empty where there is none */
+    const char *uuid_text;   /* as written; empty if there is none */
     uint8_t uuid[16];
     bool has_uuid;
     bool absolute; /* its origin is the same on every host: with offset 0, the epoch */
@@ -46,7 +46,7 @@ struct krait_event_class {
     bool unnamed;     /* it has none */
     struct krait_stream_class *stream;
     uint32_t index;                 /* in its stream */
-    int32_t log_level;              /* -1 where there is none */
+    int32_t log_level;              /* -1 if there is none */
     const char *emf_uri;            /* of its model; NULL where the metadata has none */
     const struct krait_fc *context; /* structs, or NULL */
     const struct krait_fc *fields;
@@ -70,7 +70,7 @@ struct krait_ctf_metadata {
     bool is_ctf2;
     uint8_t uuid[16];
     bool has_uuid;
-    const char *uid; /* CTF 2: the trace class's; NULL where it has none */
+    const char *uid; /* CTF 2: the trace class's; NULL if it has none */
     enum krait_byte_order byte_order;
     const struct krait_fc *packet_header; /* struct, or NULL */
     struct krait_env_entry *env;
@@ -88,7 +88,7 @@ const char *krait_ctf_env_text(const struct krait_ctf_metadata *metadata, const 
                                const char *otherwise);
 int64_t krait_ctf_env_int(const struct krait_ctf_metadata *metadata, const char *name, int64_t otherwise);
 
-/* NULL where there is none. */
+/* NULL if there is none. */
 const struct krait_ctf_clock *krait_ctf_clock_named(const struct krait_ctf_metadata *metadata,
                                                     const char *name);
 const struct krait_stream_class *krait_ctf_stream(const struct krait_ctf_metadata *metadata, uint64_t id);

@@ -129,7 +129,7 @@ static void check_name(struct krait_tsdl_parser *p, const char *name, enum name_
 /* -- declarators: name, *name, name[3], name[len][4] -- */
 
 struct declarator {
-    const char *name; /* NULL where there is none */
+    const char *name; /* NULL if there is none */
     unsigned pointers;
     unsigned dims; /* of the lengths, outermost first */
     struct krait_tsdl_value lengths[8];
@@ -532,7 +532,7 @@ static struct krait_fc *struct_type(struct krait_tsdl_parser *p)
     return fc;
 }
 
-/* <t>, <st.t>, <event.fields.t>; NULL where there is none. */
+/* <t>, <st.t>, <event.fields.t>; NULL if there is none. */
 static const char *variant_tag(struct krait_tsdl_parser *p)
 {
     if (!krait_tsdl_accept(p, '<'))

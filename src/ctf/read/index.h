@@ -30,7 +30,7 @@ struct krait_ctf_index {
     bool has_ids; /* stream and seq: else 0 */
 };
 
-/* Reads the index of a stream's file. Returns 0, -ENOENT where there is none, or -EBADMSG for one that cannot
+/* Reads the index of a stream's file. Returns 0, -ENOENT if there is none, or -EBADMSG for one that cannot
  * be of this file: of another version, cut, or its packets are not the file's bytes one after the other. */
 int krait_ctf_index_open(struct krait_ctf_index *index, const struct krait_ctf_file *file);
 void krait_ctf_index_done(struct krait_ctf_index *index);

@@ -11,8 +11,8 @@
  * says its begin in full. */
 bool krait_ctf_packet_is_independent(const struct krait_ctf_stream *stream, uint32_t i);
 
-/* Whether all events of packet i lie before or after a time, as far as packets can tell; false where it is
- * not known. A packet may have events from before its begin all the same. */
+/* Whether all events of packet i lie before or after a time, as far as packets can tell; false if
+ * it is not known. A packet may have events from before its begin all the same. */
 bool krait_ctf_packet_ends_before(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
 bool krait_ctf_packet_begins_after(const struct krait_ctf_stream *stream, uint32_t i, int64_t ns);
 

@@ -10,7 +10,7 @@
  * Half a packet at the end of a file that krait is recording into (base/growing.h) is not there yet. Else it
  * is damage.
  *
- * Damage ends the stream it is in, not the reading: what is whole is handed out, then the reason (file, offset, why).
+ * Damage ends the stream it is in, not the reading: what is intact is handed out, then the reason (file, offset, why).
  */
 #ifndef KRAIT_CTF_READ_READER_H
 #define KRAIT_CTF_READ_READER_H

@@ -33,7 +33,7 @@ struct krait_ctf_count {
     struct krait_err damage;            /* the first met; code 0 when none */
 };
 
-/* Returns 0 or -ENOMEM. Damage does not fail it: what is whole is counted. */
+/* Returns 0 or -ENOMEM. Damage does not fail it: what is intact is counted. */
 int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *reader);
 void krait_ctf_count_done(struct krait_ctf_count *count);
 

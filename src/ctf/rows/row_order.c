@@ -34,7 +34,7 @@ struct krait_row_order {
     size_t half_limit;      /* of cells in which rows begin */
     struct krait_row *rows; /* of the lanes */
     /* Of each lane, where all are looked through each time: eight of them lie in a line of the cache. */
-    int64_t *begins;   /* time of the next row, INT64_MAX where there is none */
+    int64_t *begins;   /* time of the next row, INT64_MAX if there is none */
     int64_t *ends;     /* time of the last, INT64_MAX where the stream does not go on behind it */
     uint32_t *drained; /* lanes of which a half was handed out */
     uint32_t drained_count;

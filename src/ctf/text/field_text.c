@@ -97,7 +97,7 @@ static void add_enum(struct krait_buf *out, const struct krait_fc *fc, uint64_t 
     krait_text_add(out, " )", 2);
 }
 
-/* babeltrace2 2.1: the flags of which a bit is set, none where there is none. */
+/* babeltrace2 2.1: the flags of which a bit is set, none if there is none. */
 static void add_flags(struct krait_buf *out, const struct krait_fc *fc, uint64_t value)
 {
     uint32_t last = KRAIT_NO_ID;

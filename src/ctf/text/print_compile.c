@@ -179,7 +179,7 @@ static bool is_part(const struct compiler *c, uint32_t i, uint64_t *size)
 }
 
 /* Finds the stretch that begins with a run, and the place of all that is in it. Returns its size in bits, 0
- * where there is none. */
+ * if there is none. */
 static uint64_t find_stretch(struct compiler *c, uint32_t first)
 {
     const struct krait_op *ops = c->program->ops;

@@ -24,7 +24,7 @@ static inline uint64_t krait_cycles_count(const struct krait_cycles *cycles)
     return (uint64_t)(cycles->millionths / 1000000);
 }
 
-/* The mean frequency; 0 where it is not known. */
+/* The mean frequency; 0 if it is not known. */
 static inline uint64_t krait_cycles_mhz(const struct krait_cycles *cycles)
 {
     unsigned __int128 khz = cycles->ns ? cycles->millionths / cycles->ns : 0;

@@ -26,7 +26,7 @@ struct krait_kernel_known {
 int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait_kernel_known **out,
                              struct krait_err *err);
 
-/* When it begins; INT64_MAX where there is none. */
+/* When it begins; INT64_MAX if there is none. */
 int64_t krait_kernel_first(const struct krait_trace *trace);
 
 /* Whether a track is of the states that the kernel saw of a thread: track->key is the thread's place in `states`. */

@@ -62,7 +62,7 @@ static inline int64_t krait_kernel_event_int(const struct krait_kernel_event *ev
     return cell ? (int64_t)ev->cells[cell] : -1;
 }
 
-/* Text, which is not terminated; *size is 0 where there is none. */
+/* Text, which is not terminated; *size is 0 if there is none. */
 static inline const char *krait_kernel_event_text(const struct krait_kernel_event *ev, unsigned field,
                                                   size_t *size)
 {
@@ -71,7 +71,7 @@ static inline const char *krait_kernel_event_text(const struct krait_kernel_even
     return cell ? (const char *)(uintptr_t)ev->cells[cell] : "";
 }
 
-/* Of the context; -1 where there is none. */
+/* Of the context; -1 if there is none. */
 static inline int64_t krait_kernel_event_tid(const struct krait_kernel_event *ev)
 {
     return ev->cls->tid_cell ? (int64_t)ev->cells[ev->cls->tid_cell] : -1;
@@ -113,7 +113,7 @@ bool krait_kernel_events_own(const struct krait_kernel_events *events);
  * does not. */
 const char *krait_kernel_events_env(const struct krait_kernel_events *events, const char *name);
 
-/* The time of the first event, of any kind; INT64_MAX where there is none. Reads no more than the first
+/* The time of the first event, of any kind; INT64_MAX if there is none. Reads no more than the first
  * packets that have events. */
 int64_t krait_kernel_events_first(struct krait_kernel_events *events);
 

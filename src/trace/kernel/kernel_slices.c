@@ -62,7 +62,7 @@ uint32_t krait_kernel_slices_id(const struct krait_kernel_slices *kernel, uint32
     return kernel ? krait_own_threads_kernels_id(kernel->own, id) : id;
 }
 
-/* The trace's thread that a thread of the kernel's was at a time; KRAIT_NO_ID where it is none that is taken. */
+/* The trace's thread that a thread of the kernel's was at a time; KRAIT_NO_ID if it is none that is taken. */
 static uint32_t thread_at(const struct krait_kernel_slices *kernel, const struct krait_kthread *t,
                           uint64_t t_ns)
 {

@@ -154,7 +154,7 @@ struct krait_kthread {
     int32_t tid;
     int32_t own_tid;  /* what it was told when it asked: its number in its namespace; 0: it did not ask */
     uint32_t index;   /* its place in `threads` */
-    uint32_t process; /* index; KRAIT_NO_ID where not known */
+    uint32_t process; /* index; KRAIT_NO_ID if not known */
     char name[16];    /* the last it had, terminated; may be empty */
     int64_t born_ns, gone_ns; /* 0, INT64_MAX: it was there before the trace, and is at its end */
     bool is_kernel;           /* a thread of the kernel's own, as far as known */
@@ -188,7 +188,7 @@ struct krait_kprocess {
 
 /* A system call's calls that ended, of one process. */
 struct krait_kcalls {
-    uint32_t process; /* index; KRAIT_NO_ID where not known */
+    uint32_t process; /* index; KRAIT_NO_ID if not known */
     uint32_t call;    /* id in `calls` */
     uint64_t errors;
     struct krait_spread took;

@@ -31,11 +31,11 @@ uint32_t krait_own_thread_at(const struct krait_own_threads *own, const struct k
                              uint64_t t_ns);
 
 /* The last of the trace's threads that know themselves by a number and had begun at a time, as an index;
- * KRAIT_NO_ID where there is none. */
+ * KRAIT_NO_ID if there is none. */
 uint32_t krait_own_threads_last(const struct krait_own_threads *own, uint32_t id, uint64_t t_ns);
 
 /* The kernel's thread that knows itself by a number at a time: the last one born by then that recorded
- * itself, or else the last one born; NULL where there is none. */
+ * itself, or else the last one born; NULL if there is none. */
 const struct krait_kthread *krait_own_threads_life(const struct krait_own_threads *own, int32_t id,
                                                    uint64_t t_ns);
 

@@ -6,13 +6,13 @@
  *   packets   [a a a a b b][b b b b b b b b][b b b c c c][c c c c]
  *   copy            [b b][b b b b b b b b][b b b]
  *
- * What a packet at an edge keeps is a run of its bytes, moved behind its head. In the head its sizes and times are then
- * others. Events have to lie aligned as they did: where they do not, the packet is copied whole, and counted in `whole`.
- * So is a packet whose times go back over the edge. Events that were discarded before the first packet of the copy are
- * taken off the counters of all.
+ * A packet at an edge keeps one run of its bytes, which is moved behind its head; the sizes and times in the head
+ * change. The events must have the same alignment as before. If they cannot, the packet is copied whole, and counted in
+ * `whole`. So is a packet whose times go back over the edge. Events that were discarded before the first packet of the
+ * copy are subtracted from the counters of all packets.
  *
- * A stream whose packets do not say their begin, and whose events do not tell all of the time, is copied from its
- * beginning: without what is before, nobody knows the rest of it. One without a clock is copied whole.
+ * If packets do not have their begin and events have only the low bits of the time, the stream is copied from its
+ * beginning, because these times depend on everything before. A stream without a clock is copied whole.
  */
 #ifndef KRAIT_CTF_COPY_COPY_H
 #define KRAIT_CTF_COPY_COPY_H
@@ -28,10 +28,10 @@ int64_t krait_ctf_ns_rounded(const struct krait_ctf_clock *clock, uint64_t ticks
 struct krait_copy_options {
     int64_t from_ns, until_ns; /* events from from_ns on and before until_ns; INT64_MIN, INT64_MAX: all */
     krait_copy_time_fn *time;
-    /* Events are discarded between packets alone: those before the first of the copy are no loss of it. */
+    /* Events can only be discarded between packets: those before the first packet of the copy are not its loss. */
     bool lost_before;
-    /* Appends events, as bytes, that are to stand before the first of the stream, at the time `ticks`: one before the
-     * range begins. Returns 0 or a negative errno. NULL: there are none. */
+    /* Appends the bytes of events to put before the first one of the stream, at the time `ticks`: one before the range
+     * begins. Returns 0 or a negative errno. NULL: there are none. */
     int (*before)(void *ctx, const struct krait_ctf_stream *stream, uint64_t ticks, struct krait_buf *events);
     void *ctx;
 };
@@ -39,20 +39,20 @@ struct krait_copy_options {
 /* Sums over all streams that were copied. */
 struct krait_copied {
     uint64_t events;         /* of the range; without those of `before` */
-    uint64_t packets, bytes; /* written; of krait's definitions the bytes alone */
+    uint64_t packets, bytes; /* written; for krait's definitions only the bytes */
     uint64_t whole;          /* packets that have events outside the range too */
     uint32_t from_beginning; /* streams */
     uint32_t timeless;       /* streams without a clock */
-    struct krait_err damage; /* the first that was met; code 0 when none. What is before it is copied */
+    struct krait_err damage; /* the first one met; code 0 if none. Everything before it is copied */
 };
 
-/* Appends the stream's part to files of the same names in the folder `to`, which exists. Returns 0, or a negative
- * errno with err set: -ENOMEM, and those of writing. */
+/* Appends the stream's part to files of the same names in the existing folder `to`. Returns 0, or a negative errno with
+ * err set: -ENOMEM, and errors of writing. */
 int krait_ctf_copy_stream(struct krait_copied *copied, struct krait_ctf_reader *reader,
                           const struct krait_ctf_stream *stream, const char *to,
                           const struct krait_copy_options *options, struct krait_err *err);
 
-/* The first tick of the clock that is at `ns` or later, however late; UINT64_MAX: none is. */
+/* The first tick of the clock at `ns` or later; UINT64_MAX: there is none. */
 uint64_t krait_ctf_ticks_from(const struct krait_ctf_clock *clock, int64_t ns, krait_copy_time_fn *time);
 
 #endif

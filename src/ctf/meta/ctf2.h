@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the CTF 2 metadata parser, shared by its files: ctf2_parse.c (the JSON text sequence and its
- * fragments), ctf2_object.c (what every object is asked), ctf2_fields.c (field classes), ctf2_finish.c (roles,
- * alignments, locations). Source: CTF2-SPEC-2.0, on the metadata stream (its parts are named here, not numbered).
+ * What the files of the CTF 2 metadata parser share: ctf2_parse.c (the JSON text sequence and its fragments),
+ * ctf2_object.c (reading members of objects), ctf2_fields.c (field classes), ctf2_finish.c (roles, alignments,
+ * locations). Source: CTF2-SPEC-2.0, metadata stream (comments name its sections, which have no numbers).
  *
  *   RS {"type": "preamble", "version": 2}            first, once
  *   RS {"type": "trace-class", ...}                  at most once, before the stream classes
@@ -11,8 +11,7 @@
  *   RS {"type": "event-record-class", ...}
  *   RS {"type": "field-class-alias", "name": ...}    before where it is used
  *
- * Failure sticks: krait_ctf2_fail sets the reason once; afterwards p->rc is set, and what functions return
- * may be NULL.
+ * A failure sticks: krait_ctf2_fail sets the reason once. From then on p->rc is set, and functions may return NULL.
  */
 #ifndef KRAIT_CTF_META_CTF2_H
 #define KRAIT_CTF_META_CTF2_H
@@ -21,10 +20,10 @@
 #include "ctf/meta/metadata.h"
 
 enum {
-    KRAIT_CTF2_MAX_DEPTH = 96, /* field classes within each other: bounds every recursion over them */
+    KRAIT_CTF2_MAX_DEPTH = 96, /* how deep field classes may nest, which bounds every recursion over them */
 };
 
-/* The scopes in the order in which they are read: a location may lead to its own or one before. */
+/* The scopes in the order in which they are read: a location may refer to its own scope or one before it. */
 enum krait_ctf2_scope {
     KRAIT_CTF2_PACKET_HEADER,
     KRAIT_CTF2_PACKET_CONTEXT,
@@ -51,8 +50,8 @@ enum krait_ctf2_role {
     KRAIT_ROLE_COUNT,
 };
 
-/* Where a length or a selector is: from the scope's structure down, or, without an origin, from the structure
- * that the asking field is in. */
+/* Where a length or a selector is: a path from the structure of a scope or, without an origin, from the structure that
+ * contains the field. */
 struct krait_ctf2_location {
     size_t at;  /* byte of the metadata */
     int origin; /* enum krait_ctf2_scope; -1: none */
@@ -71,10 +70,10 @@ struct krait_ctf2_parser {
     unsigned depth;
     uint32_t fc_count;
     uint32_t stream_cap, clock_cap, alias_cap;
-    /* Aliases are read anew where they are used: every place has nodes of its own. */
+    /* An alias is parsed again wherever it is used, so that every place has its own nodes. */
     struct krait_strtab alias_names;
     const struct krait_json **aliases;
-    uint32_t alias_limit; /* those that can be used: the ones before */
+    uint32_t alias_limit; /* how many can be used: those before the current fragment */
 };
 
 /* Reads the sequence into md, whose arena is used. Returns 0 or a negative errno with err set. */
@@ -86,11 +85,11 @@ void krait_ctf2_fail(struct krait_ctf2_parser *p, size_t at, int code, const cha
     KRAIT_PRINTF(4, 5);
 void krait_ctf2_oom(struct krait_ctf2_parser *p);
 
-/* Refuses keys that are not among the names (which NULL ends), `type`, `attributes` and `extensions`, names that are
- * no texts, and any extension: none is known here, and a reader may not read past one (CTF2-SPEC-2.0, extensions). */
+/* Refuses keys other than the names (ended by NULL), `type`, `attributes` and `extensions`; a `name` that is not a
+ * string; and any extension: krait knows none, and a reader must not ignore them (CTF2-SPEC-2.0, extensions). */
 void krait_ctf2_keys(struct krait_ctf2_parser *p, const struct krait_json *object, const char *const *names);
 
-/* The member of that kind; NULL if there is none, and a failure when it must be there or is of another kind. */
+/* The member with that key. NULL if there is none. Fails if it is required, or is of another kind. */
 const struct krait_json *krait_ctf2_get(struct krait_ctf2_parser *p, const struct krait_json *object,
                                         const char *key, enum krait_json_kind kind);
 const struct krait_json *krait_ctf2_need(struct krait_ctf2_parser *p, const struct krait_json *object,
@@ -102,13 +101,13 @@ const char *krait_ctf2_text(struct krait_ctf2_parser *p, const struct krait_json
                             const char *otherwise);
 const char *krait_ctf2_keep(struct krait_ctf2_parser *p, const char *text);
 void *krait_ctf2_alloc(struct krait_ctf2_parser *p, size_t count, size_t size);
-/* Where the text stands among the names; refuses others. */
+/* The index of the text among the names; refuses others. */
 unsigned krait_ctf2_word(struct krait_ctf2_parser *p, const struct krait_json *text, const char *const *names,
                          unsigned count);
 
 /* -- field classes (ctf2_fields.c) -- */
 
-/* The field class under that key: an object, or an alias's name. */
+/* The field class under that key: an object, or the name of an alias. */
 struct krait_fc *krait_ctf2_field(struct krait_ctf2_parser *p, const struct krait_json *object,
                                   const char *key);
 struct krait_fc *krait_ctf2_field_class(struct krait_ctf2_parser *p, const struct krait_json *value);

@@ -17,19 +17,19 @@ struct krait_span {
 
 struct krait_piece {
     uint64_t lo, hi;
-    uint32_t first; /* of its ranges in krait_pieces.ranges */
-    uint32_t count; /* of them that are there */
+    uint32_t first; /* where its ranges begin in krait_pieces.ranges */
+    uint32_t count; /* how many of them are listed */
 };
 
 struct krait_pieces {
     struct krait_piece *list; /* in order of their values */
     uint32_t count;
-    uint32_t *ranges; /* numbers of the ranges that hold a piece, the lowest first */
+    uint32_t *ranges; /* for each piece, the numbers of the ranges that contain it, the lowest first */
     uint32_t range_count, range_cap;
 };
 
-/* Takes n log n for n ranges. Of each piece, no more than the `most` lowest of its ranges are told. Zeroed memory is
- * ready. Returns 0 or -ENOMEM. */
+/* Cuts n ranges in n log n steps. Lists at most the `most` lowest ranges of each piece. `pieces` must be zeroed.
+ * Returns 0 or -ENOMEM. */
 int krait_cut(struct krait_pieces *pieces, const struct krait_span *ranges, uint32_t count, bool is_signed,
               uint32_t most);
 void krait_pieces_done(struct krait_pieces *pieces);

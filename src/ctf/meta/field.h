@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Field classes: what a trace's metadata says about the bits of its fields (CTF 1.8.3, section 4; CTF2-SPEC-2.0,
- * field classes). They are plain data. The metadata parsers make them, the metadata's arena owns them, and nobody
+ * field classes). They are plain data: the metadata parsers create them, the metadata's arena owns them, and nothing
  * changes them afterwards.
  *
- * Every place in the metadata has nodes of its own; a type that is used twice is copied. So the length of a sequence and
- * the tag of a variant have one slot each, where the decoder leaves the value.
+ * Every place in the metadata has its own nodes; a type that is used twice is copied. So each length of a sequence and
+ * each tag of a variant has its own slot, in which the decoder stores the value.
  */
 #ifndef KRAIT_CTF_META_FIELD_H
 #define KRAIT_CTF_META_FIELD_H
@@ -19,7 +19,7 @@ enum krait_fc_kind {
     KRAIT_FC_STRING,
     KRAIT_FC_STRUCT,
     KRAIT_FC_VARIANT,
-    KRAIT_FC_OPTIONAL, /* one member, which is there or not */
+    KRAIT_FC_OPTIONAL, /* one member, which may be absent */
     KRAIT_FC_ARRAY,
     KRAIT_FC_SEQUENCE, /* an array whose length is a field */
 };
@@ -30,15 +30,15 @@ enum krait_byte_order {
     KRAIT_BO_BE,
 };
 
-/* What an integer stands for. A blob is an array of bytes, a text of known length an array of characters. */
+/* What an integer represents. A blob is an array of bytes, a string of fixed length an array of characters. */
 enum krait_int_form {
     KRAIT_INT_NUMBER,
-    KRAIT_INT_BITS,  /* CTF 2's bit array: shown as a number, but none that a length or selector can be */
-    KRAIT_INT_FLAGS, /* CTF 2's bit map: each range of `labels` is of bits */
+    KRAIT_INT_BITS,  /* CTF 2's bit array: printed as a number, but cannot be a length or a selector */
+    KRAIT_INT_FLAGS, /* CTF 2's bit map: the ranges of `labels` are ranges of bits */
     KRAIT_INT_BOOL,  /* every value but 0 is true */
 };
 
-/* What a field is to the reader: by its name in CTF 1.8, by its role in CTF 2. */
+/* What a field means to the reader, which follows from its name in CTF 1.8 and from its role in CTF 2. */
 enum krait_meaning {
     KRAIT_MEANING_NONE,
     KRAIT_MEANING_MAGIC,
@@ -54,7 +54,7 @@ enum krait_meaning {
     KRAIT_MEANING_COUNT,
 };
 
-/* Its bit among a field's meanings, of which CTF 2's roles may give it several; none for NONE. */
+/* Its bit in the set of a field's meanings (in CTF 2 a field may have several); 0 for NONE. */
 static inline uint16_t krait_meaning_bit(enum krait_meaning meaning)
 {
     return (uint16_t)((1u << meaning) & ~(1u << KRAIT_MEANING_NONE));
@@ -65,13 +65,13 @@ static inline uint16_t krait_meaning_bit(enum krait_meaning meaning)
 struct krait_ctf_clock;
 struct krait_fc;
 
-/* lo to hi, both included: signed or unsigned as the enumeration's integer is. One label may have several
- * ranges. Of the pieces, what is printed is made ready. */
+/* lo to hi, both included: signed or unsigned like the enumeration's integer. One label may have several ranges. For
+ * pieces, the text to print is prepared. */
 struct krait_enum_range {
     const char *label;
     uint64_t lo, hi;
     uint32_t shown_len;
-    uint32_t whole_len; /* where one value is all of it: of `shown` with the value in decimal; else 0 */
+    uint32_t whole_len; /* if it has only one value: length of `shown` with the value in decimal; else 0 */
     const char *shown;  /* of a piece: all labels, as printed before the value, in an arena; NULL: too many */
     /* equal labels of one enumeration have equal ids, counted up in order of first appearance */
     uint32_t label_id;
@@ -81,21 +81,21 @@ struct krait_enum_map {
     struct krait_enum_range *ranges; /* in the metadata's order */
     uint32_t count;
     uint32_t label_count;
-    /* Several labels of a value are printed in braces: CTF 2's, as babeltrace2 2.1 prints them, which alone reads it. */
+    /* Several labels of a value are printed in braces, as babeltrace2 2.1 prints those of CTF 2. */
     bool in_braces;
-    bool indexed; /* what follows was made */
-    bool is_deep; /* a value has more labels than are kept with a piece: some have no `shown` */
-    /* the ranges in order of their values, cut where they overlap: of several labels, the first in the metadata's
-     * order is the piece's own */
+    bool indexed; /* the members below are set */
+    bool is_deep; /* some values have more labels than a piece keeps: their pieces have no `shown` */
+    /* the ranges ordered by value and cut where they overlap; if a piece has several labels, its own is the first in
+     * the metadata */
     struct krait_enum_range *pieces;
     uint32_t piece_count;
     const struct krait_enum_range **by_label; /* with `is_deep`: the ranges by label_id */
-    uint64_t first, span; /* where values lie close: by_value[value - first] for `span` of them */
+    uint64_t first, span; /* if the values are close together: by_value[value - first], for `span` values */
     const struct krait_enum_range **by_value; /* NULL: between the pieces */
 };
 
-/* Tags lo to hi, both included, choose an option: signed or unsigned as the tag is. They are in order of their values,
- * and none holds a value of another's, or of another option's. */
+/* Tags from lo to hi, both included, choose an option: signed or unsigned like the tag. Choices are ordered by value
+ * and do not overlap. */
 struct krait_fc_choice {
     uint64_t lo, hi;
     uint32_t option;
@@ -105,7 +105,7 @@ struct krait_ctf2_location;
 
 struct krait_fc_member {
     const char *name;      /* as shown: without LTTng's leading underscore in CTF 1.8 */
-    const char *tsdl_name; /* as written; an option of CTF 2 may be without */
+    const char *tsdl_name; /* as written; an option of CTF 2 may have none */
     struct krait_fc *fc;
 };
 
@@ -113,24 +113,25 @@ struct krait_fc {
     uint8_t kind;
     uint8_t bits; /* INT, ENUM: 1 to 64; FLOAT: 32 or 64 */
     bool is_signed;
-    bool is_text;       /* INT, ENUM: encoding set; ARRAY, SEQUENCE: of such bytes, shown as a string */
-    bool is_blob;       /* ARRAY, SEQUENCE: of bytes that only their reader can understand */
-    bool is_leb;        /* INT, ENUM: of as many bytes as it needs, seven bits in each (LEB128) */
-    bool is_reversed;   /* INT, ENUM, FLOAT: its bits stand against the way of its byte order */
-    bool order_counts;  /* INT, ENUM, FLOAT: its bits may meet some of the other byte order within a byte */
+    bool is_text;       /* INT, ENUM: has an encoding; ARRAY, SEQUENCE: of such bytes, printed as a string */
+    bool is_blob;       /* ARRAY, SEQUENCE: of bytes without a meaning known to krait */
+    bool is_leb;        /* INT, ENUM: variable length, seven bits in each byte (LEB128) */
+    bool is_reversed;   /* INT, ENUM, FLOAT: its bits are in the order opposite to that of its byte order */
+    bool order_counts;  /* INT, ENUM, FLOAT: it may share a byte with bits of the other byte order */
     uint8_t form;       /* INT, ENUM: enum krait_int_form */
     uint8_t encoding;   /* STRING; ARRAY, SEQUENCE with is_text: enum krait_encoding */
     uint16_t meanings;  /* INT, ENUM: a bit per enum krait_meaning, see krait_meaning_bit */
     uint16_t roles;     /* CTF 2: a bit per role, until they are meanings */
-    uint32_t at;        /* CTF 2: byte of the metadata, for what its user is told */
+    uint32_t at;        /* CTF 2: byte of the metadata, for messages */
     uint8_t byte_order; /* INT, ENUM, FLOAT: enum krait_byte_order */
     uint8_t base;       /* INT, ENUM: 2, 8, 10, 16 */
-    uint8_t unit;       /* TSDL: bits of a bit field's unit, until its place is known; else 0 */
+    uint8_t unit;       /* TSDL: bits of a bit field's unit, until its offset is known; else 0 */
     uint8_t depth;      /* of the types below it: bounds every recursion */
     uint32_t align;     /* bits, a power of two */
-    uint32_t slot;      /* where the decoder leaves an integer's value for others; KRAIT_NO_SLOT for most */
-    uint32_t ref_slot;  /* SEQUENCE: slot of its length; VARIANT, OPTIONAL: of its tag */
-    uint32_t home;      /* TSDL: a STRUCT's number; of a VARIANT, the one where its tag is looked for first */
+    uint32_t slot; /* where the decoder stores an integer's value for other fields; KRAIT_NO_SLOT for most */
+    uint32_t ref_slot; /* SEQUENCE: slot of its length; VARIANT, OPTIONAL: of its tag */
+    uint32_t
+        home; /* TSDL: the number of a STRUCT; for a VARIANT, that of the STRUCT to search first for its tag */
     union {
         const struct krait_ctf_clock *clock; /* INT, ENUM: the clock it is mapped to, or NULL */
         uint32_t count;                      /* STRUCT, VARIANT, OPTIONAL: members or options */
@@ -145,7 +146,7 @@ struct krait_fc {
         const char *ref; /* SEQUENCE, VARIANT: the path as written; NULL for a variant without a tag */
         const struct krait_ctf2_location *location; /* the same of CTF 2; OPTIONAL too */
     };
-    /* VARIANT, OPTIONAL: an OPTIONAL whose tag none holds is not there. */
+    /* VARIANT, OPTIONAL: an OPTIONAL is absent if no choice contains its tag. */
     const struct krait_fc_choice *choices;
     uint32_t choice_count;
     bool tag_signed;
@@ -156,13 +157,13 @@ static inline bool krait_fc_is_int(const struct krait_fc *fc)
     return fc->kind <= KRAIT_FC_ENUM;
 }
 
-/* Of a number: its size is that of one of C's integers. */
+/* Whether a number has the size of one of C's integers. */
 static inline bool krait_fc_is_whole(const struct krait_fc *fc)
 {
     return fc->bits == 8 || fc->bits == 16 || fc->bits == 32 || fc->bits == 64;
 }
 
-/* Of a number: its bytes are not in the machine's order. */
+/* Whether the bytes of a number are not in the machine's order. */
 static inline bool krait_fc_is_swapped(const struct krait_fc *fc)
 {
     return fc->byte_order != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? KRAIT_BO_LE : KRAIT_BO_BE);
@@ -186,11 +187,11 @@ static inline bool krait_enum_holds(const struct krait_enum_range *range, uint64
     return krait_range_holds(range->lo, range->hi, value, is_signed);
 }
 
-/* krait_enum_range_of where the values lie far apart. */
+/* krait_enum_range_of for values that are far apart. */
 const struct krait_enum_range *krait_enum_search(const struct krait_enum_map *map, uint64_t value,
                                                  bool is_signed);
 
-/* The piece that holds the value, or NULL; of a map that is indexed. Hot path. */
+/* The piece that contains the value, or NULL. The map must be indexed. Hot path. */
 static inline const struct krait_enum_range *krait_enum_range_of(const struct krait_enum_map *map,
                                                                  uint64_t value, bool is_signed)
 {
@@ -200,7 +201,7 @@ static inline const struct krait_enum_range *krait_enum_range_of(const struct kr
     return map->span ? NULL : krait_enum_search(map, value, is_signed);
 }
 
-/* The label of a value, the first in the metadata's order; NULL where none holds it. */
+/* The label of a value, the first one in the metadata; NULL if it has none. */
 const char *krait_enum_label(const struct krait_fc *fc, uint64_t value);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A CTF trace's metadata, parsed: what the trace is (environment, clocks) and what its bits mean (streams,
- * events). Source: CTF specification 1.8.3, section 7 and appendix A to C; CTF2-SPEC-2.0, metadata stream.
+ * The parsed metadata of a CTF trace: its environment and clocks, and the meaning of its bits (streams, events).
+ * Source: CTF specification 1.8.3, section 7 and appendix A to C; CTF2-SPEC-2.0, metadata stream.
  */
 #ifndef KRAIT_CTF_META_METADATA_H
 #define KRAIT_CTF_META_METADATA_H
@@ -22,15 +22,15 @@ struct krait_ctf_clock {
     uint8_t uuid[16];
     bool has_uuid;
     bool absolute; /* its origin is the same on every host: with offset 0, the epoch */
-    /* Texts that are there to be compared (krait_model_identity), else NULL: where it counts from, when that
-     * is something else than the epoch; what tells it from all other clocks. */
+    /* Texts to compare (krait_model_identity), or NULL: its origin, if that is not the epoch; what distinguishes it
+     * from all other clocks. */
     const char *origin, *identity;
     uint64_t freq; /* Hz, never 0 */
     uint64_t precision;
     int64_t offset_s;
     uint64_t offset; /* cycles, below freq */
-    uint64_t last;   /* the last tick whose time krait_ctf_ns can say */
-    bool beyond;     /* its offset alone is more than krait_ctf_ns can say: no tick has a time */
+    uint64_t last;   /* the last tick that krait_ctf_ns can convert */
+    bool beyond;     /* its offset alone exceeds what krait_ctf_ns can convert: no tick has a time */
 };
 
 static inline bool krait_ctf_has_time(const struct krait_ctf_clock *clock, uint64_t ticks)
@@ -61,7 +61,7 @@ struct krait_stream_class {
     struct krait_event_class **events; /* in the metadata's order */
     uint32_t event_count;
     struct krait_map by_id;              /* event id to index */
-    const struct krait_ctf_clock *clock; /* that its events' times are in; NULL where they have none */
+    const struct krait_ctf_clock *clock; /* of its events' times; NULL if they have none */
 };
 
 struct krait_ctf_metadata {
@@ -83,7 +83,7 @@ struct krait_ctf_metadata {
 };
 
 const struct krait_env_entry *krait_ctf_env(const struct krait_ctf_metadata *metadata, const char *name);
-/* The text, or `otherwise` where there is no such entry or it is an integer. */
+/* The text, or `otherwise` if there is no such entry or it is an integer. */
 const char *krait_ctf_env_text(const struct krait_ctf_metadata *metadata, const char *name,
                                const char *otherwise);
 int64_t krait_ctf_env_int(const struct krait_ctf_metadata *metadata, const char *name, int64_t otherwise);
@@ -100,8 +100,8 @@ int64_t krait_ctf_clock_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
 /* krait_ctf_ns where the frequency is not 1 GHz. */
 int64_t krait_ctf_scaled_ns(const struct krait_ctf_clock *clock, uint64_t ticks);
 
-/* Nanoseconds since the clock's origin as babeltrace2 rounds them: offset and value are converted apart, in
- * double arithmetic where the frequency is not 1 GHz. (Exact conversion: krait_ctf_clock_ns.) Hot path. */
+/* Nanoseconds since the clock's origin, rounded like babeltrace2: offset and value are converted separately, in double
+ * arithmetic unless the frequency is 1 GHz. (Exact conversion: krait_ctf_clock_ns.) Hot path. */
 static inline int64_t krait_ctf_ns(const struct krait_ctf_clock *clock, uint64_t ticks)
 {
     if (KRAIT_UNLIKELY(clock->freq != KRAIT_NS_PER_S))

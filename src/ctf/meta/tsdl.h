@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The TSDL parser's inside, shared by its files: tsdl_type.c (types), tsdl_attr.c (integer { ... } and its
- * like), tsdl_block.c (trace, env, clock, stream, event), tsdl_finish.c (paths, alignment, checks). One pass,
- * no syntax tree: types become field classes as they are read.
+ * What the files of the TSDL parser share: tsdl_type.c (types), tsdl_attr.c (integer { ... } and the like),
+ * tsdl_block.c (trace, env, clock, stream, event), tsdl_finish.c (paths, alignment, checks). The parser makes one pass
+ * and no syntax tree: types become field classes as they are read.
  *
- * Failure sticks: krait_tsdl_fail sets the reason once and ends the tokens, so that every loop over tokens
- * ends and callers need not check each step; what they get meanwhile may be NULL.
+ * A failure sticks: krait_tsdl_fail sets the reason once and ends the tokens. So every loop over tokens ends, and
+ * callers need not check each step; functions may return NULL meanwhile.
  */
 #ifndef KRAIT_CTF_META_TSDL_H
 #define KRAIT_CTF_META_TSDL_H
@@ -14,7 +14,7 @@
 #include "ctf/meta/tsdl_lex.h"
 
 enum {
-    KRAIT_TSDL_MAX_DEPTH = 96, /* types within types: bounds every recursion over field classes */
+    KRAIT_TSDL_MAX_DEPTH = 96, /* how deep types may nest, which bounds every recursion over field classes */
 };
 
 enum krait_type_space {
@@ -44,7 +44,7 @@ struct krait_tsdl_parser {
     struct krait_arena *arena;
     struct krait_ctf_metadata *md;
     struct krait_type_scope *scope;
-    const struct krait_tsdl_members *members; /* the innermost; NULL outside of all */
+    const struct krait_tsdl_members *members; /* the innermost; NULL outside of any */
     struct krait_err *err;
     int rc;
     unsigned depth;
@@ -60,12 +60,12 @@ void krait_tsdl_advance(struct krait_tsdl_parser *p);
 
 bool krait_tsdl_is(const struct krait_tok *tok, char punct);
 bool krait_tsdl_is_word(const struct krait_tok *tok, const char *word);
-/* Takes it if it is there. */
+/* Consumes the punctuation if it is next; returns whether it was. */
 bool krait_tsdl_accept(struct krait_tsdl_parser *p, char punct);
 bool krait_tsdl_accept_word(struct krait_tsdl_parser *p, const char *word);
-/* Takes it or fails. */
+/* Consumes the punctuation or fails. */
 void krait_tsdl_expect(struct krait_tsdl_parser *p, char punct);
-/* True until the punctuation (which is then taken) or the end of the text (which is an error). */
+/* True until the punctuation comes (and is consumed) or the text ends (which is an error). */
 bool krait_tsdl_until(struct krait_tsdl_parser *p, char punct);
 
 /* Grows an arena array by doubling; `count` entries are in it. Returns the array, NULL when memory is out. */
@@ -84,7 +84,7 @@ struct krait_tsdl_value krait_tsdl_value(struct krait_tsdl_parser *p);
 /* a.b.c or a->b, as one text. */
 const char *krait_tsdl_path(struct krait_tsdl_parser *p);
 
-/* Attributes that may stand once: bit i of *seen belongs to names[i]. Returns i, or -1 for an unknown name. */
+/* For attributes that may occur once: bit i of *seen belongs to names[i]. Returns i, or -1 for an unknown name. */
 int krait_tsdl_attr(struct krait_tsdl_parser *p, const char *const *names, const char *name, uint32_t *seen);
 
 /* -- field classes -- */
@@ -111,14 +111,14 @@ struct krait_fc *krait_tsdl_lookup(struct krait_tsdl_parser *p, enum krait_type_
 struct krait_fc *krait_tsdl_type(struct krait_tsdl_parser *p);
 /* At the word struct, variant or enum. */
 bool krait_tsdl_at_tagged(const struct krait_tsdl_parser *p);
-/* Types that stand for themselves, to be named later, with the semicolon; one statement may have several
- * (CTF 1.8.3, appendix C.2.2: declaration-specifiers). */
+/* A statement that only declares types, up to its semicolon; it may have several (CTF 1.8.3, appendix C.2.2:
+ * declaration-specifiers). */
 void krait_tsdl_types(struct krait_tsdl_parser *p);
-/* typealias, typedef: true when one stood there and was taken. */
+/* Reads a typealias or typedef, if one is next; returns whether it was. */
 bool krait_tsdl_type_decl(struct krait_tsdl_parser *p);
 
 /* -- blocks, and the end -- */
-/* Each after its word. */
+/* Each reads the block after its keyword. */
 void krait_tsdl_trace(struct krait_tsdl_parser *p);
 void krait_tsdl_env(struct krait_tsdl_parser *p);
 void krait_tsdl_clock(struct krait_tsdl_parser *p);

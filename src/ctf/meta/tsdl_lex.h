@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TSDL's words. Lexical rules: CTF 1.8.3, section 7.1 and appendix C.1 (C99's, less what TSDL leaves out).
+ * The tokens of TSDL. Lexical rules: CTF 1.8.3, section 7.1 and appendix C.1 (those of C99, without some).
  */
 #ifndef KRAIT_CTF_META_TSDL_LEX_H
 #define KRAIT_CTF_META_TSDL_LEX_H
@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 enum krait_tok_kind {
-    KRAIT_TOK_END, /* also after an error: whoever loops over tokens ends */
+    KRAIT_TOK_END, /* also after an error, so that loops over tokens end */
     KRAIT_TOK_WORD,
     KRAIT_TOK_INT,
     KRAIT_TOK_STRING,
@@ -37,11 +37,11 @@ struct krait_lex {
 /* Returns 0 or a negative errno with err set (without the file's name); *tok is then END. */
 int krait_lex_next(struct krait_lex *lex, struct krait_tok *tok);
 
-/* Goes past blanks and comments only. */
+/* Skips only blanks and comments. */
 int krait_lex_peek(struct krait_lex *lex);
 
-/* Goes behind the next brace or semicolon, which is then in *sign, or 0 at the end. What stands before it is
- * not judged, but for quotations and comments. Returns 0 or a negative errno with err set. */
+/* Skips everything up to and including the next brace or semicolon, and sets *sign to it, or to 0 at the end. Only
+ * quotations and comments are checked. Returns 0 or a negative errno with err set. */
 int krait_lex_pass(struct krait_lex *lex, char *sign);
 
 #endif

@@ -7,9 +7,9 @@
 
 #include "ctf/read/stream.h"
 
-/* 0 when all streams count from one origin: the epoch, another that their metadata names, that of clocks of
- * the same identity or of the same clock of one trace; or when none has a clock. Else -EINVAL: err says which
- * two do not, and why. The rule is that of babeltrace2 2.1. */
+/* 0 if all streams count from one origin: the epoch, another one that their metadata names, or that of clocks with the
+ * same identity or of the same clock in one trace; or if no stream has a clock. Otherwise -EINVAL: err names two
+ * streams that do not, and says why. The rule is that of babeltrace2 2.1. */
 int krait_ctf_comparable(const struct krait_ctf_reader *reader, struct krait_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "ctf/read/file.h"
 
-/* Compiles all event classes, which otherwise happens as they are met: after it the reader is not changed any
+/* Compiles all event classes, which otherwise happens when each is first met. Afterwards the reader does not change any
  * more, and cursors of several threads may use it. Returns 0 or -ENOMEM. */
 int krait_ctf_compile(struct krait_ctf_reader *reader);
 
@@ -16,13 +16,13 @@ struct krait_ctf_cursor {
     struct krait_ctf_reader *reader;
     const struct krait_ctf_stream *stream;
     const struct krait_ctf_trace *trace;   /* of the packet */
-    const struct krait_stream_class *cls;  /* of the packet: as its trace has it */
+    const struct krait_stream_class *cls;  /* of the packet, in its own trace */
     struct krait_ctf_code *code;           /* of cls */
     const struct krait_ctf_packet *packet; /* NULL before the first */
     const struct krait_ctf_file *file;     /* the packet's */
     const struct krait_event_class *event; /* the current one */
     struct krait_decoder d;
-    /* bit in the packet, at most d.end: before an event there or behind, krait_ctf_next lets go of pages */
+    /* bit in the packet, at most d.end: krait_ctf_next releases pages before the next event at or after it */
     uint64_t pause;
     uint32_t next_packet;
     uint64_t context_at; /* bit in the packet where its context begins */
@@ -34,10 +34,10 @@ struct krait_ctf_cursor {
     int64_t ns;        /* of the event, since the clock's origin; 0 without a clock */
     bool by_turn;      /* krait_ctf_merge_by_turn */
     uint64_t first_at; /* bit in the packet where its first event begins */
-    int64_t turn_ns;   /* with `by_turn`: krait_ctf_packet_turn of the packets since the event before, and of
-                          this one; else INT64_MIN */
+    int64_t turn_ns;   /* with `by_turn`: krait_ctf_packet_turn of the packets since the previous event, and
+                          of this one; else INT64_MIN */
     bool ranged;
-    int64_t from_ns, to_ns;   /* with `ranged`: packets outside are passed over */
+    int64_t from_ns, to_ns;   /* with `ranged`: packets outside are skipped */
     struct krait_ctf_way way; /* up to the event */
     struct krait_err err;
 };
@@ -47,44 +47,44 @@ int krait_ctf_cursor_init(struct krait_ctf_cursor *cursor, struct krait_ctf_read
                           const struct krait_ctf_stream *stream);
 void krait_ctf_cursor_done(struct krait_ctf_cursor *cursor);
 
-/* From the next packet on, only packets are read that may have events from from_ns to to_ns, both included: a
- * packet lies outside when it says so in whole times that its neighbours do not contradict. What is in one
- * that lies outside, damage too, is not met. */
+/* From the next packet on, reads only packets that may have events from from_ns to to_ns, both included. A packet is
+ * outside if its full times say so and its neighbours do not contradict them. The contents of such a packet, damage
+ * included, are not read. */
 void krait_ctf_cursor_range(struct krait_ctf_cursor *cursor, int64_t from_ns, int64_t to_ns);
 
-/* Goes to the next event: reads its header. Before it is called again, the event's fields must have been
- * passed, with krait_ctf_event_skip or by who prints them (text/pretty.h). Returns 1, 0 at the end, or a
- * negative errno with cursor->err set. */
+/* Moves to the next event and reads its header. Before the next call, the caller must skip the event's fields with
+ * krait_ctf_event_skip, or print them (text/pretty.h). Returns 1, 0 at the end, or a negative errno with cursor->err
+ * set. */
 int krait_ctf_next(struct krait_ctf_cursor *cursor);
 
-/* The time by which the current event goes among other streams': its own; with `by_turn`, a packet's first
- * event goes by what packets say of their times where that is later. Hot path. */
+/* The time by which the current event is merged with those of other streams: its own. With `by_turn`, the first event
+ * of a packet is merged by the times that packets give, if those are later. Hot path. */
 static inline int64_t krait_ctf_turn(const struct krait_ctf_cursor *cursor)
 {
     bool first = cursor->event_at == cursor->first_at;
     return KRAIT_UNLIKELY(first) ? KRAIT_MAX(cursor->ns, cursor->turn_ns) : cursor->ns;
 }
 
-/* Goes to an event of a packet of the cursor's reader, of which bit and time are known: it is then the
- * current one, its fields not passed. Its count of ticks is exact where the clock counts nanoseconds, else as
- * good as a double. Returns 0 or a negative errno with cursor->err set. */
+/* Moves to an event whose packet, bit and time are known. It becomes the current event, with its fields not skipped
+ * yet. Its ticks are exact if the clock counts nanoseconds, otherwise as precise as a double. Returns 0 or a negative
+ * errno with cursor->err set. */
 int krait_ctf_seek(struct krait_ctf_cursor *cursor, const struct krait_ctf_stream *stream, uint32_t packet,
                    uint64_t bit, int64_t ns);
 
-/* Goes past the fields. Returns 0 or a negative errno with cursor->err set. */
+/* Skips the fields. Returns 0 or a negative errno with cursor->err set. */
 int krait_ctf_event_skip(struct krait_ctf_cursor *cursor);
 
-/* Goes back to where the fields begin, so that they can be printed after they were passed. */
+/* Moves back to the beginning of the fields, so that they can be printed after they were skipped. */
 void krait_ctf_event_rewind(struct krait_ctf_cursor *cursor);
 
-/* The code of the current event's class, made when it is first met. Returns NULL with cursor->err set. */
+/* The code of the current event's class, compiled on first use. On failure NULL with cursor->err set. */
 struct krait_program *krait_ctf_event_program(struct krait_ctf_cursor *cursor);
 
-/* krait_ctf_event_passed where something is wrong. */
+/* krait_ctf_event_passed for failures. */
 int krait_ctf_event_damaged(struct krait_ctf_cursor *cursor, bool well);
 
-/* For who passes the fields by cursor->d: whether that went well. Returns 0, or a negative errno with
- * cursor->err set, of what cursor->d.why says or of an event of no bits. Hot path. */
+/* For callers that skip the fields with cursor->d themselves: ends the event; `well` says whether that worked. Returns
+ * 0, or a negative errno with cursor->err set from cursor->d.why, or because the event has no bits. Hot path. */
 static inline int krait_ctf_event_passed(struct krait_ctf_cursor *cursor, bool well)
 {
     bool moved = cursor->d.at != cursor->event_at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks a program over a packet's bits, to go past a scope. Everything is checked against the packet's
- * content; nothing is allocated.
+ * Runs a program over a packet's bits to skip a scope. Everything is checked against the size of the packet's content;
+ * nothing is allocated.
  */
 #ifndef KRAIT_CTF_READ_DECODE_H
 #define KRAIT_CTF_READ_DECODE_H
@@ -14,14 +14,14 @@ struct krait_decoder {
     const uint8_t *bytes; /* the packet's first */
     uint64_t at;          /* bits from there */
     uint64_t end;         /* of the content, bits */
-    uint64_t run;         /* where the fields of the open run begin, bits */
-    uint64_t clock;       /* ticks, as the last field mapped to it left it */
+    uint64_t run;         /* where the fields of the current run begin, bits */
+    uint64_t clock;       /* ticks, as of the last field that is mapped to it */
     uint64_t *slots;      /* krait_ctf_metadata.slot_count */
     uint64_t meanings[KRAIT_MEANING_COUNT];
     uint32_t meanings_set; /* bit per meaning */
-    uint8_t bits_be; /* byte order of the last field that ended within a byte; KRAIT_BITS_ANY: not known */
-    uint64_t empty;  /* elements of no bits in the scope so far */
-    struct krait_printer *printer; /* of who prints what it goes past (ctf/text/print.h); else unused */
+    uint8_t bits_be; /* byte order of the last field that ended inside a byte; KRAIT_BITS_ANY: not known */
+    uint64_t empty;  /* elements without bits in the scope so far */
+    struct krait_printer *printer; /* for printing what is skipped (ctf/text/print.h); else unused */
     const char *why;               /* of a failure: a static text */
 };
 
@@ -33,17 +33,17 @@ int krait_decode_block(struct krait_decoder *d, const struct krait_program *prog
 /* One instruction, with those of its block. */
 int krait_decode_op(struct krait_decoder *d, const struct krait_program *program, const struct krait_op *op);
 
-/* The option of a variant that its tag's value stands for; KRAIT_NO_ID: none. */
+/* The option of a variant that a tag chooses; KRAIT_NO_ID: none. */
 uint32_t krait_decode_option(const struct krait_fc *fc, uint64_t tag);
 
-/* The clock where its low bits, those of the mask, are as the value's: it wraps at most once between two
- * values of it (CTF 1.8.3, 8). */
+/* The next time of the clock at which its low bits, those of the mask, equal the value's. They wrap at most once
+ * between two values (CTF 1.8.3, 8). */
 static inline uint64_t krait_clock_follow(uint64_t clock, uint64_t value, uint64_t mask)
 {
     return clock + ((value - clock) & mask);
 }
 
-/* A clock's value of `bits` bits was met. */
+/* The clock after a value of `bits` bits. */
 static inline uint64_t krait_clock_update(uint64_t clock, uint64_t value, unsigned bits)
 {
     return bits >= 64 ? value : krait_clock_follow(clock, value, ((uint64_t)1 << bits) - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which events to show: an expression over their name, contexts and fields, as LTTng's event rules have it.
+ * Selects events by an expression over their name, contexts and fields, as in LTTng's event rules.
  *
  *   name == "sched_*" && (prev_tid == 0 || $ctx.procname != bash) && !(args[0] >= 0x10)
  *
@@ -9,10 +9,10 @@
  *   field  = "name" | path | "$ctx." path | "payload." path       op = == != < <= > >=
  *   value  = number | "text" | word
  *
- * A path alone looks in the payload, then the event's own context, the stream's, the packet's; without an
- * operator it asks whether the number is not 0 or the text not empty. In texts for == and !=, * stands for
- * anything; \* is a star. A comparison with a field that the event does not have is false, whatever the
- * operator. Source: lttng-enable-event(1), "Filter expression"; words without quotes and `name` are ours.
+ * A path without a scope is looked up in the payload, then in the contexts of the event, the stream and the packet.
+ * Without an operator, it is true if the number is not 0 or the text is not empty. In a text for == and !=, * matches
+ * anything; \* is a star. A comparison with a field that the event does not have is false, for any operator.
+ * Source: lttng-enable-event(1), "Filter expression"; `name` and words without quotes are krait's additions.
  */
 #ifndef KRAIT_CTF_READ_FILTER_H
 #define KRAIT_CTF_READ_FILTER_H
@@ -29,10 +29,10 @@ void krait_filter_free(struct krait_filter *filter);
 int krait_filter_bind(struct krait_filter *filter, const struct krait_ctf_reader *reader,
                       struct krait_err *err);
 
-/* Whether the cursor's event, which was passed, is wanted. */
+/* Whether the cursor's event, which must have been skipped, matches. */
 bool krait_filter_wants(const struct krait_filter *filter, struct krait_ctf_cursor *cursor);
 
-/* Whether events of a class may be wanted, by their name and by which fields they have. */
+/* Whether events of a class can match, by their name and their fields. */
 bool krait_filter_may_want(const struct krait_filter *filter, const struct krait_event_class *event);
 
 #endif

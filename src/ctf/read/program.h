@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scope's field class, compiled: a flat array of instructions that the decoder walks once per event. Fields whose
- * places are fixed to each other are fused into a run: one alignment, one bounds check, then plain loads.
+ * The compiled field class of a scope: a flat array of instructions that the decoder walks once for each event. Fields
+ * at fixed offsets from each other are fused into a run: one alignment, one bounds check, then plain loads.
  *
  *   struct { u32 a; u16 b; string s; u8 n; u8 data[n]; }     RUN align 8, 48 bits
  *                                                              INT 32 at 0
@@ -13,7 +13,7 @@
  *                                                              RUN, INT 8, END
  *                                                            END
  *
- * Who prints walks the same instructions, with words of its own for each (ctf/text/words.h).
+ * Printers walk the same instructions, with a text for each (ctf/text/words.h).
  */
 #ifndef KRAIT_CTF_READ_PROGRAM_H
 #define KRAIT_CTF_READ_PROGRAM_H
@@ -21,18 +21,18 @@
 #include "ctf/meta/metadata.h"
 
 enum krait_op_code {
-    KRAIT_DO_RUN,      /* align, then `size` bits are there; `next` is behind its fields */
+    KRAIT_DO_RUN,      /* align, then check that `size` bits are there; `next` is after its fields */
     KRAIT_DO_INT,      /* whole bytes at a byte */
     KRAIT_DO_BITS,     /* an integer at any bit */
     KRAIT_DO_FLOAT,    /* at any bit */
-    KRAIT_DO_LEB,      /* an integer of as many bytes as it needs */
+    KRAIT_DO_LEB,      /* an integer of variable length */
     KRAIT_DO_STRING,   /* up to a NUL */
-    KRAIT_DO_TEXT,     /* `size` bytes, shown up to a NUL */
-    KRAIT_DO_TEXT_SEQ, /* the same of a slot's length */
+    KRAIT_DO_TEXT,     /* `size` bytes, printed up to a NUL */
+    KRAIT_DO_TEXT_SEQ, /* the same with the length from a slot */
     KRAIT_DO_ARRAY,    /* `size` elements: the code up to END, which is at `next` - 1 */
-    KRAIT_DO_SEQUENCE, /* the same of a slot's length */
-    KRAIT_DO_VARIANT,  /* one of the options, each code up to an END; behind them all is `next`. OPTIONAL: the
-                          second option is that it is not there */
+    KRAIT_DO_SEQUENCE, /* the same with the length from a slot */
+    KRAIT_DO_VARIANT,  /* one of the options, each with its code up to an END; `next` is after all of them.
+                          OPTIONAL: the second option means that it is absent */
     KRAIT_DO_END,
 };
 
@@ -41,9 +41,9 @@ enum krait_op_flags {
     KRAIT_OPF_SWAP = 2,      /* bytes are not in the machine's order */
     KRAIT_OPF_BE = 4,        /* BITS, FLOAT: the most significant bit first */
     KRAIT_OPF_CLOCK = 8,     /* moves the clock */
-    KRAIT_OPF_BUSY = 16,     /* has a meaning, a slot, a clock or an order that counts; RUN, ARRAY,
-                                SEQUENCE: something in it has */
-    KRAIT_OPF_REVERSED = 32, /* BITS, FLOAT: the bits are then turned around */
+    KRAIT_OPF_BUSY = 16,     /* has a meaning, a slot, a clock or order_counts; RUN, ARRAY,
+                                SEQUENCE: something inside has */
+    KRAIT_OPF_REVERSED = 32, /* BITS, FLOAT: the bits are in reverse order */
 };
 
 struct krait_op {
@@ -51,11 +51,11 @@ struct krait_op {
     uint8_t bits;
     uint8_t flags;
     uint32_t align; /* bits; RUN, ARRAY, SEQUENCE */
-    uint32_t off;   /* of a run's fields: bits from the run's begin */
+    uint32_t off;   /* of a run's field: bits from the beginning of the run */
     uint32_t next;
     uint32_t slot; /* an integer's own, or of a length or tag; KRAIT_NO_SLOT */
     uint64_t size;
-    uint64_t stride; /* ARRAY, SEQUENCE: bits of an element that is fixed and needs no walk; else 0 */
+    uint64_t stride; /* ARRAY, SEQUENCE: bits of an element of fixed size that needs no walk; else 0 */
     const struct krait_fc *fc; /* of the value */
     const uint32_t *options;   /* VARIANT: where each option's code begins */
 };
@@ -64,13 +64,13 @@ struct krait_program {
     struct krait_op *ops;
     uint32_t count;
     uint32_t first_scope; /* of several scopes: how many instructions the first has */
-    bool fixed;           /* it is one run that nobody wants a value of: to go past it is one addition */
+    bool fixed;           /* a single run without any wanted value: one addition skips it */
     uint32_t align;       /* of the run, bits */
     uint64_t size;
 };
 
-/* Compiles the scopes behind each other, as an event has them; NULL: one that it has not. All memory is the arena's.
- * Returns 0 or -ENOMEM. */
+/* Compiles the scopes of an event, one after the other; NULL: a scope that the event does not have. All memory comes
+ * from the arena. Returns 0 or -ENOMEM. */
 int krait_program_new(struct krait_program *program, struct krait_arena *arena,
                       const struct krait_fc *const *scopes, size_t count);
 

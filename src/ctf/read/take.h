@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What going past a field (decode.c) and printing it (print.c) have in common: where it lies, whether all of
- * it is there, what the reader itself wants of it. Each function moves d->at behind the field; those that
- * return an int return 0, or -EBADMSG with d->why set.
+ * What skipping a field (decode.c) and printing it (print.c) have in common: finding it, checking that all of it is
+ * there, and noting what the reader needs from it. Each function moves d->at behind the field; those that return an int
+ * return 0, or -EBADMSG with d->why set.
  */
 #ifndef KRAIT_CTF_READ_TAKE_H
 #define KRAIT_CTF_READ_TAKE_H
@@ -11,7 +11,7 @@
 #include "ctf/scalar/bits.h"
 #include "ctf/scalar/wide.h"
 
-/* Elements of no bits do not come to an end by themselves: more than this many in a scope are damage. */
+/* Elements without bits never reach the end of the packet: more than this many in a scope are damage. */
 enum { KRAIT_MAX_EMPTY = 1 << 16 };
 
 #define KRAIT_INLINE static inline __attribute__((always_inline))
@@ -28,7 +28,7 @@ KRAIT_INLINE bool krait_align_to(struct krait_decoder *d, uint64_t align)
     return d->at <= d->end;
 }
 
-/* The fields of a run lie from d->run on. */
+/* Begins a run: its fields follow from d->run on. */
 KRAIT_INLINE int krait_take_run(struct krait_decoder *d, uint64_t align, uint64_t size)
 {
     if (!krait_align_to(d, align) || size > d->end - d->at)
@@ -38,7 +38,7 @@ KRAIT_INLINE int krait_take_run(struct krait_decoder *d, uint64_t align, uint64_
     return 0;
 }
 
-/* What the reader itself wants of an integer. */
+/* Notes what the reader needs from an integer. */
 static inline void krait_take_value(struct krait_decoder *d, const struct krait_op *op, uint64_t value,
                                     unsigned bits)
 {
@@ -89,7 +89,7 @@ KRAIT_INLINE uint64_t krait_load_int(const uint8_t *p, const struct krait_op *op
     }
 }
 
-/* INT: of the open run, its sign extended. */
+/* INT: in the current run, sign-extended. */
 KRAIT_INLINE uint64_t krait_take_int(struct krait_decoder *d, const struct krait_op *op)
 {
     uint64_t value = krait_load_int(d->bytes + (d->run + op->off) / 8, op);
@@ -102,7 +102,7 @@ KRAIT_INLINE uint64_t krait_take_int(struct krait_decoder *d, const struct krait
 
 /* -- at any bit, of any length -- */
 
-/* BITS, FLOAT: of the open run. Within a byte the byte order cannot change: the bits would overlap
+/* BITS, FLOAT: in the current run. The byte order cannot change inside a byte, because bits would overlap
  * (CTF 1.8.3, 4.1.5). */
 static inline int krait_take_bits(struct krait_decoder *d, const struct krait_op *op, uint64_t *value)
 {
@@ -148,7 +148,7 @@ static inline int krait_string_without_end(struct krait_decoder *d)
     return krait_damaged(d, "a string has no end in its packet");
 }
 
-/* Bytes that are to be shown in UTF-8 must be characters; those of UTF-8 are passed on as they are. */
+/* UTF-16 and UTF-32 must be valid, because they are converted to UTF-8 for printing; UTF-8 is passed on unchecked. */
 static KRAIT_COLD int krait_check_wide(struct krait_decoder *d, enum krait_encoding encoding,
                                        const uint8_t *from, size_t length)
 {
@@ -157,7 +157,7 @@ static KRAIT_COLD int krait_check_wide(struct krait_decoder *d, enum krait_encod
                : krait_damaged(d, "a string has what is no character of its encoding");
 }
 
-/* The bytes of a string up to its NUL, of one, two or four bytes a unit, from where d->at stands. */
+/* The bytes of a string from d->at up to its NUL, in units of one, two or four bytes. */
 static inline int krait_take_string(struct krait_decoder *d, const struct krait_op *op, const uint8_t **from,
                                     size_t *length)
 {
@@ -194,15 +194,15 @@ KRAIT_INLINE int krait_take_text(struct krait_decoder *d, const struct krait_op 
     return 0;
 }
 
-/* -- what has parts -- */
+/* -- compound fields -- */
 
 KRAIT_INLINE int krait_array_begins(struct krait_decoder *d, const struct krait_op *op)
 {
     return krait_align_to(d, op->align) ? 0 : krait_damaged(d, "an array begins behind the packet's content");
 }
 
-/* An element took no bits, nor did anything change: those behind it are as it was, with as many empty elements within
- * each (`within`), and need no walk. Returns how many elements are done with; 0 with `why` set. */
+/* An element took no bits and changed nothing. The elements after it are the same, with `within` empty elements inside
+ * each, and need no walk. Returns how many elements are done; 0 with `why` set. */
 static KRAIT_COLD uint64_t krait_pass_empty(struct krait_decoder *d, uint64_t within, uint64_t others)
 {
     uint64_t all;

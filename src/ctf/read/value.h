@@ -2,13 +2,13 @@
  *
  * Single values of an event, found by name once and read many times.
  *
- * A locator says how to come from a known place (the packet's begin, the event's, its fields') to a field: by
- * an addition where everything before it is of fixed size, else by walking the compiled program of what
- * stands before it. Nodes are the field class again, with the program that goes past each: by them members
- * and elements are reached one after the other.
+ * A locator says how to get from a known place (the beginning of the packet, of the event or of its fields) to a field:
+ * by one addition if everything before the field has a fixed size, otherwise by running the program of what is before
+ * it. Nodes mirror the field class and have the program that skips each member or element, so that these can be visited
+ * one after the other.
  *
- * Values are read after the event was passed (krait_ctf_event_skip): so all of it lies within the packet, and
- * the lengths and tags that it holds are in their slots. Nothing allocates after compiling.
+ * Values are read after the event was skipped (krait_ctf_event_skip). Then it is known to be inside the packet, and its
+ * lengths and tags are in their slots. Nothing allocates after compiling.
  */
 #ifndef KRAIT_CTF_READ_VALUE_H
 #define KRAIT_CTF_READ_VALUE_H
@@ -20,7 +20,7 @@
 struct krait_node {
     const struct krait_fc *fc;
     const char *name;          /* of the member; an option has its variant's */
-    struct krait_program skip; /* past a value; not of integers, enumerations, floats and text */
+    struct krait_program skip; /* skips a value; unused for integers, enumerations, floats and text */
     struct krait_node *kids;   /* STRUCT: members; VARIANT, OPTIONAL: options; ARRAY, SEQUENCE: the element */
     uint32_t kid_count;
 };
@@ -29,24 +29,24 @@ struct krait_node {
 const struct krait_node *krait_node_new(struct krait_arena *arena, const struct krait_fc *fc,
                                         const char *name);
 
-/* A value of the cursor's current event, until its next one. */
+/* A value of the cursor's current event. Valid until the cursor moves. */
 struct krait_value {
     const struct krait_node *node;
     struct krait_decoder *d;
     uint64_t at; /* bits in the packet */
-    /* STRUCT: members; ARRAY, SEQUENCE: elements; text and integers of variable length: bytes, all that it takes */
+    /* STRUCT: members; ARRAY, SEQUENCE: elements; text and integers of variable length: its size in bytes */
     uint64_t count;
     uint64_t index;     /* among its parent's */
-    const char *option; /* that it is of its variant; NULL elsewhere */
+    const char *option; /* which option of its variant it is; NULL elsewhere */
 };
 
-/* The value of `node` at bit `at`, aligned, a variant replaced by its chosen option, an optional
- * field by what it holds; one that is not there stays. Returns 0, -ENODATA when
- * a tag stands for no option, -EBADMSG when it does not fit its packet. */
+/* The value of `node` at bit `at`, after alignment. A variant is replaced by its chosen option, an optional field by
+ * its content if it is present. Returns 0, -ENODATA if a tag chooses no option, -EBADMSG if the value does not fit its
+ * packet. */
 int krait_value_at(struct krait_value *value, struct krait_decoder *d, const struct krait_node *node,
                    uint64_t at);
 
-/* The first child where child->node is NULL, else the one behind it. Returns 1, 0 behind the last, or as
+/* Moves to the first child if child->node is NULL, else to the next one. Returns 1, 0 after the last, or an error of
  * krait_value_at. */
 int krait_value_next(const struct krait_value *parent, struct krait_value *child);
 
@@ -65,7 +65,7 @@ static inline bool krait_node_is_text(const struct krait_node *node)
 uint64_t krait_value_int(const struct krait_value *value);
 /* Of floats. */
 double krait_value_float(const struct krait_value *value);
-/* Of texts: up to the NUL, in the trace's own encoding. */
+/* Of texts: up to the NUL, in the encoding of the trace. */
 const char *krait_value_text(const struct krait_value *value, size_t *size);
 
 /* -- locators -- */
@@ -82,8 +82,8 @@ enum krait_field_scope {
 
 struct krait_locator;
 
-/* Compiles the way to a path ("a", "a.b[2].c"; empty: the scope itself) for the events of one class. Errors:
- * -ENOENT no such field there, -EINVAL the path is none, -ENOMEM. */
+/* Compiles a locator for a path ("a", "a.b[2].c"; empty: the scope itself) in the events of one class. Errors: -ENOENT
+ * no such field, -EINVAL not a path, -ENOMEM. */
 int krait_locator_new(const struct krait_locator **out, struct krait_arena *arena,
                       const struct krait_ctf_trace *trace, const struct krait_event_class *event,
                       enum krait_field_scope scope, const char *path, struct krait_err *err);
@@ -91,8 +91,8 @@ int krait_locator_new(const struct krait_locator **out, struct krait_arena *aren
 const struct krait_node *krait_locator_node(const struct krait_locator *locator);
 bool krait_locator_is_fixed(const struct krait_locator *locator);
 
-/* The value in the cursor's event, which was passed. Returns as krait_value_at; -ENODATA too where another
- * option is chosen, an optional field is not there or an index is beyond the array. */
+/* The value in the cursor's event, which must have been skipped. Returns as krait_value_at; also -ENODATA if another
+ * option is chosen, an optional field is absent, or an index is beyond the array. */
 int krait_locator_value(const struct krait_locator *locator, struct krait_ctf_cursor *cursor,
                         struct krait_value *value);
 

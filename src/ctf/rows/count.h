@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in traces, counted: one pass over all events, in no order across streams.
+ * Counts the events of traces in one pass, stream by stream.
  */
 #ifndef KRAIT_CTF_ROWS_COUNT_H
 #define KRAIT_CTF_ROWS_COUNT_H
@@ -12,7 +12,7 @@ struct krait_ctf_class_count {
     uint64_t count;
 };
 
-/* Of one trace among those that were opened. */
+/* The counts of one of the opened traces. */
 struct krait_ctf_trace_count {
     uint64_t events;
     uint64_t lost_events;
@@ -29,11 +29,11 @@ struct krait_ctf_count {
     uint64_t bytes; /* of streams and metadata */
     bool has_times;
     int64_t begin_ns, end_ns;           /* earliest and latest event */
-    uint64_t lost_events, lost_packets; /* as packets tell */
+    uint64_t lost_events, lost_packets; /* according to the packets */
     struct krait_err damage;            /* the first met; code 0 when none */
 };
 
-/* Returns 0 or -ENOMEM. Damage does not fail it: what is intact is counted. */
+/* Returns 0 or -ENOMEM. Damage is no error: what is intact is counted. */
 int krait_ctf_count(struct krait_ctf_count *count, struct krait_ctf_reader *reader);
 void krait_ctf_count_done(struct krait_ctf_count *count);
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of one stream, a chunk at a time. Two readers take turns: machine code as far as it gets, and the
- * careful reader for the first event of each packet and for whatever the code stops at.
+ * Rows of one stream, a chunk at a time. Two readers take turns: machine code as far as it gets, and the careful reader
+ * for the first event of each packet and for every event at which the machine code stops.
  */
 #ifndef KRAIT_CTF_ROWS_ROW_SOURCE_H
 #define KRAIT_CTF_ROWS_ROW_SOURCE_H
 
 #include "ctf/rows/row_set.h"
 
-/* Where rows go: events in `rows`, from cell `cell_at` on their cells. Memory is the caller's. */
+/* Where rows go: events to `rows`, their cells from `cell_at` on. The caller owns the memory. */
 struct krait_row_chunk {
-    /* room for (cell_limit - cell_at) / KRAIT_ROW_HEAD + 1 more, of which there are less than 1 << 16 */
+    /* has room for (cell_limit - cell_at) / KRAIT_ROW_HEAD + 1 more, which is less than 1 << 16 */
     struct krait_row *rows;
     uint32_t count;
     uint64_t *cells;
     uint64_t cell_at;
-    uint64_t cell_limit; /* no row begins there; behind it is room for one more row */
+    uint64_t cell_limit; /* no row begins at or after it; it is followed by room for one more row */
 };
 
 struct krait_row_source {
     struct krait_ctf_cursor cursor;
     const struct krait_row_set *set;
     const struct krait_row_stream *stream; /* of the packet's class */
-    bool held; /* the careful reader is at an event that it could not hand out yet */
+    bool held; /* the careful reader is at an event that it has not handed out yet */
     bool ended;
 };
 
@@ -30,16 +30,16 @@ int krait_row_source_init(struct krait_row_source *source, const struct krait_ro
                           const struct krait_ctf_stream *stream);
 void krait_row_source_done(struct krait_row_source *source);
 
-/* Adds events to the chunk until it is full, the stream is at its end (`ended`), or the next event's time is
- * before the one added last: within a chunk times never go backward. Adds at least one event where there is
- * one and the chunk is empty. Damage ends the stream: cursor.err has it. hot path, no GIL */
+/* Adds events to the chunk until it is full, the stream ends (`ended`), or the next event is earlier than the last one:
+ * within a chunk, times never go backward. If there is an event and the chunk is empty, it adds at least one. Damage
+ * ends the stream: cursor.err has it. hot path, no GIL */
 void krait_row_fill(struct krait_row_source *source, struct krait_row_chunk *chunk);
 
-/* Makes the event of a row, whose cells are given, the current one of a cursor of the same reader, and passes
- * its fields. Returns as krait_ctf_seek. */
+/* Makes the event of a row the current one of a cursor of the same reader, and skips its fields. `cells` are those of
+ * the row. Returns as krait_ctf_seek. */
 int krait_row_seek(struct krait_ctf_cursor *cursor, const struct krait_row *row, const uint64_t *cells);
 
-/* What krait_row_count found; added to what is there. */
+/* What krait_row_count adds up. */
 struct krait_row_tally {
     uint64_t *counts; /* of events, by krait_row_class.index */
     bool has_times;

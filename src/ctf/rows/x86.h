@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small assembler of x86-64: just the forms that emit_x86.c needs, byte by byte. Source: Intel 64 and IA-32
+ * A small assembler for x86-64: only the forms that emit_x86.c needs. Source: Intel 64 and IA-32
  * Architectures Software Developer's Manual, volume 2, 2.1 (instruction format) and the pages of each instruction.
  *
  *     [prefix] [REX] [0F [38]] opcode [ModRM [SIB] [disp]] [imm]
  *
- * An operation is said as its bytes in a number: prefix, 0F and opcode, as the manual writes them without REX.
+ * An operation is given as one number made of its bytes: prefix, 0F and opcode, as the manual writes them without REX.
  */
 #ifndef KRAIT_CTF_ROWS_X86_H
 #define KRAIT_CTF_ROWS_X86_H
@@ -48,10 +48,10 @@ enum krait_x86_op {
     X86_PMOVZXWQ = 0x660F3834,
     X86_PMOVZXDQ = 0x660F3835,
     X86_CVTSS2SD = 0xF30F5A,
-    X86_TZCNT = 0xF30FBC, /* older processors take it for BSF: the same where a bit is set */
+    X86_TZCNT = 0xF30FBC, /* older processors run it as BSF, which is the same if a bit is set */
 };
 
-/* Groups whose operation is in ModRM's middle: opcode and that. */
+/* Operations of opcode groups, from the middle field of ModRM. */
 enum krait_x86_ext { X86_IMM_ADD = 0, X86_IMM_OR = 1, X86_IMM_AND = 4, X86_IMM_SUB = 5, X86_IMM_CMP = 7 };
 enum krait_x86_shift { X86_SHL = 4, X86_SHR = 5, X86_SAR = 7 };
 
@@ -61,7 +61,7 @@ enum krait_x86_width { X86_32, X86_64 };
 
 struct krait_x86 {
     uint8_t *at, *end;
-    bool full; /* it was not enough: what was written is not whole */
+    bool full; /* the room was not enough: the code is incomplete */
 };
 
 struct krait_x86_mem {
@@ -95,14 +95,14 @@ void krait_x86_push(struct krait_x86 *c, int reg);
 void krait_x86_pop(struct krait_x86 *c, int reg);
 void krait_x86_ret(struct krait_x86 *c);
 
-/* To a place that is known. */
+/* Jumps to a known address. */
 void krait_x86_jump(struct krait_x86 *c, enum krait_x86_cond cond, const uint8_t *target);
 void krait_x86_call(struct krait_x86 *c, const uint8_t *target);
 void krait_x86_jump_reg(struct krait_x86 *c, int reg);
-/* Over at most 127 bytes that follow: returns what krait_x86_here takes where it lands. */
+/* Jumps over at most 127 bytes that follow. Pass the result to krait_x86_here at the target. */
 uint8_t *krait_x86_skip(struct krait_x86 *c, enum krait_x86_cond cond);
 void krait_x86_here(struct krait_x86 *c, uint8_t *skip);
-/* As the two before, over any number of bytes. */
+/* As the two above, over any number of bytes. */
 uint8_t *krait_x86_leap(struct krait_x86 *c, enum krait_x86_cond cond);
 void krait_x86_land(struct krait_x86 *c, uint8_t *leap);
 void krait_x86_align(struct krait_x86 *c, unsigned to);

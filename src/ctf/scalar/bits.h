@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Integers at any bit. CTF 1.8.3, 4.1.5: little-endian fields fill bytes from the least significant bit,
- * big-endian ones from the most significant; an array of bits goes on in the next byte.
+ * big-endian ones from the most significant; an array of bits continues in the next byte.
  */
 #ifndef KRAIT_CTF_SCALAR_BITS_H
 #define KRAIT_CTF_SCALAR_BITS_H
@@ -21,7 +21,7 @@ static inline uint64_t krait_bytes_le(const uint8_t *p, unsigned n)
     return v;
 }
 
-/* `bits` (1 to 64) at bit `at` of the bytes; reads only the bytes that hold them. */
+/* `bits` (1 to 64) bits from bit `at` of the bytes on; reads only the bytes that contain them. */
 static inline uint64_t krait_bits_le(const uint8_t *bytes, uint64_t at, unsigned bits)
 {
     const uint8_t *p = bytes + at / 8;
@@ -44,8 +44,8 @@ static inline uint64_t krait_bits_be(const uint8_t *bytes, uint64_t at, unsigned
 }
 
 /* An integer in groups of seven bits, the least significant first (LEB128: CTF2-SPEC-2.0, variable-length
- * integers; DWARF 4, 7.6), in the first of `size` bytes; `bits` is seven times the bytes it takes. Returns
- * NULL, or why there is none.
+ * integers; DWARF 4, 7.6), at the beginning of `size` bytes; *bits becomes seven times its number of bytes. Returns
+ * NULL, or why it cannot be read.
  */
 const char *krait_leb_read(const uint8_t *p, uint64_t size, bool is_signed, uint64_t *value, unsigned *bits);
 

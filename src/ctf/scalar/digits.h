@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as digits, at a place that has room for them. All write whole words: up to 8 bytes behind the last
- * digit are overwritten, of hexadecimal ones 16 from the first.
+ * Writes numbers as digits to reserved memory. All functions write whole words: up to 8 bytes after the last digit are
+ * overwritten; hexadecimal numbers overwrite 16 bytes from the first digit.
  *
- * Eight digits are made at once, in the bytes of one word, and leading zeros leave it by one shift: no loop,
- * and a branch only where a number is longer than eight digits. Halving a number again and again, both halves
- * in lanes of the same word, takes three multiplications for eight digits:
+ * Eight digits are computed at once, in the bytes of one word, and one shift removes the leading zeros: no loop, and a
+ * branch only if a number has more than eight digits. The number is halved three times, with both halves in lanes of
+ * the same word, so eight digits take three multiplications:
  *
  *   12345678     -> 1234 | 5678           two lanes of 32 bits
  *                -> 12 | 34 | 56 | 78     four of 16: n / 100 is n * 10486 >> 20 below 43699
@@ -27,7 +27,7 @@ enum { KRAIT_DIGITS_MAX = 20, KRAIT_DIGITS_ROOM = 32 }; /* of 64 bits with a sig
 
 #define KRAIT_TEN_8 100000000u
 
-/* The first digit is the least significant byte: 0 to 9 each, of a number below 10^8. */
+/* The eight digits of a number below 10^8, as bytes from 0 to 9, the first digit in the least significant byte. */
 static inline uint64_t krait_eight_digits(uint32_t value)
 {
     uint64_t high = value / 10000;
@@ -54,7 +54,7 @@ static inline char *krait_put_eight(char *to, uint32_t value)
     return to + 8;
 }
 
-/* Below 100, which most numbers in traces are. */
+/* For numbers below 100, as most in traces are. */
 static inline char *krait_put_tiny(char *to, uint32_t value)
 {
     static const char digits[] = "0 1 2 3 4 5 6 7 8 9 "
@@ -100,7 +100,7 @@ static inline char *krait_put_u64(char *to, uint64_t value)
     return krait_put_eight(to, (uint32_t)(value % KRAIT_TEN_8));
 }
 
-/* The sign without a branch: it is written, and overwritten where the number has none. */
+/* Writes the sign without a branch: the digits overwrite it if the number is not negative. */
 static inline char *krait_put_i32(char *to, int32_t value)
 {
     *to = '-';
@@ -119,8 +119,8 @@ typedef uint8_t krait_hex_bytes __attribute__((vector_size(8)));
 typedef uint16_t krait_hex_pairs __attribute__((vector_size(16)));
 typedef int8_t krait_hex_digits __attribute__((vector_size(16)));
 
-/* Upper case, without a prefix and leading zeros: those are shifted out first, then all sixteen digits are
- * made at once, of each byte two. */
+/* Upper case, without a prefix and leading zeros: these are shifted out first, then all sixteen digits are computed at
+ * once, two for each byte. */
 static inline char *krait_put_hex(char *to, uint64_t value)
 {
     unsigned zeros = (unsigned)__builtin_clzll(value | 1) / 4; /* of 16 digits */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Doubles as text, exactly as printf's %g has them in the C locale: six digits, rounded to the nearest,
- * halves to even. printf takes some 500 ns for it; usual numbers are made here of whole ones.
+ * Writes doubles exactly as printf's %g does in the C locale: six digits, rounded to the nearest, halves to even.
+ * printf takes some 500 ns for it; here, ordinary numbers are computed with integers.
  *
  *   0.3125 = m / 2^s       m * 10^6 / 2^s = 312500      the six digits, and how many are behind the point
  *
- * m has 53 bits and 10^9, the most that is needed, 30: nothing is lost in 128.
+ * m has 53 bits and 10^9, the largest factor needed, has 30: their product fits 128 bits.
  */
 #ifndef KRAIT_CTF_SCALAR_REAL_H
 #define KRAIT_CTF_SCALAR_REAL_H

@@ -19,15 +19,14 @@ static inline void krait_text_add(struct krait_buf *out, const char *text, size_
 
 enum { KRAIT_TEXT_BLOCK = 16 };
 
-/* Whole blocks, as many as hold n bytes: up to KRAIT_TEXT_BLOCK - 1 bytes more are read and written. */
+/* Copies n bytes in whole blocks: up to KRAIT_TEXT_BLOCK - 1 more bytes are read and written. */
 static inline void krait_text_copy(char *to, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i += KRAIT_TEXT_BLOCK)
         memcpy(to + i, text + i, KRAIT_TEXT_BLOCK);
 }
 
-/* The same for texts of an arena: those may be read in blocks of 16 bytes, up to the block that their last
- * byte is in. */
+/* Appends a text of an arena, which may be read in blocks of 16 bytes, up to the block of its last byte. */
 static inline void krait_text_block(struct krait_buf *out, const char *text, size_t n)
 {
     if (KRAIT_UNLIKELY(out->cap - out->len <= n + KRAIT_TEXT_BLOCK) &&
@@ -37,7 +36,7 @@ static inline void krait_text_block(struct krait_buf *out, const char *text, siz
     out->len += n;
 }
 
-/* Texts whose lengths no processor foretells, mostly of KRAIT_TEXT_LINE bytes at the most: those need no
+/* For texts whose lengths a processor cannot predict and are mostly at most KRAIT_TEXT_LINE bytes: these need no
  * branch. Whole multiples of that are read and written. */
 enum { KRAIT_TEXT_LINE = 64 };
 
@@ -50,9 +49,9 @@ static inline void krait_text_copy_lines(char *to, const char *text, size_t n)
 
 /* Decimal. */
 void krait_text_u64(struct krait_buf *out, uint64_t value);
-/* Decimal with leading zeros up to `digits`. */
+/* Decimal, with leading zeros up to `digits` digits. */
 void krait_text_digits(struct krait_buf *out, uint64_t value, unsigned digits);
-/* A blob's bytes as babeltrace2 2.1 has them, a blank before each: " 01 ff". */
+/* The bytes of a blob as babeltrace2 2.1 prints them, a blank before each: " 01 ff". */
 void krait_text_blob(struct krait_buf *out, const uint8_t *bytes, size_t n);
 
 /* "text" with its escapes. */
@@ -64,7 +63,7 @@ enum { KRAIT_TEXT_CHUNK = 16, KRAIT_TEXT_ESCAPE = 4 }; /* bytes */
 
 typedef uint8_t krait_chunk __attribute__((vector_size(KRAIT_TEXT_CHUNK)));
 
-/* Which of 16 lanes of all ones or zeros is the first of ones; 16 where none is. */
+/* The first of 16 lanes that is all ones; 16 if all are zero. */
 static inline unsigned krait_first_lane(krait_chunk lanes)
 {
 #if defined(__SSE2__)
@@ -95,9 +94,9 @@ static inline size_t krait_put_plain(char *to, const char *from)
         (krait_chunk)((c < 0x20) | (c == 0x7f) | (c == '\\') | (c == '\'') | (c == '"') | (c == '?')));
 }
 
-/* One character that is not plain: KRAIT_TEXT_ESCAPE bytes at the most. */
+/* One special character: at most KRAIT_TEXT_ESCAPE bytes. */
 char *krait_put_escaped(char *to, unsigned char c);
-/* What stands before an array's element: KRAIT_DIGITS_MAX + 8 bytes at the most. */
+/* The text before an element of an array: at most KRAIT_DIGITS_MAX + 8 bytes. */
 char *krait_put_element(char *to, uint64_t index, bool named);
 
 #endif

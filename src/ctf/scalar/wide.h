@@ -21,16 +21,16 @@ static inline size_t krait_encoding_unit(enum krait_encoding encoding)
     return encoding == KRAIT_ENCODING_UTF8 ? 1 : encoding <= KRAIT_ENCODING_UTF16_BE ? 2 : 4;
 }
 
-/* Bytes up to the code unit 0, or of all whole units where none is 0. */
+/* Bytes before the first code unit 0, or of all whole units if none is 0. */
 size_t krait_wide_length(enum krait_encoding encoding, const uint8_t *from, size_t size);
 
-/* Whether all of it is characters: no half of a surrogate pair, nothing above U+10FFFF. */
+/* Whether all of it is valid: no half of a surrogate pair, nothing above U+10FFFF. */
 bool krait_wide_is_text(enum krait_encoding encoding, const uint8_t *from, size_t size);
 
-/* Appends the text in UTF-8. What is no character becomes U+FFFD. */
+/* Appends the text in UTF-8. Invalid code units become U+FFFD. */
 void krait_wide_utf8(struct krait_buf *out, enum krait_encoding encoding, const uint8_t *from, size_t size);
 
-/* The text in quotes, in UTF-8, with its escapes. What is no character becomes U+FFFD. */
+/* The same in quotes, with escapes. */
 void krait_text_wide(struct krait_buf *out, enum krait_encoding encoding, const uint8_t *from, size_t size);
 
 #endif

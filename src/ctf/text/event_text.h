@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An event's fields alone, as lines of pretty.h have them behind the event's name:
+ * Only the fields of an event, as pretty.h prints them after the event's name:
  *
  *   { cpu_id = 0 }, { vtid = 4711 }, { n = 3, text = "hello" }
  */
@@ -9,8 +9,8 @@
 
 #include "ctf/text/line.h"
 
-/* Appends the fields of the cursor's event, and passes them. `lines` keeps what was printed before, of one reader's
- * events. On failure `out` is as before and cursor->err is set, whose code is returned. */
+/* Appends the fields of the cursor's event, and skips them. `lines` keeps texts from event to event, for one reader. On
+ * failure `out` is unchanged, cursor->err is set, and its code is returned. */
 int krait_event_text(struct krait_lines *lines, struct krait_ctf_cursor *cursor, struct krait_buf *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as their field classes show them, as babeltrace2's sink.text.pretty prints them.
+ * Prints numbers by their field classes, as babeltrace2's sink.text.pretty does.
  */
 #ifndef KRAIT_CTF_TEXT_FIELD_TEXT_H
 #define KRAIT_CTF_TEXT_FIELD_TEXT_H

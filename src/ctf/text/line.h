@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events as lines, in any form: what stands before an event's fields is kept, and made once.
+ * Events as lines, in any form: the texts before an event's fields are made once and kept.
  *
  *   TIME | HEAD of the class | CONTEXT of the packet | CONTEXT of the event, | FIELDS | end
- *                              kept for the stream     as long as its bytes
- *                                                      are those before
+ *                              kept for the stream     kept while its bytes
+ *                                                      do not change
  *
- * The caller says how to make heads and which words stand around values (struct krait_line_form). It prints the time
- * and the end of the line; the functions here print the rest.
+ * The caller says how to make heads and which texts surround values (struct krait_line_form). It prints the time and
+ * the end of the line; the functions here print the rest.
  */
 #ifndef KRAIT_CTF_TEXT_LINE_H
 #define KRAIT_CTF_TEXT_LINE_H
@@ -21,12 +21,12 @@ struct krait_line_head {
     const struct krait_event_class *event; /* NULL: none is kept here */
     const char *text;                      /* between the time and the fields */
     size_t len;
-    size_t room; /* for a line, but its time and the packet's context, up to what asks for itself */
+    size_t room; /* for a line without its time and packet context, up to the first step that asks for room */
     const struct krait_print *print; /* of the fields */
 };
 
-/* What a stream's events begin with: the context of their packet, and their own as long as its bytes are
- * those of the event before. */
+/* The beginning of a stream's events: the context of their packet, and their own context while its bytes stay the
+ * same. */
 struct krait_line_context {
     const struct krait_ctf_packet *packet; /* NULL: none was printed */
     struct krait_buf text;                 /* the packet's; the event's */
@@ -42,16 +42,16 @@ struct krait_line_context {
 
 enum { KRAIT_LINE_RECENT = 256 };
 
-/* How lines of a form are made. `self` is who prints. */
+/* How lines of a form are made. `self` is the printer. */
 struct krait_line_form {
     void (*add_head)(void *self, const struct krait_ctf_cursor *cursor, struct krait_buf *out);
     unsigned (*text_flags)(const void *self); /* enum krait_text_flags */
     const char *const *scope_names;           /* KRAIT_SCOPES */
-    const char *packet_end;                   /* behind a packet's context that is not empty; */
-    size_t packet_end_len;                    /* taken back where no field follows */
+    const char *packet_end;                   /* after a packet's context that is not empty; */
+    size_t packet_end_len;                    /* removed if no field follows */
 };
 
-/* What was printed before, of one reader's events. Zeroed memory is ready. */
+/* What is kept from event to event, for one reader. Starts as zeroed memory. */
 struct krait_lines {
     struct krait_line_context *contexts; /* by index of the stream */
     uint32_t context_count;
@@ -65,7 +65,7 @@ struct krait_lines {
 
 void krait_lines_done(struct krait_lines *lines);
 
-/* -- slow ways of the functions below -- */
+/* -- slow paths of the functions below -- */
 
 const struct krait_line_head *krait_line_find_head(struct krait_lines *lines,
                                                    const struct krait_line_form *form, void *self,
@@ -79,7 +79,7 @@ char *krait_line_new_context(struct krait_ctf_cursor *cursor, const struct krait
 
 /* -- an event; hot path, all of them -- */
 
-/* Text goes behind the first len bytes of `out`, where there is room for n. NULL: memory is out. */
+/* Where text continues after the first len bytes of `out`, with room for n bytes. NULL: memory is out. */
 static inline char *krait_line_begin(struct krait_lines *lines, struct krait_ctf_cursor *cursor,
                                      struct krait_buf *out, size_t len, size_t n)
 {
@@ -88,12 +88,12 @@ static inline char *krait_line_begin(struct krait_lines *lines, struct krait_ctf
     return krait_print_room(&cursor->d, len, n);
 }
 
-/* NULL: memory is out, or cursor->err says what else. */
+/* NULL: memory is out, or cursor->err is set. */
 static inline const struct krait_line_head *krait_line_head(struct krait_lines *lines,
                                                             const struct krait_line_form *form, void *self,
                                                             struct krait_ctf_cursor *cursor)
 {
-    enum { APART = 97 }; /* classes of two streams that are read by turns should not have one place */
+    enum { APART = 97 }; /* so that classes of two streams that alternate do not share a place */
     uint32_t place = (cursor->event->index + cursor->cls->index * APART) % KRAIT_LINE_RECENT;
     struct krait_line_head *recent = &lines->recent[place];
     return KRAIT_LIKELY(recent->event == cursor->event)
@@ -111,8 +111,8 @@ static inline struct krait_line_context *krait_line_context(struct krait_lines *
     return KRAIT_LIKELY(known) ? &lines->contexts[stream] : krait_line_new_packet(lines, form, self, cursor);
 }
 
-/* Whether the event's context, which begins at bit `at`, has the bytes whose text is kept: a page may be read
- * behind a packet's (stream.h). */
+/* Whether the event's context, which begins at bit `at`, has the bytes whose text is kept. It may read beyond the
+ * packet, up to a page (stream.h). */
 static inline bool krait_line_is_same(const struct krait_line_context *context, const struct krait_decoder *d,
                                       uint64_t at)
 {
@@ -128,8 +128,8 @@ static inline bool krait_line_is_same(const struct krait_line_context *context, 
     return true;
 }
 
-/* The packet's context, the event's contexts and fields. `to` has room for all that does not ask for itself; `end` is
- * form->packet_end_len. NULL: cursor->err is set. */
+/* Prints the packet's context, the event's contexts and fields. `to` has room for everything up to the first step that
+ * asks for room; `end` is form->packet_end_len. NULL: cursor->err is set. */
 static inline char *krait_line_fields(struct krait_ctf_cursor *cursor, const struct krait_print *print,
                                       struct krait_line_context *context, char *to, size_t end)
 {
@@ -150,7 +150,7 @@ static inline char *krait_line_fields(struct krait_ctf_cursor *cursor, const str
     return krait_ctf_event_passed(cursor, to != NULL) ? NULL : to;
 }
 
-/* Leaves `out` as it was before the event. Returns the error's code, which is then in cursor->err. */
+/* Restores `out` to its length before the event. Returns the code of the error, which is in cursor->err. */
 int krait_line_failed(struct krait_ctf_cursor *cursor, struct krait_buf *out, size_t before);
 
 #endif

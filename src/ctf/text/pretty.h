@@ -30,8 +30,8 @@ enum krait_pretty_flags {
 
 enum { KRAIT_PRETTY_TIME = 48 };
 
-/* What was printed before, for deltas and for not making the same text again: of one reader's events. Zeroed
- * memory but for the first two. */
+/* What is kept from event to event, for deltas and to avoid printing the same text again; for one reader. Zero all but
+ * the first two members. */
 struct krait_pretty {
     unsigned flags;
     unsigned text; /* enum krait_text_flags */
@@ -43,7 +43,7 @@ struct krait_pretty {
     int64_t clock_second;               /* that clock_text is of */
     char clock_text[KRAIT_PRETTY_TIME]; /* "hh:mm:ss." */
     size_t clock_len;
-    /* The tenth of a second that the last event was in, where times are printed in the usual form. */
+    /* The tenth of a second of the last event, if times are printed in the usual form. */
     bool tenth_known;
     int64_t tenth_ns;
     char tenth_text[KRAIT_PRETTY_TIME]; /* "[hh:mm:ss.d" */
@@ -52,11 +52,11 @@ struct krait_pretty {
 
 void krait_pretty_done(struct krait_pretty *pretty);
 
-/* Appends the cursor's event and a newline, and passes its fields. On failure out is as before and
- * cursor->err is set. */
+/* Appends the cursor's event and a newline, and skips its fields. On failure out is unchanged and cursor->err is
+ * set. */
 int krait_pretty_event(struct krait_pretty *pretty, struct krait_ctf_cursor *cursor, struct krait_buf *out);
 
-/* One sentence and a newline: what the tracer says is missing. Nothing where babeltrace2 says nothing. */
+/* Appends one sentence and a newline: what the tracer says is missing. Prints nothing where babeltrace2 does not. */
 void krait_pretty_loss(struct krait_pretty *pretty, const struct krait_ctf_loss *loss, struct krait_buf *out);
 
 #endif

@@ -10,23 +10,23 @@
  *                                           STRING  ", s = \""
  *                                           END     " }"
  *
- * What makes it fast (per step, on the kernel's usual events, some 20 to 40 instructions):
+ * What makes it fast (a step of ordinary kernel events takes some 20 to 40 instructions):
  *
- * - A step is one cache line. Its text lies in it and is copied as 32 bytes, whatever its length.
+ * - A step is one cache line. It contains its text, of which 32 bytes are always copied, whatever its length.
  * - Steps do not ask for room one by one. Each block of the program asks for all that its fixed steps can take
  *   (`room`), and so does each step whose text has no fixed length (strings, arrays, enumerations, ...), for the fixed
  *   steps after it. In between, text is written without a check. Copies of whole blocks may reach up to
  *   KRAIT_PRINT_SLACK bytes further, which are always there.
  * - The stream's event context (process, thread, ...) mostly has the same bytes as in the event before. A caller may
- *   keep the text of a context of fixed size and begin at the step behind it.
- * - Numbers become digits without loops (digits.h), strings are searched for what must be escaped, and
- *   copied, 16 bytes at a time.
+ *   keep the text of a context of fixed size and begin at the step after it.
+ * - Numbers become digits without loops (digits.h). Strings are searched for characters to escape, and copied, 16 bytes
+ *   at a time.
  *
- * JSON and CSV are made by the same walk: their programs have other texts between the values (program.h), and steps of
- * their own where values look different.
+ * JSON and CSV are printed by the same walk: their programs have other texts between the values (words.h), and other
+ * steps for values that look different.
  *
  * Values that are rare in traces (octal, flags, bits at any place, other byte orders) take one general step each. The
- * decoder (decode.h) passes over values that are not shown. Steps are in print_steps.def.
+ * decoder (decode.h) skips values that are not printed. Steps are in print_steps.def.
  */
 #ifndef KRAIT_CTF_TEXT_PRINT_H
 #define KRAIT_CTF_TEXT_PRINT_H
@@ -53,25 +53,25 @@ struct krait_step {
     bool is_signed : 1; /* ENUM */
     bool is_named : 1;  /* ARRAY, SEQUENCE: elements are printed with their index */
     union {
-        uint32_t at;     /* integers, PLACED_TEXT: bytes from the begin of their run or stretch */
+        uint32_t at;     /* integers, PLACED_TEXT: bytes from the beginning of their run or stretch */
         uint32_t align;  /* RUN, STRETCH: bits */
         uint32_t behind; /* BLOCK: how many steps are its own */
         uint32_t len;    /* LONG_TEXT */
     };
-    uint32_t room;   /* of steps that ask: bytes that those behind can take before another asks */
-    uint32_t inside; /* ARRAY, VARIANT: the same of an element or option */
+    uint32_t room;   /* of steps that ask: maximum bytes of the steps after it, up to the next that asks */
+    uint32_t inside; /* ARRAY, VARIANT: the same for an element or option */
     union {
         uint64_t size;                        /* RUN, STRETCH: bits; ARRAY, TEXT_ARRAY: length */
         const uint32_t *options;              /* VARIANT: steps from here to each */
         const struct krait_enum_map *labels;  /* ENUM */
-        const struct krait_label_text *texts; /* DATA_*, of an enumeration: of each piece */
+        const struct krait_label_text *texts; /* DATA_* of an enumeration: for each piece */
         const char *long_text;                /* LONG_TEXT */
     };
     const struct krait_op *op;
     char text[KRAIT_STEP_TEXT_MAX]; /* before the value */
 };
 
-/* A piece of an enumeration as data: whole with its value, where that is the only one; else what is behind the value. */
+/* A piece of an enumeration as data: the whole text if it has only one value, else the text after the value. */
 struct krait_label_text {
     const char *text; /* in an arena */
     uint32_t len;
@@ -82,30 +82,30 @@ struct krait_label_text {
 struct krait_print {
     const struct krait_program *program;
     const struct krait_step *steps;
-    uint32_t steps_room;     /* bytes that they can take before one asks for more */
-    uint32_t behind_context; /* the step behind the first scope's; 0: its text cannot be kept */
+    uint32_t steps_room;     /* maximum bytes of the steps before the first that asks */
+    uint32_t behind_context; /* the step after those of the first scope; 0: its text cannot be kept */
     uint32_t context_align;  /* of the first scope, bits */
     uint32_t context_size;   /* bytes */
-    bool has_text;           /* any step makes some */
+    bool has_text;           /* any step prints something */
 };
 
-/* All memory is the arena's, and the program has to live as long. `texts` keeps the texts of labels, which classes
- * share: one map for all programs of the arena, zeroed at first. Returns 0 or -ENOMEM. */
+/* All memory comes from the arena, and the program must live as long. `texts` keeps the texts of labels, which classes
+ * share: use one map for all programs of the arena, zeroed at first. Returns 0 or -ENOMEM. */
 int krait_print_compile(struct krait_print *print, struct krait_arena *arena,
                         const struct krait_words_plan *plan, struct krait_map *texts);
 
 /* Where a decoder's text goes; decoder->printer. */
 struct krait_printer {
     struct krait_buf *out;
-    char *limit;        /* where more room has to be asked for */
-    size_t context_end; /* how far `out` goes with the event's context, when it was passed */
+    char *limit;        /* where the room ends */
+    size_t context_end; /* length of `out` after the event's context, once that is printed */
 };
 
-/* krait_print_room where there is not enough. */
+/* krait_print_room if there is not enough. */
 char *krait_print_more_room(struct krait_decoder *d, size_t n);
 
-/* Where the printer's text goes on behind its first len bytes, with room for n more and KRAIT_PRINT_SLACK; NULL,
- * with `why` set, when memory is out. */
+/* Where the printer's text continues after its first len bytes, with room for n more and KRAIT_PRINT_SLACK; NULL, with
+ * `why` set, when memory is out. */
 static inline char *krait_print_room(struct krait_decoder *d, size_t len, size_t n)
 {
     struct krait_buf *out = d->printer->out;
@@ -116,14 +116,14 @@ static inline char *krait_print_room(struct krait_decoder *d, size_t len, size_t
     return out->data + len;
 }
 
-/* Writes what the steps print to `to`, which is in the printer's buffer and has room for print->steps_room bytes, and
- * goes past it. The buffer may move. Where the event's context is passed whose text can be kept, the printer's
- * context_end is set. Returns where the text ends, or NULL with `why` and `at` set; the buffer's length is
- * of no meaning then. Hot path. */
+/* Runs the steps. They print to `to`, which is in the printer's buffer and has room for print->steps_room bytes; the
+ * buffer may move. If the event's context is printed and its text can be kept, the printer's context_end is set.
+ * Returns where the text ends, or NULL with `why` and `at` set; the length of the buffer is then meaningless. Hot
+ * path. */
 char *krait_print_steps(struct krait_decoder *d, const struct krait_program *program,
                         const struct krait_step *steps, char *to);
 
-/* What the program was made of; from a step on that is no other's: the first, or print->behind_context. */
+/* The same for a compiled print, from a step on that is not inside another: the first, or print->behind_context. */
 static inline char *krait_print_from(struct krait_decoder *d, const struct krait_print *print, uint32_t from,
                                      char *to)
 {

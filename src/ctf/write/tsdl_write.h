@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metadata text of a process's trace: CTF 1.8 TSDL, from the event table and what is known of the process.
+ * Writes the metadata of a process's trace: CTF 1.8 TSDL, from the event table and what is known about the process.
  */
 #ifndef KRAIT_CTF_WRITE_TSDL_WRITE_H
 #define KRAIT_CTF_WRITE_TSDL_WRITE_H
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 
 struct krait_tsdl_clock {
-    char uuid[37];     /* the boot id: what joins traces of one host */
+    char uuid[37];     /* the boot id, by which readers merge traces of one host */
     uint64_t freq;     /* ticks a second */
     uint64_t offset_s; /* of tick 0 from the epoch (CLOCK_REALTIME) */
     uint64_t offset;   /* and the rest, in ticks */
@@ -20,13 +20,13 @@ struct krait_tsdl_code {
     const char *label;
 };
 
-/* What holds for a whole recording, whose traces tell it each. */
+/* Facts about a whole recording, which each of its traces repeats. */
 struct krait_tsdl_recording {
     uint64_t ring_bytes;     /* of each thread's ring */
-    uint64_t buffer_bytes;   /* by which rings may grow, all together */
-    uint64_t grown_bytes;    /* by which they had grown at most */
-    uint64_t dropped_events; /* old ones that made room for newer ones */
-    const char *limit;       /* the option that ended it: "--for 5s"; NULL: none has */
+    uint64_t buffer_bytes;   /* by how much rings may grow, all together */
+    uint64_t grown_bytes;    /* by how much they have grown at most */
+    uint64_t dropped_events; /* old ones, dropped to make room for newer ones */
+    const char *limit;       /* the option that ended it: "--for 5s"; NULL: none did */
 };
 
 struct krait_tsdl {
@@ -39,7 +39,7 @@ struct krait_tsdl {
     const struct krait_tsdl_code *codes; /* labels of `enum code` */
     size_t code_count;
     const struct krait_tsdl_recording *recording; /* NULL: not known */
-    const uint64_t *gil_waits; /* how many events gil:wait there are in all; NULL: not known yet */
+    const uint64_t *gil_waits;                    /* the number of gil:wait events; NULL: not known yet */
 };
 
 /* Appends the whole text to `out`; check out->failed. */
@@ -47,8 +47,8 @@ void krait_tsdl_write(struct krait_buf *out, const struct krait_tsdl *tsdl);
 
 /* ---- parts, for metadata of other traces ---- */
 
-/* A string literal. Names come from programs: quotes, backslashes and control bytes are escaped, bytes that
- * are not UTF-8 pass as they are. */
+/* A string literal. Names come from programs, so quotes, backslashes and control bytes are escaped; bytes that are not
+ * UTF-8 are written unchanged. */
 void krait_tsdl_write_literal(struct krait_buf *out, const char *s);
 /* Without quotes. */
 void krait_tsdl_write_uuid(struct krait_buf *out, const uint8_t uuid[16]);

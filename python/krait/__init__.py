@@ -29,7 +29,7 @@ __version__ = "0.1.0"
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
 _state = {"dir": None, "session": None, "pid": None}
 _starting = _thread.allocate_lock()
-_OPTIONS = ("include", "exclude", "c_calls", "gil", "children", "call_sites", "max_overhead", "lossless", "ring_size", "buffer_size",
+_OPTIONS = ("include", "exclude", "c_calls", "gil", "tasks", "children", "call_sites", "max_overhead", "lossless", "ring_size", "buffer_size",
             "max_threads", "for_", "max_size", "keep")
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
 
@@ -71,7 +71,7 @@ def _option_words(options):
     words = []
     for name, value in options.items():
         option = "--" + name.rstrip("_").replace("_", "-")  # for_: `for` is a word of Python's
-        if name in ("c_calls", "children", "gil"):
+        if name in ("c_calls", "children", "gil", "tasks"):
             if not value:
                 words.append("--no-" + name.replace("_", "-"))
         elif value is True:
@@ -87,7 +87,7 @@ def _option_words(options):
 def start(path=None, **options):
     """Begin to record every thread of this process into the folder `path`.
 
-    Options are those of `krait record` with underscores: c_calls=False, gil=False, children=False, include=[...], exclude=[...],
+    Options are those of `krait record` with underscores: c_calls=False, gil=False, tasks=False, children=False, include=[...], exclude=[...],
     max_overhead=5, call_sites=True, ring_size="4M", buffer_size="1G", max_threads=100, lossless=True, for_="10s", max_size="1G",
     keep="newest".
     A collector runs as a

@@ -11,7 +11,7 @@
 struct krait_recording_values {
     const char *output;
     struct krait_opt_list include, exclude;
-    bool no_c_calls, no_children, no_gil, call_sites, lossless, quiet, wait, view;
+    bool no_c_calls, no_children, no_gil, no_tasks, call_sites, lossless, quiet, wait, view;
     double max_overhead;
     uint64_t ring_size, buffer_size, max_threads, duration, max_size;
     const char *keep;             /* first or newest; NULL: first */

@@ -7,6 +7,7 @@
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/gil.h"
+#include "python/tasks.h"
 
 struct krait_agent krait_agent;
 
@@ -42,6 +43,7 @@ static void on_interp_end(PyObject *capsule)
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(in->hooks); i++)
         Py_CLEAR(in->hooks[i]);
     Py_CLEAR(in->hook_type);
+    krait_tasks_done(in);
     krait_codes_done(in);
 }
 
@@ -84,6 +86,8 @@ static int install(struct krait_interp *in, const char **why)
 {
     in->starts = atomic_load(&krait_agent.starts);
     krait_codes_forget(in);
+    krait_tasks_forget(in);
+    in->sees_tasks = in->agent->tasks && (in->sees_tasks || krait_tasks_are_imported());
     in->definitions = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_DEFINITIONS, 0);
     if (!in->definitions)
         krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_no_ring, 1);
@@ -223,6 +227,7 @@ static void read_options(struct krait_agent *agent)
     agent->c_calls = control->flags & KRAIT_RECORD_C_CALLS;
     agent->call_sites = control->flags & KRAIT_RECORD_CALL_SITES;
     agent->gil = control->flags & KRAIT_RECORD_GIL;
+    agent->tasks = control->flags & KRAIT_RECORD_TASKS;
     krait_filters_read(agent);
     /* The short hooks read the counter and nothing else. */
     agent->selective =
@@ -311,6 +316,8 @@ bool krait_agent_rejoin(struct krait_interp *in)
     atomic_store(&agent->forked, 0);
     for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next)
         krait_codes_forget_ids(i);
+    for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next)
+        krait_tasks_forget(i);
     krait_threads_forget();
     if (!(agent->writer.shm.control->flags & KRAIT_RECORD_CHILDREN) || krait_writer_join(&agent->writer)) {
         krait_agent_give_up(in);
@@ -401,25 +408,35 @@ static void count_lost(struct krait_interp *in, const struct krait_ring *ring)
         krait_agent_give_up(in);
 }
 
-static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uint32_t code,
-                        enum krait_begin_what top)
+/* This thread's ring, with room for an event of so many bytes at time *t, which may become later; NULL where the event
+ * is lost. */
+static struct krait_ring *room_for(struct krait_interp *in, uint64_t *t, size_t bytes,
+                                   enum krait_begin_what top)
 {
     struct krait_ring *ring = krait_this_ring;
     if (ring == &krait_no_ring) /* naming ran Python code, which stopped the recording or forked */
-        return;
-    t = KRAIT_MAX(t, krait_gil_last());
-    krait_governor_read_closing(in, BYTES);
-    enum krait_ring_room room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
+        return NULL;
+    *t = KRAIT_MAX(*t, krait_gil_last());
+    krait_governor_read_closing(in, bytes);
+    enum krait_ring_room room = krait_writer_room(&in->agent->writer, ring, *t, bytes);
     if (room == KRAIT_ROOM_RESYNC) {
-        if (!krait_thread_say_stack(in, t, top) || ring != krait_this_ring)
-            return;
-        t = KRAIT_MAX(t, krait_gil_last());
-        room = krait_writer_room(&in->agent->writer, ring, t, BYTES);
+        if (!krait_thread_say_stack(in, *t, top) || ring != krait_this_ring)
+            return NULL;
+        *t = KRAIT_MAX(*t, krait_gil_last());
+        room = krait_writer_room(&in->agent->writer, ring, *t, bytes);
     }
-    if (room == KRAIT_ROOM_NONE) {
-        count_lost(in, ring);
+    if (room != KRAIT_ROOM_NONE)
+        return ring;
+    count_lost(in, ring);
+    return NULL;
+}
+
+static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uint32_t code,
+                        enum krait_begin_what top)
+{
+    struct krait_ring *ring = room_for(in, &t, BYTES, top);
+    if (!ring)
         return;
-    }
     bool window_is_new = !krait_ring_has_room(ring, t);
     krait_writer_put(ring, t, event, code);
     if (window_is_new) {
@@ -516,6 +533,18 @@ void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
     if (may_record(in, KRAIT_TOP_IS_OLD))
         write_event(in, t, KRAIT_EVENT_python_unwind_of, krait_code_exception(in, exception),
                     KRAIT_TOP_IS_OLD);
+    restore(&kept);
+}
+
+void krait_slow_event(struct krait_interp *in, uint32_t event, const void *payload, size_t n)
+{
+    struct kept kept = keep();
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    bool ready = may_record(in, KRAIT_TOP_IS_OLD);
+    struct krait_ring *ring =
+        ready ? room_for(in, &t, sizeof(struct krait_event_extended) + n, KRAIT_TOP_IS_OLD) : NULL;
+    if (ring)
+        krait_writer_put_extended(ring, t, event, payload, n);
     restore(&kept);
 }
 

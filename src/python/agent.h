@@ -27,6 +27,8 @@ enum krait_code_flags {
     KRAIT_CODE_KNOWN = 1 << 0, /* looked at; its weak reference exists */
     KRAIT_CODE_OMIT = 1 << 1,  /* left out: krait's own, or by a filter or by the governor */
     KRAIT_CODE_HOT = 1 << 2,   /* ... by the governor */
+    KRAIT_CODE_TASK = 1 << 3,  /* a coroutine: tasks.h */
+    KRAIT_CODE_WAKES = 1 << 4, /* of C: ends a task's wait */
 };
 
 /* A function, by the address that stands for it: code object, PyMethodDef, type. 32 bytes, two a cache line. */
@@ -69,8 +71,10 @@ struct krait_interp {
     long tool_id, events;  /* 3.12 on: krait's number, and the events that it asks for */
     uint32_t tools_taken;  /* bits of the tool ids that the program took away */
     PyObject *hook_type;
-    PyObject *hooks[16]; /* callbacks, kept from one recording to the next */
-    bool scan_threads;   /* before 3.12: a thread was started */
+    PyObject *hooks[16];       /* callbacks, kept from one recording to the next */
+    bool scan_threads;         /* before 3.12: a thread was started */
+    bool sees_tasks;           /* the hooks look at coroutines */
+    struct krait_tasks *tasks; /* tasks.c; NULL: the program has none */
     struct krait_governor {
         int64_t left;    /* hooks until the next look */
         uint64_t window; /* hooks from look to look; 0: no budget */
@@ -110,15 +114,17 @@ struct krait_agent {
     bool c_calls;
     bool call_sites;
     bool gil;
+    bool tasks;
     /* filters, a governor, call sites, or no time-stamp counter: the hooks that look at more */
     bool selective;
     uint64_t event_ticks; /* for the governor: what recording one call and its end costs */
     uint64_t hook_ticks;  /* ... and what is left of that when the function is left out, before 3.12 */
     _Atomic int running;
     _Atomic uint32_t starts; /* recordings begun in this process */
-    uint32_t lives;          /* how often the program has finalised Python */
-    _Atomic int inside;      /* slow paths that are under way, in all threads */
-    _Atomic int forked;      /* the process is a copy: join anew before the next event */
+    _Atomic uint32_t next_task;
+    uint32_t lives;     /* how often the program has finalised Python */
+    _Atomic int inside; /* slow paths that are under way, in all threads */
+    _Atomic int forked; /* the process is a copy: join anew before the next event */
 };
 
 extern struct krait_agent krait_agent;
@@ -165,6 +171,8 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event);
 /* The innermost Python function is left by `exception`, at time t. */
 void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception);
+/* Writes another event of this thread, whose n bytes krait_put_NAME() has made, now. */
+void krait_slow_event(struct krait_interp *in, uint32_t event, const void *payload, size_t n);
 /* Says the innermost frame alone, if it is recorded: it is open from time t on, if it was not before. */
 void krait_slow_say_top(struct krait_interp *in, uint64_t t);
 /* Looks at a function that begins or ends unseen, without an event; its slot or NULL. */
@@ -291,6 +299,8 @@ static inline void krait_governor_count_idle(struct krait_interp *in)
 /* ---- monitoring.c (3.12 on), profile.c (before) ---- */
 int krait_monitoring_install(struct krait_interp *in, const char **why);
 void krait_monitoring_remove(struct krait_interp *in);
+/* From now on the hooks look at coroutines too. GIL held. */
+void krait_monitoring_see_tasks(struct krait_interp *in);
 /* Goes on without RAISE. GIL held. */
 void krait_monitoring_drop_raise(struct krait_interp *in);
 /* Puts all hooks back that were taken out of single places. GIL held. */

@@ -10,6 +10,7 @@
 #include "python/codes.h"
 
 #include "python/compat.h"
+#include "python/tasks.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -210,8 +211,7 @@ static void watch(struct krait_interp *in, PyObject *obj, const void *key)
 
 /* ---- names ---- */
 
-/* A Python string as UTF-8 (lone surrogates as \udcXX), "" for anything else; cut to what `text` holds. */
-static void as_text(PyObject *str, char *text, size_t size)
+void krait_code_text(PyObject *str, char *text, size_t size)
 {
     text[0] = '\0';
     PyObject *bytes =
@@ -231,7 +231,7 @@ static void as_text(PyObject *str, char *text, size_t size)
 static void attr_text(PyObject *obj, const char *name, char *text, size_t size)
 {
     PyObject *value = PyObject_GetAttrString(obj, name);
-    as_text(value, text, size);
+    krait_code_text(value, text, size);
     Py_XDECREF(value);
     PyErr_Clear();
 }
@@ -279,7 +279,7 @@ static void module_of(PyObject *frame, char *text, size_t size)
     text[0] = '\0';
     PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
     if (globals && PyDict_Check(globals))
-        as_text(PyDict_GetItemString(globals, "__name__"), text, size);
+        krait_code_text(PyDict_GetItemString(globals, "__name__"), text, size);
     Py_XDECREF(globals);
     PyErr_Clear();
 }
@@ -475,6 +475,18 @@ static struct krait_code *finish(struct krait_interp *in, const void *key, enum 
     return slot->id ? slot : NULL;
 }
 
+/* Whether it is a coroutine, of a program that has tasks. */
+static bool look_for_tasks(struct krait_interp *in, PyObject *code, const char *module)
+{
+    enum { COROUTINES = 0x80 | 0x100 }; /* CO_COROUTINE, CO_ITERABLE_COROUTINE: Include/cpython/code.h */
+    if (!in->sees_tasks && krait_tasks_are_of(module))
+        krait_tasks_see(in);
+    bool is_coroutine = in->sees_tasks && attr_u32(code, "co_flags") & COROUTINES;
+    if (is_coroutine)
+        krait_tasks_look(in);
+    return is_coroutine;
+}
+
 struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, PyObject *frame)
 {
     PyObject *type, *value, *traceback;
@@ -486,7 +498,10 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
         watch(in, code, code);
     bool take = !(old && old->flags & KRAIT_CODE_OMIT) && !is_own(code, t.file) &&
                 krait_filters_take(in->agent, t.module, t.name, t.file);
+    bool is_coroutine = in->agent->tasks && look_for_tasks(in, code, t.module);
     struct krait_code *slot = finish(in, code, KRAIT_code_kind_python, take, &t);
+    if (slot && is_coroutine)
+        slot->flags |= KRAIT_CODE_TASK;
     PyErr_Restore(type, value, traceback);
     return slot;
 }
@@ -508,7 +523,7 @@ static PyObject *type_attr(PyObject *cls, const char *name)
 static void type_text(PyObject *cls, const char *name, char *text, size_t size)
 {
     PyObject *value = type_attr(cls, name);
-    as_text(value, text, size);
+    krait_code_text(value, text, size);
     Py_XDECREF(value);
 }
 
@@ -626,6 +641,8 @@ struct krait_code *krait_code_define_c(struct krait_interp *in, const void *key,
     bool take = !(old && old->flags & KRAIT_CODE_OMIT) && !(key == callable && wraps_python(callable)) &&
                 krait_filters_take_c(in->agent, t.module, t.name);
     struct krait_code *slot = finish(in, key, KRAIT_code_kind_c, take, &t);
+    if (slot && krait_tasks_is_waker(t.module, t.name))
+        slot->flags |= KRAIT_CODE_WAKES;
     PyErr_Restore(type, value, traceback);
     return slot;
 }

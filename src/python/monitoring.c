@@ -13,6 +13,7 @@
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/lead.h"
+#include "python/tasks.h"
 
 #include <structmember.h>
 
@@ -22,6 +23,7 @@ struct hook {
     PyObject ob_base;
     krait_vectorcall *call;
     struct krait_interp *in;
+    krait_vectorcall *base; /* what `call` calls, where it is a hook around another */
 };
 
 static PyObject *disable; /* sys.monitoring.DISABLE */
@@ -380,23 +382,69 @@ static PyObject *selective_throw(KRAIT_ARGS)
 KRAIT_HOOK(selective_return, selective_end(self, args[0], KRAIT_EVENT_python_return, disable))
 KRAIT_HOOK(selective_yield, selective_end(self, args[0], KRAIT_EVENT_python_yield, disable))
 
+/* ---- the program has tasks ----
+ *
+ * Hooks around those above, once the program imports a library that runs tasks: tasks.h. */
+
+static inline PyObject *call_base(KRAIT_ARGS)
+{
+    return ((struct hook *)self)->base(self, args, nargs, names);
+}
+
+static inline PyObject *task_begin(KRAIT_ARGS, bool call)
+{
+    PyObject *result = call_base(self, args, nargs, names);
+    struct krait_interp *in = hook_interp(self);
+    const struct krait_code *slot = krait_code_find(in, args[0]);
+    if (slot && slot->flags & KRAIT_CODE_TASK && slot->id)
+        krait_tasks_begun(in, args[0], call);
+    return result;
+}
+
+static inline PyObject *task_end(KRAIT_ARGS, enum krait_event_enum_value how)
+{
+    if (KRAIT_UNLIKELY(krait_task_root == args[0]))
+        krait_tasks_ending(hook_interp(self), how, nargs > 2 ? args[2] : NULL);
+    return call_base(self, args, nargs, names);
+}
+
+static PyObject *task_call(KRAIT_ARGS)
+{
+    PyObject *result = call_base(self, args, nargs, names);
+    struct krait_interp *in = hook_interp(self);
+    const void *key = krait_code_key(args[2]);
+    const struct krait_code *slot = key ? krait_code_find(in, key) : NULL;
+    if (KRAIT_UNLIKELY(slot && slot->flags & KRAIT_CODE_WAKES))
+        krait_tasks_wake(in, Py_TYPE(args[2]) == krait_compat.cfunction_type
+                                 ? krait_at(args[2], KRAIT_CFUNCTION_SELF)
+                                 : args[3]);
+    return result;
+}
+
+KRAIT_HOOK(task_start, task_begin(self, args, nargs, names, true))
+KRAIT_HOOK(task_resume, task_begin(self, args, nargs, names, false))
+KRAIT_HOOK(task_return, task_end(self, args, nargs, names, KRAIT_task_leave_reason_returned))
+KRAIT_HOOK(task_yield, task_end(self, args, nargs, names, KRAIT_task_leave_reason_yielded))
+KRAIT_HOOK(task_unwind, task_end(self, args, nargs, names, KRAIT_task_leave_reason_raised))
+
 /* ---- registering them ---- */
 
 static const struct {
     const char *event; /* of sys.monitoring.events: their numbers shift between versions */
     krait_vectorcall *call, *selective;
+    krait_vectorcall *around; /* once there are tasks; NULL: none */
     bool c;
 } rows[] = {
-    { "PY_START", on_start, selective_start, false },
-    { "PY_RESUME", on_resume, selective_resume, false },
-    { "PY_THROW", on_throw, selective_throw, false },
-    { "PY_RETURN", on_return, selective_return, false },
-    { "PY_YIELD", on_yield, selective_yield, false },
-    { "PY_UNWIND", on_unwind, selective_unwind, false },
-    { "RAISE", on_raise, selective_raise, false },
-    { "CALL", on_call, selective_call, true },
-    { "C_RETURN", on_c_return, selective_c_return, true },
-    { "C_RAISE", on_c_raise, selective_c_raise, true },
+    { "PY_START", on_start, selective_start, task_start, false },
+    { "PY_RESUME", on_resume, selective_resume, task_resume, false },
+    { "PY_THROW", on_throw, selective_throw, task_resume, false },
+    { "PY_RETURN", on_return, selective_return, task_return, false },
+    { "PY_YIELD", on_yield, selective_yield, task_yield, false },
+    { "PY_UNWIND", on_unwind, selective_unwind, task_unwind, false },
+    { "RAISE", on_raise, selective_raise, NULL, false },
+    { "CALL", on_call, selective_call, task_call, true },
+    { "C_RETURN", on_c_return, selective_c_return, NULL, true },
+    { "C_RAISE", on_c_raise, selective_c_raise, NULL, true },
 };
 
 _Static_assert(KRAIT_ARRAY_LEN(rows) <= KRAIT_ARRAY_LEN(((struct krait_interp *)0)->hooks), "a hook a row");
@@ -484,8 +532,11 @@ static int register_row(PyObject *monitoring, PyObject *events, struct krait_int
     long event = attr_long(events, rows[row].event);
     krait_vectorcall *call = in->agent->selective ? rows[row].selective : rows[row].call;
     PyObject *hook = in->hooks[row] ? in->hooks[row] : new_hook(type, in, call);
-    if (hook)
-        ((struct hook *)hook)->call = call;
+    if (hook) {
+        struct hook *its = (struct hook *)hook;
+        its->base = call;
+        its->call = in->sees_tasks && rows[row].around ? rows[row].around : call;
+    }
     PyObject *done = hook && event > 0 ? PyObject_CallMethod(monitoring, "register_callback", "llO",
                                                              in->tool_id, event, hook)
                                        : NULL;
@@ -516,6 +567,14 @@ static int register_all(PyObject *monitoring, struct krait_interp *in, const cha
         in->events = call_long(monitoring, "get_events", in->tool_id);
     Py_XDECREF(events);
     return rc;
+}
+
+void krait_monitoring_see_tasks(struct krait_interp *in)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(rows); i++) {
+        if (in->hooks[i] && rows[i].around)
+            ((struct hook *)in->hooks[i])->call = rows[i].around;
+    }
 }
 
 static PyObject *get_monitoring(void)

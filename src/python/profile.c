@@ -12,6 +12,7 @@
  */
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/tasks.h"
 
 enum { /* Include/cpython/pystate.h: PyTrace_* */
        WHAT_CALL = 0,
@@ -95,6 +96,34 @@ static inline uint32_t end_event(PyObject *frame, PyObject *code, const PyObject
     return KRAIT_EVENT_python_return;
 }
 
+/* What a coroutine's begin and end tell of tasks. */
+static void look_at_begin(struct krait_interp *in, PyObject *code, uint32_t event)
+{
+    const struct krait_code *slot = in->sees_tasks ? krait_code_find(in, code) : NULL;
+    if (slot && slot->flags & KRAIT_CODE_TASK && slot->id)
+        krait_tasks_begun(in, code, event == KRAIT_EVENT_python_call);
+}
+
+/* Returns when the function ends: not before what was written of it. */
+static uint64_t look_at_end(struct krait_interp *in, uint64_t t, const PyObject *code, uint32_t event,
+                            PyObject *value)
+{
+    if (KRAIT_LIKELY(krait_task_root != code))
+        return t;
+    enum krait_event_enum_value how = event == KRAIT_EVENT_python_yield    ? KRAIT_task_leave_reason_yielded
+                                      : event == KRAIT_EVENT_python_return ? KRAIT_task_leave_reason_returned
+                                                                           : KRAIT_task_leave_reason_raised;
+    krait_tasks_ending(in, how, value);
+    return krait_writer_now(&in->agent->writer);
+}
+
+static void look_at_c_call(struct krait_interp *in, const void *key, PyObject *callable)
+{
+    const struct krait_code *slot = in->sees_tasks ? krait_code_find(in, key) : NULL;
+    if (slot && slot->flags & KRAIT_CODE_WAKES && Py_TYPE(callable) == krait_compat.cfunction_type)
+        krait_tasks_wake(in, krait_at(callable, KRAIT_CFUNCTION_SELF));
+}
+
 static inline void put_c_call(struct krait_interp *in, const void *key, PyObject *callable)
 {
     uint32_t id = krait_code_id(in, key);
@@ -129,23 +158,29 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
     uint64_t t = krait_clock_counter();
     PyObject *code = krait_frame_code_fast(frame), *next;
     const void *key;
+    uint32_t event;
     switch (what) {
     case WHAT_CALL:
-        put_begin(in, code, begin_event(frame, code));
+        event = begin_event(frame, code);
+        put_begin(in, code, event);
+        look_at_begin(in, code, event);
         break;
     case WHAT_RETURN:
         if (is_unreported(in, t, frame, code, arg))
             break;
         next = goes_on(frame, code, arg);
-        put_end(in, t, end_event(frame, code, arg));
+        event = end_event(frame, code, arg);
+        put_end(in, look_at_end(in, t, code, event, arg), event);
         if (next)
             put_begin(in, next, KRAIT_EVENT_python_resume);
         note_thrown(in, frame, code, arg);
         break;
     case WHAT_C_CALL:
         key = krait_code_key(arg);
-        if (key)
+        if (key) {
             put_c_call(in, key, arg);
+            look_at_c_call(in, key, arg);
+        }
         break;
     case WHAT_C_RETURN:
         put_end(in, t, KRAIT_EVENT_c_return);
@@ -211,7 +246,7 @@ short_event(PyObject *obj, PyObject *frame, int what, PyObject *arg, struct shor
     uint32_t id = 0;
     if (key) {
         const struct krait_code *slot = &in->codes[krait_code_hash(in, key)];
-        if (KRAIT_UNLIKELY(slot->key != key || !slot->id))
+        if (KRAIT_UNLIKELY(slot->key != key || !slot->id || slot->flags & KRAIT_CODE_WAKES))
             return any_event(obj, frame, what, arg);
         id = slot->id;
     }
@@ -278,6 +313,7 @@ static void selective_begin(struct krait_interp *in, PyObject *code, uint32_t ev
         krait_slow_begin(in, event, code);
     else
         put_begin(in, code, event);
+    look_at_begin(in, code, event);
 }
 
 static void selective_end(struct krait_interp *in, PyObject *code, uint32_t event)
@@ -306,6 +342,8 @@ static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObj
         krait_slow_c_call(in, key, callable);
     else if (what == WHAT_C_CALL)
         put_c_call(in, key, callable);
+    if (what == WHAT_C_CALL)
+        look_at_c_call(in, key, callable);
     else if (what == WHAT_C_RETURN)
         put_end(in, krait_writer_now(&in->agent->writer), KRAIT_EVENT_c_return);
     else if (what == WHAT_C_EXCEPTION)
@@ -324,8 +362,10 @@ static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject
             selective_begin(in, code, begin_event(frame, code));
     } else if (what == WHAT_RETURN) {
         PyObject *next = goes_on(frame, code, arg);
-        if (!is_unreported(in, 0, frame, code, arg))
+        if (!is_unreported(in, 0, frame, code, arg)) {
+            look_at_end(in, 0, code, end_event(frame, code, arg), arg);
             selective_end(in, code, end_event(frame, code, arg));
+        }
         note_thrown(in, frame, code, arg);
         if (next && !code_left_out(in, next))
             selective_begin(in, next, KRAIT_EVENT_python_resume);

@@ -7,6 +7,7 @@
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/gil.h"
+#include "python/tasks.h"
 #include "record/frames.h"
 
 #include <string.h>
@@ -85,6 +86,7 @@ static void on_thread_exit(void *value)
     krait_this_ring = &krait_no_ring;
     frames_done(&entry->said);
     krait_greenlets_end();
+    krait_tasks_thread_end();
     atomic_store(&entry->tls, NULL);
     pthread_mutex_unlock(&entries_lock);
 }

@@ -70,6 +70,7 @@ enum krait_record_flags {
     KRAIT_RECORD_LOSSLESS = 1 << 2,
     KRAIT_RECORD_CALL_SITES = 1 << 3,
     KRAIT_RECORD_GIL = 1 << 4,
+    KRAIT_RECORD_TASKS = 1 << 5,
 };
 
 enum krait_session_state {

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "python/tasks.h"
+
+#include "base/array.h"
+#include "event/payload.h"
+#include "python/codes.h"
+#include "python/compat.h"
+
+#include <string.h>
+
+/* A task that has not ended. */
+struct task {
+    const void *address; /* NULL: free */
+    const void *root;    /* its coroutine's code; NULL: it has not begun */
+    uint32_t id;
+};
+
+struct krait_tasks {
+    struct krait_map by_address; /* to 1 + its index; 0: it has ended */
+    struct task *tasks;
+    uint32_t count, cap, first_free; /* KRAIT_NO_ID: none is free */
+    /* Kept until the interpreter ends. NULL where they are not imported. */
+    PyObject *get_loop, *current_task; /* _asyncio's functions; from 3.12 on current_task is one */
+    PyObject *current_tasks;           /* before: its dictionary of loops and tasks */
+    PyObject *task_type;               /* _asyncio.Task */
+    PyObject *trio_run;                /* trio's thread-local object, which has the task that runs */
+};
+
+/* Steps within steps: a task that begins eagerly (3.12) is run by the one that makes it. */
+enum { STEPS = 16 };
+
+struct steps {
+    uint32_t depth;
+    struct step {
+        const void *task, *root;
+        uint32_t id, index;
+        uint32_t begins; /* of the root that have not ended: it may call itself */
+    } steps[STEPS];
+};
+
+static __thread struct steps *of_thread;
+__thread const void *krait_task_root __attribute__((tls_model("initial-exec")));
+
+static struct step *last_step(void)
+{
+    return of_thread && of_thread->depth ? &of_thread->steps[of_thread->depth - 1] : NULL;
+}
+
+static void note_root(void)
+{
+    const struct step *last = last_step();
+    krait_task_root = last ? last->root : NULL;
+}
+
+static void leave_steps(void)
+{
+    if (of_thread)
+        of_thread->depth = 0;
+    krait_task_root = NULL;
+}
+
+static struct step *push_step(const struct task *task, uint32_t index)
+{
+    if (!of_thread)
+        of_thread = calloc(1, sizeof(*of_thread));
+    if (!of_thread)
+        return NULL;
+    if (of_thread->depth == STEPS) /* their ends were not told: the governor dropped them */
+        of_thread->depth = 0;
+    struct step *step = &of_thread->steps[of_thread->depth++];
+    *step = (struct step){ task->address, task->root, task->id, index, 1 };
+    note_root();
+    return step;
+}
+
+void krait_tasks_thread_end(void)
+{
+    free(of_thread);
+    of_thread = NULL;
+    krait_task_root = NULL;
+}
+
+/* ---- the modules ---- */
+
+bool krait_tasks_are_of(const char *module)
+{
+    static const char *const names[] = { "asyncio", "trio" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
+        size_t n = strlen(names[i]);
+        if (strncmp(module, names[i], n) == 0 && (!module[n] || module[n] == '.'))
+            return true;
+    }
+    return false;
+}
+
+bool krait_tasks_is_waker(const char *module, const char *name)
+{
+    static const char *const wakers[] = { "Future.set_result", "Future.set_exception", "Future.cancel",
+                                          "Task.cancel" };
+    bool is = false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(wakers) && strcmp(module, "_asyncio") == 0; i++)
+        is |= strcmp(name, wakers[i]) == 0;
+    return is;
+}
+
+/* Borrowed, or NULL. */
+static PyObject *imported(const char *name)
+{
+    PyObject *modules = PySys_GetObject("modules");
+    return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, name) : NULL;
+}
+
+/* Keeps a member of the module, if it is of a type, or of one derived from it. */
+static void keep_member(PyObject **kept, PyObject *module, const char *name, PyTypeObject *type)
+{
+    PyObject *value = PyObject_GetAttrString(module, name);
+    PyErr_Clear();
+    if (value && PyType_IsSubtype(Py_TYPE(value), type))
+        *kept = value;
+    else
+        Py_XDECREF(value);
+}
+
+static void look_for_asyncio(struct krait_tasks *tasks)
+{
+    PyObject *module = tasks->get_loop ? NULL : imported("_asyncio");
+    if (!module)
+        return;
+    keep_member(&tasks->task_type, module, "Task", &PyType_Type);
+    keep_member(&tasks->current_task, module, "current_task", krait_compat.cfunction_type);
+    keep_member(&tasks->current_tasks, module, "_current_tasks", &PyDict_Type);
+    if (tasks->task_type && (tasks->current_task || tasks->current_tasks))
+        keep_member(&tasks->get_loop, module, "_get_running_loop", krait_compat.cfunction_type);
+}
+
+static void look_for_trio(struct krait_tasks *tasks)
+{
+    PyObject *module = tasks->trio_run ? NULL : imported("trio._core._run");
+    if (module)
+        keep_member(&tasks->trio_run, module, "GLOBAL_RUN_CONTEXT", &PyBaseObject_Type);
+}
+
+void krait_tasks_look(struct krait_interp *in)
+{
+    if (!in->tasks)
+        in->tasks = calloc(1, sizeof(*in->tasks));
+    if (!in->tasks)
+        return;
+    if (!in->tasks->count)
+        in->tasks->first_free = KRAIT_NO_ID;
+    look_for_asyncio(in->tasks);
+    look_for_trio(in->tasks);
+}
+
+void krait_tasks_see(struct krait_interp *in)
+{
+    in->sees_tasks = true;
+    if (krait_compat.version.monitoring)
+        krait_monitoring_see_tasks(in);
+}
+
+bool krait_tasks_are_imported(void)
+{
+    return imported("asyncio") || imported("trio");
+}
+
+/* ---- the task that runs ---- */
+
+/* New reference; None or NULL: no loop runs in this thread. */
+static PyObject *running_loop(const struct krait_tasks *tasks)
+{
+    PyObject *function = tasks->get_loop;
+    if (PyCFunction_GetFlags(function) == METH_NOARGS)
+        return PyCFunction_GetFunction(function)(PyCFunction_GetSelf(function), NULL);
+    return PyObject_CallFunctionObjArgs(function, NULL);
+}
+
+/* New reference or NULL. */
+static PyObject *task_of_loop(const struct krait_tasks *tasks, PyObject *loop)
+{
+    if (tasks->current_task)
+        return PyObject_CallFunctionObjArgs(tasks->current_task, loop, NULL);
+    PyObject *task = PyDict_GetItemWithError(tasks->current_tasks, loop);
+    Py_XINCREF(task);
+    return task;
+}
+
+/* New reference or NULL. */
+static PyObject *asyncio_task(const struct krait_tasks *tasks)
+{
+    PyObject *loop = tasks->get_loop ? running_loop(tasks) : NULL;
+    PyObject *task = loop && loop != Py_None ? task_of_loop(tasks, loop) : NULL;
+    Py_XDECREF(loop);
+    return task;
+}
+
+/* New reference or NULL. */
+static PyObject *trio_task(const struct krait_tasks *tasks)
+{
+    return tasks->trio_run ? PyObject_GetAttrString(tasks->trio_run, "task") : NULL;
+}
+
+/* New reference or NULL; the exception is cleared. */
+static PyObject *current_task(const struct krait_tasks *tasks)
+{
+    PyObject *task = asyncio_task(tasks);
+    if (!task || task == Py_None) {
+        Py_XDECREF(task);
+        PyErr_Clear();
+        task = trio_task(tasks);
+    }
+    PyErr_Clear();
+    if (task == Py_None)
+        Py_CLEAR(task);
+    return task;
+}
+
+/* ---- tasks by address ---- */
+
+static struct task *find_task(const struct krait_tasks *tasks, const void *address)
+{
+    const uint64_t *index = krait_map_get(&tasks->by_address, (uintptr_t)address);
+    return index && *index ? &tasks->tasks[*index - 1] : NULL;
+}
+
+static void end_task(struct krait_tasks *tasks, uint32_t index)
+{
+    struct task *task = &tasks->tasks[index];
+    uint64_t *known = krait_map_get(&tasks->by_address, (uintptr_t)task->address);
+    if (known)
+        *known = 0;
+    *task = (struct task){ .id = tasks->first_free };
+    tasks->first_free = index;
+}
+
+static struct task *new_task(struct krait_tasks *tasks, const void *address)
+{
+    uint32_t index = tasks->first_free;
+    if (index == KRAIT_NO_ID) {
+        if (!KRAIT_GROW(tasks->tasks, tasks->cap, tasks->count + 1))
+            return NULL;
+        index = tasks->count;
+    }
+    if (krait_map_put(&tasks->by_address, (uintptr_t)address, (uint64_t)index + 1))
+        return NULL;
+    if (index == tasks->count)
+        tasks->count++;
+    else
+        tasks->first_free = tasks->tasks[index].id;
+    tasks->tasks[index] = (struct task){ .address = address };
+    return &tasks->tasks[index];
+}
+
+static bool is_asyncio_task(const struct krait_tasks *tasks, PyObject *object)
+{
+    return tasks->task_type && PyType_IsSubtype(Py_TYPE(object), (PyTypeObject *)tasks->task_type);
+}
+
+/* asyncio's own name of a task, without code of a subclass; else its attribute `name`, as trio's have. New reference
+ * or NULL. */
+static PyObject *name_of(const struct krait_tasks *tasks, PyObject *task)
+{
+    PyObject *get = NULL, *name = NULL;
+    if (is_asyncio_task(tasks, task))
+        get = PyObject_GetAttrString(tasks->task_type, "get_name");
+    if (get)
+        name = PyObject_CallFunctionObjArgs(get, task, NULL);
+    else if (tasks->trio_run)
+        name = PyObject_GetAttrString(task, "name");
+    Py_XDECREF(get);
+    PyErr_Clear();
+    return name;
+}
+
+/* Writes what a task is. `root` may be NULL: it has not begun. */
+static void write_definition(struct krait_interp *in, PyObject *object, uint32_t id, const void *root)
+{
+    char text[256];
+    PyObject *name = name_of(in->tasks, object);
+    krait_code_text(name, text, sizeof(text));
+    Py_XDECREF(name);
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_task_define(payload, &(struct krait_payload_task_define){
+                                                  .id = id,
+                                                  .coroutine = root ? krait_code_id(in, root) : 0,
+                                                  .name = text[0] ? text : "?",
+                                              });
+    if (in->definitions)
+        krait_writer_event(&in->agent->writer, in->definitions, KRAIT_EVENT_task_define, payload, n);
+}
+
+static struct task *define(struct krait_interp *in, PyObject *object, const void *root)
+{
+    struct task *task = new_task(in->tasks, object);
+    if (!task)
+        return NULL;
+    task->root = root;
+    task->id = 1 + atomic_fetch_add_explicit(&in->agent->next_task, 1, memory_order_relaxed);
+    write_definition(in, object, task->id, root);
+    return task;
+}
+
+/* ---- steps ---- */
+
+/* Whether the task at an address is the one that was there: see tasks.h. A task whose root is not recorded goes by
+ * the first coroutine in it that is. */
+static bool is_same(const struct task *task, bool call)
+{
+    return !call || !task->root;
+}
+
+static void note_coroutine(struct krait_interp *in, PyObject *object, struct task *task, const void *code)
+{
+    if (!task->root)
+        write_definition(in, object, task->id, code);
+    task->root = code;
+}
+
+static void begin_step(struct krait_interp *in, PyObject *object, const void *code, bool call)
+{
+    struct task *task = find_task(in->tasks, object);
+    if (task && !is_same(task, call)) {
+        end_task(in->tasks, (uint32_t)(task - in->tasks->tasks));
+        task = NULL;
+    }
+    if (task)
+        note_coroutine(in, object, task, code);
+    else
+        task = define(in, object, code);
+    const struct step *step = task ? push_step(task, (uint32_t)(task - in->tasks->tasks)) : NULL;
+    if (!step)
+        return;
+    uint8_t payload[KRAIT_BYTES_task_run];
+    size_t n = krait_put_task_run(payload, &(struct krait_payload_task_run){ step->id });
+    krait_slow_event(in, KRAIT_EVENT_task_run, payload, n);
+}
+
+void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
+{
+    if (!in->tasks)
+        return;
+    int saved_errno = errno;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *task = current_task(in->tasks);
+    struct step *last = last_step();
+    if (task && last && last->task == task)
+        last->begins += last->root == code;
+    else if (task)
+        begin_step(in, task, code, call);
+    Py_XDECREF(task);
+    PyErr_Restore(type, value, traceback);
+    errno = saved_errno;
+}
+
+/* What a task waits for: another task's id, or the address of a future. */
+static uint64_t awaited(struct krait_interp *in, PyObject *value, enum krait_event_enum_value *why)
+{
+    const struct krait_tasks *tasks = in->tasks;
+    if (!value || value == Py_None)
+        return 0;
+    *why = KRAIT_task_leave_reason_future;
+    if (!is_asyncio_task(tasks, value))
+        return (uintptr_t)value;
+    const struct task *task = find_task(tasks, value);
+    if (!task)
+        task = define(in, value, NULL);
+    *why = task ? KRAIT_task_leave_reason_task : KRAIT_task_leave_reason_future;
+    return task ? task->id : (uintptr_t)value;
+}
+
+static void leave_step(struct krait_interp *in, const struct step *step, enum krait_event_enum_value why,
+                       PyObject *value)
+{
+    uint64_t on = why == KRAIT_task_leave_reason_yielded ? awaited(in, value, &why) : 0;
+    uint8_t payload[KRAIT_BYTES_task_leave];
+    size_t n =
+        krait_put_task_leave(payload, &(struct krait_payload_task_leave){ step->id, (uint8_t)why, on });
+    krait_slow_event(in, KRAIT_EVENT_task_leave, payload, n);
+}
+
+void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how, PyObject *value)
+{
+    struct step *last = last_step();
+    if (!last || !in->tasks || --last->begins)
+        return;
+    int saved_errno = errno;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    struct step step = *last;
+    of_thread->depth--;
+    note_root();
+    leave_step(in, &step, how, value);
+    if (how != KRAIT_task_leave_reason_yielded && step.index < in->tasks->count &&
+        in->tasks->tasks[step.index].address == step.task)
+        end_task(in->tasks, step.index);
+    PyErr_Restore(type, error, traceback);
+    errno = saved_errno;
+}
+
+void krait_tasks_wake(struct krait_interp *in, const PyObject *future)
+{
+    if (!in->tasks || !future)
+        return;
+    uint8_t payload[KRAIT_BYTES_task_wake];
+    size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ (uintptr_t)future });
+    krait_slow_event(in, KRAIT_EVENT_task_wake, payload, n);
+}
+
+/* ---- the end ---- */
+
+void krait_tasks_forget(struct krait_interp *in)
+{
+    leave_steps();
+    if (!in->tasks)
+        return;
+    krait_map_done(&in->tasks->by_address);
+    in->tasks->by_address = (struct krait_map){ 0 };
+    in->tasks->count = 0;
+    in->tasks->first_free = KRAIT_NO_ID;
+}
+
+void krait_tasks_done(struct krait_interp *in)
+{
+    struct krait_tasks *tasks = in->tasks;
+    in->tasks = NULL;
+    if (!tasks)
+        return;
+    Py_XDECREF(tasks->get_loop);
+    Py_XDECREF(tasks->current_task);
+    Py_XDECREF(tasks->current_tasks);
+    Py_XDECREF(tasks->task_type);
+    Py_XDECREF(tasks->trio_run);
+    krait_map_done(&tasks->by_address);
+    free(tasks->tasks);
+    free(tasks);
+}

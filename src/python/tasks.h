@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tasks of asyncio and trio: which task's coroutine a thread runs, from when to when, what it waits for then, and who
+ * ends that wait.
+ *
+ * An event loop runs a task in steps. Each step begins or resumes the coroutine that the task was made with, its root,
+ * and ends where the root yields, returns or raises:
+ *
+ *   Task-7    ├ step ┤ waits for a future        ├ step ┤ waits for Task-8    ├ step, the last ┤
+ *   events    run    leave                 wake   run    leave                 run              leave
+ *
+ * So the hooks look at coroutines alone: at a begin, whether the loop has another task now than it had before; at an
+ * end, whether the root ends. No object of the program is changed or kept, and no code of its own runs: the loop
+ * and its task are read as the interpreter's own asyncio.current_task() reads them.
+ *
+ * A task is known by its address until its root has returned or raised. A task that is dropped before that may leave its
+ * address to another; that one begins its root by a call where the old one would resume it, and so is told apart.
+ */
+#ifndef KRAIT_PYTHON_TASKS_H
+#define KRAIT_PYTHON_TASKS_H
+
+#include "python/agent.h"
+
+/* The root of the step that this thread is in; NULL: in none. hot path */
+extern __thread const void *krait_task_root __attribute__((tls_model("initial-exec")));
+
+/* Whether a module's functions tell that the program has tasks from now on. */
+bool krait_tasks_are_of(const char *module);
+/* Whether the program has imported such a module. GIL held; keeps no exception. */
+bool krait_tasks_are_imported(void);
+/* It has: the hooks look at coroutines from now on. GIL held. */
+void krait_tasks_see(struct krait_interp *in);
+/* Looks for the modules that run tasks, as far as they are imported now. GIL held; keeps no exception. */
+void krait_tasks_look(struct krait_interp *in);
+/* Whether a function of C ends the wait for the future that it is called on. */
+bool krait_tasks_is_waker(const char *module, const char *name);
+
+/* A coroutine has just begun (call), or goes on. GIL held; keeps errno and the exception. */
+void krait_tasks_begun(struct krait_interp *in, const void *code, bool call);
+/* krait_task_root is about to end: by a yield of `value`, or of NULL. The same. */
+void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how, PyObject *value);
+/* A function of C that ends a wait is called on `future`. The same. */
+void krait_tasks_wake(struct krait_interp *in, const PyObject *future);
+
+/* In a forked child, or for another recording: nothing is known of any task. */
+void krait_tasks_forget(struct krait_interp *in);
+/* The interpreter has ended. */
+void krait_tasks_done(struct krait_interp *in);
+/* The thread ends. */
+void krait_tasks_thread_end(void);
+
+#endif

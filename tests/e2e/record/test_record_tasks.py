@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of asyncio: which one runs, when it stops, what for, and who ends its wait."""
+
+import json
+import os
+
+import pytest
+
+from conftest import BUILD
+from recording import Recording
+
+# The program notes its own steps: each coroutine here notes its task's name whenever it begins or goes on.
+PROGRAM = """
+import asyncio, json, sys
+
+steps = []
+
+def here():
+    task = asyncio.current_task()
+    steps.append(task.get_name())
+
+async def worker(lock, queue):
+    here()
+    async with lock:
+        here()
+        await asyncio.sleep(0.001)
+        here()
+    here()
+    await queue.put(1)
+    here()
+
+async def kid():
+    here()
+    await asyncio.sleep(0)
+    here()
+    raise KeyError("kid")
+
+async def deep(n):
+    here()
+    if n:
+        await deep(n - 1)
+        here()
+    else:
+        await asyncio.sleep(0.002)
+        here()
+
+async def main():
+    here()
+    lock, queue = asyncio.Lock(), asyncio.Queue()
+    workers = [asyncio.get_running_loop().create_task(worker(lock, queue)) for _ in range(3)]
+    for number, task in enumerate(workers):
+        task.set_name("worker-%d" % number)
+    try:
+        await asyncio.create_task(kid(), name="kid")
+    except KeyError:
+        pass
+    here()
+    await deep(3)
+    here()
+    for _ in workers:
+        await queue.get()
+        here()
+    for n in range(40):  # tasks that come and go have each other's addresses
+        await asyncio.create_task(deep(0), name="brief-%d" % n)
+        here()
+
+asyncio.run(main())
+json.dump(steps, sys.stdout)
+"""
+
+
+def runs(thread):
+    """(task, reason) of each step, from its run to its leave; checks that they alternate."""
+    steps, open_task = [], None
+    for e in thread.read():
+        if e.name == "task:run":
+            assert open_task is None
+            open_task = e.fields["task"]
+        elif e.name == "task:leave":
+            assert open_task == e.fields["task"]
+            steps.append((open_task, e.fields["reason"]))
+            open_task = None
+    assert open_task is None
+    return steps
+
+
+def merged(names):
+    """Without repeats: a task may note several steps in one."""
+    return [name for i, name in enumerate(names) if not i or names[i - 1] != name]
+
+
+@pytest.mark.parametrize("options", [[], ["--no-c-calls"], ["--max-overhead", "90"]], ids=["plain", "no-c", "governed"])
+def test_tasks_run_as_the_program_says(record, python, options):
+    run = record.text(python, PROGRAM, options=options)
+    process = run.main
+    names = {d["id"]: d["name"] for d in process.said("task:define")}
+    (thread,) = [t for t in process.threads if any(e.name == "task:run" for e in t.read())]
+    mine = set(json.loads(run.stdout))
+    assert merged([names[t] for t, _ in runs(thread) if names[t] in mine]) == merged(json.loads(run.stdout))
+    roots = {d["name"]: process.codes[d["coroutine"]].qualname for d in process.said("task:define") if d["coroutine"]}
+    assert roots["kid"] == "kid" and roots["worker-1"] == "worker" and roots["brief-39"] == "deep"
+    process.check_balanced()
+    assert run.lost == 0
+
+
+@pytest.mark.few_pythons
+def test_steps_end_by_what_ended_them(record, python):
+    run = record.text(python, PROGRAM)
+    process = run.main
+    names = {d["id"]: d["name"] for d in process.said("task:define")}
+    (thread,) = [t for t in process.threads if any(e.name == "task:run" for e in t.read())]
+    by_task = {}
+    for task, reason in runs(thread):
+        by_task.setdefault(names[task], []).append(reason)
+    assert by_task["kid"] == ["yielded", "raised"]
+    assert by_task["brief-0"] == ["future", "returned"]
+    assert by_task["worker-0"] == ["future", "returned"]
+    assert by_task["worker-2"] == ["future", "future", "returned"]  # the lock, the sleep
+    (main,) = [reasons for reasons in by_task.values() if "task" in reasons]
+    assert main[0] == "task" and main[-1] == "returned"
+
+
+
+def test_a_wait_is_ended_by_a_wake_before_the_task_goes_on(record, python):
+    run = record.text(python, PROGRAM)
+    waits, ended = {}, 0
+    (thread,) = [t for t in run.main.threads if any(e.name == "task:run" for e in t.read())]
+    woken = set()
+    for e in thread.read():
+        if e.name == "task:wake":
+            woken.add(e.fields["on"])
+        elif e.name == "task:leave" and e.fields["reason"] == "future":
+            waits[e.fields["task"]] = e.fields["on"]
+            woken.discard(e.fields["on"])
+        elif e.name == "task:run" and e.fields["task"] in waits:
+            assert waits.pop(e.fields["task"]) in woken
+            ended += 1
+    assert ended > 40
+
+
+def test_no_tasks_leaves_them_out(record, any_python):
+    run = record.text(any_python, PROGRAM, options=["--no-tasks"])
+    assert not [e for t in run.main.threads for e in t.read() if e.name.startswith("task:")]
+    assert not run.main.said("task:define")
+
+
+@pytest.mark.few_pythons
+def test_tasks_of_a_recording_that_begins_in_mid_program(record, python, tmp_path):
+    program = """
+    import asyncio, krait, sys
+    async def late():
+        await asyncio.sleep(0.001)
+    async def main():
+        await asyncio.sleep(0.001)
+        krait.start(sys.argv[1])
+        for n in range(3):
+            await asyncio.create_task(late(), name="late-%d" % n)
+        krait.stop()
+    asyncio.run(main())
+    """
+    trace = tmp_path / "own"
+    env = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
+    done = python.run(record.script(program), trace, env=env)
+    assert done.returncode == 0, done.stderr
+    assert {"late-0", "late-1", "late-2"} <= {d["name"] for d in Recording(trace).main.said("task:define")}

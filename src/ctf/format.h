@@ -25,7 +25,7 @@
  *   compact  │ id:5  time:27            │ payload │      time: low 27 bits of the clock
  *            └──────────────────────────┴─────────┘
  *   event    ┌──────┬────────┬──────────┬─────────┐      when the clock's bits above 27 have changed
- *   extended │ 31:8 │ id:32  │ time:64  │ payload │      since the event before
+ *   extended │ 31:8 │ id:32  │ time:64  │ payload │      since the event before, and for ids above 30
  *            └──────┴────────┴──────────┴─────────┘
  *
  * Example, a call of code 7 at clock 0x1234567 in the window in which the packet began, and its return 0x99 later:

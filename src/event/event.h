@@ -82,9 +82,15 @@ extern const size_t krait_enum_count;
 
 /* Bytes of an event's fields, by its id; KRAIT_PAYLOAD_VARIES or more if it has a string, and for unknown ids. */
 #define KRAIT_PAYLOAD_VARIES 1000
-#define KRAIT_EVENT_IDS      64 /* all ids are below */
+#define KRAIT_EVENT_IDS      256 /* all ids are below */
 extern const uint16_t krait_event_payload_bytes[KRAIT_EVENT_IDS];
 _Static_assert(KRAIT_EVENT_COUNT <= KRAIT_EVENT_IDS, "events.def: ids that KRAIT_EVENT_IDS has room for");
+
+/* The same of any id. hot path */
+static inline uint32_t krait_event_bytes(uint32_t id)
+{
+    return KRAIT_LIKELY(id < KRAIT_EVENT_IDS) ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
+}
 
 /* The row of a value of an enumeration, or NULL. */
 const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value);

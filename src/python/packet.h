@@ -28,7 +28,7 @@ static inline struct krait_cursor krait_packet_open(const struct krait_writer *w
     return (struct krait_cursor){ at + sizeof(head), ring->cur };
 }
 
-/* Reads the next event; `e` holds the one before. Returns false where its size is not known. */
+/* Reads the next event; `e` holds the one before. Returns false if it is not whole or its id not known. */
 static inline bool krait_packet_read(struct krait_cursor *cursor, struct krait_packet_event *e)
 {
     e->code = 0;

@@ -674,7 +674,7 @@ void krait_writer_put_extended(struct krait_ring *ring, uint64_t t, uint32_t eve
 void krait_writer_put_small(struct krait_ring *ring, uint64_t t, uint32_t event, const void *payload,
                             size_t n)
 {
-    if (!krait_ring_has_room(ring, t)) {
+    if (event >= KRAIT_CTF_EXTENDED || !krait_ring_has_room(ring, t)) {
         krait_writer_put_extended(ring, t, event, payload, n);
         return;
     }
@@ -687,8 +687,8 @@ void krait_writer_put_small(struct krait_ring *ring, uint64_t t, uint32_t event,
 
 void krait_writer_put(struct krait_ring *ring, uint64_t t, uint32_t event, uint32_t word)
 {
-    bool has_word = krait_event_payload_bytes[event] != 0;
-    if (!krait_ring_has_room(ring, t))
+    bool has_word = krait_event_bytes(event) != 0;
+    if (event >= KRAIT_CTF_EXTENDED || !krait_ring_has_room(ring, t))
         krait_writer_put_extended(ring, t, event, &word, has_word ? sizeof(word) : 0);
     else if (has_word)
         krait_ring_put_code(ring, t, event, word);

@@ -47,6 +47,13 @@ static int define_exception(struct define *def, const struct krait_payload_code_
     return 0;
 }
 
+/* Neither is a name. */
+static int define_name(struct define *def, const struct krait_payload_code_define *code)
+{
+    uint32_t id = krait_trace_name(def->trace, code->qualname);
+    return id == KRAIT_NO_ID || krait_map_put(&def->image->names, code->id, id) ? -ENOMEM : 0;
+}
+
 static int on_code_define(struct define *def, struct krait_cursor *cursor)
 {
     struct krait_payload_code_define code;
@@ -58,6 +65,8 @@ static int on_code_define(struct define *def, struct krait_cursor *cursor)
     }
     if (code.kind == KRAIT_code_kind_exception)
         return define_exception(def, &code);
+    if (code.kind == KRAIT_code_kind_name)
+        return define_name(def, &code);
     struct krait_func func = {
         .name = code.qualname,
         .module = code.module,

@@ -37,6 +37,7 @@ struct krait_image {
     uint32_t *code_func; /* by code id: func, or KRAIT_NO_ID */
     uint32_t code_count;
     struct krait_map exceptions; /* code id to index in trace->exceptions */
+    struct krait_map names;      /* code id to what krait_track_text knows: of spans, counters ... */
     struct krait_omit *omits;    /* by time */
     uint32_t omit_count, omit_cap;
     struct krait_naming *namings; /* in the order of the stream */

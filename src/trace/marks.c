@@ -5,6 +5,7 @@
  */
 #include "base/buf.h"
 #include "base/json.h"
+#include "ctf/scalar/real.h"
 #include "event/payload.h"
 #include "trace/import.h"
 #include "trace/instants.h"
@@ -27,71 +28,125 @@ static void find_rows(const struct krait_event_row *rows[KRAIT_EVENT_IDS])
 {
     memset(rows, 0, KRAIT_EVENT_IDS * sizeof(*rows));
     for (size_t i = 0; i < krait_event_count; i++) {
-        if (krait_events[i].id < KRAIT_EVENT_IDS && !is_read_elsewhere(krait_events[i].name))
+        if (!is_read_elsewhere(krait_events[i].name))
             rows[krait_events[i].id] = &krait_events[i];
     }
 }
 
 /* -- fields as text -- */
 
-static void add_number(struct krait_buf *text, const struct krait_field_row *field, struct krait_cursor *at,
-                       size_t size)
+/* What each type's value is as text: the types of events.def, and enumerations. */
+static void add_unsigned(struct krait_buf *text, uint64_t value)
 {
-    uint64_t value = 0;
-    krait_read_bytes(
-        at, (uint8_t *)&value + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(value) - size : 0), size);
-    const struct krait_enum_row *row = krait_enum_find(field->type, (uint32_t)value);
+    krait_buf_fmt(text, "%llu", (unsigned long long)value);
+}
+
+static void add_i32(struct krait_buf *text, uint64_t value)
+{
+    krait_buf_fmt(text, "%d", (int32_t)value);
+}
+
+static void add_i64(struct krait_buf *text, uint64_t value)
+{
+    krait_buf_fmt(text, "%lld", (long long)value);
+}
+
+static void add_f64(struct krait_buf *text, uint64_t value)
+{
     double real;
     memcpy(&real, &value, sizeof(real));
+    char digits[2 * KRAIT_REAL_MOST];
+    krait_buf_add(text, digits, (size_t)(krait_put_real(digits, real) - digits));
+}
+
+static const struct number_type {
+    const char *type;
+    size_t size;
+    void (*add)(struct krait_buf *text, uint64_t value);
+} number_types[] = {
+    { "u8", 1, add_unsigned },  { "u16", 2, add_unsigned }, { "u32", 4, add_unsigned },
+    { "u64", 8, add_unsigned }, { "i32", 4, add_i32 },      { "i64", 8, add_i64 },
+    { "f64", 8, add_f64 },
+};
+
+static const struct number_type *number_type(const char *type)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(number_types); i++) {
+        if (strcmp(number_types[i].type, type) == 0)
+            return &number_types[i];
+    }
+    return NULL;
+}
+
+static uint64_t read_number(struct krait_cursor *at, size_t size)
+{
+    uint64_t value = 0;
+    size_t first = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? sizeof(value) - size : 0;
+    krait_read_bytes(at, (uint8_t *)&value + first, size);
+    return value;
+}
+
+static void add_enum(struct krait_buf *text, const char *enumeration, uint64_t value)
+{
+    const struct krait_enum_row *row = krait_enum_find(enumeration, (uint32_t)value);
     if (row)
         krait_buf_str(text, row->label);
-    else if (field->type[0] == 'f')
-        krait_buf_fmt(text, "%.17g", real);
-    else if (field->type[0] == 'i')
-        krait_buf_fmt(text, "%lld", size == 4 ? (long long)(int32_t)value : (long long)value);
     else
-        krait_buf_fmt(text, "%llu", (unsigned long long)value);
+        add_unsigned(text, value);
 }
 
-static size_t size_of(const char *type)
+/* A function or a name; what is neither is a number. */
+static void add_code(struct krait_buf *text, const struct krait_trace *trace, const struct krait_image *image,
+                     uint32_t code)
 {
-    static const struct {
-        const char *type;
-        size_t size;
-    } sizes[] = { { "u8", 1 },   { "u16", 2 }, { "u32", 4 }, { "i32", 4 },
-                  { "code", 4 }, { "u64", 8 }, { "i64", 8 }, { "f64", 8 } };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(sizes); i++) {
-        if (strcmp(sizes[i].type, type) == 0)
-            return sizes[i].size;
-    }
-    return 1; /* enumerations */
+    char label[512];
+    const uint64_t *name = krait_map_get(&image->names, code);
+    uint32_t func = code < image->code_count ? image->code_func[code] : KRAIT_NO_ID;
+    if (name)
+        krait_json_cstr(text, krait_track_text(trace, (uint32_t)*name));
+    else if (func != KRAIT_NO_ID)
+        krait_json_cstr(text, krait_func_label(&trace->funcs[func], label, sizeof(label)));
+    else
+        add_unsigned(text, code);
 }
-
-/* `{ text = "hello", n = 3 }` of a payload that is whole, as krait cat prints it. */
-static void add_fields(struct krait_buf *text, const struct krait_event_row *row, struct krait_cursor at)
-{
-    for (size_t i = 0; i < row->field_count; i++) {
-        const struct krait_field_row *field = &row->fields[i];
-        const char *string;
-        krait_buf_fmt(text, "%s%s = ", i ? ", " : "{ ", field->name);
-        if (strcmp(field->type, "str") != 0)
-            add_number(text, field, &at, size_of(field->type));
-        else if (krait_read_text(&at, &string))
-            krait_json_cstr(text, string);
-    }
-    krait_buf_str(text, row->field_count ? " }" : "");
-}
-
-/* -- a thread's events -- */
 
 struct reading {
     const struct krait_trace *trace;
+    const struct krait_image *image;
     const struct krait_event_row *rows[KRAIT_EVENT_IDS];
     struct krait_instants *instants; /* NULL: whether there is one is all that is asked */
     struct krait_ticks clock;
     bool found;
     struct krait_buf text;
 };
+
+static void add_field(struct krait_buf *text, const struct reading *reading, const char *type,
+                      struct krait_cursor *at)
+{
+    const struct number_type *number = number_type(type);
+    const char *string;
+    if (number)
+        number->add(text, read_number(at, number->size));
+    else if (strcmp(type, "code") == 0)
+        add_code(text, reading->trace, reading->image, (uint32_t)read_number(at, sizeof(krait_type_code)));
+    else if (strcmp(type, "str") != 0)
+        add_enum(text, type, read_number(at, 1));
+    else if (krait_read_text(at, &string))
+        krait_json_cstr(text, string);
+}
+
+/* `{ text = "hello", n = 3 }` of a payload that is whole, as krait cat prints it. */
+static void add_fields(struct reading *reading, const struct krait_event_row *row, struct krait_cursor at)
+{
+    struct krait_buf *text = &reading->text;
+    for (size_t i = 0; i < row->field_count; i++) {
+        krait_buf_fmt(text, "%s%s = ", i ? ", " : "{ ", row->fields[i].name);
+        add_field(text, reading, row->fields[i].type, &at);
+    }
+    krait_buf_str(text, row->field_count ? " }" : "");
+}
+
+/* -- a thread's events -- */
 
 static int add_mark(struct reading *reading, uint32_t id, uint64_t ticks, struct krait_cursor at)
 {
@@ -100,7 +155,7 @@ static int add_mark(struct reading *reading, uint32_t id, uint64_t ticks, struct
     if (!reading->instants)
         return 0;
     krait_buf_clear(&reading->text);
-    add_fields(&reading->text, reading->rows[id], at);
+    add_fields(reading, reading->rows[id], at);
     krait_buf_char(&reading->text, '\0');
     return krait_instants_add(reading->instants, krait_ticks_ns(&reading->clock, ticks),
                               krait_trace_name(reading->trace, name), reading->text.data);
@@ -116,7 +171,7 @@ static int read_packet(struct reading *reading, const struct krait_packet *packe
         if (!krait_head_read(&cursor, &head))
             return 0;
         uint32_t id = head.id;
-        uint32_t size = id < KRAIT_EVENT_IDS ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
+        uint32_t size = krait_event_bytes(id);
         struct krait_cursor payload = cursor;
         if (KRAIT_LIKELY(size < KRAIT_PAYLOAD_VARIES && cursor.end - cursor.at >= (ptrdiff_t)size))
             cursor.at += size;
@@ -135,6 +190,7 @@ static int read_thread(struct reading *reading, uint32_t thread, uint64_t from_n
     const struct krait_thread_file *file = &krait_recordings_of(reading->trace)->files[thread];
     struct krait_packets packets;
     struct krait_packet packet;
+    reading->image = image;
     reading->clock = image->clock;
     int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
     if (rc)

@@ -77,7 +77,7 @@ static void what_is_put_is_read_again(void **state)
     }
 #include "event/events.def"
     struct krait_cursor none = { bytes, bytes + sizeof(bytes) };
-    assert_false(krait_payload_skip(KRAIT_EVENT_COUNT, &none));
+    assert_false(krait_payload_skip(KRAIT_EVENT_IDS, &none));
 }
 
 /* ---- strings ---- */

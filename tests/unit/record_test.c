@@ -336,7 +336,7 @@ static uint64_t count_slowly(const uint8_t *events, size_t n)
         uint32_t id = events[at] & 31;
         size_t head = id == 31 ? 13 : 4;
         id = id == 31 ? events[at + 1] : id;
-        size_t payload = id < KRAIT_EVENT_COUNT ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
+        size_t payload = krait_event_bytes(id);
         if (id == KRAIT_EVENT_thread_name) {
             const uint8_t *nul =
                 at + head + 4 <= n ? memchr(events + at + head + 4, 0, n - at - head - 4) : NULL;

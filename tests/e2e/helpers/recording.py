@@ -155,7 +155,7 @@ def break_event(path, packet=0):
     data, at = bytearray(path.read_bytes()), 0
     for _ in range(packet):
         at += PACKET_HEAD.unpack_from(data, at)[7] // 8
-    data[at + PACKET_HEAD.size] = 30
+    data[at + PACKET_HEAD.size : at + PACKET_HEAD.size + 5] = b"\x1f\xff\xff\xff\xff"
     path.write_bytes(data)
 
 

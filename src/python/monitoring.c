@@ -408,6 +408,14 @@ static inline PyObject *task_end(KRAIT_ARGS, enum krait_event_enum_value how)
     return call_base(self, args, nargs, names);
 }
 
+static inline PyObject *task_yields(KRAIT_ARGS)
+{
+    const struct krait_code *slot = krait_task_root ? krait_code_find(hook_interp(self), args[0]) : NULL;
+    if (slot && slot->flags & KRAIT_CODE_TASK)
+        krait_tasks_yielding(args[0]);
+    return task_end(self, args, nargs, names, KRAIT_task_leave_reason_yielded);
+}
+
 static PyObject *task_call(KRAIT_ARGS)
 {
     PyObject *result = call_base(self, args, nargs, names);
@@ -424,7 +432,7 @@ static PyObject *task_call(KRAIT_ARGS)
 KRAIT_HOOK(task_start, task_begin(self, args, nargs, names, true))
 KRAIT_HOOK(task_resume, task_begin(self, args, nargs, names, false))
 KRAIT_HOOK(task_return, task_end(self, args, nargs, names, KRAIT_task_leave_reason_returned))
-KRAIT_HOOK(task_yield, task_end(self, args, nargs, names, KRAIT_task_leave_reason_yielded))
+KRAIT_HOOK(task_yield, task_yields(self, args, nargs, names))
 KRAIT_HOOK(task_unwind, task_end(self, args, nargs, names, KRAIT_task_leave_reason_raised))
 
 /* ---- registering them ---- */

@@ -31,6 +31,7 @@ enum { STEPS = 16 };
 
 struct steps {
     uint32_t depth;
+    const void *yielded; /* the innermost coroutine of those that are giving up the thread; NULL: none is */
     struct step {
         const void *task, *root;
         uint32_t id, index;
@@ -71,6 +72,13 @@ static struct step *push_step(const struct task *task, uint32_t index)
     *step = (struct step){ task->address, task->root, task->id, index, 1 };
     note_root();
     return step;
+}
+
+/* They yield from the innermost to the root, with nothing between. */
+void krait_tasks_yielding(const void *code)
+{
+    if (of_thread && !of_thread->yielded)
+        of_thread->yielded = code;
 }
 
 void krait_tasks_thread_end(void)
@@ -342,6 +350,8 @@ void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
     int saved_errno = errno;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    if (of_thread)
+        of_thread->yielded = NULL;
     PyObject *task = current_task(in->tasks);
     struct step *last = last_step();
     if (task && last && last->task == task)
@@ -372,10 +382,13 @@ static uint64_t awaited(struct krait_interp *in, PyObject *value, enum krait_eve
 static void leave_step(struct krait_interp *in, const struct step *step, enum krait_event_enum_value why,
                        PyObject *value)
 {
-    uint64_t on = why == KRAIT_task_leave_reason_yielded ? awaited(in, value, &why) : 0;
+    bool waits = why == KRAIT_task_leave_reason_yielded;
+    uint32_t at = waits && of_thread->yielded ? krait_code_id(in, of_thread->yielded) : 0;
+    uint64_t on = waits ? awaited(in, value, &why) : 0;
+    of_thread->yielded = NULL;
     uint8_t payload[KRAIT_BYTES_task_leave];
     size_t n =
-        krait_put_task_leave(payload, &(struct krait_payload_task_leave){ step->id, (uint8_t)why, on });
+        krait_put_task_leave(payload, &(struct krait_payload_task_leave){ step->id, (uint8_t)why, on, at });
     krait_slow_event(in, KRAIT_EVENT_task_leave, payload, n);
 }
 

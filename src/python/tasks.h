@@ -37,6 +37,8 @@ bool krait_tasks_is_waker(const char *module, const char *name);
 
 /* A coroutine has just begun (call), or goes on. GIL held; keeps errno and the exception. */
 void krait_tasks_begun(struct krait_interp *in, const void *code, bool call);
+/* A coroutine is about to yield, in a step. hot path */
+void krait_tasks_yielding(const void *code);
 /* krait_task_root is about to end: by a yield of `value`, or of NULL. The same. */
 void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how, PyObject *value);
 /* A function of C that ends a wait is called on `future`. The same. */

@@ -103,6 +103,18 @@ def test_tasks_run_as_the_program_says(record, python, options):
     assert run.lost == 0
 
 
+def test_a_wait_says_which_coroutine_waits(record, python):
+    process = record.text(python, PROGRAM).main
+    names = {d["id"]: d["name"] for d in process.said("task:define")}
+    at = {}
+    for e in (e for t in process.threads for e in t.read() if e.name == "task:leave"):
+        code = process.codes.get(e.fields["at"])
+        at.setdefault(names[e.fields["task"]], []).append(code and f"{code.module}.{code.qualname}")
+    assert at["worker-2"] == ["asyncio.locks.Lock.acquire", "asyncio.tasks.sleep", None]
+    assert at["brief-3"] == ["asyncio.tasks.sleep", None]
+    assert at["kid"][0].endswith("sleep0")
+
+
 @pytest.mark.few_pythons
 def test_steps_end_by_what_ended_them(record, python):
     run = record.text(python, PROGRAM)

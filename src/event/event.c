@@ -44,6 +44,21 @@ const uint16_t krait_event_payload_bytes[KRAIT_EVENT_IDS] = {
 };
 #pragma GCC diagnostic pop
 
+/* By id: one more than the place in krait_events. */
+enum {
+#define KRAIT_EVENT(id, symbol, name, doc) ROW_##symbol,
+#include "event/events.def"
+};
+static const uint8_t rows_by_id[KRAIT_EVENT_IDS] = {
+#define KRAIT_EVENT(id, symbol, name, doc) [id] = ROW_##symbol + 1,
+#include "event/events.def"
+};
+
+const struct krait_event_row *krait_event_find(uint32_t id)
+{
+    return id < KRAIT_EVENT_IDS && rows_by_id[id] ? &krait_events[rows_by_id[id] - 1] : NULL;
+}
+
 const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value)
 {
     for (size_t i = 0; i < krait_enum_count; i++) {

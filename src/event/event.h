@@ -92,6 +92,8 @@ static inline uint32_t krait_event_bytes(uint32_t id)
     return KRAIT_LIKELY(id < KRAIT_EVENT_IDS) ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
 }
 
+/* The row of an event, or NULL. */
+const struct krait_event_row *krait_event_find(uint32_t id);
 /* The row of a value of an enumeration, or NULL. */
 const struct krait_enum_row *krait_enum_find(const char *enumeration, uint32_t value);
 

@@ -9,13 +9,15 @@
 #include "event/payload.h"
 #include "trace/import.h"
 #include "trace/instants.h"
+#include "trace/thread_events.h"
 
 #include <string.h>
 
 /* Names before the colon whose events are calls, definitions, waits: other importers read them. */
 static bool is_read_elsewhere(const char *name)
 {
-    static const char *const others[] = { "python:", "c:", "code:", "thread:", "gil:", "process:", "krait:" };
+    static const char *const others[] = { "python:", "c:",       "code:",  "thread:",
+                                          "gil:",    "process:", "krait:", "task:" };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(others); i++) {
         if (strncmp(name, others[i], strlen(others[i])) == 0)
             return true;
@@ -23,14 +25,10 @@ static bool is_read_elsewhere(const char *name)
     return false;
 }
 
-/* By id: the row of a mark; NULL: it is none. */
-static void find_rows(const struct krait_event_row *rows[KRAIT_EVENT_IDS])
+static void want_marks(struct krait_thread_events *events)
 {
-    memset(rows, 0, KRAIT_EVENT_IDS * sizeof(*rows));
-    for (size_t i = 0; i < krait_event_count; i++) {
-        if (!is_read_elsewhere(krait_events[i].name))
-            rows[krait_events[i].id] = &krait_events[i];
-    }
+    for (size_t i = 0; i < krait_event_count; i++)
+        events->wanted[krait_events[i].id] = !is_read_elsewhere(krait_events[i].name);
 }
 
 /* -- fields as text -- */
@@ -112,11 +110,9 @@ static void add_code(struct krait_buf *text, const struct krait_trace *trace, co
 
 struct reading {
     const struct krait_trace *trace;
-    const struct krait_image *image;
-    const struct krait_event_row *rows[KRAIT_EVENT_IDS];
-    struct krait_instants *instants; /* NULL: whether there is one is all that is asked */
-    struct krait_ticks clock;
-    bool found;
+    const struct krait_image *image; /* of the thread */
+    struct krait_thread_events events;
+    struct krait_instants instants;
     struct krait_buf text;
 };
 
@@ -146,75 +142,6 @@ static void add_fields(struct reading *reading, const struct krait_event_row *ro
     krait_buf_str(text, row->field_count ? " }" : "");
 }
 
-/* -- a thread's events -- */
-
-static int add_mark(struct reading *reading, uint32_t id, uint64_t ticks, struct krait_cursor at)
-{
-    const char *name = reading->rows[id]->name;
-    reading->found = true;
-    if (!reading->instants)
-        return 0;
-    krait_buf_clear(&reading->text);
-    add_fields(reading, reading->rows[id], at);
-    krait_buf_char(&reading->text, '\0');
-    return krait_instants_add(reading->instants, krait_ticks_ns(&reading->clock, ticks),
-                              krait_trace_name(reading->trace, name), reading->text.data);
-}
-
-/* Most events are calls, which have a compact header and no string. hot path */
-static int read_packet(struct reading *reading, const struct krait_packet *packet)
-{
-    struct krait_cursor cursor = { packet->body, packet->end };
-    struct krait_event_head head = { .t = packet->head.timestamp_begin };
-    int rc = 0;
-    while (!rc && cursor.at < cursor.end && (reading->instants || !reading->found)) {
-        if (!krait_head_read(&cursor, &head))
-            return 0;
-        uint32_t id = head.id;
-        uint32_t size = krait_event_bytes(id);
-        struct krait_cursor payload = cursor;
-        if (KRAIT_LIKELY(size < KRAIT_PAYLOAD_VARIES && cursor.end - cursor.at >= (ptrdiff_t)size))
-            cursor.at += size;
-        else if (!krait_payload_skip(id, &cursor))
-            return 0;
-        if (KRAIT_UNLIKELY(id < KRAIT_EVENT_IDS && reading->rows[id]))
-            rc = add_mark(reading, id, head.t, payload);
-    }
-    return rc;
-}
-
-static int read_thread(struct reading *reading, uint32_t thread, uint64_t from_ns,
-                       struct krait_damage *damage)
-{
-    const struct krait_image *image = krait_image_of(reading->trace, thread);
-    const struct krait_thread_file *file = &krait_recordings_of(reading->trace)->files[thread];
-    struct krait_packets packets;
-    struct krait_packet packet;
-    reading->image = image;
-    reading->clock = image->clock;
-    int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
-    if (rc)
-        return rc == -ENOMEM ? rc : 0;
-    krait_packets_go(&packets, krait_thread_file_seek(file, from_ns));
-    while (!rc && (reading->instants || !reading->found) && krait_packets_next(&packets, &packet, damage)) {
-        rc = read_packet(reading, &packet);
-        krait_packets_release(&packets);
-    }
-    krait_packets_close(&packets);
-    krait_buf_done(&reading->text);
-    reading->text = (struct krait_buf){ 0 };
-    return rc;
-}
-
-static bool has_rows(const struct reading *reading)
-{
-    for (unsigned i = 0; i < KRAIT_EVENT_IDS; i++) {
-        if (reading->rows[i])
-            return true;
-    }
-    return false;
-}
-
 /* -- the importer -- */
 
 static bool takes(const struct krait_folder *folder)
@@ -222,18 +149,24 @@ static bool takes(const struct krait_folder *folder)
     return krait_folder_is_kraits(folder);
 }
 
+enum { FOUND = 1 };
+
+static int find_mark(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
+{
+    return FOUND;
+}
+
 /* A thread without any has no track. */
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)
 {
-    struct reading reading = { .trace = trace };
+    struct krait_thread_events events = { .fn = find_mark };
     struct krait_damage ignored = { 0 };
-    int rc = 0;
-    find_rows(reading.rows);
-    for (uint32_t i = 0; has_rows(&reading) && i < trace->thread_count && krait_image_of(trace, i) && !rc;
-         i++) {
-        reading.found = false;
-        rc = read_thread(&reading, i, 0, &ignored);
-        if (rc || !reading.found)
+    want_marks(&events);
+    for (uint32_t i = 0; i < trace->thread_count && krait_image_of(trace, i); i++) {
+        int rc = krait_thread_events_read(&events, trace, i, 0, &ignored);
+        if (rc == -ENOMEM)
+            return rc;
+        if (rc != FOUND)
             continue;
         struct krait_track *track =
             krait_trace_add_thread_track(trace, i, KRAIT_IMPORTER_krait_marks, KRAIT_TRACK_INSTANTS, "marks");
@@ -241,19 +174,33 @@ static int find_tracks(struct krait_trace *trace, struct krait_err *err)
             return -ENOMEM;
         track->flags = trace->threads[i].flags & KRAIT_TRACK_LOST;
     }
-    return rc;
+    return 0;
+}
+
+static int add_mark(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
+{
+    struct reading *reading = ctx;
+    const struct krait_event_row *row = krait_event_find(id);
+    krait_buf_clear(&reading->text);
+    add_fields(reading, row, payload);
+    krait_buf_char(&reading->text, '\0');
+    return krait_instants_add(&reading->instants, t_ns, krait_trace_name(reading->trace, row->name),
+                              reading->text.data);
 }
 
 static int walk_track(const struct krait_trace *trace, const struct krait_track *track,
                       const struct krait_walking *walking)
 {
-    struct krait_instants instants = { .track = track, .walking = walking };
-    struct reading reading = { .trace = trace, .instants = &instants };
+    struct reading reading = { .trace = trace,
+                               .image = krait_image_of(trace, track->key),
+                               .instants = { .track = track, .walking = walking },
+                               .events = { .fn = add_mark, .ctx = &reading } };
     struct krait_damage damage = walking->damage;
-    find_rows(reading.rows);
-    int rc = read_thread(&reading, track->key, walking->range.from_ns, &damage);
-    rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&instants);
-    krait_instants_done(&instants);
+    want_marks(&reading.events);
+    int rc = krait_thread_events_read(&reading.events, trace, track->key, walking->range.from_ns, &damage);
+    rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&reading.instants);
+    krait_instants_done(&reading.instants);
+    krait_buf_done(&reading.text);
     return rc;
 }
 

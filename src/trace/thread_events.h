@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The events of a thread that krait recorded, of some ids: what is no call. Importers read marks, spans and tasks so.
+ */
+#ifndef KRAIT_TRACE_THREAD_EVENTS_H
+#define KRAIT_TRACE_THREAD_EVENTS_H
+
+#include "event/event.h"
+#include "trace/import.h"
+
+/* One event at a time, in the order of the file; `payload` begins at its fields and is whole. A value other than 0 ends
+ * the reading and is returned by it. */
+typedef int krait_thread_event_fn(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload);
+
+struct krait_thread_events {
+    bool wanted[KRAIT_EVENT_IDS];
+    krait_thread_event_fn *fn;
+    void *ctx;
+};
+
+/* Wants the events whose names begin so, as "task:". */
+void krait_thread_events_want(struct krait_thread_events *events, const char *prefix);
+
+/* Reads from the packet on in which a time lies. Returns 0, what fn returned, or -ENOMEM; what is
+ * damaged ends its packet and is said in `damage`. A file that cannot be opened has no events. */
+int krait_thread_events_read(const struct krait_thread_events *events, const struct krait_trace *trace,
+                             uint32_t thread, uint64_t from_ns, struct krait_damage *damage);
+
+#endif

@@ -183,12 +183,37 @@ static void print_lost(const struct krait_collector_summary *s)
     }
 }
 
+/* The processes with the reason of row `first`, unless an earlier row has that too. */
+static void print_refusals_like(const struct krait_collector *collector, size_t first)
+{
+    char why[128], other[128];
+    KRAIT_AUTO_BUF pids = { 0 };
+    uint32_t count = 0;
+    krait_collector_refusal(collector, first, why, sizeof(why));
+    for (size_t i = 0;; i++) {
+        int pid = krait_collector_refusal(collector, i, other, sizeof(other));
+        if (!pid)
+            break;
+        if (strcmp(why, other) != 0)
+            continue;
+        if (i < first)
+            return;
+        krait_buf_fmt(&pids, "%s%d", count++ ? ", " : "", pid);
+    }
+    if (!pids.failed)
+        krait_terminal_say(NULL, 2, "Process%s %s %s not recorded: %s. See: krait doctor",
+                           count == 1 ? "" : "es", pids.data, count == 1 ? "was" : "were", why);
+}
+
 static void print_refusals(const struct krait_collector *collector)
 {
     char why[128];
-    int pid;
-    for (size_t i = 0; (pid = krait_collector_refusal(collector, i, why, sizeof(why))) != 0; i++)
-        krait_terminal_say(NULL, 2, "Process %d was not recorded: %s. See: krait doctor", pid, why);
+    uint32_t all = krait_collector_refused(collector), shown = 0;
+    while (krait_collector_refusal(collector, shown, why, sizeof(why)))
+        print_refusals_like(collector, shown++);
+    if (all > shown)
+        krait_terminal_say(NULL, 2, "%u process%s more %s not recorded", all - shown,
+                           all - shown == 1 ? "" : "es", all - shown == 1 ? "was" : "were");
 }
 
 /* Whether the recording holds nothing of what was asked for, for a reason that the caller can mend. */
@@ -301,8 +326,8 @@ static void print_summary(const struct krait_collector *collector, const struct 
             NULL, 2,
             "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
             "set-uid program, none that is in a namespace of its own for users or processes and for the "
-            "network too, and none that another krait records. If COMMAND left Python in the background, add --wait. "
-            "See: krait doctor");
+            "network too, none in a root without krait's folder (chroot), and none that another krait records. If "
+            "COMMAND left Python in the background, add --wait. See: krait doctor");
     else if (s->processes && dir && !is_in_vain(collector, s, values))
         print_next(kernel, dir);
 }

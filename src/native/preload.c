@@ -96,7 +96,7 @@ static void refuse_hidden_python(const char *path)
     void *python = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     *(void **)&thread_state = python ? dlsym(python, "PyGILState_GetThisThreadState") : NULL;
     if (thread_state && thread_state() && atomic_exchange(&find_object, NULL))
-        refuse("it loads libpython with RTLD_LOCAL; krait needs RTLD_GLOBAL");
+        refuse("libpython is loaded with RTLD_LOCAL; krait needs RTLD_GLOBAL");
     if (python)
         dlclose(python);
 }
@@ -250,14 +250,8 @@ static void refuse(const char *why)
         close(fd);
     if (control == MAP_FAILED)
         return;
-    for (size_t i = 0; control->magic == KRAIT_SHM_MAGIC && i < KRAIT_REFUSALS; i++) {
-        int32_t none = 0;
-        if (control->version != KRAIT_SHM_VERSION ||
-            !atomic_compare_exchange_strong(&control->refusals[i].pid, &none, getpid()))
-            continue;
-        snprintf(control->refusals[i].why, sizeof(control->refusals[i].why), "%s", why);
-        break;
-    }
+    if (control->magic == KRAIT_SHM_MAGIC && control->version == KRAIT_SHM_VERSION)
+        krait_shm_refuse(control, getpid(), why);
     munmap(control, sizeof(*control));
 }
 
@@ -270,7 +264,7 @@ static void refuse_other_python(void)
     *(void **)&version = dlsym(RTLD_DEFAULT, "Py_GetVersion");
     const char *text = version ? version() : "";
     if (dlsym(RTLD_DEFAULT, "pypy_main_startup"))
-        refuse("it is PyPy; krait records CPython " KRAIT_PYTHON_SPAN);
+        refuse("PyPy; krait records CPython " KRAIT_PYTHON_SPAN);
     else if (is_initialized && this_thread_state) {
         snprintf(why, sizeof(why), "Python %.*s is too old; krait records CPython " KRAIT_PYTHON_SPAN,
                  (int)strcspn(text, " "), text);

@@ -273,10 +273,23 @@ static void look_at_procs(struct krait_collector *c)
         look_at_proc(c, i);
 }
 
+static void answer_door(struct krait_collector *c)
+{
+    enum { AT_ONCE = 64 };
+    struct ucred refused;
+    char why[92];
+    for (int i = 0; i < AT_ONCE && krait_door_answer(&c->door, c->fd, &refused); i++) {
+        snprintf(why, sizeof(why), "running as user %u, krait as user %u; start krait as that user",
+                 refused.uid, geteuid());
+        if (refused.pid)
+            krait_shm_refuse(c->shm.control, refused.pid, why);
+    }
+}
+
 bool krait_collector_round(struct krait_collector *c)
 {
     krait_collector_beat(c);
-    krait_door_answer(&c->door, c->fd);
+    answer_door(c);
     look_at_procs(c);
     bool any = krait_drain_rings(c);
     krait_drain_shrink(c);
@@ -346,6 +359,11 @@ int krait_collector_refusal(const struct krait_collector *c, size_t i, char *why
     return atomic_load(&row->pid);
 }
 
+uint32_t krait_collector_refused(const struct krait_collector *c)
+{
+    return atomic_load(&c->shm.control->refused);
+}
+
 bool krait_collector_include_met(const struct krait_collector *c, size_t i)
 {
     return i >= 64 || atomic_load(&c->shm.control->filters_met) >> i & 1;
@@ -369,6 +387,8 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     uint64_t freq_before = c->clock.freq;
     krait_clock_refine(&c->clock);
     atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
+    answer_door(c);
+    krait_door_close(&c->door); /* lest somebody waits at it */
     look_at_procs(c);
     do
         krait_drain_rings(c);

@@ -104,6 +104,8 @@ bool krait_collector_owner_left(const struct krait_collector *collector);
 /* The i-th process that could not be recorded: its pid, and why in `why` (terminated, at most size bytes); 0
  * when there are no more. */
 int krait_collector_refusal(const struct krait_collector *collector, size_t i, char *why, size_t size);
+/* How many there were; only the first few have a reason. */
+uint32_t krait_collector_refused(const struct krait_collector *collector);
 /* Whether a function was like the i-th of options.include; true of those after the 64th, which is not known. */
 bool krait_collector_include_met(const struct krait_collector *collector, size_t i);
 

@@ -53,14 +53,15 @@ static bool get_credentials(struct msghdr *message, struct ucred *who)
 }
 
 /* In a time that does not tell how much of it is right. */
-static bool is_question(const struct krait_door *door, const char *text, ssize_t n)
+static bool is_question(const struct krait_door *door, const struct krait_door_question *asked, ssize_t n)
 {
-    unsigned differ = n != KRAIT_DOOR_WORD;
+    unsigned differ = n != sizeof(*asked);
     for (size_t i = 0; !differ && i < KRAIT_DOOR_WORD; i++)
-        differ |= (unsigned)(text[i] ^ door->key[KRAIT_DOOR_NAME + i]) << 8;
+        differ |= (unsigned)(asked->question[i] ^ door->key[KRAIT_DOOR_NAME + i]) << 8;
     return !differ;
 }
 
+/* memfd: -1 where there is none for it. */
 static void answer_to(const struct krait_door *door, int memfd, struct sockaddr_un *to, socklen_t size,
                       pid_t pid)
 {
@@ -75,9 +76,9 @@ static void answer_to(const struct krait_door *door, int memfd, struct sockaddr_
                               .msg_namelen = size,
                               .msg_iov = &part,
                               .msg_iovlen = 1,
-                              .msg_control = &control,
-                              .msg_controllen = sizeof(control) };
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+                              .msg_control = memfd < 0 ? NULL : &control,
+                              .msg_controllen = memfd < 0 ? 0 : sizeof(control) };
+    struct cmsghdr *head = &control.head;
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
     head->cmsg_len = CMSG_LEN(sizeof(memfd));
@@ -85,37 +86,41 @@ static void answer_to(const struct krait_door *door, int memfd, struct sockaddr_
     sendmsg(door->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL); /* who waits no more gets none */
 }
 
-/* Whether somebody had asked. Other users than the recording's, but for root, have no business here. */
-static bool answer_one(const struct krait_door *door, int memfd)
+/* Other users than the recording's, but for root, have no business in it. */
+static bool may_join(const struct ucred *who)
+{
+    return who->uid == geteuid() || !who->uid;
+}
+
+bool krait_door_answer(const struct krait_door *door, int memfd, struct ucred *refused)
 {
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(64 * sizeof(int))];
     } control;
-    char text[KRAIT_DOOR_WORD + 1];
+    struct krait_door_question asked;
+    char more; /* that it asks too much is seen by a byte more */
     struct sockaddr_un from;
     struct ucred who;
-    struct iovec part = { text, sizeof(text) };
+    struct iovec parts[] = { { &asked, sizeof(asked) }, { &more, 1 } };
     struct msghdr message = { .msg_name = &from,
                               .msg_namelen = sizeof(from),
-                              .msg_iov = &part,
-                              .msg_iovlen = 1,
+                              .msg_iov = parts,
+                              .msg_iovlen = KRAIT_ARRAY_LEN(parts),
                               .msg_control = &control,
                               .msg_controllen = sizeof(control) };
-    ssize_t n = recvmsg(door->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    *refused = (struct ucred){ 0 };
+    ssize_t n = door->fd < 0 ? -1 : recvmsg(door->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0)
         return false;
     bool known = get_credentials(&message, &who);
-    if (known && is_question(door, text, n) && who.pid > 0 && (who.uid == geteuid() || !who.uid))
-        answer_to(door, memfd, &from, message.msg_namelen, who.pid);
+    if (!known || !is_question(door, &asked, n) || who.pid <= 0)
+        return true;
+    bool joins = asked.wish == KRAIT_DOOR_JOIN;
+    answer_to(door, joins && may_join(&who) ? memfd : -1, &from, message.msg_namelen, who.pid);
+    if (joins && !may_join(&who))
+        *refused = who;
     return true;
-}
-
-void krait_door_answer(const struct krait_door *door, int memfd)
-{
-    enum { AT_ONCE = 64 };
-    for (int i = 0; door->fd >= 0 && i < AT_ONCE && answer_one(door, memfd); i++)
-        ;
 }
 
 void krait_door_close(struct krait_door *door)

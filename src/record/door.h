@@ -7,8 +7,10 @@
  *   KRAIT_SESSION=/proc/4711/fd/7@0123abcd 0011223344556677 8899aabbccddeeff       (without the blanks)
  *                 └── path ──────┘└─ name ┘└─ question ───┘└─ answer ─────┘
  *
- *   process    ── datagram: question ───────────────────────────────────────→  collector
+ *   process    ── datagram: question, wish ─────────────────────────────────→  collector
  *   process    ←─ datagram: answer, the process's number; memfd (SCM_RIGHTS) ──  collector
+ *
+ * Processes of another user get no memfd. They get an answer all the same: no program waits for one in vain.
  *
  * The socket's name is in the abstract namespace, where every process of the network namespace sees it. So each side
  * proves that it belongs to the recording, because whoever has the memfd can write into the recorded programs. The
@@ -28,6 +30,16 @@ enum {
     KRAIT_DOOR_KEY = KRAIT_DOOR_NAME + 2 * KRAIT_DOOR_WORD, /* characters behind the '@' */
 };
 
+enum krait_door_wish {
+    KRAIT_DOOR_JOIN = 'j',
+    KRAIT_DOOR_NUMBER = 'n', /* joined already, and wants its number alone */
+};
+
+struct krait_door_question {
+    char question[KRAIT_DOOR_WORD];
+    uint8_t wish; /* enum krait_door_wish */
+} __attribute__((packed));
+
 struct krait_door_answer {
     char answer[KRAIT_DOOR_WORD];
     int32_t pid;
@@ -38,9 +50,11 @@ struct sockaddr_un;
 /* The address of the key's socket; returns its size. */
 socklen_t krait_door_address(struct sockaddr_un *address, const char *key);
 
-/* Asks at the door of `key`. Returns the recording's file, for the caller to close, and in *pid the number of this process
- * as the collector knows it; or a negative errno, -ETIMEDOUT after two seconds. */
-int krait_door_ask(const char *key, pid_t *pid);
+/* Asks at the door of `key` for the recording's file, for the caller to close. Returns a negative errno where it gets
+ * none: -EACCES if this process is another user's, -ETIMEDOUT after two seconds. */
+int krait_door_join(const char *key);
+/* Asks for the number by which the collector knows this process, in *pid. Returns 0 or a negative errno, as above. */
+int krait_door_number(const char *key, pid_t *pid);
 
 struct krait_door {
     int fd; /* -1: there is none */
@@ -49,8 +63,9 @@ struct krait_door {
 
 /* Opens a door with a new key. Where none can be, such processes are not recorded. */
 void krait_door_open(struct krait_door *door);
-/* Answers who has asked since, with `memfd`. */
-void krait_door_answer(const struct krait_door *door, int memfd);
+/* Answers one process that has asked since, with `memfd` if it wants that and may have it. Returns whether there was
+ * one. *refused is who it was if it may not, else its pid is 0. */
+bool krait_door_answer(const struct krait_door *door, int memfd, struct ucred *refused);
 void krait_door_close(struct krait_door *door);
 
 #endif

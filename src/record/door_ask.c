@@ -33,7 +33,7 @@ static int connect_to(const char *key)
     return rc;
 }
 
-/* Returns the file that came with the answer. */
+/* Returns the file that came with the answer; -EACCES where none did. */
 static int receive(int fd, struct krait_door_answer *answer)
 {
     union {
@@ -49,7 +49,9 @@ static int receive(int fd, struct krait_door_answer *answer)
         return errno == EAGAIN ? -ETIMEDOUT : -errno;
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     int file;
-    if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+    if (!head)
+        return n == sizeof(*answer) ? -EACCES : -EPROTO;
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
         head->cmsg_len != CMSG_LEN(sizeof(file)))
         return -EPROTO;
     memcpy(&file, CMSG_DATA(head), sizeof(file));
@@ -59,22 +61,40 @@ static int receive(int fd, struct krait_door_answer *answer)
     return -EPROTO;
 }
 
-int krait_door_ask(const char *key, pid_t *pid)
+/* Returns the file, or a negative errno; with -EACCES *pid is told. */
+static int ask(const char *key, enum krait_door_wish wish, pid_t *pid)
 {
+    struct krait_door_question question = { .wish = (uint8_t)wish };
     struct krait_door_answer answer;
-    const char *question = key + KRAIT_DOOR_NAME, *expected = question + KRAIT_DOOR_WORD;
+    memcpy(question.question, key + KRAIT_DOOR_NAME, KRAIT_DOOR_WORD);
+    const char *expected = key + KRAIT_DOOR_NAME + KRAIT_DOOR_WORD;
     KRAIT_AUTO_CLOSE int fd = connect_to(key);
     if (fd < 0)
         return fd;
-    if (TEMP_FAILURE_RETRY(send(fd, question, KRAIT_DOOR_WORD, MSG_NOSIGNAL)) != KRAIT_DOOR_WORD)
+    if (TEMP_FAILURE_RETRY(send(fd, &question, sizeof(question), MSG_NOSIGNAL)) != sizeof(question))
         return -errno;
     int file = receive(fd, &answer);
-    if (file < 0)
+    if (file < 0 && file != -EACCES)
         return file;
     if (memcmp(answer.answer, expected, KRAIT_DOOR_WORD) == 0 && answer.pid > 0) {
         *pid = answer.pid;
         return file;
     }
-    close(file);
+    if (file >= 0)
+        close(file);
     return -EPROTO;
+}
+
+int krait_door_join(const char *key)
+{
+    pid_t pid;
+    return ask(key, KRAIT_DOOR_JOIN, &pid);
+}
+
+int krait_door_number(const char *key, pid_t *pid)
+{
+    int file = ask(key, KRAIT_DOOR_NUMBER, pid);
+    if (file >= 0)
+        close(file);
+    return file >= 0 || file == -EACCES ? 0 : file;
 }

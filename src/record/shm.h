@@ -50,9 +50,10 @@
 #include "event/event.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 8u                    /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 9u                    /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
@@ -133,6 +134,7 @@ struct krait_control {
         _Atomic int32_t pid;
         char why[92];
     } refusals[KRAIT_REFUSALS];
+    _Atomic uint32_t refused;     /* all such processes, those too that found no row */
     _Atomic uint64_t filters_met; /* bit i: filter i has matched a function; those beyond 64 are not told */
     /* Filters: strings one after the other, each with its NUL, first byte '+' include or '-' exclude; ends
      * with an empty string. */
@@ -284,6 +286,20 @@ static inline void krait_shm_at(struct krait_shm *shm, uint8_t *base, size_t byt
     shm->chunk_max = control->chunk_max;
     shm->window_chunks = control->window_chunks;
     krait_shm_move(shm, base, bytes);
+}
+
+/* Notes that a process is not recorded, and why. */
+static inline void krait_shm_refuse(struct krait_control *control, int32_t pid, const char *why)
+{
+    atomic_fetch_add(&control->refused, 1);
+    for (size_t i = 0; i < KRAIT_REFUSALS; i++) {
+        struct krait_refusal *row = &control->refusals[i];
+        int32_t none = 0;
+        if (!atomic_compare_exchange_strong(&row->pid, &none, pid))
+            continue;
+        snprintf(row->why, sizeof(row->why), "%s", why);
+        return;
+    }
 }
 
 /* A ring's packet where all is mapped: the collector's. */

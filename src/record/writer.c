@@ -62,11 +62,10 @@ static int open_session(const char *path, struct stat *st)
 /* The recording, by its path or at the collector's door. */
 static int open_recording(const struct krait_writer *writer, struct stat *st)
 {
-    pid_t pid;
     int fd = open_session(writer->path, st);
     if (fd >= 0 || !*writer->key)
         return fd;
-    int asked = krait_door_ask(writer->key, &pid);
+    int asked = krait_door_join(writer->key);
     return asked < 0 ? fd : check_session(asked, st);
 }
 
@@ -311,10 +310,8 @@ static pid_t own_pid(const struct krait_writer *writer)
 {
     char text[24];
     pid_t told;
-    if (*writer->key && !sees_recording(writer)) {
-        KRAIT_AUTO_CLOSE int fd = krait_door_ask(writer->key, &told);
-        return fd < 0 ? getpid() : told;
-    }
+    if (*writer->key && !sees_recording(writer))
+        return krait_door_number(writer->key, &told) ? getpid() : told;
     ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
     if (n <= 0)
         return getpid();
@@ -325,15 +322,7 @@ static pid_t own_pid(const struct krait_writer *writer)
 
 void krait_writer_refuse(struct krait_writer *writer, const char *why)
 {
-    pid_t pid = own_pid(writer);
-    for (size_t i = 0; i < KRAIT_REFUSALS; i++) {
-        struct krait_refusal *row = &writer->shm.control->refusals[i];
-        int32_t none = 0;
-        if (!atomic_compare_exchange_strong(&row->pid, &none, pid))
-            continue;
-        snprintf(row->why, sizeof(row->why), "%s", why);
-        return;
-    }
+    krait_shm_refuse(writer->shm.control, own_pid(writer), why);
 }
 
 /* ---- process slots and rings ---- */

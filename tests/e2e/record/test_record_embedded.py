@@ -67,4 +67,4 @@ def test_a_python_that_is_loaded_later_is_recorded(embed, python):
 def test_a_python_that_is_loaded_out_of_reach_is_told(embed, any_python):
     run = embed(any_python, "RTLD_LOCAL", 1)
     assert run.status == 125
-    assert "it loads libpython with RTLD_LOCAL" in run.stderr
+    assert "libpython is loaded with RTLD_LOCAL" in run.stderr

@@ -160,6 +160,22 @@ def test_what_begins_after_the_limit_is_not_recorded(record, any_python, info):
     assert sorted(run.stdout.split()) == ["child", "fork"] and info(trace)["processes"] == 1
 
 
+def test_nobody_waits_for_the_collector_after_the_limit(record, any_python):
+    """In namespaces of their own, processes ask it by a socket (door.h)."""
+    text = """
+        import os, sys, time
+        name = "@krait-" + os.environ["KRAIT_SESSION"].split("@")[1][:8]
+        def is_open(): return any(line.endswith(name) for line in open("/proc/net/unix").read().splitlines())
+        print(is_open())
+        last = time.monotonic() + 60
+        while is_open() and time.monotonic() < last:
+            time.sleep(0.01)
+        print(is_open())
+        """
+    run = record.text(any_python, text, options=["--for", "2s"])
+    assert run.stdout.split() == ["True", "False"]
+
+
 @pytest.mark.parametrize("options", [["--for", "soon"], ["--for", "0"], ["--max-size", "4K"], ["--max-size", "0"]], ids=" ".join)
 def test_limits_that_cannot_be_are_wrong_usage(krait, tmp_path, options):
     run = subprocess.run([krait, "record", "-o", tmp_path / "t", *options, "--", "true"], capture_output=True, text=True, timeout=60)

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from conftest import Recorder, found_pythons
 from recording import Recording
 
 
@@ -452,6 +453,34 @@ def test_threads_that_begin_after_chroot_and_setuid(record, any_python, tmp_path
     assert run.check().calls()["work"] == 3
     assert run.lost == 0
     assert run.stdout.strip() == "[0, 1, 2, 3]"  # the listing's own is the last
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_children_of_another_user_are_named_with_the_reason(everyones_krait, any_python, tmp_path):
+    """They may not write into the recorded programs. That forks of a program that has changed its user wait for nothing
+    is in door_test.c."""
+    theirs = next((p.exe for p in found_pythons()[0] if p.origin == "system"), None)
+    if not theirs:
+        pytest.skip("no Python that every user may run")
+    run = Recorder(everyones_krait, tmp_path).text(
+        any_python,
+        """
+        import os, subprocess, sys
+        def forked(): pass
+        os.setuid(65534)
+        if not (pid := os.fork()):
+            forked()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        for i in range(10):
+            subprocess.run([sys.argv[1], "-c", "pass"], check=True)
+        """,
+        theirs,
+    )
+    assert run.check(ended=False).calls()["forked"] == 1 and len(run.processes) == 2
+    said = " ".join(run.stderr.split())
+    assert re.search(r"Processes \d+(, \d+){7} were not recorded: running as user 65534, krait as user 0; start krait as that user", said)
+    assert "2 processes more were not recorded" in said
 
 
 def test_a_child_that_libc_did_not_fork_gets_a_trace_of_its_own(record, any_python):

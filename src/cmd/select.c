@@ -107,6 +107,17 @@ bool krait_select_thread(void *ctx, const struct krait_trace *trace, uint32_t in
            krait_select_named(&select->processes, process->name, process->pid);
 }
 
+bool krait_select_track(void *ctx, const struct krait_trace *trace, const struct krait_track *track)
+{
+    const struct krait_select *select = ctx;
+    (void)trace;
+    if (track->of != KRAIT_OF_THREAD)
+        return !select->threads.count && !select->processes.count;
+    return krait_select_named(&select->threads, track->thread_name ? track->thread_name : "",
+                              track->number) &&
+           krait_select_named(&select->processes, track->process_name ? track->process_name : "", track->pid);
+}
+
 bool krait_select_kprocess(const struct krait_select *select, const struct krait_kernel_states *states,
                            uint32_t process)
 {

@@ -8,7 +8,7 @@
 
 #include "cmd/opts.h"
 #include "trace/kernel/kernel_states.h"
-#include "trace/trace.h"
+#include "trace/track.h"
 
 struct krait_select {
     const char *from, *until;                 /* NULL: the beginning, the end */
@@ -71,6 +71,10 @@ struct krait_range krait_select_range(const struct krait_select *select, const s
 /* Whether a thread is chosen; `select` is a struct krait_select, so that it fits
  * krait_calltree_options.take_thread. */
 bool krait_select_thread(void *select, const struct krait_trace *trace, uint32_t thread);
+
+/* The same for a track that is not of such a thread, for krait_timeline_options.take_track: CPUs and streams are chosen
+ * where no threads and processes are named. */
+bool krait_select_track(void *select, const struct krait_trace *trace, const struct krait_track *track);
 
 /* The same for the kernel's processes and threads. A process may be KRAIT_NO_ID: it is not known. */
 bool krait_select_kprocess(const struct krait_select *select, const struct krait_kernel_states *states,

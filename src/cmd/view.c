@@ -11,7 +11,7 @@
 #include "cmd/progress.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
-#include "trace/kernel/kernel_events.h"
+#include "trace/kernel/kernel.h"
 #include "view/flame_text.h"
 #include "view/png.h"
 #include "view/timeline.h"
@@ -45,7 +45,7 @@ static const struct krait_opt view_opts[] = {
     { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default 1400)" },
     { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default 32)" },
     { "limit", 0, KRAIT_OPT_STR, "N", AT(limit),
-      "At most N threads, those with the most calls; 0 is all (default 40)" },
+      "At most N threads, those with the most calls or that ran the most; 0 is all (default 40)" },
     { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Title (default: what was recorded)" },
     KRAIT_SELECT_OPTS(struct view_options, select),
     KRAIT_SELECT_TO_OPT(struct view_options, select),
@@ -57,39 +57,43 @@ struct drawn {
     struct krait_trace *trace;
     struct krait_wall *wall; /* NULL: nobody says what threads did */
     struct krait_timeline picture;
-    char damage[1024];
-    uint64_t calls;
-    uint32_t empty, over_limit; /* threads that are not drawn: without calls; with fewer than others */
-    uint32_t deepest;           /* call, where deeper ones than are drawn */
-    char left[80], whole[80];   /* view_page.left_of_timeline and whole_timeline; empty: all is drawn */
+    char left[80], whole[80]; /* view_page.left_of_timeline and whole_timeline; empty: all is drawn */
     const char *notes[8];
     struct krait_buf folders; /* as they were given */
     struct krait_buf text;    /* of the notes, the title and the subtitle, each with its NUL */
 };
 
-static void lane_done(struct krait_timeline_lane *lane)
-{
-    krait_tile_done(&lane->tile);
-    krait_wall_track_done(&lane->states);
-}
-
 static void drawn_done(struct drawn *d)
 {
-    for (uint32_t i = 0; i < d->picture.lane_count; i++)
-        lane_done(&d->picture.lanes[i]);
-    free(d->picture.lanes);
+    krait_timeline_done(&d->picture);
     krait_wall_free(d->wall);
     krait_trace_close(d->trace);
     krait_buf_done(&d->folders);
     krait_buf_done(&d->text);
 }
 
+/* From the program's begin to its end, unless more is asked for; of a trace without programs all. */
+static int whole_of(struct krait_range *out, const struct krait_trace *trace, const struct view_options *o)
+{
+    const struct krait_kernel_known *known;
+    struct krait_range range = { krait_trace_zero(trace), trace->end_ns + 1 };
+    if (trace->process_count && !o->select.from)
+        range.from_ns = trace->begin_ns;
+    bool has_more = trace->has_kernel && (o->select.until || !trace->process_count);
+    if (has_more && !krait_trace_kernel_known(trace, &known, NULL))
+        range.to_ns = KRAIT_MAX(range.to_ns, (uint64_t)known->states->end_ns + 1);
+    *out = range;
+    return trace->process_count ? 0 : krait_timeline_find_end(trace, &out->to_ns);
+}
+
 static int set_range(struct drawn *d, const struct view_options *o, struct krait_err *err)
 {
     const struct krait_trace *trace = d->trace;
-    struct krait_range range = krait_select_range(&o->select, trace);
-    range.from_ns = KRAIT_MAX(range.from_ns, trace->begin_ns);
-    range.to_ns = KRAIT_MIN(range.to_ns, trace->end_ns + 1);
+    struct krait_range range = krait_select_range(&o->select, trace), whole;
+    if (whole_of(&whole, trace, o))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    range.from_ns = KRAIT_MAX(range.from_ns, whole.from_ns);
+    range.to_ns = KRAIT_MIN(range.to_ns, whole.to_ns);
     if (range.from_ns >= range.to_ns)
         return krait_err_set(err, -ENODATA, "there is nothing%s", krait_select_scope(&o->select));
     d->picture.range = range;
@@ -97,71 +101,17 @@ static int set_range(struct drawn *d, const struct view_options *o, struct krait
     return 0;
 }
 
-/* ---- lanes ---- */
-
-static int add_lane(struct drawn *d, const struct view_options *o, uint32_t thread)
+static int fill(struct drawn *d, const struct view_options *o, uint32_t most, struct krait_err *err)
 {
-    struct krait_timeline_lane *lane = &d->picture.lanes[d->picture.lane_count];
-    const struct krait_tile_options options = {
-        .range = d->picture.range,
-        .bins = krait_timeline_bins(d->picture.width),
+    const struct krait_timeline_options options = {
         .depths_max = o->depth ? (uint32_t)KRAIT_MIN(o->depth, (uint64_t)UINT32_MAX) : DEPTH,
+        .most = most,
+        .wall = d->wall,
+        .take_thread = krait_select_thread,
+        .take_track = krait_select_track,
+        .ctx = (void *)&o->select,
     };
-    lane->thread = thread;
-    int rc = krait_tile_make(&lane->tile, d->trace, thread, &options, d->damage, sizeof(d->damage));
-    if (rc || !lane->tile.deepest) {
-        lane_done(lane);
-        d->empty++;
-        return rc;
-    }
-    d->picture.lane_count++;
-    d->calls += lane->tile.begun;
-    if (lane->tile.deepest > options.depths_max)
-        d->deepest = KRAIT_MAX(d->deepest, lane->tile.deepest);
-    return 0;
-}
-
-static int by_calls(const void *a, const void *b)
-{
-    const struct krait_timeline_lane *x = a, *y = b;
-    if (x->tile.begun != y->tile.begun)
-        return x->tile.begun < y->tile.begun ? 1 : -1;
-    return (x->thread > y->thread) - (x->thread < y->thread);
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct krait_timeline_lane *x = a, *y = b;
-    return (x->thread > y->thread) - (x->thread < y->thread);
-}
-
-static void keep_busiest(struct drawn *d, uint32_t most)
-{
-    struct krait_timeline *picture = &d->picture;
-    if (picture->lane_count <= most)
-        return;
-    qsort(picture->lanes, picture->lane_count, sizeof(*picture->lanes), by_calls);
-    d->over_limit = picture->lane_count - most;
-    for (uint32_t i = most; i < picture->lane_count; i++)
-        lane_done(&picture->lanes[i]);
-    picture->lane_count = most;
-    qsort(picture->lanes, picture->lane_count, sizeof(*picture->lanes), by_place);
-}
-
-static int add_lanes(struct drawn *d, const struct view_options *o, uint32_t most)
-{
-    const struct krait_trace *trace = d->trace;
-    d->picture.lanes = calloc(KRAIT_MAX(trace->thread_count, 1u), sizeof(*d->picture.lanes));
-    int rc = d->picture.lanes ? 0 : -ENOMEM;
-    for (uint32_t i = 0; i < trace->thread_count && !rc; i++) {
-        if (krait_select_thread((void *)&o->select, trace, i))
-            rc = add_lane(d, o, i);
-    }
-    if (most)
-        keep_busiest(d, most);
-    for (uint32_t i = 0; i < d->picture.lane_count && !rc && d->wall; i++)
-        rc = krait_wall_track_new(&d->picture.lanes[i].states, d->wall, d->picture.lanes[i].thread);
-    return rc;
+    return krait_timeline_fill(&d->picture, d->trace, &options, err);
 }
 
 /* ---- words ---- */
@@ -179,7 +129,7 @@ static size_t say_title(struct drawn *d)
     const struct krait_process *first = d->trace->process_count ? &d->trace->processes[0] : NULL;
     const char *command = !first ? "" : *first->command ? first->command : first->name;
     command = krait_fmt_command(command);
-    krait_buf_str(&d->text, *command ? command : "Timeline");
+    krait_buf_str(&d->text, *command ? command : d->folders.data ? d->folders.data : "Timeline");
     return end_text(d, begin);
 }
 
@@ -189,9 +139,16 @@ static size_t say_subtitle(struct drawn *d)
     char count[KRAIT_FMT_SIZE];
     const struct krait_range *range = &d->picture.range;
     krait_text_duration(&d->text, range->to_ns - range->from_ns);
-    krait_buf_fmt(&d->text, " in %s", krait_fmt_counted(count, d->picture.lane_count, "thread"));
-    krait_buf_fmt(&d->text, " \u00b7 %s", krait_fmt_counted(count, d->calls, "call"));
+    if (d->trace->process_count || d->picture.threads)
+        krait_buf_fmt(&d->text, " in %s", krait_fmt_counted(count, d->picture.threads, "thread"));
+    if (d->trace->process_count)
+        krait_buf_fmt(&d->text, " \u00b7 %s", krait_fmt_counted(count, d->picture.calls, "call"));
     return end_text(d, begin);
+}
+
+static const char *damage_of(const struct drawn *d)
+{
+    return *d->picture.damage ? d->picture.damage : d->trace->damage;
 }
 
 /* What is missing in the picture, a line each; returns where they begin in d->text. */
@@ -199,12 +156,13 @@ static size_t say_notes(struct drawn *d)
 {
     char count[KRAIT_FMT_SIZE];
     size_t begin = d->text.len;
-    if (d->deepest)
-        krait_buf_fmt(&d->text, "calls are up to %u deep: --depth draws more of them\n", d->deepest);
-    if (d->over_limit)
-        krait_buf_fmt(&d->text, "%s with fewer calls not drawn: --limit\n",
-                      krait_fmt_counted(count, d->over_limit, "thread"));
-    krait_ending_notes(&d->text, d->trace, *d->damage ? d->damage : d->trace->damage, "");
+    if (d->picture.deepest)
+        krait_buf_fmt(&d->text, "calls are up to %u deep: --depth draws more of them\n", d->picture.deepest);
+    if (d->picture.over_limit)
+        krait_buf_fmt(&d->text, "%s %s not drawn: --limit\n",
+                      krait_fmt_counted(count, d->picture.over_limit, "thread"),
+                      d->trace->process_count ? "with fewer calls" : "that ran less");
+    krait_ending_notes(&d->text, d->trace, damage_of(d), "");
     return end_text(d, begin);
 }
 
@@ -238,8 +196,10 @@ static void say_written(const char *path, size_t bytes, const struct drawn *d, u
         return;
     fputs("krait view: wrote ", stderr);
     krait_terminal_safe(stderr, path);
-    fprintf(stderr, " (%s, %s, %s); open it in a browser\n", krait_fmt_bytes(size, bytes),
-            krait_fmt_counted(threads, lanes, "thread"), krait_fmt_counted(calls, d->calls, "call"));
+    fprintf(stderr, " (%s, %s", krait_fmt_bytes(size, bytes), krait_fmt_counted(threads, lanes, "thread"));
+    if (d->trace->process_count)
+        fprintf(stderr, ", %s", krait_fmt_counted(calls, d->picture.calls, "call"));
+    fputs("); open it in a browser\n", stderr);
 }
 
 /* ---- all of it ---- */
@@ -280,37 +240,22 @@ static int draw_page(struct krait_buf *out, const struct drawn *d, const struct 
     return krait_view_html(out, &page, err);
 }
 
-static uint32_t depths_of(const struct drawn *d)
-{
-    uint32_t depths = 0;
-    for (uint32_t i = 0; i < d->picture.lane_count; i++)
-        depths = KRAIT_MAX(depths, d->picture.lanes[i].tile.depths);
-    return depths;
-}
-
-static void cut_depths(struct drawn *d, uint32_t depths)
-{
-    for (uint32_t i = 0; i < d->picture.lane_count; i++)
-        d->picture.lanes[i].tile.depths = KRAIT_MIN(d->picture.lanes[i].tile.depths, depths);
-}
-
 /* Half of the depths as long as there are many, else half of the lanes; of the last lane half of the depths, at last
  * none. */
 static void shrink(struct drawn *d)
 {
-    uint32_t depths = depths_of(d), over = d->over_limit;
+    uint32_t depths = krait_timeline_depths(&d->picture);
     if (depths > DEPTH_MIN || (d->picture.lane_count < 2 && depths > 1)) {
-        cut_depths(d, KRAIT_MAX(depths / 2, 1u));
+        krait_timeline_cut(&d->picture, KRAIT_MAX(depths / 2, 1u));
         return;
     }
-    keep_busiest(d, d->picture.lane_count / 2);
-    d->over_limit += over;
+    krait_timeline_keep(&d->picture, d->picture.lane_count / 2);
 }
 
-static void say_left(struct drawn *d, uint32_t lanes, uint32_t depths)
+static void say_left(struct drawn *d, uint32_t threads_before, uint32_t depths)
 {
     char threads[KRAIT_FMT_SIZE] = "", deep[KRAIT_FMT_SIZE] = "";
-    uint32_t now = depths_of(d), fewer = lanes - d->picture.lane_count;
+    uint32_t now = krait_timeline_depths(&d->picture), fewer = threads_before - d->picture.threads;
     if (fewer)
         krait_fmt_counted(threads, fewer, "thread");
     if (now < depths)
@@ -318,13 +263,14 @@ static void say_left(struct drawn *d, uint32_t lanes, uint32_t depths)
     snprintf(d->left, sizeof(d->left), "of the timeline: %s%s%s", threads, *threads && *deep ? ", " : "",
              deep);
     snprintf(d->whole, sizeof(d->whole), " --svg timeline.svg --limit 0 --depth %u",
-             KRAIT_MAX(d->deepest, depths));
+             KRAIT_MAX(d->picture.deepest, depths));
 }
 
 /* The timeline in a page is bounded, whatever the trace: names of a kilobyte, a thousand lanes. */
 static int fit(struct drawn *d, const struct view_options *o, struct krait_buf *svg)
 {
-    uint32_t lanes = d->picture.lane_count, depths = depths_of(d);
+    uint32_t lanes = d->picture.lane_count, threads = d->picture.threads,
+             depths = krait_timeline_depths(&d->picture);
     uint64_t most = page_max(o) / 100 * TIMELINE_PERCENT;
     while (svg->len > most && d->picture.lane_count) {
         shrink(d);
@@ -332,8 +278,8 @@ static int fit(struct drawn *d, const struct view_options *o, struct krait_buf *
         if (krait_timeline_svg(svg, &d->picture))
             return -ENOMEM;
     }
-    if (lanes != d->picture.lane_count || depths != depths_of(d))
-        say_left(d, lanes, depths);
+    if (lanes != d->picture.lane_count || depths != krait_timeline_depths(&d->picture))
+        say_left(d, threads, depths);
     return 0;
 }
 
@@ -342,7 +288,7 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     const char *path = o->svg ? o->svg : o->png ? o->png : o->html;
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
     KRAIT_AUTO_BUF svg = { 0 };
-    uint32_t lanes = d->picture.lane_count; /* a page may show fewer */
+    uint32_t threads = d->picture.threads; /* a page may show fewer */
     int rc = krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
@@ -356,7 +302,7 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
     if (!rc)
-        say_written(path, bytes, d, lanes);
+        say_written(path, bytes, d, threads);
     return rc;
 }
 
@@ -366,26 +312,27 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
     d->picture.is_part = o->html;
     d->picture.width = o->width ? (uint32_t)o->width : WIDTH;
     int rc = krait_select_limit(&most, o->limit, LANES, err);
-    rc = rc ? rc
-            : krait_trace_open(&d->trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, err);
+    rc = rc ? rc : krait_trace_open(&d->trace, (const char *const *)argv, (size_t)argc, 0, err);
     if (!rc && krait_trace_find_holders(d->trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_select_some(&o->select, d->trace, err);
+    rc = rc ? rc : krait_tracks_find(d->trace, err);
     rc = rc ? rc : set_range(d, o, err);
     rc = rc ? rc : krait_state_wall(&d->wall, d->trace, "view", err);
     if (rc)
         return rc;
+    add_folders(&d->folders, argv, argc);
     struct krait_progress progress;
     krait_progress_begin(&progress, "view", d->trace);
-    bool made = !add_lanes(d, o, most) && !say_all(d, o);
+    rc = fill(d, o, most, err);
     krait_progress_end(&progress);
-    if (!made)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    krait_ending_warn("view", d->trace, *d->damage ? d->damage : d->trace->damage, "");
-    if (!d->picture.lane_count)
+    if (!rc && say_all(d, o))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
+    if (rc)
+        return rc;
+    krait_ending_warn("view", d->trace, damage_of(d), "");
+    if (!d->picture.threads && d->trace->process_count)
         fprintf(stderr, "krait view: warning: no calls were recorded%s\n", krait_select_scope(&o->select));
-    d->picture.trace = d->trace;
-    add_folders(&d->folders, argv, argc);
     return draw(d, o, err);
 }
 

@@ -5,25 +5,34 @@
 
 /* Threads' states and CPUs' (trace/kernel/kernel_states.h), and waits for the GIL (trace/gil_track.c). */
 const struct krait_class krait_classes[] = {
-    { "user", "run" },
-    { "system", "system" },
+    { "user", "run", KRAIT_WALL_ON_CPU },
+    { "system", "system", KRAIT_LOOK_SYSTEM },
+    { "interrupt", "interrupt", KRAIT_LOOK_INTERRUPT },
+    { "softirq", "interrupt", KRAIT_LOOK_INTERRUPT },
+    { "woken", "ready", KRAIT_WALL_RUNNABLE },
+    { "preempted", "ready", KRAIT_WALL_RUNNABLE },
+    { "throttled", "ready", KRAIT_WALL_THROTTLED },
+    { "blocked_disk", "wait", KRAIT_WALL_DISK },
+    { "blocked_network", "wait", KRAIT_WALL_NETWORK },
+    { "blocked_timer", "wait", KRAIT_WALL_TIMER },
+    { "blocked_lock", "lock", KRAIT_WALL_LOCK },
+    { "blocked_child", "wait", KRAIT_WALL_CHILD },
+    { "blocked_page_fault", "wait", KRAIT_WALL_FAULT },
+    { "blocked_stopped", "wait", KRAIT_WALL_STOPPED },
+    { "blocked_other", "wait", KRAIT_WALL_OTHER },
+    { "idle", "idle", KRAIT_LOOK_IDLE },
+    { "unknown", "unknown", KRAIT_WALL_UNKNOWN },
+    { "gone", "unknown", KRAIT_WALL_UNKNOWN },
+    { "waits for the GIL", "lock", KRAIT_WALL_GIL },
+};
+
+const struct krait_look_words krait_looks[KRAIT_LOOKS] = {
+#define X(name, text, title, words) { text, words },
+    KRAIT_WALL_STATES(X)
+#undef X
+        { "system", "in the kernel" },
     { "interrupt", "interrupt" },
-    { "softirq", "interrupt" },
-    { "woken", "ready" },
-    { "preempted", "ready" },
-    { "throttled", "ready" },
-    { "blocked_disk", "wait" },
-    { "blocked_network", "wait" },
-    { "blocked_timer", "wait" },
-    { "blocked_lock", "lock" },
-    { "blocked_child", "wait" },
-    { "blocked_page_fault", "wait" },
-    { "blocked_stopped", "wait" },
-    { "blocked_other", "wait" },
     { "idle", "idle" },
-    { "unknown", "unknown" },
-    { "gone", "unknown" },
-    { "waits for the GIL", "lock" },
 };
 
 const uint32_t krait_class_count = KRAIT_ARRAY_LEN(krait_classes);

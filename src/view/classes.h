@@ -7,14 +7,29 @@
 #ifndef KRAIT_VIEW_CLASSES_H
 #define KRAIT_VIEW_CLASSES_H
 
-#include "trace/trace.h"
+#include "analysis/wall.h"
 #include "view/hues.h"
 
 struct krait_class {
     const char *name; /* as the track has it: "blocked_disk" */
     /* of colour: "run", "system", "interrupt", "ready", "wait", "lock", "idle", "unknown" */
     const char *role;
+    uint8_t look; /* of krait_looks */
 };
+
+/* How states look in pictures: first those of enum krait_wall_state, then what only the kernel tells apart. */
+enum krait_look {
+    KRAIT_LOOK_SYSTEM = KRAIT_WALL_COUNT,
+    KRAIT_LOOK_INTERRUPT,
+    KRAIT_LOOK_IDLE,
+    KRAIT_LOOKS,
+};
+
+struct krait_look_words {
+    const char *class, *words; /* class: in timeline.css */
+};
+
+extern const struct krait_look_words krait_looks[KRAIT_LOOKS];
 
 extern const struct krait_class krait_classes[];
 extern const uint32_t krait_class_count;

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which lanes a timeline has, in which order, and their calls.
+ */
+#include "base/array.h"
+#include "trace/importer.h"
+#include "view/timeline_own.h"
+
+#include <string.h>
+
+/* Lanes of threads that are kept while more are looked at: so many times those that stay. */
+enum { SPARE = 2 };
+
+struct krait_timeline_grid krait_timeline_grid_of(const struct krait_timeline *timeline)
+{
+    uint32_t most =
+        (timeline->width - KRAIT_TIMELINE_GUTTER - 2 * KRAIT_TIMELINE_MARGIN) / KRAIT_TIMELINE_BIN;
+    uint64_t ns = timeline->range.to_ns - timeline->range.from_ns, bin_ns = (ns + most - 1) / most;
+    return (struct krait_timeline_grid){ bin_ns, (uint32_t)((ns + bin_ns - 1) / bin_ns) };
+}
+
+bool krait_timeline_is_loss(const struct krait_track *track)
+{
+    return track->importer == KRAIT_IMPORTER_krait_lost;
+}
+
+/* ---- lanes ---- */
+
+static void lane_done(struct krait_timeline_lane *lane)
+{
+    for (uint32_t i = 0; i < lane->part_count; i++) {
+        krait_tile_done(&lane->parts[i].tile);
+        free(lane->parts[i].bins);
+    }
+    free(lane->parts);
+    krait_wall_track_done(&lane->states);
+    *lane = (struct krait_timeline_lane){ 0 };
+}
+
+void krait_timeline_done(struct krait_timeline *timeline)
+{
+    for (uint32_t i = 0; i < timeline->lane_count; i++)
+        lane_done(&timeline->lanes[i]);
+    free(timeline->lanes);
+    timeline->lanes = NULL;
+    timeline->lane_count = timeline->lane_cap = 0;
+}
+
+/* A new lane behind the others; NULL when memory is out. */
+static struct krait_timeline_lane *add_lane(struct krait_filling *f, uint8_t group, uint32_t group_id,
+                                            uint32_t track)
+{
+    struct krait_timeline *timeline = f->timeline;
+    if (!KRAIT_GROW(timeline->lanes, timeline->lane_cap, timeline->lane_count + 1))
+        return NULL;
+    struct krait_timeline_lane *lane = &timeline->lanes[timeline->lane_count++];
+    *lane =
+        (struct krait_timeline_lane){ .group = group, .group_id = group_id, .track = track, .order = track };
+    return lane;
+}
+
+struct krait_timeline_part *krait_timeline_add_part(struct krait_timeline_lane *lane, uint32_t track)
+{
+    if (!KRAIT_GROW(lane->parts, lane->part_cap, lane->part_count + 1))
+        return NULL;
+    struct krait_timeline_part *part = &lane->parts[lane->part_count++];
+    *part = (struct krait_timeline_part){ .track = track };
+    return part;
+}
+
+static bool is_thread(const struct krait_timeline_lane *lane)
+{
+    return lane->group < KRAIT_TIMELINE_CPUS;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct krait_timeline_lane *x = a, *y = b;
+    if (is_thread(x) != is_thread(y))
+        return is_thread(x) ? 1 : -1;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? 1 : -1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static void sort_by_weight(struct krait_timeline *timeline)
+{
+    if (timeline->lane_count > 1)
+        qsort(timeline->lanes, timeline->lane_count, sizeof(*timeline->lanes), by_weight);
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const struct krait_timeline_lane *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* ---- recorded threads ---- */
+
+static uint32_t calls_track(const struct krait_trace *trace, uint32_t thread)
+{
+    const struct krait_thread *t = &trace->threads[thread];
+    for (uint32_t i = t->first_track; i < t->first_track + t->track_count; i++) {
+        if (trace->tracks[i].kind == KRAIT_TRACK_CALLS)
+            return i;
+    }
+    return KRAIT_NO_ID;
+}
+
+/* Of the lanes so far those with the most weight, so that memory does not grow with the threads. */
+static void drop_spare(struct krait_filling *f, uint32_t spare)
+{
+    struct krait_timeline *timeline = f->timeline;
+    uint32_t most = f->options->most;
+    if (!most || timeline->lane_count <= (uint64_t)most * spare)
+        return;
+    sort_by_weight(timeline);
+    for (; timeline->lane_count > most; timeline->lane_count--) {
+        timeline->calls -= timeline->lanes[timeline->lane_count - 1].weight;
+        timeline->over_limit++;
+        lane_done(&timeline->lanes[timeline->lane_count - 1]);
+    }
+}
+
+static int add_calls(struct krait_filling *f, uint32_t thread)
+{
+    struct krait_timeline *timeline = f->timeline;
+    const struct krait_tile_options options = { timeline->range, f->grid.bins, f->options->depths_max };
+    struct krait_tile tile;
+    uint32_t track = calls_track(f->trace, thread);
+    if (track == KRAIT_NO_ID)
+        return 0;
+    int rc = krait_tile_make(&tile, f->trace, thread, &options, timeline->damage, sizeof(timeline->damage));
+    if (rc || !tile.deepest) {
+        krait_tile_done(&tile);
+        return rc;
+    }
+    struct krait_timeline_lane *lane =
+        add_lane(f, KRAIT_TIMELINE_PROCESS, f->trace->threads[thread].process, track);
+    struct krait_timeline_part *part = lane ? krait_timeline_add_part(lane, track) : NULL;
+    if (!part) {
+        krait_tile_done(&tile);
+        return -ENOMEM;
+    }
+    part->tile = tile;
+    lane->weight = tile.begun;
+    timeline->calls += tile.begun;
+    if (tile.deepest > options.depths_max)
+        timeline->deepest = KRAIT_MAX(timeline->deepest, tile.deepest);
+    return 0;
+}
+
+static int add_recorded(struct krait_filling *f)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < f->trace->thread_count && !rc; i++) {
+        if (!f->options->take_thread(f->options->ctx, f->trace, i))
+            continue;
+        rc = add_calls(f, i);
+        drop_spare(f, SPARE);
+    }
+    drop_spare(f, 1);
+    return rc;
+}
+
+/* ---- tracks of other threads, of CPUs and of streams ---- */
+
+bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_track *b)
+{
+    return a->of == b->of && a->number == b->number && a->pid == b->pid && a->process == b->process &&
+           a->thread == b->thread && a->of != KRAIT_OF_GROUP;
+}
+
+/* Threads of the rest of the machine are counted, beside recorded ones. */
+static bool is_wanted(struct krait_filling *f, const struct krait_track *track)
+{
+    if (track->kind == KRAIT_TRACK_FLOWS || track->kind == KRAIT_TRACK_CALLS ||
+        (track->of == KRAIT_OF_THREAD && track->thread != KRAIT_NO_ID))
+        return false;
+    if (track->of == KRAIT_OF_THREAD && track->process == KRAIT_NO_ID && f->trace->process_count) {
+        f->timeline->unrecorded += track->kind == KRAIT_TRACK_STATES;
+        return false;
+    }
+    return f->options->take_track(f->options->ctx, f->trace, track);
+}
+
+static struct krait_timeline_lane *lane_for(struct krait_filling *f, uint32_t id)
+{
+    const struct krait_track *track = &f->trace->tracks[id];
+    switch (track->of) {
+    case KRAIT_OF_CPU:
+        return add_lane(f, KRAIT_TIMELINE_CPUS, 0, id);
+    case KRAIT_OF_GROUP:
+        return add_lane(f, KRAIT_TIMELINE_EVENTS, 0, id);
+    default:
+        return track->process != KRAIT_NO_ID ? add_lane(f, KRAIT_TIMELINE_PROCESS, track->process, id)
+                                             : add_lane(f, KRAIT_TIMELINE_KPROCESS, track->pid, id);
+    }
+}
+
+static int add_others(struct krait_filling *f)
+{
+    uint32_t last = KRAIT_NO_ID;
+    for (uint32_t i = 0; i < f->trace->track_count; i++) {
+        const struct krait_track *track = &f->trace->tracks[i];
+        if (!is_wanted(f, track))
+            continue;
+        if (last == KRAIT_NO_ID || !krait_timeline_share_lane(&f->trace->tracks[last], track)) {
+            if (!lane_for(f, i))
+                return -ENOMEM;
+            last = i;
+        }
+        f->lane_of[i] = f->timeline->lane_count - 1;
+    }
+    return 0;
+}
+
+/* Whether a thread runs while it is in the state that a text names. */
+static bool runs(struct krait_filling *f, uint32_t name)
+{
+    if (!KRAIT_GROW_FILLED(f->runs, f->runs_cap, name + 1, 0))
+        return false;
+    if (!f->runs[name]) {
+        uint8_t class = krait_class_of(krait_track_text(f->trace, name));
+        const char *role = class < krait_class_count ? krait_classes[class].role : "";
+        f->runs[name] =
+            1 + (strcmp(role, "run") == 0 || strcmp(role, "system") == 0 || strcmp(role, "interrupt") == 0);
+    }
+    return f->runs[name] == 2;
+}
+
+static int weigh(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct krait_filling *f = ctx;
+    struct krait_timeline_lane *lane = &f->timeline->lanes[f->lane_of[track - f->trace->tracks]];
+    for (uint32_t i = 0; i < batch->n; i++)
+        lane->weight += runs(f, batch->name[i]) ? batch->end_ns[i] - batch->t_ns[i] : 0;
+    return 0;
+}
+
+/* By how long their threads ran. Lanes that krait did not record in a process that it did have no weight. */
+static int weigh_others(struct krait_filling *f)
+{
+    uint32_t n = 0;
+    KRAIT_AUTO_FREE uint32_t *tracks = malloc(KRAIT_MAX(f->trace->track_count, 1u) * sizeof(*tracks));
+    if (!tracks)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < f->trace->track_count; i++) {
+        if (f->lane_of[i] != KRAIT_NO_ID && f->trace->tracks[i].kind == KRAIT_TRACK_STATES &&
+            f->timeline->lanes[f->lane_of[i]].group == KRAIT_TIMELINE_KPROCESS)
+            tracks[n++] = i;
+    }
+    return krait_tracks_walk(f->trace, tracks, n, f->timeline->range, weigh, f, NULL, 0);
+}
+
+static uint32_t thread_lanes(const struct krait_timeline *timeline)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < timeline->lane_count; i++)
+        n += is_thread(&timeline->lanes[i]);
+    return n;
+}
+
+/* The threads with the most weight, and all other lanes. */
+static int choose(struct krait_filling *f)
+{
+    struct krait_timeline *timeline = f->timeline;
+    uint32_t threads = thread_lanes(timeline), most = f->options->most;
+    if (!most || threads <= most)
+        return 0;
+    int rc = weigh_others(f);
+    if (!rc)
+        krait_timeline_keep(timeline, most + timeline->lane_count - threads);
+    return rc;
+}
+
+/* ---- order ---- */
+
+static bool shares_head(const struct krait_timeline_lane *a, const struct krait_timeline_lane *b)
+{
+    return a->group == b->group && a->group_id == b->group_id;
+}
+
+/* Processes of one drawn thread need no head each, where there are several of them. `alone` is by lane. */
+static uint32_t find_singles(const struct krait_timeline *timeline, bool *alone)
+{
+    uint32_t singles = 0;
+    for (uint32_t i = 0; i < timeline->lane_count; i++) {
+        const struct krait_timeline_lane *lane = &timeline->lanes[i];
+        alone[i] = lane->group == KRAIT_TIMELINE_KPROCESS && (i == 0 || !shares_head(lane, lane - 1)) &&
+                   (i + 1 == timeline->lane_count || !shares_head(lane, lane + 1));
+        singles += alone[i];
+    }
+    return singles;
+}
+
+static int join_singles(struct krait_timeline *timeline)
+{
+    KRAIT_AUTO_FREE bool *alone = malloc(KRAIT_MAX(timeline->lane_count, 1u) * sizeof(*alone));
+    if (!alone)
+        return -ENOMEM;
+    if (find_singles(timeline, alone) < 2)
+        return 0;
+    for (uint32_t i = 0; i < timeline->lane_count; i++) {
+        if (alone[i]) {
+            timeline->lanes[i].group = KRAIT_TIMELINE_THREADS;
+            timeline->lanes[i].group_id = 0;
+        }
+    }
+    return 0;
+}
+
+static uint32_t rank_of(const struct krait_timeline *timeline, const struct krait_timeline_lane *lane)
+{
+    bool first = lane->group == KRAIT_TIMELINE_CPUS && !timeline->trace->process_count;
+    return first ? 0 : 1u + lane->group;
+}
+
+struct place {
+    uint32_t rank, group_id, order, lane;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->group_id != y->group_id)
+        return x->group_id < y->group_id ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Those below a head one after the other. */
+static int arrange(struct krait_timeline *timeline)
+{
+    uint32_t n = timeline->lane_count;
+    KRAIT_AUTO_FREE struct place *places = malloc(KRAIT_MAX(n, 1u) * sizeof(*places));
+    struct krait_timeline_lane *lanes = malloc(KRAIT_MAX(n, 1u) * sizeof(*lanes));
+    if (!places || !lanes) {
+        free(lanes);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const struct krait_timeline_lane *lane = &timeline->lanes[i];
+        places[i] = (struct place){ rank_of(timeline, lane), lane->group_id, lane->order, i };
+    }
+    qsort(places, n, sizeof(*places), by_place);
+    for (uint32_t i = 0; i < n; i++) {
+        lanes[i] = timeline->lanes[places[i].lane];
+        lanes[i].order = i;
+    }
+    free(timeline->lanes);
+    timeline->lanes = lanes;
+    timeline->lane_cap = n;
+    return 0;
+}
+
+void krait_timeline_keep(struct krait_timeline *timeline, uint32_t most)
+{
+    if (timeline->lane_count <= most)
+        return;
+    sort_by_weight(timeline);
+    while (timeline->lane_count > most) {
+        struct krait_timeline_lane *last = &timeline->lanes[--timeline->lane_count];
+        timeline->over_limit += is_thread(last);
+        timeline->threads -= is_thread(last);
+        lane_done(last);
+    }
+    if (timeline->lane_count)
+        qsort(timeline->lanes, timeline->lane_count, sizeof(*timeline->lanes), by_order);
+}
+
+int krait_timeline_find_lanes(struct krait_filling *f)
+{
+    int rc = add_recorded(f);
+    rc = rc ? rc : add_others(f);
+    rc = rc ? rc : choose(f);
+    rc = rc ? rc : arrange(f->timeline);
+    rc = rc ? rc : join_singles(f->timeline);
+    rc = rc ? rc : arrange(f->timeline);
+    f->timeline->threads = thread_lanes(f->timeline);
+    return rc;
+}

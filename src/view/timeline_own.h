@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the timeline share.
+ */
+#ifndef KRAIT_VIEW_TIMELINE_OWN_H
+#define KRAIT_VIEW_TIMELINE_OWN_H
+
+#include "view/classes.h"
+#include "view/timeline.h"
+
+enum { /* pixels */
+       KRAIT_TIMELINE_MARGIN = 16,
+       KRAIT_TIMELINE_GUTTER = 176, /* names of lanes */
+       KRAIT_TIMELINE_ROW = 16,
+};
+
+/* Pixels of a character of the calls' font, 11 px fixed-width. */
+#define KRAIT_TIMELINE_COLUMN 6.65
+
+struct krait_drawing {
+    struct krait_buf *to;
+    const struct krait_timeline *timeline;
+    double left, width; /* of the time axis */
+    double y;
+    const uint8_t *hues;               /* by func (view/classes.h) */
+    uint64_t hue_ns[KRAIT_HUES + 1];   /* how long calls of each lasted, for the legend */
+    uint32_t hue_func[KRAIT_HUES + 1]; /* one of its functions */
+    uint64_t looks_seen;               /* bits by krait_class_looks */
+    bool folded, lost;                 /* there are such */
+};
+
+/* How many bins the tiles of a picture have, and how long each is. */
+struct krait_timeline_grid {
+    uint64_t bin_ns;
+    uint32_t bins;
+};
+struct krait_timeline_grid krait_timeline_grid_of(const struct krait_timeline *timeline);
+
+/* What krait_timeline_fill works with. */
+struct krait_filling {
+    struct krait_timeline *timeline;
+    struct krait_trace *trace;
+    const struct krait_timeline_options *options;
+    struct krait_timeline_grid grid;
+    uint32_t *lane_of;             /* by track: the lane that it belongs to, or KRAIT_NO_ID */
+    uint32_t *part_of;             /* by track: which part of it */
+    struct krait_columns *columns; /* by track: slices, until their depths are known */
+    uint8_t *runs; /* by text: 1 plus whether a thread runs in such a state; 0: not known yet */
+    uint32_t runs_cap;
+};
+
+/* Adds the lanes, those of recorded threads with their calls, and puts them into their order. Returns 0 or -ENOMEM. */
+int krait_timeline_find_lanes(struct krait_filling *f);
+/* A new part behind the others, or NULL. */
+struct krait_timeline_part *krait_timeline_add_part(struct krait_timeline_lane *lane, uint32_t track);
+/* Whether two tracks share a lane: of the same thread or CPU. */
+bool krait_timeline_share_lane(const struct krait_track *a, const struct krait_track *b);
+
+double krait_timeline_x(const struct krait_drawing *d, uint64_t t_ns);
+/* "12.3 ms", counted from the timeline's zero. */
+void krait_timeline_time(const struct krait_drawing *d, uint64_t t_ns);
+
+/* Of a lane's states and parts: how high each is, and drawing it at d->y. */
+double krait_timeline_states_height(const struct krait_timeline_lane *lane);
+int krait_timeline_draw_states(struct krait_drawing *d, const struct krait_timeline_lane *lane);
+double krait_timeline_part_height(const struct krait_timeline *timeline,
+                                  const struct krait_timeline_part *part);
+void krait_timeline_draw_part(struct krait_drawing *d, const struct krait_timeline_part *part);
+/* Where events of the lane's thread were lost, over all of the lane. */
+void krait_timeline_draw_losses(struct krait_drawing *d, const struct krait_timeline_lane *lane,
+                                double height);
+
+/* Its share of the time that each hue's calls take, into d. */
+void krait_timeline_weigh(struct krait_drawing *d, const struct krait_timeline_part *part);
+
+/* Whether a track is drawn over its lane, not in a row of its own: where events were lost. */
+bool krait_timeline_is_loss(const struct krait_track *track);
+
+#endif

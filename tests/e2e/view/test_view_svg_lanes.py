@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the picture has beside calls: system calls, CPUs, marks, counters, losses; traces without any Python."""
+
+import json
+import re
+import subprocess
+
+import kernel_made
+import pytest
+from browser import ask, served
+from kernel_made import begins, ends, event, switch
+from test_cat import CORPUS
+from test_view_svg import SVG, ns_of, texts, view  # noqa: F401
+from wall_made import CODES, SLEEP_CALLS, SLEEP_EVENTS
+
+KERNEL = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis" / "kernel"
+
+
+def lanes(root):
+    """{lane: {part: its boxes as (x, width, y, title's lines)}}"""
+    found = {}
+    for lane in root.iter(f"{SVG}g"):
+        if lane.get("class") != "lane":
+            continue
+        parts = {g.get("aria-label"): boxes(g) for g in lane.findall(f"{SVG}g") if g.get("aria-label")}
+        parts["states"] = [box(r) for r in lane.findall(f"{SVG}rect")]
+        found[lane.get("aria-label")] = parts
+    return found
+
+
+def box(rect):
+    return float(rect.get("x")), float(rect.get("width")), float(rect.get("y")), rect.find(f"{SVG}title").text.split("\n")
+
+
+def boxes(group):
+    return sorted((box(rect) for rect in group.iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None), key=lambda b: b[0])
+
+
+def test_system_calls_and_cpus_are_below_the_calls(view, both):  # noqa: F811
+    root, _ = view(both(SLEEP_CALLS, [*SLEEP_EVENTS, switch(300, 5, 0)]), "--from", "100us", "--until", "200us")
+    found = lanes(root)
+    assert list(found) == ["MainThread 5", "CPU 0"]
+    thread, cpu = found["MainThread 5"], found["CPU 0"]
+    calls, sleeps = thread["calls"], thread["system calls"]
+    assert [b[3][0] for b in sleeps] == ["clock_nanosleep"] and ns_of(sleeps[0][3][1]) == pytest.approx(35_000, abs=6_000)
+    assert sleeps[0][2] > max(b[2] for b in calls) > thread["states"][0][2]
+    per_us = calls[0][1] / 100
+    runs = [(b[3][0], b[1] / per_us) for b in cpu["threads"]]  # where it is idle, nothing is drawn
+    assert thread["states"] and {name for name, _ in runs} == {"t5"}
+    assert sum(width for _, width in runs) == pytest.approx(70, abs=1)
+
+
+def test_a_kernel_trace_alone_is_drawn(view, krait, tmp_path):  # noqa: F811
+    events = [switch(0, 0, 7), begins(10, "read"), ends(400, "read", 3), switch(500, 7, 0, 1), switch(600, 0, 8), switch(700, 8, 0, 1)]
+    kernel_made.write(tmp_path / "kernel", events)
+    root, said = view(tmp_path / "kernel")
+    found = lanes(root)
+    assert "warning" not in said and list(found)[0] == "CPU 0" and {name.split()[-1] for name in found} == {"0", "7", "8"}
+    first, second = found["CPU 0"]["threads"]
+    assert [first[1] / 500, second[1] / 100] == pytest.approx([(second[0] - first[0]) / 600] * 2, rel=0.05)
+    calls = next(parts["system calls"] for name, parts in found.items() if name.endswith(" 7"))
+    assert [(b[3][0], ns_of(b[3][1])) for b in calls] == [("read", 390_000)]
+    assert {"on CPU", "in the kernel"} <= set(texts(root))
+
+
+@pytest.mark.skipif(not KERNEL.exists(), reason="no corpus of traces here")
+def test_those_that_ran_the_most_are_drawn(view, krait):  # noqa: F811
+    root, said = view(KERNEL, "--limit", "5")
+    ran = json.loads(subprocess.run([krait, "states", KERNEL, "--json"], capture_output=True, text=True, check=True).stdout)
+    times = sorted(((t["on_cpu_ns"], t["tid"]) for t in ran["threads"] if t["tid"]), reverse=True)
+    drawn = {int(name.split()[-1]) for name in lanes(root) if not name.startswith("CPU")}
+    assert drawn == {tid for _, tid in times[:5]} and "5 threads" in said
+
+
+def test_where_events_were_lost_is_drawn(view, synth):  # noqa: F811
+    trace = synth(CODES + "0us call 1\n100us call 2\n200us return\npacket 40\n600us call 2\n700us return\n1000us return\n")
+    root, _ = view(trace)
+    lane = next(g for g in root.iter(f"{SVG}g") if g.get("class") == "lane")
+    losses = [g for g in lane.iter(f"{SVG}g") if g.get("class") == "lost"]
+    assert len(losses) == 1 and "events were lost" in texts(root)
+    rect, calls = losses[0].find(f"{SVG}rect"), lanes(root)["MainThread 5"]["calls"]
+    per_us, left = calls[0][1] / 1000, min(b[0] for b in calls)
+    assert (float(rect.get("x")) - left) / per_us == pytest.approx(200, abs=5)
+    assert float(rect.get("width")) / per_us == pytest.approx(400, abs=10)
+
+
+def test_other_traces_are_marks_by_stream(view, tmp_path):  # noqa: F811
+    kernel_made.write(tmp_path / "app", [event(us, "app:tick", n=us) for us in (100, 200, 5000)], domain="app")
+    root, said = view(tmp_path / "app")
+    marks = [path.find(f"{SVG}title").text for path in root.iter(f"{SVG}path") if path.get("class") == "mark"]
+    assert "0 threads" in said and len(marks) == 3 and all("app:tick" in mark for mark in marks) and "Events" in texts(root)
+
+
+def test_a_frequency_is_drawn_as_steps(view, tmp_path):  # noqa: F811
+    events = [switch(0, 0, 7)] + [event(us, "power_cpu_frequency", state=khz, cpu_id=0) for us, khz in ((100, 1000), (400, 3000))] + [switch(1000, 7, 0, 1)]
+    kernel_made.write(tmp_path / "kernel", events)
+    steps = lanes(view(tmp_path / "kernel")[0])["CPU 0"]["frequency"]
+    assert [re.sub("[\u202f\u00a0,]", "", b[3][0]) for b in steps] == ["frequency 1000kHz", "frequency 1000 to 3000kHz", "frequency 3000kHz"]
+    assert steps[0][1] / steps[2][1] == pytest.approx(0.5, abs=0.02)
+
+
+def test_functions_have_the_pages_colours(view, krait, synth):  # noqa: F811
+    codes = "".join(f"code {i} python pkg{i}.m f /srv/pkg{i}.py 1\n" for i in range(1, 30))
+    calls = "".join(f"{100 * i}us call {i}\n{100 * i + 90}us return\n" for i in range(1, 30))
+    trace = synth(f"process 5 python3\n{codes}thread 5 MainThread\n{calls}exit 0 0\n")
+    root, _ = view(trace)
+    drawn = {}
+    for rect in root.iter(f"{SVG}rect"):
+        if rect.find(f"{SVG}title") is not None:
+            drawn[rect.find(f"{SVG}title").text.split("\n")[0]] = int(rect.get("class").split()[0][1:])
+    with served(krait, trace) as link:
+        funcs = ask(link, "funcs", page=0)
+    assert drawn == {f"{row[1]}.{row[0]}": row[5] for row in funcs if row[1].startswith("pkg")}
+
+
+@pytest.mark.parametrize("options, drawn", [(["--thread", "7"], {"7"}), (["--process", "nothing"], set()), ([], {"0", "7", "8"})])
+def test_threads_are_chosen_by_name_and_number(view, tmp_path, options, drawn):  # noqa: F811
+    kernel_made.write(tmp_path / "kernel", [switch(0, 0, 7), switch(500, 7, 8, 1), switch(700, 8, 0, 1)])
+    root, _ = view(tmp_path / "kernel", *options)
+    assert {name.split()[-1] for name in lanes(root)} == drawn

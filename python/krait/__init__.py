@@ -23,15 +23,23 @@ import _thread
 import time as _time
 import warnings as _warnings
 
-__all__ = ["start", "stop", "recording", "is_recording", "command"]
+__all__ = ["start", "stop", "recording", "is_recording", "command", "Handler"]
 __version__ = "0.1.0"
 
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
 _state = {"dir": None, "session": None, "pid": None}
 _starting = _thread.allocate_lock()
 _OPTIONS = ("include", "exclude", "c_calls", "gil", "tasks", "children", "call_sites", "max_overhead", "lossless", "ring_size", "buffer_size",
-            "max_threads", "for_", "max_size", "keep")
+            "max_threads", "for_", "max_size", "keep", "log", "audit", "gc", "imports")
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
+
+
+def __getattr__(name):
+    if name == "Handler":
+        from krait._logging import Handler
+
+        return Handler
+    raise AttributeError(f"module 'krait' has no attribute {name!r}")
 
 
 def _in_child():
@@ -77,8 +85,7 @@ def _option_words(options):
         elif value is True:
             words.append(option)
         elif isinstance(value, (list, tuple)):
-            for item in value:
-                words += [option, str(item)]
+            words += [f"{option}={item}" for item in value]
         elif value is not None and value is not False:
             words += [option, str(value)]
     return words
@@ -89,10 +96,9 @@ def start(path=None, **options):
 
     Options are those of `krait record` with underscores: c_calls=False, gil=False, tasks=False, children=False, include=[...], exclude=[...],
     max_overhead=5, call_sites=True, ring_size="4M", buffer_size="1G", max_threads=100, lossless=True, for_="10s", max_size="1G",
-    keep="newest".
-    A collector runs as a
-    process of its own. Frames that are live are part of the recording. Returns the folder's path. Raises RuntimeError with the reason when it cannot. Without stop()
-    the recording ends with the program.
+    keep="newest", log=["app:DEBUG"], audit=["socket.*"], gc=True, imports=True. Of log and audit, True is all.
+    A collector runs as a process of its own. Frames that are live are part of the recording. Returns the folder's path. Raises
+    RuntimeError with the reason when it cannot. Without stop() the recording ends with the program.
     """
     _check(path, options)
     with _starting:

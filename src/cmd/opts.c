@@ -148,6 +148,7 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
     case KRAIT_OPT_DOUBLE:
         return set_double(opt, value, to, err);
     case KRAIT_OPT_LIST:
+    case KRAIT_OPT_SOME:
         return add_to_list(to, value, err);
     case KRAIT_OPT_CHOICE:
         if (!is_choice(opt->arg, value))
@@ -168,6 +169,14 @@ struct args {
 static const char *next_arg(struct args *args)
 {
     return args->at < args->argc ? args->argv[args->at++] : NULL;
+}
+
+/* What stands behind an option that takes one. */
+static const char *argument(const struct krait_opt *opt, struct args *args)
+{
+    bool is_there = args->at < args->argc && args->argv[args->at][0] != '-';
+    bool may_be_left_out = opt->type == KRAIT_OPT_MAYBE || (opt->type == KRAIT_OPT_SOME && !is_there);
+    return may_be_left_out ? "" : next_arg(args);
 }
 
 static int no_such_option(const struct krait_opt *table, const char *word, size_t n, struct krait_err *err)
@@ -195,7 +204,7 @@ static int parse_long(const struct krait_opt *table, const char *word, struct ar
     }
     if (opt->type == KRAIT_OPT_MAYBE && eq && !eq[1])
         return krait_err_set(err, -EINVAL, "--%s= is empty; leave out the =, or name some", opt->name);
-    const char *value = eq ? eq + 1 : opt->type == KRAIT_OPT_MAYBE ? "" : next_arg(args);
+    const char *value = eq ? eq + 1 : argument(opt, args);
     if (!value)
         return krait_err_set(err, -EINVAL, "--%s needs %s", opt->name, opt->arg);
     return set_value(opt, value, values, err);

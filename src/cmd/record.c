@@ -496,8 +496,7 @@ static int run(void *values, int argc, char **argv)
 {
     struct krait_recording_values *v = values;
     int status = record(v, argc, argv);
-    krait_opt_list_done(&v->include);
-    krait_opt_list_done(&v->exclude);
+    krait_recording_done(v);
     return pass_on(status);
 }
 

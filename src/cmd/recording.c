@@ -4,6 +4,7 @@
 #include "kernel/kernel.h"
 #include "record/shm.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <time.h>
 
@@ -35,16 +36,32 @@ static struct krait_collector_options options_of(const struct krait_recording_va
                  (values->no_children ? 0 : KRAIT_RECORD_CHILDREN) |
                  (values->lossless ? KRAIT_RECORD_LOSSLESS : 0) |
                  (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0) | (values->no_gil ? 0 : KRAIT_RECORD_GIL) |
-                 (values->no_tasks ? 0 : KRAIT_RECORD_TASKS),
+                 (values->no_tasks ? 0 : KRAIT_RECORD_TASKS) | (values->log.count ? KRAIT_RECORD_LOG : 0) |
+                 (values->audit.count ? KRAIT_RECORD_AUDIT : 0) | (values->gc ? KRAIT_RECORD_GC : 0) |
+                 (values->imports ? KRAIT_RECORD_IMPORTS : 0),
         .max_overhead = values->max_overhead,
         .duration_ns = values->duration,
         .max_bytes = values->max_size,
         .keep_newest = values->keep && strcmp(values->keep, "newest") == 0,
-        .include = values->include.items,
-        .include_count = values->include.count,
-        .exclude = values->exclude.items,
-        .exclude_count = values->exclude.count,
+        .include = { values->include.items, values->include.count },
+        .exclude = { values->exclude.items, values->exclude.count },
+        .log = { values->log.items, values->log.count },
+        .audit = { values->audit.items, values->audit.count },
     };
+}
+
+/* NAME, or NAME:LEVEL: a number, or a word that the program may have made a level of. */
+static int check_log(const char *spec, struct krait_err *err)
+{
+    const char *colon = strrchr(spec, ':');
+    if (!colon)
+        return 0;
+    bool is_number = colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+    bool is_word = (isalpha((unsigned char)colon[1]) || colon[1] == '_') && !strpbrk(colon + 1, " \t\n");
+    return is_number || is_word
+               ? 0
+               : krait_err_set(err, -EINVAL, "--log: '%s': '%s' is no level such as DEBUG, INFO or 25", spec,
+                               colon + 1);
 }
 
 int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err)
@@ -66,6 +83,10 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
     if (values->view && values->wait)
         return krait_err_set(err, -EINVAL,
                              "--view does not go with --wait; krait view DIR shows what is recorded");
+    for (size_t i = 0; i < values->log.count; i++) {
+        if (check_log(values->log.items[i], err))
+            return -EINVAL;
+    }
     struct krait_collector_options options = options_of(values);
     int rc = krait_collector_check(&options, err);
     return rc || !values->kernel ? rc : krait_kernel_check_groups(values->kernel, err);
@@ -82,4 +103,12 @@ int krait_recording_open(struct krait_collector **out, struct krait_recording_va
     options.dir = dir;
     options.owner = owner;
     return krait_collector_new(out, &options, err);
+}
+
+void krait_recording_done(struct krait_recording_values *values)
+{
+    krait_opt_list_done(&values->include);
+    krait_opt_list_done(&values->exclude);
+    krait_opt_list_done(&values->log);
+    krait_opt_list_done(&values->audit);
 }

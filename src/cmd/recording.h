@@ -10,8 +10,8 @@
 
 struct krait_recording_values {
     const char *output;
-    struct krait_opt_list include, exclude;
-    bool no_c_calls, no_children, no_gil, no_tasks, call_sites, lossless, quiet, wait, view;
+    struct krait_opt_list include, exclude, log, audit;
+    bool no_c_calls, no_children, no_gil, no_tasks, call_sites, lossless, gc, imports, quiet, wait, view;
     double max_overhead;
     uint64_t ring_size, buffer_size, max_threads, duration, max_size;
     const char *keep;             /* first or newest; NULL: first */
@@ -28,6 +28,9 @@ struct krait_recording_values {
 
 /* -EINVAL, with err saying how, where the values are wrong usage. Makes nothing. */
 int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err);
+
+/* Frees what options have allocated. */
+void krait_recording_done(struct krait_recording_values *values);
 
 /* Makes the collector, of values that krait_recording_check has found right. `dir` is a buffer for the
  * default folder's name, made from `command`; `owner` is the process that asked for the recording itself, or

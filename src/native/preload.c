@@ -30,7 +30,7 @@ typedef int audit_hook(const char *event, void *args, void *data);
 static int (*is_initialized)(void);
 static const void *(*this_thread_state)(void);
 static int (*agent_enter)(const char *session, const char **why);
-static void (*agent_audit)(void);
+static void (*agent_audit)(const char *event, void *args);
 static void (*agent_again)(void);
 static void (*_Atomic agent_thread_state)(unsigned key, const void *value);
 static const char *session;
@@ -210,7 +210,7 @@ static int on_audit(const char *event, void *args, void *data)
     static _Atomic int entered; /* enum entered */
     int state = atomic_load_explicit(&entered, memory_order_relaxed);
     if (state == RECORDING)
-        agent_audit();
+        agent_audit(event, args);
     if (is_end(event)) {
         atomic_store(&entered, state == RECORDING ? ENDED : state);
         atomic_store(&add_audit_hook, known_add_hook);

@@ -4,6 +4,7 @@
  */
 #include "python/agent.h"
 
+#include "python/asked.h"
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/gil.h"
@@ -45,6 +46,7 @@ static void on_interp_end(PyObject *capsule)
     Py_CLEAR(in->hook_type);
     krait_tasks_done(in);
     krait_codes_done(in);
+    krait_asked_done(in);
 }
 
 static int watch_end(struct krait_interp *in)
@@ -76,6 +78,7 @@ static struct krait_interp *new_interp(PyInterpreterState *interp)
 
 static void remove_hooks(struct krait_interp *in)
 {
+    krait_asked_end(in);
     if (krait_compat.version.monitoring)
         krait_monitoring_remove(in);
     else
@@ -88,10 +91,12 @@ static int install(struct krait_interp *in, const char **why)
     krait_codes_forget(in);
     krait_tasks_forget(in);
     in->sees_tasks = in->agent->tasks && (in->sees_tasks || krait_tasks_are_imported());
+    krait_asked_forget(in);
     in->definitions = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_DEFINITIONS, 0);
     if (!in->definitions)
         krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_no_ring, 1);
     krait_governor_init(in);
+    krait_asked_see(in);
     return krait_compat.version.monitoring ? krait_monitoring_install(in, why)
                                            : krait_profile_install(in, why);
 }
@@ -108,8 +113,11 @@ void krait_agent_see_interp(void)
         return;
     PyInterpreterState *interp = krait_compat.interp_get();
     struct krait_interp *in = find_interp(interp);
-    if (in && (in->ended || in->starts == atomic_load_explicit(&krait_agent.starts, memory_order_relaxed)))
+    if (in && (in->ended || in->starts == atomic_load_explicit(&krait_agent.starts, memory_order_relaxed))) {
+        if (!in->ended)
+            krait_asked_see(in);
         return;
+    }
     int saved = errno;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -138,6 +146,7 @@ void krait_agent_begin_again(void)
     }
     krait_agent.lives++;
     krait_profile_forget_all();
+    krait_audit_forget_hook();
     krait_thread_resync(KRAIT_RESYNC_GO_ON);
     krait_agent_see_interp();
 }
@@ -229,6 +238,7 @@ static void read_options(struct krait_agent *agent)
     agent->gil = control->flags & KRAIT_RECORD_GIL;
     agent->tasks = control->flags & KRAIT_RECORD_TASKS;
     krait_filters_read(agent);
+    krait_asked_read();
     /* The short hooks read the counter and nothing else. */
     agent->selective =
         agent->filter_count || control->max_overhead_ppm || agent->call_sites || !agent->writer.counter;
@@ -377,12 +387,17 @@ static void put_untold_resume(struct krait_interp *in, enum krait_begin_what top
     Py_XDECREF(frame);
 }
 
-/* Whether this thread records. */
-static bool may_record(struct krait_interp *in, enum krait_begin_what top)
+bool krait_agent_records(const struct krait_interp *in)
 {
     const struct krait_agent *agent = in->agent;
-    if (!atomic_load_explicit(&agent->running, memory_order_relaxed) ||
-        in->starts != atomic_load_explicit(&agent->starts, memory_order_relaxed) || in->ended)
+    return atomic_load_explicit(&agent->running, memory_order_relaxed) &&
+           in->starts == atomic_load_explicit(&agent->starts, memory_order_relaxed) && !in->ended;
+}
+
+bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top)
+{
+    const struct krait_agent *agent = in->agent;
+    if (!krait_agent_records(in))
         return false;
     bool forked = atomic_load_explicit(&agent->forked, memory_order_relaxed);
     if (KRAIT_UNLIKELY(!forked && !krait_writer_is_own(&agent->writer))) {
@@ -394,13 +409,13 @@ static bool may_record(struct krait_interp *in, enum krait_begin_what top)
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return false;
     krait_greenlets_see();
+    krait_asked_see(in);
     if (KRAIT_UNLIKELY(krait_unreported_pending()))
         put_untold_resume(in, top);
     return !krait_thread_is_suppressed(in, top);
 }
 
-/* Once in a while a thread that loses events asks whether anybody is there at all. */
-static void count_lost(struct krait_interp *in, const struct krait_ring *ring)
+void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ring)
 {
     enum { ASK_EVERY = 4096 };
     const struct krait_writer *writer = &in->agent->writer;
@@ -427,7 +442,7 @@ static struct krait_ring *room_for(struct krait_interp *in, uint64_t *t, size_t 
     }
     if (room != KRAIT_ROOM_NONE)
         return ring;
-    count_lost(in, ring);
+    krait_agent_count_lost(in, ring);
     return NULL;
 }
 
@@ -445,21 +460,15 @@ static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uin
     }
 }
 
-/* Slow paths may call into Python: they keep what the program would notice. */
-struct kept {
-    int saved_errno;
-    PyObject *type, *value, *traceback;
-};
-
-static struct kept keep(void)
+struct krait_kept krait_keep(void)
 {
-    struct kept kept = { .saved_errno = errno };
+    struct krait_kept kept = { .saved_errno = errno };
     atomic_fetch_add_explicit(&krait_agent.inside, 1, memory_order_relaxed);
     PyErr_Fetch(&kept.type, &kept.value, &kept.traceback);
     return kept;
 }
 
-static void restore(struct kept *kept)
+void krait_restore(struct krait_kept *kept)
 {
     PyErr_Restore(kept->type, kept->value, kept->traceback);
     atomic_fetch_sub_explicit(&krait_agent.inside, 1, memory_order_relaxed);
@@ -490,8 +499,8 @@ static uint32_t id_at_site(struct krait_interp *in, const struct krait_code *slo
 
 bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
 {
-    struct kept kept = keep();
-    bool ready = may_record(in, KRAIT_TOP_IS_NEW); /* first: after a fork it takes the ids away */
+    struct krait_kept kept = krait_keep();
+    bool ready = krait_agent_may_record(in, KRAIT_TOP_IS_NEW); /* first: after a fork it takes the ids away */
     struct krait_code *slot = ready ? krait_code_find(in, code) : NULL;
     if (ready && !krait_code_is_defined(slot))
         slot = krait_code_define(in, code, NULL);
@@ -500,14 +509,14 @@ bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code)
         krait_thread_suppress(in);
     else if (ready)
         write_begin(in, event, id_at_site(in, slot, NULL, code, KRAIT_TOP_IS_NEW), KRAIT_TOP_IS_NEW);
-    restore(&kept);
+    krait_restore(&kept);
     return omit;
 }
 
 bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *callable)
 {
-    struct kept kept = keep();
-    bool ready = may_record(in, KRAIT_TOP_IS_OLD);
+    struct krait_kept kept = krait_keep();
+    bool ready = krait_agent_may_record(in, KRAIT_TOP_IS_OLD);
     struct krait_code *slot = ready ? krait_code_find(in, key) : NULL;
     if (ready && !krait_code_is_defined(slot))
         slot = krait_code_define_c(in, key, callable);
@@ -515,51 +524,52 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
     if (ready && !omit)
         write_begin(in, KRAIT_EVENT_c_call, id_at_site(in, slot, key, callable, KRAIT_TOP_IS_OLD),
                     KRAIT_TOP_IS_OLD);
-    restore(&kept);
+    krait_restore(&kept);
     return omit;
 }
 
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event)
 {
-    struct kept kept = keep();
-    if (may_record(in, KRAIT_TOP_IS_OLD))
+    struct krait_kept kept = krait_keep();
+    if (krait_agent_may_record(in, KRAIT_TOP_IS_OLD))
         write_event(in, t, event, 0, KRAIT_TOP_IS_OLD);
-    restore(&kept);
+    krait_restore(&kept);
 }
 
 void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
 {
-    struct kept kept = keep();
-    if (may_record(in, KRAIT_TOP_IS_OLD))
+    struct krait_kept kept = krait_keep();
+    if (krait_agent_may_record(in, KRAIT_TOP_IS_OLD))
         write_event(in, t, KRAIT_EVENT_python_unwind_of, krait_code_exception(in, exception),
                     KRAIT_TOP_IS_OLD);
-    restore(&kept);
+    krait_restore(&kept);
 }
 
 void krait_slow_event(struct krait_interp *in, uint32_t event, const void *payload, size_t n)
 {
-    struct kept kept = keep();
+    struct krait_kept kept = krait_keep();
     uint64_t t = krait_writer_now(&in->agent->writer);
-    bool ready = may_record(in, KRAIT_TOP_IS_OLD);
+    bool ready = krait_agent_may_record(in, KRAIT_TOP_IS_OLD);
     struct krait_ring *ring =
         ready ? room_for(in, &t, sizeof(struct krait_event_extended) + n, KRAIT_TOP_IS_OLD) : NULL;
     if (ring)
         krait_writer_put_extended(ring, t, event, payload, n);
-    restore(&kept);
+    krait_restore(&kept);
 }
 
 void krait_slow_say_top(struct krait_interp *in, uint64_t t)
 {
-    struct kept kept = keep();
-    if (may_record(in, KRAIT_TOP_IS_OLD))
+    struct krait_kept kept = krait_keep();
+    if (krait_agent_may_record(in, KRAIT_TOP_IS_OLD))
         krait_thread_say_top(in, t);
-    restore(&kept);
+    krait_restore(&kept);
 }
 
 struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code)
 {
-    struct kept kept = keep();
-    struct krait_code *slot = may_record(in, KRAIT_TOP_IS_OLD) ? krait_code_define(in, code, NULL) : NULL;
-    restore(&kept);
+    struct krait_kept kept = krait_keep();
+    struct krait_code *slot =
+        krait_agent_may_record(in, KRAIT_TOP_IS_OLD) ? krait_code_define(in, code, NULL) : NULL;
+    krait_restore(&kept);
     return slot;
 }

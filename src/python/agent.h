@@ -48,6 +48,13 @@ struct krait_code_filter {
     const char *glob; /* in the shared memory */
 };
 
+/* What has been done to a Python function: lead.h. */
+struct krait_led {
+    const void *owner;  /* the class or the module's dictionary; its address alone */
+    PyObject *function; /* NULL: nothing */
+    PyObject *stand_in; /* 3.11: what is in its place; borrowed from there */
+};
+
 struct krait_interp {
     struct krait_agent *agent;
     struct krait_interp *next;
@@ -62,11 +69,19 @@ struct krait_interp {
     uint32_t code_misses;      /* looks that did not find it in its place */
     uint32_t code_used;        /* slots that are not free, dead ones included */
     struct krait_map weakrefs; /* a weak reference's address to the key it watches; 0 when it is dead */
-    struct krait_map names;  /* before 3.11: a code object's address to its qualified name (char *, owned) */
-    struct krait_map sites;  /* with --call-sites: callee, caller and line to an id */
-    struct krait_map places; /* from 3.12: code id and offset to the kind of place: unreported.c */
+    struct krait_map names; /* before 3.11: a code object's address to its qualified name (char *, owned) */
+    struct krait_map sites; /* with --call-sites: callee, caller and line to an id */
+    struct krait_map name_ids; /* names that events refer to, hashed, to their ids */
+    struct krait_map places;   /* from 3.12: code id and offset to the kind of place: unreported.c */
     PyObject *weakref_callback;
     struct krait_ring *definitions;
+    /* asked.h */
+    struct krait_log *log;                         /* NULL: --log is not asked for */
+    struct krait_led led_shown[2], led_imports[1]; /* functions of Python's that lead to krait's */
+    PyObject *stand_in_type;                       /* 3.11: of what stands for functions */
+    struct krait_map audited; /* names of audit events, hashed, to whether they are recorded */
+    PyObject *collected;      /* krait's function in gc.callbacks */
+    bool seeing;
     PyObject *profile_obj; /* before 3.12: what PyEval_SetProfile gives back to the hook */
     long tool_id, events;  /* 3.12 on: krait's number, and the events that it asks for */
     uint32_t tools_taken;  /* bits of the tool ids that the program took away */
@@ -115,6 +130,7 @@ struct krait_agent {
     bool call_sites;
     bool gil;
     bool tasks;
+    uint32_t asks; /* enum krait_record_flags: what is recorded only if it is asked for */
     /* filters, a governor, call sites, or no time-stamp counter: the hooks that look at more */
     bool selective;
     uint64_t event_ticks; /* for the governor: what recording one call and its end costs */
@@ -178,6 +194,23 @@ void krait_slow_say_top(struct krait_interp *in, uint64_t t);
 /* Looks at a function that begins or ends unseen, without an event; its slot or NULL. */
 struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code);
 
+/* ---- what slow paths begin and end with ---- */
+
+/* Slow paths may call into Python: they keep what the program would notice. */
+struct krait_kept {
+    int saved_errno;
+    PyObject *type, *value, *traceback;
+};
+struct krait_kept krait_keep(void);
+void krait_restore(struct krait_kept *kept);
+
+/* Whether this interpreter takes part in the recording that runs. */
+bool krait_agent_records(const struct krait_interp *in);
+/* Whether this thread records; makes sure of its ring. */
+bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top);
+/* An event of this thread is lost: once in a while it asks whether anybody is there at all. */
+void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ring);
+
 /* ---- threads.c ---- */
 bool krait_thread_begin(struct krait_interp *in);
 void krait_threads_forget(void);
@@ -209,6 +242,8 @@ void krait_thread_say_top(struct krait_interp *in, uint64_t t);
 /* Says that recording pauses from t on. Each thread says the pause's end before its next event, and its begin
  * where it has not. */
 void krait_thread_say_pause(struct krait_interp *in, uint64_t t);
+/* Before a note: says that recording pauses, where this thread has not. */
+void krait_thread_tell_pause(struct krait_interp *in);
 /* Says the thread's stack, and that nothing is open from now on: the recording ends here. */
 void krait_thread_settle(struct krait_interp *in);
 /* Makes rings for threads that are running already and says their stacks. */
@@ -251,6 +286,9 @@ void krait_greenlets_forget(void);
 void krait_greenlets_end(void);
 
 /* ---- filter.c ---- */
+/* The next string of a kind after `before`; NULL: the first one. NULL where there is none. */
+const char *krait_filters_next(const struct krait_agent *agent, const char *before,
+                               enum krait_filter_kind kind);
 void krait_filters_read(struct krait_agent *agent);
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file);

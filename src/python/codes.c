@@ -11,6 +11,7 @@
 
 #include "python/compat.h"
 #include "python/tasks.h"
+#include "python/text.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -126,6 +127,7 @@ void krait_codes_forget_ids(struct krait_interp *in)
     }
     krait_map_done(&in->sites);
     krait_map_done(&in->places);
+    krait_map_done(&in->name_ids);
 }
 
 void krait_codes_forget(struct krait_interp *in)
@@ -156,6 +158,7 @@ void krait_codes_done(struct krait_interp *in)
     krait_map_done(&weakrefs);
     krait_map_done(&names);
     krait_map_done(&in->sites);
+    krait_map_done(&in->name_ids);
     Py_CLEAR(in->weakref_callback);
 }
 
@@ -211,31 +214,6 @@ static void watch(struct krait_interp *in, PyObject *obj, const void *key)
 
 /* ---- names ---- */
 
-void krait_code_text(PyObject *str, char *text, size_t size)
-{
-    text[0] = '\0';
-    PyObject *bytes =
-        str && PyUnicode_Check(str) ? PyUnicode_AsEncodedString(str, "utf-8", "backslashreplace") : NULL;
-    if (bytes) {
-        const char *s = PyBytes_AsString(bytes);
-        size_t n = KRAIT_MIN((size_t)PyBytes_Size(bytes), size - 1);
-        while (n && n == size - 1 && ((unsigned char)s[n] & 0xc0) == 0x80)
-            n--;
-        memcpy(text, s, n);
-        text[n] = '\0';
-        Py_DECREF(bytes);
-    }
-    PyErr_Clear();
-}
-
-static void attr_text(PyObject *obj, const char *name, char *text, size_t size)
-{
-    PyObject *value = PyObject_GetAttrString(obj, name);
-    krait_code_text(value, text, size);
-    Py_XDECREF(value);
-    PyErr_Clear();
-}
-
 static uint32_t attr_u32(PyObject *obj, const char *name)
 {
     PyObject *value = PyObject_GetAttrString(obj, name);
@@ -279,7 +257,7 @@ static void module_of(PyObject *frame, char *text, size_t size)
     text[0] = '\0';
     PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
     if (globals && PyDict_Check(globals))
-        krait_code_text(PyDict_GetItemString(globals, "__name__"), text, size);
+        krait_text_name(PyDict_GetItemString(globals, "__name__"), text, size);
     Py_XDECREF(globals);
     PyErr_Clear();
 }
@@ -301,7 +279,7 @@ static void name_constants(struct krait_interp *in, PyObject *code, const char *
         if (Py_TYPE(inner) != Py_TYPE(code))
             continue;
         char name[NAME_MAX_BYTES];
-        attr_text(inner, "co_name", name, sizeof(name));
+        krait_text_attr(inner, "co_name", name, sizeof(name));
         char *full = NULL;
         if (asprintf(&full, "%s%s%s", is_module ? "" : qualname,
                      is_module     ? ""
@@ -333,7 +311,7 @@ static bool name_by_self(PyObject *code, PyObject *frame, const char *name, char
         PyObject *its = function ? PyObject_GetAttrString(function, "__code__") : NULL;
         found = its == code;
         if (found) {
-            attr_text(function, "__qualname__", text, size);
+            krait_text_attr(function, "__qualname__", text, size);
         }
         Py_XDECREF(its);
         Py_XDECREF(function);
@@ -349,11 +327,11 @@ static bool name_by_self(PyObject *code, PyObject *frame, const char *name, char
 static void qualname_of(struct krait_interp *in, PyObject *code, PyObject *frame, char *text, size_t size)
 {
     if (krait_compat.version.has_qualname) {
-        attr_text(code, "co_qualname", text, size);
+        krait_text_attr(code, "co_qualname", text, size);
         return;
     }
     char name[NAME_MAX_BYTES];
-    attr_text(code, "co_name", name, sizeof(name));
+    krait_text_attr(code, "co_name", name, sizeof(name));
     const uint64_t *known = krait_map_get(&in->names, (uintptr_t)code);
     if (known && *known) {
         /* The address may be that of another that died unseen: its own name must be the last part. */
@@ -376,7 +354,7 @@ static void describe(struct krait_interp *in, PyObject *code, PyObject *frame, s
     if (frame)
         module_of(frame, t->module, sizeof(t->module));
     qualname_of(in, code, frame, t->name, sizeof(t->name));
-    attr_text(code, "co_filename", t->file, sizeof(t->file));
+    krait_text_attr(code, "co_filename", t->file, sizeof(t->file));
     t->line = attr_u32(code, "co_firstlineno");
     if (!krait_compat.version.has_qualname)
         name_constants(in, code, t->name);
@@ -446,12 +424,25 @@ static uint32_t define_id(struct krait_interp *in, enum krait_event_enum_value k
     return 0;
 }
 
-uint32_t krait_code_define_name(struct krait_interp *in, const char *module, const char *name)
+uint32_t krait_code_define_name(struct krait_interp *in, enum krait_event_enum_value kind, const char *module,
+                                const char *name)
 {
     struct code_text t = { 0 };
     snprintf(t.module, sizeof(t.module), "%s", module);
     snprintf(t.name, sizeof(t.name), "%s", name);
-    return define_id(in, KRAIT_code_kind_python, &t);
+    return define_id(in, kind, &t);
+}
+
+uint32_t krait_code_name(struct krait_interp *in, const char *name)
+{
+    uint64_t key = krait_hash_bytes(name, strlen(name));
+    const uint64_t *known = krait_map_get(&in->name_ids, key);
+    if (known)
+        return (uint32_t)*known;
+    uint32_t id = krait_code_define_name(in, KRAIT_code_kind_name, "", name);
+    if (id)
+        krait_map_put(&in->name_ids, key, id);
+    return id;
 }
 
 /* Gives the slot an id, unless it is left out. Naming may have run Python code and moved the table: `key`
@@ -523,7 +514,7 @@ static PyObject *type_attr(PyObject *cls, const char *name)
 static void type_text(PyObject *cls, const char *name, char *text, size_t size)
 {
     PyObject *value = type_attr(cls, name);
-    krait_code_text(value, text, size);
+    krait_text_name(value, text, size);
     Py_XDECREF(value);
 }
 
@@ -576,7 +567,7 @@ static void describe_builtin(PyObject *callable, struct code_text *t)
     const char *name = krait_at(def, KRAIT_ML_NAME);
     if (!self || PyModule_Check(self)) {
         snprintf(t->name, sizeof(t->name), "%s", name);
-        attr_text(callable, "__module__", t->module, sizeof(t->module));
+        krait_text_attr(callable, "__module__", t->module, sizeof(t->module));
         return;
     }
     PyObject *cls = PyType_Check(self) ? self : (PyObject *)Py_TYPE(self);
@@ -591,8 +582,8 @@ static void describe_builtin(PyObject *callable, struct code_text *t)
  * of the type that it belongs to. */
 static void describe_other(PyObject *callable, struct code_text *t)
 {
-    attr_text(callable, "__qualname__", t->name, sizeof(t->name));
-    attr_text(callable, "__module__", t->module, sizeof(t->module));
+    krait_text_attr(callable, "__qualname__", t->name, sizeof(t->name));
+    krait_text_attr(callable, "__module__", t->module, sizeof(t->module));
     if (t->module[0])
         return;
     PyObject *owner = PyObject_GetAttrString(callable, "__objclass__");

@@ -88,12 +88,12 @@ static inline const void *krait_code_key(PyObject *callable)
     return krait_code_key_rare(callable);
 }
 
-/* A Python string as UTF-8 (lone surrogates as \udcXX), "" for anything else; cut to what `text` holds. Keeps no
- * exception. */
-void krait_code_text(PyObject *str, char *text, size_t size);
-
 /* A new id for what is no function of the program; 0 when that is not possible now. */
-uint32_t krait_code_define_name(struct krait_interp *in, const char *module, const char *name);
+uint32_t krait_code_define_name(struct krait_interp *in, enum krait_event_enum_value kind, const char *module,
+                                const char *name);
+
+/* The id of a name that events refer to; 0 when that is not possible now. */
+uint32_t krait_code_name(struct krait_interp *in, const char *name);
 
 /* With --call-sites: the id of the function `id` where it is called from: `caller` is the calling frame,
  * borrowed, or NULL. `key` is a C callable's, NULL for the code object `callee`. */

@@ -33,7 +33,7 @@ static const struct krait_version versions[] = {
     { 0x0309, KRAIT_BEFORE_311, .layout.frame_lasti = 104, .layout.lasti_scale = 1 },
     { 0x030a, KRAIT_BEFORE_311, .layout.frame_lasti = 96, .layout.lasti_scale = 2,
       .layout.tracing_is_cframe = true },
-    { 0x030b, .hook_ns = 106, .has_qualname = true,
+    { 0x030b, .hook_ns = 106, .has_qualname = true, .inlines_unseen = true,
       .layout = { .frame_inner = KRAIT_FRAME_INNER_311,
                   .frame_code = KRAIT_FRAME_CODE,
                   .frame_lasti = 56,
@@ -102,6 +102,7 @@ static void find_functions(struct krait_compat *c)
     *(void **)&c->thread_next = find("PyThreadState_Next");
     *(void **)&c->add_audit_hook = find("PySys_AddAuditHook");
     *(void **)&c->vectorcall_call = find("PyVectorcall_Call");
+    *(void **)&c->set_vectorcall = find("PyFunction_SetVectorcall");
 }
 
 int krait_compat_init(const char **why)

@@ -31,6 +31,10 @@ enum {
 };
 typedef PyObject *krait_fastcall_fn(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
+/* The vectorcall protocol: Include/cpython/abstract.h. `nargs` has a flag in its highest bit. */
+typedef PyObject *krait_vectorcall(PyObject *callable, PyObject *const *args, size_t nargs, PyObject *names);
+#define KRAIT_NARGS(nargs) ((nargs) & ~((size_t)1 << (8 * sizeof(size_t) - 1)))
+
 /* Offsets, in bytes. */
 enum {
     /* The same in all versions: Include/cpython/methodobject.h, descrobject.h, classobject.h. */
@@ -39,6 +43,8 @@ enum {
     KRAIT_METHOD_DESCR_DEF = 40, /* PyMethodDescrObject.d_method */
     KRAIT_METHOD_FUNC = 16,      /* PyMethodObject.im_func */
     KRAIT_ML_NAME = 0,           /* PyMethodDef.ml_name */
+    /* The same: Include/cpython/object.h. */
+    KRAIT_TYPE_VECTORCALL_OFFSET = 56, /* PyTypeObject.tp_vectorcall_offset */
     /* Before 3.12, for those who need them as constants; the others read struct krait_layout. */
     KRAIT_FRAME_CODE = 32,
     KRAIT_FRAME_INNER_311 = 24,
@@ -61,6 +67,8 @@ struct krait_version {
      * instrumented, and count as up to date where the number is the same by chance (deep-frozen code objects are
      * static: _PyStaticCode_Fini in Objects/codeobject.c). */
     bool frozen_keep_events;
+    /* Whether the interpreter runs the frame of a Python function without a look at the address that it is called by. */
+    bool inlines_unseen;
     /* Whether C_RETURN and C_RAISE come with the function of a method object that CALL came with: INSTRUMENTED_CALL
      * takes it out after CALL (Python/bytecodes.c). */
     bool ends_have_function;
@@ -100,6 +108,7 @@ struct krait_compat {
     PyThreadState *(*thread_next)(PyThreadState *tstate);
     int (*add_audit_hook)(int (*hook)(const char *event, PyObject *args, void *data), void *data);
     PyObject *(*vectorcall_call)(PyObject *callable, PyObject *tuple, PyObject *dict);
+    void (*set_vectorcall)(PyObject *function, krait_vectorcall *call); /* 3.12 */
 };
 
 extern struct krait_compat krait_compat;

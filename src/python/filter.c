@@ -7,20 +7,34 @@
 #include "python/agent.h"
 
 #include <fnmatch.h>
+#include <string.h>
 
+const char *krait_filters_next(const struct krait_agent *agent, const char *before,
+                               enum krait_filter_kind kind)
+{
+    const char *at = before ? before + strlen(before) + 1 : agent->writer.shm.control->filters;
+    const char *end = agent->writer.shm.control->filters + KRAIT_FILTER_BYTES;
+    while (at < end && *at && *at != (char)kind)
+        at += strnlen(at, (size_t)(end - at)) + 1;
+    bool whole = at < end && *at && memchr(at, '\0', (size_t)(end - at));
+    return whole ? at + 1 : NULL;
+}
+
+static void read_kind(struct krait_agent *agent, enum krait_filter_kind kind)
+{
+    const char *glob = NULL;
+    while (agent->filter_count < KRAIT_ARRAY_LEN(agent->filters) &&
+           (glob = krait_filters_next(agent, glob, kind)))
+        agent->filters[agent->filter_count++] =
+            (struct krait_code_filter){ .include = kind == KRAIT_FILTER_INCLUDE, .glob = glob };
+}
+
+/* Includes come before excludes, as the collector writes them: filters_met has a bit for each. */
 void krait_filters_read(struct krait_agent *agent)
 {
-    const char *at = agent->writer.shm.control->filters;
-    const char *end = at + KRAIT_FILTER_BYTES;
     agent->filter_count = 0;
-    while (at < end && *at && agent->filter_count < KRAIT_ARRAY_LEN(agent->filters)) {
-        size_t n = strnlen(at + 1, (size_t)(end - at - 1));
-        if (at + 1 + n >= end)
-            return;
-        agent->filters[agent->filter_count++] =
-            (struct krait_code_filter){ .include = *at == '+', .glob = at + 1 };
-        at += n + 2;
-    }
+    read_kind(agent, KRAIT_FILTER_INCLUDE);
+    read_kind(agent, KRAIT_FILTER_EXCLUDE);
 }
 
 static bool matches(const char *glob, const char *module, const char *name, const char *file)

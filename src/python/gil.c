@@ -116,6 +116,11 @@ uint64_t krait_gil_last(void)
     return self.last;
 }
 
+void krait_gil_after(uint64_t t)
+{
+    self.last = KRAIT_MAX(self.last, t);
+}
+
 /* Notes that a part is reached. What a thread without a ring has kept goes when it waits again, or when it
  * is another recording's. */
 static void reach(size_t part)

@@ -23,5 +23,7 @@ void krait_gil_drop_pending(void);
 /* The time of this thread's last event of the GIL, 0 where there was none. A slow path may give the GIL up:
  * the event that it writes comes after. */
 uint64_t krait_gil_last(void);
+/* The thread has noted something at t: the same holds of that. */
+void krait_gil_after(uint64_t t);
 
 #endif

@@ -4,7 +4,9 @@
  * for `import krait` in a program.
  */
 #include "python/agent.h"
+#include "python/asked.h"
 #include "python/compat.h"
+#include "python/log.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -14,7 +16,7 @@
 /* Called by native/preload.c at the first sign of a running interpreter. GIL held; keeps the current
  * exception. Returns 0, or a negative errno with *why a static text. */
 KRAIT_PUBLIC int krait_agent_enter(const char *session, const char **why);
-KRAIT_PUBLIC void krait_agent_audit(void);
+KRAIT_PUBLIC void krait_agent_audit(const char *event, PyObject *args);
 KRAIT_PUBLIC void krait_agent_again(void);
 KRAIT_PUBLIC void krait_agent_thread_state(unsigned key, const void *value);
 /* The path of the recording that this process is part of by this copy of the agent, or NULL. GIL held. */
@@ -24,21 +26,26 @@ int krait_agent_enter(const char *session, const char **why)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    krait_audit_is_fed();
     int rc = krait_agent_start(session, KRAIT_process_origin_exec, why);
     PyErr_Restore(type, value, traceback);
     return rc;
 }
 
 /* Some audited thing happens: perhaps the first in a new interpreter. GIL held. */
-void krait_agent_audit(void)
+void krait_agent_audit(const char *event, PyObject *args)
 {
     krait_agent_see_interp();
+    struct krait_interp *in = krait_agent.asks ? krait_agent_interp() : NULL;
+    if (in)
+        krait_audit_tell(in, event, args);
 }
 
 /* The program has finalised Python and initialised it once more. GIL held. */
 void krait_agent_again(void)
 {
     krait_agent_begin_again();
+    krait_audit_is_fed();
 }
 
 void krait_agent_thread_state(unsigned key, const void *value)
@@ -150,10 +157,25 @@ static PyObject *agent_session(PyObject *self, PyObject *none)
     return PyUnicode_FromString(session);
 }
 
+PyDoc_STRVAR(
+    log_doc,
+    "log(record, /)\n\n"
+    "Records one of logging's records: krait.Handler. Nothing happens where this process is not recorded,\n"
+    "or where --log has just recorded it.");
+
+static PyObject *agent_log(PyObject *self, PyObject *record)
+{
+    struct krait_interp *in = krait_agent_interp();
+    if (in && krait_agent_records(in) && !krait_log_handle(in, record))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     { "start", agent_start, METH_O, start_doc },
     { "stop", agent_stop, METH_NOARGS, stop_doc },
     { "running", agent_running, METH_NOARGS, running_doc },
+    { "log", agent_log, METH_O, log_doc },
     { "session", agent_session, METH_NOARGS, session_doc },
     { NULL, NULL, 0, NULL },
 };

@@ -17,8 +17,6 @@
 
 #include <structmember.h>
 
-typedef PyObject *krait_vectorcall(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
-
 struct hook {
     PyObject ob_base;
     krait_vectorcall *call;

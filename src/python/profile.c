@@ -562,7 +562,8 @@ void krait_profile_pause(struct krait_interp *in)
 {
     struct krait_governor *g = &in->governor;
     if (!g->pause_id)
-        g->pause_id = krait_code_define_name(in, KRAIT_PAUSE_MODULE, KRAIT_PAUSE_NAME);
+        g->pause_id =
+            krait_code_define_name(in, KRAIT_code_kind_python, KRAIT_PAUSE_MODULE, KRAIT_PAUSE_NAME);
     if (krait_this_ring != &krait_no_ring)
         krait_thread_say_stack(in, krait_writer_now(&in->agent->writer), KRAIT_TOP_IS_NEW);
     g->pauses++;

@@ -5,6 +5,7 @@
 #include "event/payload.h"
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/text.h"
 
 #include <string.h>
 
@@ -285,7 +286,7 @@ static void write_definition(struct krait_interp *in, PyObject *object, uint32_t
 {
     char text[256];
     PyObject *name = name_of(in->tasks, object);
-    krait_code_text(name, text, sizeof(text));
+    krait_text_name(name, text, sizeof(text));
     Py_XDECREF(name);
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     size_t n = krait_put_task_define(payload, &(struct krait_payload_task_define){

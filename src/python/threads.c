@@ -423,17 +423,30 @@ void krait_thread_say_pause(struct krait_interp *in, uint64_t t)
 }
 
 /* A function of krait's own stands for the pause, so that its time is nobody else's. */
+static void begin_pause(struct krait_interp *in, struct krait_ring *ring)
+{
+    const struct krait_governor *g = &in->governor;
+    ring->pauses = g->pauses * 2 - 2;
+    put_pause(in, ring, KRAIT_MAX(g->pause_ticks, krait_gil_last()), KRAIT_EVENT_python_call);
+}
+
 static void end_pause(struct krait_interp *in, struct krait_ring *ring)
 {
     const struct krait_governor *g = &in->governor;
     if (!g->pause_id || ring->pauses / 2 >= g->pauses)
         return;
-    if (ring->pauses % 2 == 0) {
-        ring->pauses = g->pauses * 2 - 2;
-        put_pause(in, ring, KRAIT_MAX(g->pause_ticks, krait_gil_last()), KRAIT_EVENT_python_call);
-    }
+    if (ring->pauses % 2 == 0)
+        begin_pause(in, ring);
     put_pause(in, ring, KRAIT_MAX(g->resume_ticks, krait_gil_last()), KRAIT_EVENT_python_return);
     ring->pauses = g->pauses * 2;
+}
+
+void krait_thread_tell_pause(struct krait_interp *in)
+{
+    struct krait_ring *ring = krait_this_ring;
+    const struct krait_governor *g = &in->governor;
+    if (g->paused && g->pause_id && ring->pauses % 2 == 0 && ring->pauses / 2 < g->pauses)
+        begin_pause(in, ring);
 }
 
 static size_t count_same(const struct frames *a, const struct frames *b)

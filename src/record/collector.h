@@ -16,21 +16,21 @@ struct krait_collector;
 #define KRAIT_COLLECTOR_OPEN_NS KRAIT_NS_PER_S
 
 struct krait_collector_options {
-    const char *dir;            /* the recording's folder; made, with its parents; must be empty or absent */
-    uint64_t ring_bytes;        /* of each thread's ring; 0: 2 MiB */
-    uint64_t buffer_bytes;      /* by which rings that are full may grow, in all; 0: not at all */
-    uint32_t rings;             /* 0: 4096, or what limits of memory allow */
-    uint32_t flags;             /* enum krait_record_flags */
-    uint64_t duration_ns;       /* after which the recording ends; 0: with the program */
-    uint64_t max_bytes;         /* that it may take on disk; 0: any number. 1 MiB at least */
-    bool keep_newest;           /* of max_bytes: drop the oldest packets instead of ending the recording */
-    uint64_t open_ns;           /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
-    int owner;                  /* the process that asked for the recording itself; 0: none */
-    double max_overhead;        /* percent; 0: no governor */
-    const char *const *include; /* globs */
-    size_t include_count;
-    const char *const *exclude;
-    size_t exclude_count;
+    const char *dir;       /* the recording's folder; made, with its parents; must be empty or absent */
+    uint64_t ring_bytes;   /* of each thread's ring; 0: 2 MiB */
+    uint64_t buffer_bytes; /* by which rings that are full may grow, in all; 0: not at all */
+    uint32_t rings;        /* 0: 4096, or what limits of memory allow */
+    uint32_t flags;        /* enum krait_record_flags */
+    uint64_t duration_ns;  /* after which the recording ends; 0: with the program */
+    uint64_t max_bytes;    /* that it may take on disk; 0: any number. 1 MiB at least */
+    bool keep_newest;      /* of max_bytes: drop the oldest packets instead of ending the recording */
+    uint64_t open_ns;      /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
+    int owner;             /* the process that asked for the recording itself; 0: none */
+    double max_overhead;   /* percent; 0: no governor */
+    struct krait_collector_words {
+        const char *const *items;
+        size_t count;
+    } include, exclude, log, audit; /* by enum krait_filter_kind */
 };
 
 struct krait_collector_summary {

@@ -81,22 +81,37 @@ static void make_reserve(struct krait_collector *c)
         unlink(c->reserve);
 }
 
+static int add_filter(struct krait_control *control, size_t *at, enum krait_filter_kind kind,
+                      const char *text, struct krait_err *err)
+{
+    size_t n = strlen(text) + 1;
+    if (*at + 2 + n >= sizeof(control->filters))
+        return krait_err_set(err, -E2BIG, "--include, --exclude, --log and --audit take %zu bytes in all",
+                             sizeof(control->filters) - 2);
+    control->filters[(*at)++] = (char)kind;
+    memcpy(control->filters + *at, text, n);
+    *at += n;
+    return 0;
+}
+
+/* The first two kinds first: filters_met has a bit for each of them. */
 static int add_filters(struct krait_control *control, const struct krait_collector_options *options,
                        struct krait_err *err)
 {
+    const struct {
+        enum krait_filter_kind kind;
+        struct krait_collector_words words;
+    } all[] = { { KRAIT_FILTER_INCLUDE, options->include },
+                { KRAIT_FILTER_EXCLUDE, options->exclude },
+                { KRAIT_FILTER_LOG, options->log },
+                { KRAIT_FILTER_AUDIT, options->audit } };
     size_t at = 0;
-    for (size_t i = 0; i < options->include_count + options->exclude_count; i++) {
-        bool include = i < options->include_count;
-        const char *glob = include ? options->include[i] : options->exclude[i - options->include_count];
-        size_t n = strlen(glob) + 1;
-        if (at + 2 + n >= sizeof(control->filters))
-            return krait_err_set(err, -E2BIG, "--include and --exclude take %zu bytes in all",
-                                 sizeof(control->filters) - 2);
-        control->filters[at++] = include ? '+' : '-';
-        memcpy(control->filters + at, glob, n);
-        at += n;
+    int rc = 0;
+    for (size_t k = 0; k < KRAIT_ARRAY_LEN(all); k++) {
+        for (size_t i = 0; i < all[k].words.count && !rc; i++)
+            rc = add_filter(control, &at, all[k].kind, all[k].words.items[i], err);
     }
-    return 0;
+    return rc;
 }
 
 /* How many parts, of `wanted`, may be without taking more than 1 / `share` of what this process may have of

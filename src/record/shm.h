@@ -53,7 +53,7 @@
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 9u                    /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 10u                   /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
@@ -72,6 +72,19 @@ enum krait_record_flags {
     KRAIT_RECORD_CALL_SITES = 1 << 3,
     KRAIT_RECORD_GIL = 1 << 4,
     KRAIT_RECORD_TASKS = 1 << 5,
+    KRAIT_RECORD_LOG = 1 << 8, /* there are filters of this kind, and of the next */
+    KRAIT_RECORD_AUDIT = 1 << 9,
+    KRAIT_RECORD_GC = 1 << 10,
+    KRAIT_RECORD_IMPORTS = 1 << 11,
+    KRAIT_RECORD_ASKED = KRAIT_RECORD_LOG | KRAIT_RECORD_AUDIT | KRAIT_RECORD_GC | KRAIT_RECORD_IMPORTS,
+};
+
+/* Of strings that say what to record. */
+enum krait_filter_kind {
+    KRAIT_FILTER_INCLUDE = '+', /* globs of functions */
+    KRAIT_FILTER_EXCLUDE = '-',
+    KRAIT_FILTER_LOG = 'l',   /* NAME[:LEVEL] of loggers */
+    KRAIT_FILTER_AUDIT = 'a', /* globs of audit events */
 };
 
 enum krait_session_state {
@@ -136,8 +149,8 @@ struct krait_control {
     } refusals[KRAIT_REFUSALS];
     _Atomic uint32_t refused;     /* all such processes, those too that found no row */
     _Atomic uint64_t filters_met; /* bit i: filter i has matched a function; those beyond 64 are not told */
-    /* Filters: strings one after the other, each with its NUL, first byte '+' include or '-' exclude; ends
-     * with an empty string. */
+    /* What is asked for: strings one after the other, each with its NUL, the first byte an enum krait_filter_kind;
+     * ends with an empty string. */
     char filters[KRAIT_FILTER_BYTES];
 };
 

@@ -448,7 +448,7 @@ static void learn_code(struct krait_tracedir *dir, struct krait_cursor payload)
 {
     struct krait_payload_code_define code;
     if (krait_read_code_define(&payload, &code))
-        add_code(dir, code.id, code.module, code.qualname);
+        add_code(dir, code.id, code.kind == KRAIT_code_kind_name ? "" : code.module, code.qualname);
 }
 
 static void set_text(char **to, const char *text)

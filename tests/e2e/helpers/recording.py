@@ -32,6 +32,7 @@ def event_table():
 
 
 EVENTS, ENUMS = event_table()
+LAYOUTS = dict(EVENTS.values())
 SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "f64": "d", "code": "I"}
 
 
@@ -302,6 +303,18 @@ class Recording:
 
     def calls(self):
         return sum((p.calls() for p in self.processes), Counter())
+
+    def notes(self, *names):
+        """The events of these names, of all threads by time, as their fields; what is a code is its name."""
+        found = []
+        for process in self.processes:
+            for thread in process.threads:
+                for e in thread.read():
+                    if e.name in names:
+                        kinds = {field: kind for kind, field in LAYOUTS[e.name]}
+                        text = {f: process.codes[v].qualname if v else None for f, v in e.fields.items() if kinds[f] == "code"}
+                        found.append((e.time, {**e.fields, **text, "tid": thread.tid, "event": e.name}))
+        return [fields for _, fields in sorted(found, key=lambda pair: pair[0])]
 
     def check(self, ended=True):
         """Nothing lost, every stack balanced."""

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "python/log_inside.h"
+
+#include "base/array.h"
+#include "python/codes.h"
+#include "python/compat.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    MESSAGE_BYTES = 8192,
+    EXCEPTION_BYTES = 2048,
+    FRAMES = 20, /* of a traceback */
+    FILE_BYTES = KRAIT_SAID_FILE_BYTES,
+    NAME_BYTES = KRAIT_SAID_NAME_BYTES,
+    SPECS = 64,
+    LEADS = 16,
+};
+
+/* The attributes that logging itself gives a record, in the order in which LogRecord.__init__ does. */
+enum attribute {
+    A_NAME,
+    A_MSG,
+    A_ARGS,
+    A_LEVELNO = 4,
+    A_PATHNAME,
+    A_EXC_INFO = 8,
+    A_LINENO = 11,
+    A_FUNC,
+    A_TASK = 20,
+};
+
+static const char *const attributes[] = {
+    "name",        "msg",     "args",     "levelname",       "levelno",    "pathname",
+    "filename",    "module",  "exc_info", "exc_text",        "stack_info", "lineno",
+    "funcName",    "created", "msecs",    "relativeCreated", "thread",     "threadName",
+    "processName", "process", "taskName", "message",         "asctime",
+};
+
+enum { ATTRIBUTES = KRAIT_ARRAY_LEN(attributes), A_NONE = ATTRIBUTES };
+
+struct spec {
+    const char *name;  /* in the shared memory */
+    const char *level; /* NULL: what the program lets through */
+    size_t name_bytes;
+};
+
+struct krait_log {
+    struct krait_led led[LEADS];
+    PyObject *names[ATTRIBUTES]; /* interned */
+    struct krait_map index;      /* a logger's name, hashed, to its index in loggers */
+    struct krait_logger *loggers;
+    uint32_t count, cap;
+};
+
+static struct krait_log *new_log(void)
+{
+    struct krait_log *log = calloc(1, sizeof(*log));
+    for (size_t i = 0; log && i < ATTRIBUTES; i++)
+        log->names[i] = PyUnicode_InternFromString(attributes[i]);
+    return log;
+}
+
+/* NULL without memory. */
+static struct krait_log *log_of(struct krait_interp *in)
+{
+    if (!in->log)
+        in->log = new_log();
+    return in->log;
+}
+
+/* ---- what is asked for ---- */
+
+static struct spec specs[SPECS];
+static size_t spec_count;
+static bool asks_dropped;
+
+/* NAME[:LEVEL]. The root logger has no name: it is above all. */
+static struct spec read_spec(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    bool is_root = n == strlen("root") && strncmp(text, "root", n) == 0;
+    return (struct spec){ text, colon ? colon + 1 : NULL, is_root ? 0 : n };
+}
+
+void krait_log_read(void)
+{
+    const char *text = NULL;
+    spec_count = 0;
+    asks_dropped = false;
+    while (spec_count < SPECS && (text = krait_filters_next(&krait_agent, text, KRAIT_FILTER_LOG))) {
+        specs[spec_count] = read_spec(text);
+        asks_dropped |= specs[spec_count].level != NULL;
+        spec_count++;
+    }
+}
+
+static bool is_glob(const struct spec *spec)
+{
+    return strcspn(spec->name, "*?[") < spec->name_bytes;
+}
+
+/* A logger is meant by its name, and by one above it. */
+static bool is_meant(const struct spec *spec, const char *logger)
+{
+    char glob[NAME_BYTES];
+    size_t n = spec->name_bytes;
+    if (!n)
+        return true;
+    if (is_glob(spec)) {
+        snprintf(glob, sizeof(glob), "%.*s", (int)n, spec->name);
+        return fnmatch(glob, logger, 0) == 0;
+    }
+    return strncmp(logger, spec->name, n) == 0 && (!logger[n] || logger[n] == '.');
+}
+
+/* The one that says most of the name; of equals the last. */
+static const struct spec *find_spec(const char *logger)
+{
+    const struct spec *found = NULL;
+    for (size_t i = 0; i < spec_count; i++) {
+        if (is_meant(&specs[i], logger) && (!found || specs[i].name_bytes >= found->name_bytes))
+            found = &specs[i];
+    }
+    return found;
+}
+
+/* A level that the program has named by logging.addLevelName; false: it has not, so far. */
+static bool programs_level(const char *name, int32_t *level)
+{
+    PyObject *modules = PySys_GetObject("modules");
+    PyObject *module = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "logging") : NULL;
+    PyObject *names = module && PyModule_Check(module)
+                          ? PyDict_GetItemString(PyModule_GetDict(module), "_nameToLevel")
+                          : NULL;
+    PyObject *value = names && PyDict_Check(names) ? PyDict_GetItemString(names, name) : NULL;
+    long n = value && PyLong_Check(value) ? PyLong_AsLong(value) : -1;
+    PyErr_Clear();
+    *level = (int32_t)n;
+    return n >= 0 && n < INT32_MAX;
+}
+
+/* Returns false where nothing has that name. */
+static bool read_level(const char *text, int32_t *level)
+{
+    static const struct {
+        const char *name;
+        int32_t level;
+    } names[] = { { "NOTSET", 0 }, { "DEBUG", 10 },    { "INFO", 20 },  { "WARNING", 30 },   { "WARN", 30 },
+                  { "ERROR", 40 }, { "CRITICAL", 50 }, { "FATAL", 50 }, { "OFF", INT32_MAX } };
+    char *rest;
+    long n = strtol(text, &rest, 10);
+    *level = (int32_t)n;
+    if (rest != text && !*rest && n >= 0 && n < INT32_MAX)
+        return true;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(names); i++) {
+        if (strcasecmp(text, names[i].name) == 0) {
+            *level = names[i].level;
+            return true;
+        }
+    }
+    return programs_level(text, level);
+}
+
+/* ---- loggers ---- */
+
+static struct krait_logger *add_logger(struct krait_log *log, uint64_t key, struct krait_logger logger)
+{
+    if (!KRAIT_GROW(log->loggers, log->cap, log->count + 1) || krait_map_put(&log->index, key, log->count))
+        return NULL;
+    log->loggers[log->count] = logger;
+    return &log->loggers[log->count++];
+}
+
+static struct krait_logger *new_logger(struct krait_interp *in, const char *name, uint64_t key)
+{
+    const struct spec *spec = find_spec(name);
+    struct krait_logger logger = { .level = spec ? INT32_MIN : INT32_MAX, .dropped = spec && spec->level };
+    if (spec && spec->level && !read_level(spec->level, &logger.level))
+        return NULL; /* it may have the name later */
+    return add_logger(in->log, key, logger);
+}
+
+struct krait_logger *krait_log_logger(struct krait_interp *in, const char *name)
+{
+    uint64_t key = krait_hash_bytes(name, strlen(name));
+    const uint64_t *known = krait_map_get(&in->log->index, key);
+    return known ? &in->log->loggers[*known] : new_logger(in, name, key);
+}
+
+void krait_log_forget(struct krait_interp *in)
+{
+    if (!in->log)
+        return;
+    krait_map_done(&in->log->index);
+    in->log->count = 0;
+}
+
+/* ---- muting ---- */
+
+static __thread PyObject *muted; /* the frame that a record is made into text for; not owned */
+static __thread bool is_muting;
+
+struct krait_log_mute krait_log_mute(void)
+{
+    struct krait_log_mute before = { muted, is_muting };
+    muted = (PyObject *)PyEval_GetFrame(); /* whoever runs now: it stays alive as long as this lasts */
+    is_muting = true;
+    return before;
+}
+
+void krait_log_unmute(struct krait_log_mute before)
+{
+    muted = before.outer;
+    is_muting = before.was_muted;
+}
+
+/* Another greenlet of this thread may run meanwhile: it is not below that frame. */
+bool krait_log_is_muted(void)
+{
+    if (KRAIT_LIKELY(!is_muting))
+        return false;
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    Py_XINCREF(frame);
+    while (frame && frame != muted) {
+        PyObject *back = krait_frame_back(frame);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    bool is_below = frame == muted;
+    Py_XDECREF(frame);
+    return is_below;
+}
+
+/* ---- what a record says ---- */
+
+void krait_said_done(struct krait_said *said)
+{
+    krait_buf_done(&said->logger);
+    krait_buf_done(&said->message);
+    krait_buf_done(&said->func);
+    krait_buf_done(&said->file);
+    krait_buf_done(&said->task);
+    krait_buf_done(&said->exception);
+    krait_buf_done(&said->extra);
+}
+
+/* As LogRecord.getMessage does; new reference. */
+static PyObject *format(PyObject *msg, PyObject *args)
+{
+    PyObject *template = PyObject_Str(msg);
+    int has_args = template && args ? PyObject_IsTrue(args) : 0;
+    if (!has_args)
+        return template;
+    PyObject *text = has_args > 0 ? PyUnicode_Format(template, args) : NULL;
+    Py_DECREF(template);
+    return text;
+}
+
+static PyObject *ask(PyObject *record, PyObject *msg, PyObject *args)
+{
+    return record ? PyObject_CallMethod(record, "getMessage", NULL) : format(msg, args);
+}
+
+/* A message that cannot be formatted fails again. What a signal's handler raised while it was formatted does not come
+ * twice: that is the program's. Returns false with it set; *text is NULL where the message cannot be formatted. */
+static bool try_message(PyObject **text, PyObject *record, PyObject *msg, PyObject *args)
+{
+    PyObject *type, *value, *traceback;
+    *text = ask(record, msg, args);
+    if (*text || !PyErr_Occurred())
+        return true;
+    PyErr_Fetch(&type, &value, &traceback);
+    *text = ask(record, msg, args);
+    bool was_signal = *text || !PyErr_GivenExceptionMatches(type, PyExc_Exception);
+    if (was_signal) {
+        PyErr_Restore(type, value, traceback);
+        Py_CLEAR(*text);
+        return false;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return krait_text_swallow();
+}
+
+/* `count %d % ('x',)` */
+static bool add_unformatted(struct krait_buf *to, PyObject *msg, PyObject *args)
+{
+    bool whole = !msg || krait_text_of(to, msg, KRAIT_TEXT_CALLS, MESSAGE_BYTES / 2);
+    krait_buf_str(to, " % ");
+    return whole && (!args || krait_text_repr(to, args, KRAIT_TEXT_CALLS, MESSAGE_BYTES / 2 - 128));
+}
+
+bool krait_said_message(struct krait_said *said, PyObject *record, PyObject *msg, PyObject *args)
+{
+    PyObject *text;
+    if (!try_message(&text, record, msg, args))
+        return false;
+    if (!text)
+        return add_unformatted(&said->message, msg, args);
+    krait_text_str(&said->message, text, MESSAGE_BYTES);
+    Py_DECREF(text);
+    return true;
+}
+
+/* -- exceptions -- */
+
+static PyObject *tuple_item(PyObject *tuple, Py_ssize_t i)
+{
+    return PyTuple_Check(tuple) && PyTuple_Size(tuple) == 3 ? PyTuple_GetItem(tuple, i) : NULL;
+}
+
+/* `ValueError: it is bad`, as traceback writes it. */
+static bool add_raised(struct krait_buf *to, PyObject *exception)
+{
+    char module[NAME_BYTES], name[NAME_BYTES];
+    KRAIT_AUTO_BUF text = { 0 };
+    PyObject *type = (PyObject *)Py_TYPE(exception);
+    krait_text_attr(type, "__module__", module, sizeof(module));
+    krait_text_attr(type, "__qualname__", name, sizeof(name));
+    bool is_short = strcmp(module, "builtins") == 0 || strcmp(module, "__main__") == 0;
+    krait_buf_fmt(to, "%s%s%s", is_short ? "" : module, is_short ? "" : ".", name);
+    bool whole = krait_text_of(&text, exception, KRAIT_TEXT_CALLS, EXCEPTION_BYTES);
+    if (text.len)
+        krait_buf_fmt(to, ": %s", text.data);
+    return whole;
+}
+
+static void add_frame(struct krait_buf *to, PyObject *traceback)
+{
+    char file[FILE_BYTES], name[NAME_BYTES];
+    PyObject *frame = PyObject_GetAttrString(traceback, "tb_frame");
+    PyObject *line = PyObject_GetAttrString(traceback, "tb_lineno");
+    PyObject *code = frame ? krait_frame_code(frame) : NULL;
+    if (code && line) {
+        krait_text_attr(code, "co_filename", file, sizeof(file));
+        krait_text_attr(code, "co_name", name, sizeof(name));
+        krait_buf_fmt(to, "\n  File \"%s\", line %ld, in %s", file, PyLong_AsLong(line), name);
+    }
+    Py_XDECREF(code);
+    Py_XDECREF(line);
+    Py_XDECREF(frame);
+    PyErr_Clear();
+}
+
+/* The innermost frames, innermost first: where the text is cut, the outer ones go. */
+static void add_traceback(struct krait_buf *to, PyObject *traceback)
+{
+    PyObject *last[FRAMES] = { NULL };
+    size_t n = 0;
+    Py_XINCREF(traceback);
+    while (traceback && traceback != Py_None) {
+        PyObject *next = PyObject_GetAttrString(traceback, "tb_next");
+        Py_XDECREF(last[n % FRAMES]);
+        last[n++ % FRAMES] = traceback;
+        traceback = next;
+    }
+    Py_XDECREF(traceback);
+    for (size_t i = 0; i < KRAIT_MIN(n, (size_t)FRAMES); i++)
+        add_frame(to, last[(n - 1 - i) % FRAMES]);
+    if (n > FRAMES)
+        krait_buf_fmt(to, "\n  ... %zu more", n - FRAMES);
+    for (size_t i = 0; i < FRAMES; i++)
+        Py_XDECREF(last[i]);
+    PyErr_Clear();
+}
+
+bool krait_said_exception(struct krait_said *said, PyObject *exception, PyObject *traceback)
+{
+    if (!exception || !PyExceptionInstance_Check(exception))
+        return true;
+    PyObject *its = traceback ? NULL : PyObject_GetAttrString(exception, "__traceback__");
+    bool whole = add_raised(&said->exception, exception);
+    add_traceback(&said->exception, traceback ? traceback : its);
+    Py_XDECREF(its);
+    PyErr_Clear();
+    return whole;
+}
+
+/* -- the task -- */
+
+/* Of a module that has been imported; borrowed or NULL. */
+static PyObject *module_item(const char *module, const char *name)
+{
+    PyObject *modules = PySys_GetObject("modules");
+    PyObject *its = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, module) : NULL;
+    return its && PyModule_Check(its) ? PyDict_GetItemString(PyModule_GetDict(its), name) : NULL;
+}
+
+/* asyncio's task that this thread runs; new reference or NULL. */
+static PyObject *current_task(void)
+{
+    PyObject *running = module_item("_asyncio", "_get_running_loop");
+    PyObject *loop = running ? PyObject_CallObject(running, NULL) : NULL;
+    PyObject *ask = loop && loop != Py_None ? module_item("asyncio.tasks", "current_task") : NULL;
+    PyObject *task = ask ? PyObject_CallFunctionObjArgs(ask, loop, NULL) : NULL;
+    Py_XDECREF(loop);
+    PyErr_Clear();
+    return task;
+}
+
+void krait_said_task(struct krait_said *said)
+{
+    PyObject *task = current_task();
+    PyObject *name = task && task != Py_None ? PyObject_CallMethod(task, "get_name", NULL) : NULL;
+    krait_text_str(&said->task, name, NAME_BYTES);
+    Py_XDECREF(name);
+    Py_XDECREF(task);
+    PyErr_Clear();
+}
+
+/* -- logging's records -- */
+
+struct record {
+    PyObject *values[ATTRIBUTES]; /* references, NULL where the record has none */
+    PyObject *dict;
+};
+
+static void record_done(struct record *record)
+{
+    for (size_t i = 0; i < ATTRIBUTES; i++)
+        Py_XDECREF(record->values[i]);
+    Py_XDECREF(record->dict);
+}
+
+/* Which of logging's attributes it is; A_NONE: the program's own. `near` is where it is looked for first. */
+static size_t find_attribute(const struct krait_log *log, PyObject *key, size_t near)
+{
+    for (size_t i = 0; i < ATTRIBUTES; i++) {
+        size_t at = (near + i) % ATTRIBUTES;
+        if (log->names[at] == key)
+            return at;
+    }
+    for (size_t i = 0; i < ATTRIBUTES; i++) { /* what was unpickled has strings of its own */
+        if (PyUnicode_Compare(log->names[i], key) == 0)
+            return i;
+    }
+    return A_NONE;
+}
+
+/* Takes it apart. Returns how many attributes are the program's own. */
+static size_t read_record(const struct krait_log *log, PyObject *record, struct record *out)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    size_t near = 0, extra = 0;
+    out->dict = PyObject_GetAttrString(record, "__dict__");
+    while (out->dict && PyDict_Check(out->dict) && PyDict_Next(out->dict, &at, &key, &value)) {
+        size_t is = PyUnicode_Check(key) ? find_attribute(log, key, near) : A_NONE;
+        extra += is == A_NONE;
+        if (is == A_NONE || out->values[is])
+            continue;
+        Py_INCREF(value);
+        out->values[is] = value;
+        near = is + 1;
+    }
+    PyErr_Clear();
+    return extra;
+}
+
+/* An object of those attributes, for as long as they fit. */
+static bool add_extra(const struct krait_log *log, struct krait_buf *to, PyObject *dict)
+{
+    struct krait_text_object object = { .to = to, .most = KRAIT_SAID_EXTRA_BYTES, .calls = KRAIT_TEXT_CALLS };
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    bool whole = true;
+    while (whole && PyDict_Next(dict, &at, &key, &value)) {
+        if (PyUnicode_Check(key) && find_attribute(log, key, 0) == A_NONE)
+            whole = krait_text_object_add(&object, key, value);
+    }
+    krait_text_object_end(&object);
+    return whole;
+}
+
+long krait_long_of(PyObject *value)
+{
+    long n = value && PyLong_Check(value) ? PyLong_AsLong(value) : 0;
+    PyErr_Clear();
+    return n;
+}
+
+/* The exception of an exc_info triple, and its traceback; borrowed. */
+static bool add_exc_info(struct krait_said *said, PyObject *exc_info)
+{
+    PyObject *exception = exc_info ? tuple_item(exc_info, 1) : NULL;
+    return !exception || krait_said_exception(said, exception, tuple_item(exc_info, 2));
+}
+
+/* Whether the message of a record is made as format() does. */
+static bool is_standard(PyObject *record)
+{
+    return (PyObject *)Py_TYPE(record) == module_item("logging", "LogRecord");
+}
+
+static bool fill(const struct krait_log *log, struct krait_said *said, PyObject *object,
+                 const struct record *record, size_t extra)
+{
+    PyObject *const *values = record->values;
+    krait_text_str(&said->logger, values[A_NAME], NAME_BYTES);
+    said->level = krait_long_of(values[A_LEVELNO]);
+    said->line = (uint32_t)krait_long_of(values[A_LINENO]);
+    krait_text_str(&said->func, values[A_FUNC], NAME_BYTES);
+    krait_text_str(&said->file, values[A_PATHNAME], FILE_BYTES);
+    krait_text_str(&said->task, values[A_TASK], NAME_BYTES); /* 3.12 */
+    if (!said->task.len)
+        krait_said_task(said);
+    object = is_standard(object) ? NULL : object;
+    return krait_said_message(said, object, values[A_MSG], values[A_ARGS]) &&
+           add_exc_info(said, values[A_EXC_INFO]) && (!extra || add_extra(log, &said->extra, record->dict));
+}
+
+/* ---- recording ---- */
+
+const char *krait_said_text(const struct krait_buf *text, const char *none)
+{
+    return text->len && !text->failed ? text->data : none;
+}
+
+void krait_said_write(struct krait_interp *in, const struct krait_said *said)
+{
+    struct krait_note note;
+    KRAIT_AUTO_BUF payload = { 0 };
+    if (krait_note_begin(&note, in, said->moment)) {
+        const struct krait_payload_log_record record = {
+            .level = (int32_t)KRAIT_MIN(KRAIT_MAX(said->level, (long)INT32_MIN), (long)INT32_MAX),
+            .logger = krait_code_name(in, krait_said_text(&said->logger, "root")),
+            .message = krait_said_text(&said->message, ""),
+            .func = krait_said_text(&said->func, KRAIT_NO_TEXT),
+            .file = krait_said_text(&said->file, KRAIT_NO_TEXT),
+            .line = said->line,
+            .task = krait_said_text(&said->task, KRAIT_NO_TEXT),
+            .exception = krait_said_text(&said->exception, KRAIT_NO_TEXT),
+            .extra = krait_said_text(&said->extra, KRAIT_NO_FIELDS),
+        };
+        uint8_t *at = (uint8_t *)krait_buf_room(&payload, KRAIT_PAYLOAD_MAX);
+        if (at)
+            krait_note_put(&note, KRAIT_EVENT_log_record, at, krait_put_log_record(at, &record));
+    }
+    krait_note_end(&note);
+}
+
+static __thread PyObject *recorded; /* the record that the program's handlers have now; its address alone */
+
+static bool record_it(struct krait_interp *in, PyObject *object, bool is_asked_for)
+{
+    KRAIT_CLEANUP(krait_said_done) struct krait_said said = { .moment = krait_moment_now() };
+    struct record record = { 0 };
+    size_t extra = read_record(in->log, object, &record);
+    char name[NAME_BYTES];
+    krait_text_name(record.values[A_NAME], name, sizeof(name));
+    bool whole = true;
+    if (is_asked_for || krait_log_wants(in, name, krait_long_of(record.values[A_LEVELNO]))) {
+        struct krait_log_mute before = krait_log_mute();
+        whole = fill(in->log, &said, object, &record, extra);
+        krait_log_unmute(before);
+        if (whole)
+            krait_said_write(in, &said);
+        recorded = object;
+    }
+    record_done(&record);
+    return whole;
+}
+
+bool krait_log_wants(struct krait_interp *in, const char *name, long level)
+{
+    const struct krait_logger *logger = in->log ? krait_log_logger(in, name) : NULL;
+    return logger && level >= logger->level && logger->level < INT32_MAX;
+}
+
+bool krait_log_wants_dropped(struct krait_interp *in, const char *name, long level)
+{
+    return krait_log_wants(in, name, level) && krait_log_logger(in, name)->dropped;
+}
+
+/* Logger.callHandlers(self, record). */
+static PyObject *on_call_handlers(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    if (krait_log_is_muted())
+        Py_RETURN_NONE;
+    PyObject *before = recorded;
+    struct krait_interp *in = krait_agent_interp();
+    bool records = in && in->log && krait_agent_records(in) && KRAIT_NARGS(nargs) == 2 && !names;
+    if (records && !record_it(in, args[1], false))
+        return NULL;
+    PyObject *result = krait_lead_call(function, args, nargs, names);
+    recorded = before;
+    return result;
+}
+
+bool krait_log_handle(struct krait_interp *in, PyObject *record)
+{
+    return record == recorded || krait_log_is_muted() || !log_of(in) || record_it(in, record, true);
+}
+
+/* ---- putting it in ---- */
+
+static const struct krait_lead_python leads[] = {
+    { "logging", "Logger", "callHandlers", on_call_handlers },
+};
+
+void krait_log_see(struct krait_interp *in)
+{
+    if (!log_of(in))
+        return;
+    krait_lead_python(leads, in->log->led, KRAIT_ARRAY_LEN(leads));
+    if (asks_dropped)
+        krait_lead_python(krait_log_dropped_leads, in->log->led + KRAIT_ARRAY_LEN(leads),
+                          krait_log_dropped_lead_count);
+}
+
+void krait_log_end(struct krait_interp *in)
+{
+    if (!in->log)
+        return;
+    krait_unlead_python(leads, in->log->led, KRAIT_ARRAY_LEN(leads));
+    krait_unlead_python(krait_log_dropped_leads, in->log->led + KRAIT_ARRAY_LEN(leads),
+                        krait_log_dropped_lead_count);
+}
+
+/* What it has of the interpreter went with that. */
+void krait_log_done(struct krait_interp *in)
+{
+    if (!in->log)
+        return;
+    krait_log_forget(in);
+    free(in->log->loggers);
+    free(in->log);
+    in->log = NULL;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "python/notes.h"
+
+#include "python/codes.h"
+#include "python/gil.h"
+#include "python/text.h"
+
+static __thread int open_notes;
+
+struct krait_moment krait_moment_now(void)
+{
+    return (struct krait_moment){ krait_writer_now(&krait_agent.writer), krait_this_ring->cur };
+}
+
+bool krait_note_is_open(void)
+{
+    return open_notes;
+}
+
+bool krait_note_begin(struct krait_note *note, struct krait_interp *in, struct krait_moment moment)
+{
+    *note = (struct krait_note){ .in = in, .moment = moment, .kept = krait_keep() };
+    open_notes++;
+    return krait_agent_may_record(in, KRAIT_TOP_IS_OLD);
+}
+
+/* No call begins or ends: where the stack is to be said that waits for the next call. */
+void krait_note_put(struct krait_note *note, uint32_t event, const void *payload, size_t n)
+{
+    struct krait_interp *in = note->in;
+    struct krait_ring *ring = krait_this_ring;
+    size_t bytes = sizeof(struct krait_event_extended) + n;
+    if (ring == &krait_no_ring || n > KRAIT_NOTE_BYTES)
+        return;
+    bool is_last = note->moment.cur && ring->cur == note->moment.cur;
+    uint64_t t = is_last ? note->moment.t : krait_writer_now(&in->agent->writer);
+    krait_thread_tell_pause(in);
+    krait_governor_read_closing(in, bytes);
+    t = KRAIT_MAX(t, krait_gil_last());
+    if (krait_writer_room(&in->agent->writer, ring, t, bytes) == KRAIT_ROOM_NONE) {
+        krait_agent_count_lost(in, ring);
+        return;
+    }
+    bool look = !krait_ring_has_room(ring, t);
+    krait_writer_put_extended(ring, t, event, payload, n);
+    krait_gil_after(t);
+    if (look) /* what waits for the next slow path waits on */
+        ring->window = UINT64_MAX;
+}
+
+void krait_note_end(struct krait_note *note)
+{
+    open_notes--;
+    krait_restore(&note->kept);
+}
+
+/* ---- spans ---- */
+
+/* Those of the program's own are counted apart: each kind has numbers of its own. */
+static uint64_t new_id(enum krait_event_enum_value category)
+{
+    enum { CATEGORY_SHIFT = 56 };
+    static _Atomic uint64_t count;
+    return (uint64_t)category << CATEGORY_SHIFT | (atomic_fetch_add(&count, 1) + 1);
+}
+
+uint64_t krait_span_begin(struct krait_interp *in, enum krait_event_enum_value category, const char *name)
+{
+    struct krait_note note;
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    uint64_t id = new_id(category);
+    if (krait_note_begin(&note, in, krait_moment_now())) {
+        const struct krait_payload_span_begin begin = { .category = (uint8_t)category,
+                                                        .id = id,
+                                                        .name = krait_code_name(in, name),
+                                                        .fields = KRAIT_NO_FIELDS };
+        krait_note_put(&note, KRAIT_EVENT_span_begin, payload, krait_put_span_begin(payload, &begin));
+    }
+    krait_note_end(&note);
+    return id;
+}
+
+void krait_span_end(struct krait_interp *in, uint64_t id, const char *fields)
+{
+    struct krait_note note;
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    const struct krait_payload_span_end end = { .id = id, .fields = fields };
+    if (krait_note_begin(&note, in, krait_moment_now()))
+        krait_note_put(&note, KRAIT_EVENT_span_end, payload, krait_put_span_end(payload, &end));
+    krait_note_end(&note);
+}

@@ -1,0 +1,478 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--log: log records, warnings and uncaught exceptions are recorded, and the program notices nothing of it."""
+
+import json
+import os
+import re
+
+import pytest
+
+from recording import Recording
+from test_api import PACKAGE
+
+# What a program can see of its own logging; printed, and the same with krait and without.
+SELF_PORTRAIT = """
+    import copy, inspect, logging, logging.config, pickle, sys, threading, types, warnings, weakref
+    logging.basicConfig(format="%(levelname)s:%(name)s:%(funcName)s:%(lineno)d:%(message)s", stream=sys.stdout)
+    log = logging.getLogger("app.db")
+    seen = []
+    class Filter(logging.Filter):
+        def filter(self, record):
+            seen.append(record.getMessage())
+            record.request = "r1"
+            return "secret" not in record.msg
+    log.addFilter(Filter())
+    def work():
+        log.debug("dropped"); log.info("dropped %s", 1); log.warning("kept %s", 2); log.error("secret")
+        log.log(35, "between", stacklevel=1)
+        logging.LoggerAdapter(log, {"a": 1}).warning("adapted")
+        logging.warning("root")
+    work()
+    class Loud(logging.Logger):
+        def isEnabledFor(self, level):
+            seen.append(level)
+            return super().isEnabledFor(level)
+        def handle(self, record):
+            seen.append(record.levelno)
+            super().handle(record)
+    logging.setLoggerClass(Loud)
+    loud = logging.getLogger("loud")
+    loud.debug("x"); loud.warning("y")
+    factory = logging.getLogRecordFactory()
+    logging.setLogRecordFactory(lambda *a, **k: factory(*a, **k))
+    log.warning("by a factory")
+    logging.setLogRecordFactory(factory)
+    logging.config.dictConfig({"version": 1, "disable_existing_loggers": True, "loggers": {"fresh": {"level": "INFO"}}})
+    log.warning("disabled"); logging.getLogger("fresh").info("fresh")
+    print(seen, log.disabled, [log.isEnabledFor(n) for n in (10, 30)], log.getEffectiveLevel(), log._cache)
+    print([len(l.handlers) for l in (logging.root, log, loud)], logging.root.handlers, logging._handlers.valuerefs().__len__())
+    print(pickle.loads(pickle.dumps(log)) is log, type(loud).__mro__[1] is logging.Logger)
+    for owner, name in [(logging.Logger, n) for n in ("callHandlers", "handle", "isEnabledFor", "debug", "log", "_log")] + [
+        (logging.LoggerAdapter, "log"), (warnings, "_showwarnmsg"), (threading, "_make_invoke_excepthook")]:
+        f = getattr(owner, name)
+        print(name, isinstance(f, types.FunctionType), inspect.isfunction(f), f.__name__, f.__qualname__, f.__module__, f.__defaults__,
+              f.__code__.co_name, inspect.signature(f), len(inspect.getsource(f)), repr(f).split(" at ")[0], f == f, hash(f) == hash(f),
+              callable(f), f.__get__(log).__name__, pickle.loads(pickle.dumps(f)) is f, weakref.ref(f)() is f, copy.deepcopy(f) is f)
+    print(sys.excepthook is sys.__excepthook__, sys.unraisablehook is sys.__unraisablehook__, threading.excepthook)
+    print(warnings.showwarning.__module__, sorted(n for n in vars(logging) if "krait" in n), "krait" in sys.modules)
+"""
+
+
+def portrait(text):
+    return re.sub(r" at 0x\w+|0x\w+", "", text)
+
+
+def test_a_program_sees_its_logging_as_it_is(record, python):
+    alone = python.run(record.script(SELF_PORTRAIT), cwd=record.folder)
+    assert alone.returncode == 0, alone.stderr
+    for asked in (["--log"], ["--log", ":DEBUG"], ["--log", "app:DEBUG", "--log", "nothing"]):
+        run = record.text(python, SELF_PORTRAIT, options=asked).check()
+        assert portrait(run.stdout) == portrait(alone.stdout)
+        assert run.stderr.startswith(alone.stderr)
+
+
+RECORDS = """
+    import logging
+    log = logging.getLogger("app.db")
+    logging.getLogger().addHandler(logging.NullHandler())
+    def work():
+        log.warning("rows: %d of %s", 3, "table", extra={"user": "é", "n": 7, "list": [1, None, 2.5], "who": object})
+        log.info("dropped by the program")
+        try:
+            {}["key"]
+        except KeyError:
+            log.exception("no %(what)s", {"what": "luck"})
+    work()
+    logging.getLogger("other").error("plain")
+"""
+
+
+def test_a_record_has_its_fields(record, python):
+    run = record.text(python, RECORDS, options=["--log"]).check()
+    first, second, third = run.notes("log:record")
+    assert (first["level"], first["logger"], first["message"]) == (30, "app.db", "rows: 3 of table")
+    assert (first["func"], first["line"], first["task"], first["exception"]) == ("work", 6, "-", "-")
+    assert first["file"].endswith("/app.py") and first["tid"] == run.main.pid
+    assert json.loads(first["extra"]) == {"user": "é", "n": 7, "list": [1, None, 2.5], "who": "<class 'object'>"}
+    assert (second["level"], second["message"], second["extra"]) == (40, "no luck", "{}")
+    lines = second["exception"].splitlines()
+    assert lines[0] == "KeyError: 'key'" and re.fullmatch(r'  File ".*/app.py", line 9, in work', lines[1]) and len(lines) == 2
+    assert (third["logger"], third["message"], third["func"]) == ("other", "plain", "<module>")
+
+
+@pytest.mark.few_pythons
+def test_names_globs_and_levels_choose(record, python):
+    program = """
+        import logging
+        logging.addLevelName(5, "TRACE")
+        logging.root.addHandler(logging.NullHandler())
+        for name in ("app", "app.db", "app.db.pool", "apple", "lib.net"):
+            log = logging.getLogger(name)
+            for level in (5, 10, 30, 50):
+                log.log(level, "")
+        logging.critical("")
+    """
+
+    def chosen(*asked):
+        options = [word for spec in asked for word in ("--log", spec)]
+        run = record.text(python, program, options=options)
+        return {(n["logger"], n["level"]) for n in run.notes("log:record")}
+
+    passed = {(name, level) for name in ("app", "app.db", "app.db.pool", "apple", "lib.net") for level in (30, 50)} | {("root", 50)}
+    assert chosen("") == passed
+    assert chosen("app") == {(name, level) for name, level in passed if name.split(".")[0] == "app"}
+    assert chosen("app:CRITICAL", "app.db:10") == {("app", 50), *((n, k) for n in ("app.db", "app.db.pool") for k in (10, 30, 50))}
+    assert chosen("*.p*:TRACE") == {("app.db.pool", level) for level in (5, 10, 30, 50)}
+    assert chosen("root:critical", "app:off") == {("apple", 50), ("lib.net", 50), ("root", 50)}
+    assert chosen("app.db:NO_SUCH") == set()
+
+
+def test_what_the_program_drops_is_recorded_where_a_level_is_named(record, python):
+    program = """
+        import logging
+        log = logging.getLogger("app")
+        asked = []
+        class Item:
+            def __repr__(self):
+                asked.append(1)
+                return "item"
+        def work():
+            log.debug("one %s %r", 1, Item(), extra={"k": 2})
+            logging.LoggerAdapter(log, {"job": 7}).info("adapted")
+            log.log(15, "two", stacklevel=2)
+            logging.debug("of root")
+            try:
+                1 / 0
+            except ZeroDivisionError:
+                log.info("failed", exc_info=True)
+        def outer():
+            work()
+        logging.root.addHandler(logging.NullHandler())
+        logging.root.setLevel(logging.ERROR)
+        outer()
+        logging.disable(logging.CRITICAL)
+        log.critical("disabled")
+        print(len(asked), log._cache)
+    """
+    run = record.text(python, program, options=["--log", ":DEBUG"]).check()
+    notes = run.notes("log:record")
+    said = [(n["level"], n["logger"], n["message"], n["func"], n["line"]) for n in notes]
+    at = 10
+    assert said == [
+        (10, "app", "one 1 item", "work", at),
+        (20, "app", "adapted", "work", at + 1),
+        (15, "app", "two", "outer", at + 9),
+        (10, "root", "of root", "work", at + 3),
+        (20, "app", "failed", "work", at + 7),
+        (50, "app", "disabled", "<module>", at + 14),
+    ]
+    assert [json.loads(n["extra"]) for n in notes[:3]] == [{"k": 2}, {"job": 7}, {}]
+    assert notes[4]["exception"].splitlines()[0] == "ZeroDivisionError: division by zero"
+    assert run.stdout == "1 {50: False}\n"
+    without = record.text(python, program, options=["--log"])
+    assert without.notes("log:record") == [] and without.stdout == "0 {50: False}\n"
+
+
+def test_nobody_is_formatted_for_who_did_not_ask(record, python):
+    program = """
+        import logging
+        log, count = logging.getLogger("app"), []
+        class Item:
+            def __str__(self):
+                count.append(1)
+                return "item"
+        logging.root.addHandler(logging.NullHandler())
+        log.warning("%s", Item())
+        log.debug("%s", Item())
+        print(len(count))
+    """
+    for asked, formatted in ((["--log", "other"], 0), (["--log", ":ERROR"], 0), ([], 0), (["--log", "app"], 1), (["--log", "app:DEBUG"], 2)):
+        run = record.text(python, program, options=asked)
+        assert (run.stdout, len(run.notes("log:record"))) == (f"{formatted}\n", formatted), asked
+
+
+@pytest.mark.few_pythons
+def test_messages_that_cannot_be_formatted(record, python):
+    program = r"""
+        import logging, sys
+        log = logging.getLogger("app")
+        logging.root.addHandler(logging.NullHandler())
+        class Bad:
+            def __repr__(self): raise ValueError("no")
+        class Worse:
+            def __str__(self): raise SystemExit(3)
+        log.warning("count %d", "x")
+        log.warning("too few %s %s", 1)
+        log.warning("bad %s", Bad())
+        log.warning(Bad())
+        log.warning("surrogate \ud800 and nul \0 here")
+        log.warning("x" * 10_000_000)
+        log.warning("big %s", ["y" * 3000] * 1000, extra={f"k{i}": "z" * 200 for i in range(100)} | {"deep": [[[[[[1]]]]]]} if sys.version_info >= (3, 9) else None)
+        log.warning("loop %s", (lambda l: l.append(l) or l)([]))
+        try:
+            log.warning("worse %s", Worse())
+        except SystemExit as e:
+            print("exits", e.code)
+        log.warning({"msg": "no text", "n": 1})
+    """
+    run = record.text(python, program, options=["--log"]).check()
+    said = [n["message"] for n in run.notes("log:record")]
+    assert said[:2] == ["count %d % ('x',)", "too few %s %s % (1,)"]
+    assert said[2] == "bad %s % <tuple>" and said[3] == "<Bad> % ()"
+    assert said[4] == "surrogate \\ud800 and nul \\x00 here"
+    assert said[5] == "x" * 8192 + "… [cut: 10000000 characters]"
+    assert said[6].startswith("big ['yyy") and said[6].endswith(" characters]") and len(said[6]) < 8300
+    assert said[7:] == ["loop [[...]]", "{'msg': 'no text', 'n': 1}"]
+    assert run.stdout == "exits 3\n"
+    extra = json.loads(run.notes("log:record")[6]["extra"])
+    if python.number >= (3, 9):
+        assert 10 < len(extra) < 100 and re.fullmatch(r"\[\d+ more\]", extra["…"]) and extra["k0"] == "z" * 200
+
+
+def test_what_is_logged_while_krait_formats_is_said_once(record, python):
+    program = """
+        import logging, sys
+        logging.basicConfig(format="%(message)s", stream=sys.stdout)
+        log = logging.getLogger("app")
+        class Item:
+            def __str__(self):
+                log.warning("inside")
+                return "item"
+        class Other(Exception):
+            def __str__(self):
+                log.error("in an exception")
+                return "other"
+        log.warning("outside %s", Item())
+        try:
+            raise Other
+        except Other as e:
+            log.error("caught %s", 1, extra={"why": e})
+    """
+    alone = python.run(record.script(program))
+    run = record.text(python, program, options=["--log"]).check()
+    assert run.stdout == alone.stdout
+    said = [n["message"] for n in run.notes("log:record")]
+    assert sorted(said) == sorted(alone.stdout.splitlines()) and said[0] == "outside item"
+
+
+def test_an_exception_of_a_signals_handler_is_the_programs(record, python):
+    """A signal that arrives while krait formats is not swallowed with what it raises."""
+    program = """
+        import logging, os, signal
+        log = logging.getLogger("app")
+        logging.root.addHandler(logging.NullHandler())
+        class Alarm(Exception): pass
+        def on_signal(*_): raise Alarm
+        signal.signal(signal.SIGUSR1, on_signal)
+        armed = [True]
+        class Item:
+            def __str__(self):
+                if armed:
+                    armed.clear()
+                    os.kill(os.getpid(), signal.SIGUSR1)
+                    for _ in range(1000): pass
+                return "item"
+        try:
+            log.warning("%s", Item())
+            print("lost")
+        except Alarm:
+            print("raised")
+        log.warning("%s", Item())
+    """
+    run = record.text(python, program, options=["--log"]).check()
+    assert run.stdout == "raised\n"
+    assert [n["message"] for n in run.notes("log:record")] == ["item"]
+
+
+def test_handlers_that_raise(record, python):
+    program = """
+        import logging
+        class Bad(logging.Handler):
+            def handle(self, record): raise OSError("handler")
+        log = logging.getLogger("app")
+        log.addHandler(Bad())
+        for _ in range(3):
+            try:
+                log.warning("told")
+            except OSError as e:
+                print(e)
+    """
+    run = record.text(python, program, options=["--log"]).check()
+    assert run.stdout == "handler\n" * 3 and len(run.notes("log:record")) == 3
+
+
+def test_tasks_threads_and_forks(record, python):
+    program = """
+        import asyncio, logging, os, sys, threading
+        log = logging.getLogger("app")
+        logging.root.addHandler(logging.NullHandler())
+        async def job(n):
+            log.warning("job %d", n)
+        async def main():
+            tasks = [asyncio.ensure_future(job(n)) for n in range(2)]
+            for n, task in enumerate(tasks):
+                task.set_name("named-%d" % n)
+            await asyncio.gather(*tasks)
+        asyncio.run(main())
+        def work():
+            for n in range(200):
+                log.error("thread %d", n)
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        pid = os.fork()
+        log.warning("child" if not pid else "parent")
+        if pid:
+            assert os.waitpid(pid, 0)[1] == 0
+        else:
+            os._exit(0)
+    """
+    run = record.text(python, program, options=["--log"]).check(ended=False)
+    notes = run.notes("log:record")
+    tasks = {n["message"]: n["task"] for n in notes if n["message"].startswith("job")}
+    assert tasks == {"job 0": "named-0", "job 1": "named-1"}
+    threads = [n for n in notes if n["message"].startswith("thread")]
+    assert len(threads) == 800 and len({n["tid"] for n in threads}) == 4 and {n["task"] for n in threads} == {"-"}
+    by_process = [{n["message"] for t in p.threads for n in [e.fields for e in t.events if e.name == "log:record"]} for p in run.processes]
+    assert ["child" in said for said in by_process] == [False, True] and ["parent" in said for said in by_process] == [True, False]
+    assert {p.codes[e.fields["logger"]].qualname for p in run.processes for t in p.threads for e in t.events if e.name == "log:record"} == {"app"}
+
+
+@pytest.mark.few_pythons
+def test_logging_that_is_reloaded_or_replaced(record, python):
+    program = """
+        import importlib, logging
+        logging.root.addHandler(logging.NullHandler())
+        logging.warning("first")
+        importlib.reload(logging)
+        logging.root.addHandler(logging.NullHandler())
+        logging.warning("second")
+        own = logging.Logger.callHandlers
+        def patched(self, record):
+            own(self, record)
+        logging.Logger.callHandlers = patched
+        logging.warning("third")
+        logging.Logger.callHandlers = own
+        logging.warning("fourth")
+    """
+    run = record.text(python, program, options=["--log"]).check()
+    assert [n["message"] for n in run.notes("log:record")] == ["first", "second", "third", "fourth"]
+
+
+@pytest.mark.parametrize("options", [["--max-overhead", "1"], ["--include", "nothing*"], ["--call-sites"]], ids=lambda o: o[0])
+def test_records_do_not_depend_on_which_calls_are_recorded(record, python, options):
+    program = """
+        import logging
+        logging.root.addHandler(logging.NullHandler())
+        log = logging.getLogger("app")
+        def f(n): return n
+        for n in range(3000):
+            for i in range(30): f(i)
+            log.warning("n %d", n)
+    """
+    run = record.text(python, program, options=["--log", "--exclude", "logging*", *options], ok=False)
+    assert [n["message"] for n in run.notes("log:record")] == [f"n {n}" for n in range(3000)]
+
+
+@pytest.mark.few_pythons
+def test_a_program_that_takes_the_hooks(record, python):
+    program = """
+        import cProfile, logging, sys
+        logging.root.addHandler(logging.NullHandler())
+        logging.warning("before")
+        profile = cProfile.Profile()
+        profile.enable()
+        logging.warning("meanwhile")
+        profile.disable()
+        logging.warning("after")
+    """
+    run = record.text(python, program, options=["--log"])
+    assert [n["message"] for n in run.notes("log:record")] == ["before", "meanwhile", "after"]
+
+
+def test_warnings_and_uncaught_exceptions(record, python):
+    program = """
+        import sys, threading, warnings
+        class Old(DeprecationWarning): pass
+        warnings.simplefilter("default")
+        def use():
+            warnings.warn("it is old", Old, stacklevel=2)
+        use()
+        warnings.simplefilter("ignore")
+        use()
+        def fail(): raise ValueError("in a thread")
+        def leave(): raise SystemExit
+        for target in (fail, leave):
+            t = threading.Thread(target=target)
+            t.start(); t.join()
+        class Del:
+            def __repr__(self): return "Del()"
+            def __del__(self): raise RuntimeError("in __del__")
+        d = Del(); del d
+        print(sys.excepthook is sys.__excepthook__)
+        def end(): raise KeyError("at last")
+        end()
+    """
+    alone = python.run(record.script(program), cwd=record.folder)
+    run = record.text(python, program, options=["--log"], ok=False).check()
+    assert run.status == alone.returncode == 1 and run.stdout == alone.stdout == "True\n"
+    assert portrait(run.stderr).startswith(portrait(alone.stderr).replace("Thread-1 (fail)", "Thread-1 (fail)"))
+    (warning,) = run.notes("warning:shown")
+    assert (warning["category"], warning["message"], warning["line"]) == ("Old", "it is old", 7)
+    thread, unraisable, main = run.notes("exception:uncaught")
+    assert (thread["hook"], thread["type"]) == ("threading.excepthook", "ValueError")
+    assert thread["exception"].splitlines()[:2][0] == "ValueError: in a thread" and ", in fail" in thread["exception"].splitlines()[1]
+    assert thread["tid"] != run.main.pid == main["tid"]
+    assert (unraisable["hook"], unraisable["type"]) == ("sys.unraisablehook", "RuntimeError") and "__del__" in unraisable["where"]
+    assert (main["hook"], main["type"], main["exception"].splitlines()[0]) == ("sys.excepthook", "KeyError", "KeyError: 'at last'")
+    assert run.notes("log:record") == []
+
+
+@pytest.mark.few_pythons
+def test_warnings_are_of_the_logger_py_warnings(record, python):
+    program = "import warnings; warnings.warn('w')"
+    counts = {spec: len(record.text(python, program, options=["--log", spec]).notes("warning:shown")) for spec in ("", "app", "py.warnings", ":ERROR")}
+    assert counts == {"": 1, "app": 0, "py.warnings": 1, ":ERROR": 0}
+
+
+@pytest.mark.few_pythons
+def test_warnings_that_the_program_catches(record, python):
+    program = """
+        import warnings
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.warn("caught")
+        shown = []
+        warnings.showwarning = lambda message, *rest: shown.append(str(message))
+        warnings.warn("shown")
+        print([str(w.message) for w in caught], shown)
+    """
+    run = record.text(python, program, options=["--log"]).check()
+    assert run.stdout == "['caught'] ['shown']\n"
+    assert [n["message"] for n in run.notes("warning:shown")] == ["caught", "shown"]
+
+
+def test_a_recording_that_the_program_begins_leaves_logging_as_it_was(record, python, tmp_path):
+    program = """
+        import logging, sys, threading, warnings
+        import krait
+        logging.root.addHandler(logging.NullHandler())
+        def functions():
+            return [logging.Logger.__dict__["callHandlers"], logging.Logger.__dict__["debug"], warnings._showwarnmsg, threading._make_invoke_excepthook]
+        before = functions()
+        logging.warning("before")
+        for n in (1, 2):
+            krait.start(sys.argv[1] + str(n), log=[":DEBUG"])
+            logging.debug("meanwhile %d", n)
+            warnings.warn("w")
+            krait.stop()
+            logging.warning("after")
+        print([a is b for a, b in zip(before, functions())], [type(f).__name__ for f in functions()], [sys.getrefcount(f) for f in before])
+    """
+    run = python.run(record.script(program), tmp_path / "t", env={**os.environ, **PACKAGE})
+    assert run.returncode == 0, run.stderr
+    same, types, counts = re.fullmatch(r"(\[.*?\]) (\[.*?\]) (\[.*\])\n", run.stdout).groups()
+    assert same == str([True] * 4) and types == str(["function"] * 4)
+    for n in (1, 2):
+        notes = Recording(tmp_path / f"t{n}").notes("log:record")
+        assert [n["message"] for n in notes] == [f"meanwhile {n}"]

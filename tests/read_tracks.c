@@ -15,7 +15,7 @@
 #include <string.h>
 
 static const char *const kinds[] = { "CALLS", "SLICES", "STATES", "INSTANTS", "COUNTER", "FLOWS" };
-static const char *const places[] = { "THREAD", "CPU", "GROUP" };
+static const char *const places[] = { "THREAD", "CPU", "TASK", "GROUP" };
 
 struct reading {
     const struct krait_trace *trace;

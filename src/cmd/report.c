@@ -79,14 +79,34 @@ static int check_tree(const struct report *report, struct krait_err *err)
     return krait_err_set(err, -EINVAL, "--tree goes with --by function, thread or process");
 }
 
-/* Marks have a time, but take none. */
-static int check_marks(const struct report *report, struct krait_err *err)
+static const struct report_of_tracks of_tracks[] = {
+    { "mark", krait_report_marks, false, false },
+    { "task", krait_report_tasks, true, true },
+};
+
+static void choose_rows(struct report *report)
+{
+    const char *by = report->options->by;
+    for (uint32_t i = 0; by && i < KRAIT_ARRAY_LEN(by_names); i++) {
+        if (strcmp(by, by_names[i]) == 0)
+            report->by = (enum krait_profile_by)i;
+    }
+    for (uint32_t i = 0; by && i < KRAIT_ARRAY_LEN(of_tracks); i++) {
+        if (strcmp(by, of_tracks[i].by) == 0)
+            report->of_tracks = &of_tracks[i];
+    }
+}
+
+static int check_of_tracks(const struct report *report, struct krait_err *err)
 {
     const struct report_options *o = report->options;
-    if (report->marks && (o->tree || o->sort || o->filter || o->exception || o->cycles || o->diff.count))
-        return krait_err_set(err, -EINVAL,
-                             "--by mark goes with --thread, --process, --from, --until and --limit alone");
-    return 0;
+    const struct report_of_tracks *of = report->of_tracks;
+    if (!of ||
+        !(o->tree || o->filter || o->exception || o->cycles || o->diff.count || (o->sort && !of->sorts)))
+        return 0;
+    return krait_err_set(err, -EINVAL,
+                         "--by %s goes with --thread, --process, --from, --until%s and --limit alone", of->by,
+                         of->sorts ? ", --sort" : "");
 }
 
 static int parse_options(struct report *report, struct krait_err *err)
@@ -98,15 +118,11 @@ static int parse_options(struct report *report, struct krait_err *err)
     rc = rc ? rc : krait_select_check(&o->select, err);
     if (rc)
         return rc;
-    for (uint32_t i = 0; o->by && i < KRAIT_ARRAY_LEN(by_names); i++) {
-        if (strcmp(o->by, by_names[i]) == 0)
-            report->by = (enum krait_profile_by)i;
-    }
-    report->marks = o->by && strcmp(o->by, "mark") == 0;
+    choose_rows(report);
     report->format = o->csv ? REPORT_CSV : o->json ? REPORT_JSON : REPORT_TABLE;
     report->look = krait_terminal_look(stdout);
     rc = check_tree(report, err);
-    rc = rc ? rc : check_marks(report, err);
+    rc = rc ? rc : check_of_tracks(report, err);
     rc = rc ? rc
             : krait_select_limit(&report->limit, o->limit,
                                  o->why                           ? WHY_CALLS
@@ -180,11 +196,11 @@ static int make_report(struct report *report, struct krait_err *err)
 static int report_one(struct report *report, struct krait_trace **trace, char **paths, size_t count,
                       struct krait_err *err)
 {
-    unsigned needs = report->marks ? 0 : KRAIT_NEEDS_CALLS;
+    unsigned needs = report->of_tracks && !report->of_tracks->needs_calls ? 0 : KRAIT_NEEDS_CALLS;
     int rc = krait_trace_open(trace, (const char *const *)paths, count, needs, err);
     report->trace = *trace;
-    if (!rc && report->marks)
-        return krait_report_marks(report, *trace, err);
+    if (!rc && report->of_tracks)
+        return report->of_tracks->make(report, *trace, err);
     if (!rc && krait_trace_find_holders(*trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (rc)
@@ -230,8 +246,9 @@ static int run_report(void *values, int argc, char **argv)
 #define SORT_STATES                 KRAIT_WALL_STATES(X)
 
 static const struct krait_opt report_opts[] = {
-    { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call|mark", OPT(by),
-      "Group rows by this (default: function); with mark, show marks instead of calls" },
+    { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call|mark|task", OPT(by),
+      "Group rows by this (default: function); with mark or task, show marks, or the tasks of asyncio and trio, instead "
+      "of calls" },
     { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|raised|mean|min|max|p50|p99|name" SORT_STATES,
       OPT(sort), "Sort by this column (default: self)" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),

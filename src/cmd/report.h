@@ -2,7 +2,7 @@
  *
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree (report_tree.c), callers and
  * callees (report_relatives.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks
- * (report_marks.c), what changed between recordings (report_diff.c), and what these share (report_columns.c,
+ * (report_marks.c), tasks (report_tasks.c), what changed between recordings (report_diff.c), and what these share (report_columns.c,
  * report_shared.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
@@ -25,13 +25,23 @@ struct report_options {
     bool tree, csv, json, fold_imports, cycles;
 };
 
+struct report;
+struct krait_sheet;
+
+/* What `--by` shows of tracks other than calls. */
+struct report_of_tracks {
+    const char *by;
+    int (*make)(struct report *report, struct krait_trace *trace, struct krait_err *err);
+    bool sorts, needs_calls; /* takes --sort; needs a trace that has calls */
+};
+
 /* What every part needs. */
 struct report {
     const struct report_options *options;
     const struct krait_trace *trace;
     struct krait_range range;
-    uint64_t zero_ns; /* times after the start count from it */
-    bool marks;       /* rows are marks, no functions */
+    uint64_t zero_ns;                         /* times after the start count from it */
+    const struct report_of_tracks *of_tracks; /* rows are of tracks, no functions; NULL: they are functions */
     enum krait_profile_by by;
     enum report_format format;
     uint32_t limit;                /* rows; 0: all */
@@ -55,8 +65,11 @@ int krait_report_rows(struct report *report, struct krait_err *err);
 int krait_report_tree(struct report *report, struct krait_err *err);
 int krait_report_relatives(struct report *report, struct krait_err *err);
 int krait_report_why(struct report *report, struct krait_err *err);
-/* Finds the trace's tracks first (report_marks.c). */
+/* They find the trace's tracks first. */
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err);
+int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err);
+/* Prints their rows in the format that is asked for; `what` they are: "marks". Returns 0 or -ENOMEM. */
+int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, const char *what);
 
 /* Of several recordings, each by itself; report->trace is NULL (report_diff.c). */
 int krait_report_diff(struct report *report, char **paths, size_t count, struct krait_err *err);

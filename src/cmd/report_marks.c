@@ -3,9 +3,6 @@
  * `krait report --by mark`: which marks were set, how often, and when.
  */
 #include "base/array.h"
-#include "base/fmt.h"
-#include "base/json.h"
-#include "cmd/ending.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
 #include "trace/track.h"
@@ -106,29 +103,6 @@ static int fill(const struct marks *marks, struct krait_sheet *sheet)
     return sheet->failed ? -ENOMEM : 0;
 }
 
-static int print(struct report *report, const struct krait_sheet *sheet)
-{
-    struct krait_buf *out = &report->out;
-    if (report->format == REPORT_CSV)
-        return krait_sheet_csv(sheet, report->limit, out);
-    if (report->format == REPORT_TABLE) {
-        krait_ending_notes(&report->notes, report->trace, report->damage, "");
-        if (!sheet->rows)
-            krait_buf_fmt(&report->notes, "no marks were recorded%s\n",
-                          krait_select_scope(&report->options->select));
-        else if (report->limit && sheet->rows > report->limit)
-            krait_buf_fmt(&report->notes, "%u of %u rows; --limit 0 shows all\n", report->limit, sheet->rows);
-        return sheet->rows ? krait_sheet_table(sheet, report->limit, &report->look, out) : 0;
-    }
-    krait_buf_char(out, '{');
-    krait_json_key_u64(out, "begin_ns", report->zero_ns);
-    krait_json_key(out, "marks");
-    int rc = krait_sheet_json(sheet, report->limit, out);
-    krait_report_json_missing(out, report->trace, report->damage);
-    krait_buf_str(out, "}\n");
-    return rc;
-}
-
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err)
 {
     struct marks marks = { .report = report };
@@ -142,7 +116,7 @@ int krait_report_marks(struct report *report, struct krait_trace *trace, struct 
     rc = walk_all(&marks);
     rc = rc ? rc : fill(&marks, &sheet);
     rc = rc ? rc : krait_sheet_sort(&sheet, "marks", err);
-    rc = rc ? rc : print(report, &sheet);
+    rc = rc ? rc : krait_report_sheet(report, &sheet, "marks");
     free(marks.items);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

@@ -4,8 +4,10 @@
  */
 #include "base/fmt.h"
 #include "base/json.h"
+#include "cmd/ending.h"
 #include "cmd/omitted.h"
 #include "cmd/report.h"
+#include "cmd/sheet.h"
 
 #include <string.h>
 
@@ -70,4 +72,27 @@ void krait_report_json_close(struct report *report)
     krait_report_json_missing(out, report->trace, report->damage);
     krait_report_json_kernel(report);
     krait_buf_str(out, "}\n");
+}
+
+int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, const char *what)
+{
+    struct krait_buf *out = &report->out;
+    if (report->format == REPORT_CSV)
+        return krait_sheet_csv(sheet, report->limit, out);
+    if (report->format == REPORT_TABLE) {
+        krait_ending_notes(&report->notes, report->trace, report->damage, "");
+        if (!sheet->rows)
+            krait_buf_fmt(&report->notes, "no %s were recorded%s\n", what,
+                          krait_select_scope(&report->options->select));
+        else if (report->limit && sheet->rows > report->limit)
+            krait_buf_fmt(&report->notes, "%u of %u rows; --limit 0 shows all\n", report->limit, sheet->rows);
+        return sheet->rows ? krait_sheet_table(sheet, report->limit, &report->look, out) : 0;
+    }
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "begin_ns", report->zero_ns);
+    krait_json_key(out, what);
+    int rc = krait_sheet_json(sheet, report->limit, out);
+    krait_report_json_missing(out, report->trace, report->damage);
+    krait_buf_str(out, "}\n");
+    return rc;
 }

@@ -174,12 +174,34 @@ static int on_lost(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
+/* It may be said again, when it begins. */
+static int on_task_define(struct define *def, struct krait_cursor *cursor)
+{
+    struct krait_payload_task_define task;
+    if (!krait_read_task_define(cursor, &task))
+        return -EBADMSG;
+    struct krait_trace *trace = def->trace;
+    const uint64_t *known = krait_map_get(&def->image->tasks, task.id);
+    uint32_t index = known ? (uint32_t)*known : trace->task_count;
+    const char *name = krait_arena_strdup(&trace->impl->arena, task.name);
+    if (!name || (!known && (!KRAIT_GROW(trace->tasks, trace->impl->task_cap, index + 1) ||
+                             krait_map_put(&def->image->tasks, task.id, index))))
+        return -ENOMEM;
+    trace->task_count += !known;
+    trace->tasks[index] = (struct krait_task){ .process = (uint32_t)(def->process - trace->processes),
+                                               .id = task.id,
+                                               .func = func_of(def->image, task.coroutine),
+                                               .name = name };
+    return 0;
+}
+
 typedef int define_fn(struct define *def, struct krait_cursor *cursor);
 
 static define_fn *const handlers[] = {
     [KRAIT_EVENT_code_define] = on_code_define,   [KRAIT_EVENT_code_omit] = on_code_omit,
     [KRAIT_EVENT_thread_name] = on_thread_name,   [KRAIT_EVENT_process_start] = on_process_start,
     [KRAIT_EVENT_process_exit] = on_process_exit, [KRAIT_EVENT_lost] = on_lost,
+    [KRAIT_EVENT_task_define] = on_task_define,
 };
 
 static int read_event(struct define *def, uint32_t id, struct krait_cursor *cursor)

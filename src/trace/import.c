@@ -423,6 +423,7 @@ static void close_recordings(void *source)
     for (uint32_t i = 0; i < recordings->image_count; i++) {
         free(recordings->images[i].code_func);
         krait_map_done(&recordings->images[i].exceptions);
+        krait_map_done(&recordings->images[i].tasks);
         krait_map_done(&recordings->images[i].names);
         free(recordings->images[i].omits);
         free(recordings->images[i].namings);

@@ -36,6 +36,7 @@ struct krait_image {
     struct krait_ticks clock;
     uint32_t *code_func; /* by code id: func, or KRAIT_NO_ID */
     uint32_t code_count;
+    struct krait_map tasks;      /* by id: index in trace->tasks */
     struct krait_map exceptions; /* code id to index in trace->exceptions */
     struct krait_map names;      /* code id to what krait_track_text knows: of spans, counters ... */
     struct krait_omit *omits;    /* by time */

@@ -73,7 +73,7 @@ struct krait_trace_impl {
     void *source[KRAIT_IMPORTERS]; /* of the importers, each its own */
     struct krait_err no_calls;     /* why there are none; code 0: not known */
     struct krait_err unread;       /* the first folder whose metadata cannot be read; code 0: none */
-    uint32_t func_cap, process_cap, thread_cap, lost_cap, track_cap;
+    uint32_t func_cap, process_cap, thread_cap, task_cap, lost_cap, track_cap;
     unsigned needs;      /* enum krait_trace_needs */
     uint32_t has_tracks; /* whose were asked for: bits of importers */
     bool has_calls;      /* the tracks of calls are among them */

@@ -284,6 +284,7 @@ void krait_trace_close(struct krait_trace *trace)
     free(trace->omitted);
     free(trace->tracks);
     free(trace->lost);
+    free(trace->tasks);
     free(trace->threads);
     free(trace->processes);
     free(trace->funcs);

@@ -68,6 +68,14 @@ struct krait_thread {
     uint64_t bytes; /* of the file that has its calls alone; 0 where there is no such file */
 };
 
+/* A task of asyncio or trio: what one of its coroutines ran, step by step. */
+struct krait_task {
+    uint32_t process; /* index */
+    uint32_t id;      /* in the process, from 1 */
+    uint32_t func;    /* of its coroutine; KRAIT_NO_ID: it has not begun */
+    const char *name; /* "Task-7" where nobody gave it one */
+};
+
 struct krait_trace_lost {
     const char *reason; /* label of lost_reason, or another tracer's words */
     const char *advice;
@@ -85,6 +93,8 @@ struct krait_trace {
     uint32_t thread_count;
     uint64_t begin_ns, end_ns;     /* of all processes; without one UINT64_MAX, 0 */
     uint64_t bytes;                /* of all files */
+    struct krait_task *tasks; /* those of a process one after the other */
+    uint32_t task_count;
     struct krait_trace_lost *lost; /* reasons that have a count above 0 */
     uint32_t lost_count;
     struct krait_trace_omitted {

@@ -9,6 +9,8 @@
  *         CALLS     main ─┬─ load ──┬─ parse ┐           begins and ends, balanced, nested
  *         STATES    ├ GIL ┤    ├ GIL ┤                   one after the other, with gaps
  *         INSTANTS       │       │  │                     single moments
+ *       task 7 Task-7
+ *         STATES    running ├ timer ┤ ready ├ running ┤   of a task of asyncio or trio
  *     CPU 0
  *         STATES    python3 ├ idle ├ kworker ┤ ...
  *         COUNTER   2.4 GHz ┴ 3.1 GHz                    a value up to the next
@@ -19,7 +21,8 @@
  *              t_ns    end_ns   calls   name   value              to
  *   CALLS      begin and end    x
  *   SLICES     begin   x                x      of a system call what it returned; else 0
- *   STATES     begin   x                x      the thread that is to blame, by its number; 0: none is known
+ *   STATES     begin   x                x      the thread that is to blame, by its number; 0: none is known.
+ *                                              Of a task: the task that it waits for, or that woke it
  *   INSTANTS   time                     x                         (and text)
  *   COUNTER    time                            the value from then on, in the track's unit
  *   FLOWS      begin   x                x                         the track that it leads to; where it arrives at end_ns
@@ -52,6 +55,7 @@ enum krait_track_kind {
 enum krait_track_of {
     KRAIT_OF_THREAD,
     KRAIT_OF_CPU,
+    KRAIT_OF_TASK,  /* of asyncio or trio: trace->tasks */
     KRAIT_OF_GROUP, /* named by `name` alone: a stream of another tracer's */
 };
 

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report --by task`: how long the tasks of asyncio and trio ran, and what they waited for. Tasks that nobody
+ * named are one row by their coroutine.
+ */
+#include "base/array.h"
+#include "cmd/report.h"
+#include "cmd/sheet.h"
+#include "trace/tasks.h"
+#include "trace/track.h"
+
+#include <string.h>
+
+struct row {
+    uint64_t tasks, steps, longest_ns, waited_ns;
+    uint64_t ns[KRAIT_TASK_STATES];
+    const struct krait_func *func; /* of its coroutine; NULL: it never began */
+    const char *name, *coroutine, *file;
+    uint64_t line;
+};
+
+struct tasks {
+    struct report *report;
+    struct krait_strtab groups; /* what makes a row; its ids are their indices */
+    struct krait_arena arena;
+    struct row *rows;
+    uint32_t count, cap;
+    uint32_t *row_of; /* by index in trace->tasks */
+};
+
+static void tasks_done(struct tasks *tasks)
+{
+    krait_strtab_done(&tasks->groups);
+    krait_arena_done(&tasks->arena);
+    free(tasks->rows);
+    free(tasks->row_of);
+}
+
+/* -- columns -- */
+
+#define STATE(title, key, state, flags, drop)                                     \
+    {                                                                             \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, flags, krait_sheet_number_at, \
+            offsetof(struct row, ns[state])                                       \
+    }
+#define OF(member) offsetof(struct row, member)
+
+static const struct krait_sheet_column columns[] = {
+    { { "tasks", 0, 0, 0 }, "tasks", KRAIT_SHEET_COUNT, 0, krait_sheet_number_at, OF(tasks) },
+    STATE("running", "running_ns", KRAIT_TASK_RUNNING, 0, 0),
+    { { "steps", 0, 0, 3 }, "steps", KRAIT_SHEET_COUNT, 0, krait_sheet_number_at, OF(steps) },
+    { { "longest", 0, 0, 2 }, "longest_ns", KRAIT_SHEET_NS, 0, krait_sheet_number_at, OF(longest_ns) },
+    STATE("ready", "ready_ns", KRAIT_TASK_READY, KRAIT_SHEET_DASH, 0),
+    { { "waiting", 0, 0, 0 },
+      "waiting_ns",
+      KRAIT_SHEET_NS,
+      KRAIT_SHEET_DASH,
+      krait_sheet_number_at,
+      OF(waited_ns) },
+    STATE("timer", "timer_ns", KRAIT_TASK_TIMER, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
+    STATE("lock", "lock_ns", KRAIT_TASK_LOCK, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
+    STATE("queue", "queue_ns", KRAIT_TASK_QUEUE, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
+    STATE("socket", "socket_ns", KRAIT_TASK_SOCKET, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
+    STATE("child", "child_ns", KRAIT_TASK_CHILD, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
+    STATE("task", "task_ns", KRAIT_TASK_TASK, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
+    STATE("future", "future_ns", KRAIT_TASK_FUTURE, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, 4),
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
+      "name",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      krait_sheet_name_at,
+      OF(name) },
+    { { "coroutine", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
+      "coroutine",
+      KRAIT_SHEET_NAME,
+      0,
+      krait_sheet_name_at,
+      OF(coroutine) },
+    { { "file", KRAIT_COLUMN_LEFT, 0, 5 },
+      "file",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DATA,
+      krait_sheet_name_at,
+      OF(file) },
+    { { "line", 0, 0, 5 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, krait_sheet_number_at, OF(line) },
+};
+
+#undef OF
+#undef STATE
+
+/* -- rows -- */
+
+/* Whether asyncio gave the name: Task-7. */
+static bool is_numbered(const char *name)
+{
+    static const char prefix[] = "Task-";
+    size_t n = sizeof(prefix) - 1;
+    return strncmp(name, prefix, n) == 0 && name[n] && !name[n + strspn(name + n, "0123456789")];
+}
+
+static int name_row(struct tasks *tasks, struct row *row, const struct krait_task *task)
+{
+    const struct krait_trace *trace = tasks->report->trace;
+    char label[1024] = "(not begun)";
+    *row = (struct row){ .line = KRAIT_SHEET_NONE, .name = is_numbered(task->name) ? NULL : task->name };
+    if (task->func != KRAIT_NO_ID) {
+        row->func = &trace->funcs[task->func];
+        row->file = row->func->file;
+        row->line = row->func->line;
+        krait_func_label(row->func, label, sizeof(label));
+    }
+    row->coroutine = krait_arena_strdup(&tasks->arena, label);
+    return row->coroutine ? 0 : -ENOMEM;
+}
+
+/* Its row, new if there was none. */
+static int group(struct tasks *tasks, const struct krait_task *task, uint32_t *to)
+{
+    KRAIT_AUTO_BUF key = { 0 };
+    krait_buf_fmt(&key, "%u %s", task->func, is_numbered(task->name) ? "" : task->name);
+    *to = key.failed ? KRAIT_NO_ID : krait_strtab_add(&tasks->groups, key.data, key.len);
+    if (*to == KRAIT_NO_ID)
+        return -ENOMEM;
+    if (*to < tasks->count)
+        return 0;
+    if (!KRAIT_GROW(tasks->rows, tasks->cap, tasks->count + 1))
+        return -ENOMEM;
+    return name_row(tasks, &tasks->rows[tasks->count++], task);
+}
+
+static enum krait_task_state state_of(const struct tasks *tasks, uint32_t name)
+{
+    const char *text = krait_track_text(tasks->report->trace, name);
+    int i = 0;
+    while (i < KRAIT_TASK_FUTURE && strcmp(krait_task_state_names[i], text) != 0)
+        i++;
+    return (enum krait_task_state)i;
+}
+
+static int add_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct tasks *tasks = ctx;
+    struct row *row = &tasks->rows[tasks->row_of[track->key]];
+    for (uint32_t i = 0; i < batch->n; i++) {
+        enum krait_task_state state = state_of(tasks, batch->name[i]);
+        uint64_t ns = batch->end_ns[i] - batch->t_ns[i];
+        row->ns[state] += ns;
+        if (state == KRAIT_TASK_RUNNING) {
+            row->steps++;
+            row->longest_ns = KRAIT_MAX(row->longest_ns, ns);
+        } else if (state != KRAIT_TASK_READY) {
+            row->waited_ns += ns;
+        }
+    }
+    return 0;
+}
+
+/* Groups the tasks of the chosen processes, and keeps their tracks in `chosen`. */
+static int choose(struct tasks *tasks, uint32_t *chosen, uint32_t *count)
+{
+    struct report *report = tasks->report;
+    const struct krait_trace *trace = report->trace;
+    for (uint32_t i = 0; i < trace->track_count; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        if (track->of != KRAIT_OF_TASK ||
+            !krait_select_named(&report->options->select.processes, track->process_name, track->pid))
+            continue;
+        if (group(tasks, &trace->tasks[track->key], &tasks->row_of[track->key]))
+            return -ENOMEM;
+        tasks->rows[tasks->row_of[track->key]].tasks++;
+        chosen[(*count)++] = i;
+    }
+    return 0;
+}
+
+static int walk_all(struct tasks *tasks)
+{
+    struct report *report = tasks->report;
+    const struct krait_trace *trace = report->trace;
+    KRAIT_AUTO_FREE uint32_t *chosen = calloc((size_t)trace->track_count + 1, sizeof(*chosen));
+    uint32_t count = 0;
+    tasks->row_of = calloc((size_t)trace->task_count + 1, sizeof(*tasks->row_of));
+    int rc = chosen && tasks->row_of ? 0 : -ENOMEM;
+    rc = rc ? rc : choose(tasks, chosen, &count);
+    return rc ? rc
+              : krait_tracks_walk(trace, chosen, count, report->range, add_batch, tasks, report->damage,
+                                  sizeof(report->damage));
+}
+
+int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err)
+{
+    KRAIT_CLEANUP(tasks_done) struct tasks tasks = { .report = report };
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = columns, .of = &tasks, .column_count = KRAIT_ARRAY_LEN(columns) };
+    int rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_STATES, err);
+    if (rc)
+        return rc;
+    report->zero_ns = krait_trace_zero(trace);
+    report->range = krait_select_range(&report->options->select, trace);
+    rc = walk_all(&tasks);
+    for (uint32_t i = 0; i < tasks.count && !rc; i++) {
+        if (tasks.rows[i].steps || tasks.rows[i].waited_ns || tasks.rows[i].ns[KRAIT_TASK_READY])
+            krait_sheet_add(&sheet, &tasks.rows[i]);
+    }
+    rc =
+        rc ? rc : krait_sheet_sort(&sheet, report->options->sort ? report->options->sort : "running_ns", err);
+    rc = rc ? rc : krait_report_sheet(report, &sheet, "tasks");
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}

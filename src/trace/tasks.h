@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tasks of asyncio and trio do, from krait's events: the states of their tracks.
+ *
+ *   running   a thread runs a step of it
+ *   ready     what it waited for is there, or it waits for nothing: it is its loop's turn
+ *   the rest  it waits: for a timer, a lock, a queue, a socket, a child process, another task, or a future of which no
+ *             more is known
+ *
+ * What a future stands for is told by the innermost coroutine that waits for it: that of asyncio.sleep waits for a
+ * timer, one of asyncio.locks for a lock. The table is in tasks.c.
+ */
+#ifndef KRAIT_TRACE_TASKS_H
+#define KRAIT_TRACE_TASKS_H
+
+#include "trace/trace.h"
+
+/* Their texts are the states' names (krait_task_state_names). */
+enum krait_task_state {
+    KRAIT_TASK_RUNNING,
+    KRAIT_TASK_READY,
+    KRAIT_TASK_TIMER,
+    KRAIT_TASK_LOCK,
+    KRAIT_TASK_QUEUE,
+    KRAIT_TASK_SOCKET,
+    KRAIT_TASK_CHILD,
+    KRAIT_TASK_TASK,
+    KRAIT_TASK_FUTURE,
+    KRAIT_TASK_STATES,
+};
+
+extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
+
+/* What a coroutine waits for. */
+enum krait_task_state krait_task_waits_for(const struct krait_func *func);
+
+#endif

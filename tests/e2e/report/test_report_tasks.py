@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait report --by task: what tasks of asyncio ran and waited for."""
+
+import subprocess
+
+import pytest
+
+from conftest import verb_json
+
+PROGRAM = """
+import asyncio
+
+async def sleeper():
+    await asyncio.sleep(0.05)
+
+async def holder(lock):
+    async with lock:
+        await asyncio.sleep(0.03)
+
+async def taker(queue):
+    await queue.get()
+
+async def burner():
+    for _ in range(3):
+        sum(range(20000))
+        await asyncio.sleep(0)
+
+async def main():
+    lock, queue = asyncio.Lock(), asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(c) for c in (sleeper(), sleeper(), holder(lock), holder(lock), taker(queue), burner())]
+    tasks[0].set_name("first")
+    await asyncio.sleep(0.01)
+    await queue.put(1)
+    await asyncio.gather(*tasks)
+
+asyncio.run(main())
+"""
+
+WAITS = {"timer_ns", "lock_ns", "queue_ns", "socket_ns", "child_ns", "task_ns", "future_ns"}
+
+
+@pytest.mark.few_pythons
+def test_tasks_are_split_by_what_they_waited_for(record, krait, python):
+    trace = record.text(python, PROGRAM).path
+    rows = {(row["coroutine"].split(".")[-1], row["name"]): row for row in verb_json(krait, "report", trace, "--by", "task")["tasks"]}
+
+    named, other = rows["sleeper", "first"], rows["sleeper", None]
+    assert (named["tasks"], named["steps"]) == (other["tasks"], other["steps"]) == (1, 2)
+    assert named["timer_ns"] == named["waiting_ns"] >= 45_000_000
+
+    holders = rows["holder", None]
+    assert holders["tasks"] == 2 and holders["steps"] == 5
+    assert holders["timer_ns"] >= 55_000_000 and holders["lock_ns"] >= 25_000_000
+    assert rows["taker", None]["queue_ns"] == rows["taker", None]["waiting_ns"] >= 8_000_000
+    burner = rows["burner", None]
+    assert burner["steps"] == 4 and burner["waiting_ns"] == 0 and burner["ready_ns"] > 0
+    assert 0 < burner["longest_ns"] <= burner["running_ns"]
+    for row in rows.values():
+        assert sum(row[wait] for wait in WAITS) == row["waiting_ns"]
+
+
+def test_a_range_cuts_what_tasks_did(record, krait, any_python):
+    trace = record.text(any_python, PROGRAM).path
+    whole = verb_json(krait, "report", trace, "--by", "task")["tasks"]
+    assert whole and not verb_json(krait, "report", trace, "--by", "task", "--until", "1ns")["tasks"]
+
+
+def test_a_recording_without_tasks_says_so(record, krait, any_python):
+    trace = record.text(any_python, "print(1)").path
+    done = subprocess.run([krait, "report", trace, "--by", "task"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "") and "no tasks were recorded" in done.stderr
+    done = subprocess.run([krait, "report", trace, "--by", "task", "--tree"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--by task goes with" in done.stderr

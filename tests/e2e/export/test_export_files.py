@@ -15,6 +15,7 @@ import pytest
 
 from export_readers import run
 from exported import FORMATS, STREAMED, export, export_to, random_program  # noqa: F401  (export: fixture)
+from terminal import open_terminal
 
 # -- writing --
 
@@ -136,7 +137,7 @@ def test_progress_is_told_on_a_terminal_and_leaves_no_trace_there(krait, synth, 
     script = "process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\nrepeat 200000\n1us call 1\n3us return\nend\n"
     pipe = tmp_path / "trace.json"
     os.mkfifo(pipe)
-    main, side = os.openpty()
+    main, side = open_terminal()
     process = subprocess.Popen([krait, "export", synth(script), "-o", pipe], stderr=side)
     os.close(side)
     said = b""
@@ -172,7 +173,7 @@ def test_a_wrong_time_or_thread_is_named(krait, big, tmp_path):
 @pytest.mark.parametrize("fmt, status", [("pprof", 2), ("perfetto", 2), ("folded", 0)])
 def test_binary_formats_are_not_for_a_terminal(krait, synth, fmt, status):
     folder = synth("process 1 python3\ncode 1 python app f /src/app.py 1\nthread 1 main\n1us call 1\n3us return\n")
-    main, side = os.openpty()
+    main, side = open_terminal()
     done = subprocess.run([krait, "export", folder, "--to", fmt, "-o", "-"], stdout=side, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(side)
     os.close(main)

@@ -4,7 +4,6 @@
 import platform
 import fcntl
 import os
-import pty
 import random
 import re
 import shutil
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from recording import PACKET_HEAD, Recording
-from terminal import on_terminal
+from terminal import on_terminal, open_terminal
 
 SIGNALLED = lambda number: (-number, 128 + number)  # noqa: E731 - as a parent or as a shell sees it
 
@@ -287,7 +286,7 @@ def test_a_terminal_that_hangs_up_tells_the_command_once(record, any_python, tmp
         """
     )
     command = record.command(any_python, [any_python.exe, script, tmp_path / "told"], record.new_trace())
-    main, side = pty.openpty()
+    main, side = open_terminal()
     process = subprocess.Popen(["setsid", "--ctty", *command], stdin=side, stdout=side, stderr=side)
     os.close(side)
     with open(main, "rb") as terminal:

@@ -12,7 +12,7 @@
 
 struct krait_collector;
 
-/* How much of what a thread did last may be missing when the collector is killed. */
+/* How much of a thread's last events may be missing when the collector is killed. */
 #define KRAIT_COLLECTOR_OPEN_NS KRAIT_NS_PER_S
 
 struct krait_collector_options {
@@ -42,74 +42,74 @@ struct krait_collector_summary {
     uint64_t lost[KRAIT_COUNT_lost_reason];
     uint64_t dropped_events; /* old ones, for keep_newest */
     const char *limit;       /* what ended it: see krait_collector_limit; NULL: nothing did */
-    uint64_t grown_bytes;    /* the most that rings had grown by at once */
+    uint64_t grown_bytes;    /* the maximum by which rings had grown */
     uint32_t omitted;        /* functions that the governor switched off */
-    uint32_t alive;          /* processes that run on, whose recording was stopped */
+    uint32_t alive;          /* processes that are still running, whose recording was stopped */
 };
 
-/* -EINVAL, with err saying so in the command's words, where rings of such a size and number cannot be. Makes
- * nothing. */
+/* Checks the options and creates nothing. Returns -EINVAL if rings of such a size and number are impossible; err says
+ * so in terms of the command's options. */
 int krait_collector_check(const struct krait_collector_options *options, struct krait_err *err);
 
-/* What krait_collector_check returns, or the errno of what the system refuses: that may be EINVAL too. */
+/* Errors: those of krait_collector_check, or the errno of a failed system call, which may be EINVAL too. */
 int krait_collector_new(struct krait_collector **out, const struct krait_collector_options *options,
                         struct krait_err *err);
-/* An empty folder that krait_collector_new made goes with it. */
+/* Also removes the folder if krait_collector_new created it and it is empty. */
 void krait_collector_free(struct krait_collector *collector);
 
-/* Removes the recording's folder if the collector made it and nothing is in it. Returns whether it did. */
+/* Removes the recording's folder if the collector created it and it is empty. Returns whether it did. */
 bool krait_collector_drop_empty(struct krait_collector *collector);
 
 /* The path of the recording's memory. */
 const char *krait_collector_session(const struct krait_collector *collector);
-/* The value of KRAIT_SESSION for programs that are to be recorded: the path, and the key of the collector's door
- * (door.h). */
+/* The value of KRAIT_SESSION for programs to record: the path, and the key of the collector's socket (door.h). */
 const char *krait_collector_address(const struct krait_collector *collector);
 
-/* The recording's clock, for who records beside it: krait_collector_finish measures its frequency once more.
+/* The recording's clock, for other recorders beside it: krait_collector_finish measures its frequency once more.
  * Owned by the collector. */
 const struct krait_clock *krait_collector_clock(const struct krait_collector *collector);
 
-/* Raises the calling thread's priority as far as that is allowed. What it starts afterwards inherits it. */
+/* Raises the calling thread's priority as far as allowed. Threads and processes that it starts afterwards inherit
+ * it. */
 void krait_collector_hasten(void);
 
-/* One round: takes in new processes and threads, writes what is ready, finishes what has ended. Returns whether there
- * was anything; trouble with the disk is counted, and its first reason kept for krait_collector_trouble. */
+/* One round: notices new processes and threads, writes what is ready, finishes what has ended. Returns whether there
+ * was anything to do. Failed writes are counted, and the first reason is kept for krait_collector_trouble. */
 bool krait_collector_round(struct krait_collector *collector);
-/* Whether the recording has reached a limit of its options and is to be finished: the option and its value as in
- * "--for 5 s", or NULL. `beside`: bytes on disk that count too, of who records beside it. Owned by the collector. */
+/* If the recording has reached a limit of its options and must be finished: the option and its value as in "--for 5 s",
+ * else NULL. `beside`: bytes on disk of other recorders, which count too. Owned by the collector. */
 const char *krait_collector_limit(struct krait_collector *collector, uint64_t beside);
-/* Drops the oldest packets where options.keep_newest asks for it and the recording has grown near its size.
- * Returns from which tick on packets are kept, 0 when nothing was dropped. `beside` is as above: who records
- * beside it drops too. */
+/* With options.keep_newest, drops the oldest packets once the recording has almost reached its size. Returns the tick
+ * from which on packets are kept, 0 if nothing was dropped. `beside` is as above: the other recorders drop too. */
 uint64_t krait_collector_keep_newest(struct krait_collector *collector, uint64_t beside);
-/* Sleeps until there is likely something to do: woken by a ring that is half full, by a signal, or after a while. */
+/* Sleeps until there is probably something to do: a half-full ring, a signal or a timeout wakes it. */
 void krait_collector_nap(struct krait_collector *collector);
-/* The next nap is a short one: there is more to do than the rings show. */
+/* Makes the next nap a short one: there is more to do than the rings show. */
 void krait_collector_hurry(struct krait_collector *collector);
-/* That the disk has little room left, once; else NULL. Owned by the collector. */
+/* A warning, once, that the disk has little room left; else NULL. Owned by the collector. */
 const char *krait_collector_warning(struct krait_collector *collector);
-/* The first trouble with the disk since the last call, or NULL. Owned by the collector. */
+/* The first failed write since the last call, or NULL. Owned by the collector. */
 const char *krait_collector_trouble(struct krait_collector *collector);
 
-/* The caller is the parent of `pid` and will call krait_collector_ended: until then its end is not decided. */
+/* The caller is the parent of `pid` and will call krait_collector_ended; until then krait does not decide how it
+ * ended. */
 void krait_collector_child(struct krait_collector *collector, int pid);
-/* Says how the process `pid` ended, where its parent knows: `how` is KRAIT_process_end_exit or _signal. */
+/* Tells the collector how the process `pid` ended: `how` is KRAIT_process_end_exit or _signal. */
 void krait_collector_ended(struct krait_collector *collector, int pid, enum krait_event_enum_value how,
                            int status);
 
-/* Whether the owner has been recorded and is so no more, however short it was. */
+/* Whether the owner was recorded, even if only briefly, and is not recorded any more. */
 bool krait_collector_owner_left(const struct krait_collector *collector);
 
-/* The i-th process that could not be recorded: its pid, and why in `why` (terminated, at most size bytes); 0
- * when there are no more. */
+/* The i-th process that could not be recorded: returns its pid and writes the reason to `why` (terminated, at most size
+ * bytes); 0 if there are no more. */
 int krait_collector_refusal(const struct krait_collector *collector, size_t i, char *why, size_t size);
 /* How many there were; only the first few have a reason. */
 uint32_t krait_collector_refused(const struct krait_collector *collector);
 /* Whether a function was like the i-th of options.include; true of those after the 64th, which is not known. */
 bool krait_collector_include_met(const struct krait_collector *collector, size_t i);
 
-/* Ends the recording: stops what still runs, drains everything, writes the last metadata. */
+/* Ends the recording: stops it in processes that still run, drains everything, writes the final metadata. */
 void krait_collector_finish(struct krait_collector *collector, struct krait_collector_summary *summary);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Internal to the collector. open.c creates it, drain.c takes packets out of rings, collector.c keeps processes,
+ * Internal to the collector. open.c creates it, drain.c takes packets out of rings, collector.c manages processes,
  * rounds and the end.
  *
  * Shared memory can contain anything at any time. The collector reads a value once, checks it, and keeps the checked
@@ -22,25 +22,25 @@ struct krait_collected_proc {
     int pidfd;
     int pid;
     uint64_t definition_time;   /* of the last event in the stream */
-    uint64_t discarded[2];      /* by writers, of rings that are closed; by the disk */
+    uint64_t discarded[2];      /* by writers, of rings that are closed; by failed writes */
     uint64_t over_limit;        /* events for which the recording had no room left */
-    uint64_t begin_ns, look_ns; /* when it was taken in, and when its names are looked at next */
+    uint64_t begin_ns, look_ns; /* when it was noticed, and when to look at its names next */
     uint64_t image;             /* krait_proc.image */
     enum krait_event_enum_value how;
     int status;
-    bool refused; /* the disk did not take its folder: what it records is counted as lost */
+    bool refused; /* its folder could not be created: its events are counted as lost */
 };
 
-/* And of a ring. */
+/* And about a ring. */
 struct krait_collected_ring {
     bool known;
     uint32_t proc;
     uint32_t kind;
     uint32_t tid;
-    uint64_t next_seq; /* packets below are on disk, or counted as lost */
+    uint64_t next_seq; /* packets below this number are on disk, or counted as lost */
     struct krait_stream *stream;
     uint32_t taken[KRAIT_PACKETS_MAX]; /* bytes of each packet that are on disk already */
-    uint64_t taken_time;               /* of the last event of them, of a thread's ring */
+    uint64_t taken_time;               /* of the last event of these, in a thread's ring */
 };
 
 /* A packet that is ready, and where. */
@@ -54,11 +54,11 @@ struct krait_collector {
     int fd;
     struct krait_door door;
     char session[64];
-    char address[64 + 1 + KRAIT_DOOR_KEY]; /* the session, and the door's key */
+    char address[64 + 1 + KRAIT_DOOR_KEY]; /* the session, and the key of the socket */
     char *dir;
-    bool dir_made;          /* by this collector, and not removed since */
-    char *reserve;          /* a file that is given up for the metadata when the disk is full */
-    uint64_t reserve_bytes; /* of it; counted as the recording's */
+    bool dir_made;          /* this collector created it and has not removed it since */
+    char *reserve;          /* a file that is removed to make room for the metadata when the disk is full */
+    uint64_t reserve_bytes; /* its size; counts as part of the recording */
     struct krait_clock clock;
     uint64_t begin_ns;
     uint64_t open_ns, opened_ns; /* how often open packets are taken, and when they were last */
@@ -70,7 +70,7 @@ struct krait_collector {
     struct krait_collector_summary total;
     struct krait_tsdl_recording recording;
     uint64_t duration_ns, max_bytes; /* 0: no limit */
-    uint64_t beside_bytes;           /* on disk, of who records beside */
+    uint64_t beside_bytes;           /* on disk, of other recorders */
     uint64_t metadata_bytes;         /* on disk */
     uint64_t trimmed_bytes;          /* what was on disk when the oldest packets were dropped last */
     bool keep_newest;
@@ -83,10 +83,10 @@ struct krait_collector {
     struct krait_err trouble;
     bool trouble_told;
     uint32_t procs_used, rings_used,
-        chunks_used; /* as many as were ever seen to be used: what is shared may shrink by a slip */
+        chunks_used; /* the most that were ever seen in use: the shared number may shrink by mistake */
     int spare_fds;   /* how many more files may be kept open */
     int owner;
-    int child; /* 0, or the process whose end is said by krait_collector_ended */
+    int child; /* 0, or the process whose end krait_collector_ended reports */
     bool owner_seen;
     bool busy_nap;
 };
@@ -119,58 +119,58 @@ static inline uint32_t krait_collector_chunks_used(struct krait_collector *c)
 
 void krait_collector_note_trouble(struct krait_collector *c, const struct krait_err *err);
 
-/* Writes a packet of the process (see krait_tracedir_write) and counts it; that it cannot is noted. */
+/* Writes a packet of the process (see krait_tracedir_write) and counts it; notes a failure. */
 int krait_collector_write(struct krait_collector *c, struct krait_collected_proc *proc,
                           struct krait_stream *stream, const struct krait_packet_head *head,
                           const void *events, size_t n);
 
 /* ---- limits.c ---- */
 
-/* Whether n bytes more of events may be written. Close to the limit the recording is stopped: what rings hold
- * by then still has room. */
+/* Whether n more bytes of events may be written. Stops the recording close to the limit, so that what is still in rings
+ * has room. */
 bool krait_limits_allow(struct krait_collector *c, size_t n);
-/* Whether older packets must go first before more are written. */
+/* Whether older packets must be dropped before more are written. */
 bool krait_limits_pause(struct krait_collector *c);
-/* All that is on disk. */
+/* Bytes on disk, all together. */
 uint64_t krait_limits_bytes(const struct krait_collector *c);
-/* Looks at the room on the disk. */
+/* Checks the free space of the disk. */
 void krait_limits_look_at_disk(struct krait_collector *c);
 
 /* ---- proc_names.c ---- */
 
 struct krait_proc_names {
-    struct krait_buf comm, command; /* empty where the process is gone, or has executed another program */
+    struct krait_buf comm, command; /* empty if the process is gone, or has executed another program */
 };
 
 void krait_proc_names_done(struct krait_proc_names *names);
-/* What the process is called as it is taken in. `names` is zeroed memory, and the caller's. */
+/* The names of the process when it is first noticed. `names` is zeroed memory of the caller. */
 void krait_proc_names_first(struct krait_collected_proc *proc, uint64_t image,
                             struct krait_proc_names *names);
-/* Looks at its names again, if it is time, and gives its trace the new ones. */
+/* Looks at its names again if it is time, and gives new ones to its trace. */
 void krait_proc_names_look(struct krait_collected_proc *proc);
 
 /* ---- drain.c ---- */
 
-/* Takes what is ready of all rings whose process is known. Returns whether there was anything. */
+/* Takes the ready packets of all rings whose process is known. Returns whether there were any. */
 bool krait_drain_rings(struct krait_collector *c);
-/* At the end, with programs that run on: gives all memory of rings back, whoever still writes there. */
+/* At the end, if programs are still running: frees the memory of all rings, even if somebody still writes there. */
 void krait_drain_give_up(struct krait_collector *c);
 /* Takes back the chunks that no ring needs any more, and their memory. */
 void krait_drain_shrink(struct krait_collector *c);
-/* Gives back memory of chunks that nobody has: mlockall() in a program fills what is mapped there. */
+/* Frees the memory of unused chunks: mlockall() in a program fills whatever the program has mapped. */
 void krait_drain_unlock(struct krait_collector *c);
 /* Whether packets of the process are ready. */
 bool krait_drain_has_ready(struct krait_collector *c, uint32_t proc);
-/* Takes what is committed in the open packets of all threads; they go on in them. */
+/* Takes what is committed in the open packets of all threads, which continue to fill them. */
 void krait_drain_open(struct krait_collector *c);
 /* Takes the rest of the process's rings, open packets too. */
 void krait_drain_rest(struct krait_collector *c, uint32_t proc);
 /* Gives the process's rings back. It is dead, or has closed its slot. */
 void krait_drain_give_back(struct krait_collector *c, uint32_t proc);
-/* Of a process that the disk refused: counts what is in its rings as lost, and gives the packets back, lest
- * it waits for them; those of rings that are closed altogether. */
+/* For a process whose folder could not be created: counts what is in its rings as lost and frees the packets, so that
+ * the program does not wait for them. Frees its closed rings completely. */
 void krait_drain_discard(struct krait_collector *c, uint32_t proc);
-/* The same when the process is dead or has closed its slot: of all its rings. */
+/* The same for all its rings, when the process is dead or has closed its slot. */
 void krait_drain_discard_rest(struct krait_collector *c, uint32_t proc);
 
 #endif

@@ -61,7 +61,7 @@ struct krait_door {
     char key[KRAIT_DOOR_KEY + 1];
 };
 
-/* Opens a door with a new key. Where none can be, such processes are not recorded. */
+/* Opens a socket with a new key. If that fails, such processes are not recorded. */
 void krait_door_open(struct krait_door *door);
 /* Answers one process that has asked since, with `memfd` if it wants that and may have it. Returns whether there was
  * one. *refused is who it was if it may not, else its pid is 0. */

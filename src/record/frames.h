@@ -11,7 +11,7 @@
 /* Room for the payload of any of them. */
 enum { KRAIT_FRAME_BYTES = KRAIT_BYTES_python_deep_frame };
 
-/* Writes the payload of a frame with `depth` others below it. Returns the event's id; its bytes are in *n. */
+/* Writes the payload of a frame with `depth` others below it. Sets *n to its bytes; returns the id of the event. */
 static inline uint32_t krait_put_frame(uint8_t *to, uint32_t code, uint32_t depth, size_t *n)
 {
     if (KRAIT_UNLIKELY(depth > UINT16_MAX)) {

@@ -4,8 +4,8 @@
  *
  * An event costs one reading of the clock, two predicted branches, a store of 4 or 8 bytes, and the commit.
  * Everything rare is behind one branch: no packet is open, the packet is full, the clock's upper bits changed, the
- * thread has no ring. All functions here may be called on any thread, take no lock, make no system call and leave
- * errno alone; "hot path".
+ * thread has no ring. All functions here may be called on any thread, take no lock, make no system call and do not
+ * change errno; "hot path".
  */
 #ifndef KRAIT_RECORD_RING_H
 #define KRAIT_RECORD_RING_H
@@ -15,17 +15,17 @@
 #include "record/shm.h"
 
 enum {
-    /* An event of the hot path with its extended header fits below `limit`, plus the frames' payload. */
+    /* Room beyond `limit`: for an event of the hot path with its extended header, or the payload of a frame. */
     KRAIT_RING_MARGIN = 32,
 };
 
-/* Whether the event at time t can go the short way. */
+/* Whether the event at time t can take the hot path. */
 static inline bool krait_ring_has_room(const struct krait_ring *ring, uint64_t t)
 {
     return KRAIT_LIKELY(ring->cur < ring->limit && t >> KRAIT_CTF_TS_BITS == ring->window);
 }
 
-/* Whether so many bytes, header included, go into the open packet. */
+/* Whether `bytes`, header included, fit into the open packet. */
 static inline bool krait_ring_fits(const struct krait_ring *ring, size_t bytes)
 {
     return ring->limit && ring->cur + bytes <= ring->limit + KRAIT_RING_MARGIN;
@@ -33,7 +33,7 @@ static inline bool krait_ring_fits(const struct krait_ring *ring, size_t bytes)
 
 static inline void krait_ring_commit(struct krait_ring *ring, uint8_t *to)
 {
-    /* A release store without the type: on x86 it is the plain store, and gcc keeps it after the event's bytes. */
+    /* A release store of a plain variable: on x86 it is an ordinary store, and gcc keeps it after the event's bytes. */
     __atomic_store_n(&ring->cur, to, __ATOMIC_RELEASE);
 }
 

@@ -15,33 +15,32 @@
  *
  * Who writes what, and how the two sides agree without a lock:
  *
- * - A slot or ring is taken by a compare-and-swap of `state` from FREE to TAKEN and its owner's number, by a
- *   traced process, and given back to FREE by the collector alone, when its owner is dead or has closed it.
- *   (Two writers in one ring would follow each other's addresses.) TAKEN says whose it is because that owner
- *   may be killed before it says so elsewhere.
+ * - A traced process takes a slot or a ring by a compare-and-swap of `state` from FREE to TAKEN with the number of
+ *   its owner. Only the collector sets it back to FREE, when the owner is dead or has closed it. (Two writers in one
+ *   ring would follow each other's addresses.) TAKEN contains the owner because the owner may be killed before it
+ *   can note that elsewhere.
  *
- * - A ring has one writer, its thread, and up to 64 packets. `ready` has a bit for each packet that is
- *   complete and not yet on disk: the writer sets it (release) when it closes the packet, the collector clears
- *   it (release) when the packet is written. The writer opens the lowest packet whose bit is clear: a thread
- *   that makes few events goes round in a few pages, which stay in the cache, and a burst has the whole ring.
+ * - A ring has one writer, its thread, and up to 64 packets. `ready` has a bit for each packet that is complete and
+ *   not on disk yet: the writer sets it (release) when it closes the packet, the collector clears it (release) when
+ *   the packet is written. The writer opens the lowest packet whose bit is clear. So a thread with few events uses a
+ *   few pages, which stay in the cache, and a burst can use the whole ring.
  *
- * - A ring whose packets are all ready grows: its writer takes a chunk, which is 64 packets more with a head
- *   of their own. A process maps a window of the chunks when it joins, so growing takes no system call. The
- *   writer says BUSY while its open packet is in the chunk. The collector takes a chunk back that is not busy
- *   and has nothing ready, and returns its pages to the kernel: a burst costs memory only while it lasts. The
- *   state word counts the packets that were closed there: a chunk that was used meanwhile has another word.
+ * - A ring grows when all of its packets are ready: its writer takes a chunk, which is 64 more packets with a head of
+ *   their own. A process maps a window of the chunks when it joins, so growing takes no system call. The writer marks
+ *   a chunk BUSY while its open packet is in it. The collector takes back a chunk that is not busy and has nothing
+ *   ready, and returns its pages to the kernel, so a burst costs memory only while it lasts. The state word also
+ *   counts the packets that were closed in the chunk: if a chunk was used meanwhile, its word has changed.
  *   A place is the number of a packet in its ring: below 64 the ring's own, and then 64 for each chunk.
  *
- * - In the packet that is open, `cur` is the commit: events below it are whole. The writer moves it after the
- *   bytes (a plain store: x86 keeps the order, elsewhere it is a release). Once a second, and when the process
- *   is dead, however it died, the collector takes the open packet up to `cur`; the writer does not know, and
- *   what it adds is taken later. At each instant a packet with events is open, or ready, or both: a packet
- *   that is ready first and no longer open then is never in neither. Its sequence number tells whether it has
- *   been taken whole.
+ * - In the open packet, `cur` is the commit: events below it are complete. The writer moves it after it has stored
+ *   the bytes (a plain store: x86 keeps the order, elsewhere it is a release). Once a second, and when the process is
+ *   dead, the collector takes the open packet up to `cur`. The writer does not know, and what it adds is taken later.
+ *   A packet with events is always open or ready or both, because it becomes ready before it stops being open. Its
+ *   sequence number tells whether all of it was taken.
  *
- * The writer fills time_begin, time_end, packet_seq_num and events_discarded of a packet's head, the
- * collector the rest. Both sides check what they read and keep a copy of the layout: a program can write
- * anywhere in its own memory, and only its own trace may suffer.
+ * The writer fills in time_begin, time_end, packet_seq_num and events_discarded of a packet's head, the collector the
+ * rest. Both sides check what they read and keep a copy of the layout: a program can write anywhere in its own memory,
+ * and only its own trace may suffer.
  */
 #ifndef KRAIT_RECORD_SHM_H
 #define KRAIT_RECORD_SHM_H
@@ -106,7 +105,7 @@ static inline enum krait_slot_state krait_slot_state(uint32_t word)
     return (enum krait_slot_state)(word & ((1u << KRAIT_SLOT_BITS) - 1));
 }
 
-/* The word of a slot that `owner` has just taken, and back. */
+/* The word of a slot that `owner` has just taken, and the owner in such a word. */
 static inline uint32_t krait_slot_taken(uint32_t owner)
 {
     return owner << KRAIT_SLOT_BITS | KRAIT_SLOT_TAKEN;
@@ -129,20 +128,22 @@ struct krait_control {
     uint32_t packet_count;
     uint32_t ring_max;
     uint32_t chunk_max;     /* 0: rings do not grow */
-    uint32_t window_chunks; /* that one process maps, from a multiple of as many on */
+    uint32_t window_chunks; /* chunks that one process maps, beginning at a multiple of this number */
     uint32_t clock_counter; /* 1: the time-stamp counter, 0: CLOCK_MONOTONIC */
     uint64_t clock_freq;
     uint32_t max_overhead_ppm; /* 0: no governor */
     int32_t collector_pid;
-    _Atomic uint32_t state;     /* enum krait_session_state; a futex */
-    _Atomic uint32_t sleeping;  /* 1 while the collector naps; a futex */
-    _Atomic uint32_t ring_used; /* rings below this index have been taken once: what the collector looks at */
+    _Atomic uint32_t state;    /* enum krait_session_state; a futex */
+    _Atomic uint32_t sleeping; /* 1 while the collector naps; a futex */
+    _Atomic uint32_t
+        ring_used; /* rings below this index have been taken at least once; the collector looks at these */
     _Atomic uint32_t proc_used;
     _Atomic uint32_t chunk_used;
-    _Atomic uint32_t ring_frees; /* rings given back: who found none looks again when this has changed */
-    _Atomic uint64_t beat_ns;    /* CLOCK_MONOTONIC of the collector's last sign of life */
-    _Atomic uint64_t lost[KRAIT_COUNT_lost_reason]; /* where there was no process slot to count in */
-    /* Processes that could not be recorded, and why: the summary says it. A row is taken by setting its pid. */
+    _Atomic uint32_t
+        ring_frees; /* rings given back: a thread that found none tries again when this has changed */
+    _Atomic uint64_t beat_ns;                       /* CLOCK_MONOTONIC of the collector's last sign of life */
+    _Atomic uint64_t lost[KRAIT_COUNT_lost_reason]; /* for processes without a slot to count in */
+    /* Processes that could not be recorded, and why, for the summary. A row is taken by setting its pid. */
     struct krait_refusal {
         _Atomic int32_t pid;
         char why[92];
@@ -159,18 +160,17 @@ struct krait_proc {
     _Atomic uint32_t state;
     int32_t pid;   /* as in the /proc that the session's path goes through */
     char comm[16]; /* the command's name: the process may be gone before anyone can ask the kernel */
-    /* Where its stack begins, which is another place for what it executes later (proc(5), the 28th number of
-     * stat). */
+    /* Where its stack begins, which changes when it executes another program (proc(5), the 28th number of stat). */
     uint64_t image;
     _Atomic uint64_t lost[KRAIT_COUNT_lost_reason];
     _Atomic uint32_t next_code; /* ids are handed out from 1 */
 } __attribute__((aligned(64)));
 
-/* Bits of a ring's `resync`: events were lost since, so the stack is said before the next event. */
+/* Bits of a ring's `resync`: why the stack must be stated before the next event. */
 enum krait_resync {
-    KRAIT_RESYNC_GO_ON = 1 << 0, /* what was said of it already is still known */
-    KRAIT_RESYNC_ANEW = 1 << 1,  /* what was said may be lost: the collector could not write it */
-    KRAIT_RESYNC_STACK = 1 << 2, /* nothing was lost: a stack is there that was never said */
+    KRAIT_RESYNC_GO_ON = 1 << 0, /* events were lost, but earlier frames of the stack are still known */
+    KRAIT_RESYNC_ANEW = 1 << 1,  /* the stated stack may be lost too: the collector could not write it */
+    KRAIT_RESYNC_STACK = 1 << 2, /* nothing was lost: the thread has a stack that was never stated */
 };
 
 enum krait_ring_kind {
@@ -179,7 +179,7 @@ enum krait_ring_kind {
 };
 
 struct krait_ring {
-    /* The writer's line: nothing else is touched by an event. */
+    /* The writer's cache line: an event touches nothing else. */
     uint8_t *cur;     /* where the next event goes: an address in the writer */
     uint8_t *limit;   /* from here on the packet is full; NULL: no packet is open */
     uint64_t window;  /* the last event's time >> 27 */
@@ -195,11 +195,11 @@ struct krait_ring {
     uint32_t index;               /* of this ring */
     uint64_t next_seq;
     _Atomic uint64_t discarded; /* events, by the writer */
-    _Atomic uint32_t resync;    /* enum krait_resync: say the stack before the next event */
-    _Atomic uint32_t grown;     /* has had a chunk */
+    _Atomic uint32_t resync;    /* enum krait_resync: state the stack before the next event */
+    _Atomic uint32_t grown;     /* it has had a chunk */
     uint64_t chunks;            /* where chunk 0 is or would be, an address in the writer */
-    uint32_t pauses;            /* the writer's: pauses of recording that this thread has said, times two */
-    _Atomic uint64_t ready;     /* the only word that both sides write */
+    uint32_t pauses;        /* the writer's: pauses of recording that this thread has written, times two */
+    _Atomic uint64_t ready; /* the only word that both sides write */
     _Atomic uint32_t lens[KRAIT_PACKETS_MAX]; /* bytes of each closed packet */
 } __attribute__((aligned(64)));
 
@@ -209,14 +209,14 @@ _Static_assert(sizeof(struct krait_ring) % 64 == 0, "rings do not share lines");
 /* The low bits of a chunk's state; above them its ring's index, and above 32 bits the count of closed packets. */
 enum krait_chunk_state {
     KRAIT_CHUNK_FREE = 0,
-    KRAIT_CHUNK_IDLE = 1, /* a ring's, whose open packet is elsewhere */
-    KRAIT_CHUNK_BUSY = 2, /* a ring's, whose open packet is here */
+    KRAIT_CHUNK_IDLE = 1, /* belongs to a ring whose open packet is elsewhere */
+    KRAIT_CHUNK_BUSY = 2, /* belongs to a ring whose open packet is here */
     KRAIT_CHUNK_BACK = 3, /* the collector is taking it back */
 };
 
 struct krait_chunk {
     _Atomic uint64_t state;
-    _Atomic uint64_t ready; /* as a ring's */
+    _Atomic uint64_t ready; /* as in a ring */
     _Atomic uint32_t lens[KRAIT_PACKETS_MAX];
 } __attribute__((aligned(64)));
 
@@ -230,7 +230,7 @@ static inline uint32_t krait_chunk_ring(uint64_t word)
     return (uint32_t)word >> 2;
 }
 
-/* The word in another state, for `ring`, and with a count `more` higher. */
+/* The word with another state, for `ring`, and with its count increased by `more`. */
 static inline uint64_t krait_chunk_word(uint64_t word, enum krait_chunk_state state, uint32_t ring,
                                         uint32_t more)
 {
@@ -275,7 +275,7 @@ static inline uint64_t krait_shm_chunk_bytes(const struct krait_shm *shm)
     return (uint64_t)shm->packet_bytes * KRAIT_PACKETS_MAX;
 }
 
-/* The same recording, mapped at another place. */
+/* The same recording, mapped at another address. */
 static inline void krait_shm_move(struct krait_shm *shm, uint8_t *base, size_t bytes)
 {
     shm->base = base;
@@ -286,7 +286,7 @@ static inline void krait_shm_move(struct krait_shm *shm, uint8_t *base, size_t b
     shm->chunks = (struct krait_chunk *)(base + krait_shm_chunk_heads_offset(shm->ring_max));
 }
 
-/* `bytes` at `base` are mapped, the control page at least. */
+/* Reads the layout of a recording of which `bytes` at `base` are mapped, at least the control page. */
 static inline void krait_shm_at(struct krait_shm *shm, uint8_t *base, size_t bytes)
 {
     const struct krait_control *control = (struct krait_control *)base;

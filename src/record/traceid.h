@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What distinguishes traces (each has a uuid), and what joins them (a clock with the host's boot id).
+ * What distinguishes traces (each has a uuid), and by what readers merge them (a clock with the host's boot id).
  */
 #ifndef KRAIT_RECORD_TRACEID_H
 #define KRAIT_RECORD_TRACEID_H

@@ -31,14 +31,14 @@ enum krait_code_flags {
     KRAIT_CODE_WAKES = 1 << 4, /* of C: ends a task's wait */
 };
 
-/* A function, by the address that stands for it: code object, PyMethodDef, type. 32 bytes, two a cache line. */
+/* A function, found by an address: of its code object, PyMethodDef or type. 32 bytes, so two fit a cache line. */
 struct krait_code {
     const void *key; /* NULL: free; KRAIT_CODE_DEAD: was used */
-    uint32_t id;     /* 0: not defined in this process, or left out */
+    uint32_t id;     /* 0: not defined in this process, or not recorded */
     uint32_t flags;
     uint64_t calls;  /* counted for the governor */
     uint32_t was_id; /* dropped by the governor: the id that it had */
-    uint32_t round;  /* ... and the last round of probes that it is done with */
+    uint32_t round;  /* ... and the last round of probes that it took part in */
 };
 
 #define KRAIT_CODE_DEAD ((const void *)1)
@@ -61,13 +61,13 @@ struct krait_interp {
     PyInterpreterState *interp;
     int64_t id;
     struct krait_gil *gil;     /* gil.h; NULL: not watched */
-    bool ended;                /* another interpreter may stand at its address */
-    uint32_t starts;           /* the recording that it has joined: krait_agent.starts of then */
-    bool was_selective;        /* places may be without their hooks (DISABLE) since an earlier recording */
+    bool ended;                /* another interpreter may have its address now */
+    uint32_t starts;           /* the recording that it has joined: krait_agent.starts at that time */
+    bool was_selective;        /* an earlier recording may have disabled hooks of single places (DISABLE) */
     struct krait_code *codes;  /* open addressing, linear probes */
     uint32_t code_shift;       /* 64 - log2 of the capacity */
-    uint32_t code_misses;      /* looks that did not find it in its place */
-    uint32_t code_used;        /* slots that are not free, dead ones included */
+    uint32_t code_misses;      /* look-ups that did not find it in its own slot */
+    uint32_t code_used;        /* slots in use, dead ones included */
     struct krait_map weakrefs; /* a weak reference's address to the key it watches; 0 when it is dead */
     struct krait_map names; /* before 3.11: a code object's address to its qualified name (char *, owned) */
     struct krait_map sites; /* with --call-sites: callee, caller and line to an id */
@@ -91,17 +91,17 @@ struct krait_interp {
     bool sees_tasks;           /* the hooks look at coroutines */
     struct krait_tasks *tasks; /* tasks.c; NULL: the program has none */
     struct krait_governor {
-        int64_t left;    /* hooks until the next look */
-        uint64_t window; /* hooks from look to look; 0: no budget */
-        uint64_t idle;   /* of them, those whose event is not recorded */
-        uint64_t raises; /* of these, those of RAISE, in this period */
-        bool no_raise;   /* it was dropped */
+        int64_t left;    /* hooks until the governor looks again */
+        uint64_t window; /* hooks from one look to the next; 0: no budget */
+        uint64_t idle;   /* how many of them record no event */
+        uint64_t raises; /* how many of those are for RAISE, in this period */
+        bool no_raise;   /* RAISE was dropped */
         struct krait_budget budget;
         uint64_t look_ticks;   /* time of the last look */
         uint64_t looked_ticks; /* what it took */
-        uint64_t said_ticks;   /* what saying stacks took since then: greenlets switch */
+        uint64_t said_ticks;   /* time for stating stacks since then, because greenlets switch */
         struct krait_durations *durations;
-        uint32_t drops, returns; /* functions that were dropped, and of these recorded again */
+        uint32_t drops, returns; /* functions that were dropped, and how many of them are recorded again */
         uint32_t round;          /* of probes */
         uint64_t round_ticks;    /* when the next one begins */
         uint64_t gap_ticks;      /* from one to the next */
@@ -113,10 +113,11 @@ struct krait_interp {
         } probes[16]; /* calls that are being timed */
         uint32_t probe_count;
         bool looking;
-        /* Before 3.12: the hook is off all threads for a while. */
+        /* Before 3.12: pauses, in which no thread has the hook. */
         uint64_t pause_ns;
         bool paused;
-        uint32_t pauses, pause_id; /* how many there were; the id of what they are recorded as */
+        uint32_t pauses,
+            pause_id; /* how many there were; the id of the made-up function that they are recorded as */
         uint64_t pause_ticks, resume_ticks;
     } governor;
 };
@@ -134,7 +135,7 @@ struct krait_agent {
     /* filters, a governor, call sites, or no time-stamp counter: the hooks that look at more */
     bool selective;
     uint64_t event_ticks; /* for the governor: what recording one call and its end costs */
-    uint64_t hook_ticks;  /* ... and what is left of that when the function is left out, before 3.12 */
+    uint64_t hook_ticks;  /* ... and how much of it remains if the function is not recorded, before 3.12 */
     _Atomic int running;
     _Atomic uint32_t starts; /* recordings begun in this process */
     _Atomic uint32_t next_task;
@@ -145,9 +146,8 @@ struct krait_agent {
 
 extern struct krait_agent krait_agent;
 
-/* The ring of this thread. Never NULL: a thread without a ring has one that is always full. Initial-exec: the
- * slot is in the static TLS block, which dlopen has room in for a few bytes; reading it is one instruction.
- */
+/* The ring of this thread. Never NULL: a thread without a ring has one that is always full. Initial-exec: the slot is
+ * in the static TLS block, in which dlopen has room for a few bytes; reading it is one instruction. */
 extern __thread struct krait_ring *krait_this_ring __attribute__((tls_model("initial-exec")));
 extern struct krait_ring krait_no_ring;
 
@@ -156,16 +156,16 @@ extern struct krait_ring krait_no_ring;
 /* Joins the recording at `session` and installs the hooks in the calling interpreter. GIL held. Returns 0 or
  * a negative errno; *why is then a static text. */
 int krait_agent_start(const char *session, enum krait_event_enum_value origin, const char **why);
-/* Takes the hooks off and leaves the recording. GIL held. */
+/* Removes the hooks and leaves the recording. GIL held. */
 void krait_agent_stop(void);
 /* The calling interpreter's, or NULL. GIL held. */
 struct krait_interp *krait_agent_interp(void);
 /* Installs the hooks in the calling interpreter if it has none. GIL held. */
 void krait_agent_see_interp(void);
-/* After Py_Finalize and Py_Initialize: what was is no more; installs the hooks. GIL held. */
+/* After Py_Finalize and Py_Initialize: forgets the old interpreter and installs the hooks. GIL held. */
 void krait_agent_begin_again(void);
-/* In a forked child, before its first event: a process slot, rings and ids of its own. Returns false when it
- * is not to be recorded. GIL held. */
+/* In a forked child, before its first event: takes its own process slot, rings and ids. Returns false if the child is
+ * not to be recorded. GIL held. */
 bool krait_agent_rejoin(struct krait_interp *in);
 /* Ends this process's recording because nobody reads it. GIL held. */
 void krait_agent_give_up(struct krait_interp *in);
@@ -177,21 +177,22 @@ enum krait_begin_what {
     KRAIT_TOP_IS_OLD = 1, /* the innermost frame was there before the event */
 };
 
-/* All: GIL held; keep errno and the current exception; make sure of the thread's ring, its stack and room. */
+/* All: GIL held; keep errno and the current exception; make sure that the thread has a ring with room and that its
+ * stack is stated. */
 
-/* A Python function begins (call, resume, throw). Returns true when it is left out. */
+/* A Python function begins (call, resume, throw). Returns true if it is not recorded. */
 bool krait_slow_begin(struct krait_interp *in, uint32_t event, PyObject *code);
-/* A C function is called; `key` is krait_code_key's. Returns true when it is left out. */
+/* A C function is called; `key` is from krait_code_key. Returns true if it is not recorded. */
 bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *callable);
 /* The innermost function ends, at time t. */
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event);
-/* The innermost Python function is left by `exception`, at time t. */
+/* The innermost Python function ends by `exception`, at time t. */
 void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception);
 /* Writes another event of this thread, whose n bytes krait_put_NAME() has made, now. */
 void krait_slow_event(struct krait_interp *in, uint32_t event, const void *payload, size_t n);
 /* Says the innermost frame alone, if it is recorded: it is open from time t on, if it was not before. */
 void krait_slow_say_top(struct krait_interp *in, uint64_t t);
-/* Looks at a function that begins or ends unseen, without an event; its slot or NULL. */
+/* Defines a function that begins or ends without an event; returns its slot or NULL. */
 struct krait_code *krait_slow_look(struct krait_interp *in, PyObject *code);
 
 /* ---- what slow paths begin and end with ---- */
@@ -216,71 +217,73 @@ bool krait_thread_begin(struct krait_interp *in);
 void krait_threads_forget(void);
 /* In a forked child: its only thread is the one that called fork. */
 void krait_threads_forked(void);
-/* For all threads: the next event says the stack first. */
+/* For all threads: the next event is preceded by the stack. */
 void krait_threads_break(void);
-/* For all threads: the next event comes by the slow path. */
+/* For all threads: the next event takes the slow path. */
 void krait_threads_look(void);
-/* The same, and what is open stays so as far as the stack says it. */
+/* As krait_threads_break, but calls that are in the stack stay open. */
 void krait_threads_resync(void);
-/* For this thread alone: nothing is open from now on. */
+/* For this thread only: nothing is open from now on. */
 void krait_thread_break(void);
-/* This thread's stack is another from now on: the next event says it first. `why`: of enum krait_resync. */
+/* This thread has another stack from now on, which precedes its next event. `why`: of enum krait_resync. */
 void krait_thread_resync(enum krait_resync why);
-/* The innermost frame of this thread, or the one that called it where that has just begun; new reference or NULL. */
+/* The innermost frame of this thread, or its caller if the innermost has just begun; new reference or NULL. */
 PyObject *krait_thread_frame(enum krait_begin_what top);
-/* This thread is in functions of krait's own: it is suppressed until it has left them. */
+/* This thread runs krait's own functions: nothing is recorded until it has left them. */
 void krait_thread_suppress(struct krait_interp *in);
-/* Whether the thread is in functions of krait's own, of which nothing is recorded; the one that has just
- * begun is not asked. */
+/* Whether the thread runs krait's own functions, which are not recorded; a function that has just begun does not
+ * count. */
 bool krait_thread_is_suppressed(struct krait_interp *in, enum krait_begin_what top);
-/* Tells this thread's name if it is another now; once in a while. */
+/* Writes this thread's name if it has changed; looks only once in a while. */
 void krait_thread_look_at_name(struct krait_interp *in);
-/* Writes the Python frames of this thread as they are. Returns false when the ring was full. */
+/* Writes the current Python frames of this thread. Returns false if the ring was full. */
 bool krait_thread_say_stack(struct krait_interp *in, uint64_t t, enum krait_begin_what top);
-/* Writes the innermost frame alone: nothing was lost below it. */
+/* Writes only the innermost frame: nothing was lost below it. */
 void krait_thread_say_top(struct krait_interp *in, uint64_t t);
-/* Says that recording pauses from t on. Each thread says the pause's end before its next event, and its begin
- * where it has not. */
+/* Writes that the recording pauses from t on. Each thread writes the end of the pause before its next event, and its
+ * begin if it has not done so. */
 void krait_thread_say_pause(struct krait_interp *in, uint64_t t);
 /* Before a note: says that recording pauses, where this thread has not. */
 void krait_thread_tell_pause(struct krait_interp *in);
 /* Says the thread's stack, and that nothing is open from now on: the recording ends here. */
 void krait_thread_settle(struct krait_interp *in);
-/* Makes rings for threads that are running already and says their stacks. */
+/* Takes rings for threads that are already running and writes their stacks. */
 void krait_threads_seed(struct krait_interp *in);
-/* The same for this thread, which starts the recording by functions of krait's own: they are not part of it. */
+/* The same for this thread, which starts the recording from krait's own functions: these are not part of it. */
 void krait_thread_seed(struct krait_interp *in);
 int krait_threads_init(void);
 
 /* ---- unreported.c ---- */
 void krait_unreported_init(void);
-/* PY_THROW was told: the RAISE that follows at once is no begin. GIL held. */
+/* PY_THROW was reported: the RAISE right after it is not an unreported begin. GIL held. */
 void krait_unreported_throw(const PyObject *code);
-/* C_RAISE was told, whose exception RAISE names: 3.12 on. GIL held. */
+/* C_RAISE was reported; the RAISE after it has the exception. From 3.12. GIL held. */
 void krait_unreported_c_raise(void);
 /* RAISE's exception: completes the C_RAISE before it, if that is the thread's last event. GIL held, and no
  * exception set. */
 void krait_unreported_exception(struct krait_interp *in, PyObject *exception);
-/* Of RAISE's arguments: tells the frame's begin where CPython did not. GIL held, and no exception set. */
+/* With the arguments of RAISE: records the begin of the frame if CPython did not report it. GIL held, and no exception
+ * set. */
 KRAIT_COLD void krait_unreported_raise(struct krait_interp *in, PyObject *code, PyObject *offset);
-/* Of PY_UNWIND's arguments, where RAISE is not asked for: whether the frame's begin was not told. */
+/* With the arguments of PY_UNWIND, if RAISE is off: whether the begin of the frame was not reported. */
 bool krait_unreported_unwinds(struct krait_interp *in, PyObject *code, PyObject *offset);
-/* 3.11: something that awaits goes on unreported at time t; `back` is not it (krait_frame_ends_throw). Its resume
- * is put in before this thread's next event, which says what it is. */
+/* 3.11: an awaiting coroutine continues unreported at time t; it is not `back` (krait_frame_ends_throw). Its resume is
+ * inserted before this thread's next event, which shows what it is. */
 void krait_unreported_goes_on(uint64_t t, const PyObject *back);
-/* Whether that is so since the last look, and is `code`, whose frame the event comes from; then the time. */
+/* If a coroutine continued unreported since the last call, and it is `code`, whose frame the event comes from: the
+ * time; else 0. */
 uint64_t krait_unreported_resumed(PyObject *code);
-/* Whether anybody goes on unreported. */
+/* Whether any coroutine has continued unreported. */
 bool krait_unreported_pending(void);
-/* Whether the innermost function that is open in this thread at time t is `code`, which `frame` runs. Where the
- * thread's packet cannot say, it is, and that is said (krait_slow_say_top), which makes it true. Reads the whole
- * packet: for rare cases. GIL held, and no exception set. */
+/* Whether the innermost open function of this thread at time t is `code`, which `frame` runs. If the thread's packet
+ * does not show it, writes the frame (krait_slow_say_top), which makes it so, and returns true. Reads the whole packet:
+ * for rare cases. GIL held, and no exception set. */
 KRAIT_COLD bool krait_has_begun(struct krait_interp *in, uint64_t t, PyObject *frame, PyObject *code);
 
 /* ---- greenlets.c ---- */
-/* Sees to it that this thread's switches of greenlets are told, once the program has imported greenlet. GIL held. */
+/* Makes greenlet report this thread's switches, once the program has imported greenlet. GIL held. */
 void krait_greenlets_see(void);
-/* The stacks of this thread's greenlets are not known to readers any more. Any thread for itself. */
+/* Readers do not know the stacks of this thread's greenlets any more. Each thread calls it for itself. */
 void krait_greenlets_forget(void);
 /* The thread ends. */
 void krait_greenlets_end(void);
@@ -292,30 +295,30 @@ const char *krait_filters_next(const struct krait_agent *agent, const char *befo
 void krait_filters_read(struct krait_agent *agent);
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file);
-/* For C functions: --exclude alone. */
+/* For C functions: only --exclude applies. */
 bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name);
 
 /* ---- governor.c ---- */
 void krait_governor_init(struct krait_interp *in);
-/* Every `window` begins, and once in a while: drops functions when too much was spent. May call Python; slots
- * are to be looked up anew. */
+/* Called every `window` begins and once in a while: drops functions if too much was spent. May call Python; slots must
+ * be looked up again. */
 KRAIT_COLD void krait_governor_look(struct krait_interp *in);
-/* `id` stands for the function at `key`, whose own id is `base`. */
+/* `id` is an id of the function at `key`, whose own id is `base`. */
 void krait_governor_know(struct krait_interp *in, uint32_t id, const void *key, uint32_t base);
-/* Before an event of so many bytes: where that closes the packet of this thread, reads what is left in it. GIL
+/* Before an event of `bytes` bytes: if it will close the packet of this thread, reads the rest of the packet. GIL
  * held. */
 void krait_governor_read_closing(struct krait_interp *in, size_t bytes);
-/* A call of a dropped function is timed. At its end the function may be taken back. */
+/* Begins to time a call of a dropped function. At the end of the call the function may be recorded again. */
 void krait_governor_probe_begin(struct krait_interp *in, const struct krait_code *slot);
 void krait_governor_probe_end(struct krait_interp *in, struct krait_code *slot);
 
-/* Whether calls of a function that is left out are to be timed now. */
+/* Whether to time calls of a dropped function now. */
 static inline bool krait_governor_probes(const struct krait_interp *in, const struct krait_code *slot)
 {
     return slot->flags & KRAIT_CODE_HOT && slot->round != in->governor.round;
 }
 
-/* Counts a call that is recorded. Returns whether the governor looked: then the slot is to be looked up anew. */
+/* Counts a recorded call. Returns whether the governor looked: then the slot must be looked up again. */
 static inline bool krait_governor_count(struct krait_interp *in, struct krait_code *slot)
 {
     slot->calls++;
@@ -325,7 +328,7 @@ static inline bool krait_governor_count(struct krait_interp *in, struct krait_co
     return true;
 }
 
-/* A hook that only costs. */
+/* Counts a hook that records nothing. */
 
 static inline void krait_governor_count_idle(struct krait_interp *in)
 {
@@ -341,19 +344,19 @@ void krait_monitoring_remove(struct krait_interp *in);
 void krait_monitoring_see_tasks(struct krait_interp *in);
 /* Goes on without RAISE. GIL held. */
 void krait_monitoring_drop_raise(struct krait_interp *in);
-/* Puts all hooks back that were taken out of single places. GIL held. */
+/* Enables all hooks again that were disabled at single places. GIL held. */
 void krait_monitoring_restart(void);
 int krait_profile_install(struct krait_interp *in, const char **why);
 void krait_profile_remove(struct krait_interp *in);
-/* Takes the hook off all threads and ends what is open in their records; puts it on again. GIL held. */
+/* Remove the hook from all threads and end their open calls in the recording; install it again. GIL held. */
 void krait_profile_pause(struct krait_interp *in);
 void krait_profile_resume(struct krait_interp *in);
-/* The interpreter has ended; all have, and with them the audit hooks. */
+/* One interpreter has ended; all have, and with them the audit hooks. */
 void krait_profile_forget(const struct krait_interp *in);
 void krait_profile_forget_all(void);
 /* In the child of fork: a pause ends. */
 void krait_profile_forked(void);
-/* Called in a new thread when CPython notes its thread state: see native/preload.c. No GIL. */
+/* Called in a new thread when CPython stores its thread state: see native/preload.c. No GIL. */
 void krait_profile_thread_state(unsigned key, const void *value);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct _frame PyFrameObject;
 int PyFrame_GetLineNumber(PyFrameObject *frame);
 #endif
 
-/* Flags of types that the stable ABI's header of 3.8 has not; the same in all versions: Include/cpython/object.h. */
+/* Flags of types that the header of 3.8's stable ABI lacks; the same in all versions: Include/cpython/object.h. */
 #define KRAIT_TPFLAGS_HAVE_VECTORCALL   (1UL << 11)
 #define KRAIT_TPFLAGS_METHOD_DESCRIPTOR (1UL << 17)
 
@@ -54,7 +54,7 @@ enum {
 
 typedef int krait_profile_fn(PyObject *obj, PyObject *frame, int what, PyObject *arg);
 
-/* What is so in one version: a row of the table in compat.c. */
+/* The properties of one version: a row of the table in compat.c. */
 struct krait_version {
     int number; /* 0x0308 ... */
     /* what the interpreter adds around a callback, for a begin and its end, as measured by bench/ */
@@ -62,9 +62,9 @@ struct krait_version {
     /* calls are recorded by sys.monitoring: monitoring.c; else by a profile function: profile.c */
     bool monitoring;
     bool has_qualname;  /* code objects have co_qualname */
-    bool signals_first; /* signals' handlers run before PY_START and PY_RESUME are told */
-    /* Frozen modules keep from one Py_Initialize to the next for which version of the monitored events they were
-     * instrumented, and count as up to date where the number is the same by chance (deep-frozen code objects are
+    bool signals_first; /* signal handlers run before PY_START and PY_RESUME are reported */
+    /* Frozen modules keep the version of the monitored events, for which they were instrumented, from one Py_Initialize
+     * to the next. If the new number is the same by chance, they count as up to date (deep-frozen code objects are
      * static: _PyStaticCode_Fini in Objects/codeobject.c). */
     bool frozen_keep_events;
     /* Whether the interpreter runs the frame of a Python function without a look at the address that it is called by. */
@@ -72,23 +72,23 @@ struct krait_version {
     /* Whether C_RETURN and C_RAISE come with the function of a method object that CALL came with: INSTRUMENTED_CALL
      * takes it out after CALL (Python/bytecodes.c). */
     bool ends_have_function;
-    /* The opcode of f(*args), where a call of a method object by it has a CALL without an end: the function may be
-     * Python's, which has its own events; 0: no such. */
+    /* The opcode of f(*args), if it reports CALL for a method object but no end (the function may be written in Python
+     * and has its own events); 0: there is no such opcode. */
     uint8_t call_without_end;
     /* Offsets before 3.12. */
     struct krait_layout {
-        uint16_t frame_code;     /* of PyFrameObject, or with frame_inner of what that points to */
+        uint16_t frame_code;     /* in PyFrameObject; with frame_inner, in what that points to */
         uint16_t frame_inner;    /* 0: none */
         uint16_t frame_back;     /* 3.8 */
         uint16_t frame_lasti;    /* int; in 3.11 prev_instr, a pointer */
-        uint16_t frame_previous; /* 3.11: of what frame_inner points to */
+        uint16_t frame_previous; /* 3.11: in what frame_inner points to */
         uint16_t code_flags;
         uint16_t code_code; /* PyBytes *; 0 in 3.11 */
         uint16_t ts_interp, ts_profilefunc, ts_profileobj;
         uint16_t ts_tracing; /* int use_tracing, or a pointer to the CFrame that begins with it */
         bool tracing_is_cframe;
         uint8_t tracing_on;  /* the value of use_tracing */
-        uint8_t lasti_scale; /* lasti counts units of so many bytes */
+        uint8_t lasti_scale; /* bytes of a unit of lasti */
     } layout;
 };
 
@@ -97,8 +97,8 @@ struct krait_compat {
     /* Types, by address. */
     PyTypeObject *code_type, *function_type, *method_type, *cfunction_type, *cmethod_type, *method_descr_type,
         *wrapper_descr_type, *async_yield_type;
-    const void *new_def; /* the one PyMethodDef that all types' __new__ share: Objects/typeobject.c */
-    /* Functions; NULL where the version has none. */
+    const void *new_def; /* the PyMethodDef that the __new__ of all types share: Objects/typeobject.c */
+    /* Functions; NULL if the version does not have it. */
     PyInterpreterState *(*interp_get)(void);
     PyObject *(*frame_get_code)(PyObject *frame); /* new reference; 3.9 */
     PyObject *(*frame_get_back)(PyObject *frame); /* new reference or NULL; 3.9 */
@@ -113,20 +113,19 @@ struct krait_compat {
 
 extern struct krait_compat krait_compat;
 
-/* 3.11: a frame object points to the interpreter's frame, and instructions (RESUME) tell where a frame begins and goes
- * on. */
+/* 3.11: a frame object points to the interpreter's frame, and instructions (RESUME) show where a frame begins and
+ * continues. */
 static inline bool krait_has_inner_frames(void)
 {
     return krait_compat.version.layout.frame_inner;
 }
 
-/* Finds out where it runs. GIL held. Returns 0, or -ENOTSUP with *why set: version not in the table,
- * free-threaded build. */
+/* Finds out which Python it runs in. GIL held. Returns 0, or -ENOTSUP with *why set: the version is not in the table,
+ * or it is a free-threaded build. */
 int krait_compat_init(const char **why);
 
-/* Before 3.12: checks the offsets against a frame and this thread's state, whose profile function is `fn`
- * now. Returns -ENOTSUP with *why set when they do not hold (debug builds, other implementations). GIL held.
- */
+/* Before 3.12: checks the offsets against a frame and this thread's state, whose profile function is `fn` now. Returns
+ * -ENOTSUP with *why set if they are wrong (debug builds, other implementations). GIL held. */
 int krait_compat_check_layout(PyObject *frame, krait_profile_fn *fn, const char **why);
 
 static inline void *krait_at(const void *p, size_t offset)
@@ -155,28 +154,29 @@ enum {
     KRAIT_CO_SUSPENDS = 0x20 | 0x80 | 0x200, /* CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
 };
 
-/* Before 3.12: generators, coroutines and their like, whose `call` may be a resume and whose `return` a yield. */
+/* Before 3.12: whether it is a generator, a coroutine or the like, whose `call` may be a resume and whose `return` a
+ * yield. */
 static inline bool krait_code_suspends(PyObject *code)
 {
     return krait_int_at(code, krait_compat.version.layout.code_flags) & KRAIT_CO_SUSPENDS;
 }
 bool krait_frame_is_resumed(PyObject *frame, PyObject *code);
 bool krait_frame_is_yielding(PyObject *frame, PyObject *code);
-/* 3.11: whether a frame that unwinds stands at its RESUME, where a signal's handler raised. */
+/* 3.11: whether a frame that unwinds is at its RESUME, where a signal handler raised. */
 bool krait_frame_is_at_begin(PyObject *frame, PyObject *code);
-/* 3.11: the code, borrowed, of the generator or coroutine that goes on without a `call` when `frame` returns;
- * mostly NULL. Where something was thrown through it into what it awaits and that returns, gen_throw()
- * (Objects/genobject.c) jumps over the RESUME that tells. */
+/* 3.11: the code, borrowed, of the generator or coroutine that continues without a `call` when `frame` returns; mostly
+ * NULL. If an exception was thrown through a coroutine into what it awaits, and that returns, gen_throw()
+ * (Objects/genobject.c) skips the RESUME that would report it. */
 PyObject *krait_frame_goes_on(PyObject *frame, PyObject *code);
-/* 3.11: whether an asynchronous generator that ends so was thrown into by way of the object that aclose() or
- * asend() gave: then what called it does not await it. Who does goes on without a `call` too, and no frame
- * says who it is. */
+/* 3.11: whether the exception was thrown into an ending asynchronous generator through the object that aclose() or
+ * asend() returned. Its caller then does not await it; the coroutine that does also continues without a `call`, and no
+ * frame shows which one that is. */
 bool krait_frame_ends_throw(PyObject *frame, PyObject *code, const PyObject *value);
-/* 3.11: the code, borrowed, of what called the frame; or NULL. */
+/* 3.11: the code, borrowed, of the frame's caller; or NULL. */
 PyObject *krait_frame_back_code(PyObject *frame);
 
-/* 3.12 on: what C_RETURN and C_RAISE will come with after CALL came with this method object, called at
- * `offset` of `code`; borrowed. NULL: they will not come, or the method object itself. GIL held. */
+/* From 3.12: CALL reported this method object, called at `offset` of `code`. Returns what C_RETURN or C_RAISE will
+ * report for it, borrowed; NULL: the method object itself, or nothing. GIL held. */
 PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset);
 
 /* Any version; new references, NULL at the end of the chain. */
@@ -186,7 +186,7 @@ PyObject *krait_frame_back(PyObject *frame);
 /* Before 3.12: gives the thread of `tstate` the profile function, if it has none. `obj` must never die.
  * Without the GIL only for a thread state that no other thread uses yet. */
 void krait_tstate_set_profile(void *tstate, krait_profile_fn *fn, PyObject *obj);
-/* Takes it off where it is `fn`. GIL held. */
+/* Removes the profile function if it is `fn`. GIL held. */
 void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn);
 bool krait_tstate_is_of(const void *tstate, const PyInterpreterState *interp);
 

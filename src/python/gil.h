@@ -8,20 +8,19 @@
 
 #include "python/agent.h"
 
-/* Finds the GIL of `in`, the calling interpreter, by giving it up and taking it again, and watches it until
- * krait_gil_forget. Where this build of Python hides it that is counted as lost. GIL held; other threads may
- * run meanwhile. */
+/* Finds the GIL of `in`, the calling interpreter, by dropping and taking it, and watches it until krait_gil_forget. If
+ * this build of Python hides its GIL, that is counted as a loss. GIL held; other threads may run meanwhile. */
 void krait_gil_watch(struct krait_interp *in);
-/* The interpreter has ended: another condition may stand at the address of its GIL's. */
+/* The interpreter has ended: its GIL's address may be used for something else. */
 void krait_gil_forget(struct krait_interp *in);
 /* In a forked child: nobody else waits. Async-signal-safe. */
 void krait_gil_forked(void);
-/* This thread has got its ring: writes the wait before its first event. GIL held. */
+/* This thread now has a ring: writes the wait before its first event. GIL held. */
 void krait_gil_flush(void);
-/* This thread has got a ring that says its stack already. */
+/* This thread now has a ring in which its stack is already stated. */
 void krait_gil_drop_pending(void);
-/* The time of this thread's last event of the GIL, 0 where there was none. A slow path may give the GIL up:
- * the event that it writes comes after. */
+/* The time of this thread's last gil: event, 0 if there was none. A slow path may drop the GIL; the event that it
+ * writes must come after that. */
 uint64_t krait_gil_last(void);
 /* The thread has noted something at t: the same holds of that. */
 void krait_gil_after(uint64_t t);

@@ -18,7 +18,7 @@
 
 struct krait_lead {
     const char *name;
-    PyCFunction ours;  /* is called in its place, the same way */
+    PyCFunction ours;  /* the replacement, called in the same way */
     PyCFunction *real; /* the module's own, which `ours` calls */
     int flags;         /* how it is called: METH_... */
 };
@@ -27,8 +27,8 @@ enum {
     KRAIT_LEADS = 4, /* of a module, at most */
 };
 
-/* All of them, or none where one is not as expected or cannot be written to: `real` then stays NULL. Once for a module.
- * GIL held; keeps no exception. */
+/* Replaces all of them; or none if one is not as expected or cannot be written to: `real` then stays NULL. Once for
+ * each module. GIL held; leaves no exception. */
 bool krait_lead(PyObject *module, const struct krait_lead *leads, size_t count);
 
 struct krait_lead_python {

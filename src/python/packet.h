@@ -11,11 +11,11 @@
 
 struct krait_packet_event {
     struct krait_event_head head;
-    uint32_t code; /* of an event whose payload begins with one */
+    uint32_t code; /* if the payload begins with one */
 };
 
-/* The events of the open packet, up to the ring's last; `at` is NULL where none is open. *t is then the packet's first
- * time. */
+/* The events of the open packet, up to the ring's last one; `at` is NULL if no packet is open. Sets *t to the packet's
+ * first time. */
 static inline struct krait_cursor krait_packet_open(const struct krait_writer *writer,
                                                     const struct krait_ring *ring, uint64_t *t)
 {
@@ -36,7 +36,7 @@ static inline bool krait_packet_read(struct krait_cursor *cursor, struct krait_p
         return false;
     if (KRAIT_UNLIKELY(krait_event_payload_bytes[e->head.id] >= KRAIT_PAYLOAD_VARIES))
         return krait_payload_skip(e->head.id, cursor);
-    memcpy(&e->code, cursor->at, sizeof(e->code)); /* a ring's margin follows its last event */
+    memcpy(&e->code, cursor->at, sizeof(e->code)); /* the ring's last event is followed by a margin */
     cursor->at += krait_event_payload_bytes[e->head.id];
     return true;
 }

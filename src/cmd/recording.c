@@ -35,10 +35,10 @@ static struct krait_collector_options options_of(const struct krait_recording_va
         .flags = (values->no_c_calls ? 0 : KRAIT_RECORD_C_CALLS) |
                  (values->no_children ? 0 : KRAIT_RECORD_CHILDREN) |
                  (values->lossless ? KRAIT_RECORD_LOSSLESS : 0) |
-                 (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0) | (values->no_gil ? 0 : KRAIT_RECORD_GIL) |
-                 (values->no_tasks ? 0 : KRAIT_RECORD_TASKS) | (values->log.count ? KRAIT_RECORD_LOG : 0) |
-                 (values->audit.count ? KRAIT_RECORD_AUDIT : 0) | (values->gc ? KRAIT_RECORD_GC : 0) |
-                 (values->imports ? KRAIT_RECORD_IMPORTS : 0),
+                 (values->call_sites ? KRAIT_RECORD_CALL_SITES : 0) |
+                 (values->no_gil ? 0 : KRAIT_RECORD_GIL) | (values->no_tasks ? 0 : KRAIT_RECORD_TASKS) |
+                 (values->log.count ? KRAIT_RECORD_LOG : 0) | (values->audit.count ? KRAIT_RECORD_AUDIT : 0) |
+                 (values->gc ? KRAIT_RECORD_GC : 0) | (values->imports ? KRAIT_RECORD_IMPORTS : 0),
         .max_overhead = values->max_overhead,
         .duration_ns = values->duration,
         .max_bytes = values->max_size,

@@ -91,9 +91,9 @@ struct krait_trace {
     uint32_t process_count;
     struct krait_thread *threads; /* ordered by process, then by begin_ns */
     uint32_t thread_count;
-    uint64_t begin_ns, end_ns;     /* of all processes; without one UINT64_MAX, 0 */
-    uint64_t bytes;                /* of all files */
-    struct krait_task *tasks; /* those of a process one after the other */
+    uint64_t begin_ns, end_ns; /* of all processes; without one UINT64_MAX, 0 */
+    uint64_t bytes;            /* of all files */
+    struct krait_task *tasks;  /* those of a process one after the other */
     uint32_t task_count;
     struct krait_trace_lost *lost; /* reasons that have a count above 0 */
     uint32_t lost_count;

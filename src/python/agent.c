@@ -545,18 +545,6 @@ void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception)
     krait_restore(&kept);
 }
 
-void krait_slow_event(struct krait_interp *in, uint32_t event, const void *payload, size_t n)
-{
-    struct krait_kept kept = krait_keep();
-    uint64_t t = krait_writer_now(&in->agent->writer);
-    bool ready = krait_agent_may_record(in, KRAIT_TOP_IS_OLD);
-    struct krait_ring *ring =
-        ready ? room_for(in, &t, sizeof(struct krait_event_extended) + n, KRAIT_TOP_IS_OLD) : NULL;
-    if (ring)
-        krait_writer_put_extended(ring, t, event, payload, n);
-    krait_restore(&kept);
-}
-
 void krait_slow_say_top(struct krait_interp *in, uint64_t t)
 {
     struct krait_kept kept = krait_keep();

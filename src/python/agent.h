@@ -188,8 +188,6 @@ bool krait_slow_c_call(struct krait_interp *in, const void *key, PyObject *calla
 void krait_slow_end(struct krait_interp *in, uint64_t t, uint32_t event);
 /* The innermost Python function ends by `exception`, at time t. */
 void krait_slow_unwind(struct krait_interp *in, uint64_t t, PyObject *exception);
-/* Writes another event of this thread, whose n bytes krait_put_NAME() has made, now. */
-void krait_slow_event(struct krait_interp *in, uint32_t event, const void *payload, size_t n);
 /* Says the innermost frame alone, if it is recorded: it is open from time t on, if it was not before. */
 void krait_slow_say_top(struct krait_interp *in, uint64_t t);
 /* Defines a function that begins or ends without an event; returns its slot or NULL. */

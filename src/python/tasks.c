@@ -5,6 +5,7 @@
 #include "event/payload.h"
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/notes.h"
 #include "python/text.h"
 
 #include <string.h>
@@ -311,6 +312,14 @@ static struct task *define(struct krait_interp *in, PyObject *object, const void
 
 /* ---- steps ---- */
 
+static void tell(struct krait_interp *in, uint32_t event, const void *payload, size_t n)
+{
+    struct krait_note note;
+    if (krait_note_begin(&note, in, krait_moment_now()))
+        krait_note_put(&note, event, payload, n);
+    krait_note_end(&note);
+}
+
 /* Whether the task at an address is the one that was there: see tasks.h. A task whose root is not recorded goes by
  * the first coroutine in it that is. */
 static bool is_same(const struct task *task, bool call)
@@ -341,7 +350,7 @@ static void begin_step(struct krait_interp *in, PyObject *object, const void *co
         return;
     uint8_t payload[KRAIT_BYTES_task_run];
     size_t n = krait_put_task_run(payload, &(struct krait_payload_task_run){ step->id });
-    krait_slow_event(in, KRAIT_EVENT_task_run, payload, n);
+    tell(in, KRAIT_EVENT_task_run, payload, n);
 }
 
 void krait_tasks_begun(struct krait_interp *in, const void *code, bool call)
@@ -390,7 +399,7 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
     uint8_t payload[KRAIT_BYTES_task_leave];
     size_t n =
         krait_put_task_leave(payload, &(struct krait_payload_task_leave){ step->id, (uint8_t)why, on, at });
-    krait_slow_event(in, KRAIT_EVENT_task_leave, payload, n);
+    tell(in, KRAIT_EVENT_task_leave, payload, n);
 }
 
 void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how, PyObject *value)
@@ -418,7 +427,7 @@ void krait_tasks_wake(struct krait_interp *in, const PyObject *future)
         return;
     uint8_t payload[KRAIT_BYTES_task_wake];
     size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ (uintptr_t)future });
-    krait_slow_event(in, KRAIT_EVENT_task_wake, payload, n);
+    tell(in, KRAIT_EVENT_task_wake, payload, n);
 }
 
 /* ---- the end ---- */

@@ -408,10 +408,11 @@ static inline PyObject *task_end(KRAIT_ARGS, enum krait_event_enum_value how)
 
 static inline PyObject *task_yields(KRAIT_ARGS)
 {
-    const struct krait_code *slot = krait_task_root ? krait_code_find(hook_interp(self), args[0]) : NULL;
-    if (slot && slot->flags & KRAIT_CODE_TASK)
-        krait_tasks_yielding(args[0]);
-    return task_end(self, args, nargs, names, KRAIT_task_leave_reason_yielded);
+    struct krait_interp *in = hook_interp(self);
+    const struct krait_code *slot = krait_task_root ? krait_code_find(in, args[0]) : NULL;
+    if (slot && slot->flags & KRAIT_CODE_TASK && krait_tasks_yielding(args[0]))
+        krait_tasks_ending(in, KRAIT_task_leave_reason_yielded, args[2]);
+    return call_base(self, args, nargs, names);
 }
 
 static PyObject *task_call(KRAIT_ARGS)

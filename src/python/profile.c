@@ -110,9 +110,8 @@ static uint64_t look_at_end(struct krait_interp *in, uint64_t t, const PyObject 
 {
     const struct krait_code *slot =
         krait_task_root && event == KRAIT_EVENT_python_yield ? krait_code_find(in, code) : NULL;
-    if (slot && slot->flags & KRAIT_CODE_TASK)
-        krait_tasks_yielding(code);
-    if (KRAIT_LIKELY(krait_task_root != code))
+    bool yields = slot && slot->flags & KRAIT_CODE_TASK && krait_tasks_yielding(code);
+    if (KRAIT_LIKELY(!yields && krait_task_root != code))
         return t;
     enum krait_event_enum_value how = event == KRAIT_EVENT_python_yield    ? KRAIT_task_leave_reason_yielded
                                       : event == KRAIT_EVENT_python_return ? KRAIT_task_leave_reason_returned

@@ -15,6 +15,7 @@ struct task {
     const void *address; /* NULL: free */
     const void *root;    /* its coroutine's code; NULL: it has not begun */
     uint32_t id;
+    uint64_t future; /* that it waits for; 0: none */
 };
 
 struct krait_tasks {
@@ -37,7 +38,7 @@ struct steps {
     struct step {
         const void *task, *root;
         uint32_t id, index;
-        uint32_t begins; /* of the root that have not ended: it may call itself */
+        uint32_t begins; /* of the root that have not ended: it may call itself. 0: it has not gone on yet */
     } steps[STEPS];
 };
 
@@ -62,7 +63,7 @@ static void leave_steps(void)
     krait_task_root = NULL;
 }
 
-static struct step *push_step(const struct task *task, uint32_t index)
+static struct step *push_step(const struct task *task, uint32_t index, const void *code)
 {
     if (!of_thread)
         of_thread = calloc(1, sizeof(*of_thread));
@@ -71,16 +72,20 @@ static struct step *push_step(const struct task *task, uint32_t index)
     if (of_thread->depth == STEPS) /* their ends were not told: the governor dropped them */
         of_thread->depth = 0;
     struct step *step = &of_thread->steps[of_thread->depth++];
-    *step = (struct step){ task->address, task->root, task->id, index, 1 };
+    *step = (struct step){ task->address, task->root, task->id, index, code == task->root };
     note_root();
     return step;
 }
 
 /* They yield from the innermost to the root, with nothing between. */
-void krait_tasks_yielding(const void *code)
+bool krait_tasks_yielding(const void *code)
 {
-    if (of_thread && !of_thread->yielded)
+    const struct step *last = last_step();
+    if (!last)
+        return false;
+    if (!of_thread->yielded)
         of_thread->yielded = code;
+    return code == last->root || !last->begins;
 }
 
 void krait_tasks_thread_end(void)
@@ -329,9 +334,10 @@ static bool is_same(const struct task *task, bool call)
 
 static void note_coroutine(struct krait_interp *in, PyObject *object, struct task *task, const void *code)
 {
-    if (!task->root)
-        write_definition(in, object, task->id, code);
+    if (task->root)
+        return;
     task->root = code;
+    write_definition(in, object, task->id, code);
 }
 
 static void begin_step(struct krait_interp *in, PyObject *object, const void *code, bool call)
@@ -345,7 +351,7 @@ static void begin_step(struct krait_interp *in, PyObject *object, const void *co
         note_coroutine(in, object, task, code);
     else
         task = define(in, object, code);
-    const struct step *step = task ? push_step(task, (uint32_t)(task - in->tasks->tasks)) : NULL;
+    const struct step *step = task ? push_step(task, (uint32_t)(task - in->tasks->tasks), code) : NULL;
     if (!step)
         return;
     uint8_t payload[KRAIT_BYTES_task_run];
@@ -396,6 +402,9 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
     uint32_t at = waits && of_thread->yielded ? krait_code_id(in, of_thread->yielded) : 0;
     uint64_t on = waits ? awaited(in, value, &why) : 0;
     of_thread->yielded = NULL;
+    struct task *task = find_task(in->tasks, step->task);
+    if (task)
+        task->future = why == KRAIT_task_leave_reason_future ? on : 0;
     uint8_t payload[KRAIT_BYTES_task_leave];
     size_t n =
         krait_put_task_leave(payload, &(struct krait_payload_task_leave){ step->id, (uint8_t)why, on, at });
@@ -405,7 +414,7 @@ static void leave_step(struct krait_interp *in, const struct step *step, enum kr
 void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how, PyObject *value)
 {
     struct step *last = last_step();
-    if (!last || !in->tasks || --last->begins)
+    if (!last || !in->tasks || (last->begins && --last->begins))
         return;
     int saved_errno = errno;
     PyObject *type, *error, *traceback;
@@ -421,12 +430,15 @@ void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how
     errno = saved_errno;
 }
 
-void krait_tasks_wake(struct krait_interp *in, const PyObject *future)
+/* A task that is cancelled goes on from the future that it waits for. */
+void krait_tasks_wake(struct krait_interp *in, PyObject *future)
 {
     if (!in->tasks || !future)
         return;
+    const struct task *task = is_asyncio_task(in->tasks, future) ? find_task(in->tasks, future) : NULL;
+    uint64_t on = task && task->future ? task->future : (uintptr_t)future;
     uint8_t payload[KRAIT_BYTES_task_wake];
-    size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ (uintptr_t)future });
+    size_t n = krait_put_task_wake(payload, &(struct krait_payload_task_wake){ on });
     tell(in, KRAIT_EVENT_task_wake, payload, n);
 }
 

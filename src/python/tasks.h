@@ -13,6 +13,10 @@
  * end, whether the root ends. No object of the program is changed or kept, and no code of its own runs: the loop
  * and its task are read as the interpreter's own asyncio.current_task() reads them.
  *
+ * What is thrown into a task, as a cancellation is, goes to its innermost coroutine first, which begins, and then
+ * outwards as far as nobody catches it. Where somebody does and waits again, the root does not go on at all: the
+ * first yield ends the step.
+ *
  * A task is known by its address until its root has returned or raised. A task that is dropped before that may leave its
  * address to another; that one begins its root by a call where the old one would resume it, and so is told apart.
  */
@@ -37,12 +41,13 @@ bool krait_tasks_is_waker(const char *module, const char *name);
 
 /* A coroutine has just begun (call), or goes on. GIL held; keeps errno and the exception. */
 void krait_tasks_begun(struct krait_interp *in, const void *code, bool call);
-/* A coroutine is about to yield, in a step. hot path */
-void krait_tasks_yielding(const void *code);
-/* krait_task_root is about to end: by a yield of `value`, or of NULL. The same. */
+/* A coroutine is about to yield, in a step. Returns whether the step ends by that. hot path */
+bool krait_tasks_yielding(const void *code);
+/* The step may end: its root is about to end, or what krait_tasks_yielding says. `value` is what is yielded, or NULL. The
+ * same. */
 void krait_tasks_ending(struct krait_interp *in, enum krait_event_enum_value how, PyObject *value);
 /* A function of C that ends a wait is called on `future`. The same. */
-void krait_tasks_wake(struct krait_interp *in, const PyObject *future);
+void krait_tasks_wake(struct krait_interp *in, PyObject *future);
 
 /* In a forked child, or for another recording: nothing is known of any task. */
 void krait_tasks_forget(struct krait_interp *in);

@@ -44,6 +44,22 @@ async def deep(n):
         await asyncio.sleep(0.002)
         here()
 
+async def inner(stubborn):
+    here()
+    try:
+        await asyncio.sleep(10)
+    except asyncio.CancelledError:
+        here()
+        if not stubborn:
+            raise
+        await asyncio.sleep(0.001)
+        here()
+
+async def cancelled(stubborn):
+    here()
+    await inner(stubborn)
+    here()
+
 async def main():
     here()
     lock, queue = asyncio.Lock(), asyncio.Queue()
@@ -59,6 +75,13 @@ async def main():
     here()
     for _ in workers:
         await queue.get()
+        here()
+    for stubborn in (False, True):
+        task = asyncio.create_task(cancelled(stubborn), name="stubborn" if stubborn else "cancelled")
+        await asyncio.sleep(0.001)
+        here()
+        task.cancel()
+        await asyncio.wait([task])
         here()
     for n in range(40):  # tasks that come and go have each other's addresses
         await asyncio.create_task(deep(0), name="brief-%d" % n)
@@ -98,6 +121,7 @@ def test_tasks_run_as_the_program_says(record, python, options):
     mine = set(json.loads(run.stdout))
     assert merged([names[t] for t, _ in runs(thread) if names[t] in mine]) == merged(json.loads(run.stdout))
     roots = {d["name"]: process.codes[d["coroutine"]].qualname for d in process.said("task:define") if d["coroutine"]}
+    assert roots["cancelled"] == roots["stubborn"] == "cancelled"
     assert roots["kid"] == "kid" and roots["worker-1"] == "worker" and roots["brief-39"] == "deep"
     process.check_balanced()
     assert run.lost == 0
@@ -125,6 +149,8 @@ def test_steps_end_by_what_ended_them(record, python):
     for task, reason in runs(thread):
         by_task.setdefault(names[task], []).append(reason)
     assert by_task["kid"] == ["yielded", "raised"]
+    assert by_task["cancelled"] == ["future", "raised"]
+    assert by_task["stubborn"] == ["future", "future", "returned"]
     assert by_task["brief-0"] == ["future", "returned"]
     assert by_task["worker-0"] == ["future", "returned"]
     assert by_task["worker-2"] == ["future", "future", "returned"]  # the lock, the sleep

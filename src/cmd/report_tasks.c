@@ -90,19 +90,11 @@ static const struct krait_sheet_column columns[] = {
 
 /* -- rows -- */
 
-/* Whether asyncio gave the name: Task-7. */
-static bool is_numbered(const char *name)
-{
-    static const char prefix[] = "Task-";
-    size_t n = sizeof(prefix) - 1;
-    return strncmp(name, prefix, n) == 0 && name[n] && !name[n + strspn(name + n, "0123456789")];
-}
-
 static int name_row(struct tasks *tasks, struct row *row, const struct krait_task *task)
 {
     const struct krait_trace *trace = tasks->report->trace;
     char label[1024] = "(not begun)";
-    *row = (struct row){ .line = KRAIT_SHEET_NONE, .name = is_numbered(task->name) ? NULL : task->name };
+    *row = (struct row){ .line = KRAIT_SHEET_NONE, .name = krait_task_is_numbered(task) ? NULL : task->name };
     if (task->func != KRAIT_NO_ID) {
         row->func = &trace->funcs[task->func];
         row->file = row->func->file;
@@ -117,7 +109,7 @@ static int name_row(struct tasks *tasks, struct row *row, const struct krait_tas
 static int group(struct tasks *tasks, const struct krait_task *task, uint32_t *to)
 {
     KRAIT_AUTO_BUF key = { 0 };
-    krait_buf_fmt(&key, "%u %s", task->func, is_numbered(task->name) ? "" : task->name);
+    krait_buf_fmt(&key, "%u %s", task->func, krait_task_is_numbered(task) ? "" : task->name);
     *to = key.failed ? KRAIT_NO_ID : krait_strtab_add(&tasks->groups, key.data, key.len);
     if (*to == KRAIT_NO_ID)
         return -ENOMEM;

@@ -133,14 +133,26 @@ static size_t say_title(struct drawn *d)
     return end_text(d, begin);
 }
 
+/* "4 threads, 12 tasks" of so many lanes. */
+static void add_lanes(struct krait_buf *to, const struct krait_timeline *picture, uint32_t lanes)
+{
+    char count[KRAIT_FMT_SIZE];
+    uint32_t tasks = krait_timeline_tasks(picture);
+    krait_buf_str(to, krait_fmt_counted(count, lanes - KRAIT_MIN(tasks, lanes), "thread"));
+    if (tasks)
+        krait_buf_fmt(to, ", %s", krait_fmt_counted(count, tasks, "task"));
+}
+
 static size_t say_subtitle(struct drawn *d)
 {
     size_t begin = d->text.len;
     char count[KRAIT_FMT_SIZE];
     const struct krait_range *range = &d->picture.range;
     krait_text_duration(&d->text, range->to_ns - range->from_ns);
-    if (d->trace->process_count || d->picture.threads)
-        krait_buf_fmt(&d->text, " in %s", krait_fmt_counted(count, d->picture.threads, "thread"));
+    if (d->trace->process_count || d->picture.threads) {
+        krait_buf_str(&d->text, " in ");
+        add_lanes(&d->text, &d->picture, d->picture.threads);
+    }
     if (d->trace->process_count)
         krait_buf_fmt(&d->text, " \u00b7 %s", krait_fmt_counted(count, d->picture.calls, "call"));
     return end_text(d, begin);
@@ -191,12 +203,14 @@ static int say_all(struct drawn *d, const struct view_options *o)
 
 static void say_written(const char *path, size_t bytes, const struct drawn *d, uint32_t lanes)
 {
-    char size[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
+    char size[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
+    KRAIT_AUTO_BUF threads = { 0 };
     if (strcmp(path, "-") == 0)
         return;
     fputs("krait view: wrote ", stderr);
     krait_terminal_safe(stderr, path);
-    fprintf(stderr, " (%s, %s", krait_fmt_bytes(size, bytes), krait_fmt_counted(threads, lanes, "thread"));
+    add_lanes(&threads, &d->picture, lanes);
+    fprintf(stderr, " (%s, %s", krait_fmt_bytes(size, bytes), threads.failed ? "" : threads.data);
     if (d->trace->process_count)
         fprintf(stderr, ", %s", krait_fmt_counted(calls, d->picture.calls, "call"));
     fputs("); open it in a browser\n", stderr);

@@ -50,6 +50,14 @@ enum krait_task_state krait_task_waits_for(const struct krait_func *func)
     return KRAIT_TASK_FUTURE;
 }
 
+bool krait_task_is_numbered(const struct krait_task *task)
+{
+    static const char prefix[] = "Task-";
+    const char *number = task->name + sizeof(prefix) - 1;
+    return strncmp(task->name, prefix, sizeof(prefix) - 1) == 0 && *number &&
+           !number[strspn(number, "0123456789")];
+}
+
 /* -- states that are over, in batches by track -- */
 
 enum { BATCH = 256 };
@@ -237,13 +245,13 @@ static bool takes(const struct krait_folder *folder)
     return krait_folder_is_kraits(folder);
 }
 
+/* "handle Task-7", "first handle": a name that somebody chose goes first. */
 static const char *label_of(struct krait_trace *trace, const struct krait_task *task)
 {
-    char func[512];
-    if (task->func == KRAIT_NO_ID)
-        return task->name;
-    krait_func_label(&trace->funcs[task->func], func, sizeof(func));
-    return krait_arena_fmt(&trace->impl->arena, "%s %s", task->name, func);
+    const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;
+    bool is_numbered = krait_task_is_numbered(task);
+    return krait_arena_fmt(&trace->impl->arena, "%s%s%s", is_numbered ? func : task->name, *func ? " " : "",
+                           is_numbered ? task->name : func);
 }
 
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Threads' states and CPUs' (trace/kernel/kernel_states.h), and waits for the GIL (trace/gil_track.c). */
+/* Threads' states and CPUs' (trace/kernel/kernel_states.h), waits for the GIL (trace/gil_track.c), and states of tasks
+ * (trace/tasks.h). */
 const struct krait_class krait_classes[] = {
     { "user", "run", KRAIT_WALL_ON_CPU },
     { "system", "system", KRAIT_LOOK_SYSTEM },
@@ -24,6 +25,15 @@ const struct krait_class krait_classes[] = {
     { "unknown", "unknown", KRAIT_WALL_UNKNOWN },
     { "gone", "unknown", KRAIT_WALL_UNKNOWN },
     { "waits for the GIL", "lock", KRAIT_WALL_GIL },
+    { "running", "run", KRAIT_WALL_ON_CPU },
+    { "ready", "ready", KRAIT_WALL_RUNNABLE },
+    { "timer", "wait", KRAIT_WALL_TIMER },
+    { "lock", "lock", KRAIT_WALL_LOCK },
+    { "queue", "lock", KRAIT_WALL_LOCK },
+    { "socket", "wait", KRAIT_WALL_NETWORK },
+    { "child", "wait", KRAIT_WALL_CHILD },
+    { "task", "wait", KRAIT_WALL_OTHER },
+    { "future", "wait", KRAIT_WALL_OTHER },
 };
 
 const struct krait_look_words krait_looks[KRAIT_LOOKS] = {

@@ -98,6 +98,7 @@ static const char *lane_name(const struct krait_timeline *timeline, const struct
 static void lane_label(struct krait_drawing *d, const struct krait_timeline_lane *lane)
 {
     const struct krait_track *track = track_of(d->timeline, lane);
+    bool has_number = track->of != KRAIT_OF_GROUP && track->of != KRAIT_OF_TASK;
     size_t columns = (size_t)((GUTTER - 20) / COLUMN);
     KRAIT_AUTO_BUF name = { 0 };
     krait_text_clean(&name, lane_name(d->timeline, lane));
@@ -105,8 +106,8 @@ static void lane_label(struct krait_drawing *d, const struct krait_timeline_lane
     if (name.failed)
         d->to->failed = true;
     else
-        krait_text_xml_cut(d->to, name.data, columns - (track->of == KRAIT_OF_GROUP ? 0 : 9));
-    if (track->of != KRAIT_OF_GROUP)
+        krait_text_xml_cut(d->to, name.data, columns - (has_number ? 9 : 0));
+    if (has_number)
         krait_buf_fmt(d->to, " <tspan class=\"q\">%u</tspan>", track->number);
     krait_buf_str(d->to, "</text>\n");
 }

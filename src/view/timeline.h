@@ -114,4 +114,7 @@ void krait_timeline_cut(struct krait_timeline *timeline, uint32_t depths);
 /* The picture, appended to `to` (check to->failed). Texts are untrusted. Returns 0 or -ENOMEM. */
 int krait_timeline_svg(struct krait_buf *to, const struct krait_timeline *timeline);
 
+/* How many of its lanes are of tasks. */
+uint32_t krait_timeline_tasks(const struct krait_timeline *timeline);
+
 #endif

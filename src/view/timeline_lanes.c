@@ -261,6 +261,14 @@ static uint32_t thread_lanes(const struct krait_timeline *timeline)
     return n;
 }
 
+uint32_t krait_timeline_tasks(const struct krait_timeline *timeline)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < timeline->lane_count; i++)
+        n += timeline->trace->tracks[timeline->lanes[i].track].of == KRAIT_OF_TASK;
+    return n;
+}
+
 /* The threads with the most weight, and all other lanes. */
 static int choose(struct krait_filling *f)
 {

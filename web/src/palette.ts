@@ -70,7 +70,7 @@ export function stateRole(name: string): string {
   const blocked = name.replace('blocked_', '');
   const known: Record<string, string> = {
     user: 'run', system: 'system', interrupt: 'interrupt', woken: 'ready', preempted: 'ready', page_fault: 'fault', other: 'wait', gone: 'unknown',
-    'waits for the GIL': 'gil',
+    'waits for the GIL': 'gil', running: 'run', queue: 'lock', socket: 'network', task: 'wait', future: 'wait',
   };
   return known[name] ?? known[blocked] ?? blocked;
 }

@@ -75,8 +75,6 @@ int krait_kernel_no_events(const struct krait_kernel_events *events,
     const struct krait_err *damage = krait_kernel_events_damage(events);
     bool all = !options->from_ns && options->until_ns == UINT64_MAX;
     if (damage->code)
-        *err = *damage;
-    return damage->code
-               ? damage->code
-               : krait_err_set(err, -ENODATA, "there are no kernel events%s", all ? "" : " in that time");
+        return krait_err_set(err, -ENODATA, "%s", damage->text);
+    return krait_err_set(err, -ENODATA, "there are no kernel events%s", all ? "" : " in that time");
 }

@@ -71,7 +71,7 @@ void krait_kernel_log_run(struct krait_kernel_states *m, struct krait_kcpu *cpu)
 /* Who had the CPU in an interval in which a thread was ready for it, and which is over now. */
 void krait_kernel_keep_had(struct krait_kernel_states *m, const struct krait_kthread *t,
                            struct krait_kinterval *interval);
-/* Sets err to why there was nothing to read; returns its code. */
+/* Sets err to why there was nothing to read; returns -ENODATA. */
 int krait_kernel_no_events(const struct krait_kernel_events *events,
                            const struct krait_kernel_options *options, struct krait_err *err);
 /* A thread is found running, and no event said how it came to that. */

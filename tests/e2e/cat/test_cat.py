@@ -234,11 +234,11 @@ def test_a_packet_that_is_none_is_named(krait, damaged):
 def test_an_unknown_event_ends_its_stream_alone(krait, damaged):
     folder, stream = damaged
     data = bytearray(stream.read_bytes())
-    data[84] = data[84] & 0xE0 | 30  # the first event of the first packet: an id that no event has
+    data[84:89] = bytes((31, 200, 0, 0, 0))  # the first event of the first packet: an id of the extended header that no event has
     stream.write_bytes(data)
     run = cat_bytes(krait, folder)
     assert run.returncode == 1
-    assert b"an event has id 30, which is not in the metadata" in run.stderr
+    assert b"an event has id 200, which is not in the metadata" in run.stderr
     assert b"code:define" in run.stdout
 
 

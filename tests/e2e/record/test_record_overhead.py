@@ -95,9 +95,11 @@ def test_what_holds_dropped_functions_is_marked_everywhere(record, krait, report
         shown = text(*words, run.path)
         assert mark in shown.stdout and "__main__.other [+dropped]" not in shown.stdout
         assert "marked [+dropped]: __main__.leaf (after " in shown.stderr
-    assert {row["name"] for row in report(run.path) if row.get("holds_dropped")} == {"step"}
+    # Python's own start may drop functions of its own, such as str.rstrip, where the path has many folders.
+    assert {row["name"] for row in recorded(report, run.path).values() if row.get("holds_dropped")} == {"step"}
     header, *rows = csv.reader(text("report", "--csv", run.path).stdout.splitlines())
-    assert [row[0] for row in rows if row[header.index("holds_dropped")] == "1"] == ["step"]
+    of_app = [row for row in rows if row[header.index("module")] == "__main__"]
+    assert [row[0] for row in of_app if row[header.index("holds_dropped")] == "1"] == ["step"]
     for to in ("folded", "chrome", "speedscope", "callgrind"):
         out = run.path.parent / ("out." + to)
         text("export", "--to", to, "-o", out, run.path)
@@ -105,7 +107,7 @@ def test_what_holds_dropped_functions_is_marked_everywhere(record, krait, report
     picture = run.path.parent / "flame.svg"
     text("flame", "-o", picture, run.path)
     assert "step [+dropped]" in picture.read_text()
-    assert [row["name"] for row in info(run.path)["omitted"]] == ["leaf"]
+    assert dropped(info(run.path)) == {"leaf"}
     assert "__main__.leaf (after " in text("info", run.path).stdout
 
 

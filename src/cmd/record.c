@@ -535,7 +535,7 @@ const struct krait_cmd krait_cmd_record = {
         "Globs of --include and --exclude match a function's module, its qualified name, both joined by "
         "a dot, or its file. Excluded functions cost nothing on Python 3.12 and later.\n\n"
         "krait records each wait for the GIL with the thread that held it; see docs/gil.md. Of asyncio and trio it "
-        "records which task runs; see docs/tasks.md.\n\n"
+        "records which task runs; see docs/tasks.md. --log, --audit, --gc and --imports: see docs/logging.md.\n\n"
         "When a ring is full, krait drops events and counts them; the summary says how many and why. "
         "The summary's duration is COMMAND's, from its start to its end or to where --for or --max-size "
         "ended the recording; that of krait info is from the first event to the last.\n\n"

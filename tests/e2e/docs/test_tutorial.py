@@ -50,6 +50,14 @@ def test_the_commands_of_the_page_of_tasks_work(krait, any_python, tmp_path):
     assert "lock" in table.splitlines()[0] and "socket" in table.splitlines()[0]
 
 
+def test_the_commands_of_the_page_of_logging_work(krait, any_python, tmp_path):
+    runs = run_page("logging.md", krait, any_python, tmp_path)
+    (records,) = [run.stdout.splitlines() for command, run in runs.items() if command.startswith("krait cat")]
+    assert len(records) == 5 and sum("has no address" in line for line in records) == 2
+    assert sum("was not billed" in line and "DivisionByZero" in line for line in records) == 3
+    assert "billed" in (tmp_path / "shop.log").read_text() and "checking" not in (tmp_path / "shop.log").read_text()
+
+
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 
 

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import sysconfig
 
 import pytest
 
@@ -476,3 +477,25 @@ def test_a_recording_that_the_program_begins_leaves_logging_as_it_was(record, py
     for n in (1, 2):
         notes = Recording(tmp_path / f"t{n}").notes("log:record")
         assert [n["message"] for n in notes] == [f"meanwhile {n}"]
+
+
+def test_a_handler_takes_what_loguru_and_structlog_say(record, any_python):
+    program = """
+        import krait, logging, loguru, structlog
+        loguru.logger.remove()
+        loguru.logger.add(krait.Handler(), format="{message}")
+        structlog.configure(logger_factory=structlog.stdlib.LoggerFactory(), wrapper_class=structlog.stdlib.BoundLogger,
+                            processors=[structlog.stdlib.render_to_log_kwargs])
+        logging.root.addHandler(logging.NullHandler())
+        def work():
+            loguru.logger.bind(user=3).warning("by {}", "loguru")
+            structlog.get_logger("orders").bind(order=4).error("billed", total=5)
+        work()
+    """
+    places = [PACKAGE["PYTHONPATH"], sysconfig.get_path("purelib")]  # both are pure Python, and do for every version
+    run = record.text(any_python, program, options=["--log"], env={"PYTHONPATH": os.pathsep.join(places)}).check()
+    by_loguru, by_structlog = run.notes("log:record")
+    assert (by_loguru["level"], by_loguru["message"], by_loguru["func"]) == (30, "by loguru", "work")
+    assert json.loads(by_loguru["extra"]) == {"extra": {"user": 3}}
+    assert (by_structlog["logger"], by_structlog["message"]) == ("orders", "billed")
+    assert json.loads(by_structlog["extra"]) == {"order": 4, "total": 5}

@@ -94,7 +94,7 @@ static int name_row(struct tasks *tasks, struct row *row, const struct krait_tas
 {
     const struct krait_trace *trace = tasks->report->trace;
     char label[1024] = "(not begun)";
-    *row = (struct row){ .line = KRAIT_SHEET_NONE, .name = krait_task_is_numbered(task) ? NULL : task->name };
+    *row = (struct row){ .line = KRAIT_SHEET_NONE, .name = krait_task_has_name(task) ? task->name : NULL };
     if (task->func != KRAIT_NO_ID) {
         row->func = &trace->funcs[task->func];
         row->file = row->func->file;
@@ -109,7 +109,7 @@ static int name_row(struct tasks *tasks, struct row *row, const struct krait_tas
 static int group(struct tasks *tasks, const struct krait_task *task, uint32_t *to)
 {
     KRAIT_AUTO_BUF key = { 0 };
-    krait_buf_fmt(&key, "%u %s", task->func, krait_task_is_numbered(task) ? "" : task->name);
+    krait_buf_fmt(&key, "%u %s", task->func, krait_task_has_name(task) ? task->name : "");
     *to = key.failed ? KRAIT_NO_ID : krait_strtab_add(&tasks->groups, key.data, key.len);
     if (*to == KRAIT_NO_ID)
         return -ENOMEM;

@@ -201,7 +201,9 @@ static int say_all(struct drawn *d, const struct view_options *o)
     return 0;
 }
 
-static void say_written(const char *path, size_t bytes, const struct drawn *d, uint32_t lanes)
+/* `then`: what the reader may do with it. */
+static void say_written(const char *path, const char *then, size_t bytes, const struct drawn *d,
+                        uint32_t lanes)
 {
     char size[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
     KRAIT_AUTO_BUF threads = { 0 };
@@ -213,7 +215,7 @@ static void say_written(const char *path, size_t bytes, const struct drawn *d, u
     fprintf(stderr, " (%s, %s", krait_fmt_bytes(size, bytes), threads.failed ? "" : threads.data);
     if (d->trace->process_count)
         fprintf(stderr, ", %s", krait_fmt_counted(calls, d->picture.calls, "call"));
-    fputs("); open it in a browser\n", stderr);
+    fprintf(stderr, ")%s\n", then);
 }
 
 /* ---- all of it ---- */
@@ -316,7 +318,7 @@ static int draw(struct drawn *d, const struct view_options *o, struct krait_err 
     size_t bytes = out.buf.len;
     rc = krait_outfile_commit(&out, err);
     if (!rc)
-        say_written(path, bytes, d, threads);
+        say_written(path, o->png ? "" : "; open it in a browser", bytes, d, threads);
     return rc;
 }
 

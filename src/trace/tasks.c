@@ -50,12 +50,13 @@ enum krait_task_state krait_task_waits_for(const struct krait_func *func)
     return KRAIT_TASK_FUTURE;
 }
 
-bool krait_task_is_numbered(const struct krait_task *task)
+bool krait_task_has_name(const struct krait_task *task)
 {
     static const char prefix[] = "Task-";
     const char *number = task->name + sizeof(prefix) - 1;
-    return strncmp(task->name, prefix, sizeof(prefix) - 1) == 0 && *number &&
-           !number[strspn(number, "0123456789")];
+    bool is_numbered = strncmp(task->name, prefix, sizeof(prefix) - 1) == 0 && *number &&
+                       !number[strspn(number, "0123456789")];
+    return !is_numbered && strcmp(task->name, "?") != 0;
 }
 
 /* -- states that are over, in batches by track -- */
@@ -249,9 +250,9 @@ static bool takes(const struct krait_folder *folder)
 static const char *label_of(struct krait_trace *trace, const struct krait_task *task)
 {
     const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;
-    bool is_numbered = krait_task_is_numbered(task);
-    return krait_arena_fmt(&trace->impl->arena, "%s%s%s", is_numbered ? func : task->name, *func ? " " : "",
-                           is_numbered ? task->name : func);
+    bool has_name = krait_task_has_name(task);
+    return krait_arena_fmt(&trace->impl->arena, "%s%s%s", has_name ? task->name : func, *func ? " " : "",
+                           has_name ? func : task->name);
 }
 
 static int find_tracks(struct krait_trace *trace, struct krait_err *err)

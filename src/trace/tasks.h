@@ -31,8 +31,8 @@ enum krait_task_state {
 
 extern const char *const krait_task_state_names[KRAIT_TASK_STATES];
 
-/* Whether asyncio gave it its name: Task-7. */
-bool krait_task_is_numbered(const struct krait_task *task);
+/* Whether the program gave it a name. Task-7, which asyncio makes up, is none, and "?" stands for an empty or unknown one. */
+bool krait_task_has_name(const struct krait_task *task);
 
 /* What a coroutine waits for. */
 enum krait_task_state krait_task_waits_for(const struct krait_func *func);

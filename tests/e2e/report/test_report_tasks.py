@@ -60,6 +60,34 @@ def test_tasks_are_split_by_what_they_waited_for(record, krait, python):
         assert sum(row[wait] for wait in WAITS) == row["waiting_ns"]
 
 
+UNNAMED = """
+import asyncio, sys
+
+class Own(asyncio.tasks._PyTask):
+    pass
+
+async def child():
+    await asyncio.sleep(0.001)
+
+async def main():
+    loop = asyncio.get_running_loop()
+    made = [Own(child(), loop=loop), asyncio.Task(child(), loop=loop), asyncio.Task(child(), loop=loop, name="")]
+    if sys.version_info >= (3, 12):
+        made += [kind(child(), loop=loop, eager_start=True) for kind in (Own, asyncio.Task)]
+    made.append(asyncio.Task(child(), loop=loop, name="named"))
+    await asyncio.gather(*made)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.few_pythons
+def test_tasks_without_a_name_are_one_row(record, krait, python):
+    trace = record.text(python, UNNAMED).path
+    rows = [row for row in verb_json(krait, "report", trace, "--by", "task")["tasks"] if row["coroutine"].endswith("child")]
+    assert {row["name"]: row["tasks"] for row in rows} == {None: 5 if python.number >= (3, 12) else 3, "named": 1}
+
+
 def test_a_range_cuts_what_tasks_did(record, krait, any_python):
     trace = record.text(any_python, PROGRAM).path
     whole = verb_json(krait, "report", trace, "--by", "task")["tasks"]

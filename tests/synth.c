@@ -10,7 +10,7 @@
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
  *   TIME return|yield|unwind|creturn|craise  TIME unwindof|craiseof ID
  *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
- *   TIME switch FROM TO
+ *   TIME switch FROM TO      TIME mark TEXT [FIELDS]
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
  *   lost REASON COUNT                        krait:lost in the definitions, REASON a number
@@ -255,6 +255,7 @@ static const struct {
     { "gilswitch", KRAIT_EVENT_gil_switch },
     { "gildrop", KRAIT_EVENT_gil_drop },
     { "switch", KRAIT_EVENT_python_switch },
+    { "mark", KRAIT_EVENT_user_mark },
 };
 
 static uint64_t parse_time(const char *word)
@@ -271,6 +272,9 @@ static uint64_t parse_time(const char *word)
 /* The words after an event's name; returns their bytes. */
 static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_t *payload)
 {
+    if (event == KRAIT_EVENT_user_mark)
+        return krait_put_user_mark(payload, &(struct krait_payload_user_mark){
+                                                .text = text(w[2]), .fields = text(w[3] ? w[3] : "-") });
     uint32_t first = krait_events[event].field_count ? number(s, w, 2) : 0;
     switch (event) {
     case KRAIT_EVENT_python_stack:

@@ -150,6 +150,8 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
     case KRAIT_OPT_LIST:
     case KRAIT_OPT_SOME:
         return add_to_list(to, value, err);
+    case KRAIT_OPT_TWO:
+        return -EINVAL; /* set_two */
     case KRAIT_OPT_CHOICE:
         if (!is_choice(opt->arg, value))
             return say_choices(opt, value, err);
@@ -157,6 +159,17 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
         return 0;
     }
     return -EINVAL;
+}
+
+static int set_two(const struct krait_opt *opt, const char *first, const char *second, void *values,
+                   struct krait_err *err)
+{
+    const char **to = (const char **)((char *)values + opt->offset);
+    if (!second)
+        return krait_err_set(err, -EINVAL, "--%s needs %s", opt->name, opt->arg);
+    to[0] = first;
+    to[1] = second;
+    return 0;
 }
 
 /* What the parser walks along. */
@@ -207,7 +220,8 @@ static int parse_long(const struct krait_opt *table, const char *word, struct ar
     const char *value = eq ? eq + 1 : argument(opt, args);
     if (!value)
         return krait_err_set(err, -EINVAL, "--%s needs %s", opt->name, opt->arg);
-    return set_value(opt, value, values, err);
+    return opt->type == KRAIT_OPT_TWO ? set_two(opt, value, next_arg(args), values, err)
+                                      : set_value(opt, value, values, err);
 }
 
 static int parse_short(const struct krait_opt *table, const char *word, struct args *args, void *values,

@@ -18,6 +18,7 @@ enum krait_opt_type {
     KRAIT_OPT_LIST,   /* struct krait_opt_list: may be given more than once */
     KRAIT_OPT_SOME,   /* the same; left out before another option, --, or the end it is the empty text */
     KRAIT_OPT_CHOICE, /* const char *, one of the words in `arg`, written a|b|c */
+    KRAIT_OPT_TWO,    /* const char *[2]: two arguments; has no short name */
     KRAIT_OPT_MAYBE,  /* const char *, only as --name=VALUE; --name alone sets the empty text */
 };
 

@@ -69,15 +69,10 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     return 0;
 }
 
-/* A track of a thread's by that, of a stream by its name. */
 static bool takes(const struct report *report, const struct krait_track *track)
 {
-    const struct krait_select *select = &report->options->select;
-    if (track->kind != KRAIT_TRACK_INSTANTS)
-        return false;
-    if (track->thread != KRAIT_NO_ID)
-        return krait_select_thread((void *)select, report->trace, track->thread);
-    return !select->processes.count && krait_select_named(&select->threads, track->name, track->number);
+    return track->kind == KRAIT_TRACK_INSTANTS &&
+           krait_select_place((void *)&report->options->select, report->trace, track);
 }
 
 static int walk_all(struct marks *marks)

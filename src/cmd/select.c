@@ -118,6 +118,14 @@ bool krait_select_track(void *ctx, const struct krait_trace *trace, const struct
            krait_select_named(&select->processes, track->process_name ? track->process_name : "", track->pid);
 }
 
+bool krait_select_place(void *ctx, const struct krait_trace *trace, const struct krait_track *track)
+{
+    const struct krait_select *select = ctx;
+    if (track->thread != KRAIT_NO_ID)
+        return krait_select_thread(ctx, trace, track->thread);
+    return !select->processes.count && krait_select_named(&select->threads, track->name, track->number);
+}
+
 bool krait_select_kprocess(const struct krait_select *select, const struct krait_kernel_states *states,
                            uint32_t process)
 {

@@ -76,6 +76,9 @@ bool krait_select_thread(void *select, const struct krait_trace *trace, uint32_t
  * where no threads and processes are named. */
 bool krait_select_track(void *select, const struct krait_trace *trace, const struct krait_track *track);
 
+/* The same for tracks of calls and instants: of a thread by that, of a stream by its name or number. */
+bool krait_select_place(void *select, const struct krait_trace *trace, const struct krait_track *track);
+
 /* The same for the kernel's processes and threads. A process may be KRAIT_NO_ID: it is not known. */
 bool krait_select_kprocess(const struct krait_select *select, const struct krait_kernel_states *states,
                            uint32_t process);

@@ -82,3 +82,10 @@ def test_links_between_the_pages_lead_somewhere(page):
         if anchor:
             anchors = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", to.read_text(), re.M)}
             assert anchor in anchors, f"{page}: {target}#{anchor}"
+
+
+def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path):
+    runs = run_page("intervals.md", krait, any_python, tmp_path)
+    (by_key,) = [run.stdout.splitlines() for command, run in runs.items() if "--by key" in command]
+    assert [line.split()[0] for line in by_key[1:]] == ["10", "10"]
+    assert [line.split()[-1] for line in by_key[1:]] == ["recursive", "iterative"]

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where intervals begin and end: messages that match, and calls.
+ */
+#include "analysis/intervals.h"
+
+#include "analysis/intervals_inside.h"
+#include "base/array.h"
+#include "base/runs.h"
+#include "trace/fields.h"
+
+#include <string.h>
+
+/* A rule as it is looked for. */
+struct sought {
+    uint32_t start_group, stop_group; /* that are the key; 0: it is a field */
+    bool is_keyed;
+    bool *calls; /* by function; NULL of a rule of messages */
+    struct call {
+        uint64_t begin_ns;
+        bool was_live;
+    } * open; /* calls of this thread */
+    uint32_t open_count, open_cap;
+};
+
+struct search {
+    const struct krait_trace *trace;
+    const struct krait_interval_options *options;
+    struct krait_intervals *intervals;
+    struct sought *sought; /* by rule */
+    struct krait_map rows; /* krait_intervals_row */
+    struct krait_edge *edges;
+    size_t edge_count, edge_cap;
+    bool is_mixed;              /* a lane may have edges of more than one track */
+    struct krait_strtab lanes;  /* of streams */
+    struct krait_buf text, own; /* of a message; of a field */
+};
+
+enum { OF_THREADS = 1u << 31 }; /* lanes that are threads; the others are ids in `lanes` */
+
+static void search_done(struct search *search)
+{
+    for (uint32_t i = 0; search->sought && i < search->options->rule_count; i++) {
+        free(search->sought[i].calls);
+        free(search->sought[i].open);
+    }
+    free(search->sought);
+    free(search->edges);
+    krait_map_done(&search->rows);
+    krait_strtab_done(&search->lanes);
+    krait_buf_done(&search->text);
+    krait_buf_done(&search->own);
+}
+
+/* -- messages -- */
+
+/* The lane of an event of a stream: what its fields say about its thread, else the whole trace. */
+static uint32_t stream_lane(struct search *search, const struct krait_track *track, const char *fields)
+{
+    KRAIT_AUTO_BUF lane = { 0 };
+    struct krait_fields all = { fields, fields + strlen(fields) }, at = all;
+    struct krait_field field;
+    search->is_mixed = true;
+    krait_buf_fmt(&lane, "%s %u", track->host, track->pid);
+    if (krait_fields_find(&at, "vpid pid", &field))
+        krait_buf_fmt(&lane, " %.*s", (int)field.value_len, field.value);
+    at = all;
+    if (krait_fields_find(&at, "vtid tid thread pthread_id", &field))
+        krait_buf_fmt(&lane, " / %.*s", (int)field.value_len, field.value);
+    return lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data, lane.len);
+}
+
+/* The key of the message that was just matched; KRAIT_NO_ID: it has none. */
+static int find_key(struct search *search, const struct krait_regex *regex, uint32_t group,
+                    const char *fields, uint32_t *key)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    size_t n = 0;
+    const char *part = group ? krait_regex_part(regex, group, &n) : NULL;
+    *key = KRAIT_NO_ID;
+    if (!group && krait_fields_get((struct krait_fields){ fields, fields + strlen(fields) },
+                                   search->options->key, &text)) {
+        part = text.data ? text.data : "";
+        n = text.len;
+    }
+    if (part)
+        *key = krait_strtab_add(&search->intervals->keys, part, n);
+    return part && *key == KRAIT_NO_ID ? -ENOMEM : 0;
+}
+
+/* What belongs together: a key anywhere, or a thread. Returns 0, -ENOMEM, or -ENOENT: there is no key. */
+static int find_place(struct search *search, const struct sought *sought, struct krait_edge *edge,
+                      const char *fields)
+{
+    const struct krait_interval_rule *rule = &search->options->rules[edge->rule];
+    const struct krait_track *track = &search->trace->tracks[edge->track];
+    edge->key = KRAIT_NO_ID;
+    if (sought->is_keyed) {
+        search->is_mixed = true;
+        int rc = find_key(search, edge->stops ? rule->stop : rule->start,
+                          edge->stops ? sought->stop_group : sought->start_group, fields, &edge->key);
+        return rc ? rc : edge->key == KRAIT_NO_ID ? -ENOENT : 0;
+    }
+    edge->lane =
+        track->thread != KRAIT_NO_ID ? OF_THREADS | track->thread : stream_lane(search, track, fields);
+    return edge->lane == KRAIT_NO_ID ? -ENOMEM : 0;
+}
+
+/* A message that a rule's start or stop matches. */
+static int add_edge(struct search *search, struct krait_edge edge, const char *fields)
+{
+    uint32_t row;
+    int rc = find_place(search, &search->sought[edge.rule], &edge, fields);
+    if (rc == -ENOENT) {
+        rc = krait_intervals_row(search->intervals, &search->rows, search->options, edge.rule, KRAIT_NO_ID,
+                                 &row);
+        if (!rc)
+            search->intervals->rows[row].no_key++;
+        return rc;
+    }
+    if (rc || !KRAIT_GROW(search->edges, search->edge_cap, search->edge_count + 1))
+        return -ENOMEM;
+    search->edges[search->edge_count++] = edge;
+    return 0;
+}
+
+/* What an instant says: its message, or its name with its fields. */
+static const char *message_of(struct search *search, const char *name, const char *fields, size_t *n)
+{
+    struct krait_fields at = { fields, fields + strlen(fields) };
+    struct krait_field field;
+    if (krait_fields_find(&at, "message msg text buf", &field) && field.value[0] == '"')
+        return krait_field_text(&field, &search->own, n);
+    krait_buf_clear(&search->text);
+    krait_buf_fmt(&search->text, "%s%s%s", name, *fields ? " " : "", fields);
+    *n = search->text.len;
+    return search->text.data ? search->text.data : "";
+}
+
+static int take_message(struct search *search, uint32_t track, uint64_t t_ns, const char *name,
+                        const char *fields)
+{
+    size_t n;
+    int rc = 0;
+    const char *message = message_of(search, name, fields, &n);
+    search->intervals->messages++;
+    for (uint32_t i = 0; i < search->options->rule_count && !rc; i++) {
+        const struct krait_interval_rule *rule = &search->options->rules[i];
+        if (!rule->start)
+            continue;
+        bool starts = krait_regex_find(rule->start, message, n);
+        bool stops = krait_regex_find(rule->stop, message, n);
+        struct krait_edge edge = {
+            .t_ns = t_ns, .track = track, .rule = (uint16_t)i, .is_both = starts && stops
+        };
+        if ((edge.stops = stops))
+            rc = add_edge(search, edge, fields);
+        edge.stops = false;
+        if (starts && !rc)
+            rc = add_edge(search, edge, fields);
+    }
+    return rc;
+}
+
+static int take_messages(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct search *search = ctx;
+    uint32_t index = (uint32_t)(track - search->trace->tracks);
+    int rc = 0;
+    for (uint32_t i = 0; i < batch->n && !rc; i++)
+        rc = take_message(search, index, batch->t_ns[i], krait_track_text(search->trace, batch->name[i]),
+                          batch->text[i]);
+    return rc;
+}
+
+/* -- calls -- */
+
+/* Of a call whose begin or end was not recorded, only that it was there. */
+static int end_call(struct search *search, uint32_t rule, uint32_t track, uint64_t t_ns, bool is_cut)
+{
+    struct sought *sought = &search->sought[rule];
+    uint32_t row;
+    if (!sought->open_count)
+        return 0;
+    const struct call *call = &sought->open[--sought->open_count];
+    int rc = krait_intervals_row(search->intervals, &search->rows, search->options, rule, KRAIT_NO_ID, &row);
+    if (rc)
+        return rc;
+    struct krait_interval_row *counts = &search->intervals->rows[row];
+    counts->starts += !call->was_live;
+    counts->stops += !is_cut;
+    counts->no_start += call->was_live;
+    counts->no_stop += is_cut && !call->was_live;
+    return call->was_live || is_cut
+               ? 0
+               : krait_intervals_add(search->intervals, (struct krait_interval){ call->begin_ns, t_ns, row,
+                                                                                 KRAIT_NO_ID, track, track });
+}
+
+static int begin_call(struct sought *sought, uint64_t t_ns, bool was_live)
+{
+    if (!KRAIT_GROW(sought->open, sought->open_cap, sought->open_count + 1))
+        return -ENOMEM;
+    sought->open[sought->open_count++] = (struct call){ t_ns, was_live };
+    return 0;
+}
+
+static int take_calls(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct search *search = ctx;
+    const struct krait_call_batch *calls = batch->calls;
+    uint32_t index = (uint32_t)(track - search->trace->tracks);
+    int rc = 0;
+    for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
+        struct sought *sought = &search->sought[rule];
+        for (uint32_t i = 0; i < batch->n && sought->calls && !rc; i++) {
+            if (!sought->calls[calls->func[i]])
+                continue;
+            rc = krait_op_is_end(calls->kind[i])
+                     ? end_call(search, rule, index, batch->t_ns[i], calls->kind[i] == KRAIT_OP_CUT)
+                     : begin_call(sought, batch->t_ns[i], calls->kind[i] == KRAIT_OP_LIVE);
+        }
+    }
+    return rc;
+}
+
+/* -- all -- */
+
+static int begin_rule(struct search *search, uint32_t rule, struct krait_err *err)
+{
+    const struct krait_interval_rule *patterns = &search->options->rules[rule];
+    struct sought *sought = &search->sought[rule];
+    const char *key = search->options->key ? search->options->key : "key";
+    uint32_t row;
+    if (!search->options->by_key &&
+        krait_intervals_row(search->intervals, &search->rows, search->options, rule, KRAIT_NO_ID, &row))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    if (patterns->start) {
+        sought->start_group = krait_regex_group(patterns->start, key);
+        sought->stop_group = krait_regex_group(patterns->stop, key);
+        sought->is_keyed = search->options->key || (sought->start_group && sought->stop_group);
+        return 0;
+    }
+    sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
+    return sought->calls ? krait_match_mark(sought->calls, search->trace, patterns->call, err)
+                         : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
+/* Walks the tracks of a kind that are chosen, if a rule needs them. */
+static int walk(struct search *search, enum krait_track_kind kind, krait_batch_fn *take, char *damage,
+                size_t size)
+{
+    const struct krait_trace *trace = search->trace;
+    const struct krait_interval_options *options = search->options;
+    KRAIT_AUTO_FREE uint32_t *tracks = malloc(((size_t)trace->track_count + 1) * sizeof(*tracks));
+    uint32_t count = 0;
+    bool is_needed = false;
+    if (!tracks)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < options->rule_count; i++)
+        is_needed |= !options->rules[i].start == (kind == KRAIT_TRACK_CALLS);
+    for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
+        if (trace->tracks[i].kind == kind && options->takes(options->ctx, trace, &trace->tracks[i]))
+            tracks[count++] = i;
+    }
+    return krait_tracks_walk(trace, tracks, count, options->range, take, search, damage, size);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct krait_edge *x = a, *y = b;
+    return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
+}
+
+static int search_all(struct search *search, char *damage, size_t size)
+{
+    struct krait_intervals *intervals = search->intervals;
+    int rc = walk(search, KRAIT_TRACK_INSTANTS, take_messages, damage, size);
+    rc = rc ? rc : walk(search, KRAIT_TRACK_CALLS, take_calls, damage, size);
+    if (!rc && search->is_mixed)
+        rc = krait_runs_sort(search->edges, search->edge_count, sizeof(*search->edges), by_time);
+    rc = rc ? rc
+            : krait_intervals_pair(intervals, &search->rows, search->options, search->edges,
+                                   search->edge_count);
+    return rc ? rc : krait_intervals_sum(intervals);
+}
+
+int krait_intervals_find(struct krait_intervals *intervals, const struct krait_trace *trace,
+                         const struct krait_interval_options *options, char *damage, size_t size,
+                         struct krait_err *err)
+{
+    KRAIT_CLEANUP(search_done)
+    struct search search = { .trace = trace,
+                             .options = options,
+                             .intervals = intervals,
+                             .sought = calloc((size_t)options->rule_count + 1, sizeof(*search.sought)) };
+    int rc = search.sought ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < options->rule_count && !rc; i++)
+        rc = begin_rule(&search, i, err);
+    if (rc)
+        return rc;
+    rc = search_all(&search, damage, size);
+    for (uint32_t i = 0; i < options->rule_count; i++) {
+        if (options->rules[i].start)
+            intervals->given_up +=
+                krait_regex_given_up(options->rules[i].start) + krait_regex_given_up(options->rules[i].stop);
+    }
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}
+
+void krait_intervals_done(struct krait_intervals *intervals)
+{
+    free(intervals->items);
+    free(intervals->rows);
+    krait_strtab_done(&intervals->keys);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Intervals between messages: from one that matches a rule's start to one that matches its stop. A message is what an
+ * instant says: its first field that is called message, msg, text or buf, else its name with all fields. A rule may also
+ * take the calls of a function.
+ *
+ *   thread 1   Start a ──── Stop a        Start b ─ Stop b
+ *   thread 2         Start c ───────────────────────────── Stop c
+ *
+ * Without a key, a start and a stop belong together within a thread. Instants of streams that are not of one thread are
+ * told apart by their fields vtid, tid or thread where they have one. With a key, they belong together where it has the
+ * same text, in any thread, process or recording.
+ */
+#ifndef KRAIT_ANALYSIS_INTERVALS_H
+#define KRAIT_ANALYSIS_INTERVALS_H
+
+#include "analysis/match.h"
+#include "analysis/regex.h"
+#include "trace/track.h"
+
+/* Which of the open starts a stop ends. */
+enum krait_pairing {
+    KRAIT_PAIR_ORDER,  /* the oldest */
+    KRAIT_PAIR_NESTED, /* the newest; those before it stay open */
+    KRAIT_PAIR_LATEST, /* the newest; those before it never stop */
+};
+
+struct krait_interval_rule {
+    const char *name;
+    struct krait_regex *start, *stop; /* may be the same pattern: then from each to the next */
+    struct krait_match *call;         /* of which function; in place of the two above */
+};
+
+struct krait_interval_options {
+    const struct krait_interval_rule *rules;
+    uint32_t rule_count;
+    enum krait_pairing pairing;
+    const char *
+        key; /* a group of the patterns, or a field; NULL: the group named key, where both patterns have it */
+    bool by_key; /* a row for each rule and key */
+    struct krait_range range;
+    bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
+    void *ctx;
+};
+
+struct krait_interval {
+    uint64_t begin_ns, end_ns;
+    uint32_t row, key;               /* KRAIT_NO_ID: it has no key */
+    uint32_t begin_track, end_track; /* indices */
+};
+
+/* What all intervals of a rule, or of a rule and key, are together. Without any, times are 0. */
+struct krait_interval_row {
+    uint32_t rule, key; /* KRAIT_NO_ID: of all keys */
+    uint64_t count, total_ns, min_ns, max_ns, median_ns, p90_ns, p99_ns;
+    double mean_ns, deviation_ns; /* of a sample: by count - 1 */
+    uint64_t starts, stops;       /* that match */
+    uint64_t no_stop, no_start,
+        no_key; /* starts without a stop, stops without a start, messages without the key */
+};
+
+struct krait_intervals {
+    struct krait_interval *items; /* a row's one after the other, by their begin */
+    size_t count, cap;
+    struct krait_interval_row *rows;
+    uint32_t row_count, row_cap;
+    struct krait_strtab keys;
+    uint64_t messages, given_up; /* read; searches that took too many steps */
+};
+
+/* Reads the tracks that are needed, of a trace whose tracks of calls and instants were found. `damage` (size bytes)
+ * keeps the first that is met. Returns 0, -ENOMEM, or -ENOENT: a rule's function is not in the trace. */
+int krait_intervals_find(struct krait_intervals *intervals, const struct krait_trace *trace,
+                         const struct krait_interval_options *options, char *damage, size_t size,
+                         struct krait_err *err);
+void krait_intervals_done(struct krait_intervals *intervals);
+
+/* The duration at a share of them, nearest rank; `ns` is put in another order. */
+uint64_t krait_interval_quantile(uint64_t *ns, size_t count, double share);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of intervals.h share: intervals.c reads starts and stops, interval_pairs.c pairs them, interval_sums.c
+ * sums up.
+ */
+#ifndef KRAIT_ANALYSIS_INTERVALS_INSIDE_H
+#define KRAIT_ANALYSIS_INTERVALS_INSIDE_H
+
+#include "analysis/intervals.h"
+
+/* A message that matches; of one that matches both, the stop comes first. */
+struct krait_edge {
+    uint64_t t_ns;
+    uint32_t lane, key, track; /* lane: what belongs together without a key */
+    uint16_t rule;
+    bool stops, is_both;
+};
+
+/* The row of a rule and key, new where there was none. Returns 0 or -ENOMEM. */
+int krait_intervals_row(struct krait_intervals *intervals, struct krait_map *rows,
+                        const struct krait_interval_options *options, uint32_t rule, uint32_t key,
+                        uint32_t *row);
+
+/* One more. Returns 0 or -ENOMEM. */
+int krait_intervals_add(struct krait_intervals *intervals, struct krait_interval interval);
+
+/* Makes intervals of edges, which are in order of time within each lane and key. Returns 0 or -ENOMEM. */
+int krait_intervals_pair(struct krait_intervals *intervals, struct krait_map *rows,
+                         const struct krait_interval_options *options, const struct krait_edge *edges,
+                         size_t count);
+
+/* Puts the intervals in order, and fills the rows' times. Returns 0 or -ENOMEM. */
+int krait_intervals_sum(struct krait_intervals *intervals);
+
+#endif

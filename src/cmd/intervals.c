@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait intervals`: the time between messages.
+ */
+#include "cmd/intervals.h"
+
+#include "base/fmt.h"
+#include "cmd/cmds.h"
+#include "cmd/progress.h"
+#include "cmd/terminal.h"
+
+#include <string.h>
+
+enum { TABLE_ROWS = 40, MOST_RULES = UINT16_MAX };
+
+/* -- what is asked for -- */
+
+static int check_options(const struct intervals_options *o, struct krait_err *err)
+{
+    size_t rules = o->starts.count + o->calls.count;
+    if (o->starts.count != o->stops.count)
+        return krait_err_set(err, -EINVAL, "each --start needs a --stop: there are %zu and %zu",
+                             o->starts.count, o->stops.count);
+    if (!rules)
+        return krait_err_set(err, -EINVAL,
+                             "no interval given; use --start REGEX with --stop REGEX, or --call FUNCTION");
+    if (o->names.count > rules || rules > MOST_RULES)
+        return krait_err_set(err, -EINVAL, "there are more names (--name) than intervals");
+    if (o->nested && o->latest)
+        return krait_err_set(err, -EINVAL, "--nested and --latest exclude each other");
+    if (o->csv && o->json)
+        return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
+    if (o->by && o->list)
+        return krait_err_set(err, -EINVAL, "--by does not go with --list, which has a column for the key");
+    return krait_select_check(&o->select, err);
+}
+
+/* A number that is no group of a pattern, which would be taken for a field. */
+static int check_key(const struct intervals *intervals, struct krait_err *err)
+{
+    const char *key = intervals->options->key;
+    for (uint32_t i = 0; key && i < intervals->rule_count; i++) {
+        const struct krait_interval_rule *rule = &intervals->rules[i];
+        bool is_number = *key && key[strspn(key, "0123456789")] == '\0';
+        if (!rule->start || !is_number)
+            continue;
+        if (!krait_regex_group(rule->start, key) || !krait_regex_group(rule->stop, key))
+            return krait_err_set(
+                err, -EINVAL, "--key %s: '%s' and '%s' do not both have a group %s in round brackets", key,
+                intervals->options->starts.items[i], intervals->options->stops.items[i], key);
+    }
+    return 0;
+}
+
+static int make_rule(struct intervals *intervals, size_t i, struct krait_err *err)
+{
+    const struct intervals_options *o = intervals->options;
+    struct krait_interval_rule *rule = &intervals->rules[i];
+    KRAIT_AUTO_BUF name = { 0 };
+    int rc;
+    if (i >= o->starts.count) {
+        const char *function = o->calls.items[i - o->starts.count];
+        krait_buf_str(&name, function);
+        rc = krait_match_new(&rule->call, function, err);
+    } else {
+        krait_buf_fmt(&name, "%s .. %s", o->starts.items[i], o->stops.items[i]);
+        rc = krait_regex_new(&rule->start, o->starts.items[i], err);
+        if (rc)
+            return krait_err_prefix(err, rc, "--start");
+        rc = krait_regex_new(&rule->stop, o->stops.items[i], err);
+        if (rc)
+            return krait_err_prefix(err, rc, "--stop");
+    }
+    rule->name = i < o->names.count ? o->names.items[i] : krait_arena_strdup(&intervals->texts, name.data);
+    return rc ? rc : rule->name ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
+static int make_rules(struct intervals *intervals, struct krait_err *err)
+{
+    const struct intervals_options *o = intervals->options;
+    int rc = check_options(o, err);
+    if (rc)
+        return rc;
+    intervals->rule_count = (uint32_t)(o->starts.count + o->calls.count);
+    intervals->rules = calloc(intervals->rule_count, sizeof(*intervals->rules));
+    rc = intervals->rules ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < intervals->rule_count && !rc; i++)
+        rc = make_rule(intervals, i, err);
+    rc = rc ? rc : check_key(intervals, err);
+    return rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
+}
+
+/* -- what is found -- */
+
+int krait_intervals_read(const struct intervals *intervals, struct intervals_of *of, const char *const *paths,
+                         size_t count, struct krait_err *err)
+{
+    const struct intervals_options *o = intervals->options;
+    struct krait_progress progress;
+    int rc = krait_trace_open(&of->trace, paths, count, 0, err);
+    rc = rc ? rc : krait_tracks_find_kinds(of->trace, 1 << KRAIT_TRACK_INSTANTS, err);
+    if (rc)
+        return rc;
+    const struct krait_interval_options options = {
+        .rules = intervals->rules,
+        .rule_count = intervals->rule_count,
+        .pairing = o->nested   ? KRAIT_PAIR_NESTED
+                   : o->latest ? KRAIT_PAIR_LATEST
+                               : KRAIT_PAIR_ORDER,
+        .key = o->key,
+        .by_key = o->by,
+        .range = krait_select_range(&o->select, of->trace),
+        .takes = (bool (*)(void *, const struct krait_trace *, const struct krait_track *))krait_select_place,
+        .ctx = (void *)&o->select,
+    };
+    of->zero_ns = krait_trace_zero(of->trace);
+    krait_progress_begin(&progress, "intervals", of->trace);
+    rc = krait_intervals_find(&of->found, of->trace, &options, of->damage, sizeof(of->damage), err);
+    krait_progress_end(&progress);
+    return rc;
+}
+
+void krait_intervals_of_done(struct intervals_of *of)
+{
+    krait_intervals_done(&of->found);
+    krait_trace_close(of->trace);
+}
+
+/* What may be wrong where a rule found nothing. */
+static void note_nothing(struct intervals *intervals)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    const struct intervals_options *o = intervals->options;
+    char messages[KRAIT_FMT_SIZE];
+    if (o->csv || o->json)
+        return;
+    for (uint32_t i = 0; i < found->row_count; i++) {
+        const struct krait_interval_row *row = &found->rows[i];
+        if (!intervals->rules[row->rule].start || (row->starts && row->stops))
+            continue;
+        krait_buf_fmt(&intervals->notes, "none of %s matches --%s '",
+                      krait_fmt_counted(messages, found->messages, "message"),
+                      row->starts ? "stop" : "start");
+        krait_fmt_safe(&intervals->notes, (row->starts ? o->stops : o->starts).items[row->rule]);
+        krait_buf_fmt(&intervals->notes,
+                      "'%s; krait report --by mark counts what there is, krait cat shows it\n",
+                      krait_select_scope(&o->select));
+    }
+}
+
+static int show(struct intervals *intervals, struct krait_err *err)
+{
+    note_nothing(intervals);
+    return intervals->options->list ? krait_intervals_list(intervals, err)
+                                    : krait_intervals_table(intervals, err);
+}
+
+/* -- the verb -- */
+
+static void intervals_done(struct intervals *intervals)
+{
+    for (uint32_t i = 0; intervals->rules && i < intervals->rule_count; i++) {
+        krait_regex_free(intervals->rules[i].start);
+        krait_regex_free(intervals->rules[i].stop);
+        krait_match_free(intervals->rules[i].call);
+    }
+    free(intervals->rules);
+    krait_arena_done(&intervals->texts);
+    krait_intervals_of_done(&intervals->of);
+    krait_buf_done(&intervals->out);
+    krait_buf_done(&intervals->notes);
+}
+
+static void options_done(struct intervals_options *options)
+{
+    krait_select_done(&options->select);
+    krait_opt_list_done(&options->starts);
+    krait_opt_list_done(&options->stops);
+    krait_opt_list_done(&options->calls);
+    krait_opt_list_done(&options->names);
+}
+
+static int run_intervals(void *values, int argc, char **argv)
+{
+    struct intervals_options *options = values;
+    struct intervals intervals = { .options = options, .look = krait_terminal_look(stdout) };
+    struct krait_err err = { 0 };
+    int rc = make_rules(&intervals, &err);
+    if (!rc && argc < 1)
+        rc = krait_err_set(&err, -EINVAL, "no trace given; name the folder of a recording");
+    int status = rc ? krait_cmd_usage(&krait_cmd_intervals, &err) : 0;
+    rc = rc ? rc
+            : krait_intervals_read(&intervals, &intervals.of, (const char *const *)argv, (size_t)argc, &err);
+    rc = rc ? rc : show(&intervals, &err);
+    rc = rc ? rc : krait_terminal_print(&intervals.out, &intervals.notes, "the intervals", &err);
+    intervals_done(&intervals);
+    options_done(options);
+    return status || !rc ? status : krait_cmd_fail(&krait_cmd_intervals, &err);
+}
+
+#define OPT(field) offsetof(struct intervals_options, field)
+
+static const struct krait_opt intervals_opts[] = {
+    { "start", 0, KRAIT_OPT_LIST, "REGEX", OPT(starts),
+      "Begin an interval at each message that matches; may be repeated, with a --stop for each" },
+    { "stop", 0, KRAIT_OPT_LIST, "REGEX", OPT(stops), "End it at the next message that matches" },
+    { "call", 'c', KRAIT_OPT_LIST, "FUNCTION", OPT(calls),
+      "Take each call of a function as an interval, named as in report --filter; may be repeated" },
+    { "name", 0, KRAIT_OPT_LIST, "NAME", OPT(names),
+      "Name the intervals, first those of --start and --stop, then those of --call; may be repeated" },
+    { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
+      "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a field of "
+      "the event, such as extra.order; in any thread or process (default: the group named key)" },
+    { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested),
+      "A stop ends the newest open start (default: the oldest)" },
+    { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "A start replaces one that is open" },
+    { "by", 0, KRAIT_OPT_CHOICE, "key", OPT(by), "Show a row for each key" },
+    { "list", 'l', KRAIT_OPT_FLAG, NULL, OPT(list), "Show each interval" },
+    { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
+      "Sort by these columns, named as in --csv and separated by commas: total_ns, p99_ns; with --list duration_ns" },
+    { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
+      "Show N rows, 0 for all (default: 40 in a table, all in CSV and JSON)" },
+    KRAIT_SELECT_OPTS(struct intervals_options, select),
+    KRAIT_SELECT_TO_OPT(struct intervals_options, select),
+    { "csv", 0, KRAIT_OPT_FLAG, NULL, OPT(csv), "Print CSV, times in nanoseconds" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, OPT(json), "Print one JSON object, times in nanoseconds" },
+    KRAIT_OPTS_END,
+};
+
+const struct krait_cmd krait_cmd_intervals = {
+    .name = "intervals",
+    .operands = "TRACE...",
+    .summary = "Show the time between messages",
+    .description =
+        "Pairs messages that begin and end a piece of work, and shows how long that took: count, total, least, mean, "
+        "median, percentiles, greatest, standard deviation, and how many had no partner.\n\n"
+        "Messages are log records (krait record --log), krait.mark() and other notes of a recording, and the events of "
+        "any other CTF trace, such as LTTng's Python agent. A message is what an event says: its field message, msg, "
+        "text or buf, or else its name and all its fields. Patterns are regular expressions like Python's, found "
+        "anywhere in it.\n\n"
+        "A start and a stop pair up within a thread. With a key, such as the number of an order, they pair up where it "
+        "is the same, also across threads, processes and recordings: a group named key in both patterns, or what --key "
+        "names.\n\n"
+        "docs/intervals.md has the rules, with examples.",
+    .examples = "# How long each run took that the program logs\n"
+                "krait record --log app -o trace -- python3 app.py\n"
+                "krait intervals trace --start 'Start recursive' --stop 'Stop recursive'\n"
+                "# A row for each word behind Start and Stop\n"
+                "krait intervals trace --start 'Start (?<key>\\w+)' --stop 'Stop (?<key>\\w+)' --by key\n"
+                "# The slowest five, with their threads\n"
+                "krait intervals trace --start Start --stop Stop --list --sort duration_ns --limit 5\n"
+                "# The calls of a function\n"
+                "krait intervals trace --call json.loads\n",
+    .opts = intervals_opts,
+    .values_size = sizeof(struct intervals_options),
+    .run = run_intervals,
+};

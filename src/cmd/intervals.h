@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait intervals` in its parts: what is asked for and found (intervals.c), the tables (intervals_tables.c), and two
+ * intervals side by side (intervals_compare.c).
+ */
+#ifndef KRAIT_CMD_INTERVALS_H
+#define KRAIT_CMD_INTERVALS_H
+
+#include "analysis/intervals.h"
+#include "cmd/select.h"
+#include "cmd/sheet.h"
+
+struct intervals_options {
+    struct krait_select select;
+    struct krait_opt_list starts, stops, calls, names;
+    const char *key, *by, *sort, *limit, *plot, *compare[2];
+    bool nested, latest, list, csv, json;
+};
+
+/* What one trace, or several as one, has of the rules. */
+struct intervals_of {
+    struct krait_trace *trace;
+    uint64_t zero_ns; /* times count from it */
+    struct krait_intervals found;
+    char damage[1024];
+};
+
+struct intervals {
+    const struct intervals_options *options;
+    struct krait_interval_rule *rules;
+    uint32_t rule_count;
+    struct krait_arena texts; /* names of rules */
+    struct intervals_of of;
+    uint32_t limit; /* rows; 0: all */
+    struct krait_table_look look;
+    struct krait_buf out, notes; /* stdout's text; stderr's lines */
+};
+
+/* Reads traces. Returns 0 or a negative errno with err set. */
+int krait_intervals_read(const struct intervals *intervals, struct intervals_of *of, const char *const *paths,
+                         size_t count, struct krait_err *err);
+void krait_intervals_of_done(struct intervals_of *of);
+
+/* A row's rule; and the key's text, NULL where it has none. */
+const char *krait_intervals_name(const struct intervals *intervals, const struct krait_interval_row *row);
+const char *krait_intervals_key(const struct intervals_of *of, uint32_t key);
+
+/* Each fills intervals->out. Return 0 or a negative errno with err set. */
+int krait_intervals_table(struct intervals *intervals,
+                          struct krait_err *err); /* a row for each kind of interval */
+int krait_intervals_list(struct intervals *intervals, struct krait_err *err); /* a row for each interval */
+
+#endif

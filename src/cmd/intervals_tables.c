@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables of `krait intervals`: what all intervals of a name are together, and each of them.
+ */
+#include "base/json.h"
+#include "cmd/ending.h"
+#include "cmd/intervals.h"
+#include "cmd/omitted.h"
+
+#include <math.h>
+
+const char *krait_intervals_name(const struct intervals *intervals, const struct krait_interval_row *row)
+{
+    return intervals->rules[row->rule].name;
+}
+
+const char *krait_intervals_key(const struct intervals_of *of, uint32_t key)
+{
+    return key == KRAIT_NO_ID ? NULL : of->found.keys.texts[key];
+}
+
+/* -- columns: of all together -- */
+
+#define ROW(member) krait_sheet_number_at, offsetof(struct krait_interval_row, member)
+
+static struct krait_sheet_cell get_rounded(void *of, const void *row, size_t offset)
+{
+    double ns = *(const double *)((const char *)row + offset);
+    return krait_sheet_number((uint64_t)llround(ns));
+}
+
+static struct krait_sheet_cell get_name(void *of, const void *row, size_t arg)
+{
+    return krait_sheet_name(krait_intervals_name(of, row));
+}
+
+static struct krait_sheet_cell get_key(void *of, const void *row, size_t arg)
+{
+    const struct intervals *intervals = of;
+    return krait_sheet_name(
+        krait_intervals_key(&intervals->of, ((const struct krait_interval_row *)row)->key));
+}
+
+static const struct krait_sheet_column row_columns[] = {
+    { { "intervals", 0, 0, 0 }, "intervals", KRAIT_SHEET_COUNT, 0, ROW(count) },
+    { { "total", 0, 0, 3 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(total_ns) },
+    { { "min", 0, 0, 2 }, "min_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(min_ns) },
+    { { "mean", 0, 0, 0 },
+      "mean_ns",
+      KRAIT_SHEET_NS,
+      KRAIT_SHEET_DASH,
+      get_rounded,
+      offsetof(struct krait_interval_row, mean_ns) },
+    { { "median", 0, 0, 0 }, "median_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(median_ns) },
+    { { "p90", 0, 0, 4 }, "p90_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(p90_ns) },
+    { { "p99", 0, 0, 1 }, "p99_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(p99_ns) },
+    { { "max", 0, 0, 0 }, "max_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(max_ns) },
+    { { "std dev", 0, 0, 2 },
+      "deviation_ns",
+      KRAIT_SHEET_NS,
+      KRAIT_SHEET_DASH,
+      get_rounded,
+      offsetof(struct krait_interval_row, deviation_ns) },
+    { { "no stop", 0, 0, 0 },
+      "no_stop",
+      KRAIT_SHEET_COUNT,
+      KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH,
+      ROW(no_stop) },
+    { { "no start", 0, 0, 0 },
+      "no_start",
+      KRAIT_SHEET_COUNT,
+      KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH,
+      ROW(no_start) },
+    { { "no key", 0, 0, 0 }, "no_key", KRAIT_SHEET_COUNT, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, ROW(no_key) },
+    { { "starts", 0, 0, 0 }, "starts", KRAIT_SHEET_COUNT, KRAIT_SHEET_DATA, ROW(starts) },
+    { { "stops", 0, 0, 0 }, "stops", KRAIT_SHEET_COUNT, KRAIT_SHEET_DATA, ROW(stops) },
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, get_name, 0 },
+    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
+      "key",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      get_key,
+      0 },
+};
+
+#undef ROW
+
+/* -- columns: of each -- */
+
+/* An interval as a row. */
+struct listed {
+    uint64_t begin_ns, duration_ns, tid, pid; /* begin: after the trace's */
+    const char *name, *key, *thread, *process, *end_thread;
+};
+
+#define NUMBER(member) krait_sheet_number_at, offsetof(struct listed, member)
+#define NAME(member)   krait_sheet_name_at, offsetof(struct listed, member)
+
+static const struct krait_sheet_column list_columns[] = {
+    { { "begin", 0, 0, 0 }, "begin_ns", KRAIT_SHEET_TIME, 0, NUMBER(begin_ns) },
+    { { "duration", 0, 0, 0 }, "duration_ns", KRAIT_SHEET_NS, 0, NUMBER(duration_ns) },
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, NAME(name) },
+    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
+      "key",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      NAME(key) },
+    { { "process", KRAIT_COLUMN_LEFT, 0, 3 }, "process", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME(process) },
+    { { "pid", 0, 0, 2 }, "pid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, NUMBER(pid) },
+    { { "thread", KRAIT_COLUMN_LEFT, 0, 1 }, "thread", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME(thread) },
+    { { "tid", 0, 0, 2 }, "tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, NUMBER(tid) },
+    { { "ends in", KRAIT_COLUMN_LEFT, 0, 4 },
+      "end_thread",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      NAME(end_thread) },
+};
+
+#undef NUMBER
+#undef NAME
+
+/* Of a stream its own name. */
+static const char *thread_name(const struct krait_track *track)
+{
+    return track->of == KRAIT_OF_THREAD ? track->thread_name : track->name;
+}
+
+static struct listed listed_of(const struct intervals *intervals, const struct krait_interval *interval)
+{
+    const struct intervals_of *of = &intervals->of;
+    const struct krait_track *begin = &of->trace->tracks[interval->begin_track],
+                             *end = &of->trace->tracks[interval->end_track];
+    return (struct listed){
+        .begin_ns = interval->begin_ns - KRAIT_MIN(of->zero_ns, interval->begin_ns),
+        .duration_ns = interval->end_ns - interval->begin_ns,
+        .pid = begin->pid ? begin->pid : KRAIT_SHEET_NONE,
+        .tid = begin->of == KRAIT_OF_THREAD ? begin->number : KRAIT_SHEET_NONE,
+        .name = krait_intervals_name(intervals, &of->found.rows[interval->row]),
+        .key = krait_intervals_key(of, interval->key),
+        .process = begin->process_name,
+        .thread = thread_name(begin),
+        .end_thread = begin == end ? NULL : thread_name(end),
+    };
+}
+
+/* -- output -- */
+
+static void note_missing(struct intervals *intervals)
+{
+    const struct intervals_of *of = &intervals->of;
+    krait_ending_notes(&intervals->notes, of->trace, of->damage, "");
+    if (of->found.given_up)
+        krait_buf_fmt(
+            &intervals->notes,
+            "warning: %llu searches for a pattern were given up: it takes too many steps; a pattern without "
+            "repeats inside repeats, such as (a+)+, is faster\n",
+            (unsigned long long)of->found.given_up);
+}
+
+static int print_sheet(struct intervals *intervals, const struct krait_sheet *sheet, const char *key)
+{
+    struct krait_buf *out = &intervals->out;
+    if (intervals->options->csv)
+        return krait_sheet_csv(sheet, intervals->limit, out);
+    if (!intervals->options->json) {
+        if (intervals->limit && sheet->rows > intervals->limit)
+            krait_buf_fmt(&intervals->notes, "%u of %u rows; --limit 0 shows all\n", intervals->limit,
+                          sheet->rows);
+        note_missing(intervals);
+        return krait_sheet_table(sheet, intervals->limit, &intervals->look, out);
+    }
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "begin_ns", intervals->of.zero_ns);
+    krait_json_key_u64(out, "messages", intervals->of.found.messages);
+    krait_json_key_u64(out, "given_up", intervals->of.found.given_up);
+    krait_json_key(out, key);
+    int rc = krait_sheet_json(sheet, intervals->limit, out);
+    krait_omitted_json(out, intervals->of.trace);
+    krait_json_key_text_or_null(out, "damage", intervals->of.damage);
+    krait_buf_str(out, "}\n");
+    return rc;
+}
+
+static int finish(struct intervals *intervals, struct krait_sheet *sheet, const char *sort, const char *key,
+                  struct krait_err *err)
+{
+    sort = intervals->options->sort ? intervals->options->sort : sort;
+    int rc = sheet->failed ? -ENOMEM : 0;
+    if (!rc && sort)
+        rc = krait_sheet_sort(sheet, sort, err);
+    rc = rc ? rc : print_sheet(intervals, sheet, key);
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}
+
+int krait_intervals_table(struct intervals *intervals, struct krait_err *err)
+{
+    bool by_key = intervals->options->by;
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = row_columns,
+                                 .of = intervals,
+                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !by_key };
+    for (uint32_t i = 0; i < intervals->of.found.row_count; i++)
+        krait_sheet_add(&sheet, &intervals->of.found.rows[i]);
+    return finish(intervals, &sheet, NULL, "rows", err);
+}
+
+int krait_intervals_list(struct intervals *intervals, struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = list_columns,
+                                 .of = intervals,
+                                 .column_count = KRAIT_ARRAY_LEN(list_columns) };
+    for (size_t i = 0; i < intervals->of.found.count && !sheet.failed; i++) {
+        const struct listed listed = listed_of(intervals, &intervals->of.found.items[i]);
+        krait_sheet_add(&sheet, &listed);
+    }
+    return finish(intervals, &sheet, "begin_ns", "list", err);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/fields.h"
+
+#include "base/json.h"
+#include "base/json_read.h"
+
+#include <string.h>
+
+/* Behind a string's closing quote. */
+static const char *pass_string(const char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\';
+    return at < end ? at + 1 : end;
+}
+
+/* At the comma or bracket that ends a value. Brackets nest; what is in quotes does not count. */
+static const char *pass_value(const char *at, const char *end)
+{
+    int depth = 0;
+    while (at < end) {
+        if (*at == '"') {
+            at = pass_string(at, end);
+            continue;
+        }
+        if (!depth && (*at == ',' || *at == '}'))
+            break;
+        depth += *at == '{' || *at == '(' || *at == '[';
+        depth -= *at == '}' || *at == ')' || *at == ']';
+        at++;
+    }
+    return at;
+}
+
+bool krait_fields_next(struct krait_fields *fields, struct krait_field *field)
+{
+    static const char equals[] = " = ";
+    const char *at = fields->at, *end = fields->end;
+    while (at < end && strchr("{}, ", *at))
+        at++;
+    const char *name_end = memmem(at, (size_t)(end - at), equals, strlen(equals));
+    if (!name_end || name_end == at)
+        return false;
+    field->name = at;
+    field->name_len = (size_t)(name_end - at);
+    field->value = name_end + strlen(equals);
+    at = fields->at = pass_value(field->value, end);
+    while (at > field->value && at[-1] == ' ')
+        at--;
+    field->value_len = (size_t)(at - field->value);
+    return true;
+}
+
+/* Whether `name` is one of the words. */
+static bool is_one_of(const char *name, size_t n, const char *words)
+{
+    for (const char *word = words; *word; word += strspn(word, " ")) {
+        size_t length = strcspn(word, " ");
+        if (length == n && memcmp(word, name, n) == 0)
+            return true;
+        word += length;
+    }
+    return false;
+}
+
+bool krait_fields_find(struct krait_fields *fields, const char *names, struct krait_field *field)
+{
+    while (krait_fields_next(fields, field)) {
+        if (is_one_of(field->name, field->name_len, names))
+            return true;
+    }
+    return false;
+}
+
+/* -- values -- */
+
+static uint32_t number_at(const char *at, const char *end, int digits)
+{
+    char text[8] = { 0 };
+    memcpy(text, at, (size_t)KRAIT_MIN(digits, end - at));
+    return (uint32_t)strtoul(text, NULL, 16);
+}
+
+/* What an escape of JSON's or of babeltrace2's stands for. Returns the byte behind it. */
+static const char *add_escaped(struct krait_buf *to, const char *at, const char *end)
+{
+    static const char letters[] = "abefnrtv", meant[] = "\a\b\033\f\n\r\t\v";
+    const char *letter = *at ? strchr(letters, *at) : NULL;
+    enum { BYTE = 2, UNIT = 4 };
+    if (*at == 'x') {
+        krait_buf_char(to, (char)number_at(at + 1, end, BYTE));
+        return KRAIT_MIN(at + 1 + BYTE, end);
+    }
+    if (*at == 'u') {
+        krait_utf8_add(to, number_at(at + 1, end, UNIT));
+        return KRAIT_MIN(at + 1 + UNIT, end);
+    }
+    krait_buf_char(to, letter ? meant[letter - letters] : *at);
+    return at + 1;
+}
+
+static void unescape(struct krait_buf *to, const char *at, const char *end)
+{
+    while (at < end) {
+        const char *backslash = memchr(at, '\\', (size_t)(end - at));
+        const char *plain_end = backslash ? backslash : end;
+        krait_buf_add(to, at, (size_t)(plain_end - at));
+        at = backslash && backslash + 1 < end ? add_escaped(to, backslash + 1, end) : end;
+    }
+}
+
+const char *krait_field_text(const struct krait_field *field, struct krait_buf *own, size_t *n)
+{
+    const char *at = field->value, *end = at + field->value_len;
+    if (*at == '(') /* ( "label" : container = 7 ) */
+        at += strspn(at, "( ");
+    if (at >= end || *at != '"') {
+        *n = field->value_len;
+        return field->value;
+    }
+    const char *last = pass_string(at, end) - 1;
+    at++;
+    *n = (size_t)(last - at);
+    if (!memchr(at, '\\', *n))
+        return at;
+    krait_buf_clear(own);
+    unescape(own, at, last);
+    *n = own->len;
+    return own->data ? own->data : "";
+}
+
+/* -- by a path -- */
+
+/* A text, a number or a word of JSON's; an array or an object is none. */
+static bool add_json(struct krait_buf *to, const struct krait_json *value, const char *text)
+{
+    if (value->kind == KRAIT_JSON_ARRAY || value->kind == KRAIT_JSON_OBJECT)
+        return false;
+    if (value->kind == KRAIT_JSON_TEXT)
+        krait_buf_str(to, value->text);
+    else
+        krait_buf_add(to, text + value->at, strcspn(text + value->at, ",}] \t\r\n"));
+    return true;
+}
+
+static bool get_json(const char *text, size_t n, const char *path, struct krait_buf *to)
+{
+    struct krait_arena arena = { 0 };
+    struct krait_json *root = NULL;
+    const struct krait_json *at = krait_json_read(&root, &arena, text, n, 0, NULL) ? NULL : root;
+    while (at && at->kind == KRAIT_JSON_OBJECT && *path) {
+        size_t length = strcspn(path, ".");
+        KRAIT_AUTO_BUF key = { 0 };
+        krait_buf_add(&key, path, length);
+        at = key.data ? krait_json_get(at, key.data) : NULL;
+        path += length + (path[length] == '.');
+    }
+    bool found = at && !*path && add_json(to, at, text);
+    krait_arena_done(&arena);
+    return found;
+}
+
+bool krait_fields_get(struct krait_fields fields, const char *path, struct krait_buf *to)
+{
+    KRAIT_AUTO_BUF own = { 0 };
+    struct krait_field field;
+    size_t n;
+    for (;;) {
+        size_t length = strcspn(path, ".");
+        do {
+            if (!krait_fields_next(&fields, &field))
+                return false;
+        } while (field.name_len != length || memcmp(field.name, path, length) != 0);
+        path += length + (path[length] == '.');
+        if (!*path || *field.value != '{')
+            break;
+        fields = (struct krait_fields){ field.value, field.value + field.value_len };
+    }
+    const char *value = krait_field_text(&field, &own, &n);
+    if (*path)
+        return get_json(value, n, path, to);
+    krait_buf_add(to, value, n);
+    return true;
+}

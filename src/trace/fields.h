@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The fields of an instant, from its text (batch->text): `{ vtid = 7 }, { level = 30, message = "order 7", point = { x = 1 } }`,
+ * as the importers write it. Nothing is copied.
+ */
+#ifndef KRAIT_TRACE_FIELDS_H
+#define KRAIT_TRACE_FIELDS_H
+
+#include "base/buf.h"
+
+struct krait_field {
+    const char *name, *value; /* as they stand in the text: not terminated, a string in quotes */
+    size_t name_len, value_len;
+};
+
+/* What is not read yet of a text, or of a field's value in braces. */
+struct krait_fields {
+    const char *at, *end;
+};
+
+/* The next field of all groups. False behind the last one, and where the text is none of fields. */
+bool krait_fields_next(struct krait_fields *fields, struct krait_field *field);
+
+/* The next one that has one of the names, which are separated by blanks. */
+bool krait_fields_find(struct krait_fields *fields, const char *names, struct krait_field *field);
+
+/* A field by its name, or by the names on its way, with dots between: "point.x". Where a string on the way is a JSON
+ * object, as log records' `extra`, the rest is the way in that. Its value, as krait_field_text has it, goes to the end
+ * of `to`; false: there is none. */
+bool krait_fields_get(struct krait_fields fields, const char *path, struct krait_buf *to);
+
+/* What a field's value says: a string without its quotes and escapes, an enumeration's label, else the value as it
+ * stands. It is in the text itself, or where it has escapes in `own`, whose content is replaced. */
+const char *krait_field_text(const struct krait_field *field, struct krait_buf *own, size_t *n);
+
+#endif

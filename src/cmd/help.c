@@ -108,7 +108,7 @@ void krait_cmd_help(const struct krait_cmd *cmd, FILE *to)
 void krait_help_all(FILE *to)
 {
     struct layout layout = layout_of(to);
-    layout.column = 12;
+    layout.column = 13;
     fputs("Usage: krait VERB [options] ...\n\n", to);
     put_wrapped("Full-stack tracing and visual profiling for Python: shows where the time went, exactly.", 0,
                 0, layout.width, to);

@@ -14,6 +14,7 @@ struct krait_regex {
     pcre2_code *code;
     pcre2_match_data *match;
     pcre2_match_context *limits;
+    __typeof__(pcre2_match) *find; /* by machine code, where it can be made */
     uint64_t given_up;
     const char *text; /* that was searched */
 };
@@ -50,7 +51,7 @@ int krait_regex_new(struct krait_regex **out, const char *pattern, struct krait_
         free(regex);
         return refuse(pattern, number, at, err);
     }
-    pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* where it cannot, searches are slower */
+    regex->find = pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) ? pcre2_match : pcre2_jit_match;
     regex->match = pcre2_match_data_create_from_pattern(regex->code, NULL);
     regex->limits = pcre2_match_context_create(NULL);
     if (!regex->match || !regex->limits) {
@@ -64,7 +65,7 @@ int krait_regex_new(struct krait_regex **out, const char *pattern, struct krait_
 
 bool krait_regex_find(struct krait_regex *regex, const char *text, size_t n)
 {
-    int rc = pcre2_match(regex->code, (PCRE2_SPTR)text, KRAIT_MIN(n, (size_t)KRAIT_REGEX_MOST), 0, 0,
+    int rc = regex->find(regex->code, (PCRE2_SPTR)text, KRAIT_MIN(n, (size_t)KRAIT_REGEX_MOST), 0, 0,
                          regex->match, regex->limits);
     regex->text = text;
     regex->given_up += rc < 0 && rc != PCRE2_ERROR_NOMATCH;

@@ -59,7 +59,12 @@ void krait_buf_str(struct krait_buf *buf, const char *s)
 
 void krait_buf_char(struct krait_buf *buf, char c)
 {
-    krait_buf_add(buf, &c, 1);
+    char *to = krait_buf_room(buf, 1);
+    if (!to)
+        return;
+    to[0] = c;
+    to[1] = '\0';
+    buf->len++;
 }
 
 void krait_buf_fmt(struct krait_buf *buf, const char *fmt, ...)

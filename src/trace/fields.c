@@ -32,18 +32,27 @@ static const char *pass_value(const char *at, const char *end)
     return at;
 }
 
+/* At the " = " behind a name, or NULL. hot path */
+static const char *pass_name(const char *at, const char *end)
+{
+    for (; end - at > 3; at++) {
+        if (at[0] == ' ' && at[1] == '=' && at[2] == ' ')
+            return at;
+    }
+    return NULL;
+}
+
 bool krait_fields_next(struct krait_fields *fields, struct krait_field *field)
 {
-    static const char equals[] = " = ";
     const char *at = fields->at, *end = fields->end;
-    while (at < end && strchr("{}, ", *at))
+    while (at < end && (*at == ' ' || *at == ',' || *at == '{' || *at == '}'))
         at++;
-    const char *name_end = memmem(at, (size_t)(end - at), equals, strlen(equals));
+    const char *name_end = pass_name(at, end);
     if (!name_end || name_end == at)
         return false;
     field->name = at;
     field->name_len = (size_t)(name_end - at);
-    field->value = name_end + strlen(equals);
+    field->value = name_end + strlen(" = ");
     at = fields->at = pass_value(field->value, end);
     while (at > field->value && at[-1] == ' ')
         at--;
@@ -54,11 +63,14 @@ bool krait_fields_next(struct krait_fields *fields, struct krait_field *field)
 /* Whether `name` is one of the words. */
 static bool is_one_of(const char *name, size_t n, const char *words)
 {
-    for (const char *word = words; *word; word += strspn(word, " ")) {
-        size_t length = strcspn(word, " ");
-        if (length == n && memcmp(word, name, n) == 0)
+    while (*words) {
+        size_t same = 0;
+        while (same < n && words[same] == name[same])
+            same++;
+        if (same == n && (words[n] == ' ' || !words[n]))
             return true;
-        word += length;
+        while (*words && *words++ != ' ')
+            ;
     }
     return false;
 }

@@ -5,6 +5,7 @@
  */
 #include "base/buf.h"
 #include "base/json.h"
+#include "ctf/scalar/digits.h"
 #include "ctf/scalar/real.h"
 #include "event/payload.h"
 #include "trace/import.h"
@@ -33,48 +34,43 @@ static void want_marks(struct krait_thread_events *events)
 
 /* -- fields as text -- */
 
-/* What each type's value is as text: the types of events.def, and enumerations. */
-static void add_unsigned(struct krait_buf *text, uint64_t value)
-{
-    krait_buf_fmt(text, "%llu", (unsigned long long)value);
-}
+struct reading;
+struct plan;
 
-static void add_i32(struct krait_buf *text, uint64_t value)
-{
-    krait_buf_fmt(text, "%d", (int32_t)value);
-}
+/* Writes the next field of a payload. */
+typedef void add_fn(struct reading *reading, const struct plan *plan, struct krait_cursor *at);
 
-static void add_i64(struct krait_buf *text, uint64_t value)
-{
-    krait_buf_fmt(text, "%lld", (long long)value);
-}
-
-static void add_f64(struct krait_buf *text, uint64_t value)
-{
-    double real;
-    memcpy(&real, &value, sizeof(real));
-    char digits[2 * KRAIT_REAL_MOST];
-    krait_buf_add(text, digits, (size_t)(krait_put_real(digits, real) - digits));
-}
-
-static const struct number_type {
-    const char *type;
-    size_t size;
-    void (*add)(struct krait_buf *text, uint64_t value);
-} number_types[] = {
-    { "u8", 1, add_unsigned },  { "u16", 2, add_unsigned }, { "u32", 4, add_unsigned },
-    { "u64", 8, add_unsigned }, { "i32", 4, add_i32 },      { "i64", 8, add_i64 },
-    { "f64", 8, add_f64 },
+/* How a field is written: found once for each row of events.def, not for each event. */
+struct plan {
+    char lead[64]; /* "{ text = ", or ", n = " */
+    size_t lead_len;
+    add_fn *add;
+    size_t size;             /* of a number, in the payload */
+    const char *enumeration; /* of one of its values */
 };
 
-static const struct number_type *number_type(const char *type)
-{
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(number_types); i++) {
-        if (strcmp(number_types[i].type, type) == 0)
-            return &number_types[i];
-    }
-    return NULL;
-}
+enum { MOST_FIELDS = 12 };
+
+#define KRAIT_EVENT(id, symbol, name, doc)    enum { FIELDS_##symbol = 0
+#define KRAIT_FIELD(symbol, type, field, doc) +1
+#define KRAIT_EVENT_END(symbol) \
+    }                           \
+    ;                           \
+    _Static_assert((int)FIELDS_##symbol <= (int)MOST_FIELDS, "MOST_FIELDS");
+#include "event/events.def"
+
+struct reading {
+    const struct krait_trace *trace;
+    const struct krait_image *image; /* of the thread */
+    struct krait_thread_events events;
+    struct krait_instants instants;
+    struct krait_buf text;
+    struct row_plan {
+        bool is_made;
+        uint32_t name; /* krait_trace_name */
+        struct plan fields[MOST_FIELDS];
+    } rows[KRAIT_EVENT_IDS];
+};
 
 static uint64_t read_number(struct krait_cursor *at, size_t size)
 {
@@ -84,62 +80,116 @@ static uint64_t read_number(struct krait_cursor *at, size_t size)
     return value;
 }
 
-static void add_enum(struct krait_buf *text, const char *enumeration, uint64_t value)
+static void add_digits(struct krait_buf *text, uint64_t value, bool is_signed)
 {
-    const struct krait_enum_row *row = krait_enum_find(enumeration, (uint32_t)value);
+    char *to = krait_buf_room(text, KRAIT_DIGITS_ROOM);
+    if (to)
+        text->len =
+            (size_t)((is_signed ? krait_put_i64(to, (int64_t)value) : krait_put_u64(to, value)) - text->data);
+}
+
+static void add_unsigned(struct reading *reading, const struct plan *plan, struct krait_cursor *at)
+{
+    add_digits(&reading->text, read_number(at, plan->size), false);
+}
+
+static void add_signed(struct reading *reading, const struct plan *plan, struct krait_cursor *at)
+{
+    unsigned above = 64 - 8 * (unsigned)plan->size; /* bits that its sign fills */
+    add_digits(&reading->text, (uint64_t)((int64_t)(read_number(at, plan->size) << above) >> above), true);
+}
+
+static void add_real(struct reading *reading, const struct plan *plan, struct krait_cursor *at)
+{
+    uint64_t value = read_number(at, plan->size);
+    double real;
+    char digits[2 * KRAIT_REAL_MOST];
+    memcpy(&real, &value, sizeof(real));
+    krait_buf_add(&reading->text, digits, (size_t)(krait_put_real(digits, real) - digits));
+}
+
+static void add_enum(struct reading *reading, const struct plan *plan, struct krait_cursor *at)
+{
+    uint64_t value = read_number(at, plan->size);
+    const struct krait_enum_row *row = krait_enum_find(plan->enumeration, (uint32_t)value);
     if (row)
-        krait_buf_str(text, row->label);
+        krait_buf_str(&reading->text, row->label);
     else
-        add_unsigned(text, value);
+        add_digits(&reading->text, value, false);
 }
 
 /* A function or a name; what is neither is a number. */
-static void add_code(struct krait_buf *text, const struct krait_trace *trace, const struct krait_image *image,
-                     uint32_t code)
+static void add_code(struct reading *reading, const struct plan *plan, struct krait_cursor *at)
 {
+    const struct krait_image *image = reading->image;
+    const struct krait_trace *trace = reading->trace;
+    uint32_t code = (uint32_t)read_number(at, plan->size);
     char label[512];
     const uint64_t *name = krait_map_get(&image->names, code);
     uint32_t func = code < image->code_count ? image->code_func[code] : KRAIT_NO_ID;
     if (name)
-        krait_json_cstr(text, krait_track_text(trace, (uint32_t)*name));
+        krait_json_cstr(&reading->text, krait_track_text(trace, (uint32_t)*name));
     else if (func != KRAIT_NO_ID)
-        krait_json_cstr(text, krait_func_label(&trace->funcs[func], label, sizeof(label)));
+        krait_json_cstr(&reading->text, krait_func_label(&trace->funcs[func], label, sizeof(label)));
     else
-        add_unsigned(text, code);
+        add_digits(&reading->text, code, false);
 }
 
-struct reading {
-    const struct krait_trace *trace;
-    const struct krait_image *image; /* of the thread */
-    struct krait_thread_events events;
-    struct krait_instants instants;
-    struct krait_buf text;
+static void add_text(struct reading *reading, const struct plan *plan, struct krait_cursor *at)
+{
+    const char *string;
+    if (krait_read_text(at, &string))
+        krait_json_cstr(&reading->text, string);
+}
+
+/* How the types of events.def are written; all others are enumerations. */
+static const struct {
+    const char *type;
+    size_t size;
+    add_fn *add;
+} types[] = {
+    { "u8", 1, add_unsigned },  { "u16", 2, add_unsigned },
+    { "u32", 4, add_unsigned }, { "u64", 8, add_unsigned },
+    { "i32", 4, add_signed },   { "i64", 8, add_signed },
+    { "f64", 8, add_real },     { "code", sizeof(krait_type_code), add_code },
+    { "str", 0, add_text },
 };
 
-static void add_field(struct krait_buf *text, const struct reading *reading, const char *type,
-                      struct krait_cursor *at)
+static void plan_field(struct plan *plan, const struct krait_field_row *field, bool is_first)
 {
-    const struct number_type *number = number_type(type);
-    const char *string;
-    if (number)
-        number->add(text, read_number(at, number->size));
-    else if (strcmp(type, "code") == 0)
-        add_code(text, reading->trace, reading->image, (uint32_t)read_number(at, sizeof(krait_type_code)));
-    else if (strcmp(type, "str") != 0)
-        add_enum(text, type, read_number(at, 1));
-    else if (krait_read_text(at, &string))
-        krait_json_cstr(text, string);
+    *plan = (struct plan){ .add = add_enum, .size = 1, .enumeration = field->type };
+    plan->lead_len =
+        (size_t)snprintf(plan->lead, sizeof(plan->lead), "%s%s = ", is_first ? "{ " : ", ", field->name);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(types); i++) {
+        if (strcmp(types[i].type, field->type) != 0)
+            continue;
+        plan->add = types[i].add;
+        plan->size = types[i].size;
+    }
+}
+
+static const struct row_plan *plan_of(struct reading *reading, const struct krait_event_row *row)
+{
+    struct row_plan *plan = &reading->rows[row->id];
+    if (plan->is_made)
+        return plan;
+    plan->is_made = true;
+    plan->name = krait_trace_name(reading->trace, row->name);
+    for (size_t i = 0; i < row->field_count; i++)
+        plan_field(&plan->fields[i], &row->fields[i], i == 0);
+    return plan;
 }
 
 /* `{ text = "hello", n = 3 }` of a payload that is whole, as krait cat prints it. */
-static void add_fields(struct reading *reading, const struct krait_event_row *row, struct krait_cursor at)
+static void add_fields(struct reading *reading, const struct row_plan *row, size_t count,
+                       struct krait_cursor at)
 {
-    struct krait_buf *text = &reading->text;
-    for (size_t i = 0; i < row->field_count; i++) {
-        krait_buf_fmt(text, "%s%s = ", i ? ", " : "{ ", row->fields[i].name);
-        add_field(text, reading, row->fields[i].type, &at);
+    for (size_t i = 0; i < count; i++) {
+        const struct plan *plan = &row->fields[i];
+        krait_buf_add(&reading->text, plan->lead, plan->lead_len);
+        plan->add(reading, plan, &at);
     }
-    krait_buf_str(text, row->field_count ? " }" : "");
+    krait_buf_str(&reading->text, count ? " }" : "");
 }
 
 /* -- the importer -- */
@@ -181,26 +231,31 @@ static int add_mark(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor p
 {
     struct reading *reading = ctx;
     const struct krait_event_row *row = krait_event_find(id);
+    const struct row_plan *plan = plan_of(reading, row);
     krait_buf_clear(&reading->text);
-    add_fields(reading, row, payload);
+    add_fields(reading, plan, row->field_count, payload);
     krait_buf_char(&reading->text, '\0');
-    return krait_instants_add(&reading->instants, t_ns, krait_trace_name(reading->trace, row->name),
-                              reading->text.data);
+    return krait_instants_add(&reading->instants, t_ns, plan->name, reading->text.data);
 }
 
 static int walk_track(const struct krait_trace *trace, const struct krait_track *track,
                       const struct krait_walking *walking)
 {
-    struct reading reading = { .trace = trace,
-                               .image = krait_image_of(trace, track->key),
-                               .instants = { .track = track, .walking = walking },
-                               .events = { .fn = add_mark, .ctx = &reading } };
+    KRAIT_AUTO_FREE struct reading *reading = calloc(1, sizeof(*reading));
     struct krait_damage damage = walking->damage;
-    want_marks(&reading.events);
-    int rc = krait_thread_events_read(&reading.events, trace, track->key, walking->range.from_ns, &damage);
-    rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&reading.instants);
-    krait_instants_done(&reading.instants);
-    krait_buf_done(&reading.text);
+    if (!reading)
+        return -ENOMEM;
+    reading->trace = trace;
+    reading->image = krait_image_of(trace, track->key);
+    reading->instants.track = track;
+    reading->instants.walking = walking;
+    reading->events.fn = add_mark;
+    reading->events.ctx = reading;
+    want_marks(&reading->events);
+    int rc = krait_thread_events_read(&reading->events, trace, track->key, walking->range.from_ns, &damage);
+    rc = rc && rc != -ERANGE ? rc : krait_instants_flush(&reading->instants);
+    krait_instants_done(&reading->instants);
+    krait_buf_done(&reading->text);
     return rc;
 }
 

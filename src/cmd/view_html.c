@@ -5,7 +5,7 @@
 #include "base/fmt.h"
 #include "cmd/view.h"
 #include "view/flame.h"
-#include "view/page.h"
+#include "view/page_tables.h"
 
 #include <string.h>
 
@@ -34,6 +34,7 @@ enum { FLAMES = KRAIT_ARRAY_LEN(flame_kinds) };
 
 struct sums {
     struct krait_profile *functions, *threads;
+    struct krait_track_sums tracks;
     struct krait_calltree
         *trees[FLAMES]; /* NULL: there is no such flame graph, or it has the tree of the first */
 };
@@ -44,12 +45,13 @@ static void sums_done(struct sums *sums)
         krait_calltree_free(sums->trees[i]);
     krait_profile_free(sums->threads);
     krait_profile_free(sums->functions);
+    krait_track_sums_done(&sums->tracks);
 }
 
 /* ---- what is left out ---- */
 
 struct left {
-    struct krait_page_left items[8];
+    struct krait_page_left items[16];
     uint32_t count;
     const struct krait_select *select;
 };
@@ -65,15 +67,35 @@ static void leave(struct left *left, const char *verb, const char *options, cons
     item->verb = verb;
 }
 
+/* `of`: what they are rows of; may be empty. */
 static void leave_some(struct left *left, const char *verb, const char *options, uint64_t count,
-                       const char *one)
+                       const char *one, const char *of)
 {
     char counted[KRAIT_FMT_SIZE], what[KRAIT_FMT_SIZE + 64];
     if (!count)
         return;
-    snprintf(what, sizeof(what), "%s%s", krait_fmt_counted(counted, count, one),
-             strcmp(one, "node") == 0 ? " of the flame graph, the smallest" : "");
+    snprintf(what, sizeof(what), "%s%s", krait_fmt_counted(counted, count, one), of);
     leave(left, verb, options, what);
+}
+
+/* Rows of the tables of states and their like. */
+static void leave_rows(struct left *left, const struct krait_page *drawn)
+{
+    const struct krait_page_sum_rows rows = krait_page_count_sums(drawn);
+    const struct {
+        uint32_t count;
+        const char *verb, *options, *of;
+    } tables[] = {
+        { rows.threads, "states", " --by thread --limit 0", " of states of threads" },
+        { rows.cpus, "view", "", " of CPUs" },
+        { rows.syscalls, "states", " --by syscall --limit 0", " of system calls" },
+        { rows.gil, "view", "", " of waits for the GIL" },
+        { rows.counters, "view", "", " of counters" },
+    };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(tables); i++)
+        leave_some(left, tables[i].verb, tables[i].options,
+                   tables[i].count - KRAIT_MIN(drawn->thread_rows, tables[i].count), "more row",
+                   tables[i].of);
 }
 
 static void list_left(struct left *left, const struct view_page *page, const struct krait_page *drawn,
@@ -84,10 +106,12 @@ static void list_left(struct left *left, const struct view_page *page, const str
     if (page->left_of_timeline)
         leave(left, "view", page->whole_timeline, page->left_of_timeline);
     leave_some(left, "report", " --limit 0",
-               drawn->profile->count - KRAIT_MIN(drawn->rows, drawn->profile->count), "more function");
+               drawn->profile->count - KRAIT_MIN(drawn->rows, drawn->profile->count), "more function", "");
     leave_some(left, "report", " --by thread --limit 0",
-               drawn->threads->count - KRAIT_MIN(drawn->thread_rows, drawn->threads->count), "more thread");
-    leave_some(left, "flame", " -o flame.svg", nodes, "node");
+               drawn->threads->count - KRAIT_MIN(drawn->thread_rows, drawn->threads->count), "more thread",
+               "");
+    leave_rows(left, drawn);
+    leave_some(left, "flame", " -o flame.svg", nodes, "node", " of the flame graph, the smallest");
     leave(left, "view", "", page->no_source ? "source (--no-source)" : "source of more functions");
 }
 
@@ -193,6 +217,7 @@ static int put_with(struct krait_buf *out, const struct view_page *page, const s
         .trace = page->trace,
         .profile = sums->functions,
         .threads = sums->threads,
+        .sums = &sums->tracks,
         .rows = bounds->rows,
         .thread_rows = bounds->threads,
         .sources = bounds->sources,
@@ -244,6 +269,21 @@ static int make_trees(struct sums *sums, const struct view_page *page, struct kr
     return rc;
 }
 
+/* Of the threads that were recorded, where there are some: not of the rest of the machine. */
+static bool takes_track(void *select, const struct krait_trace *trace, const struct krait_track *track)
+{
+    return !krait_track_is_of_others(trace, track) && krait_select_track(select, trace, track);
+}
+
+static int sum_tracks(struct krait_track_sums *sums, const struct view_page *page, struct krait_err *err)
+{
+    const struct krait_track_sums_options options = { .range = page->range,
+                                                      .take = takes_track,
+                                                      .ctx = (void *)page->select };
+    int rc = krait_track_sums_make(sums, page->trace, &options);
+    return rc ? krait_err_set(err, rc, "out of memory") : 0;
+}
+
 int krait_view_html(struct krait_buf *out, const struct view_page *page, struct krait_err *err)
 {
     KRAIT_CLEANUP(sums_done) struct sums sums = { 0 };
@@ -259,5 +299,6 @@ int krait_view_html(struct krait_buf *out, const struct view_page *page, struct 
     int rc = krait_profile_new(&sums.functions, page->trace, &functions, err);
     rc = rc ? rc : krait_profile_new(&sums.threads, page->trace, &threads, err);
     rc = rc ? rc : make_trees(&sums, page, err);
+    rc = rc ? rc : sum_tracks(&sums.tracks, page, err);
     return rc ? rc : put_page(out, page, &sums, err);
 }

@@ -4,7 +4,6 @@
  * calls one by one.
  */
 #include "base/array.h"
-#include "base/hist.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "serve/serving.h"
@@ -13,62 +12,22 @@
 
 enum { SHORT_CELLS = 8, COLUMNS = 600, COLUMNS_MAX = 8192 };
 
-/* Of one name on one track. */
-struct sum {
-    uint32_t track, name;
-    uint64_t count, ns, shortest_ns, longest_ns, errors;
-    struct krait_hist took; /* of system calls */
-};
-
+/* What a request adds up; the origin is the view's. */
 struct sums {
-    struct krait_range range; /* behind the origin */
+    struct krait_name_sums of;
     uint32_t track;
-    struct sum *items;
-    uint32_t count, cap;
-    struct krait_map index; /* track << 32 | name, or name alone, to item */
-    bool by_track;
 };
 
 static void sums_done(struct sums *sums)
 {
-    for (uint32_t i = 0; i < sums->count; i++)
-        krait_hist_done(&sums->items[i].took);
-    free(sums->items);
-    krait_map_done(&sums->index);
-}
-
-/* As the kernel returns them: include/linux/err.h. */
-static bool is_error(int64_t returned)
-{
-    return returned < 0 && returned >= -4095;
-}
-
-static struct sum *sum_of(struct sums *s, uint32_t name)
-{
-    uint64_t key = name | (s->by_track ? (uint64_t)s->track << 32 : 0);
-    const uint64_t *known = krait_map_get(&s->index, key);
-    if (known)
-        return &s->items[*known];
-    if (!KRAIT_GROW(s->items, s->cap, s->count + 1) || krait_map_put(&s->index, key, s->count))
-        return NULL;
-    s->items[s->count] = (struct sum){ .track = s->track, .name = name, .shortest_ns = UINT64_MAX };
-    return &s->items[s->count++];
+    krait_name_sums_done(&sums->of);
 }
 
 static int add_entry(void *ctx, const struct krait_tile_call *entry)
 {
     struct sums *s = ctx;
-    struct sum *sum = sum_of(s, entry->func);
-    if (!sum)
-        return -ENOMEM;
-    uint64_t begin = KRAIT_MAX(entry->begin_ns, s->range.from_ns),
-             end = KRAIT_MIN(entry->end_ns, s->range.to_ns), took = entry->end_ns - entry->begin_ns;
-    sum->count++;
-    sum->ns += end - begin;
-    sum->shortest_ns = KRAIT_MIN(sum->shortest_ns, took);
-    sum->longest_ns = KRAIT_MAX(sum->longest_ns, took);
-    sum->errors += is_error(entry->value);
-    return s->by_track ? 0 : krait_hist_add(&sum->took, took);
+    const struct krait_entry added = krait_serving_entry(entry);
+    return krait_name_sums_add(&s->of, s->track, &added);
 }
 
 static bool is_of(const struct krait_track *track, enum krait_track_kind kind, const char *name)
@@ -113,12 +72,12 @@ int krait_answer_states(struct krait_serving *serving, const struct krait_reques
                         struct krait_buf *out, struct krait_err *err)
 {
     KRAIT_CLEANUP(sums_done)
-    struct sums sums = { .by_track = true,
-                         .range = since_origin(serving, krait_serving_range(serving, request)) };
+    struct sums sums = { .of = { .by_track = true,
+                                 .range = since_origin(serving, krait_serving_range(serving, request)) } };
     int rc = each_entry(serving, request, KRAIT_TRACK_STATES, NULL, &sums.track, add_entry, &sums, err);
     krait_buf_str(out, "{\"columns\":[\"track\",\"name\",\"count\",\"ns\",\"longest\"],\"rows\":[");
-    for (uint32_t i = 0; i < sums.count; i++) {
-        const struct sum *sum = &sums.items[i];
+    for (uint32_t i = 0; i < sums.of.count; i++) {
+        const struct krait_name_sum *sum = &sums.of.items[i];
         const uint64_t numbers[] = { sum->track, sum->name, sum->count, sum->ns, sum->longest_ns };
         put_row(out, numbers, KRAIT_ARRAY_LEN(numbers));
     }
@@ -126,29 +85,27 @@ int krait_answer_states(struct krait_serving *serving, const struct krait_reques
     return rc;
 }
 
-/* Within the histogram's precision, and never outside of what there was. */
-static uint64_t quantile(const struct sum *sum, double q)
-{
-    return KRAIT_MIN(KRAIT_MAX(krait_hist_quantile(&sum->took, q), sum->shortest_ns), sum->longest_ns);
-}
-
 int krait_answer_syscalls(struct krait_serving *serving, const struct krait_request *request,
                           struct krait_buf *out, struct krait_err *err)
 {
     KRAIT_CLEANUP(sums_done)
-    struct sums sums = { .range = since_origin(serving, krait_serving_range(serving, request)) };
+    struct sums sums = { .of.range = since_origin(serving, krait_serving_range(serving, request)) };
     int rc =
         each_entry(serving, request, KRAIT_TRACK_SLICES, "system calls", &sums.track, add_entry, &sums, err);
     krait_buf_str(out,
                   "{\"columns\":[\"name\",\"count\",\"errors\",\"ns\",\"longest\",\"min\",\"p50\",\"p90\","
                   "\"p99\"],\"rows\":[");
-    for (uint32_t i = 0; i < sums.count; i++) {
-        const struct sum *sum = &sums.items[i];
-        const uint64_t numbers[] = { sum->name,          sum->count,
-                                     sum->errors,        sum->ns,
-                                     sum->longest_ns,    sum->shortest_ns,
-                                     quantile(sum, 0.5), quantile(sum, 0.9),
-                                     quantile(sum, 0.99) };
+    for (uint32_t i = 0; i < sums.of.count; i++) {
+        const struct krait_name_sum *sum = &sums.of.items[i];
+        const uint64_t numbers[] = { sum->name,
+                                     sum->count,
+                                     sum->errors,
+                                     sum->ns,
+                                     sum->longest_ns,
+                                     sum->shortest_ns,
+                                     krait_name_sum_quantile(sum, 0.5),
+                                     krait_name_sum_quantile(sum, 0.9),
+                                     krait_name_sum_quantile(sum, 0.99) };
         put_row(out, numbers, KRAIT_ARRAY_LEN(numbers));
     }
     krait_buf_str(out, "]}\n");
@@ -214,7 +171,7 @@ static int add_point(void *ctx, const struct krait_tile_call *entry)
         return -ENOMEM;
     s->total++;
     cell->ns += took;
-    cell->errors += is_error(entry->value);
+    cell->errors += krait_syscall_failed(entry->value);
     if (!cell->count++ || took > cell->longest.end_ns - cell->longest.begin_ns) {
         cell->longest = *entry;
         cell->track = s->track;

@@ -56,8 +56,8 @@ bool krait_serving_takes_track(const struct krait_serving *serving, const struct
     const struct krait_trace *trace = serving->trace;
     if (krait_request_has(request, KRAIT_PARAM_tracks))
         return krait_request_has_id(request, track);
-    return !krait_request_number(request, KRAIT_PARAM_own, 0) || !trace->process_count ||
-           trace->tracks[track].of != KRAIT_OF_THREAD || trace->tracks[track].process != KRAIT_NO_ID;
+    return !krait_request_number(request, KRAIT_PARAM_own, 0) ||
+           !krait_track_is_of_others(trace, &trace->tracks[track]);
 }
 
 int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_holders **out)

@@ -6,6 +6,7 @@
 #ifndef KRAIT_SERVE_SERVING_H
 #define KRAIT_SERVE_SERVING_H
 
+#include "analysis/track_sums.h"
 #include "analysis/wall.h"
 #include "serve/request.h"
 #include "view/index.h"
@@ -47,6 +48,12 @@ bool krait_serving_takes(void *request, const struct krait_trace *trace, uint32_
 /* Whether the request means a track: by `tracks`, or by `own`. */
 bool krait_serving_takes_track(const struct krait_serving *serving, const struct krait_request *request,
                                uint32_t track);
+
+/* An entry of krait_view_each's, for sums. */
+static inline struct krait_entry krait_serving_entry(const struct krait_tile_call *entry)
+{
+    return (struct krait_entry){ entry->begin_ns, entry->end_ns, entry->value, entry->func };
+}
 
 /* Who had the GIL while others waited, made once. Returns 0 or -ENOMEM. */
 int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_holders **out);

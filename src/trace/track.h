@@ -105,6 +105,12 @@ int krait_tracks_find(struct krait_trace *trace, struct krait_err *err);
  * where others are found. */
 int krait_tracks_find_kinds(struct krait_trace *trace, unsigned kinds, struct krait_err *err);
 
+/* Whether a track is of a thread that did not record itself, where others did: the rest of the machine. */
+static inline bool krait_track_is_of_others(const struct krait_trace *trace, const struct krait_track *track)
+{
+    return track->of == KRAIT_OF_THREAD && track->process == KRAIT_NO_ID && trace->process_count;
+}
+
 /* What an entry's name is. */
 const char *krait_track_text(const struct krait_trace *trace, uint32_t name);
 

@@ -143,6 +143,7 @@ void krait_page_html(struct krait_buf *to, const struct krait_page *page)
     krait_page_threads(to, page);
     flames(to, page);
     krait_page_functions(to, page);
+    krait_page_sums(to, page);
     krait_page_sources(to, page);
     left_out(to, page);
     krait_buf_str(to, "<p class=\"quiet\">krait " KRAIT_VERSION "</p>\n</body>\n</html>\n");

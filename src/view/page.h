@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A recording as one page that needs neither a server nor the network: what was recorded, where the time went, the
- * timeline, the threads, the flame graph, the functions with histograms of their durations, source, what is missing
- * and what is left out.
+ * timeline, the threads, the flame graph, the functions with histograms of their durations, states, system calls,
+ * waits for the GIL, counters, source, what is missing and what is left out.
  */
 #ifndef KRAIT_VIEW_PAGE_H
 #define KRAIT_VIEW_PAGE_H
 
 #include "analysis/profile.h"
+#include "analysis/track_sums.h"
 #include "base/buf.h"
 
 /* "12 more functions": krait report FOLDERS --limit 0 */
@@ -28,8 +29,10 @@ struct krait_page {
     const struct krait_trace *trace;
     const struct krait_profile *profile; /* of the range, with durations; rows by self time */
     const struct krait_profile *threads; /* the same by thread */
-    uint32_t rows, thread_rows;          /* of them that the page has, at most */
-    uint32_t sources;                    /* of how many functions it has the source; 0: of none */
+    const struct krait_track_sums
+        *sums;                  /* the same of states, system calls, waits for the GIL and counters */
+    uint32_t rows, thread_rows; /* of them that the page has, at most */
+    uint32_t sources;           /* of how many functions it has the source; 0: of none */
     struct krait_range range;
     uint64_t zero_ns;            /* what times are told from */
     const char *title, *folders; /* untrusted, like all texts; folders: for commands that the page names */

@@ -20,10 +20,32 @@ static void head_cells(struct krait_buf *to, const char *const *heads, size_t n)
         krait_buf_fmt(to, "<th>%s</th>", heads[i]);
 }
 
-static void time_cell(struct krait_buf *to, uint64_t ns)
+void krait_page_time_cell(struct krait_buf *to, uint64_t ns)
 {
     char time[KRAIT_FMT_SIZE];
     krait_buf_fmt(to, "<td>%s</td>", krait_fmt_ns(time, ns));
+}
+
+void krait_page_sum_cell(struct krait_buf *to, uint64_t ns)
+{
+    if (ns)
+        krait_page_time_cell(to, ns);
+    else
+        krait_buf_str(to, "<td>-</td>");
+}
+
+void krait_page_count_cell(struct krait_buf *to, uint64_t n)
+{
+    char count[KRAIT_FMT_SIZE];
+    krait_buf_fmt(to, "<td>%s</td>", krait_fmt_count(count, n));
+}
+
+void krait_page_share_cell(struct krait_buf *to, uint64_t part, uint64_t whole)
+{
+    char share[KRAIT_FMT_SIZE];
+    krait_buf_str(to, "<td>");
+    text(to, krait_fmt_share(share, part, whole));
+    krait_buf_str(to, "</td>");
 }
 
 /* ---- what threads did ---- */
@@ -76,14 +98,14 @@ void krait_page_split(struct krait_buf *to, const struct krait_profile *profile)
 
 static void thread_row(struct krait_buf *to, const struct krait_profile_row *r)
 {
-    char calls[KRAIT_FMT_SIZE], time[KRAIT_FMT_SIZE];
     uint64_t whole = r->wall ? sum_of(r->wall->self_ns) : 0;
     krait_buf_str(to, "<tr>");
-    time_cell(to, r->self_ns);
-    krait_buf_fmt(to, "<td>%s</td>", krait_fmt_count(calls, r->calls));
+    krait_page_time_cell(to, r->self_ns);
+    krait_page_count_cell(to, r->calls);
     if (whole) {
         uint64_t cpu_ns = r->wall->self_ns[KRAIT_WALL_ON_CPU]; /* none is known without the kernel */
-        krait_buf_fmt(to, "<td>%s</td><td class=\"bar\">", cpu_ns ? krait_fmt_ns(time, cpu_ns) : "-");
+        krait_page_sum_cell(to, cpu_ns);
+        krait_buf_str(to, "<td class=\"bar\">");
         bar(to, r->wall->self_ns, whole);
         krait_buf_str(to, "</td>");
     } else {
@@ -178,16 +200,15 @@ static void func_place(struct krait_buf *to, const struct krait_func *func)
 static void row(struct krait_buf *to, const struct krait_page *page, const struct krait_profile_row *r,
                 struct span span)
 {
-    char share[KRAIT_FMT_SIZE], calls[KRAIT_FMT_SIZE];
     const struct krait_func *func = &page->trace->funcs[r->func];
     const uint64_t times[] = { r->mean_ns, r->min_ns, r->p50_ns, r->p99_ns, r->max_ns };
     krait_buf_str(to, "<tr>");
-    time_cell(to, r->self_ns);
-    krait_buf_fmt(to, "<td>%s</td>", krait_fmt_share(share, r->self_ns, page->profile->self_ns));
-    time_cell(to, r->total_ns);
-    krait_buf_fmt(to, "<td>%s</td>", krait_fmt_count(calls, r->calls));
+    krait_page_time_cell(to, r->self_ns);
+    krait_page_share_cell(to, r->self_ns, page->profile->self_ns);
+    krait_page_time_cell(to, r->total_ns);
+    krait_page_count_cell(to, r->calls);
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(times); i++)
-        time_cell(to, times[i]);
+        krait_page_time_cell(to, times[i]);
     krait_buf_str(to, "<td class=\"name\">");
     if (r->durations)
         histogram(to, r->durations, span);

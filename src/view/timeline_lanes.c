@@ -177,7 +177,7 @@ static bool is_wanted(struct krait_filling *f, const struct krait_track *track)
     if (track->kind == KRAIT_TRACK_FLOWS || track->kind == KRAIT_TRACK_CALLS ||
         (track->of == KRAIT_OF_THREAD && track->thread != KRAIT_NO_ID))
         return false;
-    if (track->of == KRAIT_OF_THREAD && track->process == KRAIT_NO_ID && f->trace->process_count) {
+    if (krait_track_is_of_others(f->trace, track)) {
         f->timeline->unrecorded += track->kind == KRAIT_TRACK_STATES;
         return false;
     }

@@ -7,6 +7,10 @@ import subprocess
 
 import pytest
 from browser import browser
+from conftest import verb_json
+from kernel_made import begins, ends, event, switch, wake
+from kernel_made import write as write_kernel
+from served import Server
 
 HOSTILE = "%3Cimg%20src=x%20onerror=window.hit=1%3E</script><script>window.hit=1</script>%01%e2%80%ae]]>"
 TRACE = f"""
@@ -120,6 +124,77 @@ def test_source_is_in_it_unless_it_is_left_out(page, tmp_path):
     assert text.count("<details>") == 1  # what is no Python source stays where it is
     text, _ = page(script, "--no-source")
     assert "secret" not in text and "<h2>Source</h2>" not in text and "<li>source (--no-source): <code>krait view " in text
+
+
+# Of thread 5 four reads, one of them an error; 7 is another program's.
+KERNEL = [
+    switch(0, 0, 5), begins(100, "read"), ends(101, "read"), begins(300, "read"), ends(400, "read", ret=-11), begins(500, "read"),
+    event(505, "power_cpu_frequency", state=1_000_000, cpu_id=0), switch(510, 5, 7, 1), begins(520, "write"), ends(530, "write"), wake(590, 5),
+    switch(595, 7, 5), ends(600, "read"), event(750, "power_cpu_frequency", state=3_000_000, cpu_id=0), switch(1000, 5, 0),
+]  # fmt: skip
+
+
+def written(krait, folder, path, *options):
+    subprocess.run([krait, "view", folder, "--html", path, *options], check=True, timeout=120)
+    return path.read_text()
+
+
+def ns(text):
+    value, unit = text.split()
+    return float(value.replace(",", "")) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[unit]
+
+
+def test_states_and_system_calls_are_those_of_krait_states(krait, both, tmp_path):
+    folder = both("process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n0 call 1\n1000us return\nexit 0 0\n", KERNEL)
+    text = written(krait, folder, tmp_path / "page.html")
+    (thread,) = table(text, "States of threads")
+    heads = re.findall("<th(?: [^>]*)?>(.*?)</th>", text.partition("<h2>States of threads</h2>")[2].partition("</thead>")[0])
+    told = verb_json(krait, "states", folder)
+    (row,) = [t for t in told["threads"] if t["tid"] == 5]
+    keys = {"on CPU": "on_cpu_ns", "user": "user_ns", "system": "system_ns", "woken": "woken_ns"}
+    assert {key: ns(cell) for key, cell in zip(heads, thread) if key in keys} == {key: row[name] for key, name in keys.items()}
+    assert thread[-1] == "MainThread 5"
+    (calls,) = table(text, "System calls")
+    (read,) = [c for c in told["syscalls"] if c["name"] == "read"]
+    assert (ns(calls[0]), calls[1:3], ns(calls[4]), ns(calls[7]), calls[8]) == (read["total_ns"], ["3", "1"], read["min_ns"], read["max_ns"], "read")
+    cpus = {row[4]: row for row in table(text, "CPUs")}
+    assert ns(cpus["t7"][0]) == 85_000 and cpus["t7"][1:3] == ["8.5%", "1"] and cpus["t7"][5] == "CPU 0"
+    assert table(text, "Counters") == [["2,010,103 kHz", "1,000,000 kHz", "3,000,000 kHz", "1,000,000 kHz", "3,000,000 kHz", "2", "frequency", "CPU 0"]]  # the range ends 1 ns behind the last event
+    part = table(written(krait, folder, tmp_path / "part.html", "--from", "350us", "--until", "550us"), "System calls")
+    assert [(row[0], row[1], row[7]) for row in part] == [("100.0 us", "2", "100.0 us")]  # 50 us of two calls of 100 us each
+
+
+def test_waits_for_the_gil_are_those_of_the_page(krait, record, any_python, tmp_path):
+    program = """
+        import threading
+        def spin():
+            for _ in range(60):
+                sum(range(20000))
+        threads = [threading.Thread(target=spin, name=f"spin{i}") for i in range(3)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+    """
+    folder = record.text(any_python, program).path
+    server = Server(krait, folder)
+    trace, pairs = server.built(), server.api("gil")["rows"]
+    server.end()
+    named = [("not known" if i is None else f"{trace['threads'][i]['name']} {trace['threads'][i]['tid']}") for pair in pairs for i in pair[:2]]
+    expected = {tuple(named[2 * i : 2 * i + 2]): pair[2] for i, pair in enumerate(pairs)}
+    rows = table(written(krait, folder, tmp_path / "page.html"), "Waits for the GIL")
+    assert expected and {tuple(row[4:]): int(row[2].replace(",", "")) for row in rows} == expected
+    assert [ns(row[0]) for row in rows] == sorted((ns(row[0]) for row in rows), reverse=True)
+
+
+def test_a_page_without_the_kernel_has_no_empty_tables(page):
+    text, _ = page(TRACE)
+    assert not [title for title in ("States of threads", "CPUs", "System calls", "Waits for the GIL", "Counters") if title in text]
+
+
+def test_rows_that_are_left_out_are_counted(krait, tmp_path):
+    events = [e for i in range(150) for e in (switch(10 * i, 0, 100 + i), begins(10 * i + 1, f"call{i}"), ends(10 * i + 2, f"call{i}"), switch(10 * i + 5, 100 + i, 0))]
+    text = written(krait, write_kernel(tmp_path / "kernel", events), tmp_path / "page.html")
+    for title, verb in {"states of threads": "states .* --by thread --limit 0", "system calls": "states .* --by syscall --limit 0"}.items():
+        assert re.search(f"<li>50 more rows of {title}: <code>krait {verb}</code>", text), title
 
 
 @pytest.mark.parametrize(

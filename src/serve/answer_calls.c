@@ -328,6 +328,7 @@ struct collecting {
     uint64_t min_ns, max_ns;
     struct found *items; /* a heap: the fastest is first */
     uint32_t count, limit, cap;
+    struct found fastest; /* once one has matched */
     uint64_t matched, buckets[BUCKETS];
 };
 
@@ -400,7 +401,8 @@ static int collect(void *ctx, const struct krait_tile_call *call)
     c->buckets[bucket_of(ns)]++;
     if (ns < c->min_ns || ns > c->max_ns)
         return 0;
-    c->matched++;
+    if (!c->matched++ || ns < length_of(&c->fastest))
+        c->fastest = (struct found){ *call, c->track };
     return keep_call(c, call);
 }
 
@@ -430,6 +432,15 @@ static int slowest_first(const void *a, const void *b)
                   : (x->call.begin_ns > y->call.begin_ns) - (x->call.begin_ns < y->call.begin_ns);
 }
 
+static void put_found(struct krait_buf *out, const struct krait_serving *serving, struct found found)
+{
+    found.call.begin_ns -= serving->origin_ns;
+    found.call.end_ns -= serving->origin_ns;
+    krait_json_key_u64(out, "track", found.track);
+    put_call(out, &found.call);
+    krait_buf_char(out, '}');
+}
+
 static void put_collected(struct krait_buf *out, const struct krait_serving *serving, struct collecting *c)
 {
     krait_buf_char(out, '{');
@@ -446,13 +457,16 @@ static void put_collected(struct krait_buf *out, const struct krait_serving *ser
     krait_json_key_open(out, "calls", '[');
     for (uint32_t i = 0; i < c->count; i++) {
         krait_json_item(out, "\n{");
-        c->items[i].call.begin_ns -= serving->origin_ns;
-        c->items[i].call.end_ns -= serving->origin_ns;
-        krait_json_key_u64(out, "track", c->items[i].track);
-        put_call(out, &c->items[i].call);
-        krait_buf_char(out, '}');
+        put_found(out, serving, c->items[i]);
     }
-    krait_buf_str(out, "]}\n");
+    krait_buf_char(out, ']');
+    if (c->matched) {
+        krait_json_key_open(out, "fastest", '{');
+        put_found(out, serving, c->fastest);
+    } else {
+        krait_json_key_null(out, "fastest");
+    }
+    krait_buf_str(out, "}\n");
 }
 
 int krait_answer_calls(struct krait_serving *serving, const struct krait_request *request,

@@ -40,6 +40,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
       const { detail } = c.store;
       if (detail) c.store.select({ from: detail.begin, span: Math.max(Number(detail.end - detail.begin), 1) });
     }),
+    call('Select the time on the screen', ['code:KeyV'], (c) => c.store.select({ ...c.store.view.range })),
     other('Clear the selection', ['Escape'], (c) => { c.store.selectCall(null); c.store.select(null); c.store.setFunc(null); }),
     other('Search functions and threads', ['/'], ui.search),
     other('Filter lanes', ['code:KeyL'], ui.filter),
@@ -62,7 +63,11 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
 async function upOrDown(context: Context, step: number): Promise<void> {
   const { ask, readCall } = await import('./api');
   const call = context.store.detail;
-  if (!call || call.depth + step < 0 || context.trace.tracks[call.track].kind !== 'calls') return;
+  if (!call) {
+    await context.timeline.selectFirst();
+    return;
+  }
+  if (call.depth + step < 0 || context.trace.tracks[call.track].kind !== 'calls') return;
   try {
     const answer = step < 0
       ? await ask<typeof call>('call', { track: call.track, at: call.begin, depth: call.depth - 1 })

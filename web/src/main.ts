@@ -186,11 +186,16 @@ class Page {
       store.view.filter = this.filter.value;
       store.tell('lanes');
     });
-    addEventListener('hashchange', () => store.restore(location.hash.slice(1)));
-    if (location.hash && decode(location.hash.slice(1), store.view)) store.restore(location.hash.slice(1));
+    addEventListener('popstate', () => this.openLink()); // the browser's Back, and a link that is typed
+    if (location.hash && decode(location.hash.slice(1), store.view)) store.open(location.hash.slice(1));
     this.filter.value = store.view.filter;
     this.showChosen();
     this.later(true);
+  }
+
+  private openLink(): void {
+    this.context.store.open(location.hash.slice(1));
+    this.filter.value = this.context.store.view.filter;
   }
 
   private activeTimer = 0;

@@ -9,6 +9,8 @@ export interface Range { from: bigint; span: number } // nanoseconds
 
 export const GROUPINGS = ['process', 'thread', 'cpu', 'kind'] as const; // the first is usual
 export type Grouping = typeof GROUPINGS[number];
+export const WAYS = ['callees', 'callers', 'sandwich'] as const; // the first is usual
+export type Way = typeof WAYS[number];
 
 export interface View {
   range: Range;
@@ -24,9 +26,12 @@ export interface View {
   only: string[]; // lanes and groups that the tables are of; none: all
   order: string[]; // of lanes and groups that were moved
   func: number | null; // in the finder
+  brush: [number, number] | null; // durations of its calls that are chosen there, in nanoseconds
   events: string; // filter of the event table
   base: Range | null; // that the flame graph compares others with
   path: boolean; // whether the selection's critical path is drawn
+  way: Way; // of the flame graph
+  scroll: number; // pixels of lanes above the screen
 }
 
 export type Listener = (what: 'range' | 'selection' | 'lanes' | 'panel' | 'lit') => void;
@@ -44,15 +49,17 @@ export class Store {
   private past: string[] = [];
   private future: string[] = [];
   private settled = '';
+  private readonly initial: string;
   private timer = 0;
 
   constructor(duration: bigint, panel: string) {
     this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
     this.view = {
       range: { ...this.whole }, selected: null, call: null, panel, filter: '', group: 'process', active: false,
-      collapsed: [], pinned: [], deep: [], only: [], order: [], func: null, events: '', base: null, path: false,
+      collapsed: [], pinned: [], deep: [], only: [], order: [], func: null, brush: null, events: '', base: null, path: false,
+      way: 'callees', scroll: 0,
     };
-    this.settled = encode(this.view);
+    this.initial = this.settled = encode(this.view);
   }
 
   listen(listener: Listener): void {
@@ -118,6 +125,7 @@ export class Store {
   }
 
   private setFuncAlone(func: number | null): void {
+    if (this.view.func !== func) this.view.brush = null;
     this.view.func = func;
     this.lit = func === null ? null : { func };
   }
@@ -127,6 +135,23 @@ export class Store {
     if (this.view.func === null) return;
     this.lit = { func: this.view.func, min, max, calls };
     for (const listener of this.listeners) listener('lit');
+  }
+
+  setBrush(brush: View['brush']): void {
+    this.view.brush = brush;
+    this.tell('selection');
+  }
+
+  setWay(way: Way): void {
+    this.view.way = way;
+    this.tell('panel');
+  }
+
+  /** That is no step to go back to, but a link has it. */
+  setScroll(pixels: number): void {
+    this.view.scroll = Math.round(pixels);
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.settle(), 400);
   }
 
   setEvents(filter: string): void {
@@ -193,7 +218,7 @@ export class Store {
     this.setFuncAlone(func);
     for (const [, list] of LISTS) view[list] = view[list].map(moves.key);
     this.settled = encode(view);
-    this.write();
+    this.write(false);
     for (const what of ['lanes', 'range', 'selection'] as const) for (const listener of this.listeners) listener(what);
   }
 
@@ -206,7 +231,18 @@ export class Store {
     to.push(this.settled);
     this.restore(view);
     this.settled = view;
-    this.write();
+    this.write(true);
+  }
+
+  /** What a link says, or an entry of the browser's history; of an empty one the view that the page began with. */
+  open(text: string): void {
+    this.settle();
+    this.restore(text || this.initial);
+    const now = encode(this.view);
+    if (now === this.settled) return;
+    this.past.push(this.settled);
+    this.future = [];
+    this.settled = now;
   }
 
   /** Whether the last change is not in the history and the address bar yet. */
@@ -219,15 +255,20 @@ export class Store {
     this.timer = 0;
     const now = encode(this.view);
     if (now === this.settled) return;
-    this.past.push(this.settled);
-    if (this.past.length > HISTORY) this.past.shift();
-    this.future = [];
+    const isStep = withoutScroll(now) !== withoutScroll(this.settled);
+    if (isStep) {
+      this.past.push(this.settled);
+      if (this.past.length > HISTORY) this.past.shift();
+      this.future = [];
+    }
     this.settled = now;
-    this.write();
+    this.write(isStep);
   }
 
-  private write(): void {
-    history.replaceState(null, '', '#' + this.settled);
+  /** A step is an entry of its own in the browser's history, so that its Back goes through them too. */
+  private write(isStep: boolean): void {
+    if (isStep) history.pushState(null, '', '#' + this.settled);
+    else history.replaceState(null, '', '#' + this.settled);
   }
 
   restore(text: string): void {
@@ -244,6 +285,10 @@ export class Store {
 
 const LISTS = [['x', 'collapsed'], ['t', 'pinned'], ['d', 'deep'], ['o', 'only'], ['q', 'order']] as const;
 
+function withoutScroll(view: string): string {
+  return view.replace(/;y=\d+/, '');
+}
+
 /** key=value, with semicolons between. */
 export function encode(view: View): string {
   const parts = [`r=${view.range.from},${view.range.span}`, `p=${view.panel}`];
@@ -256,8 +301,17 @@ export function encode(view: View): string {
   if (view.active) parts.push('a=1');
   if (view.path) parts.push('k=1');
   if (view.func !== null) parts.push(`n=${view.func}`);
+  if (view.brush) parts.push(`u=${view.brush.join(',')}`);
+  if (view.way !== 'callees') parts.push(`w=${view.way}`);
+  if (view.scroll > 0) parts.push(`y=${view.scroll}`);
   for (const [key, list] of LISTS) if (view[list].length) parts.push(`${key}=${view[list].map(encodeURIComponent).join(',')}`);
   return parts.join(';');
+}
+
+function readNumbers(text: string, most: number): number[] {
+  const numbers = text.split(',').map(Number);
+  if (numbers.length !== most || !numbers.every((n) => isFinite(n) && n >= 0)) throw new Error(text);
+  return numbers;
 }
 
 function readRange(text: string): Range {
@@ -270,7 +324,7 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, events: '', base: null, path: false, collapsed: [], pinned: [], deep: [], only: [], order: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, brush: null, events: '', base: null, path: false, way: 'callees', scroll: 0, collapsed: [], pinned: [], deep: [], only: [], order: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
@@ -283,6 +337,9 @@ export function decode(text: string, base: View): View | null {
       if (key === 'a') view.active = value === '1';
       if (key === 'k') view.path = value === '1';
       if (key === 'n') view.func = Number(value);
+      if (key === 'u') view.brush = readNumbers(value, 2) as [number, number];
+      if (key === 'w') view.way = WAYS.find((each) => each === value) ?? 'callees';
+      if (key === 'y') [view.scroll] = readNumbers(value, 1);
       const list = LISTS.find(([letter]) => letter === key);
       if (list) view[list[1]] = value.split(',').map(decodeURIComponent);
       if (key === 'c') {

@@ -4,14 +4,14 @@
 import { Api, ask, readCall } from './api';
 import { button, el } from './dom';
 import { Lane, Lanes, Part } from './lanes';
-import { Call, Trace, label, place, stateWords } from './model';
+import { Call, Trace, Track, label, place, stateWords } from './model';
 import { Notes } from './notes';
 import { Overlay, askWakeups } from './overlay';
 import { Frame, Painter, levelOf, shorten } from './paint';
 import { Palette, palette } from './palette';
 import { Store } from './store';
-import { BINS, CUT, LIVE, RESUMED, Slice, UNWOUND, YIELDS } from './tile';
-import { doneBy, spanNext } from './spans';
+import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
+import { doneBy, spanAt, spanNext } from './spans';
 import { tileLength } from './api';
 import { count, duration, moment, share, tickLabel, tickStep } from './time';
 
@@ -55,6 +55,7 @@ export class Timeline {
   private listen(): void {
     this.scroller.addEventListener('scroll', () => {
       this.hideTip();
+      if (!this.restoring) this.store.setScroll(this.scroller.scrollTop);
       this.draw();
     });
     this.names.addEventListener('pointerdown', (event) => this.pressName(event));
@@ -104,6 +105,7 @@ export class Timeline {
     this.dark = isDark();
     const colours = palette(this.dark), frame = this.frame();
     this.spacer.style.height = `${Math.max(this.lanes.height - frame.height, 0)}px`;
+    this.restoreScroll();
     const context = sized(this.canvas, frame.width, frame.height);
     context.fillStyle = colours.ground;
     context.fillRect(0, 0, frame.width, frame.height);
@@ -124,6 +126,16 @@ export class Timeline {
   /** What is asked for is on the screen: for tests and pictures. */
   get settled(): boolean {
     return !this.wanted && !this.painter.missing && !this.api.busy && !this.overlay.busy;
+  }
+
+  private restoring = true; // the lanes above have not got their height yet
+
+  /** Where a link was scrolled to: lanes grow as their tiles come. */
+  private restoreScroll(): void {
+    const { scroll } = this.store.view;
+    if (!this.restoring) return;
+    if (Math.abs(this.scroller.scrollTop - scroll) > 1) this.scroller.scrollTop = scroll;
+    if (Math.abs(this.scroller.scrollTop - scroll) <= 1 || !this.painter.missing) this.restoring = false;
   }
 
   private ticks(frame: Frame): { step: number; at: bigint[] } {
@@ -470,7 +482,10 @@ export class Timeline {
 
   async step(forward: boolean, sameFunction: boolean): Promise<void> {
     const call = this.store.detail;
-    if (!call) return;
+    if (!call) {
+      await this.selectFirst();
+      return;
+    }
     if (this.trace.tracks[call.track].kind !== 'calls') {
       const next = await spanNext((track, level, index) => this.api.fetchTile(track, level, index), this.trace, call, forward);
       if (next) this.go(next);
@@ -480,6 +495,30 @@ export class Timeline {
     try {
       this.go(readCall(await ask<Call>('next', query), call.track));
     } catch { /* there is no other */ }
+  }
+
+  /** With nothing selected: what the first lane on the screen, or the chosen one, has first in the range. */
+  async selectFirst(): Promise<void> {
+    const { from, span } = this.store.view.range, begin = from < 0n ? 0n : from, top = this.scroller.scrollTop, until = from + BigInt(Math.round(span));
+    const lanes = this.lanes.lanes.filter((lane) => (this.store.view.only.length ? this.store.view.only.includes(lane.key) : lane.top + lane.height > top));
+    for (const part of lanes.flatMap((lane) => lane.parts)) {
+      const found = await this.firstOf(part.track, begin);
+      if (!found || found.begin >= until) continue;
+      this.store.selectCall(found);
+      this.store.openPanel('details');
+      return;
+    }
+  }
+
+  /** What is open at a time in a track, at depth 0, or begins next. */
+  private async firstOf(track: Track, at: bigint): Promise<Call | null> {
+    if (track.kind === 'calls') {
+      const query = { track: track.id, at, depth: 0 };
+      return ask<Call>('call', query).catch(() => ask<Call>('next', { ...query, forward: 1 })).then((call) => readCall(call, track.id)).catch(() => null);
+    }
+    if (track.kind !== 'states' && track.kind !== 'slices') return null;
+    const fetch = (id: number, level: number, index: number): Promise<Tile> => this.api.fetchTile(id, level, index), none = { track: track.id, func: 0, depth: 0, begin: at, end: at, begins: 0, ends: 0 };
+    return await spanAt(fetch, track.id, at, 0) ?? spanNext(fetch, this.trace, none, true);
   }
 
   private async goTo(tid: number, at: bigint): Promise<void> {

@@ -4,7 +4,7 @@ import { equal, test } from './harness';
 
 const VIEW: View = {
   range: { from: 31536000000000001n, span: 1234.5 }, selected: { from: 5n, span: 7 }, call: { track: 3, depth: 2, at: 9007199254740993n },
-  panel: 'finder', filter: 'a;b=c,\u202e"', group: 'kind', active: true, collapsed: ['p0', 'x;y'], pinned: ['p0/t1'], deep: ['p0/t2'], only: ['p0/t1', 'cpus'], order: ['p1', 'p0'], func: 12, events: 'name == "a;b="', path: true, base: { from: 1n, span: 2.5 },
+  panel: 'finder', filter: 'a;b=c,\u202e"', group: 'kind', active: true, collapsed: ['p0', 'x;y'], pinned: ['p0/t1'], deep: ['p0/t2'], only: ['p0/t1', 'cpus'], order: ['p1', 'p0'], func: 12, brush: [1000, 2500], way: 'sandwich', scroll: 96, events: 'name == "a;b="', path: true, base: { from: 1n, span: 2.5 },
 };
 
 test('a link opens the same view, to the nanosecond', () => {
@@ -13,9 +13,9 @@ test('a link opens the same view, to the nanosecond', () => {
 
 test('what a link does not say is as at the beginning', () => {
   const view = decode('r=1,2', VIEW) as View;
-  equal([view.selected, view.call, view.filter, view.collapsed, view.func], [null, null, '', [], null]);
+  equal([view.selected, view.call, view.filter, view.collapsed, view.func, view.brush, view.way, view.scroll], [null, null, '', [], null, null, 'callees', 0]);
 });
 
 test('a link that cannot be is no view', () => {
-  for (const text of ['r=x,1', 'r=1,0', 'r=1,-5', 'r=1,Infinity', 'r=1', 'c=1,2', 'f=%E0%A4%A', 's=1.5,2']) equal(decode(text, VIEW), null);
+  for (const text of ['r=x,1', 'r=1,0', 'r=1,-5', 'r=1,Infinity', 'r=1', 'c=1,2', 'f=%E0%A4%A', 's=1.5,2', 'u=1', 'u=1,x', 'y=-1', 'y=Infinity']) equal(decode(text, VIEW), null);
 });

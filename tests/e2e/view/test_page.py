@@ -116,6 +116,64 @@ def test_the_finder_has_every_call_and_its_slowest_first(open_page):
     assert "c=0,2,59500000" in page.address()
 
 
+def test_a_part_of_the_histogram_lights_up_those_calls_and_is_in_the_address(open_page):
+    page, link, _ = open_page(hash="#r=0,100000000;p=finder;n=4")
+    assert page.text(".note .actions") == "Slowest: 100.0 us\nFastest: 1.000 us"
+    box = page.page.locator("canvas.histogram").bounding_box()
+    page.page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 40)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 40, steps=3)
+    page.page.mouse.up()
+    page.press("Shift")
+    low, high = (int(n) for n in re.search(r"u=(\d+),(\d+)", page.address()).groups())
+    wanted = [n for n in range(1, 101) if low <= 1000 * n <= high]
+    assert 2 < len(wanted) < 60 and page.text(".note").count(f"{len(wanted)} calls of")
+    page.page.get_by_role("button", name="Fastest").click()
+    page.press("Shift")
+    assert f"c=0,2,{10_000_000 + (wanted[0] - 1) * 500_000}" in page.address()
+    page.page.goto("about:blank")
+    page.page.goto(link + f"#r=10000000,1000000;p=finder;n=4;u=1500,{10**9}")
+    page.wait().press("Shift")
+    assert page.text(".note").startswith("1 call of") and page.page.evaluate(PIXELS_OF, [0x2D, 0x69, 0xD7, 0])  # a line below each
+
+
+def test_the_browsers_back_goes_through_what_was_shown(open_page):
+    page, *_ = open_page()
+    page.press("w")
+    zoomed = page.address()
+    page.press("5")
+    assert "p=states" in page.address()
+    page.page.go_back()
+    assert page.wait().address() == zoomed and page.page.locator("[role=tab][aria-selected=true]").inner_text() == "Functions"
+    page.page.go_back()
+    page.wait()
+    assert page.page.evaluate("() => window.krait.context.store.view.range") == {"from": 0, "span": 100_000_000}
+    page.page.go_forward()
+    assert page.wait().address() == zoomed
+    page.press("Control+z")
+    assert page.address().startswith("r=0,100000000")
+
+
+def test_without_a_mouse_arrows_begin_at_the_first_call(open_page):
+    page, *_ = open_page()
+    page.press("ArrowRight")
+    assert page.text(".details h2") == "app.main"
+    page.press("ArrowDown", "v")
+    assert page.text(".details h2") == "app.load" and ";s=0,100000000" in page.address()
+
+
+def test_a_link_has_the_way_of_the_flame_graph_and_the_place_among_the_lanes(open_page, synth):
+    threads = "".join(f"thread {100 + i} t{i}\n0 call 1\n1ms return\n" for i in range(60))
+    folder = synth(f"process 100 python3\ncode 1 python app main app.py 1\n{threads}exit 0 0\n")
+    page, link, _ = open_page(folder, hash="#r=0,1000000;p=flame;w=callers;y=700")
+    assert page.page.locator(".switch [aria-pressed=true]").inner_text() == "Callers"
+    assert page.page.evaluate("() => document.querySelector('.scroller').scrollTop") == 700
+    page.page.get_by_role("button", name="Callees").click()
+    page.page.evaluate("() => { document.querySelector('.scroller').scrollTop = 300; }")
+    page.page.wait_for_timeout(600)
+    assert "w=" not in page.address() and "y=300" in page.address()
+
+
 def test_zooming_is_undone_and_the_address_says_where_one_is(open_page):
     page, *_ = open_page()
     whole = "r=0,100000000;p=functions"

@@ -123,7 +123,11 @@ def test_calls_of_a_function_are_all_of_them(serve, record, any_python):
     for begin, end, count in found["histogram"]:
         assert count == sum(begin <= ns < end for ns in lasted)
     half = lasted[len(lasted) // 2]
-    assert server.api("calls", func=fib, min=half, limit=1)["matched"] == sum(ns >= half for ns in lasted)
+    some = server.api("calls", func=fib, min=half, limit=1)
+    assert some["matched"] == sum(ns >= half for ns in lasted)
+    for answer, fastest in ((found, lasted[-1]), (some, half)):
+        assert int(answer["fastest"]["end"]) - int(answer["fastest"]["begin"]) == fastest
+    assert server.api("calls", func=fib, min=lasted[0] + 1)["fastest"] is None
 
 
 def test_a_call_and_its_neighbours(serve, synth):

@@ -11,11 +11,11 @@ import { Table } from '../table';
 import { count, counted, duration, moment } from '../time';
 import { isDark, sized } from '../timeline';
 
-interface Answer { matched: number; histogram: [number, number, number][]; calls: Call[] }
+interface Answer { matched: number; histogram: [number, number, number][]; calls: Call[]; fastest: Call | null }
 
 const HEIGHT = 132, FOOT = 18;
 let title: HTMLElement, canvas: HTMLCanvasElement, table: Table<Call>, note: HTMLElement;
-let histogram: [number, number, number][] = [], brush: [number, number] | null = null, shownFunc: number | null = null, current: Context;
+let histogram: [number, number, number][] = [], brush: [number, number] | null = null, current: Context, ends: HTMLElement;
 
 /** Where a duration stands: the axis is logarithmic. */
 function scale(): { low: number; high: number; x: (ns: number, width: number) => number; ns: (x: number, width: number) => number } {
@@ -60,14 +60,15 @@ function listenToBrush(): void {
   });
   canvas.addEventListener('pointerup', () => {
     from = null;
-    void load(current, undefined);
+    current.store.setBrush(brush && [Math.floor(brush[0]), Math.ceil(brush[1])]);
   });
 }
 
 async function load(context: Context, signal: AbortSignal | undefined): Promise<void> {
   const func = context.store.view.func;
   if (func === null) return;
-  const limits = brush ? { min: Math.floor(brush[0]), max: Math.ceil(brush[1]) } : {};
+  brush = context.store.view.brush;
+  const limits = brush ? { min: brush[0], max: brush[1] } : {};
   const answer = await ask<Answer>('calls', { func, ...rangeParams(context), ...limits, limit: 1000 }, signal);
   histogram = answer.histogram;
   const known = await context.api.funcs.wait(func);
@@ -75,8 +76,20 @@ async function load(context: Context, signal: AbortSignal | undefined): Promise<
   title.replaceChildren(el('h2', {}, known ? label(known) : '?'), el('span', { class: 'quiet' }, known ? ` ${place(known)} ` : ''), clear);
   note.textContent = `${counted(answer.matched, 'call')}${brush ? ` of ${duration(brush[0])} to ${duration(brush[1])}` : ''} in the range`
     + (answer.calls.length < answer.matched ? `; the ${count(answer.calls.length)} slowest are listed` : '') + '. Drag over the histogram to choose a part.';
-  table.set(answer.calls.map((call) => readCall(call, call.track)));
+  const calls = answer.calls.map((call) => readCall(call, call.track));
+  table.set(calls);
+  showEnds(context, calls[0], answer.fastest);
+  context.store.light(calls, limits.min, limits.max);
   draw();
+}
+
+/** The way to the slowest call of those that are chosen, and to the fastest, which the table may not have. */
+function showEnds(context: Context, slowest: Call | undefined, fastest: Call | null): void {
+  const last = fastest && readCall(fastest, fastest.track);
+  ends.replaceChildren(...(slowest && last ? [
+    button(`Slowest: ${duration(Number(slowest.end - slowest.begin))}`, 'Go to the slowest of these calls', () => go(context, slowest)),
+    button(`Fastest: ${duration(Number(last.end - last.begin))}`, 'Go to the fastest of these calls', () => go(context, last)),
+  ] : []));
 }
 
 function go(context: Context, call: Call): void {
@@ -89,7 +102,8 @@ export const finder: Panel = {
   make(context) {
     current = context;
     title = el('div', { class: 'finder-title' });
-    note = el('div', { class: 'note' });
+    note = el('span', {});
+    ends = el('span', { class: 'actions' });
     canvas = el('canvas', { class: 'histogram', role: 'img', 'aria-label': 'How long the calls took; the table has each' });
     const who = (call: Call): string => {
       const track = context.trace.tracks[call.track], thread = track?.thread != null ? context.trace.threads[track.thread] : null;
@@ -103,13 +117,12 @@ export const finder: Panel = {
     ], 0, (call) => go(context, call), 'Calls of the function');
     listenToBrush();
     new ResizeObserver(() => draw()).observe(canvas);
-    return el('div', { class: 'fill' }, title, canvas, note, table.element);
+    return el('div', { class: 'fill' }, title, canvas, el('div', { class: 'note bar-row' }, note, ends), table.element);
   },
   async update(context, signal) {
-    if (context.store.view.func !== shownFunc) brush = null;
-    shownFunc = context.store.view.func;
-    if (shownFunc === null) {
+    if (context.store.view.func === null) {
       histogram = [];
+      showEnds(context, undefined, null);
       title.replaceChildren(el('p', { class: 'empty' }, 'Choose a function: click one in the table of functions, or search with /.'));
       note.textContent = '';
       table.set([]);

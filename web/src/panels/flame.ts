@@ -8,14 +8,13 @@ import { FONT, shorten } from '../paint';
 import { palette } from '../palette';
 import { Context, Panel, rangeParams } from '../panel';
 import { hasCalls } from './functions';
-import { Range } from '../store';
+import { Range, Way } from '../store';
 import { count, counted, duration, share } from '../time';
 import { isDark, sized } from '../timeline';
 import { Node, build, calleesOf, callersOf, changes, inverted, totalsByPath } from './flame_tree';
 
 interface Box { nodes: Node[]; node: number; x: number; width: number; row: number }
 interface Answer { nodes: number[][]; left_out: number }
-type Way = 'callees' | 'callers' | 'sandwich';
 
 const ROW = 18, LEAST_PIXELS = 0.7;
 let way: Way = 'callees', recorded: Node[] = [], below: Node[] = [], above: Node[] = [], focus = 0, boxes: Box[] = [], leftOut = 0, rows = 1;
@@ -159,9 +158,14 @@ function chooseMiddle(): number {
 }
 
 function choose(next: Way): void {
+  turn(next);
+  current.store.setWay(next);
+  show();
+}
+
+function turn(next: Way): void {
   if (next === 'sandwich' && recorded.length) middle = chooseMiddle();
   way = next;
-  show();
 }
 
 function press(box: Box): void {
@@ -219,6 +223,7 @@ export const flame: Panel = {
     recorded = build(answer.nodes);
     leftOut = answer.left_out;
     await loadBase(context.store.view.base, signal);
+    if (way !== context.store.view.way) turn(context.store.view.way);
     show(path);
   },
 };

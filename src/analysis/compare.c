@@ -48,8 +48,7 @@ static double t_tails(double t, double df)
     return beta(df / 2, 0.5, df / (df + t * t));
 }
 
-/* The t that both tails beyond are `tails` of. */
-static double t_of(double tails, double df)
+double krait_student_t(double tails, double df)
 {
     double low = 0, high = 1;
     while (t_tails(high, df) > tails && high < 1e9)
@@ -105,7 +104,7 @@ static struct krait_change change_of(const struct sample *before, const struct s
         return c;
     }
     double df = (u + v) * (u + v) / (u * u / (n - 1) + v * v / (m - 1));
-    double margin = error * t_of(1 - KRAIT_COMPARE_CONFIDENCE, df);
+    double margin = error * krait_student_t(1 - KRAIT_COMPARE_CONFIDENCE, df);
     c.low -= margin;
     c.high += margin;
     c.p = t_tails(change / error, df);

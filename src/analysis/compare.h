@@ -29,6 +29,9 @@ struct krait_change krait_change_of(const double *before, uint32_t before_count,
 struct krait_change krait_change_of_sums(uint32_t before_count, double before_sum, double before_squares,
                                          uint32_t after_count, double after_sum, double after_squares);
 
+/* The t beyond which both tails of Student's distribution hold a share of it, with `df` degrees of freedom. */
+double krait_student_t(double tails, double df);
+
 /* Marks what changed. Returns 0 or -ENOMEM. */
 int krait_changes_mark(struct krait_change *changes, uint32_t count);
 

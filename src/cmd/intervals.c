@@ -30,6 +30,10 @@ static int check_options(const struct intervals_options *o, struct krait_err *er
         return krait_err_set(err, -EINVAL, "--nested and --latest exclude each other");
     if (o->csv && o->json)
         return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
+    if (o->list + (o->compare[0] != NULL) + (o->plot != NULL) > 1)
+        return krait_err_set(err, -EINVAL, "--list, --compare and --plot exclude each other");
+    if (o->plot && strcmp(o->plot, "-") == 0 && (o->csv || o->json))
+        return krait_err_set(err, -EINVAL, "--plot - draws into a table for people, not into CSV and JSON");
     if (o->by && o->list)
         return krait_err_set(err, -EINVAL, "--by does not go with --list, which has a column for the key");
     return krait_select_check(&o->select, err);
@@ -93,8 +97,9 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
 /* -- what is found -- */
 
 int krait_intervals_read(const struct intervals *intervals, struct intervals_of *of, const char *const *paths,
-                         size_t count, struct krait_err *err)
+                         size_t count)
 {
+    struct krait_err *err = intervals->err;
     const struct intervals_options *o = intervals->options;
     struct krait_progress progress;
     int rc = krait_trace_open(&of->trace, paths, count, 0, err);
@@ -148,11 +153,23 @@ static void note_nothing(struct intervals *intervals)
     }
 }
 
-static int show(struct intervals *intervals, struct krait_err *err)
+/* The tables of one trace. */
+static int show(struct intervals *intervals)
 {
+    bool json = intervals->options->json;
     note_nothing(intervals);
-    return intervals->options->list ? krait_intervals_list(intervals, err)
-                                    : krait_intervals_table(intervals, err);
+    if (json)
+        krait_intervals_json_open(intervals, &intervals->of);
+    int rc = intervals->options->compare[0] ? krait_intervals_compare(intervals)
+             : intervals->options->list     ? krait_intervals_list(intervals)
+                                            : krait_intervals_table(intervals);
+    if (json) {
+        krait_intervals_json_close(intervals, &intervals->of);
+        krait_buf_char(&intervals->out, '\n');
+    } else if (!intervals->options->csv) {
+        krait_intervals_note_missing(intervals, &intervals->of, "");
+    }
+    return rc ? rc : intervals->options->plot ? krait_intervals_plot(intervals) : 0;
 }
 
 /* -- the verb -- */
@@ -180,18 +197,27 @@ static void options_done(struct intervals_options *options)
     krait_opt_list_done(&options->names);
 }
 
+static int check_operands(const struct intervals_options *o, int argc, struct krait_err *err)
+{
+    if (argc > 0 || o->compare[0])
+        return 0;
+    return krait_err_set(err, -EINVAL, "no trace given; name the folder of a recording");
+}
+
 static int run_intervals(void *values, int argc, char **argv)
 {
     struct intervals_options *options = values;
-    struct intervals intervals = { .options = options, .look = krait_terminal_look(stdout) };
     struct krait_err err = { 0 };
+    struct intervals intervals = { .options = options, .look = krait_terminal_look(stdout), .err = &err };
     int rc = make_rules(&intervals, &err);
-    if (!rc && argc < 1)
-        rc = krait_err_set(&err, -EINVAL, "no trace given; name the folder of a recording");
+    rc = rc ? rc : check_operands(options, argc, &err);
     int status = rc ? krait_cmd_usage(&krait_cmd_intervals, &err) : 0;
-    rc = rc ? rc
-            : krait_intervals_read(&intervals, &intervals.of, (const char *const *)argv, (size_t)argc, &err);
-    rc = rc ? rc : show(&intervals, &err);
+    if (!rc && argc > 0) {
+        rc = krait_intervals_read(&intervals, &intervals.of, (const char *const *)argv, (size_t)argc);
+        rc = rc ? rc : show(&intervals);
+    } else if (!rc) {
+        rc = krait_intervals_compare(&intervals);
+    }
     rc = rc ? rc : krait_terminal_print(&intervals.out, &intervals.notes, "the intervals", &err);
     intervals_done(&intervals);
     options_done(options);
@@ -216,6 +242,12 @@ static const struct krait_opt intervals_opts[] = {
     { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "A start replaces one that is open" },
     { "by", 0, KRAIT_OPT_CHOICE, "key", OPT(by), "Show a row for each key" },
     { "list", 'l', KRAIT_OPT_FLAG, NULL, OPT(list), "Show each interval" },
+    { "compare", 0, KRAIT_OPT_TWO, "A B", OPT(compare),
+      "Compare two intervals, by their names or keys, or without TRACE the same intervals of the recordings A and B: "
+      "ratio and difference of their means, with their confidence" },
+    { "plot", 0, KRAIT_OPT_STR, "FILE", OPT(plot),
+      "Draw the durations over time, and how many there are of each, into FILE, SVG or PNG by its suffix; - draws into "
+      "the terminal" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
       "Sort by these columns, named as in --csv and separated by commas: total_ns, p99_ns; with --list duration_ns" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
@@ -229,7 +261,7 @@ static const struct krait_opt intervals_opts[] = {
 
 const struct krait_cmd krait_cmd_intervals = {
     .name = "intervals",
-    .operands = "TRACE...",
+    .operands = "[TRACE...]",
     .summary = "Show the time between messages",
     .description =
         "Pairs messages that begin and end a piece of work, and shows how long that took: count, total, least, mean, "
@@ -242,15 +274,21 @@ const struct krait_cmd krait_cmd_intervals = {
         "is the same, also across threads, processes and recordings: a group named key in both patterns, or what --key "
         "names.\n\n"
         "docs/intervals.md has the rules, with examples.",
-    .examples = "# How long each run took that the program logs\n"
-                "krait record --log app -o trace -- python3 app.py\n"
-                "krait intervals trace --start 'Start recursive' --stop 'Stop recursive'\n"
-                "# A row for each word behind Start and Stop\n"
-                "krait intervals trace --start 'Start (?<key>\\w+)' --stop 'Stop (?<key>\\w+)' --by key\n"
-                "# The slowest five, with their threads\n"
-                "krait intervals trace --start Start --stop Stop --list --sort duration_ns --limit 5\n"
-                "# The calls of a function\n"
-                "krait intervals trace --call json.loads\n",
+    .examples =
+        "# How long each run took that the program logs\n"
+        "krait record --log app -o trace -- python3 app.py\n"
+        "krait intervals trace --start 'Start recursive' --stop 'Stop recursive'\n"
+        "# A row for each word behind Start and Stop\n"
+        "krait intervals trace --start 'Start (?P<key>\\w+)' --stop 'Stop (?P<key>\\w+)' --by key\n"
+        "# The slowest five, with their threads\n"
+        "krait intervals trace --start Start --stop Stop --list --sort duration_ns --limit 5\n"
+        "# How much longer one takes than the other, and how sure that is; a plot of both\n"
+        "krait intervals trace --start 'Start (?P<key>\\w+)' --stop 'Stop (?P<key>\\w+)' --by key --compare "
+        "iterative recursive\n"
+        "krait intervals trace --start 'Start (?P<key>\\w+)' --stop 'Stop (?P<key>\\w+)' --by key --plot "
+        "runs.svg\n"
+        "# The calls of a function\n"
+        "krait intervals trace --call json.loads\n",
     .opts = intervals_opts,
     .values_size = sizeof(struct intervals_options),
     .run = run_intervals,

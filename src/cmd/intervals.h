@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait intervals` in its parts: what is asked for and found (intervals.c), the tables (intervals_tables.c), and two
- * intervals side by side (intervals_compare.c).
+ * `krait intervals` in its parts: what is asked for and found (intervals.c), the tables (intervals_tables.c), two
+ * intervals side by side (intervals_compare.c), and plots (intervals_plot.c).
  */
 #ifndef KRAIT_CMD_INTERVALS_H
 #define KRAIT_CMD_INTERVALS_H
@@ -34,20 +34,42 @@ struct intervals {
     uint32_t limit; /* rows; 0: all */
     struct krait_table_look look;
     struct krait_buf out, notes; /* stdout's text; stderr's lines */
+    struct krait_err *err;
 };
 
-/* Reads traces. Returns 0 or a negative errno with err set. */
+/* Reads traces. Returns 0 or a negative errno with intervals->err set. */
 int krait_intervals_read(const struct intervals *intervals, struct intervals_of *of, const char *const *paths,
-                         size_t count, struct krait_err *err);
+                         size_t count);
 void krait_intervals_of_done(struct intervals_of *of);
 
 /* A row's rule; and the key's text, NULL where it has none. */
 const char *krait_intervals_name(const struct intervals *intervals, const struct krait_interval_row *row);
 const char *krait_intervals_key(const struct intervals_of *of, uint32_t key);
 
-/* Each fills intervals->out. Return 0 or a negative errno with err set. */
-int krait_intervals_table(struct intervals *intervals,
-                          struct krait_err *err); /* a row for each kind of interval */
-int krait_intervals_list(struct intervals *intervals, struct krait_err *err); /* a row for each interval */
+/* Each fills intervals->out. Return 0 or a negative errno with intervals->err set. */
+int krait_intervals_table(struct intervals *intervals); /* a row for each kind of interval */
+int krait_intervals_list(struct intervals *intervals);  /* a row for each interval */
+int krait_intervals_compare(
+    struct intervals *intervals);                      /* of two rows, or of two recordings, which it reads */
+int krait_intervals_plot(struct intervals *intervals); /* behind the table, or into a file */
+
+/* A row of a table. */
+struct intervals_row {
+    struct krait_interval_row row;
+    const char *name, *key;
+};
+
+/* A sheet for such rows; and its rows, or those of another, in the format that is asked for: in JSON as `key`. */
+struct krait_sheet krait_intervals_sheet(const struct intervals *intervals);
+int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet, const char *sort,
+                          const char *key);
+
+/* What surrounds the rows in JSON. */
+void krait_intervals_json_open(struct intervals *intervals, const struct intervals_of *of);
+void krait_intervals_json_close(struct intervals *intervals, const struct intervals_of *of);
+
+/* What is missing from a trace: lines for stderr. `whose`: of which of several, with ": ", or "". */
+void krait_intervals_note_missing(struct intervals *intervals, const struct intervals_of *of,
+                                  const char *whose);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * The tables of `krait intervals`: what all intervals of a name are together, and each of them.
  */
+#include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/ending.h"
 #include "cmd/intervals.h"
@@ -21,24 +22,12 @@ const char *krait_intervals_key(const struct intervals_of *of, uint32_t key)
 
 /* -- columns: of all together -- */
 
-#define ROW(member) krait_sheet_number_at, offsetof(struct krait_interval_row, member)
+#define ROW(member) krait_sheet_number_at, offsetof(struct intervals_row, row.member)
 
 static struct krait_sheet_cell get_rounded(void *of, const void *row, size_t offset)
 {
     double ns = *(const double *)((const char *)row + offset);
     return krait_sheet_number((uint64_t)llround(ns));
-}
-
-static struct krait_sheet_cell get_name(void *of, const void *row, size_t arg)
-{
-    return krait_sheet_name(krait_intervals_name(of, row));
-}
-
-static struct krait_sheet_cell get_key(void *of, const void *row, size_t arg)
-{
-    const struct intervals *intervals = of;
-    return krait_sheet_name(
-        krait_intervals_key(&intervals->of, ((const struct krait_interval_row *)row)->key));
 }
 
 static const struct krait_sheet_column row_columns[] = {
@@ -50,7 +39,7 @@ static const struct krait_sheet_column row_columns[] = {
       KRAIT_SHEET_NS,
       KRAIT_SHEET_DASH,
       get_rounded,
-      offsetof(struct krait_interval_row, mean_ns) },
+      offsetof(struct intervals_row, row.mean_ns) },
     { { "median", 0, 0, 0 }, "median_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(median_ns) },
     { { "p90", 0, 0, 4 }, "p90_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(p90_ns) },
     { { "p99", 0, 0, 1 }, "p99_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, ROW(p99_ns) },
@@ -60,7 +49,7 @@ static const struct krait_sheet_column row_columns[] = {
       KRAIT_SHEET_NS,
       KRAIT_SHEET_DASH,
       get_rounded,
-      offsetof(struct krait_interval_row, deviation_ns) },
+      offsetof(struct intervals_row, row.deviation_ns) },
     { { "no stop", 0, 0, 0 },
       "no_stop",
       KRAIT_SHEET_COUNT,
@@ -74,13 +63,18 @@ static const struct krait_sheet_column row_columns[] = {
     { { "no key", 0, 0, 0 }, "no_key", KRAIT_SHEET_COUNT, KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH, ROW(no_key) },
     { { "starts", 0, 0, 0 }, "starts", KRAIT_SHEET_COUNT, KRAIT_SHEET_DATA, ROW(starts) },
     { { "stops", 0, 0, 0 }, "stops", KRAIT_SHEET_COUNT, KRAIT_SHEET_DATA, ROW(stops) },
-    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, get_name, 0 },
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
+      "name",
+      KRAIT_SHEET_NAME,
+      0,
+      krait_sheet_name_at,
+      offsetof(struct intervals_row, name) },
     { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
       "key",
       KRAIT_SHEET_NAME,
       KRAIT_SHEET_DASH,
-      get_key,
-      0 },
+      krait_sheet_name_at,
+      offsetof(struct intervals_row, key) },
 };
 
 #undef ROW
@@ -145,74 +139,82 @@ static struct listed listed_of(const struct intervals *intervals, const struct k
 
 /* -- output -- */
 
-static void note_missing(struct intervals *intervals)
+void krait_intervals_note_missing(struct intervals *intervals, const struct intervals_of *of,
+                                  const char *whose)
 {
-    const struct intervals_of *of = &intervals->of;
-    krait_ending_notes(&intervals->notes, of->trace, of->damage, "");
+    char searches[KRAIT_FMT_SIZE];
+    krait_ending_notes(&intervals->notes, of->trace, of->damage, whose);
     if (of->found.given_up)
         krait_buf_fmt(
             &intervals->notes,
-            "warning: %llu searches for a pattern were given up: it takes too many steps; a pattern without "
-            "repeats inside repeats, such as (a+)+, is faster\n",
-            (unsigned long long)of->found.given_up);
+            "warning: %s%s given up: %s too many steps; a pattern without repeats inside repeats, such as "
+            "(a+)+, is faster\n",
+            whose, krait_fmt_counted(searches, of->found.given_up, "search"),
+            of->found.given_up == 1 ? "it takes" : "they take");
 }
 
-static int print_sheet(struct intervals *intervals, const struct krait_sheet *sheet, const char *key)
+void krait_intervals_json_open(struct intervals *intervals, const struct intervals_of *of)
 {
     struct krait_buf *out = &intervals->out;
-    if (intervals->options->csv)
-        return krait_sheet_csv(sheet, intervals->limit, out);
-    if (!intervals->options->json) {
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "begin_ns", of->zero_ns);
+    krait_json_key_u64(out, "messages", of->found.messages);
+    krait_json_key_u64(out, "given_up", of->found.given_up);
+}
+
+void krait_intervals_json_close(struct intervals *intervals, const struct intervals_of *of)
+{
+    krait_omitted_json(&intervals->out, of->trace);
+    krait_json_key_text_or_null(&intervals->out, "damage", of->damage);
+    krait_buf_char(&intervals->out, '}');
+}
+
+int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet, const char *sort,
+                          const char *key)
+{
+    struct krait_buf *out = &intervals->out;
+    struct krait_err *err = intervals->err;
+    sort = intervals->options->sort ? intervals->options->sort : sort;
+    int rc = sheet->failed ? -ENOMEM : sort ? krait_sheet_sort(sheet, sort, err) : 0;
+    if (!rc && intervals->options->csv)
+        rc = krait_sheet_csv(sheet, intervals->limit, out);
+    else if (!rc && intervals->options->json)
+        krait_json_key(out, key);
+    if (!rc && intervals->options->json)
+        rc = krait_sheet_json(sheet, intervals->limit, out);
+    if (!rc && !intervals->options->json && !intervals->options->csv) {
         if (intervals->limit && sheet->rows > intervals->limit)
             krait_buf_fmt(&intervals->notes, "%u of %u rows; --limit 0 shows all\n", intervals->limit,
                           sheet->rows);
-        note_missing(intervals);
-        return krait_sheet_table(sheet, intervals->limit, &intervals->look, out);
+        rc = krait_sheet_table(sheet, intervals->limit, &intervals->look, out);
     }
-    krait_buf_char(out, '{');
-    krait_json_key_u64(out, "begin_ns", intervals->of.zero_ns);
-    krait_json_key_u64(out, "messages", intervals->of.found.messages);
-    krait_json_key_u64(out, "given_up", intervals->of.found.given_up);
-    krait_json_key(out, key);
-    int rc = krait_sheet_json(sheet, intervals->limit, out);
-    krait_omitted_json(out, intervals->of.trace);
-    krait_json_key_text_or_null(out, "damage", intervals->of.damage);
-    krait_buf_str(out, "}\n");
-    return rc;
-}
-
-static int finish(struct intervals *intervals, struct krait_sheet *sheet, const char *sort, const char *key,
-                  struct krait_err *err)
-{
-    sort = intervals->options->sort ? intervals->options->sort : sort;
-    int rc = sheet->failed ? -ENOMEM : 0;
-    if (!rc && sort)
-        rc = krait_sheet_sort(sheet, sort, err);
-    rc = rc ? rc : print_sheet(intervals, sheet, key);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }
 
-int krait_intervals_table(struct intervals *intervals, struct krait_err *err)
+struct krait_sheet krait_intervals_sheet(const struct intervals *intervals)
 {
-    bool by_key = intervals->options->by;
-    KRAIT_CLEANUP(krait_sheet_done)
-    struct krait_sheet sheet = { .columns = row_columns,
-                                 .of = intervals,
-                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !by_key };
-    for (uint32_t i = 0; i < intervals->of.found.row_count; i++)
-        krait_sheet_add(&sheet, &intervals->of.found.rows[i]);
-    return finish(intervals, &sheet, NULL, "rows", err);
+    return (struct krait_sheet){ .columns = row_columns,
+                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !intervals->options->by };
 }
 
-int krait_intervals_list(struct intervals *intervals, struct krait_err *err)
+int krait_intervals_table(struct intervals *intervals)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = krait_intervals_sheet(intervals);
+    for (uint32_t i = 0; i < found->row_count; i++)
+        krait_sheet_add(
+            &sheet, &(struct intervals_row){ found->rows[i], krait_intervals_name(intervals, &found->rows[i]),
+                                             krait_intervals_key(&intervals->of, found->rows[i].key) });
+    return krait_intervals_print(intervals, &sheet, NULL, "rows");
+}
+
+int krait_intervals_list(struct intervals *intervals)
 {
     KRAIT_CLEANUP(krait_sheet_done)
-    struct krait_sheet sheet = { .columns = list_columns,
-                                 .of = intervals,
-                                 .column_count = KRAIT_ARRAY_LEN(list_columns) };
+    struct krait_sheet sheet = { .columns = list_columns, .column_count = KRAIT_ARRAY_LEN(list_columns) };
     for (size_t i = 0; i < intervals->of.found.count && !sheet.failed; i++) {
         const struct listed listed = listed_of(intervals, &intervals->of.found.items[i]);
         krait_sheet_add(&sheet, &listed);
     }
-    return finish(intervals, &sheet, "begin_ns", "list", err);
+    return krait_intervals_print(intervals, &sheet, "begin_ns", "list");
 }

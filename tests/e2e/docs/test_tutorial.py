@@ -86,6 +86,8 @@ def test_links_between_the_pages_lead_somewhere(page):
 
 def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path):
     runs = run_page("intervals.md", krait, any_python, tmp_path)
-    (by_key,) = [run.stdout.splitlines() for command, run in runs.items() if "--by key" in command]
+    by_key, compared, _, drawn = [run.stdout.splitlines() for command, run in runs.items() if "--by key" in command]
     assert [line.split()[0] for line in by_key[1:]] == ["10", "10"]
     assert [line.split()[-1] for line in by_key[1:]] == ["recursive", "iterative"]
+    assert re.match(r"recursive takes [\d.]+ times as long as iterative: with 95 % confidence", compared[4])
+    assert drawn[4].split()[1:3] == ["run", "recursive"] and (tmp_path / "runs.svg").stat().st_size > 5000

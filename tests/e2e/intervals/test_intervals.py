@@ -4,15 +4,18 @@
 import csv
 import io
 import itertools
+import os
 import random
 import re
 import statistics
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 
 from conftest import verb_json
 from kernel_made import EPOCH, event, write
+from terminal import on_terminal
 
 PROGRAM = """
 import logging, threading, time
@@ -215,3 +218,114 @@ def test_a_damaged_recording_gives_what_is_whole(synth, krait):
     stream.write_bytes(stream.read_bytes() + b"\1" * 40)
     done = subprocess.run([krait, "intervals", folder, *ONE], capture_output=True, text=True)
     assert "10.00 us" in done.stdout and "damaged:" in done.stderr
+
+
+# -- side by side --
+
+
+def durations(*of, name="a"):
+    """Marks of intervals that last so long, in us, one after the other."""
+    at, made = 0, []
+    for us in of:
+        made += [(0, at, f"begin {name}"), (0, at + us, f"end {name}")]
+        at += us + 1
+    return made
+
+
+KEYED = ("--start", r"begin (?P<key>\w+)", "--stop", r"end (?P<key>\w+)", "--by", "key")
+
+
+def bootstrap(a, b, draws=4000):
+    """The middle 95 % of the ratio of means of b and a, drawn again; without what krait adds for small sets."""
+    choose = random.Random(1)
+    ratios = sorted(statistics.mean(choose.choices(b, k=len(b))) / statistics.mean(choose.choices(a, k=len(a))) for _ in range(draws))
+    return ratios[draws // 40], ratios[-draws // 40]
+
+
+def test_two_intervals_are_compared_with_their_confidence(synth, krait):
+    choose = random.Random(3)
+    a, b = [choose.randrange(90, 110) for _ in range(40)], [choose.randrange(1500, 2500) for _ in range(40)]
+    folder = synth(marks(*durations(*a, name="a"), *((1, *rest) for _, *rest in durations(*b, name="b"))))
+    (found,) = verb_json(krait, "intervals", folder, *KEYED, "--compare", "a", "b")["compare"]
+    assert (found["first"], found["second"]) == ("a", "b")
+    assert found["ratio"] == pytest.approx(statistics.mean(b) / statistics.mean(a))
+    assert found["difference_ns"] == pytest.approx((statistics.mean(b) - statistics.mean(a)) * 1000)
+    low, high = bootstrap(a, b)
+    assert found["ratio_low"] == pytest.approx(low, rel=0.02) and found["ratio_high"] == pytest.approx(high, rel=0.02)
+    text = subprocess.run([krait, "intervals", folder, *KEYED, "--compare", "a", "b"], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^b takes (19|20|21)\.?\d* times as long as a: with 95 % confidence \S+ to \S+ times\.$", text, re.M)
+    assert "may be chance" not in text and "another run" in text
+
+
+def test_what_cannot_be_said_is_said(synth, krait):
+    few = synth(marks(*durations(10, 12, name="a"), *((1, *rest) for _, *rest in durations(30, 31, name="b"))), "few")
+    same = synth(marks(*durations(10, 30, 20, 15, 40, name="a"), *((1, *rest) for _, *rest in durations(11, 29, 22, 14, 41, name="b"))), "same")
+    (found,) = verb_json(krait, "intervals", few, *KEYED, "--compare", "a", "b")["compare"]
+    assert found["ratio_low"] is None and found["ratio"] == pytest.approx(30.5 / 11)
+    for folder, said in (few, "fewer than 3 intervals"), (same, "may be chance"):
+        text = subprocess.run([krait, "intervals", folder, *KEYED, "--compare", "a", "b"], capture_output=True, text=True, check=True).stdout
+        assert said in text
+
+
+def test_two_recordings_are_compared_row_by_row(synth, krait):
+    old = synth(marks(*durations(10, 11, 12, 11)), "old")
+    new = synth(marks(*durations(20, 22, 24, 22)), "new")
+    found = verb_json(krait, "intervals", *ONE, "--name", "work", "--compare", old, new)
+    assert [row["name"] for row in found["rows"]] == [f"{old}: work", f"{new}: work"]
+    assert found["compare"][0]["ratio"] == pytest.approx(2)
+    text = subprocess.run([krait, "intervals", *ONE, "--name", "work", "--compare", old, new], capture_output=True, text=True, check=True)
+    assert f"work in {new} takes 2 times as long as work in {old}" in text.stdout
+
+
+@pytest.mark.parametrize(
+    "options, status, why",
+    [
+        (["--compare", "a", "nobody"], 1, "no interval has the name or key 'nobody'"),
+        (["--compare", "a"], 2, "--compare needs A B"),
+        (["--list", "--compare", "a", "b"], 2, "exclude each other"),
+        (["--plot", "-", "--csv"], 2, "--plot -"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(synth, krait, options, status, why):
+    folder = synth(marks(*durations(10, 11)))
+    done = subprocess.run([krait, "intervals", folder, *(o for o in KEYED if o not in ("--by", "key") or "--list" not in options), *options], capture_output=True, text=True)
+    assert done.returncode == status and why in done.stderr, done.stderr
+
+
+# -- plots --
+
+
+def test_a_plot_shows_each_interval_and_their_number_by_length(synth, krait, tmp_path):
+    folder = synth(marks(*durations(10, 20, 2000, name="<b>&"), *((1, *rest) for _, *rest in durations(5, name="b"))))
+    options = ("--start", "begin (?P<key>.*)", "--stop", "end (?P<key>.*)", "--by", "key", "--plot", tmp_path / "p.svg")
+    done = subprocess.run([krait, "intervals", folder, *options], capture_output=True, text=True, check=True)
+    assert "wrote" in done.stderr and "2,000" not in done.stdout
+    root = ElementTree.parse(tmp_path / "p.svg").getroot()
+    titles = [e.text.replace("\u202f", " ") for e in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert "2.00 ms at 32.0 µs" in titles and "5.00 µs at 0 ns" in titles
+    assert sum(int(t.split(" from ")[0]) for t in titles if " from " in t) == 4
+    texts = "".join(root.itertext())
+    assert "<b>&" in texts and "script" not in {e.tag.rpartition("}")[2] for e in root.iter()}
+
+
+def test_a_plot_of_many_intervals_keeps_the_extremes(synth, krait, tmp_path):
+    script = "process 1 python3\nexit 0 0\nthread 1 M\nrepeat 20000\n0 mark begin\n10us mark end\n20us mark x\nend\n"
+    script += f"{20000 * 20 + 50}us mark begin\n{20000 * 20 + 5050}us mark end\n"
+    subprocess.run([krait, "intervals", synth(script), "--start", "begin", "--stop", "end", "--plot", tmp_path / "p.svg"], check=True, capture_output=True)
+    svg = (tmp_path / "p.svg").read_text()
+    assert len(svg) < 200_000 and svg.count('class="range"') > 200 and "20,001 intervals" in svg
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_a_plot_in_the_terminal_fits(synth, krait, width):
+    folder = synth(marks(*durations(10, 20, 30, 200)))
+    command = [krait, "intervals", folder, *ONE, "--name", "work", "--plot", "-"]
+    text, _ = on_terminal(command, width, env={**os.environ, "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "TERM": "xterm"})
+    assert max(map(len, text.splitlines())) <= width
+    assert "4 intervals, median 25.00 us" in text and "200" in text
+    assert sum(line.count("•") for line in text.splitlines()) == 5  # and the legend
+
+
+def test_a_plot_of_nothing_fails_and_writes_nothing(synth, krait, tmp_path):
+    done = subprocess.run([krait, "intervals", synth(marks((0, 0, "begin"))), *ONE, "--plot", tmp_path / "p.svg"], capture_output=True, text=True)
+    assert done.returncode == 1 and "no interval to plot" in done.stderr and not (tmp_path / "p.svg").exists()

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait intervals --compare`: two intervals side by side, and what can be said about their difference.
+ */
+#include "analysis/resample.h"
+#include "base/fmt.h"
+#include "base/json.h"
+#include "cmd/ending.h"
+#include "cmd/intervals.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One of the two. */
+struct side {
+    struct intervals_of *of;
+    const struct krait_interval_row *row;
+    const char *name, *label; /* in the table, and in sentences; owned by the comparison's arena */
+};
+
+struct comparison {
+    struct intervals *intervals;
+    struct krait_arena texts;
+    bool is_of_recordings;
+};
+
+/* `recording`: which of two it is of; NULL: there is one. */
+static int name_side(struct comparison *c, struct side *side, const char *recording)
+{
+    const char *key = krait_intervals_key(side->of, side->row->key);
+    const char *name = krait_intervals_name(c->intervals, side->row);
+    KRAIT_AUTO_BUF in_table = { 0 };
+    KRAIT_AUTO_BUF in_words = { 0 };
+    if (recording)
+        krait_ending_whose(&in_table, recording);
+    krait_buf_str(&in_table, name);
+    krait_fmt_safe(&in_words, key ? key : name);
+    if (recording) {
+        krait_buf_str(&in_words, " in ");
+        krait_fmt_safe(&in_words, recording);
+    }
+    if (in_table.failed || in_words.failed)
+        return krait_err_set(c->intervals->err, -ENOMEM, "out of memory");
+    side->name = krait_arena_strdup(&c->texts, in_table.data);
+    side->label = krait_arena_strdup(&c->texts, in_words.data);
+    return side->name && side->label ? 0 : krait_err_set(c->intervals->err, -ENOMEM, "out of memory");
+}
+
+/* The durations of a row, in order of time. */
+static uint64_t *durations(const struct side *side)
+{
+    const struct krait_intervals *found = &side->of->found;
+    uint64_t *ns = malloc((side->row->count + 1) * sizeof(*ns));
+    size_t count = 0;
+    for (size_t i = 0; i < found->count && ns; i++) {
+        if (&found->rows[found->items[i].row] == side->row)
+            ns[count++] = found->items[i].end_ns - found->items[i].begin_ns;
+    }
+    return ns;
+}
+
+/* -- in words -- */
+
+static const char *duration(char *buf, double ns)
+{
+    return krait_fmt_ns(buf, (uint64_t)llround(fabs(ns)));
+}
+
+/* "between 2 us shorter and 5 us longer" */
+static void say_between(struct krait_buf *out, double low, double high)
+{
+    char a[KRAIT_FMT_SIZE], b[KRAIT_FMT_SIZE];
+    if (low < 0)
+        krait_buf_fmt(out, "between %s shorter and %s longer", duration(a, low), duration(b, high));
+    else
+        krait_buf_fmt(out, "%s to %s", duration(a, low), duration(b, high));
+}
+
+/* "1.234 times "; nothing for once. */
+static void say_times(struct krait_buf *out, double ratio)
+{
+    if (fabs(ratio - 1) >= 0.0005)
+        krait_buf_fmt(out, "%.4g times ", ratio);
+}
+
+/* The one with the greater mean is `b`. */
+static void say(struct krait_buf *out, const struct side *a, const struct side *b,
+                const struct krait_resampled *r)
+{
+    char ns[KRAIT_FMT_SIZE];
+    if (!a->row->count || !b->row->count) {
+        krait_buf_fmt(out, "%s has no interval: there is nothing to compare.\n",
+                      a->row->count ? b->label : a->label);
+        return;
+    }
+    bool differs = r->is_known && r->ratio_low > 1;
+    krait_buf_fmt(out, "%s takes ", b->label);
+    say_times(out, r->ratio);
+    krait_buf_fmt(out, "as long as %s", a->label);
+    if (r->is_known)
+        krait_buf_fmt(out, ": with 95 %% confidence %.4g to %.4g times", r->ratio_low, r->ratio_high);
+    krait_buf_fmt(out, ".\nOn average it takes %s longer", duration(ns, r->difference));
+    if (r->is_known) {
+        krait_buf_str(out, ": with 95 % confidence ");
+        say_between(out, r->difference_low, r->difference_high);
+    }
+    krait_buf_str(out, ".\n");
+    if (a->row->median_ns)
+        krait_buf_fmt(out, "The ratio of the medians is %.4g.\n",
+                      (double)b->row->median_ns / (double)a->row->median_ns);
+    if (!r->is_known)
+        krait_buf_fmt(
+            out,
+            "Whether that is more than chance cannot be told: there are fewer than %d intervals on a side.\n",
+            KRAIT_RESAMPLE_LEAST);
+    else if (!differs)
+        krait_buf_str(out, "That may be chance: more intervals would tell.\n");
+}
+
+static void say_limits(const struct comparison *c, struct krait_buf *out)
+{
+    krait_buf_str(
+        out,
+        c->is_of_recordings
+            ? "This compares two recordings; whether others would give the same, only more of them tell.\n"
+            : "This is about these intervals; whether another run would give the same, only more runs tell.\n");
+}
+
+/* -- both -- */
+
+static void add_json(struct krait_buf *out, const struct side *a, const struct side *b,
+                     const struct krait_resampled *r)
+{
+    const struct {
+        const char *key;
+        double value;
+        bool is_known;
+    } numbers[] = {
+        { "ratio", r->ratio, r->ratio > 0 },
+        { "ratio_low", r->ratio_low, r->is_known },
+        { "ratio_high", r->ratio_high, r->is_known },
+        { "difference_ns", r->difference, true },
+        { "difference_low_ns", r->difference_low, r->is_known },
+        { "difference_high_ns", r->difference_high, r->is_known },
+    };
+    krait_json_item(out, "{");
+    krait_json_key_text(out, "first", a->label);
+    krait_json_key_text(out, "second", b->label);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(numbers); i++) {
+        krait_json_key(out, numbers[i].key);
+        if (numbers[i].is_known)
+            krait_buf_fmt(out, "%.9g", numbers[i].value);
+        else
+            krait_buf_str(out, "null");
+    }
+    krait_buf_char(out, '}');
+}
+
+static int compare_pair(struct comparison *c, const struct side sides[2], struct krait_buf *out)
+{
+    KRAIT_AUTO_FREE uint64_t *first = durations(&sides[0]);
+    KRAIT_AUTO_FREE uint64_t *second = durations(&sides[1]);
+    struct krait_resampled r;
+    if (!first || !second)
+        return -ENOMEM;
+    bool json = c->intervals->options->json;
+    bool is_less =
+        !json && sides[1].row->mean_ns < sides[0].row->mean_ns; /* people are told of the longer one */
+    const struct side *a = &sides[is_less], *b = &sides[!is_less];
+    int rc =
+        krait_resample(&r, is_less ? second : first, a->row->count, is_less ? first : second, b->row->count);
+    if (!rc && json)
+        add_json(out, a, b, &r);
+    else if (!rc)
+        say(out, a, b, &r);
+    return rc;
+}
+
+/* Pairs of sides: the rows in a table, then each pair in words; or all in JSON. */
+static int show_pairs(struct comparison *c, const struct side (*pairs)[2], uint32_t count)
+{
+    struct intervals *intervals = c->intervals;
+    struct krait_buf *out = &intervals->out;
+    bool json = intervals->options->json;
+    KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = krait_intervals_sheet(intervals);
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        const struct side *side = &pairs[i / 2][i % 2];
+        const char *key = krait_intervals_key(side->of, side->row->key);
+        krait_sheet_add(&sheet, &(struct intervals_row){ *side->row, side->name, key });
+    }
+    int rc = krait_intervals_print(intervals, &sheet, NULL, "rows");
+    if (rc || intervals->options->csv)
+        return rc;
+    if (json)
+        krait_json_key_open(out, "compare", '[');
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        krait_buf_str(out, json ? "" : "\n");
+        rc = compare_pair(c, pairs[i], out);
+    }
+    if (json)
+        krait_buf_char(out, ']');
+    else
+        say_limits(c, out);
+    return rc == -ENOMEM ? krait_err_set(intervals->err, rc, "out of memory") : rc;
+}
+
+/* -- two rows of one trace -- */
+
+static int find_row(struct comparison *c, const char *name, struct side *side)
+{
+    struct intervals *intervals = c->intervals;
+    const struct krait_intervals *found = &intervals->of.found;
+    *side = (struct side){ .of = &intervals->of };
+    for (uint32_t i = 0; i < found->row_count && !side->row; i++) {
+        const char *key = krait_intervals_key(&intervals->of, found->rows[i].key);
+        if (strcmp(name, krait_intervals_name(intervals, &found->rows[i])) == 0 ||
+            (key && strcmp(name, key) == 0))
+            side->row = &found->rows[i];
+    }
+    if (!side->row)
+        return krait_err_set(
+            intervals->err, -ENOENT,
+            "--compare: no interval has the name%s '%s'; without --compare, krait intervals lists all",
+            intervals->options->by ? " or key" : "", name);
+    return name_side(c, side, NULL);
+}
+
+static int compare_rows(struct comparison *c)
+{
+    struct side pair[1][2];
+    int rc = 0;
+    for (int i = 0; i < 2 && !rc; i++)
+        rc = find_row(c, c->intervals->options->compare[i], &pair[0][i]);
+    return rc ? rc : show_pairs(c, (const struct side(*)[2])pair, 1);
+}
+
+/* -- two recordings -- */
+
+/* The row that another recording has of the same rule and key. */
+static const struct krait_interval_row *same_row(const struct intervals_of *of,
+                                                 const struct intervals_of *other,
+                                                 const struct krait_interval_row *row)
+{
+    const char *key = krait_intervals_key(other, row->key);
+    for (uint32_t i = 0; i < of->found.row_count; i++) {
+        const struct krait_interval_row *own = &of->found.rows[i];
+        const char *own_key = krait_intervals_key(of, own->key);
+        if (own->rule == row->rule && (key ? own_key && strcmp(key, own_key) == 0 : !own_key))
+            return own;
+    }
+    return NULL;
+}
+
+/* Those rows that both have. */
+static int pair_rows(struct comparison *c, struct intervals_of of[2])
+{
+    const char *const *paths = c->intervals->options->compare;
+    KRAIT_AUTO_FREE struct side(*pairs)[2] = calloc((size_t)of[0].found.row_count + 1, sizeof(*pairs));
+    uint32_t count = 0;
+    if (!pairs)
+        return krait_err_set(c->intervals->err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < of[0].found.row_count; i++) {
+        struct side *pair = pairs[count];
+        pair[0] = (struct side){ .of = &of[0], .row = &of[0].found.rows[i] };
+        pair[1] = (struct side){ .of = &of[1], .row = same_row(&of[1], &of[0], pair[0].row) };
+        if (!pair[1].row)
+            continue;
+        for (int k = 0; k < 2; k++) {
+            int rc = name_side(c, &pair[k], paths[k]);
+            if (rc)
+                return rc;
+        }
+        count++;
+    }
+    if (!count)
+        return krait_err_set(c->intervals->err, -ENODATA, "the recordings have no key in common");
+    return show_pairs(c, (const struct side(*)[2])pairs, count);
+}
+
+static int compare_recordings(struct comparison *c)
+{
+    struct intervals *intervals = c->intervals;
+    struct intervals_of of[2] = { 0 };
+    bool json = intervals->options->json;
+    int rc = 0;
+    for (int i = 0; i < 2 && !rc; i++)
+        rc = krait_intervals_read(intervals, &of[i], &intervals->options->compare[i], 1);
+    if (json)
+        krait_buf_char(&intervals->out, '{');
+    rc = rc ? rc : pair_rows(c, of);
+    krait_buf_str(&intervals->out, json ? "}\n" : "");
+    for (int i = 0; i < 2 && !rc && !json && !intervals->options->csv; i++) {
+        KRAIT_AUTO_BUF whose = { 0 };
+        krait_ending_whose(&whose, intervals->options->compare[i]);
+        krait_intervals_note_missing(intervals, &of[i], whose.data ? whose.data : "");
+    }
+    for (int i = 0; i < 2; i++)
+        krait_intervals_of_done(&of[i]);
+    return rc;
+}
+
+int krait_intervals_compare(struct intervals *intervals)
+{
+    struct comparison c = { .intervals = intervals, .is_of_recordings = !intervals->of.trace };
+    int rc = c.is_of_recordings ? compare_recordings(&c) : compare_rows(&c);
+    krait_arena_done(&c.texts);
+    return rc;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/scale.h"
+
+#include <math.h>
+
+/* From where on one sees more by powers of ten. */
+enum { FAR = 10 };
+
+static const unsigned steps[] = { 1, 2, 5 };
+
+/* The greatest 1, 2 or 5 times a power of ten that is not above, or the least that is not below. */
+static double round_down(double ns)
+{
+    double power = pow(10, floor(log10(ns)));
+    return ns >= 5 * power ? 5 * power : ns >= 2 * power ? 2 * power : power;
+}
+
+static double round_up(double ns)
+{
+    double power = pow(10, floor(log10(ns)));
+    return ns <= power ? power : ns <= 2 * power ? 2 * power : ns <= 5 * power ? 5 * power : 10 * power;
+}
+
+struct krait_scale krait_scale_of(uint64_t least_ns, uint64_t most_ns)
+{
+    double least = KRAIT_MAX((double)least_ns, 1), most = KRAIT_MAX((double)most_ns, 2);
+    struct krait_scale scale = { .is_log = most > FAR * least };
+    if (scale.is_log) {
+        scale.low = round_down(least);
+        scale.high = round_up(most);
+        return scale;
+    }
+    double step = round_up(most / 5);
+    scale.high = ceil(most / step) * step;
+    return scale;
+}
+
+struct krait_scale krait_scale_time(uint64_t from_ns, uint64_t to_ns)
+{
+    return (struct krait_scale){ .low = (double)from_ns,
+                                 .high = KRAIT_MAX((double)to_ns, (double)from_ns + 1) };
+}
+
+double krait_scale_at(const struct krait_scale *scale, double ns)
+{
+    double at = scale->is_log ? log(KRAIT_MAX(ns, scale->low) / scale->low) / log(scale->high / scale->low)
+                              : (ns - scale->low) / (scale->high - scale->low);
+    return KRAIT_MIN(KRAIT_MAX(at, 0), 1);
+}
+
+double krait_scale_value(const struct krait_scale *scale, double at)
+{
+    return scale->is_log ? scale->low * pow(scale->high / scale->low, at)
+                         : scale->low + at * (scale->high - scale->low);
+}
+
+/* 1, 2 and 5 times the powers of ten, or those powers alone, or each n-th of them: what fits. */
+static uint32_t log_ticks(const struct krait_scale *scale, uint32_t most, double ticks[KRAIT_SCALE_TICKS])
+{
+    double powers = log10(scale->high / scale->low);
+    bool has_room = 3 * powers + 1 <= most;
+    unsigned every = (unsigned)ceil(KRAIT_MAX(powers, 1) / most), power = 0;
+    uint32_t count = 0;
+    for (double ten = pow(10, floor(log10(scale->low) + 1e-9)); ten <= scale->high * 1.001;
+         ten *= 10, power++) {
+        for (size_t i = 0; i < (has_room ? KRAIT_ARRAY_LEN(steps) : 1); i++) {
+            double tick = ten * steps[i];
+            if (power % every == 0 && tick >= scale->low * 0.999 && tick <= scale->high * 1.001 &&
+                count < most)
+                ticks[count++] = tick;
+        }
+    }
+    return count;
+}
+
+uint32_t krait_scale_ticks(const struct krait_scale *scale, uint32_t most, double ticks[KRAIT_SCALE_TICKS])
+{
+    uint32_t count = 0;
+    most = KRAIT_MIN(most, (uint32_t)KRAIT_SCALE_TICKS);
+    if (scale->is_log)
+        return log_ticks(scale, most, ticks);
+    double step = round_up((scale->high - scale->low) / KRAIT_MAX(most - 1, 1u));
+    for (double tick = ceil(scale->low / step) * step; tick <= scale->high * 1.001 && count < most;
+         tick += step)
+        ticks[count++] = tick;
+    return count;
+}
+
+void krait_scale_label(struct krait_buf *to, double ns, const char *micro)
+{
+    const struct {
+        double ns;
+        const char *name;
+    } units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, micro }, { 1, "ns" } };
+    size_t i = 0;
+    while (i + 1 < KRAIT_ARRAY_LEN(units) && ns < units[i].ns * 0.999)
+        i++;
+    if (ns <= 0)
+        krait_buf_char(to, '0');
+    else
+        krait_buf_fmt(to, "%.4g %s", ns / units[i].ns, units[i].name);
+}

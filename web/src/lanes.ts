@@ -191,15 +191,13 @@ export class Lanes {
   }
 
   /** The tracks of the chosen lanes; undefined where none is chosen: of all. */
-  chosenTracks(): Track[] | undefined {
-    const { only } = this.store.view;
+  chosenTracks(only = this.store.view.only): Track[] | undefined {
     if (!only.length) return undefined;
     return this.found.flatMap((group) => group.lanes.filter((lane) => only.includes(lane.key) || only.includes(group.key))).flatMap((lane) => lane.tracks);
   }
 
   /** What the chosen lanes are called. */
-  chosenTitles(): string[] {
-    const { only } = this.store.view;
+  chosenTitles(only = this.store.view.only): string[] {
     return this.found.flatMap((group) => [group, ...group.lanes]).filter((each) => only.includes(each.key)).map((each) => `${each.title} ${each.hint}`.trim());
   }
 

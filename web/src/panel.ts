@@ -4,9 +4,10 @@
 import { Api } from './api';
 import { Trace } from './model';
 import { Notes } from './notes';
-import { Store } from './store';
+import { Base, Range, Store } from './store';
 import { Timeline } from './timeline';
 
+export { Base };
 export interface Context { trace: Trace; store: Store; api: Api; timeline: Timeline; notes: Notes }
 
 export interface Panel {
@@ -37,16 +38,41 @@ export function idRanges(ids: number[]): string | undefined {
   return ranges.length <= RANGES_MOST && text.length <= LENGTH_MOST ? text : undefined;
 }
 
-/** The selected range, or what is on the screen. */
-export function timeParams(context: Context): { from: bigint; until: bigint } {
-  const { from, span } = context.store.asked, begin = from < 0n ? 0n : from;
-  return { from: begin, until: from + BigInt(Math.round(span)) };
+type TimeParams = { from: bigint; until: bigint };
+type RangeParams = TimeParams & { threads: string | undefined };
+
+function timesOf({ from, span }: Range): TimeParams {
+  return { from: from < 0n ? 0n : from, until: from + BigInt(Math.round(span)) };
 }
 
-/** The same, of the threads of the chosen lanes that recorded themselves. */
-export function rangeParams(context: Context): { from: bigint; until: bigint; threads: string | undefined } {
-  const threads = context.timeline.lanes.chosenTracks()?.map((track) => track.thread).filter((id): id is number => id !== null);
-  return { ...timeParams(context), threads: threads && idRanges(threads) };
+/** The selected range, or what is on the screen. */
+export function timeParams(context: Context): TimeParams {
+  return timesOf(context.store.asked);
+}
+
+/** Of the threads of some lanes that recorded themselves. */
+export function baseParams(context: Context, base: Base): RangeParams {
+  const threads = context.timeline.lanes.chosenTracks(base.only)?.map((track) => track.thread).filter((id): id is number => id !== null);
+  return { ...timesOf(base.range), threads: threads && idRanges(threads) };
+}
+
+/** The selected range, or what is on the screen, of the chosen lanes. */
+export function rangeParams(context: Context): RangeParams {
+  return baseParams(context, { range: context.store.asked, only: context.store.view.only });
+}
+
+/** What is chosen now is what later choices are compared with; again: nothing is. */
+export function toggleBase({ store }: Context): void {
+  store.setBase(store.view.base ? null : { range: { ...store.asked }, only: [...store.view.only] });
+}
+
+/** Goes back to what others are compared with. */
+export function showBase({ store }: Context): void {
+  const { base } = store.view;
+  if (!base) return;
+  store.chooseOnly(base.only);
+  store.select({ ...base.range });
+  store.show(base.range.from, base.range.from + BigInt(Math.round(base.range.span)), 0.02);
 }
 
 /** The same, of the tracks of the chosen lanes; where none is chosen, of all but the rest of the machine. */

@@ -7,6 +7,9 @@ import { Call } from './model';
 
 export interface Range { from: bigint; span: number } // nanoseconds
 
+/** Of these lanes and groups; none: of all. */
+export interface Base { range: Range; only: string[] }
+
 export const GROUPINGS = ['process', 'thread', 'cpu', 'kind'] as const; // the first is usual
 export type Grouping = typeof GROUPINGS[number];
 export const WAYS = ['callees', 'callers', 'sandwich'] as const; // the first is usual
@@ -28,7 +31,7 @@ export interface View {
   func: number | null; // in the finder
   brush: [number, number] | null; // durations of its calls that are chosen there, in nanoseconds
   events: string; // filter of the event table
-  base: Range | null; // that the flame graph compares others with
+  base: Base | null; // what others are compared with
   path: boolean; // whether the selection's critical path is drawn
   way: Way; // of the flame graph
   scroll: number; // pixels of lanes above the screen
@@ -164,8 +167,8 @@ export class Store {
     this.tell('selection');
   }
 
-  setBase(range: Range | null): void {
-    this.view.base = range;
+  setBase(base: Base | null): void {
+    this.view.base = base;
     this.tell('selection');
   }
 
@@ -186,7 +189,11 @@ export class Store {
   }
 
   chooseAll(): void {
-    this.view.only = [];
+    this.chooseOnly([]);
+  }
+
+  chooseOnly(keys: string[]): void {
+    this.view.only = [...keys];
     this.tell('lanes');
     this.tell('selection');
   }
@@ -217,6 +224,7 @@ export class Store {
     this.detail = null; // a call that had not ended may have
     this.setFuncAlone(func);
     for (const [, list] of LISTS) view[list] = view[list].map(moves.key);
+    if (view.base) view.base.only = view.base.only.map(moves.key);
     this.settled = encode(view);
     this.write(false);
     for (const what of ['lanes', 'range', 'selection'] as const) for (const listener of this.listeners) listener(what);
@@ -294,7 +302,7 @@ export function encode(view: View): string {
   const parts = [`r=${view.range.from},${view.range.span}`, `p=${view.panel}`];
   if (view.selected) parts.push(`s=${view.selected.from},${view.selected.span}`);
   if (view.events) parts.push(`e=${encodeURIComponent(view.events)}`);
-  if (view.base) parts.push(`b=${view.base.from},${view.base.span}`);
+  if (view.base) parts.push(`b=${[view.base.range.from, view.base.range.span, ...view.base.only.map(encodeURIComponent)].join(',')}`);
   if (view.call) parts.push(`c=${view.call.track},${view.call.depth},${view.call.at}`);
   if (view.filter) parts.push(`f=${encodeURIComponent(view.filter)}`);
   if (view.group !== 'process') parts.push(`g=${view.group}`);
@@ -329,7 +337,7 @@ export function decode(text: string, base: View): View | null {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
       if (key === 'e') view.events = decodeURIComponent(value);
-      if (key === 'b') view.base = readRange(value);
+      if (key === 'b') view.base = { range: readRange(value), only: value.split(',').slice(2).map(decodeURIComponent) };
       if (key === 's') view.selected = readRange(value);
       if (key === 'p') view.panel = value;
       if (key === 'f') view.filter = decodeURIComponent(value);

@@ -47,8 +47,8 @@ def open_page(krait, chromium, synth):
     made = []
 
     def show(script=TRACE, hash=""):
-        folder = script if isinstance(script, Path) else synth(script)
-        server = served(krait, folder)
+        folder = synth(script) if isinstance(script, str) else script
+        server = served(krait, *(folder if isinstance(folder, list) else [folder]))
         link = server.__enter__()
         context = chromium.new_context(viewport={"width": 1280, "height": 800})
         page = Page(context.new_page())
@@ -265,6 +265,44 @@ def test_a_comparison_is_in_the_address_and_ends(open_page):
     page.press("Shift")
     page.page.wait_for_timeout(600)
     assert compare.inner_text() == "Compare" and "b=" not in page.address()
+
+
+def test_two_recordings_are_compared_function_by_function(open_page, synth, krait):
+    script = """
+        process {pid} python3
+        code 1 python app main app.py 1
+        code 2 python app load app.py 10
+        {more}
+        thread {pid} MainThread
+        {begin}ms call 1
+        {middle}ms call 2
+        {end}ms return
+        {end}ms return
+        exit 0 0
+    """
+    first = synth(script.format(pid=5, begin=0, middle=10, end=30, more=""), "first")
+    second = synth(script.format(pid=6, begin=100, middle=110, end=170, more="code 3 python app other app.py 30").replace("170ms return", "150ms call 3\n170ms return\n170ms return", 1), "second")
+    page, link, _ = open_page([first, second])
+    page.press("b")
+    assert "Press Compare" in page.text(".panel-body .empty")
+    heads = page.page.locator(".lane.head .title")
+    heads.nth(0).click()
+    page.press("Shift")
+    page.page.locator(".panel-body .bar-row > button").first.click()
+    heads.nth(1).click()
+    page.press("Shift")
+    page.wait()
+    rows = {row[0]: row[1:] for row in page.rows()}
+    assert rows["app.load"] == ["+20.00 ms", "\u22129.5 pp", "40.00 ms", "20.00 ms", "1", "1", "60.00 ms", "20.00 ms", "60.00 ms", "20.00 ms"]
+    assert rows["app.main"][:4] == ["0", "\u221219.0 pp", "10.00 ms", "10.00 ms"] and rows["app.other"][:4] == ["+20.00 ms", "+28.6 pp", "20.00 ms", "0 ns"]
+    assert page.text(".panel-body .bar-row").endswith("3 functions, self +40.00 ms")
+    assert ";b=0,170000000,p0" in page.address()
+    page.press("4")
+    assert "blue" in page.text(".crumbs")
+    page.press("b")
+    page.page.get_by_role("button", name="Show what was before").click()
+    page.press("Shift")
+    assert page.text(".chosen-lanes").startswith("only python3 5") and ";s=0,170000000" in page.address()
 
 
 def states_track(link):

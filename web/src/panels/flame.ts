@@ -6,9 +6,9 @@ import { button, el } from '../dom';
 import { label, place } from '../model';
 import { FONT, shorten } from '../paint';
 import { palette } from '../palette';
-import { Context, Panel, rangeParams } from '../panel';
+import { Base, Context, Panel, baseParams, rangeParams, toggleBase } from '../panel';
 import { hasCalls } from './functions';
-import { Range, Way } from '../store';
+import { Way } from '../store';
 import { count, counted, duration, share } from '../time';
 import { isDark, sized } from '../timeline';
 import { Node, build, calleesOf, callersOf, changes, inverted, totalsByPath } from './flame_tree';
@@ -179,14 +179,8 @@ function press(box: Box): void {
   }
 }
 
-/** The range that is shown now is what later ones are compared with. */
-function toggleCompare(): void {
-  const { store } = current;
-  store.setBase(store.view.base ? null : { ...store.asked });
-}
-
-async function loadBase(range: Range | null, signal: AbortSignal): Promise<void> {
-  base = range && build((await ask<Answer>('flame', { threads: rangeParams(current).threads, from: range.from < 0n ? 0n : range.from, until: range.from + BigInt(Math.round(range.span)) }, signal)).nodes);
+async function loadBase(of: Base | null, signal: AbortSignal): Promise<void> {
+  base = of && build((await ask<Answer>('flame', baseParams(current, of), signal)).nodes);
   before = base ? totalsByPath(base) : new Map();
   change = base ? changes(recorded, base) : [];
 }
@@ -201,7 +195,7 @@ export const flame: Panel = {
     ways.set('callees', button('Callees', 'From the outermost function inward', () => choose('callees')));
     ways.set('callers', button('Callers', 'From the functions that take time outward', () => choose('callers')));
     ways.set('sandwich', button('Sandwich', 'Callers and callees of one function', () => choose('sandwich')));
-    compare = button('Compare', 'Compare the ranges that you choose from now on with this one', toggleCompare);
+    compare = button('Compare', 'Compare the ranges and lanes that you choose from now on with these', () => toggleBase(current));
     const bar = el('div', { class: 'note bar-row' }, el('span', { class: 'switch', role: 'group', 'aria-label': 'Direction' }, ...ways.values()), compare, crumbs);
     scroller = el('div', { class: 'flame-scroll' }, canvas);
     canvas.addEventListener('mousemove', hover);

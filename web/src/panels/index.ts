@@ -2,6 +2,7 @@
 // The panels, in their order: a row each.
 
 import { Panel } from '../panel';
+import { compare } from './compare';
 import { counters } from './counters';
 import { details } from './details';
 import { eventTable } from './events';
@@ -14,4 +15,4 @@ import { notes } from './notes';
 import { states } from './states';
 import { syscalls } from './syscalls';
 
-export const panels: Panel[] = [functions, details, finder, flame, states, syscalls, gil, counters, marks, eventTable, notes];
+export const panels: Panel[] = [functions, details, finder, flame, compare, states, syscalls, gil, counters, marks, eventTable, notes];

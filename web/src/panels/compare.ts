@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between two ranges, or between the lanes of two recordings: a row for each function, the largest change first.
+
+import { ask } from '../api';
+import { button, el } from '../dom';
+import { label, place } from '../model';
+import { Base, Context, Panel, baseParams, rangeParams, showBase, toggleBase } from '../panel';
+import { Column, Table } from '../table';
+import { count, counted, duration } from '../time';
+import { hasCalls } from './functions';
+
+interface Answer { self: number; rows: number[][] }
+const [FUNC, CALLS, SELF, TOTAL, MEAN] = [0, 1, 2, 3, 5];
+
+/** Of a function in both: calls, self, total and mean time; a share is of all self time of its side. */
+export interface Side { calls: number; self: number; total: number; mean: number; share: number }
+export interface Difference { func: number; now: Side; before: Side }
+
+const NONE: Side = { calls: 0, self: 0, total: 0, mean: 0, share: 0 };
+
+function sideOf(row: number[], whole: number): Side {
+  return { calls: row[CALLS], self: row[SELF], total: row[TOTAL], mean: row[MEAN], share: whole ? row[SELF] / whole : 0 };
+}
+
+export function differences(now: Answer, before: Answer): Difference[] {
+  const found = new Map<number, Difference>(now.rows.map((row) => [row[FUNC], { func: row[FUNC], now: sideOf(row, now.self), before: NONE }]));
+  for (const row of before.rows) {
+    const known = found.get(row[FUNC]) ?? { func: row[FUNC], now: NONE, before: NONE };
+    known.before = sideOf(row, before.self);
+    found.set(row[FUNC], known);
+  }
+  return [...found.values()];
+}
+
+/** "+1.234 ms", "-20.00 us", "0". */
+export function signed(value: number, text: (size: number) => string): string {
+  return value ? `${value > 0 ? '+' : '\u2212'}${text(Math.abs(value))}` : '0';
+}
+
+function percent(by: number): string {
+  return `${(100 * by).toFixed(1)} pp`;
+}
+
+let table: Table<Difference>, note: HTMLElement, empty: HTMLElement, begin: HTMLButtonElement, back: HTMLButtonElement, most = 1;
+
+function columns(context: Context): Column<Difference>[] {
+  const name = (row: Difference): string => {
+    const func = context.api.funcs.get(row.func);
+    return func ? label(func) : '\u2026';
+  };
+  const hint = (row: Difference): string => {
+    const func = context.api.funcs.get(row.func);
+    return func ? `${label(func)}\n${place(func)}` : '';
+  };
+  const ns = (title: string, of: (row: Difference) => number): Column<Difference> => ({ title, width: '80px', text: (row) => duration(of(row)), sort: of });
+  const n = (title: string, of: (row: Difference) => number): Column<Difference> => ({ title, width: '76px', text: (row) => count(of(row)), sort: of });
+  const change = (row: Difference): number => row.now.self - row.before.self;
+  return [
+    { title: 'function', width: 'minmax(220px, 1fr)', left: true, text: name, sort: name, hint },
+    { title: 'self', width: '104px', text: (row) => signed(change(row), duration), sort: (row) => Math.abs(change(row)), bar: (row) => Math.abs(change(row)) / most },
+    { title: 'self%', width: '76px', text: (row) => signed(row.now.share - row.before.share, percent), sort: (row) => row.now.share - row.before.share, hint: () => 'By how many percentage points its share of all self time differs' },
+    ns('self now', (row) => row.now.self), ns('before', (row) => row.before.self), n('calls now', (row) => row.now.calls), n('before', (row) => row.before.calls),
+    ns('mean now', (row) => row.now.mean), ns('before', (row) => row.before.mean), ns('total now', (row) => row.now.total), ns('before', (row) => row.before.total),
+  ];
+}
+
+/** "12.00 ms of worker-1 5". */
+function sideText(context: Context, side: Base): string {
+  const titles = context.timeline.lanes.chosenTitles(side.only);
+  return `${duration(side.range.span)}${titles.length ? ` of ${titles.slice(0, 2).join(', ')}${titles.length > 2 ? ' \u2026' : ''}` : ''}`;
+}
+
+function drawHead(context: Context): void {
+  const { base, only } = context.store.view;
+  begin.textContent = base ? 'End comparison' : 'Compare';
+  back.hidden = !base;
+  empty.hidden = !!base;
+  table.element.hidden = !base;
+  if (!base) note.textContent = '';
+  else note.textContent = `now: ${sideText(context, { range: context.store.asked, only })}; before: ${sideText(context, base)}`;
+}
+
+export const compare: Panel = {
+  id: 'compare', title: 'Compare', key: 'code:KeyB', ofRange: true, offered: hasCalls,
+  make(context) {
+    table = new Table<Difference>(columns(context), 1, (row) => context.store.setFunc(row.func), 'Functions of two ranges, and how they differ');
+    note = el('span', {});
+    begin = button('Compare', 'Compare what you choose from now on with this', () => toggleBase(context));
+    back = button('Show what was before', 'The range and the lanes that this is compared with', () => showBase(context));
+    empty = el('p', { class: 'empty' }, 'Choose a range of time, and lanes by a click on their names if not all are meant: a thread, a process, one of several recordings. Press Compare. What you then choose is compared with it: here function by function, and in the flame graph by colour.');
+    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, begin, back, note), empty, table.element);
+  },
+  async update(context, signal) {
+    const { base } = context.store.view;
+    drawHead(context);
+    if (!base) return;
+    const [now, before] = await Promise.all([ask<Answer>('functions', rangeParams(context), signal), ask<Answer>('functions', baseParams(context, base), signal)]);
+    const rows = differences(now, before);
+    most = Math.max(...rows.map((row) => Math.abs(row.now.self - row.before.self)), 1);
+    note.append(`; ${counted(rows.length, 'function')}, self ${signed(now.self - before.self, duration)}`);
+    table.set(rows);
+  },
+};

@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/shell.h"
 #include "serve/running.h"
 #include "serve/serving.h"
 #include "trace/track.h"
@@ -152,6 +153,21 @@ static void put_classes(struct krait_buf *out)
     krait_buf_char(out, ']');
 }
 
+/* As words of a command that a person pastes into a shell. */
+static void put_folders(struct krait_buf *out, const struct krait_serving *serving)
+{
+    krait_json_key_open(out, "folders", '[');
+    for (size_t i = 0; i < serving->path_count; i++) {
+        KRAIT_AUTO_BUF word = { 0 };
+        krait_shell_file(&word, serving->paths[i]);
+        krait_buf_char(&word, '\0');
+        krait_json_item(out, "");
+        krait_json_cstr(out, word.failed ? "" : word.data);
+        out->failed |= word.failed;
+    }
+    krait_buf_char(out, ']');
+}
+
 int krait_answer_trace(struct krait_serving *serving, const struct krait_request *request,
                        struct krait_buf *out, struct krait_err *err)
 {
@@ -160,6 +176,7 @@ int krait_answer_trace(struct krait_serving *serving, const struct krait_request
     krait_buf_char(out, '{');
     krait_json_key_text(out, "version", KRAIT_VERSION);
     krait_json_key_text(out, "title", first ? *first->command ? first->command : first->name : "");
+    put_folders(out, serving);
     json_ns(out, "origin", serving->origin_ns);
     json_ns(out, "duration", krait_view_length(serving->view));
     krait_json_key_bool(out, "growing", serving->growing);

@@ -11,7 +11,8 @@ export interface Track {
 }
 export interface StateClass { name: string; role: string }
 export interface Trace {
-  version: string; title: string; origin: bigint; duration: bigint;
+  version: string; title: string; folders: string[]; origin: bigint; // folders: as words for a shell
+  duration: bigint;
   index: { share: number; done: boolean; cached: boolean; whole: boolean; bytes: number; took: number };
   growing: boolean; generation: number; // whether the recording goes on; how often the server has shown more of it
   traceBytes: number; funcs: number; texts: number; kernel: boolean;

@@ -47,7 +47,7 @@ export class Store {
   whole: Range;
   detail: Call | null = null; // of view.call, once the server has said it
   lit: { func: number; min?: number; max?: number; calls?: Call[] } | null = null; // calls, of so many nanoseconds, that are lit up on the timeline
-  hover: { track: number; depth: number } | null = null;
+  cursor: bigint | null = null; // the time of the event that is chosen in a table
   private listeners: Listener[] = [];
   private past: string[] = [];
   private future: string[] = [];
@@ -155,6 +155,11 @@ export class Store {
     this.view.scroll = Math.round(pixels);
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.settle(), 400);
+  }
+
+  setCursor(at: bigint | null): void {
+    this.cursor = at;
+    for (const listener of this.listeners) listener('lit');
   }
 
   setEvents(filter: string): void {

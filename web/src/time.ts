@@ -25,6 +25,11 @@ export function moment(ns: bigint): string {
   return `${sign}${size / 1000000000n}.${String(size % 1000000000n).padStart(9, '0')} s`;
 }
 
+/** "12.345678901", as options take it. */
+export function seconds(ns: bigint): string {
+  return moment(ns).replace(' s', '');
+}
+
 export function count(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 }

@@ -217,6 +217,10 @@ export class Timeline {
       context.fillRect(left, 0, 1, frame.height);
       context.fillRect(left + width, 0, 1, frame.height);
     }
+    if (this.store.cursor !== null) {
+      context.fillStyle = colours.path;
+      context.fillRect(Math.round(this.painter.x(this.store.cursor, frame)), 0, 1, frame.height);
+    }
     const at = call && this.lanes.of(call.track);
     if (!call || !at || call.depth >= at.part.rows) return;
     const left = this.painter.x(call.begin, frame), right = this.painter.x(call.end, frame);

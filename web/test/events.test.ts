@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { fieldsText, valueText } from '../src/panels/events';
+import { commands, fieldsText, valueText } from '../src/panels/events';
 import { equal, test } from './harness';
 
 test('fields are names and values, enumerations their labels', () => {
@@ -8,4 +8,13 @@ test('fields are names and values, enumerations their labels', () => {
   equal(valueText({ value: 7, label: null }), '7');
   equal(valueText('-960000000000000000'), '-960000000000000000');
   equal(fieldsText(undefined), '');
+});
+
+test('commands that export a range name all folders and hold the filter as one word', () => {
+  const trace = { folders: ['app', "'a b'"], origin: 1000000000n };
+  equal(commands(trace, 500000000n, 1500000000n, 'name == "it\'s"'), [
+    'krait cut app --from 0.500000000 --until 1.500000000 -o part',
+    "krait cut 'a b' --from 0.500000000 --until 1.500000000 -o part2",
+    "krait cat --json --begin 1.500000000 --end 2.499999999 --filter 'name == \"it'\\''s\"' app 'a b' > events.json",
+  ]);
 });

@@ -352,12 +352,65 @@ def test_events_are_filtered_as_cat_filters_them(open_page, krait):
     page.page.wait_for_timeout(600)
     page.wait()
     assert page.text(".message") == f"{wanted} events"
+    page.page.locator(".events .row").first.click()
+    page.page.wait_for_timeout(200)
+    assert len(page.page.evaluate(PIXELS_OF, PATH_COLOUR)) > 100  # a line where that event is
     page.page.locator(".event-filter").fill("name =")
     page.page.wait_for_timeout(600)
     page.wait()
     assert "equality is written ==" in page.text(".message") and page.page.locator(".events .row").count() == 0
     assert all("400" in error for error in page.errors)  # the browser tells of the refused filter, and of nothing else
     page.errors.clear()
+
+
+def shown_events(page):
+    """(time, name) of the rows of the event table that are made, and how far they are from its top."""
+    rows = page.page.locator(".events .row").evaluate_all("rows => rows.map((row) => [row.children[0].textContent, row.children[1].textContent])")
+    return [(row[0], row[1]) for row in rows]
+
+
+def test_any_place_of_the_event_table_is_reached(open_page, krait, synth):
+    calls = "".join(f"{10 * i}us call 1\n{10 * i + 5}us return\n" for i in range(4000))
+    folder = synth(f"process 5 python3\ncode 1 python app main app.py 1\nthread 5 MainThread\n{calls}exit 0 0\n")
+    page, *_ = open_page(folder, hash="#r=0,40000000;p=events")
+    assert page.text(".message").startswith("the first 500 of the range")
+    page.page.locator(".place").fill("500")
+    page.page.wait_for_timeout(600)
+    page.wait()
+    assert shown_events(page)[0] == ("0.020000000 s", "python:call") or shown_events(page)[1][0].startswith("0.0200")
+    page.page.locator(".place").fill("1000")
+    page.page.wait_for_timeout(900)
+    page.wait()
+    page.page.evaluate("() => { const list = document.querySelector('.events .table-rows'); list.scrollTop = list.scrollHeight; }")
+    page.page.wait_for_timeout(300)
+    assert shown_events(page)[-1][0] == "0.039995000 s"
+    for _ in range(60):
+        page.page.evaluate("() => { document.querySelector('.events .table-rows').scrollTop = 0; }")
+        page.page.wait_for_timeout(60)
+        if page.text(".message").endswith(" events"):
+            break
+    assert page.page.evaluate("() => document.querySelector('.events .table-rows').scrollTop = 0") == 0
+    page.page.wait_for_timeout(200)
+    printed = subprocess.run([krait, "cat", "--json", folder], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert page.text(".message") == f"{len(printed):,} events" and shown_events(page)[0][0] == "0.000000000 s"
+    assert page.page.evaluate("() => Number(document.querySelector('.events .virtual-inner').style.height.replace('px', ''))") == 22 * len(printed)
+
+
+def test_events_of_the_range_are_exported(open_page, krait, tmp_path):
+    page, _, folder = open_page(hash="#r=10000000,20000000;p=events;e=name == %22python:call%22")
+    page.page.get_by_role("button", name="Export").click()
+    commands = page.page.locator(".export code").all_inner_texts()
+    assert len(commands) == 2 and commands[0] == f"krait cut {folder} --from 0.010000000 --until 0.030000000 -o part"
+    for command in commands:
+        subprocess.run(command.replace("krait", str(krait), 1), shell=True, cwd=tmp_path, check=True, capture_output=True)
+    printed = [json.loads(line) for line in (tmp_path / "events.json").read_text().splitlines()]
+    with page.page.expect_download() as download:
+        page.page.get_by_role("button", name="Save", exact=True).click()
+    saved = [json.loads(line) for line in Path(download.value.path()).read_text().splitlines()]
+    assert len(saved) == 40 and [event["time_ns"] for event in saved] == [event["time_ns"] for event in printed]
+    assert page.text(".export [role=status]") == "saved 40 events"
+    cut = subprocess.run([krait, "cat", "--json", "--filter", 'name == "python:call"', tmp_path / "part"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [json.loads(line)["time_ns"] for line in cut][-40:] == [event["time_ns"] for event in saved]
 
 
 def test_details_have_the_source_of_a_call_as_text(open_page, tmp_path):

@@ -2,19 +2,21 @@
 // Every event of the range as `krait cat` has it, in the order of time; what is scrolled to is asked for page by page.
 
 import { ApiError, ask } from '../api';
-import { VirtualList, el } from '../dom';
+import { VirtualList, button, el } from '../dom';
+import { Trace } from '../model';
 import { Context, Panel, timeParams } from '../panel';
 import { threadAt } from '../threads';
-import { count, counted, moment } from '../time';
+import { count, counted, moment, seconds } from '../time';
 
 type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 type Fields = Record<string, Value>;
 export interface CatEvent { time_ns: string; event: string; vpid?: number; packet_context?: Fields; common_context?: Fields; payload?: Fields }
 interface Answer { events: CatEvent[]; next: { from: string; skip: number } | null; damage: string | null }
 
-const PAGE = 500, AHEAD = 100, WAIT = 250;
-let list: VirtualList, note: HTMLElement, input: HTMLInputElement, current: Context;
-let events: CatEvent[] = [], next: Answer['next'] = null, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
+const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, STEPS = 1000, ROW = 22; // MOST: rows that are here at a time
+let list: VirtualList, note: HTMLElement, input: HTMLInputElement, place: HTMLInputElement, current: Context;
+let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
+let front = 0n; // all events of the range from then on are here, up to `next`
 
 /** "fd = 3, name = open": an enumeration by its label; integers of 64 bits come as texts. */
 export function valueText(value: Value): string {
@@ -53,32 +55,173 @@ function choose(i: number): void {
   const { span } = current.store.view.range, at = timeOf(events[i]);
   chosen = i;
   list.draw();
-  if (current.store.view.selected) current.store.setRange(at - BigInt(Math.round(span / 2)), span);
+  current.store.setCursor(at);
+  const { range } = current.store.view, isOut = at < range.from || at > range.from + BigInt(Math.round(span));
+  if (isOut) current.store.setRange(at - BigInt(Math.round(span / 2)), span);
 }
 
 function tell(damage: string | null): void {
-  note.textContent = `${next ? `the first ${count(events.length)} of the range; scroll for more` : counted(events.length, 'event')}${damage ? `; damaged: ${damage}` : ''}`;
+  const whole = front <= begin && !next, from = events.length ? moment(timeOf(events[0])) : '';
+  const text = whole ? counted(events.length, 'event') : front <= begin ? `the first ${count(events.length)} of the range; scroll for more` : `${count(events.length)} from ${from} on; scroll for more`;
+  note.textContent = `${text}${damage ? `; damaged: ${damage}` : ''}`;
 }
 
-async function more(first: { from: bigint | string; skip: number }, signal?: AbortSignal): Promise<void> {
+function askEvents(from: bigint | string, skip: number, end: bigint, limit: number, signal?: AbortSignal): Promise<Answer> {
+  return ask<Answer>('events', { from, skip, until: end, text: current.store.view.events || undefined, limit }, signal);
+}
+
+/** Runs unless another one has begun since; it is alone until it is done. */
+async function alone(run: (isLast: () => boolean) => Promise<void>): Promise<void> {
   const mine = ++turn;
   loading = true;
   try {
-    const text = current.store.view.events || undefined;
-    const answer = await ask<Answer>('events', { from: first.from, skip: first.skip, until, text, limit: PAGE }, signal);
-    if (mine !== turn) return;
-    events.push(...answer.events);
-    next = answer.next;
-    list.set(events.length);
-    tell(answer.damage);
+    await run(() => mine === turn);
   } finally {
     if (mine === turn) loading = false;
   }
 }
 
+function more(first: { from: bigint | string; skip: number }, signal?: AbortSignal): Promise<void> {
+  return alone(async (isLast) => {
+    const answer = await askEvents(first.from, first.skip, until, PAGE, signal);
+    if (!isLast()) return;
+    events.push(...answer.events);
+    next = answer.next;
+    dropFront();
+    list.set(events.length);
+    tell(answer.damage);
+  });
+}
+
+/** What lies before the first row: by time, since only the times of what is here tell how much a page is. */
+function earlier(): Promise<void> {
+  return alone(async (isLast) => {
+    const shown = events.length > 1 ? timeOf(events[events.length - 1]) - timeOf(events[0]) : until - begin;
+    let length = shown * BigInt(PAGE) / BigInt(2 * Math.max(events.length, 1)) + 1n;
+    for (;;) {
+      const from = front - length > begin ? front - length : begin, answer = await askEvents(from, 0, front, PAGE);
+      if (!isLast()) return;
+      if (answer.next && length > 1n) {
+        length = length / 4n + 1n;
+        if (length === 2n) length = 1n;
+        continue;
+      }
+      putInFront(answer.events, from);
+      tell(answer.damage);
+      if (answer.events.length || from <= begin) return;
+      length *= 8n;
+    }
+  });
+}
+
+function putInFront(found: CatEvent[], from: bigint): void {
+  events.unshift(...found);
+  front = from;
+  if (chosen >= 0) chosen += found.length;
+  dropBack();
+  list.set(events.length);
+  list.element.scrollTop += found.length * ROW;
+}
+
+/** Where events of one time are not torn apart; from `at` on. */
+function border(at: number): number {
+  let to = at;
+  while (to > 0 && to < events.length && events[to].time_ns === events[to - 1].time_ns) to++;
+  return to;
+}
+
+function dropFront(): void {
+  const n = events.length > MOST ? border(events.length - MOST + PAGE) : 0;
+  if (!n || n >= events.length) return;
+  const { scrollTop } = list.element;
+  events.splice(0, n);
+  front = timeOf(events[0]);
+  chosen = Math.max(chosen - n, -1);
+  list.element.scrollTop = Math.max(scrollTop - n * ROW, 0);
+}
+
+function dropBack(): void {
+  const n = events.length > MOST ? border(MOST - PAGE) : events.length;
+  if (n >= events.length) return;
+  next = { from: String(timeOf(events[n])), skip: 0 };
+  events.length = n;
+  if (chosen >= n) chosen = -1;
+}
+
 function scrolled(): void {
   const { scrollTop, clientHeight, scrollHeight } = list.element;
-  if (next && !loading && scrollTop + clientHeight > scrollHeight - AHEAD * 22) more(next).catch(() => undefined);
+  if (loading) return;
+  if (next && scrollTop + clientHeight > scrollHeight - AHEAD * ROW) more(next).catch(() => undefined);
+  else if (front > begin && scrollTop < AHEAD * ROW) earlier().catch(() => undefined);
+}
+
+/** The events from a time on, whatever was here. */
+async function jump(from: bigint, signal?: AbortSignal): Promise<void> {
+  events = [];
+  next = null;
+  chosen = -1;
+  front = from;
+  list.set(0);
+  await more({ from, skip: 0 }, signal);
+  list.element.scrollTop = 0;
+  if (events.length * ROW < list.element.clientHeight && front > begin) await earlier(); // near the end
+}
+
+/** To a share of the range. */
+function goTo(share: number): void {
+  clearTimeout(timer);
+  const at = begin + (until - begin) * BigInt(share) / BigInt(STEPS);
+  timer = window.setTimeout(() => { jump(share === STEPS && at > begin ? at - 1n : at).catch(() => undefined); }, WAIT);
+}
+
+// ---- out of the page ----
+
+function quoted(text: string): string {
+  return `'${text.replace(/'/g, "'\\''")}'`;
+}
+
+/** The commands that write what is shown to files; of several folders, one each. */
+export function commands(trace: Pick<Trace, 'folders' | 'origin'>, from: bigint, end: bigint, filter: string): string[] {
+  const cut = trace.folders.map((folder, i) => `krait cut ${folder} --from ${seconds(from)} --until ${seconds(end)} -o part${i ? i + 1 : ''}`);
+  return [...cut, `krait cat --json --begin ${seconds(trace.origin + from)} --end ${seconds(trace.origin + end - 1n)}${filter ? ` --filter ${quoted(filter)}` : ''} ${trace.folders.join(' ')} > events.json`];
+}
+
+function commandRow(text: string): HTMLElement {
+  const copy = button('Copy', 'Copy this command', () => {
+    void navigator.clipboard.writeText(text).then(() => { copy.textContent = 'Copied'; });
+  });
+  return el('div', { class: 'bar-row' }, copy, el('code', {}, text));
+}
+
+let saving: AbortController | null = null;
+
+/** All events of the range that the filter takes, a JSON object each, as krait cat --json prints them. */
+async function save(status: HTMLElement): Promise<void> {
+  const { signal } = saving = new AbortController(), parts: Blob[] = [];
+  let at: Answer['next'] = { from: String(begin), skip: 0 }, n = 0;
+  while (at) {
+    const answer: Answer = await askEvents(at.from, at.skip, until, 5000, signal);
+    parts.push(new Blob(answer.events.map((event) => `${JSON.stringify(event)}\n`)));
+    n += answer.events.length;
+    at = answer.next;
+    status.textContent = `${counted(n, 'event')} so far`;
+  }
+  const url = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' })), link = el('a', { href: url, download: 'events.json' });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+  status.textContent = `saved ${counted(n, 'event')}`;
+}
+
+function showExport(dialog: HTMLDialogElement): void {
+  const status = el('span', { role: 'status' }), start = button('Save', 'Save these events as a file', () => {
+    save(status).catch((error) => { status.textContent = saving?.signal.aborted ? 'cancelled' : String(error); });
+  });
+  dialog.replaceChildren(el('div', { class: 'help-body' }, el('h2', {}, 'Export'),
+    el('p', {}, 'The events of the range, as a trace of its own, which babeltrace2 reads too, and as JSON:'),
+    ...commands(current.trace, begin, until, current.store.view.events).map(commandRow),
+    el('p', {}, 'Or without a shell, the events that the filter takes, an object on each line:'),
+    el('div', { class: 'bar-row' }, start, status)), button('Close', 'Esc', () => dialog.close()));
+  dialog.showModal();
 }
 
 function key(event: KeyboardEvent): void {
@@ -105,24 +248,27 @@ export const eventTable: Panel = {
       clearTimeout(timer);
       timer = window.setTimeout(() => context.store.setEvents(input.value.trim()), WAIT);
     });
-    list = new VirtualList(22, makeRow, 'table-rows');
+    place = el('input', { type: 'range', class: 'place', min: '0', max: String(STEPS), value: '0', 'aria-label': 'Place in the range', title: 'Place in the range: drag to events at another time' });
+    place.addEventListener('input', () => goTo(Number(place.value)));
+    const dialog = el('dialog', { class: 'help export' }), out = button('Export', 'Save these events, or write them as a trace', () => showExport(dialog));
+    dialog.addEventListener('close', () => saving?.abort());
+    list = new VirtualList(ROW, makeRow, 'table-rows');
     list.element.addEventListener('scroll', scrolled);
     list.element.addEventListener('keydown', key);
     const table = el('div', { class: 'table events', role: 'table', 'aria-label': 'Events of the range' }, makeHead(), list.element);
     table.style.setProperty('--columns', '130px minmax(110px, 1fr) minmax(110px, 0.8fr) minmax(160px, 4fr)');
-    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, note), table);
+    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, place, out, note), table, dialog);
   },
   async update(context, signal) {
     const { from, until: end } = timeParams(context);
     if (document.activeElement !== input) input.value = context.store.view.events;
-    events = [];
-    list.set(0);
-    next = null;
-    chosen = -1;
+    clearTimeout(timer);
+    begin = from;
+    context.store.setCursor(null);
     until = end >= context.trace.duration ? end + 1n : end; // the last event is at the recording's end
+    place.value = '0';
     try {
-      await more({ from, skip: 0 }, signal);
-      list.element.scrollTop = 0;
+      await jump(from, signal);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       list.set(0);

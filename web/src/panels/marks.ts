@@ -24,6 +24,7 @@ export const marks: Panel = {
       { title: 'where', width: 'minmax(140px, 1fr)', left: true, text: where, sort: where },
     ], 0, (mark) => {
       const { span } = context.store.view.range;
+      context.store.setCursor(mark.at);
       context.store.setRange(mark.at - BigInt(Math.round(span / 2)), span);
     }, 'Events of the range');
     note = el('div', { class: 'note' });

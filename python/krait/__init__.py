@@ -23,7 +23,7 @@ import _thread
 import time as _time
 import warnings as _warnings
 
-__all__ = ["start", "stop", "recording", "is_recording", "command", "Handler"]
+__all__ = ["start", "stop", "recording", "is_recording", "mark", "span", "counter", "flow", "command", "Handler"]
 __version__ = "0.1.0"
 
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
@@ -32,6 +32,12 @@ _starting = _thread.allocate_lock()
 _OPTIONS = ("include", "exclude", "c_calls", "gil", "tasks", "children", "call_sites", "max_overhead", "lossless", "ring_size", "buffer_size",
             "max_threads", "for_", "max_size", "keep", "log", "audit", "gc", "imports")
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
+
+
+try:
+    from krait._agent import counter, flow, mark, span
+except Exception:  # no native part, or no Python that krait records: a library may call them all the same
+    from krait._nothing import counter, flow, mark, span
 
 
 def __getattr__(name):
@@ -259,6 +265,57 @@ def _flags(function):
     return getattr(code, "co_flags", 0)
 
 
+def _wrap(function, context):
+    """The function, with a context of its own around each call, or around all steps of a coroutine or generator."""
+    kind = _flags(function)
+    if kind & _COROUTINE:
+
+        async def recorded(*args, **kwargs):
+            with context():
+                return await function(*args, **kwargs)
+
+    elif kind & _ASYNC_GENERATOR:
+
+        async def recorded(*args, **kwargs):
+            with context():
+                generator = function(*args, **kwargs)
+                step = generator.__anext__()
+                while True:
+                    try:
+                        value = await step
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        await generator.aclose()
+                        raise
+                    except BaseException as e:
+                        step = generator.athrow(e)
+                    else:
+                        step = generator.asend(sent)
+
+    elif kind & _GENERATOR and not kind & _ITERABLE_COROUTINE:
+
+        def recorded(*args, **kwargs):
+            with context():
+                return (yield from function(*args, **kwargs))
+
+    else:
+
+        def recorded(*args, **kwargs):
+            with context():
+                return function(*args, **kwargs)
+
+    # It is below all that is recorded. Of this file the agent would tell nothing meanwhile; readers leave it out by this name.
+    recorded.__code__ = recorded.__code__.replace(co_filename="<krait>")
+    return _functools.wraps(function)(recorded)
+
+
+def _wrapped(function, span):
+    return _wrap(function, span._again)
+
+
 class recording:
     """Record the body of a with statement, or the calls of a function that it decorates; see start().
 
@@ -300,49 +357,7 @@ class recording:
                     raise  # else somebody else has taken the folder meanwhile
 
     def __call__(self, function):
-        kind = _flags(function)
-        if kind & _COROUTINE:
-
-            async def recorded(*args, **kwargs):
-                with _Part(self):
-                    return await function(*args, **kwargs)
-
-        elif kind & _ASYNC_GENERATOR:
-
-            async def recorded(*args, **kwargs):
-                with _Part(self):
-                    generator = function(*args, **kwargs)
-                    step = generator.__anext__()
-                    while True:
-                        try:
-                            value = await step
-                        except StopAsyncIteration:
-                            return
-                        try:
-                            sent = yield value
-                        except GeneratorExit:
-                            await generator.aclose()
-                            raise
-                        except BaseException as e:
-                            step = generator.athrow(e)
-                        else:
-                            step = generator.asend(sent)
-
-        elif kind & _GENERATOR and not kind & _ITERABLE_COROUTINE:
-
-            def recorded(*args, **kwargs):
-                with _Part(self):
-                    return (yield from function(*args, **kwargs))
-
-        else:
-
-            def recorded(*args, **kwargs):
-                with _Part(self):
-                    return function(*args, **kwargs)
-
-        # It is below all that is recorded. Of this file the agent would tell nothing meanwhile; readers leave it out by this name.
-        recorded.__code__ = recorded.__code__.replace(co_filename="<krait>")
-        return _functools.wraps(function)(recorded)
+        return _wrap(function, _functools.partial(_Part, self))
 
     def __enter__(self):
         part = _Part(self)

@@ -433,13 +433,23 @@ uint32_t krait_code_define_name(struct krait_interp *in, enum krait_event_enum_v
     return define_id(in, kind, &t);
 }
 
+uint32_t krait_code_name_known(const struct krait_interp *in, const char *name)
+{
+    const uint64_t *known = krait_map_get(&in->name_ids, krait_hash_bytes(name, strlen(name)));
+    return known ? (uint32_t)*known : 0;
+}
+
 uint32_t krait_code_name(struct krait_interp *in, const char *name)
 {
+    enum { MOST_NAMES = 20000 };
+    static const char more[] = "(more names)";
+    uint32_t id = krait_code_name_known(in, name);
+    if (id)
+        return id;
+    if (in->name_ids.len >= MOST_NAMES && name != more)
+        return krait_code_name(in, more);
     uint64_t key = krait_hash_bytes(name, strlen(name));
-    const uint64_t *known = krait_map_get(&in->name_ids, key);
-    if (known)
-        return (uint32_t)*known;
-    uint32_t id = krait_code_define_name(in, KRAIT_code_kind_name, "", name);
+    id = krait_code_define_name(in, KRAIT_code_kind_name, "", name);
     if (id)
         krait_map_put(&in->name_ids, key, id);
     return id;

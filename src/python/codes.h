@@ -92,8 +92,11 @@ static inline const void *krait_code_key(PyObject *callable)
 uint32_t krait_code_define_name(struct krait_interp *in, enum krait_event_enum_value kind, const char *module,
                                 const char *name);
 
-/* The id of a name that events refer to; 0 when that is not possible now. */
+/* The id of a name that events refer to; 0 when that is not possible now. A name that comes after very many has that of
+ * "(more names)", since a program that makes names of numbers would fill its memory. */
 uint32_t krait_code_name(struct krait_interp *in, const char *name);
+/* The same; 0 where it was not asked for before. */
+uint32_t krait_code_name_known(const struct krait_interp *in, const char *name);
 
 /* With --call-sites: the id of the function `id` at the place that calls it. `caller` is the calling frame, borrowed,
  * or NULL. `key` is that of a C callable, NULL for the code object `callee`. */

@@ -23,7 +23,7 @@ static void begin(struct krait_interp *in, PyObject *info)
 {
     char name[64];
     snprintf(name, sizeof(name), "gc generation %ld", item(info, "generation"));
-    open_span = krait_span_begin(in, KRAIT_span_category_gc, name);
+    open_span = krait_span_begin(in, KRAIT_span_category_gc, name, KRAIT_NO_FIELDS);
 }
 
 static void end(struct krait_interp *in, PyObject *info)

@@ -94,6 +94,7 @@ static void find_functions(struct krait_compat *c)
     *(void **)&c->interp_get = find("PyInterpreterState_Get");
     if (!c->interp_get)
         *(void **)&c->interp_get = find("_PyInterpreterState_Get");
+    *(void **)&c->utf8 = find("PyUnicode_AsUTF8AndSize");
     *(void **)&c->frame_get_code = find("PyFrame_GetCode");
     *(void **)&c->frame_get_back = find("PyFrame_GetBack");
     *(void **)&c->set_profile = find("PyEval_SetProfile");
@@ -102,6 +103,7 @@ static void find_functions(struct krait_compat *c)
     *(void **)&c->thread_next = find("PyThreadState_Next");
     *(void **)&c->add_audit_hook = find("PySys_AddAuditHook");
     *(void **)&c->vectorcall_call = find("PyVectorcall_Call");
+    *(void **)&c->method_new = find("PyMethod_New");
     *(void **)&c->set_vectorcall = find("PyFunction_SetVectorcall");
 }
 
@@ -304,4 +306,10 @@ void krait_tstate_clear_profile(void *tstate, krait_profile_fn *fn)
 bool krait_tstate_is_of(const void *tstate, const PyInterpreterState *interp)
 {
     return krait_at(tstate, krait_compat.version.layout.ts_interp) == interp;
+}
+
+void krait_type_set_vectorcall(PyObject *type, Py_ssize_t offset)
+{
+    if (krait_compat.version.number == 0x0308)
+        memcpy((char *)type + KRAIT_TYPE_VECTORCALL_OFFSET, &offset, sizeof(offset));
 }

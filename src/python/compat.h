@@ -108,6 +108,9 @@ struct krait_compat {
     PyThreadState *(*thread_next)(PyThreadState *tstate);
     int (*add_audit_hook)(int (*hook)(const char *event, PyObject *args, void *data), void *data);
     PyObject *(*vectorcall_call)(PyObject *callable, PyObject *tuple, PyObject *dict);
+    /* A str's UTF-8, in the object; NULL with an exception. In the stable ABI from 3.10, exported by all versions. */
+    const char *(*utf8)(PyObject *str, Py_ssize_t *size);
+    PyObject *(*method_new)(PyObject *function, PyObject *self);
     void (*set_vectorcall)(PyObject *function, krait_vectorcall *call); /* 3.12 */
 };
 
@@ -178,6 +181,9 @@ PyObject *krait_frame_back_code(PyObject *frame);
 /* From 3.12: CALL reported this method object, called at `offset` of `code`. Returns what C_RETURN or C_RAISE will
  * report for it, borrowed; NULL: the method object itself, or nothing. GIL held. */
 PyObject *krait_method_called(PyObject *method, PyObject *code, PyObject *offset);
+
+/* Says where a type's objects have their vectorcall: 3.8 does not read that from __vectorcalloffset__. */
+void krait_type_set_vectorcall(PyObject *type, Py_ssize_t offset);
 
 /* Any version; new references, NULL at the end of the chain. */
 PyObject *krait_frame_code(PyObject *frame);

@@ -58,7 +58,7 @@ static PyObject *on_find_and_load(PyObject *function, PyObject *const *args, siz
         return krait_lead_call(function, args, nargs, names);
     char text[NAME_BYTES];
     krait_text_name(name, text, sizeof(text));
-    uint64_t id = krait_span_begin(in, KRAIT_span_category_import, text);
+    uint64_t id = krait_span_begin(in, KRAIT_span_category_import, text, KRAIT_NO_FIELDS);
     Py_INCREF(name); /* an argument that the call may take */
     PyObject *result = krait_lead_call(function, args, nargs, names);
     end(in, id, name);

@@ -4,6 +4,7 @@
  * for `import krait` in a program.
  */
 #include "python/agent.h"
+#include "python/annotate.h"
 #include "python/asked.h"
 #include "python/compat.h"
 #include "python/log.h"
@@ -196,5 +197,8 @@ PyMODINIT_FUNC PyInit__agent(void)
         PyErr_Format(PyExc_ImportError, "krait cannot record here: %s", why);
         return NULL;
     }
-    return PyModule_Create(&module);
+    PyObject *made = PyModule_Create(&module);
+    if (made && krait_annotate_add(made))
+        Py_CLEAR(made);
+    return made;
 }

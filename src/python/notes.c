@@ -24,6 +24,18 @@ bool krait_note_begin(struct krait_note *note, struct krait_interp *in, struct k
     return krait_agent_may_record(in, KRAIT_TOP_IS_OLD);
 }
 
+bool krait_note_quick(const struct krait_interp *in, uint32_t event, const void *payload, size_t n)
+{
+    struct krait_ring *ring = krait_this_ring;
+    uint64_t t = krait_writer_now(&in->agent->writer);
+    if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t) ||
+                       !krait_ring_fits(ring, sizeof(struct krait_event_extended) + n) ||
+                       krait_unreported_pending()))
+        return false;
+    krait_writer_put_extended(ring, t, event, payload, n);
+    return true;
+}
+
 /* No call begins or ends: where the stack is to be said that waits for the next call. */
 void krait_note_put(struct krait_note *note, uint32_t event, const void *payload, size_t n)
 {
@@ -64,16 +76,20 @@ static uint64_t new_id(enum krait_event_enum_value category)
     return (uint64_t)category << CATEGORY_SHIFT | (atomic_fetch_add(&count, 1) + 1);
 }
 
-uint64_t krait_span_begin(struct krait_interp *in, enum krait_event_enum_value category, const char *name)
+uint64_t krait_span_begin(struct krait_interp *in, enum krait_event_enum_value category, const char *name,
+                          const char *fields)
 {
     struct krait_note note;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     uint64_t id = new_id(category);
+    struct krait_payload_span_begin begin = {
+        .category = (uint8_t)category, .id = id, .name = krait_code_name_known(in, name), .fields = fields
+    };
+    if (begin.name &&
+        krait_note_quick(in, KRAIT_EVENT_span_begin, payload, krait_put_span_begin(payload, &begin)))
+        return id;
     if (krait_note_begin(&note, in, krait_moment_now())) {
-        const struct krait_payload_span_begin begin = { .category = (uint8_t)category,
-                                                        .id = id,
-                                                        .name = krait_code_name(in, name),
-                                                        .fields = KRAIT_NO_FIELDS };
+        begin.name = krait_code_name(in, name);
         krait_note_put(&note, KRAIT_EVENT_span_begin, payload, krait_put_span_begin(payload, &begin));
     }
     krait_note_end(&note);
@@ -85,6 +101,8 @@ void krait_span_end(struct krait_interp *in, uint64_t id, const char *fields)
     struct krait_note note;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
     const struct krait_payload_span_end end = { .id = id, .fields = fields };
+    if (krait_note_quick(in, KRAIT_EVENT_span_end, payload, krait_put_span_end(payload, &end)))
+        return;
     if (krait_note_begin(&note, in, krait_moment_now()))
         krait_note_put(&note, KRAIT_EVENT_span_end, payload, krait_put_span_end(payload, &end));
     krait_note_end(&note);

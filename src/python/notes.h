@@ -41,11 +41,16 @@ bool krait_note_begin(struct krait_note *note, struct krait_interp *in, struct k
 void krait_note_put(struct krait_note *note, uint32_t event, const void *payload, size_t n);
 void krait_note_end(struct krait_note *note);
 
+/* Writes an event now if the thread's next call could take the hot path; else returns false, and it has to be a note. An id
+ * in the payload must have been known already. hot path */
+bool krait_note_quick(const struct krait_interp *in, uint32_t event, const void *payload, size_t n);
+
 /* Whether this thread is in a note: what it does is krait's. */
 bool krait_note_is_open(void);
 
-/* A span of a kind that the interpreter tells. Returns its id. `fields` is a JSON object. */
-uint64_t krait_span_begin(struct krait_interp *in, enum krait_event_enum_value category, const char *name);
+/* A span begins. Returns its id. `fields` is a JSON object. */
+uint64_t krait_span_begin(struct krait_interp *in, enum krait_event_enum_value category, const char *name,
+                          const char *fields);
 void krait_span_end(struct krait_interp *in, uint64_t id, const char *fields);
 
 #endif

@@ -91,3 +91,10 @@ def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path)
     assert [line.split()[-1] for line in by_key[1:]] == ["recursive", "iterative"]
     assert re.match(r"recursive takes [\d.]+ times as long as iterative: with 95 % confidence", compared[4])
     assert drawn[4].split()[1:3] == ["run", "recursive"] and (tmp_path / "runs.svg").stat().st_size > 5000
+
+
+def test_the_commands_of_the_page_of_marks_work(krait, any_python, tmp_path):
+    runs = run_page("annotate.md", krait, any_python, tmp_path)
+    by_mark, serve, marks = [run.stdout for command, run in runs.items() if not command.startswith("krait record")]
+    assert re.search(r"^ +40 .* user:mark$", by_mark, re.M) and re.search(r"^ +40 .* user:counter$", by_mark, re.M)
+    assert marks.count("user:mark") == 40 and re.search(r"^ +40 .* serve$", serve, re.M)

@@ -1,0 +1,27 @@
+"""krait.mark and the others where nothing can be recorded."""
+
+
+def mark(text, /, **fields):
+    pass
+
+
+def counter(name, value, /):
+    pass
+
+
+def flow(id, /):
+    pass
+
+
+class span:
+    def __init__(self, name, /, **fields):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        pass
+
+    def __call__(self, function):
+        return function

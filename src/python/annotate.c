@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "python/annotate.h"
+
+#include "base/json.h"
+#include "python/codes.h"
+#include "python/compat.h"
+#include "python/notes.h"
+#include "python/text.h"
+
+#include <string.h>
+#include <structmember.h>
+
+enum {
+    TEXT_BYTES = 1024, /* of a mark */
+    NAME_BYTES = 200,
+    FIELDS_BYTES = 1600, /* with the others less than KRAIT_PAYLOAD_MAX */
+};
+
+_Static_assert(TEXT_BYTES + FIELDS_BYTES + 300 < KRAIT_PAYLOAD_MAX,
+               "a mark fits a payload, with what says that it was cut");
+
+/* The calling interpreter, if it is recorded. */
+static inline struct krait_interp *recorded(void)
+{
+    if (KRAIT_LIKELY(!atomic_load_explicit(&krait_agent.running, memory_order_relaxed)))
+        return NULL;
+    struct krait_interp *in = krait_agent_interp();
+    return in && krait_agent_records(in) ? in : NULL;
+}
+
+/* -- texts -- */
+
+/* A str as it stands in the object, if it has no NUL and is not too long; else as text in `own`. */
+static const char *text_of(PyObject *obj, struct krait_buf *own, size_t most, bool *is_whole)
+{
+    Py_ssize_t n;
+    *is_whole = true;
+    if (KRAIT_LIKELY(PyUnicode_Check(obj) && krait_compat.utf8)) {
+        const char *text = krait_compat.utf8(obj, &n);
+        if (KRAIT_LIKELY(text && (size_t)n <= most && strlen(text) == (size_t)n))
+            return text;
+        PyErr_Clear(); /* of a lone surrogate */
+    }
+    if (PyUnicode_Check(obj))
+        krait_text_str(own, obj, most);
+    else
+        *is_whole = krait_text_of(own, obj, KRAIT_TEXT_CALLS, most);
+    return own->data ? own->data : "";
+}
+
+/* Named arguments as a JSON object. Returns false where a signal's handler raised. */
+static bool add_fields(struct krait_buf *to, PyObject *const *values, PyObject *names)
+{
+    struct krait_text_object object = { .to = to, .most = FIELDS_BYTES, .calls = KRAIT_TEXT_CALLS };
+    bool whole = true;
+    for (Py_ssize_t i = 0; whole && i < PyTuple_Size(names); i++)
+        whole = krait_text_object_add(&object, PyTuple_GetItem(names, i), values[i]);
+    krait_text_object_end(&object);
+    return whole;
+}
+
+static const char *fields_text(const struct krait_buf *fields)
+{
+    return fields->len && !fields->failed ? fields->data : KRAIT_NO_FIELDS;
+}
+
+/* Whether so many arguments were given, and no named ones where `names` says which. */
+static bool takes(const char *function, size_t nargs, Py_ssize_t wanted, PyObject *names)
+{
+    Py_ssize_t given = (Py_ssize_t)KRAIT_NARGS(nargs);
+    if (KRAIT_UNLIKELY(given != wanted))
+        PyErr_Format(PyExc_TypeError, "%s() takes %zd positional argument%s but %zd were given", function,
+                     wanted, wanted == 1 ? "" : "s", given);
+    else if (KRAIT_UNLIKELY(names && PyTuple_Size(names)))
+        PyErr_Format(PyExc_TypeError, "%s() takes no keyword arguments", function);
+    else
+        return true;
+    return false;
+}
+
+/* -- marks, counters, flows -- */
+
+static void put(struct krait_interp *in, uint32_t event, const void *payload, size_t n)
+{
+    struct krait_note note;
+    if (KRAIT_LIKELY(krait_note_quick(in, event, payload, n)))
+        return;
+    if (krait_note_begin(&note, in, krait_moment_now()))
+        krait_note_put(&note, event, payload, n);
+    krait_note_end(&note);
+}
+
+PyDoc_STRVAR(
+    mark_doc,
+    "mark(text, /, **fields)\n\n"
+    "Say that the program is here. The recording shows it as a moment of this thread, with its fields.\n"
+    "Nothing happens where nobody records.");
+
+static PyObject *mark(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    if (!takes("mark", nargs, 1, NULL))
+        return NULL;
+    struct krait_interp *in = recorded();
+    if (!in)
+        Py_RETURN_NONE;
+    KRAIT_AUTO_BUF own = { 0 };
+    KRAIT_AUTO_BUF fields = { 0 };
+    bool whole;
+    const char *text = text_of(args[0], &own, TEXT_BYTES, &whole);
+    if (!whole || (names && !add_fields(&fields, args + 1, names)))
+        return NULL;
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    const struct krait_payload_user_mark event = { .text = text, .fields = fields_text(&fields) };
+    put(in, KRAIT_EVENT_user_mark, payload, krait_put_user_mark(payload, &event));
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(counter_doc,
+             "counter(name, value, /)\n\n"
+             "Say that a number of the program's has this value from now on: a length, a size, a rate.\n"
+             "What is no number is not recorded.");
+
+static PyObject *counter(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    if (!takes("counter", nargs, 2, names))
+        return NULL;
+    struct krait_interp *in = recorded();
+    if (!in)
+        Py_RETURN_NONE;
+    KRAIT_AUTO_BUF own = { 0 };
+    bool whole;
+    const char *name = text_of(args[0], &own, NAME_BYTES, &whole);
+    double value = whole ? PyFloat_AsDouble(args[1]) : 0;
+    if (PyErr_Occurred()) {
+        if (!krait_text_swallow())
+            return NULL;
+        Py_RETURN_NONE;
+    }
+    uint8_t payload[KRAIT_BYTES_user_counter];
+    struct krait_payload_user_counter event = { .name = krait_code_name_known(in, name), .value = value };
+    if (!event.name) {
+        struct krait_note note;
+        if (krait_note_begin(&note, in, krait_moment_now()))
+            event.name = krait_code_name(in, name);
+        krait_note_end(&note);
+    }
+    if (event.name)
+        put(in, KRAIT_EVENT_user_counter, payload, krait_put_user_counter(payload, &event));
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(
+    flow_doc,
+    "flow(id, /)\n\n"
+    "Say that something passes here: a request, a job. `id` is an int, or a text, the same wherever it\n"
+    "passes: in any thread or process.");
+
+static PyObject *flow(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    if (!takes("flow", nargs, 1, names))
+        return NULL;
+    struct krait_interp *in = recorded();
+    if (!in)
+        Py_RETURN_NONE;
+    KRAIT_AUTO_BUF own = { 0 };
+    bool whole = true;
+    uint64_t id = 0;
+    if (PyLong_Check(args[0])) {
+        id = PyLong_AsUnsignedLongLongMask(args[0]);
+    } else {
+        const char *text = text_of(args[0], &own, NAME_BYTES, &whole);
+        id = krait_hash_bytes(text, strlen(text));
+    }
+    if (!whole)
+        return NULL;
+    uint8_t payload[KRAIT_BYTES_user_flow];
+    const struct krait_payload_user_flow event = { .id = id };
+    put(in, KRAIT_EVENT_user_flow, payload, krait_put_user_flow(payload, &event));
+    Py_RETURN_NONE;
+}
+
+/* -- spans -- */
+
+enum { NESTED = 4 }; /* with statements of one span object in each other */
+
+struct span {
+    PyObject_HEAD PyObject *name;
+    PyObject *fields;     /* a dict, or NULL */
+    uint64_t ids[NESTED]; /* 0: began without a recording */
+    uint32_t depth;
+};
+
+static PyTypeObject *span_type;
+
+static struct span *new_span(PyObject *name, PyObject *fields)
+{
+    struct span *span = (struct span *)PyType_GenericAlloc(span_type, 0);
+    if (!span)
+        return NULL;
+    Py_INCREF(name);
+    Py_XINCREF(fields);
+    span->name = name;
+    span->fields = fields;
+    return span;
+}
+
+PyDoc_STRVAR(
+    span_doc,
+    "span(name, /, **fields)\n\n"
+    "A piece of work with a name, which need not be a call:\n\n"
+    "    with krait.span(\"load\", path=path):\n"
+    "        ...\n\n"
+    "    @krait.span(\"handle\")\n"
+    "    async def handle(request): ...\n\n"
+    "As a decorator it is a span for each call; of a coroutine or a generator from its first step to its\n"
+    "last. Names are few: what differs from call to call belongs into fields.");
+
+static PyObject *span_new(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    if (!takes("span", nargs, 1, NULL))
+        return NULL;
+    PyObject *fields = names && PyTuple_Size(names) ? PyDict_New() : NULL;
+    for (Py_ssize_t i = 0; fields && i < PyTuple_Size(names); i++) {
+        if (PyDict_SetItem(fields, PyTuple_GetItem(names, i), args[1 + i]))
+            Py_CLEAR(fields);
+    }
+    struct span *span = PyErr_Occurred() ? NULL : new_span(args[0], fields);
+    Py_XDECREF(fields);
+    return (PyObject *)span;
+}
+
+static void span_dealloc(PyObject *self)
+{
+    struct span *span = (struct span *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    Py_XDECREF(span->name);
+    Py_XDECREF(span->fields);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* Another span of the same name and fields, for each call of what it decorates. */
+static PyObject *span_again(PyObject *self, PyObject *none)
+{
+    const struct span *span = (const struct span *)self;
+    return (PyObject *)new_span(span->name, span->fields);
+}
+
+/* Returns false where a signal's handler raised. */
+static bool dict_fields(struct krait_buf *to, PyObject *dict)
+{
+    struct krait_text_object object = { .to = to, .most = FIELDS_BYTES, .calls = KRAIT_TEXT_CALLS };
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    bool whole = true;
+    while (whole && PyDict_Next(dict, &at, &key, &value))
+        whole = krait_text_object_add(&object, key, value);
+    krait_text_object_end(&object);
+    return whole;
+}
+
+/* The span that a method of it is called with, or NULL with an exception set. */
+static struct span *span_of(PyObject *const *args, size_t nargs)
+{
+    if (KRAIT_NARGS(nargs) && Py_TYPE(args[0]) == span_type)
+        return (struct span *)args[0];
+    PyErr_SetString(PyExc_TypeError, "a method of krait.span needs a span");
+    return NULL;
+}
+
+static PyObject *span_enter(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    struct span *span = span_of(args, nargs);
+    if (!span)
+        return NULL;
+    struct krait_interp *in = recorded();
+    uint64_t id = 0;
+    if (in) {
+        KRAIT_AUTO_BUF own = { 0 };
+        KRAIT_AUTO_BUF fields = { 0 };
+        bool whole;
+        const char *name = text_of(span->name, &own, NAME_BYTES, &whole);
+        if (!whole || (span->fields && !dict_fields(&fields, span->fields)))
+            return NULL;
+        id = krait_span_begin(in, KRAIT_span_category_user, name, fields_text(&fields));
+    }
+    if (span->depth < NESTED)
+        span->ids[span->depth] = id;
+    span->depth++;
+    Py_INCREF(span);
+    return (PyObject *)span;
+}
+
+/* __exit__(type, value, traceback): what raised is a field of the end. */
+static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    struct span *span = span_of(args, nargs);
+    if (!span)
+        return NULL;
+    if (!span->depth)
+        Py_RETURN_NONE;
+    uint64_t id = --span->depth < NESTED ? span->ids[span->depth] : 0;
+    struct krait_interp *in = id ? recorded() : NULL;
+    if (!in)
+        Py_RETURN_NONE;
+    KRAIT_AUTO_BUF fields = { 0 };
+    if (KRAIT_NARGS(nargs) > 1 && args[1] != Py_None) {
+        char type[NAME_BYTES];
+        krait_text_attr(args[1], "__qualname__", type, sizeof(type));
+        krait_buf_char(&fields, '{');
+        krait_json_key_text(&fields, "exception", type);
+        krait_buf_char(&fields, '}');
+    }
+    krait_span_end(in, id, fields_text(&fields));
+    Py_RETURN_NONE;
+}
+
+/* As a decorator: in Python, which has coroutines. */
+static PyObject *span_call(PyObject *self, PyObject *args, PyObject *named)
+{
+    PyObject *function;
+    if (!PyArg_ParseTuple(args, "O:span", &function) || (named && PyDict_Size(named)))
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "a span decorates one function");
+    PyObject *package = PyImport_ImportModule("krait");
+    PyObject *wrapped = package ? PyObject_CallMethod(package, "_wrapped", "OO", function, self) : NULL;
+    Py_XDECREF(package);
+    return wrapped;
+}
+
+static PyMethodDef span_methods[] = {
+    { "_again", span_again, METH_NOARGS, NULL },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyType_Slot span_slots[] = {
+    { Py_tp_dealloc, (void *)span_dealloc },
+    { Py_tp_methods, span_methods },
+    { Py_tp_call, (void *)span_call },
+    { Py_tp_doc, (void *)span_doc },
+    { 0, NULL },
+};
+
+static PyType_Spec span_spec = { "krait.Span", sizeof(struct span), 0, Py_TPFLAGS_DEFAULT, span_slots };
+
+/* -- functions that are no functions -- */
+
+struct function {
+    PyObject_HEAD krait_vectorcall *call;
+    PyObject *name, *doc;
+};
+
+/* As a method of a class, it is bound to its object. */
+static PyObject *method_get(PyObject *self, PyObject *obj, PyObject *type)
+{
+    if (obj && obj != Py_None)
+        return krait_compat.method_new(self, obj);
+    Py_INCREF(self);
+    return self;
+}
+
+/* Functions are kept for good. */
+static PyObject *new_function_type(bool is_method)
+{
+    static PyMemberDef members[] = {
+        { "__vectorcalloffset__", T_PYSSIZET, offsetof(struct function, call), READONLY, NULL },
+        { "__name__", T_OBJECT, offsetof(struct function, name), READONLY, NULL },
+        { "__doc__", T_OBJECT, offsetof(struct function, doc), READONLY, NULL },
+        { NULL, 0, 0, 0, NULL },
+    };
+    PyType_Slot slots[] = {
+        { Py_tp_members, members },
+        { Py_tp_call, (void *)krait_compat.vectorcall_call },
+        { is_method ? Py_tp_descr_get : 0, (void *)method_get },
+        { 0, NULL },
+    };
+    PyType_Spec spec = {
+        .name = is_method ? "krait.method" : "krait.function",
+        .basicsize = sizeof(struct function),
+        .flags = Py_TPFLAGS_DEFAULT | KRAIT_TPFLAGS_HAVE_VECTORCALL,
+        .slots = slots,
+    };
+    return PyType_FromSpec(&spec);
+}
+
+static PyObject *new_function(PyObject *type, const char *name, krait_vectorcall *call, const char *doc)
+{
+    struct function *it = (struct function *)PyType_GenericAlloc((PyTypeObject *)type, 0);
+    if (!it)
+        return NULL;
+    it->call = call;
+    it->name = PyUnicode_InternFromString(name);
+    it->doc = PyUnicode_FromString(doc);
+    return (PyObject *)it;
+}
+
+/* -- the module -- */
+
+static const struct {
+    const char *name;
+    krait_vectorcall *call;
+    const char *doc;
+    bool is_method; /* of spans */
+} functions[] = {
+    { "mark", mark, mark_doc, false },
+    { "counter", counter, counter_doc, false },
+    { "flow", flow, flow_doc, false },
+    { "span", span_new, span_doc, false },
+    { "__enter__", span_enter, "The span begins.", true },
+    { "__exit__", span_exit, "The span ends.", true },
+};
+
+int krait_annotate_add(PyObject *module)
+{
+    PyObject *types[2] = { new_function_type(false), new_function_type(true) };
+    PyObject *spans = types[0] && types[1] ? PyType_FromSpec(&span_spec) : NULL;
+    int rc = spans ? 0 : -1;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions) && !rc; i++) {
+        PyObject *type = types[functions[i].is_method];
+        krait_type_set_vectorcall(type, offsetof(struct function, call));
+        PyObject *function = new_function(type, functions[i].name, functions[i].call, functions[i].doc);
+        rc = function ? PyObject_SetAttrString(functions[i].is_method ? spans : module, functions[i].name,
+                                               function)
+                      : -1;
+        Py_XDECREF(function);
+    }
+    Py_XDECREF(types[0]);
+    Py_XDECREF(types[1]);
+    if (!rc)
+        span_type = (PyTypeObject *)spans;
+    return rc;
+}

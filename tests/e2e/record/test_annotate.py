@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait.mark, span, counter and flow: what a program says about itself, on every version."""
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+
+ENV = {"PYTHONPATH": str(BUILD / "python")}
+
+
+@pytest.fixture
+def said(record, krait):
+    """said(python, text): what a program said, in the file's order: (event, payload) with fields read as JSON."""
+
+    def of(python, text, **options):
+        run = record.text(python, text, env=ENV, **options)
+        command = [krait, "cat", "--json", "--filter", 'name == "user:mark" || name == "user:counter" || name == "user:flow" || name == "span:begin" || name == "span:end"', run.path]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        events = []
+        for line in map(json.loads, lines):
+            payload = line["payload"]
+            if "fields" in payload:
+                payload["fields"] = json.loads(payload["fields"])
+            events.append((line["event"], payload))
+        of.run = run
+        return events
+
+    return of
+
+
+def test_a_program_says_where_it_is(said, python):
+    events = said(
+        python,
+        """
+        import krait
+        krait.mark("hello")
+        krait.mark("order", id=7, price=1.5, who="é", tags=["a", None], flag=True)
+        krait.counter("queue", 3)
+        krait.counter("load", 0.25)
+        krait.flow(2**63 + 5)
+        krait.flow("job-1")
+        krait.flow("job-1")
+        with krait.span("work", n=1):
+            pass
+        assert krait.mark("x") is None and krait.counter("y", 1) is None and krait.flow(1) is None
+        """,
+    )
+    marks = [payload for event, payload in events if event == "user:mark"]
+    assert [m["text"] for m in marks] == ["hello", "order", "x"]
+    assert marks[0]["fields"] == {} and marks[1]["fields"] == {"id": 7, "price": 1.5, "who": "é", "tags": ["a", None], "flag": True}
+    assert [p["value"] for e, p in events if e == "user:counter"] == [3, 0.25, 1]
+    flows = [int(p["id"]) for e, p in events if e == "user:flow"]
+    assert flows[0] == 2**63 + 5 and flows[1] == flows[2] and flows[3] == 1
+    begin, end = [p for e, p in events if e.startswith("span:")]
+    assert begin["id"] == end["id"] and begin["fields"] == {"n": 1}
+
+
+def test_no_call_of_theirs_is_recorded(said, python, krait):
+    said(python, "import krait\nfor _ in range(5077):\n    krait.mark('x')\n    krait.counter('n', 1)\n    krait.flow(1)\n    with krait.span('s'): pass\n")
+    rows = json.loads(subprocess.run([krait, "report", said.run.path, "--json"], capture_output=True, text=True, check=True).stdout)["functions"]
+    assert [r["name"] for r in rows if r["calls"] >= 5077] == []
+
+
+def test_spans_decorate_functions_coroutines_and_generators(said, python):
+    events = said(
+        python,
+        """
+        import asyncio, krait
+
+        @krait.span("plain", kind=1)
+        def plain(a, *, b=2):
+            "doc"
+            return a + b
+
+        @krait.span("gen")
+        def gen():
+            got = yield 1
+            yield got
+
+        @krait.span("coro")
+        async def coro():
+            await asyncio.sleep(0)
+            return 5
+
+        @krait.span("agen")
+        async def agen():
+            yield 1
+            yield 2
+
+        assert plain.__name__ == "plain" and plain.__doc__ == "doc"
+        assert plain(1) == 3 and plain(1, b=5) == 6
+        g = gen()
+        assert next(g) == 1 and g.send(7) == 7 and list(g) == []
+        async def main():
+            assert await asyncio.gather(coro(), coro()) == [5, 5]
+            assert [x async for x in agen()] == [1, 2]
+        asyncio.run(main())
+        """,
+    )
+    begins = [p for e, p in events if e == "span:begin"]
+    ends = {p["id"] for e, p in events if e == "span:end"}
+    assert len(begins) == 6 and {p["id"] for p in begins} == ends
+    assert begins[0]["fields"] == begins[1]["fields"] == {"kind": 1}
+    kinds = [e for e, _ in events]
+    assert kinds[6:10] == ["span:begin", "span:begin", "span:end", "span:end"]  # the two coroutines run by turns
+
+
+def test_what_raises_out_of_a_span_is_a_field_of_its_end(said, python):
+    events = said(
+        python,
+        """
+        import krait
+        s = krait.span("outer")
+        try:
+            with s:
+                with s, krait.span("inner"):
+                    raise ValueError("x")
+        except ValueError:
+            pass
+        """,
+    )
+    assert [e for e, _ in events] == ["span:begin"] * 3 + ["span:end"] * 3
+    assert [p["fields"] for e, p in events if e == "span:end"] == [{"exception": "ValueError"}] * 3
+    ids = [p["id"] for _, p in events]
+    assert ids[3:] == ids[2::-1]
+
+
+ODD = """
+import krait
+class Odd:
+    def __repr__(self): raise RuntimeError("no")
+    def __str__(self): raise RuntimeError("no")
+krait.mark("x" * 100000, y="z" * 100000)
+krait.mark(7)
+krait.mark(Odd(), odd=Odd())
+krait.mark("a\\0b\\ud800")
+krait.mark("", **{"k%d" % i: i for i in range(2000)})
+krait.counter("n", "text"); krait.counter("n", Odd()); krait.counter(5, True)
+krait.flow(-1); krait.flow(None)
+for wrong in (lambda: krait.mark(), lambda: krait.mark("a", "b"), lambda: krait.counter("n"), lambda: krait.flow(), lambda: krait.span()):
+    try:
+        wrong()
+    except TypeError:
+        pass
+    else:
+        raise AssertionError
+for i in range(30000):
+    with krait.span("name %d" % i): pass
+with krait.span("last"): pass
+print("done")
+"""
+
+
+def test_odd_values_raise_nothing_and_are_bounded(said, python):
+    events = said(python, ODD)
+    assert said.run.stdout == "done\n"
+    marks = [p for e, p in events if e == "user:mark"]
+    assert marks[0]["text"].startswith("x" * 1000) and "[cut: 100000 characters]" in marks[0]["text"] and len(marks[0]["text"]) < 1200
+    assert "[cut: 100000 characters]" in marks[0]["fields"]["y"]
+    assert marks[1]["text"] == "7" and marks[2]["text"] == "<Odd>" and marks[2]["fields"] == {"odd": "<Odd>"}
+    assert marks[3]["text"] == "a\\x00b\\ud800"
+    assert "more]" in marks[4]["fields"]["…"]
+    assert [p["value"] for e, p in events if e == "user:counter"] == [1]
+    assert sum(e == "span:begin" for e, _ in events) == 30001
+
+
+@pytest.mark.few_pythons
+def test_the_same_program_runs_where_nobody_records_and_without_a_native_part(python, tmp_path):
+    (tmp_path / "app.py").write_text(ODD.replace("range(30000)", "range(3)"))
+    plain = python.run(tmp_path / "app.py", env=ENV)
+    assert plain.stdout == "done\n", plain.stderr
+    package = tmp_path / "lib" / "krait"
+    package.mkdir(parents=True)
+    for name in ("__init__.py", "_nothing.py"):
+        (package / name).write_text((BUILD / "python" / "krait" / name).read_text())
+    bare = python.run(tmp_path / "app.py", env={"PYTHONPATH": str(tmp_path / "lib")})
+    assert bare.stdout == "done\n", bare.stderr
+    check = "import krait\n@krait.span('x')\ndef f(): return 1\nassert f() == 1 and not krait.is_recording()"
+    assert python.run("-c", check, env={"PYTHONPATH": str(tmp_path / "lib")}).returncode == 0
+
+
+@pytest.mark.few_pythons
+def test_children_and_threads_say_it_in_their_own_streams(said, python):
+    events = said(
+        python,
+        """
+        import krait, os, threading
+        with krait.span("both"):
+            pid = os.fork()
+            krait.mark("child" if pid == 0 else "parent")
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        def work(i):
+            for _ in range(100):
+                krait.mark("thread", i=i)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        [t.start() for t in threads]; [t.join() for t in threads]
+        """,
+    )
+    texts = [p["text"] for e, p in events if e == "user:mark"]
+    assert texts.count("child") == texts.count("parent") == 1
+    assert sorted(p["fields"]["i"] for e, p in events if e == "user:mark" and p["text"] == "thread") == sorted([0, 1, 2, 3] * 100)
+
+
+@pytest.mark.few_pythons
+def test_marks_around_a_recording_that_begins_and_ends(python, tmp_path, krait):
+    program = tmp_path / "app.py"
+    program.write_text(
+        "import krait, sys\n"
+        "s = krait.span('around')\n"
+        "krait.mark('before')\n"
+        "with s:\n"
+        "    krait.start(sys.argv[1])\n"
+        "    krait.mark('within')\n"
+        "    with krait.span('in'): pass\n"
+        "t = krait.span('open'); t.__enter__()\n"
+        "krait.stop()\n"
+        "t.__exit__(None, None, None)\n"
+        "krait.mark('after')\n"
+    )
+    run = python.run(program, tmp_path / "t", env=ENV)
+    assert run.returncode == 0, run.stderr
+    text = subprocess.run([krait, "cat", tmp_path / "t"], capture_output=True, text=True, check=True).stdout
+    assert "within" in text and "before" not in text and "after" not in text and text.count("span:begin") == 2

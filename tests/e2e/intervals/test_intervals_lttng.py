@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trace of LTTng's Python agent, recorded here: krait's intervals are those that the program itself measured."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import verb_json
+
+AGENT = Path("/usr/lib/python3/dist-packages/lttngust/__init__.py")  # for Debian's Python alone
+PROGRAM = """
+import lttngust
+import logging, threading, time, sys
+logging.raiseExceptions = False
+log = logging.getLogger("app")
+log.setLevel("INFO")
+measured = []
+def work(name):
+    for i in range(8):
+        begin = time.monotonic_ns()
+        log.info("Start %s %d", name, i)
+        time.sleep(0.002 * (1 + i % 3))
+        log.info("Stop %s %d", name, i)
+        measured.append((name, i, time.monotonic_ns() - begin))
+threads = [threading.Thread(target=work, args=(name,)) for name in ("left", "right")]
+[t.start() for t in threads]
+[t.join() for t in threads]
+for row in measured:
+    print(*row)
+"""
+
+
+@pytest.fixture
+def lttng(tmp_path):
+    """lttng(*words) as an ordinary user with a session daemon and a home of its own; the daemon is gone behind the test."""
+    if not shutil.which("lttng-sessiond") or not AGENT.exists():
+        pytest.skip("lttng-tools or python3-lttngust is not installed")
+    home = tmp_path / "home"
+    home.mkdir()
+    user = {}
+    if os.getuid() == 0:
+        for folder in (tmp_path, *tmp_path.parents[:2], home):
+            folder.chmod(0o755)
+        os.chown(home, 65534, 65534)
+        user = {"user": 65534, "group": 65534, "extra_groups": []}
+    options = {"env": {**os.environ, "HOME": str(home), "LTTNG_HOME": str(home)}, "cwd": home, **user}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+    daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], **options, **quiet)
+
+    def run(*words, check=True):
+        return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60, check=check, **options)
+
+    try:
+        for _ in range(200):
+            if run("lttng", "--no-sessiond", "list", check=False).returncode == 0:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.skip("lttng-sessiond does not start here")
+        run.home = home
+        yield run
+    finally:
+        daemon.terminate()
+        daemon.wait(timeout=30)
+
+
+def test_intervals_of_lttngs_python_agent_are_those_that_the_program_measured(lttng, krait):
+    (lttng.home / "app.py").write_text(PROGRAM)
+    client = ("lttng", "--no-sessiond", "--quiet")
+    lttng(*client, "create", "krait", "-o", lttng.home / "trace")
+    lttng(*client, "enable-event", "--python", "app")
+    lttng(*client, "start")
+    printed = lttng("/usr/bin/python3", "app.py").stdout
+    lttng(*client, "stop")
+    lttng(*client, "destroy")
+    measured = {(name, i): int(ns) for name, i, ns in map(str.split, printed.splitlines())}
+    assert len(measured) == 16
+    by_thread = verb_json(krait, "intervals", lttng.home / "trace", "--start", "^Start", "--stop", "^Stop")["rows"][0]
+    assert (by_thread["intervals"], by_thread["no_start"], by_thread["no_stop"]) == (16, 0, 0)
+    keyed = ("--start", r"^Start (?P<key>\w+ \d+)", "--stop", r"^Stop (?P<key>\w+ \d+)")
+    found = {row["key"]: row["duration_ns"] for row in verb_json(krait, "intervals", lttng.home / "trace", *keyed, "--list")["list"]}
+    assert found.keys() == {f"{name} {i}" for name, i in measured}
+    for (name, i), around in measured.items():  # the program's own clock is read outside of both records
+        assert 2_000_000 * (1 + int(i) % 3) <= found[f"{name} {i}"] <= around

@@ -30,10 +30,17 @@ bool krait_note_quick(const struct krait_interp *in, uint32_t event, const void 
     uint64_t t = krait_writer_now(&in->agent->writer);
     if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t) ||
                        !krait_ring_fits(ring, sizeof(struct krait_event_extended) + n) ||
-                       krait_unreported_pending()))
+                       in->governor.paused || krait_unreported_pending()))
         return false;
-    krait_writer_put_extended(ring, t, event, payload, n);
+    krait_writer_put_small(ring, t, event, payload, n);
+    krait_gil_after(t);
     return true;
+}
+
+/* Whether something waits for the next slow path of a call. */
+static bool waits(const struct krait_ring *ring)
+{
+    return ring->window == UINT64_MAX || atomic_load_explicit(&ring->resync, memory_order_relaxed);
 }
 
 /* No call begins or ends: where the stack is to be said that waits for the next call. */
@@ -46,6 +53,7 @@ void krait_note_put(struct krait_note *note, uint32_t event, const void *payload
         return;
     bool is_last = note->moment.cur && ring->cur == note->moment.cur;
     uint64_t t = is_last ? note->moment.t : krait_writer_now(&in->agent->writer);
+    bool look = waits(ring);
     krait_thread_tell_pause(in);
     krait_governor_read_closing(in, bytes);
     t = KRAIT_MAX(t, krait_gil_last());
@@ -53,10 +61,10 @@ void krait_note_put(struct krait_note *note, uint32_t event, const void *payload
         krait_agent_count_lost(in, ring);
         return;
     }
-    bool look = !krait_ring_has_room(ring, t);
+    look = look || waits(ring);
     krait_writer_put_extended(ring, t, event, payload, n);
     krait_gil_after(t);
-    if (look) /* what waits for the next slow path waits on */
+    if (look) /* it waits on */
         ring->window = UINT64_MAX;
 }
 

@@ -342,6 +342,27 @@ def forms_text(data):
     )
 
 
+INTERVALS_AIM = 2  # seconds for 20 million marks
+
+
+def intervals_text(data):
+    names = {"krait": ("krait intervals", data["marks"]), "krait, few": ("krait intervals", data["few"]), "script": ("babeltrace2 and a script", data["few"])}
+    rows = [
+        [names[tool][0], "%.1f" % (names[tool][1] / 1e6), "%.2f" % row["seconds"], "%.2f" % row["cpu"], mib(row["rss_kib"] * 1024),
+         "%.0f" % (row["seconds"] * 1e9 / names[tool][1])]
+        for tool, row in data["rows"].items()
+    ]
+    seconds = data["rows"]["krait"]["seconds"]
+    return (
+        "## Intervals\n\n`krait intervals --start Start --stop Stop` on marks of one thread, half of which match; and the usual way, babeltrace2's text"
+        " through a script of Python's `re` (`bench/intervals.py`), on fewer. %d runs of each in turn, medians.\n\n%s\n"
+        % (data["reps"], table(["", "million marks", "seconds", "CPU s", "MiB", "ns a mark"], rows))
+        + goal("%.1f million marks take %.2f s (at most %g s for 20 million)." % (data["marks"] / 1e6, seconds, INTERVALS_AIM),
+               seconds <= INTERVALS_AIM * data["marks"] / 20e6)
+        + "\n"
+    )
+
+
 # ---- the kernel ----
 
 TYPICAL_AIM, WORST_AIM, ANALYSIS_AIM = 0.05, 0.18, 2  # shares of the time under krait; seconds for 20 million events
@@ -579,6 +600,7 @@ def page(results):
         ("report", report_text),
         ("read", read_text),
         ("forms", forms_text),
+        ("intervals", intervals_text),
         ("kernel", kernel_text),
         ("governor", governor_text),
         ("view", view_text),

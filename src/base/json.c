@@ -94,8 +94,16 @@ static size_t add_special(struct krait_buf *buf, const char *s, size_t n)
 
 void krait_json_str(struct krait_buf *buf, const char *s, size_t n)
 {
-    krait_buf_char(buf, '"');
-    for (size_t i = 0; i < n;) {
+    char *to = krait_buf_room(buf, n + 2);
+    size_t plain = 0; /* mostly all of it */
+    if (!to)
+        return;
+    *to++ = '"';
+    for (; plain < n && is_plain((uint8_t)s[plain]); plain++)
+        to[plain] = s[plain];
+    to[plain] = '\0';
+    buf->len += 1 + plain;
+    for (size_t i = plain; i < n;) {
         size_t run = i;
         while (run < n && is_plain((uint8_t)s[run]))
             run++;

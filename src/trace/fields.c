@@ -130,9 +130,9 @@ const char *krait_field_text(const struct krait_field *field, struct krait_buf *
         *n = field->value_len;
         return field->value;
     }
-    const char *last = pass_string(at, end) - 1;
+    const char *last = (at == field->value ? end : pass_string(at, end)) - 1;
     at++;
-    *n = (size_t)(last - at);
+    *n = last > at ? (size_t)(last - at) : 0;
     if (!memchr(at, '\\', *n))
         return at;
     krait_buf_clear(own);

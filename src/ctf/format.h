@@ -40,8 +40,9 @@
  * leaves the rest of the packet out; values that it does not know are numbers. 0: written before minor versions were
  * counted, by a krait that knew no more than this one. New env entries change neither.
  *
- * Another env entry, gil_waits, is how many events gil:wait the threads have: it is written when the process
- * is over and all of it is there.
+ * Two env entries are written when the process is over and all of it is there: gil_waits is how many events
+ * gil:wait the threads have; other_events has the ids of all events of the trace that concern neither calls
+ * nor the GIL, with blanks between, so that a reader of marks need not look for them where there are none.
  *
  * A part of a recording that krait cut made has env entries cut_from and cut_until, as far as it was given them:
  * nanoseconds since the epoch. Calls that were open at cut_from, stacks of greenlets that waited and a wait for the

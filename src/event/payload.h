@@ -66,6 +66,14 @@ static inline uint32_t krait_event_bit(uint32_t id)
     return id < 32 ? 1u << id : 0;
 }
 
+/* Whether an event concerns neither calls nor the GIL: the metadata tells which of these a trace has (ctf/format.h). */
+static inline bool krait_event_is_other(uint32_t id)
+{
+    const uint32_t gil = 1 << KRAIT_EVENT_gil_wait | 1 << KRAIT_EVENT_gil_take | 1 << KRAIT_EVENT_gil_drop |
+                         1 << KRAIT_EVENT_gil_switch;
+    return !(krait_event_bit(id) & (KRAIT_CALL_BEGINS | KRAIT_CALL_ENDS | KRAIT_CALL_STACKS | gil));
+}
+
 /* The begins have one field, their code. */
 _Static_assert(KRAIT_BYTES_python_call == sizeof(krait_type_code) &&
                    KRAIT_BYTES_python_resume == sizeof(krait_type_code) &&

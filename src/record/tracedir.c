@@ -29,8 +29,8 @@ struct krait_tracedir {
     struct krait_arena labels;
     struct krait_tsdl_code *codes;
     size_t code_count, code_cap;
-    uint64_t gil_waits;   /* events of that kind that are on disk */
-    bool renamed;         /* since the metadata was written */
+    struct krait_tsdl_contents contents; /* of what is on disk */
+    bool renamed;                        /* since the metadata was written */
     size_t codes_written; /* in the metadata on disk, or at the last time that the disk refused it */
     int *spare_fds;
     int own_spare_fds;
@@ -90,7 +90,8 @@ static int write_all(int fd, struct iovec *parts, int count)
     return 0;
 }
 
-static void metadata_text(const struct krait_tracedir *dir, const uint64_t *gil_waits, struct krait_buf *text)
+static void metadata_text(const struct krait_tracedir *dir, const struct krait_tsdl_contents *contents,
+                          struct krait_buf *text)
 {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
@@ -102,7 +103,7 @@ static void metadata_text(const struct krait_tracedir *dir, const uint64_t *gil_
         .codes = dir->codes,
         .code_count = dir->code_count,
         .recording = dir->recording,
-        .gil_waits = gil_waits,
+        .contents = contents,
     };
     memcpy(tsdl.uuid, dir->uuid, sizeof(tsdl.uuid));
     krait_traceid_clock(&tsdl.clock, dir->clock);
@@ -128,11 +129,12 @@ static int put_metadata(const char *dir, const struct krait_buf *text, struct kr
     return krait_err_errno(err, "cannot write %s", path);
 }
 
-/* gil_waits: NULL while there may be more of them. */
-static int write_metadata(struct krait_tracedir *dir, const uint64_t *gil_waits, struct krait_err *err)
+/* contents: NULL while there may be more of them. */
+static int write_metadata(struct krait_tracedir *dir, const struct krait_tsdl_contents *contents,
+                          struct krait_err *err)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    metadata_text(dir, gil_waits, &text);
+    metadata_text(dir, contents, &text);
     int rc = put_metadata(dir->path, &text, err);
     if (rc)
         return rc;
@@ -145,7 +147,7 @@ static int write_metadata(struct krait_tracedir *dir, const uint64_t *gil_waits,
 
 int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *err)
 {
-    return write_metadata(dir, &dir->gil_waits, err);
+    return write_metadata(dir, &dir->contents, err);
 }
 
 int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_options *options,
@@ -307,7 +309,7 @@ static struct id_sets sort_ids(void)
     struct id_sets sets = { 0 };
     for (uint32_t id = 0; id < 32; id++) {
         uint16_t payload = id < KRAIT_CTF_EXTENDED ? krait_event_payload_bytes[id] : KRAIT_PAYLOAD_VARIES;
-        bool other = (payload != 4 && payload != 0) || id == KRAIT_EVENT_gil_wait;
+        bool other = (payload != 4 && payload != 0) || id == KRAIT_EVENT_gil_wait || krait_event_is_other(id);
         sets.two |= (uint32_t)(payload == 4 && !other) << id;
         sets.other |= (uint32_t)other << id;
     }
@@ -346,14 +348,14 @@ static unsigned count_block(const uint8_t *words, const struct id_sets *sets, ui
     return known;
 }
 
-/* *gil_waits: how many of them are of that kind. */
-static uint64_t count_events(const uint8_t *events, size_t n, uint64_t *gil_waits)
+/* What there is besides calls is added to *contents. */
+static uint64_t count_events(const uint8_t *events, size_t n, struct krait_tsdl_contents *contents)
 {
     const struct id_sets sets = sort_ids();
     uint64_t count = 0, payload = 0;
     struct krait_cursor at = { events, events + n }, unused;
     struct krait_event_head head = { 0 };
-    for (*gil_waits = 0;;) {
+    for (;;) {
         unsigned known = 64;
         while (at.end - at.at >= 256 && known == 64) {
             known = count_block(at.at, &sets, &payload, &count);
@@ -366,14 +368,15 @@ static uint64_t count_events(const uint8_t *events, size_t n, uint64_t *gil_wait
         if (!krait_packet_event(&at, &head, &unused))
             return count;
         count++;
-        *gil_waits += head.id == KRAIT_EVENT_gil_wait;
+        contents->gil_waits += head.id == KRAIT_EVENT_gil_wait;
+        contents->others[head.id] |= krait_event_is_other(head.id);
     }
 }
 
 uint64_t krait_packet_count_events(const uint8_t *events, size_t n)
 {
-    uint64_t gil_waits;
-    return count_events(events, n, &gil_waits);
+    struct krait_tsdl_contents ignored = { 0 };
+    return count_events(events, n, &ignored);
 }
 
 size_t krait_packet_last_time(const uint8_t *events, size_t n, uint64_t *time)
@@ -406,7 +409,8 @@ int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream
 {
     if (!n)
         return 0;
-    uint64_t gil_waits, count = count_events(events, n, &gil_waits);
+    struct krait_tsdl_contents contents = dir->contents;
+    uint64_t count = count_events(events, n, &contents);
     uint64_t bits = 8 * (uint64_t)(sizeof(*head) + n);
     struct krait_packet_head whole = {
         .magic = KRAIT_CTF_MAGIC,
@@ -429,7 +433,7 @@ int krait_tracedir_write(struct krait_tracedir *dir, struct krait_stream *stream
     }
     stream->bytes += bits / 8;
     stream->events += count;
-    dir->gil_waits += gil_waits;
+    dir->contents = contents;
     return 0;
 }
 

@@ -80,6 +80,8 @@ static int add_process(struct krait_trace *trace, const struct krait_ctf_metadat
     krait_ticks_init(&image->clock, clock->freq, (uint64_t)clock->offset_s, clock->offset);
     memcpy(image->uuid, metadata->uuid, sizeof(image->uuid));
     image->has_no_gil_waits = krait_ctf_env_int(metadata, "gil_waits", 1) == 0;
+    const char *others = krait_ctf_env_text(metadata, "other_events", NULL);
+    image->other_events = others ? krait_arena_strdup(arena, others) : NULL;
     image->range.from_ns = (uint64_t)krait_ctf_env_int(metadata, KRAIT_ENV_CUT_FROM, 0);
     image->range.to_ns = (uint64_t)krait_ctf_env_int(metadata, KRAIT_ENV_CUT_UNTIL, -1);
     process->pid = (uint32_t)krait_ctf_env_int(metadata, "vpid", 0);

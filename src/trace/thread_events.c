@@ -3,12 +3,28 @@
 
 #include "event/payload.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void krait_thread_events_want(struct krait_thread_events *events, const char *prefix)
 {
     for (size_t i = 0; i < krait_event_count; i++)
         events->wanted[krait_events[i].id] |= strncmp(krait_events[i].name, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether the image can have an event that is wanted, by what its metadata tells. */
+static bool may_have_any(const struct krait_thread_events *events, const struct krait_image *image)
+{
+    if (!image->other_events)
+        return true;
+    char *end;
+    for (const char *at = image->other_events;; at = end) {
+        unsigned long id = strtoul(at, &end, 10);
+        if (end == at)
+            return false;
+        if (id < KRAIT_EVENT_IDS && events->wanted[id])
+            return true;
+    }
 }
 
 /* Most events are calls, which have a compact header and no string. hot path */
@@ -42,6 +58,8 @@ int krait_thread_events_read(const struct krait_thread_events *events, const str
     struct krait_ticks clock = image->clock;
     struct krait_packets packets;
     struct krait_packet packet;
+    if (!may_have_any(events, image))
+        return 0;
     int rc = krait_packets_open(&packets, file->path, image->uuid, NULL);
     if (rc)
         return rc == -ENOMEM ? rc : 0;

@@ -68,6 +68,20 @@ static void add_recording(struct krait_buf *out, const struct krait_tsdl_recordi
     krait_buf_str(out, ";\n");
 }
 
+static void add_contents(struct krait_buf *out, const struct krait_tsdl_contents *contents)
+{
+    const char *blank = "";
+    krait_buf_fmt(out, "    gil_waits = %llu;\n    other_events = \"",
+                  (unsigned long long)contents->gil_waits);
+    for (uint32_t id = 0; id < KRAIT_EVENT_IDS; id++) {
+        if (!contents->others[id])
+            continue;
+        krait_buf_fmt(out, "%s%u", blank, id);
+        blank = " ";
+    }
+    krait_buf_str(out, "\";\n");
+}
+
 static void add_env(struct krait_buf *out, const struct krait_tsdl *tsdl)
 {
     krait_buf_str(out, "\nenv {\n    domain = \"ust\";\n    hostname = ");
@@ -80,8 +94,8 @@ static void add_env(struct krait_buf *out, const struct krait_tsdl *tsdl)
                   ";\n    tracer_name = \"krait\";\n    tracer_version = \"%s\";\n"
                   "    krait_format_major = %d;\n    krait_format_minor = %d;\n",
                   KRAIT_VERSION, KRAIT_FORMAT_MAJOR, KRAIT_EVENT_ROWS);
-    if (tsdl->gil_waits)
-        krait_buf_fmt(out, "    gil_waits = %llu;\n", (unsigned long long)*tsdl->gil_waits);
+    if (tsdl->contents)
+        add_contents(out, tsdl->contents);
     if (tsdl->recording)
         add_recording(out, tsdl->recording);
     krait_buf_str(out, "};\n");

@@ -6,6 +6,7 @@
 #define KRAIT_CTF_WRITE_TSDL_WRITE_H
 
 #include "base/buf.h"
+#include "event/event.h"
 
 struct krait_tsdl_clock {
     char uuid[37];     /* the boot id, by which readers merge traces of one host */
@@ -29,6 +30,12 @@ struct krait_tsdl_recording {
     const char *limit;       /* the option that ended it: "--for 5s"; NULL: none did */
 };
 
+/* What a trace has, once all of it is there. */
+struct krait_tsdl_contents {
+    uint64_t gil_waits;           /* number of gil:wait events */
+    bool others[KRAIT_EVENT_IDS]; /* by id: there are some, and krait_event_is_other */
+};
+
 struct krait_tsdl {
     uint8_t uuid[16]; /* of the trace */
     struct krait_tsdl_clock clock;
@@ -39,7 +46,7 @@ struct krait_tsdl {
     const struct krait_tsdl_code *codes; /* labels of `enum code` */
     size_t code_count;
     const struct krait_tsdl_recording *recording; /* NULL: not known */
-    const uint64_t *gil_waits;                    /* the number of gil:wait events; NULL: not known yet */
+    const struct krait_tsdl_contents *contents;   /* NULL: not known yet */
 };
 
 /* Appends the whole text to `out`; check out->failed. */

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait report --by mark: events that are no calls, of any CTF trace, by name."""
 
+import re
 import subprocess
 
 import pytest
 
-from conftest import verb_json
+from conftest import BUILD, verb_json
 from kernel_made import EPOCH, event, write
 from trace_processor import ask
 
@@ -62,3 +63,20 @@ def test_events_that_another_tracer_lost_are_told(tmp_path, krait):
     done = subprocess.run([krait, "report", "--by", "mark", folder], capture_output=True, text=True, check=True)
     assert "lost: 5 events" in done.stderr + done.stdout
     assert verb_json(krait, "report", folder, "--by", "mark")["lost"] != {}
+
+
+def test_marks_are_looked_for_unless_the_metadata_says_that_there_are_none(record, krait, any_python):
+    """The entry names each event besides calls and the GIL's. Older recordings have none; one that is empty is believed."""
+    run = record.text(any_python, "import krait\nkrait.mark('a')\nwith krait.span('b'): pass\n", env={"PYTHONPATH": str(BUILD / "python")})
+    metadata = next(run.path.glob("*/metadata"))
+    text = metadata.read_text()
+    (line,) = re.findall(r"^    other_events = .*;\n", text, re.M)
+    names = dict(re.findall(r'event \{\n    name = "(.*?)";\n    id = (\d+);', text))
+    assert {names["user:mark"], names["span:begin"], names["span:end"]} <= set(re.findall(r"\d+", line))
+    assert names["user:flow"] not in re.findall(r"\d+", line)
+    found = {}
+    for entry in (line, "", '    other_events = "";\n'):
+        metadata.write_text(text.replace(line, entry))
+        found[entry] = verb_json(krait, "report", "--by", "mark", run.path)["marks"]
+    told, of_old, none = found.values()
+    assert told == of_old and none == [] and {row["name"] for row in told} >= {"user:mark", "span:begin", "span:end"}

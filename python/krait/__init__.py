@@ -45,6 +45,10 @@ def __getattr__(name):
         from krait._logging import Handler
 
         return Handler
+    if name == "SpanProcessor":
+        from krait._opentelemetry import SpanProcessor
+
+        return SpanProcessor
     raise AttributeError(f"module 'krait' has no attribute {name!r}")
 
 

@@ -186,6 +186,7 @@ enum { NESTED = 4 }; /* with statements of one span object in each other */
 struct span {
     PyObject_HEAD PyObject *name;
     PyObject *fields;     /* a dict, or NULL */
+    PyObject *late;       /* the same, of set() */
     uint64_t ids[NESTED]; /* 0: began without a recording */
     uint32_t depth;
 };
@@ -208,7 +209,7 @@ PyDoc_STRVAR(
     span_doc,
     "span(name, /, **fields)\n\n"
     "A piece of work with a name, which need not be a call:\n\n"
-    "    with krait.span(\"load\", path=path):\n"
+    "    with krait.span(\"load\", path=path) as span:\n"
     "        ...\n\n"
     "    @krait.span(\"handle\")\n"
     "    async def handle(request): ...\n\n"
@@ -236,6 +237,7 @@ static void span_dealloc(PyObject *self)
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     Py_XDECREF(span->name);
     Py_XDECREF(span->fields);
+    Py_XDECREF(span->late);
     release(self);
     Py_DECREF(type);
 }
@@ -292,7 +294,37 @@ static PyObject *span_enter(PyObject *self, PyObject *const *args, size_t nargs,
     return (PyObject *)span;
 }
 
-/* __exit__(type, value, traceback): what raised is a field of the end. */
+/* set(**fields): for the end. */
+static PyObject *span_set(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    struct span *span = span_of(args, nargs);
+    if (!span || !takes("set", nargs - 1, 0, NULL))
+        return NULL;
+    if (!span->late && !(span->late = PyDict_New()))
+        return NULL;
+    for (Py_ssize_t i = 0; names && i < PyTuple_Size(names); i++) {
+        if (PyDict_SetItem(span->late, PyTuple_GetItem(names, i), args[1 + i]))
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* What set() was given, and the type that raised. Returns false where a signal's handler raised. */
+static bool end_fields(struct krait_buf *to, struct span *span, PyObject *raised)
+{
+    PyObject *name = raised ? PyObject_GetAttrString(raised, "__qualname__") : NULL;
+    if (name && !span->late)
+        span->late = PyDict_New();
+    if (name && span->late)
+        PyDict_SetItemString(span->late, "exception", name);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    bool whole = !span->late || dict_fields(to, span->late);
+    Py_CLEAR(span->late);
+    return whole;
+}
+
+/* __exit__(type, value, traceback) */
 static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
     struct span *span = span_of(args, nargs);
@@ -302,16 +334,14 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, 
         Py_RETURN_NONE;
     uint64_t id = --span->depth < NESTED ? span->ids[span->depth] : 0;
     struct krait_interp *in = id ? recorded() : NULL;
-    if (!in)
+    if (!in) {
+        Py_CLEAR(span->late);
         Py_RETURN_NONE;
-    KRAIT_AUTO_BUF fields = { 0 };
-    if (KRAIT_NARGS(nargs) > 1 && args[1] != Py_None) {
-        char type[NAME_BYTES];
-        krait_text_attr(args[1], "__qualname__", type, sizeof(type));
-        krait_buf_char(&fields, '{');
-        krait_json_key_text(&fields, "exception", type);
-        krait_buf_char(&fields, '}');
     }
+    KRAIT_AUTO_BUF fields = { 0 };
+    bool raised = KRAIT_NARGS(nargs) > 1 && args[1] != Py_None;
+    if (!end_fields(&fields, span, raised ? args[1] : NULL))
+        return NULL;
     krait_span_end(in, id, fields_text(&fields));
     Py_RETURN_NONE;
 }
@@ -408,6 +438,7 @@ static const struct {
     { "span", span_new, span_doc, false },
     { "__enter__", span_enter, "The span begins.", true },
     { "__exit__", span_exit, "The span ends.", true },
+    { "set", span_set, "set(**fields)\n\nFields that are known later: the span's end has them.", true },
 };
 
 int krait_annotate_add(PyObject *module)

@@ -2,7 +2,9 @@
 """krait.mark, span, counter and flow: what a program says about itself, on every version."""
 
 import json
+import os
 import subprocess
+import sysconfig
 
 import pytest
 
@@ -15,8 +17,8 @@ ENV = {"PYTHONPATH": str(BUILD / "python")}
 def said(record, krait):
     """said(python, text): what a program said, in the file's order: (event, payload) with fields read as JSON."""
 
-    def of(python, text, **options):
-        run = record.text(python, text, env=ENV, **options)
+    def of(python, text, *places):
+        run = record.text(python, text, env={"PYTHONPATH": os.pathsep.join([ENV["PYTHONPATH"], *places])})
         command = [krait, "cat", "--json", "--filter", 'name == "user:mark" || name == "user:counter" || name == "user:flow" || name == "span:begin" || name == "span:end"', run.path]
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         events = []
@@ -126,6 +128,69 @@ def test_what_raises_out_of_a_span_is_a_field_of_its_end(said, python):
     assert [p["fields"] for e, p in events if e == "span:end"] == [{"exception": "ValueError"}] * 3
     ids = [p["id"] for _, p in events]
     assert ids[3:] == ids[2::-1]
+
+
+@pytest.mark.few_pythons
+def test_fields_that_are_known_later_are_of_the_end(said, python):
+    events = said(
+        python,
+        """
+        import krait
+        with krait.span("load", path="x") as span:
+            span.set(rows=5, ok=True)
+            span.set(rows=6)
+        try:
+            with krait.span("bad") as span:
+                span.set(tried=2)
+                raise KeyError
+        except KeyError:
+            pass
+        """,
+    )
+    assert [p["fields"] for _, p in events] == [{"path": "x"}, {"rows": 6, "ok": True}, {}, {"tried": 2, "exception": "KeyError"}]
+
+
+OPENTELEMETRY = """
+import sys, threading
+import krait
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+seen = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(seen))
+provider.add_span_processor(krait.SpanProcessor())
+tracer = provider.get_tracer("shop")
+with tracer.start_as_current_span("request", attributes={"http.method": "GET"}) as request:
+    request.set_attribute("http.status_code", 200)
+    with tracer.start_as_current_span("query", kind=trace.SpanKind.CLIENT, attributes={"tags": ["a", "b"]}):
+        pass
+    try:
+        with tracer.start_as_current_span("bad"):
+            raise ValueError
+    except ValueError:
+        pass
+detached = tracer.start_span("detached")
+thread = threading.Thread(target=detached.end)
+thread.start(); thread.join()
+tracer.start_span("never ends")
+for span in seen.get_finished_spans():
+    print(span.name, "%032x" % span.context.trace_id, "%016x" % span.context.span_id)
+"""
+
+
+def test_opentelemetrys_spans_are_spans_with_their_ids(said, any_python):
+    events = said(any_python, OPENTELEMETRY, sysconfig.get_path("purelib"))  # pure Python, for any version
+    printed = {name: (trace, span) for name, trace, span in map(str.split, said.run.stdout.splitlines())}
+    begins = {p["fields"]["span_id"]: p for e, p in events if e == "span:begin"}
+    ends = {p["id"]: p["fields"] for e, p in events if e == "span:end"}
+    assert len(begins) == 5 and len(ends) == 4
+    request, query, bad, detached = (begins[printed[name][1]] for name in ("request", "query", "bad", "detached"))
+    assert request["fields"] == {"trace_id": printed["request"][0], "span_id": printed["request"][1], "kind": "INTERNAL", "http.method": "GET"}
+    assert query["fields"]["parent_id"] == printed["request"][1] and query["fields"]["kind"] == "CLIENT" and query["fields"]["tags"] == ["a", "b"]
+    assert ends[request["id"]] == {"status": "UNSET", "http.status_code": 200}
+    assert ends[bad["id"]]["status"] == "ERROR" and detached["id"] in ends
 
 
 ODD = """

@@ -47,6 +47,17 @@ const struct krait_look_words krait_looks[KRAIT_LOOKS] = {
 
 const uint32_t krait_class_count = KRAIT_ARRAY_LEN(krait_classes);
 
+bool krait_class_runs(uint8_t class)
+{
+    static const char *const roles[] = { "run", "system", "interrupt" };
+    const char *role = class < krait_class_count ? krait_classes[class].role : "";
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(roles); i++) {
+        if (strcmp(role, roles[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 uint8_t krait_class_of(const char *text)
 {
     for (uint32_t i = 0; i < krait_class_count; i++) {

@@ -34,6 +34,9 @@ extern const struct krait_look_words krait_looks[KRAIT_LOOKS];
 extern const struct krait_class krait_classes[];
 extern const uint32_t krait_class_count;
 
+/* Whether it is a state of a thread that has a CPU. */
+bool krait_class_runs(uint8_t class);
+
 /* Of a text of a track. */
 uint8_t krait_class_of(const char *text);
 

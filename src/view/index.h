@@ -85,6 +85,15 @@ struct krait_view_bin {
 int krait_view_bin(struct krait_view *view, const struct krait_view_query *query, uint32_t bin,
                    uint32_t depth, struct krait_view_bin *out);
 
+/* How long something was open in each bin of a tile, by what is outermost: adds to ns[KRAIT_WIRE_BINS]. Sets
+ * KRAIT_WIRE_UNFINISHED in *flags where the track is not built yet. Of calls, slices and states; returns as
+ * krait_view_tile does. */
+int krait_view_busy(struct krait_view *view, const struct krait_view_query *query, uint64_t *ns,
+                    uint8_t *flags);
+
+/* Adds a stretch of time to the bins of a tile that it lies in. */
+void krait_view_spread(uint64_t *ns, struct krait_range range, uint64_t from_ns, uint64_t bin_ns);
+
 /* All that is open at a moment, at any depth: calls of `out` with their whole extent, behind the origin. What lasts
  * less than 3 ns is not among them. Returns as krait_view_tile does, or -EAGAIN while the track is not built;
  * krait_tile_done in any case. */

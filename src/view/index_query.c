@@ -266,6 +266,51 @@ int krait_view_bin(struct krait_view *view, const struct krait_view_query *query
     return fill_and_then(&answer, put_bin, &place, out);
 }
 
+/* ---- sums of several tracks ---- */
+
+struct busy {
+    uint64_t *ns;
+    uint8_t *flags;
+};
+
+static void add_long(uint64_t *ns, const struct krait_tile *tile, const struct krait_tile_call *call)
+{
+    krait_view_spread(ns, (struct krait_range){ call->begin_ns, call->end_ns }, tile->from_ns, tile->bin_ns);
+}
+
+static void add_busy(struct answer *answer, const void *in, void *out)
+{
+    const struct busy *busy = out;
+    const struct krait_tile *tile = &answer->tile;
+    *busy->flags |= answer->flags;
+    for (uint32_t i = 0; i < tile->bins && tile->depths; i++)
+        busy->ns[i] += krait_tile_cell(tile, 0, i)->busy_ns;
+    for (uint32_t i = 0; i < tile->call_count; i++) {
+        if (tile->calls[i].depth == 0)
+            add_long(busy->ns, tile, &tile->calls[i]);
+    }
+}
+
+int krait_view_busy(struct krait_view *view, const struct krait_view_query *query, uint64_t *ns,
+                    uint8_t *flags)
+{
+    struct answer answer;
+    struct busy busy = { ns, flags };
+    int rc = start(&answer, view, query);
+    return rc ? rc : fill_and_then(&answer, add_busy, NULL, &busy);
+}
+
+void krait_view_spread(uint64_t *ns, struct krait_range range, uint64_t from_ns, uint64_t bin_ns)
+{
+    uint64_t end_ns = from_ns + KRAIT_WIRE_BINS * bin_ns;
+    uint64_t at = KRAIT_MAX(range.from_ns, from_ns), to = KRAIT_MIN(range.to_ns, end_ns);
+    while (at < to) {
+        uint64_t bin = (at - from_ns) / bin_ns, until = KRAIT_MIN(from_ns + (bin + 1) * bin_ns, to);
+        ns[bin] += until - at;
+        at = until;
+    }
+}
+
 /* ---- single entries ---- */
 
 static void take_tile(struct answer *answer, const void *in, void *out)

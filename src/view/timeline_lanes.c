@@ -222,9 +222,7 @@ static bool runs(struct krait_filling *f, uint32_t name)
         return false;
     if (!f->runs[name]) {
         uint8_t class = krait_class_of(krait_track_text(f->trace, name));
-        const char *role = class < krait_class_count ? krait_classes[class].role : "";
-        f->runs[name] =
-            1 + (strcmp(role, "run") == 0 || strcmp(role, "system") == 0 || strcmp(role, "interrupt") == 0);
+        f->runs[name] = 1 + krait_class_runs(class);
     }
     return f->runs[name] == 2;
 }

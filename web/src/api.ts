@@ -2,6 +2,7 @@
 // What the page asks the server: JSON, and tiles with a cache. Addresses are relative, so that the token stays in them.
 
 import { Call, Func, Trace } from './model';
+import { Summaries } from './summary';
 import { BINS, Tile, decodeTile } from './tile';
 
 const FUNCS_PER_PAGE = 1024;
@@ -96,6 +97,7 @@ function makeFunc(row: unknown, id: number): Func {
 export class Api {
   readonly funcs: Pages<Func>;
   readonly texts: Pages<string>;
+  readonly summaries: Summaries;
   private tiles = new Map<string, Tile | 'asked'>();
   private stale = new Set<string>(); // of tiles that are here: there may be more in them by now
   private waiting: string[] = [];
@@ -104,6 +106,7 @@ export class Api {
   constructor(private changed: () => void) {
     this.funcs = new Pages('funcs', makeFunc, changed);
     this.texts = new Pages('texts', (row) => row as string, changed);
+    this.summaries = new Summaries(changed);
   }
 
   /** The tile if it is here; else it is asked for. Those asked for last come first. */
@@ -159,6 +162,7 @@ export class Api {
     else this.tiles.clear();
     this.funcs.forget();
     this.texts.forget();
+    this.summaries.forget();
   }
 
   /** The index has grown: what was answered before it was whole is asked for again. */
@@ -166,11 +170,12 @@ export class Api {
     for (const [key, tile] of this.tiles) {
       if (tile instanceof Tile && tile.unfinished) this.tiles.delete(key);
     }
+    this.summaries.forgetUnfinished();
     this.texts.forget();
   }
 
   get busy(): boolean {
-    return this.running + this.waiting.length > 0 || this.funcs.busy || this.texts.busy;
+    return this.running + this.waiting.length > 0 || this.summaries.busy || this.funcs.busy || this.texts.busy;
   }
 
   private pump(): void {

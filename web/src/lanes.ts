@@ -15,6 +15,7 @@ export interface Lane {
   key: string; title: string; hint: string; level: number; // 0: head of a group
   parts: Part[]; top: number; height: number; group: string; collapsed: boolean; pinned: boolean;
   hidden: number; // rows that are deeper than is shown
+  tracks: Track[]; // of a head, all of its lanes that are shown or would be: for its summary
 }
 
 /** "python3 app.py": the program without its folders. */
@@ -128,7 +129,7 @@ export class Lanes {
       const own = group.lanes.filter((lane) => (groupHit || hit(`${lane.title} ${lane.hint}`)) && isActive(lane));
       if (!own.length) continue;
       const closed = collapsed.includes(group.key) !== group.closed;
-      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0 });
+      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0, tracks: own.flatMap((lane) => lane.tracks) });
       top += HEAD;
       if (closed) continue;
       for (const lane of own) {
@@ -228,7 +229,7 @@ export class Lanes {
       parts.push({ track, top, rowHeight, rows });
       top += rowHeight * rows + 2;
     }
-    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false, hidden };
+    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false, hidden, tracks: [] };
   }
 
   /** The lane at a height, by bisection. */

@@ -3,18 +3,20 @@
 
 import { Api, tileLength } from './api';
 import { el } from './dom';
-import { Trace } from './model';
+import { Trace, Track } from './model';
 import { levelOf } from './paint';
 import { palette } from './palette';
 import { Store } from './store';
-import { BINS } from './tile';
+import { Sum, allBusy, spread } from './summary';
 import { isDark, sized } from './timeline';
 
-const HEIGHT = 40, TRACKS = 64;
+const HEIGHT = 40;
 
 export class Minimap {
   readonly element: HTMLElement;
   private canvas = el('canvas', { class: 'minimap', 'aria-hidden': 'true' });
+  private known: Track[] | null = null;
+  private shown: Track[] = [];
   private drag: { x: number; edge: 'move' | 'new'; from: bigint } | null = null;
 
   constructor(private trace: Trace, private store: Store, private api: Api) {
@@ -28,26 +30,17 @@ export class Minimap {
 
   /** How busy each pixel is: of all threads together, by what is outermost in them. */
   private density(width: number): Float64Array {
-    const sums = new Float64Array(width), level = levelOf(this.store.whole.span, width), length = tileLength(level);
-    const tracks = this.trace.tracks.filter((t) => t.kind === 'calls').slice(0, TRACKS);
-    const shown = tracks.length ? tracks : this.trace.tracks.filter((t) => t.kind === 'states' && t.of === 'cpu').slice(0, TRACKS);
-    for (const track of shown) {
-      for (let i = 0; i * length < this.store.whole.span; i++) {
-        const tile = this.api.tile(track.id, level, i);
-        if (!tile) continue;
-        const at = (ns: number): number => (i * length + ns) / this.store.whole.span * width;
-        for (const slice of tile.slices) {
-          if (slice.depth > 0) continue;
-          for (let x = Math.max(0, Math.floor(at(Math.max(slice.begin, 0)))); x < Math.min(width, at(Math.min(slice.end, length))); x++) sums[x] += 1;
-        }
-        const row = tile.rows.find((r) => r.depth === 0);
-        for (let bin = 0; row && bin < BINS; bin++) {
-          const x = Math.floor(at((bin + 0.5) * 2 ** level));
-          if (x < width) sums[x] += row.bins[3 * bin + 1] / 255;
-        }
-      }
+    const { span } = this.store.whole, level = levelOf(span, width), sums = new Map<number, Sum>();
+    for (let i = 0; i * tileLength(level) < span; i++) {
+      const sum = this.api.summaries.get(this.tracks, level, i);
+      if (sum) sums.set(i, sum);
     }
-    return sums;
+    return spread(sums, level, 0, span, width);
+  }
+
+  private get tracks(): Track[] {
+    if (this.known !== this.trace.tracks) [this.known, this.shown] = [this.trace.tracks, allBusy(this.trace)];
+    return this.shown;
   }
 
   draw(): void {

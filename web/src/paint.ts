@@ -6,6 +6,7 @@ import { Lane, Lanes, Part } from './lanes';
 import { Trace, label } from './model';
 import { Palette, rgb, stateRole } from './palette';
 import { Store } from './store';
+import { Sum, busyTracks, spread } from './summary';
 import { BINS, CUT, Slice, Tile, UNWOUND } from './tile';
 
 const BIN_PIXELS = 2; // a bin is one to two pixels wide
@@ -69,6 +70,7 @@ export class Painter {
       const top = lane.top - frame.scroll;
       if (top > frame.height || top + lane.height < 0) continue;
       this.ground(context, lane, top, frame, palette);
+      if (lane.level === 0 && lane.collapsed) this.summary(context, lane, top, frame, level, palette);
       for (const part of lane.parts) this.part(context, part, top + part.top, frame, level, palette);
     }
   }
@@ -80,6 +82,36 @@ export class Painter {
       context.fillStyle = palette.grid;
       context.fillRect(0, top + lane.height - 1, frame.width, 1);
     }
+  }
+
+  /** A group that is folded: how many of its threads were busy, from the sums of all; the highest is the most at a time. */
+  private summary(context: CanvasRenderingContext2D, lane: Lane, top: number, frame: Frame, level: number, palette: Palette): void {
+    const sums = this.sumsOf(lane, frame, level), width = Math.ceil(frame.width), high = lane.height - 8;
+    const shares = spread(sums, level, Number(frame.from), frame.span, width), most = Math.max(...shares, 1);
+    context.fillStyle = palette.state('run');
+    for (let x = 0; x < width; x++) {
+      if (shares[x] > 0) context.fillRect(x, top + lane.height - 4 - Math.max(shares[x] / most * high, 1), 1, Math.max(shares[x] / most * high, 1));
+    }
+  }
+
+  private sumsOf(lane: Lane, frame: Frame, level: number): Map<number, Sum> {
+    const { tracks } = busyTracks(lane.tracks), length = tileLength(level), found = new Map<number, Sum>();
+    const first = this.indexOf(frame.from, length), last = this.indexOf(frame.from + BigInt(Math.round(frame.span)), length);
+    for (let i = Math.max(first, 0); i <= last; i++) {
+      const sum = this.api.summaries.get(tracks, level, i);
+      if (sum) found.set(i, sum);
+      else this.missing ||= tracks.length > 0;
+      this.unfinished ||= !!sum?.unfinished;
+    }
+    return found;
+  }
+
+  /** How many of a folded group's threads are busy at a time, in words. */
+  summaryText(lane: Lane, at: bigint, frame: Frame): string {
+    const { tracks, words } = busyTracks(lane.tracks), level = levelOf(frame.span, frame.width), length = tileLength(level), index = this.indexOf(at, length);
+    const sum = index < 0 ? undefined : this.api.summaries.get(tracks, level, index);
+    const busy = sum?.busy[Math.min(Math.floor(Number(at - BigInt(index) * BigInt(length)) / 2 ** level), BINS - 1)];
+    return busy === undefined ? '' : `${busy.toFixed(2)} of ${sum?.tracks} ${words}`;
   }
 
   private colourOf(part: Part, palette: Palette): (hue: number, name: number) => string {

@@ -413,6 +413,14 @@ export class Timeline {
     const hit = this.hit(event.offsetX, event.offsetY);
     this.tipAsk?.abort();
     this.canvas.style.cursor = hit?.slice ? 'pointer' : 'default';
+    const head = hit ? undefined : this.lanes.at(event.offsetY + this.scroller.scrollTop);
+    if (head?.level === 0 && head.collapsed) {
+      const text = this.painter.summaryText(head, this.timeAt(event.offsetX), this.frame());
+      this.fillTip([text, 'folded: exact sums of all its lanes; expand it to see each']);
+      this.tip.hidden = !text;
+      this.placeTip(event);
+      return;
+    }
     if (!hit || (!hit.slice && !hit.bin)) {
       this.hideTip();
       return;

@@ -305,6 +305,20 @@ def test_two_recordings_are_compared_function_by_function(open_page, synth, krai
     assert page.text(".chosen-lanes").startswith("only python3 5") and ";s=0,170000000" in page.address()
 
 
+def test_a_folded_group_is_a_strip_of_how_many_are_busy(open_page, synth):
+    threads = "".join(f"thread {5 + i} t{i}\n{10 * i}ms call 1\n{10 * i + 20}ms return\n" for i in range(4))
+    page, *_ = open_page(f"process 5 python3\ncode 1 python app main app.py 1\n{threads}exit 0 0\n")
+    page.page.locator(".lane.head .fold").first.click()
+    page.press("Shift")
+    box = page.page.locator("canvas.lanes").bounding_box()
+    for time_ms, text in ((5, "1.00 of 4"), (15, "2.00 of 4"), (45, "1.00 of 4")):
+        page.page.mouse.move(box["x"] + box["width"] * time_ms / 50, box["y"] + 13)
+        page.page.wait_for_timeout(200)
+        assert page.text(".timeline .tip").startswith(f"{text} threads are in a call")
+    rows = page.page.evaluate(PIXELS_OF, [0x3F, 0x9A, 0x69, 0])
+    assert min(rows) < 6 and max(rows) > 18
+
+
 def states_track(link):
     """The thread's states as the page has to have them: an id."""
     return next(t["id"] for t in ask(link, "trace")["tracks"] if t["kind"] == "states" and t["of"] == "thread" and t["thread"] == 0)

@@ -84,6 +84,24 @@ def test_a_range_and_tracks_are_obeyed(serve, both):
     assert {row[0] for row in server.api("states", tracks=states[0][0])["rows"]} == {states[0][0]}
 
 
+def test_how_many_are_busy_is_added_up_exactly(serve, both, synth):
+    server = serve(synth("process 5 python3\ncode 1 python app main app.py 1\nthread 5 a\n0 call 1\n1000 return\n2000 call 1\n2100 return\nthread 6 b\n500 call 1\n3000 return\nexit 0 0\n"))
+    calls = ",".join(str(t["id"]) for t in server.trace["tracks"] if t["kind"] == "calls")
+    answer = server.api("busy", tracks=calls, level=8, tile=0)  # bins of 256 ns
+
+    def share(bin, *calls):
+        return sum(max(min(end, (bin + 1) * 256) - max(begin, bin * 256), 0) for begin, end in calls) / 256
+
+    assert answer["tracks"] == 2 and not answer["unfinished"]
+    assert answer["busy"] == [pytest.approx(share(i, (0, 1000), (2000, 2100), (500, 3000)), abs=1e-5) for i in range(512)]
+    kernel = serve(both(CALLS, KERNEL))
+    states = next(t["id"] for t in kernel.trace["tracks"] if t["name"] == "state" and t["number"] == 5)
+    busy = kernel.api("busy", tracks=states, level=13, tile=0)["busy"]
+    assert sum(busy) * 8192 == pytest.approx(1_000_000 - 85_000, rel=1e-4)  # from 510 to 595 us it was off the CPU
+    for query in ({"level": 8, "tile": 0}, {"tracks": states, "level": 55, "tile": 0}, {"tracks": states, "level": 54, "tile": 1}):
+        kernel.api("busy", code=400, **query)
+
+
 def cells(server, **params):
     answer = server.api("scatter", **params)
     return answer, [dict(zip(answer["columns"], row)) for row in answer["cells"]]

@@ -162,13 +162,13 @@ const struct krait_cmd krait_cmd_cut = {
     .operands = "TRACE",
     .summary = "Write a range of a trace as a trace of its own",
     .description =
-        "Writes the events from --from to --until to the folder DIR, in the format that the trace has: what reads the "
-        "trace reads its part. Takes krait's recordings and any other trace in CTF 1.8 or CTF 2 whose clock krait can "
+        "Writes the events from --from to --until to the folder DIR, in the format of the trace, so the same tools "
+        "read it. TRACE is a recording of krait or any other trace in CTF 1.8 or CTF 2 whose clock krait can "
         "read.\n\n"
-        "A part of a recording of krait's gives the same results as --from and --until give on the whole: calls that "
-        "were open when the range begins are open in the part, and all functions, threads and processes have their "
-        "names. Parts of other traces hold the events alone; what happened before is not known to who reads them.\n\n"
-        "If a trace is damaged, krait copies what is whole, then says the reason, and exits with status 1. "
+        "A part of a krait recording gives the same results as the whole with --from and --until: calls that were "
+        "open when the range begins are open in the part, and all functions, threads and processes have their "
+        "names. Parts of other traces contain only the events of the range.\n\n"
+        "If a trace is damaged, krait copies what is intact, prints the reason, and exits with status 1. "
         "docs/cut.md has the rules.",
     .examples = "# From the third second to the fourth\n"
                 "krait cut krait-app --from 3s --until 4s -o slow\n"

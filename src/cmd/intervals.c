@@ -237,17 +237,16 @@ static const struct krait_opt intervals_opts[] = {
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a field of "
       "the event, such as extra.order; in any thread or process (default: the group named key)" },
-    { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested),
-      "A stop ends the newest open start (default: the oldest)" },
-    { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "A start replaces one that is open" },
+    { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested), "End the newest open start (default: the oldest)" },
+    { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Replace the open start by a new one" },
     { "by", 0, KRAIT_OPT_CHOICE, "key", OPT(by), "Show a row for each key" },
     { "list", 'l', KRAIT_OPT_FLAG, NULL, OPT(list), "Show each interval" },
     { "compare", 0, KRAIT_OPT_TWO, "A B", OPT(compare),
-      "Compare two intervals, by their names or keys, or without TRACE the same intervals of the recordings A and B: "
-      "ratio and difference of their means, with their confidence" },
+      "Compare two intervals by name or key, or, without TRACE, the same intervals of the recordings A and B: ratio and "
+      "difference of the means, with confidence intervals" },
     { "plot", 0, KRAIT_OPT_STR, "FILE", OPT(plot),
-      "Draw the durations over time, and how many there are of each, into FILE, SVG or PNG by its suffix; - draws into "
-      "the terminal" },
+      "Draw the durations over time, and their histogram, into FILE, SVG or PNG by its suffix; - draws into the "
+      "terminal" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
       "Sort by these columns, named as in --csv and separated by commas: total_ns, p99_ns; with --list duration_ns" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
@@ -264,25 +263,25 @@ const struct krait_cmd krait_cmd_intervals = {
     .operands = "[TRACE...]",
     .summary = "Show the time between messages",
     .description =
-        "Pairs messages that begin and end a piece of work, and shows how long that took: count, total, least, mean, "
-        "median, percentiles, greatest, standard deviation, and how many had no partner.\n\n"
-        "Messages are log records (krait record --log), krait.mark() and other notes of a recording, and the events of "
-        "any other CTF trace, such as LTTng's Python agent. A message is what an event says: its field message, msg, "
-        "text or buf, or else its name and all its fields. Patterns are regular expressions like Python's, found "
-        "anywhere in it.\n\n"
-        "A start and a stop pair up within a thread. With a key, such as the number of an order, they pair up where it "
-        "is the same, also across threads, processes and recordings: a group named key in both patterns, or what --key "
-        "names.\n\n"
+        "Pairs messages that begin and end a piece of work, and shows how long that took: count, total, minimum, "
+        "mean, median, percentiles, maximum, standard deviation, and how many messages have no partner.\n\n"
+        "Messages are log records (krait record --log), krait.mark() and other notes of a recording, and the "
+        "events of any other CTF trace, such as LTTng's Python agent. The message of an event is its field "
+        "message, msg, text or buf; without such a field, its name and all its fields. Patterns are regular "
+        "expressions like Python's, found anywhere in the message.\n\n"
+        "krait pairs a start and a stop of the same thread. With a key, such as an order number, it pairs those "
+        "with the same key, also across threads, processes and recordings. The key is a group named key in both "
+        "patterns, or what --key names.\n\n"
         "docs/intervals.md has the rules, with examples.",
     .examples =
-        "# How long each run took that the program logs\n"
+        "# How long each run took, by the program's log\n"
         "krait record --log app -o trace -- python3 app.py\n"
         "krait intervals trace --start 'Start recursive' --stop 'Stop recursive'\n"
-        "# A row for each word behind Start and Stop\n"
+        "# A row for each word after Start and Stop\n"
         "krait intervals trace --start 'Start (?P<key>\\w+)' --stop 'Stop (?P<key>\\w+)' --by key\n"
         "# The slowest five, with their threads\n"
         "krait intervals trace --start Start --stop Stop --list --sort duration_ns --limit 5\n"
-        "# How much longer one takes than the other, and how sure that is; a plot of both\n"
+        "# How much slower one is than the other, with confidence; a plot of both\n"
         "krait intervals trace --start 'Start (?P<key>\\w+)' --stop 'Stop (?P<key>\\w+)' --by key --compare "
         "iterative recursive\n"
         "krait intervals trace --start 'Start (?P<key>\\w+)' --stop 'Stop (?P<key>\\w+)' --by key --plot "

@@ -27,9 +27,9 @@ enum { WIDTH = 1400, WIDTH_MAX = 20000, DEPTH = 32, LANES = 40, PNG_SCALE = 2 };
 
 static const struct krait_opt view_opts[] = {
     { "listen", 0, KRAIT_OPT_STR, "ADDRESS", AT(listen),
-      "Serve the page at ADDRESS (default: 127.0.0.1, this machine alone)" },
+      "Serve the page at ADDRESS (default: 127.0.0.1, for this machine only)" },
     { "port", 0, KRAIT_OPT_UINT, "N", AT(port), "Serve the page at port N (default: any free one)" },
-    { "no-source", 0, KRAIT_OPT_FLAG, NULL, AT(no_source), "With --html: leave source out" },
+    { "no-source", 0, KRAIT_OPT_FLAG, NULL, AT(no_source), "With --html: leave out source code" },
     { "no-open", 0, KRAIT_OPT_FLAG, NULL, AT(no_open), "Do not open a browser" },
     { KRAIT_WATCHING_OPTION, 0, KRAIT_OPT_FLAG, NULL, AT(follow), NULL },
     { "svg", 0, KRAIT_OPT_STR, "FILE", AT(svg),
@@ -39,14 +39,14 @@ static const struct krait_opt view_opts[] = {
     { "html", 0, KRAIT_OPT_STR, "FILE", AT(html),
       "Write FILE instead: one page with the timeline, flame graphs and tables, without a server" },
     { "max-size", 0, KRAIT_OPT_SIZE, "SIZE", AT(max_size),
-      "With --html: leave out what makes the page larger than SIZE (default 10M)" },
+      "With --html: limit the page to SIZE by leaving out rows and lanes (default: 10M)" },
     { "perfetto", 0, KRAIT_OPT_FLAG, NULL, AT(perfetto),
       "Export the trace and open it in Perfetto's page, which the browser loads from ui.perfetto.dev" },
-    { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default 1400)" },
-    { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default 32)" },
+    { "width", 0, KRAIT_OPT_UINT, "PIXELS", AT(width), "Width of the picture (default: 1400)" },
+    { "depth", 0, KRAIT_OPT_UINT, "N", AT(depth), "Draw calls up to N deep (default: 32)" },
     { "limit", 0, KRAIT_OPT_STR, "N", AT(limit),
-      "At most N threads, those with the most calls or that ran the most; 0 is all (default 40)" },
-    { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Title (default: what was recorded)" },
+      "Draw at most N threads, those with the most calls or the most time on a CPU, 0 for all (default: 40)" },
+    { "title", 0, KRAIT_OPT_STR, "TEXT", AT(title), "Set the title (default: the recorded command)" },
     KRAIT_SELECT_OPTS(struct view_options, select),
     KRAIT_SELECT_TO_OPT(struct view_options, select),
     KRAIT_OPTS_END,
@@ -407,21 +407,22 @@ const struct krait_cmd krait_cmd_view = {
     .operands = "DIR...",
     .summary = "Show the timeline in a browser, or draw it",
     .description =
-        "Serves a page that shows what the threads of recordings did over time: a lane for each thread, its calls by "
-        "depth, and above them what the thread was doing, where the kernel (krait record --kernel) or waits for the "
-        "GIL tell; CPUs, system calls and marks; function table, flame graph and single calls of any part of the "
-        "time. krait prints the page's link and opens a browser if there is one. The page stays on this machine "
-        "unless --listen says otherwise, and only who has the link gets it. Kernel traces and function traces of "
-        "LTTng, and other CTF traces, open too.\n\n"
+        "Serves a page that shows the threads of recordings over time. Each thread has a lane with its calls by "
+        "depth, and above them what the thread was doing, if the kernel (krait record --kernel) or waits for the "
+        "GIL were recorded. Other lanes show CPUs, system calls and marks. For any range of time, the page has a "
+        "function table, a flame graph and the single calls. krait view also opens LTTng's kernel and function "
+        "traces, and other CTF traces.\n\n"
+        "krait prints the page's link and opens a browser if there is one. Without --listen, only this machine can "
+        "reach the page, and nobody without the link.\n\n"
         "With --svg, krait draws the timeline into a file instead. --from and --until show a part of the time.\n\n"
-        "Calls too short for the picture are folded into lower boxes, the darker the busier: exact sums, no samples. "
-        "What is folded opens as you zoom in.",
+        "Calls that are too short for the picture are folded into lower boxes, which are darker the busier they "
+        "are. They show exact sums, not samples. Zoom in to unfold them.",
     .examples = "krait view krait-app\n"
                 "# On a machine without a screen: the link works through ssh -L 8080:127.0.0.1:8080\n"
                 "krait view krait-app --port 8080 --no-open\n"
                 "# A picture\n"
                 "krait view krait-app --svg timeline.svg\n"
-                "# All in one file, to send to somebody\n"
+                "# Everything in one file, to send to somebody\n"
                 "krait view krait-app --html report.html\n"
                 "# Ten milliseconds of one thread\n"
                 "krait view krait-app --svg part.svg --thread MainThread --from 1.2s --until 1.21s\n",

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+#include "cmd/dump.h"
+
+static const char *const state_names[] = {
+    [DUMP_RUNS] = "running",    [DUMP_WAITS_GIL] = "waiting for GIL",
+    [DUMP_SLEEPS] = "sleeping", [DUMP_STOPPED] = "stopped",
+    [DUMP_ENDED] = "ended",     [DUMP_UNKNOWN] = "unknown",
+};
+
+static void add_frame(struct krait_buf *out, const struct krait_remote_frame *frame)
+{
+    krait_json_item(out, "{");
+    krait_json_key_text(out, "function", frame->code->name);
+    krait_json_key_text(out, "file", frame->code->file);
+    krait_json_key_u64_or_null(out, "line", frame->line > 0, (uint64_t)frame->line);
+    krait_json_key_u64_or_null(out, "first_line", frame->code->first_line > 0,
+                               (uint64_t)frame->code->first_line);
+    krait_buf_char(out, '}');
+}
+
+static void add_thread(struct krait_buf *out, const struct dump_process *process,
+                       const struct krait_remote_thread *thread)
+{
+    const struct krait_task *task = dump_task(process, thread);
+    enum dump_state state = dump_state_of(thread, task);
+    krait_json_item(out, "{");
+    krait_json_key_u64_or_null(out, "tid", thread->tid, (uint64_t)thread->tid);
+    krait_json_key_u64(out, "ident", thread->ident);
+    krait_json_key_text_or_null(out, "name", task ? task->name : NULL);
+    krait_json_key_u64(out, "interpreter", thread->interp);
+    krait_json_key_text(out, "state", state_names[state]);
+    krait_json_key_text_or_null(out, "system_call", task ? krait_task_call_name(task->call) : NULL);
+    krait_json_key_text_or_null(out, "kernel_function", task ? task->kernel_function : NULL);
+    krait_json_key_bool(out, "holds_gil", thread->holds_gil);
+    krait_json_key_bool(out, "read", !thread->failed);
+    krait_json_key_open(out, "frames", '[');
+    for (uint32_t i = 0; i < thread->count; i++)
+        add_frame(out, &process->stacks->frames[thread->first + i]);
+    krait_buf_str(out, "]}");
+}
+
+void dump_json(const struct dump_process *process, struct krait_buf *out)
+{
+    const struct krait_remote *remote = process->remote;
+    KRAIT_AUTO_BUF command = { 0 };
+    krait_task_command(&command, remote->pid);
+    out->failed |= command.failed;
+    krait_buf_char(out, '{');
+    krait_json_key_u64(out, "pid", (uint64_t)remote->pid);
+    krait_json_key_text_or_null(out, "command", command.data);
+    krait_json_key_text(out, "python", remote->version);
+    krait_json_key_text(out, "interpreter_file", remote->file);
+    krait_json_key_u64(out, "copies", remote->tries);
+    krait_json_key_u64(out, "not_read", remote->failures);
+    krait_json_key_open(out, "threads", '[');
+    for (uint32_t i = 0; i < process->stacks->thread_count; i++)
+        add_thread(out, process, &process->stacks->threads[i]);
+    krait_buf_str(out, "]}\n");
+}

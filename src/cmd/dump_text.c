@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fmt.h"
+#include "cmd/dump.h"
+#include "view/width.h"
+
+#include <string.h>
+
+enum { INDENT = 4, GAP = 2, NAME_LEAST = 16 };
+
+#define GREEN  "\033[32m"
+#define YELLOW "\033[33m"
+
+/* -- a thread's heading -- */
+
+/* What it sleeps in, as far as the kernel says. */
+static void add_place(struct krait_buf *out, const struct krait_task *task)
+{
+    const char *call = krait_task_call_name(task->call);
+    if (call)
+        krait_buf_fmt(out, "sleeps in %s", call);
+    else if (task->kernel_function[0])
+        krait_buf_fmt(out, "sleeps in the kernel's %s", task->kernel_function);
+    else
+        krait_buf_str(out, "sleeps");
+}
+
+static void add_state(struct krait_buf *out, const struct krait_remote_thread *thread,
+                      const struct krait_task *task)
+{
+    static const char *const texts[] = { [DUMP_RUNS] = "runs",
+                                         [DUMP_WAITS_GIL] = "waits for the GIL",
+                                         [DUMP_STOPPED] = "is stopped",
+                                         [DUMP_ENDED] = "has ended",
+                                         [DUMP_UNKNOWN] = "state unknown" };
+    enum dump_state state = dump_state_of(thread, task);
+    if (state == DUMP_SLEEPS)
+        add_place(out, task);
+    else
+        krait_buf_str(out, texts[state]);
+    krait_buf_str(out, thread->holds_gil ? ", holds the GIL" : "");
+}
+
+static const char *state_colour(const struct krait_table_look *look, const struct krait_remote_thread *thread,
+                                const struct krait_task *task)
+{
+    static const char *const colours[] = {
+        [DUMP_RUNS] = GREEN,        [DUMP_WAITS_GIL] = YELLOW, [DUMP_SLEEPS] = KRAIT_DIM,
+        [DUMP_STOPPED] = KRAIT_RED, [DUMP_ENDED] = KRAIT_RED,  [DUMP_UNKNOWN] = KRAIT_DIM
+    };
+    return look->colour ? colours[dump_state_of(thread, task)] : "";
+}
+
+static void add_heading(struct krait_buf *out, const struct dump_process *process,
+                        const struct krait_table_look *look, const struct krait_remote_thread *thread)
+{
+    const struct krait_task *task = dump_task(process, thread);
+    const char *plain = look->colour ? KRAIT_PLAIN : "";
+    krait_buf_fmt(out, "\n%sThread %d", look->colour ? KRAIT_BOLD : "", thread->tid);
+    if (thread->tid == process->remote->pid)
+        krait_buf_str(out, " (main)");
+    else if (task && strcmp(task->name, process->stacks->tasks.items[0].name) != 0) {
+        krait_buf_char(out, ' ');
+        krait_fmt_safe(out, task->name);
+    }
+    if (thread->interp)
+        krait_buf_fmt(out, " of interpreter %llu", (unsigned long long)thread->interp);
+    krait_buf_fmt(out, "%s  %s", plain, state_colour(look, thread, task));
+    add_state(out, thread, task);
+    krait_buf_fmt(out, "%s\n", plain);
+}
+
+/* -- its frames -- */
+
+/* A run of equal frames: recursion. */
+static uint32_t equal_frames(const struct krait_remote_frame *frames, uint32_t count)
+{
+    uint32_t n = 1;
+    while (n < count && frames[n].code == frames[0].code && frames[n].line == frames[0].line)
+        n++;
+    return n;
+}
+
+/* Appends text in `width` columns, padded to them if it is a name; 0: as wide as it gets. */
+static void add_cell(struct krait_buf *out, const char *text, uint32_t width, bool padded, bool utf8)
+{
+    KRAIT_AUTO_BUF safe = { 0 };
+    size_t before = out->len;
+    krait_fmt_safe(&safe, text);
+    out->failed |= safe.failed;
+    if (!safe.data)
+        return;
+    if (width)
+        krait_width_shorten(out, safe.data, width, utf8);
+    else
+        krait_buf_str(out, safe.data);
+    uint32_t used = out->data ? krait_width_of(out->data + before, out->len - before) : 0;
+    krait_buf_fmt(out, "%*s", padded && used < width ? (int)(width - used) : 0, "");
+}
+
+static uint32_t name_width(const struct krait_remote_frame *frames, uint32_t count, uint32_t columns)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < count; i++)
+        most = KRAIT_MAX(most, krait_width_of(frames[i].code->name, strlen(frames[i].code->name)));
+    return columns ? KRAIT_MIN(most, KRAIT_MAX(columns / 2, (uint32_t)NAME_LEAST)) : most;
+}
+
+static void add_frame(struct krait_buf *out, const struct krait_table_look *look,
+                      const struct krait_remote_frame *frame, uint32_t name_columns, uint32_t times)
+{
+    char line[32] = "", again[48] = "";
+    if (frame->line > 0)
+        snprintf(line, sizeof(line), ":%d", frame->line);
+    if (times > 1)
+        snprintf(again, sizeof(again), "  (%u times)", times);
+    uint32_t taken = INDENT + name_columns + GAP + (uint32_t)strlen(line) + (uint32_t)strlen(again);
+    uint32_t rest = look->width > taken ? look->width - taken : look->width ? 1 : 0;
+    krait_buf_fmt(out, "%*s", INDENT, "");
+    add_cell(out, frame->code->name, name_columns, true, look->utf8);
+    krait_buf_fmt(out, "%*s%s", GAP, "", look->colour ? KRAIT_DIM : "");
+    add_cell(out, frame->code->file, rest, false, look->utf8);
+    krait_buf_fmt(out, "%s%s%s\n", line, look->colour ? KRAIT_PLAIN : "", again);
+}
+
+static void add_thread(struct krait_buf *out, const struct dump_process *process,
+                       const struct krait_table_look *look, const struct krait_remote_thread *thread)
+{
+    const struct krait_remote_frame *frames = process->stacks->frames + thread->first;
+    uint32_t columns = name_width(frames, thread->count, look->width);
+    add_heading(out, process, look, thread);
+    if (thread->failed)
+        krait_buf_fmt(out, "%*sits stack changed during each of %d copies; dump it again\n", INDENT, "",
+                      KRAIT_TRIES_MAX);
+    else if (!thread->count)
+        krait_buf_fmt(out, "%*sruns no Python function\n", INDENT, "");
+    for (uint32_t i = 0, n; i < thread->count; i += n) {
+        n = equal_frames(frames + i, thread->count - i);
+        add_frame(out, look, &frames[i], columns, n);
+    }
+}
+
+void dump_text(const struct dump_process *process, const struct krait_table_look *look, struct krait_buf *out)
+{
+    const struct krait_remote *remote = process->remote;
+    KRAIT_AUTO_BUF command = { 0 }, safe = { 0 };
+    char threads[KRAIT_FMT_SIZE];
+    krait_task_command(&command, remote->pid);
+    krait_fmt_safe(&safe, command.data ? command.data : "");
+    krait_buf_fmt(out, "Process %d: ", remote->pid);
+    if (safe.data && look->width)
+        krait_width_shorten(out, krait_fmt_command(safe.data), look->width - KRAIT_MIN(look->width / 2, 20u),
+                            look->utf8);
+    else
+        krait_buf_str(out, safe.data ? krait_fmt_command(safe.data) : "");
+    krait_buf_fmt(out, "\nPython %s, %s\n", remote->version,
+                  krait_fmt_counted(threads, process->stacks->thread_count, "thread"));
+    for (uint32_t i = 0; i < process->stacks->thread_count; i++)
+        add_thread(out, process, look, &process->stacks->threads[i]);
+    out->failed |= command.failed || safe.failed;
+}

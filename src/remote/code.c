@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Code objects: their names and line tables. They do not change, but die; another one may come to lie at the same address.
+ */
+#include "remote/memory.h"
+#include "remote/stack.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+enum { TEXT_MAX = 4096, LINES_MAX = 1 << 20, HEADER_MAX = 512, FIELDS = 4 };
+
+/* What tells one code object from another: the objects that it holds. */
+static const enum krait_at identity[FIELDS] = { KRAIT_AT_CODE_NAME, KRAIT_AT_CODE_FILE, KRAIT_AT_CODE_LINES,
+                                                KRAIT_AT_CODE_LOCALS };
+
+/* Characters of `width` bytes as UTF-8. */
+static void add_characters(struct krait_buf *out, const char *from, uint64_t count, unsigned width)
+{
+    for (uint64_t i = 0; i < count; i++)
+        krait_utf8_add(out, (uint32_t)krait_memory_number(from + i * width, width));
+}
+
+/* A str; the first TEXT_MAX characters. NULL if there is none. */
+static const char *read_text(struct krait_remote *remote, uint64_t addr)
+{
+    char head[40], body[TEXT_MAX * 4];
+    const uint32_t *at = remote->layout.at;
+    if (!addr || krait_memory_read(remote->pid, addr, head, sizeof(head)))
+        return NULL;
+    uint64_t state = krait_memory_number(head + KRAIT_TEXT_STATE, 4);
+    uint64_t length = krait_memory_number(head + KRAIT_OBJECT_SIZE, 8);
+    unsigned kind = state >> 2 & 7;
+    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
+    uint64_t count = KRAIT_MIN(length, (uint64_t)TEXT_MAX);
+    if (!compact || (kind != 1 && kind != 2 && kind != 4) || length > INT32_MAX ||
+        krait_memory_read(remote->pid, addr + at[ascii ? KRAIT_AT_TEXT_ASCII : KRAIT_AT_TEXT_WIDE], body,
+                          count * kind))
+        return NULL;
+    KRAIT_AUTO_BUF text = { 0 };
+    add_characters(&text, body, count, kind);
+    return text.failed ? NULL : krait_arena_strndup(&remote->arena, text.data ? text.data : "", text.len);
+}
+
+/* A bytes object. */
+static bool read_bytes(struct krait_remote *remote, uint64_t addr, const uint8_t **bytes, size_t *size)
+{
+    uint64_t count = 0;
+    if (krait_memory_read(remote->pid, addr + KRAIT_OBJECT_SIZE, &count, sizeof(count)) || count > LINES_MAX)
+        return false;
+    uint8_t *to = krait_arena_alloc(&remote->arena, count + 1);
+    *bytes = to;
+    *size = count;
+    return to && krait_memory_read(remote->pid, addr + KRAIT_BYTES_DATA, to, count) == 0;
+}
+
+/* Whether a code object is there; copies its head. */
+static bool read_header(const struct krait_remote *remote, uint64_t addr, char *header,
+                        uint64_t fields[FIELDS])
+{
+    const uint32_t *at = remote->layout.at;
+    size_t size = 0;
+    for (size_t i = 0; i < FIELDS; i++)
+        size = KRAIT_MAX(size, at[identity[i]] + sizeof(uint64_t));
+    size = KRAIT_MAX(size, at[KRAIT_AT_CODE_FIRST_LINE] + sizeof(uint64_t));
+    if (size > HEADER_MAX || krait_memory_read(remote->pid, addr, header, size))
+        return false;
+    for (size_t i = 0; i < FIELDS; i++)
+        fields[i] = krait_memory_number(header + at[identity[i]], sizeof(uint64_t));
+    uint64_t type = krait_memory_number(header + KRAIT_OBJECT_TYPE, sizeof(type));
+    return !remote->code_type || type == remote->code_type;
+}
+
+static struct krait_remote_code *read_new(struct krait_remote *remote, uint64_t addr, const char *header,
+                                          const uint64_t fields[FIELDS])
+{
+    const uint32_t *at = remote->layout.at;
+    struct krait_remote_code *code = KRAIT_ARENA_NEW(&remote->arena, struct krait_remote_code);
+    bool qualified = at[KRAIT_AT_CODE_QUALNAME] != KRAIT_NOWHERE;
+    uint64_t name = fields[0];
+    if (!code)
+        return NULL;
+    if (qualified && krait_memory_read(remote->pid, addr + at[KRAIT_AT_CODE_QUALNAME], &name, sizeof(name)))
+        return NULL;
+    code->addr = addr;
+    memcpy(code->fields, fields, sizeof(code->fields));
+    code->name = read_text(remote, name);
+    code->file = read_text(remote, fields[1]);
+    code->first_line = (int32_t)krait_memory_number(header + at[KRAIT_AT_CODE_FIRST_LINE], 4);
+    bool ok = code->name && code->file && read_bytes(remote, fields[2], &code->lines, &code->lines_size);
+    return ok && krait_map_put(&remote->codes, addr, (uint64_t)(uintptr_t)code) == 0 ? code : NULL;
+}
+
+const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr)
+{
+    char header[HEADER_MAX];
+    uint64_t fields[FIELDS], after[FIELDS];
+    if (!read_header(remote, addr, header, fields))
+        return NULL;
+    uint64_t *known = krait_map_get(&remote->codes, addr);
+    const struct krait_remote_code *code = known ? (const void *)(uintptr_t)*known : NULL;
+    if (code && memcmp(code->fields, fields, sizeof(fields)) == 0)
+        return code;
+    code = read_new(remote, addr, header, fields);
+    bool stayed =
+        code && read_header(remote, addr, header, after) && memcmp(fields, after, sizeof(fields)) == 0;
+    return stayed ? code : NULL;
+}

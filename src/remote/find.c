@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the interpreter is. Its symbols are in libpython or in the executable; /proc/PID/maps says where these lie. The
+ * files are opened as the process sees them, so that it may be in a container, and may have been replaced on disk.
+ */
+#include "base/array.h"
+#include "base/pythons.h"
+#include "remote/elf.h"
+#include "remote/memory.h"
+#include "remote/stack.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* -- reasons -- */
+
+/* Yama's rule, where the kernel has it: Documentation/admin-guide/LSM/Yama.rst. */
+static int yama_scope(void)
+{
+    KRAIT_AUTO_FILE FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    int scope = 0;
+    return file && fscanf(file, "%d", &scope) == 1 ? scope : 0;
+}
+
+static int refuse_permission(pid_t pid, struct krait_err *err)
+{
+    char path[64];
+    struct stat stat_;
+    snprintf(path, sizeof(path), "/proc/%d", pid);
+    uid_t owner = stat(path, &stat_) ? geteuid() : stat_.st_uid;
+    struct passwd *user = getpwuid(owner);
+    const char *name = user ? user->pw_name : "another user";
+    if (owner && owner != geteuid())
+        return krait_err_set(err, -EPERM, "process %d belongs to %s; run krait as %s or as root (sudo)", pid,
+                             name, user ? name : "that user");
+    if (owner != geteuid())
+        return krait_err_set(err, -EPERM, "process %d belongs to root; run krait as root (sudo)", pid);
+    if (yama_scope())
+        return krait_err_set(
+            err, -EPERM,
+            "the kernel lets only root read process %d (kernel.yama.ptrace_scope is %d); run krait as "
+            "root (sudo), or allow it: sudo sysctl kernel.yama.ptrace_scope=0",
+            pid, yama_scope());
+    return krait_err_set(
+        err, -EPERM,
+        "process %d does not let itself be read (it has changed its user, or runs in a container or "
+        "a user namespace); run krait as root (sudo)",
+        pid);
+}
+
+static char process_state(pid_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] ? name_end[2] : '\0';
+}
+
+static int refuse_absence(pid_t pid, struct krait_err *err)
+{
+    char state = process_state(pid);
+    if (state == 'Z' || state == 'X')
+        return krait_err_set(err, -ESRCH, "process %d has ended and waits for its parent to notice", pid);
+    if (state)
+        return krait_err_set(err, -ENOEXEC,
+                             "process %d has no memory of its own (a kernel thread, or it is ending)", pid);
+    return krait_err_set(err, -ESRCH, "no process %d; it has ended, or is in another PID namespace", pid);
+}
+
+int krait_remote_refusal(pid_t pid, int rc, struct krait_err *err)
+{
+    if (rc == -EPERM || rc == -EACCES)
+        return refuse_permission(pid, err);
+    if (rc == -ESRCH || rc == -ENOENT)
+        return refuse_absence(pid, err);
+    if (rc == -ENOMEM)
+        return krait_err_set(err, rc, "out of memory");
+    if (rc == -EFAULT)
+        return krait_err_set(
+            err, rc,
+            "process %d does not hold Python's state as CPython does (is it starting or ending, or a "
+            "debug build?)",
+            pid);
+    return krait_err_set(err, rc, "cannot read the memory of process %d: %s", pid, strerror(-rc));
+}
+
+/* -- mapped files -- */
+
+/* A mapping of a file's first byte. */
+struct mapped {
+    uint64_t begin, end;
+    char *path; /* as the process names it */
+};
+
+struct mapped_list {
+    struct mapped *items;
+    uint32_t count, cap;
+    bool any; /* there are mappings */
+};
+
+static void mapped_list_done(struct mapped_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        free(list->items[i].path);
+    free(list->items);
+}
+
+static int add_mapping(struct mapped_list *list, char *line)
+{
+    unsigned long long begin, end, offset;
+    int path = 0;
+    line[strcspn(line, "\n")] = '\0';
+    list->any = true;
+    if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %n", &begin, &end, &offset, &path) < 3 || offset || !path ||
+        line[path] != '/')
+        return 0;
+    if (!KRAIT_GROW(list->items, list->cap, list->count + 1))
+        return -ENOMEM;
+    char *copy = strdup(line + path);
+    list->items[list->count] = (struct mapped){ begin, end, copy };
+    list->count += copy != NULL;
+    return copy ? 0 : -ENOMEM;
+}
+
+static int read_maps(pid_t pid, struct mapped_list *list)
+{
+    char path[64], *line = NULL;
+    size_t cap = 0;
+    int rc = 0;
+    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    if (!file)
+        return -errno;
+    while (!rc && getline(&line, &cap, file) > 0)
+        rc = add_mapping(list, line);
+    rc = rc ? rc : ferror(file) ? -errno : 0;
+    free(line);
+    return rc ? rc : list->any ? 0 : -ESRCH;
+}
+
+/* The very file that is mapped, even if it was deleted or lies in another mount namespace; that link is for root alone, others
+ * go by the path. */
+static int open_mapped(pid_t pid, const struct mapped *mapped, struct krait_elf *elf)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, (unsigned long long)mapped->begin,
+             (unsigned long long)mapped->end);
+    int rc = krait_elf_open(elf, path);
+    if (!rc || rc == -ENOEXEC)
+        return rc;
+    snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapped->path);
+    return krait_elf_open(elf, path);
+}
+
+static bool is_library(const struct mapped *mapped)
+{
+    const char *slash = strrchr(mapped->path, '/');
+    return slash && strncmp(slash + 1, "libpython", strlen("libpython")) == 0;
+}
+
+/* -- the interpreter in a file -- */
+
+struct symbols {
+    uint64_t runtime, version, code_type;
+    unsigned by_symbol; /* the version that the symbols show; 0: none */
+    bool old;           /* it is a Python before 3.8 */
+};
+
+static bool find_symbols(const struct krait_elf *elf, struct symbols *found)
+{
+    uint64_t unused;
+    *found = (struct symbols){ 0 };
+    bool has_runtime = krait_elf_symbol(elf, "_PyRuntime", &found->runtime) ||
+                       krait_elf_section(elf, ".PyRuntime", &found->runtime);
+    krait_elf_symbol(elf, "Py_Version", &found->version);
+    krait_elf_symbol(elf, "PyCode_Type", &found->code_type);
+    for (const struct krait_version_symbol *v = krait_version_symbols; v->symbol && !found->by_symbol; v++) {
+        if (krait_elf_symbol(elf, v->symbol, &unused))
+            found->by_symbol = v->number;
+    }
+    found->old = found->code_type && !found->by_symbol && !found->version;
+    return has_runtime;
+}
+
+/* From addresses in the file to addresses in the process. */
+static void move_symbols(struct symbols *found, const struct krait_elf *elf, const struct mapped *mapped)
+{
+    uint64_t moved = mapped->begin - elf->base;
+    found->runtime += moved;
+    found->version += found->version ? moved : 0;
+    found->code_type += found->code_type ? moved : 0;
+}
+
+static int read_version(struct krait_remote *remote, const struct symbols *found, unsigned *number)
+{
+    uint64_t hex = 0; /* PY_VERSION_HEX: Include/patchlevel.h */
+    *number = found->by_symbol;
+    if (!found->version && !found->by_symbol) /* 3.13 and later have it in the table of offsets too */
+        return krait_memory_read(remote->pid, found->runtime + 8, &hex, sizeof(hex));
+    int rc = found->version ? krait_memory_read(remote->pid, found->version, &hex, sizeof(hex)) : 0;
+    *number = hex ? (unsigned)(hex >> 16) : *number;
+    snprintf(remote->version, sizeof(remote->version), hex ? "%u.%u.%u" : "%u.%u", *number >> 8,
+             *number & 255, (unsigned)(hex >> 8 & 255));
+    return rc;
+}
+
+static int take_layout(struct krait_remote *remote, const struct symbols *found, struct krait_err *err)
+{
+    char table[KRAIT_TABLE_SIZE];
+    unsigned number;
+    const char *why;
+    int rc = read_version(remote, found, &number);
+    if (!rc)
+        rc = krait_memory_read(remote->pid, found->runtime, table, sizeof(table));
+    if (rc)
+        return krait_remote_refusal(remote->pid, rc, err);
+    const struct krait_layout_of *version = krait_layout_find(number);
+    if (!version)
+        return krait_err_set(err, -ENOTSUP,
+                             "process %d runs Python %s; krait reads CPython " KRAIT_PYTHON_SPAN, remote->pid,
+                             remote->version);
+    if (krait_layout_fill(&remote->layout, version, table, &why))
+        return krait_err_set(err, -ENOTSUP, "cannot read process %d: %s", remote->pid, why);
+    remote->runtime = found->runtime;
+    remote->code_type = found->code_type;
+    return 0;
+}
+
+struct search {
+    struct krait_remote *remote;
+    bool old, stripped; /* what was met that cannot be read */
+    char path[PATH_MAX];
+    int why; /* why a file that may be it could not be opened */
+};
+
+/* Returns 1 if it is in that file, 0 if not, or an error. */
+static int look_in(struct search *search, const struct mapped *mapped, struct krait_err *err)
+{
+    struct krait_remote *remote = search->remote;
+    struct symbols found;
+    KRAIT_CLEANUP(krait_elf_done) struct krait_elf elf = { 0 };
+    int rc = open_mapped(remote->pid, mapped, &elf);
+    if (rc)
+        search->why = rc == -ENOEXEC ? search->why : rc;
+    if (rc || !*search->path)
+        snprintf(search->path, sizeof(search->path), "%s", mapped->path);
+    if (rc)
+        return 0;
+    if (!find_symbols(&elf, &found)) {
+        search->old |= found.old;
+        search->stripped |= is_library(mapped) || strstr(mapped->path, "/python");
+        return 0;
+    }
+    if (found.old) {
+        search->old = true;
+        return 0;
+    }
+    move_symbols(&found, &elf, mapped);
+    remote->file = strdup(mapped->path);
+    if (!remote->file)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    rc = take_layout(remote, &found, err);
+    return rc ? rc : 1;
+}
+
+static int refuse_files(const struct search *search, struct krait_err *err)
+{
+    pid_t pid = search->remote->pid;
+    if (search->old)
+        return krait_err_set(err, -ENOTSUP,
+                             "process %d runs a Python before " KRAIT_PYTHON_MIN
+                             "; krait reads CPython " KRAIT_PYTHON_SPAN,
+                             pid);
+    if (search->why)
+        return krait_err_set(err, search->why,
+                             "cannot open %s, the program of process %d: %s; run krait as root", search->path,
+                             pid, strerror(-search->why));
+    if (search->stripped)
+        return krait_err_set(
+            err, -ENOTSUP,
+            "%s, the Python of process %d, has no symbols (they were stripped); run the program with a "
+            "Python that has them",
+            search->path, pid);
+    return krait_err_set(err, -ENOEXEC,
+                         "process %d runs %s, which is no Python; if a child of it is, use --children", pid,
+                         search->path[0] ? search->path : "no file that can be read");
+}
+
+/* The library comes first: an executable that is linked with it has none of the symbols. Then the executable, which is the first
+ * file that is mapped. */
+static int find_python(struct krait_remote *remote, struct krait_err *err)
+{
+    KRAIT_CLEANUP(mapped_list_done) struct mapped_list list = { 0 };
+    struct search search = { .remote = remote };
+    int rc = read_maps(remote->pid, &list);
+    if (rc)
+        return krait_remote_refusal(remote->pid, rc, err);
+    for (int libraries = 1; libraries >= 0; libraries--) {
+        for (uint32_t i = 0; i < list.count && !rc; i++) {
+            if (is_library(&list.items[i]) == (libraries == 1) && (libraries || i == 0))
+                rc = look_in(&search, &list.items[i], err);
+        }
+    }
+    return rc < 0 ? rc : rc ? 0 : refuse_files(&search, err);
+}
+
+int krait_remote_open(struct krait_remote **out, pid_t pid, struct krait_err *err)
+{
+    struct krait_remote *remote = calloc(1, sizeof(*remote));
+    if (!remote)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    remote->pid = pid;
+    int rc = find_python(remote, err);
+    if (rc)
+        krait_remote_free(remote);
+    else
+        *out = remote;
+    return rc;
+}
+
+void krait_remote_free(struct krait_remote *remote)
+{
+    if (!remote)
+        return;
+    free(remote->file);
+    krait_map_done(&remote->codes);
+    krait_arena_done(&remote->arena);
+    free(remote);
+}

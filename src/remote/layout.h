@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the fields of CPython's structs lie, for each version from 3.8 on; layout.c is the only file here that knows
+ * versions. From 3.13 on the interpreter holds the offsets itself, in the table _Py_DebugOffsets at the begin of _PyRuntime.
+ * Then only the places in that table are known here.
+ */
+#ifndef KRAIT_REMOTE_LAYOUT_H
+#define KRAIT_REMOTE_LAYOUT_H
+
+#include "base/err.h"
+
+/* Offsets in bytes. */
+enum krait_at {
+    KRAIT_AT_INTERPRETERS, /* _PyRuntime: the first interpreter */
+    KRAIT_AT_INTERP_NEXT,  /* PyInterpreterState */
+    KRAIT_AT_INTERP_ID,
+    KRAIT_AT_INTERP_THREADS,
+    KRAIT_AT_GIL, /* before 3.12 in _PyRuntime, then a pointer in PyInterpreterState: struct _gil_runtime_state */
+    KRAIT_AT_THREAD_NEXT, /* PyThreadState */
+    KRAIT_AT_THREAD_ID,
+    KRAIT_AT_THREAD_NATIVE, /* 3.11 */
+    KRAIT_AT_THREAD_FRAME,  /* the frame, or in 3.11 and 3.12 the _PyCFrame that points to it */
+    KRAIT_AT_CFRAME_FRAME,
+    KRAIT_AT_FRAME_CODE, /* PyFrameObject, from 3.11 on _PyInterpreterFrame */
+    KRAIT_AT_FRAME_BACK,
+    KRAIT_AT_FRAME_INSTRUCTION,
+    KRAIT_AT_FRAME_STACK, /* how a frame that runs is told from one that calls: enum krait_link */
+    KRAIT_AT_FRAME_OWNER, /* 3.11 */
+    KRAIT_AT_FRAME_ENTRY, /* 3.11 alone: whether C code called it; later ones put a frame of no function before it */
+    KRAIT_AT_FRAME_LOCALS,
+    KRAIT_AT_FRAME_GENERATOR, /* before 3.11: the generator that it is of, or NULL */
+    KRAIT_AT_CODE_FILE,       /* PyCodeObject */
+    KRAIT_AT_CODE_NAME,
+    KRAIT_AT_CODE_QUALNAME, /* 3.11 */
+    KRAIT_AT_CODE_LINES,
+    KRAIT_AT_CODE_FIRST_LINE,
+    KRAIT_AT_CODE_BYTES,  /* the instructions: 3.11 */
+    KRAIT_AT_CODE_LOCALS, /* names of the local variables, a tuple */
+    KRAIT_AT_TEXT_ASCII,  /* PyUnicodeObject: characters of an ASCII text */
+    KRAIT_AT_TEXT_WIDE,   /* of any other text */
+    KRAIT_AT_COUNT,
+};
+
+enum { KRAIT_NOWHERE = 0xffff }; /* this version does not have the field */
+
+/* The place of an instruction in a frame. */
+enum krait_instruction {
+    KRAIT_INSTRUCTION_BYTES, /* int, bytes; -1: not begun */
+    KRAIT_INSTRUCTION_UNITS, /* int, units of 2 bytes */
+    KRAIT_INSTRUCTION_POINTER,
+};
+
+/* How a frame shows that the frame above it is its callee, not what an earlier callee left in that place. A caller has
+ * stored what a frame that runs its own code has not. */
+enum krait_link {
+    KRAIT_LINK_REFERENCE, /* before 3.11: its callee holds a reference, so that it has 2 or more; one that has ended has 0 */
+    KRAIT_LINK_DEPTH,   /* int stacktop, -1 while it runs */
+    KRAIT_LINK_POINTER, /* stackpointer, NULL while it runs */
+};
+
+/* The encoding of line numbers. */
+enum krait_lines {
+    KRAIT_LINES_LNOTAB,    /* Objects/lnotab_notes.txt of 3.8 */
+    KRAIT_LINES_LINETABLE, /* Objects/lnotab_notes.txt of 3.10 */
+    KRAIT_LINES_LOCATIONS, /* Objects/locations.md of 3.11, InternalDocs/code_objects.md */
+};
+
+struct krait_layout_of {
+    uint16_t number; /* 0x0308 */
+    enum krait_instruction instruction;
+    enum krait_link link;
+    enum krait_lines lines;
+    bool gil_in_runtime;
+    bool has_table; /* `at` holds places in _Py_DebugOffsets */
+    uint16_t at[KRAIT_AT_COUNT];
+};
+
+/* What is known of an interpreter that runs. */
+struct krait_layout {
+    const struct krait_layout_of *version;
+    uint32_t at[KRAIT_AT_COUNT];
+};
+
+/* The same in all versions: Include/object.h, Include/cpython/unicodeobject.h, bytesobject.h, tupleobject.h;
+ * Include/internal/pycore_gil.h. */
+enum {
+    KRAIT_OBJECT_TYPE = 8,
+    KRAIT_OBJECT_SIZE = 16,
+    KRAIT_BYTES_DATA = 32,
+    KRAIT_TEXT_STATE = 32, /* kind in bits 2 to 4, compact, ascii */
+    KRAIT_TUPLE_ITEMS = 24,
+    KRAIT_GIL_HOLDER = 8,
+    KRAIT_GIL_LOCKED = 16,
+    KRAIT_GIL_SIZE = 208,
+    KRAIT_OWNER_GENERATOR = 1,
+    KRAIT_OWNER_NONE = 3, /* frames of this owner and greater ones are no function's */
+};
+
+/* Symbols that tell the version where Py_Version is missing (before 3.11): the newest that is there counts. */
+struct krait_version_symbol {
+    const char *symbol;
+    uint16_t number;
+};
+extern const struct krait_version_symbol krait_version_symbols[]; /* newest first; ends with NULL */
+
+/* The row of a version; NULL if krait does not know it. */
+const struct krait_layout_of *krait_layout_find(unsigned number);
+
+enum { KRAIT_TABLE_SIZE = 768 }; /* bytes of _Py_DebugOffsets that krait reads */
+
+/* Fills the offsets; `table` holds the first KRAIT_TABLE_SIZE bytes of _PyRuntime. Returns 0, or -ENOTSUP with *why set. */
+int krait_layout_fill(struct krait_layout *layout, const struct krait_layout_of *version, const void *table,
+                      const char **why);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "remote/remote.h"
+
+#include "base/array.h"
+#include "remote/lines.h"
+#include "remote/memory.h"
+#include "remote/stack.h"
+
+enum { INTERPRETERS_MAX = 1024, THREADS_MAX = 65536, PTHREAD_BYTES = 1024 };
+
+void krait_remote_stacks_done(struct krait_remote_stacks *stacks)
+{
+    free(stacks->threads);
+    free(stacks->frames);
+    krait_tasks_done(&stacks->tasks);
+}
+
+static int read_field(const struct krait_remote *remote, uint64_t of, enum krait_at at, uint64_t *value)
+{
+    return krait_memory_read(remote->pid, of + remote->layout.at[at], value, sizeof(*value));
+}
+
+/* -- which threads there are -- */
+
+/* The thread state that holds the GIL; 0: none does. */
+static uint64_t gil_holder(const struct krait_remote *remote, uint64_t gil)
+{
+    char bytes[KRAIT_GIL_LOCKED + sizeof(int32_t)];
+    if (krait_memory_read(remote->pid, gil, bytes, sizeof(bytes)))
+        return 0;
+    int32_t locked = (int32_t)krait_memory_number(bytes + KRAIT_GIL_LOCKED, sizeof(locked));
+    return locked > 0 ? krait_memory_number(bytes + KRAIT_GIL_HOLDER, sizeof(uint64_t)) : 0;
+}
+
+static int find_gil(const struct krait_remote *remote, uint64_t interp, uint64_t *gil)
+{
+    *gil = remote->runtime + remote->layout.at[KRAIT_AT_GIL];
+    return remote->layout.version->gil_in_runtime ? 0 : read_field(remote, interp, KRAIT_AT_GIL, gil);
+}
+
+/* The list changes while it is read: a thread that ends in between ends the walk, and what was found stays. */
+static int add_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp)
+{
+    uint64_t id = 0, state = 0, gil = 0;
+    int rc = read_field(remote, interp, KRAIT_AT_INTERP_ID, &id);
+    if (!rc)
+        rc = find_gil(remote, interp, &gil);
+    uint64_t holder = gil ? gil_holder(remote, gil) : 0;
+    if (!rc)
+        rc = read_field(remote, interp, KRAIT_AT_INTERP_THREADS, &state);
+    while (!rc && state && stacks->thread_count < THREADS_MAX) {
+        struct krait_remote_thread thread = {
+            .addr = state, .interp = id, .gil = gil, .holds_gil = state == holder
+        };
+        uint64_t tid = 0;
+        rc = read_field(remote, state, KRAIT_AT_THREAD_ID, &thread.ident);
+        if (!rc && remote->layout.at[KRAIT_AT_THREAD_NATIVE] != KRAIT_NOWHERE)
+            rc = read_field(remote, state, KRAIT_AT_THREAD_NATIVE, &tid);
+        if (!rc)
+            rc = read_field(remote, state, KRAIT_AT_THREAD_NEXT, &state);
+        thread.tid = (pid_t)tid;
+        if (!KRAIT_GROW(stacks->threads, stacks->thread_cap, stacks->thread_count + 1))
+            return -ENOMEM;
+        if (!rc)
+            stacks->threads[stacks->thread_count++] = thread;
+    }
+    return rc == -EFAULT ? 0 : rc;
+}
+
+static int list_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
+{
+    uint64_t interp = 0;
+    int rc = read_field(remote, remote->runtime, KRAIT_AT_INTERPRETERS, &interp);
+    for (unsigned i = 0; !rc && interp && i < INTERPRETERS_MAX; i++) {
+        rc = add_threads(remote, stacks, interp);
+        if (!rc)
+            rc = read_field(remote, interp, KRAIT_AT_INTERP_NEXT, &interp);
+    }
+    for (uint32_t i = 0; i < stacks->thread_count / 2; i++) { /* the newest comes first there */
+        struct krait_remote_thread *a = &stacks->threads[i];
+        struct krait_remote_thread *b = &stacks->threads[stacks->thread_count - 1 - i], swapped = *a;
+        *a = *b;
+        *b = swapped;
+    }
+    return rc;
+}
+
+/* -- the kernel's numbers -- */
+
+static const struct krait_task *task_of(const struct krait_tasks *tasks, uint32_t inner)
+{
+    for (uint32_t i = 0; i < tasks->count; i++) {
+        if (inner && (uint32_t)tasks->items[i].inner == inner)
+            return &tasks->items[i];
+    }
+    return NULL;
+}
+
+/* Before 3.11 Python does not keep the number. thread.ident is the address of the C library's struct pthread, which holds it
+ * (nptl/descr.h of glibc, pthread_impl.h of musl): at the offset where each thread has a number of the process's. */
+static uint32_t find_tid_offset(const struct krait_remote *remote, const struct krait_remote_stacks *stacks,
+                                const struct krait_tasks *tasks)
+{
+    bool fits[PTHREAD_BYTES / 4];
+    memset(fits, true, sizeof(fits));
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        char bytes[PTHREAD_BYTES];
+        if (krait_memory_read(remote->pid, stacks->threads[i].ident, bytes, sizeof(bytes)))
+            continue;
+        for (uint32_t k = 0; k < KRAIT_ARRAY_LEN(fits); k++)
+            fits[k] = fits[k] && task_of(tasks, (uint32_t)krait_memory_number(bytes + 4 * k, 4));
+    }
+    for (uint32_t k = 0; k < KRAIT_ARRAY_LEN(fits); k++) {
+        if (fits[k])
+            return 4 * k;
+    }
+    return 0;
+}
+
+static void number_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                           const struct krait_tasks *tasks)
+{
+    bool kept = remote->layout.at[KRAIT_AT_THREAD_NATIVE] != KRAIT_NOWHERE;
+    if (!kept && !remote->tid_offset && stacks->thread_count)
+        remote->tid_offset = find_tid_offset(remote, stacks, tasks);
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        struct krait_remote_thread *thread = &stacks->threads[i];
+        uint32_t inner = (uint32_t)thread->tid;
+        if (!kept && remote->tid_offset)
+            krait_memory_read(remote->pid, thread->ident + remote->tid_offset, &inner, sizeof(inner));
+        const struct krait_task *task = task_of(tasks, inner);
+        thread->tid = task ? task->tid : 0;
+    }
+}
+
+/* -- stacks -- */
+
+static int add_frames(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                      const struct krait_stack_reader *reader)
+{
+    enum krait_lines kind = remote->layout.version->lines;
+    if (!KRAIT_GROW(stacks->frames, stacks->frame_cap, stacks->frame_count + reader->count))
+        return -ENOMEM;
+    for (uint32_t i = 0; i < reader->count; i++) {
+        const struct krait_raw_frame *raw = &reader->frames[i];
+        const struct krait_remote_code *code = krait_code_read(remote, raw->code);
+        if (!code)
+            return -EAGAIN;
+        stacks->frames[stacks->frame_count + i] = (struct krait_remote_frame){
+            .code = code,
+            .addr = raw->addr,
+            .line = krait_lines_find(kind, code->lines, code->lines_size, code->first_line, raw->offset),
+        };
+    }
+    return 0;
+}
+
+static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                      struct krait_stack_reader *reader, struct krait_remote_thread *thread)
+{
+    enum { CODE_TRIES = 20 };
+    int rc = -EAGAIN;
+    thread->first = stacks->frame_count;
+    for (int i = 0; i < CODE_TRIES && rc == -EAGAIN; i++) {
+        rc = krait_stack_read(remote, reader, thread->addr);
+        if (rc)
+            break;
+        rc = add_frames(remote, stacks, reader);
+    }
+    thread->failed = rc == -EAGAIN;
+    remote->failures += thread->failed;
+    thread->count = rc ? 0 : reader->count;
+    stacks->frame_count += thread->count;
+    return thread->failed ? 0 : rc;
+}
+
+int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
+    stacks->thread_count = stacks->frame_count = 0;
+    int rc = list_threads(remote, stacks);
+    if (!rc)
+        rc = krait_tasks_read(&stacks->tasks, remote->pid);
+    if (!rc)
+        number_threads(remote, stacks, &stacks->tasks);
+    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++)
+        rc = read_stack(remote, stacks, &reader, &stacks->threads[i]);
+    return rc ? krait_remote_refusal(remote->pid, rc, err) : 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A running CPython, read from outside: its threads and their call stacks.
+ *
+ * The process goes on while it is read, so that what is copied piece by piece may never have been at one time. A
+ * stack counts only if the kernel copied it as one piece (frames lie together, about 100 bytes each), if each frame in
+ * it shows that it is in a call (enum krait_link), and if a second copy has the same frames. Otherwise it is read again.
+ * What cannot be read so in KRAIT_TRIES_MAX copies is left out, and counted.
+ */
+#ifndef KRAIT_REMOTE_REMOTE_H
+#define KRAIT_REMOTE_REMOTE_H
+
+#include "base/err.h"
+#include "base/map.h"
+#include "remote/layout.h"
+#include "remote/thread.h"
+
+#include <sys/types.h>
+
+enum { KRAIT_TRIES_MAX = 5000, KRAIT_DEPTH_MAX = 100000 };
+
+/* A code object: a function. Texts are UTF-8. */
+struct krait_remote_code {
+    uint64_t addr;
+    uint64_t fields[4]; /* what it was read from: if they change, it is another one at the same address */
+    const char *name;   /* qualified from 3.11 on */
+    const char *file;
+    int32_t first_line;
+    const uint8_t *lines;
+    size_t lines_size;
+};
+
+struct krait_remote_frame {
+    const struct krait_remote_code *code;
+    int32_t line; /* 0: none */
+    uint64_t addr;
+};
+
+struct krait_remote_thread {
+    uint64_t addr;   /* of its PyThreadState */
+    uint64_t ident;  /* threading.get_ident() */
+    pid_t tid;       /* the kernel's number; 0: not known */
+    uint64_t interp; /* 0: the main interpreter */
+    uint64_t gil;    /* address of its GIL; 0: not known */
+    bool holds_gil;
+    bool failed;    /* its stack could not be read while it ran */
+    uint32_t first; /* its frames in krait_remote_stacks.frames, innermost first */
+    uint32_t count;
+};
+
+/* The threads at one time, the oldest first; each has its stack of a moment of its own. */
+struct krait_remote_stacks {
+    struct krait_remote_thread *threads;
+    uint32_t thread_count, thread_cap;
+    struct krait_remote_frame *frames;
+    uint32_t frame_count, frame_cap;
+    struct krait_tasks tasks; /* what the kernel says of them, from just before */
+};
+
+void krait_remote_stacks_done(struct krait_remote_stacks *stacks);
+
+struct krait_remote {
+    pid_t pid;
+    struct krait_layout layout;
+    char version[32]; /* 3.11.2; before 3.11 3.8 */
+    char *file;       /* the file that holds the interpreter, as the process names it */
+    uint64_t runtime; /* addresses there: _PyRuntime; PyCode_Type, or 0 */
+    uint64_t code_type;
+    uint32_t tid_offset;    /* of the kernel's number in struct pthread, once it is known; before 3.11 */
+    struct krait_map codes; /* address -> struct krait_remote_code * */
+    struct krait_arena arena;
+    uint64_t tries,
+        failures; /* copies of stacks that were made; threads without a stack because of KRAIT_TRIES_MAX */
+};
+
+/* Finds the interpreter. Returns 0, or a negative errno with the reason and the remedy: -ESRCH no such process, -EPERM
+ * not allowed, -ENOEXEC it runs no Python, -ENOTSUP a Python that krait does not read. */
+int krait_remote_open(struct krait_remote **out, pid_t pid, struct krait_err *err);
+void krait_remote_free(struct krait_remote *remote);
+
+/* Reads all threads that have a Python state. `stacks` is zeroed or of an earlier call, whose frames it replaces; codes
+ * live as long as `remote`. Returns 0, or what krait_remote_open does. */
+int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, struct krait_err *err);
+
+/* Sets the reason why the process cannot be read: rc as of krait_memory_read. Returns rc. */
+int krait_remote_refusal(pid_t pid, int rc, struct krait_err *err);
+
+#endif

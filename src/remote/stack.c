@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A stack is a chain of frames, from the thread state to the outermost one. Following it with a system call for each frame
+ * takes microseconds, in which calls end and others begin. So the chain is followed once to learn where the frames
+ * lie; then the kernel copies the head of the chain and all these places with one system call, and the chain is
+ * followed in the copy. Frames of 3.11 and later lie side by side; a copy of them takes some 10 ns.
+ *
+ * The head may be older than the rest by the time that the kernel needs to find the next page. Then it may point to
+ * a place whose function has returned, above a function that has not called anything yet:
+ *
+ *     head ──> d (returned) ──> a (was c when the head was read)
+ *
+ * A frame that runs differs from one that has called (enum krait_link): `a` runs, so nothing is above it, and the copy is
+ * thrown away. The link is missing where C code is between two frames; what remains is found by a second copy.
+ */
+#include "remote/stack.h"
+
+#include "base/array.h"
+#include "remote/memory.h"
+
+struct krait_stack_region {
+    uint64_t begin, end;
+    size_t at; /* where its bytes are in a copy */
+};
+
+enum { MERGE_GAP = 512, HEAD_SIZE = 8, COPIES = 2 };
+
+/* One copy of a stack. */
+struct copy {
+    const struct krait_remote *remote;
+    const struct krait_stack_reader *reader;
+    uint64_t head[2]; /* the thread state's pointer, and where there is a _PyCFrame what that points to */
+    const char *bytes;
+};
+
+void krait_stack_reader_done(struct krait_stack_reader *reader)
+{
+    free(reader->frames);
+    free(reader->second);
+    free(reader->known);
+    free(reader->regions);
+    free(reader->bytes);
+}
+
+static uint64_t field(const struct krait_remote *remote, const char *frame, enum krait_at at, size_t size)
+{
+    return krait_memory_number(frame + remote->layout.at[at], size);
+}
+
+static bool has(const struct krait_remote *remote, enum krait_at at)
+{
+    return remote->layout.at[at] != KRAIT_NOWHERE;
+}
+
+/* Bytes of a frame that are looked at. */
+static size_t frame_size(const struct krait_remote *remote)
+{
+    static const enum krait_at used[] = { KRAIT_AT_FRAME_CODE,        KRAIT_AT_FRAME_BACK,
+                                          KRAIT_AT_FRAME_INSTRUCTION, KRAIT_AT_FRAME_STACK,
+                                          KRAIT_AT_FRAME_OWNER,       KRAIT_AT_FRAME_ENTRY,
+                                          KRAIT_AT_FRAME_GENERATOR };
+    size_t size = 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(used); i++) {
+        if (has(remote, used[i]))
+            size = KRAIT_MAX(size, remote->layout.at[used[i]] + sizeof(uint64_t));
+    }
+    return size;
+}
+
+/* -- where the frames lie -- */
+
+static int read_head(const struct krait_remote *remote, uint64_t thread, uint64_t head[2])
+{
+    const uint32_t *at = remote->layout.at;
+    int rc = krait_memory_read(remote->pid, thread + at[KRAIT_AT_THREAD_FRAME], &head[0], HEAD_SIZE);
+    head[1] = head[0];
+    if (!rc && has(remote, KRAIT_AT_CFRAME_FRAME))
+        rc = krait_memory_read(remote->pid, head[0] + at[KRAIT_AT_CFRAME_FRAME], &head[1], HEAD_SIZE);
+    return rc;
+}
+
+static int add_known(struct krait_stack_reader *reader, uint64_t addr)
+{
+    if (reader->known_count == KRAIT_DEPTH_MAX || addr % sizeof(void *))
+        return -EAGAIN;
+    if (!KRAIT_GROW(reader->known, reader->known_cap, reader->known_count + 1))
+        return -ENOMEM;
+    reader->known[reader->known_count++] = addr;
+    return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Makes regions of the known addresses, each of which is then there once. */
+static int make_regions(const struct krait_remote *remote, struct krait_stack_reader *reader)
+{
+    size_t size = frame_size(remote), at = 0;
+    uint32_t count = 0;
+    qsort(reader->known, reader->known_count, sizeof(*reader->known), by_address);
+    reader->region_count = 0;
+    for (uint32_t i = 0; i < reader->known_count; i++) {
+        uint64_t begin = reader->known[i];
+        struct krait_stack_region *last = reader->regions + reader->region_count - 1;
+        bool joins = reader->region_count && begin <= last->end + MERGE_GAP;
+        if (i && begin == reader->known[i - 1])
+            continue;
+        reader->known[count++] = begin;
+        if (!KRAIT_GROW(reader->regions, reader->region_cap, reader->region_count + 1))
+            return -ENOMEM;
+        last = reader->regions + reader->region_count - joins;
+        at -= joins ? last->end - last->begin : 0;
+        *last = (struct krait_stack_region){ joins ? last->begin : begin, begin + size, at };
+        at += last->end - last->begin;
+        reader->region_count += !joins;
+    }
+    reader->known_count = count;
+    return KRAIT_GROW(reader->bytes, reader->byte_cap, at * COPIES + 1) ? 0 : -ENOMEM;
+}
+
+/* Follows the chain frame by frame, and adds what it finds to what earlier tries have found. What was read in between may
+ * have moved: the copies show it. */
+static int learn(const struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
+                 uint64_t head[2])
+{
+    int rc = read_head(remote, thread, head);
+    uint64_t frame = head[1];
+    while (!rc && frame) {
+        rc = add_known(reader, frame);
+        if (!rc)
+            rc = krait_memory_read(remote->pid, frame + remote->layout.at[KRAIT_AT_FRAME_BACK], &frame,
+                                   sizeof(frame));
+    }
+    return rc ? rc : make_regions(remote, reader);
+}
+
+/* -- copies -- */
+
+static size_t copy_size(const struct krait_stack_reader *reader)
+{
+    const struct krait_stack_region *last = reader->regions + reader->region_count - 1;
+    return reader->region_count ? last->at + (last->end - last->begin) : 0;
+}
+
+/* Copies head and regions, head and regions. `known_head` is where the _PyCFrame was. */
+static int take(const struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
+                const uint64_t known_head[2], struct copy copies[COPIES])
+{
+    bool has_cframe = has(remote, KRAIT_AT_CFRAME_FRAME);
+    size_t size = copy_size(reader), n = 0;
+    KRAIT_AUTO_FREE struct krait_piece *pieces = calloc(COPIES * (reader->region_count + 2), sizeof(*pieces));
+    if (!pieces)
+        return -ENOMEM;
+    for (int c = 0; c < COPIES; c++) {
+        struct copy *copy = &copies[c];
+        *copy = (struct copy){ remote, reader, { 0 }, reader->bytes + c * size };
+        pieces[n++] = (struct krait_piece){ thread + remote->layout.at[KRAIT_AT_THREAD_FRAME], &copy->head[0],
+                                            HEAD_SIZE };
+        if (has_cframe)
+            pieces[n++] = (struct krait_piece){ known_head[0] + remote->layout.at[KRAIT_AT_CFRAME_FRAME],
+                                                &copy->head[1], HEAD_SIZE };
+        for (uint32_t i = 0; i < reader->region_count; i++) {
+            const struct krait_stack_region *r = &reader->regions[i];
+            pieces[n++] =
+                (struct krait_piece){ r->begin, reader->bytes + c * size + r->at, r->end - r->begin };
+        }
+    }
+    int rc = krait_memory_pieces(remote->pid, pieces, n);
+    for (int c = 0; c < COPIES && !rc; c++) {
+        if (!has_cframe)
+            copies[c].head[1] = copies[c].head[0];
+        else if (copies[c].head[0] != known_head[0])
+            rc = -EAGAIN;
+    }
+    return rc;
+}
+
+static const char *frame_in(const struct copy *copy, uint64_t addr)
+{
+    uint32_t low = 0, high = copy->reader->region_count;
+    size_t size = frame_size(copy->remote);
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        const struct krait_stack_region *r = &copy->reader->regions[mid];
+        if (addr >= r->begin && addr + size <= r->end)
+            return copy->bytes + r->at + (addr - r->begin);
+        if (addr < r->begin)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return NULL;
+}
+
+/* Whether a frame is what its place in the chain wants: enum krait_link. */
+static bool is_linked(const struct krait_remote *remote, const char *frame, bool calls)
+{
+    static const struct {
+        uint8_t size;
+        int64_t least, least_on_top;
+    } links[] = { [KRAIT_LINK_REFERENCE] = { 8, 2, 1 },
+                  [KRAIT_LINK_DEPTH] = { 4, 0, INT64_MIN },
+                  [KRAIT_LINK_POINTER] = { 8, 1, INT64_MIN } };
+    enum krait_link link = remote->layout.version->link;
+    uint64_t stored = field(remote, frame, KRAIT_AT_FRAME_STACK, links[link].size);
+    int64_t value = links[link].size == 4 ? (int32_t)stored : (int64_t)stored;
+    return value >= (calls ? links[link].least : links[link].least_on_top);
+}
+
+/* Whether the frame is no function's, but marks where C code called the interpreter. */
+static bool is_mark(const struct krait_remote *remote, const char *frame)
+{
+    return has(remote, KRAIT_AT_FRAME_OWNER) &&
+           field(remote, frame, KRAIT_AT_FRAME_OWNER, 1) >= KRAIT_OWNER_NONE;
+}
+
+/* Whether C code called it, so that its caller does not show that it is in a call. */
+static bool is_entry(const struct krait_remote *remote, const char *frame)
+{
+    return is_mark(remote, frame) ||
+           (has(remote, KRAIT_AT_FRAME_ENTRY) && field(remote, frame, KRAIT_AT_FRAME_ENTRY, 1));
+}
+
+/* Whether a frame can be the outermost. A generator that yields or ends loses its caller before the thread's state
+ * does. */
+static bool is_root(const struct krait_remote *remote, const char *frame)
+{
+    if (has(remote, KRAIT_AT_FRAME_GENERATOR))
+        return !field(remote, frame, KRAIT_AT_FRAME_GENERATOR, sizeof(uint64_t));
+    if (has(remote, KRAIT_AT_FRAME_ENTRY))
+        return field(remote, frame, KRAIT_AT_FRAME_OWNER, 1) != KRAIT_OWNER_GENERATOR;
+    return is_mark(remote, frame);
+}
+
+static int64_t instruction_of(const struct krait_remote *remote, const char *frame, uint64_t code)
+{
+    static const uint8_t units[] = { [KRAIT_INSTRUCTION_BYTES] = 1, [KRAIT_INSTRUCTION_UNITS] = 2 };
+    enum krait_instruction kind = remote->layout.version->instruction;
+    uint64_t at = field(remote, frame, KRAIT_AT_FRAME_INSTRUCTION, sizeof(at));
+    return kind == KRAIT_INSTRUCTION_POINTER ? (int64_t)(at - code - remote->layout.at[KRAIT_AT_CODE_BYTES])
+                                             : (int64_t)(int32_t)at * units[kind];
+}
+
+enum { TAGS = 3 }; /* in references of 3.14 and later: Include/internal/pycore_stackref.h */
+
+static struct krait_raw_frame raw_frame(const struct krait_remote *remote, const char *frame, uint64_t addr)
+{
+    uint64_t code = field(remote, frame, KRAIT_AT_FRAME_CODE, sizeof(code)) & ~(uint64_t)TAGS;
+    return (struct krait_raw_frame){ addr, code, instruction_of(remote, frame, code) };
+}
+
+/* Follows the chain in a copy. -EAGAIN: it is not one that was. */
+static int follow(const struct copy *copy, struct krait_raw_frame **frames, uint32_t *cap, uint32_t *count)
+{
+    const struct krait_remote *remote = copy->remote;
+    const char *above = NULL;
+    uint32_t steps = 0;
+    *count = 0;
+    for (uint64_t addr = copy->head[1]; addr;) {
+        const char *frame = frame_in(copy, addr);
+        bool called = above && !is_entry(remote, above);
+        if (!frame || steps++ > copy->reader->known_count || !is_linked(remote, frame, called))
+            return -EAGAIN;
+        if (!KRAIT_GROW(*frames, *cap, *count + 1))
+            return -ENOMEM;
+        (*frames)[*count] = raw_frame(remote, frame, addr);
+        *count += !is_mark(remote, frame);
+        addr = field(remote, frame, KRAIT_AT_FRAME_BACK, sizeof(addr));
+        above = frame;
+    }
+    return !above || is_root(remote, above) ? 0 : -EAGAIN;
+}
+
+static bool are_same(const struct krait_stack_reader *reader, uint32_t second)
+{
+    bool same = reader->count == second;
+    for (uint32_t i = 0; i < second && same; i++)
+        same = reader->frames[i].addr == reader->second[i].addr &&
+               reader->frames[i].code == reader->second[i].code;
+    return same;
+}
+
+static int try_once(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
+                    const uint64_t head[2])
+{
+    struct copy copies[COPIES];
+    uint32_t second = 0;
+    int rc = take(remote, reader, thread, head, copies);
+    remote->tries++;
+    if (!rc)
+        rc = follow(&copies[0], &reader->frames, &reader->cap, &reader->count);
+    if (!rc)
+        rc = follow(&copies[1], &reader->second, &reader->second_cap, &second);
+    return rc ? rc : are_same(reader, second) ? 0 : -EAGAIN;
+}
+
+int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread)
+{
+    enum { TRIES_A_PLACE = 8 }; /* before it is learnt anew where the frames lie */
+    int rc = -EAGAIN;
+    reader->known_count = 0;
+    for (unsigned try = 0; try < KRAIT_TRIES_MAX && (rc == -EAGAIN || rc == -EFAULT); try += TRIES_A_PLACE) {
+        uint64_t head[2];
+        if (rc == -EFAULT)
+            reader->known_count = 0;
+        rc = learn(remote, reader, thread, head);
+        for (unsigned i = 0; i < TRIES_A_PLACE && (i == 0 ? !rc : rc == -EAGAIN); i++)
+            rc = try_once(remote, reader, thread, head);
+    }
+    return rc == -EFAULT ? -EAGAIN : rc;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside of remote/: one thread's stack.
+ */
+#ifndef KRAIT_REMOTE_STACK_H
+#define KRAIT_REMOTE_STACK_H
+
+#include "remote/remote.h"
+
+struct krait_raw_frame {
+    uint64_t addr;
+    uint64_t code;  /* the code object */
+    int64_t offset; /* of the instruction, in bytes; negative: not begun */
+};
+
+/* What one thread's stack is read with; zeroed at first, and used for one thread after the other. */
+struct krait_stack_reader {
+    struct krait_raw_frame *frames; /* the result, innermost first */
+    uint32_t count, cap;
+    struct krait_raw_frame *second;
+    uint32_t second_cap;
+    uint64_t *known; /* addresses of frames, of an earlier try */
+    uint32_t known_count, known_cap;
+    struct krait_stack_region *regions;
+    uint32_t region_count, region_cap;
+    char *bytes; /* what the regions held, twice */
+    uint32_t byte_cap;
+};
+
+void krait_stack_reader_done(struct krait_stack_reader *reader);
+
+/* Reads the stack of the thread state at `thread`. Returns 0; -EAGAIN: it changed all the time; or as krait_memory_read. */
+int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread);
+
+/* The code object at `addr`, read again if another one is there now; NULL if none is. */
+const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "remote/thread.h"
+
+#include "base/array.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+/* Reads a file of proc, at most size - 1 bytes of it; "" if it cannot be read. */
+static void read_proc(char *to, size_t size, const char *path)
+{
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    size_t n = file ? fread(to, 1, size - 1, file) : 0;
+    to[n] = '\0';
+}
+
+/* -- threads -- */
+
+static void task_path(char *path, size_t size, pid_t pid, pid_t tid, const char *name)
+{
+    snprintf(path, size, "/proc/%d/task/%d/%s", pid, tid, name);
+}
+
+static void read_stat(struct krait_task *task, pid_t pid)
+{
+    char path[96], text[512];
+    task_path(path, sizeof(path), pid, task->tid, "stat");
+    read_proc(text, sizeof(text), path);
+    const char *name = strchr(text, '('), *end = strrchr(text, ')');
+    task->state = 'Z';
+    if (!name || !end || !end[1])
+        return;
+    task->state = end[2];
+    snprintf(task->name, sizeof(task->name), "%.*s", (int)(end - name - 1), name + 1);
+}
+
+static void read_call(struct krait_task *task, pid_t pid)
+{
+    char path[96], text[256];
+    unsigned long long arg;
+    task_path(path, sizeof(path), pid, task->tid, "syscall");
+    read_proc(text, sizeof(text), path);
+    task->call = -1;
+    if (sscanf(text, "%d %llx", &task->call, &arg) == 2)
+        task->arg = arg;
+    task_path(path, sizeof(path), pid, task->tid, "wchan");
+    read_proc(task->kernel_function, sizeof(task->kernel_function), path);
+    if (strcmp(task->kernel_function, "0") == 0)
+        task->kernel_function[0] = '\0';
+}
+
+static void read_inner(struct krait_task *task, pid_t pid)
+{
+    char path[96], text[4096];
+    task_path(path, sizeof(path), pid, task->tid, "status");
+    read_proc(text, sizeof(text), path);
+    const char *line = strstr(text, "\nNSpid:");
+    const char *end = line ? strchr(line + 1, '\n') : NULL;
+    task->inner = task->tid;
+    while (end && end > line && end[-1] != '\t' && end[-1] != ' ')
+        end--;
+    if (end && end > line)
+        task->inner = (pid_t)strtol(end, NULL, 10);
+}
+
+void krait_task_read(struct krait_task *task, pid_t pid)
+{
+    read_stat(task, pid);
+    read_call(task, pid);
+}
+
+static int by_tid(const void *a, const void *b)
+{
+    const struct krait_task *x = a, *y = b;
+    return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+int krait_tasks_read(struct krait_tasks *tasks, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return -ESRCH;
+    int rc = 0;
+    tasks->count = 0;
+    for (struct dirent *entry; !rc && (entry = readdir(dir));) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid <= 0)
+            continue;
+        if (!KRAIT_GROW(tasks->items, tasks->cap, tasks->count + 1)) {
+            rc = -ENOMEM;
+            continue;
+        }
+        struct krait_task *task = &tasks->items[tasks->count++];
+        *task = (struct krait_task){ .tid = tid };
+        krait_task_read(task, pid);
+        read_inner(task, pid);
+    }
+    closedir(dir);
+    qsort(tasks->items, tasks->count, sizeof(*tasks->items), by_tid);
+    return rc ? rc : tasks->count ? 0 : -ESRCH;
+}
+
+static const struct {
+    int number;
+    const char *name;
+} calls[] = {
+#define KRAIT_CALL(name) { SYS_##name, #name },
+#include "remote/calls.def"
+#undef KRAIT_CALL
+};
+
+const char *krait_task_call_name(int call)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(calls); i++) {
+        if (calls[i].number == call)
+            return calls[i].name;
+    }
+    return NULL;
+}
+
+/* -- processes -- */
+
+void krait_task_command(struct krait_buf *out, pid_t pid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    size_t n = file ? fread(text, 1, sizeof(text), file) : 0;
+    while (n && !text[n - 1])
+        n--;
+    for (size_t i = 0; i < n; i++)
+        krait_buf_char(out, text[i] ? text[i] : ' ');
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[512];
+    int parent = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    read_proc(text, sizeof(text), path);
+    const char *end = strrchr(text, ')');
+    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static bool is_in(const struct krait_pids *pids, uint32_t from, pid_t pid)
+{
+    for (uint32_t i = from; i < pids->count; i++) {
+        if (pids->items[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+static int add_pid(struct krait_pids *pids, pid_t pid)
+{
+    if (!KRAIT_GROW(pids->items, pids->cap, pids->count + 1))
+        return -ENOMEM;
+    pids->items[pids->count++] = pid;
+    return 0;
+}
+
+/* One walk over all processes for each generation: a child may have a smaller number than its parent. */
+int krait_pids_add_children(struct krait_pids *pids, pid_t pid)
+{
+    uint32_t first = pids->count, before;
+    int rc = 0;
+    do {
+        before = pids->count;
+        DIR *dir = opendir("/proc");
+        for (struct dirent *entry; !rc && dir && (entry = readdir(dir));) {
+            pid_t child = (pid_t)strtol(entry->d_name, NULL, 10);
+            pid_t parent = child > 0 && !is_in(pids, first, child) ? parent_of(child) : 0;
+            if (parent > 0 && (parent == pid || is_in(pids, first, parent)))
+                rc = add_pid(pids, child);
+        }
+        if (dir)
+            closedir(dir);
+    } while (!rc && pids->count > before);
+    return rc;
+}

@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait dump: the stacks of a running program, against what the program itself knows of them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from pages import run_page
+from running import Programs, wait_for
+from terminal import on_terminal
+
+
+@pytest.fixture
+def programs(tmp_path):
+    made = Programs(tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def dumps(krait):
+    """dumps(pid, *options): what `krait dump --json` prints, a dict for each process and dump."""
+
+    def read(*words):
+        run = subprocess.run([krait, "dump", "--json", *map(str, words)], capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0 and not run.stderr, run.stderr
+        return [json.loads(line) for line in run.stdout.splitlines()]
+
+    return read
+
+
+def names(thread):
+    return [frame["function"].rpartition(".")[2] for frame in thread["frames"]]
+
+
+# Threads that wait at places of every kind; then the program prints where they are, by its own means.
+PLACES = """
+import json, os, sys, threading, time, traceback
+
+forever = threading.Event()
+
+class Thing:
+    def __enter__(self):
+        return self
+    def __exit__(self, *a):
+        forever.wait()
+    @property
+    def attribute(self):
+        forever.wait()
+    def method(self):
+        return [
+            1,
+            2,
+            self.attribute,
+        ]
+    def __add__(self, other):
+        return self.method()
+
+def with_block():
+    with Thing():
+        pass
+
+def operator():
+    x = (
+        Thing()
+        + 1
+    )
+    return x
+
+def generator():
+    yield 1
+    yield forever.wait()
+
+def through_generator():
+    def outer():
+        yield from generator()
+    return sum(x for x in outer())
+
+def through_c():
+    return max([3, 1],
+               key=lambda x: forever.wait())
+
+def comprehension():
+    return [
+        forever.wait()
+        for _ in range(3)
+    ]
+
+def handler():
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        raise_again()
+    finally:
+        pass
+
+def raise_again():
+    try:
+        raise ValueError
+    except ValueError: forever.wait()
+
+def recursive(n):
+    if n:
+        return recursive(n - 1)
+    forever.wait()
+
+def deep():
+    recursive(500)
+
+def \u00fcn\u00efc\u00f6de\u4e2d():
+    forever.wait()
+
+FAR
+
+places = [with_block, operator, through_generator, through_c, comprehension, handler, deep, \u00fcn\u00efc\u00f6de\u4e2d, far]
+threads = [threading.Thread(target=f, daemon=True) for f in places]
+for t in threads: t.start()
+
+def stacks():
+    return {str(i): [(s.name, s.filename, s.lineno) for s in reversed(traceback.extract_stack(f))]
+            for i, f in sys._current_frames().items() if i != threading.get_ident()}
+
+def settled():
+    return all(s[0][0] == 'wait' and s[0][1].endswith('threading.py') for s in stacks().values())
+
+before = None
+while not (settled() and before == stacks()):
+    before = stacks()
+    time.sleep(0.2)
+print(os.getpid(), json.dumps(stacks()), flush=True)
+forever.wait()
+"""
+FAR = "def far():\n    x = 0\n" + "    x += 1\n" * 3 + "\n" * 400 + "    forever.wait()\n" + "\n" * 300 + "    return x\n"
+
+
+def test_every_frame_has_the_function_file_and_line_that_the_program_itself_knows(programs, dumps, python):
+    app = programs.start(python, PLACES.replace("FAR", FAR))
+    expected = {int(i): [tuple(f) for f in stack] for i, stack in json.loads(app.ready).items()}
+    wait_for(lambda: all(t["system_call"] for t in dumps(app.pid)[0]["threads"]), "sleep")
+    (dump,) = dumps(app.pid)
+    assert python.version.startswith(dump["python"]) and dump["pid"] == app.pid
+    found = {t["ident"]: [(name, f["file"], f["line"]) for name, f in zip(names(t), t["frames"])] for t in dump["threads"]}
+    assert len(expected) == 9 and {i: found[i] for i in expected} == expected
+    (main,) = [t for t in dump["threads"] if t["ident"] not in expected]
+    assert main is dump["threads"][0] and main["tid"] == app.pid and names(main)[-1] == "<module>"
+    assert {t["system_call"] for t in dump["threads"]} == {"futex"} and not any(t["holds_gil"] for t in dump["threads"])
+    assert len({t["tid"] for t in dump["threads"]}) == 10 == len(os.listdir(f"/proc/{app.pid}/task"))
+    if python.number >= (3, 11):
+        assert {"Thing.__exit__", "Thing.method", "through_c.<locals>.<lambda>"} <= {
+            f["function"] for t in dump["threads"] for f in t["frames"]
+        }
+
+
+# -- stacks that never were --
+
+PAIRS = """
+import os, sys
+def b(): pass
+def d(): pass
+def a(): b()
+def c(): d()
+def ga(): yield b()
+def gc(): yield d()
+def fa(x): return b()
+def fc(x): return d()
+def ma(): list(map(fa, (1,)))
+def mc(): list(map(fc, (1,)))
+def plain():
+    while True:
+        a()
+        c()
+def generators():
+    while True:
+        for _ in ga(): pass
+        for _ in gc(): pass
+def through_c():
+    while True:
+        ma()
+        mc()
+print(os.getpid(), flush=True)
+globals()[sys.argv[1]]()
+"""
+CALLER = {"a": {"plain"}, "c": {"plain"}, "ga": {"generators"}, "gc": {"generators"}, "ma": {"through_c"}, "mc": {"through_c"}}
+CALLER.update({"fa": {"ma"}, "fc": {"mc"}, "b": {"a", "ga", "fa"}, "d": {"c", "gc", "fc"}, "<module>": set()})
+CALLER.update({loop: {"<module>"} for loop in ("plain", "generators", "through_c")})
+
+
+def test_no_dump_shows_a_stack_that_never_was(programs, dumps, python):
+    """Calls that last some 50 ns, in turns: a() of b(), c() of d(); never is d() below a()."""
+    all_seen = set()
+    for loop in ("plain", "generators", "through_c"):
+        app = programs.start(python, PAIRS, loop)
+        seen = dumps(app.pid, "--repeat", 250, "--every", "1ms")  # it may be off the CPU for a while
+        app.end()
+        stacks = [names(t) for d in seen for t in d["threads"] if t["read"]]
+        assert len(seen) == 250 and len(stacks) >= 248
+        wrong = [s for s in stacks if any(below not in CALLER[f] for f, below in zip(s, s[1:])) or CALLER[s[-1]]]
+        assert not wrong
+        all_seen |= {f for s in stacks for f in s}
+    assert {"a", "c", "ga", "gc", "ma", "mc"} <= all_seen and all_seen & {"b", "d"}
+
+
+@pytest.mark.few_pythons
+def test_one_thread_holds_the_gil_and_the_others_wait_for_it(programs, dumps, python):
+    app = programs.start(
+        python,
+        """
+        import os, threading
+        def spin():
+            while True: pass
+        for _ in range(2): threading.Thread(target=spin, daemon=True).start()
+        print(os.getpid(), flush=True)
+        spin()
+        """,
+    )
+    seen = dumps(app.pid, "--repeat", 100, "--every", "3ms")
+    assert all(sum(t["holds_gil"] for t in d["threads"]) <= 1 for d in seen)
+    assert sum(any(t["holds_gil"] for t in d["threads"]) for d in seen) > 50
+    states = [sorted(t["state"] for t in d["threads"]) for d in seen]
+    assert states.count(["running", "waiting for GIL", "waiting for GIL"]) > 20
+
+
+@pytest.mark.few_pythons
+def test_a_running_program_is_neither_stopped_nor_changed(programs, dumps, python):
+    app = programs.start(
+        python,
+        """
+        import os, sys
+        print(os.getpid(), flush=True)
+        for line in sys.stdin:
+            print(len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), len(open("/proc/self/maps").readlines()), flush=True)
+        """,
+        stdin=subprocess.PIPE,
+    )
+
+    def state():
+        app.process.stdin.write("?\n")
+        app.process.stdin.flush()
+        return app.process.stdout.readline()
+
+    def switches():
+        return re.findall(r"^(State:.*sleeping|\w*voluntary.*)", open(f"/proc/{app.pid}/status").read(), re.M)
+
+    state()
+    before = state()
+    asleep = wait_for(lambda: len(one := switches()) == 3 and one, "sleep")
+    dumps(app.pid, "--repeat", 200)
+    assert switches() == asleep
+    assert state() == before
+    app.process.stdin.close()
+
+
+def test_a_thread_between_functions_has_no_frames(programs, dumps, any_python):
+    app = programs.start(
+        any_python,
+        """
+        import _thread, os, threading
+        lock = threading.Lock()
+        lock.acquire()
+        _thread.start_new_thread(lock.acquire, ())
+        print(os.getpid(), flush=True)
+        threading.Event().wait()
+        """,
+    )
+    two = wait_for(lambda: [d for d in dumps(app.pid) if len(d["threads"]) == 2], "the second thread")[0]
+    assert [t["frames"] for t in two["threads"]][1] == [] and two["threads"][1]["read"]
+
+
+# -- processes --
+
+
+def test_the_programs_that_a_process_started_are_dumped_with_it(programs, dumps, any_python, run):
+    app = programs.start(
+        any_python,
+        """
+        import os, subprocess, sys, time
+        def child():
+            subprocess.Popen(["sleep", "60"])
+            print(os.getppid(), flush=True)
+            time.sleep(60)
+        if sys.argv[1:]: child()
+        subprocess.Popen([sys.executable, __file__, "child"])
+        time.sleep(60)
+        """,
+    )
+    parent, child = dumps("--children", app.pid)
+    assert parent["pid"] == app.pid and "child" in names(child["threads"][0]) and "child" in child["command"]
+    assert [d["pid"] for d in dumps(child["pid"], app.pid)] == [child["pid"], app.pid]
+    text = run("dump", child["pid"], app.pid).stdout
+    assert [int(pid) for pid in re.findall(r"^Process (\d+): ", text, re.M)] == [child["pid"], app.pid]
+    subprocess.run(["kill", *open(f"/proc/{child['pid']}/task/{child['pid']}/children").read().split(), str(child["pid"])], check=True)
+
+
+def test_a_program_in_a_pid_namespace_of_its_own_is_read(programs, dumps, any_python):
+    unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
+        pytest.skip("no right to make a PID namespace")
+    source = "import os, time\ndef nap(): time.sleep(60)\nprint(os.getpid(), flush=True)\nnap()\n"
+    app = programs.start(any_python, source, before=unshare)
+    assert app.pid == 1
+    (dump,) = dumps("--children", app.process.pid)
+    (thread,) = dump["threads"]
+    assert names(thread) == ["nap", "<module>"] and thread["tid"] == dump["pid"] != 1
+
+
+def test_subinterpreters_are_told_apart(programs, dumps, any_python):
+    source = """
+    import os, time
+    try:
+        import _interpreters as interpreters
+        run = interpreters.exec
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+        run = interpreters.run_string
+    print(os.getpid(), flush=True)
+    run(interpreters.create(), "import time\\ndef inside(): time.sleep(60)\\ninside()")
+    """
+    app = programs.start(any_python, source)
+
+    def inside():
+        threads = dumps(app.pid)[0]["threads"]
+        return [t for t in threads if "inside" in names(t) and t["interpreter"] == 1]
+
+    assert wait_for(inside, "the call in the other interpreter")
+
+
+def test_a_stopped_program_is_dumped(programs, dumps, any_python):
+    app = programs.start(any_python, "import os\nprint(os.getpid(), flush=True)\nwhile True: pass\n")
+    os.kill(app.pid, signal.SIGSTOP)
+    wait_for(lambda: "T (stopped)" in open(f"/proc/{app.pid}/status").read(), "the stop")
+    (dump,) = dumps(app.pid)
+    assert dump["threads"][0]["state"] == "stopped" and names(dump["threads"][0]) == ["<module>"]
+
+
+def test_a_program_whose_file_was_deleted_is_dumped(programs, dumps, any_python, tmp_path, venv):
+    if os.geteuid():
+        pytest.skip("only root may open a file that was deleted")
+    copy = tmp_path / "python3"
+    copy.write_bytes(open(os.path.realpath(any_python.exe), "rb").read())
+    copy.chmod(0o755)
+    home = any_python.run("-c", "import sys; print(sys.base_prefix)").stdout.strip()
+    script = tmp_path / "app.py"
+    script.write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
+    app = programs.add([copy, script], env={**os.environ, "PYTHONHOME": home})
+    copy.unlink()
+    assert names(dumps(app.pid)[0]["threads"][0]) == ["<module>"]
+
+
+# -- text --
+
+TEXT = """
+import os, threading, time
+def rec(n):
+    if n:
+        rec(n - 1)
+    time.sleep(60)
+class AVeryLongNameOfAClass:
+    def with_a_method_of_a_very_long_name_too(self):
+        exec(compile("import time; time.sleep(60)", "/a/path/with\\x1b[31m/many/parts/in/it/which/is/so/long/that/no/terminal/shows/it.py", "exec"))
+for f in (lambda: rec(20), AVeryLongNameOfAClass().with_a_method_of_a_very_long_name_too):
+    threading.Thread(target=f, daemon=True).start()
+time.sleep(0.1)
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_text_is_what_people_read(programs, run, any_python):
+    app = programs.start(any_python, TEXT)
+    asleep = "Thread._bootstrap_inner"
+    text = wait_for(lambda: (t := run("dump", app.pid).stdout).count("sleeps in clock_nanosleep") == 3 and asleep in t and t, "sleep")
+    text = re.sub(r"\b\d{3,7}\b", "N", text.replace(str(programs.folder), "/tmp"))
+    text = re.sub(r"\S+/threading.py:N", "/lib/threading.py:N", text).replace(any_python.exe.rpartition("/")[2], "python3")
+    text = text.replace(any_python.version, "3.N.N")
+    assert text.splitlines()[:14] == [
+        "Process N: python3 /tmp/app1.py",
+        "Python 3.N.N, 3 threads",
+        "",
+        "Thread N (main)  sleeps in clock_nanosleep",
+        "    <module>  /tmp/app1.py:14",
+        "",
+        "Thread N  sleeps in clock_nanosleep",
+        "    rec                      /tmp/app1.py:6",
+        "    rec                      /tmp/app1.py:5  (20 times)",
+        "    <lambda>                 /tmp/app1.py:10",
+        "    Thread.run               /lib/threading.py:N",
+        "    Thread._bootstrap_inner  /lib/threading.py:N",
+        "    Thread._bootstrap        /lib/threading.py:N",
+        "",
+    ]
+    assert r"/a/path/with\x1b[31m/many" in text and "\x1b" not in text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_no_line_is_longer_than_the_terminal(programs, krait, any_python, columns):
+    app = programs.start(any_python, TEXT)
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+    text, status = on_terminal([krait, "dump", app.pid], columns, env={k: v for k, v in env.items() if k != "NO_COLOR"})
+    assert status == 0 and "\x1b[1mThread" in text
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    assert max(map(len, lines)) <= columns and any("…" in line for line in lines) and "\x1b[31m/" not in text
+
+
+def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
+    first, repeated, children, as_json = run_page("dump.md", krait, any_python, tmp_path).values()
+    assert re.search(r"^Thread \d+ \(main\)  sleeps in futex\n    load +\S*hangs.py:13$", first.stdout, re.M)
+    assert repeated.stdout.count(" refresh ") == 3 and children.stdout.count(" refresh ") == 2
+    assert json.loads(as_json.stdout)["threads"][1]["frames"][0]["function"] == "refresh"

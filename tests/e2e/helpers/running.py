@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python programs that run while krait looks at them."""
+
+import subprocess
+import textwrap
+import time
+
+
+def wait_for(condition, what, limit=30):
+    end = time.monotonic() + limit
+    while not (found := condition()):
+        assert time.monotonic() < end, f"{what} did not come"
+        time.sleep(0.01)
+    return found
+
+
+class Running:
+    """A program that has printed its process id in its first line; `ready` holds the other words of that line."""
+
+    def __init__(self, command, folder, **popen):
+        self.process = subprocess.Popen([str(word) for word in command], cwd=folder, stdout=subprocess.PIPE, text=True, **popen)
+        words = self.process.stdout.readline().split(maxsplit=1)
+        assert words, "the program did not begin"
+        self.pid, self.ready = int(words[0]), words[1] if words[1:] else ""
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Programs:
+    """start(python, source, *args): a Running; `# line NAME` in the source names a line for line_of()."""
+
+    def __init__(self, folder):
+        self.folder, self.running, self.count = folder, [], 0
+
+    def start(self, python, source, *args, before=(), **popen):
+        self.count += 1
+        path = self.folder / f"app{self.count}.py"
+        path.write_text(textwrap.dedent(source))
+        return self.add([*python.prefix, *before, python.exe, path, *args], **popen)
+
+    def add(self, command, **popen):
+        self.running.append(Running(command, self.folder, **popen))
+        return self.running[-1]
+
+    def end(self):
+        for program in self.running:
+            program.end()

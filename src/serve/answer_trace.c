@@ -26,6 +26,20 @@ static uint64_t since(const struct krait_serving *serving, uint64_t t_ns)
     return t_ns > serving->origin_ns ? t_ns - serving->origin_ns : 0;
 }
 
+/* Which of the folders that were opened has a process: the last one that its folder lies in, or is. */
+static uint32_t recording_of(const struct krait_serving *serving, const struct krait_process *process)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < serving->path_count; i++) {
+        size_t n = strlen(serving->paths[i]);
+        while (n > 1 && serving->paths[i][n - 1] == '/')
+            n--;
+        if (strncmp(process->dir, serving->paths[i], n) == 0 && (process->dir[n] == '/' || !process->dir[n]))
+            found = i;
+    }
+    return found;
+}
+
 static void put_processes(struct krait_buf *out, const struct krait_serving *serving)
 {
     const struct krait_trace *trace = serving->trace;
@@ -39,6 +53,7 @@ static void put_processes(struct krait_buf *out, const struct krait_serving *ser
         krait_json_key_text(out, "command", p->command);
         krait_json_key_text(out, "runtime", p->runtime);
         krait_json_key_text(out, "host", p->host);
+        krait_json_key_u64(out, "recording", recording_of(serving, p));
         krait_json_key_text(out, "end", p->end);
         json_ns(out, "begin", since(serving, p->begin_ns));
         json_ns(out, "until", since(serving, p->end_ns));

@@ -22,7 +22,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     go('Fit the selection', ['code:KeyF'], (c) => {
       const { detail, view } = c.store;
       if (view.selected) c.store.show(view.selected.from, view.selected.from + BigInt(Math.round(view.selected.span)), 0.02);
-      else if (detail) c.store.show(detail.begin, detail.end);
+      else if (detail) c.timeline.showCall(detail);
     }),
     go('Undo', ['Ctrl+z', 'Backspace'], (c) => c.store.step(true)),
     go('Redo', ['Ctrl+y', 'Ctrl+Shift+z', 'Ctrl+Shift+Z'], (c) => c.store.step(false)),
@@ -38,7 +38,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     call('Note the selection, or the middle of the screen', ['code:KeyM'], (c) => addNote(c)),
     call('Select the time of the call', ['code:KeyX'], (c) => {
       const { detail } = c.store;
-      if (detail) c.store.select({ from: detail.begin, span: Math.max(Number(detail.end - detail.begin), 1) });
+      if (detail) c.store.select(c.timeline.rangeOf(detail));
     }),
     call('Select the time on the screen', ['code:KeyV'], (c) => c.store.select({ ...c.store.view.range })),
     other('Clear the selection', ['Escape'], (c) => { c.store.selectCall(null); c.store.select(null); c.store.setFunc(null); }),
@@ -50,6 +50,9 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     other('Tables of the selected call\u2019s thread, or of all', ['code:KeyO'], (c) => c.timeline.chooseLane()),
     other('Move the chosen lane up', ['Alt+ArrowUp'], (c) => c.timeline.moveLane(-1)),
     other('Move the chosen lane down', ['Alt+ArrowDown'], (c) => c.timeline.moveLane(1)),
+    other('Recordings side by side, each from its begin on', ['code:KeyZ'], (c) => {
+      if (c.timeline.lanes.alignment.offered) c.store.setAligned(!c.store.view.aligned);
+    }),
     other('Only threads that ran in the range, or all', ['code:KeyR'], (c) => {
       c.store.view.active = !c.store.view.active;
       c.store.tell('range');

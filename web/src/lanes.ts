@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which lanes there are, in which order, and how high each is.
 
+import { Alignment } from './align';
 import { Process, Trace, Track } from './model';
 import { Grouping, Store } from './store';
 
@@ -15,7 +16,13 @@ export interface Lane {
   key: string; title: string; hint: string; level: number; // 0: head of a group
   parts: Part[]; top: number; height: number; group: string; collapsed: boolean; pinned: boolean;
   hidden: number; // rows that are deeper than is shown
+  shift: bigint; // what is added to a time on the screen
   tracks: Track[]; // of a head, all of its lanes that are shown or would be: for its summary
+}
+
+/** "krait-app" of "/tmp/krait-app/", quoted or not. */
+function lastPart(folder: string): string {
+  return folder.replace(/[/']+$/, '').split('/').pop()?.replace(/^'/, '') || folder;
 }
 
 /** "python3 app.py": the program without its folders. */
@@ -97,7 +104,7 @@ export class Lanes {
   private found: Group[] = [];
   private heights = new Map<number, number>(); // by track: see heightOf
 
-  constructor(private trace: Trace, private store: Store) {
+  constructor(private trace: Trace, private store: Store, readonly alignment: Alignment) {
     this.layout();
   }
 
@@ -121,7 +128,7 @@ export class Lanes {
     this.stale = false;
     let top = 0;
     const pins: Lane[] = [];
-    this.found = this.arranged(groups(this.trace, by));
+    this.found = this.arranged(this.aligned(groups(this.trace, by)));
     for (const group of this.found) {
       const hit = (text: string): boolean => !wanted || text.toLowerCase().includes(wanted);
       const groupHit = hit(`${group.title} ${group.hint}`);
@@ -129,7 +136,7 @@ export class Lanes {
       const own = group.lanes.filter((lane) => (groupHit || hit(`${lane.title} ${lane.hint}`)) && isActive(lane));
       if (!own.length) continue;
       const closed = collapsed.includes(group.key) !== group.closed;
-      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0, tracks: own.flatMap((lane) => lane.tracks) });
+      this.lanes.push({ key: group.key, title: group.title, hint: group.hint, level: 0, parts: [], top, height: HEAD, group: group.key, collapsed: closed, pinned: false, hidden: 0, shift: this.shiftOf(own[0].tracks[0]), tracks: own.flatMap((lane) => lane.tracks) });
       top += HEAD;
       if (closed) continue;
       for (const lane of own) {
@@ -169,6 +176,38 @@ export class Lanes {
     }
   }
 
+  /** Of recordings side by side only what has a begin of its own; the folder tells them apart. */
+  private aligned(found: Group[]): Group[] {
+    if (!this.store.view.aligned) return found;
+    for (const group of found) {
+      group.lanes = group.lanes.filter((lane) => lane.tracks.every((track) => track.process !== null));
+      const recording = group.lanes.length ? this.alignment.recordingOf(group.lanes[0].tracks[0]) : undefined;
+      if (group.key.startsWith('p') && recording !== undefined) group.hint += ` in ${lastPart(this.trace.folders[recording])}`;
+    }
+    return found.filter((group) => group.lanes.length);
+  }
+
+  /** What is added to a time on the screen to have the track's own. */
+  shiftOf(track: Track | undefined): bigint {
+    return this.store.view.aligned && track ? this.alignment.beginOf(track) : 0n;
+  }
+
+  /** Of recordings side by side the one that tables are of: that of the chosen lanes, else the first. */
+  private subject(only: string[]): number {
+    const track = this.tracksOf(only)[0];
+    return (track && this.alignment.recordingOf(track)) ?? this.alignment.recordings.findIndex((each) => each);
+  }
+
+  /** The same as shiftOf, of what tables are of. */
+  tableShift(only = this.store.view.only): bigint {
+    return this.store.view.aligned ? this.alignment.recordings[this.subject(only)]?.begin ?? 0n : 0n;
+  }
+
+  /** The groups of a recording. */
+  groupsOf(recording: number): string[] {
+    return this.found.filter((group) => group.lanes.some((lane) => this.alignment.recordingOf(lane.tracks[0]) === recording)).map((group) => group.key);
+  }
+
   /** As the reader has put them: what was never moved stands behind what was. */
   private arranged(found: Group[]): Group[] {
     const places = new Map(this.store.view.order.map((key, i) => [key, i] as const));
@@ -193,12 +232,18 @@ export class Lanes {
 
   /** The tracks of the chosen lanes; undefined where none is chosen: of all. */
   chosenTracks(only = this.store.view.only): Track[] | undefined {
-    if (!only.length) return undefined;
+    if (!this.store.view.aligned) return only.length ? this.tracksOf(only) : undefined;
+    const subject = this.subject(only), tracks = only.length ? this.tracksOf(only) : this.found.flatMap((group) => group.lanes).flatMap((lane) => lane.tracks);
+    return tracks.filter((track) => this.alignment.recordingOf(track) === subject);
+  }
+
+  private tracksOf(only: string[]): Track[] {
     return this.found.flatMap((group) => group.lanes.filter((lane) => only.includes(lane.key) || only.includes(group.key))).flatMap((lane) => lane.tracks);
   }
 
   /** What the chosen lanes are called. */
   chosenTitles(only = this.store.view.only): string[] {
+    if (this.store.view.aligned && !only.length) return [this.alignment.recordings[this.subject(only)]?.folder ?? ''];
     return this.found.flatMap((group) => [group, ...group.lanes]).filter((each) => only.includes(each.key)).map((each) => `${each.title} ${each.hint}`.trim());
   }
 
@@ -229,7 +274,7 @@ export class Lanes {
       parts.push({ track, top, rowHeight, rows });
       top += rowHeight * rows + 2;
     }
-    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false, hidden, tracks: [] };
+    return { key: lane.key, title: lane.title, hint: lane.hint, level: 1, parts, top: 0, height: Math.max(top + GAP - 2, 24), group, collapsed, pinned: false, hidden, shift: this.shiftOf(lane.tracks[0]), tracks: [] };
   }
 
   /** The lane at a height, by bisection. */

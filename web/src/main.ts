@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: asks what was recorded, puts the parts together, and keeps them in step.
 
+import { Alignment } from './align';
 import { Api, ask, askTrace } from './api';
 import { Choice, Chooser } from './chooser';
 import { button, el } from './dom';
@@ -40,15 +41,17 @@ class Page {
   private jobs = new Jobs();
   private chosen = el('span', { class: 'chosen-lanes', role: 'status' });
   private help = el('dialog', { class: 'help' });
+  private align = button('Align', 'Recordings side by side, each from its begin on (Z)', () => { this.context.store.setAligned(!this.context.store.view.aligned); });
   private filter = el('input', { type: 'search', class: 'filter', placeholder: 'Filter lanes', 'aria-label': 'Filter lanes' });
 
   constructor(trace: Trace) {
-    const store = new Store(trace.duration, trace.funcs > 2 ? 'functions' : trace.kernel ? 'states' : 'marks');
+    const alignment = new Alignment(trace);
+    const store = new Store(trace.duration, trace.funcs > 2 ? 'functions' : trace.kernel ? 'states' : 'marks', alignment);
     const api = new Api(() => this.redraw());
     const notes = new Notes(trace.origin, () => this.showNotes());
-    const timeline = new Timeline(trace, store, api, notes);
+    const timeline = new Timeline(trace, store, api, notes, alignment);
     this.context = { trace, store, api, timeline, notes };
-    this.minimap = new Minimap(trace, store, api);
+    this.minimap = new Minimap(trace, store, api, alignment);
     this.search = new Chooser('Search functions and threads', (text) => this.findAll(text));
     this.palette = new Chooser('Commands', (text) => this.findCommand(text));
     this.build();
@@ -81,7 +84,7 @@ class Page {
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
       this.length, this.state, el('span', { class: 'space' }), this.filter,
       button('Active', 'Only threads that ran in the range (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
-      button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
+      this.align, button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
     tabs.addEventListener('keydown', (event) => this.stepTab(event));
     for (const panel of panels) {
@@ -103,6 +106,7 @@ class Page {
     const { trace } = this.context;
     this.length.textContent = `${duration(Number(trace.duration))}, ${counted(trace.threads.length, 'thread')}`;
     this.missing.replaceChildren(...this.warnings());
+    this.align.hidden = !this.context.timeline.lanes.alignment.offered;
   }
 
   /** What is missing from the recording is said before all else. */
@@ -117,7 +121,8 @@ class Page {
   /** Which lanes the tables are of, where not of all. */
   private showChosen(): void {
     const titles = this.context.timeline.lanes.chosenTitles(), text = titles.slice(0, 3).join(', ') + (titles.length > 3 ? ` and ${titles.length - 3} more` : '');
-    this.chosen.replaceChildren(...(titles.length ? [`only ${text} `, button('\u2715', 'Tables of all lanes (O)', () => this.context.store.chooseAll(), 'link')] : []));
+    const all = !this.context.store.view.only.length;
+    this.chosen.replaceChildren(...(titles.length ? [`only ${text} `, all ? '' : button('\u2715', 'Tables of all lanes (O)', () => this.context.store.chooseAll(), 'link')] : []));
   }
 
   private buildHelp(): void {
@@ -155,6 +160,7 @@ class Page {
   private redraw(): void {
     this.context.timeline.draw();
     this.minimap.draw();
+    this.align.setAttribute('aria-pressed', String(this.context.store.view.aligned));
     document.querySelector('button.active')?.setAttribute('aria-pressed', String(this.context.store.view.active));
     const shown = this.made.get(this.shown);
     shown?.querySelectorAll('.table-rows').forEach((list) => list.dispatchEvent(new Event('scroll')));
@@ -166,7 +172,10 @@ class Page {
     store.listen((what) => {
       const panel = this.offered.find((p) => p.id === this.shown);
       if (what === 'range') this.findActiveLater();
-      if (what === 'lanes') this.showChosen();
+      if (what === 'lanes') {
+        this.showChosen();
+        this.redraw();
+      }
       if (what === 'panel') this.later(true);
       else if (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected)) this.later(false);
     });
@@ -208,7 +217,7 @@ class Page {
   /** The tracks of threads that made calls or had a CPU in the range that is on the screen. */
   private async findActive(): Promise<void> {
     const { store, timeline, trace, api } = this.context, { from, span } = store.view.range, before = timeline.lanes.active;
-    if (store.view.active) {
+    if (store.view.active && !store.view.aligned) {
       const begin = from < 0n ? 0n : from, active = new Set<number>(), threads = new Set<string>();
       const sums = await ask<{ rows: number[][] }>('states', { from: begin, until: from + BigInt(Math.round(span)) });
       const keyOf = (id: number): string => `${trace.tracks[id].pid}.${trace.tracks[id].number}`;

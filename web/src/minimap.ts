@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole recording in a strip: how busy it was, and which part the timeline shows.
 
+import { Alignment } from './align';
 import { Api, tileLength } from './api';
 import { el } from './dom';
 import { Trace, Track } from './model';
@@ -19,7 +20,7 @@ export class Minimap {
   private shown: Track[] = [];
   private drag: { x: number; edge: 'move' | 'new'; from: bigint } | null = null;
 
-  constructor(private trace: Trace, private store: Store, private api: Api) {
+  constructor(private trace: Trace, private store: Store, private api: Api, private alignment: Alignment) {
     this.element = el('div', { class: 'minimap-box', title: 'The whole recording. Drag the window, or drag outside of it to choose another' }, this.canvas);
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
     this.canvas.addEventListener('pointermove', (event) => this.move(event));
@@ -30,12 +31,27 @@ export class Minimap {
 
   /** How busy each pixel is: of all threads together, by what is outermost in them. */
   private density(width: number): Float64Array {
-    const { span } = this.store.whole, level = levelOf(span, width), sums = new Map<number, Sum>();
-    for (let i = 0; i * tileLength(level) < span; i++) {
-      const sum = this.api.summaries.get(this.tracks, level, i);
-      if (sum) sums.set(i, sum);
+    const { span } = this.store.whole, level = levelOf(span, width), out = new Float64Array(width);
+    for (const [begin, tracks] of this.parts()) {
+      const sums = new Map<number, Sum>();
+      for (let i = Math.floor(begin / tileLength(level)); i * tileLength(level) < begin + span; i++) {
+        const sum = this.api.summaries.get(tracks, level, i);
+        if (sum) sums.set(i, sum);
+      }
+      spread(sums, level, begin, span, width).forEach((busy, x) => { out[x] += busy; });
     }
-    return spread(sums, level, 0, span, width);
+    return out;
+  }
+
+  /** Tracks that begin together: all, or those of each recording. */
+  private parts(): Map<number, Track[]> {
+    if (!this.store.view.aligned) return new Map([[0, this.tracks]]);
+    const parts = new Map<number, Track[]>();
+    for (const track of this.tracks) {
+      const begin = Number(this.alignment.beginOf(track));
+      if (track.process !== null) parts.set(begin, [...(parts.get(begin) ?? []), track]);
+    }
+    return parts;
   }
 
   private get tracks(): Track[] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the server says was recorded (src/serve/answer_trace.c).
 
-export interface Process { pid: number; ppid: number; name: string; command: string; runtime: string; host: string; end: string; begin: bigint; until: bigint }
+export interface Process { pid: number; ppid: number; name: string; command: string; runtime: string; host: string; recording: number; end: string; begin: bigint; until: bigint }
 export interface Thread { process: number; tid: number; name: string; begin: bigint; until: bigint }
 export type TrackKind = 'calls' | 'slices' | 'states' | 'instants' | 'counter' | 'flows';
 export interface Track {

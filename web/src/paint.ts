@@ -16,6 +16,11 @@ export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans
 
 export interface Frame { width: number; height: number; scroll: number; from: bigint; span: number }
 
+/** The times of a lane. */
+export function shifted(frame: Frame, shift: bigint): Frame {
+  return { ...frame, from: frame.from + shift };
+}
+
 export function levelOf(span: number, width: number): number {
   return Math.max(0, Math.floor(Math.log2(Math.max(span / Math.max(width, 1) * BIN_PIXELS, 1))));
 }
@@ -70,8 +75,9 @@ export class Painter {
       const top = lane.top - frame.scroll;
       if (top > frame.height || top + lane.height < 0) continue;
       this.ground(context, lane, top, frame, palette);
-      if (lane.level === 0 && lane.collapsed) this.summary(context, lane, top, frame, level, palette);
-      for (const part of lane.parts) this.part(context, part, top + part.top, frame, level, palette);
+      if (lane.level === 0 && lane.collapsed) this.summary(context, lane, top, shifted(frame, lane.shift), level, palette);
+      const own = shifted(frame, lane.shift);
+      for (const part of lane.parts) this.part(context, part, top + part.top, own, level, palette);
     }
   }
 
@@ -197,7 +203,7 @@ export class Painter {
   lines(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): void {
     context.fillStyle = palette.accent;
     for (const call of this.store.lit?.calls ?? []) {
-      const at = this.lanes.of(call.track), left = this.x(call.begin, frame), right = this.x(call.end, frame);
+      const at = this.lanes.of(call.track), own = shifted(frame, at?.lane.shift ?? 0n), left = this.x(call.begin, own), right = this.x(call.end, own);
       if (!at || call.depth >= at.part.rows || right < 0 || left > frame.width) continue;
       context.fillRect(Math.max(left, -2), at.lane.top + at.part.top + (call.depth + 1) * at.part.rowHeight - 3 - frame.scroll, Math.max(Math.min(right, frame.width) - Math.max(left, -2), 2), 3);
     }

@@ -41,19 +41,20 @@ export function idRanges(ids: number[]): string | undefined {
 type TimeParams = { from: bigint; until: bigint };
 type RangeParams = TimeParams & { threads: string | undefined };
 
-function timesOf({ from, span }: Range): TimeParams {
-  return { from: from < 0n ? 0n : from, until: from + BigInt(Math.round(span)) };
+function timesOf({ from, span }: Range, shift: bigint): TimeParams {
+  const begin = from + shift;
+  return { from: begin < 0n ? 0n : begin, until: begin + BigInt(Math.round(span)) };
 }
 
 /** The selected range, or what is on the screen. */
 export function timeParams(context: Context): TimeParams {
-  return timesOf(context.store.asked);
+  return timesOf(context.store.asked, context.timeline.lanes.tableShift());
 }
 
 /** Of the threads of some lanes that recorded themselves. */
 export function baseParams(context: Context, base: Base): RangeParams {
   const threads = context.timeline.lanes.chosenTracks(base.only)?.map((track) => track.thread).filter((id): id is number => id !== null);
-  return { ...timesOf(base.range), threads: threads && idRanges(threads) };
+  return { ...timesOf(base.range, context.timeline.lanes.tableShift(base.only)), threads: threads && idRanges(threads) };
 }
 
 /** The selected range, or what is on the screen, of the chosen lanes. */
@@ -64,6 +65,16 @@ export function rangeParams(context: Context): RangeParams {
 /** What is chosen now is what later choices are compared with; again: nothing is. */
 export function toggleBase({ store }: Context): void {
   store.setBase(store.view.base ? null : { range: { ...store.asked }, only: [...store.view.only] });
+}
+
+/** What is compared: now, and before. Of recordings side by side the second, or the chosen one, with the first. */
+export function sides({ store, timeline }: Context): { now: Base; before: Base } | null {
+  const { base, only, aligned } = store.view, range = store.asked;
+  if (base) return { now: { range, only }, before: base };
+  if (!aligned) return null;
+  const [first, second] = timeline.lanes.alignment.recordings.map((each, i) => (each ? timeline.lanes.groupsOf(i) : [])).filter((keys) => keys.length);
+  const isFirst = !only.length || timeline.lanes.tableShift(only) === timeline.lanes.tableShift(first);
+  return first && second ? { now: { range, only: isFirst ? second : only }, before: { range, only: first } } : null;
 }
 
 /** Goes back to what others are compared with. */

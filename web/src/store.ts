@@ -34,6 +34,7 @@ export interface View {
   base: Base | null; // what others are compared with
   path: boolean; // whether the selection's critical path is drawn
   way: Way; // of the flame graph
+  aligned: boolean; // recordings are drawn side by side, each from its begin on (align.ts)
   scroll: number; // pixels of lanes above the screen
 }
 
@@ -53,14 +54,16 @@ export class Store {
   private future: string[] = [];
   private settled = '';
   private readonly initial: string;
+  private duration: bigint;
   private timer = 0;
 
-  constructor(duration: bigint, panel: string) {
+  constructor(duration: bigint, panel: string, private alignment: { span: number }) {
+    this.duration = duration;
     this.whole = { from: 0n, span: Math.max(Number(duration), LEAST_SPAN) };
     this.view = {
       range: { ...this.whole }, selected: null, call: null, panel, filter: '', group: 'process', active: false,
       collapsed: [], pinned: [], deep: [], only: [], order: [], func: null, brush: null, events: '', base: null, path: false,
-      way: 'callees', scroll: 0,
+      way: 'callees', aligned: false, scroll: 0,
     };
     this.initial = this.settled = encode(this.view);
   }
@@ -162,6 +165,20 @@ export class Store {
     for (const listener of this.listeners) listener('lit');
   }
 
+  /** Recordings side by side, or all at their own times. */
+  setAligned(aligned: boolean): void {
+    this.view.aligned = aligned;
+    this.view.selected = this.view.base = null;
+    this.measure();
+    this.setRange(0n, this.whole.span);
+    this.tell('lanes');
+    this.tell('selection');
+  }
+
+  private measure(): void {
+    this.whole = { from: 0n, span: Math.max(this.view.aligned ? this.alignment.span : Number(this.duration), LEAST_SPAN) };
+  }
+
   setEvents(filter: string): void {
     this.view.events = filter;
     this.tell('selection');
@@ -221,10 +238,11 @@ export class Store {
 
   /** The recording is longer now, and its parts may have other numbers. That is no step to go back to. */
   grow(duration: bigint, moves: Moves, func: number | null): void {
-    const { view } = this, span = Math.max(Number(duration), LEAST_SPAN), track = view.call && moves.track(view.call.track);
+    const { view } = this, before = this.whole.span, track = view.call && moves.track(view.call.track);
     this.settle();
-    view.range = followed(view.range, this.whole.span, span);
-    this.whole = { from: 0n, span };
+    this.duration = duration;
+    this.measure();
+    view.range = followed(view.range, before, this.whole.span);
     if (view.call) view.call = track === undefined ? null : { ...view.call, track: track as number };
     this.detail = null; // a call that had not ended may have
     this.setFuncAlone(func);
@@ -288,6 +306,7 @@ export class Store {
     const view = decode(text, this.view);
     if (!view) return;
     this.view = view;
+    this.measure();
     this.detail = null;
     this.lit = view.func === null ? null : { func: view.func };
     for (const what of ['lanes', 'range', 'selection', 'panel'] as const) {
@@ -316,6 +335,7 @@ export function encode(view: View): string {
   if (view.func !== null) parts.push(`n=${view.func}`);
   if (view.brush) parts.push(`u=${view.brush.join(',')}`);
   if (view.way !== 'callees') parts.push(`w=${view.way}`);
+  if (view.aligned) parts.push('z=1');
   if (view.scroll > 0) parts.push(`y=${view.scroll}`);
   for (const [key, list] of LISTS) if (view[list].length) parts.push(`${key}=${view[list].map(encodeURIComponent).join(',')}`);
   return parts.join(';');
@@ -337,7 +357,7 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, brush: null, events: '', base: null, path: false, way: 'callees', scroll: 0, collapsed: [], pinned: [], deep: [], only: [], order: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, brush: null, events: '', base: null, path: false, way: 'callees', aligned: false, scroll: 0, collapsed: [], pinned: [], deep: [], only: [], order: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
@@ -352,6 +372,7 @@ export function decode(text: string, base: View): View | null {
       if (key === 'n') view.func = Number(value);
       if (key === 'u') view.brush = readNumbers(value, 2) as [number, number];
       if (key === 'w') view.way = WAYS.find((each) => each === value) ?? 'callees';
+      if (key === 'z') view.aligned = value === '1';
       if (key === 'y') [view.scroll] = readNumbers(value, 1);
       const list = LISTS.find(([letter]) => letter === key);
       if (list) view[list[1]] = value.split(',').map(decodeURIComponent);

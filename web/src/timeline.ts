@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline: lanes, the axis above them, the names beside them, and what mouse and wheel do.
 
+import { Alignment } from './align';
 import { Api, ask, readCall } from './api';
 import { button, el } from './dom';
 import { Lane, Lanes, Part } from './lanes';
 import { Call, Trace, Track, label, place, stateWords } from './model';
 import { Notes } from './notes';
 import { Overlay, askWakeups } from './overlay';
-import { Frame, Painter, levelOf, shorten } from './paint';
+import { Frame, Painter, levelOf, shifted, shorten } from './paint';
 import { Palette, palette } from './palette';
-import { Store } from './store';
+import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
 import { doneBy, spanAt, spanNext } from './spans';
 import { tileLength } from './api';
@@ -37,8 +38,8 @@ export class Timeline {
   private tipAsk: AbortController | null = null;
   private dark: boolean;
 
-  constructor(private trace: Trace, private store: Store, private api: Api, private notes: Notes) {
-    this.lanes = new Lanes(trace, store);
+  constructor(private trace: Trace, private store: Store, private api: Api, private notes: Notes, alignment: Alignment) {
+    this.lanes = new Lanes(trace, store, alignment);
     this.painter = new Painter(trace, store, api, this.lanes);
     this.overlay = new Overlay(trace, store, this.lanes, () => this.draw());
     this.dark = isDark();
@@ -117,7 +118,7 @@ export class Timeline {
       this.draw();
     }
     this.drawSelection(context, frame, colours);
-    this.overlay.draw(context, frame, colours);
+    if (!this.store.view.aligned) this.overlay.draw(context, frame, colours);
     this.drawAxis(colours);
     this.drawNames(frame);
     this.element.classList.toggle('loading', this.painter.missing);
@@ -181,6 +182,7 @@ export class Timeline {
 
   /** A flag on the axis for each, with its text where there is room up to the next. */
   private drawNotes(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
+    if (this.store.view.aligned) return; // they are at times of all recordings
     this.notes.list.forEach((note, i) => {
       const next = this.notes.list[i + 1], x = Math.round(this.painter.x(note.range.from, frame)), width = note.range.span / frame.span * frame.width;
       if (x > frame.width || x + width < 0) return;
@@ -203,12 +205,12 @@ export class Timeline {
 
   private drawSelection(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
     const { selected } = this.store.view, call = this.store.detail;
-    const begin = this.painter.x(0n, frame), end = this.painter.x(this.trace.duration, frame);
+    const begin = this.painter.x(0n, frame), end = this.painter.x(BigInt(Math.round(this.store.whole.span)), frame);
     context.fillStyle = colours.grid;
     if (begin > 0) context.fillRect(0, 0, begin, frame.height);
     if (end < frame.width) context.fillRect(end, 0, frame.width - end, frame.height);
     context.fillStyle = colours.note;
-    for (const { range } of this.notes.list) context.fillRect(Math.round(this.painter.x(range.from, frame)), 0, 1, frame.height);
+    for (const { range } of this.store.view.aligned ? [] : this.notes.list) context.fillRect(Math.round(this.painter.x(range.from, frame)), 0, 1, frame.height);
     if (selected) {
       const left = this.painter.x(selected.from, frame), width = selected.span / frame.span * frame.width;
       context.fillStyle = colours.select;
@@ -219,11 +221,11 @@ export class Timeline {
     }
     if (this.store.cursor !== null) {
       context.fillStyle = colours.path;
-      context.fillRect(Math.round(this.painter.x(this.store.cursor, frame)), 0, 1, frame.height);
+      context.fillRect(Math.round(this.painter.x(this.store.cursor - this.lanes.tableShift(), frame)), 0, 1, frame.height);
     }
     const at = call && this.lanes.of(call.track);
     if (!call || !at || call.depth >= at.part.rows) return;
-    const left = this.painter.x(call.begin, frame), right = this.painter.x(call.end, frame);
+    const own = shifted(frame, at.lane.shift), left = this.painter.x(call.begin, own), right = this.painter.x(call.end, own);
     context.strokeStyle = colours.accent;
     context.lineWidth = 2;
     context.strokeRect(Math.max(left, -4), at.lane.top + at.part.top + call.depth * at.part.rowHeight - frame.scroll,
@@ -380,8 +382,19 @@ export class Timeline {
 
   private zoomTo(event: MouseEvent): void {
     const hit = this.hit(event.offsetX, event.offsetY);
-    if (hit?.slice) this.store.show(hit.begin + BigInt(hit.slice.begin), hit.begin + BigInt(hit.slice.end));
+    if (hit?.slice) this.showCall(this.callOf(hit));
     else this.store.zoom(0.25, event.offsetX / this.width);
+  }
+
+  /** The time of a call as it is on the screen. */
+  rangeOf(call: Call): Range {
+    const shift = this.lanes.shiftOf(this.trace.tracks[call.track]);
+    return { from: call.begin - shift, span: Math.max(Number(call.end - call.begin), 1) };
+  }
+
+  showCall(call: Call): void {
+    const { from } = this.rangeOf(call);
+    this.store.show(from, from + call.end - call.begin);
   }
 
   private hit(x: number, y: number): Hit | null {
@@ -389,7 +402,7 @@ export class Timeline {
     const inside = lane ? y + this.scroller.scrollTop - lane.top : 0;
     const part = lane?.parts.find((p) => inside >= p.top && inside < p.top + p.rowHeight * p.rows + 1);
     if (!lane || !part) return null;
-    const depth = Math.min(Math.floor((inside - part.top) / part.rowHeight), part.rows - 1), at = this.timeAt(x);
+    const depth = Math.min(Math.floor((inside - part.top) / part.rowHeight), part.rows - 1), at = this.timeAt(x) + lane.shift;
     const level = levelOf(this.store.view.range.span, this.width), length = tileLength(level);
     const index = at < 0n ? -1 : Number(at / BigInt(length));
     const tile = index < 0 ? undefined : this.api.peek(part.track.id, level, index);
@@ -415,7 +428,7 @@ export class Timeline {
     this.canvas.style.cursor = hit?.slice ? 'pointer' : 'default';
     const head = hit ? undefined : this.lanes.at(event.offsetY + this.scroller.scrollTop);
     if (head?.level === 0 && head.collapsed) {
-      const text = this.painter.summaryText(head, this.timeAt(event.offsetX), this.frame());
+      const text = this.painter.summaryText(head, this.timeAt(event.offsetX) + head.shift, this.frame());
       this.fillTip([text, 'folded: exact sums of all its lanes; expand it to see each']);
       this.tip.hidden = !text;
       this.placeTip(event);
@@ -514,8 +527,8 @@ export class Timeline {
     const { from, span } = this.store.view.range, begin = from < 0n ? 0n : from, top = this.scroller.scrollTop, until = from + BigInt(Math.round(span));
     const lanes = this.lanes.lanes.filter((lane) => (this.store.view.only.length ? this.store.view.only.includes(lane.key) : lane.top + lane.height > top));
     for (const part of lanes.flatMap((lane) => lane.parts)) {
-      const found = await this.firstOf(part.track, begin);
-      if (!found || found.begin >= until) continue;
+      const shift = this.lanes.shiftOf(part.track), found = await this.firstOf(part.track, begin + shift);
+      if (!found || found.begin >= until + shift) continue;
       this.store.selectCall(found);
       this.store.openPanel('details');
       return;
@@ -576,10 +589,10 @@ export class Timeline {
 
   /** Into view, in time and among the lanes. */
   reveal(call: Call): void {
-    const { from, span } = this.store.view.range, length = Number(call.end - call.begin);
-    if (call.begin < from || call.end > from + BigInt(Math.round(span)) || length < span / 2000) {
+    const { from, span } = this.store.view.range, begin = this.rangeOf(call).from, length = Number(call.end - call.begin);
+    if (begin < from || begin + BigInt(length) > from + BigInt(Math.round(span)) || length < span / 2000) {
       const wanted = length < span / 2000 || length > span ? Math.max(length * 8, 40) : span;
-      this.store.setRange(call.begin - BigInt(Math.round((wanted - length) / 2)), wanted);
+      this.store.setRange(begin - BigInt(Math.round((wanted - length) / 2)), wanted);
     }
     const at = this.lanes.of(call.track);
     if (!at) return;

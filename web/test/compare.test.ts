@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { differences, signed } from '../src/panels/compare';
+import { differences, joinMoved, signed } from '../src/panels/compare';
 import { equal, test } from './harness';
 
 const row = (func: number, calls: number, self: number): number[] => [func, calls, self, 2 * self, 0, self / calls];
@@ -16,4 +16,10 @@ test('a function has what it was in both, and nothing where it is missing', () =
 
 test('a change has its sign', () => {
   equal([5, -5, 0].map((n) => signed(n, String)), ['+5', '\u22125', '0']);
+});
+
+test('a function that has moved is compared with itself', () => {
+  const found = differences({ self: 100, rows: [row(1, 2, 60), row(2, 1, 40)] }, { self: 50, rows: [row(3, 1, 10), row(4, 4, 40)] });
+  const rows = joinMoved(found, (func) => (func === 1 || func === 3 ? 'app.main' : String(func)));
+  equal(rows.map((each) => [each.func, each.now.self, each.before.self]), [[1, 60, 10], [2, 40, 0], [4, 0, 40]]);
 });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { Alignment } from '../src/align';
 import { Lanes } from '../src/lanes';
 import { Trace, Track } from '../src/model';
 import { Store, View } from '../src/store';
@@ -6,9 +7,10 @@ import { equal, test } from './harness';
 
 const track = (id: number, kind: Track['kind'], of: Track['of'], number: number, process: number | null, thread: number | null): Track =>
   ({ id, kind, of, process, thread, number, pid: process === null ? 0 : 100 + process, processName: '', threadName: '', name: kind, unit: '', flags: 0 });
-const process = (pid: number) => ({ pid, command: `p${pid}`, name: '' });
-const thread = (of: number, tid: number) => ({ process: of, tid, name: `t${tid}` });
+const process = (pid: number) => ({ pid, command: `p${pid}`, name: '', recording: pid - 100 });
+const thread = (of: number, tid: number) => ({ process: of, tid, name: `t${tid}`, begin: 1000n + BigInt(of) * 10n, until: 1100n + BigInt(of) * 11n });
 const trace = {
+  folders: ['first', 'second'],
   processes: [process(100), process(101)], threads: [thread(0, 1), thread(0, 2), thread(1, 3)],
   tracks: [track(0, 'calls', 'thread', 1, 0, 0), track(1, 'states', 'thread', 1, 0, 0), track(2, 'calls', 'thread', 2, 0, 1), track(3, 'calls', 'thread', 3, 1, 2),
     track(4, 'states', 'cpu', 0, null, null), track(5, 'counter', 'cpu', 0, null, null), track(6, 'states', 'cpu', 1, null, null), track(7, 'states', 'thread', 9, null, null)],
@@ -18,7 +20,7 @@ const trace = {
 function lanesOf(view: Partial<View> = {}): { lanes: Lanes; view: View } {
   const full = { filter: '', group: 'process', collapsed: [], pinned: [], deep: [], only: [], order: [], ...view } as unknown as View;
   const store = { view: full, arrange: (keys: string[]) => { full.order = [...full.order.filter((key) => !keys.includes(key)), ...keys]; lanes.layout(); } } as unknown as Store;
-  const lanes = new Lanes(trace, store);
+  const lanes = new Lanes(trace, store, new Alignment(trace));
   return { lanes, view: full };
 }
 
@@ -64,4 +66,14 @@ test('a line to a lane that is folded ends at the head of its group', () => {
   equal(lanes.heightOf(0), head.top + head.height / 2);
   equal(lanes.heightOf(2), lanes.heightOf(0));
   equal(lanes.heightOf(99), undefined);
+});
+
+test('recordings side by side have their own times, and tables are of one of them', () => {
+  const { lanes, view } = lanesOf({ aligned: true });
+  equal(titles(lanes), ['P100', 't1', 't2', 'P101', 't3']);
+  equal(lanes.lanes.map((lane) => lane.shift), [1000n, 1000n, 1000n, 1010n, 1010n]);
+  equal([lanes.tableShift(), lanes.chosenTracks()?.map((track) => track.id), lanes.chosenTitles()], [1000n, [0, 1, 2], ['first']]);
+  view.only = ['p1'];
+  equal([lanes.tableShift(), lanes.chosenTracks()?.map((track) => track.id), lanes.groupsOf(1)], [1010n, [3], ['p1']]);
+  equal(lanes.alignment.span, 101);
 });

@@ -4,7 +4,7 @@ import { equal, test } from './harness';
 
 const VIEW: View = {
   range: { from: 31536000000000001n, span: 1234.5 }, selected: { from: 5n, span: 7 }, call: { track: 3, depth: 2, at: 9007199254740993n },
-  panel: 'finder', filter: 'a;b=c,\u202e"', group: 'kind', active: true, collapsed: ['p0', 'x;y'], pinned: ['p0/t1'], deep: ['p0/t2'], only: ['p0/t1', 'cpus'], order: ['p1', 'p0'], func: 12, brush: [1000, 2500], way: 'sandwich', scroll: 96, events: 'name == "a;b="', path: true, base: { range: { from: 1n, span: 2.5 }, only: ['p0/t1', 'a,b'] },
+  panel: 'finder', filter: 'a;b=c,\u202e"', group: 'kind', active: true, collapsed: ['p0', 'x;y'], pinned: ['p0/t1'], deep: ['p0/t2'], only: ['p0/t1', 'cpus'], order: ['p1', 'p0'], func: 12, brush: [1000, 2500], way: 'sandwich', aligned: true, scroll: 96, events: 'name == "a;b="', path: true, base: { range: { from: 1n, span: 2.5 }, only: ['p0/t1', 'a,b'] },
 };
 
 test('a link opens the same view, to the nanosecond', () => {

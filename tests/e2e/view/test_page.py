@@ -319,6 +319,36 @@ def test_a_folded_group_is_a_strip_of_how_many_are_busy(open_page, synth):
     assert min(rows) < 6 and max(rows) > 18
 
 
+def test_two_recordings_side_by_side_begin_together(open_page, synth, krait):
+    script = "process {pid} python3\ncode 1 python app main app.py 1\ncode 2 python app load app.py 10\nthread {pid} MainThread\n{begin} call 1\n{middle} call 2\n{end} return\n{end} return\nexit 0 0\n"
+    first = synth(script.format(pid=5, begin="0ms", middle="10ms", end="30ms"), "first")
+    second = synth(script.format(pid=6, begin="86400000ms", middle="86400005ms", end="86400045ms"), "second")  # a day later
+    page, link, _ = open_page([first, second])
+    page.press("z")
+    assert page.address().startswith("r=0,45000000") and page.text(".chosen-lanes") == f"only {first}"
+    box = page.page.locator("canvas.lanes").bounding_box()
+    top = page.page.locator(".lane:not(.head)").nth(1).bounding_box()["y"]
+    page.page.mouse.click(box["x"] + box["width"] * 20 / 45, top + 3 + 16 + 7)
+    page.press("Shift")
+    assert page.text(".details h2") == "app.load" and "duration\n40.00 ms" in page.text(".details") and "86400.005000000 s" in page.text(".details")
+    page.press("x")
+    assert ";s=5000000,40000000" in page.address()
+    page.press("1")
+    assert [row[:3] for row in page.rows()] == [["app.load", "20.00 ms", "80.0%"], ["app.main", "5.000 ms", "20.0%"]]  # of the first, from 5 ms on
+    page.page.locator(".lane.head .title").nth(1).click()
+    page.press("Shift")
+    assert [row[:3] for row in page.rows()] == [["app.load", "40.00 ms", "100.0%"], ["app.main", "0 ns", "0%"]]
+    page.press("b")
+    assert {row[0]: row[1] for row in page.rows()} == {"app.load": "+20.00 ms", "app.main": "\u22125.000 ms"}
+    page.page.goto("about:blank")
+    page.page.goto(link + "#r=0,45000000;p=compare;z=1")
+    page.wait().press("Shift")
+    rows = {row[0]: row[1:] for row in page.rows()}
+    assert rows["app.load"][0] == "+20.00 ms" and rows["app.main"][:4] == ["\u22125.000 ms", "\u221222.2 pp", "5.000 ms", "10.00 ms"]
+    page.press("z")
+    assert page.page.evaluate("() => window.krait.context.store.whole.span") == 86400 * 10**9 + 45 * 10**6
+
+
 def states_track(link):
     """The thread's states as the page has to have them: an id."""
     return next(t["id"] for t in ask(link, "trace")["tracks"] if t["kind"] == "states" and t["of"] == "thread" and t["thread"] == 0)

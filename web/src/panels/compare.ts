@@ -4,7 +4,7 @@
 import { ask } from '../api';
 import { button, el } from '../dom';
 import { label, place } from '../model';
-import { Base, Context, Panel, baseParams, rangeParams, showBase, toggleBase } from '../panel';
+import { Base, Context, Panel, baseParams, showBase, sides, toggleBase } from '../panel';
 import { Column, Table } from '../table';
 import { count, counted, duration } from '../time';
 import { hasCalls } from './functions';
@@ -30,6 +30,19 @@ export function differences(now: Answer, before: Answer): Difference[] {
     found.set(row[FUNC], known);
   }
   return [...found.values()];
+}
+
+/** A function that has moved to another file or line is the same one: those that are missing on one side find each other by name. */
+export function joinMoved(rows: Difference[], name: (func: number) => string): Difference[] {
+  const gone = new Map<string, Difference[]>(), taken = new Set<Difference>();
+  for (const row of rows) if (row.now === NONE) gone.set(name(row.func), [...(gone.get(name(row.func)) ?? []), row]);
+  for (const row of rows) {
+    const was = row.before === NONE ? gone.get(name(row.func))?.shift() : undefined;
+    if (!was) continue;
+    row.before = was.before;
+    taken.add(was);
+  }
+  return rows.filter((row) => !taken.has(row));
 }
 
 /** "+1.234 ms", "-20.00 us", "0". */
@@ -71,13 +84,12 @@ function sideText(context: Context, side: Base): string {
 }
 
 function drawHead(context: Context): void {
-  const { base, only } = context.store.view;
+  const { base } = context.store.view, compared = sides(context);
   begin.textContent = base ? 'End comparison' : 'Compare';
   back.hidden = !base;
-  empty.hidden = !!base;
-  table.element.hidden = !base;
-  if (!base) note.textContent = '';
-  else note.textContent = `now: ${sideText(context, { range: context.store.asked, only })}; before: ${sideText(context, base)}`;
+  empty.hidden = !!compared;
+  table.element.hidden = !compared;
+  note.textContent = compared ? `now: ${sideText(context, compared.now)}; before: ${sideText(context, compared.before)}` : '';
 }
 
 export const compare: Panel = {
@@ -91,11 +103,16 @@ export const compare: Panel = {
     return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, begin, back, note), empty, table.element);
   },
   async update(context, signal) {
-    const { base } = context.store.view;
+    const compared = sides(context);
     drawHead(context);
-    if (!base) return;
-    const [now, before] = await Promise.all([ask<Answer>('functions', rangeParams(context), signal), ask<Answer>('functions', baseParams(context, base), signal)]);
-    const rows = differences(now, before);
+    if (!compared) return;
+    const [now, before] = await Promise.all([compared.now, compared.before].map((side) => ask<Answer>('functions', baseParams(context, side), signal)));
+    const found = differences(now, before), names = new Map<number, string>();
+    for (const { func } of found) {
+      const known = await context.api.funcs.wait(func);
+      names.set(func, known ? label(known) : String(func));
+    }
+    const rows = joinMoved(found, (func) => names.get(func) as string);
     most = Math.max(...rows.map((row) => Math.abs(row.now.self - row.before.self)), 1);
     note.append(`; ${counted(rows.length, 'function')}, self ${signed(now.self - before.self, duration)}`);
     table.set(rows);

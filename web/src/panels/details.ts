@@ -124,8 +124,8 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
     el('dl', {}, el('dt', {}, 'duration'), el('dd', {}, duration(length)), el('dt', {}, 'begin'), el('dd', {}, moment(answer.begin)),
       el('dt', {}, 'self'), el('dd', {}, answer.self === undefined ? '-' : `${duration(answer.self)} (${share(answer.self, length)})`),
       el('dt', {}, 'depth'), el('dd', {}, String(answer.depth))),
-    el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.store.show(answer.begin, answer.end)),
-      button('Select its time', 'Tables then show it alone', () => context.store.select({ from: answer.begin, span: Math.max(length, 1) })),
+    el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(answer)),
+      button('Select its time', 'Tables then show it alone', () => context.store.select(context.timeline.rangeOf(answer))),
       button('All calls of it', 'Histogram and list', () => { context.store.setFunc(answer.func); context.store.openPanel('finder'); }), pathButton(context)));
   const parts: HTMLElement[] = [head], path = await pathSection(context);
   if (path) parts.push(path);
@@ -163,8 +163,8 @@ async function showSpan(context: Context, call: Call): Promise<void> {
   const facts: [string, string][] = [['duration', duration(length)], ['begin', moment(call.begin)], ['end', moment(call.end)]];
   if (track.kind === 'slices' && track.name === 'system calls') facts.push(['returned', returned(value)]);
   const where = track.of === 'cpu' ? `CPU ${track.number}` : `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`;
-  const actions = el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.store.show(call.begin, call.end)),
-    button('Select its time', 'X', () => context.store.select({ from: call.begin, span: Math.max(length, 1) })));
+  const actions = el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(call)),
+    button('Select its time', 'X', () => context.store.select(context.timeline.rangeOf(call))));
   const blamed = track.kind === 'states' && track.of === 'thread' && value ? context.trace.tracks.find((t) => t.of === 'thread' && t.number === value) : undefined;
   if (track.kind === 'states' && track.of === 'thread' && value) {
     facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);

@@ -56,8 +56,8 @@ function choose(i: number): void {
   chosen = i;
   list.draw();
   current.store.setCursor(at);
-  const { range } = current.store.view, isOut = at < range.from || at > range.from + BigInt(Math.round(span));
-  if (isOut) current.store.setRange(at - BigInt(Math.round(span / 2)), span);
+  const { range } = current.store.view, seen = at - current.timeline.lanes.tableShift(), isOut = seen < range.from || seen > range.from + BigInt(Math.round(span));
+  if (isOut) current.store.setRange(seen - BigInt(Math.round(span / 2)), span);
 }
 
 function tell(damage: string | null): void {

@@ -25,7 +25,7 @@ export const marks: Panel = {
     ], 0, (mark) => {
       const { span } = context.store.view.range;
       context.store.setCursor(mark.at);
-      context.store.setRange(mark.at - BigInt(Math.round(span / 2)), span);
+      context.store.setRange(mark.at - context.timeline.lanes.tableShift() - BigInt(Math.round(span / 2)), span);
     }, 'Events of the range');
     note = el('div', { class: 'note' });
     return el('div', { class: 'fill' }, note, table.element);

@@ -5,12 +5,14 @@
  * separated by blanks; in a word %20 is a blank, %XX any byte. One command a line, # begins a comment:
  *
  *   process PID NAME [PPID [COMMAND]]        a new process; what follows is in it
- *   code ID python|c|exception MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
+ *   code ID python|c|exception|name MODULE QUALNAME FILE LINE [SITE SITELINE]   ("-" is an empty string)
  *   thread TID [NAME]                        a new stream, or goes on with the one of this tid
  *   TIME call|resume|throw|ccall ID          TIME in ns, or with us, ms, s
  *   TIME return|yield|unwind|creturn|craise  TIME unwindof|craiseof ID
  *   TIME gilwait HOLDER      TIME giltake|gilswitch|gildrop
  *   TIME switch FROM TO      TIME mark TEXT [FIELDS]
+ *   TIME spanbegin ID CODE CATEGORY [FIELDS]   TIME spanend ID [FIELDS]
+ *   TIME counter CODE VALUE  TIME flow ID
  *   TIME frame ID DEPTH      TIME stack DEPTH      TIME omit ID CALLS (in the definitions)
  *   packet [LOST]                            ends the stream's packet; LOST events are missing before the next
  *   lost REASON COUNT                        krait:lost in the definitions, REASON a number
@@ -170,22 +172,27 @@ static void do_process(struct synth *s, char **w)
     define(s, KRAIT_EVENT_process_start, payload, n);
 }
 
+static enum krait_event_enum_value kind_of(const char *word)
+{
+    return strcmp(word, "exception") == 0 ? KRAIT_code_kind_exception
+           : strcmp(word, "c") == 0       ? KRAIT_code_kind_c
+           : strcmp(word, "name") == 0    ? KRAIT_code_kind_name
+                                          : KRAIT_code_kind_python;
+}
+
 static void do_code(struct synth *s, char **w)
 {
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    size_t n =
-        krait_put_code_define(payload, &(struct krait_payload_code_define){
-                                           .id = number(s, w, 1),
-                                           .kind = strcmp(w[2], "exception") == 0 ? KRAIT_code_kind_exception
-                                                   : strcmp(w[2], "c") == 0       ? KRAIT_code_kind_c
-                                                                                  : KRAIT_code_kind_python,
-                                           .line = number(s, w, 6),
-                                           .module = text(w[3]),
-                                           .qualname = text(w[4]),
-                                           .file = text(w[5]),
-                                           .site = w[7] ? number(s, w, 7) : 0,
-                                           .site_line = w[7] ? number(s, w, 8) : 0,
-                                       });
+    size_t n = krait_put_code_define(payload, &(struct krait_payload_code_define){
+                                                  .id = number(s, w, 1),
+                                                  .kind = (uint8_t)kind_of(w[2]),
+                                                  .line = number(s, w, 6),
+                                                  .module = text(w[3]),
+                                                  .qualname = text(w[4]),
+                                                  .file = text(w[5]),
+                                                  .site = w[7] ? number(s, w, 7) : 0,
+                                                  .site_line = w[7] ? number(s, w, 8) : 0,
+                                              });
     define(s, KRAIT_EVENT_code_define, payload, n);
 }
 
@@ -256,6 +263,10 @@ static const struct {
     { "gildrop", KRAIT_EVENT_gil_drop },
     { "switch", KRAIT_EVENT_python_switch },
     { "mark", KRAIT_EVENT_user_mark },
+    { "spanbegin", KRAIT_EVENT_span_begin },
+    { "spanend", KRAIT_EVENT_span_end },
+    { "counter", KRAIT_EVENT_user_counter },
+    { "flow", KRAIT_EVENT_user_flow },
 };
 
 static uint64_t parse_time(const char *word)
@@ -290,6 +301,20 @@ static size_t put_fields(const struct synth *s, char **w, uint32_t event, uint8_
         return krait_put_python_switch(
             payload, &(struct krait_payload_python_switch){ .from = (uint16_t)first,
                                                             .to = (uint16_t)number(s, w, 3) });
+    case KRAIT_EVENT_span_begin:
+        return krait_put_span_begin(payload,
+                                    &(struct krait_payload_span_begin){ .category = (uint8_t)number(s, w, 4),
+                                                                        .id = first,
+                                                                        .name = number(s, w, 3),
+                                                                        .fields = text(w[5] ? w[5] : "{}") });
+    case KRAIT_EVENT_span_end:
+        return krait_put_span_end(
+            payload, &(struct krait_payload_span_end){ .id = first, .fields = text(w[3] ? w[3] : "{}") });
+    case KRAIT_EVENT_user_counter:
+        return krait_put_user_counter(
+            payload, &(struct krait_payload_user_counter){ .name = first, .value = strtod(w[3], NULL) });
+    case KRAIT_EVENT_user_flow:
+        return krait_put_user_flow(payload, &(struct krait_payload_user_flow){ .id = first });
     case KRAIT_EVENT_gil_wait:
         return krait_put_gil_wait(payload, &(struct krait_payload_gil_wait){ .holder = first });
     default: /* begins */

@@ -157,7 +157,7 @@ static int export_trace(struct export_options *o, const char *path, struct krait
     int rc = krait_select_some(&o->select, trace, err);
     rc = rc ? rc : load_states(o, path, trace, &wall, &job.what, err);
     if (!rc && format->flags & KRAIT_EXPORT_HAS_TRACKS)
-        rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_STATES | 1 << KRAIT_TRACK_INSTANTS, err);
+        rc = krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);
     struct krait_progress progress;
     krait_progress_begin(&progress, "export", trace);
     if (!rc)

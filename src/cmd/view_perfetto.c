@@ -58,7 +58,7 @@ static int export_trace(const struct view_options *o, char **paths, size_t count
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_select_some(&o->select, trace, err);
-    rc = rc ? rc : krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_STATES | 1 << KRAIT_TRACK_INSTANTS, err);
+    rc = rc ? rc : krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);
     int fd = rc ? rc : open_temporary(path, sizeof(path), err);
     if (fd >= 0) {
         close(fd); /* the export replaces the file */

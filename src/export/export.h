@@ -11,6 +11,7 @@
 
 #include "analysis/calltree.h"
 #include "base/outfile.h"
+#include "trace/track.h"
 
 /* What values are measured in, for the formats that have a choice. */
 enum krait_export_unit {
@@ -41,8 +42,11 @@ enum krait_export_flags {
     KRAIT_EXPORT_FOLDS_IMPORTS = 1 << 2, /* takes a tree with nodes that are no functions */
     KRAIT_EXPORT_HAS_KERNEL = 1 << 3,    /* holds what the kernel recorded */
     KRAIT_EXPORT_HAS_STATE = 1 << 4,     /* heeds job.what.states */
-    KRAIT_EXPORT_HAS_TRACKS = 1 << 5,    /* needs the trace's tracks: krait_tracks_find */
+    KRAIT_EXPORT_HAS_TRACKS = 1 << 5,    /* needs tracks: krait_tracks_find_kinds of KRAIT_EXPORT_TRACKS */
 };
+
+#define KRAIT_EXPORT_TRACKS \
+    (1 << KRAIT_TRACK_STATES | 1 << KRAIT_TRACK_INSTANTS | 1 << KRAIT_TRACK_SLICES | 1 << KRAIT_TRACK_COUNTER)
 
 struct krait_export_format {
     const char *name;

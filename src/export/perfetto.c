@@ -15,7 +15,8 @@
  * GIL.
  *
  * Marks are instants of their thread's track, or of a track for each stream of another tracer's; what they say
- * is an annotation, "fields".
+ * is an annotation, "fields". Those of krait.flow are of the flow of their id, between which Perfetto draws arrows. Spans,
+ * imports and runs of the garbage collector are slices of tracks below the thread's, counters are tracks of theirs.
  *
  * Of the kernel's part, ftrace.h writes what Perfetto knows as the kernel's events, in one sequence. System
  * calls, and functions of the kernel's, are slices of the threads' tracks, in another sequence: as sys_enter
@@ -30,17 +31,26 @@
  * Source: the protos of the package perfetto 0.59 (trace_packet, track_event, track_descriptor,
  * interned_data, clock_snapshot), and "Synthetic Track Event" in Perfetto's documentation.
  */
+#include "event/event.h"
 #include "export/formats.h"
 #include "export/ftrace.h"
 #include "export/perfetto_packet.h"
 #include "export/proto.h"
+#include "trace/importer.h"
 
 #include <string.h>
 
 enum { SEQ_CLEARED = 1, SEQ_NEEDS_STATE = 2 };
 enum { SNAPSHOT_CLOCK = 1, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, REALTIME = 1, BOOTTIME = 6 };
 enum { DEFAULTS_TRACK_EVENT = 11, EVENT_DEFAULTS_TRACK = 11 };
-enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_THREAD = 4, TRACK_PARENT = 5 };
+enum {
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_THREAD = 4,
+    TRACK_PARENT = 5,
+    TRACK_COUNTER = 8
+};
 enum { PROCESS_PID = 1, PROCESS_CMDLINE = 2, PROCESS_NAME = 6 };
 enum { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
 enum {
@@ -52,8 +62,10 @@ enum {
     EVENT_CATEGORY_TEXT = 22,
     EVENT_NAME_TEXT = 23,
     EVENT_LOCATION = 34,
+    EVENT_DOUBLE_VALUE = 44,
+    EVENT_FLOW = 47,
 };
-enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3 };
+enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 enum {
     ANNOTATION_NAME = 1,
     ANNOTATION_NUMBER = 3,
@@ -94,12 +106,12 @@ struct perfetto {
     struct krait_export_ids ids;
     struct krait_export_texts names;
     uint32_t sequence;
-    uint32_t *said_in;                 /* by function: the sequence in which it was interned last */
-    bool *has_track;                   /* by process */
-    const struct krait_track *marking; /* the stream that has a track of marks; or NULL */
-    uint32_t waiting;                  /* the thread that has a track of waits; else KRAIT_NO_ID */
-    uint32_t thread;                   /* that is written */
-    uint32_t named;                    /* of the kernel's names: how many are interned */
+    uint32_t *said_in;                   /* by function: the sequence in which it was interned last */
+    bool *has_track;                     /* by process */
+    const struct krait_track *described; /* the last that has a track of its own; or NULL */
+    uint32_t waiting;                    /* the thread that has a track of waits; else KRAIT_NO_ID */
+    uint32_t thread;                     /* that is written */
+    uint32_t named;                      /* of the kernel's names: how many are interned */
 };
 
 static uint64_t process_track(uint32_t process)
@@ -392,27 +404,55 @@ static int add_waits(void *ctx, const struct krait_track *track, const struct kr
     return 0;
 }
 
-/* -- marks -- */
+/* -- marks, spans and counters -- */
+
+static uint64_t own_track(const struct krait_trace *trace, const struct krait_track *track)
+{
+    return waits_track(trace, trace->thread_count) + (uint64_t)(track - trace->tracks);
+}
+
+static void describe(struct perfetto *perfetto, const struct krait_track *track)
+{
+    const struct krait_trace *trace = perfetto->job->trace;
+    struct krait_buf *buf = &perfetto->out->buf;
+    if (perfetto->described == track)
+        return;
+    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
+    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
+    size_t descriptor = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
+    krait_pb_u64(buf, TRACK_UUID, own_track(trace, track));
+    krait_pb_cstr(buf, TRACK_NAME, track->name);
+    if (track->thread != KRAIT_NO_ID)
+        krait_pb_u64(buf, TRACK_PARENT, thread_track(trace, track->thread));
+    if (track->kind == KRAIT_TRACK_COUNTER)
+        krait_pb_end(buf, krait_pb_begin(buf, TRACK_COUNTER));
+    krait_pb_end(buf, descriptor);
+    krait_pb_end(buf, packet);
+    perfetto->described = track;
+}
+
+static void add_fields(struct krait_buf *buf, const char *text)
+{
+    if (!*text)
+        return;
+    size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
+    krait_pb_cstr(buf, ANNOTATION_NAME_TEXT, "fields");
+    krait_pb_cstr(buf, ANNOTATION_STRING, text);
+    krait_pb_end(buf, annotation);
+}
 
 /* Of a thread on its track, of a stream on one of its own. */
 static uint64_t marks_track(const struct krait_trace *trace, const struct krait_track *track)
 {
-    if (track->thread != KRAIT_NO_ID)
-        return thread_track(trace, track->thread);
-    return waits_track(trace, trace->thread_count) + (uint64_t)(track - trace->tracks);
+    return track->thread != KRAIT_NO_ID ? thread_track(trace, track->thread) : own_track(trace, track);
 }
 
-static void add_marks_track(struct perfetto *perfetto, const struct krait_track *track)
+/* `{ id = 7 }` of krait.flow: Perfetto draws arrows between events of the same flow. */
+static void add_flow(struct krait_buf *buf, const char *text)
 {
-    struct krait_buf *buf = &perfetto->out->buf;
-    size_t packet = krait_pb_begin(buf, TRACE_PACKET);
-    krait_pb_u64(buf, PACKET_SEQUENCE_ID, perfetto->sequence);
-    size_t descriptor = krait_pb_begin(buf, PACKET_TRACK_DESCRIPTOR);
-    krait_pb_u64(buf, TRACK_UUID, marks_track(perfetto->job->trace, track));
-    krait_pb_cstr(buf, TRACK_NAME, track->name);
-    krait_pb_end(buf, descriptor);
-    krait_pb_end(buf, packet);
-    perfetto->marking = track;
+    static const char lead[] = "{ id = ";
+    if (strncmp(text, lead, strlen(lead)) == 0)
+        krait_pb_fixed64(buf, EVENT_FLOW, strtoull(text + strlen(lead), NULL, 10));
 }
 
 static void add_mark(struct perfetto *perfetto, const struct krait_track *track, uint64_t t_ns,
@@ -422,27 +462,92 @@ static void add_mark(struct perfetto *perfetto, const struct krait_track *track,
     struct open_event open = begin_event(perfetto, INSTANT, t_ns, marks_track(perfetto->job->trace, track));
     krait_pb_cstr(buf, EVENT_CATEGORY_TEXT, "mark");
     krait_pb_cstr(buf, EVENT_NAME_TEXT, name);
-    if (*text) {
-        size_t annotation = krait_pb_begin(buf, EVENT_ANNOTATION);
-        krait_pb_cstr(buf, ANNOTATION_NAME_TEXT, "fields");
-        krait_pb_cstr(buf, ANNOTATION_STRING, text);
-        krait_pb_end(buf, annotation);
-    }
+    if (strcmp(name, krait_event_find(KRAIT_EVENT_user_flow)->name) == 0)
+        add_flow(buf, text);
+    add_fields(buf, text);
     end_event(perfetto, open);
+}
+
+/* What spans' and counters' own tracks show. */
+static bool is_shown_elsewhere(const char *name)
+{
+    static const uint32_t events[] = { KRAIT_EVENT_span_begin, KRAIT_EVENT_span_end,
+                                       KRAIT_EVENT_user_counter };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(events); i++) {
+        if (strcmp(name, krait_event_find(events[i])->name) == 0)
+            return true;
+    }
+    return false;
 }
 
 static int add_marks(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct perfetto *perfetto = ctx;
-    if (track->thread == KRAIT_NO_ID && perfetto->marking != track)
-        add_marks_track(perfetto, track);
+    bool is_kraits = track->importer == KRAIT_IMPORTER_krait_marks;
+    if (track->thread == KRAIT_NO_ID)
+        describe(perfetto, track);
     for (uint32_t i = 0; i < batch->n; i++) {
-        add_mark(perfetto, track, batch->t_ns[i], krait_track_text(perfetto->job->trace, batch->name[i]),
-                 batch->text[i]);
+        const char *name = krait_track_text(perfetto->job->trace, batch->name[i]);
+        if (!is_kraits || !is_shown_elsewhere(name))
+            add_mark(perfetto, track, batch->t_ns[i], name, batch->text[i]);
         if (krait_outfile_spill(perfetto->out))
             return perfetto->out->error;
     }
     return 0;
+}
+
+static int add_spans(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct perfetto *perfetto = ctx;
+    struct krait_buf *buf = &perfetto->out->buf;
+    uint64_t uuid = own_track(perfetto->job->trace, track);
+    describe(perfetto, track);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        struct open_event open = begin_event(perfetto, SLICE_BEGIN, batch->t_ns[i], uuid);
+        krait_pb_cstr(buf, EVENT_CATEGORY_TEXT, "span");
+        krait_pb_cstr(buf, EVENT_NAME_TEXT, krait_track_text(perfetto->job->trace, batch->name[i]));
+        if (batch->text)
+            add_fields(buf, batch->text[i]);
+        end_event(perfetto, open);
+        end_event(perfetto, begin_event(perfetto, SLICE_END, batch->end_ns[i], uuid));
+        if (krait_outfile_spill(perfetto->out))
+            return perfetto->out->error;
+    }
+    return 0;
+}
+
+static int add_values(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct perfetto *perfetto = ctx;
+    describe(perfetto, track);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        double value = (double)batch->value[i] / KRAIT_MAX(track->parts, 1u);
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof(bits));
+        struct open_event open =
+            begin_event(perfetto, COUNTER, batch->t_ns[i], own_track(perfetto->job->trace, track));
+        krait_pb_fixed64(&perfetto->out->buf, EVENT_DOUBLE_VALUE, bits);
+        end_event(perfetto, open);
+        if (krait_outfile_spill(perfetto->out))
+            return perfetto->out->error;
+    }
+    return 0;
+}
+
+static int add_tracks(struct perfetto *perfetto, uint32_t index)
+{
+    static const struct {
+        enum krait_track_kind kind;
+        const char *name;
+        krait_batch_fn *fn;
+    } kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
+                  { KRAIT_TRACK_INSTANTS, NULL, add_marks },
+                  { KRAIT_TRACK_SLICES, NULL, add_spans },
+                  { KRAIT_TRACK_COUNTER, NULL, add_values } };
+    int rc = 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds) && !rc; i++)
+        rc = krait_export_tracks(perfetto->job, index, kinds[i].kind, kinds[i].name, kinds[i].fn, perfetto);
+    return rc;
 }
 
 /* Of streams that are no thread's, in a sequence of their own. */
@@ -470,9 +575,7 @@ static int add_thread(void *ctx, uint32_t index)
     perfetto->has_track[process] = true;
     add_sequence_start(perfetto, index);
     int rc = krait_export_walk(perfetto->job, index, add_ops, perfetto);
-    rc = rc ? rc : krait_export_tracks(perfetto->job, index, KRAIT_TRACK_STATES, "GIL", add_waits, perfetto);
-    return rc ? rc
-              : krait_export_tracks(perfetto->job, index, KRAIT_TRACK_INSTANTS, NULL, add_marks, perfetto);
+    return rc ? rc : add_tracks(perfetto, index);
 }
 
 /* -- the kernel's part -- */

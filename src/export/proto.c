@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2, VARINT_MAX = 10 };
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, VARINT_MAX = 10 };
 
 static size_t put_varint(uint8_t *to, uint64_t value)
 {
@@ -32,6 +32,15 @@ void krait_pb_u64(struct krait_buf *buf, uint32_t field, uint64_t value)
 {
     add_key(buf, field, WIRE_VARINT);
     krait_pb_varint(buf, value);
+}
+
+void krait_pb_fixed64(struct krait_buf *buf, uint32_t field, uint64_t value)
+{
+    uint8_t bytes[sizeof(value)];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    add_key(buf, field, WIRE_FIXED64);
+    krait_buf_add(buf, bytes, sizeof(bytes));
 }
 
 void krait_pb_bytes(struct krait_buf *buf, uint32_t field, const void *bytes, size_t n)

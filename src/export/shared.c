@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/formats.h"
 
+#include "trace/importer.h"
+
 #include <string.h>
 
 enum { FIRST_MADE_UP_ID = (1 << 22) + 1 };
@@ -39,7 +41,9 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
     int rc = 0;
     for (uint32_t i = own ? own->first_track : 0; i < end && !rc; i++) {
         const struct krait_track *track = &trace->tracks[i];
-        if (track->thread == thread && track->kind == kind && (!name || strcmp(track->name, name) == 0))
+        bool is_kernels = track->importer == KRAIT_IMPORTER_kernel;
+        if (track->thread == thread && track->kind == kind && !is_kernels &&
+            (!name || strcmp(track->name, name) == 0))
             rc = krait_track_walk(trace, i, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
     }
     return rc;

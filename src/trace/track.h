@@ -20,7 +20,7 @@
  *
  *              t_ns    end_ns   calls   name   value              to
  *   CALLS      begin and end    x
- *   SLICES     begin   x                x      of a system call what it returned; else 0
+ *   SLICES     begin   x                x      of a system call what it returned; else 0. Spans have text
  *   STATES     begin   x                x      the thread that is to blame, by its number; 0: none is known.
  *                                              Of a task: the task that it waits for, or that woke it
  *   INSTANTS   time                     x                         (and text)
@@ -80,6 +80,8 @@ struct krait_track {
     uint32_t key;     /* the importer's own */
     const char *name; /* "calls", "GIL", "frequency"; of a group what it is called */
     const char *unit; /* of a counter: "kHz", "B"; else "" */
+    uint32_t
+        parts; /* of a counter: how many of its values make one of what it counts, which `unit` says; 0: it is one */
 };
 
 struct krait_batch {
@@ -89,8 +91,10 @@ struct krait_batch {
     const struct krait_call_batch *calls; /* its other columns */
     const uint32_t *name;                 /* krait_track_text has its text */
     const int64_t *value;
-    const char *const *text; /* of instants: what they say, harmless or not; may be empty */
-    const uint32_t *to;      /* index among the tracks */
+    const char *const
+        *text; /* of instants: what they say, harmless or not; may be empty. Of spans, which are slices,
+                              * their fields, a JSON object or empty; NULL for other slices */
+    const uint32_t *to; /* index among the tracks */
 };
 
 /* A value other than 0 ends the walk and is returned by it. */

@@ -214,6 +214,39 @@ def test_wakeups_lead_from_waker_to_woken(serve, both):
     assert server.api("wakeups", limit=0) == {"columns": ["track", "at", "to", "until"], "wakeups": [], "more": 1}
 
 
+SAID = """
+    process 100 python3
+    code 1 python app main app.py 1
+    code 2 name - load - 0
+    code 3 name - queue - 0
+    thread 100 MainThread
+    1us call 1
+    10us spanbegin 1 2 0
+    12us counter 3 2
+    20us flow 7
+    25us counter 3 0.5
+    30us spanend 1
+    99us return
+    thread 101 Other
+    2us call 1
+    40us flow 7
+    98us return
+    """
+
+
+def test_spans_counters_and_flows_are_tracks_of_their_thread(serve, synth):
+    server = serve(synth(SAID))
+    tracks = server.trace["tracks"]
+    mine = [(t["name"], t["kind"], t["unit"]) for t in tracks if t["number"] == 100 and t["name"] not in ("calls", "marks", "GIL")]
+    assert sorted(mine) == [("flows", "flows", ""), ("queue", "counter", "× 10⁻³"), ("spans", "slices", "")]
+    at = {t["name"]: t["id"] for t in tracks}
+    columns = server.api("counters")
+    (row,) = [dict(zip(columns["columns"], r)) for r in columns["rows"]]
+    assert (row["track"], row["min"], row["max"], row["changes"]) == (at["queue"], 500, 2000, 2)
+    ((by, begin, to, end),) = server.api("wakeups")["wakeups"]
+    assert (by, int(begin), tracks[to]["number"], int(end)) == (at["flows"], 20_000, 101, 40_000)
+
+
 def test_states_are_krait_states(krait, serve, both):
     trace = both(CALLS, KERNEL)
     server = serve(trace)

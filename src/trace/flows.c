@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Flows that a program tells (krait.flow): from each place that an id passes to the next one, in whatever thread and
+ * process that is. Two places in one thread are none, since the thread goes on by itself.
+ */
+#include "base/array.h"
+#include "event/payload.h"
+#include "trace/import.h"
+#include "trace/thread_events.h"
+
+enum { BATCH = 1024 };
+
+/* A place that an id passes. */
+struct passing {
+    uint64_t id, t_ns;
+    uint32_t thread;
+};
+
+/* ... and where it goes on. */
+struct leap {
+    uint64_t t_ns, end_ns;
+    uint32_t from, to; /* threads */
+};
+
+/* In trace->impl->source. */
+struct flows {
+    struct leap *leaps; /* by `from`, then by end */
+    uint32_t count;
+};
+
+static bool takes(const struct krait_folder *folder)
+{
+    return krait_folder_is_kraits(folder);
+}
+
+static void close_source(void *source)
+{
+    struct flows *flows = source;
+    if (flows)
+        free(flows->leaps);
+    free(flows);
+}
+
+/* -- finding -- */
+
+struct finding {
+    struct passing *items;
+    uint32_t count, cap, thread;
+};
+
+static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
+{
+    struct finding *f = ctx;
+    struct krait_payload_user_flow flow;
+    if (!krait_read_user_flow(&payload, &flow))
+        return 0;
+    if (!KRAIT_GROW(f->items, f->cap, f->count + 1))
+        return -ENOMEM;
+    f->items[f->count++] = (struct passing){ flow.id, t_ns, f->thread };
+    return 0;
+}
+
+static int find_in_thread(struct finding *f, const struct krait_trace *trace, uint32_t thread)
+{
+    struct krait_damage ignored = { 0 };
+    struct krait_thread_events events = { .fn = note_passing, .ctx = f };
+    f->thread = thread;
+    events.wanted[KRAIT_EVENT_user_flow] = true;
+    return krait_thread_events_read(&events, trace, thread, 0, &ignored);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct passing *x = a, *y = b;
+    const uint64_t of_x[] = { x->id, x->t_ns, x->thread }, of_y[] = { y->id, y->t_ns, y->thread };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
+        if (of_x[i] != of_y[i])
+            return of_x[i] < of_y[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct leap *x = a, *y = b;
+    const uint64_t of_x[] = { x->from, x->end_ns, x->t_ns }, of_y[] = { y->from, y->end_ns, y->t_ns };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
+        if (of_x[i] != of_y[i])
+            return of_x[i] < of_y[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+static int join(struct flows *flows, const struct finding *f)
+{
+    if (f->count)
+        qsort(f->items, f->count, sizeof(*f->items), by_id);
+    flows->leaps = calloc((size_t)f->count + 1, sizeof(*flows->leaps));
+    if (!flows->leaps)
+        return -ENOMEM;
+    for (uint32_t i = 0; i + 1 < f->count; i++) {
+        const struct passing *at = &f->items[i], *next = at + 1;
+        if (at->id == next->id && at->thread != next->thread)
+            flows->leaps[flows->count++] = (struct leap){ at->t_ns, next->t_ns, at->thread, next->thread };
+    }
+    qsort(flows->leaps, flows->count, sizeof(*flows->leaps), by_thread);
+    return 0;
+}
+
+static int add_tracks(struct krait_trace *trace, const struct flows *flows)
+{
+    for (uint32_t i = 0; i < flows->count; i++) {
+        uint32_t from = flows->leaps[i].from;
+        if (i && flows->leaps[i - 1].from == from)
+            continue;
+        struct krait_track *track =
+            krait_trace_add_thread_track(trace, from, KRAIT_IMPORTER_krait_flows, KRAIT_TRACK_FLOWS, "flows");
+        if (!track)
+            return -ENOMEM;
+        track->flags = trace->threads[from].flags & KRAIT_TRACK_LOST;
+        track->key = i; /* its first leap */
+    }
+    return 0;
+}
+
+static int find_tracks(struct krait_trace *trace, struct krait_err *err)
+{
+    struct flows *flows = calloc(1, sizeof(*flows));
+    struct finding f = { 0 };
+    trace->impl->source[KRAIT_IMPORTER_krait_flows] = flows;
+    int rc = flows ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < trace->thread_count && krait_image_of(trace, i) && !rc; i++)
+        rc = find_in_thread(&f, trace, i);
+    rc = rc ? rc : join(flows, &f);
+    free(f.items);
+    return rc ? rc : add_tracks(trace, flows);
+}
+
+/* -- walking -- */
+
+struct handing {
+    const struct krait_track *track;
+    const struct krait_walking *walking;
+    uint32_t n, name[BATCH], to[BATCH];
+    uint64_t t_ns[BATCH], end_ns[BATCH];
+};
+
+static int flush(struct handing *h)
+{
+    const struct krait_batch batch = {
+        .n = h->n, .t_ns = h->t_ns, .end_ns = h->end_ns, .name = h->name, .to = h->to
+    };
+    h->n = 0;
+    return batch.n ? h->walking->batch(h->walking->ctx, h->track, &batch) : 0;
+}
+
+/* A thread's first track is that of its calls or stands at its place. */
+static int hand_out(struct handing *h, const struct krait_trace *trace, const struct leap *leap,
+                    uint32_t name)
+{
+    const struct krait_range *range = &h->walking->range;
+    if (leap->end_ns <= range->from_ns || leap->t_ns >= range->to_ns)
+        return 0;
+    h->name[h->n] = name;
+    h->to[h->n] = trace->threads[leap->to].first_track;
+    h->t_ns[h->n] = KRAIT_MAX(leap->t_ns, range->from_ns);
+    h->end_ns[h->n] = KRAIT_MIN(leap->end_ns, range->to_ns);
+    return ++h->n == BATCH ? flush(h) : 0;
+}
+
+static int walk_track(const struct krait_trace *trace, const struct krait_track *track,
+                      const struct krait_walking *walking)
+{
+    const struct flows *flows = trace->impl->source[KRAIT_IMPORTER_krait_flows];
+    KRAIT_AUTO_FREE struct handing *h = calloc(1, sizeof(*h));
+    uint32_t name = krait_trace_name(trace, "flow"), from = flows->leaps[track->key].from;
+    if (!h || name == KRAIT_NO_ID)
+        return -ENOMEM;
+    h->track = track;
+    h->walking = walking;
+    int rc = 0;
+    for (uint32_t i = track->key; i < flows->count && flows->leaps[i].from == from && !rc; i++)
+        rc = hand_out(h, trace, &flows->leaps[i], name);
+    return rc ? rc : flush(h);
+}
+
+const struct krait_importer krait_importer_krait_flows = { .takes = takes,
+                                                           .kinds = 1 << KRAIT_TRACK_FLOWS,
+                                                           .tracks = find_tracks,
+                                                           .walk = walk_track,
+                                                           .close = close_source };

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spans, counters and flows as Perfetto's trace processor sees them; the tracks of src/trace/spans.c and counters.c with them."""
+
+import json
+import os
+
+import pytest
+
+from exported import EPOCH_NS, export  # noqa: F401  (export: a fixture)
+from test_api import PACKAGE
+from trace_processor import FAULTS, ask
+
+SPANS = """
+    select s.ts, s.dur, s.name, t.name, extract_arg(s.arg_set_id, 'debug.fields'), thread.tid
+    from slice s join thread_track t on s.track_id = t.id join thread using (utid)
+    where s.category = 'span' order by s.ts, s.dur desc"""
+VALUES = "select c.ts, c.value, t.name from counter c join counter_track t on c.track_id = t.id order by t.name, c.ts"
+FLOWS = "select a.ts, b.ts from flow f join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id order by a.ts"
+
+
+def seen(path, query):
+    faults, rows = ask(path, FAULTS, query)
+    assert faults == []
+    return rows
+
+
+def spans(path):
+    """(begin, end, name, track, fields, thread) of each; times in nanoseconds from the script's 0."""
+    return [(ts - EPOCH_NS, ts - EPOCH_NS + dur, name, track, json.loads(fields or "{}"), tid) for ts, dur, name, track, fields, tid in seen(path, SPANS)]
+
+
+NAMES = """
+    process 100 python3
+    code 1 python app main app.py 1
+    code 2 name - load - 0
+    code 3 name - parse - 0
+    code 4 name - queue - 0
+    code 5 name - share - 0
+    code 6 name - json - 0
+    code 7 name - third - 0
+    """
+
+
+def test_spans_nest_and_have_their_fields(export, synth):
+    folder = synth(
+        NAMES
+        + """
+        thread 100 MainThread
+        10us call 1
+        20us spanbegin 1 2 0 {"file":"a.csv"}
+        30us spanbegin 2 3 0
+        35us spanbegin 3 6 2
+        40us spanend 3 {"file":"/json.py"}
+        60us spanend 2
+        70us spanend 1 {"exception":"KeyError"}
+        90us return
+        """
+    )
+    assert spans(export(folder, "perfetto")) == [
+        (20000, 70000, "load", "spans", {"file": "a.csv", "exception": "KeyError"}, 100),
+        (30000, 60000, "parse", "spans", {}, 100),
+        (35000, 40000, "json", "imports", {"file": "/json.py"}, 100),
+    ]
+
+
+def test_spans_that_cross_have_lanes_of_their_own(export, synth):
+    folder = synth(
+        NAMES
+        + """
+        thread 100 MainThread
+        1us call 1
+        10us spanbegin 1 2 0
+        20us spanbegin 2 3 0
+        25us spanbegin 3 7 0
+        30us spanend 1
+        40us spanend 2
+        50us spanend 3
+        60us spanbegin 4 2 0
+        70us spanend 4
+        99us return
+        """
+    )
+    lanes = {(name, begin): track for begin, _, name, track, _, _ in spans(export(folder, "perfetto"))}
+    assert lanes == {("load", 10000): "spans", ("parse", 20000): "spans 2", ("third", 25000): "spans 3", ("load", 60000): "spans"}
+
+
+def test_spans_end_in_other_threads_with_the_process_or_at_the_edges(export, synth):
+    folder = synth(
+        NAMES
+        + """
+        thread 100 MainThread
+        1us call 1
+        10us spanbegin 1 2 0
+        20us spanbegin 2 3 0
+        30us spanend 99
+        99us return
+        thread 101 Other
+        40us call 1
+        50us spanend 1
+        60us spanbegin 5 7 0
+        80us return
+        """
+    )
+    path = export(folder, "perfetto")
+    assert [(b, e, name, tid) for b, e, name, _, _, tid in spans(path)] == [
+        (10000, 50000, "load", 100),
+        (20000, 99000, "parse", 100),
+        (60000, 99000, "third", 101),
+    ]
+    assert {track for *_, track, _, _ in spans(path)} == {"spans", "spans 2"}
+    part = [(b, e, name) for b, e, name, *_ in spans(export(folder, "perfetto", "--from", "29us", "--until", "69us"))]
+    assert part == [(29000, 69000, "parse"), (29000, 50000, "load"), (60000, 69000, "third")]
+
+
+def test_counters_are_their_processs_and_keep_fractions(export, synth):
+    folder = synth(
+        NAMES
+        + """
+        thread 100 MainThread
+        1us call 1
+        10us counter 4 3
+        30us counter 4 5
+        40us counter 5 0.25
+        50us counter 5 -1.5
+        60us counter 5 nan
+        99us return
+        thread 101 Other
+        2us call 1
+        20us counter 4 4
+        98us return
+        """
+    )
+    rows = seen(export(folder, "perfetto"), VALUES)
+    assert [(ts - EPOCH_NS, value, name) for ts, value, name in rows] == [
+        *((10000, 3, "queue"), (20000, 4, "queue"), (30000, 5, "queue")),
+        *((40000, 0.25, "share"), (50000, -1.5, "share")),
+    ]
+
+
+def test_flows_are_arrows_from_one_place_to_the_next(export, synth):
+    folder = synth(
+        NAMES
+        + """
+        thread 100 MainThread
+        1us call 1
+        10us flow 7
+        12us flow 8
+        99us return
+        thread 101 Other
+        2us call 1
+        20us flow 7
+        98us return
+        process 200 worker
+        code 1 python app main app.py 1
+        thread 200 MainThread
+        3us call 1
+        30us flow 7
+        97us return
+        """
+    )
+    rows = seen(export(folder, "perfetto"), FLOWS)
+    assert [(a - EPOCH_NS, b - EPOCH_NS) for a, b in rows] == [(10000, 20000), (20000, 30000)]
+
+
+def test_what_tracks_show_is_no_mark_besides(export, synth):
+    folder = synth(
+        NAMES
+        + """
+        thread 100 MainThread
+        1us call 1
+        10us mark here {"n":1}
+        20us spanbegin 1 2 0
+        25us counter 4 1
+        30us spanend 1
+        99us return
+        """
+    )
+    rows = seen(export(folder, "perfetto"), "select name from slice where category = 'mark'")
+    assert rows == [("user:mark",)]
+
+
+@pytest.mark.few_pythons
+def test_spans_of_tasks_are_told_apart(record, python, export):
+    run = record.text(
+        python,
+        """
+        import asyncio, gc, krait
+        async def work(name, turns):
+            with krait.span(name):
+                for n in range(turns):
+                    with krait.span("step", n=n):
+                        await asyncio.sleep(0)
+                    krait.counter("left", turns - n)
+        async def main():
+            with krait.span("all"):
+                await asyncio.gather(work("a", 2), work("b", 5), work("c", 3))
+        asyncio.run(main())
+        gc.collect()
+        """,
+        options=["--gc", "--imports"],
+        env={**os.environ, **PACKAGE},
+    )
+    path = export(run.path, "perfetto")
+    found = [(name, track) for _, _, name, track, _, _ in spans(path)]
+    names = [name for name, _ in found]
+    assert [names.count(n) for n in ("all", "a", "b", "c", "step")] == [1, 1, 1, 1, 10]
+    assert {track for name, track in found if name == "asyncio"} == {"imports"}
+    assert any(track == "gc" for name, track in found if name == "gc generation 2")
+    by_track = {}
+    for begin, end, _, track, _, _ in spans(path):
+        by_track.setdefault(track, []).append((begin, end))
+    for lane in by_track.values():  # they nest
+        assert not any(a < b < c < d for a, c in lane for b, d in lane)
+    assert len({track for name, track in found if name in ("a", "b", "c")}) > 1
+    assert len(seen(path, VALUES)) == 10

@@ -73,8 +73,9 @@ static void drawn_done(struct drawn *d)
 }
 
 /* From the program's begin to its end, unless more is asked for; of a trace without programs all. */
-static int whole_of(struct krait_range *out, const struct krait_trace *trace, const struct view_options *o)
+static int whole_of(struct drawn *d, struct krait_range *out, const struct view_options *o)
 {
+    const struct krait_trace *trace = d->trace;
     const struct krait_kernel_known *known;
     struct krait_range range = { krait_trace_zero(trace), trace->end_ns + 1 };
     if (trace->process_count && !o->select.from)
@@ -83,17 +84,24 @@ static int whole_of(struct krait_range *out, const struct krait_trace *trace, co
     if (has_more && !krait_trace_kernel_known(trace, &known, NULL))
         range.to_ns = KRAIT_MAX(range.to_ns, (uint64_t)known->states->end_ns + 1);
     *out = range;
-    return trace->process_count ? 0 : krait_timeline_find_end(trace, &out->to_ns);
+    return trace->process_count ? 0 : krait_timeline_find_end(&d->picture, trace, &out->to_ns);
+}
+
+static const char *damage_of(const struct drawn *d)
+{
+    return *d->picture.damage ? d->picture.damage : d->trace->damage;
 }
 
 static int set_range(struct drawn *d, const struct view_options *o, struct krait_err *err)
 {
     const struct krait_trace *trace = d->trace;
     struct krait_range range = krait_select_range(&o->select, trace), whole;
-    if (whole_of(&whole, trace, o))
+    if (whole_of(d, &whole, o))
         return krait_err_set(err, -ENOMEM, "out of memory");
     range.from_ns = KRAIT_MAX(range.from_ns, whole.from_ns);
     range.to_ns = KRAIT_MIN(range.to_ns, whole.to_ns);
+    if (whole.from_ns >= whole.to_ns && *damage_of(d))
+        return krait_err_set(err, -EBADMSG, "%s", damage_of(d));
     if (range.from_ns >= range.to_ns)
         return krait_err_set(err, -ENODATA, "there is nothing%s", krait_select_scope(&o->select));
     d->picture.range = range;
@@ -156,11 +164,6 @@ static size_t say_subtitle(struct drawn *d)
     if (d->trace->process_count)
         krait_buf_fmt(&d->text, " \u00b7 %s", krait_fmt_counted(count, d->picture.calls, "call"));
     return end_text(d, begin);
-}
-
-static const char *damage_of(const struct drawn *d)
-{
-    return *d->picture.damage ? d->picture.damage : d->trace->damage;
 }
 
 /* What is missing in the picture, a line each; returns where they begin in d->text. */

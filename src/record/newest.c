@@ -307,6 +307,7 @@ static void put_base(struct krait_buf *out, uint64_t time, struct stacks *stacks
 struct cut {
     uint64_t at;                   /* bytes before are dropped */
     uint64_t events;               /* in them */
+    uint64_t base_events;          /* written in their place */
     struct krait_packet_head last; /* of them */
     uint64_t time;                 /* from which on events are kept */
     struct stacks stacks;
@@ -362,6 +363,8 @@ static int write_base(int fd, struct cut *cut, uint64_t room)
     head.timestamp_begin = head.timestamp_end = cut->time;
     head.content_size = head.packet_size = 8 * (uint64_t)out.len;
     memcpy(out.data, &head, sizeof(head));
+    cut->base_events =
+        krait_packet_count_events((const uint8_t *)out.data + sizeof(head), out.len - sizeof(head));
     return write(fd, out.data, out.len) == (ssize_t)out.len ? 0 : -ENOSPC;
 }
 
@@ -453,8 +456,9 @@ static int trim_file(struct krait_collector *c, const char *path, struct krait_s
     struct stat now = { 0 };
     stat(path, &now);
     *went = size_of(fd) - KRAIT_MIN(size_of(fd), (uint64_t)now.st_size);
-    c->recording.dropped_events += cut.events;
-    c->total.events -= KRAIT_MIN(c->total.events, cut.events);
+    uint64_t fewer = cut.events > cut.base_events ? cut.events - cut.base_events : 0;
+    c->recording.dropped_events += fewer;
+    c->total.events -= KRAIT_MIN(c->total.events, fewer);
     return 0;
 }
 

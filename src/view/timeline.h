@@ -94,9 +94,10 @@ struct krait_timeline_options {
     void *ctx;
 };
 
-/* Other tracers' streams do not say when they end: raises `to_ns` to behind the last event of these. Walks them. The trace's
- * tracks were found. Returns 0 or -ENOMEM. */
-int krait_timeline_find_end(const struct krait_trace *trace, uint64_t *to_ns);
+/* Other tracers' streams do not say when they end: raises `to_ns` to behind the last event of these. Walks them, and notes the
+ * first damage in `timeline`. The trace's tracks were found. Returns 0 or -ENOMEM. */
+int krait_timeline_find_end(struct krait_timeline *timeline, const struct krait_trace *trace,
+                            uint64_t *to_ns);
 
 /* Finds the trace's tracks and walks them. `trace`, `range`, `zero_ns` and `width` are given. Recorded threads without
  * calls in the range have no lane. Memory grows with the lanes that are kept and, by some bytes each, with the system

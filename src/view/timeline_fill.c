@@ -213,12 +213,13 @@ static int note_end(void *to_ns, const struct krait_track *track, const struct k
     return 0;
 }
 
-int krait_timeline_find_end(const struct krait_trace *trace, uint64_t *to_ns)
+int krait_timeline_find_end(struct krait_timeline *timeline, const struct krait_trace *trace, uint64_t *to_ns)
 {
     int rc = 0;
     for (uint32_t i = 0; i < trace->track_count && !rc; i++) {
         if (trace->tracks[i].of == KRAIT_OF_GROUP)
-            rc = krait_track_walk(trace, i, KRAIT_RANGE_ALL, note_end, to_ns, NULL, 0);
+            rc = krait_track_walk(trace, i, KRAIT_RANGE_ALL, note_end, to_ns, timeline->damage,
+                                  sizeof(timeline->damage));
     }
     return rc == -ENOMEM ? rc : 0;
 }

@@ -122,7 +122,8 @@ int krait_kernel_tracks_find(struct krait_trace *trace, struct krait_err *err)
     struct krait_err why = { 0 };
     int rc = trace->has_kernel ? find_all(&f, &why) : 0;
     free(f.recorded);
-    if (rc && rc != -ENOMEM && rc != -ENODATA)
+    bool is_damaged = f.events && krait_kernel_events_damage(f.events)->code;
+    if (rc && rc != -ENOMEM && (rc != -ENODATA || is_damaged))
         krait_damage_say(&damage, "%s", why.text);
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : 0;
 }

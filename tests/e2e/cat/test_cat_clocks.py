@@ -225,6 +225,8 @@ def test_events_of_a_clock_whose_offset_is_beyond_time_are_refused(krait, tmp_pa
         run = subprocess.run([krait, *args, trace], capture_output=True, env=UTC, timeout=60)
         assert run.returncode == 1 and BEYOND in run.stderr.decode(), args
         assert args[0] == "info" or args == ["cat", "--csv"] or run.stdout == b"", args
+    drawn = subprocess.run([krait, "view", "--svg", tmp_path / "x.svg", trace], capture_output=True, timeout=60)
+    assert drawn.returncode == 1 and BEYOND in drawn.stderr.decode()
     assert "events 0" in checks(trace) == checks(trace, interpret="1")
 
 

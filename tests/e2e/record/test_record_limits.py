@@ -266,7 +266,7 @@ def test_the_newest_events_are_kept_with_the_stacks_they_stand_on(record, python
     assert {"level", "base", "waits", "<module>"} <= set(calls) and "early" not in calls
     assert calls["last"] == 2 and calls["base"] == 0 and calls["leaf"] > 50_000
     assert calls["leaf"] + facts["dropped"] // 2 > 2_900_000
-    assert "the oldest: --keep newest" in errors
+    assert "the oldest: --keep newest" in errors and f" {facts['events']:,} events, " in errors
     recording = Recording(trace)
     for process in recording.processes:
         process.check_balanced(True)

@@ -550,7 +550,7 @@ def test_a_trace_without_events_is_told(krait, tmp_path):
     assert (empty.returncode, empty.stderr) == (1, "krait states: there are no kernel events\n")
 
 
-@pytest.mark.parametrize("words", [("states",), ("path", "--thread", "5"), ("cut", "-o", "part", "--from", "1us")], ids=["states", "path", "cut"])
+@pytest.mark.parametrize("words", [("states",), ("path", "--thread", "5"), ("cut", "-o", "part", "--from", "1us"), ("view", "--svg", "x.svg")], ids=lambda words: words[0])
 def test_damage_that_leaves_no_event_is_the_reason(krait, tmp_path, words):
     folder = made.write(tmp_path / "made", [switch(0, 0, 5), switch(5, 5, 0)], offset=2**64 - 1)
     refused = subprocess.run([krait, *words, folder], capture_output=True, text=True, cwd=tmp_path)

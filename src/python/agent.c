@@ -4,10 +4,10 @@
  */
 #include "python/agent.h"
 
-#include "python/asked.h"
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/gil.h"
+#include "python/optional.h"
 #include "python/tasks.h"
 
 struct krait_agent krait_agent;
@@ -46,7 +46,7 @@ static void on_interp_end(PyObject *capsule)
     Py_CLEAR(in->hook_type);
     krait_tasks_done(in);
     krait_codes_done(in);
-    krait_asked_done(in);
+    krait_optional_done(in);
 }
 
 static int watch_end(struct krait_interp *in)
@@ -78,7 +78,7 @@ static struct krait_interp *new_interp(PyInterpreterState *interp)
 
 static void remove_hooks(struct krait_interp *in)
 {
-    krait_asked_end(in);
+    krait_optional_end(in);
     if (krait_compat.version.monitoring)
         krait_monitoring_remove(in);
     else
@@ -91,12 +91,12 @@ static int install(struct krait_interp *in, const char **why)
     krait_codes_forget(in);
     krait_tasks_forget(in);
     in->sees_tasks = in->agent->tasks && (in->sees_tasks || krait_tasks_are_imported());
-    krait_asked_forget(in);
+    krait_optional_forget(in);
     in->definitions = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_DEFINITIONS, 0);
     if (!in->definitions)
         krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_no_ring, 1);
     krait_governor_init(in);
-    krait_asked_see(in);
+    krait_optional_see(in);
     return krait_compat.version.monitoring ? krait_monitoring_install(in, why)
                                            : krait_profile_install(in, why);
 }
@@ -115,7 +115,7 @@ void krait_agent_see_interp(void)
     struct krait_interp *in = find_interp(interp);
     if (in && (in->ended || in->starts == atomic_load_explicit(&krait_agent.starts, memory_order_relaxed))) {
         if (!in->ended)
-            krait_asked_see(in);
+            krait_optional_see(in);
         return;
     }
     int saved = errno;
@@ -238,7 +238,7 @@ static void read_options(struct krait_agent *agent)
     agent->gil = control->flags & KRAIT_RECORD_GIL;
     agent->tasks = control->flags & KRAIT_RECORD_TASKS;
     krait_filters_read(agent);
-    krait_asked_read();
+    krait_optional_read();
     /* The short hooks read the counter and nothing else. */
     agent->selective =
         agent->filter_count || control->max_overhead_ppm || agent->call_sites || !agent->writer.counter;
@@ -374,8 +374,8 @@ enum { BYTES = sizeof(struct krait_event_extended) + 4 }; /* of an event at most
 static void write_event(struct krait_interp *in, uint64_t t, uint32_t event, uint32_t code,
                         enum krait_begin_what top);
 
-/* 3.11: the resume of who goes on unreported, where the stack does not say it. */
-static void put_untold_resume(struct krait_interp *in, enum krait_begin_what top)
+/* 3.11: the resume of a generator that CPython does not report, if the stack does not show it. */
+static void put_unreported_resume(struct krait_interp *in, enum krait_begin_what top)
 {
     PyObject *frame = krait_thread_frame(top);
     PyObject *code = frame ? krait_frame_code(frame) : NULL;
@@ -409,9 +409,9 @@ bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top)
     if (krait_this_ring == &krait_no_ring && !krait_thread_begin(in))
         return false;
     krait_greenlets_see();
-    krait_asked_see(in);
+    krait_optional_see(in);
     if (KRAIT_UNLIKELY(krait_unreported_pending()))
-        put_untold_resume(in, top);
+        put_unreported_resume(in, top);
     return !krait_thread_is_suppressed(in, top);
 }
 

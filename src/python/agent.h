@@ -48,8 +48,8 @@ struct krait_code_filter {
     const char *glob; /* in the shared memory */
 };
 
-/* What has been done to a Python function: lead.h. */
-struct krait_led {
+/* A Python function that is patched: patch.h. */
+struct krait_patched {
     const void *owner;  /* the class or the module's dictionary; its address alone */
     PyObject *function; /* NULL: nothing */
     PyObject *stand_in; /* 3.11: what is in its place; borrowed from there */
@@ -75,10 +75,10 @@ struct krait_interp {
     struct krait_map places;   /* from 3.12: code id and offset to the kind of place: unreported.c */
     PyObject *weakref_callback;
     struct krait_ring *definitions;
-    /* asked.h */
-    struct krait_log *log;                         /* NULL: --log is not asked for */
-    struct krait_led led_shown[2], led_imports[1]; /* functions of Python's that lead to krait's */
-    PyObject *stand_in_type;                       /* 3.11: of what stands for functions */
+    /* optional.h */
+    struct krait_log *log;                                        /* NULL: --log is not asked for */
+    struct krait_patched patched_warnings[2], patched_imports[1]; /* patch.h */
+    PyObject *stand_in_type;                                      /* 3.11: of what stands for functions */
     struct krait_map audited; /* names of audit events, hashed, to whether they are recorded */
     PyObject *collected;      /* krait's function in gc.callbacks */
     bool seeing;

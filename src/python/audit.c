@@ -3,10 +3,10 @@
  * CPython's audit events (PEP 578), with --audit. An audit hook can raise, which would stop what is audited: krait's
  * never does. It runs amid C functions, so that nothing of the program's is called for an argument's text.
  */
-#include "python/asked.h"
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/notes.h"
+#include "python/optional.h"
 #include "python/text.h"
 
 #include <fnmatch.h>
@@ -69,7 +69,7 @@ void krait_audit_tell(struct krait_interp *in, const char *event, PyObject *args
     if (krait_note_is_open() || !krait_agent_records(in))
         return;
     if (in->agent->asks & KRAIT_RECORD_LOG)
-        krait_shown_audit(in, event, args);
+        krait_warnings_audit(in, event, args);
     if (is_asked_for(in, event))
         note(in, event, args);
 }

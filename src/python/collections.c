@@ -3,8 +3,8 @@
  * Runs of the garbage collector, with --gc: a span in the thread that it stops. CPython tells their begin and end to
  * those in gc.callbacks alone.
  */
-#include "python/asked.h"
 #include "python/notes.h"
+#include "python/optional.h"
 #include "python/text.h"
 
 #include <string.h>

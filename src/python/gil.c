@@ -8,8 +8,8 @@
  *   drop_gil()   locks the mutex; clears the flag; signals `cond`; unlocks. If another thread has asked for
  *                the GIL, waits on `switched` (pthread_cond_wait) until it has been taken
  *
- * So four calls tell all. The agent leads the interpreter's own calls of the three functions here (got.h) and knows a
- * GIL by the addresses of its conditions. It learns these by giving the GIL up once and taking it again.
+ * So four calls tell everything. The agent redirects the interpreter's own calls of the three functions to this file (got.h),
+ * and knows a GIL by the addresses of its conditions, which it learns by releasing the GIL once and taking it again.
  *
  * Taking and dropping a GIL that nobody waits for costs two comparisons and a store. Events are written by
  * the thread that has the GIL, as everywhere: it has it in effect until drop_gil() unlocks the mutex, and
@@ -240,7 +240,7 @@ static int on_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 /* ---- which GILs ---- */
 
-static bool calls_are_led;
+static bool calls_are_redirected;
 
 static void lead_calls(void)
 {
@@ -249,7 +249,7 @@ static void lead_calls(void)
         { "pthread_cond_timedwait", (void *)on_timedwait },
         { "pthread_cond_wait", (void *)on_wait },
     };
-    calls_are_led = krait_got_lead((void *)PyEval_SaveThread, calls, KRAIT_ARRAY_LEN(calls)) == 0;
+    calls_are_redirected = krait_got_redirect((void *)PyEval_SaveThread, calls, KRAIT_ARRAY_LEN(calls)) == 0;
 }
 
 /* A free place, or NULL. None in which a thread still waits for the GIL that was there before: it goes away
@@ -291,7 +291,7 @@ void krait_gil_watch(struct krait_interp *in)
     if (!krait_agent.gil || in->gil)
         return;
     pthread_once(&once, lead_calls);
-    struct krait_gil *gil = calls_are_led ? find() : NULL;
+    struct krait_gil *gil = calls_are_redirected ? find() : NULL;
     if (in->gil) /* another thread has found it meanwhile */
         return;
     in->gil = gil;

@@ -130,7 +130,7 @@ static void write_slots(const struct slots *slots, const struct krait_got_call *
     }
 }
 
-int krait_got_lead(const void *address, const struct krait_got_call *calls, size_t count)
+int krait_got_redirect(const void *address, const struct krait_got_call *calls, size_t count)
 {
     struct file file = { .address = (uintptr_t)address };
     struct slots slots = { 0 };

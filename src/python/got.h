@@ -15,6 +15,6 @@ struct krait_got_call {
 /* Redirects all functions of `calls` in the file (the executable or a shared library) that contains `address`; or none
  * if one of them is not called through the global offset table, or the table cannot be written. Other files are not
  * changed. One thread at a time, because it makes pages read-only again. Returns 0 or -ENOENT. */
-int krait_got_lead(const void *address, const struct krait_got_call *calls, size_t count);
+int krait_got_redirect(const void *address, const struct krait_got_call *calls, size_t count);
 
 #endif

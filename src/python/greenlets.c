@@ -8,15 +8,15 @@
  * that readers know nothing of: it began before krait looked, or events were lost since it was left. One that
  * begins has no frame yet; which tells it from another that had its address before, too.
  *
- * The program sees its own alone: greenlet's settrace and gettrace lead to functions of krait's (lead.h). settrace puts
- * the program's function behind krait's, and gettrace gives that. krait keeps no note of it: krait's trace
+ * The program sees only its own trace function, because krait patches greenlet's settrace and gettrace (patch.h). settrace
+ * puts the program's function behind krait's, and gettrace returns it. krait keeps no record of it: krait's trace
  * function is a built-in whose self is the program's, or None.
  */
 #include "event/payload.h"
 #include "python/agent.h"
 #include "python/codes.h"
 #include "python/gil.h"
-#include "python/lead.h"
+#include "python/patch.h"
 
 static PyCFunction real_settrace, real_gettrace; /* greenlet's; NULL: they are called as they are */
 
@@ -195,7 +195,7 @@ static PyObject *on_gettrace(PyObject *module, PyObject *args)
     return without_ours(real_gettrace(module, args));
 }
 
-static const struct krait_lead leads[] = {
+static const struct krait_patch patches[] = {
     { "settrace", on_settrace, &real_settrace, METH_VARARGS },
     { "gettrace", on_gettrace, &real_gettrace, METH_NOARGS },
 };
@@ -209,7 +209,7 @@ static PyObject *greenlet_module(void)
     return modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, "greenlet._greenlet") : NULL;
 }
 
-/* greenlet's own, whatever `name` leads to. New reference or NULL. */
+/* greenlet's original of a patched function. New reference or NULL. */
 static PyObject *call_real(PyObject *module, PyCFunction real, const char *name, PyObject *argument)
 {
     PyObject *args = argument ? PyTuple_Pack(1, argument) : NULL;
@@ -238,7 +238,7 @@ static bool trace_this_thread(PyObject *module)
 
 void krait_greenlets_see(void)
 {
-    static bool led;
+    static bool patched;
     if (just_called) {
         just_called = false;
         return;
@@ -247,9 +247,9 @@ void krait_greenlets_see(void)
     if (!module)
         return;
     Py_INCREF(module);
-    if (!led) {
-        led = true;
-        krait_lead(module, leads, KRAIT_ARRAY_LEN(leads));
+    if (!patched) {
+        patched = true;
+        krait_patch(module, patches, KRAIT_ARRAY_LEN(patches));
         krait_threads_look(); /* others may switch too */
     }
     if (trace_this_thread(module))

@@ -3,9 +3,9 @@
  * Imports, with --imports: a span for each module that is loaded, in the thread that loads it, with the modules that it
  * imports inside. -X importtime measures the same function: importlib._bootstrap._find_and_load.
  */
-#include "python/asked.h"
-#include "python/lead.h"
 #include "python/notes.h"
+#include "python/optional.h"
+#include "python/patch.h"
 #include "python/text.h"
 
 #include "base/json.h"
@@ -55,27 +55,27 @@ static PyObject *on_find_and_load(PyObject *function, PyObject *const *args, siz
     bool loads =
         in && !in->seeing && krait_agent_records(in) && name && PyUnicode_Check(name) && !find_module(name);
     if (!loads)
-        return krait_lead_call(function, args, nargs, names);
+        return krait_call_original(function, args, nargs, names);
     char text[NAME_BYTES];
     krait_text_name(name, text, sizeof(text));
     uint64_t id = krait_span_begin(in, KRAIT_span_category_import, text, KRAIT_NO_FIELDS);
     Py_INCREF(name); /* an argument that the call may take */
-    PyObject *result = krait_lead_call(function, args, nargs, names);
+    PyObject *result = krait_call_original(function, args, nargs, names);
     end(in, id, name);
     Py_DECREF(name);
     return result;
 }
 
-static const struct krait_lead_python leads[] = {
+static const struct krait_patch_python patches[] = {
     { "_frozen_importlib", NULL, "_find_and_load", on_find_and_load },
 };
 
 void krait_imports_see(struct krait_interp *in)
 {
-    krait_lead_python(leads, in->led_imports, KRAIT_ARRAY_LEN(leads));
+    krait_patch_python(patches, in->patched_imports, KRAIT_ARRAY_LEN(patches));
 }
 
 void krait_imports_end(struct krait_interp *in)
 {
-    krait_unlead_python(leads, in->led_imports, KRAIT_ARRAY_LEN(leads));
+    krait_unpatch_python(patches, in->patched_imports, KRAIT_ARRAY_LEN(patches));
 }

@@ -17,7 +17,7 @@ enum {
     FILE_BYTES = KRAIT_SAID_FILE_BYTES,
     NAME_BYTES = KRAIT_SAID_NAME_BYTES,
     SPECS = 64,
-    LEADS = 16,
+    PATCHES = 16,
 };
 
 /* The attributes that logging itself gives a record, in the order in which LogRecord.__init__ does. */
@@ -49,7 +49,7 @@ struct spec {
 };
 
 struct krait_log {
-    struct krait_led led[LEADS];
+    struct krait_patched patched[PATCHES];
     PyObject *names[ATTRIBUTES]; /* interned */
     struct krait_map index;      /* a logger's name, hashed, to its index in loggers */
     struct krait_logger *loggers;
@@ -588,7 +588,7 @@ static PyObject *on_call_handlers(PyObject *function, PyObject *const *args, siz
     bool records = in && in->log && krait_agent_records(in) && KRAIT_NARGS(nargs) == 2 && !names;
     if (records && !record_it(in, args[1], false))
         return NULL;
-    PyObject *result = krait_lead_call(function, args, nargs, names);
+    PyObject *result = krait_call_original(function, args, nargs, names);
     recorded = before;
     return result;
 }
@@ -600,7 +600,7 @@ bool krait_log_handle(struct krait_interp *in, PyObject *record)
 
 /* ---- putting it in ---- */
 
-static const struct krait_lead_python leads[] = {
+static const struct krait_patch_python patches[] = {
     { "logging", "Logger", "callHandlers", on_call_handlers },
 };
 
@@ -608,19 +608,19 @@ void krait_log_see(struct krait_interp *in)
 {
     if (!log_of(in))
         return;
-    krait_lead_python(leads, in->log->led, KRAIT_ARRAY_LEN(leads));
+    krait_patch_python(patches, in->log->patched, KRAIT_ARRAY_LEN(patches));
     if (asks_dropped)
-        krait_lead_python(krait_log_dropped_leads, in->log->led + KRAIT_ARRAY_LEN(leads),
-                          krait_log_dropped_lead_count);
+        krait_patch_python(krait_log_dropped_patches, in->log->patched + KRAIT_ARRAY_LEN(patches),
+                           krait_log_dropped_patch_count);
 }
 
 void krait_log_end(struct krait_interp *in)
 {
     if (!in->log)
         return;
-    krait_unlead_python(leads, in->log->led, KRAIT_ARRAY_LEN(leads));
-    krait_unlead_python(krait_log_dropped_leads, in->log->led + KRAIT_ARRAY_LEN(leads),
-                        krait_log_dropped_lead_count);
+    krait_unpatch_python(patches, in->log->patched, KRAIT_ARRAY_LEN(patches));
+    krait_unpatch_python(krait_log_dropped_patches, in->log->patched + KRAIT_ARRAY_LEN(patches),
+                         krait_log_dropped_patch_count);
 }
 
 /* What it has of the interpreter went with that. */

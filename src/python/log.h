@@ -2,15 +2,15 @@
  *
  * Records of the program's `logging`, with --log.
  *
- * What passes the program's own levels and filters is recorded when Logger.callHandlers is called with it, before any
- * handler runs. That function leads to krait's (lead.h), and is called by it in turn: loggers, handlers, levels and
- * what isEnabledFor says are the program's, and nothing is in a list of handlers. Where --log names a level, what the
- * program's own level drops is recorded too: then Logger.debug and its like lead to krait's as well, which ask nothing,
- * but see by isEnabledFor's answer to them that the record was dropped.
+ * A record that passes the program's own levels and filters is recorded when Logger.callHandlers is called with it,
+ * before any handler runs. krait patches that function (patch.h): loggers, handlers, levels and the results of
+ * isEnabledFor stay the program's, and krait is in no list of handlers. If --log names a level, krait also records what
+ * the program's own level drops. It then patches Logger.debug and the like, which see from isEnabledFor's answer to
+ * them that the record is dropped.
  *
- * A message is formatted once for krait where a record is recorded, and never else. Formatting runs what the program's
- * types say of themselves (__str__, __repr__), as each of its handlers does. What these log meanwhile in the same
- * thread goes to no handler: it is said again when a handler formats the record.
+ * krait formats the message of each record that it records, once. Formatting runs __str__ and __repr__ of the program's
+ * types, as each of its handlers does. If these log something in the same thread meanwhile, no handler gets it, because
+ * it will be logged again when a handler formats the record.
  */
 #ifndef KRAIT_PYTHON_LOG_H
 #define KRAIT_PYTHON_LOG_H
@@ -22,9 +22,9 @@ struct krait_log;
 /* Reads what --log asks for, from the recording that this process has joined. */
 void krait_log_read(void);
 
-/* Looks whether the program has imported logging since the last look. GIL held; keeps the current exception. */
+/* Patches logging if the program has imported it since the last call of this. GIL held; keeps the current exception. */
 void krait_log_see(struct krait_interp *in);
-/* The recording ends: puts back what led to krait's. GIL held. */
+/* The recording ends: undoes the patches. GIL held. */
 void krait_log_end(struct krait_interp *in);
 /* For another recording, which may ask for other loggers. */
 void krait_log_forget(struct krait_interp *in);

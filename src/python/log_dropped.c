@@ -24,7 +24,7 @@ static __thread enum answer answer;
 
 static PyObject *on_is_enabled_for(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
 {
-    PyObject *result = krait_lead_call(function, args, nargs, names);
+    PyObject *result = krait_call_original(function, args, nargs, names);
     if (answer == NOT_ASKED) /* a handler that runs in the method may ask too */
         answer = result == Py_False ? SAID_NO : SAID_YES;
     return result;
@@ -181,7 +181,7 @@ static PyObject *method(PyObject *function, PyObject *const *args, size_t nargs,
 {
     enum answer before = answer;
     answer = NOT_ASKED;
-    PyObject *result = krait_lead_call(function, args, nargs, names);
+    PyObject *result = krait_call_original(function, args, nargs, names);
     bool dropped = result && answer == SAID_NO && KRAIT_NARGS(nargs) > msg;
     answer = before;
     struct krait_interp *in = dropped && !krait_log_is_muted() ? krait_agent_interp() : NULL;
@@ -216,7 +216,7 @@ KRAIT_METHOD(on_critical, 1, 50)
 KRAIT_METHOD(on_log, 2, 0)
 
 /* Logger.exception, .warn and LoggerAdapter's others call these. */
-const struct krait_lead_python krait_log_dropped_leads[] = {
+const struct krait_patch_python krait_log_dropped_patches[] = {
     { "logging", "Logger", "isEnabledFor", on_is_enabled_for },
     { "logging", "Logger", "debug", on_debug },
     { "logging", "Logger", "info", on_info },
@@ -226,4 +226,4 @@ const struct krait_lead_python krait_log_dropped_leads[] = {
     { "logging", "Logger", "log", on_log },
     { "logging", "LoggerAdapter", "log", on_log },
 };
-const size_t krait_log_dropped_lead_count = KRAIT_ARRAY_LEN(krait_log_dropped_leads);
+const size_t krait_log_dropped_patch_count = KRAIT_ARRAY_LEN(krait_log_dropped_patches);

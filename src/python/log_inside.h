@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What log.c, log_dropped.c and shown.c share. Comes first in each: events have longer texts there than elsewhere.
+ * What log.c, log_dropped.c and warnings.c share. Comes first in each: events have longer texts there than elsewhere.
  */
 #ifndef KRAIT_PYTHON_LOG_INSIDE_H
 #define KRAIT_PYTHON_LOG_INSIDE_H
 
 #define KRAIT_PAYLOAD_MAX 20480 /* less than KRAIT_NOTE_BYTES, and more than the texts below can be */
 
-#include "python/lead.h"
 #include "python/log.h"
 #include "python/notes.h"
+#include "python/patch.h"
 #include "python/text.h"
 
 enum {
@@ -67,7 +67,7 @@ void krait_log_unmute(struct krait_log_mute before);
 bool krait_log_is_muted(void);
 
 /* ---- log_dropped.c ---- */
-extern const struct krait_lead_python krait_log_dropped_leads[];
-extern const size_t krait_log_dropped_lead_count;
+extern const struct krait_patch_python krait_log_dropped_patches[];
+extern const size_t krait_log_dropped_patch_count;
 
 #endif

@@ -5,9 +5,9 @@
  */
 #include "python/agent.h"
 #include "python/annotate.h"
-#include "python/asked.h"
 #include "python/compat.h"
 #include "python/log.h"
+#include "python/optional.h"
 
 #include <dlfcn.h>
 #include <limits.h>

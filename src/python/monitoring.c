@@ -12,7 +12,7 @@
  */
 #include "python/codes.h"
 #include "python/compat.h"
-#include "python/lead.h"
+#include "python/patch.h"
 #include "python/tasks.h"
 
 #include <structmember.h>
@@ -716,13 +716,13 @@ static PyObject *on_free_tool_id(PyObject *monitoring, PyObject *tool)
 
 static void lead_tool_functions(PyObject *monitoring)
 {
-    static const struct krait_lead leads[] = {
+    static const struct krait_patch patches[] = {
         { "set_events", (PyCFunction)(void (*)(void))on_set_events, &real_set_events, KRAIT_METH_FASTCALL },
         { "free_tool_id", on_free_tool_id, &real_free_tool_id, METH_O },
     };
-    static atomic_flag led = ATOMIC_FLAG_INIT; /* interpreters may have a GIL each */
-    if (!atomic_flag_test_and_set(&led))
-        krait_lead(monitoring, leads, KRAIT_ARRAY_LEN(leads));
+    static atomic_flag patched = ATOMIC_FLAG_INIT; /* interpreters may have a GIL each */
+    if (!atomic_flag_test_and_set(&patched))
+        krait_patch(monitoring, patches, KRAIT_ARRAY_LEN(patches));
 }
 
 int krait_monitoring_install(struct krait_interp *in, const char **why)

@@ -45,9 +45,9 @@ static void with_a_call_that_is_not_there_nothing_is_led(void **state)
 {
     const struct krait_got_call calls[] = { { "getppid", (void *)ours },
                                             { "krait_no_such_call", (void *)ours } };
-    assert_int_equal(krait_got_lead((void *)ours, calls, KRAIT_ARRAY_LEN(calls)), -ENOENT);
+    assert_int_equal(krait_got_redirect((void *)ours, calls, KRAIT_ARRAY_LEN(calls)), -ENOENT);
     assert_int_not_equal(asked(), OURS);
-    assert_int_equal(krait_got_lead((void *)(uintptr_t)1, calls, 1), -ENOENT); /* no file lies there */
+    assert_int_equal(krait_got_redirect((void *)(uintptr_t)1, calls, 1), -ENOENT); /* no file lies there */
 }
 
 static void what_is_not_led_is_not_said_to_be(void **state)
@@ -57,7 +57,7 @@ static void what_is_not_led_is_not_said_to_be(void **state)
     pid_t child = fork();
     if (!child) {
         bool forbidden = forbid_mprotect();
-        int rc = krait_got_lead((void *)ours, calls, 1);
+        int rc = krait_got_redirect((void *)ours, calls, 1);
         _exit(!forbidden ? NO_FILTER : (rc == 0) == (asked() == OURS) ? 0 : WRONG);
     }
     int status;
@@ -77,7 +77,7 @@ static void calls_of_the_file_are_led_and_pages_stay_as_they_were(void **state)
     *(void **)&real = dlsym(RTLD_DEFAULT, "getppid");
     const struct krait_got_call calls[] = { { "getppid", (void *)ours } };
     protections(&before);
-    assert_int_equal(krait_got_lead((void *)ours, calls, 1), 0);
+    assert_int_equal(krait_got_redirect((void *)ours, calls, 1), 0);
     protections(&after);
     assert_int_equal(asked(), OURS);
     assert_int_equal(real(), parent);

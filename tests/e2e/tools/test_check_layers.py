@@ -138,3 +138,13 @@ def test_public_and_internal_names_are_apart(tree, tmp_path, name, line, wrong):
     assert tree({}, "check_names") == []
     text = (tmp_path / name).read_text() if (tmp_path / name).exists() else LICENSE
     assert tree({name: text + line + "\n"}, "check_names") == [f"{name}:{text.count(chr(10)) + 1}: {wrong}"]
+
+
+@pytest.mark.parametrize("line", ["int krait_hush(void);", "/* The doers of a wait. */", "    uint32_t kev_count;"], ids=["function", "comment", "field"])
+def test_a_private_word_is_refused_with_the_fields_word(tree, line):
+    word, instead = {"int": ("hush", "suppress"), "/*": ("doer", "cause"), "uint32_t": ("kev", "kernel_event")}[line.split()[0]]
+    assert tree({"src/trace/a.h": LICENSE + line + "\n"}, "check_names") == [f"src/trace/a.h:2: {word}: say {instead}"]
+
+
+def test_a_word_that_only_contains_a_private_one_is_taken(tree):
+    assert tree({"src/trace/a.h": LICENSE + "int shush, crownless, krait_leader;\n"}, "check_names") == []

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/asked.h"
+#include "python/optional.h"
 
 #include "python/log.h"
 
-void krait_asked_read(void)
+void krait_optional_read(void)
 {
     const struct krait_control *control = krait_agent.writer.shm.control;
     krait_agent.asks = control->flags & KRAIT_RECORD_ASKED;
@@ -11,7 +11,7 @@ void krait_asked_read(void)
     krait_audit_read();
 }
 
-void krait_asked_see(struct krait_interp *in)
+void krait_optional_see(struct krait_interp *in)
 {
     uint32_t asks = in->agent->asks;
     if (KRAIT_LIKELY(!asks) || in->seeing)
@@ -23,7 +23,7 @@ void krait_asked_see(struct krait_interp *in)
         krait_audit_see();
     if (asks & KRAIT_RECORD_LOG) {
         krait_log_see(in);
-        krait_shown_see(in);
+        krait_warnings_see(in);
     }
     if (asks & KRAIT_RECORD_GC)
         krait_collections_see(in);
@@ -33,21 +33,21 @@ void krait_asked_see(struct krait_interp *in)
     PyErr_Restore(type, value, traceback);
 }
 
-void krait_asked_end(struct krait_interp *in)
+void krait_optional_end(struct krait_interp *in)
 {
     krait_log_end(in);
-    krait_shown_end(in);
+    krait_warnings_end(in);
     krait_collections_end(in);
     krait_imports_end(in);
 }
 
-void krait_asked_forget(struct krait_interp *in)
+void krait_optional_forget(struct krait_interp *in)
 {
     krait_log_forget(in);
     krait_map_done(&in->audited);
 }
 
-void krait_asked_done(struct krait_interp *in)
+void krait_optional_done(struct krait_interp *in)
 {
     krait_log_done(in);
     Py_CLEAR(in->stand_in_type);

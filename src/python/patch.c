@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "python/lead.h"
+#include "python/patch.h"
 #include "python/compat.h"
 
 #include <link.h>
@@ -20,25 +20,25 @@ static int is_writable(struct dl_phdr_info *info, size_t size, void *address)
 }
 
 /* The function's definition, where it is as expected. */
-static PyMethodDef *find_def(PyObject *module, const struct krait_lead *lead)
+static PyMethodDef *find_def(PyObject *module, const struct krait_patch *patch)
 {
-    PyObject *function = PyObject_GetAttrString(module, lead->name);
+    PyObject *function = PyObject_GetAttrString(module, patch->name);
     PyMethodDef *def =
         function && PyCFunction_Check(function) ? krait_at(function, KRAIT_CFUNCTION_ML) : NULL;
     Py_XDECREF(function);
     PyErr_Clear();
-    return def && def->ml_flags == lead->flags && dl_iterate_phdr(is_writable, def) ? def : NULL;
+    return def && def->ml_flags == patch->flags && dl_iterate_phdr(is_writable, def) ? def : NULL;
 }
 
-bool krait_lead(PyObject *module, const struct krait_lead *leads, size_t count)
+bool krait_patch(PyObject *module, const struct krait_patch *patches, size_t count)
 {
-    PyMethodDef *defs[KRAIT_LEADS];
-    bool found = count <= KRAIT_LEADS;
+    PyMethodDef *defs[KRAIT_PATCHES];
+    bool found = count <= KRAIT_PATCHES;
     for (size_t i = 0; found && i < count; i++)
-        found = (defs[i] = find_def(module, &leads[i])) != NULL;
+        found = (defs[i] = find_def(module, &patches[i])) != NULL;
     for (size_t i = 0; found && i < count; i++) {
-        *leads[i].real = defs[i]->ml_meth;
-        defs[i]->ml_meth = leads[i].ours;
+        *patches[i].real = defs[i]->ml_meth;
+        defs[i]->ml_meth = patches[i].ours;
     }
     return found;
 }

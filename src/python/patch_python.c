@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python/compat.h"
-#include "python/lead.h"
+#include "python/patch.h"
 
 #include <structmember.h>
 
@@ -31,7 +31,7 @@ static bool is_own_call(PyObject *function)
     return *call_of(function) == own_call;
 }
 
-PyObject *krait_lead_call(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
+PyObject *krait_call_original(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
 {
     return own_call(function, args, nargs, names);
 }
@@ -165,9 +165,9 @@ static PyObject *new_stand_in(PyObject *function, krait_vectorcall *ours)
     return (PyObject *)it;
 }
 
-/* ---- leading ---- */
+/* ---- patching ---- */
 
-PyObject *krait_lead_one(PyObject *function, krait_vectorcall *ours)
+PyObject *krait_patch_one(PyObject *function, krait_vectorcall *ours)
 {
     if (Py_TYPE(function) != krait_compat.function_type || !is_own_call(function))
         return NULL;
@@ -183,13 +183,13 @@ PyObject *krait_lead_one(PyObject *function, krait_vectorcall *ours)
 
 /* Of the module if it has been imported, or its class; borrowed. A module that is loaded lazily is not touched: its
  * dictionary is read, not its attributes. */
-static PyObject *find_owner(const struct krait_lead_python *lead)
+static PyObject *find_owner(const struct krait_patch_python *patch)
 {
     PyObject *modules = PySys_GetObject("modules");
-    PyObject *module = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, lead->module) : NULL;
-    if (!module || !PyModule_Check(module) || !lead->owner)
+    PyObject *module = modules && PyDict_Check(modules) ? PyDict_GetItemString(modules, patch->module) : NULL;
+    if (!module || !PyModule_Check(module) || !patch->owner)
         return module && PyModule_Check(module) ? module : NULL;
-    PyObject *owner = PyDict_GetItemString(PyModule_GetDict(module), lead->owner);
+    PyObject *owner = PyDict_GetItemString(PyModule_GetDict(module), patch->owner);
     return owner && Py_TYPE(owner) == &PyType_Type ? owner : NULL;
 }
 
@@ -214,19 +214,19 @@ static int put(PyObject *owner, const char *name, PyObject *function)
                                  : PyObject_SetAttrString(owner, name, function);
 }
 
-static void see(const struct krait_lead_python *lead, struct krait_led *led)
+static void see(const struct krait_patch_python *patch, struct krait_patched *patched)
 {
-    PyObject *owner = find_owner(lead);
-    if (!owner || identity(owner) == led->owner)
+    PyObject *owner = find_owner(patch);
+    if (!owner || identity(owner) == patched->owner)
         return;
-    PyObject *function = find_function(owner, lead->name);
-    PyObject *instead = function ? krait_lead_one(function, lead->ours) : NULL;
-    if (instead && instead != function && put(owner, lead->name, instead))
+    PyObject *function = find_function(owner, patch->name);
+    PyObject *instead = function ? krait_patch_one(function, patch->ours) : NULL;
+    if (instead && instead != function && put(owner, patch->name, instead))
         Py_CLEAR(instead);
-    if (instead) { /* of a module that was reloaded, what was led before goes on */
-        Py_XDECREF(led->function);
-        *led = (struct krait_led){ .owner = identity(owner), .function = function };
-        led->stand_in = instead != function ? instead : NULL;
+    if (instead) { /* after a reload of the module, the function that was patched before stays patched */
+        Py_XDECREF(patched->function);
+        *patched = (struct krait_patched){ .owner = identity(owner), .function = function };
+        patched->stand_in = instead != function ? instead : NULL;
         function = NULL;
     }
     Py_XDECREF(instead);
@@ -234,33 +234,34 @@ static void see(const struct krait_lead_python *lead, struct krait_led *led)
     PyErr_Clear();
 }
 
-void krait_lead_python(const struct krait_lead_python *leads, struct krait_led *led, size_t count)
+void krait_patch_python(const struct krait_patch_python *patches, struct krait_patched *patched, size_t count)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     for (size_t i = 0; i < count; i++)
-        see(&leads[i], &led[i]);
+        see(&patches[i], &patched[i]);
     PyErr_Restore(type, value, traceback);
 }
 
-static void unlead(const struct krait_lead_python *lead, struct krait_led *led)
+static void unpatch(const struct krait_patch_python *patch, struct krait_patched *patched)
 {
-    PyObject *owner = find_owner(lead);
-    PyObject *there = owner && led->stand_in ? find_function(owner, lead->name) : NULL;
-    if (!krait_compat.version.inlines_unseen && *call_of(led->function) == lead->ours)
-        set_call(led->function, own_call);
-    else if (there && there == led->stand_in)
-        put(owner, lead->name, led->function);
+    PyObject *owner = find_owner(patch);
+    PyObject *there = owner && patched->stand_in ? find_function(owner, patch->name) : NULL;
+    if (!krait_compat.version.inlines_unseen && *call_of(patched->function) == patch->ours)
+        set_call(patched->function, own_call);
+    else if (there && there == patched->stand_in)
+        put(owner, patch->name, patched->function);
     Py_XDECREF(there);
-    Py_DECREF(led->function);
-    *led = (struct krait_led){ 0 };
+    Py_DECREF(patched->function);
+    *patched = (struct krait_patched){ 0 };
     PyErr_Clear();
 }
 
-void krait_unlead_python(const struct krait_lead_python *leads, struct krait_led *led, size_t count)
+void krait_unpatch_python(const struct krait_patch_python *patches, struct krait_patched *patched,
+                          size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (led[i].function)
-            unlead(&leads[i], &led[i]);
+        if (patched[i].function)
+            unpatch(&patches[i], &patched[i]);
     }
 }

@@ -2,14 +2,14 @@
  *
  * Warnings that are shown and exceptions that nobody caught, with --log.
  *
- * warnings._showwarnmsg is called with each warning that the filters let through, from C too, whatever function the
- * program shows them by. sys.excepthook and sys.unraisablehook are audited when they are called (PEP 578);
- * threading.excepthook is called by a function that each Thread gets when it is made: that leads to krait's.
+ * warnings._showwarnmsg is called with each warning that the filters let through, also from C, whichever function the
+ * program uses to show them. Calls of sys.excepthook and sys.unraisablehook raise audit events (PEP 578).
+ * threading.excepthook is called by a function that each Thread gets when it is created; krait patches that.
  */
 #include "python/log_inside.h"
 
-#include "python/asked.h"
 #include "python/codes.h"
+#include "python/optional.h"
 
 #include <string.h>
 
@@ -82,7 +82,7 @@ static PyObject *on_show_warning(PyObject *function, PyObject *const *args, size
         if (!whole)
             return NULL;
     }
-    return krait_lead_call(function, args, nargs, names);
+    return krait_call_original(function, args, nargs, names);
 }
 
 /* ---- exceptions ---- */
@@ -157,7 +157,7 @@ static void note_unraisable(struct krait_interp *in, PyObject *args)
     Py_XDECREF(value);
 }
 
-void krait_shown_audit(struct krait_interp *in, const char *event, PyObject *args)
+void krait_warnings_audit(struct krait_interp *in, const char *event, PyObject *args)
 {
     static const struct {
         const char *event;
@@ -189,33 +189,33 @@ static PyObject *on_invoke(PyObject *function, PyObject *const *args, size_t nar
         Py_XDECREF(value);
         Py_XDECREF(traceback);
     }
-    return krait_lead_call(function, args, nargs, names);
+    return krait_call_original(function, args, nargs, names);
 }
 
 /* _make_invoke_excepthook(). */
 static PyObject *on_make_invoke(PyObject *function, PyObject *const *args, size_t nargs, PyObject *names)
 {
-    PyObject *made = krait_lead_call(function, args, nargs, names);
-    PyObject *led = made ? krait_lead_one(made, on_invoke) : NULL;
-    if (!led)
+    PyObject *made = krait_call_original(function, args, nargs, names);
+    PyObject *patched = made ? krait_patch_one(made, on_invoke) : NULL;
+    if (!patched)
         return made;
     Py_DECREF(made);
-    return led;
+    return patched;
 }
 
 /* ---- putting it in ---- */
 
-static const struct krait_lead_python leads[] = {
+static const struct krait_patch_python patches[] = {
     { "warnings", NULL, "_showwarnmsg", on_show_warning },
     { "threading", NULL, "_make_invoke_excepthook", on_make_invoke },
 };
 
-void krait_shown_see(struct krait_interp *in)
+void krait_warnings_see(struct krait_interp *in)
 {
-    krait_lead_python(leads, in->led_shown, KRAIT_ARRAY_LEN(leads));
+    krait_patch_python(patches, in->patched_warnings, KRAIT_ARRAY_LEN(patches));
 }
 
-void krait_shown_end(struct krait_interp *in)
+void krait_warnings_end(struct krait_interp *in)
 {
-    krait_unlead_python(leads, in->led_shown, KRAIT_ARRAY_LEN(leads));
+    krait_unpatch_python(patches, in->patched_warnings, KRAIT_ARRAY_LEN(patches));
 }

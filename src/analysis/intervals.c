@@ -13,7 +13,9 @@
 
 /* A rule as it is looked for. */
 struct sought {
-    uint32_t start_group, stop_group; /* that are the key; 0: it is a field */
+    uint32_t start_group,
+        stop_group; /* that are the key; 0: it is a field. Of a rule of states: start_group */
+    uint32_t state_group;
     bool is_keyed;
     bool *calls; /* by function; NULL of a rule of messages */
     struct call {
@@ -97,7 +99,10 @@ static int find_place(struct search *search, const struct sought *sought, struct
     edge->key = KRAIT_NO_ID;
     if (sought->is_keyed) {
         search->is_mixed = true;
-        int rc = find_key(search, edge->stops ? rule->stop : rule->start,
+        int rc = find_key(search,
+                          rule->state   ? rule->state
+                          : edge->stops ? rule->stop
+                                        : rule->start,
                           edge->stops ? sought->stop_group : sought->start_group, fields, &edge->key);
         return rc ? rc : edge->key == KRAIT_NO_ID ? -ENOENT : 0;
     }
@@ -106,11 +111,30 @@ static int find_place(struct search *search, const struct sought *sought, struct
     return edge->lane == KRAIT_NO_ID ? -ENOMEM : 0;
 }
 
-/* A message that a rule's start or stop matches. */
+/* The same of a state, whose name is then the key; what is a key otherwise has a lane of its own. */
+static int find_state(struct search *search, const struct sought *sought, struct krait_edge *edge,
+                      const char *fields)
+{
+    const struct krait_interval_rule *rule = &search->options->rules[edge->rule];
+    int rc = find_place(search, sought, edge, fields);
+    if (!rc && sought->is_keyed) {
+        const char *key = search->intervals->keys.texts[edge->key];
+        KRAIT_AUTO_BUF lane = { 0 };
+        krait_buf_fmt(&lane, "key %s", key);
+        edge->lane = lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data, lane.len);
+        rc = edge->lane == KRAIT_NO_ID ? -ENOMEM : 0;
+    }
+    rc = rc ? rc : find_key(search, rule->state, sought->state_group, fields, &edge->key);
+    return rc ? rc : edge->key == KRAIT_NO_ID ? -ENOENT : 0;
+}
+
+/* A message that a rule's start, stop or state matches. */
 static int add_edge(struct search *search, struct krait_edge edge, const char *fields)
 {
     uint32_t row;
-    int rc = find_place(search, &search->sought[edge.rule], &edge, fields);
+    const struct sought *sought = &search->sought[edge.rule];
+    int rc = search->options->rules[edge.rule].state ? find_state(search, sought, &edge, fields)
+                                                     : find_place(search, sought, &edge, fields);
     if (rc == -ENOENT) {
         rc = krait_intervals_row(search->intervals, &search->rows, search->options, edge.rule, KRAIT_NO_ID,
                                  &row);
@@ -146,6 +170,9 @@ static int take_message(struct search *search, uint32_t track, uint64_t t_ns, co
     search->intervals->messages++;
     for (uint32_t i = 0; i < search->options->rule_count && !rc; i++) {
         const struct krait_interval_rule *rule = &search->options->rules[i];
+        if (rule->state && krait_regex_find(rule->state, message, n))
+            rc = add_edge(search, (struct krait_edge){ .t_ns = t_ns, .track = track, .rule = (uint16_t)i },
+                          fields);
         if (!rule->start)
             continue;
         bool starts = krait_regex_find(rule->start, message, n);
@@ -232,13 +259,20 @@ static int begin_rule(struct search *search, uint32_t rule, struct krait_err *er
     struct sought *sought = &search->sought[rule];
     const char *key = search->options->key ? search->options->key : "key";
     uint32_t row;
-    if (!search->options->by_key &&
+    if (!search->options->by_key && !patterns->state &&
         krait_intervals_row(search->intervals, &search->rows, search->options, rule, KRAIT_NO_ID, &row))
         return krait_err_set(err, -ENOMEM, "out of memory");
     if (patterns->start) {
         sought->start_group = krait_regex_group(patterns->start, key);
         sought->stop_group = krait_regex_group(patterns->stop, key);
         sought->is_keyed = search->options->key || (sought->start_group && sought->stop_group);
+        return 0;
+    }
+    if (patterns->state) {
+        uint32_t named = krait_regex_group(patterns->state, "state");
+        sought->state_group = named ? named : krait_regex_group(patterns->state, "1");
+        sought->start_group = krait_regex_group(patterns->state, key);
+        sought->is_keyed = search->options->key || sought->start_group;
         return 0;
     }
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
@@ -258,7 +292,7 @@ static int walk(struct search *search, enum krait_track_kind kind, krait_batch_f
     if (!tracks)
         return -ENOMEM;
     for (uint32_t i = 0; i < options->rule_count; i++)
-        is_needed |= !options->rules[i].start == (kind == KRAIT_TRACK_CALLS);
+        is_needed |= (options->rules[i].call != NULL) == (kind == KRAIT_TRACK_CALLS);
     for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
         if (trace->tracks[i].kind == kind && options->takes(options->ctx, trace, &trace->tracks[i]))
             tracks[count++] = i;
@@ -301,9 +335,9 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
         return rc;
     rc = search_all(&search, damage, size);
     for (uint32_t i = 0; i < options->rule_count; i++) {
-        if (options->rules[i].start)
-            intervals->given_up +=
-                krait_regex_given_up(options->rules[i].start) + krait_regex_given_up(options->rules[i].stop);
+        const struct krait_interval_rule *of = &options->rules[i];
+        intervals->given_up += krait_regex_given_up(of->start) + krait_regex_given_up(of->stop) +
+                               krait_regex_given_up(of->state);
     }
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }
@@ -312,5 +346,6 @@ void krait_intervals_done(struct krait_intervals *intervals)
 {
     free(intervals->items);
     free(intervals->rows);
+    free(intervals->transitions);
     krait_strtab_done(&intervals->keys);
 }

@@ -7,6 +7,10 @@
  *   thread 1   Start a ──── Stop a        Start b ─ Stop b
  *   thread 2         Start c ───────────────────────────── Stop c
  *
+ * Or a rule has states: each message that matches names one, which lasts until the next message that matches.
+ *
+ *   thread 1   to idle ── to busy ─────── to idle ── to done
+ *
  * Without a key, a start and a stop belong together within a thread. Instants of streams that are not of one thread are
  * told apart by their fields vtid, tid or thread where they have one. With a key, they belong together where it has the
  * same text, in any thread, process or recording.
@@ -29,6 +33,7 @@ struct krait_interval_rule {
     const char *name;
     struct krait_regex *start, *stop; /* may be the same pattern: then from each to the next */
     struct krait_match *call;         /* of which function; in place of the two above */
+    struct krait_regex *state; /* in place of these: its group `state`, or its first, is a state's name */
 };
 
 struct krait_interval_options {
@@ -51,7 +56,7 @@ struct krait_interval {
 
 /* What all intervals of a rule, or of a rule and key, are together. Without any, times are 0. */
 struct krait_interval_row {
-    uint32_t rule, key; /* KRAIT_NO_ID: of all keys */
+    uint32_t rule, key; /* KRAIT_NO_ID: of all keys; of a rule of states: the state */
     uint64_t count, total_ns, min_ns, max_ns, median_ns, p90_ns, p99_ns;
     double mean_ns, deviation_ns; /* of a sample: by count - 1 */
     uint64_t starts, stops;       /* that match */
@@ -59,12 +64,20 @@ struct krait_interval_row {
         no_key; /* starts without a stop, stops without a start, messages without the key */
 };
 
+/* How often a state followed another. */
+struct krait_transition {
+    uint32_t rule, from, to; /* keys */
+    uint64_t count;
+};
+
 struct krait_intervals {
     struct krait_interval *items; /* a row's one after the other, by their begin */
     size_t count, cap;
     struct krait_interval_row *rows;
     uint32_t row_count, row_cap;
-    struct krait_strtab keys;
+    struct krait_transition *transitions; /* of rules of states; by the time of the first */
+    uint32_t transition_count, transition_cap;
+    struct krait_strtab keys;    /* and states */
     uint64_t messages, given_up; /* read; searches that took too many steps */
 };
 

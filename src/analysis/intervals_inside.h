@@ -11,7 +11,8 @@
 /* A message that matches; of one that matches both, the stop comes first. */
 struct krait_edge {
     uint64_t t_ns;
-    uint32_t lane, key, track; /* lane: what belongs together without a key */
+    uint32_t lane, key,
+        track; /* lane: what belongs together without a key. Of a rule of states: with it; then key is the state */
     uint16_t rule;
     bool stops, is_both;
 };

@@ -74,7 +74,7 @@ bool krait_regex_find(struct krait_regex *regex, const char *text, size_t n)
 
 uint64_t krait_regex_given_up(const struct krait_regex *regex)
 {
-    return regex->given_up;
+    return regex ? regex->given_up : 0;
 }
 
 uint32_t krait_regex_group(const struct krait_regex *regex, const char *name)

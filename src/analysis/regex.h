@@ -20,7 +20,7 @@ void krait_regex_free(struct krait_regex *regex);
  * Bytes that are not UTF-8 match nothing. Not for two threads at once. */
 bool krait_regex_find(struct krait_regex *regex, const char *text, size_t n);
 
-/* How often a search was given up: it took too many steps. */
+/* How often a search was given up: it took too many steps. Of NULL, 0. */
 uint64_t krait_regex_given_up(const struct krait_regex *regex);
 
 /* A group by its name or its number as text: its index; 0: there is no such group. */

@@ -17,21 +17,25 @@ enum { TABLE_ROWS = 40, MOST_RULES = UINT16_MAX };
 
 static int check_options(const struct intervals_options *o, struct krait_err *err)
 {
-    size_t rules = o->starts.count + o->calls.count;
+    size_t rules = o->starts.count + o->calls.count + o->states.count;
     if (o->starts.count != o->stops.count)
         return krait_err_set(err, -EINVAL, "each --start needs a --stop: there are %zu and %zu",
                              o->starts.count, o->stops.count);
     if (!rules)
-        return krait_err_set(err, -EINVAL,
-                             "no interval given; use --start REGEX with --stop REGEX, or --call FUNCTION");
+        return krait_err_set(
+            err, -EINVAL,
+            "no interval given; use --start REGEX with --stop REGEX, --call FUNCTION, or --state REGEX");
     if (o->names.count > rules || rules > MOST_RULES)
         return krait_err_set(err, -EINVAL, "there are more names (--name) than intervals");
     if (o->nested && o->latest)
         return krait_err_set(err, -EINVAL, "--nested and --latest exclude each other");
     if (o->csv && o->json)
         return krait_err_set(err, -EINVAL, "--csv and --json exclude each other");
-    if (o->list + (o->compare[0] != NULL) + (o->plot != NULL) > 1)
-        return krait_err_set(err, -EINVAL, "--list, --compare and --plot exclude each other");
+    if (o->list + (o->compare[0] != NULL) + (o->plot != NULL) + o->transitions + (o->graph != NULL) > 1)
+        return krait_err_set(err, -EINVAL,
+                             "--list, --compare, --plot, --transitions and --graph exclude each other");
+    if ((o->transitions || o->graph) && !o->states.count)
+        return krait_err_set(err, -EINVAL, "--%s needs --state", o->graph ? "graph" : "transitions");
     if (o->plot && strcmp(o->plot, "-") == 0 && (o->csv || o->json))
         return krait_err_set(err, -EINVAL, "--plot - draws into a table for people, not into CSV and JSON");
     if (o->by && o->list)
@@ -56,27 +60,48 @@ static int check_key(const struct intervals *intervals, struct krait_err *err)
     return 0;
 }
 
+static int make_pair(struct krait_interval_rule *rule, const char *start, const char *stop,
+                     struct krait_err *err)
+{
+    int rc = krait_regex_new(&rule->start, start, err);
+    if (rc)
+        return krait_err_prefix(err, rc, "--start");
+    rc = krait_regex_new(&rule->stop, stop, err);
+    return rc ? krait_err_prefix(err, rc, "--stop") : 0;
+}
+
+static int make_state(struct krait_interval_rule *rule, const char *pattern, struct krait_err *err)
+{
+    int rc = krait_regex_new(&rule->state, pattern, err);
+    if (rc)
+        return krait_err_prefix(err, rc, "--state");
+    if (krait_regex_group(rule->state, "state") || krait_regex_group(rule->state, "1"))
+        return 0;
+    return krait_err_set(err, -EINVAL, "--state: '%s' has no group in round brackets for the state's name",
+                         pattern);
+}
+
 static int make_rule(struct intervals *intervals, size_t i, struct krait_err *err)
 {
     const struct intervals_options *o = intervals->options;
     struct krait_interval_rule *rule = &intervals->rules[i];
+    size_t calls = o->starts.count, states = calls + o->calls.count;
     KRAIT_AUTO_BUF name = { 0 };
     int rc;
-    if (i >= o->starts.count) {
-        const char *function = o->calls.items[i - o->starts.count];
-        krait_buf_str(&name, function);
-        rc = krait_match_new(&rule->call, function, err);
+    if (i >= states) {
+        krait_buf_str(&name, o->states.items[i - states]);
+        rc = make_state(rule, o->states.items[i - states], err);
+    } else if (i >= calls) {
+        krait_buf_str(&name, o->calls.items[i - calls]);
+        rc = krait_match_new(&rule->call, o->calls.items[i - calls], err);
     } else {
         krait_buf_fmt(&name, "%s .. %s", o->starts.items[i], o->stops.items[i]);
-        rc = krait_regex_new(&rule->start, o->starts.items[i], err);
-        if (rc)
-            return krait_err_prefix(err, rc, "--start");
-        rc = krait_regex_new(&rule->stop, o->stops.items[i], err);
-        if (rc)
-            return krait_err_prefix(err, rc, "--stop");
+        rc = make_pair(rule, o->starts.items[i], o->stops.items[i], err);
     }
+    if (rc)
+        return rc;
     rule->name = i < o->names.count ? o->names.items[i] : krait_arena_strdup(&intervals->texts, name.data);
-    return rc ? rc : rule->name ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    return rule->name ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
 }
 
 static int make_rules(struct intervals *intervals, struct krait_err *err)
@@ -85,7 +110,7 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
     int rc = check_options(o, err);
     if (rc)
         return rc;
-    intervals->rule_count = (uint32_t)(o->starts.count + o->calls.count);
+    intervals->rule_count = (uint32_t)(o->starts.count + o->calls.count + o->states.count);
     intervals->rules = calloc(intervals->rule_count, sizeof(*intervals->rules));
     rc = intervals->rules ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < intervals->rule_count && !rc; i++)
@@ -160,16 +185,18 @@ static int show(struct intervals *intervals)
     note_nothing(intervals);
     if (json)
         krait_intervals_json_open(intervals, &intervals->of);
-    int rc = intervals->options->compare[0] ? krait_intervals_compare(intervals)
-             : intervals->options->list     ? krait_intervals_list(intervals)
-                                            : krait_intervals_table(intervals);
+    int rc = intervals->options->compare[0]    ? krait_intervals_compare(intervals)
+             : intervals->options->list        ? krait_intervals_list(intervals)
+             : intervals->options->transitions ? krait_intervals_transitions(intervals)
+                                               : krait_intervals_table(intervals);
     if (json) {
         krait_intervals_json_close(intervals, &intervals->of);
         krait_buf_char(&intervals->out, '\n');
     } else if (!intervals->options->csv) {
         krait_intervals_note_missing(intervals, &intervals->of, "");
     }
-    return rc ? rc : intervals->options->plot ? krait_intervals_plot(intervals) : 0;
+    rc = rc || !intervals->options->graph ? rc : krait_intervals_graph(intervals);
+    return rc || !intervals->options->plot ? rc : krait_intervals_plot(intervals);
 }
 
 /* -- the verb -- */
@@ -180,6 +207,7 @@ static void intervals_done(struct intervals *intervals)
         krait_regex_free(intervals->rules[i].start);
         krait_regex_free(intervals->rules[i].stop);
         krait_match_free(intervals->rules[i].call);
+        krait_regex_free(intervals->rules[i].state);
     }
     free(intervals->rules);
     krait_arena_done(&intervals->texts);
@@ -194,6 +222,7 @@ static void options_done(struct intervals_options *options)
     krait_opt_list_done(&options->starts);
     krait_opt_list_done(&options->stops);
     krait_opt_list_done(&options->calls);
+    krait_opt_list_done(&options->states);
     krait_opt_list_done(&options->names);
 }
 
@@ -232,8 +261,11 @@ static const struct krait_opt intervals_opts[] = {
     { "stop", 0, KRAIT_OPT_LIST, "REGEX", OPT(stops), "End it at the next message that matches" },
     { "call", 'c', KRAIT_OPT_LIST, "FUNCTION", OPT(calls),
       "Take each call of a function as an interval, named as in report --filter; may be repeated" },
+    { "state", 0, KRAIT_OPT_LIST, "REGEX", OPT(states),
+      "Take the group `state` of the pattern, or its first, as the state that begins at the message and ends at the next "
+      "message that matches; may be repeated" },
     { "name", 0, KRAIT_OPT_LIST, "NAME", OPT(names),
-      "Name the intervals, first those of --start and --stop, then those of --call; may be repeated" },
+      "Name the intervals, first those of --start and --stop, then those of --call and --state; may be repeated" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a field of "
       "the event, such as extra.order; in any thread or process (default: the group named key)" },
@@ -247,6 +279,11 @@ static const struct krait_opt intervals_opts[] = {
     { "plot", 0, KRAIT_OPT_STR, "FILE", OPT(plot),
       "Draw the durations over time, and their histogram, into FILE, SVG or PNG by its suffix; - draws into the "
       "terminal" },
+    { "transitions", 0, KRAIT_OPT_FLAG, NULL, OPT(transitions),
+      "With --state: show how often a state followed another" },
+    { "graph", 0, KRAIT_OPT_STR, "FILE", OPT(graph),
+      "With --state: draw the states and how they follow each other into FILE: SVG, PNG, or with the suffix .dot for "
+      "Graphviz" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", OPT(sort),
       "Sort by these columns, named as in --csv and separated by commas: total_ns, p99_ns; with --list duration_ns" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
@@ -286,6 +323,9 @@ const struct krait_cmd krait_cmd_intervals = {
         "iterative recursive\n"
         "krait intervals trace --start 'Start (?P<key>\\w+)' --stop 'Stop (?P<key>\\w+)' --by key --plot "
         "runs.svg\n"
+        "# Time in each state that a connection logs, and how they follow each other\n"
+        "krait intervals trace --state 'connection (?P<key>\\d+) is (?P<state>\\w+)' --name connection\n"
+        "krait intervals trace --state 'connection (?P<key>\\d+) is (?P<state>\\w+)' --graph states.svg\n"
         "# The calls of a function\n"
         "krait intervals trace --call json.loads\n",
     .opts = intervals_opts,

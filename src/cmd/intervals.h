@@ -12,9 +12,9 @@
 
 struct intervals_options {
     struct krait_select select;
-    struct krait_opt_list starts, stops, calls, names;
-    const char *key, *by, *sort, *limit, *plot, *compare[2];
-    bool nested, latest, list, csv, json;
+    struct krait_opt_list starts, stops, calls, states, names;
+    const char *key, *by, *sort, *limit, *plot, *graph, *compare[2];
+    bool nested, latest, list, transitions, csv, json;
 };
 
 /* What one trace, or several as one, has of the rules. */
@@ -49,9 +49,15 @@ const char *krait_intervals_key(const struct intervals_of *of, uint32_t key);
 /* Each fills intervals->out. Return 0 or a negative errno with intervals->err set. */
 int krait_intervals_table(struct intervals *intervals); /* a row for each kind of interval */
 int krait_intervals_list(struct intervals *intervals);  /* a row for each interval */
+int krait_intervals_transitions(
+    struct intervals *intervals); /* a row for each two states that follow each other */
 int krait_intervals_compare(
     struct intervals *intervals);                      /* of two rows, or of two recordings, which it reads */
 int krait_intervals_plot(struct intervals *intervals); /* behind the table, or into a file */
+int krait_intervals_graph(struct intervals *intervals); /* of states, into a file */
+
+/* Whether rows have keys: of --by key, or states. */
+bool krait_intervals_have_keys(const struct intervals *intervals);
 
 /* A row of a table. */
 struct intervals_row {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `krait intervals --plot`: durations over time, and how many there are of each.
+  * `krait intervals --plot` and `--graph`: durations over time, and states.
  */
 #include "base/fmt.h"
 #include "base/outfile.h"
 #include "cmd/intervals.h"
 #include "cmd/terminal.h"
+#include "view/graph.h"
 #include "view/plot.h"
 #include "view/png.h"
 
@@ -73,21 +74,19 @@ static bool has_suffix(const char *path, const char *suffix)
     return n >= m && strcmp(path + n - m, suffix) == 0;
 }
 
-static int write_file(const struct krait_plot *plot, const char *path, struct krait_err *err)
+/* A picture, which becomes a PNG where the suffix says so. */
+static int write_file(const struct krait_buf *picture, const char *path, struct krait_err *err)
 {
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
-    KRAIT_AUTO_BUF svg = { 0 };
     char size[KRAIT_FMT_SIZE];
-    int rc = krait_outfile_open(&out, path, err);
+    int rc =
+        picture->failed ? krait_err_set(err, -ENOMEM, "out of memory") : krait_outfile_open(&out, path, err);
     if (rc)
         return rc;
-    krait_plot_svg(&svg, plot);
-    if (svg.failed)
-        return krait_err_set(err, -ENOMEM, "out of memory");
     if (has_suffix(path, ".png"))
-        rc = krait_png_of_svg(&out.buf, &svg, PNG_SCALE, err);
+        rc = krait_png_of_svg(&out.buf, picture, PNG_SCALE, err);
     else
-        krait_buf_add(&out.buf, svg.data, svg.len);
+        krait_buf_add(&out.buf, picture->data, picture->len);
     size_t bytes = out.buf.len;
     rc = rc ? rc : krait_outfile_commit(&out, err);
     if (rc)
@@ -106,9 +105,61 @@ int krait_intervals_plot(struct intervals *intervals)
         return krait_err_set(intervals->err, -ENOMEM, "out of memory");
     if (!intervals->of.found.count)
         return krait_err_set(intervals->err, -ENODATA, "there is no interval to plot");
-    if (strcmp(path, "-") != 0)
-        return write_file(&plotted.plot, path, intervals->err);
+    if (strcmp(path, "-") != 0) {
+        KRAIT_AUTO_BUF svg = { 0 };
+        krait_plot_svg(&svg, &plotted.plot);
+        return write_file(&svg, path, intervals->err);
+    }
     krait_buf_char(&intervals->out, '\n');
     krait_plot_text(&intervals->out, &plotted.plot, &intervals->look);
     return 0;
+}
+
+/* -- states -- */
+
+/* The rows of states are the nodes; a state's node is found by its rule and key. */
+static uint32_t node_of(const struct krait_intervals *found, uint32_t rule, uint32_t key)
+{
+    uint32_t i = 0;
+    while (i < found->row_count && (found->rows[i].rule != rule || found->rows[i].key != key))
+        i++;
+    return i;
+}
+
+static void fill_graph(const struct intervals *intervals, struct krait_graph_node *nodes,
+                       struct krait_graph_arrow *arrows)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    for (uint32_t i = 0; i < found->row_count; i++) {
+        const struct krait_interval_row *row = &found->rows[i];
+        const char *key = krait_intervals_key(&intervals->of, row->key);
+        nodes[i] = (struct krait_graph_node){ key ? key : krait_intervals_name(intervals, row), row->total_ns,
+                                              row->starts };
+    }
+    for (uint32_t i = 0; i < found->transition_count; i++) {
+        const struct krait_transition *of = &found->transitions[i];
+        arrows[i] = (struct krait_graph_arrow){ node_of(found, of->rule, of->from),
+                                                node_of(found, of->rule, of->to), of->count };
+    }
+}
+
+int krait_intervals_graph(struct intervals *intervals)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    const char *path = intervals->options->graph;
+    KRAIT_AUTO_FREE struct krait_graph_node *nodes = calloc((size_t)found->row_count + 1, sizeof(*nodes));
+    KRAIT_AUTO_FREE struct krait_graph_arrow *arrows =
+        calloc((size_t)found->transition_count + 1, sizeof(*arrows));
+    KRAIT_AUTO_BUF picture = { 0 };
+    if (!nodes || !arrows)
+        return krait_err_set(intervals->err, -ENOMEM, "out of memory");
+    if (!found->transition_count)
+        return krait_err_set(intervals->err, -ENODATA, "no state follows another: there is nothing to draw");
+    fill_graph(intervals, nodes, arrows);
+    const struct krait_graph graph = { nodes, arrows, found->row_count, found->transition_count };
+    if (has_suffix(path, ".dot"))
+        krait_graph_dot(&picture, &graph);
+    else
+        krait_graph_svg(&picture, &graph);
+    return write_file(&picture, path, intervals->err);
 }

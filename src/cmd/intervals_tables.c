@@ -137,6 +137,38 @@ static struct listed listed_of(const struct intervals *intervals, const struct k
     };
 }
 
+/* -- columns: of states that follow each other -- */
+
+struct transition {
+    uint64_t count, share; /* millionths of all that leave `from` */
+    const char *name, *from, *to;
+};
+
+#define NUMBER(member) krait_sheet_number_at, offsetof(struct transition, member)
+#define NAME(member)   krait_sheet_name_at, offsetof(struct transition, member)
+
+static const struct krait_sheet_column transition_columns[] = {
+    { { "times", 0, 0, 0 }, "count", KRAIT_SHEET_COUNT, 0, NUMBER(count) },
+    { { "share", 0, 0, 0 }, "share", KRAIT_SHEET_SHARE, 0, NUMBER(share) },
+    { { "from", KRAIT_COLUMN_LEFT, 0, 0 }, "from", KRAIT_SHEET_NAME, 0, NAME(from) },
+    { { "to", KRAIT_COLUMN_LEFT, 0, 0 }, "to", KRAIT_SHEET_NAME, 0, NAME(to) },
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 }, "name", KRAIT_SHEET_NAME, 0, NAME(name) },
+};
+
+#undef NUMBER
+#undef NAME
+
+static uint64_t share_of(const struct krait_intervals *found, const struct krait_transition *of)
+{
+    enum { MILLION = 1000000 };
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < found->transition_count; i++) {
+        const struct krait_transition *other = &found->transitions[i];
+        all += other->rule == of->rule && other->from == of->from ? other->count : 0;
+    }
+    return (uint64_t)((unsigned __int128)of->count * MILLION / all);
+}
+
 /* -- output -- */
 
 void krait_intervals_note_missing(struct intervals *intervals, const struct intervals_of *of,
@@ -191,10 +223,16 @@ int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }
 
+bool krait_intervals_have_keys(const struct intervals *intervals)
+{
+    return intervals->options->by || intervals->options->states.count;
+}
+
 struct krait_sheet krait_intervals_sheet(const struct intervals *intervals)
 {
     return (struct krait_sheet){ .columns = row_columns,
-                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !intervals->options->by };
+                                 .column_count =
+                                     KRAIT_ARRAY_LEN(row_columns) - !krait_intervals_have_keys(intervals) };
 }
 
 int krait_intervals_table(struct intervals *intervals)
@@ -217,4 +255,21 @@ int krait_intervals_list(struct intervals *intervals)
         krait_sheet_add(&sheet, &listed);
     }
     return krait_intervals_print(intervals, &sheet, "begin_ns", "list");
+}
+
+int krait_intervals_transitions(struct intervals *intervals)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = transition_columns,
+                                 .column_count = KRAIT_ARRAY_LEN(transition_columns) };
+    for (uint32_t i = 0; i < found->transition_count; i++) {
+        const struct krait_transition *of = &found->transitions[i];
+        krait_sheet_add(&sheet, &(struct transition){ .count = of->count,
+                                                      .share = share_of(found, of),
+                                                      .name = intervals->rules[of->rule].name,
+                                                      .from = krait_intervals_key(&intervals->of, of->from),
+                                                      .to = krait_intervals_key(&intervals->of, of->to) });
+    }
+    return krait_intervals_print(intervals, &sheet, "count", "transitions");
 }

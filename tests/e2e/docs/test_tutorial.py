@@ -90,6 +90,8 @@ def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path)
     assert [line.split()[0] for line in by_key[1:]] == ["10", "10"]
     assert [line.split()[-1] for line in by_key[1:]] == ["recursive", "iterative"]
     assert re.match(r"recursive takes [\d.]+ times as long as iterative: with 95 % confidence", compared[4])
+    (states,) = [run.stdout.splitlines() for command, run in runs.items() if command.endswith("--name connection")]
+    assert [(line.split()[0], line.split()[-1]) for line in states[1:]] == [("3", "opening"), ("6", "ready"), ("6", "busy"), ("0", "closed")]
     assert drawn[4].split()[1:3] == ["run", "recursive"] and (tmp_path / "runs.svg").stat().st_size > 5000
 
 

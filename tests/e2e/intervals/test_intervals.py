@@ -329,3 +329,68 @@ def test_a_plot_in_the_terminal_fits(synth, krait, width):
 def test_a_plot_of_nothing_fails_and_writes_nothing(synth, krait, tmp_path):
     done = subprocess.run([krait, "intervals", synth(marks((0, 0, "begin"))), *ONE, "--plot", tmp_path / "p.svg"], capture_output=True, text=True)
     assert done.returncode == 1 and "no interval to plot" in done.stderr and not (tmp_path / "p.svg").exists()
+
+
+# -- states --
+
+CONNECTIONS = [
+    (0, 0, "connection 1 is opening"),
+    (0, 5, "connection 2 is opening"),
+    (1, 10, "connection 1 is ready"),
+    (0, 12, "connection 1 is busy"),
+    (0, 20, "connection 1 is ready"),
+    (0, 22, "connection 2 is failed"),
+    (1, 25, "connection 2 is opening"),
+    (0, 30, "connection 2 is ready"),
+    (0, 70, "connection 1 is closed"),
+]
+STATE = ("--state", r"connection (?P<key>\d+) is (?P<state>\w+)", "--name", "connection")
+
+
+def test_messages_are_states_that_last_until_the_next(rows):
+    found, _ = rows(CONNECTIONS, *STATE)
+    assert [(r["key"], r["intervals"], r["total_ns"] // 1000, r["no_stop"]) for r in found] == [
+        ("opening", 3, 10 + 17 + 5, 0),
+        ("ready", 2, 2 + 50, 1),
+        ("busy", 1, 8, 0),
+        ("failed", 1, 3, 0),
+        ("closed", 0, 0, 1),
+    ]
+    by_thread, durations = rows(CONNECTIONS, "--state", r"is (\w+)")  # without a key, of each thread
+    assert {r["key"]: r["intervals"] for r in by_thread} == {"opening": 2, "busy": 1, "ready": 3, "failed": 1, "closed": 0}
+    assert durations == [5, 7, 15, 8, 2, 8, 40]  # those of thread 1 among those of thread 0, by their begin
+
+
+def test_states_follow_each_other(synth, krait, tmp_path):
+    folder = synth(marks(*CONNECTIONS))
+    found = verb_json(krait, "intervals", folder, *STATE, "--transitions")["transitions"]
+    assert {(t["from"], t["to"]): (t["count"], t["share"]) for t in found} == {
+        ("opening", "ready"): (2, pytest.approx(2 / 3, abs=1e-5)),
+        ("opening", "failed"): (1, pytest.approx(1 / 3, abs=1e-5)),
+        ("ready", "busy"): (1, 0.5),
+        ("ready", "closed"): (1, 0.5),
+        ("busy", "ready"): (1, 1),
+        ("failed", "opening"): (1, 1),
+    }
+    for suffix in "svg", "dot":
+        subprocess.run([krait, "intervals", folder, *STATE, "--graph", tmp_path / f"g.{suffix}"], check=True, capture_output=True)
+    root = ElementTree.parse(tmp_path / "g.svg").getroot()
+    texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"opening", "ready", "busy", "failed", "closed"} <= set(texts)
+    assert len([e for e in root.iter("{http://www.w3.org/2000/svg}path") if e.get("class") == "arrow"]) == 6
+    dot = (tmp_path / "g.dot").read_text()
+    assert dot.count("->") == 6 and dot.startswith("digraph states {")
+
+
+@pytest.mark.parametrize(
+    "options, status, why",
+    [
+        (["--state", "is ready"], 2, "has no group in round brackets"),
+        (["--state", "is (ready"], 2, "--state: 'is (ready' is no regular expression"),
+        (["--start", "a", "--stop", "b", "--graph", "x.svg"], 2, "--graph needs --state"),
+        (["--state", "is (nothing)", "--graph", "x.svg"], 1, "nothing to draw"),
+    ],
+)
+def test_states_that_cannot_be_are_explained(synth, krait, tmp_path, options, status, why):
+    done = subprocess.run([krait, "intervals", synth(marks(*CONNECTIONS)), *options], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == status and why in done.stderr and not (tmp_path / "x.svg").exists()

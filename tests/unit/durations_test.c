@@ -11,6 +11,7 @@
 #include <stdarg.h>
 /* cmocka wants these before it */
 #include <cmocka.h>
+#include <sys/resource.h>
 
 enum { EVENT_TICKS = 10, LONG = 1, SHORT = 2, PACKET = 4096 };
 
@@ -33,6 +34,15 @@ static void open_packet(struct fixture *f, int ring, uint64_t t)
     r->limit = r->packets + PACKET - KRAIT_RING_MARGIN;
     memcpy(r->packets, &head, sizeof(head));
     r->cur = r->packets + sizeof(head);
+}
+
+/* In place of libc's: each look finds that the thread has waited. What other programs take of this test's own time is
+ * nothing that its made-up threads lost. */
+int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+    static long waits;
+    *usage = (struct rusage){ .ru_nvcsw = ++waits };
+    return 0;
 }
 
 static int set_up(void **state)

@@ -43,7 +43,7 @@ def lttng(tmp_path):
     home.mkdir()
     user = {}
     if os.getuid() == 0:
-        for folder in (tmp_path, *tmp_path.parents[:2], home):
+        for folder in (tmp_path, *tmp_path.parents[:3], home):
             folder.chmod(0o755)
         os.chown(home, 65534, 65534)
         user = {"user": 65534, "group": 65534, "extra_groups": []}

@@ -34,6 +34,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     call('Previous call of the same function', [','], (c) => { void c.timeline.step(false, true); }),
     call('Who ended the selected wait', ['['], (c) => { c.timeline.toBlamed().catch(() => undefined); }),
     call('Whom the selected thread woke next', [']'], (c) => { c.timeline.toWoken().catch(() => undefined); }),
+    call('From a CPU to the thread that had it, from a thread to its CPU', ['code:KeyK'], (c) => { c.timeline.toOther().catch(() => undefined); }),
     call('The critical path of the selection', ['code:KeyP'], (c) => c.store.togglePath()),
     call('Note the selection, or the middle of the screen', ['code:KeyM'], (c) => addNote(c)),
     call('Select the time of the call', ['code:KeyX'], (c) => {

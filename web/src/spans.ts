@@ -75,6 +75,16 @@ export function trackOf(trace: Trace, tid: number, kind: string, at: bigint): nu
   return trace.tracks.find((t) => t.of === 'thread' && t.kind === kind && isIt(t))?.id;
 }
 
+/** What a CPU did at a moment, of the one that a thread had. */
+export async function cpuOf(fetch: Fetch, trace: Trace, tid: number, at: bigint): Promise<Call | null> {
+  for (const track of trace.tracks) {
+    if (track.of !== 'cpu' || track.kind !== 'states') continue;
+    const found = await spanAt(fetch, track.id, at);
+    if (found?.value === tid) return found;
+  }
+  return null;
+}
+
 /** What a thread did at a moment: its innermost call, else its state. */
 export async function doneBy(fetch: Fetch, trace: Trace, tid: number, at: bigint): Promise<Call | null> {
   for (const kind of ['calls', 'states']) {

@@ -12,7 +12,7 @@ import { Frame, Painter, levelOf, shifted, shorten } from './paint';
 import { Palette, palette } from './palette';
 import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
-import { doneBy, spanAt, spanNext } from './spans';
+import { cpuOf, doneBy, spanAt, spanNext } from './spans';
 import { tileLength } from './api';
 import { count, duration, moment, share, tickLabel, tickStep } from './time';
 
@@ -548,6 +548,16 @@ export class Timeline {
 
   private async goTo(tid: number, at: bigint): Promise<void> {
     const found = await doneBy((track, level, index) => this.api.fetchTile(track, level, index), this.trace, tid, at);
+    if (found) this.go(found);
+  }
+
+  /** From what had a CPU to what that thread did, and from a thread to the CPU that it had. */
+  async toOther(): Promise<void> {
+    const call = this.store.detail, track = call && this.trace.tracks[call.track];
+    if (!call || !track) return;
+    if (track.of === 'cpu' && track.kind === 'states' && call.value) await this.goTo(call.value, call.begin);
+    if (track.of !== 'thread') return;
+    const found = await cpuOf((id, level, index) => this.api.fetchTile(id, level, index), this.trace, track.number, call.begin);
     if (found) this.go(found);
   }
 

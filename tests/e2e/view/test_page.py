@@ -481,6 +481,21 @@ def test_brackets_go_along_wake_ups(open_page, both):
     assert "MainThread 5" in page.text(".details") or page.text(".details h2") in ("app.main", "time.sleep (C)")
 
 
+def test_a_thread_and_its_cpu_lead_to_each_other(open_page, both):
+    events = [switch(0, 0, 5, cpu=1), switch(0, 0, 7), wake(50, 7), switch(100, 5, 8, state=1, cpu=1), switch(140, 8, 5, cpu=1), switch(300, 5, 0, cpu=1), switch(300, 7, 0)]
+    page, link, _ = open_page(both(SLEEP_CALLS, events))
+    page.page.goto(link + f"#r=0,300000;p=details;c={states_track(link)},0,50000")
+    page.page.reload()
+    page.wait().press("Shift", "k")
+    assert page.text(".details h2") == "t5" and page.text(".details .quiet") == "threads, CPU 1"
+    page.press("ArrowRight")
+    assert page.text(".details h2") == "t8" and "thread\n8" in page.text(".details")
+    page.press("k")
+    assert page.text(".details .quiet") == "state, t8 8" and page.text(".details h2") == "on CPU"
+    page.press("k", "ArrowRight", "k")
+    assert page.text(".details h2") == "time.sleep (C)"  # what thread 5 did at 140 us
+
+
 # 5 waits for 7, which has the CPU from 100 to 170 us and wakes it at 150.
 HANDED_OVER = [switch(0, 0, 5), wake(50, 7), switch(100, 5, 7, state=1), wake(150, 5), switch(170, 7, 5, state=1), switch(300, 5, 0)]
 # The lines of the timeline that have about that colour; thin lines are mixed with what is under them.

@@ -165,6 +165,9 @@ async function showSpan(context: Context, call: Call): Promise<void> {
   const where = track.of === 'cpu' ? `CPU ${track.number}` : `${thread?.name || track.threadName} ${thread?.tid ?? track.number}`;
   const actions = el('div', { class: 'actions' }, button('Zoom to it', 'F', () => context.timeline.showCall(call)),
     button('Select its time', 'X', () => context.store.select(context.timeline.rangeOf(call))));
+  const isCpu = track.of === 'cpu' && track.kind === 'states' && value > 0, runs = track.of === 'thread' && track.kind === 'states' && ['user', 'system', 'interrupt'].includes(name);
+  if (isCpu || runs) actions.append(button(isCpu ? 'Go to the thread' : 'Go to its CPU', 'K', () => { context.timeline.toOther().catch(() => undefined); }));
+  if (isCpu) facts.push(['thread', String(value)]);
   const blamed = track.kind === 'states' && track.of === 'thread' && value ? context.trace.tracks.find((t) => t.of === 'thread' && t.number === value) : undefined;
   if (track.kind === 'states' && track.of === 'thread' && value) {
     facts.push(['held up by', `${blamed?.threadName ?? ''} ${value}`.trim()]);

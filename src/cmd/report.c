@@ -82,6 +82,7 @@ static int check_tree(const struct report *report, struct krait_err *err)
 static const struct report_of_tracks of_tracks[] = {
     { "mark", krait_report_marks, false, false },
     { "task", krait_report_tasks, true, true },
+    { "span", krait_report_spans, true, false },
 };
 
 static void choose_rows(struct report *report)
@@ -246,9 +247,9 @@ static int run_report(void *values, int argc, char **argv)
 #define SORT_STATES                 KRAIT_WALL_STATES(X)
 
 static const struct krait_opt report_opts[] = {
-    { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call|mark|task", OPT(by),
-      "Group rows by this (default: function); with mark or task, show marks, or the tasks of asyncio and trio, instead "
-      "of calls" },
+    { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call|mark|task|span", OPT(by),
+      "Group rows by this (default: function); with mark, task or span, show marks, the tasks of asyncio and trio, or "
+      "spans, imports and runs of the garbage collector, instead of calls" },
     { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|raised|mean|min|max|p50|p99|name" SORT_STATES,
       OPT(sort), "Sort by this column (default: self)" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),
@@ -310,6 +311,8 @@ const struct krait_cmd krait_cmd_report = {
                 "krait report krait.trace --sort raised\n"
                 "# One thread's call tree, from second 1 to second 2\n"
                 "krait report krait.trace --tree --thread MainThread --from 1s --until 2s\n"
+                "# How long the program's own spans took (krait.span), the slowest first\n"
+                "krait report krait.trace --by span --sort max\n"
                 "# Who calls json.loads\n"
                 "krait report krait.trace --callers json.loads\n"
                 "# Why load took so long; needs a recording made with --kernel\n"

@@ -2,7 +2,7 @@
  *
  * `krait report` in its parts: the rows of a profile (report_rows.c), the call tree (report_tree.c), callers and
  * callees (report_relatives.c), what threads did (report_wall.c), why calls took so long (report_why.c), marks
- * (report_marks.c), tasks (report_tasks.c), what changed between recordings (report_diff.c), and what these share (report_columns.c,
+ * (report_marks.c), tasks (report_tasks.c), spans (report_spans.c), what changed between recordings (report_diff.c), and what these share (report_columns.c,
  * report_shared.c).
  */
 #ifndef KRAIT_CMD_REPORT_H
@@ -68,6 +68,7 @@ int krait_report_why(struct report *report, struct krait_err *err);
 /* They find the trace's tracks first. */
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err);
+int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err);
 /* Prints their rows in the format that is asked for; `what` they are: "marks". Returns 0 or -ENOMEM. */
 int krait_report_sheet(struct report *report, const struct krait_sheet *sheet, const char *what);
 

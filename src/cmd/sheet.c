@@ -72,12 +72,18 @@ static int compare_rows(const void *a, const void *b, void *ctx)
     return order;
 }
 
+/* "total_ns" is "total" too. */
+static bool is_called(const struct krait_sheet_column *column, const char *key, size_t n)
+{
+    const char *rest = column->key + n;
+    return strncmp(column->key, key, n) == 0 && (!*rest || strcmp(rest, "_ns") == 0);
+}
+
 /* Returns column_count if there is none of that name. */
 static uint32_t column_of(const struct krait_sheet *sheet, const char *key, size_t n)
 {
     uint32_t i = 0;
-    while (i < sheet->column_count &&
-           (strlen(sheet->columns[i].key) != n || memcmp(sheet->columns[i].key, key, n) != 0))
+    while (i < sheet->column_count && !is_called(&sheet->columns[i], key, n))
         i++;
     return i;
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report --by span`: how long the spans of each name took: those of krait.span, imports, runs of the garbage
+ * collector.
+ */
+#include "base/array.h"
+#include "base/spread.h"
+#include "cmd/report.h"
+#include "cmd/sheet.h"
+#include "trace/importer.h"
+
+#include <string.h>
+
+struct row {
+    uint64_t count, total_ns, mean_ns, min_ns, p50_ns, p99_ns, max_ns;
+    const char *name, *kind;
+    struct krait_spread spread;
+};
+
+struct spans {
+    struct report *report;
+    struct krait_map index; /* kind and name to the row */
+    struct row *rows;
+    uint32_t count, cap;
+};
+
+static void spans_done(struct spans *spans)
+{
+    for (uint32_t i = 0; i < spans->count; i++)
+        krait_spread_done(&spans->rows[i].spread);
+    krait_map_done(&spans->index);
+    free(spans->rows);
+}
+
+/* -- columns -- */
+
+#define OF(member) krait_sheet_number_at, offsetof(struct row, member)
+#define TIME(title, key, member, flags, drop)                         \
+    {                                                                 \
+        { title, 0, 0, drop }, key, KRAIT_SHEET_NS, flags, OF(member) \
+    }
+
+static const struct krait_sheet_column columns[] = {
+    { { "spans", 0, 0, 0 }, "spans", KRAIT_SHEET_COUNT, 0, OF(count) },
+    TIME("total", "total_ns", total_ns, 0, 0),
+    TIME("mean", "mean_ns", mean_ns, 0, 0),
+    TIME("min", "min_ns", min_ns, 0, 2),
+    TIME("p50", "p50_ns", p50_ns, 0, 1),
+    TIME("p99", "p99_ns", p99_ns, 0, 1),
+    TIME("max", "max_ns", max_ns, 0, 0),
+    { { "kind", KRAIT_COLUMN_LEFT, 0, 3 },
+      "kind",
+      KRAIT_SHEET_NAME,
+      0,
+      krait_sheet_name_at,
+      offsetof(struct row, kind) },
+    { { "span", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
+      "name",
+      KRAIT_SHEET_NAME,
+      0,
+      krait_sheet_name_at,
+      offsetof(struct row, name) },
+};
+
+#undef TIME
+#undef OF
+
+/* -- rows -- */
+
+/* Tracks of a kind are named after it: "spans", "spans 2". */
+static const char *kind_of(const struct krait_track *track)
+{
+    static const char *const kinds[][2] = { { "spans", "span" }, { "imports", "import" }, { "gc", "gc" } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds); i++) {
+        if (strncmp(track->name, kinds[i][0], strlen(kinds[i][0])) == 0)
+            return kinds[i][1];
+    }
+    return "";
+}
+
+static struct row *row_of(struct spans *spans, const char *kind, uint32_t name)
+{
+    uint64_t key = krait_hash_bytes(kind, strlen(kind)) << 32 | name;
+    const uint64_t *known = krait_map_get(&spans->index, key);
+    if (known)
+        return &spans->rows[*known];
+    if (!KRAIT_GROW(spans->rows, spans->cap, spans->count + 1) ||
+        krait_map_put(&spans->index, key, spans->count))
+        return NULL;
+    spans->rows[spans->count] =
+        (struct row){ .kind = kind, .name = krait_track_text(spans->report->trace, name) };
+    return &spans->rows[spans->count++];
+}
+
+static int add_batch(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct spans *spans = ctx;
+    const char *kind = kind_of(track);
+    int rc = 0;
+    for (uint32_t i = 0; i < batch->n && !rc; i++) {
+        struct row *row = row_of(spans, kind, batch->name[i]);
+        rc = row ? krait_spread_add(&row->spread, batch->end_ns[i] - batch->t_ns[i]) : -ENOMEM;
+    }
+    return rc;
+}
+
+static int walk_all(struct spans *spans)
+{
+    struct report *report = spans->report;
+    const struct krait_trace *trace = report->trace;
+    KRAIT_AUTO_FREE uint32_t *chosen = calloc((size_t)trace->track_count + 1, sizeof(*chosen));
+    uint32_t count = 0;
+    if (!chosen)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < trace->track_count; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        if (track->importer == KRAIT_IMPORTER_krait_spans && track->kind == KRAIT_TRACK_SLICES &&
+            krait_select_place((void *)&report->options->select, trace, track))
+            chosen[count++] = i;
+    }
+    return krait_tracks_walk(trace, chosen, count, report->range, add_batch, spans, report->damage,
+                             sizeof(report->damage));
+}
+
+static void sum_up(struct row *row)
+{
+    row->count = row->spread.count;
+    row->total_ns = row->spread.sum;
+    row->mean_ns = row->count ? row->total_ns / row->count : 0;
+    row->min_ns = row->spread.min;
+    row->max_ns = row->spread.max;
+    row->p50_ns = KRAIT_MIN(krait_hist_quantile(&row->spread.hist, 0.5), row->max_ns);
+    row->p99_ns = KRAIT_MIN(krait_hist_quantile(&row->spread.hist, 0.99), row->max_ns);
+}
+
+/* By the words that --sort has for tables of functions. */
+static int sort(const struct spans *spans, struct krait_sheet *sheet, struct krait_err *err)
+{
+    const char *by = spans->report->options->sort;
+    return krait_sheet_sort(sheet, !by ? "total" : strcmp(by, "calls") == 0 ? "spans" : by, err);
+}
+
+int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err)
+{
+    KRAIT_CLEANUP(spans_done) struct spans spans = { .report = report };
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = columns, .of = &spans, .column_count = KRAIT_ARRAY_LEN(columns) };
+    int rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_SLICES, err);
+    if (rc)
+        return rc;
+    report->zero_ns = krait_trace_zero(trace);
+    report->range = krait_select_range(&report->options->select, trace);
+    rc = walk_all(&spans);
+    for (uint32_t i = 0; i < spans.count && !rc; i++) {
+        sum_up(&spans.rows[i]);
+        krait_sheet_add(&sheet, &spans.rows[i]);
+    }
+    rc = rc ? rc : sort(&spans, &sheet, err);
+    rc = rc ? rc : krait_report_sheet(report, &sheet, "spans");
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}

@@ -251,6 +251,46 @@ static int take_calls(void *ctx, const struct krait_track *track, const struct k
     return rc;
 }
 
+/* -- spans -- */
+
+/* A field of a span's, or of a slice's arguments, is its key. */
+static int span_key(struct search *search, const char *fields, uint32_t *key)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    *key = KRAIT_NO_ID;
+    if (!search->options->key || !krait_fields_get_json(fields, strlen(fields), search->options->key, &text))
+        return 0;
+    *key = krait_strtab_add(&search->intervals->keys, text.data ? text.data : "", text.len);
+    return *key == KRAIT_NO_ID ? -ENOMEM : 0;
+}
+
+static int take_spans(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct search *search = ctx;
+    struct krait_intervals *intervals = search->intervals;
+    uint32_t index = (uint32_t)(track - search->trace->tracks);
+    int rc = 0;
+    for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
+        const struct krait_match *span = search->options->rules[rule].span;
+        for (uint32_t i = 0; span && i < batch->n && !rc; i++) {
+            uint32_t row, key;
+            if (!krait_match_text(span, krait_track_text(search->trace, batch->name[i])))
+                continue;
+            rc = span_key(search, batch->text ? batch->text[i] : "", &key);
+            rc = rc ? rc : krait_intervals_row(intervals, &search->rows, search->options, rule, key, &row);
+            rc =
+                rc ? rc
+                   : krait_intervals_add(intervals, (struct krait_interval){ batch->t_ns[i], batch->end_ns[i],
+                                                                             row, key, index, index });
+            if (rc)
+                break;
+            intervals->rows[row].starts++;
+            intervals->rows[row].stops++;
+        }
+    }
+    return rc;
+}
+
 /* -- all -- */
 
 static int begin_rule(struct search *search, uint32_t rule, struct krait_err *err)
@@ -268,6 +308,8 @@ static int begin_rule(struct search *search, uint32_t rule, struct krait_err *er
         sought->is_keyed = search->options->key || (sought->start_group && sought->stop_group);
         return 0;
     }
+    if (patterns->span)
+        return 0;
     if (patterns->state) {
         uint32_t named = krait_regex_group(patterns->state, "state");
         sought->state_group = named ? named : krait_regex_group(patterns->state, "1");
@@ -278,6 +320,11 @@ static int begin_rule(struct search *search, uint32_t rule, struct krait_err *er
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
     return sought->calls ? krait_match_mark(sought->calls, search->trace, patterns->call, err)
                          : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
+static enum krait_track_kind kind_of(const struct krait_interval_rule *rule)
+{
+    return rule->call ? KRAIT_TRACK_CALLS : rule->span ? KRAIT_TRACK_SLICES : KRAIT_TRACK_INSTANTS;
 }
 
 /* Walks the tracks of a kind that are chosen, if a rule needs them. */
@@ -292,7 +339,7 @@ static int walk(struct search *search, enum krait_track_kind kind, krait_batch_f
     if (!tracks)
         return -ENOMEM;
     for (uint32_t i = 0; i < options->rule_count; i++)
-        is_needed |= (options->rules[i].call != NULL) == (kind == KRAIT_TRACK_CALLS);
+        is_needed |= kind_of(&options->rules[i]) == kind;
     for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
         if (trace->tracks[i].kind == kind && options->takes(options->ctx, trace, &trace->tracks[i]))
             tracks[count++] = i;
@@ -311,6 +358,7 @@ static int search_all(struct search *search, char *damage, size_t size)
     struct krait_intervals *intervals = search->intervals;
     int rc = walk(search, KRAIT_TRACK_INSTANTS, take_messages, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_CALLS, take_calls, damage, size);
+    rc = rc ? rc : walk(search, KRAIT_TRACK_SLICES, take_spans, damage, size);
     if (!rc && search->is_mixed)
         rc = krait_runs_sort(search->edges, search->edge_count, sizeof(*search->edges), by_time);
     rc = rc ? rc

@@ -33,6 +33,7 @@ struct krait_interval_rule {
     const char *name;
     struct krait_regex *start, *stop; /* may be the same pattern: then from each to the next */
     struct krait_match *call;         /* of which function; in place of the two above */
+    struct krait_match *span;         /* of which spans and other slices; in place of these */
     struct krait_regex *state; /* in place of these: its group `state`, or its first, is a state's name */
 };
 
@@ -81,7 +82,8 @@ struct krait_intervals {
     uint64_t messages, given_up; /* read; searches that took too many steps */
 };
 
-/* Reads the tracks that are needed, of a trace whose tracks of calls and instants were found. `damage` (size bytes)
+/* Reads the tracks that are needed, of a trace whose tracks of calls, instants, and where a rule has spans of slices were
+ * found. `damage` (size bytes)
  * keeps the first that is met. Returns 0, -ENOMEM, or -ENOENT: a rule's function is not in the trace. */
 int krait_intervals_find(struct krait_intervals *intervals, const struct krait_trace *trace,
                          const struct krait_interval_options *options, char *damage, size_t size,

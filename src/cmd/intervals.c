@@ -17,14 +17,14 @@ enum { TABLE_ROWS = 40, MOST_RULES = UINT16_MAX };
 
 static int check_options(const struct intervals_options *o, struct krait_err *err)
 {
-    size_t rules = o->starts.count + o->calls.count + o->states.count;
+    size_t rules = o->starts.count + o->calls.count + o->spans.count + o->states.count;
     if (o->starts.count != o->stops.count)
         return krait_err_set(err, -EINVAL, "each --start needs a --stop: there are %zu and %zu",
                              o->starts.count, o->stops.count);
     if (!rules)
         return krait_err_set(
             err, -EINVAL,
-            "no interval given; use --start REGEX with --stop REGEX, --call FUNCTION, or --state REGEX");
+            "no interval given; use --start REGEX with --stop REGEX, --call FUNCTION, --span NAME, or --state REGEX");
     if (o->names.count > rules || rules > MOST_RULES)
         return krait_err_set(err, -EINVAL, "there are more names (--name) than intervals");
     if (o->nested && o->latest)
@@ -85,12 +85,15 @@ static int make_rule(struct intervals *intervals, size_t i, struct krait_err *er
 {
     const struct intervals_options *o = intervals->options;
     struct krait_interval_rule *rule = &intervals->rules[i];
-    size_t calls = o->starts.count, states = calls + o->calls.count;
+    size_t calls = o->starts.count, spans = calls + o->calls.count, states = spans + o->spans.count;
     KRAIT_AUTO_BUF name = { 0 };
     int rc;
     if (i >= states) {
         krait_buf_str(&name, o->states.items[i - states]);
         rc = make_state(rule, o->states.items[i - states], err);
+    } else if (i >= spans) {
+        krait_buf_str(&name, o->spans.items[i - spans]);
+        rc = krait_match_new(&rule->span, o->spans.items[i - spans], err);
     } else if (i >= calls) {
         krait_buf_str(&name, o->calls.items[i - calls]);
         rc = krait_match_new(&rule->call, o->calls.items[i - calls], err);
@@ -110,7 +113,7 @@ static int make_rules(struct intervals *intervals, struct krait_err *err)
     int rc = check_options(o, err);
     if (rc)
         return rc;
-    intervals->rule_count = (uint32_t)(o->starts.count + o->calls.count + o->states.count);
+    intervals->rule_count = (uint32_t)(o->starts.count + o->calls.count + o->spans.count + o->states.count);
     intervals->rules = calloc(intervals->rule_count, sizeof(*intervals->rules));
     rc = intervals->rules ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < intervals->rule_count && !rc; i++)
@@ -128,7 +131,9 @@ int krait_intervals_read(const struct intervals *intervals, struct intervals_of 
     const struct intervals_options *o = intervals->options;
     struct krait_progress progress;
     int rc = krait_trace_open(&of->trace, paths, count, 0, err);
-    rc = rc ? rc : krait_tracks_find_kinds(of->trace, 1 << KRAIT_TRACK_INSTANTS, err);
+    rc = rc ? rc
+            : krait_tracks_find_kinds(
+                  of->trace, 1 << KRAIT_TRACK_INSTANTS | (o->spans.count ? 1 << KRAIT_TRACK_SLICES : 0), err);
     if (rc)
         return rc;
     const struct krait_interval_options options = {
@@ -156,6 +161,13 @@ void krait_intervals_of_done(struct intervals_of *of)
     krait_trace_close(of->trace);
 }
 
+static void note_no_span(struct intervals *intervals, const char *name)
+{
+    krait_buf_str(&intervals->notes, "no span is called '");
+    krait_fmt_safe(&intervals->notes, name);
+    krait_buf_fmt(&intervals->notes, "'%s\n", krait_select_scope(&intervals->options->select));
+}
+
 /* What may be wrong where a rule found nothing. */
 static void note_nothing(struct intervals *intervals)
 {
@@ -166,7 +178,10 @@ static void note_nothing(struct intervals *intervals)
         return;
     for (uint32_t i = 0; i < found->row_count; i++) {
         const struct krait_interval_row *row = &found->rows[i];
-        if (!intervals->rules[row->rule].start || (row->starts && row->stops))
+        const struct krait_interval_rule *rule = &intervals->rules[row->rule];
+        if (rule->span && !row->starts)
+            note_no_span(intervals, o->spans.items[row->rule - o->starts.count - o->calls.count]);
+        if (!rule->start || (row->starts && row->stops))
             continue;
         krait_buf_fmt(&intervals->notes, "none of %s matches --%s '",
                       krait_fmt_counted(messages, found->messages, "message"),
@@ -207,6 +222,7 @@ static void intervals_done(struct intervals *intervals)
         krait_regex_free(intervals->rules[i].start);
         krait_regex_free(intervals->rules[i].stop);
         krait_match_free(intervals->rules[i].call);
+        krait_match_free(intervals->rules[i].span);
         krait_regex_free(intervals->rules[i].state);
     }
     free(intervals->rules);
@@ -222,6 +238,7 @@ static void options_done(struct intervals_options *options)
     krait_opt_list_done(&options->starts);
     krait_opt_list_done(&options->stops);
     krait_opt_list_done(&options->calls);
+    krait_opt_list_done(&options->spans);
     krait_opt_list_done(&options->states);
     krait_opt_list_done(&options->names);
 }
@@ -261,11 +278,14 @@ static const struct krait_opt intervals_opts[] = {
     { "stop", 0, KRAIT_OPT_LIST, "REGEX", OPT(stops), "End it at the next message that matches" },
     { "call", 'c', KRAIT_OPT_LIST, "FUNCTION", OPT(calls),
       "Take each call of a function as an interval, named as in report --filter; may be repeated" },
+    { "span", 0, KRAIT_OPT_LIST, "NAME", OPT(spans),
+      "Take each span of this name as an interval: krait.span, an import, a run of the garbage collector, or where the "
+      "kernel was recorded a system call; a glob, as in report --filter; may be repeated" },
     { "state", 0, KRAIT_OPT_LIST, "REGEX", OPT(states),
       "Take the group `state` of the pattern, or its first, as the state that begins at the message and ends at the next "
       "message that matches; may be repeated" },
     { "name", 0, KRAIT_OPT_LIST, "NAME", OPT(names),
-      "Name the intervals, first those of --start and --stop, then those of --call and --state; may be repeated" },
+      "Name the intervals, first those of --start and --stop, then those of --call, --span and --state; may be repeated" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a field of "
       "the event, such as extra.order; in any thread or process (default: the group named key)" },
@@ -326,6 +346,8 @@ const struct krait_cmd krait_cmd_intervals = {
         "# Time in each state that a connection logs, and how they follow each other\n"
         "krait intervals trace --state 'connection (?P<key>\\d+) is (?P<state>\\w+)' --name connection\n"
         "krait intervals trace --state 'connection (?P<key>\\d+) is (?P<state>\\w+)' --graph states.svg\n"
+        "# Each span of krait.span(\"serve\"), with a row for each order\n"
+        "krait intervals trace --span serve --key order --by key\n"
         "# The calls of a function\n"
         "krait intervals trace --call json.loads\n",
     .opts = intervals_opts,

@@ -12,7 +12,7 @@
 
 struct intervals_options {
     struct krait_select select;
-    struct krait_opt_list starts, stops, calls, states, names;
+    struct krait_opt_list starts, stops, calls, spans, states, names;
     const char *key, *by, *sort, *limit, *plot, *graph, *compare[2];
     bool nested, latest, list, transitions, csv, json;
 };

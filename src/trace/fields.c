@@ -155,7 +155,7 @@ static bool add_json(struct krait_buf *to, const struct krait_json *value, const
     return true;
 }
 
-static bool get_json(const char *text, size_t n, const char *path, struct krait_buf *to)
+bool krait_fields_get_json(const char *text, size_t n, const char *path, struct krait_buf *to)
 {
     struct krait_arena arena = { 0 };
     struct krait_json *root = NULL;
@@ -190,7 +190,7 @@ bool krait_fields_get(struct krait_fields fields, const char *path, struct krait
     }
     const char *value = krait_field_text(&field, &own, &n);
     if (*path)
-        return get_json(value, n, path, to);
+        return krait_fields_get_json(value, n, path, to);
     krait_buf_add(to, value, n);
     return true;
 }

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import verb_json
+from conftest import BUILD, verb_json
 from kernel_made import EPOCH, event, write
 from terminal import on_terminal
 
@@ -394,3 +394,46 @@ def test_states_follow_each_other(synth, krait, tmp_path):
 def test_states_that_cannot_be_are_explained(synth, krait, tmp_path, options, status, why):
     done = subprocess.run([krait, "intervals", synth(marks(*CONNECTIONS)), *options], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == status and why in done.stderr and not (tmp_path / "x.svg").exists()
+
+
+# -- spans --
+
+SPANS = """
+import asyncio, gc, krait
+
+async def serve(order):
+    with krait.span("serve", order=order, who={"name": "n%d" % (order % 2)}):
+        await asyncio.sleep(0.001 * (1 + order % 3))
+
+async def main():
+    await asyncio.gather(*(serve(i) for i in range(12)))
+
+asyncio.run(main())
+with krait.span("load"):
+    gc.collect()
+"""
+
+
+@pytest.mark.few_pythons
+def test_spans_are_intervals_with_their_fields_as_keys(record, krait, python):
+    run = record.text(python, SPANS, env={"PYTHONPATH": str(BUILD / "python")}, options=["--gc", "--imports"])
+    serve, load = verb_json(krait, "intervals", run.path, "--span", "serve", "--span", "load", "--name", "s")["rows"]
+    assert (serve["name"], serve["intervals"], load["name"], load["intervals"]) == ("s", 12, "load", 1)
+    assert serve["min_ns"] >= 1_000_000 and serve["max_ns"] >= 3_000_000
+    by_who = verb_json(krait, "intervals", run.path, "--span", "serve", "--key", "who.name", "--by", "key")["rows"]
+    assert {r["key"]: r["intervals"] for r in by_who} == {"n0": 6, "n1": 6}
+    (collections,) = verb_json(krait, "intervals", run.path, "--span", "gc generation 2")["rows"]
+    assert collections["intervals"] >= 1
+    (imports,) = verb_json(krait, "intervals", run.path, "--span", "asyncio.*")["rows"]
+    assert imports["intervals"] > 5
+    text = subprocess.run([krait, "intervals", run.path, "--span", "nobody"], capture_output=True, text=True, check=True)
+    assert "no span is called 'nobody'" in text.stderr
+
+
+def test_system_calls_are_intervals(both, krait):
+    calls = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\nthread 4711 MainThread\n0 call 1\n90us return\n"
+    kernel = [event(5, "sched_switch", prev_comm="swapper/0", prev_tid=0, prev_prio=20, prev_state=0, next_comm="python3", next_tid=4711, next_prio=20)]
+    for begin, end in (10, 14), (20, 30):
+        kernel += [event(begin, "syscall_entry_read", fd=3), event(end, "syscall_exit_read", ret=1)]
+    (row,) = verb_json(krait, "intervals", both(calls, kernel), "--span", "read")["rows"]
+    assert (row["intervals"], row["total_ns"]) == (2, 14_000)

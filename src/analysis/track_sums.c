@@ -36,6 +36,8 @@ static struct krait_name_sum *sum_of(struct krait_name_sums *s, uint32_t track, 
 
 int krait_name_sums_add(struct krait_name_sums *s, uint32_t track, const struct krait_entry *entry)
 {
+    if (entry->value == KRAIT_NOT_RETURNED)
+        return 0;
     struct krait_name_sum *sum = sum_of(s, track, entry->name);
     if (!sum)
         return -ENOMEM;

@@ -39,7 +39,8 @@ struct krait_name_sums {
 };
 
 void krait_name_sums_done(struct krait_name_sums *sums);
-/* Returns 0 or -ENOMEM. */
+/* As in krait states, a system call that was not seen to return does not count: nobody knows how long it took. Returns
+ * 0 or -ENOMEM. */
 int krait_name_sums_add(struct krait_name_sums *sums, uint32_t track, const struct krait_entry *entry);
 /* Within the histogram's precision, and never outside of what there was. */
 uint64_t krait_name_sum_quantile(const struct krait_name_sum *sum, double q);

@@ -161,7 +161,7 @@ static struct cell *cell_of(struct scatter *s, uint32_t column, uint32_t bucket)
 static int add_point(void *ctx, const struct krait_tile_call *entry)
 {
     struct scatter *s = ctx;
-    if (s->name != KRAIT_NO_ID && s->name != entry->func)
+    if ((s->name != KRAIT_NO_ID && s->name != entry->func) || entry->value == KRAIT_NOT_RETURNED)
         return 0;
     uint64_t took = entry->end_ns - entry->begin_ns, at = KRAIT_MAX(entry->begin_ns, s->range.from_ns);
     double share =

@@ -20,7 +20,8 @@
  *
  *              t_ns    end_ns   calls   name   value              to
  *   CALLS      begin and end    x
- *   SLICES     begin   x                x      of a system call what it returned; else 0. Spans have text
+ *   SLICES     begin   x                x      of a system call what it returned, or
+ *                                              KRAIT_NOT_RETURNED; else 0. Spans have text
  *   STATES     begin   x                x      the thread that is to blame, by its number; 0: none is known.
  *                                              Of a task: the task that it waits for, or that woke it
  *   INSTANTS   time                     x                         (and text)
@@ -41,6 +42,9 @@
 #define KRAIT_TRACE_TRACK_H
 
 #include "trace/trace.h"
+
+/* Of a system call: nobody saw it return. The trace ends before, its events were lost, or the thread ended in it. */
+#define KRAIT_NOT_RETURNED INT64_MIN
 
 enum krait_track_kind {
     KRAIT_TRACK_CALLS,

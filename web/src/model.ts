@@ -45,3 +45,9 @@ const STATE_WORDS: Record<string, string> = {
 export function stateWords(name: string): string {
   return STATE_WORDS[name] ?? name;
 }
+
+/** What a system call returned. The kernel returns errors as -4095 to -1 (include/linux/err.h). */
+export function returned(value: number): string {
+  if (value < -(2 ** 62)) return 'not seen'; // KRAIT_NOT_RETURNED
+  return value < 0 && value >= -4095 ? `error ${-value}` : String(value);
+}

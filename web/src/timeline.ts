@@ -5,7 +5,7 @@ import { Alignment } from './align';
 import { Api, ask, readCall } from './api';
 import { button, el } from './dom';
 import { Lane, Lanes, Part } from './lanes';
-import { Call, Trace, Track, label, place, stateWords } from './model';
+import { Call, Trace, Track, label, place, returned, stateWords } from './model';
 import { Notes } from './notes';
 import { Overlay, askWakeups } from './overlay';
 import { Frame, Painter, levelOf, shifted, shorten } from './paint';
@@ -478,8 +478,8 @@ export class Timeline {
     }
     const name = this.api.texts.get(slice.name) ?? '\u2026';
     if (hit.part.track.kind === 'states' && hit.part.track.of === 'thread') return [stateWords(name), `${length} at ${moment(from)}`, this.blame(slice.value)];
-    const returned = hit.part.track.name === 'system calls' ? `returned ${slice.value}` : '';
-    return [name, `${length} at ${moment(from)}`, returned];
+    const answer = hit.part.track.name === 'system calls' ? `returned: ${returned(slice.value)}` : '';
+    return [name, `${length} at ${moment(from)}`, answer];
   }
 
   private blame(tid: number): string {

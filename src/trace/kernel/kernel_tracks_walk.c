@@ -186,7 +186,9 @@ static int end_slice(void *ctx, const struct krait_kernel_slice *slice)
     struct lane *lane = lane_of(w, slice->is_call ? CALLS : FUNCTIONS, slice->place);
     if (lane && (slice->begin_ns < slice->end_ns || !slice->cut))
         add(w, lane, (struct open){ slice->begin_ns, slice->name }, slice->end_ns,
-            slice->is_call && !slice->cut ? slice->ret : 0);
+            !slice->is_call ? 0
+            : slice->cut    ? KRAIT_NOT_RETURNED
+                            : slice->ret);
     return w->rc;
 }
 

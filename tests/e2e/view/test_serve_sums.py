@@ -70,6 +70,11 @@ def test_system_calls_are_those_of_krait_states(krait, serve, both):
             assert mine[name][at] == row[key], (name, key)
 
 
+def test_system_calls_that_do_not_return_are_not_counted(krait, serve, both):
+    trace = both(CALLS, [*[e for e in KERNEL if "write" not in e[2]][:-1], begins(800, "exit_group"), switch(1000, 5, 0)])
+    assert set(syscalls(serve(trace), own=1)) == {"read", "openat"} == {row["name"] for row in verb_json(krait, "states", trace, "--by", "syscall")["syscalls"]}
+
+
 def test_a_range_and_tracks_are_obeyed(serve, both):
     server = serve(both(CALLS, KERNEL))
     tracks = [t for t in server.trace["tracks"] if t["name"] == "system calls"]

@@ -4,7 +4,7 @@
 import { ApiError, ask, readCall } from '../api';
 import { button, el } from '../dom';
 import { Segment, askWakeups } from '../overlay';
-import { Call, label, place, stateWords } from '../model';
+import { Call, label, place, returned, stateWords } from '../model';
 import { palette, wallRole } from '../palette';
 import { Context, Panel } from '../panel';
 import { sourceOf } from './source';
@@ -149,11 +149,6 @@ async function wakerFacts(context: Context, call: Call, name: string): Promise<[
   const words = ready && (await api.texts.wait(ready.func));
   if (ready && words === 'woken') facts.push(['wake-up latency', duration(Number(ready.end - ready.begin))]);
   return facts;
-}
-
-/** The kernel returns errors as -4095 to -1 (include/linux/err.h). */
-function returned(value: number): string {
-  return value < 0 && value >= -4095 ? `error ${-value}` : String(value);
 }
 
 /** A state, a system call, or who had a CPU. */

@@ -8,6 +8,7 @@
 #include "cmd/ending.h"
 #include "cmd/select.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 #include "trace/track.h"
 
 #include <ftw.h>
@@ -34,8 +35,9 @@ static int check_usage(const struct cut_options *o, int argc, struct krait_err *
                              argc ? "cut takes one trace at a time" : "no trace given; name its folder");
     if (!o->output)
         return krait_err_set(err, -EINVAL, "-o DIR is missing: where the part is written to");
-    if (!o->select.from && !o->select.until)
-        return krait_err_set(err, -EINVAL, "no range given; use --from TIME, --until TIME or both");
+    if (!o->select.from && !o->select.until && !o->select.within)
+        return krait_err_set(err, -EINVAL,
+                             "no range given; use --from TIME, --until TIME or both, or --within NAME");
     return krait_select_check(&o->select, err);
 }
 
@@ -134,7 +136,7 @@ static int cut_into(struct krait_cut *cut, const struct krait_trace *trace, cons
 
 static int run_cut(void *values, int argc, char **argv)
 {
-    const struct cut_options *o = values;
+    struct cut_options *o = values;
     struct krait_err err = { 0 };
     if (check_usage(o, argc, &err))
         return krait_cmd_usage(&krait_cmd_cut, &err);
@@ -143,11 +145,13 @@ static int run_cut(void *values, int argc, char **argv)
     int rc = krait_trace_open(&trace, (const char *const *)argv, 1, 0, &err);
     if (!rc && !trace->process_count && !trace->has_kernel) /* its marks alone say when it begins */
         rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_INSTANTS, &err);
+    rc = rc ? rc : krait_within(&o->select, trace, "cut", &err);
     if (!rc) {
         cut.range = krait_select_range(&o->select, trace);
         rc = cut_into(&cut, trace, o, &err);
     }
     krait_trace_close(trace);
+    krait_select_done(&o->select);
     if (!rc)
         say_copied(&cut.copied, o->output);
     if (!rc && cut.copied.damage.code) {

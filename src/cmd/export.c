@@ -11,6 +11,7 @@
 #include "cmd/select.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 #include "trace/track.h"
 
 #include <signal.h>
@@ -200,8 +201,8 @@ static int run_export(void *values, int argc, char **argv)
     rc = rc ? rc : krait_trace_open(&trace, (const char *const *)argv, (size_t)argc, KRAIT_NEEDS_CALLS, &err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(&err, -ENOMEM, "out of memory");
-    if (!rc)
-        rc = export_trace(o, argv[0], trace, &err);
+    rc = rc ? rc : krait_within(&o->select, trace, "export", &err);
+    rc = rc ? rc : export_trace(o, argv[0], trace, &err);
     krait_trace_close(trace);
     krait_select_done(&o->select);
     return rc ? krait_cmd_fail(&krait_cmd_export, &err) : 0;

@@ -13,6 +13,7 @@
 #include "cmd/select.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 #include "view/flame_text.h"
 
 #include <math.h>
@@ -111,6 +112,7 @@ static int source_open(struct source *source, const struct flame_options *o, con
     int rc = krait_trace_open(&source->trace, paths, count, KRAIT_NEEDS_CALLS | alone, err);
     if (!rc && krait_trace_find_holders(source->trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : krait_within((void *)&o->select, source->trace, "flame", err);
     rc = rc ? rc : krait_select_some(&o->select, source->trace, err);
     /* of a comparison, time on the CPU where it is known */
     bool wanted = o->state || (o->diff.count && source->trace && source->trace->has_kernel);
@@ -495,6 +497,8 @@ static int check_usage(const struct flame_options *o, int argc, struct krait_err
         return krait_err_set(err, -EINVAL, "--state does not go with --unit calls: states are of time");
     int rc = o->output ? check_output(o->output, err) : 0;
     rc = rc || !o->state ? rc : krait_state_parse(o->state, &states, err);
+    if (!rc && o->diff.count && o->select.within)
+        rc = krait_err_set(err, -EINVAL, "--within does not go with --diff");
     return rc ? rc : krait_select_check(&o->select, err);
 }
 

@@ -8,6 +8,7 @@
 #include "cmd/cmds.h"
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 
 #include <string.h>
 
@@ -134,6 +135,9 @@ int krait_intervals_read(const struct intervals *intervals, struct intervals_of 
     rc = rc ? rc
             : krait_tracks_find_kinds(
                   of->trace, 1 << KRAIT_TRACK_INSTANTS | (o->spans.count ? 1 << KRAIT_TRACK_SLICES : 0), err);
+    if (rc)
+        return rc;
+    rc = krait_within((void *)&o->select, of->trace, "intervals", err);
     if (rc)
         return rc;
     const struct krait_interval_options options = {

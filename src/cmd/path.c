@@ -10,6 +10,7 @@
 #include "cmd/ending.h"
 #include "cmd/func_row.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 #include "trace/kernel/kernel.h"
 #include "view/lane.h"
 
@@ -275,6 +276,7 @@ static int find_path(struct path *p, char **paths, size_t count, struct krait_er
 {
     struct krait_kernel_events *events = NULL;
     int rc = krait_trace_open(&p->pick.trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
+    rc = rc ? rc : krait_within((void *)&p->options->select, p->pick.trace, "path", err);
     rc = rc ? rc : krait_trace_kernel(p->pick.trace, &events, err);
     rc = rc ? rc : krait_path_pick(&p->pick, p->options, events, err);
     p->pick.range.memory = p->options->memory;

@@ -9,6 +9,7 @@
 #include "cmd/ending.h"
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -200,6 +201,7 @@ static int report_one(struct report *report, struct krait_trace **trace, char **
     unsigned needs = report->of_tracks && !report->of_tracks->needs_calls ? 0 : KRAIT_NEEDS_CALLS;
     int rc = krait_trace_open(trace, (const char *const *)paths, count, needs, err);
     report->trace = *trace;
+    rc = rc ? rc : krait_within((void *)&report->options->select, *trace, "report", err);
     if (!rc && report->of_tracks)
         return report->of_tracks->make(report, *trace, err);
     if (!rc && krait_trace_find_holders(*trace))

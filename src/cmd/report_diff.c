@@ -291,6 +291,8 @@ int krait_report_check_diff(const struct report_options *o, struct krait_err *er
     bool fits = !o->sort;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(numbers) && !fits; i++)
         fits = strcmp(o->sort, numbers[i]) == 0;
+    if (o->select.within)
+        return krait_err_set(err, -EINVAL, "--within does not go with --diff");
     if (o->tree || o->callers || o->callees || o->why || o->cycles)
         return krait_err_set(err, -EINVAL,
                              "--diff is for tables of functions, without --tree, --callers, --callees, --why "

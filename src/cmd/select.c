@@ -28,6 +28,9 @@ static int parse_range(const struct krait_select *select, uint64_t *from, uint64
 int krait_select_check(const struct krait_select *select, struct krait_err *err)
 {
     uint64_t from, until;
+    if (select->within && (select->from || select->until))
+        return krait_err_set(err, -EINVAL,
+                             "--within does not go with --from and --until: it is a range itself");
     int rc = parse_range(select, &from, &until, err);
     if (!rc && from >= until)
         rc = krait_err_set(err, -EINVAL, "the range is empty: %s is not before %s",
@@ -54,7 +57,7 @@ int64_t krait_select_kernel_range(const struct krait_select *select, const struc
 
 const char *krait_select_scope(const struct krait_select *select)
 {
-    bool in_time = select->from || select->until;
+    bool in_time = select->from || select->until || select->within;
     if (select->threads.count || select->processes.count)
         return in_time ? " in that time on those threads" : " on those threads";
     return in_time ? " in that time" : "";
@@ -175,6 +178,8 @@ int krait_select_some(const struct krait_select *select, const struct krait_trac
 
 void krait_select_done(struct krait_select *select)
 {
+    free(select->owned[0]);
+    free(select->owned[1]);
     krait_opt_list_done(&select->threads);
     krait_opt_list_done(&select->processes);
 }

@@ -10,6 +10,7 @@
 #include "cmd/ending.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 #include "trace/gil.h"
 #include "trace/kernel/kernel.h"
 
@@ -291,6 +292,7 @@ static int analyse(struct states *s, char **paths, size_t count, struct krait_ke
     struct krait_kernel_events *events = NULL;
     struct krait_kernel_options options = { 0 };
     int rc = krait_trace_open(&s->trace, (const char *const *)paths, count, KRAIT_NEEDS_KERNEL, err);
+    rc = rc ? rc : krait_within((void *)&s->options->select, s->trace, "states", err);
     rc = rc ? rc : krait_trace_kernel(s->trace, &events, err);
     if (!rc)
         s->zero_ns = krait_select_kernel_range(&s->options->select, s->trace, events, &options.from_ns,

@@ -11,6 +11,7 @@
 #include "cmd/progress.h"
 #include "cmd/state.h"
 #include "cmd/terminal.h"
+#include "cmd/within.h"
 #include "trace/kernel/kernel.h"
 #include "view/flame_text.h"
 #include "view/png.h"
@@ -336,6 +337,7 @@ static int make(struct drawn *d, const struct view_options *o, int argc, char **
         rc = krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : krait_select_some(&o->select, d->trace, err);
     rc = rc ? rc : krait_tracks_find(d->trace, err);
+    rc = rc ? rc : krait_within((void *)&o->select, d->trace, "view", err);
     rc = rc ? rc : set_range(d, o, err);
     rc = rc ? rc : krait_state_wall(&d->wall, d->trace, "view", err);
     if (rc)
@@ -386,6 +388,10 @@ static int check_usage(const struct view_options *o, int argc, struct krait_err 
     if (o->width && (o->width < KRAIT_TIMELINE_WIDTH_MIN || o->width > WIDTH_MAX))
         return krait_err_set(err, -EINVAL, "--width: %llu is not between %d and %d",
                              (unsigned long long)o->width, KRAIT_TIMELINE_WIDTH_MIN, WIDTH_MAX);
+    if (o->select.within && !draws(o) && !o->perfetto)
+        return krait_err_set(
+            err, -EINVAL,
+            "--within needs --svg, --png, --html or --perfetto; the page has a search of its own");
     return krait_select_check(&o->select, err);
 }
 

@@ -6,6 +6,7 @@
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
 #include "cmd/view.h"
+#include "cmd/within.h"
 #include "export/export.h"
 #include "serve/one_file.h"
 #include "trace/track.h"
@@ -57,6 +58,7 @@ static int export_trace(const struct view_options *o, char **paths, size_t count
     int rc = krait_trace_open(&trace, (const char *const *)paths, count, KRAIT_NEEDS_CALLS, err);
     if (!rc && krait_trace_find_holders(trace))
         rc = krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : krait_within((void *)&o->select, trace, "view", err);
     rc = rc ? rc : krait_select_some(&o->select, trace, err);
     rc = rc ? rc : krait_tracks_find_kinds(trace, KRAIT_EXPORT_TRACKS, err);
     int fd = rc ? rc : open_temporary(path, sizeof(path), err);

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/within.h"
+
+#include "analysis/intervals.h"
+#include "base/fmt.h"
+#include "cmd/terminal.h"
+
+#include <string.h>
+
+/* --within as it was given: NAME[:WHICH]. */
+struct asked {
+    char *name;
+    const char *which; /* NULL: there has to be one alone */
+};
+
+static size_t first(const struct krait_intervals *found)
+{
+    return 0;
+}
+
+static size_t last(const struct krait_intervals *found)
+{
+    return found->count - 1;
+}
+
+static uint64_t duration(const struct krait_interval *interval)
+{
+    return interval->end_ns - interval->begin_ns;
+}
+
+static size_t slowest(const struct krait_intervals *found)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < found->count; i++)
+        best = duration(&found->items[i]) > duration(&found->items[best]) ? i : best;
+    return best;
+}
+
+static size_t fastest(const struct krait_intervals *found)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < found->count; i++)
+        best = duration(&found->items[i]) < duration(&found->items[best]) ? i : best;
+    return best;
+}
+
+static const struct {
+    const char *word;
+    size_t (*pick)(const struct krait_intervals *found);
+} words[] = { { "first", first }, { "last", last }, { "slowest", slowest }, { "fastest", fastest } };
+
+static bool is_which(const char *text)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(words); i++) {
+        if (strcmp(words[i].word, text) == 0)
+            return true;
+    }
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+static int read_asked(struct asked *asked, const char *text, struct krait_err *err)
+{
+    const char *colon = strrchr(text, ':');
+    asked->which = colon && is_which(colon + 1) ? colon + 1 : NULL;
+    asked->name = strndup(text, asked->which ? (size_t)(colon - text) : strlen(text));
+    return asked->name ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
+/* -- finding -- */
+
+struct search {
+    struct krait_select *select;
+    struct krait_trace *trace;
+    struct krait_intervals found;
+    struct krait_interval_rule rule;
+};
+
+static void search_done(struct search *search)
+{
+    krait_intervals_done(&search->found);
+    krait_regex_free(search->rule.start);
+    krait_regex_free(search->rule.stop);
+    krait_match_free(search->rule.span);
+    krait_match_free(search->rule.call);
+}
+
+static bool takes(void *select, const struct krait_trace *trace, const struct krait_track *track)
+{
+    return krait_select_place(select, trace, track);
+}
+
+static int find(struct search *search, enum krait_track_kind kind, struct krait_err *err)
+{
+    const struct krait_interval_options options = { .rules = &search->rule,
+                                                    .rule_count = 1,
+                                                    .range = KRAIT_RANGE_ALL,
+                                                    .takes = takes,
+                                                    .ctx = search->select };
+    int rc = krait_tracks_find_kinds(search->trace, 1u << kind, err);
+    return rc ? rc : krait_intervals_find(&search->found, search->trace, &options, NULL, 0, err);
+}
+
+/* "Start .. Stop", as krait intervals names those between messages. */
+static int find_messages(struct search *search, const char *name, const char *dots, struct krait_err *err)
+{
+    KRAIT_AUTO_FREE char *start = strndup(name, (size_t)(dots - name));
+    int rc = start ? krait_regex_new(&search->rule.start, start, err)
+                   : krait_err_set(err, -ENOMEM, "out of memory");
+    rc = rc ? rc : krait_regex_new(&search->rule.stop, dots + strlen(" .. "), err);
+    return rc ? rc : find(search, KRAIT_TRACK_INSTANTS, err);
+}
+
+/* Spans of that name, or where there are none the calls of a function. */
+static int find_named(struct search *search, const char *name, struct krait_err *err)
+{
+    struct krait_err ignored = { 0 };
+    int rc = krait_match_new(&search->rule.span, name, err);
+    rc = rc ? rc : find(search, KRAIT_TRACK_SLICES, err);
+    if (rc || search->found.count)
+        return rc;
+    krait_intervals_done(&search->found);
+    search->found = (struct krait_intervals){ 0 };
+    search->rule.call = search->rule.span;
+    search->rule.span = NULL;
+    rc = find(search, KRAIT_TRACK_CALLS, &ignored);
+    if (rc == -ENOMEM)
+        *err = ignored;
+    return rc == -ENOMEM ? rc : 0;
+}
+
+/* -- which -- */
+
+static int pick(const struct search *search, const struct asked *asked, size_t *index, struct krait_err *err)
+{
+    size_t count = search->found.count;
+    if (!count)
+        return krait_err_set(
+            err, -ENOENT,
+            "--within: there is no span '%s', and no call of such a function; 'START .. STOP' takes the "
+            "time between messages",
+            asked->name);
+    if (!asked->which && count > 1)
+        return krait_err_set(
+            err, -EINVAL,
+            "--within: there are %zu of '%s'; name one: '%s:1' to '%s:%zu', '%s:slowest', '%s:fastest', "
+            "'%s:last'",
+            count, asked->name, asked->name, asked->name, count, asked->name, asked->name, asked->name);
+    *index = 0;
+    for (size_t i = 0; asked->which && i < KRAIT_ARRAY_LEN(words); i++) {
+        if (strcmp(words[i].word, asked->which) == 0) {
+            *index = words[i].pick(&search->found);
+            return 0;
+        }
+    }
+    unsigned long long number = asked->which ? strtoull(asked->which, NULL, 10) : 1;
+    if (number < 1 || number > count)
+        return krait_err_set(err, -ENOENT, "--within: there are %zu of '%s', and no number %s", count,
+                             asked->name, asked->which);
+    *index = (size_t)number - 1;
+    return 0;
+}
+
+static int set_range(struct krait_select *select, const struct krait_trace *trace,
+                     const struct krait_interval *at, struct krait_err *err)
+{
+    uint64_t zero_ns = krait_trace_zero(trace);
+    for (int i = 0; i < 2; i++) { /* of another recording, where several are compared */
+        free(select->owned[i]);
+        select->owned[i] = NULL;
+    }
+    if (asprintf(&select->owned[0], "%lluns",
+                 (unsigned long long)(at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns))) < 0 ||
+        asprintf(&select->owned[1], "%lluns",
+                 (unsigned long long)(at->end_ns - KRAIT_MIN(zero_ns, at->end_ns))) < 0)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    select->from = select->owned[0];
+    select->until = select->owned[1];
+    return 0;
+}
+
+static void say(const struct search *search, const struct asked *asked, size_t index, const char *verb)
+{
+    const struct krait_interval *at = &search->found.items[index];
+    const struct krait_track *track = &search->trace->tracks[at->begin_track];
+    uint64_t zero_ns = krait_trace_zero(search->trace);
+    char begin[KRAIT_FMT_SIZE], length[KRAIT_FMT_SIZE];
+    fprintf(stderr, "krait %s: within ", verb);
+    krait_terminal_safe(stderr, asked->name);
+    fprintf(stderr, ", %zu of %zu: %s from %s on", index + 1, search->found.count,
+            krait_fmt_ns(length, duration(at)),
+            krait_fmt_ns(begin, at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns)));
+    if (track->thread_name && *track->thread_name) {
+        fputs(", thread ", stderr);
+        krait_terminal_safe(stderr, track->thread_name);
+    }
+    fputc('\n', stderr);
+}
+
+int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,
+                 struct krait_err *err)
+{
+    KRAIT_CLEANUP(search_done) struct search search = { .select = select, .trace = trace };
+    struct asked asked = { 0 };
+    size_t index;
+    if (!select->within)
+        return 0;
+    int rc = read_asked(&asked, select->within, err);
+    KRAIT_AUTO_FREE char *name = asked.name;
+    if (rc)
+        return rc;
+    const char *dots = strstr(name, " .. ");
+    rc = dots ? find_messages(&search, name, dots, err) : find_named(&search, name, err);
+    rc = rc ? rc : pick(&search, &asked, &index, err);
+    rc = rc ? rc : set_range(select, trace, &search.found.items[index], err);
+    if (!rc)
+        say(&search, &asked, index, verb);
+    return rc;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --within: the range of one interval, as krait intervals finds them: a span, a call of a function, or the time from a
+ * message to another.
+ *
+ *   serve:3   serve:slowest   serve:fastest   'Start .. Stop:last'
+ */
+#ifndef KRAIT_CMD_WITHIN_H
+#define KRAIT_CMD_WITHIN_H
+
+#include "cmd/select.h"
+
+/* Makes the interval that select->within names, if it names one, the selection's range, and says on stderr which it is.
+ * Threads and processes that are not selected have none. To be called before the range is asked for. Returns 0, -ENOENT,
+ * -EINVAL or -ENOMEM, with err set. */
+int krait_within(struct krait_select *select, struct krait_trace *trace, const char *verb,
+                 struct krait_err *err);
+
+#endif

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--within: every verb looks at one interval alone."""
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import BUILD, verb_json
+
+CALLS = "process 4711 python3\nexit 0 0\ncode 1 python app main app.py 1\ncode 2 python app work app.py 9\ncode 3 python app leaf app.py 12\nthread 4711 MainThread\n0 call 1\n"
+TIMES = ((10, 20), (30, 75), (80, 85))
+
+
+@pytest.fixture
+def folder(synth):
+    """work() three times, from a message Start to Stop each, with a leaf in it."""
+    lines = CALLS
+    for number, (begin, end) in enumerate(TIMES):
+        lines += f"{begin}us mark Start%20{number}\n{begin}us call 2\n{begin + 1}us call 3\n{begin + 3}us return\n{end}us return\n{end}us mark Stop\n"
+    return synth(lines + "100us return\n")
+
+
+def functions(krait, folder, within):
+    return {f["name"]: f["total_ns"] // 1000 for f in verb_json(krait, "report", folder, "--within", within)["functions"]}
+
+
+@pytest.mark.parametrize(
+    "within, work",
+    [("work:1", 10), ("work:2", 45), ("app.work:slowest", 45), ("work:fastest", 5), ("work:last", 5), ("work:first", 10), ("Start .. Stop:2", 45), ("Start 2 .. Stop", 5)],
+)
+def test_report_is_of_that_interval_alone(folder, krait, within, work):
+    assert functions(krait, folder, within) == {"main": work, "work": work, "leaf": 2}
+
+
+def test_every_verb_takes_it(folder, krait, tmp_path):
+    def run(*words):
+        return subprocess.run([krait, *map(str, words)], capture_output=True, text=True, check=True)
+
+    said = run("report", folder, "--within", "work:slowest")
+    assert "krait report: within work, 2 of 3: 45.00 us from 30.00 us on, thread MainThread" in said.stderr
+    assert run("export", folder, "--to", "folded", "-o", "-", "--within", "work:2").stdout.split("\n")[0].startswith("python3 4711")
+    run("flame", folder, "-o", tmp_path / "f.svg", "--within", "work:2")
+    run("view", folder, "--svg", tmp_path / "v.svg", "--within", "work:2")
+    run("view", folder, "--html", tmp_path / "v.html", "--within", "work:2")
+    run("cut", folder, "-o", tmp_path / "part", "--within", "work:2")
+    assert {f["name"]: f["total_ns"] // 1000 for f in verb_json(krait, "report", tmp_path / "part")["functions"]}["work"] == 45
+    (row,) = verb_json(krait, "intervals", folder, "--call", "leaf", "--within", "work:2")["rows"]
+    assert row["intervals"] == 1
+
+
+def test_states_and_path_take_it(both, krait):
+    kernel = [
+        (0, 0, "sched_switch", dict(prev_comm="swapper/0", prev_tid=0, prev_prio=20, prev_state=0, next_comm="python3", next_tid=4711, next_prio=20)),
+        (95, 0, "sched_switch", dict(prev_comm="python3", prev_tid=4711, prev_prio=20, prev_state=1, next_comm="swapper/0", next_tid=0, next_prio=20)),
+    ]
+    lines = CALLS + "".join(f"{b}us call 2\n{e}us return\n" for b, e in TIMES) + "100us return\n"
+    folder = both(lines, kernel)
+    states = verb_json(krait, "states", folder, "--within", "work:2", "--by", "thread")
+    assert states["duration_ns"] == 45_000
+    path = verb_json(krait, "path", folder, "--within", "work:2")
+    assert path["duration_ns"] == 45_000
+
+
+@pytest.mark.few_pythons
+def test_a_span_comes_before_a_function(record, krait, python):
+    program = "import krait, time\ndef serve():\n    time.sleep(0.001)\nfor n in (1, 5, 2):\n    with krait.span('serve', n=n):\n        for _ in range(n): serve()\n"
+    run = record.text(python, program, env={"PYTHONPATH": str(BUILD / "python")})
+    found = verb_json(krait, "report", run.path, "--within", "serve:2")
+    assert {f["name"]: f["calls"] for f in found["functions"] if f["name"] == "serve"} == {"serve": 5}
+
+
+@pytest.mark.parametrize(
+    "within, status, why",
+    [
+        ("work", 1, "there are 3 of 'work'; name one: 'work:1' to 'work:3', 'work:slowest'"),
+        ("work:4", 1, "there are 3 of 'work', and no number 4"),
+        ("work:0", 1, "no number 0"),
+        ("nobody:1", 1, "there is no span 'nobody'"),
+        ("( .. b", 1, "is no regular expression"),
+    ],
+)
+def test_what_is_no_interval_is_explained(folder, krait, within, status, why):
+    done = subprocess.run([krait, "report", folder, "--within", within], capture_output=True, text=True)
+    assert done.returncode == status and why in done.stderr
+
+
+def test_it_is_a_range_itself(folder, krait, tmp_path):
+    for verb, *more in ("report", "--from", "1us"), ("view", "--no-open"), ("report", "--diff", folder):
+        done = subprocess.run([krait, verb, folder, "--within", "work:1", *map(str, more)], capture_output=True, text=True)
+        assert done.returncode == 2 and "--within" in done.stderr

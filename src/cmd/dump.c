@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/pythons.h"
 #include "cmd/cmd.h"
+#include "cmd/pid.h"
 #include "cmd/terminal.h"
 
-#include <limits.h>
 #include <string.h>
 
 struct dump_options {
@@ -85,7 +85,7 @@ static int dump_one(struct dump *dump, uint32_t i, struct krait_err *err)
 {
     KRAIT_AUTO_BUF out = { 0 };
     struct krait_remote *remote = dump->remotes[i];
-    int rc = krait_remote_read(remote, &dump->stacks, err);
+    int rc = krait_remote_read(remote, &dump->stacks, KRAIT_READ_CALLS, err);
     if (rc)
         return rc;
     struct dump_process process = { remote, &dump->stacks };
@@ -150,15 +150,12 @@ static int add_operands(struct dump *dump, int argc, char **argv, struct krait_e
     if (!argc)
         return krait_err_set(err, -EINVAL, "needs the PID of a running Python program");
     for (int i = 0; i < argc; i++) {
-        char *end;
-        errno = 0;
-        long pid = strtol(argv[i], &end, 10);
-        if (*end || end == argv[i] || errno || pid <= 0 || pid > INT_MAX)
-            return krait_err_set(err, -EINVAL, "'%s' is no PID; PIDs are numbers, as pgrep and ps print them",
-                                 argv[i]);
+        pid_t pid;
+        if (krait_pid_parse(argv[i], &pid, err))
+            return err->code;
         if (!KRAIT_GROW(dump->pids.items, dump->pids.cap, dump->pids.count + 1))
             return krait_err_set(err, -ENOMEM, "out of memory");
-        dump->pids.items[dump->pids.count++] = (pid_t)pid;
+        dump->pids.items[dump->pids.count++] = pid;
     }
     return 0;
 }

@@ -68,7 +68,7 @@ static int refuse_absence(pid_t pid, struct krait_err *err)
     if (state == 'Z' || state == 'X')
         return krait_err_set(err, -ESRCH, "process %d has ended and waits for its parent to notice", pid);
     if (state)
-        return krait_err_set(err, -ENOEXEC,
+        return krait_err_set(err, -ESRCH,
                              "process %d has no memory of its own (a kernel thread, or it is ending)", pid);
     return krait_err_set(err, -ESRCH, "no process %d; it has ended, or is in another PID namespace", pid);
 }

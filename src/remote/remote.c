@@ -130,6 +130,7 @@ static void number_threads(struct krait_remote *remote, struct krait_remote_stac
             krait_memory_read(remote->pid, thread->ident + remote->tid_offset, &inner, sizeof(inner));
         const struct krait_task *task = task_of(tasks, inner);
         thread->tid = task ? task->tid : 0;
+        thread->runs = task && task->state == 'R';
     }
 }
 
@@ -174,16 +175,22 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
     return thread->failed ? 0 : rc;
 }
 
-int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, struct krait_err *err)
+int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
+                      struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
     stacks->thread_count = stacks->frame_count = 0;
     int rc = list_threads(remote, stacks);
     if (!rc)
-        rc = krait_tasks_read(&stacks->tasks, remote->pid);
+        rc = krait_tasks_read(&stacks->tasks, remote->pid, flags & KRAIT_READ_CALLS);
     if (!rc)
         number_threads(remote, stacks, &stacks->tasks);
-    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++)
-        rc = read_stack(remote, stacks, &reader, &stacks->threads[i]);
+    for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
+        struct krait_remote_thread *thread = &stacks->threads[i];
+        bool wanted = (thread->runs || !(flags & KRAIT_READ_RUNNING)) &&
+                      (thread->holds_gil || !(flags & KRAIT_READ_HOLDER));
+        if (wanted)
+            rc = read_stack(remote, stacks, &reader, thread);
+    }
     return rc ? krait_remote_refusal(remote->pid, rc, err) : 0;
 }

@@ -43,6 +43,7 @@ struct krait_remote_thread {
     uint64_t interp; /* 0: the main interpreter */
     uint64_t gil;    /* address of its GIL; 0: not known */
     bool holds_gil;
+    bool runs;      /* on a CPU, or ready for one */
     bool failed;    /* its stack could not be read while it ran */
     uint32_t first; /* its frames in krait_remote_stacks.frames, innermost first */
     uint32_t count;
@@ -78,9 +79,16 @@ struct krait_remote {
 int krait_remote_open(struct krait_remote **out, pid_t pid, struct krait_err *err);
 void krait_remote_free(struct krait_remote *remote);
 
+enum krait_read_flags {
+    KRAIT_READ_CALLS = 1 << 0,   /* also the system calls that threads are in */
+    KRAIT_READ_RUNNING = 1 << 1, /* the stacks of those threads alone that run; others have no frames */
+    KRAIT_READ_HOLDER = 1 << 2,  /* the stacks of those alone that hold the GIL */
+};
+
 /* Reads all threads that have a Python state. `stacks` is zeroed or of an earlier call, whose frames it replaces; codes
  * live as long as `remote`. Returns 0, or what krait_remote_open does. */
-int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, struct krait_err *err);
+int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
+                      struct krait_err *err);
 
 /* Sets the reason why the process cannot be read: rc as of krait_memory_read. Returns rc. */
 int krait_remote_refusal(pid_t pid, int rc, struct krait_err *err);

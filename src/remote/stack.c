@@ -11,7 +11,8 @@
  *     head ──> d (returned) ──> a (was c when the head was read)
  *
  * A frame that runs differs from one that has called (enum krait_link): `a` runs, so nothing is above it, and the copy is
- * thrown away. The link is missing where C code is between two frames; what remains is found by a second copy.
+ * thrown away. The link is missing where C code is between two frames; what remains is found by a second copy. The outermost
+ * frame has to be the one that was learnt: a chain that ends early was cut.
  */
 #include "remote/stack.h"
 
@@ -128,7 +129,9 @@ static int learn(const struct krait_remote *remote, struct krait_stack_reader *r
 {
     int rc = read_head(remote, thread, head);
     uint64_t frame = head[1];
+    reader->root = 0;
     while (!rc && frame) {
+        reader->root = frame;
         rc = add_known(reader, frame);
         if (!rc)
             rc = krait_memory_read(remote->pid, frame + remote->layout.at[KRAIT_AT_FRAME_BACK], &frame,
@@ -257,9 +260,11 @@ static int follow(const struct copy *copy, struct krait_raw_frame **frames, uint
 {
     const struct krait_remote *remote = copy->remote;
     const char *above = NULL;
+    uint64_t root = 0;
     uint32_t steps = 0;
     *count = 0;
     for (uint64_t addr = copy->head[1]; addr;) {
+        root = addr;
         const char *frame = frame_in(copy, addr);
         bool called = above && !is_entry(remote, above);
         if (!frame || steps++ > copy->reader->known_count || !is_linked(remote, frame, called))
@@ -271,7 +276,7 @@ static int follow(const struct copy *copy, struct krait_raw_frame **frames, uint
         addr = field(remote, frame, KRAIT_AT_FRAME_BACK, sizeof(addr));
         above = frame;
     }
-    return !above || is_root(remote, above) ? 0 : -EAGAIN;
+    return root == copy->reader->root && (!above || is_root(remote, above)) ? 0 : -EAGAIN;
 }
 
 static bool are_same(const struct krait_stack_reader *reader, uint32_t second)

@@ -21,6 +21,7 @@ struct krait_stack_reader {
     uint32_t second_cap;
     uint64_t *known; /* addresses of frames, of an earlier try */
     uint32_t known_count, known_cap;
+    uint64_t root; /* the outermost one */
     struct krait_stack_region *regions;
     uint32_t region_count, region_cap;
     char *bytes; /* what the regions held, twice */

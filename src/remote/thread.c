@@ -64,19 +64,13 @@ static void read_inner(struct krait_task *task, pid_t pid)
         task->inner = (pid_t)strtol(end, NULL, 10);
 }
 
-void krait_task_read(struct krait_task *task, pid_t pid)
-{
-    read_stat(task, pid);
-    read_call(task, pid);
-}
-
 static int by_tid(const void *a, const void *b)
 {
     const struct krait_task *x = a, *y = b;
     return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-int krait_tasks_read(struct krait_tasks *tasks, pid_t pid)
+int krait_tasks_read(struct krait_tasks *tasks, pid_t pid, bool with_calls)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
@@ -94,9 +88,12 @@ int krait_tasks_read(struct krait_tasks *tasks, pid_t pid)
             continue;
         }
         struct krait_task *task = &tasks->items[tasks->count++];
-        *task = (struct krait_task){ .tid = tid };
-        krait_task_read(task, pid);
-        read_inner(task, pid);
+        *task = (struct krait_task){ .tid = tid, .inner = tid, .call = -1 };
+        read_stat(task, pid);
+        if (with_calls)
+            read_call(task, pid);
+        if (tasks->count == 1 || tasks->items[0].inner != tasks->items[0].tid) /* all are in one namespace */
+            read_inner(task, pid);
     }
     closedir(dir);
     qsort(tasks->items, tasks->count, sizeof(*tasks->items), by_tid);
@@ -133,6 +130,19 @@ void krait_task_command(struct krait_buf *out, pid_t pid)
         n--;
     for (size_t i = 0; i < n; i++)
         krait_buf_char(out, text[i] ? text[i] : ' ');
+}
+
+uint64_t krait_task_cpu_ns(pid_t pid)
+{
+    char path[64], text[512];
+    unsigned long long user, kernel;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    read_proc(text, sizeof(text), path);
+    const char *end = strrchr(text, ')');
+    if (!end ||
+        sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &kernel) != 2)
+        return 0;
+    return (user + kernel) * (KRAIT_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 static pid_t parent_of(pid_t pid)

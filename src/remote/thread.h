@@ -29,10 +29,12 @@ static inline void krait_tasks_done(struct krait_tasks *tasks)
     free(tasks->items);
 }
 
-/* Reads all threads of a process, in the order of their numbers. Returns 0, -ESRCH or -ENOMEM. */
-int krait_tasks_read(struct krait_tasks *tasks, pid_t pid);
-/* Reads one thread again: state and system call. */
-void krait_task_read(struct krait_task *task, pid_t pid);
+/* Reads all threads of a process, in the order of their numbers; with_calls: also the system calls that they are in, which takes
+ * twice as long. Returns 0, -ESRCH or -ENOMEM. */
+int krait_tasks_read(struct krait_tasks *tasks, pid_t pid, bool with_calls);
+
+/* CPU time that all threads of a process have used; 0 if it is gone. */
+uint64_t krait_task_cpu_ns(pid_t pid);
 
 /* "futex"; NULL if it is not one that programs wait in. */
 const char *krait_task_call_name(int call);

@@ -201,7 +201,7 @@ def test_no_dump_shows_a_stack_that_never_was(programs, dumps, python):
         wrong = [s for s in stacks if any(below not in CALLER[f] for f, below in zip(s, s[1:])) or CALLER[s[-1]]]
         assert not wrong
         all_seen |= {f for s in stacks for f in s}
-    assert {"a", "c", "ga", "gc", "ma", "mc"} <= all_seen and all_seen & {"b", "d"}
+    assert all(all_seen & some for some in ({"a", "c"}, {"ga", "gc"}, {"ma", "mc"}, {"b", "d"}))
 
 
 @pytest.mark.few_pythons

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/pid.h"
+
+#include <limits.h>
+
+int krait_pid_parse(const char *text, pid_t *pid, struct krait_err *err)
+{
+    char *end;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (*end || end == text || errno || n <= 0 || n > INT_MAX)
+        return krait_err_set(err, -EINVAL, "'%s' is no PID; PIDs are numbers, as pgrep and ps print them",
+                             text);
+    *pid = (pid_t)n;
+    return 0;
+}

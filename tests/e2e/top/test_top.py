@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait top: shares that the program itself knows, tables, keys, ends."""
+
+import fcntl
+import json
+import os
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+from pages import run_page
+from running import Programs, wait_for
+from terminal import open_terminal
+
+# By a clock that stands still while the program is off the CPU.
+BUSY = """
+import os, sys, threading, time
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+def long(): spin(0.015)
+def short(): spin(0.005)
+def recursive(n):
+    if n: recursive(n - 1)
+    else: long()
+def waits(): time.sleep(600)
+threading.Thread(target=waits, daemon=True).start()
+while "S (sleeping)" not in "".join(open(f"/proc/self/task/{t}/status").read() for t in os.listdir("/proc/self/task")): pass
+print(os.getpid(), flush=True)
+while True:
+    recursive(5)
+    short()
+"""
+
+
+@pytest.fixture
+def programs(tmp_path):
+    made = Programs(tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def top(krait):
+    """top(pid, *options): the lines of `krait top --json`."""
+
+    def read(*words, code=0):
+        run = subprocess.run([krait, "top", "--json", *map(str, words)], capture_output=True, text=True, timeout=120)
+        assert run.returncode == code, run.stderr
+        return [json.loads(line) for line in run.stdout.splitlines()]
+
+    return read
+
+
+def rows(table):
+    return {f["function"].rpartition(".")[2]: f for f in table["functions"]}
+
+
+@pytest.mark.few_pythons
+def test_shares_are_those_of_the_program(programs, top, python):
+    app = programs.start(python, BUSY)
+    (table,) = top("--once", "--interval", "3s", "--rate", "300", app.pid)
+    found = rows(table)
+    assert table["samples"] == table["interval_samples"] > 300 and table["threads"] == 2 and table["command"].endswith("app1.py")
+    assert 0.65 < found["long"]["total"] / found["spin"]["total"] < 0.85
+    assert found["spin"]["own"] == found["spin"]["total"] > 0 == found["short"]["own"]
+    assert found["recursive"]["total"] == found["long"]["total"] <= 1 and "waits" not in found
+    for row in found.values():
+        assert row["own_ns"] == pytest.approx(row["own"] * table["time_ns"], rel=0.01)
+        assert row["total_ns"] == pytest.approx(row["total"] * table["time_ns"], rel=0.01)
+    assert [f["own"] for f in table["functions"]] == sorted((f["own"] for f in table["functions"]), reverse=True)
+    assert found["long"]["file"].endswith("app1.py") and BUSY.splitlines()[found["long"]["line"] - 1].startswith("def long")
+
+
+def test_sleeping_threads_count_if_asked_for(programs, top, any_python):
+    app = programs.start(any_python, BUSY)
+    (table,) = top("--once", "--idle", app.pid)
+    assert rows(table)["waits"]["total"] == 1 and table["interval_stacks"] == 2 * table["samples"]
+    (holders,) = top("--once", "--idle", "--gil", app.pid)
+    assert "waits" not in rows(holders) and holders["interval_stacks"] <= holders["samples"]
+
+
+def test_each_table_is_of_its_interval_and_times_add_up(programs, top, any_python):
+    app = programs.start(any_python, BUSY)
+    tables = top("--batch", "3", "--interval", "300ms", app.pid)
+    assert len(tables) == 3
+    assert sum(t["interval_samples"] for t in tables) == tables[-1]["samples"]
+    spins = [rows(t)["spin"] for t in tables]
+    assert spins[0]["own_ns"] < spins[1]["own_ns"] < spins[2]["own_ns"]
+    assert tables[0]["time_ns"] < tables[1]["time_ns"] < tables[2]["time_ns"] < 10e9
+
+
+def test_sorted_and_limited(programs, run, any_python):
+    app = programs.start(any_python, BUSY)
+    text = run("top", "--once", "--sort", "function", "--limit", "2", app.pid).stdout
+    head, *table = text.split("\n\n", 1)[1].splitlines()
+    assert head.split() == ["own", "total", "own", "time", "total", "time", "function", "line", "file"]
+    assert [re.search(r"(<module>|long) +\d+ ", line)[1] for line in table] == ["<module>", "long"]
+    assert re.match(rf"process {app.pid}, Python {any_python.version}: \S+ .*app1.py\n[\d.]+ m?s, \d+ samples, CPU \d+%, GIL held", text)
+
+
+def test_a_program_that_runs_no_python_code_has_an_empty_table(programs, run, any_python):
+    app = programs.start(any_python, "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
+    wait_for(lambda: "S (sleeping)" in open(f"/proc/{app.pid}/status").read(), "sleep")
+    assert "no thread ran Python code at any sample" in run("top", "--once", "--interval", "200ms", app.pid).stdout
+
+
+def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    with subprocess.Popen([krait, "top", "--once", "--interval", "60s", str(app.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as top:
+        time.sleep(0.5)
+        app.process.kill()
+        app.process.wait()
+        out, err = top.communicate(timeout=60)
+    assert (top.returncode, err) == (0, f"krait top: process {app.pid} has ended\n") and " spin " in out and "app1.py" in out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        ([], "needs the PID of one"),
+        (["1", "2"], "needs the PID of one"),
+        (["x"], "'x' is no PID"),
+        (["--once", "--batch", "2", "1"], "exclude each other"),
+        (["--rate", "10001", "1"], "at most 10000"),
+        (["--sort", "nothing", "1"], "nothing"),
+    ],
+)
+def test_wrong_usage(run, words, why):
+    assert why in run("top", *words, code=2).stderr
+
+
+def test_what_is_no_python_is_refused(programs, run):
+    app = programs.add(["sh", "-c", "echo $$; exec sleep 60"])
+    wait_for(lambda: "sleep" in os.readlink(f"/proc/{app.pid}/exe"), "sleep")
+    assert "which is no Python" in run("top", app.pid, code=1).stderr
+
+
+class Screen:
+    """`krait top` in a terminal."""
+
+    def __init__(self, krait, pid, rows=20, columns=100):
+        self.main, side = open_terminal()
+        self.before = termios.tcgetattr(side)
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+        self.run = subprocess.Popen([krait, "top", "--interval", "200ms", str(pid)], stdin=side, stdout=side, stderr=side, env=env)
+        self.side, self.text = side, ""
+
+    def read(self):
+        if select.select([self.main], [], [], 0.05)[0]:
+            self.text += os.read(self.main, 65536).decode()
+        return self.text
+
+    def wait_for(self, what):
+        """Until text matches that came since the last wait."""
+        found = wait_for(lambda: re.search(what, self.read(), re.S), what)
+        self.text = self.text[found.end() :]
+        return found
+
+    def press(self, keys):
+        os.write(self.main, keys.encode())
+
+    def end(self):
+        self.run.wait(timeout=30)
+        while select.select([self.main], [], [], 0.2)[0]:
+            self.read()
+        now = termios.tcgetattr(self.side)
+        os.close(self.side)
+        os.close(self.main)
+        assert now == self.before, "the terminal is not as it was"
+        return self.run.returncode
+
+
+def test_the_screen_obeys_its_keys(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, app.pid)
+    screen.wait_for(r"\x1b\[\?1049h.*\x1b\[H.*own +total.* spin .*q quit  p pause  s sort \(own\)")
+    screen.press("s")
+    screen.wait_for(r"sort \(total\)")
+    screen.press("i")
+    screen.wait_for(r" waits .*no sleeping")
+    screen.press("g")
+    screen.wait_for(r"all threads")
+    screen.press("p")
+    screen.wait_for(r"PAUSED  q quit  p go on")
+    screen.read()
+    screen.press("s")
+    screen.wait_for(r"PAUSED.*sort \(own_ns\)")
+    screen.press("p")
+    screen.wait_for(r"q quit  p pause.*\x1b\[H")
+    screen.press("r")
+    screen.wait_for(r"\x1b\[H.*\x1b\[H.* spin ")
+    screen.press("q")
+    assert screen.end() == 0
+    assert re.search(r"\x1b\[\?25h\x1b\[\?1049lprocess .* spin ", screen.text, re.S)
+
+
+def test_each_frame_fits_a_terminal_that_is_resized(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, app.pid, rows=8, columns=60)
+    for rows, columns in ((8, 60), (24, 200)):
+        fcntl.ioctl(screen.side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        screen.wait_for(r"\x1b\[H")
+        frame = screen.wait_for(rf"\x1b\[H((?:(?!\x1b\[H).)*)\x1b\[J\x1b\[{rows};1H")[1]
+        lines = frame.replace("\x1b[K", "").replace("\r", "").splitlines()
+        assert len(lines) < rows and max(map(len, lines)) <= columns
+    screen.press("q")
+    screen.end()
+
+
+@pytest.mark.parametrize("how", ["program", "krait"])
+def test_the_last_table_stays_when_the_program_or_krait_is_ended(programs, krait, any_python, how):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, app.pid)
+    screen.wait_for(r"\x1b\[H.* spin ")
+    os.kill(app.pid if how == "program" else screen.run.pid, signal.SIGKILL if how == "program" else signal.SIGTERM)
+    app.process.wait() if how == "program" else None
+    assert screen.end() == 0
+    assert re.search(r"\x1b\[\?1049lprocess .* spin ", screen.text, re.S)
+    assert ("has ended" in screen.text) == (how == "program")
+
+
+def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
+    once, batch, as_json, holders = run_page("top.md", krait, any_python, tmp_path).values()
+    assert re.search(r"^ *\d+\.\d%.* parse +10 ", once.stdout, re.M) and batch.stdout.count("process ") == 2
+    assert json.loads(as_json.stdout)["rate"] == 1000 and " spin " in holders.stdout

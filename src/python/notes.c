@@ -24,15 +24,22 @@ bool krait_note_begin(struct krait_note *note, struct krait_interp *in, struct k
     return krait_agent_may_record(in, KRAIT_TOP_IS_OLD);
 }
 
+/* The clock's window at this thread's last note that went the long way, which looks at what the program has imported. */
+static __thread uint64_t looked;
+
+/* What waits for the next call, as the stack that is to be stated before it, waits on: a program may make notes alone. */
 bool krait_note_quick(const struct krait_interp *in, uint32_t event, const void *payload, size_t n)
 {
     struct krait_ring *ring = krait_this_ring;
-    uint64_t t = krait_writer_now(&in->agent->writer);
-    if (KRAIT_UNLIKELY(!krait_ring_has_room(ring, t) ||
+    uint64_t t = krait_writer_now(&in->agent->writer), window = t >> KRAIT_CTF_TS_BITS;
+    bool call_waits = ring->window == UINT64_MAX && window == looked;
+    if (KRAIT_UNLIKELY(!(ring->cur < ring->limit) || (window != ring->window && !call_waits) ||
                        !krait_ring_fits(ring, sizeof(struct krait_event_extended) + n) ||
                        in->governor.paused || krait_unreported_pending()))
         return false;
     krait_writer_put_small(ring, t, event, payload, n);
+    if (call_waits)
+        ring->window = UINT64_MAX;
     krait_gil_after(t);
     return true;
 }
@@ -64,6 +71,7 @@ void krait_note_put(struct krait_note *note, uint32_t event, const void *payload
     look = look || waits(ring);
     krait_writer_put_extended(ring, t, event, payload, n);
     krait_gil_after(t);
+    looked = t >> KRAIT_CTF_TS_BITS;
     if (look) /* it waits on */
         ring->window = UINT64_MAX;
 }

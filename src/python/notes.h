@@ -41,8 +41,8 @@ bool krait_note_begin(struct krait_note *note, struct krait_interp *in, struct k
 void krait_note_put(struct krait_note *note, uint32_t event, const void *payload, size_t n);
 void krait_note_end(struct krait_note *note);
 
-/* Writes an event now if the thread's next call could take the hot path; else returns false, and it has to be a note. An id
- * in the payload must have been known already. hot path */
+/* Writes an event now if nothing but calls has to take a slow path; else returns false, and it has to be a note. An id in the
+ * payload must have been known already. hot path */
 bool krait_note_quick(const struct krait_interp *in, uint32_t event, const void *payload, size_t n);
 
 /* Whether this thread is in a note: what it does is krait's. */

@@ -2,6 +2,7 @@
 #include "python/text.h"
 
 #include "base/json.h"
+#include "python/compat.h"
 
 #include <string.h>
 
@@ -218,8 +219,53 @@ static bool add_item(struct krait_text_object *object, PyObject *key, PyObject *
     return whole;
 }
 
+/* A short str in quotes, by its own bytes; false where they cannot be had. */
+static bool quote_quickly(struct krait_buf *to, PyObject *str)
+{
+    Py_ssize_t n = 0;
+    bool is_short = PyUnicode_Check(str) && PyUnicode_GetLength(str) <= VALUE_BYTES / 4;
+    const char *s = is_short && krait_compat.utf8 ? krait_compat.utf8(str, &n) : NULL;
+    if (is_short && !s)
+        PyErr_Clear(); /* of a lone surrogate */
+    if (!s || memchr(s, '\0', (size_t)n))
+        return false;
+    krait_json_str(to, s, (size_t)n);
+    return true;
+}
+
+/* What is written without any object made for it: None, booleans, short texts and numbers. */
+static bool add_quickly(struct krait_buf *to, PyObject *value)
+{
+    const PyTypeObject *type = Py_TYPE(value);
+    if (type == &PyUnicode_Type)
+        return quote_quickly(to, value);
+    if (type == &PyLong_Type) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (number < 0)
+            krait_buf_char(to, '-');
+        krait_json_u64(to, number < 0 ? -(uint64_t)number : (uint64_t)number);
+        return !overflow;
+    }
+    bool is_word = value == Py_None || type == &PyBool_Type;
+    if (is_word)
+        krait_buf_str(to, value == Py_None ? "null" : value == Py_True ? "true" : "false");
+    return is_word;
+}
+
 bool krait_text_object_add(struct krait_text_object *object, PyObject *key, PyObject *value)
 {
+    struct krait_buf *to = object->to;
+    size_t before = to->len;
+    krait_buf_char(to, object->open ? ',' : '{');
+    bool is_quick = quote_quickly(to, key);
+    krait_buf_char(to, ':');
+    if (is_quick && add_quickly(to, value) && to->len < object->most) {
+        object->open = true;
+        return true;
+    }
+    if (to->len) /* it has memory */
+        to->data[to->len = before] = '\0';
     return add_item(object, key, value, 0);
 }
 

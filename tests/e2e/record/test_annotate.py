@@ -291,3 +291,86 @@ def test_marks_around_a_recording_that_begins_and_ends(python, tmp_path, krait):
     assert run.returncode == 0, run.stderr
     text = subprocess.run([krait, "cat", tmp_path / "t"], capture_output=True, text=True, check=True).stdout
     assert "within" in text and "before" not in text and "after" not in text and text.count("span:begin") == 2
+
+
+def test_marks_alone_are_written_where_no_call_is(record, python):
+    """The clock's window changes, packets fill up, and the stack that is to be stated before the next call waits for ever."""
+    run = record.text(
+        python,
+        """
+        import krait, time
+        for n in range(20000):
+            krait.mark("m%d" % n, n=n)
+            if n % 5000 == 0:
+                time.sleep(0.2)
+        """,
+        options=["--no-c-calls", "--exclude", "*"],
+        env=ENV,
+    ).check()
+    assert [(n["text"], json.loads(n["fields"])) for n in run.notes("user:mark")] == [(f"m{n}", {"n": n}) for n in range(20000)]
+    assert not run.calls()
+
+
+def test_marks_between_calls_leave_the_calls_whole(record, python):
+    run = record.text(
+        python,
+        """
+        import krait, threading, time
+        def f(n):
+            krait.mark("in", n=n)
+            with krait.span("s"):
+                return g(n)
+        def g(n):
+            krait.counter("n", n)
+            return n
+        def work():
+            for n in range(3000):
+                f(n)
+                if n % 1000 == 0:
+                    time.sleep(0.1)
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        """,
+        env=ENV,
+    ).check()
+    assert run.calls()["f"] == run.calls()["g"] == 9000
+    assert len(run.notes("user:mark")) == len(run.notes("user:counter")) == len(run.notes("span:end")) == 9000
+
+
+def test_fields_are_the_same_the_short_way_and_the_long(said, python):
+    events = said(
+        python,
+        """
+        import krait
+        class Text(str): pass
+        class Number(int): pass
+        krait.mark("m", a=1, b=-5, c=2**63, d=-2**63, e=10**40, f=None, g=True, h=False, i='q"\\\\\\n\\x01', j="é\\U0001f40d", k="x" * 128, l="y" * 129,
+                   m="a\\0b", n="\\ud800", o=Text("sub"), p=Number(7), q=1.5, r=float("nan"), s=[], t={}, u=b"b", **{"odd key \\u00e9\\"": 1})
+        krait.mark("many", **{"k%03d" % n: n for n in range(500)}, last="z" * 400)
+        """,
+    )
+    first, many = [p["fields"] for e, p in events if e == "user:mark"]
+    expected = {"a": 1, "b": -5, "c": 2**63, "d": -(2**63), "e": 10**40, "f": None, "g": True, "h": False, "i": 'q"\\\n\x01', "j": "é\U0001f40d"}
+    expected |= {"k": "x" * 128, "l": "y" * 129, "m": "a\\x00b", "n": "\\ud800", "o": "sub", "q": 1.5, "r": "nan", "s": [], "t": {}, "u": "b'b'"}
+    assert {k: v for k, v in first.items() if k not in ("p", 'odd key é"')} == expected and first['odd key é"'] == 1
+    kept = [k for k in many if k != "…"]
+    assert kept == [f"k{n:03d}" for n in range(len(kept))] and len(kept) > 100 and many["…"] == f"[{501 - len(kept)} more]"
+
+
+def test_what_a_signal_raises_in_a_repr_reaches_the_program(said, python):
+    events = said(
+        python,
+        """
+        import krait
+        class Interrupted:
+            def __repr__(self): raise KeyboardInterrupt
+        span = krait.span("s", who=Interrupted())
+        for call in (lambda: krait.mark(Interrupted()), lambda: krait.mark("m", who=Interrupted()), lambda: span.__enter__()):
+            try:
+                call()
+            except KeyboardInterrupt:
+                print("interrupted")
+        """,
+    )
+    assert said.run.stdout == "interrupted\n" * 3 and events == []

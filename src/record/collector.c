@@ -129,6 +129,8 @@ static void put_own_event(struct krait_collector *c, struct krait_collected_proc
 static void put_lost(struct krait_collector *c, struct krait_collected_proc *proc, uint32_t i)
 {
     struct krait_proc *slot = &c->shm.procs[i];
+    if (atomic_load(&slot->lost[KRAIT_lost_reason_raw_fork]))
+        atomic_fetch_add(&slot->lost[KRAIT_lost_reason_raw_fork], krait_torn_drop(c, proc));
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_limit], proc->over_limit);
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_ring_full], proc->discarded[0]);
     atomic_fetch_add(&slot->lost[KRAIT_lost_reason_disk], proc->discarded[1]);

@@ -136,6 +136,18 @@ uint64_t krait_limits_bytes(const struct krait_collector *c);
 /* Checks the free space of the disk. */
 void krait_limits_look_at_disk(struct krait_collector *c);
 
+/* ---- newest.c ---- */
+
+typedef void krait_visit_file_fn(void *data, const char *folder, const char *path);
+/* Calls `visit` for each file of the folder whose name begins with `prefix`. */
+void krait_collector_each_file(const char *folder, const char *prefix, krait_visit_file_fn *visit,
+                               void *data);
+
+/* ---- torn.c ---- */
+
+/* Drops the packets of the process that two processes wrote at once, and returns how many events those had. */
+uint64_t krait_torn_drop(struct krait_collector *c, const struct krait_collected_proc *proc);
+
 /* ---- proc_names.c ---- */
 
 struct krait_proc_names {

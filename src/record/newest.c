@@ -313,12 +313,6 @@ struct cut {
     struct stacks stacks;
 };
 
-static bool read_head(int fd, uint64_t at, struct krait_packet_head *head)
-{
-    return pread(fd, head, sizeof(*head), (off_t)at) == sizeof(*head) && head->magic == KRAIT_CTF_MAGIC &&
-           head->packet_size / 8 >= sizeof(*head) && head->content_size <= head->packet_size;
-}
-
 /* Rings fill meanwhile. */
 static void breathe(struct krait_collector *c, uint64_t *done, uint64_t n)
 {
@@ -335,7 +329,7 @@ static int drop_packets(struct krait_collector *c, int fd, uint64_t since, struc
     struct krait_packet_head head;
     KRAIT_AUTO_BUF packet = { 0 };
     uint64_t done = 0;
-    while (read_head(fd, cut->at, &head) && head.timestamp_end < since) {
+    while (krait_packet_read_head(fd, cut->at, &head) && head.timestamp_end < since) {
         size_t n = (head.content_size / 8) - sizeof(head);
         krait_buf_clear(&packet);
         char *events = krait_buf_room(&packet, n + 1);
@@ -347,7 +341,7 @@ static int drop_packets(struct krait_collector *c, int fd, uint64_t since, struc
         cut->last = head;
         breathe(c, &done, head.packet_size / 8);
     }
-    if (read_head(fd, cut->at, &head))
+    if (krait_packet_read_head(fd, cut->at, &head))
         cut->time = head.timestamp_begin;
     return 0;
 }
@@ -478,7 +472,7 @@ static void list_packets(struct packets *all, const char *path)
 {
     KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct krait_packet_head head;
-    for (uint64_t at = 0; fd >= 0 && read_head(fd, at, &head); at += head.packet_size / 8) {
+    for (uint64_t at = 0; fd >= 0 && krait_packet_read_head(fd, at, &head); at += head.packet_size / 8) {
         if (!KRAIT_GROW(all->items, all->cap, all->count + 1))
             return;
         all->items[all->count++] = (struct packet){ head.timestamp_end, head.packet_size / 8 };
@@ -505,24 +499,29 @@ static uint64_t since_when(struct packets *all, uint64_t excess)
     return UINT64_MAX;
 }
 
+void krait_collector_each_file(const char *folder, const char *prefix, krait_visit_file_fn *visit, void *data)
+{
+    char path[PATH_MAX];
+    DIR *dir = opendir(folder);
+    for (const struct dirent *f; dir && (f = readdir(dir));) {
+        if (strncmp(f->d_name, prefix, strlen(prefix)) == 0 &&
+            snprintf(path, sizeof(path), "%s/%s", folder, f->d_name) < (int)sizeof(path))
+            visit(data, folder, path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 /* Calls `visit` for each file of the recording whose name begins so. */
-static void for_each_file(const struct krait_collector *c, const char *prefix,
-                          void (*visit)(void *data, const char *folder, const char *path), void *data)
+static void for_each_file(const struct krait_collector *c, const char *prefix, krait_visit_file_fn *visit,
+                          void *data)
 {
     DIR *top = opendir(c->dir);
     for (const struct dirent *d; top && (d = readdir(top));) {
-        char folder[PATH_MAX], path[PATH_MAX];
-        if (d->d_name[0] == '.' ||
-            snprintf(folder, sizeof(folder), "%s/%s", c->dir, d->d_name) >= (int)sizeof(folder))
-            continue;
-        DIR *dir = opendir(folder);
-        for (const struct dirent *f; dir && (f = readdir(dir));) {
-            if (strncmp(f->d_name, prefix, strlen(prefix)) == 0 &&
-                snprintf(path, sizeof(path), "%s/%s", folder, f->d_name) < (int)sizeof(path))
-                visit(data, folder, path);
-        }
-        if (dir)
-            closedir(dir);
+        char folder[PATH_MAX];
+        if (d->d_name[0] != '.' &&
+            snprintf(folder, sizeof(folder), "%s/%s", c->dir, d->d_name) < (int)sizeof(folder))
+            krait_collector_each_file(folder, prefix, visit, data);
     }
     if (top)
         closedir(top);

@@ -379,6 +379,12 @@ uint64_t krait_packet_count_events(const uint8_t *events, size_t n)
     return count_events(events, n, &ignored);
 }
 
+bool krait_packet_read_head(int fd, uint64_t at, struct krait_packet_head *head)
+{
+    return pread(fd, head, sizeof(*head), (off_t)at) == sizeof(*head) && head->magic == KRAIT_CTF_MAGIC &&
+           head->packet_size / 8 >= sizeof(*head) && head->content_size <= head->packet_size;
+}
+
 size_t krait_packet_last_time(const uint8_t *events, size_t n, uint64_t *time)
 {
     struct krait_cursor at = { events, events + n }, unused;

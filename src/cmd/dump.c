@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct dump_options {
-    bool json, children;
+    bool json, children, locals;
     uint64_t repeat, every_ns;
 };
 
@@ -88,7 +88,7 @@ static int dump_one(struct dump *dump, uint32_t i, struct krait_err *err)
     int rc = krait_remote_read(remote, &dump->stacks, KRAIT_READ_CALLS, err);
     if (rc)
         return rc;
-    struct dump_process process = { remote, &dump->stacks };
+    struct dump_process process = { remote, &dump->stacks, dump->options->locals };
     if (dump->options->json) {
         dump_json(&process, &out);
     } else {
@@ -196,6 +196,8 @@ static int run_dump(void *values, int argc, char **argv)
 static const struct krait_opt dump_opts[] = {
     { "children", 'c', KRAIT_OPT_FLAG, NULL, offsetof(struct dump_options, children),
       "Dump the Python programs among the processes that PID has started, too" },
+    { "locals", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct dump_options, locals),
+      "Print the local variables of each function, shortened" },
     { "repeat", 0, KRAIT_OPT_UINT, "N", offsetof(struct dump_options, repeat),
       "Dump N times, one after the other (default: 1)" },
     { "every", 0, KRAIT_OPT_TIME, "TIME", offsetof(struct dump_options, every_ns),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 #include "cmd/dump.h"
+#include "remote/object.h"
 
 static const char *const state_names[] = {
     [DUMP_RUNS] = "running",    [DUMP_WAITS_GIL] = "waiting for GIL",
@@ -8,7 +9,30 @@ static const char *const state_names[] = {
     [DUMP_ENDED] = "ended",     [DUMP_UNKNOWN] = "unknown",
 };
 
-static void add_frame(struct krait_buf *out, const struct krait_remote_frame *frame)
+static void add_local(void *ctx, const char *name, const char *value)
+{
+    struct krait_buf *out = ctx;
+    krait_json_item(out, "{");
+    krait_json_key_text(out, "name", name);
+    krait_json_key_text(out, "value", value);
+    krait_buf_char(out, '}');
+}
+
+/* null if the frame runs another function by now. */
+static void add_locals(struct krait_buf *out, const struct krait_remote *remote,
+                       const struct krait_remote_frame *frame)
+{
+    KRAIT_AUTO_BUF locals = { 0 };
+    krait_buf_char(&locals, '[');
+    bool known = !krait_locals_read(remote, frame, add_local, &locals);
+    krait_buf_char(&locals, ']');
+    krait_json_key(out, "locals");
+    krait_buf_str(out, known && locals.data ? locals.data : "null");
+    out->failed |= locals.failed;
+}
+
+static void add_frame(struct krait_buf *out, const struct dump_process *process,
+                      const struct krait_remote_frame *frame)
 {
     krait_json_item(out, "{");
     krait_json_key_text(out, "function", frame->code->name);
@@ -16,6 +40,8 @@ static void add_frame(struct krait_buf *out, const struct krait_remote_frame *fr
     krait_json_key_u64_or_null(out, "line", frame->line > 0, (uint64_t)frame->line);
     krait_json_key_u64_or_null(out, "first_line", frame->code->first_line > 0,
                                (uint64_t)frame->code->first_line);
+    if (process->locals)
+        add_locals(out, process->remote, frame);
     krait_buf_char(out, '}');
 }
 
@@ -36,7 +62,7 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     krait_json_key_bool(out, "read", !thread->failed);
     krait_json_key_open(out, "frames", '[');
     for (uint32_t i = 0; i < thread->count; i++)
-        add_frame(out, &process->stacks->frames[thread->first + i]);
+        add_frame(out, process, &process->stacks->frames[thread->first + i]);
     krait_buf_str(out, "]}");
 }
 

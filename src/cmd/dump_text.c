@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fmt.h"
 #include "cmd/dump.h"
+#include "remote/object.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -122,6 +123,25 @@ static void add_frame(struct krait_buf *out, const struct krait_table_look *look
     krait_buf_fmt(out, "%s%s%s\n", line, look->colour ? KRAIT_PLAIN : "", again);
 }
 
+struct locals {
+    struct krait_buf *out;
+    const struct krait_table_look *look;
+};
+
+static void add_local(void *ctx, const char *name, const char *value)
+{
+    enum { DEEPER = 4 };
+    const struct locals *locals = ctx;
+    KRAIT_AUTO_BUF line = { 0 };
+    uint32_t width = locals->look->width, taken = INDENT + DEEPER;
+    krait_buf_fmt(&line, "%s = %s", name, value);
+    krait_buf_fmt(locals->out, "%*s", (int)taken, "");
+    add_cell(locals->out, line.data ? line.data : "", width > taken ? width - taken : width, false,
+             locals->look->utf8);
+    krait_buf_char(locals->out, '\n');
+    locals->out->failed |= line.failed;
+}
+
 static void add_thread(struct krait_buf *out, const struct dump_process *process,
                        const struct krait_table_look *look, const struct krait_remote_thread *thread)
 {
@@ -134,8 +154,11 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     else if (!thread->count)
         krait_buf_fmt(out, "%*sruns no Python function\n", INDENT, "");
     for (uint32_t i = 0, n; i < thread->count; i += n) {
-        n = equal_frames(frames + i, thread->count - i);
+        struct locals locals = { out, look };
+        n = process->locals ? 1 : equal_frames(frames + i, thread->count - i);
         add_frame(out, look, &frames[i], columns, n);
+        if (process->locals)
+            krait_locals_read(process->remote, &frames[i], add_local, &locals);
     }
 }
 

@@ -3,44 +3,23 @@
  * Code objects: their names and line tables. They do not change, but die; another one may come to lie at the same address.
  */
 #include "remote/memory.h"
+#include "remote/object.h"
 #include "remote/stack.h"
-
-#include "base/json.h"
 
 #include <string.h>
 
-enum { TEXT_MAX = 4096, LINES_MAX = 1 << 20, HEADER_MAX = 512, FIELDS = 4 };
+enum { LINES_MAX = 1 << 20, HEADER_MAX = 512, FIELDS = 4 };
 
 /* What tells one code object from another: the objects that it holds. */
 static const enum krait_at identity[FIELDS] = { KRAIT_AT_CODE_NAME, KRAIT_AT_CODE_FILE, KRAIT_AT_CODE_LINES,
                                                 KRAIT_AT_CODE_LOCALS };
 
-/* Characters of `width` bytes as UTF-8. */
-static void add_characters(struct krait_buf *out, const char *from, uint64_t count, unsigned width)
-{
-    for (uint64_t i = 0; i < count; i++)
-        krait_utf8_add(out, (uint32_t)krait_memory_number(from + i * width, width));
-}
-
-/* A str; the first TEXT_MAX characters. NULL if there is none. */
+/* A str, or NULL if there is none. */
 static const char *read_text(struct krait_remote *remote, uint64_t addr)
 {
-    char head[40], body[TEXT_MAX * 4];
-    const uint32_t *at = remote->layout.at;
-    if (!addr || krait_memory_read(remote->pid, addr, head, sizeof(head)))
-        return NULL;
-    uint64_t state = krait_memory_number(head + KRAIT_TEXT_STATE, 4);
-    uint64_t length = krait_memory_number(head + KRAIT_OBJECT_SIZE, 8);
-    unsigned kind = state >> 2 & 7;
-    bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
-    uint64_t count = KRAIT_MIN(length, (uint64_t)TEXT_MAX);
-    if (!compact || (kind != 1 && kind != 2 && kind != 4) || length > INT32_MAX ||
-        krait_memory_read(remote->pid, addr + at[ascii ? KRAIT_AT_TEXT_ASCII : KRAIT_AT_TEXT_WIDE], body,
-                          count * kind))
-        return NULL;
     KRAIT_AUTO_BUF text = { 0 };
-    add_characters(&text, body, count, kind);
-    return text.failed ? NULL : krait_arena_strndup(&remote->arena, text.data ? text.data : "", text.len);
+    int rc = krait_object_text(remote, addr, KRAIT_TEXT_MAX, &text);
+    return rc < 0 ? NULL : krait_arena_strndup(&remote->arena, text.data ? text.data : "", text.len);
 }
 
 /* A bytes object. */

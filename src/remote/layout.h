@@ -36,6 +36,9 @@ enum krait_at {
     KRAIT_AT_CODE_FIRST_LINE,
     KRAIT_AT_CODE_BYTES,  /* the instructions: 3.11 */
     KRAIT_AT_CODE_LOCALS, /* names of the local variables, a tuple */
+    KRAIT_AT_CODE_CELLS,  /* before 3.11 those in cells, and those of enclosing functions */
+    KRAIT_AT_CODE_FREE,
+    KRAIT_AT_TUPLE_ITEMS, /* PyTupleObject */
     KRAIT_AT_TEXT_ASCII,  /* PyUnicodeObject: characters of an ASCII text */
     KRAIT_AT_TEXT_WIDE,   /* of any other text */
     KRAIT_AT_COUNT,
@@ -71,7 +74,8 @@ struct krait_layout_of {
     enum krait_link link;
     enum krait_lines lines;
     bool gil_in_runtime;
-    bool has_table; /* `at` holds places in _Py_DebugOffsets */
+    bool int_has_tag; /* 3.12: the number of digits is shifted by 3 bits, the sign is in them */
+    bool has_table;   /* `at` holds places in _Py_DebugOffsets */
     uint16_t at[KRAIT_AT_COUNT];
 };
 
@@ -88,10 +92,16 @@ enum {
     KRAIT_OBJECT_SIZE = 16,
     KRAIT_BYTES_DATA = 32,
     KRAIT_TEXT_STATE = 32, /* kind in bits 2 to 4, compact, ascii */
-    KRAIT_TUPLE_ITEMS = 24,
     KRAIT_GIL_HOLDER = 8,
     KRAIT_GIL_LOCKED = 16,
     KRAIT_GIL_SIZE = 208,
+    KRAIT_TYPE_NAME = 24,
+    KRAIT_CELL_VALUE = 16,
+    KRAIT_FLOAT_VALUE = 16,
+    KRAIT_LIST_ITEMS = 24,
+    KRAIT_SET_USED = 24,
+    KRAIT_DICT_USED = 16,
+    KRAIT_INT_DIGITS = 24,
     KRAIT_OWNER_GENERATOR = 1,
     KRAIT_OWNER_NONE = 3, /* frames of this owner and greater ones are no function's */
 };

@@ -302,9 +302,10 @@ def test_a_program_in_a_pid_namespace_of_its_own_is_read(programs, dumps, any_py
     source = "import os, time\ndef nap(): time.sleep(60)\nprint(os.getpid(), flush=True)\nnap()\n"
     app = programs.start(any_python, source, before=unshare)
     assert app.pid == 1
+    wait_for(lambda: names(dumps("--children", app.process.pid)[0]["threads"][0]) == ["nap", "<module>"], "sleep")
     (dump,) = dumps("--children", app.process.pid)
     (thread,) = dump["threads"]
-    assert names(thread) == ["nap", "<module>"] and thread["tid"] == dump["pid"] != 1
+    assert thread["tid"] == dump["pid"] != 1
 
 
 def test_subinterpreters_are_told_apart(programs, dumps, any_python):
@@ -406,7 +407,91 @@ def test_no_line_is_longer_than_the_terminal(programs, krait, any_python, column
 
 
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
-    first, repeated, children, as_json = run_page("dump.md", krait, any_python, tmp_path).values()
+    first, repeated, children, as_json, local = run_page("dump.md", krait, any_python, tmp_path).values()
     assert re.search(r"^Thread \d+ \(main\)  sleeps in futex\n    load +\S*hangs.py:13$", first.stdout, re.M)
     assert repeated.stdout.count(" refresh ") == 3 and children.stdout.count(" refresh ") == 2
     assert json.loads(as_json.stdout)["threads"][1]["frames"][0]["function"] == "refresh"
+    assert "        self = <Thread object at 0x" in local.stdout
+
+
+# -- local variables --
+
+LOCALS = """
+import os, time
+class Thing: pass
+def outer(a, taken):
+    def inner(text, big, *rest, key=b"ab\\x00'"):
+        many = list(range(100))
+        counts = {1: 2}
+        three = {1, 2, 3}
+        thing = Thing()
+        pair = ([], (1.5, None))
+        long = "y" * 5000
+        negative, large = -2**40, 2**59
+        also = taken
+        yes, no = True, False
+        \u00fc = "\u4e2d\\n\\x1b[31m"
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+        unbound = 1
+    inner("hello", 2**100, 7, 8)
+outer(12, "cell")
+"""
+
+
+def test_local_variables_have_the_values_that_they_have(programs, dumps, run, python):
+    app = programs.start(python, LOCALS)
+
+    def inner():
+        frames = dumps("--locals", app.pid)[0]["threads"][0]["frames"]
+        return frames[0]["function"].endswith("inner") and frames[0]["line"] == 17 and frames
+
+    frames = wait_for(inner, "sleep")
+    found = {local["name"]: local["value"] for local in frames[0]["locals"]}
+    thing = found.pop("thing")
+    assert re.fullmatch("<Thing object at 0x[0-9a-f]+>", thing)
+    assert found == {
+        "text": "'hello'",
+        "big": "<int of about 120 bits>",
+        "rest": "(7, 8)",
+        "key": "b'ab\\x00\\x27'",
+        "many": "[0, 1, 2, 3, 4, ... 100 in all]",
+        "counts": "<dict of 1>",
+        "three": "<set of 3>",
+        "pair": "([], (1.5, None))",
+        "long": "'" + "y" * 60 + "'...",
+        "negative": "-1099511627776",
+        "large": "576460752303423488",
+        "also": "'cell'",
+        "taken": "'cell'",
+        "yes": "True",
+        "no": "False",
+        "\u00fc": "'\u4e2d\n\x1b[31m'",
+    }
+    assert {local["name"]: local["value"] for local in frames[1]["locals"]}["a"] == "12" and frames[2]["locals"] == []
+    text = run("dump", "--locals", app.pid).stdout
+    assert "\n        text = 'hello'\n" in text and "\x1b" not in text
+    assert "locals" not in dumps(app.pid)[0]["threads"][0]["frames"][0]
+
+
+@pytest.mark.few_pythons
+def test_local_variables_of_a_thread_that_runs_are_of_its_function(programs, dumps, python):
+    app = programs.start(
+        python,
+        """
+        import os
+        def f(f_a):
+            f_b = [f_a]
+            return f_b
+        def g(g_a, g_b):
+            g_c = g_a + g_b
+            return g_c
+        print(os.getpid(), flush=True)
+        while True:
+            f(1)
+            g(2, 3)
+        """,
+    )
+    told = [f for d in dumps("--locals", "--repeat", 300, app.pid) for t in d["threads"] for f in t["frames"] if f["locals"]]
+    assert all(local["name"].startswith(f["function"] + "_") for f in told for local in f["locals"])
+    assert {f["function"] for f in told} <= {"f", "g"} and told

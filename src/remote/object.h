@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Python's objects in another process. They may change, or die, while they are read: what comes out is bounded, and may then be
+ * wrong, but is never more than what was read.
+ */
+#ifndef KRAIT_REMOTE_OBJECT_H
+#define KRAIT_REMOTE_OBJECT_H
+
+#include "base/buf.h"
+#include "remote/remote.h"
+
+/* Appends the first `most` characters of a str (at most KRAIT_TEXT_MAX) as UTF-8. Returns 1 if there are more, 0 if not;
+ * -EINVAL: there is no str; -ENOMEM. */
+enum { KRAIT_TEXT_MAX = 4096 };
+int krait_object_text(const struct krait_remote *remote, uint64_t addr, uint32_t most, struct krait_buf *out);
+
+/* Appends an object as repr() would write it, shortened: numbers, texts, the first items of lists and tuples; of others
+ * their type. */
+void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct krait_buf *out);
+
+/* A local variable. */
+typedef void krait_local_fn(void *ctx, const char *name, const char *value);
+
+enum { KRAIT_LOCALS_MAX = 100 };
+
+/* Calls `each` for the first KRAIT_LOCALS_MAX variables of a function that have a value; module-level code and class
+ * bodies have none here, since theirs are in a dict. Returns 0; -EAGAIN: the frame runs another function by now, and
+ * nothing was told; -ENOMEM. */
+int krait_locals_read(const struct krait_remote *remote, const struct krait_remote_frame *frame,
+                      krait_local_fn *each, void *ctx);
+
+#endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page asks the server: JSON, and tiles with a cache. Addresses are relative, so that the token stays in them.
 
-import { Call, Func, Trace } from './model';
+import { Call, Func, Trace, clip } from './model';
 import { Summaries } from './summary';
 import { BINS, Tile, decodeTile } from './tile';
 
@@ -34,6 +34,11 @@ export async function askTrace(): Promise<Trace> {
   for (const item of [...trace.processes, ...trace.threads]) {
     item.begin = BigInt(item.begin);
     item.until = BigInt(item.until);
+    item.name = clip(item.name);
+  }
+  for (const track of trace.tracks) {
+    track.threadName = clip(track.threadName);
+    track.processName = clip(track.processName);
   }
   return trace;
 }
@@ -105,7 +110,7 @@ export class Api {
 
   constructor(private changed: () => void) {
     this.funcs = new Pages('funcs', makeFunc, changed);
-    this.texts = new Pages('texts', (row) => row as string, changed);
+    this.texts = new Pages('texts', (row) => clip(row as string), changed);
     this.summaries = new Summaries(changed);
   }
 

@@ -2,7 +2,7 @@
 // Which lanes there are, in which order, and how high each is.
 
 import { Alignment } from './align';
-import { Process, Trace, Track } from './model';
+import { Process, Trace, Track, clip } from './model';
 import { Grouping, Store } from './store';
 
 export const ROW = 16, STRIP = 9, HEAD = 26, GAP = 7, COUNTER = 30, CPU_ROW = 14;
@@ -32,7 +32,7 @@ export function shortCommand(command: string): string {
 }
 
 function processTitle(process: Process): string {
-  return shortCommand(process.command) || process.name || 'process';
+  return clip(shortCommand(process.command)) || process.name || 'process';
 }
 
 interface Group { key: string; title: string; hint: string; lanes: { key: string; title: string; hint: string; tracks: Track[] }[]; closed: boolean }

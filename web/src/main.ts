@@ -8,7 +8,7 @@ import { button, el } from './dom';
 import { Command, commandOf, commands, keyText } from './keys';
 import { shortCommand } from './lanes';
 import { Minimap } from './minimap';
-import { Func, Trace, label, place } from './model';
+import { Func, Trace, clip, label, place } from './model';
 import { Notes } from './notes';
 import { Context, Panel } from './panel';
 import { movesOf } from './follow';
@@ -79,7 +79,7 @@ class Page {
 
   private build(): void {
     const { trace, timeline } = this.context;
-    const title = shortCommand(trace.title) || 'recording';
+    const title = clip(shortCommand(trace.title)) || 'recording';
     document.title = `${title} - krait`;
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
       this.length, this.state, el('span', { class: 'space' }), this.filter,

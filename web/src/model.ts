@@ -24,14 +24,22 @@ export interface Trace {
 export interface Func { id: number; name: string; module: string; file: string; line: number; kind: number; hue: number; holds: boolean }
 export interface Call { track: number; func: number; depth: number; begin: bigint; end: bigint; begins: number; ends: number; value?: number }
 
+const TEXT_MOST = 400;
+
+/** Of a name of kilobytes the begin and the end: laying out all of it takes longer than a frame. */
+export function clip(text: string, most = TEXT_MOST): string {
+  return text.length > most ? `${text.slice(0, most - 100)}\u2026${text.slice(-80)}` : text;
+}
+
 /** "json.decoder.JSONDecoder.decode", as krait's tables write it. */
 export function label(func: Func): string {
-  const name = func.module && func.kind !== 2 ? `${func.module}.${func.name}` : func.name;
+  const name = clip(func.module && func.kind !== 2 ? `${func.module}.${func.name}` : func.name);
   return (func.kind === 1 ? `${name} (C)` : name) + (func.holds ? ' [+dropped]' : '');
 }
 
 export function place(func: Func): string {
-  return func.file ? (func.line ? `${func.file}:${func.line}` : func.file) : '';
+  const file = clip(func.file);
+  return func.line && file ? `${file}:${func.line}` : file;
 }
 
 const STATE_WORDS: Record<string, string> = {

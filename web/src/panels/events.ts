@@ -3,7 +3,7 @@
 
 import { ApiError, ask } from '../api';
 import { VirtualList, button, el } from '../dom';
-import { Trace } from '../model';
+import { Trace, clip } from '../model';
 import { Context, Panel, timeParams } from '../panel';
 import { threadAt } from '../threads';
 import { count, counted, moment, seconds } from '../time';
@@ -13,6 +13,7 @@ type Fields = Record<string, Value>;
 export interface CatEvent { time_ns: string; event: string; vpid?: number; packet_context?: Fields; common_context?: Fields; payload?: Fields }
 interface Answer { events: CatEvent[]; next: { from: string; skip: number } | null; damage: string | null }
 
+const CELL = 4000; // characters of fields that a row has
 const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, STEPS = 1000, ROW = 22; // MOST: rows that are here at a time
 let list: VirtualList, note: HTMLElement, input: HTMLInputElement, place: HTMLInputElement, current: Context;
 let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
@@ -44,7 +45,7 @@ function timeOf(event: CatEvent): bigint {
 
 function makeRow(i: number): HTMLElement {
   const event = events[i];
-  const cells: [string, string][] = [['cell', moment(timeOf(event))], ['cell left', event.event], ['cell left', whereOf(event)], ['cell left', fieldsText(event.payload)]];
+  const cells: [string, string][] = [['cell', moment(timeOf(event))], ['cell left', event.event], ['cell left', whereOf(event)], ['cell left', clip(fieldsText(event.payload), CELL)]];
   const row = el('div', { class: i === chosen ? 'row chosen' : 'row', role: 'row' }, ...cells.map(([name, text]) => el('span', { class: name, role: 'cell', title: text }, text)));
   row.addEventListener('click', () => choose(i));
   return row;

@@ -17,6 +17,7 @@ enum krait_at {
     KRAIT_AT_INTERP_THREADS,
     KRAIT_AT_GIL, /* before 3.12 in _PyRuntime, then a pointer in PyInterpreterState: struct _gil_runtime_state */
     KRAIT_AT_THREAD_NEXT, /* PyThreadState */
+    KRAIT_AT_THREAD_INTERP,
     KRAIT_AT_THREAD_ID,
     KRAIT_AT_THREAD_NATIVE, /* 3.11 */
     KRAIT_AT_THREAD_FRAME,  /* the frame, or in 3.11 and 3.12 the _PyCFrame that points to it */

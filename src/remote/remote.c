@@ -38,7 +38,23 @@ static int find_gil(const struct krait_remote *remote, uint64_t interp, uint64_t
     return remote->layout.version->gil_in_runtime ? 0 : read_field(remote, interp, KRAIT_AT_GIL, gil);
 }
 
-/* The list changes while it is read: a thread that ends in between ends the walk, and what was found stays. */
+/* The thread state of one thread, and the address of the next. -EAGAIN: it is none, or not one of this interpreter. */
+static int read_thread(const struct krait_remote *remote, uint64_t interp, struct krait_remote_thread *thread,
+                       uint64_t *next)
+{
+    uint64_t tid = 0, owner = 0;
+    bool numbered = remote->layout.at[KRAIT_AT_THREAD_NATIVE] != KRAIT_NOWHERE;
+    int rc = read_field(remote, thread->addr, KRAIT_AT_THREAD_ID, &thread->ident);
+    if (!rc && numbered)
+        rc = read_field(remote, thread->addr, KRAIT_AT_THREAD_NATIVE, &tid);
+    if (!rc)
+        rc = read_field(remote, thread->addr, KRAIT_AT_THREAD_NEXT, next);
+    if (!rc)
+        rc = read_field(remote, thread->addr, KRAIT_AT_THREAD_INTERP, &owner);
+    thread->tid = (pid_t)tid;
+    return rc == -EFAULT || (!rc && owner != interp) ? -EAGAIN : rc;
+}
+
 static int add_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp)
 {
     uint64_t id = 0, state = 0, gil = 0;
@@ -52,37 +68,42 @@ static int add_threads(const struct krait_remote *remote, struct krait_remote_st
         struct krait_remote_thread thread = {
             .addr = state, .interp = id, .gil = gil, .holds_gil = state == holder
         };
-        uint64_t tid = 0;
-        rc = read_field(remote, state, KRAIT_AT_THREAD_ID, &thread.ident);
-        if (!rc && remote->layout.at[KRAIT_AT_THREAD_NATIVE] != KRAIT_NOWHERE)
-            rc = read_field(remote, state, KRAIT_AT_THREAD_NATIVE, &tid);
-        if (!rc)
-            rc = read_field(remote, state, KRAIT_AT_THREAD_NEXT, &state);
-        thread.tid = (pid_t)tid;
+        rc = read_thread(remote, interp, &thread, &state);
         if (!KRAIT_GROW(stacks->threads, stacks->thread_cap, stacks->thread_count + 1))
             return -ENOMEM;
         if (!rc)
             stacks->threads[stacks->thread_count++] = thread;
     }
-    return rc == -EFAULT ? 0 : rc;
+    return rc;
 }
 
-static int list_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
+static int list_once(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
 {
     uint64_t interp = 0;
+    stacks->thread_count = 0;
     int rc = read_field(remote, remote->runtime, KRAIT_AT_INTERPRETERS, &interp);
     for (unsigned i = 0; !rc && interp && i < INTERPRETERS_MAX; i++) {
         rc = add_threads(remote, stacks, interp);
         if (!rc)
             rc = read_field(remote, interp, KRAIT_AT_INTERP_NEXT, &interp);
     }
+    return rc;
+}
+
+/* The lists change while they are read: threads begin and end. Then they are read again. */
+static int list_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
+{
+    enum { LIST_TRIES = 100 };
+    int rc = -EAGAIN;
+    for (int i = 0; i < LIST_TRIES && rc == -EAGAIN; i++)
+        rc = list_once(remote, stacks);
     for (uint32_t i = 0; i < stacks->thread_count / 2; i++) { /* the newest comes first there */
         struct krait_remote_thread *a = &stacks->threads[i];
         struct krait_remote_thread *b = &stacks->threads[stacks->thread_count - 1 - i], swapped = *a;
         *a = *b;
         *b = swapped;
     }
-    return rc;
+    return rc == -EAGAIN ? 0 : rc; /* what was found last */
 }
 
 /* -- the kernel's numbers -- */
@@ -117,9 +138,21 @@ static uint32_t find_tid_offset(const struct krait_remote *remote, const struct 
     return 0;
 }
 
+/* A new thread's state has the number of the thread that made it, or none, until the thread runs. */
+static bool has_begun(const struct krait_remote_stacks *stacks, uint32_t i)
+{
+    const struct krait_remote_thread *thread = &stacks->threads[i];
+    bool begun = thread->tid != 0;
+    for (uint32_t k = 0; k < i && begun; k++)
+        begun = stacks->threads[k].tid != thread->tid || stacks->threads[k].interp != thread->interp;
+    return begun;
+}
+
+/* Gives threads the kernel's numbers. Leaves out those that have not begun, or have ended. */
 static void number_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks,
                            const struct krait_tasks *tasks)
 {
+    uint32_t count = 0;
     bool kept = remote->layout.at[KRAIT_AT_THREAD_NATIVE] != KRAIT_NOWHERE;
     if (!kept && !remote->tid_offset && stacks->thread_count)
         remote->tid_offset = find_tid_offset(remote, stacks, tasks);
@@ -129,9 +162,15 @@ static void number_threads(struct krait_remote *remote, struct krait_remote_stac
         if (!kept && remote->tid_offset)
             krait_memory_read(remote->pid, thread->ident + remote->tid_offset, &inner, sizeof(inner));
         const struct krait_task *task = task_of(tasks, inner);
+        if (!task && tasks->count == 1) /* after a fork the number may be of the parent's thread */
+            task = &tasks->items[0];
         thread->tid = task ? task->tid : 0;
         thread->runs = task && task->state == 'R';
+        bool known = kept || remote->tid_offset;
+        stacks->threads[count] = *thread;
+        count += !known || has_begun(stacks, count);
     }
+    stacks->thread_count = count;
 }
 
 /* -- stacks -- */

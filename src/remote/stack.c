@@ -19,6 +19,8 @@
 #include "base/array.h"
 #include "remote/memory.h"
 
+#include <time.h>
+
 struct krait_stack_region {
     uint64_t begin, end;
     size_t at; /* where its bytes are in a copy */
@@ -304,11 +306,16 @@ static int try_once(struct krait_remote *remote, struct krait_stack_reader *read
 
 int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread)
 {
-    enum { TRIES_A_PLACE = 8 }; /* before it is learnt anew where the frames lie */
+    enum {
+        TRIES_A_PLACE = 8,
+        TRIES_A_NAP = 256
+    }; /* before it is learnt anew where the frames lie; before a nap */
     int rc = -EAGAIN;
     reader->known_count = 0;
     for (unsigned try = 0; try < KRAIT_TRIES_MAX && (rc == -EAGAIN || rc == -EFAULT); try += TRIES_A_PLACE) {
         uint64_t head[2];
+        if (try && try % TRIES_A_NAP == 0) /* it may have lost its CPU in the middle of a call */
+            nanosleep(&(struct timespec){ .tv_nsec = 100 * KRAIT_NS_PER_US }, NULL);
         if (rc == -EFAULT)
             reader->known_count = 0;
         rc = learn(remote, reader, thread, head);

@@ -351,6 +351,50 @@ def test_a_program_whose_file_was_deleted_is_dumped(programs, dumps, any_python,
     assert names(dumps(app.pid)[0]["threads"][0]) == ["<module>"]
 
 
+CHURN = """
+import os, threading, time
+def leaf(): sum(range(300))
+def work():
+    for _ in range(3): leaf()
+def spawn():
+    while True:
+        threads = [threading.Thread(target=work) for _ in range(5)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+print(os.getpid(), flush=True)
+spawn()
+"""
+
+
+def test_threads_that_begin_and_end_all_the_time_are_each_themselves(programs, dumps, python):
+    """Not one that has ended, one that has not begun, one twice, or the main thread missing."""
+    app = programs.start(python, CHURN)
+    for dump in dumps(app.pid, "--repeat", 300):
+        main, *others = dump["threads"]
+        tids = [t["tid"] for t in dump["threads"]]
+        assert main["tid"] == app.pid and None not in tids and len(set(tids)) == len(tids)
+        assert not main["read"] or names(main)[-1] == "<module>"
+        assert all(names(t)[-1] == "_bootstrap" for t in others if t["frames"])
+
+
+def test_the_child_of_a_fork_is_dumped(programs, dumps, python):
+    app = programs.start(
+        python,
+        """
+        import os, threading, time
+        def nap(): time.sleep(60)
+        threading.Thread(target=nap, daemon=True).start()
+        pid = os.fork()
+        if not pid: nap()
+        print(pid, flush=True)
+        nap()
+        """,
+    )
+    wait_for(lambda: names(dumps(app.pid)[0]["threads"][0]) == ["nap", "<module>"], "sleep")
+    assert [t["tid"] for t in dumps(app.pid)[0]["threads"]] == [app.pid]
+    os.kill(app.pid, signal.SIGKILL)
+
+
 # -- text --
 
 TEXT = """
@@ -492,6 +536,6 @@ def test_local_variables_of_a_thread_that_runs_are_of_its_function(programs, dum
             g(2, 3)
         """,
     )
-    told = [f for d in dumps("--locals", "--repeat", 300, app.pid) for t in d["threads"] for f in t["frames"] if f["locals"]]
+    told = [f for d in dumps("--locals", "--repeat", 300, "--every", "1ms", app.pid) for t in d["threads"] for f in t["frames"] if f["locals"]]
     assert all(local["name"].startswith(f["function"] + "_") for f in told for local in f["locals"])
     assert {f["function"] for f in told} <= {"f", "g"} and told

@@ -14,11 +14,12 @@ export interface Palette {
   state(role: string): string;
 }
 
+/* Apart from each other for colour-blind readers too: at least 0.05 in OKLab (web/test/palette.test.ts). */
 const STATES: Record<string, [string, string]> = { // light, dark
-  run: ['#3f9a69', '#3f9a69'], system: ['#2f7f86', '#3a9199'], interrupt: ['#8a6fb8', '#9a80c6'], ready: ['#e9a838', '#d99a2f'],
-  gil: ['#bf4f98', '#c95fa4'], lock: ['#a8443b', '#b9564c'], disk: ['#3b66b5', '#5380cf'], network: ['#53b0d4', '#4aa3c6'],
-  timer: ['#d9d4e4', '#4c4957'], child: ['#7462b0', '#8271be'], fault: ['#6f6429', '#8d8038'], stopped: ['#55585e', '#7d8087'],
-  throttled: ['#c77a12', '#c77a12'], wait: ['#b8b3a9', '#6d6a64'], idle: ['#efece6', '#24262b'], unknown: ['#efece6', '#24262b'],
+  run: ['#419a68', '#5f9d68'], system: ['#277d80', '#368f9b'], interrupt: ['#8c73b9', '#9080c3'], ready: ['#e4a839', '#d89a2c'],
+  gil: ['#c34d8d', '#d25e9f'], lock: ['#ac4946', '#ac4d4a'], disk: ['#385ac2', '#488ce8'], network: ['#51afd3', '#50abcc'],
+  timer: ['#d8d5e8', '#4c4856'], child: ['#7162af', '#776ec1'], fault: ['#6c5f1a', '#977834'], stopped: ['#565664', '#807f76'],
+  throttled: ['#c77a15', '#c88118'], wait: ['#b9b1ac', '#6f6d6b'], idle: ['#efece6', '#24262b'], unknown: ['#efece6', '#24262b'],
 };
 
 /** Of equal lightness, so that none shouts and one colour of text is readable on all. */

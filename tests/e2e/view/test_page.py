@@ -315,7 +315,7 @@ def test_a_folded_group_is_a_strip_of_how_many_are_busy(open_page, synth):
         page.page.mouse.move(box["x"] + box["width"] * time_ms / 50, box["y"] + 13)
         page.page.wait_for_timeout(200)
         assert page.text(".timeline .tip").startswith(f"{text} threads are in a call")
-    rows = page.page.evaluate(PIXELS_OF, [0x3F, 0x9A, 0x69, 0])
+    rows = page.page.evaluate(PIXELS_OF, [0x41, 0x9A, 0x68, 0])
     assert min(rows) < 6 and max(rows) > 18
 
 

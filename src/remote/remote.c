@@ -6,6 +6,8 @@
 #include "remote/memory.h"
 #include "remote/stack.h"
 
+#include <time.h>
+
 enum { INTERPRETERS_MAX = 1024, THREADS_MAX = 65536, PTHREAD_BYTES = 1024 };
 
 void krait_remote_stacks_done(struct krait_remote_stacks *stacks)
@@ -42,17 +44,22 @@ static int find_gil(const struct krait_remote *remote, uint64_t interp, uint64_t
 static int read_thread(const struct krait_remote *remote, uint64_t interp, struct krait_remote_thread *thread,
                        uint64_t *next)
 {
-    uint64_t tid = 0, owner = 0;
-    bool numbered = remote->layout.at[KRAIT_AT_THREAD_NATIVE] != KRAIT_NOWHERE;
-    int rc = read_field(remote, thread->addr, KRAIT_AT_THREAD_ID, &thread->ident);
-    if (!rc && numbered)
-        rc = read_field(remote, thread->addr, KRAIT_AT_THREAD_NATIVE, &tid);
-    if (!rc)
-        rc = read_field(remote, thread->addr, KRAIT_AT_THREAD_NEXT, next);
-    if (!rc)
-        rc = read_field(remote, thread->addr, KRAIT_AT_THREAD_INTERP, &owner);
-    thread->tid = (pid_t)tid;
-    return rc == -EFAULT || (!rc && owner != interp) ? -EAGAIN : rc;
+    static const enum krait_at fields[] = { KRAIT_AT_THREAD_ID, KRAIT_AT_THREAD_NEXT, KRAIT_AT_THREAD_INTERP,
+                                            KRAIT_AT_THREAD_NATIVE };
+    enum { FIELDS = KRAIT_ARRAY_LEN(fields) };
+    uint64_t values[FIELDS] = { 0 };
+    struct krait_piece pieces[FIELDS];
+    size_t count = 0;
+    for (size_t i = 0; i < FIELDS; i++) {
+        uint32_t at = remote->layout.at[fields[i]];
+        if (at != KRAIT_NOWHERE)
+            pieces[count++] = (struct krait_piece){ thread->addr + at, &values[i], sizeof(values[i]) };
+    }
+    int rc = krait_memory_pieces(remote->pid, pieces, count);
+    thread->ident = values[0];
+    *next = values[1];
+    thread->tid = (pid_t)values[3];
+    return rc == -EFAULT || (!rc && values[2] != interp) ? -EAGAIN : rc;
 }
 
 static int add_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks, uint64_t interp)
@@ -90,13 +97,27 @@ static int list_once(const struct krait_remote *remote, struct krait_remote_stac
     return rc;
 }
 
-/* The lists change while they are read: threads begin and end. Then they are read again. */
+static uint64_t hash_threads(const struct krait_remote_stacks *stacks)
+{
+    uint64_t hash = stacks->thread_count;
+    for (uint32_t i = 0; i < stacks->thread_count; i++)
+        hash = krait_hash_u64(hash ^ stacks->threads[i].addr);
+    return hash;
+}
+
+/* The lists change while they are read: threads begin and end. They count if they are the same twice in a row. */
 static int list_threads(const struct krait_remote *remote, struct krait_remote_stacks *stacks)
 {
-    enum { LIST_TRIES = 100 };
+    enum { LIST_TRIES = 200, LIST_TRIES_A_NAP = 10 };
+    uint64_t before = 0, hash = 0;
     int rc = -EAGAIN;
-    for (int i = 0; i < LIST_TRIES && rc == -EAGAIN; i++)
+    for (int i = 1; i <= LIST_TRIES && (rc == -EAGAIN || (!rc && hash != before)); i++) {
+        before = hash;
         rc = list_once(remote, stacks);
+        hash = rc ? 0 : hash_threads(stacks);
+        if (rc == -EAGAIN && i % LIST_TRIES_A_NAP == 0) /* the thread that changes it may have lost its CPU */
+            nanosleep(&(struct timespec){ .tv_nsec = 200 * KRAIT_NS_PER_US }, NULL);
+    }
     for (uint32_t i = 0; i < stacks->thread_count / 2; i++) { /* the newest comes first there */
         struct krait_remote_thread *a = &stacks->threads[i];
         struct krait_remote_thread *b = &stacks->threads[stacks->thread_count - 1 - i], swapped = *a;
@@ -118,24 +139,22 @@ static const struct krait_task *task_of(const struct krait_tasks *tasks, uint32_
 }
 
 /* Before 3.11 Python does not keep the number. thread.ident is the address of the C library's struct pthread, which holds it
- * (nptl/descr.h of glibc, pthread_impl.h of musl): at the offset where each thread has a number of the process's. */
+ * (nptl/descr.h of glibc, pthread_impl.h of musl): at the offset where most threads have a number of the process's. Some may
+ * have ended. */
 static uint32_t find_tid_offset(const struct krait_remote *remote, const struct krait_remote_stacks *stacks,
                                 const struct krait_tasks *tasks)
 {
-    bool fits[PTHREAD_BYTES / 4];
-    memset(fits, true, sizeof(fits));
+    uint32_t fits[PTHREAD_BYTES / 4] = { 0 }, best = 0;
     for (uint32_t i = 0; i < stacks->thread_count; i++) {
         char bytes[PTHREAD_BYTES];
         if (krait_memory_read(remote->pid, stacks->threads[i].ident, bytes, sizeof(bytes)))
             continue;
         for (uint32_t k = 0; k < KRAIT_ARRAY_LEN(fits); k++)
-            fits[k] = fits[k] && task_of(tasks, (uint32_t)krait_memory_number(bytes + 4 * k, 4));
+            fits[k] += task_of(tasks, (uint32_t)krait_memory_number(bytes + 4 * k, 4)) != NULL;
     }
-    for (uint32_t k = 0; k < KRAIT_ARRAY_LEN(fits); k++) {
-        if (fits[k])
-            return 4 * k;
-    }
-    return 0;
+    for (uint32_t k = 1; k < KRAIT_ARRAY_LEN(fits); k++)
+        best = fits[k] > fits[best] ? k : best;
+    return fits[best] ? 4 * best : 0;
 }
 
 /* A new thread's state has the number of the thread that made it, or none, until the thread runs. */
@@ -162,7 +181,7 @@ static void number_threads(struct krait_remote *remote, struct krait_remote_stac
         if (!kept && remote->tid_offset)
             krait_memory_read(remote->pid, thread->ident + remote->tid_offset, &inner, sizeof(inner));
         const struct krait_task *task = task_of(tasks, inner);
-        if (!task && tasks->count == 1) /* after a fork the number may be of the parent's thread */
+        if (!task && inner && tasks->count == 1) /* after a fork the number may be of the parent's thread */
             task = &tasks->items[0];
         thread->tid = task ? task->tid : 0;
         thread->runs = task && task->state == 'R';

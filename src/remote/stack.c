@@ -125,16 +125,21 @@ static int make_regions(const struct krait_remote *remote, struct krait_stack_re
 }
 
 /* Follows the chain frame by frame, and adds what it finds to what earlier tries have found. What was read in between may
- * have moved: the copies show it. */
+ * have moved: the copies show it. Then the chain may also bite its tail: `trap` is one of its frames, set anew after 1, 2, 4, 8...
+ * steps (Brent's algorithm; Knuth, TAOCP 2, 3.1, exercise 7). */
 static int learn(const struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
                  uint64_t head[2])
 {
     int rc = read_head(remote, thread, head);
-    uint64_t frame = head[1];
+    uint64_t frame = head[1], trap = 0;
     reader->root = 0;
-    while (!rc && frame) {
+    for (uint32_t step = 1, next = 1; !rc && frame; step++) {
+        rc = frame == trap ? -EAGAIN : add_known(reader, frame);
+        if (step == next) {
+            trap = frame;
+            next *= 2;
+        }
         reader->root = frame;
-        rc = add_known(reader, frame);
         if (!rc)
             rc = krait_memory_read(remote->pid, frame + remote->layout.at[KRAIT_AT_FRAME_BACK], &frame,
                                    sizeof(frame));
@@ -316,11 +321,13 @@ int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *rea
         uint64_t head[2];
         if (try && try % TRIES_A_NAP == 0) /* it may have lost its CPU in the middle of a call */
             nanosleep(&(struct timespec){ .tv_nsec = 100 * KRAIT_NS_PER_US }, NULL);
-        if (rc == -EFAULT)
-            reader->known_count = 0;
         rc = learn(remote, reader, thread, head);
+        if (rc)
+            reader->known_count = 0;
         for (unsigned i = 0; i < TRIES_A_PLACE && (i == 0 ? !rc : rc == -EAGAIN); i++)
             rc = try_once(remote, reader, thread, head);
+        if (rc == -EFAULT)
+            reader->known_count = 0;
     }
     return rc == -EFAULT ? -EAGAIN : rc;
 }

@@ -22,17 +22,17 @@ static void task_path(char *path, size_t size, pid_t pid, pid_t tid, const char 
     snprintf(path, size, "/proc/%d/task/%d/%s", pid, tid, name);
 }
 
-static void read_stat(struct krait_task *task, pid_t pid)
+static bool read_stat(struct krait_task *task, pid_t pid)
 {
     char path[96], text[512];
     task_path(path, sizeof(path), pid, task->tid, "stat");
     read_proc(text, sizeof(text), path);
     const char *name = strchr(text, '('), *end = strrchr(text, ')');
-    task->state = 'Z';
     if (!name || !end || !end[1])
-        return;
+        return false;
     task->state = end[2];
     snprintf(task->name, sizeof(task->name), "%.*s", (int)(end - name - 1), name + 1);
+    return true;
 }
 
 static void read_call(struct krait_task *task, pid_t pid)
@@ -89,7 +89,10 @@ int krait_tasks_read(struct krait_tasks *tasks, pid_t pid, bool with_calls)
         }
         struct krait_task *task = &tasks->items[tasks->count++];
         *task = (struct krait_task){ .tid = tid, .inner = tid, .call = -1 };
-        read_stat(task, pid);
+        if (!read_stat(task, pid)) { /* it has ended */
+            tasks->count--;
+            continue;
+        }
         if (with_calls)
             read_call(task, pid);
         if (tasks->count == 1 || tasks->items[0].inner != tasks->items[0].tid) /* all are in one namespace */

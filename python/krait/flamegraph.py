@@ -1,0 +1,68 @@
+"""`python -m krait.flamegraph -o perf.log -i 0.001 -f REGEX script.py` writes folded stacks, as the package flamegraph does.
+
+Nothing is sampled: the script is recorded, and a stack counts as often as its own time holds the interval. Stacks below half of
+it are left out, as a sampler would rarely see them.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from krait import command
+
+
+def _options(words):
+    parser = argparse.ArgumentParser(prog="python -m krait.flamegraph", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the stacks into FILE (default: standard output)")
+    parser.add_argument("-i", "--interval", metavar="SECONDS", type=float, default=0.001, help="time of one count (default: 0.001)")
+    parser.add_argument("-f", "--filter", metavar="REGEX", default="", help="only stacks in which this is found, such as MainThread")
+    parser.add_argument("script", help="the script, with its arguments")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args(words)
+    if not options.interval > 0:
+        parser.error("argument -i: %g is no time above 0" % options.interval)
+    try:
+        options.filter = re.compile(options.filter)
+    except re.error as e:
+        parser.error("argument -f: %r is no regular expression: %s" % (options.filter, e))
+    return options
+
+
+def _counted(lines, options):
+    """Folded lines of nanoseconds as lines of counts, without the process, which is one."""
+    for line in lines:
+        stack, _, ns = line.rstrip("\n").rpartition(" ")
+        count = int(ns) / 1e9 / options.interval
+        thread, _, frames = stack.partition(";")[2].partition(";")
+        stack = thread.rpartition(" ")[0] + ";" + frames
+        if count >= 0.5 and options.filter.search(stack):
+            yield "%s %d\n" % (stack, round(count))
+
+
+def main(words=None):
+    """Runs the script; returns its exit status, or 1 where it could not be recorded or the stacks could not be written."""
+    options = _options(words)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace")
+        run = [command(), "record", "--quiet", "--no-c-calls", "-o", trace, "--", sys.executable, options.script, *options.arguments]
+        status = subprocess.call(run)
+        if not os.path.isdir(trace):
+            return status or 1
+        export = subprocess.Popen([command(), "export", trace, "--to", "folded", "-o", "-"], stdout=subprocess.PIPE, universal_newlines=True)
+        with export:
+            lines = list(_counted(export.stdout, options))
+        if export.returncode:
+            return 1
+    try:
+        with open(options.output, "w") if options.output else sys.stdout as out:
+            out.writelines(lines)
+    except OSError as e:
+        print("krait.flamegraph: %s: %s" % (options.output, e.strerror), file=sys.stderr)
+        return 1
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

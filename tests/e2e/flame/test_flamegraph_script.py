@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m krait.flamegraph: folded stacks by the options of the package flamegraph."""
+
+import re
+
+import pytest
+
+from conftest import BUILD
+
+ENV = {"PYTHONPATH": str(BUILD / "python")}
+PROGRAM = """
+import sys, threading, time
+def load(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+def other():
+    load(0.02)
+thread = threading.Thread(target=other, name="worker")
+thread.start(); thread.join()
+load(0.04)
+print(sys.argv[1:])
+sys.exit(3)
+"""
+
+
+@pytest.mark.few_pythons
+def test_a_script_is_run_and_its_stacks_are_counted(python, tmp_path):
+    (tmp_path / "app.py").write_text(PROGRAM)
+    run = python.run("-m", "krait.flamegraph", "-o", tmp_path / "perf.log", "-i", "0.0005", tmp_path / "app.py", "a", "-b", env=ENV)
+    assert (run.returncode, run.stdout) == (3, "['a', '-b']\n"), run.stderr
+    counts = {stack: int(n) for stack, n in (line.rsplit(" ", 1) for line in (tmp_path / "perf.log").read_text().splitlines())}
+    assert counts["MainThread;__main__.<module>;__main__.load"] >= 79
+    (worker,) = [n for stack, n in counts.items() if re.match(r"worker;.*;__main__\.other;__main__\.load$", stack)]
+    assert worker >= 39
+    only = python.run("-m", "krait.flamegraph", "-f", "^worker;.*load", tmp_path / "app.py", env=ENV)
+    assert [line for line in only.stdout.splitlines() if ";" in line and not line.startswith("worker;")] == []
+    assert "__main__.other;__main__.load" in only.stdout
+
+
+def test_what_cannot_be_run_or_written_is_explained(any_python, tmp_path):
+    (tmp_path / "app.py").write_text("print('ran')\n")
+
+    def run(*words):
+        return any_python.run("-m", "krait.flamegraph", *words, env=ENV)
+
+    bad = run("-f", "(", tmp_path / "app.py")
+    assert bad.returncode == 2 and "is no regular expression" in bad.stderr and bad.stdout == ""
+    assert "no time above 0" in run("-i", "0", tmp_path / "app.py").stderr
+    unwritable = run("-o", tmp_path / "no" / "perf.log", tmp_path / "app.py")
+    assert unwritable.returncode == 1 and "perf.log" in unwritable.stderr
+    assert run(tmp_path / "absent.py").returncode != 0

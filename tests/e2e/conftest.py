@@ -114,6 +114,12 @@ def pytest_unconfigure(config):
     callers_state.end_processes(below=True)
 
 
+@pytest.fixture
+def rounds(request):
+    """rounds(few, many): how often a test tries what happens by chance: many times with --long."""
+    return lambda few, many: many if request.config.getoption("--long") else few
+
+
 @pytest.fixture(scope="session")
 def any_python():
     """One interpreter, for what does not depend on its version."""

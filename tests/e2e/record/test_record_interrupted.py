@@ -88,7 +88,7 @@ def test_a_signal_that_raises_as_a_function_begins(record, python, options):
 
 
 @pytest.mark.parametrize("times, work", [(400, 0), (20, 6000)])
-def test_signals_that_raise_at_any_instant(record, python, times, work):
+def test_signals_that_raise_at_any_instant(record, python, rounds, times, work):
     """What the handler calls before it raises fills a packet: the begin of what it interrupts is not in the thread's last one."""
     if python.number == (3, 11):
         pytest.skip("Python 3.11 does not tell where a generator goes on that catches what a handler raises as it is resumed")
@@ -120,7 +120,7 @@ def test_signals_that_raise_at_any_instant(record, python, times, work):
             for n in outer():
                 sum(leaf(m) for m in (n, n))
         def once(n):
-            signal.setitimer(signal.ITIMER_REAL, 0.00002 + n * 0.0000005)
+            signal.setitimer(signal.ITIMER_REAL, 0.00002 + 0.0002 * n / times)
             while len(ticks) <= n:
                 work()
         ticks = []
@@ -131,32 +131,34 @@ def test_signals_that_raise_at_any_instant(record, python, times, work):
             except Tick:
                 pass
         """,
-        times,
+        rounds(times // 4, times),
         work,
         options=["--lossless"],
     )
     shape(run)
 
 
-def test_an_interrupt_in_a_recursion(record, python):
+def test_an_interrupt_in_a_recursion(record, python, rounds):
     """Its handler is C's: nothing stands between the caller's begin and the one that is not told."""
     run = record.text(
         python,
         """
-        import signal
+        import signal, sys
+        times = int(sys.argv[1])
         def fib(n):
             return n if n < 2 else fib(n - 1) + fib(n - 2)
         def once(n):
-            signal.setitimer(signal.ITIMER_REAL, 0.00002 + n * 0.0000005)
+            signal.setitimer(signal.ITIMER_REAL, 0.00002 + 0.00015 * n / times)
             while True:
                 fib(15)
         signal.signal(signal.SIGALRM, signal.default_int_handler)
-        for n in range(300):
+        for n in range(times):
             try:
                 once(n)
             except KeyboardInterrupt:
                 pass
         """,
+        rounds(75, 300),
         options=["--lossless", "--no-c-calls"],
     )
     shape(run)

@@ -678,12 +678,12 @@ COUNTED = """
 
 
 @pytest.mark.few_pythons
-def test_nothing_complete_is_lost_when_the_program_is_killed(record, python, tmp_path):
+def test_nothing_complete_is_lost_when_the_program_is_killed(record, python, rounds, tmp_path):
     """The program writes how many calls are complete where a kill cannot reach it; the trace has to hold them all."""
     progress = tmp_path / "progress"
     script = record.script(COUNTED)
     rng = random.Random(20261121)
-    for kill in range(30):
+    for kill in range(rounds(10, 30)):
         progress.write_bytes(bytes(4096))
         process, trace = record.start(python, script, progress, options=["-q", "--lossless"])
         done = killed_at_random(process, progress, rng)

@@ -167,7 +167,8 @@ static int export_trace(struct export_options *o, const char *path, struct krait
     krait_wall_free(wall);
     const char *damage = *job.damage ? job.damage : trace->damage;
     if (!rc) {
-        krait_ending_warn("export", trace, damage, "");
+        bool is_kernels = strcmp(damage, job.kernel_damage) == 0; /* told once, by the second */
+        krait_ending_warn("export", trace, is_kernels ? "" : damage, "");
         krait_ending_warn_kernel("export", job.kernel_damage);
         if (!job.some)
             fprintf(stderr, "krait export: warning: no calls were recorded%s\n",

@@ -18,7 +18,7 @@ static struct krait_kernel_open_slices *slices_of(struct krait_kernel_nest *nest
 {
     if (!nest->rc && KRAIT_GROW_FILLED(nest->open, nest->open_count, t->index + 1, 0))
         return &nest->open[t->index];
-    nest->rc = nest->rc ? nest->rc : -ENOMEM;
+    krait_kernel_nest_fail(nest, -ENOMEM);
     return NULL;
 }
 
@@ -26,14 +26,14 @@ static void pop(struct krait_kernel_nest *nest, struct krait_kernel_open_slices 
                 bool cut)
 {
     struct krait_kernel_slice *slice = &open->items[--open->count];
-    uint64_t last_ns = nest->last_ns(nest->ctx, slice->place);
+    uint64_t last_ns = nest->last_ns(nest, slice->place);
     bool outlives = slice->begin_ns < last_ns && last_ns < end_ns; /* the calls around it */
     slice->end_ns = outlives ? last_ns : KRAIT_MAX(end_ns, slice->end_ns);
     slice->cut = cut || outlives;
     if (open->count)
         slice[-1].end_ns = KRAIT_MAX(slice[-1].end_ns, slice->end_ns);
     if (!nest->rc)
-        nest->rc = nest->end(nest->ctx, slice);
+        krait_kernel_nest_fail(nest, nest->end(nest, slice));
 }
 
 static void pop_to(struct krait_kernel_nest *nest, struct krait_kernel_open_slices *open, uint32_t count,
@@ -47,25 +47,25 @@ static void push(struct krait_kernel_nest *nest, struct krait_kernel_open_slices
                  struct krait_kernel_slice slice, const char *name)
 {
     const struct krait_kernel_slice *around = open->count ? &open->items[open->count - 1] : NULL;
-    uint64_t last_ns = nest->last_ns(nest->ctx, slice.place);
+    uint64_t last_ns = nest->last_ns(nest, slice.place);
     bool is_behind = around && around->begin_ns < last_ns && last_ns <= slice.begin_ns;
     if (is_behind || open->count == MOST_OPEN)
         return;
-    slice.name = nest->name(nest->ctx, name);
+    slice.name = nest->name(nest, name);
     if (slice.name == KRAIT_NO_ID || !KRAIT_GROW(open->items, open->cap, open->count + 1)) {
-        nest->rc = -ENOMEM;
+        krait_kernel_nest_fail(nest, -ENOMEM);
         return;
     }
     slice.end_ns = slice.begin_ns;
     open->items[open->count++] = slice;
     if (nest->begin)
-        nest->rc = nest->begin(nest->ctx, &slice);
+        krait_kernel_nest_fail(nest, nest->begin(nest, &slice));
 }
 
 static void push_call(struct krait_kernel_nest *nest, struct krait_kernel_open_slices *open,
                       const struct krait_kthread *t, uint64_t ns)
 {
-    uint32_t place = nest->place(nest->ctx, t, ns);
+    uint32_t place = nest->place(nest, t, ns);
     const char *name = t->call == KRAIT_NO_ID ? "" : nest->states->calls.texts[t->call];
     bool live = t->call_ns < (int64_t)ns;
     if (place == KRAIT_NO_ID || !*name)
@@ -74,39 +74,37 @@ static void push_call(struct krait_kernel_nest *nest, struct krait_kernel_open_s
     push(nest, open, slice, name);
 }
 
-int krait_kernel_nest_entered(struct krait_kernel_nest *nest, const struct krait_kthread *t, uint32_t was,
-                              uint64_t ns)
+/* -- what the machine tells -- */
+
+static void on_entered(void *ctx, const struct krait_kthread *t, uint32_t was, int64_t ns)
 {
+    struct krait_kernel_nest *nest = ctx;
     struct krait_kernel_open_slices *open = slices_of(nest, t);
     if (!open)
-        return nest->rc;
+        return;
     if (was != KRAIT_NO_ID)
         pop_to(nest, open, 0, 0);
-    pop_to(nest, open, 0, ns);
-    push_call(nest, open, t, ns);
-    return nest->rc;
+    pop_to(nest, open, 0, (uint64_t)ns);
+    push_call(nest, open, t, (uint64_t)ns);
 }
 
-int krait_kernel_nest_left(struct krait_kernel_nest *nest, const struct krait_kthread *t, bool own,
-                           int64_t ret, uint64_t ns)
+static void on_left(void *ctx, const struct krait_kthread *t, bool own, int64_t ret, int64_t ns)
 {
+    struct krait_kernel_nest *nest = ctx;
     struct krait_kernel_open_slices *open = slices_of(nest, t);
     if (!open || !open->count || !open->items[0].is_call)
-        return nest->rc;
-    if (!own) {
-        pop_to(nest, open, 0, 0);
-        return nest->rc;
-    }
-    pop_to(nest, open, 1, ns);
+        return;
+    pop_to(nest, open, own ? 1 : 0, own ? (uint64_t)ns : 0);
+    if (!own)
+        return;
     open->items[0].ret = ret;
-    pop(nest, open, ns, false);
-    return nest->rc;
+    pop(nest, open, (uint64_t)ns, false);
 }
 
 static void end_function(struct krait_kernel_nest *nest, struct krait_kernel_open_slices *open,
                          const char *name, uint64_t ns)
 {
-    uint32_t id = open->count ? nest->name(nest->ctx, name) : 0, i = open->count;
+    uint32_t id = open->count ? nest->name(nest, name) : 0, i = open->count;
     while (i && (open->items[i - 1].is_call || open->items[i - 1].name != id))
         i--;
     if (!i)
@@ -116,13 +114,15 @@ static void end_function(struct krait_kernel_nest *nest, struct krait_kernel_ope
 }
 
 /* A function without a name in the trace goes by its address. */
-int krait_kernel_nest_function(struct krait_kernel_nest *nest, const struct krait_kthread *t,
-                               const struct krait_kernel_event *ev, uint64_t ns)
+static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kernel_event *ev,
+                        int64_t at_ns)
 {
-    uint32_t place = nest->place(nest->ctx, t, ns);
+    struct krait_kernel_nest *nest = ctx;
+    uint64_t ns = (uint64_t)at_ns;
+    uint32_t place = nest->place(nest, t, ns);
     struct krait_kernel_open_slices *open = place == KRAIT_NO_ID ? NULL : slices_of(nest, t);
     if (!open)
-        return nest->rc;
+        return;
     char address[32];
     const char *label = krait_kernel_events_label(nest->events, ev, 0);
     snprintf(address, sizeof(address), "0x%llx", (unsigned long long)krait_kernel_event_int(ev, 0));
@@ -131,34 +131,57 @@ int krait_kernel_nest_function(struct krait_kernel_nest *nest, const struct krai
         push(nest, open, (struct krait_kernel_slice){ .begin_ns = ns, .place = place }, name);
     if (ev->cls->kind != KRAIT_KERNEL_EVENT_FUNCTION_BEGIN)
         end_function(nest, open, name, ns);
-    return nest->rc;
 }
 
-int krait_kernel_nest_gone(struct krait_kernel_nest *nest, const struct krait_kthread *t, uint64_t ns)
+static void on_change(void *ctx, const struct krait_kchange *change)
 {
-    if (t->index < nest->open_count)
-        pop_to(nest, &nest->open[t->index], 0, ns);
-    return nest->rc;
+    struct krait_kernel_nest *nest = ctx;
+    uint32_t index = change->thread->index;
+    nest->changed(nest, change);
+    if (change->thread->state == KRAIT_TS_GONE && index < nest->open_count)
+        pop_to(nest, &nest->open[index], 0, (uint64_t)change->ns);
 }
 
-int krait_kernel_nest_begin(struct krait_kernel_nest *nest, const struct krait_kernel_states *states)
+static void on_begin(void *ctx, const struct krait_kernel_states *states)
 {
+    struct krait_kernel_nest *nest = ctx;
     nest->states = states;
-    for (uint32_t i = 0; i < states->thread_count; i++) {
+    for (uint32_t i = 0; i < states->thread_count && nest->end; i++) {
         const struct krait_kthread *t = states->threads[i];
         bool calls = t->call_counts && t->state != KRAIT_TS_GONE;
         struct krait_kernel_open_slices *open = calls ? slices_of(nest, t) : NULL;
         if (open)
             push_call(nest, open, t, (uint64_t)states->begin_ns);
     }
-    return nest->rc;
+    nest->started(nest, states);
 }
 
-int krait_kernel_nest_finish(struct krait_kernel_nest *nest, uint64_t ns)
+static void finish(struct krait_kernel_nest *nest, uint64_t ns)
 {
     for (uint32_t i = 0; i < nest->open_count; i++)
         pop_to(nest, &nest->open[i], 0, ns);
-    return nest->rc;
+    nest->finished(nest, ns);
+}
+
+int krait_kernel_nest_run(struct krait_kernel_nest *nest, uint64_t from_ns, uint64_t until_ns)
+{
+    nest->watch = (struct krait_kernel_watch){ .ctx = nest,
+                                               .begin = on_begin,
+                                               .change = on_change,
+                                               .entered = nest->end ? on_entered : NULL,
+                                               .left = nest->end ? on_left : NULL,
+                                               .function = nest->end ? on_function : NULL,
+                                               .event = nest->event };
+    const struct krait_kernel_options options = { .from_ns = from_ns,
+                                                  .until_ns = until_ns,
+                                                  .watch = &nest->watch };
+    struct krait_kernel_states *states = NULL;
+    struct krait_err ignored;
+    int rc = krait_kernel_states_new(&states, nest->events, &options, &ignored);
+    if (!rc && !nest->rc)
+        finish(nest, (uint64_t)states->end_ns);
+    krait_kernel_states_free(states);
+    return nest->rc ? nest->rc : rc == -ENODATA ? 0 : rc; /* there is nothing in that time */
 }
 
 void krait_kernel_nest_done(struct krait_kernel_nest *nest)

@@ -27,34 +27,41 @@ struct krait_kernel_slice {
 
 struct krait_kernel_open_slices; /* of a thread */
 
-/* Zeroed memory, but for what who uses it says: */
+/* One run of the machine. Zeroed memory, but for what its user sets; it is the first member of the user's own struct, so
+ * that each `ctx` points to both. */
 struct krait_kernel_nest {
-    void *ctx;
-    const struct krait_kernel_events *events; /* for functions' names */
+    struct krait_kernel_events *events;
     uint32_t (*place)(void *ctx, const struct krait_kthread *thread,
                       uint64_t t_ns);               /* KRAIT_NO_ID: not asked for */
     uint64_t (*last_ns)(void *ctx, uint32_t place); /* nothing of it goes on behind that */
     uint32_t (*name)(void *ctx, const char *text);  /* KRAIT_NO_ID: memory is out */
     int (*begin)(void *ctx,
-                 const struct krait_kernel_slice *slice); /* NULL: nobody asks; these two may fail */
-    int (*end)(void *ctx, const struct krait_kernel_slice *slice);
+                 const struct krait_kernel_slice *slice);          /* NULL: nobody asks; may fail, as `end` */
+    int (*end)(void *ctx, const struct krait_kernel_slice *slice); /* NULL: nobody asks for slices */
+
+    /* What else the machine tells, as struct krait_kernel_watch says; `event` may be NULL. */
+    void (*started)(void *ctx, const struct krait_kernel_states *states);
+    void (*changed)(void *ctx, const struct krait_kchange *change);
+    void (*event)(void *ctx, const struct krait_kernel_event *event, int64_t ns);
+    void (*finished)(void *ctx, uint64_t end_ns); /* the range ends, unless the run failed */
+
+    struct krait_kernel_watch watch;
     const struct krait_kernel_states *states; /* once the range has begun */
     struct krait_kernel_open_slices *open;    /* by the thread's index */
     uint32_t open_count;
     int rc; /* the first failure: nothing is told any more */
 };
 
-/* What the machine tells its watcher (krait_kernel_watch), in the order of time, and at the range's begin and end.
- * Return 0, -ENOMEM, or what `begin` or `end` returned. */
-int krait_kernel_nest_begin(struct krait_kernel_nest *nest, const struct krait_kernel_states *states);
-int krait_kernel_nest_entered(struct krait_kernel_nest *nest, const struct krait_kthread *t, uint32_t was,
-                              uint64_t ns);
-int krait_kernel_nest_left(struct krait_kernel_nest *nest, const struct krait_kthread *t, bool own,
-                           int64_t ret, uint64_t ns);
-int krait_kernel_nest_function(struct krait_kernel_nest *nest, const struct krait_kthread *t,
-                               const struct krait_kernel_event *ev, uint64_t ns);
-int krait_kernel_nest_gone(struct krait_kernel_nest *nest, const struct krait_kthread *t, uint64_t ns);
-int krait_kernel_nest_finish(struct krait_kernel_nest *nest, uint64_t ns);
+/* Keeps the first failure, which ends the run. 0 is none. */
+static inline void krait_kernel_nest_fail(struct krait_kernel_nest *nest, int rc)
+{
+    nest->rc = nest->rc ? nest->rc : rc;
+    nest->watch.done = nest->rc;
+}
+
+/* Runs the machine over a range of time, in ns after the first event. Returns 0, also if there is nothing in that time;
+ * the first failure; or what krait_kernel_states_new returns. krait_kernel_nest_done in any case. */
+int krait_kernel_nest_run(struct krait_kernel_nest *nest, uint64_t from_ns, uint64_t until_ns);
 void krait_kernel_nest_done(struct krait_kernel_nest *nest);
 
 #endif

@@ -80,21 +80,12 @@ struct run {
 };
 
 struct walk {
+    struct krait_kernel_nest nest; /* first: its functions' ctx */
     struct krait_kernel_slices *kernel;
     const struct krait_kernel_sink *sink;
-    const struct krait_kernel_states *states;
-    struct krait_kernel_watch watch;
-    struct krait_kernel_nest nest;
     struct run *runs; /* by CPU */
     uint32_t run_count;
-    int rc; /* the first failure */
 };
-
-static void keep_rc(struct walk *w, int rc)
-{
-    w->rc = w->rc ? w->rc : rc;
-    w->watch.done = w->rc;
-}
 
 /* -- slices -- */
 
@@ -129,32 +120,13 @@ static int end_slice(void *ctx, const struct krait_kernel_slice *slice)
     return sink->end ? sink->end(sink->ctx, slice) : 0;
 }
 
-static void on_entered(void *ctx, const struct krait_kthread *t, uint32_t was, int64_t ns)
-{
-    struct walk *w = ctx;
-    keep_rc(w, krait_kernel_nest_entered(&w->nest, t, was, (uint64_t)ns));
-}
-
-static void on_left(void *ctx, const struct krait_kthread *t, bool own, int64_t ret, int64_t ns)
-{
-    struct walk *w = ctx;
-    keep_rc(w, krait_kernel_nest_left(&w->nest, t, own, ret, (uint64_t)ns));
-}
-
-static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kernel_event *ev,
-                        int64_t ns)
-{
-    struct walk *w = ctx;
-    keep_rc(w, krait_kernel_nest_function(&w->nest, t, ev, (uint64_t)ns));
-}
-
 /* -- runs and waits -- */
 
 static struct run *run_on(struct walk *w, uint32_t cpu)
 {
     if (KRAIT_GROW_FILLED(w->runs, w->run_count, cpu + 1, 0))
         return &w->runs[cpu];
-    keep_rc(w, -ENOMEM);
+    krait_kernel_nest_fail(&w->nest, -ENOMEM);
     return NULL;
 }
 
@@ -163,7 +135,7 @@ static void end_run(struct walk *w, uint32_t cpu, uint64_t ns)
     struct run run = w->runs[cpu];
     w->runs[cpu].thread = NULL;
     if (run.thread && ns > run.begin_ns && w->sink->ran)
-        keep_rc(w, w->sink->ran(w->sink->ctx, cpu, run.thread, run.begin_ns, ns));
+        krait_kernel_nest_fail(&w->nest, w->sink->ran(w->sink->ctx, cpu, run.thread, run.begin_ns, ns));
 }
 
 static void begin_run(struct walk *w, uint32_t cpu, const struct krait_kthread *t, uint64_t ns)
@@ -191,9 +163,9 @@ static bool is_wait(enum krait_thread_state state)
 static void tell_wait(struct walk *w, const struct krait_kchange *change)
 {
     uint32_t thread = thread_at(w->kernel, change->thread, (uint64_t)change->since_ns);
-    const struct krait_kthread *by = krait_kernel_cause(w->states, change->was_by);
+    const struct krait_kthread *by = krait_kernel_cause(w->nest.states, change->was_by);
     if (thread != KRAIT_NO_ID && change->ns > change->since_ns && w->sink->waited)
-        keep_rc(w, w->sink->waited(w->sink->ctx, thread, change, by));
+        krait_kernel_nest_fail(&w->nest, w->sink->waited(w->sink->ctx, thread, change, by));
 }
 
 static void on_change(void *ctx, const struct krait_kchange *change)
@@ -208,8 +180,6 @@ static void on_change(void *ctx, const struct krait_kchange *change)
         begin_run(w, change->cpu->number, t, (uint64_t)change->ns);
     if (is_wait((enum krait_thread_state)change->was))
         tell_wait(w, change);
-    if (t->state == KRAIT_TS_GONE)
-        keep_rc(w, krait_kernel_nest_gone(&w->nest, t, (uint64_t)change->ns));
 }
 
 /* -- both ends -- */
@@ -218,8 +188,6 @@ static void on_begin(void *ctx, const struct krait_kernel_states *states)
 {
     struct walk *w = ctx;
     uint64_t ns = (uint64_t)states->begin_ns;
-    w->states = states;
-    keep_rc(w, krait_kernel_nest_begin(&w->nest, states));
     for (uint32_t i = 0; i < states->cpu_count; i++) {
         const struct krait_kthread *t = states->cpus[i].current;
         if (t && krait_thread_runs((enum krait_thread_state)t->state))
@@ -227,9 +195,9 @@ static void on_begin(void *ctx, const struct krait_kernel_states *states)
     }
 }
 
-static void finish(struct walk *w, uint64_t ns)
+static void on_end(void *ctx, uint64_t ns)
 {
-    keep_rc(w, krait_kernel_nest_finish(&w->nest, ns));
+    struct walk *w = ctx;
     for (uint32_t i = 0; i < w->run_count; i++)
         end_run(w, i, ns);
 }
@@ -243,27 +211,14 @@ static void walk_done(struct walk *w)
 int krait_kernel_slices_walk(struct krait_kernel_slices *kernel, const struct krait_kernel_sink *sink)
 {
     KRAIT_CLEANUP(walk_done) struct walk w = { .kernel = kernel, .sink = sink };
-    w.nest = (struct krait_kernel_nest){ .ctx = &w,
-                                         .events = kernel->events,
+    w.nest = (struct krait_kernel_nest){ .events = kernel->events,
                                          .place = place_of,
                                          .last_ns = last_of,
                                          .name = name_of,
                                          .begin = begin_slice,
-                                         .end = end_slice };
-    w.watch = (struct krait_kernel_watch){ .ctx = &w,
-                                           .begin = on_begin,
-                                           .change = on_change,
-                                           .entered = on_entered,
-                                           .left = on_left,
-                                           .function = on_function };
-    const struct krait_kernel_options options = { .from_ns = kernel->from_ns,
-                                                  .until_ns = kernel->until_ns,
-                                                  .watch = &w.watch };
-    struct krait_kernel_states *states = NULL;
-    struct krait_err err;
-    int rc = krait_kernel_states_new(&states, kernel->events, &options, &err);
-    if (!rc && !w.rc)
-        finish(&w, (uint64_t)states->end_ns);
-    krait_kernel_states_free(states);
-    return w.rc ? w.rc : rc == -ENODATA ? 0 : rc; /* there is nothing in that time */
+                                         .end = end_slice,
+                                         .started = on_begin,
+                                         .changed = on_change,
+                                         .finished = on_end };
+    return krait_kernel_nest_run(&w.nest, kernel->from_ns, kernel->until_ns);
 }

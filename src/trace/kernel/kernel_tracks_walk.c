@@ -46,17 +46,14 @@ struct places {
 };
 
 struct walk {
+    struct krait_kernel_nest nest; /* first: its functions' ctx. Its slices are CALLS and FUNCTIONS */
     const struct krait_trace *trace;
     const struct krait_walking *walking;
-    const struct krait_kernel_states *states; /* once the range has begun */
-    struct krait_kernel_watch watch;
-    struct krait_kernel_nest nest; /* of CALLS and FUNCTIONS */
     struct lane *lanes;
     uint32_t lane_count, room; /* of each lane's columns */
     void *columns;
     struct places at[WHICH], states_of; /* the latter: of all threads, plus 1, their tracks */
     uint32_t state_names[KRAIT_TS_COUNT], wakeup;
-    int rc;
 };
 
 static enum which which_of(const struct krait_track *track)
@@ -79,12 +76,6 @@ static struct lane *lane_of(const struct walk *w, enum which which, uint32_t key
 
 /* -- batches -- */
 
-static void keep_rc(struct walk *w, int rc)
-{
-    w->rc = w->rc ? w->rc : rc;
-    w->watch.done = w->rc;
-}
-
 static void flush(struct walk *w, struct lane *lane)
 {
     bool counts = lane->track->kind == KRAIT_TRACK_COUNTER, flows = lane->track->kind == KRAIT_TRACK_FLOWS;
@@ -95,8 +86,8 @@ static void flush(struct walk *w, struct lane *lane)
                                        .value = flows ? NULL : lane->value,
                                        .to = flows ? lane->to : NULL };
     lane->n = 0;
-    if (batch.n && !w->rc)
-        keep_rc(w, w->walking->batch(w->walking->ctx, lane->track, &batch));
+    if (batch.n && !w->nest.rc)
+        krait_kernel_nest_fail(&w->nest, w->walking->batch(w->walking->ctx, lane->track, &batch));
 }
 
 /* The last entry stays until the next one comes, so that it can be made longer. */
@@ -120,7 +111,7 @@ static uint32_t name_of(struct walk *w, const char *text)
 {
     uint32_t name = krait_trace_name(w->trace, text);
     if (name == KRAIT_NO_ID)
-        keep_rc(w, -ENOMEM);
+        krait_kernel_nest_fail(&w->nest, -ENOMEM);
     return name;
 }
 
@@ -129,7 +120,7 @@ static uint32_t name_of(struct walk *w, const char *text)
 /* The machine splits a state where its CPU's frequency changes; it stays one here. */
 static void add_state(struct walk *w, struct lane *lane, const struct krait_kchange *change)
 {
-    const struct krait_kthread *by = krait_kernel_cause(w->states, change->was_by);
+    const struct krait_kthread *by = krait_kernel_cause(w->nest.states, change->was_by);
     int64_t to_blame = by ? by->tid : 0;
     uint32_t name = w->state_names[change->was], last = lane->n - 1;
     if (change->was == KRAIT_TS_GONE)
@@ -189,26 +180,7 @@ static int end_slice(void *ctx, const struct krait_kernel_slice *slice)
             !slice->is_call ? 0
             : slice->cut    ? KRAIT_NOT_RETURNED
                             : slice->ret);
-    return w->rc;
-}
-
-static void on_entered(void *ctx, const struct krait_kthread *t, uint32_t was, int64_t ns)
-{
-    struct walk *w = ctx;
-    keep_rc(w, krait_kernel_nest_entered(&w->nest, t, was, (uint64_t)ns));
-}
-
-static void on_left(void *ctx, const struct krait_kthread *t, bool own, int64_t ret, int64_t ns)
-{
-    struct walk *w = ctx;
-    keep_rc(w, krait_kernel_nest_left(&w->nest, t, own, ret, (uint64_t)ns));
-}
-
-static void on_function(void *ctx, const struct krait_kthread *t, const struct krait_kernel_event *ev,
-                        int64_t ns)
-{
-    struct walk *w = ctx;
-    keep_rc(w, krait_kernel_nest_function(&w->nest, t, ev, (uint64_t)ns));
+    return w->nest.rc;
 }
 
 /* -- who has a CPU -- */
@@ -262,8 +234,6 @@ static void on_change(void *ctx, const struct krait_kchange *change)
         add_state(w, states, change);
     if (wakeups && change->since_ns < change->ns)
         add_wakeup(w, wakeups, change);
-    if (t->state == KRAIT_TS_GONE)
-        keep_rc(w, krait_kernel_nest_gone(&w->nest, t, (uint64_t)change->ns));
 }
 
 /* -- what single events tell -- */
@@ -276,7 +246,7 @@ static void count_frequency(struct walk *w, const struct krait_kernel_event *ev,
         return;
     lane->known = krait_kernel_event_int(ev, 0);
     lane->has_value = true;
-    if (w->states)
+    if (w->nest.states)
         add(w, lane, (struct open){ (uint64_t)ns, 0 }, 0, lane->known);
 }
 
@@ -302,7 +272,7 @@ static void end_interrupt(struct walk *w, struct lane *lane, uint64_t ns)
     if (!lane->depth)
         return;
     struct open open = lane->open[--lane->depth];
-    if (w->states)
+    if (w->nest.states)
         add(w, lane, open, ns, 0);
 }
 
@@ -334,7 +304,7 @@ static void on_event(void *ctx, const struct krait_kernel_event *ev, int64_t ns)
 
 static void begin_lane(struct walk *w, struct lane *lane, uint64_t ns)
 {
-    const struct krait_kernel_states *states = w->states;
+    const struct krait_kernel_states *states = w->nest.states;
     uint32_t key = lane->track->key;
     enum which which = which_of(lane->track);
     const struct krait_kthread *t =
@@ -351,15 +321,13 @@ static void begin_lane(struct walk *w, struct lane *lane, uint64_t ns)
 static void on_begin(void *ctx, const struct krait_kernel_states *states)
 {
     struct walk *w = ctx;
-    w->states = states;
-    keep_rc(w, krait_kernel_nest_begin(&w->nest, states));
     for (uint32_t i = 0; i < w->lane_count; i++)
         begin_lane(w, &w->lanes[i], (uint64_t)states->begin_ns);
 }
 
-static void finish(struct walk *w, uint64_t end_ns)
+static void on_end(void *ctx, uint64_t end_ns)
 {
-    keep_rc(w, krait_kernel_nest_finish(&w->nest, end_ns));
+    struct walk *w = ctx;
     for (uint32_t i = 0; i < w->lane_count; i++) {
         struct lane *lane = &w->lanes[i];
         if (which_of(lane->track) == THREADS)
@@ -447,29 +415,17 @@ static int run(struct walk *w, struct krait_kernel_events *events)
     bool asks_events = w->at[INTERRUPTS].count || w->at[FREQUENCY].count;
     bool asks_slices = w->at[CALLS].count || w->at[FUNCTIONS].count;
     int64_t first = krait_kernel_events_first(events);
-    w->nest = (struct krait_kernel_nest){ .ctx = w,
-                                          .events = events,
-                                          .place = place_of,
-                                          .last_ns = no_last,
-                                          .name = slice_name,
-                                          .end = end_slice };
-    w->watch = (struct krait_kernel_watch){ .ctx = w,
-                                            .begin = on_begin,
-                                            .change = on_change,
-                                            .entered = asks_slices ? on_entered : NULL,
-                                            .left = asks_slices ? on_left : NULL,
-                                            .function = asks_slices ? on_function : NULL,
-                                            .event = asks_events ? on_event : NULL };
-    const struct krait_kernel_options options = { .from_ns = after(w->walking->range.from_ns, first),
-                                                  .until_ns = after(w->walking->range.to_ns, first),
-                                                  .watch = &w->watch };
-    struct krait_kernel_states *states = NULL;
-    struct krait_err ignored;
-    int rc = krait_kernel_states_new(&states, events, &options, &ignored);
-    if (!rc && !w->rc)
-        finish(w, (uint64_t)states->end_ns);
-    krait_kernel_states_free(states);
-    return w->rc ? w->rc : rc == -ENODATA ? 0 : rc; /* there is nothing in that time */
+    w->nest.events = events;
+    w->nest.place = place_of;
+    w->nest.last_ns = no_last;
+    w->nest.name = slice_name;
+    w->nest.end = asks_slices ? end_slice : NULL;
+    w->nest.started = on_begin;
+    w->nest.changed = on_change;
+    w->nest.event = asks_events ? on_event : NULL;
+    w->nest.finished = on_end;
+    return krait_kernel_nest_run(&w->nest, after(w->walking->range.from_ns, first),
+                                 after(w->walking->range.to_ns, first));
 }
 
 int krait_kernel_tracks_walk(const struct krait_trace *trace, const struct krait_track *const *tracks,
@@ -483,7 +439,7 @@ int krait_kernel_tracks_walk(const struct krait_trace *trace, const struct krait
     if (rc)
         return rc;
     know_names(&w);
-    rc = w.rc ? w.rc : run(&w, events);
+    rc = w.nest.rc ? w.nest.rc : run(&w, events);
     struct krait_damage damage = walking->damage;
     if (krait_kernel_events_damage(events)->code)
         krait_damage_say(&damage, "%s", krait_kernel_events_damage(events)->text);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { brushByKey } from '../src/panels/finder';
+import { Box, boxBeside } from '../src/panels/flame';
 import { Node, calleesOf, callersOf, changes, inverted } from '../src/panels/flame_tree';
 import { equal, test } from './harness';
 
@@ -37,4 +39,21 @@ test('changes are of shares, by path; what is new has changed by all of its shar
   const base = [node(-1, -1, 0, 0, 50), node(0, 1, 1, 50, 50)];
   const by = changes(TREE, base);
   equal([by[0], by[1].toFixed(4), by[6].toFixed(4)], [0, (100 / 110 - 1).toFixed(4), (10 / 110).toFixed(4)]);
+});
+
+test('keys lead from frame to frame', () => {
+  const at = (node: number, x: number, width: number, row: number): Box => ({ nodes: TREE, node, x, width, row });
+  const boxes = [at(0, 0, 110, 0), at(1, 0, 100, 1), at(6, 100, 10, 1), at(2, 0, 60, 2), at(4, 60, 30, 2)];
+  const go = (from: number, key: string): number | undefined => boxBeside(boxes, boxes[from], key)?.node;
+  equal([go(0, 'ArrowDown'), go(1, 'ArrowDown'), go(3, 'ArrowRight'), go(4, 'ArrowLeft'), go(4, 'ArrowUp'), go(2, 'ArrowDown'), go(0, 'ArrowUp')], [1, 2, 4, 2, 1, undefined, undefined]);
+});
+
+test('keys choose bars of a histogram', () => {
+  const bars: [number, number, number][] = [[1, 2, 5], [4, 8, 1], [8, 16, 3]];
+  equal(brushByKey(bars, null, 'ArrowRight', false), [1, 1]);
+  equal(brushByKey(bars, [1, 1], 'ArrowRight', false), [4, 7]);
+  equal(brushByKey(bars, [4, 7], 'ArrowRight', true), [4, 15]);
+  equal(brushByKey(bars, [8, 15], 'ArrowRight', false), [8, 15]);
+  equal(brushByKey(bars, null, 'ArrowLeft', false), [8, 15]);
+  equal(brushByKey([], null, 'ArrowLeft', false), null);
 });

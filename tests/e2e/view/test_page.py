@@ -248,6 +248,26 @@ def test_a_frame_fills_the_width_and_crumbs_lead_back(open_page):
     assert page.text(".crumbs").startswith("100.0 ms")
 
 
+def test_the_flame_graph_and_the_histogram_go_by_keys(open_page):
+    page, *_ = open_page()
+    page.press("4")
+    page.page.locator("canvas.flame").focus()
+    page.press("ArrowDown", "ArrowDown", "ArrowDown")
+    assert page.text(".panel-body .tip").startswith("app.load\n60.00 ms")
+    page.press("ArrowRight")
+    assert page.text(".panel-body .tip").startswith("time.sleep (C)\n30.00 ms")
+    page.press("Enter")
+    assert page.page.locator(".crumb").all_inner_texts() == ["all", "app.main", "time.sleep (C)"]
+    page.page.goto(page.page.url.split("#")[0] + "#r=0,100000000;p=finder;n=4")
+    page.page.reload()
+    page.wait().page.locator("canvas.histogram").focus()
+    page.press("ArrowLeft", "Shift+ArrowLeft")
+    low, high = (int(n) for n in re.search(r"u=(\d+),(\d+)", page.address()).groups())
+    assert page.text(".note").startswith(f"{sum(low <= 1000 * n <= high for n in range(1, 101))} calls of")
+    page.press("Delete")
+    assert page.text(".note").startswith("100 calls in the range")
+
+
 def test_a_sandwich_has_callers_and_callees_of_what_is_clicked(open_page):
     page, *_ = open_page()
     page.press("4")

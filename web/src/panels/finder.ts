@@ -64,6 +64,22 @@ function listenToBrush(): void {
   });
 }
 
+/** The arrow keys choose a bar; with Shift they add the next ones. */
+export function brushByKey(bars: [number, number, number][], chosen: [number, number] | null, key: string, adds: boolean): [number, number] | null {
+  const step = key === 'ArrowRight' ? 1 : -1, last = chosen ? bars.findIndex((bar) => bar[0] > chosen[1]) : -1, end = last < 0 ? bars.length : last;
+  if (!bars.length) return null;
+  const at = Math.min(Math.max(chosen ? end - 1 + step : step > 0 ? 0 : bars.length - 1, 0), bars.length - 1);
+  return [adds && chosen ? Math.min(chosen[0], bars[at][0]) : bars[at][0], bars[at][1] - 1];
+}
+
+function keyDown(event: KeyboardEvent): void {
+  if (event.key !== 'ArrowRight' && event.key !== 'ArrowLeft' && event.key !== 'Delete') return;
+  event.preventDefault();
+  event.stopPropagation();
+  brush = event.key === 'Delete' ? null : brushByKey(histogram, brush, event.key, event.shiftKey);
+  current.store.setBrush(brush);
+}
+
 async function load(context: Context, signal: AbortSignal | undefined): Promise<void> {
   const func = context.store.view.func;
   if (func === null) return;
@@ -104,7 +120,8 @@ export const finder: Panel = {
     title = el('div', { class: 'finder-title' });
     note = el('span', {});
     ends = el('span', { class: 'actions' });
-    canvas = el('canvas', { class: 'histogram', role: 'img', 'aria-label': 'How long the calls took; the table has each' });
+    canvas = el('canvas', { class: 'histogram', role: 'img', tabindex: '0', 'aria-label': 'How long the calls took; the arrow keys choose a part, with Shift more of it, Delete all; the table has each call' });
+    canvas.addEventListener('keydown', keyDown);
     const who = (call: Call): string => {
       const track = context.trace.tracks[call.track], thread = track?.thread != null ? context.trace.threads[track.thread] : null;
       return thread ? `${thread.name} ${thread.tid}` : '';

@@ -13,7 +13,7 @@ import { count, counted, duration, share } from '../time';
 import { isDark, sized } from '../timeline';
 import { Node, build, calleesOf, callersOf, changes, inverted, totalsByPath } from './flame_tree';
 
-interface Box { nodes: Node[]; node: number; x: number; width: number; row: number }
+export interface Box { nodes: Node[]; node: number; x: number; width: number; row: number }
 interface Answer { nodes: number[][]; left_out: number }
 
 const ROW = 18, LEAST_PIXELS = 0.7;
@@ -21,6 +21,7 @@ let way: Way = 'callees', recorded: Node[] = [], below: Node[] = [], above: Node
 let middle = -1; // function of the sandwich
 let base: Node[] | null = null, change: number[] = [], before = new Map<string, number>();
 let canvas: HTMLCanvasElement, crumbs: HTMLElement, tip: HTMLElement, scroller: HTMLElement, current: Context, compare: HTMLButtonElement;
+let keyed: Box | null = null; // that the keys have gone to
 const ways = new Map<Way, HTMLButtonElement>();
 
 /** Boxes of a tree from `top` on, downward or upward; returns how many rows it takes. */
@@ -68,6 +69,11 @@ function colourOf(box: Box): string {
 
 function draw(): void {
   if (!below.length) return;
+  drawBoxes();
+  drawBar();
+}
+
+function drawBoxes(): void {
   const width = Math.max(canvas.clientWidth, 1);
   layout(width);
   const height = Math.max(rows * ROW + 4, 40), context = sized(canvas, width, height), colours = palette(isDark()), lit = current.store.view.func;
@@ -80,11 +86,14 @@ function draw(): void {
     context.fillStyle = colourOf(box);
     context.fillRect(box.x, y, Math.max(box.width - 1, 0.6), ROW - 1);
     context.globalAlpha = 1;
+    if (keyed && keyed.nodes === box.nodes && keyed.node === box.node) {
+      context.strokeStyle = colours.ink;
+      context.strokeRect(box.x + 0.5, y + 0.5, Math.max(box.width - 2, 1), ROW - 2);
+    }
     if (room < 3) continue;
     context.fillStyle = node.func < 0 && !base ? colours.ink : colours.textOn;
     context.fillText(shorten(textOf(node.func), room), box.x + 4, y + ROW / 2);
   }
-  drawBar();
 }
 
 /** The way from the root to what fills the width; each step leads back to it. */
@@ -113,9 +122,15 @@ function pathOf(nodes: Node[], at: number): string {
 }
 
 function hover(event: MouseEvent): void {
-  const box = boxAt(event), node = box && box.nodes[box.node];
+  const box = boxAt(event), area = (scroller.parentElement as HTMLElement).getBoundingClientRect();
+  tell(box, event.clientX - area.left + 12, event.clientY - area.top + 16);
+}
+
+/** What a box stands for, beside it. */
+function tell(box: Box | undefined, x: number, y: number): void {
+  const node = box && box.nodes[box.node];
   tip.hidden = !node;
-  if (!node) return;
+  if (!box || !node) return;
   const func = node.func < 0 ? undefined : current.api.funcs.get(node.func), all = recorded[0].total;
   const own = box.nodes === above ? '' : `self ${duration(node.self)}; `;
   const lines = [textOf(node.func), `${duration(node.total)}, ${share(node.total, all)}; ${own}${counted(node.calls, 'call')}`, func ? place(func) : ''];
@@ -124,9 +139,32 @@ function hover(event: MouseEvent): void {
     lines.push(`before: ${duration(was)}, ${share(was, base[0].total)}`);
   }
   tip.replaceChildren(...lines.filter((line) => line).map((line, i) => el('div', { class: i ? '' : 'first' }, line)));
-  const area = scroller.parentElement as HTMLElement, bounds = area.getBoundingClientRect();
-  tip.style.left = `${Math.max(4, Math.min(event.clientX - bounds.left + 12, bounds.width - tip.offsetWidth - 8))}px`;
-  tip.style.top = `${Math.min(event.clientY - bounds.top + 16, bounds.height - tip.offsetHeight - 4)}px`;
+  const bounds = (scroller.parentElement as HTMLElement).getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(x, bounds.width - tip.offsetWidth - 8))}px`;
+  tip.style.top = `${Math.min(y, bounds.height - tip.offsetHeight - 4)}px`;
+}
+
+/** The box that a key leads to: beside, or in the next row the one below or above. */
+export function boxBeside(list: Box[], from: Box, key: string): Box | undefined {
+  const row = (at: number): Box[] => list.filter((box) => box.row === at).sort((a, b) => a.x - b.x), own = row(from.row), at = own.indexOf(from);
+  if (key === 'ArrowRight') return own[at + 1];
+  if (key === 'ArrowLeft') return own[at - 1];
+  const covers = (box: Box): boolean => box.x <= from.x + 0.5 && box.x + box.width > from.x + 0.5;
+  return key === 'ArrowDown' ? row(from.row + 1).find((box) => box.x >= from.x - 0.5 && box.x < from.x + from.width) ?? row(from.row + 1).find(covers) : row(from.row - 1).find(covers);
+}
+
+function keyDown(event: KeyboardEvent): void {
+  const here = boxes.find((box) => box.nodes === keyed?.nodes && box.node === keyed.node) ?? null;
+  if (event.key === 'Enter' && here) press(here);
+  else if (/^Arrow/.test(event.key)) keyed = (here ? boxBeside(boxes, here, event.key) : boxes[0]) ?? here;
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+  draw();
+  const shown = boxes.find((box) => box.nodes === keyed?.nodes && box.node === keyed.node);
+  if (!shown) return;
+  scroller.scrollTop = Math.max(Math.min(scroller.scrollTop, shown.row * ROW), (shown.row + 1) * ROW - scroller.clientHeight);
+  tell(shown, shown.x + 24, shown.row * ROW - scroller.scrollTop + scroller.offsetTop + ROW + 4);
 }
 
 /** The node of the same path in another tree, or the last on the way to it. */
@@ -189,9 +227,15 @@ export const flame: Panel = {
   id: 'flame', title: 'Flame graph', key: '4', ofRange: true, offered: hasCalls,
   make(context) {
     current = context;
-    canvas = el('canvas', { class: 'flame', role: 'img', 'aria-label': 'Flame graph; the table of functions has its numbers' });
+    canvas = el('canvas', { class: 'flame', role: 'img', tabindex: '0', 'aria-label': 'Flame graph; the arrow keys go from frame to frame, Enter fills the width with one; the table of functions has its numbers' });
+    canvas.addEventListener('keydown', keyDown);
+    canvas.addEventListener('blur', () => {
+      keyed = null;
+      tip.hidden = true;
+      if (below.length) drawBoxes(); // the way to it stays: it may be what is clicked
+    });
     crumbs = el('span', { class: 'crumbs' });
-    tip = el('div', { class: 'tip', hidden: '' });
+    tip = el('div', { class: 'tip', role: 'status', hidden: '' });
     ways.set('callees', button('Callees', 'From the outermost function inward', () => choose('callees')));
     ways.set('callers', button('Callers', 'From the functions that take time outward', () => choose('callers')));
     ways.set('sandwich', button('Sandwich', 'Callers and callees of one function', () => choose('sandwich')));

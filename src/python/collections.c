@@ -23,7 +23,7 @@ static void begin(struct krait_interp *in, PyObject *info)
 {
     char name[64];
     snprintf(name, sizeof(name), "gc generation %ld", item(info, "generation"));
-    open_span = krait_span_begin(in, KRAIT_span_category_gc, name, KRAIT_NO_FIELDS);
+    open_span = krait_note_begin_span(in, KRAIT_span_category_gc, name, KRAIT_NO_FIELDS);
 }
 
 static void end(struct krait_interp *in, PyObject *info)
@@ -31,7 +31,7 @@ static void end(struct krait_interp *in, PyObject *info)
     char fields[128];
     snprintf(fields, sizeof(fields), "{\"collected\":%ld,\"uncollectable\":%ld}", item(info, "collected"),
              item(info, "uncollectable"));
-    krait_span_end(in, open_span, fields);
+    krait_note_end_span(in, open_span, fields);
     open_span = 0;
 }
 
@@ -42,9 +42,9 @@ static PyObject *on_collection(PyObject *self, PyObject *args)
     PyObject *phase = PyTuple_Size(args) == 2 ? PyTuple_GetItem(args, 0) : NULL;
     if (in && phase && PyUnicode_Check(phase) && krait_agent_records(in)) {
         bool begins = PyUnicode_CompareWithASCIIString(phase, "start") == 0;
-        if (begins)
+        if (begins && !open_span) /* in 3.8 all interpreters share the list, and each may have put one into it */
             begin(in, PyTuple_GetItem(args, 1));
-        else if (open_span)
+        else if (!begins && open_span)
             end(in, PyTuple_GetItem(args, 1));
     }
     Py_RETURN_NONE;
@@ -69,6 +69,7 @@ void krait_collections_see(struct krait_interp *in)
 {
     if (in->collected)
         return;
+    open_span = 0; /* its end came after that of another recording */
     PyObject *list = callbacks();
     PyObject *ours = list ? PyCFunction_NewEx(&collection_method, NULL, NULL) : NULL;
     if (ours && PyList_Append(list, ours) == 0) {

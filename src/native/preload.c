@@ -25,6 +25,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* include/krait/annotate.h: the first in the global scope, so the one of all shared objects. The agent fills it in. */
+PUBLIC const void *krait_annotate_recorder;
+const void *krait_annotate_recorder;
+
 typedef int audit_hook(const char *event, void *args, void *data);
 
 static int (*is_initialized)(void);

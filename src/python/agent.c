@@ -4,6 +4,7 @@
  */
 #include "python/agent.h"
 
+#include "python/annotate_native.h"
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/gil.h"
@@ -166,6 +167,7 @@ static bool is_alone(void)
 static void leave_mapping(void)
 {
     struct krait_writer *writer = &krait_agent.writer;
+    krait_native_notes_wait();
     if (!writer->shm.base || is_alone())
         krait_writer_unmap(writer);
     else
@@ -215,6 +217,7 @@ static void on_fork(void)
     krait_threads_forked();
     krait_gil_forked();
     krait_profile_forked();
+    krait_native_notes_forked();
     krait_agent.writer.proc = NULL;
     for (struct krait_interp *i = atomic_load(&krait_agent.interps); i; i = i->next)
         i->definitions = NULL;
@@ -314,6 +317,8 @@ int krait_agent_start(const char *session, enum krait_event_enum_value origin, c
     if (rc)
         krait_agent_stop();
     else
+        krait_native_notes_offer(true);
+    if (!rc)
         krait_gil_watch(find_interp(krait_compat.interp_get())); /* last: others may stop the recording */
     return rc;
 }
@@ -359,6 +364,7 @@ void krait_agent_stop(void)
         krait_thread_settle(in);
         remove_hooks(in);
     }
+    krait_native_notes_offer(false);
     atomic_store(&agent->running, 0);
     krait_threads_forget();
     for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next)

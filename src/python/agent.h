@@ -212,6 +212,8 @@ void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ri
 
 /* ---- threads.c ---- */
 bool krait_thread_begin(struct krait_interp *in);
+/* The same for a thread of C's own, without the GIL; it has no name. */
+bool krait_thread_begin_native(void);
 void krait_threads_forget(void);
 /* In a forked child: its only thread is the one that called fork. */
 void krait_threads_forked(void);

@@ -285,7 +285,7 @@ static PyObject *span_enter(PyObject *self, PyObject *const *args, size_t nargs,
         const char *name = text_of(span->name, &own, NAME_BYTES, &whole);
         if (!whole || (span->fields && !dict_fields(&fields, span->fields)))
             return NULL;
-        id = krait_span_begin(in, KRAIT_span_category_user, name, fields_text(&fields));
+        id = krait_note_begin_span(in, KRAIT_span_category_user, name, fields_text(&fields));
     }
     if (span->depth < NESTED)
         span->ids[span->depth] = id;
@@ -342,7 +342,7 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, size_t nargs, 
     bool raised = KRAIT_NARGS(nargs) > 1 && args[1] != Py_None;
     if (!end_fields(&fields, span, raised ? args[1] : NULL))
         return NULL;
-    krait_span_end(in, id, fields_text(&fields));
+    krait_note_end_span(in, id, fields_text(&fields));
     Py_RETURN_NONE;
 }
 
@@ -441,7 +441,7 @@ static const struct {
     { "set", span_set, "set(**fields)\n\nFields that are known later: the span's end has them.", true },
 };
 
-int krait_annotate_add(PyObject *module)
+int krait_notes_add_functions(PyObject *module)
 {
     PyObject *types[2] = { new_function_type(false), new_function_type(true) };
     PyObject *spans = types[0] && types[1] ? PyType_FromSpec(&span_spec) : NULL;

@@ -10,6 +10,6 @@
 #include "python/agent.h"
 
 /* Adds them to the module krait._agent. Returns 0, or -1 with an exception set. */
-int krait_annotate_add(PyObject *module);
+int krait_notes_add_functions(PyObject *module);
 
 #endif

@@ -42,7 +42,8 @@ static PyObject *on_collection(PyObject *self, PyObject *args)
     PyObject *phase = PyTuple_Size(args) == 2 ? PyTuple_GetItem(args, 0) : NULL;
     if (in && phase && PyUnicode_Check(phase) && krait_agent_records(in)) {
         bool begins = PyUnicode_CompareWithASCIIString(phase, "start") == 0;
-        if (begins && !open_span) /* in 3.8 all interpreters share the list, and each may have put one into it */
+        if (begins &&
+            !open_span) /* in 3.8 all interpreters share the list, and each may have put one into it */
             begin(in, PyTuple_GetItem(args, 1));
         else if (!begins && open_span)
             end(in, PyTuple_GetItem(args, 1));

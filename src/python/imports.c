@@ -43,7 +43,7 @@ static void end(struct krait_interp *in, uint64_t id, PyObject *name)
     KRAIT_AUTO_BUF fields = { 0 };
     PyErr_Fetch(&type, &value, &traceback);
     add_fields(&fields, name, type);
-    krait_span_end(in, id, fields.failed ? KRAIT_NO_FIELDS : fields.data);
+    krait_note_end_span(in, id, fields.failed ? KRAIT_NO_FIELDS : fields.data);
     PyErr_Restore(type, value, traceback);
 }
 
@@ -58,7 +58,7 @@ static PyObject *on_find_and_load(PyObject *function, PyObject *const *args, siz
         return krait_call_original(function, args, nargs, names);
     char text[NAME_BYTES];
     krait_text_name(name, text, sizeof(text));
-    uint64_t id = krait_span_begin(in, KRAIT_span_category_import, text, KRAIT_NO_FIELDS);
+    uint64_t id = krait_note_begin_span(in, KRAIT_span_category_import, text, KRAIT_NO_FIELDS);
     Py_INCREF(name); /* an argument that the call may take */
     PyObject *result = krait_call_original(function, args, nargs, names);
     end(in, id, name);

@@ -198,7 +198,7 @@ PyMODINIT_FUNC PyInit__agent(void)
         return NULL;
     }
     PyObject *made = PyModule_Create(&module);
-    if (made && krait_annotate_add(made))
+    if (made && krait_notes_add_functions(made))
         Py_CLEAR(made);
     return made;
 }

@@ -44,8 +44,7 @@ bool krait_note_quick(const struct krait_interp *in, uint32_t event, const void 
     return true;
 }
 
-/* Whether something waits for the next slow path of a call. */
-static bool waits(const struct krait_ring *ring)
+bool krait_note_waits(const struct krait_ring *ring)
 {
     return ring->window == UINT64_MAX || atomic_load_explicit(&ring->resync, memory_order_relaxed);
 }
@@ -60,7 +59,7 @@ void krait_note_put(struct krait_note *note, uint32_t event, const void *payload
         return;
     bool is_last = note->moment.cur && ring->cur == note->moment.cur;
     uint64_t t = is_last ? note->moment.t : krait_writer_now(&in->agent->writer);
-    bool look = waits(ring);
+    bool look = krait_note_waits(ring);
     krait_thread_tell_pause(in);
     krait_governor_read_closing(in, bytes);
     t = KRAIT_MAX(t, krait_gil_last());
@@ -68,7 +67,7 @@ void krait_note_put(struct krait_note *note, uint32_t event, const void *payload
         krait_agent_count_lost(in, ring);
         return;
     }
-    look = look || waits(ring);
+    look = look || krait_note_waits(ring);
     krait_writer_put_extended(ring, t, event, payload, n);
     krait_gil_after(t);
     looked = t >> KRAIT_CTF_TS_BITS;
@@ -85,19 +84,19 @@ void krait_note_end(struct krait_note *note)
 /* ---- spans ---- */
 
 /* Those of the program's own are counted apart: each kind has numbers of its own. */
-static uint64_t new_id(enum krait_event_enum_value category)
+uint64_t krait_note_span_id(enum krait_event_enum_value category)
 {
     enum { CATEGORY_SHIFT = 56 };
     static _Atomic uint64_t count;
     return (uint64_t)category << CATEGORY_SHIFT | (atomic_fetch_add(&count, 1) + 1);
 }
 
-uint64_t krait_span_begin(struct krait_interp *in, enum krait_event_enum_value category, const char *name,
-                          const char *fields)
+uint64_t krait_note_begin_span(struct krait_interp *in, enum krait_event_enum_value category,
+                               const char *name, const char *fields)
 {
     struct krait_note note;
     uint8_t payload[KRAIT_PAYLOAD_MAX];
-    uint64_t id = new_id(category);
+    uint64_t id = krait_note_span_id(category);
     struct krait_payload_span_begin begin = {
         .category = (uint8_t)category, .id = id, .name = krait_code_name_known(in, name), .fields = fields
     };
@@ -112,7 +111,7 @@ uint64_t krait_span_begin(struct krait_interp *in, enum krait_event_enum_value c
     return id;
 }
 
-void krait_span_end(struct krait_interp *in, uint64_t id, const char *fields)
+void krait_note_end_span(struct krait_interp *in, uint64_t id, const char *fields)
 {
     struct krait_note note;
     uint8_t payload[KRAIT_PAYLOAD_MAX];

@@ -45,12 +45,17 @@ void krait_note_end(struct krait_note *note);
  * payload must have been known already. hot path */
 bool krait_note_quick(const struct krait_interp *in, uint32_t event, const void *payload, size_t n);
 
+/* Whether something waits for the next slow path of a call of the ring's thread. */
+bool krait_note_waits(const struct krait_ring *ring);
+
 /* Whether this thread is in a note: what it does is krait's. */
 bool krait_note_is_open(void);
 
 /* A span begins. Returns its id. `fields` is a JSON object. */
-uint64_t krait_span_begin(struct krait_interp *in, enum krait_event_enum_value category, const char *name,
-                          const char *fields);
-void krait_span_end(struct krait_interp *in, uint64_t id, const char *fields);
+uint64_t krait_note_begin_span(struct krait_interp *in, enum krait_event_enum_value category,
+                               const char *name, const char *fields);
+/* A number for a span. No GIL. */
+uint64_t krait_note_span_id(enum krait_event_enum_value category);
+void krait_note_end_span(struct krait_interp *in, uint64_t id, const char *fields);
 
 #endif

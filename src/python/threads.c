@@ -310,14 +310,40 @@ static struct krait_ring *waiting_ring(void)
     return NULL;
 }
 
-bool krait_thread_begin(struct krait_interp *in)
+static struct thread_entry *own_entry(void)
 {
     struct thread_entry *entry = pthread_getspecific(thread_key);
     if (!entry) {
         entry = new_entry();
         if (!entry || pthread_setspecific(thread_key, entry))
-            return false;
+            return NULL;
     }
+    return entry;
+}
+
+bool krait_thread_begin_native(void)
+{
+    int saved = errno;
+    struct krait_ring *ring = NULL;
+    if (!waiting_count && own_entry()) /* else it may be one that has a ring already */
+        ring = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_THREAD, (uint32_t)syscall(SYS_gettid));
+    errno = saved;
+    if (!ring)
+        return false;
+    atomic_fetch_or(&ring->resync, KRAIT_RESYNC_GO_ON);
+    krait_this_ring = ring;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load(&krait_agent.running))
+        return true; /* a stop that comes now finds the ring */
+    krait_this_ring = &krait_no_ring;
+    return false;
+}
+
+bool krait_thread_begin(struct krait_interp *in)
+{
+    struct thread_entry *entry = own_entry();
+    if (!entry)
+        return false;
     frames_done(&entry->said); /* was of another ring */
     krait_greenlets_forget();
     struct krait_ring *ring = waiting_ring();

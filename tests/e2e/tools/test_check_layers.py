@@ -129,8 +129,14 @@ def test_a_verb_keeps_its_header_to_itself(tree):
     [
         ("include/krait/trace_read.h", "int krait_open(void);", "krait_open: public names begin with krait_reader_"),
         ("src/trace/a.h", "int krait_reader_open(void);", "krait_reader_open: only include/krait and src/api have names that begin with krait_reader_"),
+        ("include/krait/annotate.h", "int krait_reader_mark(void);", "krait_reader_mark: public names begin with krait_annotate_"),
+        (
+            "src/python/annotate.h",
+            "int krait_annotate_add(void);",
+            "krait_annotate_add: only include/krait and src/native/preload.c and src/python/annotate_native.c have names that begin with krait_annotate_",
+        ),
     ],
-    ids=["public", "internal"],
+    ids=["public", "internal", "the other header's", "internal of annotations"],
 )
 def test_public_and_internal_names_are_apart(tree, tmp_path, name, line, wrong):
     for folder in ("include", "src"):

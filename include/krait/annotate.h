@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What C and C++ code says about itself in a recording of the Python program that it is part of: marks, spans,
+ * counters and flows, as krait.mark and the others do for Python. This header is all that is needed: nothing is linked.
+ *
+ *   #include <krait/annotate.h>
+ *
+ *   krait_annotate_mark("order", "{\"id\":7}");         fields are a JSON object, or NULL
+ *   krait_annotate_counter("queue", length);
+ *   krait_annotate_flow(order_id);
+ *   uint64_t span = krait_annotate_span_begin("load", NULL);
+ *   ...
+ *   krait_annotate_span_end(span, NULL);
+ *
+ * While nobody records, each is one load and a branch that is not taken.
+ *
+ * They may be called on any thread, with or without Python's GIL, and change neither errno nor anything of Python's.
+ * Not from signal handlers. Texts are UTF-8; a mark's text is cut at 1 KiB; fields of more than 1.5 KiB are left out.
+ * Names of spans and counters are few: after some thousand, new ones are not recorded.
+ *
+ * A recorder fills krait_annotate_recorder in: for `krait record` in whatever is loaded, for krait.start() in the shared
+ * objects that are loaded then. An executable that embeds Python has to export it: link with -rdynamic.
+ *
+ * The struct only grows: `size` says how much of it the recorder has.
+ */
+#ifndef KRAIT_ANNOTATE_H
+#define KRAIT_ANNOTATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct krait_annotate_functions {
+    size_t size;
+    void (*mark)(const char *text, const char *fields);
+    uint64_t (*span_begin)(const char *name, const char *fields);
+    void (*span_end)(uint64_t span, const char *fields);
+    void (*counter)(const char *name, double value);
+    void (*flow)(uint64_t id);
+};
+
+/* NULL: nobody records. One for all that include this, where the dynamic linker finds it. */
+__attribute__((weak, visibility("default"))) const struct krait_annotate_functions *krait_annotate_recorder;
+
+static inline const struct krait_annotate_functions *krait_annotate_now(void)
+{
+    return __atomic_load_n(&krait_annotate_recorder, __ATOMIC_ACQUIRE);
+}
+
+static inline void krait_annotate_mark(const char *text, const char *fields)
+{
+    const struct krait_annotate_functions *now = krait_annotate_now();
+    if (__builtin_expect(now != NULL, 0))
+        now->mark(text, fields);
+}
+
+/* Returns 0 while nobody records; krait_annotate_span_end of that does nothing. A span may end on another thread. */
+static inline uint64_t krait_annotate_span_begin(const char *name, const char *fields)
+{
+    const struct krait_annotate_functions *now = krait_annotate_now();
+    return __builtin_expect(now != NULL, 0) ? now->span_begin(name, fields) : 0;
+}
+
+static inline void krait_annotate_span_end(uint64_t span, const char *fields)
+{
+    const struct krait_annotate_functions *now = span ? krait_annotate_now() : NULL;
+    if (__builtin_expect(now != NULL, 0))
+        now->span_end(span, fields);
+}
+
+static inline void krait_annotate_counter(const char *name, double value)
+{
+    const struct krait_annotate_functions *now = krait_annotate_now();
+    if (__builtin_expect(now != NULL, 0))
+        now->counter(name, value);
+}
+
+static inline void krait_annotate_flow(uint64_t id)
+{
+    const struct krait_annotate_functions *now = krait_annotate_now();
+    if (__builtin_expect(now != NULL, 0))
+        now->flow(id);
+}
+
+#ifdef __cplusplus
+}
+
+namespace krait
+{
+/* A span to the end of the block: krait::span span("load"); */
+class span
+{
+  public:
+    explicit span(const char *name, const char *fields = nullptr)
+        : id(krait_annotate_span_begin(name, fields))
+    {
+    }
+    ~span()
+    {
+        krait_annotate_span_end(id, nullptr);
+    }
+    span(const span &) = delete;
+    span &operator=(const span &) = delete;
+
+  private:
+    uint64_t id;
+};
+} // namespace krait
+#endif
+
+#endif

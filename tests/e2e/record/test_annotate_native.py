@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""include/krait/annotate.h: what C and C++ code of a program says about itself."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+from recording import ROOT, Recording
+
+ENV = {"PYTHONPATH": str(BUILD / "python")}
+SOURCE = r"""
+#include <krait/annotate.h>
+
+#include <pthread.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+int recorded(void) { return krait_annotate_recorder != NULL; }
+void mark(const char *text, const char *fields) { krait_annotate_mark(text, fields); }
+unsigned long begin(const char *name) { return krait_annotate_span_begin(name, NULL); }
+void end(unsigned long span) { krait_annotate_span_end(span, NULL); }
+void say(int n)
+{
+    uint64_t outer = krait_annotate_span_begin("outer", "{\"n\":1}");
+#ifdef __cplusplus
+    krait::span inner("inner");
+#else
+    uint64_t inner = krait_annotate_span_begin("inner", NULL);
+#endif
+    krait_annotate_counter("n", n + 0.5);
+    krait_annotate_flow(1ull << 40);
+#ifndef __cplusplus
+    krait_annotate_span_end(inner, NULL);
+#endif
+    krait_annotate_span_end(outer, "{\"done\":true}");
+}
+static int turns, stop;
+static void *work(void *none)
+{
+    for (int i = 0; turns ? i < turns : !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++)
+        say(i);
+    return none;
+}
+static pthread_t threads[4];
+void start(int n)
+{
+    turns = n;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, work, NULL);
+}
+void join(void)
+{
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+}
+#ifdef __cplusplus
+}
+#endif
+"""
+
+
+@pytest.fixture(params=["c", "c++"])
+def library(request, tmp_path):
+    """A program's own shared object; its path."""
+    compiler, suffix = {"c": ("cc", "c"), "c++": ("c++", "cc")}[request.param]
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler} here")
+    source, made = tmp_path / f"said.{suffix}", tmp_path / "said.so"
+    source.write_text(SOURCE)
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-I", ROOT / "include"]
+    subprocess.run([compiler, *flags, "-o", made, source], check=True)
+    return made
+
+
+def load(library):
+    return f"import ctypes, os, threading; lib = ctypes.CDLL({str(library)!r}); lib.begin.restype = ctypes.c_ulong; lib.end.argtypes = [ctypes.c_ulong]\n"
+
+
+def test_c_says_what_python_does(record, python, library):
+    text = load(library) + "assert lib.recorded()\nlib.mark(b'here', b'{\"a\":1}'); lib.mark(b'', None); lib.mark(None, b''); lib.say(3); lib.mark(b'after', None)\n"
+    run = record.text(python, text).check()
+    assert [(n["text"], json.loads(n["fields"])) for n in run.notes("user:mark")] == [("here", {"a": 1}), ("-", {}), ("-", {}), ("after", {})]
+    begins, ends = run.notes("span:begin"), run.notes("span:end")
+    assert [(n["name"], json.loads(n["fields"])) for n in begins] == [("outer", {"n": 1}), ("inner", {})]
+    assert {n["id"] for n in begins} == {n["id"] for n in ends} and {"done": True} in [json.loads(n["fields"]) for n in ends]
+    assert [(n["name"], n["value"]) for n in run.notes("user:counter")] == [("n", 3.5)] and [n["id"] for n in run.notes("user:flow")] == [2**40]
+
+
+def test_threads_of_cs_own_and_threads_without_the_gil(record, python, library):
+    text = load(library) + """
+def work():
+    for n in range(500):
+        lib.say(n)
+threads = [threading.Thread(target=work) for _ in range(3)]
+lib.start(2000)
+for t in threads: t.start()
+for t in threads: t.join()
+lib.join()
+"""
+    run = record.text(python, text).check()
+    per_thread = {}
+    for note in run.notes("span:begin"):
+        per_thread[note["tid"]] = per_thread.get(note["tid"], 0) + 1
+    assert sorted(per_thread.values()) == [1000] * 3 + [4000] * 4
+    assert len(run.notes("span:end")) == 19000 and len(run.notes("user:counter")) == 9500
+    assert run.calls()["work"] == 3
+
+
+def test_nothing_is_written_where_nobody_records(python, library, tmp_path):
+    program = tmp_path / "app.py"
+    program.write_text(load(library) + "assert not lib.recorded()\nlib.say(1)\nassert lib.begin(b'x') == 0\nlib.end(0); lib.mark(b'x', None)\nprint('done')\n")
+    assert python.run(program).stdout == "done\n"
+
+
+def test_long_texts_are_cut_and_long_fields_left_out(record, any_python, library):
+    text = load(library) + "lib.mark(('é' * 5000).encode(), b'{\"a\":\"' + b'x' * 5000 + b'\"}'); lib.end(lib.begin(b'n' * 5000))\n"
+    run = record.text(any_python, text).check()
+    (mark,) = run.notes("user:mark")
+    assert set(mark["text"]) == {"é"} and len(mark["text"]) == 512 and mark["fields"] == "{}"
+    assert [n["name"] for n in run.notes("span:begin")] == ["n" * 200]
+
+
+def test_a_forked_child_says_it_in_its_own_stream(record, python, library):
+    text = load(library) + """
+lib.say(1)
+pid = os.fork()
+print(end="")
+for n in range(10):
+    lib.say(n)
+if not pid:
+    os._exit(0)
+os.waitpid(pid, 0)
+"""
+    run = record.text(python, text).check(ended=False)
+    main, child = run.processes
+    told = {p.pid: [p.codes[e.fields["name"]].qualname for t in p.threads for e in t.events if e.name == "span:begin"] for p in run.processes}
+    assert told[main.pid] == ["outer", "inner"] * 11 and told[child.pid] == ["outer", "inner"] * 10
+
+
+@pytest.mark.few_pythons
+def test_recordings_begin_and_end_under_threads_that_go_on(python, library, tmp_path):
+    """krait.start() tells what is loaded, and a stop takes rings away from threads that are in the midst of an event."""
+    program = tmp_path / "app.py"
+    program.write_text(
+        load(library)
+        + f"""
+import krait, time
+assert not lib.recorded()
+lib.start(0)
+for n in range(5):
+    krait.start(f"{tmp_path}/trace{{n}}", max_size="50M")
+    assert lib.recorded()
+    lib.mark(b"in", None)
+    time.sleep(0.05)
+    krait.stop()
+    assert not lib.recorded()
+    lib.mark(b"out", None)
+lib.join()
+print("done")
+"""
+    )
+    done = python.run(program, env={**os.environ, **ENV})
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    for n in range(5):
+        part = Recording(tmp_path / f"trace{n}")
+        assert [m["text"] for m in part.notes("user:mark")] == ["in"]
+        assert {c["name"] for c in part.notes("user:counter")} <= {"n"}

@@ -117,8 +117,9 @@ static void put_tracks(struct krait_buf *out, const struct krait_serving *servin
     krait_buf_char(out, ']');
 }
 
-static void put_missing(struct krait_buf *out, const struct krait_trace *trace)
+static void put_missing(struct krait_buf *out, const struct krait_serving *serving)
 {
+    const struct krait_trace *trace = serving->trace;
     krait_json_key_open(out, "lost", '[');
     for (uint32_t i = 0; i < trace->lost_count; i++) {
         krait_json_item(out, "{");
@@ -134,6 +135,7 @@ static void put_missing(struct krait_buf *out, const struct krait_trace *trace)
         krait_json_key_u64(out, "func", trace->omitted[i].func);
         krait_json_key_text(out, "reason", trace->omitted[i].reason);
         krait_json_key_u64(out, "calls", trace->omitted[i].calls);
+        json_ns(out, "at", since(serving, trace->omitted[i].first_ns));
         krait_buf_char(out, '}');
     }
     krait_buf_str(out, "]");
@@ -205,7 +207,7 @@ int krait_answer_trace(struct krait_serving *serving, const struct krait_request
     put_threads(out, serving);
     put_tracks(out, serving);
     put_classes(out);
-    put_missing(out, trace);
+    put_missing(out, serving);
     krait_buf_str(out, "}\n");
     return 0;
 }

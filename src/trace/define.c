@@ -83,12 +83,15 @@ static int on_code_define(struct define *def, struct krait_cursor *cursor)
     return 0;
 }
 
-static int count_omitted(struct krait_trace *trace, uint32_t func, uint8_t reason, uint64_t calls)
+static int count_omitted(const struct define *def, uint32_t func, uint8_t reason, uint64_t calls)
 {
+    struct krait_trace *trace = def->trace;
     struct krait_recordings *recordings = krait_recordings_of(trace);
     uint64_t *index = krait_map_get(&recordings->omitted, func);
     if (index) {
-        trace->omitted[*index].calls += calls;
+        struct krait_trace_omitted *known = &trace->omitted[*index];
+        known->calls += calls;
+        known->first_ns = KRAIT_MIN(known->first_ns, def->t_ns);
         return 0;
     }
     if (!KRAIT_GROW(trace->omitted, recordings->omitted_cap, trace->omitted_count + 1) ||
@@ -99,6 +102,7 @@ static int count_omitted(struct krait_trace *trace, uint32_t func, uint8_t reaso
         .func = func,
         .reason = row ? row->label : "?",
         .calls = calls,
+        .first_ns = def->t_ns,
     };
     return 0;
 }
@@ -113,7 +117,7 @@ static int on_code_omit(struct define *def, struct krait_cursor *cursor)
         return -ENOMEM;
     image->omits[image->omit_count++] = (struct krait_omit){ .t_ns = def->t_ns, .code = omit.id };
     uint32_t func = func_of(image, omit.id);
-    return count_omitted(def->trace, func == KRAIT_NO_ID ? KRAIT_FUNC_UNKNOWN_PYTHON : func, omit.reason,
+    return count_omitted(def, func == KRAIT_NO_ID ? KRAIT_FUNC_UNKNOWN_PYTHON : func, omit.reason,
                          omit.calls);
 }
 

@@ -101,6 +101,7 @@ struct krait_trace {
         uint32_t func;
         const char *reason; /* label of omit_reason */
         uint64_t calls;     /* recorded before it was left out, all processes */
+        uint64_t first_ns;  /* when the first process left it out */
     } * omitted;            /* functions that the governor switched off */
     uint32_t omitted_count;
     const char **exceptions; /* the types that were raised: "ValueError", "json.decoder.JSONDecodeError" */

@@ -36,6 +36,7 @@ export async function askTrace(): Promise<Trace> {
     item.until = BigInt(item.until);
     item.name = clip(item.name);
   }
+  for (const each of trace.dropped) each.at = BigInt(each.at);
   for (const track of trace.tracks) {
     track.threadName = clip(track.threadName);
     track.processName = clip(track.processName);

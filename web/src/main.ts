@@ -113,7 +113,7 @@ class Page {
   private warnings(): HTMLElement[] {
     const { lost, dropped, damage } = this.context.trace, texts: string[] = [];
     for (const loss of lost) texts.push(`lost: ${counted(loss.count, 'event')} (${loss.reason}): ${loss.advice}`);
-    if (dropped.length) texts.push(`--max-overhead dropped ${counted(dropped.length, 'function')}: their time is in their callers, marked [+dropped]`);
+    if (dropped.length) texts.push(`--max-overhead dropped ${counted(dropped.length, 'function')}: their time is in their callers, marked [+dropped]; dashed lines show from when on`);
     if (damage) texts.push(`damaged: ${damage}; krait read what is whole`);
     return texts.length ? [el('div', { class: 'warnings', role: 'alert' }, ...texts.map((text) => el('div', {}, text)))] : [];
   }

@@ -18,7 +18,7 @@ export interface Trace {
   traceBytes: number; funcs: number; texts: number; kernel: boolean;
   processes: Process[]; threads: Thread[]; tracks: Track[]; classes: StateClass[];
   lost: { count: number; reason: string; advice: string }[];
-  dropped: { func: number; reason: string; calls: number }[];
+  dropped: { func: number; reason: string; calls: number; at: bigint }[];
   damage: string | null;
 }
 export interface Func { id: number; name: string; module: string; file: string; line: number; kind: number; hue: number; holds: boolean }

@@ -14,9 +14,10 @@ import { Range, Store } from './store';
 import { BINS, CUT, LIVE, RESUMED, Slice, Tile, UNWOUND, YIELDS } from './tile';
 import { cpuOf, doneBy, spanAt, spanNext } from './spans';
 import { tileLength } from './api';
-import { count, duration, moment, share, tickLabel, tickStep } from './time';
+import { count, counted, duration, moment, share, tickLabel, tickStep } from './time';
 
 const WINDOW = 1000000n; // nanoseconds in which a wake-up is looked for first
+const DROPS_TOLD = 6; // functions in the tip of a place where some were dropped
 const AXIS = 26, TICK_PIXELS = 110, CLICK_PIXELS = 4;
 
 /** What lies under the pointer. */
@@ -63,6 +64,8 @@ export class Timeline {
     this.names.addEventListener('pointermove', (event) => this.moveName(event));
     this.names.addEventListener('pointerup', (event) => this.releaseName(event));
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
+    this.axis.addEventListener('pointermove', (event) => this.dropTip(event));
+    this.axis.addEventListener('pointerleave', () => this.hideTip());
     this.axis.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener('pointerdown', (event) => this.press(event));
     this.canvas.addEventListener('pointermove', (event) => this.move(event));
@@ -166,6 +169,7 @@ export class Timeline {
       context.fillText(tickLabel(tick, step), x + 4, AXIS / 2);
     }
     this.drawNotes(context, frame, colours);
+    this.drawDrops(context, frame, AXIS, colours);
     const selected = this.store.view.selected;
     if (!selected) return;
     const left = this.painter.x(selected.from, frame), width = selected.span / frame.span * frame.width, text = duration(selected.span);
@@ -203,12 +207,38 @@ export class Timeline {
     });
   }
 
+  /** From when on --max-overhead recorded a function no longer: a dashed line. */
+  private drawDrops(context: CanvasRenderingContext2D, frame: Frame, height: number, colours: Palette): void {
+    if (this.store.view.aligned) return;
+    context.fillStyle = colours.lost;
+    for (const { at } of this.trace.dropped) {
+      const x = Math.round(this.painter.x(at, frame));
+      for (let y = 0; x >= 0 && x <= frame.width && y < height; y += 8) context.fillRect(x, y, 1, 3);
+    }
+  }
+
+  /** Which functions were dropped where the pointer is on the axis. */
+  private dropTip(event: PointerEvent): void {
+    const frame = this.frame(), near = this.store.view.aligned ? [] : this.trace.dropped.filter(({ at }) => Math.abs(this.painter.x(at, frame) - event.offsetX) < 5);
+    const lines = near.slice(0, DROPS_TOLD).map(({ func, calls }) => {
+      const known = this.api.funcs.get(func);
+      return `${known ? label(known) : '\u2026'}, after ${counted(calls, 'call')}`;
+    });
+    if (!near.length) {
+      this.hideTip();
+      return;
+    }
+    this.fillTip(['dropped by --max-overhead from here on:', ...lines, near.length > DROPS_TOLD ? `and ${near.length - DROPS_TOLD} more` : '']);
+    this.placeTip(event);
+  }
+
   private drawSelection(context: CanvasRenderingContext2D, frame: Frame, colours: Palette): void {
     const { selected } = this.store.view, call = this.store.detail;
     const begin = this.painter.x(0n, frame), end = this.painter.x(BigInt(Math.round(this.store.whole.span)), frame);
     context.fillStyle = colours.grid;
     if (begin > 0) context.fillRect(0, 0, begin, frame.height);
     if (end < frame.width) context.fillRect(end, 0, frame.width - end, frame.height);
+    this.drawDrops(context, frame, frame.height, colours);
     context.fillStyle = colours.note;
     for (const { range } of this.store.view.aligned ? [] : this.notes.list) context.fillRect(Math.round(this.painter.x(range.from, frame)), 0, 1, frame.height);
     if (selected) {

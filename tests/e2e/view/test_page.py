@@ -369,6 +369,20 @@ def test_two_recordings_side_by_side_begin_together(open_page, synth, krait):
     assert page.page.evaluate("() => window.krait.context.store.whole.span") == 86400 * 10**9 + 45 * 10**6
 
 
+def test_where_a_function_was_dropped_is_drawn(open_page):
+    page, link, _ = open_page(TRACE.replace("exit 0 0", "40ms omit 3 12345\nexit 0 0"))
+    assert [(d["at"], d["calls"]) for d in ask(link, "trace")["dropped"]] == [("40000000", 12345)]
+    assert "dashed lines" in page.text(".warnings")
+    box = page.page.locator("canvas.axis").bounding_box()
+    page.page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 10)
+    page.page.wait_for_timeout(300)
+    page.page.mouse.move(box["x"] + box["width"] * 0.4 + 1, box["y"] + 10)
+    assert page.text(".timeline .tip") == "dropped by --max-overhead from here on:\napp.core.step, after 12,345 calls"
+    page.page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 10)
+    assert page.page.locator(".timeline .tip").is_hidden()
+    assert len(page.page.evaluate(PIXELS_OF, [0xB3, 0x36, 0x2B, 0])) > 60
+
+
 def states_track(link):
     """The thread's states as the page has to have them: an id."""
     return next(t["id"] for t in ask(link, "trace")["tracks"] if t["kind"] == "states" and t["of"] == "thread" and t["thread"] == 0)

@@ -88,6 +88,9 @@ static int dump_one(struct dump *dump, uint32_t i, struct krait_err *err)
     int rc = krait_remote_read(remote, &dump->stacks, KRAIT_READ_CALLS, err);
     if (rc)
         return rc;
+    rc = krait_remote_read_tasks(remote, &dump->stacks);
+    if (rc && rc != -ENOTSUP && rc != -ENOENT && rc != -EFAULT)
+        return krait_remote_refusal(remote->pid, rc, err);
     struct dump_process process = { remote, &dump->stacks, dump->options->locals };
     if (dump->options->json) {
         dump_json(&process, &out);
@@ -215,7 +218,7 @@ const struct krait_cmd krait_cmd_dump = {
         "Prints where each thread of running Python programs (CPython " KRAIT_PYTHON_SPAN
         ") is: its call stack, "
         "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a system call; "
-        "and which thread holds the GIL.\n\n"
+        "and which thread holds the GIL. From Python 3.14 on the tasks of asyncio follow, with what each awaits.\n\n"
         "krait reads the memory of the process from outside and neither stops nor changes it. The program can be one "
         "that was started without krait. Each stack is one that the thread really had: krait reads it twice and checks "
         "it, and tries again when it changed. Stacks of different threads are taken one after the other.\n\n"

@@ -45,6 +45,15 @@ static void add_frame(struct krait_buf *out, const struct dump_process *process,
     krait_buf_char(out, '}');
 }
 
+static void add_frames(struct krait_buf *out, const struct dump_process *process, uint32_t first,
+                       uint32_t count)
+{
+    krait_json_key_open(out, "frames", '[');
+    for (uint32_t i = 0; i < count; i++)
+        add_frame(out, process, &process->stacks->frames[first + i]);
+    krait_buf_char(out, ']');
+}
+
 static void add_thread(struct krait_buf *out, const struct dump_process *process,
                        const struct krait_remote_thread *thread)
 {
@@ -60,10 +69,24 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     krait_json_key_text_or_null(out, "kernel_function", task ? task->kernel_function : NULL);
     krait_json_key_bool(out, "holds_gil", thread->holds_gil);
     krait_json_key_bool(out, "read", !thread->failed);
-    krait_json_key_open(out, "frames", '[');
-    for (uint32_t i = 0; i < thread->count; i++)
-        add_frame(out, process, &process->stacks->frames[thread->first + i]);
-    krait_buf_str(out, "]}");
+    add_frames(out, process, thread->first, thread->count);
+    krait_buf_char(out, '}');
+}
+
+static const char *const task_states[] = { [KRAIT_COROUTINE_WAITS] = "waiting",
+                                           [KRAIT_COROUTINE_RUNS] = "running",
+                                           [KRAIT_COROUTINE_CREATED] = "created" };
+
+static void add_task(struct krait_buf *out, const struct dump_process *process,
+                     const struct krait_remote_task *task)
+{
+    krait_json_item(out, "{");
+    krait_json_key_text(out, "name", task->name);
+    krait_json_key_u64_or_null(out, "tid", task->tid, (uint64_t)task->tid);
+    krait_json_key_text(out, "state", task_states[task->state]);
+    krait_json_key_bool(out, "read", !task->failed);
+    add_frames(out, process, task->first, task->count);
+    krait_buf_char(out, '}');
 }
 
 void dump_json(const struct dump_process *process, struct krait_buf *out)
@@ -82,5 +105,9 @@ void dump_json(const struct dump_process *process, struct krait_buf *out)
     krait_json_key_open(out, "threads", '[');
     for (uint32_t i = 0; i < process->stacks->thread_count; i++)
         add_thread(out, process, &process->stacks->threads[i]);
+    krait_buf_char(out, ']');
+    krait_json_key_open(out, "tasks", '[');
+    for (uint32_t i = 0; i < process->stacks->coroutine_count; i++)
+        add_task(out, process, &process->stacks->coroutines[i]);
     krait_buf_str(out, "]}\n");
 }

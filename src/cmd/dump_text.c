@@ -142,24 +142,43 @@ static void add_local(void *ctx, const char *name, const char *value)
     locals->out->failed |= line.failed;
 }
 
+static void add_frames(struct krait_buf *out, const struct dump_process *process,
+                       const struct krait_table_look *look, uint32_t first, uint32_t count)
+{
+    const struct krait_remote_frame *frames = process->stacks->frames + first;
+    uint32_t columns = name_width(frames, count, look->width);
+    for (uint32_t i = 0, n; i < count; i += n) {
+        struct locals locals = { out, look };
+        n = process->locals ? 1 : equal_frames(frames + i, count - i);
+        add_frame(out, look, &frames[i], columns, n);
+        if (process->locals)
+            krait_locals_read(process->remote, &frames[i], add_local, &locals);
+    }
+}
+
 static void add_thread(struct krait_buf *out, const struct dump_process *process,
                        const struct krait_table_look *look, const struct krait_remote_thread *thread)
 {
-    const struct krait_remote_frame *frames = process->stacks->frames + thread->first;
-    uint32_t columns = name_width(frames, thread->count, look->width);
     add_heading(out, process, look, thread);
     if (thread->failed)
         krait_buf_fmt(out, "%*sits stack changed during each of %d copies; dump it again\n", INDENT, "",
                       KRAIT_TRIES_MAX);
     else if (!thread->count)
         krait_buf_fmt(out, "%*sruns no Python function\n", INDENT, "");
-    for (uint32_t i = 0, n; i < thread->count; i += n) {
-        struct locals locals = { out, look };
-        n = process->locals ? 1 : equal_frames(frames + i, thread->count - i);
-        add_frame(out, look, &frames[i], columns, n);
-        if (process->locals)
-            krait_locals_read(process->remote, &frames[i], add_local, &locals);
-    }
+    add_frames(out, process, look, thread->first, thread->count);
+}
+
+static void add_task(struct krait_buf *out, const struct dump_process *process,
+                     const struct krait_table_look *look, const struct krait_remote_task *task)
+{
+    static const char *const states[] = { [KRAIT_COROUTINE_WAITS] = "waits",
+                                          [KRAIT_COROUTINE_RUNS] = "runs",
+                                          [KRAIT_COROUTINE_CREATED] = "has not begun" };
+    krait_buf_fmt(out, "\n%sTask ", look->colour ? KRAIT_BOLD : "");
+    krait_fmt_safe(out, task->name);
+    krait_buf_fmt(out, " of thread %d%s  %s\n", task->tid, look->colour ? KRAIT_PLAIN : "",
+                  task->failed ? "changes too fast to be read; dump it again" : states[task->state]);
+    add_frames(out, process, look, task->first, task->count);
 }
 
 void dump_text(const struct dump_process *process, const struct krait_table_look *look, struct krait_buf *out)
@@ -179,5 +198,7 @@ void dump_text(const struct dump_process *process, const struct krait_table_look
                   krait_fmt_counted(threads, process->stacks->thread_count, "thread"));
     for (uint32_t i = 0; i < process->stacks->thread_count; i++)
         add_thread(out, process, look, &process->stacks->threads[i]);
+    for (uint32_t i = 0; i < process->stacks->coroutine_count; i++)
+        add_task(out, process, look, &process->stacks->coroutines[i]);
     out->failed |= command.failed || safe.failed;
 }

@@ -310,6 +310,26 @@ static int find_python(struct krait_remote *remote, struct krait_err *err)
     return rc < 0 ? rc : rc ? 0 : refuse_files(&search, err);
 }
 
+int krait_find_section(const struct krait_remote *remote, const char *prefix, const char *section,
+                       uint64_t *address)
+{
+    KRAIT_CLEANUP(mapped_list_done) struct mapped_list list = { 0 };
+    int rc = read_maps(remote->pid, &list);
+    bool found = false;
+    for (uint32_t i = 0; i < list.count && !rc && !found; i++) {
+        KRAIT_CLEANUP(krait_elf_done) struct krait_elf elf = { 0 };
+        const struct mapped *mapped = &list.items[i];
+        const char *slash = strrchr(mapped->path, '/');
+        bool wanted =
+            strcmp(mapped->path, remote->file) == 0 || strncmp(slash + 1, prefix, strlen(prefix)) == 0;
+        found =
+            wanted && !open_mapped(remote->pid, mapped, &elf) && krait_elf_section(&elf, section, address);
+        if (found)
+            *address += mapped->begin - elf.base;
+    }
+    return rc ? rc : found ? 0 : -ENOENT;
+}
+
 int krait_remote_open(struct krait_remote **out, pid_t pid, struct krait_err *err)
 {
     struct krait_remote *remote = calloc(1, sizeof(*remote));

@@ -11,25 +11,27 @@
 enum { NOWHERE = KRAIT_NOWHERE, FIXED = 0x8000 }; /* FIXED: in a row with a table, the offset itself */
 
 /* What 3.8, 3.9 and 3.10 share. */
-#define KRAIT_AT_BEFORE_311                                                                              \
-    [KRAIT_AT_INTERPRETERS] = 32, [KRAIT_AT_INTERP_NEXT] = 0, [KRAIT_AT_INTERP_THREADS] = 8,             \
-    [KRAIT_AT_THREAD_NEXT] = 8, [KRAIT_AT_THREAD_INTERP] = 16, [KRAIT_AT_THREAD_ID] = 176,               \
-    [KRAIT_AT_THREAD_NATIVE] = NOWHERE, [KRAIT_AT_THREAD_FRAME] = 24, [KRAIT_AT_CFRAME_FRAME] = NOWHERE, \
-    [KRAIT_AT_FRAME_CODE] = 32, [KRAIT_AT_FRAME_BACK] = 24, [KRAIT_AT_FRAME_STACK] = 0,                  \
-    [KRAIT_AT_FRAME_OWNER] = NOWHERE, [KRAIT_AT_FRAME_ENTRY] = NOWHERE, [KRAIT_AT_CODE_FILE] = 104,      \
-    [KRAIT_AT_CODE_NAME] = 112, [KRAIT_AT_CODE_QUALNAME] = NOWHERE, [KRAIT_AT_CODE_LINES] = 120,         \
-    [KRAIT_AT_CODE_FIRST_LINE] = 40, [KRAIT_AT_CODE_BYTES] = NOWHERE, [KRAIT_AT_CODE_LOCALS] = 72,       \
-    [KRAIT_AT_TUPLE_ITEMS] = 24, [KRAIT_AT_CODE_CELLS] = 88, [KRAIT_AT_CODE_FREE] = 80,                  \
-    [KRAIT_AT_TEXT_ASCII] = 48, [KRAIT_AT_TEXT_WIDE] = 72
+#define KRAIT_AT_BEFORE_311                                                                                  \
+    [KRAIT_AT_INTERPRETERS] = 32, [KRAIT_AT_INTERP_NEXT] = 0, [KRAIT_AT_INTERP_THREADS] = 8,                 \
+    [KRAIT_AT_THREAD_NEXT] = 8, [KRAIT_AT_THREAD_INTERP] = 16, [KRAIT_AT_THREAD_ID] = 176,                   \
+    [KRAIT_AT_THREAD_NATIVE] = NOWHERE, [KRAIT_AT_THREAD_FRAME] = 24, [KRAIT_AT_CFRAME_FRAME] = NOWHERE,     \
+    [KRAIT_AT_FRAME_CODE] = 32, [KRAIT_AT_FRAME_BACK] = 24, [KRAIT_AT_FRAME_STACK] = 0,                      \
+    [KRAIT_AT_FRAME_OWNER] = NOWHERE, [KRAIT_AT_FRAME_ENTRY] = NOWHERE, [KRAIT_AT_CODE_FILE] = 104,          \
+    [KRAIT_AT_CODE_NAME] = 112, [KRAIT_AT_CODE_QUALNAME] = NOWHERE, [KRAIT_AT_CODE_LINES] = 120,             \
+    [KRAIT_AT_CODE_FIRST_LINE] = 40, [KRAIT_AT_CODE_BYTES] = NOWHERE, [KRAIT_AT_CODE_LOCALS] = 72,           \
+    [KRAIT_AT_TUPLE_ITEMS] = 24, [KRAIT_AT_GENERATOR_FRAME] = NOWHERE, [KRAIT_AT_GENERATOR_STATE] = NOWHERE, \
+    [KRAIT_AT_CODE_CELLS] = 88, [KRAIT_AT_CODE_FREE] = 80, [KRAIT_AT_TEXT_ASCII] = 48,                       \
+    [KRAIT_AT_TEXT_WIDE] = 72
 
 /* What 3.11 and 3.12 share. */
-#define KRAIT_AT_311_312                                                                                   \
-    [KRAIT_AT_CODE_CELLS] = NOWHERE, [KRAIT_AT_CODE_FREE] = NOWHERE, [KRAIT_AT_FRAME_GENERATOR] = NOWHERE, \
-    [KRAIT_AT_INTERPRETERS] = 40, [KRAIT_AT_INTERP_NEXT] = 0, [KRAIT_AT_THREAD_NEXT] = 8,                  \
-    [KRAIT_AT_THREAD_INTERP] = 16, [KRAIT_AT_THREAD_FRAME] = 56, [KRAIT_AT_FRAME_INSTRUCTION] = 56,        \
-    [KRAIT_AT_FRAME_STACK] = 64, [KRAIT_AT_TUPLE_ITEMS] = 24, [KRAIT_AT_FRAME_LOCALS] = 72,                \
-    [KRAIT_AT_CODE_FILE] = 112, [KRAIT_AT_CODE_NAME] = 120, [KRAIT_AT_CODE_QUALNAME] = 128,                \
-    [KRAIT_AT_CODE_LINES] = 136, [KRAIT_AT_CODE_LOCALS] = 96
+#define KRAIT_AT_311_312                                                                                     \
+    [KRAIT_AT_CODE_CELLS] = NOWHERE, [KRAIT_AT_CODE_FREE] = NOWHERE, [KRAIT_AT_FRAME_GENERATOR] = NOWHERE,   \
+    [KRAIT_AT_INTERPRETERS] = 40, [KRAIT_AT_INTERP_NEXT] = 0, [KRAIT_AT_THREAD_NEXT] = 8,                    \
+    [KRAIT_AT_THREAD_INTERP] = 16, [KRAIT_AT_THREAD_FRAME] = 56, [KRAIT_AT_FRAME_INSTRUCTION] = 56,          \
+    [KRAIT_AT_FRAME_STACK] = 64, [KRAIT_AT_GENERATOR_FRAME] = NOWHERE, [KRAIT_AT_GENERATOR_STATE] = NOWHERE, \
+    [KRAIT_AT_TUPLE_ITEMS] = 24, [KRAIT_AT_FRAME_LOCALS] = 72, [KRAIT_AT_CODE_FILE] = 112,                   \
+    [KRAIT_AT_CODE_NAME] = 120, [KRAIT_AT_CODE_QUALNAME] = 128, [KRAIT_AT_CODE_LINES] = 136,                 \
+    [KRAIT_AT_CODE_LOCALS] = 96
 
 /* Places that the table has kept since 3.13. */
 #define KRAIT_AT_TABLE                                                                                     \
@@ -65,6 +67,8 @@ static const struct krait_layout_of versions[] = {
     { 0x030d, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_DEPTH, KRAIT_LINES_LOCATIONS, .has_table = true,
       .int_has_tag = true,
       .at = { KRAIT_AT_TABLE,
+              [KRAIT_AT_GENERATOR_FRAME] = NOWHERE,
+              [KRAIT_AT_GENERATOR_STATE] = NOWHERE,
               [KRAIT_AT_GIL] = 112,
               [KRAIT_AT_TUPLE_ITEMS] = FIXED | 24,
               [KRAIT_AT_THREAD_NEXT] = 168,
@@ -88,8 +92,10 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_TEXT_ASCII] = 560,
               [KRAIT_AT_TEXT_WIDE] = FIXED | 56 } },
     { 0x030e, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_POINTER, KRAIT_LINES_LOCATIONS, .has_table = true,
-      .int_has_tag = true,
+      .int_has_tag = true, .states = { -3, -1, -1, 0 }, .awaited = 1,
       .at = { KRAIT_AT_TABLE,
+              [KRAIT_AT_GENERATOR_FRAME] = 680,
+              [KRAIT_AT_GENERATOR_STATE] = 688,
               [KRAIT_AT_GIL] = 120,
               [KRAIT_AT_TUPLE_ITEMS] = FIXED | 32,
               [KRAIT_AT_THREAD_NEXT] = 192,
@@ -113,8 +119,10 @@ static const struct krait_layout_of versions[] = {
               [KRAIT_AT_TEXT_ASCII] = 640,
               [KRAIT_AT_TEXT_WIDE] = FIXED | 56 } },
     { 0x030f, KRAIT_INSTRUCTION_POINTER, KRAIT_LINK_POINTER, KRAIT_LINES_LOCATIONS, .has_table = true,
-      .int_has_tag = true,
+      .int_has_tag = true, .states = { 0, 2, 3, 4 }, .awaited = 2,
       .at = { KRAIT_AT_TABLE,
+              [KRAIT_AT_GENERATOR_FRAME] = 808,
+              [KRAIT_AT_GENERATOR_STATE] = 816,
               [KRAIT_AT_GIL] = 120,
               [KRAIT_AT_TUPLE_ITEMS] = FIXED | 32,
               [KRAIT_AT_THREAD_NEXT] = 192,

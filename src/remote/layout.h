@@ -39,6 +39,8 @@ enum krait_at {
     KRAIT_AT_CODE_LOCALS, /* names of the local variables, a tuple */
     KRAIT_AT_CODE_CELLS,  /* before 3.11 those in cells, and those of enclosing functions */
     KRAIT_AT_CODE_FREE,
+    KRAIT_AT_GENERATOR_FRAME, /* 3.14, PyGenObject: its frame, which is in it */
+    KRAIT_AT_GENERATOR_STATE,
     KRAIT_AT_TUPLE_ITEMS, /* PyTupleObject */
     KRAIT_AT_TEXT_ASCII,  /* PyUnicodeObject: characters of an ASCII text */
     KRAIT_AT_TEXT_WIDE,   /* of any other text */
@@ -77,6 +79,11 @@ struct krait_layout_of {
     bool gil_in_runtime;
     bool int_has_tag; /* 3.12: the number of digits is shifted by 3 bits, the sign is in them */
     bool has_table;   /* `at` holds places in _Py_DebugOffsets */
+    struct {          /* PyFrameState: Include/internal/pycore_frame.h */
+        int8_t created, awaits, awaits_too, runs;
+    } states;
+    uint8_t
+        awaited; /* slots from the top of a waiting coroutine's stack down to what it awaits: SEND in Python/bytecodes.c */
     uint16_t at[KRAIT_AT_COUNT];
 };
 
@@ -117,7 +124,7 @@ extern const struct krait_version_symbol krait_version_symbols[]; /* newest firs
 /* The row of a version; NULL if krait does not know it. */
 const struct krait_layout_of *krait_layout_find(unsigned number);
 
-enum { KRAIT_TABLE_SIZE = 768 }; /* bytes of _Py_DebugOffsets that krait reads */
+enum { KRAIT_TABLE_SIZE = 832 }; /* bytes of _Py_DebugOffsets that krait reads */
 
 /* Fills the offsets; `table` holds the first KRAIT_TABLE_SIZE bytes of _PyRuntime. Returns 0, or -ENOTSUP with *why set. */
 int krait_layout_fill(struct krait_layout *layout, const struct krait_layout_of *version, const void *table,

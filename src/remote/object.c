@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SHOWN_TEXT = 60, SHOWN_ITEMS = 5, SHOWN_DEPTH = 3, TYPE_NAME_MAX = 64, HEAD = 40 };
+enum { SHOWN_TEXT = 60, SHOWN_ITEMS = 5, SHOWN_DEPTH = 3, HEAD = 40 };
 
 /* -- texts -- */
 
@@ -168,14 +168,13 @@ static const struct {
     { "bytes", show_bytes }, { "set", show_set },   { "frozenset", show_set }, { "cell", show_cell },
 };
 
-/* The name of the type; false if there is none, so that it is no object. */
-static bool read_type(const struct value *value, char name[TYPE_NAME_MAX])
+static bool type_name(const struct krait_remote *remote, uint64_t type, char name[KRAIT_TYPE_NAME_MAX])
 {
-    uint64_t at = 0, type = head_number(value, KRAIT_OBJECT_TYPE);
-    if (krait_memory_read(value->remote->pid, type + KRAIT_TYPE_NAME, &at, sizeof(at)))
+    uint64_t at = 0;
+    if (krait_memory_read(remote->pid, type + KRAIT_TYPE_NAME, &at, sizeof(at)))
         return false;
-    size_t n = TYPE_NAME_MAX - 1;
-    while (n && krait_memory_read(value->remote->pid, at, name,
+    size_t n = KRAIT_TYPE_NAME_MAX - 1;
+    while (n && krait_memory_read(remote->pid, at, name,
                                   n)) /* it may end right before the end of what is mapped */
         n /= 2;
     name[n] = '\0';
@@ -183,13 +182,20 @@ static bool read_type(const struct value *value, char name[TYPE_NAME_MAX])
     return length && krait_utf8_len(name, length);
 }
 
+bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX])
+{
+    uint64_t type = 0;
+    return !krait_memory_read(remote->pid, addr + KRAIT_OBJECT_TYPE, &type, sizeof(type)) &&
+           type_name(remote, type, name);
+}
+
 static void show(const struct krait_remote *remote, uint64_t addr, int depth, struct krait_buf *out)
 {
     struct value value = { .remote = remote, .addr = addr, .depth = depth };
-    char type[TYPE_NAME_MAX];
+    char type[KRAIT_TYPE_NAME_MAX];
     bool whole = !krait_memory_read(remote->pid, addr, value.head, sizeof(value.head)) ||
                  !krait_memory_read(remote->pid, addr, value.head, sizeof(value.head) / 2);
-    if (!whole || !read_type(&value, type)) {
+    if (!whole || !type_name(remote, head_number(&value, KRAIT_OBJECT_TYPE), type)) {
         krait_buf_str(out, "?");
         return;
     }

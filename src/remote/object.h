@@ -18,6 +18,10 @@ int krait_object_text(const struct krait_remote *remote, uint64_t addr, uint32_t
  * their type. */
 void krait_object_show(const struct krait_remote *remote, uint64_t addr, struct krait_buf *out);
 
+/* The name of an object's type; false if it is no object. */
+enum { KRAIT_TYPE_NAME_MAX = 64 };
+bool krait_object_type(const struct krait_remote *remote, uint64_t addr, char name[KRAIT_TYPE_NAME_MAX]);
+
 /* A local variable. */
 typedef void krait_local_fn(void *ctx, const char *name, const char *value);
 

@@ -14,6 +14,7 @@ void krait_remote_stacks_done(struct krait_remote_stacks *stacks)
 {
     free(stacks->threads);
     free(stacks->frames);
+    free(stacks->coroutines);
     krait_tasks_done(&stacks->tasks);
 }
 
@@ -194,22 +195,25 @@ static void number_threads(struct krait_remote *remote, struct krait_remote_stac
 
 /* -- stacks -- */
 
+bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,
+                      struct krait_remote_frame *frame)
+{
+    const struct krait_remote_code *code = krait_code_read(remote, raw->code);
+    *frame = (struct krait_remote_frame){ .code = code, .addr = raw->addr };
+    if (code)
+        frame->line = krait_lines_find(remote->layout.version->lines, code->lines, code->lines_size,
+                                       code->first_line, raw->offset);
+    return code;
+}
+
 static int add_frames(struct krait_remote *remote, struct krait_remote_stacks *stacks,
                       const struct krait_stack_reader *reader)
 {
-    enum krait_lines kind = remote->layout.version->lines;
     if (!KRAIT_GROW(stacks->frames, stacks->frame_cap, stacks->frame_count + reader->count))
         return -ENOMEM;
     for (uint32_t i = 0; i < reader->count; i++) {
-        const struct krait_raw_frame *raw = &reader->frames[i];
-        const struct krait_remote_code *code = krait_code_read(remote, raw->code);
-        if (!code)
+        if (!krait_frame_make(remote, &reader->frames[i], &stacks->frames[stacks->frame_count + i]))
             return -EAGAIN;
-        stacks->frames[stacks->frame_count + i] = (struct krait_remote_frame){
-            .code = code,
-            .addr = raw->addr,
-            .line = krait_lines_find(kind, code->lines, code->lines_size, code->first_line, raw->offset),
-        };
     }
     return 0;
 }
@@ -237,7 +241,7 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_err *err)
 {
     KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
-    stacks->thread_count = stacks->frame_count = 0;
+    stacks->thread_count = stacks->frame_count = stacks->coroutine_count = 0;
     int rc = list_threads(remote, stacks);
     if (!rc)
         rc = krait_tasks_read(&stacks->tasks, remote->pid, flags & KRAIT_READ_CALLS);

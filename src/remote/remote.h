@@ -49,12 +49,26 @@ struct krait_remote_thread {
     uint32_t count;
 };
 
+enum krait_coroutine_state { KRAIT_COROUTINE_WAITS, KRAIT_COROUTINE_RUNS, KRAIT_COROUTINE_CREATED };
+
+/* A task of asyncio: what its coroutine awaits, innermost first. */
+struct krait_remote_task {
+    uint64_t addr;
+    char name[64];
+    pid_t tid; /* of the thread whose event loop it belongs to */
+    enum krait_coroutine_state state;
+    bool failed;           /* it changed while it was read */
+    uint32_t first, count; /* in krait_remote_stacks.frames */
+};
+
 /* The threads at one time, the oldest first; each has its stack of a moment of its own. */
 struct krait_remote_stacks {
     struct krait_remote_thread *threads;
     uint32_t thread_count, thread_cap;
     struct krait_remote_frame *frames;
     uint32_t frame_count, frame_cap;
+    struct krait_remote_task *coroutines; /* of krait_remote_read_tasks */
+    uint32_t coroutine_count, coroutine_cap;
     struct krait_tasks tasks; /* what the kernel says of them, from just before */
 };
 
@@ -67,6 +81,7 @@ struct krait_remote {
     char *file;       /* the file that holds the interpreter, as the process names it */
     uint64_t runtime; /* addresses there: _PyRuntime; PyCode_Type, or 0 */
     uint64_t code_type;
+    uint64_t asyncio;       /* address of the table of offsets of asyncio's C part; 0: not met yet */
     uint32_t tid_offset;    /* of the kernel's number in struct pthread, once it is known; before 3.11 */
     struct krait_map codes; /* address -> struct krait_remote_code * */
     struct krait_arena arena;
@@ -89,6 +104,11 @@ enum krait_read_flags {
  * live as long as `remote`. Returns 0, or what krait_remote_open does. */
 int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
                       struct krait_err *err);
+
+/* After krait_remote_read: adds the tasks of asyncio of all threads, from Python 3.14 on, to `stacks`. Returns 0;
+ * -ENOTSUP: this version does not tell where they are; -ENOENT: the program has not imported asyncio; or what
+ * krait_memory_read does. */
+int krait_remote_read_tasks(struct krait_remote *remote, struct krait_remote_stacks *stacks);
 
 /* Sets the reason why the process cannot be read: rc as of krait_memory_read. Returns rc. */
 int krait_remote_refusal(pid_t pid, int rc, struct krait_err *err);

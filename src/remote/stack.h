@@ -36,4 +36,13 @@ int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *rea
 /* The code object at `addr`, read again if another one is there now; NULL if none is. */
 const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr);
 
+/* The frame of a code object and an instruction. False if the code object cannot be read. */
+bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,
+                      struct krait_remote_frame *frame);
+
+/* Finds a section in the interpreter's own file, or in a mapped one whose name begins with `prefix`; its address there.
+ * -ENOENT: there is none. */
+int krait_find_section(const struct krait_remote *remote, const char *prefix, const char *section,
+                       uint64_t *address);
+
 #endif

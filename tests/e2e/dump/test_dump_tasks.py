@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait dump: tasks of asyncio (Python 3.14 and later), against what the program itself knows of them."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from running import Programs, wait_for
+
+TASKS = """
+import asyncio, json, os, threading, time
+
+async def leaf(queue):
+    await queue.get()
+
+async def middle(queue):
+    try:
+        return await leaf(queue)
+    finally:
+        pass
+
+async def produces():
+    await asyncio.sleep(600)
+    yield 1
+
+async def consumes():
+    async for x in produces():
+        pass
+
+class Awaitable:
+    def __await__(self):
+        return (yield from asyncio.sleep(600).__await__())
+
+async def awaits_object():
+    await Awaitable()
+
+async def deep(n):
+    await (deep(n - 1) if n else asyncio.sleep(600))
+
+def chain(coroutine):
+    frames = []
+    while hasattr(coroutine, "cr_frame") or hasattr(coroutine, "gi_frame") or hasattr(coroutine, "ag_frame"):
+        kind = "cr" if hasattr(coroutine, "cr_frame") else "gi" if hasattr(coroutine, "gi_frame") else "ag"
+        frame = getattr(coroutine, kind + "_frame")
+        frames.insert(0, (frame.f_code.co_qualname, frame.f_code.co_filename, frame.f_lineno))
+        coroutine = getattr(coroutine, kind + ("_yieldfrom" if kind == "gi" else "_await"))
+    return frames
+
+async def never():
+    await asyncio.sleep(600)
+
+async def main():
+    queue = asyncio.Queue()
+    begun = [middle(queue), awaits_object(), deep(30)]
+    tasks = [asyncio.create_task(c, name=c.__name__) for c in begun]
+    generator = asyncio.create_task(consumes(), name="consumes \\u4e2d")
+    unnamed = asyncio.create_task(leaf(queue))
+    await asyncio.sleep(0.2)
+    known = {t.get_name(): chain(t.get_coro()) for t in tasks + [unnamed]}
+    print(os.getpid(), json.dumps(known), flush=True)
+    asyncio.create_task(never(), name="never")
+    time.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def programs(tmp_path):
+    made = Programs(tmp_path)
+    yield made
+    made.end()
+
+
+def dump(krait, *words):
+    run = subprocess.run([krait, "dump", "--json", *map(str, words)], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0 and not run.stderr, run.stderr
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def stack(task):
+    return [(f["function"], f["file"], f["line"]) for f in task["frames"]]
+
+
+@pytest.mark.pythons(least=(3, 14))
+def test_tasks_are_where_the_program_itself_knows_them_to_be(krait, programs, python, run):
+    app = programs.start(python, TASKS)
+    expected = {name: [tuple(f) for f in frames] for name, frames in json.loads(app.ready).items()}
+    tasks = {t["name"]: t for t in dump(krait, app.pid)[0]["tasks"]}
+    waiting = {name: stack(tasks[name]) for name in expected}
+    assert waiting["awaits_object"].pop(0)[0] == "sleep"  # the wrapper that __await__() returns does not tell the program
+    assert waiting == expected and len(expected["deep"]) == 32
+    assert {t["tid"] for t in tasks.values()} == {app.pid} and all(t["read"] for t in tasks.values())
+    assert [f[0] for f in stack(tasks["consumes \u4e2d"])] == ["sleep", "produces", "consumes"]
+    states = {name: t["state"] for name, t in tasks.items()}
+    assert [name for name, state in states.items() if state == "running"] == ["Task-1"] and states["never"] == "created"
+    assert set(states.values()) == {"running", "created", "waiting"} and len(states) == len(expected) + 3
+    text = run("dump", app.pid).stdout
+    assert re.search(rf"^Task middle of thread {app.pid}  waits\n    Queue.get .*\n    leaf .*\n    middle .*:9$", text, re.M)
+    assert re.search(r"^    deep +\S*:\d+  \(31 times\)$", text, re.M)
+    assert re.search(rf"^Task never of thread {app.pid}  has not begun\n", text, re.M)
+
+
+PAIRS = """
+import asyncio, os
+async def b(): await asyncio.sleep(0)
+async def d(): await asyncio.sleep(0)
+async def a(): await b()
+async def c(): await d()
+async def turns():
+    while True:
+        await a()
+        await c()
+async def main():
+    print(os.getpid(), flush=True)
+    await asyncio.gather(*(turns() for _ in range(3)))
+asyncio.run(main())
+"""
+CALLER = {"__sleep0": {"sleep"}, "sleep": {"b", "d"}, "b": {"a"}, "d": {"c"}, "a": {"turns"}, "c": {"turns"}}
+
+
+@pytest.mark.pythons(least=(3, 14))
+def test_no_task_has_a_stack_that_never_was(krait, programs, python):
+    app = programs.start(python, PAIRS)
+    wait_for(lambda: len(dump(krait, app.pid)[0]["tasks"]) == 4, "the tasks")
+    seen = dump(krait, "--repeat", 200, "--every", "1ms", app.pid)
+    stacks = [[f["function"] for f in t["frames"]] for d in seen for t in d["tasks"] if t["frames"]]
+    assert len(stacks) > 300 and {"b", "d"} <= {f for s in stacks for f in s}
+    assert not [s for s in stacks if s[-1] not in ("turns", "main") or any(below not in CALLER[f] for f, below in zip(s, s[1:]))]
+
+
+def test_programs_without_tasks_have_none(krait, programs, python):
+    app = programs.start(python, "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
+    assert dump(krait, app.pid)[0]["tasks"] == []

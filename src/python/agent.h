@@ -94,6 +94,8 @@ struct krait_interp {
         int64_t left;    /* hooks until the governor looks again */
         uint64_t window; /* hooks from one look to the next; 0: no budget */
         uint64_t idle;   /* how many of them record no event */
+        /* Before 3.12: what some of those took, and how many these were. */
+        uint64_t idle_sampled_ticks, idle_samples;
         uint64_t raises; /* how many of those are for RAISE, in this period */
         bool no_raise;   /* RAISE was dropped */
         struct krait_budget budget;
@@ -328,8 +330,14 @@ static inline bool krait_governor_count(struct krait_interp *in, struct krait_co
     return true;
 }
 
-/* Counts a hook that records nothing. */
+/* Whether to measure the next hook: few, because it takes two readings of the clock. */
+static inline bool krait_governor_samples(const struct krait_interp *in)
+{
+    enum { EVERY = 64 };
+    return in->governor.left % EVERY == 0;
+}
 
+/* Counts a hook that records nothing. */
 static inline void krait_governor_count_idle(struct krait_interp *in)
 {
     in->governor.idle++;

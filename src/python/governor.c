@@ -331,6 +331,27 @@ static void next_period(struct krait_governor *g)
     krait_durations_next_period(g->durations);
 }
 
+/* What a call of a dropped function takes: the hooks, and what was measured of the begin twice, because the end looks
+ * the function up too. Of what was measured the clock is a part. */
+static uint64_t idle_ticks(const struct krait_interp *in)
+{
+    const struct krait_governor *g = &in->governor;
+    const struct krait_agent *agent = in->agent;
+    uint64_t took = g->idle_samples ? g->idle_sampled_ticks / g->idle_samples : 0;
+    uint64_t clock = (agent->event_ticks - agent->hook_ticks) / 2;
+    return agent->hook_ticks + (took > clock ? 2 * (took - clock) : 0);
+}
+
+/* Old samples count less. */
+static void age_samples(struct krait_governor *g)
+{
+    enum { OLD = 4096 };
+    if (g->idle_samples < OLD)
+        return;
+    g->idle_samples /= 2;
+    g->idle_sampled_ticks /= 2;
+}
+
 /* Counts what was spent since the last look, and what was allowed. */
 static void settle(struct krait_interp *in, uint64_t now)
 {
@@ -341,8 +362,9 @@ static void settle(struct krait_interp *in, uint64_t now)
     uint64_t measured = g->looked_ticks + g->said_ticks;
     measured -= KRAIT_MIN(measured, stolen); /* most likely, when it took so long */
     passed -= KRAIT_MIN(passed, stolen);     /* the program did nothing then */
-    uint64_t spent = events * in->agent->event_ticks + g->idle * in->agent->hook_ticks + measured;
+    uint64_t spent = events * in->agent->event_ticks + g->idle * idle_ticks(in) + measured;
     g->durations->stolen = 0;
+    age_samples(g);
     krait_budget_settle(&g->budget, passed, spent);
     g->idle = 0;
     g->said_ticks = 0;

@@ -353,9 +353,8 @@ static void selective_c(struct krait_interp *in, PyObject *code, int what, PyObj
         put_end(in, krait_writer_now(&in->agent->writer), KRAIT_EVENT_c_raise);
 }
 
-static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject *arg)
+static int selective_event(struct krait_interp *in, PyObject *frame, int what, PyObject *arg)
 {
-    struct krait_interp *in = ((struct profile_obj *)obj)->in;
     PyObject *code = krait_frame_code_fast(frame);
     if (KRAIT_UNLIKELY(in->scan_threads))
         scan_threads(in);
@@ -376,6 +375,28 @@ static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject
         selective_c(in, code, what, arg);
     }
     return 0;
+}
+
+/* What the begin of a dropped function takes: mostly the look-up, which is slow where many functions are hot. */
+static int sampled_event(struct krait_interp *in, PyObject *frame, int what, PyObject *arg)
+{
+    enum { MOST = 32 }; /* times what an event takes; longer ones were interrupted */
+    struct krait_governor *g = &in->governor;
+    uint64_t idle = g->idle, begin = krait_writer_now(&in->agent->writer);
+    int rc = selective_event(in, frame, what, arg);
+    uint64_t took = krait_writer_now(&in->agent->writer) - begin;
+    if (g->idle == idle + 1 && took < MOST * in->agent->event_ticks) {
+        g->idle_sampled_ticks += took;
+        g->idle_samples++;
+    }
+    return rc;
+}
+
+static int on_event_selective(PyObject *obj, PyObject *frame, int what, PyObject *arg)
+{
+    struct krait_interp *in = ((struct profile_obj *)obj)->in;
+    return KRAIT_UNLIKELY(krait_governor_samples(in)) ? sampled_event(in, frame, what, arg)
+                                                      : selective_event(in, frame, what, arg);
 }
 
 /* ---- installing it ---- */

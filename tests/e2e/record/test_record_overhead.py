@@ -183,6 +183,32 @@ def test_many_short_functions_are_dropped_together(record, overview, any_python)
     assert len(gone) > 50
 
 
+@pytest.mark.pythons(most=(3, 11))
+def test_hooks_of_many_dropped_functions_are_charged_what_they_cost(record, python):
+    """Each looks its function up in memory that the cache has lost: 16 ns would be too little."""
+    run = record.text(
+        python,
+        """
+        import sys
+        names = {}
+        exec("\\n".join(f"def f{i}(x):\\n    return x" for i in range(10_000)), names)
+        functions = [names[f"f{i}"] for i in range(10_000)]
+        def once():
+            for f in functions:
+                f(1)
+        for i in range(500):
+            once()
+        hooked = 0
+        for i in range(1000):
+            once()
+            hooked += sys.getprofile() is not None
+        print(hooked)
+        """,
+        options=BUDGET,
+    )
+    assert int(run.stdout) < 150
+
+
 def test_a_dropped_function_that_becomes_long_is_recorded_again(record, report, overview, any_python):
     run = record.text(
         any_python,

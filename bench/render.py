@@ -10,10 +10,10 @@ import readers
 import traces
 
 GOALS = """\
-The slowdown of a program is its time under a tool over its time without one, the median of runs that take turns. The
-**floor** is what no recorder of calls can go below on the same Python: the interpreter's hook, one read of the clock and
-one store into a cached buffer for each event, with no ids, no shared memory and no file (`bench/floor.c`). Added time is
-slowdown minus one; its median over the programs is what tools are compared by.
+The slowdown of a program is its time under a tool divided by its time without one: the median of runs that take turns.
+The **floor** is the least that any recorder of calls costs on the same Python: the interpreter's hook, one read of the
+clock and one store into a cached buffer for each event, without ids, shared memory or a file (`bench/floor.c`). Added
+time is the slowdown minus one. Tools are compared by the median of their added time over the programs.
 """
 
 
@@ -370,7 +370,7 @@ TYPICAL_AIM, WORST_AIM, ANALYSIS_AIM = 0.05, 0.18, 2  # shares of the time under
 
 SERVER_TEXT = """A web server in Python (`bench/web_server.py`: a thread a connection; each request looks at all files of a folder and
 sends one) under wrk, %d connections: on one CPU, with wrk on the others, and both on all. `krait, unread` is krait without
-`--kernel` while the kernel writes the same events into rings that nobody reads: what no recorder of them can go below.
+`--kernel` while the kernel writes the same events into rings that nobody reads: the least that any recorder of them costs.
 `krait, perf` is the same with `perf record`, system calls by raw_syscalls. `added` is against krait.
 
 """
@@ -606,7 +606,7 @@ def page(results):
     text = "# Benchmarks\n\nMade by `make bench`; do not edit. "
     text += machine_text(m)
     if results.get("quick"):
-        text += "Short runs (`--quick`): each program ran a third as long as in a full run, which weighs beginnings more.\n\n"
+        text += "Short runs (`--quick`): each program ran a third as long as in a full run, so its start counts for more.\n\n"
     if m["load"] > 1:
         text += (
             "**Other programs ran on the machine meanwhile (load average %.1f at the start): times, and the noise of them,"

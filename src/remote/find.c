@@ -51,25 +51,30 @@ static int refuse_permission(pid_t pid, struct krait_err *err)
         pid);
 }
 
-static char process_state(pid_t pid)
+/* The state letter and the parent's PID, of proc(5); 0 if there is no such process. */
+static char process_state(pid_t pid, int *parent)
 {
-    char path[64], text[512];
+    char path[64], text[512], state = '\0';
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
     size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
     text[n] = '\0';
     const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] ? name_end[2] : '\0';
+    return name_end && sscanf(name_end + 1, " %c %d", &state, parent) == 2 ? state : '\0';
 }
 
 static int refuse_absence(pid_t pid, struct krait_err *err)
 {
-    char state = process_state(pid);
+    enum { KERNEL = 2 }; /* kthreadd, the parent of all threads of the kernel */
+    int parent = 0;
+    char state = process_state(pid, &parent);
     if (state == 'Z' || state == 'X')
         return krait_err_set(err, -ESRCH, "process %d has ended and waits for its parent to notice", pid);
+    if (state && (pid == KERNEL || parent == KERNEL))
+        return krait_err_set(err, -ENOEXEC, "process %d is a thread of the kernel, which runs no Python",
+                             pid);
     if (state)
-        return krait_err_set(err, -ESRCH,
-                             "process %d has no memory of its own (a kernel thread, or it is ending)", pid);
+        return krait_err_set(err, -ESRCH, "process %d is ending", pid);
     return krait_err_set(err, -ESRCH, "no process %d; it has ended, or is in another PID namespace", pid);
 }
 

@@ -60,6 +60,7 @@ export class Timeline {
       if (!this.restoring) this.store.setScroll(this.scroller.scrollTop);
       this.draw();
     });
+    for (const kind of ['wheel', 'pointerdown']) this.scroller.addEventListener(kind, () => { this.kept = null; }, { passive: true });
     this.names.addEventListener('pointerdown', (event) => this.pressName(event));
     this.names.addEventListener('pointermove', (event) => this.moveName(event));
     this.names.addEventListener('pointerup', (event) => this.releaseName(event));
@@ -118,6 +119,7 @@ export class Timeline {
     this.painter.lines(context, frame, colours);
     if (this.lanes.stale) {
       this.lanes.layout();
+      if (this.kept) this.scrollTo(this.kept);
       this.draw();
     }
     this.drawSelection(context, frame, colours);
@@ -567,13 +569,11 @@ export class Timeline {
 
   /** What is open at a time in a track, at depth 0, or begins next. */
   private async firstOf(track: Track, at: bigint): Promise<Call | null> {
-    if (track.kind === 'calls') {
-      const query = { track: track.id, at, depth: 0 };
-      return ask<Call>('call', query).catch(() => ask<Call>('next', { ...query, forward: 1 })).then((call) => readCall(call, track.id)).catch(() => null);
-    }
-    if (track.kind !== 'states' && track.kind !== 'slices') return null;
+    if (track.kind !== 'calls' && track.kind !== 'states' && track.kind !== 'slices') return null;
     const fetch = (id: number, level: number, index: number): Promise<Tile> => this.api.fetchTile(id, level, index), none = { track: track.id, func: 0, depth: 0, begin: at, end: at, begins: 0, ends: 0 };
-    return await spanAt(fetch, track.id, at, 0) ?? spanNext(fetch, this.trace, none, true);
+    const open = await spanAt(fetch, track.id, at, 0);
+    if (open || track.kind !== 'calls') return open ?? spanNext(fetch, this.trace, none, true);
+    return ask<Call>('next', { track: track.id, at, depth: 0, forward: 1 }).then((call) => readCall(call, track.id)).catch(() => null);
   }
 
   private async goTo(tid: number, at: bigint): Promise<void> {
@@ -619,11 +619,23 @@ export class Timeline {
     this.reveal(call);
   }
 
+  private kept: { track: number; depth: number } | null = null; // stays in view while lanes get their heights, until the reader scrolls
+
   /** The lane of a track into view. */
   revealTrack(track: number): void {
-    const at = this.lanes.of(track), { scrollTop, clientHeight } = this.scroller;
+    this.keep({ track, depth: 0 });
+  }
+
+  private keep(what: { track: number; depth: number }): void {
+    this.kept = what;
+    this.scrollTo(what);
+  }
+
+  private scrollTo(what: { track: number; depth: number }): void {
+    const at = this.lanes.of(what.track), { scrollTop, clientHeight } = this.scroller;
     if (!at) return;
-    const top = at.lane.top + at.part.top;
+    const top = at.lane.top + at.part.top + Math.min(what.depth, at.part.rows) * at.part.rowHeight;
+    this.spacer.style.height = `${Math.max(this.lanes.height - clientHeight, 0)}px`;
     if (top < scrollTop || top + at.part.rowHeight > scrollTop + clientHeight) this.scroller.scrollTop = top - clientHeight / 2;
   }
 
@@ -634,13 +646,11 @@ export class Timeline {
       const wanted = length < span / 2000 || length > span ? Math.max(length * 8, 40) : span;
       this.store.setRange(begin - BigInt(Math.round((wanted - length) / 2)), wanted);
     }
-    const at = this.lanes.of(call.track);
-    if (!at) return;
-    const top = at.lane.top + at.part.top + call.depth * at.part.rowHeight, { scrollTop, clientHeight } = this.scroller;
-    if (top < scrollTop || top + at.part.rowHeight > scrollTop + clientHeight) this.scroller.scrollTop = top - clientHeight / 2;
+    this.keep(call);
   }
 
   scrollBy(lines: number): void {
+    this.kept = null;
     this.scroller.scrollTop += lines * 48;
   }
 

@@ -530,6 +530,22 @@ def test_a_thread_and_its_cpu_lead_to_each_other(open_page, both):
     assert page.text(".details h2") == "time.sleep (C)"  # what thread 5 did at 140 us
 
 
+def test_what_one_goes_to_stays_in_view_while_lanes_grow(open_page, synth):
+    deep = "".join(f"{i}us call 1\n" for i in range(1, 15)) + "".join(f"{100 + i}us return\n" for i in range(14))
+    threads = "".join(f"thread {5 + i} t{i}\n{deep}" for i in range(30))
+    page, *_ = open_page(f"process 5 python3\ncode 1 python app main app.py 1\ncode 2 python app last app.py 9\n{threads}thread 99 last\n1s call 2\n2s return\nexit 0 0\n")
+    page.press("/")
+    page.page.keyboard.type("app.last")
+    page.page.wait_for_timeout(500)
+    page.press("Enter")
+    page.page.locator(".table-rows .row").first.click()
+    page.press("Shift", "0")
+    titles = page.page.locator(".lane:not(.head)")
+    shown = [title.bounding_box() for title in titles.all() if title.locator(".title").inner_text() == "last"]
+    area = page.page.locator(".scroller").bounding_box()
+    assert shown and area["y"] <= shown[0]["y"] < area["y"] + area["height"]
+
+
 # 5 waits for 7, which has the CPU from 100 to 170 us and wakes it at 150.
 HANDED_OVER = [switch(0, 0, 5), wake(50, 7), switch(100, 5, 7, state=1), wake(150, 5), switch(170, 7, 5, state=1), switch(300, 5, 0)]
 # The lines of the timeline that have about that colour; thin lines are mixed with what is under them.

@@ -86,6 +86,7 @@ static struct top_view view_of(const struct top *top, bool whole)
     return (struct top_view){ .remote = top->remote,
                               .sums = &top->sums,
                               .sort = top->sort,
+                              .classic = top->options->classic && !top->options->json,
                               .whole = whole,
                               .cpu = top->cpu,
                               .rate = top->rate,
@@ -266,6 +267,9 @@ static const struct krait_opt top_opts[] = {
       "Count threads that sleep too, not only those that run" },
     { "gil", 'g', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, gil),
       "Count only threads that hold the GIL" },
+    { "classic", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, classic),
+      "Print the columns function, total time, share of the time, share in functions that it called, share in itself, "
+      "file, line" },
     { "sort", 's', KRAIT_OPT_STR, "COLUMN", offsetof(struct top_options, sort),
       "Sort by own, total, own_ns, total_ns, function, line or file (default: own)" },
     { "limit", 'n', KRAIT_OPT_UINT, "N", offsetof(struct top_options, limit),

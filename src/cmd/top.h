@@ -9,7 +9,7 @@
 #include "remote/sums.h"
 
 struct top_options {
-    bool once, idle, gil, json;
+    bool once, idle, gil, json, classic;
     uint64_t batch, rate, interval_ns, limit;
     const char *sort;
 };
@@ -20,6 +20,7 @@ struct top_view {
     const struct krait_sums *sums;
     const char *sort;
     const char *command; /* of the program; NULL: none */
+    bool classic;        /* the columns of --classic */
     bool whole;          /* shares of all the time, not of the last interval */
     double cpu;          /* of the program, in CPUs, in that time; negative: not known */
     uint64_t rate;       /* readings a second */

@@ -20,13 +20,16 @@ static const struct krait_sum *sum_of(const struct top_view *view, const struct 
     return view->whole ? &row->all : &row->last;
 }
 
-enum { OWN, TOTAL };
+enum { OWN, TOTAL, DESCENDANTS };
 
 static struct krait_sheet_cell get_share(void *of, const void *row, size_t which)
 {
     const struct krait_sum *sum = sum_of(of, row);
     uint64_t rounds = rounds_of(of)->rounds;
-    return krait_sheet_number((which == OWN ? sum->own : sum->total) * MILLION / KRAIT_MAX(rounds, 1u));
+    const uint64_t counts[] = {
+        [OWN] = sum->own, [TOTAL] = sum->total, [DESCENDANTS] = sum->total - sum->own
+    };
+    return krait_sheet_number(counts[which] * MILLION / KRAIT_MAX(rounds, 1u));
 }
 
 /* A reading stands for the time from one to the next. */
@@ -67,6 +70,28 @@ static const struct krait_sheet_column columns[] = {
       offsetof(struct krait_sums_row, file) },
 };
 
+/* The table that the tool of 2005 printed. */
+static const struct krait_sheet_column classic_columns[] = {
+    { { "function", LEFT, 16, 0 },
+      "function",
+      KRAIT_SHEET_NAME,
+      0,
+      krait_sheet_name_at,
+      offsetof(struct krait_sums_row, name) },
+    { { "total time", 0, 0, 0 }, "total_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DASH, get_time, TOTAL },
+    { { "%", 0, 0, 0 }, "total", KRAIT_SHEET_SHARE, 0, get_share, TOTAL },
+    { { "descendants", 0, 0, 1 }, "descendants", KRAIT_SHEET_SHARE, 0, get_share, DESCENDANTS },
+    { { "itself", 0, 0, 0 }, "own", KRAIT_SHEET_SHARE, 0, get_share, OWN },
+    { { "own time", 0, 0, 0 }, "own_ns", KRAIT_SHEET_NS, KRAIT_SHEET_DATA, get_time, OWN },
+    { { "file", LEFT, 12, 0 },
+      "file",
+      KRAIT_SHEET_NAME,
+      0,
+      krait_sheet_name_at,
+      offsetof(struct krait_sums_row, file) },
+    { { "line", 0, 0, 2 }, "line", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, get_line, 0 },
+};
+
 int top_check_sort(const char *key, struct krait_err *err)
 {
     struct krait_sheet sheet = { .columns = columns, .column_count = KRAIT_ARRAY_LEN(columns) };
@@ -87,6 +112,10 @@ static int make_sheet(const struct top_view *view, struct krait_sheet *sheet)
     *sheet = (struct krait_sheet){ .columns = columns,
                                    .of = (void *)view,
                                    .column_count = KRAIT_ARRAY_LEN(columns) };
+    if (view->classic) {
+        sheet->columns = classic_columns;
+        sheet->column_count = KRAIT_ARRAY_LEN(classic_columns);
+    }
     for (uint32_t i = 0; i < view->sums->count; i++) {
         if (view->sums->rows[i].all.total)
             krait_sheet_add(sheet, &view->sums->rows[i]);

@@ -105,6 +105,16 @@ def test_sorted_and_limited(programs, run, any_python):
     assert re.match(rf"process {app.pid}, Python {any_python.version}: \S+ .*app1.py\n[\d.]+ m?s, \d+ samples, CPU \d+%, GIL held", text)
 
 
+def test_the_classic_table(programs, run, any_python):
+    app = programs.start(any_python, BUSY)
+    text = run("top", "--once", "--classic", "--sort", "total", app.pid).stdout
+    head, *table = text.split("\n\n", 1)[1].splitlines()
+    assert re.fullmatch(r"function +total time +% +descendants +itself +file +line", head)
+    found = {row[0]: row for row in (re.match(r"(\S+) +([\d.]+ m?s) +([\d.]+)% +([\d.]+)% +([\d.]+)%  (\S+) +(\d+)$", line).groups() for line in table)}
+    assert set(found) >= {"<module>", "long", "spin"} and found["spin"][3] == "0.0" == found["long"][4]
+    assert float(found["long"][2]) == float(found["long"][3]) > 0 and float(found["spin"][4]) == float(found["spin"][2])
+
+
 def test_a_program_that_runs_no_python_code_has_an_empty_table(programs, run, any_python):
     app = programs.start(any_python, "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
     wait_for(lambda: "S (sleeping)" in open(f"/proc/{app.pid}/status").read(), "sleep")
@@ -228,6 +238,7 @@ def test_the_last_table_stays_when_the_program_or_krait_is_ended(programs, krait
 
 
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
-    once, batch, as_json, holders = run_page("top.md", krait, any_python, tmp_path).values()
+    once, batch, as_json, holders, classic = run_page("top.md", krait, any_python, tmp_path).values()
     assert re.search(r"^ *\d+\.\d%.* parse +10 ", once.stdout, re.M) and batch.stdout.count("process ") == 2
     assert json.loads(as_json.stdout)["rate"] == 1000 and " spin " in holders.stdout
+    assert "descendants" in classic.stdout

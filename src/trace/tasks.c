@@ -251,6 +251,8 @@ static const char *label_of(struct krait_trace *trace, const struct krait_task *
 {
     const char *func = task->func == KRAIT_NO_ID ? "" : trace->funcs[task->func].name;
     bool has_name = krait_task_has_name(task);
+    if (*func && strcmp(task->name, "?") == 0)
+        return krait_arena_strdup(&trace->impl->arena, func);
     return krait_arena_fmt(&trace->impl->arena, "%s%s%s", has_name ? task->name : func, *func ? " " : "",
                            has_name ? func : task->name);
 }

@@ -47,6 +47,7 @@ function laneTitle(trace: Trace, track: Track): [string, string] {
     const known = track.thread !== null ? trace.threads[track.thread] : null;
     return [known?.name || track.threadName || 'thread', String(known?.tid ?? track.number)];
   }
+  if (track.of === 'task') return [track.threadName || track.name, 'task'];
   return [track.name, track.of];
 }
 
@@ -54,7 +55,9 @@ function groupOf(trace: Trace, track: Track, by: Grouping): [string, string, str
   if (track.of === 'cpu') return by === 'cpu' ? [`cpu${track.number}`, `CPU ${track.number}`, '', false] : ['cpus', 'CPUs', '', false];
   if (track.of === 'thread' && by === 'kind') return [`kind ${track.kind}`, track.name, '', false];
   if (track.of === 'thread' && by === 'thread' && (track.process !== null || !trace.processes.length)) return ['threads', 'Threads', '', false];
-  if (track.of === 'thread') {
+  if (track.of === 'task' && (by === 'kind' || track.process === null)) return ['tasks', 'Tasks', '', false];
+  if (track.of === 'task' && by === 'thread') return ['threads', 'Threads', '', false];
+  if (track.of === 'thread' || track.of === 'task') {
     const process = track.process !== null ? trace.processes[track.process] : null;
     if (process) return [`p${track.process}`, processTitle(process), String(process.pid), false];
     return trace.processes.length ? ['rest', 'Rest of the machine', '', true] : [`m${track.pid}`, track.processName || 'process', String(track.pid), false];
@@ -132,7 +135,7 @@ export class Lanes {
     for (const group of this.found) {
       const hit = (text: string): boolean => !wanted || text.toLowerCase().includes(wanted);
       const groupHit = hit(`${group.title} ${group.hint}`);
-      const isActive = (lane: Group['lanes'][0]): boolean => !this.active || lane.tracks.some((track) => track.of !== 'thread' || this.active?.has(track.id));
+      const isActive = (lane: Group['lanes'][0]): boolean => !this.active || lane.tracks.some((track) => (track.of !== 'thread' && track.of !== 'task') || this.active?.has(track.id));
       const own = group.lanes.filter((lane) => (groupHit || hit(`${lane.title} ${lane.hint}`)) && isActive(lane));
       if (!own.length) continue;
       const closed = collapsed.includes(group.key) !== group.closed;

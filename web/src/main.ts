@@ -223,6 +223,7 @@ class Page {
       const keyOf = (id: number): string => `${trace.tracks[id].pid}.${trace.tracks[id].number}`;
       for (const [track, name, , ns] of sums.rows) {
         const state = await api.texts.wait(name);
+        if (ns && trace.tracks[track].of === 'task') active.add(track);
         if (ns && (state === 'user' || state === 'system' || state === 'interrupt')) threads.add(keyOf(track));
       }
       const known = trace.tracks.some((track) => track.of === 'thread' && track.name === 'state');

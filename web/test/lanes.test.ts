@@ -77,3 +77,12 @@ test('recordings side by side have their own times, and tables are of one of the
   equal([lanes.tableShift(), lanes.chosenTracks()?.map((track) => track.id), lanes.groupsOf(1)], [1010n, [3], ['p1']]);
   equal(lanes.alignment.span, 101);
 });
+
+test('tasks stand below the threads of their process, by name', () => {
+  const task = { ...track(8, 'states', 'task', 1, 1, null), threadName: 'worker Task-7', name: 'task' };
+  trace.tracks.push(task);
+  const shown = lanesOf(), byKind = lanesOf({ group: 'kind' });
+  trace.tracks.pop();
+  equal(titles(shown.lanes).slice(3, 6), ['P101', 't3', 'worker Task-7']);
+  equal(titles(byKind.lanes).includes('TASKS'), true);
+});

@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import pytest
+from browser import browser, opened
 
 PROGRAM = """
 import asyncio
@@ -30,3 +31,14 @@ def test_each_task_has_a_lane(record, krait, python, tmp_path):
     assert any(lane.startswith("&lt;first &amp; foremost") for lane in lanes)
     assert sum(lane.startswith("waiter Task-") for lane in lanes) == 2
     assert {"timer", "lock", "on CPU"} <= set(re.findall(r">([^<>]+)</text>", svg))
+
+
+def test_the_page_has_them_below_their_threads(record, krait, any_python):
+    trace = record.text(any_python, PROGRAM).path
+    with browser() as chromium, opened(krait, chromium, trace) as page:
+        page.page.locator(".fold").nth(1).click()  # the thread's calls
+        page.press("Shift")
+        titles = page.page.locator(".lane .title").all_inner_texts()
+        assert titles[1] == "MainThread" and "<first & foremost> waiter" in titles
+        assert sum(title.startswith("waiter Task-") for title in titles) == 2
+        assert page.errors == []

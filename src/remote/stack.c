@@ -107,14 +107,14 @@ static int make_regions(const struct krait_remote *remote, struct krait_stack_re
     reader->region_count = 0;
     for (uint32_t i = 0; i < reader->known_count; i++) {
         uint64_t begin = reader->known[i];
-        struct krait_stack_region *last = reader->regions + reader->region_count - 1;
-        bool joins = reader->region_count && begin <= last->end + MERGE_GAP;
+        bool joins =
+            reader->region_count && begin <= reader->regions[reader->region_count - 1].end + MERGE_GAP;
         if (i && begin == reader->known[i - 1])
             continue;
         reader->known[count++] = begin;
         if (!KRAIT_GROW(reader->regions, reader->region_cap, reader->region_count + 1))
             return -ENOMEM;
-        last = reader->regions + reader->region_count - joins;
+        struct krait_stack_region *last = &reader->regions[reader->region_count - joins];
         at -= joins ? last->end - last->begin : 0;
         *last = (struct krait_stack_region){ joins ? last->begin : begin, begin + size, at };
         at += last->end - last->begin;
@@ -151,8 +151,10 @@ static int learn(const struct krait_remote *remote, struct krait_stack_reader *r
 
 static size_t copy_size(const struct krait_stack_reader *reader)
 {
-    const struct krait_stack_region *last = reader->regions + reader->region_count - 1;
-    return reader->region_count ? last->at + (last->end - last->begin) : 0;
+    if (!reader->region_count)
+        return 0;
+    const struct krait_stack_region *last = &reader->regions[reader->region_count - 1];
+    return last->at + (last->end - last->begin);
 }
 
 /* Copies head and regions, head and regions. `known_head` is where the _PyCFrame was. */

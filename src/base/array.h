@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing arrays. The owner keeps three variables, with any names: the items, their number, and the capacity.
+ * Growing arrays, and binary search. The owner of a growing array keeps three variables, with any names: the items, their
+ * number, and the capacity.
  *
  *   struct { struct event *items; uint32_t count, cap; } events = { 0 };
  *
@@ -43,5 +44,23 @@ void *krait_grow(void *items, size_t *cap, size_t need, size_t size, size_t most
              memset((items) + before_, (byte), ((cap)-before_) * sizeof(*(items))); \
          has_room_;                                                                 \
      }))
+
+/* Binary search: in n items of which those that are before something come first, the index of the first one that is not
+ * before it; n if all are. `is_before` is an expression about the item i.
+ *
+ *   size_t first = KRAIT_PARTITION_POINT(i, events.count, events.items[i].t_ns < t_ns);
+ */
+#define KRAIT_PARTITION_POINT(i, n, is_before)    \
+    ({                                            \
+        size_t low_ = 0, high_ = (n);             \
+        while (low_ < high_) {                    \
+            size_t i = low_ + (high_ - low_) / 2; \
+            if (is_before)                        \
+                low_ = i + 1;                     \
+            else                                  \
+                high_ = i;                        \
+        }                                         \
+        low_;                                     \
+    })
 
 #endif

@@ -123,14 +123,7 @@ static int parse_ids(struct krait_request *request, const char *text, const char
 
 bool krait_request_has_id(const struct krait_request *request, uint32_t id)
 {
-    uint32_t low = 0, high = request->id_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (request->ids[middle].last < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = (uint32_t)KRAIT_PARTITION_POINT(i, request->id_count, request->ids[i].last < id);
     return low < request->id_count && request->ids[low].first <= id;
 }
 

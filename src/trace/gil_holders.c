@@ -205,30 +205,16 @@ void krait_gil_holders_free(struct krait_gil_holders *h)
 /* How many waits begin up to a thread's time. */
 static uint32_t waits_up_to(const struct krait_gil_holders *h, uint32_t tid, uint64_t t_ns)
 {
-    uint32_t low = 0, high = h->wait_count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        const struct wait *w = &h->waits[mid];
-        if (w->tid < tid || (w->tid == tid && w->begin_ns <= t_ns))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    const struct wait *w = h->waits;
+    return (uint32_t)KRAIT_PARTITION_POINT(i, h->wait_count,
+                                           w[i].tid < tid || (w[i].tid == tid && w[i].begin_ns <= t_ns));
 }
 
 /* The first turn of the process that is later than a time, or the end of its turns. */
 static uint32_t turn_after(const struct krait_gil_holders *h, uint32_t process, uint64_t t_ns)
 {
-    uint32_t low = h->first_turn[process], high = h->first_turn[process + 1];
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (h->turns[mid].ns <= t_ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    uint32_t first = h->first_turn[process], count = h->first_turn[process + 1] - first;
+    return first + (uint32_t)KRAIT_PARTITION_POINT(i, count, h->turns[first + i].ns <= t_ns);
 }
 
 struct krait_gil_hold krait_gil_hold_at(const struct krait_gil_holders *h, uint32_t tid, uint64_t t_ns)

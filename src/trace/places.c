@@ -74,14 +74,8 @@ void krait_places_note(struct krait_places *places, const struct krait_stack *st
 
 const struct krait_place *krait_places_find(const struct krait_places *places, uint64_t from_ns)
 {
-    uint32_t low = 0, high = places->count; /* times never go back in a stream */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (places->items[middle].t_ns < from_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* times never go back in a stream */
+    uint32_t low = (uint32_t)KRAIT_PARTITION_POINT(i, places->count, places->items[i].t_ns < from_ns);
     return low ? &places->items[low - 1] : NULL;
 }
 

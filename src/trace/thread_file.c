@@ -21,13 +21,8 @@ void krait_thread_file_done(struct krait_thread_file *file)
 
 size_t krait_thread_file_seek(const struct krait_thread_file *file, uint64_t from_ns)
 {
-    uint32_t low = 0, high = file->goes_back ? 0 : file->packet_count; /* the first that begins behind it */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (file->packets[middle].begin_ns <= from_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* the first that begins behind it */
+    uint32_t low = (uint32_t)KRAIT_PARTITION_POINT(i, file->goes_back ? 0 : file->packet_count,
+                                                   file->packets[i].begin_ns <= from_ns);
     return low > 1 ? file->packets[low - 2].offset : 0;
 }

@@ -130,15 +130,7 @@ size_t krait_columns_size(const struct krait_columns *columns)
 
 static uint32_t first_moment(const struct krait_columns *columns, uint64_t t_ns)
 {
-    uint32_t low = 0, high = columns->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (columns->moments[middle].t_ns < t_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)KRAIT_PARTITION_POINT(i, columns->count, columns->moments[i].t_ns < t_ns);
 }
 
 int krait_columns_tell(const struct krait_columns *columns, uint64_t from_ns, uint64_t to_ns,

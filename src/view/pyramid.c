@@ -383,28 +383,12 @@ size_t krait_pyramid_size(const struct krait_pyramid *pyramid)
 
 static size_t first_cell(const struct krait_pyramid_level *level, uint64_t key)
 {
-    size_t low = 0, high = level->cell_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (level->cells[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return KRAIT_PARTITION_POINT(i, level->cell_count, level->cells[i].key < key);
 }
 
 static size_t first_call(const struct krait_pyramid_level *level, uint64_t begin_ns)
 {
-    size_t low = 0, high = level->call_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (level->calls[middle].begin_ns < begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return KRAIT_PARTITION_POINT(i, level->call_count, level->calls[i].begin_ns < begin_ns);
 }
 
 /* The calls of a class are shorter than 3 cells of the next level, so that those that began before the tile began
@@ -445,14 +429,7 @@ static void tell_deep(const struct krait_pyramid *pyramid, struct krait_tile *ti
                       uint64_t to)
 {
     uint64_t first = from >> shift_of(pyramid->first);
-    size_t low = 0, high = pyramid->deep_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (pyramid->deep[middle].cell < first)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = KRAIT_PARTITION_POINT(i, pyramid->deep_count, pyramid->deep[i].cell < first);
     bool starts = low < pyramid->deep_count && pyramid->deep[low].cell == first;
     if (low && !starts && pyramid->deep[low - 1].height > DEPTHS)
         tile->deepest = KRAIT_MAX(tile->deepest, pyramid->deep[low - 1].height);

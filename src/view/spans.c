@@ -85,14 +85,7 @@ void krait_spans_start(struct krait_spans_reader *reader, const struct krait_spa
 
 void krait_spans_seek(struct krait_spans_reader *reader, const struct krait_spans *spans, uint64_t begin_ns)
 {
-    size_t low = 0, high = spans->block_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (spans->blocks[middle].begin_ns < begin_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = KRAIT_PARTITION_POINT(i, spans->block_count, spans->blocks[i].begin_ns < begin_ns);
     go_to(reader, spans, low ? low - 1 : 0);
 }
 

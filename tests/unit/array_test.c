@@ -76,6 +76,17 @@ static void test_bytes_that_overflow_leave_all_as_it_was(void **state)
     assert_int_equal(cap, 0);
 }
 
+static void test_a_search_finds_the_first_that_is_not_before(void **state)
+{
+    (void)state;
+    static const int items[] = { 1, 3, 3, 5 };
+    static const size_t first[] = { 0, 0, 1, 1, 3, 3, 4 }; /* of those that are not below 0, 1, ... 6 */
+    for (int least = 0; least < 7; least++)
+        assert_int_equal(KRAIT_PARTITION_POINT(i, KRAIT_ARRAY_LEN(items), items[i] < least), first[least]);
+    const int *none = NULL;
+    assert_int_equal(KRAIT_PARTITION_POINT(i, 0, none[i] < 1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,6 +95,7 @@ int main(void)
         cmocka_unit_test(test_new_items_are_filled_and_old_ones_kept),
         cmocka_unit_test(test_a_count_that_cannot_be_leaves_all_as_it_was),
         cmocka_unit_test(test_bytes_that_overflow_leave_all_as_it_was),
+        cmocka_unit_test(test_a_search_finds_the_first_that_is_not_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

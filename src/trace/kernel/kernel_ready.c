@@ -88,14 +88,8 @@ static bool add_run(struct krait_kruns *to, uint32_t first, struct krait_krun ru
 /* The first run of the log that reaches beyond a time. */
 static uint32_t first_after(const struct krait_kruns *runs, int64_t ns)
 {
-    uint32_t low = 0, high = runs->count;
-    while (low < high) { /* the first that begins after it */
-        uint32_t mid = low + (high - low) / 2;
-        if (runs->items[mid].ns <= ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
+    /* the first that begins after it */
+    uint32_t low = (uint32_t)KRAIT_PARTITION_POINT(i, runs->count, runs->items[i].ns <= ns);
     return low ? low - 1 : 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/kernel/own_threads.h"
 
+#include "base/array.h"
 /* By number, then as they began. */
 static int by_tid_and_begin(const void *a, const void *b, void *threads)
 {
@@ -97,15 +98,7 @@ uint32_t krait_own_thread_at(const struct krait_own_threads *own, const struct k
 /* The first of the lives of a number, or where it would be. */
 static uint32_t first_life(const struct krait_own_threads *own, int32_t id)
 {
-    uint32_t low = 0, high = own->life_count;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (krait_kthread_own_id(own->lives[mid]) < id)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return (uint32_t)KRAIT_PARTITION_POINT(i, own->life_count, krait_kthread_own_id(own->lives[i]) < id);
 }
 
 const struct krait_kthread *krait_own_threads_life(const struct krait_own_threads *own, int32_t id,

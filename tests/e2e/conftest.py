@@ -26,6 +26,7 @@ sys.path[:0] = [str(HERE), *(str(p) for p in sorted(HERE.iterdir()) if p.is_dir(
 import callers_state  # noqa: E402
 import kernel_made  # noqa: E402
 from recording import ROOT, Recording  # noqa: E402
+from running import Programs  # noqa: E402
 
 KRAIT = os.environ.get("KRAIT", str(ROOT / "build" / "krait"))
 BUILD = Path(KRAIT).resolve().parent
@@ -235,6 +236,14 @@ def both(synth):
         return folder
 
     return make
+
+
+@pytest.fixture
+def programs(tmp_path):
+    """programs.start(python, source): a program that runs beside the test and ends with it; see Programs."""
+    made = Programs(tmp_path)
+    yield made
+    made.end()
 
 
 class Recorder:

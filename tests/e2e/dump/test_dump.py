@@ -10,15 +10,8 @@ import subprocess
 import pytest
 
 from pages import run_page
-from running import Programs, wait_for
+from running import wait_for
 from terminal import on_terminal
-
-
-@pytest.fixture
-def programs(tmp_path):
-    made = Programs(tmp_path)
-    yield made
-    made.end()
 
 
 @pytest.fixture

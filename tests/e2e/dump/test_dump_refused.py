@@ -8,14 +8,7 @@ import subprocess
 
 import pytest
 
-from running import Programs, wait_for
-
-
-@pytest.fixture
-def programs(tmp_path):
-    made = Programs(tmp_path)
-    yield made
-    made.end()
+from running import wait_for
 
 
 @pytest.fixture

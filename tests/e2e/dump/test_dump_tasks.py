@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from running import Programs, wait_for
+from running import wait_for
 
 TASKS = """
 import asyncio, json, os, threading, time
@@ -65,13 +65,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-@pytest.fixture
-def programs(tmp_path):
-    made = Programs(tmp_path)
-    yield made
-    made.end()
 
 
 def dump(krait, *words):

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from pages import run_page
-from running import Programs, wait_for
+from running import wait_for
 from terminal import open_terminal
 
 # By a clock that stands still while the program is off the CPU.
@@ -37,13 +37,6 @@ while True:
     recursive(5)
     short()
 """
-
-
-@pytest.fixture
-def programs(tmp_path):
-    made = Programs(tmp_path)
-    yield made
-    made.end()
 
 
 @pytest.fixture
@@ -69,7 +62,8 @@ def test_shares_are_those_of_the_program(programs, top, python):
     found = rows(table)
     assert table["samples"] == table["interval_samples"] > 300 and table["threads"] == 2 and table["command"].endswith("app1.py")
     assert 0.65 < found["long"]["total"] / found["spin"]["total"] < 0.85
-    assert found["spin"]["own"] == found["spin"]["total"] > 0 == found["short"]["own"]
+    assert found["spin"]["own"] == found["spin"]["total"] > 0
+    assert found["short"]["own"] < 0.02  # a look may meet it on its way into spin or out of it
     assert found["recursive"]["total"] == found["long"]["total"] <= 1 and "waits" not in found
     for row in found.values():
         assert row["own_ns"] == pytest.approx(row["own"] * table["time_ns"], rel=0.01)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/calltree.h"
+#include "analysis/calltree_own.h"
 
 #include "analysis/idle.h"
 #include "analysis/raised.h"
@@ -51,8 +51,19 @@ static uint32_t node_add(struct krait_calltree *tree, uint32_t parent, uint32_t 
     return id;
 }
 
-/* The child of `parent`, made when it is not there; KRAIT_NO_ID when memory is out. */
-static uint32_t child_of(struct krait_calltree *tree, uint32_t parent, uint32_t func, uint32_t label)
+struct krait_calltree *krait_calltree_empty(bool split)
+{
+    struct krait_calltree *tree = calloc(1, sizeof(*tree));
+    if (tree)
+        tree->split = split;
+    if (!tree || node_add(tree, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == KRAIT_NO_ID) {
+        krait_calltree_free(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+uint32_t krait_calltree_child(struct krait_calltree *tree, uint32_t parent, uint32_t func, uint32_t label)
 {
     uint64_t key = child_key(parent, label == KRAIT_NO_ID ? func : label, label != KRAIT_NO_ID);
     uint64_t *found = krait_map_get(&tree->index, key);
@@ -77,7 +88,7 @@ static bool has_room_for_last(struct builder *b)
 /* A child that was not the last one called from there; KRAIT_NO_ID when memory is out. */
 static uint32_t other_child(struct builder *b, uint32_t parent, uint32_t func)
 {
-    uint32_t child = child_of(b->tree, parent, func, KRAIT_NO_ID);
+    uint32_t child = krait_calltree_child(b->tree, parent, func, KRAIT_NO_ID);
     if (child == KRAIT_NO_ID || !has_room_for_last(b))
         return KRAIT_NO_ID;
     b->last_child[parent] = child;
@@ -156,7 +167,7 @@ static uint32_t group_node(struct krait_calltree *tree, uint32_t parent, const c
     char text[512];
     int n = snprintf(text, sizeof(text), "%s %u", *name ? name : otherwise, number);
     uint32_t label = krait_strtab_add(&tree->labels, text, KRAIT_MIN((size_t)n, sizeof(text) - 1));
-    return label == KRAIT_NO_ID ? KRAIT_NO_ID : child_of(tree, parent, KRAIT_NO_ID, label);
+    return label == KRAIT_NO_ID ? KRAIT_NO_ID : krait_calltree_child(tree, parent, KRAIT_NO_ID, label);
 }
 
 /* The node below which a thread's stacks go. */
@@ -212,8 +223,8 @@ static void add_wall(uint64_t to[KRAIT_WALL_COUNT], const uint64_t more[KRAIT_WA
         to[i] += more[i];
 }
 
-/* Totals from the leaves up: a node lies behind its parent. */
-static void sum_up(struct krait_calltree *tree)
+/* From the leaves up: a node lies behind its parent. */
+void krait_calltree_sum_up(struct krait_calltree *tree)
 {
     for (uint32_t i = tree->count; i-- > 0;) {
         struct krait_tree_node *node = &tree->nodes[i];
@@ -261,7 +272,7 @@ static uint32_t add_like(const struct remaking *r, uint32_t parent, const struct
     uint32_t label = node->label;
     if (label != KRAIT_NO_ID)
         label = krait_strtab_add(&r->to->labels, labels->texts[label], labels->lens[label]);
-    return child_of(r->to, parent, node->func, label);
+    return krait_calltree_child(r->to, parent, node->func, label);
 }
 
 static bool is_import(const struct krait_calltree *tree, uint32_t label)
@@ -278,8 +289,9 @@ static uint32_t add_folded(const struct remaking *r, uint32_t parent, const stru
     bool folds = func && (is_machinery(func) || (inside && is_between(func)));
     uint32_t id = parent;
     if (folds && !inside)
-        id = child_of(to, parent, KRAIT_NO_ID,
-                      krait_strtab_add(&to->labels, KRAIT_IMPORT_LABEL, strlen(KRAIT_IMPORT_LABEL)));
+        id = krait_calltree_child(
+            to, parent, KRAIT_NO_ID,
+            krait_strtab_add(&to->labels, KRAIT_IMPORT_LABEL, strlen(KRAIT_IMPORT_LABEL)));
     else if (!folds)
         id = add_like(r, parent, node);
     if (id == KRAIT_NO_ID)
@@ -324,13 +336,11 @@ static int remake(struct krait_calltree **tree, const struct krait_trace *trace,
 {
     const struct krait_calltree *from = *tree;
     KRAIT_AUTO_FREE uint32_t *place = calloc(from->count, sizeof(*place));
-    struct krait_calltree *to = calloc(1, sizeof(*to));
+    struct krait_calltree *to = krait_calltree_empty(from->split);
     struct remaking r = { from, to, trace->funcs, roots };
-    if (to) {
-        to->split = from->split;
+    if (to)
         memcpy(to->damage, from->damage, sizeof(to->damage));
-    }
-    int rc = place && to && node_add(to, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == 0 ? 0 : -ENOMEM;
+    int rc = place && to ? 0 : -ENOMEM;
     for (uint32_t i = 1; !rc && i < from->count; i++) {
         place[i] = add(&r, place[from->nodes[i].parent], &from->nodes[i]);
         rc = place[i] == KRAIT_NO_ID ? -ENOMEM : 0;
@@ -422,13 +432,9 @@ static void keep_states(struct krait_calltree *tree, uint32_t states)
 int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *trace,
                        const struct krait_calltree_options *options, struct krait_err *err)
 {
-    struct krait_calltree *tree = calloc(1, sizeof(*tree));
-    if (tree)
-        tree->split = options->wall;
-    if (!tree || node_add(tree, KRAIT_NO_ID, KRAIT_NO_ID, KRAIT_NO_ID) == KRAIT_NO_ID) {
-        krait_calltree_free(tree);
+    struct krait_calltree *tree = krait_calltree_empty(options->wall);
+    if (!tree)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    }
     struct builder b = { .tree = tree, .funcs = trace->funcs, .counts_raised = options->raised };
     int rc = walk_threads(&b, trace, options);
     free(b.last_child);
@@ -443,7 +449,7 @@ int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *tr
     }
     if (options->idle)
         drop_idle(tree, options->idle, options->states);
-    sum_up(tree);
+    krait_calltree_sum_up(tree);
     if (options->states)
         keep_states(tree, options->states);
     *out = tree;

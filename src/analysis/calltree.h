@@ -7,6 +7,7 @@
 #define KRAIT_ANALYSIS_CALLTREE_H
 
 #include "analysis/wall.h"
+#include "trace/folded.h"
 
 /* Node 0 is the root (func KRAIT_NO_ID): its self_ns is 0, or with options.roots what lies outside of them, as a
  * group's is. Children hang on first_child/next_sibling, in order of first call. Nodes lie parent before child in
@@ -68,6 +69,12 @@ struct krait_calltree_options {
 /* Builds the tree of the trace. Returns 0 or a negative errno with err set; *out is then untouched. */
 int krait_calltree_new(struct krait_calltree **out, const struct krait_trace *trace,
                        const struct krait_calltree_options *options, struct krait_err *err);
+
+/* The tree of a file of folded stacks, and a trace that has its functions; both belong to the caller. The file's
+ * numbers, samples or times, stand where calls do. Errors as krait_folded_read. */
+int krait_calltree_read_folded(struct krait_calltree **tree, struct krait_trace **trace, const char *path,
+                               struct krait_folded_facts *facts, struct krait_err *err);
+
 void krait_calltree_free(struct krait_calltree *tree);
 
 /* A node's text: the function's label, or the group's; into buf, always terminated; returns buf. */

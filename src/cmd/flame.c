@@ -8,6 +8,7 @@
 #include "base/outfile.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
+#include "cmd/flame_folded.h"
 #include "cmd/omitted.h"
 #include "cmd/progress.h"
 #include "cmd/select.h"
@@ -20,7 +21,7 @@
 #include <string.h>
 
 struct flame_options {
-    const char *output, *title, *by, *unit, *color, *order, *min_width, *state;
+    const char *output, *title, *by, *unit, *color, *order, *min_width, *state, *folded_unit;
     struct krait_select select;
     struct krait_opt_list diff;
     bool icicle, inverted, reverse, fold_imports, idle;
@@ -51,6 +52,8 @@ static const struct krait_opt flame_opts[] = {
       "for gil" },
     { "idle", 0, KRAIT_OPT_FLAG, NULL, AT(idle),
       "Draw a server's idle waits too: event loops, accept, workers at an empty queue, joins" },
+    { "folded-unit", 0, KRAIT_OPT_CHOICE, KRAIT_FOLDED_UNITS, AT(folded_unit),
+      "What the numbers in a file of folded stacks are (default: samples; us if Austin wrote the file)" },
     { "icicle", 0, KRAIT_OPT_FLAG, NULL, AT(icicle),
       "Put the root on top and grow downwards (default for graphs of more than 200 rows)" },
     { "inverted", 'i', KRAIT_OPT_FLAG, NULL, AT(inverted), "Same as --icicle" },
@@ -95,6 +98,7 @@ struct source {
     struct krait_trace *trace;
     struct krait_calltree *tree;
     struct krait_wall *wall; /* for --state; NULL without */
+    bool is_folded, counts_samples;
 };
 
 static void source_done(struct source *source)
@@ -108,6 +112,10 @@ static int source_open(struct source *source, const struct flame_options *o, con
                        size_t count, struct krait_err *err)
 {
     source->path = paths[0];
+    source->is_folded = krait_folded_is_file(paths[0]);
+    if (source->is_folded)
+        return krait_flame_folded_open(&source->tree, &source->trace, &source->counts_samples, paths[0],
+                                       o->folded_unit, err);
     unsigned alone = o->state || o->diff.count ? 0 : KRAIT_CALLS_ALONE;
     int rc = krait_trace_open(&source->trace, paths, count, KRAIT_NEEDS_CALLS | alone, err);
     if (!rc && krait_trace_find_holders(source->trace))
@@ -160,6 +168,7 @@ struct drawn {
     uint32_t count, after; /* all, and those that are not of --diff */
     uint32_t states;       /* that are drawn; 0: all */
     uint32_t clocked;      /* how many tell the time on CPU */
+    bool is_folded;        /* files of folded stacks */
     struct krait_buf time; /* "time", "time on CPU" */
 };
 
@@ -180,7 +189,7 @@ static int open_all(struct drawn *drawn, const struct flame_options *o, char **p
                     struct krait_err *err)
 {
     int rc = 0;
-    if (!o->diff.count)
+    if (!o->diff.count && !drawn->is_folded)
         return source_open(&drawn->sources[0], o, (const char *const *)paths, count, err);
     for (uint32_t i = 0; i < drawn->count && !rc; i++) {
         const char *path = i < drawn->after ? paths[i] : o->diff.items[i - drawn->after];
@@ -208,13 +217,14 @@ static int choose_states(struct drawn *drawn, const struct flame_options *o, str
 static int drawn_open(struct drawn *drawn, const struct flame_options *o, char **paths, size_t count,
                       struct krait_err *err)
 {
-    drawn->after = o->diff.count ? (uint32_t)count : 1;
+    drawn->is_folded = krait_folded_is_file(paths[0]);
+    drawn->after = o->diff.count || drawn->is_folded ? (uint32_t)count : 1;
     drawn->count = drawn->after + (uint32_t)o->diff.count;
     drawn->sources = calloc(drawn->count, sizeof(*drawn->sources));
     int rc = drawn->sources ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     rc = rc ? rc : open_all(drawn, o, paths, count, err);
     rc = rc ? rc : choose_states(drawn, o, err);
-    for (uint32_t i = 0; i < drawn->count && !rc; i++)
+    for (uint32_t i = 0; i < drawn->count && !drawn->is_folded && !rc; i++)
         rc = source_tree(&drawn->sources[i], o, drawn->states, err);
     return rc;
 }
@@ -245,6 +255,25 @@ static void add_lost(struct krait_buf *to, const char *before, uint64_t events)
     counted(to, events, "event lost", "events lost");
 }
 
+/* "1,204 samples in 311 frames of perf.folded". */
+static void folded_subtitle(struct krait_buf *to, const struct flame_options *o, const struct drawn *drawn,
+                            const struct krait_flame *flame)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < flame->count; i++)
+        total += drawn->sources[0].counts_samples ? flame->nodes[i].side[0].calls
+                                                  : flame->nodes[i].side[0].self_ns;
+    if (drawn->sources[0].counts_samples)
+        counted(to, total, "sample", "samples");
+    else
+        krait_text_duration(to, total);
+    krait_buf_fmt(to, " \u00b7 folded stacks of %s", krait_flame_folded_name(drawn->sources[0].path));
+    if (drawn->after > 1)
+        krait_buf_fmt(to, " and %u more", drawn->after - 1);
+    if (o->diff.count)
+        krait_buf_fmt(to, " \u00b7 compared with %s", o->diff.items[0]);
+}
+
 /* "2.31 s on CPU in 4 threads of 2 processes · 1,204,331 calls · recorded over 1.02 s". */
 static void subtitle(struct krait_buf *to, const struct flame_options *o, const struct drawn *drawn,
                      const struct krait_flame *flame)
@@ -252,6 +281,10 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
     const struct source *source = &drawn->sources[0];
     const struct krait_trace *trace = source->trace;
     uint64_t total_ns = 0, calls = 0;
+    if (drawn->is_folded) {
+        folded_subtitle(to, o, drawn, flame);
+        return;
+    }
     for (uint32_t i = 0; i < flame->count; i++) {
         total_ns += flame->nodes[i].side[0].self_ns;
         calls += flame->nodes[i].side[0].calls;
@@ -282,12 +315,12 @@ static void subtitle(struct krait_buf *to, const struct flame_options *o, const 
 }
 
 /* The first process's command line, its program without the folders that it lies in. */
-static void default_title(struct krait_buf *to, const struct krait_trace *trace)
+static void default_title(struct krait_buf *to, const struct krait_trace *trace, const char *otherwise)
 {
     const struct krait_process *first = trace->process_count ? &trace->processes[0] : NULL;
     const char *command = !first ? "" : *first->command ? first->command : first->name;
     const char *program = krait_fmt_command(command);
-    krait_buf_str(to, *program ? program : "Flame graph");
+    krait_buf_str(to, *program ? program : otherwise);
 }
 
 static int build(struct krait_flame **flame, const struct flame_options *o,
@@ -360,7 +393,10 @@ static void tell_idle(uint64_t ns)
 /* What was compared, and what can be told of it. */
 static void tell_compared(const struct flame_options *o, const struct drawn *drawn, bool judged)
 {
-    if (o->unit && *o->unit == 'c')
+    if (drawn->is_folded)
+        fprintf(stderr, "krait flame: %s compared\n",
+                drawn->sources[0].counts_samples ? "samples are" : "times are");
+    else if (o->unit && *o->unit == 'c')
         fputs("krait flame: calls are compared\n", stderr);
     else if (o->state)
         krait_terminal_say(NULL, 0, "krait flame: %s is compared", time_text(drawn));
@@ -417,7 +453,8 @@ static int draw(const struct flame_options *o, struct krait_flame_options *optio
     KRAIT_AUTO_OUTFILE out = KRAIT_OUTFILE_INIT;
     if (drawn->time.failed)
         return krait_err_set(err, -ENOMEM, "out of memory");
-    default_title(&title, this_one->trace);
+    default_title(&title, this_one->trace,
+                  drawn->is_folded ? krait_flame_folded_name(this_one->path) : "Flame graph");
     subtitle(&sub, o, drawn, flame);
     int rc = title.failed || sub.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
     rc = rc ? rc : krait_flame_finish(flame, options, err);
@@ -478,7 +515,43 @@ static struct krait_flame_options drawing_options(const struct flame_options *o)
     return options;
 }
 
-static int check_usage(const struct flame_options *o, int argc, struct krait_err *err)
+/* Folded stacks have neither times nor threads to choose from, and are not drawn together with recordings. */
+static int check_kinds(const struct flame_options *o, int argc, char **argv, struct krait_err *err)
+{
+    const struct {
+        bool is_set;
+        const char *name;
+    } unfit[] = {
+        { o->by, "by" },
+        { o->state, "state" },
+        { o->unit, "unit" },
+        { o->fold_imports, "fold-imports" },
+        { o->select.from, "from" },
+        { o->select.until, "until" },
+        { o->select.within, "within" },
+        { o->select.threads.count, "thread" },
+        { o->select.processes.count, "process" },
+    };
+    size_t all = (size_t)argc + o->diff.count;
+    bool folded = krait_folded_is_file(argv[0]);
+    for (size_t i = 1; i < all; i++) {
+        const char *path = i < (size_t)argc ? argv[i] : o->diff.items[i - (size_t)argc];
+        if (krait_folded_is_file(path) != folded)
+            return krait_err_set(
+                err, -EINVAL, "%s is a recording, %s is a file of folded stacks: they are not drawn together",
+                folded ? path : argv[0], folded ? argv[0] : path);
+    }
+    if (!folded && o->folded_unit)
+        return krait_err_set(err, -EINVAL, "--folded-unit: %s is no file of folded stacks", argv[0]);
+    for (size_t i = 0; folded && i < KRAIT_ARRAY_LEN(unfit); i++) {
+        if (unfit[i].is_set)
+            return krait_err_set(err, -EINVAL, "--%s needs a recording; %s is a file of folded stacks",
+                                 unfit[i].name, argv[0]);
+    }
+    return 0;
+}
+
+static int check_usage(const struct flame_options *o, int argc, char **argv, struct krait_err *err)
 {
     if (argc == 0)
         return krait_err_set(err, -EINVAL, "no recording given; name the folder that `krait record` wrote");
@@ -499,7 +572,25 @@ static int check_usage(const struct flame_options *o, int argc, struct krait_err
     rc = rc || !o->state ? rc : krait_state_parse(o->state, &states, err);
     if (!rc && o->diff.count && o->select.within)
         rc = krait_err_set(err, -EINVAL, "--within does not go with --diff");
+    rc = rc ? rc : check_kinds(o, argc, argv, err);
     return rc ? rc : krait_select_check(&o->select, err);
+}
+
+/* Samples and times have no common measure. */
+static int measure_folded(const struct drawn *drawn, struct krait_flame_options *options,
+                          struct krait_err *err)
+{
+    const struct source *first = &drawn->sources[0];
+    for (uint32_t i = 1; i < drawn->count; i++) {
+        if (drawn->sources[i].counts_samples != first->counts_samples)
+            return krait_err_set(err, -EINVAL,
+                                 "%s counts samples, %s has times: --folded-unit says what both are",
+                                 first->counts_samples ? first->path : drawn->sources[i].path,
+                                 first->counts_samples ? drawn->sources[i].path : first->path);
+    }
+    options->unit = first->counts_samples ? KRAIT_FLAME_CALLS : KRAIT_FLAME_TIME;
+    options->measures = first->counts_samples ? KRAIT_FLAME_SAMPLES : KRAIT_FLAME_TIME_ALONE;
+    return 0;
 }
 
 static int make(struct flame_options *o, int argc, char **argv, struct krait_err *err)
@@ -508,6 +599,8 @@ static int make(struct flame_options *o, int argc, char **argv, struct krait_err
     KRAIT_CLEANUP(drawn_done) struct drawn drawn = { 0 };
     struct krait_flame *flame = NULL;
     int rc = drawn_open(&drawn, o, argv, (size_t)argc, err);
+    if (!rc && drawn.is_folded)
+        rc = measure_folded(&drawn, &options, err);
     rc = rc ? rc : build(&flame, o, &options, &drawn, err);
     rc = rc ? rc : draw(o, &options, &drawn, flame, err);
     krait_flame_free(flame);
@@ -519,7 +612,7 @@ static int run(void *values, int argc, char **argv)
     struct flame_options *o = values;
     struct krait_err err = { 0 };
     int status = 0;
-    if (check_usage(o, argc, &err)) {
+    if (check_usage(o, argc, argv, &err)) {
         status = krait_cmd_usage(&krait_cmd_flame, &err);
     } else if (make(o, argc, argv, &err)) {
         status = krait_cmd_fail(&krait_cmd_flame, &err);
@@ -531,7 +624,7 @@ static int run(void *values, int argc, char **argv)
 
 const struct krait_cmd krait_cmd_flame = {
     .name = "flame",
-    .operands = "DIR...",
+    .operands = "DIR|FILE...",
     .summary = "Draw a flame graph",
     .description =
         "Draws an interactive flame graph of a recording, or of a function trace of LTTng. Each frame is a function, as wide as its time; the "
@@ -541,14 +634,18 @@ const struct krait_cmd krait_cmd_flame = {
         "With --diff OTHER, widths are those of DIR. Red frames have a larger share of the time than in "
         "OTHER, blue frames a smaller one. krait compares on-CPU time if every recording has it (krait "
         "record --kernel), and wall time otherwise. With several recordings on each side, krait draws their "
-        "means and leaves changes that may be chance grey.",
+        "means and leaves changes that may be chance grey.\n\n"
+        "A FILE of folded stacks is drawn too, as py-spy, Austin, and FlameGraph's stackcollapse programs write "
+        "them, and krait export --to folded; - is standard input.",
     .examples = "krait flame krait-app -o app.svg\n"
                 "# The functions with the most self time, and who calls them\n"
                 "krait flame krait-app --reverse --icicle -o app.html\n"
                 "# What changed since yesterday's recording\n"
                 "krait flame today --diff yesterday -o change.svg\n"
                 "# The same with two recordings on each side, to tell changes from chance\n"
-                "krait flame new1 new2 --diff old1 --diff old2 -o change.svg\n",
+                "krait flame new1 new2 --diff old1 --diff old2 -o change.svg\n"
+                "# What py-spy record --format raw -o app.folded wrote\n"
+                "krait flame app.folded -o app.svg\n",
     .opts = flame_opts,
     .values_size = sizeof(struct flame_options),
     .run = run,

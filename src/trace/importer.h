@@ -79,6 +79,8 @@ struct krait_trace_impl {
     bool has_calls;      /* the tracks of calls are among them */
 };
 
+/* A trace that has nothing but the functions that are not known; the caller closes it. Returns 0 or -ENOMEM. */
+int krait_trace_new(struct krait_trace **out);
 /* For importers. Strings are copied where a function is new. The func id of what is described, or KRAIT_NO_ID
  * when memory is out. */
 uint32_t krait_trace_intern(struct krait_trace *trace, const struct krait_func *func);

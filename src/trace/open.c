@@ -209,14 +209,28 @@ static void note_other(struct krait_trace *trace, const struct krait_folders *fo
 
 static int open_folders(struct krait_trace *trace, const struct krait_folders *folders)
 {
-    int rc = intern_unknown(trace);
+    int rc = 0;
     note_unread(trace, folders);
-    trace->begin_ns = UINT64_MAX;
     for (uint32_t i = 0; i < KRAIT_IMPORTERS && !rc; i++)
         rc = open_source(trace, krait_importers[i], folders);
     if (!trace->process_count)
         note_other(trace, folders);
     return rc;
+}
+
+int krait_trace_new(struct krait_trace **out)
+{
+    struct krait_trace *trace = calloc(1, sizeof(*trace));
+    if (trace)
+        trace->impl = calloc(1, sizeof(*trace->impl));
+    *out = trace;
+    if (!trace || !trace->impl || intern_unknown(trace)) {
+        krait_trace_close(trace);
+        *out = NULL;
+        return -ENOMEM;
+    }
+    trace->begin_ns = UINT64_MAX;
+    return 0;
 }
 
 /* What the verb cannot do without. */
@@ -251,14 +265,13 @@ int krait_trace_open(struct krait_trace **out, const char *const *paths, size_t 
     int rc = krait_folders_find(&folders, paths, count, err);
     if (rc)
         return rc;
-    struct krait_trace *trace = calloc(1, sizeof(*trace));
-    if (trace)
-        trace->impl = calloc(1, sizeof(*trace->impl));
-    if (trace && trace->impl)
+    struct krait_trace *trace;
+    rc = krait_trace_new(&trace);
+    if (!rc) {
         trace->impl->needs = needs;
-    if (!trace || !trace->impl || open_folders(trace, &folders))
-        rc = krait_err_set(err, -ENOMEM, "out of memory");
-    rc = rc ? rc : check_needs(trace, needs, paths[0], err);
+        rc = open_folders(trace, &folders);
+    }
+    rc = rc ? krait_err_set(err, rc, "out of memory") : check_needs(trace, needs, paths[0], err);
     if (rc)
         krait_trace_close(trace);
     else

@@ -29,6 +29,9 @@ enum {
 
 enum krait_flame_unit { KRAIT_FLAME_TIME, KRAIT_FLAME_CALLS };
 
+/* What nodes have: recordings have both; files of folded stacks have times, or samples in the place of calls. */
+enum krait_flame_measures { KRAIT_FLAME_TIME_AND_CALLS, KRAIT_FLAME_TIME_ALONE, KRAIT_FLAME_SAMPLES };
+
 /* Texts are clean (see krait_text_clean). */
 struct krait_flame_name {
     const char *name, *module, *file;
@@ -73,11 +76,13 @@ struct krait_flame {
     bool judged;            /* nodes say what is chance */
     uint32_t recordings[2]; /* of each side */
     enum krait_flame_unit unit;
+    enum krait_flame_measures measures;
     uint32_t dropped; /* nodes that finish folded into rest nodes */
 };
 
 struct krait_flame_options {
     enum krait_flame_unit unit; /* what a frame's width is */
+    enum krait_flame_measures measures;
     enum krait_flame_order order;
     enum krait_flame_color color;
     bool icicle;         /* root on top */
@@ -134,6 +139,9 @@ static inline uint64_t krait_flame_total(const struct krait_flame *flame, const 
 {
     return flame->unit == KRAIT_FLAME_TIME ? node->side[side].total_ns : node->side[side].total_calls;
 }
+
+/* "call", "calls", "sample" or "samples": what n of them are called. */
+const char *krait_flame_counted(const struct krait_flame *flame, uint64_t n);
 
 /* The node after `node` in preorder, or KRAIT_NO_ID; with `skip` set, after everything below it. */
 enum krait_flame_walk { KRAIT_FLAME_INTO, KRAIT_FLAME_OVER };

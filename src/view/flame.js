@@ -108,7 +108,9 @@ function duration(ns) {
 const count = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
 const plural = (n, one, many) => count(n) + ' ' + (n === 1 ? one : many);
 const percent = (s) => (s * 100).toFixed(s && s < 0.00995 ? 2 : 1) + NARROW + '%';
-const amount = (n) => (unit ? plural(n, 'call', 'calls') : duration(n));
+const BOTH = 0, SAMPLES = 2; // data.measures: what frames have
+const counted = data.measures === SAMPLES ? ['sample', 'samples'] : ['call', 'calls'];
+const amount = (n) => (unit ? plural(n, ...counted) : duration(n));
 const points = (x) => (x < 0 ? '\u2212' : '+') + Math.abs(x).toFixed(2);
 
 /* ---- drawing ---- */

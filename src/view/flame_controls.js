@@ -40,15 +40,17 @@ function drawPath() {
 
 function describe(i) {
   const n = nameOf(i), out = [];
-  out.push((data.reversed && depth[i] ? 'own time ' : 'total ').replace('time', unit ? 'calls' : 'time') +
+  out.push((data.reversed && depth[i] ? 'own time ' : 'total ').replace('time', unit ? counted[1] : 'time') +
     amount(weight(i)) + '  ' + percent(share(i)) + ' of all');
   if (depth[i] > 1 && weight(parent[i])) out.push(percent(weight(i) / weight(parent[i])) + ' of parent');
   if (zoomed && i >= zoomed && i < end[zoomed] && i !== zoomed && parent[i] !== zoomed)
     out.push(percent(weight(i) / (weight(zoomed) || 1)) + ' of zoomed');
   if (!data.reversed && i && n.layer !== REST) {
     const ns = own[0][0][i], calls = own[0][1][i];
-    out.push('self ' + duration(ns) + (total[0][0][0] ? '  ' + percent(ns / total[0][0][0]) : ''));
-    out.push(plural(calls, 'call', 'calls') + (calls > 1 ? ', ' + duration(total[0][0][i] / calls) + ' each' : ''));
+    const ownShare = own[0][unit][i] / total[0][unit][0];
+    if (data.measures !== BOTH) out.push('self ' + amount(own[0][unit][i]) + (total[0][unit][0] ? '  ' + percent(ownShare) : ''));
+    else out.push('self ' + duration(ns) + (total[0][0][0] ? '  ' + percent(ns / total[0][0][0]) : ''));
+    if (data.measures === BOTH) out.push(plural(calls, 'call', 'calls') + (calls > 1 ? ', ' + duration(total[0][0][i] / calls) + ' each' : ''));
   }
   if (data.diff) {
     const was = weight(i, 1);
@@ -276,6 +278,7 @@ function nameColors() {
   colorButton.textContent = {bm: 'Module', bl: 'Layer', bd: bySelf ? 'Change of self' : 'Change of total'}[colors];
 }
 function switchUnit() {
+  if (data.measures !== BOTH) return;
   unit = 1 - unit;
   place();
   if (!weight(zoomed)) zoomed = 0;

@@ -83,6 +83,7 @@ static void settings(struct krait_buf *to, const struct krait_flame *flame,
         double value;
     } numbers[] = {
         { "unit", options->unit },
+        { "measures", options->measures },
         { "layers", options->color },
         { "icicle", options->icicle },
         { "reversed", flame->reversed },

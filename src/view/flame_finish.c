@@ -208,10 +208,18 @@ static int color_packages(struct krait_flame *flame)
     return krait_hues_give(flame->packages, count);
 }
 
+const char *krait_flame_counted(const struct krait_flame *flame, uint64_t n)
+{
+    if (flame->measures == KRAIT_FLAME_SAMPLES)
+        return n == 1 ? "sample" : "samples";
+    return n == 1 ? "call" : "calls";
+}
+
 int krait_flame_finish(struct krait_flame *flame, const struct krait_flame_options *options,
                        struct krait_err *err)
 {
     flame->unit = options->unit;
+    flame->measures = options->measures;
     krait_map_done(&flame->index);
     flame->index = (struct krait_map){ 0 };
     add_totals(flame);

@@ -373,6 +373,8 @@ static int compare_own(const void *a, const void *b, void *ctx)
     const struct krait_flame_side *x = flame->nodes[i].side, *y = flame->nodes[j].side;
     if (x->self_ns != y->self_ns)
         return x->self_ns < y->self_ns ? 1 : -1;
+    if (x->calls != y->calls)
+        return x->calls < y->calls ? 1 : -1;
     return i < j ? -1 : i > j;
 }
 

@@ -34,6 +34,7 @@ const foundText = html('span', {class: 'found', role: 'status', 'aria-live': 'po
 const input = html('input', {type: 'search', placeholder: 'Search  /', 'aria-label': 'Search by regular expression', spellcheck: 'false', autocomplete: 'off'}, bar);
 const caseButton = button(bar, 'Aa', 'Match case (Ctrl-I)', toggleCase);
 const unitButton = button(bar, unit ? 'Calls' : 'Time', 'What width is: time or calls (u)', switchUnit);
+if (data.measures !== BOTH) unitButton.remove();
 const colorButton = button(bar, '', 'What colours are (c)', nextColors);
 const flipButton = button(bar, '\u21c5', 'Grow up or down (i)', flip);
 const resetButton = button(bar, 'Reset', 'Zoom out to all (Home)', () => zoom(0));
@@ -52,7 +53,7 @@ for (const [keys, what] of [
   ['click|Enter', 'zoom to a frame; on one above, zoom out to it'], ['Esc', 'end the search, then zoom out'],
   ['Backspace', 'zoom out by one'], ['Home', 'show all'], ['\u2191|\u2193|\u2190|\u2192', 'move to callee, caller and neighbours'],
   ['/|Ctrl-F|F3', 'search names by regular expression'], ['Ctrl-I', 'search: match case or not'],
-  ['n|N', 'next and previous found frame'], ['u', 'width is time or calls'], ['c', 'colours'],
+  ['n|N', 'next and previous found frame'], ...(data.measures === BOTH ? [['u', 'width is time or calls']] : []), ['c', 'colours'],
   ['i', 'grow up or down'], ['?', 'this help'], ['legend', 'click a package to find its frames']]) {
   const row = html('tr', {}, table), left = html('td', {}, row);
   keys.split('|').forEach((k) => { html('kbd', {}, left, k); left.appendChild(document.createTextNode(' ')); });

@@ -43,7 +43,7 @@ static void amount(struct krait_buf *to, const struct krait_flame *flame, uint64
         return;
     }
     krait_text_count(to, n);
-    krait_buf_str(to, n == 1 ? " call" : " calls");
+    krait_buf_fmt(to, " %s", krait_flame_counted(flame, n));
 }
 
 static void title_shares(struct krait_buf *to, const struct krait_flame *flame,
@@ -70,10 +70,14 @@ static void title_own(struct krait_buf *to, const struct krait_flame *flame,
     if (flame->reversed || node->depth == 0)
         return;
     krait_buf_str(to, "\nself ");
-    krait_text_duration(to, node->side[0].self_ns);
-    krait_buf_str(to, ", ");
+    if (flame->measures != KRAIT_FLAME_SAMPLES)
+        krait_text_duration(to, node->side[0].self_ns);
+    if (flame->measures == KRAIT_FLAME_TIME_ALONE)
+        return;
+    if (flame->measures == KRAIT_FLAME_TIME_AND_CALLS)
+        krait_buf_str(to, ", ");
     krait_text_count(to, node->side[0].calls);
-    krait_buf_str(to, node->side[0].calls == 1 ? " call" : " calls");
+    krait_buf_fmt(to, " %s", krait_flame_counted(flame, node->side[0].calls));
 }
 
 static void title_other(struct krait_buf *to, const struct picture *p, const struct krait_flame_node *node)
@@ -222,6 +226,13 @@ static void header(const struct picture *p)
     krait_buf_str(p->to, "</g>\n");
 }
 
+static const char *width_text(const struct picture *p)
+{
+    if (p->flame->unit == KRAIT_FLAME_TIME)
+        return p->options->time;
+    return p->flame->measures == KRAIT_FLAME_SAMPLES ? "the number of samples" : "the number of calls";
+}
+
 static void footer(const struct picture *p)
 {
     double y = p->height - FLAME_FOOT;
@@ -230,8 +241,7 @@ static void footer(const struct picture *p)
         "<g id=\"foot\" transform=\"translate(0,%.0f)\"><rect class=\"ground\" width=\"%u\" height=\"%d\"/>\n"
         "<text id=\"details\" x=\"%d\" y=\"24\">Hover a frame for its numbers. Width is %s.</text>"
         "<text id=\"numbers\" x=\"%d\" y=\"42\"></text></g>\n",
-        y, p->options->width, FLAME_FOOT, FLAME_PAD,
-        p->flame->unit == KRAIT_FLAME_TIME ? p->options->time : "the number of calls", FLAME_PAD);
+        y, p->options->width, FLAME_FOOT, FLAME_PAD, width_text(p), FLAME_PAD);
 }
 
 static const char *color_class(const struct krait_flame *flame, const struct krait_flame_options *options)

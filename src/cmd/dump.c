@@ -22,8 +22,8 @@ extern const struct krait_cmd krait_cmd_dump;
 
 /* -- what is dumped -- */
 
-const struct krait_task *dump_task(const struct dump_process *process,
-                                   const struct krait_remote_thread *thread)
+const struct krait_os_task *dump_task(const struct dump_process *process,
+                                      const struct krait_remote_thread *thread)
 {
     for (uint32_t i = 0; i < process->stacks->tasks.count; i++) {
         if (process->stacks->tasks.items[i].tid == thread->tid)
@@ -33,13 +33,13 @@ const struct krait_task *dump_task(const struct dump_process *process,
 }
 
 /* A thread that wants the GIL waits on the condition variable in it: take_gil() in Python/ceval_gil.c. */
-static bool waits_for_gil(const struct krait_remote_thread *thread, const struct krait_task *task)
+static bool waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task)
 {
     const char *call = krait_task_call_name(task->call);
     return thread->gil && call && strcmp(call, "futex") == 0 && task->arg - thread->gil < KRAIT_GIL_SIZE;
 }
 
-enum dump_state dump_state_of(const struct krait_remote_thread *thread, const struct krait_task *task)
+enum dump_state dump_state_of(const struct krait_remote_thread *thread, const struct krait_os_task *task)
 {
     static const struct {
         char letter;

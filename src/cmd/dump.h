@@ -25,9 +25,9 @@ enum dump_state {
     DUMP_UNKNOWN,
 };
 
-const struct krait_task *dump_task(const struct dump_process *process,
-                                   const struct krait_remote_thread *thread);
-enum dump_state dump_state_of(const struct krait_remote_thread *thread, const struct krait_task *task);
+const struct krait_os_task *dump_task(const struct dump_process *process,
+                                      const struct krait_remote_thread *thread);
+enum dump_state dump_state_of(const struct krait_remote_thread *thread, const struct krait_os_task *task);
 
 /* One process for people. */
 void dump_text(const struct dump_process *process, const struct krait_table_look *look,

@@ -57,7 +57,7 @@ static void add_frames(struct krait_buf *out, const struct dump_process *process
 static void add_thread(struct krait_buf *out, const struct dump_process *process,
                        const struct krait_remote_thread *thread)
 {
-    const struct krait_task *task = dump_task(process, thread);
+    const struct krait_os_task *task = dump_task(process, thread);
     enum dump_state state = dump_state_of(thread, task);
     krait_json_item(out, "{");
     krait_json_key_u64_or_null(out, "tid", thread->tid, (uint64_t)thread->tid);

@@ -14,7 +14,7 @@ enum { INDENT = 4, GAP = 2, NAME_LEAST = 16 };
 /* -- a thread's heading -- */
 
 /* What it sleeps in, as far as the kernel says. */
-static void add_place(struct krait_buf *out, const struct krait_task *task)
+static void add_place(struct krait_buf *out, const struct krait_os_task *task)
 {
     const char *call = krait_task_call_name(task->call);
     if (call)
@@ -26,7 +26,7 @@ static void add_place(struct krait_buf *out, const struct krait_task *task)
 }
 
 static void add_state(struct krait_buf *out, const struct krait_remote_thread *thread,
-                      const struct krait_task *task)
+                      const struct krait_os_task *task)
 {
     static const char *const texts[] = { [DUMP_RUNS] = "runs",
                                          [DUMP_WAITS_GIL] = "waits for the GIL",
@@ -42,7 +42,7 @@ static void add_state(struct krait_buf *out, const struct krait_remote_thread *t
 }
 
 static const char *state_colour(const struct krait_table_look *look, const struct krait_remote_thread *thread,
-                                const struct krait_task *task)
+                                const struct krait_os_task *task)
 {
     static const char *const colours[] = {
         [DUMP_RUNS] = GREEN,        [DUMP_WAITS_GIL] = YELLOW, [DUMP_SLEEPS] = KRAIT_DIM,
@@ -54,7 +54,7 @@ static const char *state_colour(const struct krait_table_look *look, const struc
 static void add_heading(struct krait_buf *out, const struct dump_process *process,
                         const struct krait_table_look *look, const struct krait_remote_thread *thread)
 {
-    const struct krait_task *task = dump_task(process, thread);
+    const struct krait_os_task *task = dump_task(process, thread);
     const char *plain = look->colour ? KRAIT_PLAIN : "";
     krait_buf_fmt(out, "\n%sThread %d", look->colour ? KRAIT_BOLD : "", thread->tid);
     if (thread->tid == process->remote->pid)

@@ -5,12 +5,14 @@
 #include "cmd/top.h"
 
 #include "base/clock.h"
+#include "base/fmt.h"
 #include "base/pythons.h"
 #include "cmd/cmd.h"
 #include "cmd/pid.h"
 #include "cmd/terminal.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 enum {
     RATE_USUAL = 100,
@@ -22,41 +24,81 @@ extern const struct krait_cmd krait_cmd_top;
 
 struct top {
     const struct top_options *options;
-    struct krait_remote *remote;
-    struct krait_remote_stacks stacks;
+    struct top_processes processes;
     struct krait_sums sums;
+    struct krait_match *match;
     struct top_screen *screen; /* NULL: tables one after the other */
     struct krait_err err;      /* why it ended */
     const char *sort;
-    bool idle, gil, paused, quit;
+    enum top_by by;
+    bool idle, gil, lines, paused, quit, helps;
     uint64_t rate, interval_ns, tables;
-    uint64_t due_ns, last_ns, cpu_at,
-        cpu_ns; /* of the next reading, the one before; when, and what, CPU time was read */
-    double cpu;
-    uint32_t threads, rows; /* rows: of the last table where there was a screen */
+    uint64_t due_ns, last_ns; /* of the next reading, the one before */
+    uint64_t find_ns;         /* when processes are looked for again */
+    uint64_t cpu_at, own_ns;  /* when CPU time was read, and what krait had used */
+    double cpu, own_cpu;
+    uint64_t memory;
+    uint32_t rows; /* of the last table where there was a screen */
     uint32_t random;
+    pid_t pid;              /* of the program */
+    char *filter;           /* NULL: none */
+    struct krait_buf typed; /* of a filter that is being typed */
+    bool types;
     struct krait_buf command;
+    char python[32];
 };
 
 static void top_done(struct top *top)
 {
     top_screen_close(top->screen);
+    top_command_end(&top->processes);
+    top_processes_done(&top->processes);
     krait_sums_done(&top->sums);
+    krait_match_free(top->match);
     krait_buf_done(&top->command);
-    krait_remote_stacks_done(&top->stacks);
-    krait_remote_free(top->remote);
+    krait_buf_done(&top->typed);
+    free(top->filter);
 }
 
 /* -- reading -- */
+
+/* The command line of what was named, as long as it is there; the first Python's version. */
+static void note_program(struct top *top)
+{
+    for (uint32_t i = 0; i < top->processes.count && !*top->python; i++) {
+        const struct top_process *process = &top->processes.items[i];
+        if (process->remote)
+            snprintf(top->python, sizeof(top->python), "%s", process->remote->version);
+    }
+    KRAIT_AUTO_BUF now = { 0 };
+    krait_task_command(&now, top->pid);
+    if (!now.len || now.failed)
+        return;
+    krait_buf_clear(&top->command);
+    krait_buf_str(&top->command, now.data);
+}
+
+/* Processes are looked for often until there is one, then once an interval at most. */
+static int find_processes(struct top *top, uint64_t now)
+{
+    const uint64_t often = 50 * KRAIT_NS_PER_MS;
+    bool none = top_process_count(&top->processes) == 0;
+    if (now < top->find_ns)
+        return 0;
+    int rc = top_processes_find(&top->processes, &top->sums, &top->err);
+    note_program(top);
+    top->find_ns = now + (none ? often : KRAIT_NS_PER_S);
+    return rc;
+}
 
 static int take_sample(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     uint32_t flags = (top->idle ? 0 : KRAIT_READ_RUNNING) | (top->gil ? KRAIT_READ_HOLDER : 0);
-    int rc = krait_remote_read(top->remote, &top->stacks, flags, &top->err);
-    top->threads = rc ? top->threads : top->stacks.thread_count;
-    if (!rc && krait_sums_add(&top->sums, &top->stacks, now - top->last_ns))
-        rc = krait_err_set(&top->err, -ENOMEM, "out of memory");
+    int rc = find_processes(top, now);
+    rc = rc ? rc : top_processes_read(&top->processes, &top->sums, flags, &top->err);
+    if (!rc && top_process_count(&top->processes))
+        krait_sums_end_round(&top->sums, now - top->last_ns);
     top->last_ns = now;
     return rc;
 }
@@ -71,28 +113,37 @@ static uint64_t next_gap(struct top *top)
 
 static void read_cpu(struct top *top)
 {
-    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), used = krait_task_cpu_ns(top->remote->pid);
-    top->cpu = top->cpu_at && used >= top->cpu_ns && now > top->cpu_at
-                   ? (double)(used - top->cpu_ns) / (double)(now - top->cpu_at)
-                   : -1;
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), own = krait_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    double used = (double)top_processes_cpu(&top->processes), ns = (double)(now - top->cpu_at);
+    bool known = top->cpu_at && now > top->cpu_at;
+    top->cpu = known ? used / ns : -1;
+    top->own_cpu = known ? (double)(own - top->own_ns) / ns : -1;
+    top->memory = top_processes_memory(&top->processes);
     top->cpu_at = now;
-    top->cpu_ns = used;
+    top->own_ns = own;
 }
 
 /* -- showing -- */
 
 static struct top_view view_of(const struct top *top, bool whole)
 {
-    return (struct top_view){ .remote = top->remote,
+    return (struct top_view){ .processes = &top->processes,
                               .sums = &top->sums,
                               .sort = top->sort,
+                              .command = top->command.len ? top->command.data : NULL,
+                              .python = top->python,
+                              .match = top->match,
+                              .filter = top->filter,
+                              .pid = top->pid,
+                              .by = top->by,
+                              .lines = top->lines,
                               .classic = top->options->classic && !top->options->json,
                               .whole = whole,
                               .cpu = top->cpu,
+                              .own_cpu = top->own_cpu,
+                              .memory = top->memory,
                               .rate = top->rate,
-                              .limit = top->options->limit ? (uint32_t)top->options->limit : top->rows,
-                              .command = top->command.data,
-                              .threads = top->threads };
+                              .limit = top->options->limit ? (uint32_t)top->options->limit : top->rows };
 }
 
 static int print_table(struct top *top, bool whole)
@@ -110,19 +161,55 @@ static int print_table(struct top *top, bool whole)
     return 0;
 }
 
+static void add_keys(struct krait_buf *keys, const struct top *top)
+{
+    static const char *const groups[] = { "threads", "processes", "all" }; /* that the key leads to */
+    if (top->types) {
+        krait_buf_str(keys, "functions: ");
+        krait_fmt_safe(keys, top->typed.len ? top->typed.data : "");
+        krait_buf_str(keys, "_   Enter shows them, Esc all");
+        return;
+    }
+    krait_buf_fmt(keys, "%sq quit  p %s  s sort (%s)  ? keys  l %s  t by %s  i %s  g %s  / filter  r reset",
+                  top->paused ? "PAUSED  " : "", top->paused ? "go on" : "pause", top->sort,
+                  top->lines ? "functions" : "lines", groups[top->by],
+                  top->idle ? "no sleeping" : "sleeping too", top->gil ? "all threads" : "GIL only");
+}
+
+static void add_help(struct krait_buf *text)
+{
+    static const char *const keys[][2] = {
+        { "q", "quit; the table of the whole time stays on the terminal" },
+        { "p", "pause, go on" },
+        { "s", "sort by the next of own, total, own time, total time" },
+        { "l", "rows are lines of code, or functions" },
+        { "t", "rows of each thread, of each process, of all together" },
+        { "i", "count threads that sleep too, or those alone that run" },
+        { "g", "count the thread that holds the GIL alone, or all" },
+        { "/", "show functions of a name or file alone; Esc shows all again" },
+        { "r", "begin anew" },
+    };
+    krait_buf_str(text, "Keys of krait top\n\n");
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(keys); i++)
+        krait_buf_fmt(text, "  %s   %s\n", keys[i][0], keys[i][1]);
+    krait_buf_str(text, "\nAny key leads back.\n");
+}
+
 static void show_screen(struct top *top)
 {
-    enum { ABOVE = 5, BELOW = 1 }; /* heading and the table's head; keys */
+    enum { ABOVE = 6, BELOW = 1 }; /* heading and the table's head; keys */
     KRAIT_AUTO_BUF text = { 0 }, keys = { 0 };
     struct krait_table_look look = krait_terminal_look(stdout);
     struct top_view view = view_of(top, false);
     uint32_t rows = top_screen_rows(), room = rows > ABOVE + BELOW ? rows - ABOVE - BELOW : 1;
     top->rows = room;
     view.limit = top->options->limit ? KRAIT_MIN((uint32_t)top->options->limit, room) : room;
-    krait_buf_fmt(&keys, "%sq quit  p %s  s sort (%s)  i %s  g %s  r reset", top->paused ? "PAUSED  " : "",
-                  top->paused ? "go on" : "pause", top->sort, top->idle ? "no sleeping" : "sleeping too",
-                  top->gil ? "all threads" : "GIL only");
-    if (!top_text(&view, &look, &text) && !keys.failed)
+    add_keys(&keys, top);
+    if (top->helps)
+        add_help(&text);
+    else if (top_text(&view, &look, &text))
+        return;
+    if (!text.failed && !keys.failed)
         top_screen_show(&text, keys.data, &look);
 }
 
@@ -139,18 +226,69 @@ static int show(struct top *top)
 
 /* -- the loop -- */
 
-static void press(struct top *top, char key)
+/* What cannot be a pattern leaves all functions. */
+static void set_filter(struct top *top, const char *text)
 {
-    top->quit |= key == 'q';
+    struct krait_err err;
+    krait_match_free(top->match);
+    free(top->filter);
+    top->match = NULL;
+    top->filter = *text ? strdup(text) : NULL;
+    if (top->filter && krait_match_new(&top->match, top->filter, &err)) {
+        free(top->filter);
+        top->filter = NULL;
+        top->match = NULL;
+    }
+}
+
+/* A key of a filter's text. */
+static void type(struct top *top, char key)
+{
+    enum { ESCAPE = 27, DELETE = 127, BACKSPACE = 8 };
+    if (key == ESCAPE || key == '\n' || key == '\r') {
+        set_filter(top, key == ESCAPE || !top->typed.len ? "" : top->typed.data);
+        top->types = false;
+    } else if (key == DELETE || key == BACKSPACE) {
+        while (top->typed.len && ((unsigned char)top->typed.data[--top->typed.len] & 0xC0) == 0x80)
+            ;
+        if (top->typed.data)
+            top->typed.data[top->typed.len] = 0;
+    } else if ((unsigned char)key >= ' ') {
+        krait_buf_char(&top->typed, key);
+    }
+}
+
+static void obey(struct top *top, char key)
+{
     top->paused ^= key == 'p' || key == ' ';
     top->idle ^= key == 'i';
     top->gil ^= key == 'g';
+    top->lines ^= key == 'l' || key == 'L';
+    top->helps = key == '?' || key == 'h';
+    if (key == 't')
+        top->by = (top->by + 1) % TOP_BY_COUNT;
     if (key == 's')
         top->sort = top_next_sort(top->sort);
     if (key == 'r')
         krait_sums_reset(&top->sums);
-    if (key && key != 'q')
-        show_screen(top);
+    if (key == '/') {
+        krait_buf_clear(&top->typed);
+        top->types = true;
+    }
+}
+
+static void press(struct top *top, char key)
+{
+    top->quit |= key == 'q' && !top->types && !top->helps;
+    if (!key || top->quit)
+        return;
+    if (top->types)
+        type(top, key);
+    else if (top->helps)
+        top->helps = false;
+    else
+        obey(top, key);
+    show_screen(top);
 }
 
 /* One reading at the time that it is due; later, if the one before took longer. While it is paused the sums stay. */
@@ -158,10 +296,9 @@ static int step(struct top *top, uint64_t end)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
     top->due_ns = KRAIT_MAX(top->due_ns, now);
-    char key = top_screen_wait(top->screen, KRAIT_MIN(top->due_ns, end));
-    if (top->screen)
+    char key = top_screen_wait(top->screen, KRAIT_MIN(top->due_ns, end), &top->quit);
+    if (top->screen && !top->quit)
         press(top, key);
-    top->quit |= key == 'q';
     now = krait_clock_ns(CLOCK_MONOTONIC);
     if (top->paused)
         top->last_ns = now;
@@ -191,6 +328,19 @@ static int run_loop(struct top *top)
     return rc;
 }
 
+/* The command has ended by itself. */
+static int command_status(const struct top *top)
+{
+    int status = top->processes.status;
+    if (WIFSIGNALED(status))
+        krait_terminal_say(NULL, 0, "krait top: the command was ended by signal %d", WTERMSIG(status));
+    else
+        krait_terminal_say(NULL, 0, "krait top: the command has ended with status %d", WEXITSTATUS(status));
+    if (!top->processes.opened)
+        krait_terminal_say(NULL, 0, "krait top: no Python that krait can read was among its processes");
+    return top->processes.opened ? 0 : 1;
+}
+
 /* What was seen until the end stays on the terminal. */
 static int finish(struct top *top, int rc)
 {
@@ -207,7 +357,9 @@ static int finish(struct top *top, int rc)
         return 0;
     if (!died)
         return krait_cmd_fail(&krait_cmd_top, &why);
-    krait_terminal_say(NULL, 0, "krait top: process %d has ended", top->remote->pid);
+    if (top->processes.command)
+        return command_status(top);
+    krait_terminal_say(NULL, 0, "krait top: process %d has ended", top->pid);
     return top->sums.all.rounds ? 0 : 1;
 }
 
@@ -215,11 +367,14 @@ static int finish(struct top *top, int rc)
 
 static int check_options(const struct top_options *options, struct krait_err *err)
 {
+    struct krait_match *match = NULL;
     if (options->once && options->batch)
         return krait_err_set(err, -EINVAL, "--once and --batch exclude each other");
     if (options->rate > RATE_MOST)
         return krait_err_set(err, -EINVAL, "--rate is at most %d samples a second", RATE_MOST);
-    return options->sort ? top_check_sort(options->sort, err) : 0;
+    int rc = options->filter ? krait_match_new(&match, options->filter, err) : 0;
+    krait_match_free(match);
+    return rc || !options->sort ? rc : top_check_sort(options->sort, err);
 }
 
 static bool wants_screen(const struct top_options *options)
@@ -228,30 +383,70 @@ static bool wants_screen(const struct top_options *options)
            isatty(STDOUT_FILENO);
 }
 
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+static int add_pids(struct top *top, int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        pid_t pid;
+        if (krait_pid_parse(argv[i], &pid, &top->err))
+            return top->err.code;
+        top->pid = i ? top->pid : pid;
+        if (top_processes_add(&top->processes, pid))
+            return krait_err_set(&top->err, -ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+static enum top_by by_of(const char *by)
+{
+    return !by ? TOP_BY_NOTHING : *by == 't' ? TOP_BY_THREAD : TOP_BY_PROCESS;
+}
+
+/* Whoever is read: named ones now, so that what is wrong with them is told; a command's Python has not begun yet. */
+static int begin(struct top *top, char **argv)
+{
+    bool is_command = !is_number(argv[0]);
+    bool wants = wants_screen(top->options);
+    int rc = is_command ? top_command_start(&top->processes, argv, wants, &top->err) : 0;
+    if (is_command && !rc)
+        top->pid = top->processes.command;
+    rc = rc ? rc : find_processes(top, krait_clock_ns(CLOCK_MONOTONIC));
+    if (rc == -ESRCH && !top->err.code)
+        return is_command ? 0 : krait_err_set(&top->err, -ESRCH, "there is no process %d", top->pid);
+    if (!rc && wants && top_screen_open(&top->screen))
+        top->screen = NULL;
+    return rc;
+}
+
 static int run_top(void *values, int argc, char **argv)
 {
     const struct top_options *options = values;
     KRAIT_CLEANUP(top_done)
     struct top top = {
         .options = options,
+        .processes = { .with_children = options->children, .output = -1 },
         .sort = options->sort ? options->sort : "own",
+        .by = by_of(options->by),
         .idle = options->idle,
         .gil = options->gil,
+        .lines = options->lines,
         .rate = options->rate ? options->rate : RATE_USUAL,
         .interval_ns = options->interval_ns ? options->interval_ns : KRAIT_NS_PER_S,
         .cpu = -1,
         .random = (uint32_t)krait_clock_counter(),
     };
-    pid_t pid = 0;
-    if (argc != 1)
-        krait_err_set(&top.err, -EINVAL, "needs the PID of one running Python program");
-    if (argc != 1 || krait_pid_parse(argv[0], &pid, &top.err) || check_options(options, &top.err))
+    if (!argc)
+        krait_err_set(&top.err, -EINVAL, "needs the PID of a running Python program, or a command to run");
+    if (!argc || (is_number(argv[0]) && add_pids(&top, argc, argv)) || check_options(options, &top.err))
         return krait_cmd_usage(&krait_cmd_top, &top.err);
-    if (krait_remote_open(&top.remote, pid, &top.err))
+    if (options->filter)
+        set_filter(&top, options->filter);
+    if (begin(&top, argv))
         return krait_cmd_fail(&krait_cmd_top, &top.err);
-    krait_task_command(&top.command, pid); /* now: it is gone with the process */
-    if (wants_screen(options) && top_screen_open(&top.screen))
-        top.screen = NULL;
     return finish(&top, run_loop(&top));
 }
 
@@ -267,6 +462,14 @@ static const struct krait_opt top_opts[] = {
       "Count threads that sleep too, not only those that run" },
     { "gil", 'g', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, gil),
       "Count only threads that hold the GIL" },
+    { "by", 0, KRAIT_OPT_CHOICE, "thread|process", offsetof(struct top_options, by),
+      "Have rows of each thread, or of each process" },
+    { "lines", 'l', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, lines),
+      "Have a row for each line of code, not for each function" },
+    { "filter", 'f', KRAIT_OPT_STR, "PATTERN", offsetof(struct top_options, filter),
+      "Show functions alone whose name or file matches: a name or a part of it between dots, a glob, or re:REGEX" },
+    { "children", 'c', KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, children),
+      "Read the Python programs among the processes that PID starts, too" },
     { "classic", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct top_options, classic),
       "Print the columns function, total time, share of the time, share in functions that it called, share in itself, "
       "file, line" },
@@ -281,7 +484,7 @@ static const struct krait_opt top_opts[] = {
 
 const struct krait_cmd krait_cmd_top = {
     .name = "top",
-    .operands = "PID",
+    .operands = "PID...|-- COMMAND...",
     .summary = "Show live which functions of a running Python program take the time",
     .description =
         "Reads the call stacks of a running Python program (CPython " KRAIT_PYTHON_SPAN
@@ -289,12 +492,18 @@ const struct krait_cmd krait_cmd_top = {
         "outside, and shows which functions were running: in own, the share of the time that the function itself was "
         "running; in total, with all that it called; then both in seconds since the beginning. krait neither stops nor "
         "changes the program.\n\n"
-        "In a terminal the table is shown anew every second. Keys: q quits, p pauses and goes on, s sorts by the next "
-        "column, i counts sleeping threads or leaves them out, g counts only the thread that holds the GIL or all, r begins anew. When krait or the program ends, the table "
-        "of the whole time stays. Elsewhere krait prints a table every second.\n\n"
+        "With --children it reads a whole server, such as gunicorn with its workers. Instead of a PID it takes a command, "
+        "which it runs and reads with all its processes; in a terminal, the command's output follows when krait ends.\n\n"
+        "In a terminal the table is shown anew every second, until q is pressed; ? lists the other keys. When krait or "
+        "the program ends, the table of the whole time stays. Elsewhere krait prints a table every second.\n\n"
         "Times are estimates from samples: of n samples in which a function was met, expect an error of about the "
         "square root of n.",
     .examples = "krait top 4711\n"
+                "krait top -- python3 app.py --its-option\n"
+                "# A server with its worker processes\n"
+                "krait top --children --by process $(pgrep -o gunicorn)\n"
+                "# The lines of one module that take the time\n"
+                "krait top --lines --filter 'app/*.py' 4711\n"
                 "# A table of the next 10 seconds\n"
                 "krait top --once --interval 10s 4711\n"
                 "# The busiest function, once a second\n"

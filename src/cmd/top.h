@@ -1,32 +1,100 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside of `krait top`.
+ *
+ *     processes ──read──▶ krait_sums ──merge──▶ rows ──▶ sheet ──▶ terminal, text, JSON
  */
 #ifndef KRAIT_CMD_TOP_H
 #define KRAIT_CMD_TOP_H
 
+#include "analysis/match.h"
 #include "cmd/sheet.h"
 #include "remote/sums.h"
 
 struct top_options {
-    bool once, idle, gil, json, classic;
+    bool once, idle, gil, json, classic, lines, children;
     uint64_t batch, rate, interval_ns, limit;
-    const char *sort;
+    const char *sort, *by, *filter;
 };
 
-/* What a table shows. */
+/* -- top_processes.c: whose stacks are read -- */
+
+struct top_process {
+    pid_t pid;
+    struct krait_remote *remote; /* NULL: not opened, or ended */
+    struct krait_remote_stacks stacks;
+    uint64_t cpu_ns;      /* that it had used when it was asked last */
+    uint64_t program;     /* what it ran when it could not be opened: device and inode, mixed */
+    uint32_t tries;       /* to open it as that */
+    bool ended, is_named; /* named: not found as a child */
+};
+
+struct top_processes {
+    struct top_process *items;
+    uint32_t count, cap;
+    bool with_children;
+    pid_t command;   /* that krait has started; 0: none */
+    int output;      /* a file with what it wrote; -1: it writes where krait does */
+    int status;      /* of waitpid, once it has ended */
+    uint32_t opened; /* processes that were opened in all */
+};
+
+void top_processes_done(struct top_processes *processes);
+int top_processes_add(struct top_processes *processes, pid_t pid);
+/* Starts a command, whose processes are read; `quiet`: its output is kept until top_command_end, and its input is empty.
+ * Returns 0 or a negative errno with err set. */
+int top_command_start(struct top_processes *processes, char **argv, bool quiet, struct krait_err *err);
+/* Ends the command where it still runs, with what it has started, waits for it, and writes what was kept of its output. */
+void top_command_end(struct top_processes *processes);
+/* Opens processes that were not, finds children, lets go of those that have ended. Returns 0; -ESRCH: all have ended;
+ * or why a named process cannot be read, with err set. */
+int top_processes_find(struct top_processes *processes, struct krait_sums *sums, struct krait_err *err);
+/* Adds one reading of each to the sums. Returns 0 or -ENOMEM; or of a single process why it cannot be read any more. */
+int top_processes_read(struct top_processes *processes, struct krait_sums *sums, uint32_t flags,
+                       struct krait_err *err);
+/* What all of them have used since they were asked last: CPU time, in ns. */
+uint64_t top_processes_cpu(struct top_processes *processes);
+/* Their memory: resident pages, in bytes. */
+uint64_t top_processes_memory(const struct top_processes *processes);
+
+/* -- what a table shows -- */
+
+enum top_by { TOP_BY_NOTHING, TOP_BY_THREAD, TOP_BY_PROCESS, TOP_BY_COUNT };
+
 struct top_view {
-    const struct krait_remote *remote;
+    const struct top_processes *processes;
     const struct krait_sums *sums;
     const char *sort;
-    const char *command; /* of the program; NULL: none */
-    bool classic;        /* the columns of --classic */
-    bool whole;          /* shares of all the time, not of the last interval */
-    double cpu;          /* of the program, in CPUs, in that time; negative: not known */
-    uint64_t rate;       /* readings a second */
-    uint32_t limit;      /* rows; 0: all */
-    uint32_t threads;    /* that Python knows */
+    const char *command;             /* of the program; NULL: none */
+    const char *python;              /* its version; "" */
+    const struct krait_match *match; /* functions of this alone; NULL: of all */
+    const char *filter;              /* its text */
+    pid_t pid;                       /* of the program */
+    enum top_by by;
+    bool lines;      /* a row is a line, not a function */
+    bool classic;    /* the columns of --classic */
+    bool whole;      /* shares of all the time, not of the last interval */
+    double cpu;      /* of the program, in CPUs, in that time; negative: not known */
+    double own_cpu;  /* of krait itself */
+    uint64_t memory; /* of the program, in bytes; 0: not known */
+    uint64_t rate;   /* readings a second */
+    uint32_t limit;  /* rows; 0: all */
 };
+
+/* Threads that Python knows in all processes; processes that are read. */
+uint32_t top_thread_count(const struct top_processes *processes);
+uint32_t top_process_count(const struct top_processes *processes);
+
+/* -- top_rows.c -- */
+
+struct top_row {
+    const struct krait_sums_place *place;
+    const struct krait_sums_thread *thread; /* whose pid alone counts by process */
+    struct krait_sum all, shown;
+};
+
+/* The rows of a view, which the caller frees. Returns 0 or -ENOMEM. */
+int top_rows(const struct top_view *view, struct top_row **rows, uint32_t *count);
 
 /* -- top_table.c -- */
 
@@ -51,7 +119,8 @@ void top_screen_close(struct top_screen *screen);
 uint32_t top_screen_rows(void);
 /* Shows text instead of what was there, with one write; `keys` is the last line. */
 void top_screen_show(const struct krait_buf *text, const char *keys, const struct krait_table_look *look);
-/* Waits until `until_ns` of CLOCK_MONOTONIC or a key; returns the key, 0 if none came, 'q' for a signal that ends krait. */
-char top_screen_wait(const struct top_screen *screen, uint64_t until_ns);
+/* Waits until `until_ns` of CLOCK_MONOTONIC or a key; returns the key, 0 if none came. Sets *ends where a signal asks krait
+ * to end, or the terminal is gone. */
+char top_screen_wait(const struct top_screen *screen, uint64_t until_ns, bool *ends);
 
 #endif

@@ -94,7 +94,7 @@ void top_screen_show(const struct krait_buf *text, const char *keys, const struc
         send(frame.data, frame.len);
 }
 
-char top_screen_wait(const struct top_screen *screen, uint64_t until_ns)
+char top_screen_wait(const struct top_screen *screen, uint64_t until_ns, bool *ends)
 {
     char key = 0;
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
@@ -102,7 +102,9 @@ char top_screen_wait(const struct top_screen *screen, uint64_t until_ns)
     struct timespec time = { (time_t)(rest / KRAIT_NS_PER_S), (long)(rest % KRAIT_NS_PER_S) };
     struct pollfd input = { .fd = screen ? STDIN_FILENO : -1, .events = POLLIN };
     int ready = ppoll(&input, 1, &time, NULL);
-    if (is_asked_to_end || (ready > 0 && input.revents & (POLLHUP | POLLERR)))
-        return 'q';
+    if (is_asked_to_end || (ready > 0 && input.revents & (POLLHUP | POLLERR))) {
+        *ends = true;
+        return 0;
+    }
     return ready > 0 && read(STDIN_FILENO, &key, 1) == 1 ? key : 0;
 }

@@ -130,7 +130,7 @@ static int list_threads(const struct krait_remote *remote, struct krait_remote_s
 
 /* -- the kernel's numbers -- */
 
-static const struct krait_task *task_of(const struct krait_tasks *tasks, uint32_t inner)
+static const struct krait_os_task *task_of(const struct krait_os_tasks *tasks, uint32_t inner)
 {
     for (uint32_t i = 0; i < tasks->count; i++) {
         if (inner && (uint32_t)tasks->items[i].inner == inner)
@@ -143,7 +143,7 @@ static const struct krait_task *task_of(const struct krait_tasks *tasks, uint32_
  * (nptl/descr.h of glibc, pthread_impl.h of musl): at the offset where most threads have a number of the process's. Some may
  * have ended. */
 static uint32_t find_tid_offset(const struct krait_remote *remote, const struct krait_remote_stacks *stacks,
-                                const struct krait_tasks *tasks)
+                                const struct krait_os_tasks *tasks)
 {
     uint32_t fits[PTHREAD_BYTES / 4] = { 0 }, best = 0;
     for (uint32_t i = 0; i < stacks->thread_count; i++) {
@@ -170,7 +170,7 @@ static bool has_begun(const struct krait_remote_stacks *stacks, uint32_t i)
 
 /* Gives threads the kernel's numbers. Leaves out those that have not begun, or have ended. */
 static void number_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                           const struct krait_tasks *tasks)
+                           const struct krait_os_tasks *tasks)
 {
     uint32_t count = 0;
     bool kept = remote->layout.at[KRAIT_AT_THREAD_NATIVE] != KRAIT_NOWHERE;
@@ -181,7 +181,7 @@ static void number_threads(struct krait_remote *remote, struct krait_remote_stac
         uint32_t inner = (uint32_t)thread->tid;
         if (!kept && remote->tid_offset)
             krait_memory_read(remote->pid, thread->ident + remote->tid_offset, &inner, sizeof(inner));
-        const struct krait_task *task = task_of(tasks, inner);
+        const struct krait_os_task *task = task_of(tasks, inner);
         if (!task && inner && tasks->count == 1) /* after a fork the number may be of the parent's thread */
             task = &tasks->items[0];
         thread->tid = task ? task->tid : 0;

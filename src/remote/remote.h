@@ -69,7 +69,7 @@ struct krait_remote_stacks {
     uint32_t frame_count, frame_cap;
     struct krait_remote_task *coroutines; /* of krait_remote_read_tasks */
     uint32_t coroutine_count, coroutine_cap;
-    struct krait_tasks tasks; /* what the kernel says of them, from just before */
+    struct krait_os_tasks tasks; /* what the kernel says of them, from just before */
 };
 
 void krait_remote_stacks_done(struct krait_remote_stacks *stacks);

@@ -4,51 +4,150 @@
 #include "base/array.h"
 #include "base/buf.h"
 
+#include <string.h>
+
+static void table_done(struct krait_sums_table *table)
+{
+    free(table->rows);
+    free(table->places);
+    krait_strtab_done(&table->place_keys);
+    krait_map_done(&table->by_code);
+    krait_map_done(&table->by_place);
+}
+
 void krait_sums_done(struct krait_sums *sums)
 {
-    free(sums->rows);
-    krait_strtab_done(&sums->keys);
-    krait_map_done(&sums->by_code);
+    table_done(&sums->functions);
+    table_done(&sums->lines);
+    free(sums->threads);
+    krait_strtab_done(&sums->thread_keys);
     krait_arena_done(&sums->arena);
 }
 
-/* The row of a function that was not met with this code object; functions that are defined again share one. */
-static int new_row(struct krait_sums *sums, const struct krait_remote_code *code, uint32_t *row)
+/* -- places -- */
+
+/* Functions that are defined again are one place. */
+static uint32_t add_place(struct krait_sums *sums, struct krait_sums_table *table,
+                          const struct krait_remote_code *code, int32_t line)
 {
     KRAIT_AUTO_BUF key = { 0 };
-    krait_buf_fmt(&key, "%s\n%s\n%d", code->name, code->file, code->first_line);
-    uint32_t before = sums->keys.len;
-    *row = key.failed ? KRAIT_NO_ID : krait_strtab_add(&sums->keys, key.data, key.len);
-    if (*row == KRAIT_NO_ID || krait_map_put(&sums->by_code, (uintptr_t)code, *row))
+    krait_buf_fmt(&key, "%s\n%s\n%d", code->name, code->file, line);
+    uint32_t id = key.failed ? KRAIT_NO_ID : krait_strtab_add(&table->place_keys, key.data, key.len);
+    if (id == KRAIT_NO_ID || id < table->place_count)
+        return id;
+    struct krait_sums_place fresh = { .name = krait_arena_strdup(&sums->arena, code->name),
+                                      .file = krait_arena_strdup(&sums->arena, code->file),
+                                      .line = line };
+    if (!fresh.name || !fresh.file || !KRAIT_GROW(table->places, table->place_cap, id + 1))
+        return KRAIT_NO_ID;
+    table->places[id] = fresh;
+    table->place_count = id + 1;
+    return id;
+}
+
+/* Code objects lie at multiples of 16 bytes, so that few of them and their lines share a key by chance: none, as long as
+ * lines are below 2^20 and addresses below 2^48. */
+static uint64_t code_key(const struct krait_remote_code *code, int32_t line)
+{
+    return ((uint64_t)(uintptr_t)code >> 4) << 20 ^ (uint32_t)line;
+}
+
+static uint32_t place_of(struct krait_sums *sums, struct krait_sums_table *table,
+                         const struct krait_remote_code *code, int32_t line)
+{
+    const uint64_t *known = krait_map_get(&table->by_code, code_key(code, line));
+    if (known)
+        return (uint32_t)*known;
+    uint32_t place = add_place(sums, table, code, line);
+    if (place != KRAIT_NO_ID && krait_map_put(&table->by_code, code_key(code, line), place))
+        return KRAIT_NO_ID;
+    return place;
+}
+
+static struct krait_sums_row *row_of(struct krait_sums_table *table, uint32_t place, uint32_t thread)
+{
+    uint64_t key = (uint64_t)place << 32 | thread;
+    const uint64_t *known = krait_map_get(&table->by_place, key);
+    if (known)
+        return &table->rows[*known];
+    if (!KRAIT_GROW(table->rows, table->cap, table->count + 1) ||
+        krait_map_put(&table->by_place, key, table->count))
+        return NULL;
+    table->rows[table->count] = (struct krait_sums_row){ .place = place, .thread = thread };
+    return &table->rows[table->count++];
+}
+
+static const struct krait_os_task *task_of(const struct krait_remote_stacks *stacks, pid_t tid)
+{
+    for (uint32_t i = 0; i < stacks->tasks.count && tid; i++) {
+        if (stacks->tasks.items[i].tid == tid)
+            return &stacks->tasks.items[i];
+    }
+    return NULL;
+}
+
+static uint32_t thread_of(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks,
+                          const struct krait_remote_thread *thread)
+{
+    char key[64];
+    int n = snprintf(key, sizeof(key), "%d %llx", pid, (unsigned long long)thread->ident);
+    const struct krait_os_task *task = task_of(stacks, thread->tid);
+    uint32_t id = krait_strtab_add(&sums->thread_keys, key, (size_t)n);
+    if (id == KRAIT_NO_ID || !KRAIT_GROW(sums->threads, sums->thread_cap, id + 1))
+        return KRAIT_NO_ID;
+    if (id == sums->thread_count)
+        sums->threads[sums->thread_count++] =
+            (struct krait_sums_thread){ .pid = pid, .ident = thread->ident };
+    sums->threads[id].tid = thread->tid ? thread->tid : sums->threads[id].tid;
+    if (task)
+        memcpy(sums->threads[id].name, task->name, sizeof(sums->threads[id].name));
+    return id;
+}
+
+/* -- counting -- */
+
+static int count(struct krait_sums *sums, struct krait_sums_table *table,
+                 const struct krait_remote_code *code, int32_t line, uint32_t thread, bool innermost)
+{
+    uint32_t place = place_of(sums, table, code, line);
+    struct krait_sums_row *row = place == KRAIT_NO_ID ? NULL : row_of(table, place, thread);
+    if (!row)
         return -ENOMEM;
-    if (*row < before)
-        return 0;
-    struct krait_sums_row fresh = { .name = krait_arena_strdup(&sums->arena, code->name),
-                                    .file = krait_arena_strdup(&sums->arena, code->file),
-                                    .line = code->first_line };
-    if (!fresh.name || !fresh.file || !KRAIT_GROW(sums->rows, sums->cap, *row + 1))
-        return -ENOMEM;
-    sums->rows[*row] = fresh;
-    sums->count = *row + 1;
+    bool again = row->stamp == sums->stamp;
+    row->stamp = sums->stamp;
+    row->all.total += !again;
+    row->recent.total += !again;
+    row->all.own += innermost;
+    row->recent.own += innermost;
     return 0;
 }
 
-static int add_stack(struct krait_sums *sums, const struct krait_remote_frame *frames, uint32_t count)
+static int add_stack(struct krait_sums *sums, const struct krait_remote_frame *frames, uint32_t n,
+                     uint32_t thread)
 {
     sums->stamp++;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t *known = krait_map_get(&sums->by_code, (uintptr_t)frames[i].code);
-        uint32_t row = known ? (uint32_t)*known : 0;
-        if (!known && new_row(sums, frames[i].code, &row))
+    for (uint32_t i = 0; i < n; i++) {
+        const struct krait_remote_code *code = frames[i].code;
+        if (count(sums, &sums->functions, code, code->first_line, thread, i == 0) ||
+            count(sums, &sums->lines, code, frames[i].line, thread, i == 0))
             return -ENOMEM;
-        struct krait_sums_row *to = &sums->rows[row];
-        bool again = to->stamp == sums->stamp;
-        to->stamp = sums->stamp;
-        to->all.total += !again;
-        to->recent.total += !again;
-        to->all.own += i == 0;
-        to->recent.own += i == 0;
     }
+    return 0;
+}
+
+int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks)
+{
+    bool gil = false;
+    for (uint32_t i = 0; i < stacks->thread_count; i++) {
+        const struct krait_remote_thread *thread = &stacks->threads[i];
+        uint32_t id = thread->count ? thread_of(sums, pid, stacks, thread) : 0;
+        sums->now.failures += thread->failed;
+        sums->now.stacks += thread->count != 0;
+        gil |= thread->holds_gil;
+        if (id == KRAIT_NO_ID || add_stack(sums, stacks->frames + thread->first, thread->count, id))
+            return -ENOMEM;
+    }
+    sums->now.gil += gil;
     return 0;
 }
 
@@ -56,40 +155,52 @@ static void add_round(struct krait_sums_rounds *to, const struct krait_sums_roun
 {
     to->rounds += round->rounds;
     to->ns += round->ns;
-    to->threads += round->threads;
+    to->stacks += round->stacks;
     to->gil += round->gil;
     to->failures += round->failures;
 }
 
-int krait_sums_add(struct krait_sums *sums, const struct krait_remote_stacks *stacks, uint64_t ns)
+void krait_sums_end_round(struct krait_sums *sums, uint64_t ns)
 {
-    struct krait_sums_rounds round = { .rounds = 1, .ns = ns };
-    for (uint32_t i = 0; i < stacks->thread_count; i++) {
-        const struct krait_remote_thread *thread = &stacks->threads[i];
-        round.failures += thread->failed;
-        round.threads += thread->count != 0;
-        round.gil |= thread->holds_gil;
-        if (add_stack(sums, stacks->frames + thread->first, thread->count))
-            return -ENOMEM;
+    sums->now.rounds = 1;
+    sums->now.ns = ns;
+    add_round(&sums->all, &sums->now);
+    add_round(&sums->recent, &sums->now);
+    sums->now = (struct krait_sums_rounds){ 0 };
+}
+
+static void turn_table(struct krait_sums_table *table)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        table->rows[i].last = table->rows[i].recent;
+        table->rows[i].recent = (struct krait_sum){ 0 };
     }
-    add_round(&sums->all, &round);
-    add_round(&sums->recent, &round);
-    return 0;
 }
 
 void krait_sums_turn(struct krait_sums *sums)
 {
-    for (uint32_t i = 0; i < sums->count; i++) {
-        sums->rows[i].last = sums->rows[i].recent;
-        sums->rows[i].recent = (struct krait_sum){ 0 };
-    }
+    turn_table(&sums->functions);
+    turn_table(&sums->lines);
     sums->last = sums->recent;
     sums->recent = (struct krait_sums_rounds){ 0 };
 }
 
+static void reset_table(struct krait_sums_table *table)
+{
+    for (uint32_t i = 0; i < table->count; i++)
+        table->rows[i].all = table->rows[i].recent = table->rows[i].last = (struct krait_sum){ 0 };
+}
+
 void krait_sums_reset(struct krait_sums *sums)
 {
-    for (uint32_t i = 0; i < sums->count; i++)
-        sums->rows[i].all = sums->rows[i].recent = sums->rows[i].last = (struct krait_sum){ 0 };
+    reset_table(&sums->functions);
+    reset_table(&sums->lines);
     sums->all = sums->recent = sums->last = (struct krait_sums_rounds){ 0 };
+}
+
+void krait_sums_forget_codes(struct krait_sums *sums)
+{
+    krait_map_done(&sums->functions.by_code);
+    krait_map_done(&sums->lines.by_code);
+    sums->functions.by_code = sums->lines.by_code = (struct krait_map){ 0 };
 }

@@ -1,53 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums of samples: how often each function was running, itself or in a function that it called.
+ * Sums of samples: in how many stacks of each thread a function was running, itself or in a function that it called; the
+ * same by the lines that ran.
  */
 #ifndef KRAIT_REMOTE_SUMS_H
 #define KRAIT_REMOTE_SUMS_H
 
 #include "remote/remote.h"
 
-/* Numbers of threads in which a function was met; once a thread, however deep it recurs. */
+/* Stacks in which a place was met; once a stack, however deep it recurs. */
 struct krait_sum {
     uint64_t own, total;
 };
 
-struct krait_sums_row {
+/* A function; or a line of one. */
+struct krait_sums_place {
     const char *name, *file;
-    int32_t line;            /* where the function begins */
+    int32_t line; /* where the function begins; or the line; 0: none */
+};
+
+struct krait_sums_thread {
+    pid_t pid, tid;
+    uint64_t ident; /* threading.get_ident() */
+    char name[32];  /* that the kernel has */
+};
+
+/* A place in a thread. */
+struct krait_sums_row {
+    uint32_t place, thread;
     struct krait_sum all;    /* since krait_sums_reset */
     struct krait_sum recent; /* since krait_sums_turn */
     struct krait_sum last;   /* what `recent` was then */
     uint64_t stamp;          /* the stack that was counted last */
 };
 
+/* Rows of functions, or of lines. */
+struct krait_sums_table {
+    struct krait_sums_row *rows;
+    uint32_t count, cap;
+    struct krait_sums_place *places;
+    uint32_t place_count, place_cap;
+    struct krait_strtab place_keys; /* name, file, line -> place */
+    struct krait_map by_code;       /* of a struct krait_remote_code * and a line -> place */
+    struct krait_map by_place;      /* of a place and a thread -> row */
+};
+
 /* Of the rounds of reading, since the same moments. */
 struct krait_sums_rounds {
     uint64_t rounds;
     uint64_t ns;       /* how long they took: from the first to the last */
-    uint64_t threads;  /* stacks that were counted */
-    uint64_t gil;      /* rounds in which a thread held the GIL */
+    uint64_t stacks;   /* that were counted */
+    uint64_t gil;      /* GILs that a thread held, one a process and round */
     uint64_t failures; /* stacks that could not be read */
 };
 
 struct krait_sums {
-    struct krait_sums_row *rows;
-    uint32_t count, cap;
-    struct krait_strtab keys; /* name, file, line -> row */
-    struct krait_map by_code; /* struct krait_remote_code * -> row */
+    struct krait_sums_table functions, lines;
+    struct krait_sums_thread *threads;
+    uint32_t thread_count, thread_cap;
+    struct krait_strtab thread_keys; /* process and ident -> thread */
     struct krait_arena arena;
-    struct krait_sums_rounds all, recent, last;
+    struct krait_sums_rounds all, recent, last, now; /* now: the round that goes on */
     uint64_t stamp;
 };
 
 void krait_sums_done(struct krait_sums *sums);
 
-/* Counts the stacks of one round, which came `ns` after the one before. Returns 0 or -ENOMEM. */
-int krait_sums_add(struct krait_sums *sums, const struct krait_remote_stacks *stacks, uint64_t ns);
+/* Counts what was read of one process. Returns 0 or -ENOMEM. */
+int krait_sums_add(struct krait_sums *sums, pid_t pid, const struct krait_remote_stacks *stacks);
+/* Ends a round, which came `ns` after the one before. */
+void krait_sums_end_round(struct krait_sums *sums, uint64_t ns);
 
 /* Ends an interval: the recent sums become the last ones. */
 void krait_sums_turn(struct krait_sums *sums);
-/* Forgets all but the functions. */
+/* Forgets all but the places. */
 void krait_sums_reset(struct krait_sums *sums);
+/* Before a struct krait_remote is freed: its code objects' addresses may become those of others. */
+void krait_sums_forget_codes(struct krait_sums *sums);
 
 #endif

@@ -22,7 +22,7 @@ static void task_path(char *path, size_t size, pid_t pid, pid_t tid, const char 
     snprintf(path, size, "/proc/%d/task/%d/%s", pid, tid, name);
 }
 
-static bool read_stat(struct krait_task *task, pid_t pid)
+static bool read_stat(struct krait_os_task *task, pid_t pid)
 {
     char path[96], text[512];
     task_path(path, sizeof(path), pid, task->tid, "stat");
@@ -35,7 +35,7 @@ static bool read_stat(struct krait_task *task, pid_t pid)
     return true;
 }
 
-static void read_call(struct krait_task *task, pid_t pid)
+static void read_call(struct krait_os_task *task, pid_t pid)
 {
     char path[96], text[256];
     unsigned long long arg;
@@ -50,7 +50,7 @@ static void read_call(struct krait_task *task, pid_t pid)
         task->kernel_function[0] = '\0';
 }
 
-static void read_inner(struct krait_task *task, pid_t pid)
+static void read_inner(struct krait_os_task *task, pid_t pid)
 {
     char path[96], text[4096];
     task_path(path, sizeof(path), pid, task->tid, "status");
@@ -66,11 +66,11 @@ static void read_inner(struct krait_task *task, pid_t pid)
 
 static int by_tid(const void *a, const void *b)
 {
-    const struct krait_task *x = a, *y = b;
+    const struct krait_os_task *x = a, *y = b;
     return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-int krait_tasks_read(struct krait_tasks *tasks, pid_t pid, bool with_calls)
+int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
@@ -87,8 +87,8 @@ int krait_tasks_read(struct krait_tasks *tasks, pid_t pid, bool with_calls)
             rc = -ENOMEM;
             continue;
         }
-        struct krait_task *task = &tasks->items[tasks->count++];
-        *task = (struct krait_task){ .tid = tid, .inner = tid, .call = -1 };
+        struct krait_os_task *task = &tasks->items[tasks->count++];
+        *task = (struct krait_os_task){ .tid = tid, .inner = tid, .call = -1 };
         if (!read_stat(task, pid)) { /* it has ended */
             tasks->count--;
             continue;
@@ -146,6 +146,15 @@ uint64_t krait_task_cpu_ns(pid_t pid)
         sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &kernel) != 2)
         return 0;
     return (user + kernel) * (KRAIT_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+uint64_t krait_task_memory(pid_t pid)
+{
+    char path[64], text[128];
+    unsigned long long pages;
+    snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+    read_proc(text, sizeof(text), path);
+    return sscanf(text, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 static pid_t parent_of(pid_t pid)

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-struct krait_task {
+struct krait_os_task {
     pid_t tid;
     pid_t inner; /* the number in the process's own PID namespace */
     char state; /* R running or ready, S sleeping, D in uninterruptible sleep, T stopped, t traced, Z ended */
@@ -19,22 +19,25 @@ struct krait_task {
     uint64_t arg;             /* its first argument */
 };
 
-struct krait_tasks {
-    struct krait_task *items;
+struct krait_os_tasks {
+    struct krait_os_task *items;
     uint32_t count, cap;
 };
 
-static inline void krait_tasks_done(struct krait_tasks *tasks)
+static inline void krait_tasks_done(struct krait_os_tasks *tasks)
 {
     free(tasks->items);
 }
 
 /* Reads all threads of a process, in the order of their numbers; with_calls: also the system calls that they are in, which takes
  * twice as long. Returns 0, -ESRCH or -ENOMEM. */
-int krait_tasks_read(struct krait_tasks *tasks, pid_t pid, bool with_calls);
+int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls);
 
 /* CPU time that all threads of a process have used; 0 if it is gone. */
 uint64_t krait_task_cpu_ns(pid_t pid);
+
+/* Bytes of its memory that are resident; 0 if it is gone. */
+uint64_t krait_task_memory(pid_t pid);
 
 /* "futex"; NULL if it is not one that programs wait in. */
 const char *krait_task_call_name(int call);

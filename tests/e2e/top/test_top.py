@@ -128,9 +128,10 @@ def test_when_the_program_ends_its_table_is_printed(programs, krait, any_python)
 @pytest.mark.parametrize(
     "words, why",
     [
-        ([], "needs the PID of one"),
-        (["1", "2"], "needs the PID of one"),
-        (["x"], "'x' is no PID"),
+        ([], "needs the PID of a running Python program, or a command"),
+        (["1", "x"], "'x' is no PID"),
+        (["--filter", "re:(", "1"], "egular expression"),
+        (["--by", "line", "1"], "line"),
         (["--once", "--batch", "2", "1"], "exclude each other"),
         (["--rate", "10001", "1"], "at most 10000"),
         (["--sort", "nothing", "1"], "nothing"),
@@ -146,15 +147,69 @@ def test_what_is_no_python_is_refused(programs, run):
     assert "which is no Python" in run("top", app.pid, code=1).stderr
 
 
+FORKING = BUSY.replace("print(os.getpid(), flush=True)", """
+import ctypes
+workers = [os.fork(), os.fork()] # three children, one of them of a child
+if not all(workers): ctypes.CDLL(None).prctl(1, 9) # PR_SET_PDEATHSIG
+else: print(os.getpid(), flush=True)
+""")
+
+
+def test_lines_and_threads_have_rows_of_their_own(programs, top, any_python):
+    app = programs.start(any_python, BUSY)
+    (lines,) = top("--once", "--lines", "--idle", "--rate", "300", app.pid)
+    (threads,) = top("--once", "--by", "thread", "--idle", "--rate", "300", app.pid)
+    source = BUSY.splitlines()
+    spins = {f["line"]: f for f in lines["functions"] if f["function"].endswith("spin")}
+    assert spins and all(source[line - 1].startswith("    ") and source[line - 2 : line] != [] for line in spins)
+    assert sum(f["own"] for f in spins.values()) == pytest.approx(1, abs=0.2)
+    by_function = {f["function"].rpartition(".")[2]: f for f in threads["functions"]}
+    assert by_function["waits"]["thread"] != by_function["spin"]["thread"] == app.pid
+    assert by_function["spin"]["thread_name"] and "thread" not in lines["functions"][0]
+
+
+@pytest.mark.few_pythons
+def test_children_are_read_and_told_apart(programs, top, run, python):
+    app = programs.start(python, FORKING)
+    (table,) = top("--once", "--children", "--by", "process", app.pid)
+    spins = {f["process"]: f for f in table["functions"] if f["function"].rpartition(".")[2] == "spin"}
+    assert table["processes"] >= 3 and len(spins) >= 3 and app.pid in spins and table["memory"] > 1_000_000
+    (alone,) = top("--once", "--filter", "short", app.pid)
+    assert alone["processes"] == 1 and {f["function"].rpartition(".")[2] for f in alone["functions"]} <= {"short"}
+    text = run("top", "--once", "--children", "--filter", "re:^nothing$", app.pid).stdout
+    assert re.match(rf"\d+ processes of {app.pid}, Python .*\n.*; only re:", text) and "no function that was met is one of these" in text
+
+
+def test_a_command_is_run_with_its_processes_and_ended(run, any_python, tmp_path):
+    (tmp_path / "app.py").write_text(BUSY)
+    words = " ".join(map(str, [*any_python.prefix, any_python.exe, tmp_path / "app.py"]))
+    done = run("top", "--once", "--interval", "500ms", "--", "sh", "-c", f"{words} & wait")
+    assert re.match(rf"process \d+, Python {any_python.version}: sh -c .*app.py", done.stdout) and " spin " in done.stdout
+    pid = int(done.stderr)  # what the program printed
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the command's processes")
+
+
+@pytest.mark.parametrize(
+    "command, code, says",
+    [
+        (["sh", "-c", "exit 3"], 1, "the command has ended with status 3\nkrait top: no Python that krait can read"),
+        (["sh", "-c", "kill -9 $$"], 1, "the command was ended by signal 9"),
+        (["no-such-command"], 1, "cannot run no-such-command: No such file or directory"),
+    ],
+)
+def test_commands_without_python_are_told(run, command, code, says):
+    assert says in run("top", "--", *command, code=code).stderr
+
+
 class Screen:
     """`krait top` in a terminal."""
 
-    def __init__(self, krait, pid, rows=20, columns=100):
+    def __init__(self, krait, *words, rows=20, columns=100):
         self.main, side = open_terminal()
         self.before = termios.tcgetattr(side)
         fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         env = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-        self.run = subprocess.Popen([krait, "top", "--interval", "200ms", str(pid)], stdin=side, stdout=side, stderr=side, env=env)
+        self.run = subprocess.Popen([krait, "top", "--interval", "200ms", *map(str, words)], stdin=side, stdout=side, stderr=side, env=env)
         self.side, self.text = side, ""
 
     def read(self):
@@ -206,6 +261,38 @@ def test_the_screen_obeys_its_keys(programs, krait, any_python):
     assert re.search(r"\x1b\[\?25h\x1b\[\?1049lprocess .* spin ", screen.text, re.S)
 
 
+def test_other_keys_change_what_rows_are(programs, krait, any_python):
+    app = programs.start(any_python, BUSY)
+    screen = Screen(krait, app.pid, columns=140)
+    screen.wait_for(r" spin .*l lines  t by threads .* / filter")
+    screen.press("t")
+    screen.wait_for(r"thread  name .* spin .*t by processes")
+    screen.press("l")
+    screen.wait_for(r" spin .*l functions")
+    screen.press("/shortX\x7f")
+    screen.wait_for(r"functions: short_ ")
+    screen.press("\n")
+    screen.wait_for(r"; only short.* short ")
+    screen.press("/q\x1b")
+    screen.wait_for(r" spin .*q quit")
+    screen.press("?")
+    screen.wait_for(r"Keys of krait top.*rows are lines")
+    screen.press("q")
+    screen.wait_for(r" spin ")
+    screen.press("q")
+    assert screen.end() == 0
+
+
+def test_a_commands_output_follows_when_krait_ends(krait, any_python, tmp_path):
+    (tmp_path / "app.py").write_text(BUSY)
+    screen = Screen(krait, "--", *any_python.prefix, any_python.exe, tmp_path / "app.py")
+    screen.wait_for(r"\x1b\[H.* spin ")
+    screen.press("q")
+    assert screen.end() == 0
+    pid = int(re.search(r"\x1b\[\?1049lprocess (\d+), .* spin .*\n(\d+)\r?\n$", screen.text, re.S)[2])
+    assert not os.path.exists(f"/proc/{pid}")
+
+
 def test_each_frame_fits_a_terminal_that_is_resized(programs, krait, any_python):
     app = programs.start(any_python, BUSY)
     screen = Screen(krait, app.pid, rows=8, columns=60)
@@ -232,7 +319,8 @@ def test_the_last_table_stays_when_the_program_or_krait_is_ended(programs, krait
 
 
 def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
-    once, batch, as_json, holders, classic = run_page("top.md", krait, any_python, tmp_path).values()
+    once, batch, as_json, holders, classic, lines, processes = run_page("top.md", krait, any_python, tmp_path).values()
     assert re.search(r"^ *\d+\.\d%.* parse +10 ", once.stdout, re.M) and batch.stdout.count("process ") == 2
     assert json.loads(as_json.stdout)["rate"] == 1000 and " spin " in holders.stdout
     assert "descendants" in classic.stdout
+    assert re.search(r"^ *\d+ .* parse +11 ", lines.stdout, re.M) and re.search(r"^2 processes of ", processes.stdout)

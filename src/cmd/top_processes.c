@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
+#include "cmd/top.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static void let_go(struct top_process *process, struct krait_sums *sums)
+{
+    krait_sums_forget_codes(sums);
+    krait_remote_free(process->remote);
+    process->remote = NULL;
+    process->ended = true;
+    process->stacks.thread_count = 0;
+}
+
+void top_processes_done(struct top_processes *processes)
+{
+    for (uint32_t i = 0; i < processes->count; i++) {
+        krait_remote_stacks_done(&processes->items[i].stacks);
+        krait_remote_free(processes->items[i].remote);
+    }
+    free(processes->items);
+}
+
+static int add(struct top_processes *processes, pid_t pid, bool is_named)
+{
+    for (uint32_t i = 0; i < processes->count; i++) {
+        if (processes->items[i].pid == pid && !processes->items[i].ended)
+            return 0;
+    }
+    if (!KRAIT_GROW(processes->items, processes->cap, processes->count + 1))
+        return -ENOMEM;
+    processes->items[processes->count++] = (struct top_process){ .pid = pid, .is_named = is_named };
+    return 0;
+}
+
+int top_processes_add(struct top_processes *processes, pid_t pid)
+{
+    return add(processes, pid, true);
+}
+
+/* -- a command of krait's own -- */
+
+static int spawn(pid_t *pid, char **argv, int output, bool quiet)
+{
+    posix_spawn_file_actions_t files;
+    int rc = posix_spawn_file_actions_init(&files);
+    if (rc)
+        return rc;
+    if (quiet)
+        rc = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    rc = rc ? rc : posix_spawn_file_actions_adddup2(&files, quiet ? output : STDERR_FILENO, STDOUT_FILENO);
+    if (quiet && !rc)
+        rc = posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+    rc = rc ? rc : posix_spawnp(pid, argv[0], &files, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    return rc;
+}
+
+int top_command_start(struct top_processes *processes, char **argv, bool quiet, struct krait_err *err)
+{
+    processes->output = quiet ? memfd_create("output", MFD_CLOEXEC) : -1;
+    if (quiet && processes->output < 0)
+        return krait_err_errno(err, "cannot keep the output of %s", argv[0]);
+    int rc = spawn(&processes->command, argv, processes->output, quiet);
+    if (rc) {
+        processes->command = 0;
+        return krait_err_set(err, -rc, "cannot run %s: %s", argv[0], strerror(rc));
+    }
+    processes->with_children = true;
+    return add(processes, processes->command, true) ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* Once it has ended its number may be another's. */
+static bool command_runs(struct top_processes *processes)
+{
+    int status;
+    if (processes->command <= 0 || waitpid(processes->command, &status, WNOHANG) == 0)
+        return processes->command > 0;
+    processes->status = status;
+    processes->command = -1;
+    return false;
+}
+
+static void copy_output(int from)
+{
+    char bytes[65536];
+    ssize_t n;
+    for (off_t at = 0; (n = pread(from, bytes, sizeof(bytes), at)) > 0; at += n)
+        fwrite(bytes, 1, (size_t)n, stdout);
+    fflush(stdout);
+    close(from);
+}
+
+/* -- finding -- */
+
+static uint64_t program_of(pid_t pid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+    return stat(path, &st) ? 0 : st.st_ino * 0x9e3779b97f4a7c15ull + st.st_dev;
+}
+
+/* A program that has just begun is no Python yet; one that is none stays so until it becomes another. */
+static int try_open(struct top_process *process, struct krait_err *err)
+{
+    enum { TRIES = 20 };
+    uint64_t program = program_of(process->pid);
+    if (program != process->program)
+        process->tries = 0;
+    process->program = program;
+    if (process->tries >= TRIES)
+        return -ENOEXEC;
+    process->tries++;
+    process->cpu_ns = krait_task_cpu_ns(process->pid);
+    return krait_remote_open(&process->remote, process->pid, err);
+}
+
+static int find_children(struct top_processes *processes)
+{
+    struct krait_pids pids = { 0 };
+    int rc = 0;
+    for (uint32_t i = 0; i < processes->count && !rc; i++) {
+        if (processes->items[i].is_named && !processes->items[i].ended)
+            rc = krait_pids_add_children(&pids, processes->items[i].pid);
+    }
+    for (uint32_t i = 0; i < pids.count && !rc; i++)
+        rc = add(processes, pids.items[i], false);
+    krait_pids_done(&pids);
+    return rc;
+}
+
+/* The command and what it has started. */
+static void end_all(struct top_processes *processes)
+{
+    find_children(processes);
+    for (uint32_t i = 0; i < processes->count; i++) {
+        if (!processes->items[i].ended)
+            kill(processes->items[i].pid, SIGTERM);
+    }
+    while (waitpid(processes->command, &processes->status, 0) < 0 && errno == EINTR)
+        ;
+    processes->command = -1;
+}
+
+void top_command_end(struct top_processes *processes)
+{
+    if (command_runs(processes))
+        end_all(processes);
+    if (processes->output >= 0)
+        copy_output(processes->output);
+    processes->output = -1;
+}
+
+/* Those that have ended make room. */
+static void forget_ended(struct top_processes *processes)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < processes->count; i++) {
+        struct top_process *process = &processes->items[i];
+        if (process->ended && !process->is_named)
+            krait_remote_stacks_done(&process->stacks);
+        else
+            processes->items[kept++] = *process;
+    }
+    processes->count = kept;
+}
+
+static bool is_alive(struct top_processes *processes, const struct top_process *process)
+{
+    if (process->pid == processes->command)
+        return command_runs(processes);
+    return !process->ended && (kill(process->pid, 0) == 0 || errno == EPERM);
+}
+
+/* Whether something is still to come of a process that is not read. */
+static bool is_waited_for(const struct top_processes *processes, const struct krait_err *err)
+{
+    return processes->with_children && err->code != -EPERM;
+}
+
+int top_processes_find(struct top_processes *processes, struct krait_sums *sums, struct krait_err *err)
+{
+    bool alive = false;
+    if (processes->with_children && find_children(processes))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < processes->count; i++) {
+        struct top_process *process = &processes->items[i];
+        struct krait_err why = { 0 };
+        if (process->ended)
+            continue;
+        if (!is_alive(processes, process)) {
+            let_go(process, sums);
+            continue;
+        }
+        alive |= process->is_named || process->remote;
+        if (process->remote)
+            continue;
+        int rc = try_open(process, &why);
+        processes->opened += !rc;
+        if (rc && process->is_named && !is_waited_for(processes, &why)) {
+            *err = why;
+            return rc;
+        }
+    }
+    forget_ended(processes);
+    return alive ? 0 : -ESRCH;
+}
+
+/* -- reading -- */
+
+int top_processes_read(struct top_processes *processes, struct krait_sums *sums, uint32_t flags,
+                       struct krait_err *err)
+{
+    int rc = 0, last = 0;
+    uint32_t read = 0;
+    for (uint32_t i = 0; i < processes->count && !rc; i++) {
+        struct top_process *process = &processes->items[i];
+        if (!process->remote)
+            continue;
+        last = krait_remote_read(process->remote, &process->stacks, flags, err);
+        if (last) { /* others go on */
+            let_go(process, sums);
+            continue;
+        }
+        read++;
+        rc = krait_sums_add(sums, process->pid, &process->stacks);
+    }
+    if (rc)
+        return krait_err_set(err, rc, "out of memory");
+    return read || processes->with_children ? 0 : last;
+}
+
+uint64_t top_processes_cpu(struct top_processes *processes)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < processes->count; i++) {
+        struct top_process *process = &processes->items[i];
+        uint64_t used = process->remote ? krait_task_cpu_ns(process->pid) : 0;
+        sum += used > process->cpu_ns ? used - process->cpu_ns : 0;
+        process->cpu_ns = used ? used : process->cpu_ns;
+    }
+    return sum;
+}
+
+uint64_t top_processes_memory(const struct top_processes *processes)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < processes->count; i++)
+        sum += processes->items[i].remote ? krait_task_memory(processes->items[i].pid) : 0;
+    return sum;
+}
+
+uint32_t top_thread_count(const struct top_processes *processes)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < processes->count; i++)
+        n += processes->items[i].stacks.thread_count;
+    return n;
+}
+
+uint32_t top_process_count(const struct top_processes *processes)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < processes->count; i++)
+        n += processes->items[i].remote != NULL;
+    return n;
+}

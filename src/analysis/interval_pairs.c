@@ -59,7 +59,7 @@ static int add_start(struct pairs *pairs, struct open *open, const struct krait_
 {
     struct krait_interval_row *row = &pairs->intervals->rows[open->row];
     row->starts++;
-    if (pairs->options->pairing == KRAIT_PAIR_LATEST || open->first == open->end) {
+    if (pairs->options->rules[edge->rule].pairing == KRAIT_PAIR_LATEST || open->first == open->end) {
         row->no_stop += open->end - open->first;
         open->first = open->end = 0;
     }
@@ -77,8 +77,9 @@ static int add_stop(struct pairs *pairs, struct open *open, const struct krait_e
         row->no_start += !edge->is_both; /* of a row of ticks, the first ends nothing */
         return 0;
     }
-    const struct start *start = pairs->options->pairing == KRAIT_PAIR_ORDER ? &open->starts[open->first++]
-                                                                            : &open->starts[--open->end];
+    const struct start *start = pairs->options->rules[edge->rule].pairing == KRAIT_PAIR_ORDER
+                                    ? &open->starts[open->first++]
+                                    : &open->starts[--open->end];
     return krait_intervals_add(pairs->intervals, (struct krait_interval){ .begin_ns = start->t_ns,
                                                                           .end_ns = edge->t_ns,
                                                                           .row = open->row,

@@ -34,7 +34,7 @@ int krait_intervals_add(struct krait_intervals *intervals, struct krait_interval
 
 /* Puts the item that is `rank`-th of all in its place: Hoare's selection (Algorithm 65, CACM 4, 1961), with the middle
  * one of three as pivot. */
-static uint64_t select_rank(uint64_t *ns, size_t count, size_t rank)
+uint64_t krait_intervals_rank(uint64_t *ns, size_t count, size_t rank)
 {
     ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, wanted = (ptrdiff_t)rank;
     while (low < high) {
@@ -61,14 +61,14 @@ static uint64_t select_rank(uint64_t *ns, size_t count, size_t rank)
 uint64_t krait_interval_quantile(uint64_t *ns, size_t count, double share)
 {
     size_t rank = (size_t)ceil(share * (double)count);
-    return count ? select_rank(ns, count, KRAIT_MIN(rank ? rank - 1 : 0, count - 1)) : 0;
+    return count ? krait_intervals_rank(ns, count, KRAIT_MIN(rank ? rank - 1 : 0, count - 1)) : 0;
 }
 
 /* Of an even number the mean of the two in the middle. */
 static uint64_t median_of(uint64_t *ns, size_t count)
 {
-    uint64_t upper = select_rank(ns, count, count / 2);
-    uint64_t lower = count % 2 ? upper : select_rank(ns, count, count / 2 - 1);
+    uint64_t upper = krait_intervals_rank(ns, count, count / 2);
+    uint64_t lower = count % 2 ? upper : krait_intervals_rank(ns, count, count / 2 - 1);
     return lower + (upper - lower) / 2;
 }
 

@@ -10,13 +10,14 @@
 #include "base/runs.h"
 #include "trace/fields.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A rule as it is looked for. */
 struct sought {
     uint32_t start_group,
-        stop_group; /* that are the key; 0: it is a field. Of a rule of states: start_group */
-    uint32_t state_group;
+        stop_group;      /* that are the key; 0: it is a field. Of a rule of one pattern: start_group */
+    uint32_t what_group; /* a state's name, or a signal's number; 0: it is a field */
     bool is_keyed;
     bool *calls; /* by function; NULL of a rule of messages */
     struct call {
@@ -30,8 +31,9 @@ struct search {
     const struct krait_trace *trace;
     const struct krait_interval_options *options;
     struct krait_intervals *intervals;
-    struct sought *sought; /* by rule */
-    struct krait_map rows; /* krait_intervals_row */
+    struct sought *sought;    /* by rule */
+    struct krait_map rows;    /* krait_intervals_row */
+    struct krait_map signals; /* krait_signals_row */
     struct krait_edge *edges;
     size_t edge_count, edge_cap;
     bool is_mixed;              /* a lane may have edges of more than one track */
@@ -53,6 +55,7 @@ static void search_done(struct search *search)
     free(search->sought);
     free(search->edges);
     krait_map_done(&search->rows);
+    krait_map_done(&search->signals);
     krait_strtab_done(&search->lanes);
     krait_buf_done(&search->text);
     krait_buf_done(&search->own);
@@ -76,21 +79,27 @@ static uint32_t stream_lane(struct search *search, const struct krait_track *tra
     return lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data, lane.len);
 }
 
+/* A part of the message that was just matched: a group, or, without one, a field. NULL: it has none. `text` may hold
+ * it. */
+static const char *find_part(const struct krait_regex *regex, uint32_t group, const char *field,
+                             const char *fields, struct krait_buf *text, size_t *n)
+{
+    if (group)
+        return krait_regex_part(regex, group, n);
+    if (!krait_fields_get((struct krait_fields){ fields, fields + strlen(fields) }, field, text))
+        return NULL;
+    *n = text->len;
+    return text->data ? text->data : "";
+}
+
 /* The key of the message that was just matched; KRAIT_NO_ID: it has none. */
-static int find_key(struct search *search, const struct krait_regex *regex, uint32_t group,
+static int find_key(struct search *search, const struct krait_regex *regex, uint32_t group, const char *field,
                     const char *fields, uint32_t *key)
 {
     KRAIT_AUTO_BUF text = { 0 };
     size_t n = 0;
-    const char *part = group ? krait_regex_part(regex, group, &n) : NULL;
-    *key = KRAIT_NO_ID;
-    if (!group && krait_fields_get((struct krait_fields){ fields, fields + strlen(fields) },
-                                   search->options->key, &text)) {
-        part = text.data ? text.data : "";
-        n = text.len;
-    }
-    if (part)
-        *key = krait_strtab_add(&search->intervals->keys, part, n);
+    const char *part = find_part(regex, group, field, fields, &text, &n);
+    *key = part ? krait_strtab_add(&search->intervals->keys, part, n) : KRAIT_NO_ID;
     return part && *key == KRAIT_NO_ID ? -ENOMEM : 0;
 }
 
@@ -103,11 +112,12 @@ static int find_place(struct search *search, const struct sought *sought, struct
     edge->key = KRAIT_NO_ID;
     if (sought->is_keyed) {
         search->is_mixed = true;
-        int rc = find_key(search,
-                          rule->state   ? rule->state
-                          : edge->stops ? rule->stop
-                                        : rule->start,
-                          edge->stops ? sought->stop_group : sought->start_group, fields, &edge->key);
+        int rc =
+            find_key(search,
+                     rule->state   ? rule->state
+                     : edge->stops ? rule->stop
+                                   : rule->start,
+                     edge->stops ? sought->stop_group : sought->start_group, rule->key, fields, &edge->key);
         return rc ? rc : edge->key == KRAIT_NO_ID ? -ENOENT : 0;
     }
     edge->lane =
@@ -128,9 +138,15 @@ static int find_state(struct search *search, const struct sought *sought, struct
         edge->lane = lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data, lane.len);
         rc = edge->lane == KRAIT_NO_ID ? -ENOMEM : 0;
     }
-    rc = rc ? rc : find_key(search, rule->state, sought->state_group, fields, &edge->key);
+    rc = rc ? rc : find_key(search, rule->state, sought->what_group, NULL, fields, &edge->key);
     return rc ? rc : edge->key == KRAIT_NO_ID ? -ENOENT : 0;
 }
+
+/* What an instant says. */
+struct said {
+    const char *message, *fields;
+    size_t n; /* of message */
+};
 
 /* A message that a rule's start, stop or state matches. */
 static int add_edge(struct search *search, struct krait_edge edge, const char *fields)
@@ -165,30 +181,67 @@ static const char *message_of(struct search *search, const char *name, const cha
     return search->text.data ? search->text.data : "";
 }
 
+/* A whole text as a number; NAN where it is none. */
+static double number_of(const char *text, size_t n)
+{
+    enum { MOST = 64 };
+    char own[MOST], *end;
+    if (!n || n >= sizeof(own))
+        return NAN;
+    memcpy(own, text, n);
+    own[n] = '\0';
+    double number = strtod(own, &end);
+    return end > own && !*end ? number : NAN;
+}
+
+/* A message that a rule's signal matches. */
+static int add_sample(struct search *search, const struct krait_edge *edge, const char *fields)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    const struct krait_interval_rule *rule = &search->options->rules[edge->rule];
+    const struct sought *sought = &search->sought[edge->rule];
+    struct krait_sample sample = { .t_ns = edge->t_ns, .track = edge->track, .key = KRAIT_NO_ID };
+    size_t n = 0;
+    int rc = !sought->is_keyed
+                 ? 0
+                 : find_key(search, rule->signal, sought->start_group, rule->key, fields, &sample.key);
+    if (rc)
+        return rc;
+    const char *part = find_part(rule->signal, sought->what_group, rule->value, fields, &text, &n);
+    sample.value = part ? number_of(part, n) : NAN;
+    return krait_signals_add(search->intervals, &search->signals, search->options, edge->rule,
+                             sought->is_keyed, sample);
+}
+
+static int take_pair(struct search *search, const struct krait_interval_rule *rule, struct krait_edge edge,
+                     const struct said *said)
+{
+    int rc = 0;
+    bool starts = krait_regex_find(rule->start, said->message, said->n);
+    bool stops = krait_regex_find(rule->stop, said->message, said->n);
+    edge.is_both = starts && stops;
+    if ((edge.stops = stops))
+        rc = add_edge(search, edge, said->fields);
+    edge.stops = false;
+    return starts && !rc ? add_edge(search, edge, said->fields) : rc;
+}
+
 static int take_message(struct search *search, uint32_t track, uint64_t t_ns, const char *name,
                         const char *fields)
 {
-    size_t n;
+    struct said said = { .fields = fields };
     int rc = 0;
-    const char *message = message_of(search, name, fields, &n);
+    said.message = message_of(search, name, fields, &said.n);
     search->intervals->messages++;
     for (uint32_t i = 0; i < search->options->rule_count && !rc; i++) {
         const struct krait_interval_rule *rule = &search->options->rules[i];
-        if (rule->state && krait_regex_find(rule->state, message, n))
-            rc = add_edge(search, (struct krait_edge){ .t_ns = t_ns, .track = track, .rule = (uint16_t)i },
-                          fields);
-        if (!rule->start)
-            continue;
-        bool starts = krait_regex_find(rule->start, message, n);
-        bool stops = krait_regex_find(rule->stop, message, n);
-        struct krait_edge edge = {
-            .t_ns = t_ns, .track = track, .rule = (uint16_t)i, .is_both = starts && stops
-        };
-        if ((edge.stops = stops))
+        const struct krait_edge edge = { .t_ns = t_ns, .track = track, .rule = (uint16_t)i };
+        if (rule->state && krait_regex_find(rule->state, said.message, said.n))
             rc = add_edge(search, edge, fields);
-        edge.stops = false;
-        if (starts && !rc)
-            rc = add_edge(search, edge, fields);
+        else if (rule->signal && krait_regex_find(rule->signal, said.message, said.n))
+            rc = add_sample(search, &edge, fields);
+        else if (rule->start)
+            rc = take_pair(search, rule, edge, &said);
     }
     return rc;
 }
@@ -313,11 +366,11 @@ static int take_calls(void *ctx, const struct krait_track *track, const struct k
 /* -- spans -- */
 
 /* A field of a span's, or of a slice's arguments, is its key. */
-static int span_key(struct search *search, const char *fields, uint32_t *key)
+static int span_key(struct search *search, const char *field, const char *fields, uint32_t *key)
 {
     KRAIT_AUTO_BUF text = { 0 };
     *key = KRAIT_NO_ID;
-    if (!search->options->key || !krait_fields_get_json(fields, strlen(fields), search->options->key, &text))
+    if (!field || !krait_fields_get_json(fields, strlen(fields), field, &text))
         return 0;
     *key = krait_strtab_add(&search->intervals->keys, text.data ? text.data : "", text.len);
     return *key == KRAIT_NO_ID ? -ENOMEM : 0;
@@ -335,7 +388,7 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
             uint32_t row, key;
             if (!krait_match_text(span, krait_track_text(search->trace, batch->name[i])))
                 continue;
-            rc = span_key(search, batch->text ? batch->text[i] : "", &key);
+            rc = span_key(search, search->options->rules[rule].key, batch->text ? batch->text[i] : "", &key);
             rc = rc ? rc : krait_intervals_row(intervals, &search->rows, search->options, rule, key, &row);
             rc =
                 rc ? rc
@@ -352,28 +405,48 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
 
 /* -- all -- */
 
+/* Rows that are there without any interval. */
+static int begin_row(struct search *search, uint32_t rule)
+{
+    const struct krait_interval_options *options = search->options;
+    uint32_t row;
+    if (options->by_key || options->rules[rule].state)
+        return 0;
+    return options->rules[rule].signal
+               ? krait_signals_row(search->intervals, &search->signals, options, rule, KRAIT_NO_ID, &row)
+               : krait_intervals_row(search->intervals, &search->rows, options, rule, KRAIT_NO_ID, &row);
+}
+
+uint32_t krait_interval_group(const struct krait_regex *regex, const char *usual, const char *key)
+{
+    uint32_t named = krait_regex_group(regex, usual);
+    uint32_t first = krait_regex_group(regex, "1"), second = krait_regex_group(regex, "2");
+    bool is_key = first && first == krait_regex_group(regex, key ? key : "key");
+    return named ? named : is_key ? second : first;
+}
+
 static int begin_rule(struct search *search, uint32_t rule, struct krait_err *err)
 {
     const struct krait_interval_rule *patterns = &search->options->rules[rule];
     struct sought *sought = &search->sought[rule];
-    const char *key = search->options->key ? search->options->key : "key";
-    uint32_t row;
-    if (!search->options->by_key && !patterns->state &&
-        krait_intervals_row(search->intervals, &search->rows, search->options, rule, KRAIT_NO_ID, &row))
+    const char *key = patterns->key ? patterns->key : "key";
+    if (begin_row(search, rule))
         return krait_err_set(err, -ENOMEM, "out of memory");
     if (patterns->start) {
         sought->start_group = krait_regex_group(patterns->start, key);
         sought->stop_group = krait_regex_group(patterns->stop, key);
-        sought->is_keyed = search->options->key || (sought->start_group && sought->stop_group);
+        sought->is_keyed = patterns->key || (sought->start_group && sought->stop_group);
         return 0;
     }
     if (patterns->span)
         return 0;
-    if (patterns->state) {
-        uint32_t named = krait_regex_group(patterns->state, "state");
-        sought->state_group = named ? named : krait_regex_group(patterns->state, "1");
-        sought->start_group = krait_regex_group(patterns->state, key);
-        sought->is_keyed = search->options->key || sought->start_group;
+    if (patterns->state || patterns->signal) {
+        const struct krait_regex *regex = patterns->state ? patterns->state : patterns->signal;
+        sought->what_group = patterns->value
+                                 ? krait_regex_group(regex, patterns->value)
+                                 : krait_interval_group(regex, patterns->state ? "state" : "value", key);
+        sought->start_group = krait_regex_group(regex, key);
+        sought->is_keyed = patterns->key || sought->start_group;
         return 0;
     }
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
@@ -434,7 +507,8 @@ static int search_all(struct search *search, char *damage, size_t size)
     rc = rc ? rc
             : krait_intervals_pair(intervals, &search->rows, search->options, search->edges,
                                    search->edge_count);
-    return rc ? rc : krait_intervals_sum(intervals);
+    rc = rc ? rc : krait_intervals_sum(intervals);
+    return rc ? rc : krait_signals_sum(intervals);
 }
 
 int krait_intervals_find(struct krait_intervals *intervals, const struct krait_trace *trace,
@@ -455,7 +529,7 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
     for (uint32_t i = 0; i < options->rule_count; i++) {
         const struct krait_interval_rule *of = &options->rules[i];
         intervals->given_up += krait_regex_given_up(of->start) + krait_regex_given_up(of->stop) +
-                               krait_regex_given_up(of->state);
+                               krait_regex_given_up(of->state) + krait_regex_given_up(of->signal);
     }
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }
@@ -465,5 +539,7 @@ void krait_intervals_done(struct krait_intervals *intervals)
     free(intervals->items);
     free(intervals->rows);
     free(intervals->transitions);
+    free(intervals->samples);
+    free(intervals->signals);
     krait_strtab_done(&intervals->keys);
 }

@@ -11,6 +11,8 @@
  *
  *   thread 1   to idle ── to busy ─────── to idle ── to done
  *
+ * Or a rule is a signal: each message that matches has a number, which holds until the next.
+ *
  * Without a key, a start and a stop belong together within a thread. Instants of streams that are not of one thread are
  * told apart by their fields vtid, tid or thread where they have one. With a key, they belong together where it has the
  * same text, in any thread, process or recording.
@@ -31,18 +33,22 @@ enum krait_pairing {
 
 struct krait_interval_rule {
     const char *name;
+    const char
+        *given[2]; /* its patterns as they were given, of a pair two; the finder does not look at them */
+    enum krait_pairing pairing;
+    const char *
+        key; /* a group of the patterns, or a field; NULL: the group named key, where both patterns have it */
+    const char *value; /* of a signal: the same for the number; NULL: the group named value, or the first */
     struct krait_regex *start, *stop; /* may be the same pattern: then from each to the next */
     struct krait_match *call;         /* of which function; in place of the two above */
     struct krait_match *span;         /* of which spans and other slices; in place of these */
-    struct krait_regex *state; /* in place of these: its group `state`, or its first, is a state's name */
+    struct krait_regex *state;  /* in place of these: its group `state`, or its first, is a state's name */
+    struct krait_regex *signal; /* in place of these: messages that have a number */
 };
 
 struct krait_interval_options {
     const struct krait_interval_rule *rules;
     uint32_t rule_count;
-    enum krait_pairing pairing;
-    const char *
-        key; /* a group of the patterns, or a field; NULL: the group named key, where both patterns have it */
     bool by_key; /* a row for each rule and key */
     struct krait_range range;
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
@@ -71,6 +77,24 @@ struct krait_transition {
     uint64_t count;
 };
 
+/* A number of a signal. */
+struct krait_sample {
+    uint64_t t_ns;
+    double value;
+    uint32_t row, key; /* KRAIT_NO_ID: it has no key */
+    uint32_t track;
+};
+
+/* What all numbers of a signal, or of a signal and key, are together. Without any, they are 0. */
+struct krait_signal_row {
+    uint32_t rule, key; /* KRAIT_NO_ID: of all keys */
+    uint64_t count, begin_ns, end_ns;
+    double min, max, mean, median, p90, p99, last;
+    double deviation;           /* of a sample: by count - 1 */
+    double per_s;               /* how many a second, from the first to the last */
+    uint64_t no_number, no_key; /* messages that match but have none */
+};
+
 struct krait_intervals {
     struct krait_interval *items; /* a row's one after the other, by their begin */
     size_t count, cap;
@@ -78,6 +102,10 @@ struct krait_intervals {
     uint32_t row_count, row_cap;
     struct krait_transition *transitions; /* of rules of states; by the time of the first */
     uint32_t transition_count, transition_cap;
+    struct krait_sample *samples; /* a row's one after the other, by time */
+    size_t sample_count, sample_cap;
+    struct krait_signal_row *signals;
+    uint32_t signal_count, signal_cap;
     struct krait_strtab keys;    /* and states */
     uint64_t messages, given_up; /* read; searches that took too many steps */
 };
@@ -92,5 +120,9 @@ void krait_intervals_done(struct krait_intervals *intervals);
 
 /* The duration at a share of them, nearest rank; `ns` is put in another order. */
 uint64_t krait_interval_quantile(uint64_t *ns, size_t count, double share);
+
+/* The group of a pattern that a state or a number is in: the one with the usual name, or the first that is not the
+ * key's (NULL: the group named key). 0: there is none. */
+uint32_t krait_interval_group(const struct krait_regex *regex, const char *usual, const char *key);
 
 #endif

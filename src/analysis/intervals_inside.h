@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the parts of intervals.h share: intervals.c reads starts and stops, interval_pairs.c pairs them, interval_sums.c
- * sums up.
+ * sums up, interval_signals.c has the numbers of signals.
  */
 #ifndef KRAIT_ANALYSIS_INTERVALS_INSIDE_H
 #define KRAIT_ANALYSIS_INTERVALS_INSIDE_H
@@ -24,6 +24,22 @@ int krait_intervals_row(struct krait_intervals *intervals, struct krait_map *row
 
 /* One more. Returns 0 or -ENOMEM. */
 int krait_intervals_add(struct krait_intervals *intervals, struct krait_interval interval);
+
+/* A number of a signal; not finite: the message has none. Returns 0 or -ENOMEM. */
+int krait_signals_add(struct krait_intervals *intervals, struct krait_map *rows,
+                      const struct krait_interval_options *options, uint32_t rule, bool needs_key,
+                      struct krait_sample sample);
+
+/* The row of a rule and key, new where there was none. Returns 0 or -ENOMEM. */
+int krait_signals_row(struct krait_intervals *intervals, struct krait_map *rows,
+                      const struct krait_interval_options *options, uint32_t rule, uint32_t key,
+                      uint32_t *row);
+
+/* Puts the numbers in order, and fills the rows. Returns 0 or -ENOMEM. */
+int krait_signals_sum(struct krait_intervals *intervals);
+
+/* The item that is `rank`-th of all; `items` is put in another order. */
+uint64_t krait_intervals_rank(uint64_t *items, size_t count, size_t rank);
 
 /* Makes intervals of edges, which are in order of time within each lane and key. Returns 0 or -ENOMEM. */
 int krait_intervals_pair(struct krait_intervals *intervals, struct krait_map *rows,

@@ -137,6 +137,16 @@ void krait_json_u64(struct krait_buf *buf, uint64_t n)
     krait_buf_add(buf, digits + at, sizeof(digits) - at);
 }
 
+void krait_json_real(struct krait_buf *buf, double n)
+{
+    enum { USUAL = 15, ALL = 17 }; /* digits of a double: C17 5.2.4.2.2, DBL_DIG and DBL_DECIMAL_DIG */
+    char text[40];
+    snprintf(text, sizeof(text), "%.*g", USUAL, n);
+    if (strtod(text, NULL) != n)
+        snprintf(text, sizeof(text), "%.*g", ALL, n);
+    krait_buf_str(buf, text);
+}
+
 void krait_json_item(struct krait_buf *buf, const char *open)
 {
     if (buf->len && buf->data[buf->len - 1] != '[')

@@ -16,6 +16,8 @@ void krait_json_cstr(struct krait_buf *buf, const char *s);
 void krait_json_key(struct krait_buf *buf, const char *key);
 
 void krait_json_u64(struct krait_buf *buf, uint64_t n);
+/* A finite number, with as many digits as it needs to be read as the same. */
+void krait_json_real(struct krait_buf *buf, double n);
 
 /* Begins an item of an array with `open`: "{" or "\n{", or "" if the caller writes it. A comma comes first, except right
  * after a '['. */

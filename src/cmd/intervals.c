@@ -16,16 +16,32 @@ enum { TABLE_ROWS = 40, MOST_RULES = UINT16_MAX };
 
 /* -- what is asked for -- */
 
-static int check_options(const struct intervals_options *o, struct krait_err *err)
+/* What one table, list or picture cannot have beside each other. */
+static int check_signals(const struct intervals_options *o, size_t rules, struct krait_err *err)
 {
-    size_t rules = o->starts.count + o->calls.count + o->spans.count + o->states.count;
+    if (o->value && !o->signals.count)
+        return krait_err_set(err, -EINVAL, "--value needs --signal");
+    if (o->signals.count && o->compare[0])
+        return krait_err_set(err, -EINVAL, "--compare compares intervals; it does not go with --signal");
+    if (o->signals.count && o->signals.count < rules && (o->list || o->plot || o->csv))
+        return krait_err_set(err, -EINVAL,
+                             "--%s has either intervals or signals; leave out --signal or the others",
+                             o->list   ? "list"
+                             : o->plot ? "plot"
+                                       : "csv");
+    return 0;
+}
+
+static int check_options(const struct intervals_options *o, size_t rules, struct krait_err *err)
+{
     if (o->starts.count != o->stops.count)
         return krait_err_set(err, -EINVAL, "each --start needs a --stop: there are %zu and %zu",
                              o->starts.count, o->stops.count);
     if (!rules)
         return krait_err_set(
             err, -EINVAL,
-            "no interval given; use --start REGEX with --stop REGEX, --call FUNCTION, --span NAME, or --state REGEX");
+            "no interval given; use --start REGEX with --stop REGEX, --call FUNCTION, --span NAME, --state REGEX, "
+            "or --signal REGEX");
     if (o->names.count > rules || rules > MOST_RULES)
         return krait_err_set(err, -EINVAL, "there are more names (--name) than intervals");
     if (o->nested && o->latest)
@@ -41,7 +57,8 @@ static int check_options(const struct intervals_options *o, struct krait_err *er
         return krait_err_set(err, -EINVAL, "--plot - draws into a table for people, not into CSV and JSON");
     if (o->by && o->list)
         return krait_err_set(err, -EINVAL, "--by does not go with --list, which has a column for the key");
-    return krait_select_check(&o->select, err);
+    int rc = check_signals(o, rules, err);
+    return rc ? rc : krait_select_check(&o->select, err);
 }
 
 /* A number that is no group of a pattern, which would be taken for a field. */
@@ -54,71 +71,130 @@ static int check_key(const struct intervals *intervals, struct krait_err *err)
         if (!rule->start || !is_number)
             continue;
         if (!krait_regex_group(rule->start, key) || !krait_regex_group(rule->stop, key))
-            return krait_err_set(
-                err, -EINVAL, "--key %s: '%s' and '%s' do not both have a group %s in round brackets", key,
-                intervals->options->starts.items[i], intervals->options->stops.items[i], key);
+            return krait_err_set(err, -EINVAL,
+                                 "--key %s: '%s' and '%s' do not both have a group %s in round brackets", key,
+                                 rule->given[0], rule->given[1], key);
     }
     return 0;
 }
 
-static int make_pair(struct krait_interval_rule *rule, const char *start, const char *stop,
+/* A pattern that names a state or has a number: in a group of that name, or its first. */
+static int make_one(struct krait_regex **regex, const char *option, const char *pattern, const char *group,
+                    const char *key, const char *what, struct krait_err *err)
+{
+    int rc = krait_regex_new(regex, pattern, err);
+    if (rc)
+        return krait_err_prefix(err, rc, option);
+    if (!group || krait_interval_group(*regex, group, key))
+        return 0;
+    return krait_err_set(err, -EINVAL, "%s: '%s' has no group in round brackets for the %s", option, pattern,
+                         what);
+}
+
+static int make_pair(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
                      struct krait_err *err)
 {
-    int rc = krait_regex_new(&rule->start, start, err);
+    int rc = krait_regex_new(&rule->start, o->starts.items[i], err);
     if (rc)
         return krait_err_prefix(err, rc, "--start");
-    rc = krait_regex_new(&rule->stop, stop, err);
+    rc = krait_regex_new(&rule->stop, o->stops.items[i], err);
     return rc ? krait_err_prefix(err, rc, "--stop") : 0;
 }
 
-static int make_state(struct krait_interval_rule *rule, const char *pattern, struct krait_err *err)
+static int make_call(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
+                     struct krait_err *err)
 {
-    int rc = krait_regex_new(&rule->state, pattern, err);
-    if (rc)
-        return krait_err_prefix(err, rc, "--state");
-    if (krait_regex_group(rule->state, "state") || krait_regex_group(rule->state, "1"))
-        return 0;
-    return krait_err_set(err, -EINVAL, "--state: '%s' has no group in round brackets for the state's name",
-                         pattern);
+    return krait_match_new(&rule->call, o->calls.items[i], err);
 }
 
-static int make_rule(struct intervals *intervals, size_t i, struct krait_err *err)
+static int make_span(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
+                     struct krait_err *err)
+{
+    return krait_match_new(&rule->span, o->spans.items[i], err);
+}
+
+static int make_state(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
+                      struct krait_err *err)
+{
+    return make_one(&rule->state, "--state", o->states.items[i], "state", o->key, "state's name", err);
+}
+
+static int make_signal(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
+                       struct krait_err *err)
+{
+    return make_one(&rule->signal, "--signal", o->signals.items[i], o->value ? NULL : "value", o->key,
+                    "number; --value names a field", err);
+}
+
+/* What makes rules, in the order that --name counts in. */
+static const struct {
+    size_t list; /* of the options */
+    int (*make)(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
+                struct krait_err *err);
+} kinds[] = {
+    { offsetof(struct intervals_options, starts), make_pair },
+    { offsetof(struct intervals_options, calls), make_call },
+    { offsetof(struct intervals_options, spans), make_span },
+    { offsetof(struct intervals_options, states), make_state },
+    { offsetof(struct intervals_options, signals), make_signal },
+};
+
+static const struct krait_opt_list *list_of(const struct intervals_options *o, size_t kind)
+{
+    return (const struct krait_opt_list *)((const char *)o + kinds[kind].list);
+}
+
+/* As it was asked for, or its patterns. */
+static const char *name_rule(struct intervals *intervals, uint32_t rule, size_t kind, size_t i)
 {
     const struct intervals_options *o = intervals->options;
-    struct krait_interval_rule *rule = &intervals->rules[i];
-    size_t calls = o->starts.count, spans = calls + o->calls.count, states = spans + o->spans.count;
+    const char *text = list_of(o, kind)->items[i];
     KRAIT_AUTO_BUF name = { 0 };
-    int rc;
-    if (i >= states) {
-        krait_buf_str(&name, o->states.items[i - states]);
-        rc = make_state(rule, o->states.items[i - states], err);
-    } else if (i >= spans) {
-        krait_buf_str(&name, o->spans.items[i - spans]);
-        rc = krait_match_new(&rule->span, o->spans.items[i - spans], err);
-    } else if (i >= calls) {
-        krait_buf_str(&name, o->calls.items[i - calls]);
-        rc = krait_match_new(&rule->call, o->calls.items[i - calls], err);
-    } else {
-        krait_buf_fmt(&name, "%s .. %s", o->starts.items[i], o->stops.items[i]);
-        rc = make_pair(rule, o->starts.items[i], o->stops.items[i], err);
+    if (rule < o->names.count)
+        return o->names.items[rule];
+    krait_buf_str(&name, text);
+    if (kinds[kind].make == make_pair)
+        krait_buf_fmt(&name, " .. %s", o->stops.items[i]);
+    return name.failed ? NULL : krait_arena_strdup(&intervals->texts, name.data ? name.data : "");
+}
+
+static int make_kind(struct intervals *intervals, size_t kind, uint32_t *made, struct krait_err *err)
+{
+    const struct intervals_options *o = intervals->options;
+    int rc = 0;
+    for (size_t i = 0; i < list_of(o, kind)->count && !rc; i++) {
+        struct krait_interval_rule *rule = &intervals->rules[*made];
+        rule->key = o->key;
+        rule->value = o->value;
+        rule->pairing = o->nested ? KRAIT_PAIR_NESTED : o->latest ? KRAIT_PAIR_LATEST : KRAIT_PAIR_ORDER;
+        rule->given[0] = list_of(o, kind)->items[i];
+        rule->given[1] = kinds[kind].make == make_pair ? o->stops.items[i] : NULL;
+        rule->name = name_rule(intervals, (*made)++, kind, i);
+        rc = rule->name ? kinds[kind].make(rule, o, i, err) : krait_err_set(err, -ENOMEM, "out of memory");
     }
-    if (rc)
-        return rc;
-    rule->name = i < o->names.count ? o->names.items[i] : krait_arena_strdup(&intervals->texts, name.data);
-    return rule->name ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    return rc;
+}
+
+static size_t count_rules(const struct intervals_options *o)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds); i++)
+        count += list_of(o, i)->count;
+    return count;
 }
 
 static int make_rules(struct intervals *intervals, struct krait_err *err)
 {
     const struct intervals_options *o = intervals->options;
-    int rc = check_options(o, err);
+    uint32_t made = 0;
+    int rc = check_options(o, count_rules(o), err);
     if (rc)
         return rc;
-    intervals->rule_count = (uint32_t)(o->starts.count + o->calls.count + o->spans.count + o->states.count);
+    intervals->rule_count = (uint32_t)count_rules(o);
     intervals->rules = calloc(intervals->rule_count, sizeof(*intervals->rules));
     rc = intervals->rules ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
-    for (size_t i = 0; i < intervals->rule_count && !rc; i++)
-        rc = make_rule(intervals, i, err);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds) && !rc; i++)
+        rc = make_kind(intervals, i, &made, err);
     rc = rc ? rc : check_key(intervals, err);
     return rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
 }
@@ -143,10 +219,6 @@ int krait_intervals_read(const struct intervals *intervals, struct intervals_of 
     const struct krait_interval_options options = {
         .rules = intervals->rules,
         .rule_count = intervals->rule_count,
-        .pairing = o->nested   ? KRAIT_PAIR_NESTED
-                   : o->latest ? KRAIT_PAIR_LATEST
-                               : KRAIT_PAIR_ORDER,
-        .key = o->key,
         .by_key = o->by,
         .range = krait_select_range(&o->select, of->trace),
         .takes = (bool (*)(void *, const struct krait_trace *, const struct krait_track *))krait_select_place,
@@ -172,29 +244,52 @@ static void note_no_span(struct intervals *intervals, const char *name)
     krait_buf_fmt(&intervals->notes, "'%s\n", krait_select_scope(&intervals->options->select));
 }
 
+static void note_no_match(struct intervals *intervals, const char *option, const char *pattern)
+{
+    char messages[KRAIT_FMT_SIZE];
+    krait_buf_fmt(&intervals->notes, "none of %s matches --%s '",
+                  krait_fmt_counted(messages, intervals->of.found.messages, "message"), option);
+    krait_fmt_safe(&intervals->notes, pattern);
+    krait_buf_fmt(&intervals->notes, "'%s; krait report --by mark counts what there is, krait cat shows it\n",
+                  krait_select_scope(&intervals->options->select));
+}
+
 /* What may be wrong where a rule found nothing. */
 static void note_nothing(struct intervals *intervals)
 {
     const struct krait_intervals *found = &intervals->of.found;
-    const struct intervals_options *o = intervals->options;
-    char messages[KRAIT_FMT_SIZE];
-    if (o->csv || o->json)
+    if (intervals->options->csv || intervals->options->json)
         return;
     for (uint32_t i = 0; i < found->row_count; i++) {
         const struct krait_interval_row *row = &found->rows[i];
         const struct krait_interval_rule *rule = &intervals->rules[row->rule];
         if (rule->span && !row->starts)
-            note_no_span(intervals, o->spans.items[row->rule - o->starts.count - o->calls.count]);
-        if (!rule->start || (row->starts && row->stops))
-            continue;
-        krait_buf_fmt(&intervals->notes, "none of %s matches --%s '",
-                      krait_fmt_counted(messages, found->messages, "message"),
-                      row->starts ? "stop" : "start");
-        krait_fmt_safe(&intervals->notes, (row->starts ? o->stops : o->starts).items[row->rule]);
-        krait_buf_fmt(&intervals->notes,
-                      "'%s; krait report --by mark counts what there is, krait cat shows it\n",
-                      krait_select_scope(&o->select));
+            note_no_span(intervals, rule->given[0]);
+        if (rule->start && !(row->starts && row->stops))
+            note_no_match(intervals, row->starts ? "stop" : "start", rule->given[row->starts > 0]);
     }
+    for (uint32_t i = 0; i < found->signal_count; i++) {
+        const struct krait_signal_row *row = &found->signals[i];
+        if (!row->count && !row->no_number && !row->no_key)
+            note_no_match(intervals, "signal", intervals->rules[row->rule].given[0]);
+    }
+}
+
+/* Intervals, and signals below. */
+static int show_tables(struct intervals *intervals)
+{
+    uint32_t signals = krait_intervals_signals(intervals);
+    bool list = intervals->options->list, is_table = !intervals->options->csv && !intervals->options->json;
+    int rc = 0;
+    if (signals < intervals->rule_count)
+        rc = list                              ? krait_intervals_list(intervals)
+             : intervals->options->transitions ? krait_intervals_transitions(intervals)
+                                               : krait_intervals_table(intervals);
+    if (rc || !signals)
+        return rc;
+    if (is_table && signals < intervals->rule_count)
+        krait_buf_char(&intervals->out, '\n');
+    return list ? krait_signals_list(intervals) : krait_signals_table(intervals);
 }
 
 /* The tables of one trace. */
@@ -204,10 +299,7 @@ static int show(struct intervals *intervals)
     note_nothing(intervals);
     if (json)
         krait_intervals_json_open(intervals, &intervals->of);
-    int rc = intervals->options->compare[0]    ? krait_intervals_compare(intervals)
-             : intervals->options->list        ? krait_intervals_list(intervals)
-             : intervals->options->transitions ? krait_intervals_transitions(intervals)
-                                               : krait_intervals_table(intervals);
+    int rc = intervals->options->compare[0] ? krait_intervals_compare(intervals) : show_tables(intervals);
     if (json) {
         krait_intervals_json_close(intervals, &intervals->of);
         krait_buf_char(&intervals->out, '\n');
@@ -228,6 +320,7 @@ static void intervals_done(struct intervals *intervals)
         krait_match_free(intervals->rules[i].call);
         krait_match_free(intervals->rules[i].span);
         krait_regex_free(intervals->rules[i].state);
+        krait_regex_free(intervals->rules[i].signal);
     }
     free(intervals->rules);
     krait_arena_done(&intervals->texts);
@@ -244,6 +337,7 @@ static void options_done(struct intervals_options *options)
     krait_opt_list_done(&options->calls);
     krait_opt_list_done(&options->spans);
     krait_opt_list_done(&options->states);
+    krait_opt_list_done(&options->signals);
     krait_opt_list_done(&options->names);
 }
 
@@ -288,20 +382,26 @@ static const struct krait_opt intervals_opts[] = {
     { "state", 0, KRAIT_OPT_LIST, "REGEX", OPT(states),
       "Take the group `state` of the pattern, or its first, as the state that begins at the message and ends at the next "
       "message that matches; may be repeated" },
+    { "signal", 0, KRAIT_OPT_LIST, "REGEX", OPT(signals),
+      "Take the number in the group `value` of the pattern, or in its first, as a value that holds until the next; may "
+      "be repeated" },
+    { "value", 0, KRAIT_OPT_STR, "FIELD", OPT(value),
+      "With --signal: the group or the field of the event that has the number" },
     { "name", 0, KRAIT_OPT_LIST, "NAME", OPT(names),
-      "Name the intervals, first those of --start and --stop, then those of --call, --span and --state; may be repeated" },
+      "Name the intervals, first those of --start and --stop, then those of --call, --span, --state and --signal; may be "
+      "repeated" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "Pair only messages that have the same text in a group of the patterns, by its name or number, or in a field of "
       "the event, such as extra.order; in any thread or process (default: the group named key)" },
     { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested), "End the newest open start (default: the oldest)" },
     { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Replace the open start by a new one" },
     { "by", 0, KRAIT_OPT_CHOICE, "key", OPT(by), "Show a row for each key" },
-    { "list", 'l', KRAIT_OPT_FLAG, NULL, OPT(list), "Show each interval" },
+    { "list", 'l', KRAIT_OPT_FLAG, NULL, OPT(list), "Show each interval, or each value" },
     { "compare", 0, KRAIT_OPT_TWO, "A B", OPT(compare),
       "Compare two intervals by name or key, or, without TRACE, the same intervals of the recordings A and B: ratio and "
       "difference of the means, with confidence intervals" },
     { "plot", 0, KRAIT_OPT_STR, "FILE", OPT(plot),
-      "Draw the durations over time, and their histogram, into FILE, SVG or PNG by its suffix; - draws into the "
+      "Draw the durations or values over time, and their histogram, into FILE, SVG or PNG by its suffix; - draws into the "
       "terminal" },
     { "transitions", 0, KRAIT_OPT_FLAG, NULL, OPT(transitions),
       "With --state: show how often a state followed another" },
@@ -326,6 +426,8 @@ const struct krait_cmd krait_cmd_intervals = {
     .description =
         "Pairs messages that begin and end a piece of work, and shows how long that took: count, total, minimum, "
         "mean, median, percentiles, maximum, standard deviation, and how many messages have no partner.\n\n"
+        "A signal is a number in a message, such as the length of a queue; its values have count, minimum, mean, median, "
+        "percentiles, maximum, and rate.\n\n"
         "Messages are log records (krait record --log), krait.mark() and other notes of a recording, and the "
         "events of any other CTF trace, such as LTTng's Python agent. The message of an event is its field "
         "message, msg, text or buf; without such a field, its name and all its fields. Patterns are regular "
@@ -350,6 +452,8 @@ const struct krait_cmd krait_cmd_intervals = {
         "# Time in each state that a connection logs, and how they follow each other\n"
         "krait intervals trace --state 'connection (?P<key>\\d+) is (?P<state>\\w+)' --name connection\n"
         "krait intervals trace --state 'connection (?P<key>\\d+) is (?P<state>\\w+)' --graph states.svg\n"
+        "# The numbers that messages have, over time\n"
+        "krait intervals trace --signal 'queue has (?P<value>\\d+) items' --plot queue.svg\n"
         "# Each span of krait.span(\"serve\"), with a row for each order\n"
         "krait intervals trace --span serve --key order --by key\n"
         "# The calls of a function\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait intervals` in its parts: what is asked for and found (intervals.c), the tables (intervals_tables.c), two
- * intervals side by side (intervals_compare.c), and plots (intervals_plot.c).
+ * intervals side by side (intervals_compare.c), signals (intervals_signals.c), and plots (intervals_plot.c).
  */
 #ifndef KRAIT_CMD_INTERVALS_H
 #define KRAIT_CMD_INTERVALS_H
@@ -12,8 +12,8 @@
 
 struct intervals_options {
     struct krait_select select;
-    struct krait_opt_list starts, stops, calls, spans, states, names;
-    const char *key, *by, *sort, *limit, *plot, *graph, *compare[2];
+    struct krait_opt_list starts, stops, calls, spans, states, signals, names;
+    const char *key, *value, *by, *sort, *limit, *plot, *graph, *compare[2];
     bool nested, latest, list, transitions, csv, json;
 };
 
@@ -58,6 +58,15 @@ int krait_intervals_graph(struct intervals *intervals); /* of states, into a fil
 
 /* Whether rows have keys: of --by key, or states. */
 bool krait_intervals_have_keys(const struct intervals *intervals);
+
+/* How many rules are signals; the others are intervals. */
+uint32_t krait_intervals_signals(const struct intervals *intervals);
+/* Tables of signals: a row for each, and for each of its numbers. */
+int krait_signals_table(struct intervals *intervals);
+int krait_signals_list(struct intervals *intervals);
+
+/* A track's thread, or a stream's own name. */
+const char *krait_intervals_thread(const struct krait_track *track);
 
 /* A row of a table. */
 struct intervals_row {

@@ -18,7 +18,9 @@ enum { PNG_SCALE = 2 };
 struct plotted {
     struct krait_plot plot;
     struct krait_plot_series *series;
-    uint64_t *t_ns, *ns; /* of all intervals, a row's one after the other */
+    uint64_t *t_ns, *end_ns; /* of all intervals or values, a row's one after the other */
+    double *value;
+    size_t count;
     struct krait_arena names;
 };
 
@@ -26,46 +28,71 @@ static void plotted_done(struct plotted *plotted)
 {
     free(plotted->series);
     free(plotted->t_ns);
-    free(plotted->ns);
+    free(plotted->end_ns);
+    free(plotted->value);
     krait_arena_done(&plotted->names);
 }
 
-static const char *series_name(struct plotted *plotted, const struct intervals *intervals,
-                               const struct krait_interval_row *row)
+static int make_room(struct plotted *plotted, uint32_t series, size_t count)
 {
-    const char *name = krait_intervals_name(intervals, row),
-               *key = krait_intervals_key(&intervals->of, row->key);
-    KRAIT_AUTO_BUF text = { 0 };
-    krait_buf_fmt(&text, "%s%s%s", name, key ? " " : "", key ? key : "");
-    return text.failed ? NULL : krait_arena_strdup(&plotted->names, text.data);
+    plotted->count = count;
+    plotted->series = calloc((size_t)series + 1, sizeof(*plotted->series));
+    plotted->t_ns = malloc((count + 1) * sizeof(*plotted->t_ns));
+    plotted->end_ns = malloc((count + 1) * sizeof(*plotted->end_ns));
+    plotted->value = malloc((count + 1) * sizeof(*plotted->value));
+    return plotted->series && plotted->t_ns && plotted->end_ns && plotted->value ? 0 : -ENOMEM;
 }
 
-static int fill(struct plotted *plotted, const struct intervals *intervals)
+/* A row whose first entry is the `at`-th. */
+static int add_series(struct plotted *plotted, const struct intervals *intervals, uint32_t rule, uint32_t of,
+                      size_t at, size_t count, double median)
+{
+    const char *name = intervals->rules[rule].name, *key = krait_intervals_key(&intervals->of, of);
+    KRAIT_AUTO_BUF text = { 0 };
+    krait_buf_fmt(&text, "%s%s%s", name, key ? " " : "", key ? key : "");
+    plotted->series[plotted->plot.count++] =
+        (struct krait_plot_series){ .name =
+                                        text.failed ? NULL : krait_arena_strdup(&plotted->names, text.data),
+                                    .t_ns = plotted->t_ns + at,
+                                    .end_ns = plotted->end_ns + at,
+                                    .value = plotted->value + at,
+                                    .count = count,
+                                    .median = median };
+    return plotted->series[plotted->plot.count - 1].name ? 0 : -ENOMEM;
+}
+
+static int fill_intervals(struct plotted *plotted, const struct intervals *intervals)
 {
     const struct krait_intervals *found = &intervals->of.found;
-    plotted->series = calloc((size_t)found->row_count + 1, sizeof(*plotted->series));
-    plotted->t_ns = malloc((found->count + 1) * sizeof(*plotted->t_ns));
-    plotted->ns = malloc((found->count + 1) * sizeof(*plotted->ns));
-    if (!plotted->series || !plotted->t_ns || !plotted->ns)
-        return -ENOMEM;
-    for (size_t i = 0; i < found->count; i++) {
+    int rc = make_room(plotted, found->row_count, found->count);
+    for (size_t i = 0; i < found->count && !rc; i++) {
         const struct krait_interval *interval = &found->items[i];
+        plotted->value[i] = (double)(interval->end_ns - interval->begin_ns);
         plotted->t_ns[i] = interval->begin_ns - KRAIT_MIN(intervals->of.zero_ns, interval->begin_ns);
-        plotted->ns[i] = interval->end_ns - interval->begin_ns;
+        plotted->end_ns[i] = plotted->t_ns[i] + (interval->end_ns - interval->begin_ns);
     }
-    for (size_t i = 0, at = 0; i < found->row_count; at += found->rows[i++].count) {
-        plotted->series[i] =
-            (struct krait_plot_series){ .name = series_name(plotted, intervals, &found->rows[i]),
-                                        .t_ns = plotted->t_ns + at,
-                                        .ns = plotted->ns + at,
-                                        .count = found->rows[i].count,
-                                        .median_ns = found->rows[i].median_ns };
-        if (!plotted->series[i].name)
-            return -ENOMEM;
+    for (size_t i = 0, at = 0; i < found->row_count && !rc; at += found->rows[i++].count)
+        rc = add_series(plotted, intervals, found->rows[i].rule, found->rows[i].key, at, found->rows[i].count,
+                        (double)found->rows[i].median_ns);
+    return rc;
+}
+
+static int fill_signals(struct plotted *plotted, const struct intervals *intervals)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    const uint64_t zero_ns = intervals->of.zero_ns;
+    int rc = make_room(plotted, found->signal_count, found->sample_count);
+    for (size_t i = 0; i < found->sample_count && !rc; i++) {
+        const struct krait_sample *sample = &found->samples[i], *next = sample + 1;
+        bool holds = i + 1 < found->sample_count && next->row == sample->row;
+        plotted->value[i] = sample->value;
+        plotted->t_ns[i] = sample->t_ns - KRAIT_MIN(zero_ns, sample->t_ns);
+        plotted->end_ns[i] = holds ? next->t_ns - KRAIT_MIN(zero_ns, next->t_ns) : plotted->t_ns[i];
     }
-    plotted->plot =
-        (struct krait_plot){ .title = "Intervals", .series = plotted->series, .count = found->row_count };
-    return 0;
+    for (size_t i = 0, at = 0; i < found->signal_count && !rc; at += found->signals[i++].count)
+        rc = add_series(plotted, intervals, found->signals[i].rule, found->signals[i].key, at,
+                        found->signals[i].count, found->signals[i].median);
+    return rc;
 }
 
 static bool has_suffix(const char *path, const char *suffix)
@@ -101,10 +128,15 @@ int krait_intervals_plot(struct intervals *intervals)
 {
     const char *path = intervals->options->plot;
     KRAIT_CLEANUP(plotted_done) struct plotted plotted = { 0 };
-    if (fill(&plotted, intervals))
+    bool is_of_values = krait_intervals_signals(intervals);
+    if (is_of_values ? fill_signals(&plotted, intervals) : fill_intervals(&plotted, intervals))
         return krait_err_set(intervals->err, -ENOMEM, "out of memory");
-    if (!intervals->of.found.count)
-        return krait_err_set(intervals->err, -ENODATA, "there is no interval to plot");
+    if (!plotted.count)
+        return krait_err_set(intervals->err, -ENODATA, "there is no %s to plot",
+                             is_of_values ? "value" : "interval");
+    plotted.plot.title = is_of_values ? "Signals" : "Intervals";
+    plotted.plot.series = plotted.series;
+    plotted.plot.is_of_values = is_of_values;
     if (strcmp(path, "-") != 0) {
         KRAIT_AUTO_BUF svg = { 0 };
         krait_plot_svg(&svg, &plotted.plot);

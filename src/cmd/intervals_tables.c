@@ -113,8 +113,7 @@ static const struct krait_sheet_column list_columns[] = {
 #undef NUMBER
 #undef NAME
 
-/* Of a stream its own name. */
-static const char *thread_name(const struct krait_track *track)
+const char *krait_intervals_thread(const struct krait_track *track)
 {
     return track->of == KRAIT_OF_THREAD ? track->thread_name : track->name;
 }
@@ -132,8 +131,8 @@ static struct listed listed_of(const struct intervals *intervals, const struct k
         .name = krait_intervals_name(intervals, &of->found.rows[interval->row]),
         .key = krait_intervals_key(of, interval->key),
         .process = begin->process_name,
-        .thread = thread_name(begin),
-        .end_thread = begin == end ? NULL : thread_name(end),
+        .thread = krait_intervals_thread(begin),
+        .end_thread = begin == end ? NULL : krait_intervals_thread(end),
     };
 }
 
@@ -244,6 +243,14 @@ int krait_intervals_table(struct intervals *intervals)
             &sheet, &(struct intervals_row){ found->rows[i], krait_intervals_name(intervals, &found->rows[i]),
                                              krait_intervals_key(&intervals->of, found->rows[i].key) });
     return krait_intervals_print(intervals, &sheet, NULL, "rows");
+}
+
+uint32_t krait_intervals_signals(const struct intervals *intervals)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < intervals->rule_count; i++)
+        count += intervals->rules[i].signal != NULL;
+    return count;
 }
 
 int krait_intervals_list(struct intervals *intervals)

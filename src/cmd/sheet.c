@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "view/cells.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MILLION = 1000000 };
@@ -19,6 +20,11 @@ void krait_sheet_done(struct krait_sheet *sheet)
 struct krait_sheet_cell krait_sheet_number_at(void *of, const void *row, size_t offset)
 {
     return krait_sheet_number(*(const uint64_t *)((const char *)row + offset));
+}
+
+struct krait_sheet_cell krait_sheet_real_at(void *of, const void *row, size_t offset)
+{
+    return (struct krait_sheet_cell){ .real = *(const double *)((const char *)row + offset) };
 }
 
 struct krait_sheet_cell krait_sheet_name_at(void *of, const void *row, size_t offset)
@@ -47,7 +53,8 @@ static int compare_cells(const struct krait_sheet_cell *x, const struct krait_sh
 {
     if (kind == KRAIT_SHEET_NAME)
         return strcmp(x->name ? x->name : "", y->name ? y->name : "");
-    int order = (x->number > y->number) - (x->number < y->number);
+    int order = kind == KRAIT_SHEET_REAL ? (x->real > y->real) - (x->real < y->real)
+                                         : (x->number > y->number) - (x->number < y->number);
     return is_upward(kind) ? order : -order;
 }
 
@@ -158,6 +165,13 @@ static void name_cell(struct krait_table *table, const char *name, bool dash)
     krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
 }
 
+static void real_cell(struct krait_table *table, double real)
+{
+    char text[KRAIT_FMT_SIZE];
+    snprintf(text, sizeof(text), "%.6g", real);
+    krait_table_cell(table, isnan(real) ? "-" : text, isnan(real) ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
+}
+
 static void ns_cell(struct krait_table *table, uint64_t ns, bool dash)
 {
     if (ns || !dash)
@@ -184,6 +198,9 @@ static void add_cell(struct krait_table *table, const struct krait_sheet_column 
         return;
     case KRAIT_SHEET_SHARE:
         krait_cell_share(table, cell->number, MILLION);
+        return;
+    case KRAIT_SHEET_REAL:
+        real_cell(table, cell->real);
         return;
     case KRAIT_SHEET_NAME:
         name_cell(table, cell->name, column->flags & KRAIT_SHEET_DASH);
@@ -221,6 +238,7 @@ static bool is_known(const struct krait_sheet_cell *cell, enum krait_sheet_kind 
 {
     return kind == KRAIT_SHEET_NAME     ? cell->name != NULL
            : kind == KRAIT_SHEET_NUMBER ? cell->number != KRAIT_SHEET_NONE
+           : kind == KRAIT_SHEET_REAL   ? !isnan(cell->real)
                                         : true;
 }
 
@@ -231,6 +249,8 @@ static void add_value(struct krait_buf *out, const struct krait_sheet_cell *cell
         krait_buf_str(out, unknown);
     else if (kind == KRAIT_SHEET_NAME)
         add_text(out, cell->name);
+    else if (kind == KRAIT_SHEET_REAL)
+        krait_json_real(out, cell->real);
     else if (kind == KRAIT_SHEET_SHARE)
         krait_buf_fmt(out, "%.6f", (double)cell->number / MILLION);
     else

@@ -17,6 +17,7 @@ enum krait_sheet_kind {
     KRAIT_SHEET_COUNT,
     KRAIT_SHEET_NUMBER, /* an id: no separators; KRAIT_SHEET_NONE is not known */
     KRAIT_SHEET_SHARE,  /* in millionths; programs have a fraction of 1 */
+    KRAIT_SHEET_REAL,   /* any number; NAN is not known */
     KRAIT_SHEET_NAME,
 };
 
@@ -30,6 +31,7 @@ enum krait_sheet_flags {
 
 struct krait_sheet_cell {
     uint64_t number;
+    double real;
     const char *name; /* NULL: not known; must outlive the sheet */
 };
 
@@ -68,7 +70,8 @@ static inline struct krait_sheet_cell krait_sheet_name(const char *name)
     return (struct krait_sheet_cell){ .name = name };
 }
 
-/* Getters: the uint64_t, or the text, at an offset in the row. */
+/* Getters: the uint64_t, the double, or the text, at an offset in the row. */
+struct krait_sheet_cell krait_sheet_real_at(void *of, const void *row, size_t offset);
 struct krait_sheet_cell krait_sheet_number_at(void *of, const void *row, size_t offset);
 struct krait_sheet_cell krait_sheet_name_at(void *of, const void *row, size_t offset);
 

@@ -6,6 +6,7 @@
 
 #include "view/flame_text.h"
 
+#include <math.h>
 #include <string.h>
 
 extern const char krait_plot_css[];
@@ -31,18 +32,23 @@ enum { COLOURS = 6, NAME_COLUMNS = 70, FOLDED = 2000 /* points from which on col
 struct krait_plot_frame krait_plot_frame(const struct krait_plot *plot)
 {
     struct krait_plot_frame frame = { 0 };
-    uint64_t least = UINT64_MAX, most = 0, begin = UINT64_MAX, end = 0;
+    uint64_t begin = UINT64_MAX, end = 0;
+    double least = HUGE_VAL, most = -HUGE_VAL;
     for (uint32_t s = 0; s < plot->count; s++) {
         const struct krait_plot_series *series = &plot->series[s];
         frame.count += series->count;
         for (size_t i = 0; i < series->count; i++) {
-            least = KRAIT_MIN(least, series->ns[i]);
-            most = KRAIT_MAX(most, series->ns[i]);
+            least = KRAIT_MIN(least, series->value[i]);
+            most = KRAIT_MAX(most, series->value[i]);
             begin = KRAIT_MIN(begin, series->t_ns[i]);
-            end = KRAIT_MAX(end, series->t_ns[i] + series->ns[i]);
+            end = KRAIT_MAX(end, series->end_ns[i]);
         }
     }
-    frame.length = krait_scale_of(KRAIT_MIN(least, most), most);
+    frame.is_of_values = plot->is_of_values;
+    least = KRAIT_MIN(least, most);
+    most = frame.count ? most : 0;
+    frame.length = plot->is_of_values ? krait_scale_values(frame.count ? least : 0, most)
+                                      : krait_scale_of((uint64_t)KRAIT_MAX(least, 0), (uint64_t)most);
     frame.time = krait_scale_time(KRAIT_MIN(begin, end), end);
     return frame;
 }
@@ -52,9 +58,18 @@ void krait_plot_histogram(const struct krait_plot_frame *frame, const struct kra
 {
     memset(counts, 0, bins * sizeof(*counts));
     for (size_t i = 0; i < series->count; i++) {
-        uint32_t bin = (uint32_t)(krait_scale_at(&frame->length, (double)series->ns[i]) * bins);
+        uint32_t bin = (uint32_t)(krait_scale_at(&frame->length, series->value[i]) * bins);
         counts[KRAIT_MIN(bin, bins - 1)]++;
     }
+}
+
+void krait_plot_label(const struct krait_plot_frame *frame, struct krait_buf *to, double value,
+                      const char *micro)
+{
+    if (frame->is_of_values)
+        krait_buf_fmt(to, "%.6g", value);
+    else
+        krait_scale_label(to, value, micro);
 }
 
 /* -- the SVG -- */
@@ -71,9 +86,18 @@ static double x_of(const struct drawing *d, uint64_t t_ns)
     return LEFT + INSIDE * krait_scale_at(&d->frame.time, (double)t_ns);
 }
 
-static double y_of(const struct drawing *d, uint64_t ns)
+static double y_of(const struct drawing *d, double value)
 {
-    return d->top + OVER_TIME * (1 - krait_scale_at(&d->frame.length, (double)ns));
+    return d->top + OVER_TIME * (1 - krait_scale_at(&d->frame.length, value));
+}
+
+/* A duration with all its digits, or a value. */
+static void put_value(const struct drawing *d, double value)
+{
+    if (d->plot->is_of_values)
+        krait_buf_fmt(d->to, "%.6g", value);
+    else
+        krait_text_duration(d->to, (uint64_t)value);
 }
 
 static void draw_head(struct drawing *d)
@@ -92,18 +116,17 @@ static void draw_head(struct drawing *d)
         krait_text_xml_cut(to, clean.data ? clean.data : "", NAME_COLUMNS);
         krait_buf_str(to, " <tspan class=\"quiet\">");
         krait_text_count(to, series->count);
-        krait_buf_str(to, series->count == 1 ? " interval, median " : " intervals, median ");
-        krait_text_duration(to, series->median_ns);
+        krait_buf_fmt(to, " %s%s, median ", d->plot->is_of_values ? "value" : "interval",
+                      series->count == 1 ? "" : "s");
+        put_value(d, series->median);
         krait_buf_str(to, "</tspan></text>\n");
     }
     d->top += 12;
 }
 
-static void draw_label(struct krait_buf *to, const char *classes, double x, double y, double ns)
+static void open_label(struct krait_buf *to, const char *classes, double x, double y)
 {
     krait_buf_fmt(to, "<text class=\"quiet %s\" x=\"%.1f\" y=\"%.1f\">", classes, x, y);
-    krait_scale_label(to, ns, "\u00b5s");
-    krait_buf_str(to, "</text>\n");
 }
 
 /* Labels along the bottom, with lines up to the top where there is a height. */
@@ -116,7 +139,12 @@ static void draw_below(const struct drawing *d, const struct krait_scale *scale,
         double x = LEFT + INSIDE * krait_scale_at(scale, ticks[i]);
         krait_buf_fmt(d->to, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>", x, x,
                       d->top, bottom);
-        draw_label(d->to, "middle", x, bottom + 16, ticks[i]);
+        open_label(d->to, "middle", x, bottom + 16);
+        if (scale == &d->frame.length)
+            krait_plot_label(&d->frame, d->to, ticks[i], "\u00b5s");
+        else
+            krait_scale_label(d->to, ticks[i], "\u00b5s");
+        krait_buf_str(d->to, "</text>\n");
     }
     krait_buf_fmt(d->to,
                   "<line class=\"rule\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
@@ -129,10 +157,12 @@ static void draw_left(const struct drawing *d)
     double ticks[KRAIT_SCALE_TICKS];
     uint32_t count = krait_scale_ticks(&d->frame.length, 8, ticks);
     for (uint32_t i = 0; i < count; i++) {
-        double y = y_of(d, (uint64_t)ticks[i]);
+        double y = y_of(d, ticks[i]);
         krait_buf_fmt(d->to, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
                       WIDTH - RIGHT, y, y);
-        draw_label(d->to, "end", LEFT - 8, y + 4, ticks[i]);
+        open_label(d->to, "end", LEFT - 8, y + 4);
+        krait_plot_label(&d->frame, d->to, ticks[i], "\u00b5s");
+        krait_buf_str(d->to, "</text>\n");
     }
 }
 
@@ -140,12 +170,12 @@ static void draw_left(const struct drawing *d)
 static void draw_each(const struct drawing *d, const struct krait_plot_series *series)
 {
     for (size_t i = 0; i < series->count; i++) {
-        double x = x_of(d, series->t_ns[i]), y = y_of(d, series->ns[i]);
+        double x = x_of(d, series->t_ns[i]), y = y_of(d, series->value[i]);
         krait_buf_fmt(d->to,
                       "<line class=\"span\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>"
                       "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.6\"><title>",
-                      x, x_of(d, series->t_ns[i] + series->ns[i]), y, y, x, y);
-        krait_text_duration(d->to, series->ns[i]);
+                      x, x_of(d, series->end_ns[i]), y, y, x, y);
+        put_value(d, series->value[i]);
         krait_buf_str(d->to, " at ");
         krait_text_duration(d->to, series->t_ns[i]);
         krait_buf_str(d->to, "</title></circle>\n");
@@ -155,12 +185,15 @@ static void draw_each(const struct drawing *d, const struct krait_plot_series *s
 /* Too many to draw each: of each column the least and the greatest. */
 static void draw_folded(const struct drawing *d, const struct krait_plot_series *series)
 {
-    uint64_t least[COLUMNS + 1], most[COLUMNS + 1] = { 0 };
-    memset(least, 0xff, sizeof(least));
+    double least[COLUMNS + 1], most[COLUMNS + 1];
+    for (uint32_t i = 0; i <= COLUMNS; i++) {
+        least[i] = HUGE_VAL;
+        most[i] = -HUGE_VAL;
+    }
     for (size_t i = 0; i < series->count; i++) {
         uint32_t column = (uint32_t)(COLUMNS * krait_scale_at(&d->frame.time, (double)series->t_ns[i]));
-        least[column] = KRAIT_MIN(least[column], series->ns[i]);
-        most[column] = KRAIT_MAX(most[column], series->ns[i]);
+        least[column] = KRAIT_MIN(least[column], series->value[i]);
+        most[column] = KRAIT_MAX(most[column], series->value[i]);
     }
     for (uint32_t i = 0; i <= COLUMNS; i++) {
         if (least[i] > most[i])
@@ -179,7 +212,7 @@ static void draw_over_time(struct drawing *d)
         const struct krait_plot_series *series = &d->plot->series[s];
         if (!series->count)
             continue;
-        double median = y_of(d, series->median_ns);
+        double median = y_of(d, series->median);
         krait_buf_fmt(
             d->to, "<g class=\"c%u\"><line class=\"median\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
             s % COLOURS, LEFT, WIDTH - RIGHT, median, median);
@@ -200,7 +233,7 @@ static void draw_lengths(struct drawing *d)
         for (uint32_t i = 0; i < BARS; i++)
             most = KRAIT_MAX(most, counts[i]);
     }
-    draw_below(d, &d->frame.length, LENGTHS, "duration");
+    draw_below(d, &d->frame.length, LENGTHS, d->plot->is_of_values ? "value" : "duration");
     krait_buf_fmt(d->to, "<text class=\"quiet end\" x=\"%d\" y=\"%.1f\">", LEFT - 8, d->top + 4);
     krait_text_count(d->to, most);
     krait_buf_str(d->to, "</text>\n");
@@ -216,9 +249,9 @@ static void draw_lengths(struct drawing *d)
                           (double)INSIDE / BARS - 0.6, height);
             krait_text_count(d->to, counts[i]);
             krait_buf_str(d->to, " from ");
-            krait_text_duration(d->to, (uint64_t)krait_scale_value(&d->frame.length, (double)i / BARS));
+            put_value(d, krait_scale_value(&d->frame.length, (double)i / BARS));
             krait_buf_str(d->to, " to ");
-            krait_text_duration(d->to, (uint64_t)krait_scale_value(&d->frame.length, (i + 1.0) / BARS));
+            put_value(d, krait_scale_value(&d->frame.length, (i + 1.0) / BARS));
             krait_buf_str(d->to, "</title></rect>\n");
         }
         krait_buf_str(d->to, "</g>\n");

@@ -59,9 +59,18 @@ static void fill(struct text *d)
         for (size_t i = 0; i < series->count; i++) {
             double at = krait_scale_at(&d->frame.time, (double)series->t_ns[i]);
             uint32_t column = KRAIT_MIN((uint32_t)(at * d->columns), d->columns - 1);
-            d->cells[row_of(d, (double)series->ns[i])][column] = (uint8_t)(1 + s % KRAIT_ARRAY_LEN(marks));
+            d->cells[row_of(d, series->value[i])][column] = (uint8_t)(1 + s % KRAIT_ARRAY_LEN(marks));
         }
     }
+}
+
+/* A duration or a value, in `text` (KRAIT_FMT_SIZE). */
+static const char *put_value(const struct text *d, char *text, double value)
+{
+    if (!d->plot->is_of_values)
+        return krait_fmt_ns(text, (uint64_t)value);
+    snprintf(text, KRAIT_FMT_SIZE, "%.4g", value);
+    return text;
 }
 
 static void draw_legend(const struct text *d)
@@ -69,14 +78,16 @@ static void draw_legend(const struct text *d)
     for (uint32_t s = 0; s < d->plot->count; s++) {
         const struct krait_plot_series *series = &d->plot->series[s];
         char count[KRAIT_FMT_SIZE], median[KRAIT_FMT_SIZE];
+        bool is_value = d->plot->is_of_values;
         KRAIT_AUTO_BUF safe = { 0 };
         krait_fmt_safe(&safe, series->name);
         krait_buf_fmt(d->to, "%*s", LABEL - 1, "");
         put_mark(d, s);
         krait_buf_char(d->to, ' ');
         krait_width_shorten(d->to, safe.data ? safe.data : "", d->columns / 2, d->look->utf8);
-        krait_buf_fmt(d->to, "  %s, median %s\n", krait_fmt_counted(count, series->count, "interval"),
-                      krait_fmt_ns(median, series->median_ns));
+        krait_buf_fmt(d->to, "  %s, median %s\n",
+                      krait_fmt_counted(count, series->count, is_value ? "value" : "interval"),
+                      put_value(d, median, series->median));
     }
 }
 
@@ -89,7 +100,7 @@ static void put_left(const struct text *d, uint32_t row)
     while (i < count && row_of(d, ticks[i]) != row)
         i++;
     if (i < count)
-        krait_scale_label(&label, ticks[i], "us");
+        krait_plot_label(&d->frame, &label, ticks[i], "us");
     krait_buf_fmt(d->to, "%*s ", LABEL - 2, label.len ? label.data : "");
     put_quiet(d, d->look->utf8 ? (i < count ? "┤" : "│") : "|");
 }
@@ -143,7 +154,7 @@ static void draw_lengths(const struct text *d, uint32_t s)
     for (uint32_t i = first; i <= last && first < BINS; i++) {
         char from[KRAIT_FMT_SIZE], count[KRAIT_FMT_SIZE];
         uint32_t width = (uint32_t)((counts[i] * BAR + most - 1) / most);
-        krait_fmt_ns(from, (uint64_t)krait_scale_value(&d->frame.length, (double)i / BINS));
+        put_value(d, from, krait_scale_value(&d->frame.length, (double)i / BINS));
         krait_buf_fmt(d->to, "%*s ", LABEL - 1, from);
         krait_buf_str(d->to, d->look->colour ? marks[s % KRAIT_ARRAY_LEN(marks)].code : "");
         for (uint32_t c = 0; c < width; c++)

@@ -35,6 +35,19 @@ struct krait_scale krait_scale_of(uint64_t least_ns, uint64_t most_ns)
     return scale;
 }
 
+struct krait_scale krait_scale_values(double least, double most)
+{
+    double range = most - least, around = range > 0 ? range : KRAIT_MAX(fabs(most), 1);
+    if (least >= 0 && least <= 2 * around)
+        least = 0;
+    if (most <= 0 && -most <= 2 * around)
+        most = 0;
+    double step = round_up(KRAIT_MAX(most - least, around) / 5);
+    struct krait_scale scale = { .low = floor(least / step) * step, .high = ceil(most / step) * step };
+    scale.high += scale.high > scale.low ? 0 : step;
+    return scale;
+}
+
 struct krait_scale krait_scale_time(uint64_t from_ns, uint64_t to_ns)
 {
     return (struct krait_scale){ .low = (double)from_ns,

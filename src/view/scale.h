@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An axis of durations: from 0, or, where the greatest is far more than the least, by powers of ten.
+ * An axis of durations or other numbers: from 0, or, where the greatest is far more than the least, by powers of ten.
  */
 #ifndef KRAIT_VIEW_SCALE_H
 #define KRAIT_VIEW_SCALE_H
@@ -16,6 +16,8 @@ struct krait_scale {
 
 /* For durations between these. */
 struct krait_scale krait_scale_of(uint64_t least_ns, uint64_t most_ns);
+/* For any numbers between these, never by powers of ten; with 0 where that is near. */
+struct krait_scale krait_scale_values(double least, double most);
 /* An axis of time between just these, never by powers of ten. */
 struct krait_scale krait_scale_time(uint64_t from_ns, uint64_t to_ns);
 

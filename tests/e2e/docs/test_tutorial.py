@@ -93,6 +93,8 @@ def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path)
     (states,) = [run.stdout.splitlines() for command, run in runs.items() if command.endswith("--name connection")]
     assert [(line.split()[0], line.split()[-1]) for line in states[1:]] == [("3", "opening"), ("6", "ready"), ("6", "busy"), ("0", "closed")]
     assert drawn[4].split()[1:3] == ["run", "recursive"] and (tmp_path / "runs.svg").stat().st_size > 5000
+    (orders,) = [run.stdout.splitlines()[1].split() for command, run in runs.items() if command.endswith("--name orders")]
+    assert (orders[0], orders[-1]) == ("100", "orders") and (tmp_path / "orders.svg").stat().st_size > 5000
 
 
 def test_the_commands_of_the_page_of_marks_work(krait, any_python, tmp_path):

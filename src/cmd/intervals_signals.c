@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait intervals --signal`: the tables of numbers that messages have.
+ */
+#include "cmd/intervals.h"
+
+#include <math.h>
+
+struct signal_row {
+    struct krait_signal_row row;
+    const char *name, *key;
+};
+
+#define REAL(member)  krait_sheet_real_at, offsetof(struct signal_row, row.member)
+#define COUNT(member) krait_sheet_number_at, offsetof(struct signal_row, row.member)
+#define NAME(member)  krait_sheet_name_at, offsetof(struct signal_row, member)
+
+static const struct krait_sheet_column row_columns[] = {
+    { { "values", 0, 0, 0 }, "values", KRAIT_SHEET_COUNT, 0, COUNT(count) },
+    { { "min", 0, 0, 2 }, "min", KRAIT_SHEET_REAL, 0, REAL(min) },
+    { { "mean", 0, 0, 0 }, "mean", KRAIT_SHEET_REAL, 0, REAL(mean) },
+    { { "median", 0, 0, 0 }, "median", KRAIT_SHEET_REAL, 0, REAL(median) },
+    { { "p90", 0, 0, 4 }, "p90", KRAIT_SHEET_REAL, 0, REAL(p90) },
+    { { "p99", 0, 0, 1 }, "p99", KRAIT_SHEET_REAL, 0, REAL(p99) },
+    { { "max", 0, 0, 0 }, "max", KRAIT_SHEET_REAL, 0, REAL(max) },
+    { { "std dev", 0, 0, 2 }, "deviation", KRAIT_SHEET_REAL, 0, REAL(deviation) },
+    { { "last", 0, 0, 3 }, "last", KRAIT_SHEET_REAL, 0, REAL(last) },
+    { { "per second", 0, 0, 5 }, "per_s", KRAIT_SHEET_REAL, 0, REAL(per_s) },
+    { { "no number", 0, 0, 0 },
+      "no_number",
+      KRAIT_SHEET_COUNT,
+      KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH,
+      COUNT(no_number) },
+    { { "no key", 0, 0, 0 },
+      "no_key",
+      KRAIT_SHEET_COUNT,
+      KRAIT_SHEET_QUIET | KRAIT_SHEET_DASH,
+      COUNT(no_key) },
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, NAME(name) },
+    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
+      "key",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      NAME(key) },
+};
+
+#undef REAL
+#undef COUNT
+#undef NAME
+
+int krait_signals_table(struct intervals *intervals)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = row_columns,
+                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !intervals->options->by };
+    for (uint32_t i = 0; i < found->signal_count; i++) {
+        struct signal_row row = { found->signals[i], intervals->rules[found->signals[i].rule].name,
+                                  krait_intervals_key(&intervals->of, found->signals[i].key) };
+        struct krait_signal_row *of = &row.row;
+        if (!of->count)
+            of->min = of->mean = of->median = of->p90 = of->p99 = of->max = of->last = NAN;
+        of->deviation = of->count > 1 ? of->deviation : NAN;
+        of->per_s = of->end_ns > of->begin_ns ? of->per_s : NAN;
+        krait_sheet_add(&sheet, &row);
+    }
+    return krait_intervals_print(intervals, &sheet, NULL, "signals");
+}
+
+/* -- each number -- */
+
+struct listed {
+    uint64_t t_ns, tid, pid; /* t_ns: after the trace's begin */
+    double value;
+    const char *name, *key, *thread, *process;
+};
+
+#define NUMBER(member) krait_sheet_number_at, offsetof(struct listed, member)
+#define NAME(member)   krait_sheet_name_at, offsetof(struct listed, member)
+
+static const struct krait_sheet_column list_columns[] = {
+    { { "time", 0, 0, 0 }, "t_ns", KRAIT_SHEET_TIME, 0, NUMBER(t_ns) },
+    { { "value", 0, 0, 0 },
+      "value",
+      KRAIT_SHEET_REAL,
+      0,
+      krait_sheet_real_at,
+      offsetof(struct listed, value) },
+    { { "name", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 }, "name", KRAIT_SHEET_NAME, 0, NAME(name) },
+    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 0 },
+      "key",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      NAME(key) },
+    { { "process", KRAIT_COLUMN_LEFT, 0, 3 }, "process", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME(process) },
+    { { "pid", 0, 0, 2 }, "pid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, NUMBER(pid) },
+    { { "thread", KRAIT_COLUMN_LEFT, 0, 1 }, "thread", KRAIT_SHEET_NAME, KRAIT_SHEET_DASH, NAME(thread) },
+    { { "tid", 0, 0, 2 }, "tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DASH, NUMBER(tid) },
+};
+
+#undef NUMBER
+#undef NAME
+
+int krait_signals_list(struct intervals *intervals)
+{
+    const struct krait_intervals *found = &intervals->of.found;
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = list_columns, .column_count = KRAIT_ARRAY_LEN(list_columns) };
+    for (size_t i = 0; i < found->sample_count && !sheet.failed; i++) {
+        const struct krait_sample *sample = &found->samples[i];
+        const struct krait_track *track = &intervals->of.trace->tracks[sample->track];
+        const uint64_t zero_ns = intervals->of.zero_ns;
+        krait_sheet_add(&sheet, &(struct listed){
+                                    .t_ns = sample->t_ns - KRAIT_MIN(zero_ns, sample->t_ns),
+                                    .tid = track->of == KRAIT_OF_THREAD ? track->number : KRAIT_SHEET_NONE,
+                                    .pid = track->pid ? track->pid : KRAIT_SHEET_NONE,
+                                    .value = sample->value,
+                                    .name = intervals->rules[found->signals[sample->row].rule].name,
+                                    .key = krait_intervals_key(&intervals->of, sample->key),
+                                    .thread = krait_intervals_thread(track),
+                                    .process = track->process_name,
+                                });
+    }
+    return krait_intervals_print(intervals, &sheet, "t_ns", "values");
+}

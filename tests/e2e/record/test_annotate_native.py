@@ -157,7 +157,7 @@ for n in range(5):
     krait.start(f"{tmp_path}/trace{{n}}", max_size="50M")
     assert lib.recorded()
     lib.mark(b"in", None)
-    time.sleep(0.05)
+    time.sleep(0.005)
     krait.stop()
     assert not lib.recorded()
     lib.mark(b"out", None)

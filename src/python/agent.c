@@ -77,13 +77,27 @@ static struct krait_interp *new_interp(PyInterpreterState *interp)
     return in->ended ? NULL : in;
 }
 
-static void remove_hooks(struct krait_interp *in)
+void krait_agent_remove_hooks(struct krait_interp *in)
 {
+    if (!in->hooked)
+        return;
+    in->hooked = false;
     krait_optional_end(in);
     if (krait_compat.version.monitoring)
         krait_monitoring_remove(in);
     else
         krait_profile_remove(in);
+}
+
+static int install_hooks(struct krait_interp *in, const char **why)
+{
+    in->hooked = true; /* first: audit events on the way look at it */
+    krait_governor_init(in);
+    krait_optional_see(in);
+    int rc =
+        krait_compat.version.monitoring ? krait_monitoring_install(in, why) : krait_profile_install(in, why);
+    in->hooked = !rc;
+    return rc;
 }
 
 static int install(struct krait_interp *in, const char **why)
@@ -96,10 +110,13 @@ static int install(struct krait_interp *in, const char **why)
     in->definitions = krait_writer_ring_new(&krait_agent.writer, KRAIT_RING_DEFINITIONS, 0);
     if (!in->definitions)
         krait_writer_lost(&krait_agent.writer, KRAIT_lost_reason_no_ring, 1);
-    krait_governor_init(in);
-    krait_optional_see(in);
-    return krait_compat.version.monitoring ? krait_monitoring_install(in, why)
-                                           : krait_profile_install(in, why);
+    return install_hooks(in, why);
+}
+
+int krait_agent_install_again(struct krait_interp *in, const char **why)
+{
+    krait_tasks_forget(in);
+    return install_hooks(in, why);
 }
 
 /* An interpreter that is being made raises audit events before it can be recorded. */
@@ -114,7 +131,8 @@ void krait_agent_see_interp(void)
         return;
     PyInterpreterState *interp = krait_compat.interp_get();
     struct krait_interp *in = find_interp(interp);
-    if (in && (in->ended || in->starts == atomic_load_explicit(&krait_agent.starts, memory_order_relaxed))) {
+    bool is_known = in && in->starts == atomic_load_explicit(&krait_agent.starts, memory_order_relaxed);
+    if (in && (in->ended || (is_known && in->hooked))) {
         if (!in->ended)
             krait_optional_see(in);
         return;
@@ -126,8 +144,8 @@ void krait_agent_see_interp(void)
     if (!in)
         in = is_whole() ? new_interp(interp) : NULL;
     else
-        remove_hooks(in); /* of an earlier recording */
-    int rc = in ? install(in, &why) : -ENOTSUP;
+        krait_agent_remove_hooks(in); /* of an earlier recording */
+    int rc = !in ? -ENOTSUP : is_known ? krait_agent_install_again(in, &why) : install(in, &why);
     if (rc && in && in->definitions) {
         krait_writer_ring_close(in->definitions);
         in->definitions = NULL;
@@ -150,6 +168,7 @@ void krait_agent_begin_again(void)
     krait_audit_forget_hook();
     krait_thread_resync(KRAIT_RESYNC_GO_ON);
     krait_agent_see_interp();
+    krait_switch_look();
 }
 
 /* ---- the mapping ---- */
@@ -167,6 +186,7 @@ static bool is_alone(void)
 static void leave_mapping(void)
 {
     struct krait_writer *writer = &krait_agent.writer;
+    krait_switch_disarm();
     krait_native_notes_wait();
     if (!writer->shm.base || is_alone())
         krait_writer_unmap(writer);
@@ -218,6 +238,7 @@ static void on_fork(void)
     krait_gil_forked();
     krait_profile_forked();
     krait_native_notes_forked();
+    krait_switch_forked();
     krait_agent.writer.proc = NULL;
     for (struct krait_interp *i = atomic_load(&krait_agent.interps); i; i = i->next)
         i->definitions = NULL;
@@ -278,21 +299,29 @@ static int check_interpreter(const char **why)
     return rc;
 }
 
-static int join(enum krait_event_enum_value origin, const char **why)
+static int watch_forks(void)
 {
-    static bool at_fork;
+    static bool done;
+    int rc = done ? 0 : pthread_atfork(NULL, NULL, on_fork);
+    done = done || !rc;
+    return -rc;
+}
+
+int krait_agent_join(enum krait_event_enum_value origin, const char **why)
+{
     read_options(&krait_agent);
     krait_codes_find_own();
     *why = "the recording has too many processes";
     int rc = krait_threads_init();
     if (!rc)
         rc = krait_writer_join(&krait_agent.writer);
-    if (!rc && !at_fork)
-        rc = pthread_atfork(NULL, NULL, on_fork);
-    at_fork = at_fork || !rc;
+    if (!rc)
+        rc = watch_forks();
     if (rc)
         return rc;
     atomic_fetch_add(&krait_agent.starts, 1);
+    atomic_fetch_add(&krait_agent.epoch, 1);
+    atomic_store(&krait_agent.forked, 0);
     atomic_store(&krait_agent.running, 1);
     rc = start_here(origin, why);
     if (rc)
@@ -300,9 +329,19 @@ static int join(enum krait_event_enum_value origin, const char **why)
     return rc;
 }
 
+static int join(enum krait_event_enum_value origin, const char **why)
+{
+    int rc = krait_writer_is_off(&krait_agent.writer) ? -ESHUTDOWN : krait_agent_join(origin, why);
+    if (rc == -ESHUTDOWN && krait_writer_is_off(&krait_agent.writer)) {
+        rc = watch_forks();
+        krait_switch_begin_off(origin);
+    }
+    return rc;
+}
+
 int krait_agent_start(const char *session, enum krait_event_enum_value origin, const char **why)
 {
-    if (atomic_load(&krait_agent.running)) {
+    if (atomic_load(&krait_agent.running) || atomic_load(&krait_agent.off)) {
         *why = "a recording is already running in this process";
         return -EALREADY;
     }
@@ -316,11 +355,11 @@ int krait_agent_start(const char *session, enum krait_event_enum_value origin, c
         rc = join(origin, why);
     if (rc)
         krait_agent_stop();
-    else
-        krait_native_notes_offer(true);
-    if (!rc)
-        krait_gil_watch(find_interp(krait_compat.interp_get())); /* last: others may stop the recording */
-    return rc;
+    if (rc || atomic_load(&krait_agent.off))
+        return rc;
+    krait_native_notes_offer(true);
+    krait_gil_watch(find_interp(krait_compat.interp_get())); /* last: others may stop the recording */
+    return 0;
 }
 
 /* ---- fork ---- */
@@ -352,7 +391,7 @@ bool krait_agent_rejoin(struct krait_interp *in)
 void krait_agent_give_up(struct krait_interp *in)
 {
     atomic_store(&in->agent->running, 0);
-    remove_hooks(in);
+    krait_agent_remove_hooks(in);
     krait_threads_forget();
 }
 
@@ -362,10 +401,11 @@ void krait_agent_stop(void)
     struct krait_interp *in = krait_compat.interp_get ? find_interp(krait_compat.interp_get()) : NULL;
     if (in && atomic_load(&agent->running)) {
         krait_thread_settle(in);
-        remove_hooks(in);
+        krait_agent_remove_hooks(in);
     }
     krait_native_notes_offer(false);
     atomic_store(&agent->running, 0);
+    atomic_store(&agent->off, 0);
     krait_threads_forget();
     for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next)
         i->definitions = NULL;
@@ -403,7 +443,7 @@ bool krait_agent_records(const struct krait_interp *in)
 bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top)
 {
     const struct krait_agent *agent = in->agent;
-    if (!krait_agent_records(in))
+    if (krait_switch_is_off(in) || !krait_agent_records(in))
         return false;
     bool forked = atomic_load_explicit(&agent->forked, memory_order_relaxed);
     if (KRAIT_UNLIKELY(!forked && !krait_writer_is_own(&agent->writer))) {

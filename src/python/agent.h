@@ -62,6 +62,7 @@ struct krait_interp {
     int64_t id;
     struct krait_gil *gil;     /* gil.h; NULL: not watched */
     bool ended;                /* another interpreter may have its address now */
+    bool hooked;               /* its hooks are installed */
     uint32_t starts;           /* the recording that it has joined: krait_agent.starts at that time */
     bool was_selective;        /* an earlier recording may have disabled hooks of single places (DISABLE) */
     struct krait_code *codes;  /* open addressing, linear probes */
@@ -139,7 +140,10 @@ struct krait_agent {
     uint64_t event_ticks; /* for the governor: what recording one call and its end costs */
     uint64_t hook_ticks;  /* ... and how much of it remains if the function is not recorded, before 3.12 */
     _Atomic int running;
+    _Atomic int off;         /* part of a recording that is switched off (switch.c); running is 0 then */
     _Atomic uint32_t starts; /* recordings begun in this process */
+    _Atomic uint32_t epoch;  /* counts begins and ends of recording: what a thread kept is of one epoch */
+    enum krait_event_enum_value origin; /* of a process that has been off since it began */
     _Atomic uint32_t next_task;
     uint32_t lives;     /* how often the program has finalised Python */
     _Atomic int inside; /* slow paths that are under way, in all threads */
@@ -169,6 +173,11 @@ void krait_agent_begin_again(void);
 /* In a forked child, before its first event: takes its own process slot, rings and ids. Returns false if the child is
  * not to be recorded. GIL held. */
 bool krait_agent_rejoin(struct krait_interp *in);
+/* What krait_agent_start does after mapping the recording. GIL held. */
+int krait_agent_join(enum krait_event_enum_value origin, const char **why);
+/* Install the hooks of an interpreter that has been recorded in this recording before; remove them. GIL held. */
+int krait_agent_install_again(struct krait_interp *in, const char **why);
+void krait_agent_remove_hooks(struct krait_interp *in);
 /* Ends this process's recording because nobody reads it. GIL held. */
 void krait_agent_give_up(struct krait_interp *in);
 
@@ -212,6 +221,22 @@ bool krait_agent_may_record(struct krait_interp *in, enum krait_begin_what top);
 /* An event of this thread is lost: once in a while it asks whether anybody is there at all. */
 void krait_agent_count_lost(struct krait_interp *in, const struct krait_ring *ring);
 
+/* ---- switch.c ---- */
+/* Whether recording is switched off. Removes the hooks when it has been switched off since. GIL held; in slow paths. */
+bool krait_switch_is_off(struct krait_interp *in);
+/* This process joins a recording that is off. GIL held. */
+void krait_switch_begin_off(enum krait_event_enum_value origin);
+/* If this process is off: switches it on if the recording is on, and sees to it that somebody waits for that. GIL held;
+ * keeps errno and the exception. */
+void krait_switch_look(void);
+/* Starts the thread that waits until recording is switched on; ends it, and returns whether there was one. */
+void krait_switch_arm(void);
+bool krait_switch_disarm(void);
+/* Tells this file of forks. GIL held. */
+void krait_switch_watch_forks(void);
+/* In a forked child. Async-signal-safe. */
+void krait_switch_forked(void);
+
 /* ---- threads.c ---- */
 bool krait_thread_begin(struct krait_interp *in);
 /* The same for a thread of C's own, without the GIL; it has no name. */
@@ -249,7 +274,10 @@ void krait_thread_say_pause(struct krait_interp *in, uint64_t t);
 void krait_thread_tell_pause(struct krait_interp *in);
 /* Says the thread's stack, and that nothing is open from now on: the recording ends here. */
 void krait_thread_settle(struct krait_interp *in);
-/* Takes rings for threads that are already running and writes their stacks. */
+/* For all threads: nothing is open from now on, and the next event is preceded by the stack. GIL held, and no thread of C
+ * may write. */
+void krait_threads_close(void);
+/* Takes rings for threads that are already running, unless they have one, and writes their stacks. */
 void krait_threads_seed(struct krait_interp *in);
 /* The same for this thread, which starts the recording from krait's own functions: these are not part of it. */
 void krait_thread_seed(struct krait_interp *in);

@@ -37,7 +37,7 @@ static bool enter(void)
     struct krait_agent *agent = &krait_agent;
     atomic_fetch_add(&inside, 1);
     atomic_fetch_add(&agent->inside, 1);
-    return atomic_load(&agent->running) && !atomic_load(&agent->forked) &&
+    return atomic_load(&agent->running) && !atomic_load(&agent->off) && !atomic_load(&agent->forked) &&
            krait_writer_is_own(&agent->writer) &&
            (krait_this_ring != &krait_no_ring || krait_thread_begin_native());
 }

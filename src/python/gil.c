@@ -60,7 +60,7 @@ static __thread struct {
     uint64_t last;
     struct krait_gil *gil; /* that it took last */
     struct learning *learning;
-    uint32_t starts; /* the recording that the parts belong to */
+    uint32_t epoch;  /* krait_agent's, that the parts belong to */
     uint32_t holder; /* when the wait began */
     uint32_t tid;
 } self __attribute__((tls_model("initial-exec")));
@@ -103,7 +103,7 @@ void krait_gil_drop_pending(void)
 
 void krait_gil_flush(void)
 {
-    bool ours = is_recording() && self.starts == atomic_load(&krait_agent.starts);
+    bool ours = is_recording() && self.epoch == atomic_load(&krait_agent.epoch);
     for (size_t i = 0; i < PARTS && ours; i++) {
         if (self.parts[i])
             put(self.parts[i], part_events[i], i == WAIT_BEGIN ? self.holder : 0);
@@ -125,10 +125,10 @@ void krait_gil_after(uint64_t t)
  * is another recording's. */
 static void reach(size_t part)
 {
-    uint32_t starts = atomic_load_explicit(&krait_agent.starts, memory_order_relaxed);
-    if (self.parts[TAKEN] || self.starts != starts)
+    uint32_t epoch = atomic_load_explicit(&krait_agent.epoch, memory_order_relaxed);
+    if (self.parts[TAKEN] || self.epoch != epoch)
         krait_gil_drop_pending();
-    self.starts = starts;
+    self.epoch = epoch;
     self.parts[part] = is_recording() ? now() : 0;
 }
 

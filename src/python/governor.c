@@ -16,6 +16,7 @@
 #include "python/choice.h"
 #include "python/codes.h"
 #include "python/compat.h"
+#include "python/worker.h"
 
 #include <signal.h>
 
@@ -296,30 +297,13 @@ static void *sleep_and_wake(void *arg)
     return NULL;
 }
 
-/* The thread must not be one that the program's signals come to. */
-static int start_sleeper(struct krait_interp *in)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, 64 * 1024);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&thread, &attr, sleep_and_wake, in);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    return rc;
-}
-
 static void pause_recording(struct krait_interp *in)
 {
-    enum { LEAST_PAUSE_MS = 100 };
+    enum { LEAST_PAUSE_MS = 100, STACK_BYTES = 64 * 1024 };
     in->governor.pause_ns =
         krait_budget_pause_us(&in->governor.budget) * KRAIT_NS_PER_US + LEAST_PAUSE_MS * KRAIT_NS_PER_MS;
     krait_durations_pause(in->governor.durations);
-    if (start_sleeper(in) == 0)
+    if (krait_worker_start(sleep_and_wake, in, STACK_BYTES) == 0)
         krait_profile_pause(in);
 }
 

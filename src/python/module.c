@@ -36,6 +36,7 @@ int krait_agent_enter(const char *session, const char **why)
 /* Some audited thing happens: perhaps the first in a new interpreter. GIL held. */
 void krait_agent_audit(const char *event, PyObject *args)
 {
+    krait_switch_look();
     krait_agent_see_interp();
     struct krait_interp *in = krait_agent.asks ? krait_agent_interp() : NULL;
     if (in)
@@ -54,9 +55,15 @@ void krait_agent_thread_state(unsigned key, const void *value)
     krait_profile_thread_state(key, value);
 }
 
+/* Also where that is switched off for now. */
+static bool is_part(void)
+{
+    return atomic_load(&krait_agent.running) || atomic_load(&krait_agent.off);
+}
+
 const char *krait_agent_session(void)
 {
-    return atomic_load(&krait_agent.running) ? krait_agent.writer.path : NULL;
+    return is_part() ? krait_agent.writer.path : NULL;
 }
 
 /* ---- other copies ----
@@ -136,7 +143,7 @@ PyDoc_STRVAR(stop_doc, "stop()\n\nStops recording this process. Nothing happens 
 
 static PyObject *agent_stop(PyObject *self, PyObject *none)
 {
-    if (atomic_load(&krait_agent.running))
+    if (is_part())
         krait_agent_stop();
     Py_RETURN_NONE;
 }

@@ -433,6 +433,25 @@ static bool frames_from(struct krait_interp *in, PyObject *frame, struct frames 
     return whole;
 }
 
+/* Nothing is open from now on. */
+static void close_ring(struct krait_ring *ring)
+{
+    struct krait_writer *writer = &krait_agent.writer;
+    atomic_store(&ring->resync, 0);
+    ring->pauses = 0;
+    put_frames(writer, ring, krait_writer_now(writer), &(struct frames){ 0 }, &(size_t){ 0 });
+    resync(ring);
+}
+
+void krait_threads_close(void)
+{
+    each_ring(close_ring);
+    for (size_t i = 0; i < waiting_count; i++) {
+        if (waiting[i].ring)
+            close_ring(waiting[i].ring);
+    }
+}
+
 static void put_pause(struct krait_interp *in, struct krait_ring *ring, uint64_t t, uint32_t event)
 {
     struct krait_writer *writer = &in->agent->writer;
@@ -610,11 +629,40 @@ static uint32_t native_id(PyObject *thread)
     return (uint32_t)tid;
 }
 
+/* Of a thread that has one since recording was switched off. */
+static struct krait_ring *ring_of(uint32_t tid)
+{
+    struct krait_ring *found = NULL;
+    pthread_mutex_lock(&entries_lock);
+    for (struct thread_entry *e = atomic_load(&thread_entries); e && tid; e = e->next) {
+        struct krait_ring **tls = atomic_load(&e->tls);
+        found = tls && *tls != &krait_no_ring && (*tls)->tid == tid ? *tls : found;
+    }
+    pthread_mutex_unlock(&entries_lock);
+    for (size_t i = 0; i < waiting_count; i++)
+        found = waiting[i].ring && waiting[i].ring->tid == tid ? waiting[i].ring : found;
+    return found;
+}
+
+/* Its stack is said now, as far as that is known, and once more before its next event. */
+static void seed_again(struct krait_interp *in, struct krait_ring *ring, PyObject *frame)
+{
+    Py_INCREF(frame);
+    say_frames(in, ring, krait_writer_now(&in->agent->writer), frame, NULL);
+    resync(ring);
+}
+
 static void seed_one(struct krait_interp *in, unsigned long ident, PyObject *frame)
 {
     char name[NAME_MAX_BYTES];
     PyObject *thread = active_thread(ident);
     uint32_t tid = thread ? native_id(thread) : 0;
+    struct krait_ring *own = ring_of(tid);
+    if (own) {
+        seed_again(in, own, frame);
+        Py_XDECREF(thread);
+        return;
+    }
     bool seen = tid && waiting_count < KRAIT_ARRAY_LEN(waiting);
     struct krait_ring *ring = seen ? krait_writer_ring_new(&in->agent->writer, KRAIT_RING_THREAD, tid) : NULL;
     if (ring) {

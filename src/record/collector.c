@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "event/payload.h"
 #include "record/collector_inside.h"
+#include "record/switch.h"
 
 #include <linux/futex.h>
 #include <poll.h>
@@ -55,6 +56,7 @@ int krait_collector_write(struct krait_collector *c, struct krait_collected_proc
     int rc = krait_tracedir_write(proc->dir, stream, head, events, n, &err);
     if (rc)
         krait_collector_note_trouble(c, &err);
+    proc->events += stream->events - events_before;
     c->total.events += stream->events - events_before;
     c->total.bytes += stream->bytes - bytes_before;
     return rc;
@@ -224,14 +226,6 @@ static void look_at_refused(struct krait_collector *c, uint32_t i, enum krait_sl
     atomic_store(&c->shm.procs[i].state, KRAIT_SLOT_FREE);
 }
 
-/* Killed when it had just taken the slot. */
-static void look_at_taken(struct krait_collector *c, uint32_t i, uint32_t word)
-{
-    pid_t pid = (pid_t)krait_slot_owner(word);
-    if (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH))
-        atomic_compare_exchange_strong(&c->shm.procs[i].state, &word, KRAIT_SLOT_FREE);
-}
-
 /* A second image of a pid that is there: the first executed it. */
 static void finish_executed(struct krait_collector *c, uint32_t newer, int pid)
 {
@@ -239,6 +233,16 @@ static void finish_executed(struct krait_collector *c, uint32_t newer, int pid)
         if (i != newer && c->procs[i].dir && c->procs[i].pid == pid)
             finish_proc(c, i, KRAIT_process_end_exec, -1);
     }
+}
+
+/* Killed when it had taken the slot; or it has reserved it, since the recording is off. */
+static void look_at_taken(struct krait_collector *c, uint32_t i, uint32_t word)
+{
+    pid_t pid = (pid_t)krait_slot_owner(word);
+    if (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH))
+        atomic_compare_exchange_strong(&c->shm.procs[i].state, &word, KRAIT_SLOT_FREE);
+    else
+        finish_executed(c, i, pid);
 }
 
 static void look_at_new(struct krait_collector *c, uint32_t i)
@@ -292,6 +296,7 @@ bool krait_collector_round(struct krait_collector *c)
 {
     krait_collector_beat(c);
     answer_door(c);
+    krait_ctl_round(c);
     look_at_procs(c);
     bool any = krait_drain_rings(c);
     krait_drain_shrink(c);
@@ -389,8 +394,11 @@ void krait_collector_finish(struct krait_collector *c, struct krait_collector_su
     uint64_t freq_before = c->clock.freq;
     krait_clock_refine(&c->clock);
     atomic_store(&c->shm.control->state, KRAIT_SESSION_STOP);
+    krait_switch_wake(c->shm.control, UINT32_MAX);
     answer_door(c);
     krait_door_close(&c->door); /* lest somebody waits at it */
+    krait_ctl_round(c);
+    krait_ctl_close(&c->ctl);
     look_at_procs(c);
     do
         krait_drain_rings(c);

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "record/collector.h"
+#include "record/ctl.h"
 #include "record/door.h"
 #include "record/shm.h"
 #include "record/tracedir.h"
@@ -24,6 +25,7 @@ struct krait_collected_proc {
     uint64_t definition_time;   /* of the last event in the stream */
     uint64_t discarded[2];      /* by writers, of rings that are closed; by failed writes */
     uint64_t over_limit;        /* events for which the recording had no room left */
+    uint64_t events;            /* on disk */
     uint64_t begin_ns, look_ns; /* when it was noticed, and when to look at its names next */
     uint64_t image;             /* krait_proc.image */
     enum krait_event_enum_value how;
@@ -53,6 +55,15 @@ struct krait_collector {
     struct krait_shm shm;
     int fd;
     struct krait_door door;
+    struct krait_ctl ctl;
+    struct {
+        uint32_t state; /* of the control page, as last seen */
+        uint64_t since_ns;
+    } switched;
+    struct {
+        uint64_t before_ns, before; /* events at a time, and about a second later */
+        uint64_t now_ns, now;
+    } rate;
     char session[64];
     char address[64 + 1 + KRAIT_DOOR_KEY]; /* the session, and the key of the socket */
     char *dir;
@@ -160,6 +171,24 @@ void krait_proc_names_first(struct krait_collected_proc *proc, uint64_t image,
                             struct krait_proc_names *names);
 /* Looks at its names again if it is time, and gives new ones to its trace. */
 void krait_proc_names_look(struct krait_collected_proc *proc);
+
+/* The command line of a process; empty if it is gone. */
+void krait_proc_command(int pid, struct krait_buf *command);
+
+/* ---- ctl.c, ctl_status.c ---- */
+
+/* Answers requests as far as that is possible at once. */
+void krait_ctl_round(struct krait_collector *c);
+/* Notes what has changed since the last call, for the status. */
+void krait_ctl_note_switch(struct krait_collector *c);
+/* The status as a JSON object. */
+void krait_ctl_status(struct krait_collector *c, struct krait_buf *out);
+
+/* Processes that have not been on yet, are on, and are off. */
+struct krait_ctl_counts {
+    uint32_t ready, on, off;
+};
+struct krait_ctl_counts krait_ctl_count(struct krait_collector *c);
 
 /* ---- drain.c ---- */
 

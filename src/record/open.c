@@ -226,7 +226,8 @@ static int make_shm(struct krait_collector *c, const struct krait_collector_opti
     c->recording.ring_bytes = plan.ring_bytes;
     c->recording.buffer_bytes = plan.chunk_max * krait_shm_chunk_bytes(&plan);
     krait_collector_beat(c);
-    atomic_store(&c->shm.control->state, KRAIT_SESSION_RUN);
+    c->switched.state = KRAIT_SESSION_RUN;
+    atomic_store(&c->shm.control->state, c->switched.state);
     return add_filters(c->shm.control, options, err);
 }
 
@@ -247,6 +248,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     if (!c)
         return krait_err_set(err, -ENOMEM, "out of memory");
     c->fd = c->door.fd = -1;
+    krait_ctl_init(&c->ctl);
     c->owner = options->owner;
     c->spare_fds = count_spare_fds();
     for (size_t i = 0; i < KRAIT_PROCS_MAX; i++)
@@ -256,6 +258,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     c->max_bytes = options->max_bytes;
     c->keep_newest = options->keep_newest;
     c->begin_ns = c->program_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
+    c->switched.since_ns = c->rate.before_ns = c->rate.now_ns = c->begin_ns;
     c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
     c->dir = strdup(options->dir);
     int rc = c->dir ? make_dir(c->dir, &c->dir_made, err) : krait_err_set(err, -ENOMEM, "out of memory");
@@ -278,6 +281,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     make_reserve(c);
     krait_limits_look_at_disk(c);
     krait_door_open(&c->door);
+    krait_ctl_open(&c->ctl, c->dir, c->fd);
     snprintf(c->session, sizeof(c->session), "/proc/%d/fd/%d", getpid(), c->fd);
     snprintf(c->address, sizeof(c->address), "%s%s%s", c->session, *c->door.key ? "@" : "", c->door.key);
     *out = c;
@@ -306,6 +310,7 @@ void krait_collector_free(struct krait_collector *c)
     if (c->fd >= 0)
         close(c->fd);
     krait_door_close(&c->door);
+    krait_ctl_close(&c->ctl);
     if (c->reserve)
         unlink(c->reserve);
     krait_collector_drop_empty(c);

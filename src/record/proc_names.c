@@ -39,6 +39,11 @@ static uint64_t read_image(int pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
+void krait_proc_command(int pid, struct krait_buf *command)
+{
+    read_proc_text(pid, "cmdline", '\0', command);
+}
+
 void krait_proc_names_done(struct krait_proc_names *names)
 {
     krait_buf_done(&names->comm);

@@ -15,6 +15,9 @@
  *
  * Who writes what, and how the two sides agree without a lock:
  *
+ * - `state` of the control page says whether the recording is on, off or over; switch.h explains how processes learn
+ *   of it.
+ *
  * - A traced process takes a slot or a ring by a compare-and-swap of `state` from FREE to TAKEN with the number of
  *   its owner. Only the collector sets it back to FREE, when the owner is dead or has closed it. (Two writers in one
  *   ring would follow each other's addresses.) TAKEN contains the owner because the owner may be killed before it
@@ -52,7 +55,7 @@
 #include <stdio.h>
 
 #define KRAIT_SHM_MAGIC   0x6b726169742d3031ull /* "krait-01" */
-#define KRAIT_SHM_VERSION 10u                   /* agent and collector must agree */
+#define KRAIT_SHM_VERSION 11u                   /* agent and collector must agree */
 #define KRAIT_ENV_SESSION "KRAIT_SESSION"
 
 enum {
@@ -90,6 +93,7 @@ enum krait_session_state {
     KRAIT_SESSION_RUN = 1,
     KRAIT_SESSION_STOP = 2, /* agents switch themselves off when they next look */
     KRAIT_SESSION_DONE = 3, /* all is on disk */
+    KRAIT_SESSION_OFF = 4,  /* switched off for now: switch.h */
 };
 
 enum krait_slot_state {
@@ -164,6 +168,7 @@ struct krait_proc {
     uint64_t image;
     _Atomic uint64_t lost[KRAIT_COUNT_lost_reason];
     _Atomic uint32_t next_code; /* ids are handed out from 1 */
+    _Atomic uint32_t off;       /* 1: its hooks are switched off */
 } __attribute__((aligned(64)));
 
 /* Bits of a ring's `resync`: why the stack must be stated before the next event. */

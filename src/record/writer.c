@@ -94,7 +94,8 @@ static int read_layout(int fd, const struct stat *st, struct krait_shm *layout)
     int rc = -EPROTO;
     if (layout->control->magic == KRAIT_SHM_MAGIC && layout->control->version == KRAIT_SHM_VERSION)
         rc = layout_is_sound(layout, (uint64_t)st->st_size) ? 0 : -EPROTO;
-    if (!rc && atomic_load(&layout->control->state) != KRAIT_SESSION_RUN)
+    uint32_t state = atomic_load(&layout->control->state);
+    if (!rc && state != KRAIT_SESSION_RUN && state != KRAIT_SESSION_OFF)
         rc = -ESHUTDOWN;
     munmap(page, sizeof(struct krait_control));
     return rc;
@@ -342,9 +343,14 @@ static bool take_slot(_Atomic uint32_t *state, uint32_t owner)
            atomic_compare_exchange_strong(state, &expected, krait_slot_taken(owner));
 }
 
+static bool session_is(const struct krait_writer *writer, enum krait_session_state state)
+{
+    return atomic_load_explicit(&writer->shm.control->state, memory_order_relaxed) == state;
+}
+
 static bool session_runs(const struct krait_writer *writer)
 {
-    return atomic_load_explicit(&writer->shm.control->state, memory_order_relaxed) == KRAIT_SESSION_RUN;
+    return session_is(writer, KRAIT_SESSION_RUN);
 }
 
 /* A page that the kernel fills with zeros in the child of every fork, also of one that libc knows nothing of
@@ -361,6 +367,36 @@ static uint32_t *map_own_mark(void)
     return NULL;
 }
 
+/* Whether the slot is this process's now; it may have been since an earlier image reserved it. */
+static bool take_proc_slot(struct krait_proc *proc, pid_t pid)
+{
+    return take_slot(&proc->state, (uint32_t)pid) ||
+           atomic_load_explicit(&proc->state, memory_order_relaxed) == krait_slot_taken((uint32_t)pid);
+}
+
+/* Returns false where no slot is free. */
+static bool take_proc(struct krait_writer *writer)
+{
+    pid_t pid = own_pid(writer);
+    writer->apart = pid != getpid();
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        struct krait_proc *proc = &writer->shm.procs[i];
+        if (!take_proc_slot(proc, pid))
+            continue;
+        proc->pid = pid;
+        prctl(PR_GET_NAME, proc->comm);
+        raise_used(&writer->shm.control->proc_used, i + 1);
+        writer->proc_index = i;
+        return true;
+    }
+    return false;
+}
+
+void krait_writer_reserve(struct krait_writer *writer)
+{
+    writer->reserved = take_proc(writer);
+}
+
 int krait_writer_join(struct krait_writer *writer)
 {
     writer->proc = NULL;
@@ -370,26 +406,20 @@ int krait_writer_join(struct krait_writer *writer)
         *writer->own = 1;
     if (!session_runs(writer))
         return -ESHUTDOWN;
-    pid_t pid = own_pid(writer);
-    writer->apart = pid != getpid();
-    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
-        struct krait_proc *proc = &writer->shm.procs[i];
-        if (!take_slot(&proc->state, (uint32_t)pid))
-            continue;
-        raise_used(&writer->shm.control->proc_used, i + 1);
-        proc->pid = pid;
-        prctl(PR_GET_NAME, proc->comm);
-        proc->image = (uintptr_t)__libc_stack_end;
-        for (size_t r = 0; r < KRAIT_COUNT_lost_reason; r++)
-            atomic_store(&proc->lost[r], 0);
-        atomic_store(&proc->next_code, 1);
-        atomic_store(&proc->state, KRAIT_SLOT_OPEN);
-        writer->proc = proc;
-        writer->proc_index = i;
-        return 0;
+    if (!writer->reserved && !take_proc(writer)) {
+        krait_writer_lost(writer, KRAIT_lost_reason_no_ring, 1);
+        return -EAGAIN;
     }
-    krait_writer_lost(writer, KRAIT_lost_reason_no_ring, 1);
-    return -EAGAIN;
+    struct krait_proc *proc = &writer->shm.procs[writer->proc_index];
+    writer->reserved = false;
+    proc->image = (uintptr_t)__libc_stack_end;
+    for (size_t r = 0; r < KRAIT_COUNT_lost_reason; r++)
+        atomic_store(&proc->lost[r], 0);
+    atomic_store(&proc->next_code, 1);
+    atomic_store(&proc->off, 0);
+    atomic_store(&proc->state, KRAIT_SLOT_OPEN);
+    writer->proc = proc;
+    return 0;
 }
 
 static void ring_init(const struct krait_writer *writer, uint32_t i, uint8_t *packets)
@@ -478,6 +508,9 @@ void krait_writer_ring_close(struct krait_ring *ring)
 
 void krait_writer_leave(struct krait_writer *writer)
 {
+    if (writer->reserved)
+        atomic_store(&writer->shm.procs[writer->proc_index].state, KRAIT_SLOT_FREE);
+    writer->reserved = false;
     if (!writer->proc)
         return;
     atomic_store(&writer->proc->state, KRAIT_SLOT_CLOSED);
@@ -610,6 +643,11 @@ bool krait_writer_stopped(const struct krait_writer *writer)
     return !session_runs(writer);
 }
 
+bool krait_writer_is_off(const struct krait_writer *writer)
+{
+    return session_is(writer, KRAIT_SESSION_OFF);
+}
+
 /* In another PID namespace the collector's number says nothing, but it beats. */
 bool krait_writer_running(const struct krait_writer *writer)
 {
@@ -632,7 +670,7 @@ static bool wait_for_packet(struct krait_writer *writer, struct krait_ring *ring
 enum krait_ring_room krait_writer_room(struct krait_writer *writer, struct krait_ring *ring, uint64_t t,
                                        size_t bytes)
 {
-    if (!session_runs(writer))
+    if (!session_runs(writer) && !(writer->settles && krait_writer_is_off(writer)))
         return KRAIT_ROOM_NONE;
     if (!krait_ring_fits(ring, bytes)) {
         close_packet(writer, ring, t);

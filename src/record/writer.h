@@ -24,6 +24,8 @@ struct krait_writer {
     char path[64];
     char key[KRAIT_DOOR_KEY + 1]; /* of the collector's socket (door.h); empty: none */
     bool apart;                   /* the collector sees other process ids than this process */
+    bool reserved;                /* proc_index is a slot that krait_writer_reserve took for this process */
+    bool settles;                 /* may write though the recording is off: what ends its part until then */
     uint8_t *_Atomic
         *ring_maps; /* the address of each ring's bytes, + KRAIT_MAP_CLOSED; NULL: not mapped here */
     uint8_t *seed;  /* a second mapping of the page below the first ring, without access */
@@ -35,7 +37,7 @@ struct krait_writer {
 
 /* Maps the recording at `address` (the value of KRAIT_SESSION: its path, and the key of the collector's socket).
  * Returns 0, or a negative errno: -ENOENT if the collector is gone, -EPROTO if it has another version, -ESHUTDOWN if
- * the recording has ended. */
+ * the recording has ended; one that is off can be mapped. */
 int krait_writer_map(struct krait_writer *writer, const char *address);
 /* For when no thread writes any more. */
 void krait_writer_unmap(struct krait_writer *writer);
@@ -56,8 +58,10 @@ static inline uint8_t *krait_writer_packet(const struct krait_writer *writer, co
 void krait_writer_refuse(struct krait_writer *writer, const char *why);
 
 /* Takes a process slot for this process; call it again after fork. Returns 0, -EAGAIN if none is free, -ESHUTDOWN if
- * the recording has ended. */
+ * the recording has ended or is off. */
 int krait_writer_join(struct krait_writer *writer);
+/* Takes a slot for krait_writer_join to use later: the collector knows then that the process is ready. May fail. */
+void krait_writer_reserve(struct krait_writer *writer);
 
 /* Whether this process is the one that has joined, and not a fork of it. hot path */
 static inline bool krait_writer_is_own(const struct krait_writer *writer)
@@ -111,8 +115,10 @@ uint32_t krait_writer_new_code(struct krait_writer *writer);
 
 /* Whether the recording still runs: not stopped, and the collector alive. */
 bool krait_writer_running(const struct krait_writer *writer);
-/* Whether the collector has stopped the recording: one load. */
+/* Whether the recording is over, or off: one load. */
 bool krait_writer_stopped(const struct krait_writer *writer);
+/* Whether it is off, and may be switched on again. */
+bool krait_writer_is_off(const struct krait_writer *writer);
 
 /* Makes room for and writes one event with the current time; krait_put_NAME() has written its n bytes. Returns false if
  * it was lost. For definitions and other rare events. */

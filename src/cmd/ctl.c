@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * krait ctl: asks a running recording how it is, and switches it on and off.
+ */
+#include "cmd/ctl.h"
+
+#include "base/json_read.h"
+#include "cmd/cmd.h"
+#include "cmd/terminal.h"
+#include "record/ctl.h"
+
+#include <string.h>
+
+extern const struct krait_cmd krait_cmd_ctl;
+
+struct options {
+    bool json, quiet;
+};
+
+/* What may be asked for. */
+static const struct verb {
+    const char *name;
+    bool has_argument; /* or several, which are sent as one text */
+} verbs[] = {
+    { "status", false },
+    { "start", false },
+    { "stop", false },
+};
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(verbs); i++) {
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    }
+    return NULL;
+}
+
+static int check_words(int argc, char **argv, struct krait_err *err)
+{
+    KRAIT_AUTO_BUF names = { 0 };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(verbs); i++)
+        krait_buf_fmt(&names, "%s%s", i ? ", " : "", verbs[i].name);
+    if (!argc)
+        return krait_err_set(err, -EINVAL, "no recording; as in: krait ctl PID status");
+    const char *word = argc > 1 ? argv[1] : "status";
+    const struct verb *verb = find_verb(word);
+    if (!verb)
+        return krait_err_set(err, -EINVAL, "'%s' is none of %s", word, names.data ? names.data : "");
+    if (argc > 2 && !verb->has_argument)
+        return krait_err_set(err, -EINVAL, "'%s' takes nothing more, as '%s'", word, argv[2]);
+    return 0;
+}
+
+static int print(const struct krait_buf *out, struct krait_err *err)
+{
+    if (out->failed)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    if (fwrite(out->data, 1, out->len, stdout) != out->len || fflush(stdout))
+        return krait_err_errno(err, "cannot write");
+    return 0;
+}
+
+static int show(const struct options *options, const char *verb, const struct krait_buf *answer,
+                struct krait_err *err)
+{
+    KRAIT_AUTO_BUF out = { 0 };
+    KRAIT_CLEANUP(krait_arena_done) struct krait_arena arena = { 0 };
+    struct krait_json *json;
+    int rc = krait_json_read(&json, &arena, answer->data, answer->len, 0, err);
+    if (rc)
+        return krait_err_prefix(err, rc, "krait record's answer");
+    const struct krait_json *error = krait_json_get(json, "error");
+    if (error && error->kind == KRAIT_JSON_TEXT)
+        return krait_err_set(err, -EPERM, "%s", error->text);
+    if (options->json)
+        return print(answer, err);
+    struct krait_table_look look = krait_terminal_look(stdout);
+    rc = strcmp(verb, "status") == 0 ? ctl_print_status(json, &look, &out)
+                                     : ctl_print_switch(json, verb, &out);
+    if (rc)
+        return krait_err_set(err, rc, "out of memory");
+    return options->quiet ? 0 : print(&out, err);
+}
+
+static int run_ctl(void *values, int argc, char **argv)
+{
+    struct krait_err err = { 0 };
+    uint64_t inode;
+    KRAIT_AUTO_BUF answer = { 0 };
+    if (check_words(argc, argv, &err))
+        return krait_cmd_usage(&krait_cmd_ctl, &err);
+    const char *verb = argc > 1 ? argv[1] : "status";
+    if (krait_ctl_find(argv[0], &inode, &err) || krait_ctl_ask(inode, verb, &answer, &err) ||
+        show(values, verb, &answer, &err))
+        return krait_cmd_fail(&krait_cmd_ctl, &err);
+    return 0;
+}
+
+static const struct krait_opt opts[] = {
+    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct options, json), "Print the status as a JSON object" },
+    { "quiet", 'q', KRAIT_OPT_FLAG, NULL, offsetof(struct options, quiet), "Print nothing but errors" },
+    KRAIT_OPTS_END,
+};
+
+const struct krait_cmd krait_cmd_ctl = {
+    .name = "ctl",
+    .operands = "PID|DIR [status|start|stop]",
+    .summary = "Control a running recording: switch it on and off, look at it",
+    .description =
+        "Asks the krait record that records process PID, or that has this PID, or that writes the folder DIR.\n\n"
+        "status, the default, prints whether the recording is on, since when, how much it has recorded and lost, what it "
+        "records, and its processes. stop switches it off: the programs run on without hooks, at full speed, and what they "
+        "do is not recorded. start switches it on again in all threads of all processes, which state their call stacks "
+        "then. Programs started while it is off are ready to be switched on.\n\n"
+        "A process is switched off when it next runs Python, and on when it next lets go of the GIL. start waits up to "
+        "two seconds for that, and stop for half a second; both print which processes have not followed yet: those do "
+        "later.\n\n"
+        "Only the user who records, and root, can control a recording. See docs/control.md.",
+    .examples = "krait ctl 4711\n"
+                "# Leave out what the program does at first\n"
+                "krait ctl 4711 stop\n"
+                "krait ctl 4711 start\n"
+                "# For a monitor: lost events of a recording, by its folder\n"
+                "krait ctl --json trace status | jq .lost\n",
+    .opts = opts,
+    .values_size = sizeof(struct options),
+    .run = run_ctl,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/ctl.h"
+
+#include "base/fmt.h"
+
+#include <string.h>
+
+static uint64_t number(const struct krait_json *object, const char *key)
+{
+    const struct krait_json *value = krait_json_get(object, key);
+    return value && value->kind == KRAIT_JSON_UNSIGNED ? value->number : 0;
+}
+
+static const char *text(const struct krait_json *object, const char *key)
+{
+    const struct krait_json *value = krait_json_get(object, key);
+    return value && value->kind == KRAIT_JSON_TEXT ? value->text : "";
+}
+
+static const struct krait_json *items(const struct krait_json *object, const char *key)
+{
+    const struct krait_json *value = krait_json_get(object, key);
+    return value && value->kind == KRAIT_JSON_ARRAY ? value->first : NULL;
+}
+
+static bool is_true(const struct krait_json *object, const char *key)
+{
+    const struct krait_json *value = krait_json_get(object, key);
+    return value && value->kind == KRAIT_JSON_TRUE;
+}
+
+/* ---- what is recorded ---- */
+
+/* What one would notice if it were otherwise: the usual is not told. */
+static void put_recorded(const struct krait_json *status, struct krait_buf *out)
+{
+    static const struct {
+        const char *key, *words;
+        bool value;
+    } unusual[] = { { "c_calls", "no C calls", false },   { "gil", "no GIL waits", false },
+                    { "tasks", "no tasks", false },       { "children", "no children", false },
+                    { "call_sites", "call sites", true }, { "gc", "garbage collection", true },
+                    { "imports", "imports", true },       { "lossless", "lossless", true } };
+    static const char *const lists[] = { "include", "exclude", "log", "audit" };
+    const struct krait_json *recorded = krait_json_get(status, "recorded");
+    if (!recorded || recorded->kind != KRAIT_JSON_OBJECT)
+        return;
+    krait_buf_str(out, "  records    calls");
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(unusual); i++) {
+        if (krait_json_get(recorded, unusual[i].key) && is_true(recorded, unusual[i].key) == unusual[i].value)
+            krait_buf_fmt(out, ", %s", unusual[i].words);
+    }
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(lists); i++) {
+        for (const struct krait_json *item = items(recorded, lists[i]); item; item = item->next) {
+            krait_buf_fmt(out, ", --%s ", lists[i]);
+            krait_fmt_safe(out, item->kind == KRAIT_JSON_TEXT ? item->text : "");
+        }
+    }
+    krait_buf_char(out, '\n');
+}
+
+/* ---- processes ---- */
+
+static const struct krait_column columns[] = {
+    { "PID", 0, 0, 0 },     { "State", KRAIT_COLUMN_LEFT, 0, 0 },
+    { "Threads", 0, 0, 0 }, { "Events", 0, 0, 0 },
+    { "Lost", 0, 0, 1 },    { "Command", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 10, 0 },
+};
+
+static void add_count(struct krait_table *table, uint64_t n)
+{
+    char cell[KRAIT_FMT_SIZE];
+    krait_table_cell(table, krait_fmt_count(cell, n), KRAIT_STYLE_NONE, 0);
+}
+
+static void add_process(struct krait_table *table, const struct krait_json *process)
+{
+    char pid[24];
+    KRAIT_AUTO_BUF command = { 0 };
+    const char *state = text(process, "state");
+    snprintf(pid, sizeof(pid), "%llu", (unsigned long long)number(process, "pid"));
+    krait_fmt_safe(&command, krait_fmt_command(text(process, "command")));
+    krait_table_cell(table, pid, KRAIT_STYLE_NONE, 0);
+    krait_table_cell(table, state, strcmp(state, "on") == 0 ? KRAIT_STYLE_NONE : KRAIT_STYLE_DIM, 0);
+    add_count(table, number(process, "threads"));
+    add_count(table, number(process, "events"));
+    uint64_t lost = number(process, "lost");
+    char cell[KRAIT_FMT_SIZE];
+    krait_table_cell(table, lost ? krait_fmt_count(cell, lost) : "-",
+                     lost ? KRAIT_STYLE_HOT : KRAIT_STYLE_DIM, 0);
+    krait_table_cell(table, command.data ? command.data : "", KRAIT_STYLE_NONE, 0);
+}
+
+static int put_processes(const struct krait_json *status, const struct krait_table_look *look,
+                         struct krait_buf *out)
+{
+    struct krait_table *table;
+    int rc = krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns));
+    if (rc)
+        return rc;
+    for (const struct krait_json *p = items(status, "processes"); p; p = p->next)
+        add_process(table, p);
+    if (items(status, "processes"))
+        krait_buf_char(out, '\n');
+    rc = krait_table_print(table, look, out);
+    krait_table_free(table);
+    return rc;
+}
+
+/* ---- the status ---- */
+
+static void put_line(struct krait_buf *out, const char *name, const char *value)
+{
+    krait_buf_fmt(out, "  %-10s ", name);
+    krait_fmt_safe(out, value);
+    krait_buf_char(out, '\n');
+}
+
+static void put_state(const struct krait_json *status, const struct krait_table_look *look,
+                      struct krait_buf *out)
+{
+    char since[KRAIT_FMT_SIZE], whole[KRAIT_FMT_SIZE];
+    const char *state = text(status, "state");
+    const char *bold = look->colour ? KRAIT_BOLD : "", *plain = look->colour ? KRAIT_PLAIN : "";
+    uint64_t since_ns = number(status, "since_ns"), duration_ns = number(status, "duration_ns");
+    krait_buf_fmt(out, "Recording is %s%s%s for %s", bold, state, plain, krait_fmt_ns(since, since_ns));
+    if (duration_ns > since_ns + since_ns / 100)
+        krait_buf_fmt(out, ", begun %s ago", krait_fmt_ns(whole, duration_ns));
+    krait_buf_char(out, '\n');
+}
+
+int ctl_print_status(const struct krait_json *status, const struct krait_table_look *look,
+                     struct krait_buf *out)
+{
+    char a[KRAIT_FMT_SIZE], b[KRAIT_FMT_SIZE], line[4 * KRAIT_FMT_SIZE];
+    put_state(status, look, out);
+    put_line(out, "folder", text(status, "folder"));
+    snprintf(line, sizeof(line), "%s, %s/s", krait_fmt_counted(a, number(status, "events"), "event"),
+             krait_fmt_count(b, number(status, "events_per_s")));
+    put_line(out, "recorded", line);
+    put_line(out, "on disk", krait_fmt_bytes(a, number(status, "bytes")));
+    if (number(status, "dropped")) {
+        snprintf(line, sizeof(line), "%s, the oldest",
+                 krait_fmt_counted(a, number(status, "dropped"), "event"));
+        put_line(out, "dropped", line);
+    }
+    uint64_t lost = number(status, "lost");
+    put_line(out, "lost", lost ? krait_fmt_counted(a, lost, "event") : "nothing");
+    put_recorded(status, out);
+    return put_processes(status, look, out) || out->failed ? -ENOMEM : 0;
+}
+
+/* ---- start and stop ---- */
+
+int ctl_print_switch(const struct krait_json *status, const char *verb, struct krait_buf *out)
+{
+    bool on = strcmp(verb, "start") == 0;
+    const char *wanted = on ? "on" : "off";
+    char count[KRAIT_FMT_SIZE];
+    uint64_t follow = 0;
+    for (const struct krait_json *p = items(status, "processes"); p; p = p->next)
+        follow += strcmp(text(p, "state"), wanted) == 0 || (!on && strcmp(text(p, "state"), "ready") == 0);
+    krait_buf_fmt(out, "Recording is %s in %s\n", wanted, krait_fmt_counted(count, follow, "process"));
+    for (const struct krait_json *p = items(status, "processes"); p; p = p->next) {
+        const char *state = text(p, "state");
+        if (strcmp(state, wanted) == 0 || (!on && strcmp(state, "ready") == 0))
+            continue;
+        krait_buf_fmt(out, "  %llu follows when it %s: ", (unsigned long long)number(p, "pid"),
+                      on ? "lets go of the GIL" : "runs Python");
+        krait_fmt_safe(out, krait_fmt_command(text(p, "command")));
+        krait_buf_char(out, '\n');
+    }
+    return out->failed ? -ENOMEM : 0;
+}

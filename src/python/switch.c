@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Switched off and on again (record/switch.h has the protocol). While it is off, a process has no hook, and a thread of
+ * the agent's own sleeps until the recording is on: it takes the GIL as any thread does, and ends.
+ *
+ *   GONE ──arm──→ ASLEEP ──on──→ AWAKE ──→ GONE       LEAVES: it shall end, because the program forks or the
+ *                    └──────disarm──→ LEAVES ──→ GONE         recording ends here
+ *
+ * The thread has none of the program's signals and no Python thread state while it sleeps. It is gone while the program
+ * forks, since CPython from 3.12 on warns of a fork in a process of several threads, which it counts in /proc/self/stat
+ * (warn_about_fork_with_threads in Modules/posixmodule.c). An audit event or a pending call arms it again in the parent;
+ * in the child, which os.register_at_fork tells, it arms itself.
+ */
+#include "record/switch.h"
+
+#include "python/annotate_native.h"
+#include "python/compat.h"
+#include "python/gil.h"
+#include "python/optional.h"
+#include "python/tasks.h"
+#include "python/worker.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+enum phase { GONE, ASLEEP, AWAKE, LEAVES };
+
+static struct {
+    _Atomic int phase;
+    _Atomic int tid;
+    _Atomic bool left_for_fork;
+    bool forks_are_told;
+} waker;
+
+/* Few others wake when the thread of one process is to end. */
+static uint32_t group(void)
+{
+    return 1u << (unsigned)getpid() % 32;
+}
+
+static bool is_off(void)
+{
+    return atomic_load_explicit(&krait_agent.off, memory_order_relaxed);
+}
+
+/* ---- off ---- */
+
+/* GIL held. The thread's own open calls and all others' end here; the program goes on without hooks. */
+static void switch_off(struct krait_interp *in)
+{
+    struct krait_agent *agent = &krait_agent;
+    atomic_store(&agent->off, 1);
+    atomic_store(&agent->running, 0);
+    atomic_fetch_add(&agent->epoch, 1);
+    krait_agent_remove_hooks(in);
+    krait_native_notes_wait();
+    agent->writer.settles = true;
+    krait_threads_close();
+    agent->writer.settles = false;
+    if (agent->writer.proc)
+        atomic_store(&agent->writer.proc->off, 1);
+    krait_switch_arm();
+}
+
+bool krait_switch_is_off(struct krait_interp *in)
+{
+    const struct krait_agent *agent = &krait_agent;
+    if (KRAIT_LIKELY(atomic_load_explicit(&agent->running, memory_order_relaxed))) {
+        if (KRAIT_LIKELY(!krait_writer_is_off(&agent->writer)) || atomic_load(&agent->forked))
+            return false;
+        switch_off(in);
+    } else if (is_off()) {
+        krait_agent_remove_hooks(in); /* of another interpreter than the one that noticed */
+    }
+    return is_off();
+}
+
+void krait_switch_begin_off(enum krait_event_enum_value origin)
+{
+    krait_agent.origin = origin;
+    atomic_store(&krait_agent.off, 1);
+    krait_writer_reserve(&krait_agent.writer);
+    krait_switch_arm();
+}
+
+/* ---- on ---- */
+
+static int go_on(struct krait_interp *in, const char **why)
+{
+    struct krait_agent *agent = &krait_agent;
+    if (atomic_load(&agent->forked) && !krait_agent_rejoin(in))
+        return -ESHUTDOWN;
+    int rc = krait_agent_install_again(in, why);
+    if (rc)
+        return rc;
+    atomic_store(&agent->writer.proc->off, 0);
+    atomic_store(&agent->running, 1);
+    krait_threads_seed(in);
+    return 0;
+}
+
+/* GIL held. What was off is on, or not part of the recording any more. */
+static void switch_on(void)
+{
+    struct krait_agent *agent = &krait_agent;
+    const char *why;
+    struct krait_interp *in = krait_agent_interp();
+    bool again = in && in->starts && in->starts == atomic_load(&agent->starts);
+    atomic_fetch_add(&agent->epoch, 1);
+    int rc = again ? go_on(in, &why) : krait_agent_join(agent->origin, &why);
+    if (rc && krait_writer_is_off(&agent->writer)) { /* again, meanwhile */
+        atomic_store(&agent->running, 0);
+        return;
+    }
+    atomic_store(&agent->off, 0);
+    if (rc) {
+        krait_agent_stop();
+        return;
+    }
+    krait_native_notes_offer(true);
+    in = krait_agent_interp();
+    if (in)
+        krait_gil_watch(in); /* last: others may stop the recording */
+}
+
+/* GIL held; keeps errno and the exception. To install hooks raises audit events, which look too. */
+static void look(void)
+{
+    static atomic_flag looking = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&looking))
+        return;
+    struct krait_kept kept = krait_keep();
+    if (is_off() && !krait_writer_stopped(&krait_agent.writer))
+        switch_on();
+    else if (is_off() && !krait_writer_is_off(&krait_agent.writer))
+        atomic_store(&krait_agent.off, 0); /* over */
+    krait_restore(&kept);
+    atomic_flag_clear(&looking);
+}
+
+void krait_switch_look(void)
+{
+    if (!is_off())
+        return;
+    if (!krait_writer_is_off(&krait_agent.writer))
+        look();
+    else if (atomic_load_explicit(&waker.phase, memory_order_relaxed) == GONE)
+        krait_switch_arm();
+}
+
+/* ---- the thread ---- */
+
+static void on_end(void *arg)
+{
+    atomic_store(&waker.phase, GONE);
+    atomic_fetch_sub(&krait_agent.inside, 1);
+}
+
+/* Whether it is still off; then the thread is asleep again. Who switches off meanwhile, and finds a thread that is about
+ * to end, relies on this. */
+static bool sleeps_on(void)
+{
+    int gone = GONE;
+    atomic_store(&waker.phase, GONE);
+    return is_off() && atomic_compare_exchange_strong(&waker.phase, &gone, ASLEEP);
+}
+
+static bool wake_up(void)
+{
+    int asleep = ASLEEP;
+    while (atomic_load(&waker.phase) == ASLEEP && krait_writer_is_off(&krait_agent.writer))
+        krait_switch_sleep(krait_agent.writer.shm.control, KRAIT_SESSION_OFF, group());
+    return atomic_compare_exchange_strong(&waker.phase, &asleep, AWAKE);
+}
+
+static void *wait_until_on(void *arg)
+{
+    atomic_store(&waker.tid, (int)syscall(SYS_gettid));
+    prctl(PR_SET_NAME, "krait");
+    pthread_cleanup_push(on_end, NULL); /* CPython up to 3.13 ends a thread that takes the GIL too late */
+    do {
+        if (!wake_up() || !Py_IsInitialized())
+            break;
+        PyGILState_STATE state = PyGILState_Ensure();
+        if (is_off()) /* else the memory may be gone */
+            look();
+        PyGILState_Release(state);
+    } while (sleeps_on());
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+void krait_switch_arm(void)
+{
+    enum { STACK_BYTES = 1 << 20 };
+    int gone = GONE;
+    krait_switch_watch_forks();
+    if (!is_off() || !atomic_compare_exchange_strong(&waker.phase, &gone, ASLEEP))
+        return;
+    atomic_fetch_add(&krait_agent.inside, 1);
+    if (krait_worker_start(wait_until_on, NULL, STACK_BYTES))
+        on_end(NULL); /* the next audit event tries again */
+}
+
+/* Until the kernel counts it no more. */
+static void wait_for_end(void)
+{
+    uint64_t last = krait_clock_ns(CLOCK_MONOTONIC) + 100 * KRAIT_NS_PER_MS;
+    while (krait_clock_ns(CLOCK_MONOTONIC) < last) {
+        bool gone = atomic_load(&waker.phase) == GONE;
+        if (gone && syscall(SYS_tgkill, getpid(), atomic_load(&waker.tid), 0) < 0)
+            return;
+        sched_yield();
+    }
+}
+
+bool krait_switch_disarm(void)
+{
+    int asleep = ASLEEP;
+    if (!atomic_compare_exchange_strong(&waker.phase, &asleep, LEAVES))
+        return false;
+    int saved = errno;
+    krait_switch_wake(krait_agent.writer.shm.control, group());
+    wait_for_end();
+    errno = saved;
+    return true;
+}
+
+/* ---- forks ---- */
+
+static void before_fork(void)
+{
+    if (krait_switch_disarm())
+        atomic_store(&waker.left_for_fork, true);
+}
+
+static int arm_again(void *arg)
+{
+    krait_switch_look();
+    return 0;
+}
+
+static void after_fork(void)
+{
+    if (atomic_exchange(&waker.left_for_fork, false) && Py_IsInitialized())
+        Py_AddPendingCall(arm_again, NULL);
+}
+
+void krait_switch_forked(void)
+{
+    if (atomic_exchange(&waker.phase, GONE) != GONE)
+        atomic_fetch_sub(&krait_agent.inside, 1);
+    atomic_store(&waker.left_for_fork, false);
+    krait_agent.writer.reserved = false;
+}
+
+/* In the child, by CPython. */
+static PyObject *on_child(PyObject *self, PyObject *none)
+{
+    if (is_off() && !(krait_agent.writer.shm.control->flags & KRAIT_RECORD_CHILDREN)) {
+        atomic_store(&krait_agent.off, 0);
+    } else if (is_off()) {
+        krait_agent.origin = KRAIT_process_origin_fork;
+        krait_writer_reserve(&krait_agent.writer);
+        krait_switch_arm();
+    }
+    Py_RETURN_NONE;
+}
+
+static void tell_of_children(void)
+{
+    static PyMethodDef method = { "krait_in_child", on_child, METH_NOARGS, NULL };
+    PyObject *posix = PyImport_ImportModule("posix"); /* a built-in module: nothing is searched for */
+    PyObject *at_fork = posix ? PyObject_GetAttrString(posix, "register_at_fork") : NULL;
+    PyObject *hook = at_fork ? PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+    PyObject *none = hook ? PyTuple_New(0) : NULL;
+    PyObject *words = none ? Py_BuildValue("{s:O}", "after_in_child", hook) : NULL;
+    Py_XDECREF(words ? PyObject_Call(at_fork, none, words) : NULL);
+    Py_XDECREF(words);
+    Py_XDECREF(none);
+    Py_XDECREF(hook);
+    Py_XDECREF(at_fork);
+    Py_XDECREF(posix);
+}
+
+void krait_switch_watch_forks(void)
+{
+    if (waker.forks_are_told)
+        return;
+    struct krait_kept kept = krait_keep();
+    waker.forks_are_told = true;
+    pthread_atfork(before_fork, after_fork, NULL);
+    tell_of_children();
+    krait_restore(&kept);
+}

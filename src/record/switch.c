@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/switch.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+bool krait_switch(struct krait_control *control, bool on)
+{
+    uint32_t from = on ? KRAIT_SESSION_OFF : KRAIT_SESSION_RUN;
+    uint32_t to = on ? KRAIT_SESSION_RUN : KRAIT_SESSION_OFF;
+    if (!atomic_compare_exchange_strong(&control->state, &from, to))
+        return from == to;
+    krait_switch_wake(control, UINT32_MAX);
+    return true;
+}
+
+void krait_switch_sleep(struct krait_control *control, uint32_t state, uint32_t group)
+{
+    syscall(SYS_futex, &control->state, FUTEX_WAIT_BITSET, state, NULL, NULL, group);
+}
+
+void krait_switch_wake(struct krait_control *control, uint32_t groups)
+{
+    syscall(SYS_futex, &control->state, FUTEX_WAKE_BITSET, INT32_MAX, NULL, NULL, groups);
+}

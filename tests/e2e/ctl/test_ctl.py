@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait ctl: a running recording is looked at, switched off and on; and when there is none to ask."""
+
+import json
+import os
+import pwd
+import re
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from pages import run_page
+from recording import Recording
+from running import wait_for
+
+# Does what its input says, a line at a time, and answers each line with what came of it.
+OBEDIENT = """
+import os, sys, threading
+def first(): return sum(map(int, "123"))
+def second(): return sorted([3, 1, 2])
+def third(): return "".join(["a", "b"])
+def report(what): print(what, flush=True)
+def waits(): gate.wait()
+def below():
+    for line in sys.stdin:
+        eval(line)
+def fork():
+    if os.fork() == 0:
+        report(os.getpid())
+        below()
+        os._exit(0)
+    os.wait()
+gate = threading.Event()
+threading.Thread(target=waits, name="Waiter", daemon=True).start()
+report(os.getpid())
+below()
+"""
+
+
+class Told:
+    """A recorded program that does what it is told."""
+
+    def __init__(self, krait, process, folder):
+        self.krait, self.process, self.folder = krait, process, folder
+        self.pid = int(process.stdout.readline())
+
+    def tell(self, what):
+        self.process.stdin.write(f"report({what})\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def ctl(self, *words, of=None, code=0):
+        done = subprocess.run([self.krait, "ctl", str(of or self.pid), *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    def status(self, of=None):
+        return json.loads(self.ctl("status", "--json", of=of))
+
+    def end(self):
+        _, self.stderr = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, self.stderr
+        return Recording(self.folder)
+
+
+@pytest.fixture
+def told(krait, record):
+    """told(python, *options): a Told."""
+    running = []
+
+    def start(python, *options, text=OBEDIENT, interpreter=()):
+        words = [python.exe, *interpreter, record.script(text)]
+        folder = record.new_trace()
+        process = subprocess.Popen(record.command(python, words, folder, options), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, cwd=record.folder)
+        running.append(process)
+        return Told(krait, process, folder)
+
+    yield start
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def test_what_happens_while_it_is_off_is_not_recorded(told, python):
+    app = told(python)
+    assert app.tell("first()") == "6"
+    assert app.ctl("stop").startswith("Recording is off")
+    assert app.tell("second()") == "[1, 2, 3]"
+    assert app.status()["processes"][0]["state"] == "off"
+    assert app.ctl("start") == "Recording is on in 1 process\n"
+    assert app.tell("third()") == "ab"
+    recording = app.end().check(ended=False)
+    calls = recording.calls()
+    assert (calls["first"], calls["second"], calls["third"]) == (1, 0, 1)
+    assert len(recording.processes) == 1, "it is one process, before and after"
+
+
+def test_a_thread_that_waits_is_said_when_it_is_switched_on(told, python):
+    app = told(python)
+    app.ctl("stop")
+    app.tell("0")
+    app.ctl("start")
+    app.tell("0")
+    recording = app.end()
+    (thread,) = [t for t in recording.main.threads if recording.main.thread_names.get(t.tid) == "Waiter"]
+    events = list(thread.walk())
+    switched = max(i for i, e in enumerate(events) if e.name == "python:stack" and not e.fields["depth"])
+    said = [recording.main.name_of(e) for e in events[switched:] if e.name == "python:frame"]
+    assert "waits" in said, "after it was switched on"
+
+
+@pytest.mark.few_pythons
+def test_stacks_balance_and_results_stay_however_often(told, python, rounds):
+    app = told(python, text="""
+        import os, sys, threading
+        from concurrent.futures import ThreadPoolExecutor
+        def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+        def gen(n):
+            for i in range(n): yield i
+        def report(what): print(what, flush=True)
+        def work(n):
+            try:
+                sum(gen(n)); fib(n); int("x")
+            except ValueError:
+                return fib(n)
+        def all_of():
+            with ThreadPoolExecutor(4) as pool: return sum(pool.map(work, [14] * 40))
+        def facts():
+            return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd")), len(open("/proc/self/maps").readlines())
+        report(os.getpid())
+        for line in sys.stdin: eval(line)
+        """)
+    expected = app.tell("all_of()")
+    before = None
+    for i in range(rounds(8, 60)):
+        app.process.stdin.write("report(all_of())\n")
+        app.process.stdin.flush()
+        app.ctl("stop")
+        app.ctl("start")
+        assert app.process.stdout.readline().strip() == expected
+        if i == 3:
+            before = eval(app.tell("facts()"))
+    after = eval(app.tell("facts()"))
+    assert after[0] == 1 and after[1] == before[1] and after[2] <= before[2] + 8, "no thread, file or mapping stays"
+    recording = app.end()
+    recording.main.check_balanced(ended=False)
+
+
+@pytest.mark.few_pythons
+def test_children_of_a_fork_are_switched_on_and_python_does_not_warn(told, python):
+    app = told(python, interpreter=["-W", "error"])
+    app.ctl("stop")
+    app.tell("0")
+    child = int(app.tell("fork()"))
+    assert app.tell("second()") == "[1, 2, 3]"
+    states = {p["pid"]: p["state"] for p in app.status(of=child)["processes"]}
+    assert states == {app.pid: "off", child: "ready"}
+    assert app.ctl("start", of=child) == "Recording is on in 2 processes\n"
+    assert app.tell("third()") == "ab"
+    recording = app.end()
+    assert [p.calls()["third"] for p in recording.processes if p.pid == child] == [1]
+    assert recording.calls()["second"] == 0
+
+
+@pytest.mark.few_pythons
+def test_the_thread_that_waits_is_back_after_a_fork(told, python):
+    app = told(python)
+    app.ctl("stop")
+    app.tell("0")
+    app.tell("os.waitpid(os.fork() or os._exit(0), 0) and None")
+    wait_for(lambda: len(os.listdir(f"/proc/{app.pid}/task")) == 3, "the thread")
+    app.ctl("start")
+    app.tell("third()")
+    assert app.end().calls()["third"] == 1
+
+
+def test_a_program_that_is_executed_while_it_is_off_is_ready(told, any_python):
+    app = told(any_python)
+    app.ctl("stop")
+    app.tell("0")
+    app.process.stdin.write("os.execv(sys.executable, [sys.executable, *sys.argv])\n")
+    app.process.stdin.flush()
+    assert int(app.process.stdout.readline()) == app.pid
+    wait_for(lambda: "ready" in [p["state"] for p in app.status()["processes"]], "the new program")
+    app.ctl("start")
+    assert app.tell("third()") == "ab"
+    assert app.end().calls()["third"] == 1
+
+
+def test_the_status_is_found_by_any_of_its_names(told, any_python):
+    app = told(any_python, "--exclude", "os*", "--no-c-calls")
+    wait_for(lambda: app.status()["processes"][0]["threads"] == 2, "the threads")
+    by_pid, by_krait, by_folder = app.status(), app.status(of=app.process.pid), app.status(of=app.folder)
+    assert by_pid["collector"] == by_krait["collector"] == by_folder["collector"] == app.process.pid
+    assert by_pid["folder"] == str(app.folder) and by_pid["state"] == "on" and by_pid["lost"] == 0
+    assert by_pid["recorded"]["exclude"] == ["os*"] and not by_pid["recorded"]["c_calls"]
+    (process,) = by_pid["processes"]
+    assert (process["pid"], process["state"], process["threads"]) == (app.pid, "on", 2)
+    wait_for(lambda: app.status()["events"] > 10, "events")
+    text = re.sub(r"[\d.]+ (ns|us|ms|s|B|KiB|MiB)", "N", re.sub(r"[\d,]+ events, [\d,]+/s", "N events", app.ctl()))
+    text = re.sub(rf"{app.pid}  on           2  +[\d,]+ ", "PID  on           2  N ", text.replace(str(app.folder.parent), "DIR"))
+    assert text.replace(any_python.exe, "python").splitlines() == [
+        "Recording is on for N",
+        "  folder     DIR/trace1",
+        "  recorded   N events",
+        "  on disk    N",
+        "  lost       nothing",
+        "  records    calls, no C calls, --exclude os*",
+        "",
+        *text.splitlines()[7:8],
+        *text.splitlines()[8:9],
+    ]
+    assert text.splitlines()[7].split() == ["PID", "State", "Threads", "Events", "Lost", "Command"]
+    assert not (app.end().path / ".control").exists()
+
+
+def test_many_ask_at_once(told, any_python):
+    app, answers = told(any_python), []
+    words = ["status", "stop", "start", "status"] * 8
+    threads = [threading.Thread(target=lambda w=w: answers.append(app.ctl(w))) for w in words]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == len(words)
+    app.ctl("start")
+    app.tell("third()")
+    assert app.end().calls()["third"] == 1
+
+
+def test_what_cannot_be_asked_says_why(told, run, any_python, record, tmp_path):
+    app = told(any_python)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert run("ctl", gone.pid, code=1).stderr == f"krait ctl: there is no process {gone.pid}\n"
+    assert "is neither recorded by krait nor a krait record" in run("ctl", os.getpid(), code=1).stderr
+    assert "is not being recorded" in run("ctl", tmp_path, "stop", code=1).stderr
+    assert "is neither a PID nor a folder: No such file" in run("ctl", tmp_path / "none", code=1).stderr
+    assert "'begin' is none of status, start, stop" in run("ctl", app.pid, "begin", code=2).stderr
+    assert "takes nothing more" in run("ctl", app.pid, "stop", "now", code=2).stderr
+    assert "no recording" in run("ctl", code=2).stderr
+    os.kill(app.process.pid, signal.SIGKILL)
+    app.process.wait()
+    assert (app.folder / ".control").exists(), "what a killed collector leaves"
+    os.kill(app.pid, signal.SIGSTOP)  # there, whatever it makes of its closed pipes
+    for operand in (app.folder, app.pid):
+        assert "nobody collects this recording any more" in run("ctl", operand, "start", code=1).stderr
+    os.kill(app.pid, signal.SIGKILL)
+
+
+@pytest.mark.few_pythons
+def test_a_program_outlives_the_collector_while_it_is_off(told, python):
+    app = told(python)
+    app.ctl("stop")
+    app.tell("0")
+    os.kill(app.process.pid, signal.SIGKILL)
+    app.process.wait()
+    assert app.tell("second()") == "[1, 2, 3]"
+    app.process.communicate(timeout=60)
+    wait_for(lambda: not os.path.exists(f"/proc/{app.pid}"), "its end")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs two users")
+def test_another_user_is_refused(told, everyones_krait, any_python):
+    app = told(any_python)
+    nobody = pwd.getpwnam("nobody").pw_uid
+    os.chmod(app.folder.parent, 0o755)
+
+    def ask(operand):
+        return subprocess.run([everyones_krait, "ctl", str(operand), "stop"], capture_output=True, text=True, user=nobody)
+
+    for operand in (app.pid, app.folder):
+        done = ask(operand)
+        assert done.returncode == 1 and "root" in done.stderr, done.stderr
+    # One who knows the socket's name all the same.
+    inode = (app.folder / ".control").read_text().strip()
+    code = (f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0krait-ctl-{inode}'); s.sendall(b'stop');"
+            "s.shutdown(1); print(s.recv(1000).decode())")
+    done = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, user=nobody)
+    assert "another user" in json.loads(done.stdout)["error"]
+    assert app.status()["state"] == "on"
+
+
+def test_what_is_no_request_is_refused(told, any_python):
+    app = told(any_python)
+    inode = (app.folder / ".control").read_text().strip()
+    for request, expected in ((b"", "error"), (b"nonsense", "error"), (b"status" * 10000, None), (b"\0\xff\0", "error")):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(f"\0krait-ctl-{inode}")
+            try:
+                s.sendall(request)
+                s.shutdown(socket.SHUT_WR)
+                answer = s.recv(1 << 16)
+            except (BrokenPipeError, ConnectionResetError):
+                answer = b""
+            assert (expected is None) or expected in json.loads(answer)
+    assert app.status()["state"] == "on"
+
+
+def test_a_recording_that_the_program_began_is_controlled_too(krait, programs, any_python, tmp_path):
+    app = programs.start(any_python, f"""
+        import os, sys
+        sys.path.insert(0, {str(os.path.join(os.path.dirname(krait), "python"))!r})
+        import krait
+        def first(): pass
+        def second(): pass
+        krait.start({str(tmp_path / "own")!r})
+        first()
+        print(os.getpid(), flush=True)
+        sys.stdin.readline()
+        second()
+        print(krait.is_recording(), krait.stop(), flush=True)
+        """, stdin=subprocess.PIPE)
+    told = subprocess.run([krait, "ctl", str(app.pid), "stop"], capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    app.process.stdin.write("\n")
+    app.process.stdin.flush()
+    assert app.process.stdout.readline().split() == ["True", str(tmp_path / "own")]
+    calls = Recording(tmp_path / "own").calls()
+    assert (calls["first"], calls["second"]) == (1, 0)
+
+
+def test_the_page_says_what_is_printed(krait, any_python, tmp_path):
+    status, stop, start = (run.stdout for run in run_page("control.md", krait, any_python, tmp_path).values())
+    assert re.match(r"Recording is on for [\d.]+ m?s\n  folder ", status)
+    assert (stop, start) == ("Recording is off in 1 process\n", "Recording is on in 1 process\n")
+    wait_for(lambda: not (tmp_path / "trace" / ".control").exists(), "its end")

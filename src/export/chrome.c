@@ -12,12 +12,17 @@
  * Waits for the GIL are asynchronous events (b and e): readers draw them in a row of their own, and they are
  * no calls. Their id is local, or Perfetto takes them out of their process.
  *
+ * Marks are instants (i) of their thread. Spans, imports and runs of the garbage collector are asynchronous events of
+ * an id for each lane, within which they nest. A counter (C) is its process's. An arrow of krait.flow is a begin (s) and
+ * an end (f, to the call around it) of an id of its own, at both ends of it.
+ *
  * Of the kernel's part, system calls and functions of the kernel's are complete events (X) in the rows of the
  * threads that made them, written when they are over; what each CPU ran are X events in the rows of a process
  * "CPUs"; what threads waited for are asynchronous events like waits for the GIL.
  */
 #include "base/array.h"
 #include "base/json.h"
+#include "base/json_read.h"
 #include "export/formats.h"
 
 #include <string.h>
@@ -32,6 +37,7 @@ struct chrome {
     struct krait_buf waits; /* what its waits are called, ready to write */
     bool *has_row;          /* by CPU */
     uint32_t cpus;          /* up to which has_row tells */
+    uint32_t arrows;        /* how many are written */
     bool some;              /* an event is written already */
 };
 
@@ -179,6 +185,167 @@ static void name_waits(struct chrome *chrome, const char *thread, uint32_t tid)
     chrome->waits.failed |= name.failed;
 }
 
+/* -- marks, spans, counters and flows -- */
+
+static uint32_t pid_of(const struct chrome *chrome, uint32_t thread)
+{
+    return chrome->ids.pids[chrome->job->trace->threads[thread].process];
+}
+
+/* An event of a thread's, up to what its kind adds. */
+static void add_at(struct chrome *chrome, char phase, const char *name, const char *cat, uint64_t t_ns)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    add_separator(chrome);
+    add_phase(buf, phase);
+    krait_json_cstr(buf, name);
+    krait_json_key_text(buf, "cat", cat);
+    krait_buf_add(buf, chrome->where.data, chrome->where.len);
+    ADD(buf, KRAIT_JSON_NEXT("ts"));
+    add_time(buf, krait_export_since_begin(chrome->job, t_ns));
+}
+
+/* Arguments are the fields where these are an object, else a text of them: one bad field must not break the file. */
+static void add_fields(struct krait_buf *buf, const char *fields)
+{
+    KRAIT_CLEANUP(krait_arena_done) struct krait_arena arena = { 0 };
+    struct krait_err ignored = { 0 };
+    struct krait_json *json = NULL;
+    if (!*fields)
+        return;
+    krait_json_key(buf, "args");
+    if (krait_json_read(&json, &arena, fields, strlen(fields), 0, &ignored) == 0 &&
+        json->kind == KRAIT_JSON_OBJECT) {
+        krait_buf_str(buf, fields);
+        return;
+    }
+    krait_buf_char(buf, '{');
+    krait_json_key_text(buf, "fields", fields);
+    krait_buf_char(buf, '}');
+}
+
+static int add_marks(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct chrome *chrome = ctx;
+    struct krait_buf *buf = &chrome->out->buf;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        const char *name = krait_track_text(chrome->job->trace, batch->name[i]);
+        if (krait_export_is_elsewhere(track, name))
+            continue;
+        add_at(chrome, 'i', name, "mark", batch->t_ns[i]);
+        krait_json_key_text(buf, "s", "t");
+        add_fields(buf, batch->text[i]);
+        krait_buf_char(buf, '}');
+        if (krait_outfile_spill(chrome->out))
+            return chrome->out->error;
+    }
+    return 0;
+}
+
+static void add_span_end(struct chrome *chrome, char phase, const struct krait_track *track, uint32_t name,
+                         uint64_t t_ns)
+{
+    add_at(chrome, phase, krait_track_text(chrome->job->trace, name), "span", t_ns);
+    krait_buf_fmt(&chrome->out->buf, KRAIT_JSON_NEXT("id2") KRAIT_JSON_FIRST("local") "\"span %zu\"}",
+                  (size_t)(track - chrome->job->trace->tracks));
+}
+
+static int add_spans(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct chrome *chrome = ctx;
+    struct krait_buf *buf = &chrome->out->buf;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        add_span_end(chrome, 'b', track, batch->name[i], batch->t_ns[i]);
+        if (batch->text)
+            add_fields(buf, batch->text[i]);
+        krait_buf_char(buf, '}');
+        add_span_end(chrome, 'e', track, batch->name[i], batch->end_ns[i]);
+        krait_buf_char(buf, '}');
+        if (krait_outfile_spill(chrome->out))
+            return chrome->out->error;
+    }
+    return 0;
+}
+
+/* `parts` is a power of ten: a counter's values have all their digits. */
+static void add_parts(struct krait_buf *buf, int64_t value, uint32_t parts)
+{
+    uint64_t whole = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    int digits = 0;
+    for (uint32_t rest = parts; rest >= 10; rest /= 10)
+        digits++;
+    krait_buf_fmt(buf, "%s%llu", value < 0 ? "-" : "", (unsigned long long)(whole / KRAIT_MAX(parts, 1u)));
+    if (digits)
+        krait_buf_fmt(buf, ".%0*llu", digits, (unsigned long long)(whole % parts));
+}
+
+static int add_values(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct chrome *chrome = ctx;
+    struct krait_buf *buf = &chrome->out->buf;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        add_at(chrome, 'C', track->name, "counter", batch->t_ns[i]);
+        krait_json_key_open(buf, "args", '{');
+        krait_json_key(buf, "value");
+        add_parts(buf, batch->value[i], track->parts);
+        ADD(buf, "}}");
+        if (krait_outfile_spill(chrome->out))
+            return chrome->out->error;
+    }
+    return 0;
+}
+
+static void add_arrow_end(struct chrome *chrome, char phase, uint32_t thread, uint64_t t_ns)
+{
+    struct krait_buf *buf = &chrome->out->buf;
+    add_separator(chrome);
+    add_phase(buf, phase);
+    ADD(buf, "\"flow\"" KRAIT_JSON_NEXT("cat") "\"flow\"");
+    krait_json_key_u64(buf, "id", chrome->arrows);
+    krait_json_key_u64(buf, "pid", pid_of(chrome, thread));
+    krait_json_key_u64(buf, "tid", chrome->ids.tids[thread]);
+    ADD(buf, KRAIT_JSON_NEXT("ts"));
+    add_time(buf, krait_export_since_begin(chrome->job, t_ns));
+    krait_buf_str(buf, phase == 'f' ? KRAIT_JSON_NEXT("bp") "\"e\"}" : "}");
+}
+
+/* Arrows that cross the range's edge have one end only, and are left out. */
+static int add_flows(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct chrome *chrome = ctx;
+    const struct krait_trace *trace = chrome->job->trace;
+    const struct krait_range *range = &chrome->job->what.range;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        uint32_t to = trace->tracks[batch->to[i]].thread;
+        if (batch->t_ns[i] <= range->from_ns || batch->end_ns[i] >= range->to_ns ||
+            !krait_export_takes(chrome->job, to))
+            continue;
+        chrome->arrows++;
+        add_arrow_end(chrome, 's', track->thread, batch->t_ns[i]);
+        add_arrow_end(chrome, 'f', to, batch->end_ns[i]);
+        if (krait_outfile_spill(chrome->out))
+            return chrome->out->error;
+    }
+    return 0;
+}
+
+static int add_tracks(struct chrome *chrome, uint32_t thread)
+{
+    static const struct {
+        enum krait_track_kind kind;
+        const char *name;
+        krait_batch_fn *fn;
+    } kinds[] = { { KRAIT_TRACK_STATES, "GIL", add_waits },
+                  { KRAIT_TRACK_INSTANTS, NULL, add_marks },
+                  { KRAIT_TRACK_SLICES, NULL, add_spans },
+                  { KRAIT_TRACK_COUNTER, NULL, add_values },
+                  { KRAIT_TRACK_FLOWS, NULL, add_flows } };
+    int rc = 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds) && !rc; i++)
+        rc = krait_export_tracks(chrome->job, thread, kinds[i].kind, kinds[i].name, kinds[i].fn, chrome);
+    return rc;
+}
+
 static int add_thread(void *ctx, uint32_t index)
 {
     struct chrome *chrome = ctx;
@@ -193,7 +360,7 @@ static int add_thread(void *ctx, uint32_t index)
     if (chrome->where.failed || chrome->waits.failed)
         return -ENOMEM;
     int rc = krait_export_walk(chrome->job, index, add_ops, chrome);
-    return rc ? rc : krait_export_tracks(chrome->job, index, KRAIT_TRACK_STATES, "GIL", add_waits, chrome);
+    return rc ? rc : add_tracks(chrome, index);
 }
 
 /* -- the kernel's part -- */
@@ -217,11 +384,6 @@ static void add_span(struct chrome *chrome, uint64_t begin_ns, uint64_t end_ns)
     add_time(buf, krait_export_since_begin(chrome->job, begin_ns));
     ADD(buf, KRAIT_JSON_NEXT("dur"));
     add_time(buf, end_ns - begin_ns);
-}
-
-static uint32_t pid_of(const struct chrome *chrome, uint32_t thread)
-{
-    return chrome->ids.pids[chrome->job->trace->threads[thread].process];
 }
 
 static int add_kslice(void *ctx, const struct krait_kernel_slice *slice)

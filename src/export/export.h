@@ -45,8 +45,9 @@ enum krait_export_flags {
     KRAIT_EXPORT_HAS_TRACKS = 1 << 5,    /* needs tracks: krait_tracks_find_kinds of KRAIT_EXPORT_TRACKS */
 };
 
-#define KRAIT_EXPORT_TRACKS \
-    (1 << KRAIT_TRACK_STATES | 1 << KRAIT_TRACK_INSTANTS | 1 << KRAIT_TRACK_SLICES | 1 << KRAIT_TRACK_COUNTER)
+#define KRAIT_EXPORT_TRACKS                                                          \
+    (1 << KRAIT_TRACK_STATES | 1 << KRAIT_TRACK_INSTANTS | 1 << KRAIT_TRACK_SLICES | \
+     1 << KRAIT_TRACK_COUNTER | 1 << KRAIT_TRACK_FLOWS)
 
 struct krait_export_format {
     const char *name;

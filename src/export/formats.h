@@ -25,6 +25,9 @@ int krait_export_walk(struct krait_export_job *job, uint32_t thread, krait_call_
 int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krait_track_kind kind,
                         const char *name, krait_batch_fn *fn, void *ctx);
 
+/* Whether a mark is of what spans' and counters' own tracks show. */
+bool krait_export_is_elsewhere(const struct krait_track *track, const char *name);
+
 /* The kernel's part of the job's trace. *out is NULL if there is none, where it was not asked for, and where
  * it cannot be read, which is said in the job. Returns 0, or -ENOMEM with err set. */
 int krait_export_kernel_new(struct krait_kernel_slices **out, struct krait_export_job *job,

@@ -36,7 +36,6 @@
 #include "export/ftrace.h"
 #include "export/perfetto_packet.h"
 #include "export/proto.h"
-#include "trace/importer.h"
 
 #include <string.h>
 
@@ -468,27 +467,14 @@ static void add_mark(struct perfetto *perfetto, const struct krait_track *track,
     end_event(perfetto, open);
 }
 
-/* What spans' and counters' own tracks show. */
-static bool is_shown_elsewhere(const char *name)
-{
-    static const uint32_t events[] = { KRAIT_EVENT_span_begin, KRAIT_EVENT_span_end,
-                                       KRAIT_EVENT_user_counter };
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(events); i++) {
-        if (strcmp(name, krait_event_find(events[i])->name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int add_marks(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct perfetto *perfetto = ctx;
-    bool is_kraits = track->importer == KRAIT_IMPORTER_krait_marks;
     if (track->thread == KRAIT_NO_ID)
         describe(perfetto, track);
     for (uint32_t i = 0; i < batch->n; i++) {
         const char *name = krait_track_text(perfetto->job->trace, batch->name[i]);
-        if (!is_kraits || !is_shown_elsewhere(name))
+        if (!krait_export_is_elsewhere(track, name))
             add_mark(perfetto, track, batch->t_ns[i], name, batch->text[i]);
         if (krait_outfile_spill(perfetto->out))
             return perfetto->out->error;

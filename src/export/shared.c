@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/formats.h"
 
+#include "event/event.h"
 #include "trace/importer.h"
 
 #include <string.h>
@@ -47,6 +48,19 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
             rc = krait_track_walk(trace, i, job->what.range, fn, ctx, job->damage, sizeof(job->damage));
     }
     return rc;
+}
+
+bool krait_export_is_elsewhere(const struct krait_track *track, const char *name)
+{
+    static const uint32_t events[] = { KRAIT_EVENT_span_begin, KRAIT_EVENT_span_end,
+                                       KRAIT_EVENT_user_counter };
+    if (track->importer != KRAIT_IMPORTER_krait_marks)
+        return false;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(events); i++) {
+        if (strcmp(name, krait_event_find(events[i])->name) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void say_damage(struct krait_export_job *job, const struct krait_err *damage)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans, counters and flows as Perfetto's trace processor sees them; the tracks of src/trace/spans.c and counters.c with them."""
+"""Spans, counters and flows as Perfetto's trace processor sees them, in both formats that have them; the tracks of src/trace/spans.c and counters.c with them."""
 
 import json
 import os
@@ -27,6 +27,20 @@ def seen(path, query):
 def spans(path):
     """(begin, end, name, track, fields, thread) of each; times in nanoseconds from the script's 0."""
     return [(ts - EPOCH_NS, ts - EPOCH_NS + dur, name, track, json.loads(fields or "{}"), tid) for ts, dur, name, track, fields, tid in seen(path, SPANS)]
+
+
+# What Chrome's format makes of the same: spans are of their process, times count from the recording's beginning.
+CHROME_SPANS = "select ts, dur, name, track_id, extract_arg(arg_set_id, 'args.file') from slice where category = 'span' order by ts, dur desc"
+
+
+def begin_of(path):
+    return int(json.loads(path.read_text())["otherData"]["begin_ns"]) - EPOCH_NS
+
+
+def chrome_spans(path):
+    """(begin, end, name, lane, the field "file") of each, as spans() has them; lanes are numbered as they come."""
+    begin, lanes = begin_of(path), {}
+    return [(ts + begin, ts + begin + dur, name, lanes.setdefault(track, len(lanes)), file) for ts, dur, name, track, file in seen(path, CHROME_SPANS)]
 
 
 NAMES = """
@@ -61,6 +75,27 @@ def test_spans_nest_and_have_their_fields(export, synth):
         (30000, 60000, "parse", "spans", {}, 100),
         (35000, 40000, "json", "imports", {"file": "/json.py"}, 100),
     ]
+    path = export(folder, "chrome")
+    assert chrome_spans(path) == [(20000, 70000, "load", 0, "a.csv"), (30000, 60000, "parse", 0, None), (35000, 40000, "json", 1, "/json.py")]
+    events = json.loads(path.read_text())["traceEvents"]
+    assert [e["args"] for e in events if e["ph"] == "b" and "args" in e] == [{"file": "a.csv", "exception": "KeyError"}, {"file": "/json.py"}]
+
+
+def test_fields_that_are_no_json_are_chromes_text(export, synth):
+    folder = synth(
+        NAMES
+        + """
+        thread 100 MainThread
+        10us call 1
+        20us spanbegin 1 2 0 {"file":nan}
+        30us spanend 1
+        40us spanbegin 2 3 0 ["]
+        50us spanend 2
+        90us return
+        """
+    )
+    events = json.loads(export(folder, "chrome").read_text())["traceEvents"]
+    assert [e["args"] for e in events if e["ph"] == "b"] == [{"fields": '{"file":nan}'}, {"fields": '["]'}]
 
 
 def test_spans_that_cross_have_lanes_of_their_own(export, synth):
@@ -82,6 +117,9 @@ def test_spans_that_cross_have_lanes_of_their_own(export, synth):
     )
     lanes = {(name, begin): track for begin, _, name, track, _, _ in spans(export(folder, "perfetto"))}
     assert lanes == {("load", 10000): "spans", ("parse", 20000): "spans 2", ("third", 25000): "spans 3", ("load", 60000): "spans"}
+    crossing = chrome_spans(export(folder, "chrome"))
+    assert [(begin, end, name) for begin, end, name, _, _ in crossing] == [(10000, 30000, "load"), (20000, 40000, "parse"), (25000, 50000, "third"), (60000, 70000, "load")]
+    assert [lane for *_, lane, _ in crossing] == [0, 1, 2, 0]
 
 
 def test_spans_end_in_other_threads_with_the_process_or_at_the_edges(export, synth):
@@ -135,6 +173,8 @@ def test_counters_are_their_processs_and_keep_fractions(export, synth):
         *((10000, 3, "queue"), (20000, 4, "queue"), (30000, 5, "queue")),
         *((40000, 0.25, "share"), (50000, -1.5, "share")),
     ]
+    path = export(folder, "chrome")
+    assert [(ts + begin_of(path), value) for ts, value, _ in seen(path, VALUES)] == [(ts - EPOCH_NS, value) for ts, value, _ in rows]
 
 
 def test_flows_are_arrows_from_one_place_to_the_next(export, synth):
@@ -160,6 +200,19 @@ def test_flows_are_arrows_from_one_place_to_the_next(export, synth):
     )
     rows = seen(export(folder, "perfetto"), FLOWS)
     assert [(a - EPOCH_NS, b - EPOCH_NS) for a, b in rows] == [(10000, 20000), (20000, 30000)]
+    assert chrome_arrows(export(folder, "chrome")) == [("s", 10000, 100), ("f", 20000, 101), ("s", 20000, 101), ("f", 30000, 200)]
+    ends = seen(export(folder, "chrome"), "select a.name, b.name from flow f join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id")
+    assert len(ends) == 2 and {name for pair in ends for name in pair} <= {"app.main", "user:flow"}
+    # What crosses the edge, or leads to a thread that is not there, is no arrow.
+    assert chrome_arrows(export(folder, "chrome", "--from", "12us")) == [("s", 20000, 101), ("f", 30000, 200)]
+    assert chrome_arrows(export(folder, "chrome", "--process", "python3")) == [("s", 10000, 100), ("f", 20000, 101)]
+
+
+def chrome_arrows(path):
+    """(phase, time, thread) of each end, the ends of an arrow one after the other."""
+    ends = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] in "sf"]
+    assert [e["id"] for e in ends] == [i // 2 + 1 for i in range(len(ends))]
+    return [(e["ph"], round(e["ts"] * 1000) + begin_of(path), e["tid"]) for e in ends]
 
 
 def test_what_tracks_show_is_no_mark_besides(export, synth):
@@ -177,6 +230,8 @@ def test_what_tracks_show_is_no_mark_besides(export, synth):
     )
     rows = seen(export(folder, "perfetto"), "select name from slice where category = 'mark'")
     assert rows == [("user:mark",)]
+    marks = [e for e in json.loads(export(folder, "chrome").read_text())["traceEvents"] if e["ph"] == "i"]
+    assert [(e["name"], e["s"], e["tid"]) for e in marks] == [("user:mark", "t", 100)]
 
 
 @pytest.mark.few_pythons

@@ -23,7 +23,7 @@ import _thread
 import time as _time
 import warnings as _warnings
 
-__all__ = ["start", "stop", "recording", "is_recording", "mark", "span", "counter", "flow", "command", "Handler"]
+__all__ = ["start", "stop", "pause", "resume", "recording", "is_recording", "mark", "span", "counter", "flow", "command", "Handler"]
 __version__ = "0.1.0"
 
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
@@ -229,8 +229,29 @@ def _at_exit():
         _stop(_PATIENCE)
 
 
+def pause():
+    """Switch the recording off that this process is part of, in all its processes, until resume() or `krait ctl PID start`.
+
+    Nothing is recorded meanwhile, at no cost. Returns False, and does nothing, where this process is not recorded. Never raises.
+    """
+    return _switch(False)
+
+
+def resume():
+    """Switch the recording on again after pause(), `krait ctl PID stop`, or `krait record --idle`. As pause() otherwise."""
+    return _switch(True)
+
+
+def _switch(on):
+    try:
+        import krait._agent as _agent
+    except Exception:  # no Python that krait records
+        return False
+    return _agent.switch(on)
+
+
 def is_recording():
-    """Whether this process is being recorded, by start() or from outside by `krait record`."""
+    """Whether this process is part of a recording, by start() or from outside by `krait record`; also while that is switched off."""
     try:
         import krait._agent as _agent
     except Exception:  # no Python that krait records, or no file more may be opened

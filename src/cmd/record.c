@@ -45,12 +45,18 @@ static volatile sig_atomic_t forward_to;
 static volatile sig_atomic_t not_passed; /* a signal that came when there was no command yet, or no more */
 static pid_t viewer;                     /* of --view; 0: none, or it has ended */
 static bool leads_session;               /* since before signals are caught */
+static int toggle_signal;                /* of --toggle-signal; 0: none */
+static volatile sig_atomic_t toggles;    /* how often it came */
 
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
  * is always the group's: passed on as well it would interrupt the command twice. That the terminal hangs up
  * its session's leader alone is told (Linux, tty_signal_session_leader in drivers/tty/tty_jobctrl.c). */
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
+    if (signal == toggle_signal) {
+        toggles++;
+        return;
+    }
     bool ours_alone = info->si_code <= 0 || (signal == SIGHUP && leads_session);
     if (forward_to <= 0)
         not_passed = signal;
@@ -80,13 +86,15 @@ static void ignore_here(int signal)
     sigaction(signal, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 }
 
-static void catch_signals(void)
+static void catch_signals(const struct krait_recording_values *values)
 {
+    const char *name = values->toggle_signal;
+    toggle_signal = !name ? 0 : strcmp(name, "SIGUSR1") == 0 ? SIGUSR1 : SIGUSR2;
     static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
     struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
     leads_session = getsid(0) == getpid();
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(passed); i++) {
-        if (!is_ignored(passed[i]))
+        if (passed[i] == toggle_signal || !is_ignored(passed[i]))
             sigaction(passed[i], &pass, NULL);
     }
     sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_child }, NULL);
@@ -136,6 +144,13 @@ static bool reap(pid_t command, int *status, bool wait)
     return rc < 0 || (!forward_to && (!wait || not_passed));
 }
 
+static void toggle_as_told(struct krait_collector *collector)
+{
+    static sig_atomic_t done;
+    for (sig_atomic_t wanted = toggles; done != wanted; done++)
+        krait_collector_toggle(collector);
+}
+
 /* Rounds and naps until the command has ended, whose wait status is then in *status, or the recording has
  * reached a limit: then returns false. */
 static bool collect_until_end(struct krait_collector *collector, struct krait_kernel *kernel, pid_t command,
@@ -143,6 +158,7 @@ static bool collect_until_end(struct krait_collector *collector, struct krait_ke
 {
     for (;;) {
         bool over = reap(command, status, wait);
+        toggle_as_told(collector);
         krait_collector_round(collector);
         tell_trouble(collector);
         if (kernel && krait_kernel_round(kernel))
@@ -321,7 +337,10 @@ static void print_summary(const struct krait_collector *collector, const struct 
         krait_terminal_say(
             NULL, 2, "%u process%s still running; %s recording ends here: --wait goes on with %s", s->alive,
             s->alive == 1 ? " is" : "es are", s->alive == 1 ? "its" : "their", s->alive == 1 ? "it" : "them");
-    if (!s->processes && !refused)
+    if (!s->processes && !refused && !s->was_on)
+        krait_terminal_say(
+            NULL, 2, "The recording was never switched on; krait ctl %d start would have done so", getpid());
+    else if (!s->processes && !refused)
         krait_terminal_say(
             NULL, 2,
             "No Python was seen. krait records CPython " KRAIT_PYTHON_SPAN ", but no statically linked or "
@@ -429,7 +448,7 @@ static void end_view(void)
 static int run_recorded(struct recorded *r)
 {
     pid_t pid;
-    catch_signals();
+    catch_signals(r->values);
     if (r->values->wait)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     r->kernel = krait_record_kernel_open(r->values, r->dir, krait_collector_clock(r->collector));
@@ -440,6 +459,9 @@ static int run_recorded(struct recorded *r)
         end_view();
         return status;
     }
+    if (r->values->idle && !r->values->quiet)
+        krait_terminal_say(NULL, 0, "krait record: ready and off; krait ctl %d start switches it on",
+                           getpid());
     krait_collector_child(r->collector, pid);
     krait_collector_hasten();
     bool ended = collect_until_end(r->collector, r->kernel, pid, r->values->wait, &status);
@@ -511,6 +533,14 @@ static const struct krait_opt opts[] = {
                         "such as 'vfs_*'"),
     KRAIT_RECORDING_OPT("kernel-ring-size", 0, SIZE, "SIZE", kernel_ring_size,
                         "Memory of each CPU's ring of kernel events (default: 4M)"),
+    KRAIT_RECORDING_OPT(
+        "idle", 0, FLAG, NULL, idle,
+        "Begin switched off: record nothing, at no cost, until krait ctl PID start, the signal of "
+        "--toggle-signal, or krait.resume(); --for counts from then on"),
+    KRAIT_RECORDING_OPT(
+        "toggle-signal", 0, CHOICE, "SIGUSR1|SIGUSR2", toggle_signal,
+        "Switch the recording on or off when krait record gets this signal, and do not pass it on to "
+        "COMMAND"),
     KRAIT_RECORDING_OPT("wait", 0, FLAG, NULL, wait,
                         "Keep recording until every process that COMMAND left behind has ended, or Ctrl-C "
                         "(default: until COMMAND has ended)"),
@@ -558,6 +588,8 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --for 10s --max-size 1G -- python3 app.py\n"
                 "# Without the waits for the GIL\n"
                 "krait record --no-gil -- python3 app.py\n"
+                "# A server that records nothing until it is told to\n"
+                "krait record --idle --toggle-signal SIGUSR2 -- gunicorn app:wsgi\n"
                 "# Watch it while it runs; when it has ended, Ctrl-C ends the page\n"
                 "krait record --view -- python3 app.py\n"
                 "# What the kernel did meanwhile: scheduling and interrupts\n"

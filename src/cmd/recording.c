@@ -43,6 +43,7 @@ static struct krait_collector_options options_of(const struct krait_recording_va
         .duration_ns = values->duration,
         .max_bytes = values->max_size,
         .keep_newest = values->keep && strcmp(values->keep, "newest") == 0,
+        .idle = values->idle,
         .include = { values->include.items, values->include.count },
         .exclude = { values->exclude.items, values->exclude.count },
         .log = { values->log.items, values->log.count },
@@ -80,6 +81,8 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too small: 4K at least");
     if (values->kernel_ring_size > 1ull << 40)
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too large");
+    if (values->idle && values->kernel)
+        return krait_err_set(err, -EINVAL, "--idle does not go with --kernel, which cannot be switched off");
     if (values->view && values->wait)
         return krait_err_set(err, -EINVAL,
                              "--view does not go with --wait; krait view DIR shows what is recorded");

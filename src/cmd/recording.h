@@ -11,9 +11,11 @@
 struct krait_recording_values {
     const char *output;
     struct krait_opt_list include, exclude, log, audit;
-    bool no_c_calls, no_children, no_gil, no_tasks, call_sites, lossless, gc, imports, quiet, wait, view;
+    bool no_c_calls, no_children, no_gil, no_tasks, call_sites, lossless, gc, imports, quiet, wait, view,
+        idle;
     double max_overhead;
     uint64_t ring_size, buffer_size, max_threads, duration, max_size;
+    const char *toggle_signal;    /* SIGUSR1 or SIGUSR2 */
     const char *keep;             /* first or newest; NULL: first */
     const char *kernel;           /* groups of events; NULL: the kernel is not recorded */
     const char *kernel_functions; /* a pattern */

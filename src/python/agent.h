@@ -229,6 +229,8 @@ void krait_switch_begin_off(enum krait_event_enum_value origin);
 /* If this process is off: switches it on if the recording is on, and sees to it that somebody waits for that. GIL held;
  * keeps errno and the exception. */
 void krait_switch_look(void);
+/* This process does at once what the recording's state asks for. GIL held; not in a hook. */
+void krait_switch_here(void);
 /* Starts the thread that waits until recording is switched on; ends it, and returns whether there was one. */
 void krait_switch_arm(void);
 bool krait_switch_disarm(void);

@@ -8,6 +8,7 @@
 #include "python/compat.h"
 #include "python/log.h"
 #include "python/optional.h"
+#include "record/switch.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -179,8 +180,26 @@ static PyObject *agent_log(PyObject *self, PyObject *record)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(
+    switch_doc,
+    "switch(on, /)\n\n"
+    "Switches the recording that this process is part of on or off, in all its processes. Returns whether it\n"
+    "is as wanted now: it is not where there is none.");
+
+static PyObject *agent_switch(PyObject *self, PyObject *wanted)
+{
+    int on = PyObject_IsTrue(wanted);
+    if (on < 0)
+        return NULL;
+    if (!is_part() || !krait_switch(krait_agent.writer.shm.control, on))
+        Py_RETURN_FALSE;
+    krait_switch_here();
+    Py_RETURN_TRUE;
+}
+
 static PyMethodDef methods[] = {
     { "start", agent_start, METH_O, start_doc },
+    { "switch", agent_switch, METH_O, switch_doc },
     { "stop", agent_stop, METH_NOARGS, stop_doc },
     { "running", agent_running, METH_NOARGS, running_doc },
     { "log", agent_log, METH_O, log_doc },

@@ -149,6 +149,14 @@ void krait_switch_look(void)
         krait_switch_arm();
 }
 
+void krait_switch_here(void)
+{
+    krait_switch_look();
+    struct krait_interp *in = krait_agent_interp();
+    if (in && !krait_switch_is_off(in) && krait_agent_records(in))
+        krait_thread_seed(in); /* what calls this is krait's own, and not recorded */
+}
+
 /* ---- the thread ---- */
 
 static void on_end(void *arg)

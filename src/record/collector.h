@@ -24,6 +24,7 @@ struct krait_collector_options {
     uint64_t duration_ns;  /* after which the recording ends; 0: with the program */
     uint64_t max_bytes;    /* that it may take on disk; 0: any number. 1 MiB at least */
     bool keep_newest;      /* of max_bytes: drop the oldest packets instead of ending the recording */
+    bool idle;             /* begin switched off */
     uint64_t open_ns;      /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
     int owner;             /* the process that asked for the recording itself; 0: none */
     double max_overhead;   /* percent; 0: no governor */
@@ -45,6 +46,7 @@ struct krait_collector_summary {
     uint64_t grown_bytes;    /* the maximum by which rings had grown */
     uint32_t omitted;        /* functions that the governor switched off */
     uint32_t alive;          /* processes that are still running, whose recording was stopped */
+    bool was_on;             /* at any time */
 };
 
 /* Checks the options and creates nothing. Returns -EINVAL if rings of such a size and number are impossible; err says
@@ -90,6 +92,9 @@ void krait_collector_hurry(struct krait_collector *collector);
 const char *krait_collector_warning(struct krait_collector *collector);
 /* The first failed write since the last call, or NULL. Owned by the collector. */
 const char *krait_collector_trouble(struct krait_collector *collector);
+
+/* Switches the recording on if it is off, and off if it is on. */
+void krait_collector_toggle(struct krait_collector *collector);
 
 /* The caller is the parent of `pid` and will call krait_collector_ended; until then krait does not decide how it
  * ended. */

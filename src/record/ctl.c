@@ -45,16 +45,27 @@ static void hasten(struct krait_collector *c)
     }
 }
 
+static bool switch_to(struct krait_collector *c, bool on)
+{
+    bool done = krait_switch(c->shm.control, on);
+    krait_ctl_note_switch(c);
+    if (done && !on)
+        hasten(c);
+    return done;
+}
+
+void krait_collector_toggle(struct krait_collector *c)
+{
+    switch_to(c, atomic_load(&c->shm.control->state) == KRAIT_SESSION_OFF);
+}
+
 static bool switch_and_wait(struct krait_collector *c, bool on, uint64_t age_ns, uint64_t patience_ns,
                             struct krait_buf *answer)
 {
-    if (!krait_switch(c->shm.control, on)) {
+    if (!switch_to(c, on)) {
         refuse(answer, "the recording is ending");
         return true;
     }
-    krait_ctl_note_switch(c);
-    if (!on)
-        hasten(c);
     struct krait_ctl_counts counts = krait_ctl_count(c);
     uint32_t waiting = on ? counts.off + counts.ready : counts.on;
     if (waiting && age_ns < patience_ns)

@@ -15,6 +15,9 @@ void krait_ctl_note_switch(struct krait_collector *c)
 {
     uint32_t state = atomic_load(&c->shm.control->state);
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    if (state == KRAIT_SESSION_RUN && !c->total.was_on && c->switched.state != state)
+        c->program_ns = now; /* --idle: from here on --for counts */
+    c->total.was_on |= state == KRAIT_SESSION_RUN;
     if (state != c->switched.state) {
         c->switched.state = state;
         c->switched.since_ns = now;

@@ -21,7 +21,7 @@ const char *krait_collector_limit(struct krait_collector *c, uint64_t beside)
     c->beside_bytes = KRAIT_MAX(c->beside_bytes, beside);
     if (!*c->limit && c->max_bytes && !krait_limits_allow(c, 0))
         snprintf(c->limit, sizeof(c->limit), "--max-size %s", krait_fmt_bytes(text, c->max_bytes));
-    if (!*c->limit && c->duration_ns && now - c->program_ns >= c->duration_ns)
+    if (!*c->limit && c->duration_ns && c->total.was_on && now - c->program_ns >= c->duration_ns)
         snprintf(c->limit, sizeof(c->limit), "--for %s", krait_fmt_ns(text, c->duration_ns));
     c->recording.limit = *c->limit ? c->limit : NULL;
     return c->recording.limit;

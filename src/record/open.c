@@ -226,7 +226,7 @@ static int make_shm(struct krait_collector *c, const struct krait_collector_opti
     c->recording.ring_bytes = plan.ring_bytes;
     c->recording.buffer_bytes = plan.chunk_max * krait_shm_chunk_bytes(&plan);
     krait_collector_beat(c);
-    c->switched.state = KRAIT_SESSION_RUN;
+    c->switched.state = options->idle ? KRAIT_SESSION_OFF : KRAIT_SESSION_RUN;
     atomic_store(&c->shm.control->state, c->switched.state);
     return add_filters(c->shm.control, options, err);
 }

@@ -325,8 +325,109 @@ def test_a_recording_that_the_program_began_is_controlled_too(krait, programs, a
     assert (calls["first"], calls["second"]) == (1, 0)
 
 
+def test_idle_records_nothing_until_it_is_switched_on(told, python):
+    app = told(python, "--idle")
+    assert app.tell("first()") == "6"
+    (process,) = app.status()["processes"]
+    assert (app.status()["state"], process["state"], process["events"]) == ("off", "ready", 0)
+    assert not list(app.folder.glob("*-*")), "nothing is written"
+    assert app.ctl("start") == "Recording is on in 1 process\n"
+    assert app.tell("third()") == "ab"
+    recording = app.end().check(ended=False)
+    calls = recording.calls()
+    assert (calls["first"], calls["third"]) == (0, 1)
+    assert recording.main.thread_names[app.pid] == "MainThread"
+
+
+def test_idle_that_is_never_switched_on_says_so_and_leaves_nothing(told, any_python):
+    app = told(any_python, "--idle")
+    app.tell("first()")
+    _, said = app.process.communicate()
+    assert app.process.returncode == 0
+    assert f"krait record: ready and off; krait ctl {app.process.pid} start switches it on" in said
+    assert "0 processes" in said and "never switched on" in said
+    assert not app.folder.exists()
+
+
+@pytest.mark.few_pythons
+@pytest.mark.parametrize("name", ["SIGUSR1", "SIGUSR2"])
+def test_a_signal_switches_and_does_not_reach_the_program(told, python, name):
+    app = told(python, "--idle", "--toggle-signal", name)
+    states = lambda: [p["state"] for p in app.status()["processes"]]
+    os.kill(app.process.pid, getattr(signal, name))
+    wait_for(lambda: states() == ["on"], "the switch")
+    app.tell("third()")
+    os.kill(app.process.pid, getattr(signal, name))
+    wait_for(lambda: app.status()["state"] == "off", "the switch")
+    app.tell("second()")
+    calls = app.end().calls()
+    assert (calls["second"], calls["third"]) == (0, 1)
+
+
+def test_a_program_switches_its_recording_itself(krait, record, python):
+    program = f"""
+        import os, sys
+        sys.path.insert(0, {str(os.path.join(os.path.dirname(krait), "python"))!r})
+        import krait
+        def first(): pass
+        def second(): pass
+        def third(): pass
+        def inner():
+            assert krait.resume()
+            first()
+            assert krait.pause() and krait.pause()
+            second()
+            assert krait.is_recording()
+            assert krait.resume() and krait.resume()
+            third()
+        inner()
+        """
+    recording = record.text(python, program, options=["--idle"])
+    calls = recording.check().calls()
+    assert (calls["first"], calls["second"], calls["third"]) == (1, 0, 1)
+    assert not [name for name in calls if name in ("pause", "resume", "_switch")], "krait's own are not recorded"
+
+
+def test_where_nothing_is_recorded_nothing_is_switched(krait, any_python):
+    code = f"import sys; sys.path.insert(0, {os.path.join(os.path.dirname(krait), 'python')!r}); import krait; print(krait.pause(), krait.resume())"
+    assert any_python.run("-c", code).stdout == "False False\n"
+
+
+@pytest.mark.few_pythons
+def test_a_thread_that_waits_is_said_at_the_first_start(told, python):
+    app = told(python, "--idle")
+    app.ctl("start")
+    recording = app.end()
+    (thread,) = [t for t in recording.main.threads if recording.main.thread_names.get(t.tid) == "Waiter"]
+    assert "waits" in [recording.main.name_of(e) for e in thread.walk() if e.name == "python:frame"]
+
+
+@pytest.mark.few_pythons
+def test_workers_that_come_and_go_while_idle_leave_nothing(told, python):
+    app = told(python, "--idle")
+    for _ in range(30):
+        app.tell("os.waitpid(os.fork() or os._exit(0), 0) and None")
+    assert not list(app.folder.glob("*-*"))
+    wait_for(lambda: len(app.status()["processes"]) == 1, "the end of the others")
+    app.ctl("start")
+    app.tell("third()")
+    assert [p.calls()["third"] for p in app.end().processes] == [1]
+
+
+@pytest.mark.few_pythons
+def test_without_children_a_forked_child_stays_off(told, python):
+    app = told(python, "--idle", "--no-children")
+    child = int(app.tell("fork()"))
+    assert [p["pid"] for p in app.status()["processes"]] == [app.pid]
+    app.ctl("start")
+    assert app.tell("third()") == "ab"
+    assert child not in [p.pid for p in app.end().processes]
+
+
 def test_the_page_says_what_is_printed(krait, any_python, tmp_path):
-    status, stop, start = (run.stdout for run in run_page("control.md", krait, any_python, tmp_path).values())
+    status, stop, start, later, part = (run.stdout for run in run_page("control.md", krait, any_python, tmp_path).values())
+    assert "Recording is on for" in later and "begun" in later
+    assert "__main__.serve" in part and "load" not in part
     assert re.match(r"Recording is on for [\d.]+ m?s\n  folder ", status)
     assert (stop, start) == ("Recording is off in 1 process\n", "Recording is on in 1 process\n")
-    wait_for(lambda: not (tmp_path / "trace" / ".control").exists(), "its end")
+    wait_for(lambda: not list(tmp_path.glob("*/.control")), "their ends")

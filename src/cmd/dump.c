@@ -220,8 +220,8 @@ const struct krait_cmd krait_cmd_dump = {
         "innermost function first, with file and line; whether it runs, waits for the GIL or sleeps in a system call; "
         "and which thread holds the GIL. From Python 3.14 on the tasks of asyncio follow, with what each awaits.\n\n"
         "krait reads the memory of the process from outside and neither stops nor changes it. The program can be one "
-        "that was started without krait. Each stack is one that the thread really had: krait reads it twice and checks "
-        "it, and tries again when it changed. Stacks of different threads are taken one after the other.\n\n"
+        "that was started without krait. Each stack is one that the thread really had: krait reads it on the thread's "
+        "CPU, which the thread waits for meanwhile, some microseconds. Stacks of different threads are taken one after the other.\n\n"
         "Programs of other users, and on many systems programs that the shell did not start as its children, can be "
         "read by root only.",
     .examples = "krait dump 4711\n"

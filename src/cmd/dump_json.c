@@ -69,6 +69,7 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
     krait_json_key_text_or_null(out, "kernel_function", task ? task->kernel_function : NULL);
     krait_json_key_bool(out, "holds_gil", thread->holds_gil);
     krait_json_key_bool(out, "read", !thread->failed);
+    krait_json_key_bool(out, "proved", thread->proved);
     add_frames(out, process, thread->first, thread->count);
     krait_buf_char(out, '}');
 }

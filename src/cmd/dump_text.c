@@ -165,6 +165,8 @@ static void add_thread(struct krait_buf *out, const struct dump_process *process
                       KRAIT_TRIES_MAX);
     else if (!thread->count)
         krait_buf_fmt(out, "%*sruns no Python function\n", INDENT, "");
+    else if (!thread->proved)
+        krait_buf_fmt(out, "%*snot proved: krait could not keep it from running meanwhile\n", INDENT, "");
     add_frames(out, process, look, thread->first, thread->count);
 }
 

@@ -94,7 +94,8 @@ static int find_processes(struct top *top, uint64_t now)
 static int take_sample(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
-    uint32_t flags = (top->idle ? 0 : KRAIT_READ_RUNNING) | (top->gil ? KRAIT_READ_HOLDER : 0);
+    uint32_t flags =
+        KRAIT_READ_PROVED | (top->idle ? 0 : KRAIT_READ_RUNNING) | (top->gil ? KRAIT_READ_HOLDER : 0);
     int rc = find_processes(top, now);
     rc = rc ? rc : top_processes_read(&top->processes, &top->sums, flags, &top->err);
     if (!rc && top_process_count(&top->processes))

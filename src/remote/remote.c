@@ -218,18 +218,50 @@ static int add_frames(struct krait_remote *remote, struct krait_remote_stacks *s
     return 0;
 }
 
-static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                      struct krait_stack_reader *reader, struct krait_remote_thread *thread)
+/* Reads a stack and its names while the thread does not run. -EAGAIN: it did, or is between two stacks; try again. */
+static int read_still(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                      struct krait_stack_reader *reader, const struct krait_remote_thread *thread)
 {
-    enum { CODE_TRIES = 20 };
+    enum { TRIES = 50, NAP_NS = 50 * KRAIT_NS_PER_US };
+    int rc = thread->tid ? -EAGAIN : -ESRCH;
+    for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
+        if (i)
+            nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+        rc = krait_still_begin(&remote->still, remote->pid, thread->tid);
+        if (rc)
+            continue;
+        rc = krait_stack_copy(remote, reader, thread->addr);
+        if (!rc)
+            rc = add_frames(remote, stacks, reader);
+        if (!krait_still_end(&remote->still) || rc == -EFAULT)
+            rc = -EAGAIN;
+    }
+    return rc;
+}
+
+/* The same while it runs. */
+static int read_checked(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                        struct krait_stack_reader *reader, const struct krait_remote_thread *thread)
+{
+    enum { TRIES = 20 };
     int rc = -EAGAIN;
-    thread->first = stacks->frame_count;
-    for (int i = 0; i < CODE_TRIES && rc == -EAGAIN; i++) {
+    for (int i = 0; i < TRIES && rc == -EAGAIN; i++) {
         rc = krait_stack_read(remote, reader, thread->addr);
         if (rc)
             break;
         rc = add_frames(remote, stacks, reader);
     }
+    return rc;
+}
+
+static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *stacks,
+                      struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
+{
+    thread->first = stacks->frame_count;
+    int rc = read_still(remote, stacks, reader, thread);
+    thread->proved = !rc;
+    if (rc && rc != -ENOMEM)
+        rc = flags & KRAIT_READ_PROVED ? -EAGAIN : read_checked(remote, stacks, reader, thread);
     thread->failed = rc == -EAGAIN;
     remote->failures += thread->failed;
     thread->count = rc ? 0 : reader->count;
@@ -252,7 +284,8 @@ int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *s
         bool wanted = (thread->runs || !(flags & KRAIT_READ_RUNNING)) &&
                       (thread->holds_gil || !(flags & KRAIT_READ_HOLDER));
         if (wanted)
-            rc = read_stack(remote, stacks, &reader, thread);
+            rc = read_stack(remote, stacks, &reader, thread, flags);
     }
+    krait_still_leave(&remote->still);
     return rc ? krait_remote_refusal(remote->pid, rc, err) : 0;
 }

@@ -3,9 +3,10 @@
  * A running CPython, read from outside: its threads and their call stacks.
  *
  * The process goes on while it is read, so that what is copied piece by piece may never have been at one time. A
- * stack counts only if the kernel copied it as one piece (frames lie together, about 100 bytes each), if each frame in
- * it shows that it is in a call (enum krait_link), and if a second copy has the same frames. Otherwise it is read again.
- * What cannot be read so in KRAIT_TRIES_MAX copies is left out, and counted.
+ * stack is proved if its thread did not run while it was copied (remote/still.h). Where this cannot be had, a stack counts if the
+ * kernel copied it as one piece (frames lie together, about 100 bytes each), if each frame in it shows that it is in a
+ * call (enum krait_link), and if a second copy has the same frames; callers that were reached through C code show it from Python
+ * 3.14 on alone. What cannot be read so in KRAIT_TRIES_MAX copies is left out, and counted.
  */
 #ifndef KRAIT_REMOTE_REMOTE_H
 #define KRAIT_REMOTE_REMOTE_H
@@ -13,6 +14,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "remote/layout.h"
+#include "remote/still.h"
 #include "remote/thread.h"
 
 #include <sys/types.h>
@@ -45,6 +47,7 @@ struct krait_remote_thread {
     bool holds_gil;
     bool runs;      /* on a CPU, or ready for one */
     bool failed;    /* its stack could not be read while it ran */
+    bool proved;    /* the thread did not run while its stack was read */
     uint32_t first; /* its frames in krait_remote_stacks.frames, innermost first */
     uint32_t count;
 };
@@ -81,8 +84,9 @@ struct krait_remote {
     char *file;       /* the file that holds the interpreter, as the process names it */
     uint64_t runtime; /* addresses there: _PyRuntime; PyCode_Type, or 0 */
     uint64_t code_type;
-    uint64_t asyncio;       /* address of the table of offsets of asyncio's C part; 0: not met yet */
-    uint32_t tid_offset;    /* of the kernel's number in struct pthread, once it is known; before 3.11 */
+    uint64_t asyncio;    /* address of the table of offsets of asyncio's C part; 0: not met yet */
+    uint32_t tid_offset; /* of the kernel's number in struct pthread, once it is known; before 3.11 */
+    struct krait_still still;
     struct krait_map codes; /* address -> struct krait_remote_code * */
     struct krait_arena arena;
     uint64_t tries,
@@ -98,6 +102,7 @@ enum krait_read_flags {
     KRAIT_READ_CALLS = 1 << 0,   /* also the system calls that threads are in */
     KRAIT_READ_RUNNING = 1 << 1, /* the stacks of those threads alone that run; others have no frames */
     KRAIT_READ_HOLDER = 1 << 2,  /* the stacks of those alone that hold the GIL */
+    KRAIT_READ_PROVED = 1 << 3,  /* proved stacks alone; others fail */
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed or of an earlier call, whose frames it replaces; codes

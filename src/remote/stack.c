@@ -311,6 +311,14 @@ static int try_once(struct krait_remote *remote, struct krait_stack_reader *read
     return rc ? rc : are_same(reader, second) ? 0 : -EAGAIN;
 }
 
+int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread)
+{
+    uint64_t head[2];
+    reader->known_count = 0;
+    int rc = learn(remote, reader, thread, head);
+    return rc ? rc : try_once(remote, reader, thread, head);
+}
+
 int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread)
 {
     enum {

@@ -30,7 +30,11 @@ struct krait_stack_reader {
 
 void krait_stack_reader_done(struct krait_stack_reader *reader);
 
-/* Reads the stack of the thread state at `thread`. Returns 0; -EAGAIN: it changed all the time; or as krait_memory_read. */
+/* Copies the stack of the thread state at `thread` once: for a thread that does not run. Returns 0; -EAGAIN: it ran, or is
+ * between two stacks; or as krait_memory_read. */
+int krait_stack_copy(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread);
+
+/* The same of one that runs, again and again. Returns 0; -EAGAIN: it changed all the time; or as krait_memory_read. */
 int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread);
 
 /* The code object at `addr`, read again if another one is there now; NULL if none is. */

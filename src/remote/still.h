@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Proof that a thread did not run while its memory was copied, without stopping it.
+ *
+ * krait moves to the CPU that the thread belongs to (field 39 of its stat: proc(5)). While krait runs there, the thread does not.
+ * The thread can go on only after the kernel has switched to it, on any CPU, and the kernel counts this: the third number of
+ * schedstat (Documentation/scheduler/sched-stats.rst, "timeslices run on this cpu"). So if the thread belonged to krait's CPU at
+ * one moment after the count was read, and the count is the same afterwards, its memory was copied as it was at that moment.
+ *
+ *     count ── thread on krait's CPU? ── copies ── count: the same
+ *
+ * Where the kernel keeps no such count, the switches away from it are counted (status), and its CPU is looked at again at the end.
+ * A thread that would run waits for krait as it would for any program: some microseconds.
+ */
+#ifndef KRAIT_REMOTE_STILL_H
+#define KRAIT_REMOTE_STILL_H
+
+#include "base/base.h"
+
+#include <sched.h>
+#include <sys/types.h>
+
+enum { KRAIT_CPU_SETS = 8 }; /* of 1024 CPUs each: more than the kernel can have (NR_CPUS) */
+
+struct krait_still {
+    pid_t pid, tid;
+    uint64_t count;
+    bool from_status;
+    bool moved; /* krait's thread is bound to a CPU, and may run on `home` otherwise */
+    int cpu;
+    size_t home_size;
+    cpu_set_t home[KRAIT_CPU_SETS];
+};
+
+/* Moves to the CPU of a thread. Returns 0; -EAGAIN: it went elsewhere meanwhile; -ESRCH: it is gone; or another negative errno if
+ * krait may not run there, or could not while the thread runs (real-time scheduling). */
+int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid);
+/* Whether the thread has not run since then. */
+bool krait_still_end(const struct krait_still *still);
+/* Lets krait's thread run on all its CPUs again. */
+void krait_still_leave(struct krait_still *still);
+
+#endif

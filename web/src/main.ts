@@ -14,6 +14,7 @@ import { Context, Panel } from './panel';
 import { movesOf } from './follow';
 import { Jobs } from './jobs';
 import { redrawFlame } from './panels/flame';
+import { redrawPlay } from './panels/play';
 import { panels } from './panels/index';
 import { Store, decode } from './store';
 import { Timeline } from './timeline';
@@ -165,6 +166,7 @@ class Page {
     const shown = this.made.get(this.shown);
     shown?.querySelectorAll('.table-rows').forEach((list) => list.dispatchEvent(new Event('scroll')));
     redrawFlame();
+    redrawPlay();
   }
 
   private listen(): void {

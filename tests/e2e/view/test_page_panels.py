@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The panels of the page of `krait view`: what each shows of the selected range and lanes, and what is not offered."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from browser import browser, opened
 from kernel_made import begins, ends, event, switch, wake
@@ -138,3 +141,37 @@ def test_arrow_keys_go_from_tab_to_tab(open_page, synth):
     assert page.page.locator("[role=tabpanel]").get_attribute("aria-labelledby") == "tab-details"
     page.press("End")
     assert page.page.locator("[role=tab][aria-selected=true]").inner_text() == tabs(page)[-1]
+
+
+PLAYED = """
+process 5 python3
+code 1 python app main app.py 1
+code 2 python app load app.py 2
+thread 5 MainThread
+0ms call 1
+100ms call 2
+300ms return
+1000ms return
+"""
+
+
+def test_a_range_is_played_step_by_step(open_page, krait, tmp_path):
+    record = tmp_path / "played"
+    subprocess.run([Path(krait).parent / "tests" / "synth", record], input=PLAYED + "exit 0 0\n", text=True, check=True, timeout=60)
+    page = open_page(record, "#r=0,1000000000;p=play")
+    canvas = page.page.locator("canvas.play")
+    shown = lambda: (page.text(".play-time"), canvas.get_attribute("aria-label"))  # noqa: E731
+    assert shown() == ("0.000000000 s", "MainThread 5: app.main")
+    canvas.focus()
+    page.press(".")
+    assert shown() == ("0.100000000 s", "MainThread 5: app.load")
+    page.press(".", ".")
+    assert shown()[0] == "1.000000000 s"
+    page.press(",")
+    assert shown() == ("0.300000000 s", "MainThread 5: app.main")
+    page.press("Home")
+    page.page.keyboard.press(" ")  # it is not done until it stands still
+    page.page.wait_for_timeout(600)
+    page.page.keyboard.press(" ")
+    page.wait()
+    assert 0 < float(page.text(".play-time").split()[0]) < 1

@@ -12,7 +12,8 @@ import { functions } from './functions';
 import { gil } from './gil';
 import { marks } from './marks';
 import { notes } from './notes';
+import { play } from './play';
 import { states } from './states';
 import { syscalls } from './syscalls';
 
-export const panels: Panel[] = [functions, details, finder, flame, compare, states, syscalls, gil, counters, marks, eventTable, notes];
+export const panels: Panel[] = [functions, details, finder, flame, play, compare, states, syscalls, gil, counters, marks, eventTable, notes];

@@ -17,7 +17,7 @@ import { redrawFlame } from './panels/flame';
 import { redrawPlay } from './panels/play';
 import { panels } from './panels/index';
 import { Store, decode } from './store';
-import { Timeline } from './timeline';
+import { Timeline, isDark } from './timeline';
 import { counted, duration } from './time';
 
 const WAIT = 180, POLL = 500, FOLLOW = 1000; // ms: after the last change; between two looks at the index, and at a recording that goes on
@@ -35,6 +35,7 @@ class Page {
   private palette: Chooser;
   private body = el('div', { class: 'panel-body', role: 'tabpanel', id: 'panel' });
   private offered: Panel[] = [];
+  private below!: HTMLElement;
   private scope = el('span', { class: 'scope', role: 'status' });
   private state = el('span', { class: 'index', role: 'status' });
   private length = el('span', { class: 'quiet length' });
@@ -139,7 +140,11 @@ class Page {
   }
 
   private resize(divider: HTMLElement, below: HTMLElement): void {
-    const set = (height: number): void => { below.style.height = `${Math.min(Math.max(height, 60), innerHeight - 160)}px`; };
+    const set = (height: number): void => {
+      this.context.store.look('height', String(Math.round(1000 * height / innerHeight)));
+      this.applyLooks();
+    };
+    this.below = below;
     divider.addEventListener('pointerdown', (event) => divider.setPointerCapture(event.pointerId));
     divider.addEventListener('pointermove', (event) => { if (divider.hasPointerCapture(event.pointerId)) set(innerHeight - event.clientY); });
     divider.addEventListener('keydown', (event) => {
@@ -152,10 +157,17 @@ class Page {
   }
 
   private theme(): void {
-    const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
-    document.documentElement.dataset.theme = dark ? 'light' : 'dark';
+    this.context.store.look('theme', isDark() ? 'light' : 'dark');
+    this.applyLooks();
     this.redraw();
     this.later(true);
+  }
+
+  /** Dark or light as the link has it, else as the system; the panels' height in thousandths of the window's. */
+  private applyLooks(): void {
+    const { theme, height } = this.context.store.view.looks, share = Number(height) / 1000;
+    if (theme === 'dark' || theme === 'light') document.documentElement.dataset.theme = theme;
+    if (share > 0) this.below.style.height = `${Math.min(Math.max(share * innerHeight, 60), innerHeight - 160)}px`;
   }
 
   private redraw(): void {
@@ -178,8 +190,11 @@ class Page {
         this.showChosen();
         this.redraw();
       }
-      if (what === 'panel') this.later(true);
-      else if (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected)) this.later(false);
+      if (what === 'panel') {
+        this.applyLooks();
+        this.later(true);
+      }
+      if (what === 'selection' || (what === 'range' && panel?.ofRange && !store.view.selected)) this.later(false);
     });
     addEventListener('keydown', (event) => {
       if (document.querySelector('dialog[open]')) return;
@@ -200,6 +215,7 @@ class Page {
     addEventListener('popstate', () => this.openLink()); // the browser's Back, and a link that is typed
     if (location.hash && decode(location.hash.slice(1), store.view)) store.open(location.hash.slice(1));
     this.filter.value = store.view.filter;
+    addEventListener('resize', () => this.applyLooks());
     this.showChosen();
     this.later(true);
   }

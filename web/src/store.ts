@@ -15,6 +15,10 @@ export type Grouping = typeof GROUPINGS[number];
 export const WAYS = ['callees', 'callers', 'sandwich'] as const; // the first is usual
 export type Way = typeof WAYS[number];
 
+/** Small choices by name; what is not in it is as usual. */
+export type Words = Record<string, string>;
+const OF_IDS = ['focus', 'middle', 'syscall']; // picks that name functions and texts by ids, which a recording that grows may give anew
+
 export interface View {
   range: Range;
   selected: Range | null; // of time
@@ -36,6 +40,8 @@ export interface View {
   way: Way; // of the flame graph
   aligned: boolean; // recordings are drawn side by side, each from its begin on (align.ts)
   scroll: number; // pixels of lanes above the screen
+  picks: Words; // what panels have chosen: how a table is sorted, what fills the flame graph
+  looks: Words; // the same, but no step to go back to: dark or light, the panels' height, the event that is looked at
 }
 
 export type Listener = (what: 'range' | 'selection' | 'lanes' | 'panel' | 'lit') => void;
@@ -63,7 +69,7 @@ export class Store {
     this.view = {
       range: { ...this.whole }, selected: null, call: null, panel, filter: '', group: 'process', active: false,
       collapsed: [], pinned: [], deep: [], only: [], order: [], func: null, brush: null, events: '', base: null, path: false,
-      way: 'callees', aligned: false, scroll: 0,
+      way: 'callees', aligned: false, scroll: 0, picks: {}, looks: {},
     };
     this.initial = this.settled = encode(this.view);
   }
@@ -74,6 +80,10 @@ export class Store {
 
   tell(what: Parameters<Listener>[0]): void {
     for (const listener of this.listeners) listener(what);
+    this.settleLater();
+  }
+
+  private settleLater(): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.settle(), 400);
   }
@@ -156,8 +166,19 @@ export class Store {
   /** That is no step to go back to, but a link has it. */
   setScroll(pixels: number): void {
     this.view.scroll = Math.round(pixels);
-    clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.settle(), 400);
+    this.settleLater();
+  }
+
+  /** What a panel has chosen; it draws that itself. Empty: as usual. */
+  pick(name: string, value: string): void {
+    this.view.picks = withWord(this.view.picks, name, value);
+    this.settleLater();
+  }
+
+  /** The same, of what is no step to go back to. */
+  look(name: string, value: string): void {
+    this.view.looks = withWord(this.view.looks, name, value);
+    this.settleLater();
   }
 
   setCursor(at: bigint | null): void {
@@ -248,6 +269,7 @@ export class Store {
     this.setFuncAlone(func);
     for (const [, list] of LISTS) view[list] = view[list].map(moves.key);
     if (view.base) view.base.only = view.base.only.map(moves.key);
+    if (!moves.same) for (const name of OF_IDS) view.picks = withWord(view.picks, name, '');
     this.settled = encode(view);
     this.write(false);
     for (const what of ['lanes', 'range', 'selection'] as const) for (const listener of this.listeners) listener(what);
@@ -286,7 +308,7 @@ export class Store {
     this.timer = 0;
     const now = encode(this.view);
     if (now === this.settled) return;
-    const isStep = withoutScroll(now) !== withoutScroll(this.settled);
+    const isStep = stepOf(now) !== stepOf(this.settled);
     if (isStep) {
       this.past.push(this.settled);
       if (this.past.length > HISTORY) this.past.shift();
@@ -317,8 +339,22 @@ export class Store {
 
 const LISTS = [['x', 'collapsed'], ['t', 'pinned'], ['d', 'deep'], ['o', 'only'], ['q', 'order']] as const;
 
-function withoutScroll(view: string): string {
-  return view.replace(/;y=\d+/, '');
+/** What of a link is a step to go back to. */
+function stepOf(view: string): string {
+  return view.replace(/;[yl]=[^;]*/g, '');
+}
+
+function withWord(words: Words, name: string, value: string): Words {
+  const { [name]: _, ...others } = words;
+  return value ? { ...others, [name]: value } : others;
+}
+
+function wordsText(words: Words): string {
+  return Object.entries(words).map((entry) => entry.map(encodeURIComponent).join(':')).join(',');
+}
+
+function readWords(text: string): Words {
+  return Object.fromEntries(text.split(',').map((entry) => entry.split(':').map(decodeURIComponent)).filter((entry) => entry.length === 2));
 }
 
 /** key=value, with semicolons between. */
@@ -337,6 +373,7 @@ export function encode(view: View): string {
   if (view.way !== 'callees') parts.push(`w=${view.way}`);
   if (view.aligned) parts.push('z=1');
   if (view.scroll > 0) parts.push(`y=${view.scroll}`);
+  for (const [key, words] of [['j', view.picks], ['l', view.looks]] as const) if (Object.keys(words).length) parts.push(`${key}=${wordsText(words)}`);
   for (const [key, list] of LISTS) if (view[list].length) parts.push(`${key}=${view[list].map(encodeURIComponent).join(',')}`);
   return parts.join(';');
 }
@@ -357,7 +394,7 @@ function readRange(text: string): Range {
 /** What a link says, over what is there; null where it says nothing that can be. */
 export function decode(text: string, base: View): View | null {
   try {
-    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, brush: null, events: '', base: null, path: false, way: 'callees', aligned: false, scroll: 0, collapsed: [], pinned: [], deep: [], only: [], order: [] };
+    const view: View = { ...base, selected: null, call: null, filter: '', group: 'process', active: false, func: null, brush: null, events: '', base: null, path: false, way: 'callees', aligned: false, scroll: 0, picks: {}, collapsed: [], pinned: [], deep: [], only: [], order: [] };
     for (const part of text.split(';')) {
       const [key, value] = [part.slice(0, 1), part.slice(2)];
       if (key === 'r') view.range = readRange(value);
@@ -374,6 +411,8 @@ export function decode(text: string, base: View): View | null {
       if (key === 'w') view.way = WAYS.find((each) => each === value) ?? 'callees';
       if (key === 'z') view.aligned = value === '1';
       if (key === 'y') [view.scroll] = readNumbers(value, 1);
+      if (key === 'j') view.picks = readWords(value);
+      if (key === 'l') view.looks = readWords(value);
       const list = LISTS.find(([letter]) => letter === key);
       if (list) view[list[1]] = value.split(',').map(decodeURIComponent);
       if (key === 'c') {

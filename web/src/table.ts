@@ -2,6 +2,7 @@
 // A table of any number of rows, sorted by a column that is clicked.
 
 import { VirtualList, el } from './dom';
+import { Store } from './store';
 
 export interface Column<T> {
   title: string; width: string; text: (row: T) => string; sort?: (row: T) => number | string;
@@ -32,8 +33,9 @@ export class Table<T> {
   private chosen: T | null = null;
   private empty = el('div', { class: 'table-empty', hidden: '' }, 'Nothing in this range.');
 
-  constructor(private columns: Column<T>[], by: number, private open: (row: T) => void, label: string, private lit?: (row: T) => boolean) {
-    this.by = by;
+  /** `id`: under which the store keeps how it is sorted. */
+  constructor(private store: Store, private id: string, private columns: Column<T>[], private usual: number, private open: (row: T) => void, label: string, private lit?: (row: T) => boolean) {
+    this.by = usual;
     this.head = el('div', { class: 'table-head', role: 'row' });
     this.list = new VirtualList(22, (i) => this.makeRow(i), 'table-rows');
     this.element = el('div', { class: 'table', role: 'table', 'aria-label': label }, this.head, this.empty, this.list.element);
@@ -45,18 +47,35 @@ export class Table<T> {
   set(rows: T[]): void {
     this.rows = rows;
     this.chosen = null;
+    this.readOrder();
+    this.drawHead();
     this.sort();
   }
 
   setColumns(columns: Column<T>[]): void {
     this.columns = columns;
-    this.by = Math.min(this.by, columns.length - 1);
+    this.readOrder();
     this.element.style.setProperty('--columns', columns.map((c) => c.width).join(' '));
     this.drawHead();
   }
 
   redraw(): void {
     this.list.draw();
+  }
+
+  /** As the link has it: "-total" is by that column, the greatest first. */
+  private readOrder(): void {
+    const order = this.store.view.picks[this.id], at = order ? this.columns.findIndex((column) => column.title === order.slice(1) && column.sort) : -1;
+    this.by = at < 0 ? this.usual : at;
+    this.down = at < 0 || order[0] === '-';
+  }
+
+  private orderBy(i: number): void {
+    this.down = i === this.by ? !this.down : !this.columns[i].left;
+    this.by = i;
+    this.store.pick(this.id, i === this.usual && this.down ? '' : (this.down ? '-' : '+') + this.columns[i].title);
+    this.drawHead();
+    this.sort();
   }
 
   private sort(): void {
@@ -78,10 +97,8 @@ export class Table<T> {
       if (i === this.by) cell.setAttribute('aria-sort', this.down ? 'descending' : 'ascending');
       cell.addEventListener('click', () => {
         if (!column.sort) return;
-        this.down = i === this.by ? !this.down : !column.left;
-        this.by = i;
-        this.drawHead();
-        this.sort();
+        this.orderBy(i);
+        (this.head.children[i] as HTMLElement).focus();
       });
       return cell;
     }));

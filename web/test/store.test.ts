@@ -4,7 +4,7 @@ import { equal, test } from './harness';
 
 const VIEW: View = {
   range: { from: 31536000000000001n, span: 1234.5 }, selected: { from: 5n, span: 7 }, call: { track: 3, depth: 2, at: 9007199254740993n },
-  panel: 'finder', filter: 'a;b=c,\u202e"', group: 'kind', active: true, collapsed: ['p0', 'x;y'], pinned: ['p0/t1'], deep: ['p0/t2'], only: ['p0/t1', 'cpus'], order: ['p1', 'p0'], func: 12, brush: [1000, 2500], way: 'sandwich', aligned: true, scroll: 96, events: 'name == "a;b="', path: true, base: { range: { from: 1n, span: 2.5 }, only: ['p0/t1', 'a,b'] },
+  panel: 'finder', filter: 'a;b=c,\u202e"', group: 'kind', active: true, collapsed: ['p0', 'x;y'], pinned: ['p0/t1'], deep: ['p0/t2'], only: ['p0/t1', 'cpus'], order: ['p1', 'p0'], func: 12, brush: [1000, 2500], way: 'sandwich', aligned: true, scroll: 96, picks: { functions: '+p,5:0;', focus: '/3/4' }, looks: { theme: 'dark' }, events: 'name == "a;b="', path: true, base: { range: { from: 1n, span: 2.5 }, only: ['p0/t1', 'a,b'] },
 };
 
 test('a link opens the same view, to the nanosecond', () => {
@@ -13,6 +13,8 @@ test('a link opens the same view, to the nanosecond', () => {
 
 test('what a link does not say is as at the beginning', () => {
   const view = decode('r=1,2', VIEW) as View;
+  equal(view.picks, {});
+  equal(view.looks, VIEW.looks); // of the page, until a link says else
   equal([view.selected, view.call, view.filter, view.collapsed, view.func, view.brush, view.way, view.scroll], [null, null, '', [], null, null, 'callees', 0]);
 });
 

@@ -277,6 +277,59 @@ def test_a_sandwich_has_callers_and_callees_of_what_is_clicked(open_page):
     assert "app.core.step: callers above" in page.text(".crumbs") and page.text(".crumbs").startswith("5.050 ms")
 
 
+def test_a_link_has_what_fills_the_flame_graph(open_page):
+    page, link, _ = open_page()
+    page.press("4")
+    flame_box(page, 2, 0.2)
+    focused = page.address()
+    assert ";j=focus:%2F" in focused
+    page.page.get_by_role("button", name="Sandwich").click()
+    flame_box(page, 2, 0.04)
+    middle = page.address()
+    page.page.go_back()
+    page.wait()
+    page.page.goto("about:blank")
+    page.page.goto(f"{link}#{focused}")
+    assert page.wait().page.locator(".crumb").all_inner_texts() == ["all", "app.main", "app.load"]
+    page.page.goto("about:blank")
+    page.page.goto(f"{link}#{middle}")
+    page.wait()
+    assert "app.core.step: callers above" in page.text(".crumbs")
+
+
+def test_a_link_has_the_order_of_a_table_dark_and_light_and_the_height_of_the_panels(open_page):
+    page, link, _ = open_page()
+    light = page.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    page.page.get_by_role("columnheader", name="calls").click()
+    page.page.get_by_role("columnheader", name="calls").click()
+    by_calls = [row[0] for row in page.rows()]
+    page.page.get_by_role("separator").focus()
+    page.press("ArrowUp", "ArrowUp", "t")
+    page.page.wait_for_timeout(600)
+    height = page.page.locator(".panels").bounding_box()["height"]
+    address = page.address()
+    assert by_calls[-1] == "app.core.step" and ";j=functions:%2Bcalls" in address
+    page.page.goto("about:blank")
+    page.page.goto(f"{link}#{address}")
+    page.wait()
+    assert [row[0] for row in page.rows()] == by_calls
+    assert page.page.get_by_role("columnheader", name="calls").get_attribute("aria-sort") == "ascending"
+    assert abs(page.page.locator(".panels").bounding_box()["height"] - height) <= 1
+    assert page.page.evaluate("() => getComputedStyle(document.body).backgroundColor") != light
+    assert page.address() == address
+
+
+def test_a_link_has_the_event_that_is_looked_at(open_page):
+    page, link, _ = open_page(hash="#r=0,100000000;p=events")
+    page.page.locator(".table-rows .row").nth(9).click()
+    page.page.wait_for_timeout(600)
+    address, chosen = page.address(), page.rows(".row.chosen")
+    page.page.goto("about:blank")
+    page.page.goto(f"{link}#{address}")
+    page.wait()
+    assert page.rows(".row.chosen") == chosen and len(chosen) == 1
+
+
 def test_a_comparison_is_in_the_address_and_ends(open_page):
     page, *_ = open_page(hash="#r=0,100000000;p=flame;b=65000000,35000000")
     compare = page.page.locator(".bar-row > button")

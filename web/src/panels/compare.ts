@@ -95,7 +95,7 @@ function drawHead(context: Context): void {
 export const compare: Panel = {
   id: 'compare', title: 'Compare', key: 'code:KeyB', ofRange: true, offered: hasCalls,
   make(context) {
-    table = new Table<Difference>(columns(context), 1, (row) => context.store.setFunc(row.func), 'Functions of two ranges, and how they differ');
+    table = new Table<Difference>(context.store, 'compare', columns(context), 1, (row) => context.store.setFunc(row.func), 'Functions of two ranges, and how they differ');
     note = el('span', {});
     begin = button('Compare', 'Compare what you choose from now on with this', () => toggleBase(context));
     back = button('Show what was before', 'The range and the lanes that this is compared with', () => showBase(context));

@@ -27,7 +27,7 @@ export const counters: Panel = {
   make(context) {
     const { tracks } = context.trace, of = (row: number[]): string => trackName(context.trace, row[TRACK]), name = (row: number[]): string => tracks[row[TRACK]]?.name ?? '';
     const value = (title: string, at: number): object => ({ title, width: '100px', text: (row: number[]) => quantity(row[at], tracks[row[TRACK]]?.unit ?? ''), sort: (row: number[]) => row[at] });
-    table = new Table<number[]>([
+    table = new Table<number[]>(context.store, 'counters', [
       { title: 'counter', width: 'minmax(120px, 1fr)', left: true, text: name, sort: name },
       { title: 'of', width: 'minmax(120px, 1fr)', left: true, text: of, sort: of },
       ...[['mean', MEAN], ['least', MIN], ['greatest', MAX], ['first', FIRST], ['last', LAST]].map(([title, at]) => value(title as string, at as number) as never),

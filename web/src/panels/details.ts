@@ -133,7 +133,7 @@ async function show(context: Context, answer: Answer, signal: AbortSignal): Prom
   if (answer.waits?.length) parts.push(section('What it waited for', waits(answer.waits)));
   if (answer.callees.length) parts.push(section('What it called', await callees(context, answer, length)));
   if (answer.ancestors.length) parts.push(section('Called from, outermost first', await ancestors(context, answer)));
-  const source = sourceOf(func, signal);
+  const source = sourceOf(context.store, func, signal);
   if (source) parts.push(source);
   box.replaceChildren(...parts);
 }

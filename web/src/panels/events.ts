@@ -51,12 +51,20 @@ function makeRow(i: number): HTMLElement {
   return row;
 }
 
+/** The first event of the same time. */
+function firstOf(i: number): number {
+  let first = i;
+  while (first > 0 && events[first - 1].time_ns === events[i].time_ns) first--;
+  return first;
+}
+
 /** The timeline goes there. */
 function choose(i: number): void {
   const { span } = current.store.view.range, at = timeOf(events[i]);
   chosen = i;
   list.draw();
   current.store.setCursor(at);
+  current.store.look('event', `${at}.${i - firstOf(i)}`);
   const { range } = current.store.view, seen = at - current.timeline.lanes.tableShift(), isOut = seen < range.from || seen > range.from + BigInt(Math.round(span));
   if (isOut) current.store.setRange(seen - BigInt(Math.round(span / 2)), span);
 }
@@ -239,6 +247,12 @@ function makeHead(): HTMLElement {
   return el('div', { class: 'table-head', role: 'row' }, ...['time', 'event', 'where', 'fields'].map((title, i) => el('span', { class: i ? 'cell left' : 'cell', role: 'columnheader' }, title)));
 }
 
+/** The event that was chosen last: its time, and how many of that time come before it. */
+function lookedAt(context: Context): [bigint | null, number] {
+  const found = /^(\d{1,19})\.(\d{1,6})$/.exec(context.store.view.looks.event ?? '');
+  return found ? [BigInt(found[1]), Number(found[2])] : [null, 0];
+}
+
 export const eventTable: Panel = {
   id: 'events', title: 'Events', key: '8', ofRange: true,
   make(context) {
@@ -265,11 +279,14 @@ export const eventTable: Panel = {
     if (document.activeElement !== input) input.value = context.store.view.events;
     clearTimeout(timer);
     begin = from;
-    context.store.setCursor(null);
     until = end >= context.trace.duration ? end + 1n : end; // the last event is at the recording's end
-    place.value = '0';
+    const [at, nth] = lookedAt(context), isThere = at !== null && at > from && at < until;
+    place.value = isThere ? String((at - from) * BigInt(STEPS) / (until - from)) : '0';
+    context.store.setCursor(at);
     try {
-      await jump(from, signal);
+      await jump(isThere ? at : from, signal);
+      if (at !== null && events.length > nth && timeOf(events[nth]) === at) chosen = nth;
+      list.draw();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       list.set(0);

@@ -126,7 +126,7 @@ export const finder: Panel = {
       const track = context.trace.tracks[call.track], thread = track?.thread != null ? context.trace.threads[track.thread] : null;
       return thread ? `${thread.name} ${thread.tid}` : '';
     };
-    table = new Table<Call>([
+    table = new Table<Call>(context.store, 'calls', [
       { title: 'duration', width: '110px', text: (call) => duration(Number(call.end - call.begin)), sort: (call) => Number(call.end - call.begin) },
       { title: 'begin', width: '150px', text: (call) => moment(call.begin), sort: (call) => Number(call.begin) },
       { title: 'depth', width: '60px', text: (call) => String(call.depth), sort: (call) => call.depth },

@@ -105,7 +105,7 @@ function drawBar(): void {
   for (let up = way === 'sandwich' ? -1 : focus; up >= 0; up = below[up].parent) chain.unshift(up);
   const made: (HTMLElement | string)[] = [el('span', { class: 'quiet' }, duration(below[focus]?.total ?? 0) + (leftOut ? `; ${count(leftOut)} small frames are left out` : ''))];
   if (way === 'sandwich') made.push(el('span', {}, `${textOf(middle)}: callers above, callees below`));
-  else if (focus > 0) chain.forEach((node, i) => made.push(i ? '\u203a' : '', button(textOf(below[node].func), 'Fill the width with it', () => { focus = node; draw(); }, 'link crumb')));
+  else if (focus > 0) chain.forEach((node, i) => made.push(i ? '\u203a' : '', button(textOf(below[node].func), 'Fill the width with it', () => fill(node), 'link crumb')));
   if (base) made.push(el('span', { class: 'quiet' }, 'orange: a larger share than in the range before; blue: a smaller one'));
   crumbs.replaceChildren(...made);
 }
@@ -197,8 +197,17 @@ function chooseMiddle(): number {
 
 function choose(next: Way): void {
   turn(next);
+  current.store.pick('middle', way === 'sandwich' ? String(middle) : '');
+  current.store.pick('focus', '');
   current.store.setWay(next);
   show();
+}
+
+/** Its width is that of the whole picture. */
+function fill(node: number): void {
+  focus = node;
+  current.store.pick('focus', pathOf(below, node));
+  draw();
 }
 
 function turn(next: Way): void {
@@ -209,10 +218,10 @@ function turn(next: Way): void {
 function press(box: Box): void {
   const func = box.nodes[box.node].func;
   if (way !== 'sandwich') {
-    focus = box.node;
-    draw();
+    fill(box.node);
   } else if (func >= 0) {
     middle = func;
+    current.store.pick('middle', String(func));
     show();
   }
 }
@@ -257,12 +266,13 @@ export const flame: Panel = {
   },
   async update(context, signal) {
     const answer = await ask<Answer>('flame', rangeParams(context), signal);
-    const path = below.length && way !== 'sandwich' ? pathOf(below, focus) : '';
     recorded = build(answer.nodes);
     leftOut = answer.left_out;
     await loadBase(context.store.view.base, signal);
-    if (way !== context.store.view.way) turn(context.store.view.way);
-    show(path);
+    const { way: wanted, picks } = context.store.view;
+    if (way !== wanted) turn(wanted);
+    if (way === 'sandwich' && picks.middle) middle = Number(picks.middle);
+    show(picks.focus);
   },
 };
 

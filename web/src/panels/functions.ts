@@ -65,7 +65,7 @@ function columns(context: Context, states: string[]): Column<number[]>[] {
 export const functions: Panel = {
   id: 'functions', title: 'Functions', key: '1', ofRange: true, offered: hasCalls,
   make(context) {
-    table = new Table<number[]>(columns(context, []), 1, (row) => context.store.setFunc(row[FUNC]), 'Functions of the range');
+    table = new Table<number[]>(context.store, 'functions', columns(context, []), 1, (row) => context.store.setFunc(row[FUNC]), 'Functions of the range');
     note = el('div', { class: 'note' });
     return el('div', { class: 'fill' }, note, table.element);
   },

@@ -38,7 +38,7 @@ export const gil: Panel = {
   offered: (trace) => trace.tracks.some((track) => track.name === 'GIL' && track.kind === 'states'),
   make(context) {
     const name = (thread: number | null): string => (thread === null ? 'not known' : threadName(context.trace.threads[thread]));
-    waits = new Table<Pair>([
+    waits = new Table<Pair>(context.store, 'waits', [
       { title: 'waited', width: '92px', text: (pair) => duration(pair.ns), sort: (pair) => pair.ns, bar: (pair) => pair.ns / whole },
       { title: 'share', width: '58px', text: (pair) => share(pair.ns, whole), sort: (pair) => pair.ns },
       { title: 'waits', width: '60px', text: (pair) => count(pair.count), sort: (pair) => pair.count },
@@ -46,7 +46,7 @@ export const gil: Panel = {
       { title: 'waiting thread', width: 'minmax(120px, 1fr)', left: true, text: (pair) => name(pair.waiter), sort: (pair) => name(pair.waiter) },
       { title: 'had the GIL', width: 'minmax(120px, 1fr)', left: true, text: (pair) => name(pair.holder), sort: (pair) => name(pair.holder) },
     ], 0, (pair) => { go(context, pair).catch(() => undefined); }, 'Waits for the GIL, by waiting thread and holder');
-    holders = new Table<Holder>([
+    holders = new Table<Holder>(context.store, 'holders', [
       { title: 'others waited', width: '110px', text: (row) => duration(row.ns), sort: (row) => row.ns, bar: (row) => row.ns / whole },
       { title: 'share', width: '58px', text: (row) => share(row.ns, whole), sort: (row) => row.ns },
       { title: 'threads', width: '64px', text: (row) => count(row.waiters), sort: (row) => row.waiters },

@@ -18,7 +18,7 @@ export const marks: Panel = {
   make(context) {
     const text = (mark: Mark): string => context.api.texts.get(mark.name) ?? '\u2026';
     const where = (mark: Mark): string => trackName(context.trace, mark.track);
-    table = new Table<Mark>([
+    table = new Table<Mark>(context.store, 'marks', [
       { title: 'time', width: '160px', text: (mark) => moment(mark.at), sort: (mark) => -Number(mark.at) },
       { title: 'event', width: 'minmax(200px, 2fr)', left: true, text, sort: text },
       { title: 'where', width: 'minmax(140px, 1fr)', left: true, text: where, sort: where },

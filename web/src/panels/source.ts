@@ -4,11 +4,11 @@
 import { ApiError, ask } from '../api';
 import { el } from '../dom';
 import { Func } from '../model';
+import { Store } from '../store';
 
 interface Answer { file: string; line: number; first: number; changed: boolean; lines: string[] }
 
 const BEFORE = 3, SHOWN = 60;
-let isOpen = false;
 
 function listing(answer: Answer): HTMLElement {
   const begin = Math.max(answer.line - BEFORE, answer.first), list = el('pre', { class: 'source', tabindex: '0', 'aria-label': `Source of ${answer.file}` });
@@ -19,7 +19,7 @@ function listing(answer: Answer): HTMLElement {
   return list;
 }
 
-export function sourceOf(func: Func, signal: AbortSignal): HTMLElement | null {
+export function sourceOf(store: Store, func: Func, signal: AbortSignal): HTMLElement | null {
   if (!func.file || !func.line) return null;
   const body = el('div'), box = el('details', { class: 'source-box' }, el('summary', {}, 'Source'), body);
   let asked = false;
@@ -34,9 +34,9 @@ export function sourceOf(func: Func, signal: AbortSignal): HTMLElement | null {
     }
   };
   box.addEventListener('toggle', () => {
-    isOpen = box.open;
+    store.look('source', box.open ? 'open' : '');
     if (box.open) void load();
   });
-  box.open = isOpen;
+  box.open = store.view.looks.source === 'open';
   return box;
 }

@@ -29,6 +29,7 @@ function show(): void {
 
 function choose(next: Of): void {
   of = next;
+  current.store.pick('states of', next === 'thread' ? '' : next);
   show();
 }
 
@@ -44,7 +45,7 @@ export const states: Panel = {
     current = context;
     const text = (row: number[]): string => context.api.texts.get(row[NAME]) ?? '\u2026', name = (row: number[]): string => (of === 'thread' ? stateWords(text(row)) : text(row));
     const who = (row: number[]): string => trackName(context.trace, row[TRACK]), span = (): number => context.store.asked.span;
-    table = new Table<number[]>([
+    table = new Table<number[]>(context.store, 'states', [
       { title: 'time', width: '100px', text: (row) => duration(row[NS]), sort: (row) => row[NS], bar: (row) => Math.min(row[NS] / span(), 1) },
       { title: 'share', width: '70px', text: (row) => share(row[NS], span()), sort: (row) => row[NS] },
       { title: 'times', width: '80px', text: (row) => count(row[TIMES]), sort: (row) => row[TIMES] },
@@ -60,6 +61,7 @@ export const states: Panel = {
   },
   async update(context, signal) {
     rows = (await ask<{ rows: number[][] }>('states', trackParams(context), signal)).rows;
+    of = context.store.view.picks['states of'] === 'cpu' ? 'cpu' : 'thread';
     note.textContent = hasKernel(context.trace) ? 'As krait states has them; time and share are of the range.'
       : 'Waits for the GIL alone: krait record --kernel records what else threads were doing.';
     show();

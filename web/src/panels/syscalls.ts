@@ -36,6 +36,7 @@ async function showPoints(context: Context, signal?: AbortSignal): Promise<void>
 
 function choose(name: number | null): void {
   chosen = name;
+  current.store.pick('syscall', name === null ? '' : String(name));
   table.redraw();
   showPoints(current).catch(() => undefined);
 }
@@ -47,7 +48,7 @@ export const syscalls: Panel = {
   make(context) {
     current = context;
     const name = (row: number[]): string => nameOf(row[NAME]), ns = (title: string, of: (row: number[]) => number): object => ({ title, width: '70px', text: (row: number[]) => duration(of(row)), sort: of });
-    table = new Table<number[]>([
+    table = new Table<number[]>(context.store, 'syscalls', [
       { title: 'system call', width: 'minmax(110px, 1fr)', left: true, text: name, sort: name },
       { title: 'time', width: '76px', text: (row) => duration(row[NS]), sort: (row) => row[NS] },
       { title: 'calls', width: '54px', text: (row) => count(row[CALLS]), sort: (row) => row[CALLS] },
@@ -62,6 +63,8 @@ export const syscalls: Panel = {
   },
   async update(context, signal) {
     const answer = await ask<{ rows: number[][] }>('syscalls', trackParams(context), signal);
+    const { syscall } = context.store.view.picks;
+    chosen = syscall ? Number(syscall) : null;
     if (chosen !== null && !answer.rows.some((row) => row[NAME] === chosen)) chosen = null;
     table.set(answer.rows);
     await showPoints(context, signal);

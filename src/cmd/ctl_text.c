@@ -41,7 +41,7 @@ static void put_recorded(const struct krait_json *status, struct krait_buf *out)
                     { "tasks", "no tasks", false },       { "children", "no children", false },
                     { "call_sites", "call sites", true }, { "gc", "garbage collection", true },
                     { "imports", "imports", true },       { "lossless", "lossless", true } };
-    static const char *const lists[] = { "include", "exclude", "log", "audit" };
+    static const char *const lists[] = { "include", "exclude", "log", "audit", "args" };
     const struct krait_json *recorded = krait_json_get(status, "recorded");
     if (!recorded || recorded->kind != KRAIT_JSON_OBJECT)
         return;

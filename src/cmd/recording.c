@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/recording.h"
 
+#include "base/argspec.h"
 #include "kernel/kernel.h"
 #include "record/shm.h"
 
@@ -48,6 +49,7 @@ static struct krait_collector_options options_of(const struct krait_recording_va
         .exclude = { values->exclude.items, values->exclude.count },
         .log = { values->log.items, values->log.count },
         .audit = { values->audit.items, values->audit.count },
+        .args = { values->args.items, values->args.count },
     };
 }
 
@@ -90,6 +92,11 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
         if (check_log(values->log.items[i], err))
             return -EINVAL;
     }
+    for (size_t i = 0; i < values->args.count; i++) {
+        struct krait_argspec ignored;
+        if (krait_argspec_read(&ignored, values->args.items[i], err))
+            return -EINVAL;
+    }
     struct krait_collector_options options = options_of(values);
     int rc = krait_collector_check(&options, err);
     return rc || !values->kernel ? rc : krait_kernel_check_groups(values->kernel, err);
@@ -114,4 +121,5 @@ void krait_recording_done(struct krait_recording_values *values)
     krait_opt_list_done(&values->exclude);
     krait_opt_list_done(&values->log);
     krait_opt_list_done(&values->audit);
+    krait_opt_list_done(&values->args);
 }

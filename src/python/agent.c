@@ -3,6 +3,7 @@
  * The agent's life in a process: joining a recording, interpreters, fork, the end; and the slow path of every event.
  */
 #include "python/agent.h"
+#include "python/args.h"
 
 #include "python/annotate_native.h"
 #include "python/codes.h"
@@ -263,9 +264,10 @@ static void read_options(struct krait_agent *agent)
     agent->tasks = control->flags & KRAIT_RECORD_TASKS;
     krait_filters_read(agent);
     krait_optional_read();
+    krait_args_read();
     /* The short hooks read the counter and nothing else. */
-    agent->selective =
-        agent->filter_count || control->max_overhead_ppm || agent->call_sites || !agent->writer.counter;
+    agent->selective = agent->filter_count || control->max_overhead_ppm || krait_args_results ||
+                       agent->call_sites || !agent->writer.counter;
 }
 
 static int start_here(enum krait_event_enum_value origin, const char **why)

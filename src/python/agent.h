@@ -29,6 +29,7 @@ enum krait_code_flags {
     KRAIT_CODE_HOT = 1 << 2,   /* ... by the governor */
     KRAIT_CODE_TASK = 1 << 3,  /* a coroutine: tasks.h */
     KRAIT_CODE_WAKES = 1 << 4, /* of C: ends a task's wait */
+    KRAIT_CODE_ARGS = 1 << 5,  /* its arguments are recorded: args.h; never in its own slot */
 };
 
 /* A function, found by an address: of its code object, PyMethodDef or type. 32 bytes, so two fit a cache line. */
@@ -73,6 +74,7 @@ struct krait_interp {
     struct krait_map names; /* before 3.11: a code object's address to its qualified name (char *, owned) */
     struct krait_map sites; /* with --call-sites: callee, caller and line to an id */
     struct krait_map name_ids; /* names that events refer to, hashed, to their ids */
+    struct krait_map args;     /* a code object's address to what of its arguments is recorded: args.h */
     struct krait_map places;   /* from 3.12: code id and offset to the kind of place: unreported.c */
     PyObject *weakref_callback;
     struct krait_ring *definitions;
@@ -327,6 +329,8 @@ const char *krait_filters_next(const struct krait_agent *agent, const char *befo
 void krait_filters_read(struct krait_agent *agent);
 bool krait_filters_take(const struct krait_agent *agent, const char *module, const char *name,
                         const char *file);
+/* Whether the function is meant by a glob. */
+bool krait_filter_matches(const char *glob, const char *module, const char *name, const char *file);
 /* For C functions: only --exclude applies. */
 bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name);
 

@@ -9,6 +9,7 @@
  */
 #include "python/codes.h"
 
+#include "python/args.h"
 #include "python/compat.h"
 #include "python/tasks.h"
 #include "python/text.h"
@@ -31,7 +32,7 @@ static struct krait_code *change_places(struct krait_interp *in, struct krait_co
                                         struct krait_code *slot)
 {
     enum { EVERY = 8 };
-    if (++in->code_misses % EVERY)
+    if (slot->flags & KRAIT_CODE_ARGS || ++in->code_misses % EVERY)
         return slot;
     struct krait_code taker = *home;
     *home = *slot;
@@ -70,10 +71,15 @@ int krait_codes_init(struct krait_interp *in)
 
 /* Where a key that is not in the table goes. The place of a dead one is taken again: a new code object is
  * often where an old one was. */
-static struct krait_code *free_slot(const struct krait_interp *in, const void *key)
+static struct krait_code *free_slot(struct krait_interp *in, const void *key, uint32_t flags)
 {
     uint32_t mask = (uint32_t)((1ull << (64 - in->code_shift)) - 1);
     uint32_t i = krait_code_hash(in, key);
+    if (flags & KRAIT_CODE_ARGS) { /* set aside */
+        in->code_used += in->codes[i].key == NULL;
+        in->codes[i].key = in->codes[i].key ? in->codes[i].key : KRAIT_CODE_DEAD;
+        i = (i + 1) & mask;
+    }
     while (in->codes[i].key && in->codes[i].key != KRAIT_CODE_DEAD)
         i = (i + 1) & mask;
     return &in->codes[i];
@@ -98,9 +104,9 @@ static int grow(struct krait_interp *in)
         return -ENOMEM;
     for (size_t i = 0; i < cap; i++) {
         if (is_live(&in->codes[i]))
-            *free_slot(&bigger, in->codes[i].key) = in->codes[i];
+            *free_slot(&bigger, in->codes[i].key, in->codes[i].flags) = in->codes[i];
     }
-    in->code_used = live;
+    in->code_used = live + bigger.code_used;
     free(in->codes);
     in->codes = bigger.codes;
     in->code_shift = bigger.code_shift;
@@ -111,10 +117,24 @@ static struct krait_code *add_slot(struct krait_interp *in, const void *key)
 {
     if (in->code_used * (uint64_t)LOAD >= 1ull << (64 - in->code_shift) && grow(in))
         return NULL;
-    struct krait_code *slot = free_slot(in, key);
+    struct krait_code *slot = free_slot(in, key, 0);
     in->code_used += slot->key == NULL;
     *slot = (struct krait_code){ .key = key };
     return slot;
+}
+
+/* The hooks' short way looks into a function's own slot alone: a function that is elsewhere takes the other one. */
+static struct krait_code *set_aside(struct krait_interp *in, struct krait_code *slot)
+{
+    struct krait_code its = *slot;
+    if (its.flags & KRAIT_CODE_ARGS)
+        return slot;
+    its.flags |= KRAIT_CODE_ARGS;
+    struct krait_code *aside = free_slot(in, its.key, its.flags);
+    in->code_used += aside->key == NULL;
+    slot->key = KRAIT_CODE_DEAD;
+    *aside = its;
+    return aside;
 }
 
 void krait_codes_forget_ids(struct krait_interp *in)
@@ -135,8 +155,9 @@ void krait_codes_forget(struct krait_interp *in)
     krait_codes_forget_ids(in);
     for (size_t i = 0; i < 1ull << (64 - in->code_shift); i++) {
         if (in->codes[i].key)
-            in->codes[i].flags &= ~(uint32_t)(KRAIT_CODE_OMIT | KRAIT_CODE_HOT);
+            in->codes[i].flags &= ~(uint32_t)(KRAIT_CODE_OMIT | KRAIT_CODE_HOT | KRAIT_CODE_ARGS);
     }
+    krait_map_done(&in->args);
 }
 
 void krait_codes_done(struct krait_interp *in)
@@ -158,6 +179,7 @@ void krait_codes_done(struct krait_interp *in)
     krait_map_done(&weakrefs);
     krait_map_done(&names);
     krait_map_done(&in->sites);
+    krait_map_done(&in->args);
     krait_map_done(&in->name_ids);
     Py_CLEAR(in->weakref_callback);
 }
@@ -503,13 +525,14 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
     struct krait_code *slot = finish(in, code, KRAIT_code_kind_python, take, &t);
     if (slot && is_coroutine)
         slot->flags |= KRAIT_CODE_TASK;
+    uint64_t args = krait_args_asked && slot && slot->id ? krait_args_of(t.module, t.name, t.file) : 0;
+    if (krait_args_asked && krait_map_put(&in->args, (uintptr_t)code, args) == 0 && args)
+        slot = set_aside(in, slot);
     PyErr_Restore(type, value, traceback);
     return slot;
 }
 
-/* An attribute that `type` itself defines, of a class: what its metaclass says is the program's own code,
- * which is not to run here. New reference or NULL. */
-static PyObject *type_attr(PyObject *cls, const char *name)
+PyObject *krait_type_attr(PyObject *cls, const char *name)
 {
     PyObject *dict = PyObject_GetAttrString((PyObject *)&PyType_Type, "__dict__");
     PyObject *descr = dict ? PyMapping_GetItemString(dict, name) : NULL;
@@ -523,7 +546,7 @@ static PyObject *type_attr(PyObject *cls, const char *name)
 
 static void type_text(PyObject *cls, const char *name, char *text, size_t size)
 {
-    PyObject *value = type_attr(cls, name);
+    PyObject *value = krait_type_attr(cls, name);
     krait_text_name(value, text, size);
     Py_XDECREF(value);
 }
@@ -540,7 +563,7 @@ static void describe_of_type(PyObject *cls, const char *suffix, struct code_text
 
 static bool defines(PyObject *cls, const char *name, const void *def)
 {
-    PyObject *dict = type_attr(cls, "__dict__");
+    PyObject *dict = krait_type_attr(cls, "__dict__");
     PyObject *item = dict ? PyMapping_GetItemString(dict, name) : NULL;
     bool found =
         item &&
@@ -556,7 +579,7 @@ static bool defines(PyObject *cls, const char *name, const void *def)
  * New reference. */
 static PyObject *definer(PyObject *cls, const char *name, const void *def)
 {
-    PyObject *mro = type_attr(cls, "__mro__");
+    PyObject *mro = krait_type_attr(cls, "__mro__");
     Py_ssize_t n = mro && PyTuple_Check(mro) ? PyTuple_Size(mro) : 0;
     PyObject *found = cls;
     for (Py_ssize_t i = 0; i < n; i++) {

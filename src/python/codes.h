@@ -88,6 +88,10 @@ static inline const void *krait_code_key(PyObject *callable)
     return krait_code_key_rare(callable);
 }
 
+/* An attribute that `type` itself defines, of a class: what its metaclass says is the program's own code, which is not
+ * to run here. New reference or NULL. */
+PyObject *krait_type_attr(PyObject *cls, const char *name);
+
 /* A new id for what is no function of the program; 0 when that is not possible now. */
 uint32_t krait_code_define_name(struct krait_interp *in, enum krait_event_enum_value kind, const char *module,
                                 const char *name);

@@ -103,6 +103,7 @@ static void find_functions(struct krait_compat *c)
     *(void **)&c->thread_next = find("PyThreadState_Next");
     *(void **)&c->add_audit_hook = find("PySys_AddAuditHook");
     *(void **)&c->vectorcall_call = find("PyVectorcall_Call");
+    *(void **)&c->generic_dict = find("PyObject_GenericGetDict");
     *(void **)&c->method_new = find("PyMethod_New");
     *(void **)&c->set_vectorcall = find("PyFunction_SetVectorcall");
 }

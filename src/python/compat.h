@@ -110,6 +110,8 @@ struct krait_compat {
     PyObject *(*vectorcall_call)(PyObject *callable, PyObject *tuple, PyObject *dict);
     /* A str's UTF-8, in the object; NULL with an exception. In the stable ABI from 3.10, exported by all versions. */
     const char *(*utf8)(PyObject *str, Py_ssize_t *size);
+    PyObject *(*generic_dict)(PyObject *obj,
+                              void *); /* the object's own, new reference; in the stable ABI from 3.10 */
     PyObject *(*method_new)(PyObject *function, PyObject *self);
     void (*set_vectorcall)(PyObject *function, krait_vectorcall *call); /* 3.12 */
 };

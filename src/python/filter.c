@@ -37,7 +37,7 @@ void krait_filters_read(struct krait_agent *agent)
     read_kind(agent, KRAIT_FILTER_EXCLUDE);
 }
 
-static bool matches(const char *glob, const char *module, const char *name, const char *file)
+bool krait_filter_matches(const char *glob, const char *module, const char *name, const char *file)
 {
     char full[2048];
     snprintf(full, sizeof(full), "%s.%s", module, name);
@@ -61,7 +61,7 @@ bool krait_filters_take(const struct krait_agent *agent, const char *module, con
     bool included = false;
     for (size_t i = 0; i < agent->filter_count; i++) {
         const struct krait_code_filter *filter = &agent->filters[i];
-        bool match = matches(filter->glob, module, name, file);
+        bool match = krait_filter_matches(filter->glob, module, name, file);
         if (match)
             note_met(agent, i);
         if (!filter->include && match)
@@ -75,7 +75,7 @@ bool krait_filters_take(const struct krait_agent *agent, const char *module, con
 bool krait_filters_take_c(const struct krait_agent *agent, const char *module, const char *name)
 {
     for (size_t i = 0; i < agent->filter_count; i++) {
-        if (!agent->filters[i].include && matches(agent->filters[i].glob, module, name, ""))
+        if (!agent->filters[i].include && krait_filter_matches(agent->filters[i].glob, module, name, ""))
             return false;
     }
     return true;

@@ -10,6 +10,7 @@
  * end too, and return DISABLE for what is left out: the interpreter then takes the hook out of that place for
  * good. PY_THROW and PY_UNWIND have no place to take it out of (ValueError before 3.15).
  */
+#include "python/args.h"
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/patch.h"
@@ -61,6 +62,8 @@ static bool is_told(struct krait_interp *in, PyObject *callable)
             krait_ring_put_code(ring, t, event, id);                                      \
         else                                                                              \
             krait_slow_begin(in, event, args[0]);                                         \
+        if (event == KRAIT_EVENT_python_call)                                             \
+            krait_args_begun(in, args[0]);                                                \
         return Py_None;                                                                   \
     }                                                                                     \
     static PyObject *name(KRAIT_ARGS)                                                     \
@@ -367,7 +370,13 @@ static PyObject *selective_unwind(KRAIT_ARGS)
     return Py_None;
 }
 
-KRAIT_HOOK(selective_start, selective_begin(self, args[0], KRAIT_EVENT_python_call, disable))
+static PyObject *selective_start(KRAIT_ARGS)
+{
+    PyObject *result = selective_begin(self, args[0], KRAIT_EVENT_python_call, disable);
+    krait_args_begun(hook_interp(self), args[0]);
+    return result;
+}
+
 KRAIT_HOOK(selective_resume, selective_begin(self, args[0], KRAIT_EVENT_python_resume, disable))
 
 static PyObject *selective_throw(KRAIT_ARGS)
@@ -377,7 +386,12 @@ static PyObject *selective_throw(KRAIT_ARGS)
     return Py_None;
 }
 
-KRAIT_HOOK(selective_return, selective_end(self, args[0], KRAIT_EVENT_python_return, disable))
+static PyObject *selective_return(KRAIT_ARGS)
+{
+    krait_args_ending(hook_interp(self), args[0], args[2]);
+    return selective_end(self, args[0], KRAIT_EVENT_python_return, disable);
+}
+
 KRAIT_HOOK(selective_yield, selective_end(self, args[0], KRAIT_EVENT_python_yield, disable))
 
 /* ---- the program has tasks ----

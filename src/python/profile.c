@@ -10,6 +10,7 @@
  * A program that sets a profile function of its own takes krait's place in that thread until it takes it off;
  * that is counted as displaced.
  */
+#include "python/args.h"
 #include "python/codes.h"
 #include "python/compat.h"
 #include "python/tasks.h"
@@ -167,6 +168,8 @@ static __attribute__((noinline)) int any_event(PyObject *obj, PyObject *frame, i
         event = begin_event(frame, code);
         put_begin(in, code, event);
         look_at_begin(in, code, event);
+        if (event == KRAIT_EVENT_python_call)
+            krait_args_begun(in, code);
         break;
     case WHAT_RETURN:
         if (is_unreported(in, t, frame, code, arg))
@@ -317,6 +320,8 @@ static void selective_begin(struct krait_interp *in, PyObject *code, uint32_t ev
     else
         put_begin(in, code, event);
     look_at_begin(in, code, event);
+    if (event == KRAIT_EVENT_python_call)
+        krait_args_begun(in, code);
 }
 
 static void selective_end(struct krait_interp *in, PyObject *code, uint32_t event)
@@ -365,8 +370,11 @@ static int selective_event(struct krait_interp *in, PyObject *frame, int what, P
     } else if (what == WHAT_RETURN) {
         PyObject *next = goes_on(frame, code, arg);
         if (!is_unreported(in, 0, frame, code, arg)) {
-            look_at_end(in, 0, code, end_event(frame, code, arg), arg);
-            selective_end(in, code, end_event(frame, code, arg));
+            uint32_t event = end_event(frame, code, arg);
+            look_at_end(in, 0, code, event, arg);
+            if (event == KRAIT_EVENT_python_return)
+                krait_args_ending(in, code, arg);
+            selective_end(in, code, event);
         }
         note_thrown(in, frame, code, arg);
         if (next && !code_left_out(in, next))

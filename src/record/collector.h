@@ -31,7 +31,7 @@ struct krait_collector_options {
     struct krait_collector_words {
         const char *const *items;
         size_t count;
-    } include, exclude, log, audit; /* by enum krait_filter_kind */
+    } include, exclude, log, audit, args; /* by enum krait_filter_kind */
 };
 
 struct krait_collector_summary {

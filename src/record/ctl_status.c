@@ -141,7 +141,8 @@ static void put_recorded(const struct krait_collector *c, struct krait_buf *out)
     } lists[] = { { "include", KRAIT_FILTER_INCLUDE },
                   { "exclude", KRAIT_FILTER_EXCLUDE },
                   { "log", KRAIT_FILTER_LOG },
-                  { "audit", KRAIT_FILTER_AUDIT } };
+                  { "audit", KRAIT_FILTER_AUDIT },
+                  { "args", KRAIT_FILTER_ARGS } };
     const struct krait_control *control = c->shm.control;
     char filters[KRAIT_FILTER_BYTES];
     memcpy(filters, control->filters, sizeof(filters));

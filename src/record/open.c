@@ -86,7 +86,8 @@ static int add_filter(struct krait_control *control, size_t *at, enum krait_filt
 {
     size_t n = strlen(text) + 1;
     if (*at + 2 + n >= sizeof(control->filters))
-        return krait_err_set(err, -E2BIG, "--include, --exclude, --log and --audit take %zu bytes in all",
+        return krait_err_set(err, -E2BIG,
+                             "--include, --exclude, --log, --audit and --args take %zu bytes in all",
                              sizeof(control->filters) - 2);
     control->filters[(*at)++] = (char)kind;
     memcpy(control->filters + *at, text, n);
@@ -104,7 +105,8 @@ static int add_filters(struct krait_control *control, const struct krait_collect
     } all[] = { { KRAIT_FILTER_INCLUDE, options->include },
                 { KRAIT_FILTER_EXCLUDE, options->exclude },
                 { KRAIT_FILTER_LOG, options->log },
-                { KRAIT_FILTER_AUDIT, options->audit } };
+                { KRAIT_FILTER_AUDIT, options->audit },
+                { KRAIT_FILTER_ARGS, options->args } };
     size_t at = 0;
     int rc = 0;
     for (size_t k = 0; k < KRAIT_ARRAY_LEN(all); k++) {

@@ -87,6 +87,7 @@ enum krait_filter_kind {
     KRAIT_FILTER_EXCLUDE = '-',
     KRAIT_FILTER_LOG = 'l',   /* NAME[:LEVEL] of loggers */
     KRAIT_FILTER_AUDIT = 'a', /* globs of audit events */
+    KRAIT_FILTER_ARGS = 'f',  /* functions and their arguments: base/argspec.h */
 };
 
 enum krait_session_state {

@@ -50,6 +50,12 @@ def test_the_commands_of_the_page_of_tasks_work(krait, any_python, tmp_path):
     assert "lock" in table.splitlines()[0] and "socket" in table.splitlines()[0]
 
 
+def test_the_commands_of_the_page_of_arguments_work(krait, any_python, tmp_path):
+    runs = run_page("args.md", krait, any_python, tmp_path)
+    (calls,) = [run.stdout.splitlines() for command, run in runs.items() if command.startswith("krait cat")]
+    assert len(calls) == 4 and all('item' in line and 'self.owner' in line and "secret" not in line for line in calls)
+
+
 def test_the_commands_of_the_page_of_logging_work(krait, any_python, tmp_path):
     runs = run_page("logging.md", krait, any_python, tmp_path)
     (records,) = [run.stdout.splitlines() for command, run in runs.items() if command.startswith("krait cat")]

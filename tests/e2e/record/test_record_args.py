@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--args: arguments and return values of functions that the user names."""
+
+import json
+import subprocess
+
+import pytest
+
+PROGRAM = """
+    class Owner:
+        __slots__ = ("slot",)
+        def __init__(self): self.slot = 3
+
+    class Own:
+        def __repr__(self): print("ran"); raise SystemExit
+        def __eq__(self, other): print("ran")
+        def __hash__(self): print("ran"); return 1
+
+    class Meta(type):
+        def __getattribute__(cls, name): print("ran"); return type.__getattribute__(cls, name)
+
+    class Cart(metaclass=Meta):
+        kind = "cart"
+        def __init__(self):
+            self.owner = Owner()
+            self.size = 0
+        @property
+        def heavy(self): print("ran"); return 1
+        def __getattr__(self, name): print("ran"); return 1
+        def add(self, item, n=1, *rest, **more):
+            self.size += n
+            return {"item": item, "n": n}
+
+    def other(x): return x
+    cart = Cart()
+    cart.add("pen", 2, 7, 8, color="red")
+    cart.add(Own())
+    for i in range(3): other(i)
+"""
+
+
+def told(run):
+    return [(n["code"], json.loads(n["args"])) for n in run.notes("call:args")]
+
+
+def returned(run):
+    return [(n["code"], json.loads(n["result"])) for n in run.notes("call:result")]
+
+
+def test_named_arguments_are_recorded_without_running_the_program(record, python):
+    spec = "Cart.add(item, n, rest, more, self.kind, self.size, self.owner.slot, self.owner, self.heavy, self.missing, missing)"
+    run = record.text(python, PROGRAM, options=["--args", spec, "--args", "__main__.other( x ) -> return"]).check(ended=False)
+    assert "ran" not in run.stdout
+    add = ("Cart.add", {"item": "pen", "n": 2, "rest": [7, 8], "more": {"color": "red"}, "self.kind": "cart", "self.size": 0, "self.owner.slot": 3,
+                                 "self.owner": "<Owner>", "self.heavy": "<property>"})
+    add_own = (add[0], {**add[1], "item": "<Own>", "n": 1, "rest": [], "more": {}, "self.size": 2})
+    assert told(run) == [add, add_own] + [("other", {"x": i}) for i in range(3)]
+    assert returned(run) == [("other", {"return": i}) for i in range(3)]
+
+
+def test_no_arguments_leave_the_calls_as_they_are(record, python):
+    asked = record.text(python, PROGRAM, options=["--args", "other(x)"]).check(ended=False)
+    plain = record.text(python, PROGRAM).check(ended=False)
+    assert asked.calls() == plain.calls() and told(plain) == []
+    assert [args for _, args in told(asked)] == [{"x": 0}, {"x": 1}, {"x": 2}] and returned(asked) == []
+
+
+def test_repr_runs_the_program_on_request_and_raises_nothing(record, python):
+    run = record.text(
+        python,
+        """
+        import os, signal
+        class Fails:
+            def __repr__(self): raise ValueError("no")
+        class Stops:
+            def __repr__(self): raise SystemExit(3)
+        class Says:
+            def __repr__(self): return "says"
+            @property
+            def far(self): return helper()
+        class Interrupts:
+            def __repr__(self): os.kill(os.getpid(), signal.SIGINT); [0 for _ in range(100)]; return "late"
+        def helper(): return "near"
+        def f(x): return x
+        for x in Fails(), Stops(), Says():
+            f(x)
+        try:
+            f(Interrupts())
+            [0 for _ in range(1000)]
+        except KeyboardInterrupt:
+            print("interrupted")
+        """,
+        options=["--args", "f(x!r, x.far!r) -> return!r"],
+    ).check(ended=False)
+    assert run.stdout.split() == ["interrupted"]
+    assert told(run)[:3] == [("f", {"x": "<Fails>"}), ("f", {"x": "<Stops>"}), ("f", {"x": "says", "x.far": "near"})]
+    assert returned(run)[2] == ("f", {"return": "says"})
+    assert "helper" not in run.calls()  # it is krait that calls it
+
+
+def test_a_hash_stands_for_a_value(record, python):
+    run = record.text(python, "def f(word, n): pass\nfor w in 'secret', 'other', 'secret': f(w, n=1)", options=["--args", "f(word!h, n)"]).check(ended=False)
+    first, second, third = [args for _, args in told(run)]
+    assert first == third != second and first["word"].startswith("#") and len(first["word"]) == 17
+    assert not any(b"secret" in p.read_bytes() for p in run.path.rglob("thread*"))
+
+
+def test_values_are_bounded(record, python):
+    run = record.text(
+        python,
+        """
+        def f(a, b, c, d, e): return "r" * 10**6
+        deep = []
+        for i in range(100): deep = [deep]
+        loop = []; loop.append(loop)
+        f("x" * 10**6, list(range(10**5)), {str(i): "v" * 999 for i in range(99)}, deep, loop)
+        """,
+        options=["--args", "f(a, b, c, d, e) -> return"],
+    ).check(ended=False)
+    ((_, args),) = told(run)
+    assert args["a"].startswith("xxx") and "1000000 characters" in args["a"] and len(str(args)) < 5000
+    assert len(str(returned(run))) < 1000
+
+
+def test_generators_coroutines_threads_and_exceptions(record, python):
+    run = record.text(
+        python,
+        """
+        import asyncio, threading
+        def gen(n):
+            for i in range(n): yield i
+            return "done"
+        async def co(n):
+            await asyncio.sleep(0)
+            return n * 2
+        def fails(x): raise KeyError(x)
+        def deep(n): return deep(n - 1) if n else (lambda: n)
+        list(gen(2))
+        asyncio.run(co(21))
+        thread = threading.Thread(target=deep, args=(2,)); thread.start(); thread.join()
+        try: fails(1)
+        except KeyError: pass
+        """,
+        options=["--args", "gen(n)->return", "--args", "co(n)->return", "--args", "fails(x)->return", "--args", "deep(n) -> return"],
+    ).check(ended=False)
+    assert sorted(told(run), key=str) == [("co", {"n": 21}), *(("deep", {"n": n}) for n in range(3)), ("fails", {"x": 1}), ("gen", {"n": 2})]
+    assert sorted(returned(run), key=str) == [("co", {"return": 42}), *[("deep", {"return": "<function>"})] * 3, ("gen", {"return": "done"})]
+
+
+def test_functions_come_and_go_and_forks_go_on(record, python):
+    run = record.text(
+        python,
+        """
+        import os
+        for i in range(2000):
+            space = {"__name__": "made"}
+            exec(f"def f{i}(x): pass\\ndef g(x): pass", space)
+            space[f"f{i}"](i); space["g"](i)
+        pid = os.fork()
+        space["g"]("child" if pid == 0 else "parent")
+        if pid == 0: os._exit(0)
+        os.wait()
+        """,
+        options=["--args", "made.g(x)"],
+    )
+    assert sorted((args["x"] for _, args in told(run)), key=str) == sorted([*range(2000), "child", "parent"], key=str)
+
+
+@pytest.mark.parametrize(
+    "spec, why",
+    [
+        ("f", "no argument and no '-> return' is named"),
+        ("(x)", "the function is missing"),
+        ("f(x", "a ')' is missing, at 'the end'"),
+        ("f(x.)", "a name is missing, at ')'"),
+        ("f(1)", "a name is missing, at '1)'"),
+        ("f(x!s)", "only !r and !h can follow a name"),
+        ("f(x) -> y", "only 'return' can follow '->'"),
+        ("f(x) y", "this is not understood, at 'y'"),
+        ("f(" + ", ".join("abcdefghijklmnopq") + ")", "too many names"),
+        ("f" * 300 + "(x)", "the function's name is too long"),
+    ],
+)
+def test_wrong_usage_is_said_before_anything_runs(krait, spec, why):
+    done = subprocess.run([krait, "record", "--args", spec, "--", "echo", "ran"], capture_output=True, text=True, timeout=60)
+    assert why in done.stderr and done.returncode == 2 and done.stdout == ""

@@ -9,10 +9,10 @@
 struct open {
     struct start {
         uint64_t t_ns;
-        uint32_t track;
+        uint32_t track, row, key;
     } * starts;
     uint32_t first, end, cap;
-    uint32_t row, key;
+    uint32_t key; /* of states: the state that it is in */
 };
 
 struct pairs {
@@ -40,50 +40,77 @@ static void pairs_done(struct pairs *pairs)
     free(pairs->transition_of);
 }
 
+static bool is_of_states(const struct pairs *pairs, uint32_t rule)
+{
+    return pairs->options->rules[rule].kind == KRAIT_RULE_STATES;
+}
+
 static struct open *open_of(struct pairs *pairs, const struct krait_edge *edge)
 {
     struct krait_map *map = &pairs->open_of[edge->rule];
-    uint32_t key = pairs->options->rules[edge->rule].state ? KRAIT_NO_ID : edge->key;
+    uint32_t key = is_of_states(pairs, edge->rule) ? KRAIT_NO_ID : edge->key;
     uint64_t place = (uint64_t)edge->lane << 32 | key, *known = krait_map_get(map, place);
-    uint32_t row;
     if (known)
         return &pairs->opens[*known];
-    if (krait_intervals_row(pairs->intervals, pairs->rows, pairs->options, edge->rule, edge->key, &row) ||
-        !KRAIT_GROW(pairs->opens, pairs->cap, pairs->count + 1) || krait_map_put(map, place, pairs->count))
+    if (!KRAIT_GROW(pairs->opens, pairs->cap, pairs->count + 1) || krait_map_put(map, place, pairs->count))
         return NULL;
-    pairs->opens[pairs->count] = (struct open){ .row = row, .key = edge->key };
+    pairs->opens[pairs->count] = (struct open){ .key = edge->key };
     return &pairs->opens[pairs->count++];
+}
+
+/* Starts that will have no stop. */
+static void drop(struct pairs *pairs, struct open *open)
+{
+    for (uint32_t i = open->first; i < open->end; i++)
+        pairs->intervals->rows[open->starts[i].row].no_stop++;
+    open->first = open->end = 0;
+}
+
+/* The row that an edge belongs to: of its label, where the rule has such, else of its key. */
+static int row_of(struct pairs *pairs, const struct krait_edge *edge, uint32_t *key, uint32_t *row)
+{
+    const struct krait_interval_rule *rule = &pairs->options->rules[edge->rule];
+    bool has_labels = false;
+    for (uint32_t i = 0; i < rule->trigger_count; i++)
+        has_labels |= rule->triggers[i].by.count > 0;
+    *key = has_labels && !is_of_states(pairs, edge->rule) ? edge->label : edge->key;
+    return krait_intervals_row(pairs->intervals, pairs->rows, pairs->options, edge->rule, *key, row);
 }
 
 static int add_start(struct pairs *pairs, struct open *open, const struct krait_edge *edge)
 {
-    struct krait_interval_row *row = &pairs->intervals->rows[open->row];
-    row->starts++;
-    if (pairs->options->rules[edge->rule].pairing == KRAIT_PAIR_LATEST || open->first == open->end) {
-        row->no_stop += open->end - open->first;
-        open->first = open->end = 0;
-    }
-    if (!KRAIT_GROW(open->starts, open->cap, open->end + 1))
+    struct start start = { .t_ns = edge->t_ns, .track = edge->track };
+    if (pairs->options->rules[edge->rule].pairing == KRAIT_PAIR_LATEST || open->first == open->end)
+        drop(pairs, open);
+    if (row_of(pairs, edge, &start.key, &start.row) || !KRAIT_GROW(open->starts, open->cap, open->end + 1))
         return -ENOMEM;
-    open->starts[open->end++] = (struct start){ edge->t_ns, edge->track };
+    pairs->intervals->rows[start.row].starts++;
+    open->starts[open->end++] = start;
+    return 0;
+}
+
+static int add_orphan(struct pairs *pairs, const struct krait_edge *edge)
+{
+    uint32_t key, row;
+    if (row_of(pairs, edge, &key, &row))
+        return -ENOMEM;
+    pairs->intervals->rows[row].stops++;
+    pairs->intervals->rows[row].no_start += !edge->is_both; /* of a row of ticks, the first ends nothing */
     return 0;
 }
 
 static int add_stop(struct pairs *pairs, struct open *open, const struct krait_edge *edge)
 {
-    struct krait_interval_row *row = &pairs->intervals->rows[open->row];
-    row->stops++;
-    if (open->first == open->end) {
-        row->no_start += !edge->is_both; /* of a row of ticks, the first ends nothing */
-        return 0;
-    }
+    if (open->first == open->end)
+        return add_orphan(pairs, edge);
     const struct start *start = pairs->options->rules[edge->rule].pairing == KRAIT_PAIR_ORDER
                                     ? &open->starts[open->first++]
                                     : &open->starts[--open->end];
+    pairs->intervals->rows[start->row].stops++;
     return krait_intervals_add(pairs->intervals, (struct krait_interval){ .begin_ns = start->t_ns,
                                                                           .end_ns = edge->t_ns,
-                                                                          .row = open->row,
-                                                                          .key = open->key,
+                                                                          .row = start->row,
+                                                                          .key = start->key,
                                                                           .begin_track = start->track,
                                                                           .end_track = edge->track });
 }
@@ -108,20 +135,14 @@ static int add_state(struct pairs *pairs, struct open *open, const struct krait_
 {
     bool is_first = open->first == open->end;
     int rc = is_first ? 0 : count_transition(pairs, edge->rule, open->key, edge->key);
-    struct krait_edge end = *edge;
-    end.is_both = true; /* no state is before the first */
-    rc = rc ? rc : add_stop(pairs, open, &end);
-    pairs->intervals->rows[open->row].stops -= is_first;
-    rc = rc ? rc
-            : krait_intervals_row(pairs->intervals, pairs->rows, pairs->options, edge->rule, edge->key,
-                                  &open->row);
+    rc = rc || is_first ? rc : add_stop(pairs, open, edge);
     open->key = edge->key;
     return rc ? rc : add_start(pairs, open, edge);
 }
 
 static int pair_one(struct pairs *pairs, struct open *open, const struct krait_edge *edge)
 {
-    if (pairs->options->rules[edge->rule].state)
+    if (is_of_states(pairs, edge->rule))
         return add_state(pairs, open, edge);
     return edge->stops ? add_stop(pairs, open, edge) : add_start(pairs, open, edge);
 }
@@ -150,6 +171,6 @@ int krait_intervals_pair(struct krait_intervals *intervals, struct krait_map *ro
                                calloc((size_t)options->rule_count + 1, sizeof(*pairs.transition_of)) };
     int rc = pairs.open_of && pairs.transition_of ? pair_all(&pairs, edges, count) : -ENOMEM;
     for (uint32_t i = 0; i < pairs.count && !rc; i++)
-        intervals->rows[pairs.opens[i].row].no_stop += pairs.opens[i].end - pairs.opens[i].first;
+        drop(&pairs, &pairs.opens[i]);
     return rc;
 }

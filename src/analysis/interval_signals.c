@@ -15,7 +15,7 @@ int krait_signals_row(struct krait_intervals *intervals, struct krait_map *rows,
                       const struct krait_interval_options *options, uint32_t rule, uint32_t key,
                       uint32_t *row)
 {
-    key = options->by_key ? key : KRAIT_NO_ID;
+    key = options->rules[rule].by_key ? key : KRAIT_NO_ID;
     uint64_t place = (uint64_t)rule << 32 | key, *known = krait_map_get(rows, place);
     *row = known ? (uint32_t)*known : intervals->signal_count;
     if (known)
@@ -81,6 +81,7 @@ static void sum_row(struct krait_signal_row *row, const struct krait_sample *sam
         double value = samples[i].value, from_mean = value - row->mean;
         row->mean += from_mean / (double)(i + 1);
         squares += from_mean * (value - row->mean);
+        row->total += value;
         items[i] = ordered(value);
     }
     row->count = count;

@@ -12,7 +12,7 @@ int krait_intervals_row(struct krait_intervals *intervals, struct krait_map *row
                         const struct krait_interval_options *options, uint32_t rule, uint32_t key,
                         uint32_t *row)
 {
-    key = options->by_key || options->rules[rule].state ? key : KRAIT_NO_ID;
+    key = options->rules[rule].by_key || options->rules[rule].kind == KRAIT_RULE_STATES ? key : KRAIT_NO_ID;
     uint64_t place = (uint64_t)rule << 32 | key, *known = krait_map_get(rows, place);
     *row = known ? (uint32_t)*known : intervals->row_count;
     if (known)

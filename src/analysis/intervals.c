@@ -9,15 +9,14 @@
 #include "base/pipe.h"
 #include "base/runs.h"
 #include "trace/fields.h"
+#include "trace/kernel/kernel.h"
+#include "trace/kernel_raw.h"
 
 #include <math.h>
 #include <string.h>
 
 /* A rule as it is looked for. */
 struct sought {
-    uint32_t start_group,
-        stop_group;      /* that are the key; 0: it is a field. Of a rule of one pattern: start_group */
-    uint32_t what_group; /* a state's name, or a signal's number; 0: it is a field */
     bool is_keyed;
     bool *calls; /* by function; NULL of a rule of messages */
     struct call {
@@ -36,10 +35,11 @@ struct search {
     struct krait_map signals; /* krait_signals_row */
     struct krait_edge *edges;
     size_t edge_count, edge_cap;
-    bool is_mixed;              /* a lane may have edges of more than one track */
-    struct krait_strtab lanes;  /* of streams */
-    struct krait_buf text, own; /* of a message; of a field */
-    struct krait_pipe *pipe;    /* to the thread that searches messages; NULL: this one does */
+    bool is_mixed;             /* a lane may have edges of more than one track */
+    struct krait_strtab lanes; /* of streams */
+    struct krait_said said;    /* the event that is looked at */
+    struct krait_map threads;  /* by number: the track of what the kernel saw of it */
+    struct krait_pipe *pipe;   /* to the thread that searches messages; NULL: this one does */
 };
 
 enum { PASSED = 1024 }; /* messages at once, from one thread to the other */
@@ -57,104 +57,89 @@ static void search_done(struct search *search)
     krait_map_done(&search->rows);
     krait_map_done(&search->signals);
     krait_strtab_done(&search->lanes);
-    krait_buf_done(&search->text);
-    krait_buf_done(&search->own);
+    krait_map_done(&search->threads);
+    krait_buf_done(&search->said.text);
+    krait_buf_done(&search->said.own);
 }
 
-/* -- messages -- */
+/* -- events -- */
 
-/* The lane of an event of a stream: what its fields say about its thread, else the whole trace. */
-static uint32_t stream_lane(struct search *search, const struct krait_track *track, const char *fields)
+/* The lane of an event of a stream: what is known about its thread, else the whole trace. */
+static uint32_t stream_lane(struct search *search, const struct krait_track *track)
 {
     KRAIT_AUTO_BUF lane = { 0 };
+    const char *fields = search->said.fields;
     struct krait_fields all = { fields, fields + strlen(fields) }, at = all;
     struct krait_field field;
     search->is_mixed = true;
-    krait_buf_fmt(&lane, "%s %u", track->host, track->pid);
-    if (krait_fields_find(&at, "vpid pid", &field))
-        krait_buf_fmt(&lane, " %.*s", (int)field.value_len, field.value);
-    at = all;
-    if (krait_fields_find(&at, "vtid tid thread pthread_id", &field))
-        krait_buf_fmt(&lane, " / %.*s", (int)field.value_len, field.value);
-    return lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data, lane.len);
+    if (search->said.tid >= 0) {
+        krait_buf_fmt(&lane, "thread %lld", (long long)search->said.tid);
+    } else if (track) {
+        krait_buf_fmt(&lane, "%s %u", track->host, track->pid);
+        if (krait_fields_find(&at, "vpid pid", &field))
+            krait_buf_fmt(&lane, " %.*s", (int)field.value_len, field.value);
+        at = all;
+        if (krait_fields_find(&at, "vtid tid thread pthread_id", &field))
+            krait_buf_fmt(&lane, " / %.*s", (int)field.value_len, field.value);
+    }
+    return lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data ? lane.data : "", lane.len);
 }
 
-/* A part of the message that was just matched: a group, or, without one, a field. NULL: it has none. `text` may hold
- * it. */
-static const char *find_part(const struct krait_regex *regex, uint32_t group, const char *field,
-                             const char *fields, struct krait_buf *text, size_t *n)
-{
-    if (group)
-        return krait_regex_part(regex, group, n);
-    if (!krait_fields_get((struct krait_fields){ fields, fields + strlen(fields) }, field, text))
-        return NULL;
-    *n = text->len;
-    return text->data ? text->data : "";
-}
-
-/* The key of the message that was just matched; KRAIT_NO_ID: it has none. */
-static int find_key(struct search *search, const struct krait_regex *regex, uint32_t group, const char *field,
-                    const char *fields, uint32_t *key)
+/* Parts of the event that just fired a trigger as a key: what a template or else a group says; KRAIT_NO_ID: the event has
+ * none. */
+static int find_key(struct search *search, const struct krait_trigger *trigger,
+                    const struct krait_template *template, uint32_t group, uint32_t *key)
 {
     KRAIT_AUTO_BUF text = { 0 };
     size_t n = 0;
-    const char *part = find_part(regex, group, field, fields, &text, &n);
+    const char *part = NULL;
+    if (template->count) {
+        if (krait_trigger_fill(trigger, template, &search->said, &text))
+            part = text.data ? text.data : "";
+        n = text.len;
+    } else if (group) {
+        part = krait_regex_part(trigger->message, group, &n);
+    }
     *key = part ? krait_strtab_add(&search->intervals->keys, part, n) : KRAIT_NO_ID;
     return part && *key == KRAIT_NO_ID ? -ENOMEM : 0;
 }
 
 /* What belongs together: a key anywhere, or a thread. Returns 0, -ENOMEM, or -ENOENT: there is no key. */
-static int find_place(struct search *search, const struct sought *sought, struct krait_edge *edge,
-                      const char *fields)
+static int find_place(struct search *search, const struct krait_trigger *trigger, struct krait_edge *edge)
 {
-    const struct krait_interval_rule *rule = &search->options->rules[edge->rule];
-    const struct krait_track *track = &search->trace->tracks[edge->track];
+    const struct krait_track *track = edge->track == KRAIT_NO_ID ? NULL : &search->trace->tracks[edge->track];
     edge->key = KRAIT_NO_ID;
-    if (sought->is_keyed) {
+    if (search->sought[edge->rule].is_keyed) {
         search->is_mixed = true;
-        int rc =
-            find_key(search,
-                     rule->state   ? rule->state
-                     : edge->stops ? rule->stop
-                                   : rule->start,
-                     edge->stops ? sought->stop_group : sought->start_group, rule->key, fields, &edge->key);
+        int rc = find_key(search, trigger, &trigger->key, krait_trigger_key_group(trigger), &edge->key);
         return rc ? rc : edge->key == KRAIT_NO_ID ? -ENOENT : 0;
     }
     edge->lane =
-        track->thread != KRAIT_NO_ID ? OF_THREADS | track->thread : stream_lane(search, track, fields);
+        track && track->thread != KRAIT_NO_ID ? OF_THREADS | track->thread : stream_lane(search, track);
     return edge->lane == KRAIT_NO_ID ? -ENOMEM : 0;
 }
 
 /* The same of a state, whose name is then the key; what is a key otherwise has a lane of its own. */
-static int find_state(struct search *search, const struct sought *sought, struct krait_edge *edge,
-                      const char *fields)
+static int find_state(struct search *search, const struct krait_trigger *trigger, struct krait_edge *edge)
 {
-    const struct krait_interval_rule *rule = &search->options->rules[edge->rule];
-    int rc = find_place(search, sought, edge, fields);
-    if (!rc && sought->is_keyed) {
+    int rc = find_place(search, trigger, edge);
+    if (!rc && search->sought[edge->rule].is_keyed) {
         const char *key = search->intervals->keys.texts[edge->key];
         KRAIT_AUTO_BUF lane = { 0 };
         krait_buf_fmt(&lane, "key %s", key);
         edge->lane = lane.failed ? KRAIT_NO_ID : krait_strtab_add(&search->lanes, lane.data, lane.len);
         rc = edge->lane == KRAIT_NO_ID ? -ENOMEM : 0;
     }
-    rc = rc ? rc : find_key(search, rule->state, sought->what_group, NULL, fields, &edge->key);
+    rc = rc ? rc : find_key(search, trigger, &trigger->what, krait_trigger_what_group(trigger), &edge->key);
     return rc ? rc : edge->key == KRAIT_NO_ID ? -ENOENT : 0;
 }
 
-/* What an instant says. */
-struct said {
-    const char *message, *fields;
-    size_t n; /* of message */
-};
-
-/* A message that a rule's start, stop or state matches. */
-static int add_edge(struct search *search, struct krait_edge edge, const char *fields)
+/* An event that fired a start, a stop or a state. */
+static int add_edge(struct search *search, const struct krait_trigger *trigger, struct krait_edge edge)
 {
     uint32_t row;
-    const struct sought *sought = &search->sought[edge.rule];
-    int rc = search->options->rules[edge.rule].state ? find_state(search, sought, &edge, fields)
-                                                     : find_place(search, sought, &edge, fields);
+    int rc = trigger->role == KRAIT_TRIGGER_STATE ? find_state(search, trigger, &edge)
+                                                  : find_place(search, trigger, &edge);
     if (rc == -ENOENT) {
         rc = krait_intervals_row(search->intervals, &search->rows, search->options, edge.rule, KRAIT_NO_ID,
                                  &row);
@@ -162,23 +147,11 @@ static int add_edge(struct search *search, struct krait_edge edge, const char *f
             search->intervals->rows[row].no_key++;
         return rc;
     }
+    rc = rc ? rc : find_key(search, trigger, &trigger->by, 0, &edge.label);
     if (rc || !KRAIT_GROW(search->edges, search->edge_cap, search->edge_count + 1))
         return -ENOMEM;
     search->edges[search->edge_count++] = edge;
     return 0;
-}
-
-/* What an instant says: its message, or its name with its fields. */
-static const char *message_of(struct search *search, const char *name, const char *fields, size_t *n)
-{
-    struct krait_fields at = { fields, fields + strlen(fields) };
-    struct krait_field field;
-    if (krait_fields_find(&at, "message msg text buf", &field) && field.value[0] == '"')
-        return krait_field_text(&field, &search->own, n);
-    krait_buf_clear(&search->text);
-    krait_buf_fmt(&search->text, "%s%s%s", name, *fields ? " " : "", fields);
-    *n = search->text.len;
-    return search->text.data ? search->text.data : "";
 }
 
 /* A whole text as a number; NAN where it is none. */
@@ -194,56 +167,91 @@ static double number_of(const char *text, size_t n)
     return end > own && !*end ? number : NAN;
 }
 
-/* A message that a rule's signal matches. */
-static int add_sample(struct search *search, const struct krait_edge *edge, const char *fields)
+static double value_of(struct search *search, const struct krait_trigger *trigger)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    const struct krait_interval_rule *rule = &search->options->rules[edge->rule];
-    const struct sought *sought = &search->sought[edge->rule];
-    struct krait_sample sample = { .t_ns = edge->t_ns, .track = edge->track, .key = KRAIT_NO_ID };
+    uint32_t group = krait_trigger_what_group(trigger);
     size_t n = 0;
-    int rc = !sought->is_keyed
-                 ? 0
-                 : find_key(search, rule->signal, sought->start_group, rule->key, fields, &sample.key);
-    if (rc)
-        return rc;
-    const char *part = find_part(rule->signal, sought->what_group, rule->value, fields, &text, &n);
-    sample.value = part ? number_of(part, n) : NAN;
-    return krait_signals_add(search->intervals, &search->signals, search->options, edge->rule,
-                             sought->is_keyed, sample);
+    if (trigger->what.count)
+        return krait_trigger_fill(trigger, &trigger->what, &search->said, &text)
+                   ? number_of(text.data, text.len)
+                   : NAN;
+    const char *part = group ? krait_regex_part(trigger->message, group, &n) : NULL;
+    return part ? number_of(part, n) : NAN;
 }
 
-static int take_pair(struct search *search, const struct krait_interval_rule *rule, struct krait_edge edge,
-                     const struct said *said)
+/* An event that fired a value. */
+static int add_sample(struct search *search, const struct krait_trigger *trigger, struct krait_edge edge)
+{
+    struct krait_sample sample = { .t_ns = edge.t_ns, .track = edge.track, .key = KRAIT_NO_ID };
+    bool is_keyed = search->sought[edge.rule].is_keyed;
+    const struct krait_template *key = trigger->by.count ? &trigger->by : &trigger->key;
+    int rc = is_keyed || trigger->by.count
+                 ? find_key(search, trigger, key, krait_trigger_key_group(trigger), &sample.key)
+                 : 0;
+    sample.value = value_of(search, trigger);
+    return rc ? rc
+              : krait_signals_add(search->intervals, &search->signals, search->options, edge.rule, is_keyed,
+                                  sample);
+}
+
+/* Of a pair, the stop first: where both fire, the event ends one and begins the next. */
+static int take_pair(struct search *search, const struct krait_interval_rule *rule, struct krait_edge edge)
+{
+    const struct krait_trigger *fired[2] = { NULL, NULL };
+    int rc = 0;
+    for (uint32_t i = 0; i < rule->trigger_count; i++) {
+        const struct krait_trigger *trigger = &rule->triggers[i];
+        bool stops = trigger->role == KRAIT_TRIGGER_STOP;
+        if (!fired[stops] && krait_trigger_fires(trigger, &search->said))
+            fired[stops] = trigger;
+    }
+    edge.is_both = fired[0] && fired[1];
+    for (int stops = 1; stops >= 0 && !rc; stops--) {
+        edge.stops = stops;
+        rc = fired[stops] ? add_edge(search, fired[stops], edge) : 0;
+    }
+    return rc;
+}
+
+static int take_others(struct search *search, const struct krait_interval_rule *rule,
+                       const struct krait_edge *edge)
 {
     int rc = 0;
-    bool starts = krait_regex_find(rule->start, said->message, said->n);
-    bool stops = krait_regex_find(rule->stop, said->message, said->n);
-    edge.is_both = starts && stops;
-    if ((edge.stops = stops))
-        rc = add_edge(search, edge, said->fields);
-    edge.stops = false;
-    return starts && !rc ? add_edge(search, edge, said->fields) : rc;
+    for (uint32_t i = 0; i < rule->trigger_count && !rc; i++) {
+        const struct krait_trigger *trigger = &rule->triggers[i];
+        if (!krait_trigger_fires(trigger, &search->said))
+            continue;
+        rc = trigger->role == KRAIT_TRIGGER_VALUE ? add_sample(search, trigger, *edge)
+                                                  : add_edge(search, trigger, *edge);
+    }
+    return rc;
+}
+
+/* The event in search->said. */
+static int take_event(struct search *search, uint32_t track, uint64_t t_ns)
+{
+    int rc = 0;
+    search->said.message = NULL;
+    for (uint32_t i = 0; i < search->options->rule_count && !rc; i++) {
+        const struct krait_interval_rule *rule = &search->options->rules[i];
+        const struct krait_edge edge = {
+            .t_ns = t_ns, .track = track, .rule = (uint16_t)i, .label = KRAIT_NO_ID
+        };
+        rc =
+            rule->kind == KRAIT_RULE_PAIRS ? take_pair(search, rule, edge) : take_others(search, rule, &edge);
+    }
+    return rc;
 }
 
 static int take_message(struct search *search, uint32_t track, uint64_t t_ns, const char *name,
                         const char *fields)
 {
-    struct said said = { .fields = fields };
-    int rc = 0;
-    said.message = message_of(search, name, fields, &said.n);
     search->intervals->messages++;
-    for (uint32_t i = 0; i < search->options->rule_count && !rc; i++) {
-        const struct krait_interval_rule *rule = &search->options->rules[i];
-        const struct krait_edge edge = { .t_ns = t_ns, .track = track, .rule = (uint16_t)i };
-        if (rule->state && krait_regex_find(rule->state, said.message, said.n))
-            rc = add_edge(search, edge, fields);
-        else if (rule->signal && krait_regex_find(rule->signal, said.message, said.n))
-            rc = add_sample(search, &edge, fields);
-        else if (rule->start)
-            rc = take_pair(search, rule, edge, &said);
-    }
-    return rc;
+    search->said.name = name;
+    search->said.fields = fields;
+    search->said.cpu = search->said.tid = -1;
+    return take_event(search, track, t_ns);
 }
 
 /* Some thousand messages on their way: one thread reads, another searches. */
@@ -383,12 +391,13 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
     uint32_t index = (uint32_t)(track - search->trace->tracks);
     int rc = 0;
     for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
-        const struct krait_match *span = search->options->rules[rule].span;
+        const struct krait_interval_rule *of = &search->options->rules[rule];
+        const struct krait_match *span = of->kind == KRAIT_RULE_SPANS ? of->match : NULL;
         for (uint32_t i = 0; span && i < batch->n && !rc; i++) {
             uint32_t row, key;
             if (!krait_match_text(span, krait_track_text(search->trace, batch->name[i])))
                 continue;
-            rc = span_key(search, search->options->rules[rule].key, batch->text ? batch->text[i] : "", &key);
+            rc = span_key(search, of->key, batch->text ? batch->text[i] : "", &key);
             rc = rc ? rc : krait_intervals_row(intervals, &search->rows, search->options, rule, key, &row);
             rc =
                 rc ? rc
@@ -409,54 +418,60 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
 static int begin_row(struct search *search, uint32_t rule)
 {
     const struct krait_interval_options *options = search->options;
+    const struct krait_interval_rule *of = &options->rules[rule];
     uint32_t row;
-    if (options->by_key || options->rules[rule].state)
+    if (of->by_key || of->kind == KRAIT_RULE_STATES)
         return 0;
-    return options->rules[rule].signal
+    return of->kind == KRAIT_RULE_SIGNAL
                ? krait_signals_row(search->intervals, &search->signals, options, rule, KRAIT_NO_ID, &row)
                : krait_intervals_row(search->intervals, &search->rows, options, rule, KRAIT_NO_ID, &row);
 }
 
-uint32_t krait_interval_group(const struct krait_regex *regex, const char *usual, const char *key)
+/* Whether each trigger has a key. */
+static bool is_keyed(const struct krait_interval_rule *rule)
 {
-    uint32_t named = krait_regex_group(regex, usual);
-    uint32_t first = krait_regex_group(regex, "1"), second = krait_regex_group(regex, "2");
-    bool is_key = first && first == krait_regex_group(regex, key ? key : "key");
-    return named ? named : is_key ? second : first;
+    bool all = rule->trigger_count;
+    for (uint32_t i = 0; i < rule->trigger_count; i++)
+        all &= rule->triggers[i].key.count || krait_trigger_key_group(&rule->triggers[i]);
+    return all;
 }
 
 static int begin_rule(struct search *search, uint32_t rule, struct krait_err *err)
 {
-    const struct krait_interval_rule *patterns = &search->options->rules[rule];
+    const struct krait_interval_rule *of = &search->options->rules[rule];
     struct sought *sought = &search->sought[rule];
-    const char *key = patterns->key ? patterns->key : "key";
     if (begin_row(search, rule))
         return krait_err_set(err, -ENOMEM, "out of memory");
-    if (patterns->start) {
-        sought->start_group = krait_regex_group(patterns->start, key);
-        sought->stop_group = krait_regex_group(patterns->stop, key);
-        sought->is_keyed = patterns->key || (sought->start_group && sought->stop_group);
+    sought->is_keyed = is_keyed(of);
+    if (of->kind != KRAIT_RULE_CALLS)
         return 0;
-    }
-    if (patterns->span)
-        return 0;
-    if (patterns->state || patterns->signal) {
-        const struct krait_regex *regex = patterns->state ? patterns->state : patterns->signal;
-        sought->what_group = patterns->value
-                                 ? krait_regex_group(regex, patterns->value)
-                                 : krait_interval_group(regex, patterns->state ? "state" : "value", key);
-        sought->start_group = krait_regex_group(regex, key);
-        sought->is_keyed = patterns->key || sought->start_group;
-        return 0;
-    }
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
-    return sought->calls ? krait_match_mark(sought->calls, search->trace, patterns->call, err)
+    return sought->calls ? krait_match_mark(sought->calls, search->trace, of->match, err)
                          : krait_err_set(err, -ENOMEM, "out of memory");
 }
 
-static enum krait_track_kind kind_of(const struct krait_interval_rule *rule)
+static unsigned kinds_of(const struct krait_interval_rule *rule)
 {
-    return rule->call ? KRAIT_TRACK_CALLS : rule->span ? KRAIT_TRACK_SLICES : KRAIT_TRACK_INSTANTS;
+    return rule->kind == KRAIT_RULE_CALLS   ? 1u << KRAIT_TRACK_CALLS
+           : rule->kind == KRAIT_RULE_SPANS ? 1u << KRAIT_TRACK_SLICES
+                                            : 1u << KRAIT_TRACK_INSTANTS;
+}
+
+/* Whether it looks at the kernel's events. */
+static bool needs_kernel(const struct krait_interval_rule *rule)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < rule->trigger_count; i++)
+        any |= rule->triggers[i].event_count > 0;
+    return any;
+}
+
+unsigned krait_intervals_kinds(const struct krait_interval_rule *rules, uint32_t count)
+{
+    unsigned kinds = 0;
+    for (uint32_t i = 0; i < count; i++)
+        kinds |= kinds_of(&rules[i]) | (needs_kernel(&rules[i]) ? 1u << KRAIT_TRACK_STATES : 0);
+    return kinds;
 }
 
 /* Walks the tracks of a kind that are chosen, if a rule needs them. */
@@ -471,7 +486,7 @@ static int walk(struct search *search, enum krait_track_kind kind, krait_batch_f
     if (!tracks)
         return -ENOMEM;
     for (uint32_t i = 0; i < options->rule_count; i++)
-        is_needed |= kind_of(&options->rules[i]) == kind;
+        is_needed |= kinds_of(&options->rules[i]) == 1u << kind;
     for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
         if (trace->tracks[i].kind == kind && options->takes(options->ctx, trace, &trace->tracks[i]))
             tracks[count++] = i;
@@ -490,6 +505,59 @@ static int walk_messages(struct search *search, char *damage, size_t size)
     return rc ? rc : searched;
 }
 
+/* -- the kernel's events -- */
+
+/* Whether a trigger looks at them, and may fire by an event of this name. */
+static bool wants_raw(void *ctx, const char *name)
+{
+    const struct krait_interval_options *options = ((const struct search *)ctx)->options;
+    for (uint32_t i = 0; i < options->rule_count; i++) {
+        for (uint32_t t = 0; t < options->rules[i].trigger_count; t++) {
+            const struct krait_trigger *trigger = &options->rules[i].triggers[t];
+            if (trigger->event_count && krait_trigger_may(trigger, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+static int take_raw(void *ctx, const struct krait_raw_event *event)
+{
+    struct search *search = ctx;
+    const struct krait_interval_options *options = search->options;
+    const uint64_t *known = krait_map_get(&search->threads, (uint64_t)event->tid);
+    uint32_t track = known ? (uint32_t)*known : KRAIT_NO_ID;
+    if (known && !options->takes(options->ctx, search->trace, &search->trace->tracks[track]))
+        return 0;
+    search->intervals->messages++;
+    search->said.name = event->name;
+    search->said.fields = event->fields;
+    search->said.cpu = event->cpu;
+    search->said.tid = event->tid;
+    search->said.is_kernels = true;
+    search->is_mixed = true;
+    int rc = take_event(search, track, event->t_ns);
+    search->said.is_kernels = false;
+    return rc;
+}
+
+static int walk_kernel(struct search *search, char *damage, size_t size)
+{
+    const struct krait_trace *trace = search->trace;
+    const struct krait_raw_walk walk = {
+        .ctx = search, .range = search->options->range, .wants = wants_raw, .take = take_raw
+    };
+    bool is_needed = false;
+    for (uint32_t i = 0; i < search->options->rule_count; i++)
+        is_needed |= needs_kernel(&search->options->rules[i]);
+    for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        if (krait_kernel_is_thread_states(track) && krait_map_put(&search->threads, track->number, i))
+            return -ENOMEM;
+    }
+    return is_needed ? krait_kernel_raw_walk(trace, &walk, damage, size) : 0;
+}
+
 static int by_time(const void *a, const void *b)
 {
     const struct krait_edge *x = a, *y = b;
@@ -500,6 +568,7 @@ static int search_all(struct search *search, char *damage, size_t size)
 {
     struct krait_intervals *intervals = search->intervals;
     int rc = walk_messages(search, damage, size);
+    rc = rc ? rc : walk_kernel(search, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_CALLS, take_calls, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_SLICES, take_spans, damage, size);
     if (!rc && search->is_mixed)
@@ -507,6 +576,8 @@ static int search_all(struct search *search, char *damage, size_t size)
     rc = rc ? rc
             : krait_intervals_pair(intervals, &search->rows, search->options, search->edges,
                                    search->edge_count);
+    rc = rc ? rc : krait_intervals_within(intervals, search->options);
+    rc = rc ? rc : krait_intervals_hide(intervals, search->options);
     rc = rc ? rc : krait_intervals_sum(intervals);
     return rc ? rc : krait_signals_sum(intervals);
 }
@@ -527,9 +598,8 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
         return rc;
     rc = search_all(&search, damage, size);
     for (uint32_t i = 0; i < options->rule_count; i++) {
-        const struct krait_interval_rule *of = &options->rules[i];
-        intervals->given_up += krait_regex_given_up(of->start) + krait_regex_given_up(of->stop) +
-                               krait_regex_given_up(of->state) + krait_regex_given_up(of->signal);
+        for (uint32_t t = 0; t < options->rules[i].trigger_count; t++)
+            intervals->given_up += krait_regex_given_up(options->rules[i].triggers[t].message);
     }
     return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
 }

@@ -13,6 +13,8 @@
  *
  * Or a rule is a signal: each message that matches has a number, which holds until the next.
  *
+ * trigger.h says how an event is told from others.
+ *
  * Without a key, a start and a stop belong together within a thread. Instants of streams that are not of one thread are
  * told apart by their fields vtid, tid or thread where they have one. With a key, they belong together where it has the
  * same text, in any thread, process or recording.
@@ -21,7 +23,7 @@
 #define KRAIT_ANALYSIS_INTERVALS_H
 
 #include "analysis/match.h"
-#include "analysis/regex.h"
+#include "analysis/trigger.h"
 #include "trace/track.h"
 
 /* Which of the open starts a stop ends. */
@@ -31,25 +33,34 @@ enum krait_pairing {
     KRAIT_PAIR_LATEST, /* the newest; those before it never stop */
 };
 
+enum krait_rule_kind {
+    KRAIT_RULE_PAIRS,  /* triggers of starts and of stops; may be the same: then from each to the next */
+    KRAIT_RULE_CALLS,  /* of a function */
+    KRAIT_RULE_SPANS,  /* and other slices */
+    KRAIT_RULE_STATES, /* triggers of states */
+    KRAIT_RULE_SIGNAL, /* triggers of values */
+};
+
 struct krait_interval_rule {
+    enum krait_rule_kind kind;
+    enum krait_pairing pairing;
     const char *name;
     const char
         *given[2]; /* its patterns as they were given, of a pair two; the finder does not look at them */
-    enum krait_pairing pairing;
-    const char *
-        key; /* a group of the patterns, or a field; NULL: the group named key, where both patterns have it */
-    const char *value; /* of a signal: the same for the number; NULL: the group named value, or the first */
-    struct krait_regex *start, *stop; /* may be the same pattern: then from each to the next */
-    struct krait_match *call;         /* of which function; in place of the two above */
-    struct krait_match *span;         /* of which spans and other slices; in place of these */
-    struct krait_regex *state;  /* in place of these: its group `state`, or its first, is a state's name */
-    struct krait_regex *signal; /* in place of these: messages that have a number */
+    struct krait_trigger *triggers;
+    uint32_t trigger_count;
+    struct krait_match *match; /* of which function, or which spans */
+    const char *key;           /* of spans: a field */
+    bool by_key;               /* a row for each key, or for what the triggers' `by` names */
+    bool is_hidden;            /* only there for others that are within it */
+    uint32_t within;           /* only inside one of this rule's: its index plus 1; 0: anywhere */
+    const char *within_name;   /* its name, and the line of that, where a file declares it; as `given` */
+    uint32_t line;
 };
 
 struct krait_interval_options {
     const struct krait_interval_rule *rules;
     uint32_t rule_count;
-    bool by_key; /* a row for each rule and key */
     struct krait_range range;
     bool (*takes)(void *ctx, const struct krait_trace *trace, const struct krait_track *track);
     void *ctx;
@@ -58,7 +69,7 @@ struct krait_interval_options {
 struct krait_interval {
     uint64_t begin_ns, end_ns;
     uint32_t row, key;               /* KRAIT_NO_ID: it has no key */
-    uint32_t begin_track, end_track; /* indices */
+    uint32_t begin_track, end_track; /* indices; KRAIT_NO_ID: of none */
 };
 
 /* What all intervals of a rule, or of a rule and key, are together. Without any, times are 0. */
@@ -82,14 +93,14 @@ struct krait_sample {
     uint64_t t_ns;
     double value;
     uint32_t row, key; /* KRAIT_NO_ID: it has no key */
-    uint32_t track;
+    uint32_t track;    /* KRAIT_NO_ID: of none */
 };
 
 /* What all numbers of a signal, or of a signal and key, are together. Without any, they are 0. */
 struct krait_signal_row {
     uint32_t rule, key; /* KRAIT_NO_ID: of all keys */
     uint64_t count, begin_ns, end_ns;
-    double min, max, mean, median, p90, p99, last;
+    double total, min, max, mean, median, p90, p99, last;
     double deviation;           /* of a sample: by count - 1 */
     double per_s;               /* how many a second, from the first to the last */
     uint64_t no_number, no_key; /* messages that match but have none */
@@ -110,8 +121,10 @@ struct krait_intervals {
     uint64_t messages, given_up; /* read; searches that took too many steps */
 };
 
-/* Reads the tracks that are needed, of a trace whose tracks of calls, instants, and where a rule has spans of slices were
- * found. `damage` (size bytes)
+/* The kinds of tracks that rules need, as krait_tracks_find_kinds takes them. */
+unsigned krait_intervals_kinds(const struct krait_interval_rule *rules, uint32_t count);
+
+/* Reads what is needed of a trace whose tracks of these kinds were found. `damage` (size bytes)
  * keeps the first that is met. Returns 0, -ENOMEM, or -ENOENT: a rule's function is not in the trace. */
 int krait_intervals_find(struct krait_intervals *intervals, const struct krait_trace *trace,
                          const struct krait_interval_options *options, char *damage, size_t size,
@@ -120,9 +133,5 @@ void krait_intervals_done(struct krait_intervals *intervals);
 
 /* The duration at a share of them, nearest rank; `ns` is put in another order. */
 uint64_t krait_interval_quantile(uint64_t *ns, size_t count, double share);
-
-/* The group of a pattern that a state or a number is in: the one with the usual name, or the first that is not the
- * key's (NULL: the group named key). 0: there is none. */
-uint32_t krait_interval_group(const struct krait_regex *regex, const char *usual, const char *key);
 
 #endif

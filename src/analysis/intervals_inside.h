@@ -8,11 +8,12 @@
 
 #include "analysis/intervals.h"
 
-/* A message that matches; of one that matches both, the stop comes first. */
+/* An event that matches; of one that matches both, the stop comes first. */
 struct krait_edge {
     uint64_t t_ns;
     uint32_t lane, key,
-        track; /* lane: what belongs together without a key. Of a rule of states: with it; then key is the state */
+        track;      /* lane: what belongs together without a key. Of states: with it; then key is the state */
+    uint32_t label; /* what its row is named by; KRAIT_NO_ID: by its key */
     uint16_t rule;
     bool stops, is_both;
 };
@@ -45,6 +46,12 @@ uint64_t krait_intervals_rank(uint64_t *items, size_t count, size_t rank);
 int krait_intervals_pair(struct krait_intervals *intervals, struct krait_map *rows,
                          const struct krait_interval_options *options, const struct krait_edge *edges,
                          size_t count);
+
+/* Leaves out those of rules that are within others where they are not. Returns 0 or -ENOMEM. */
+int krait_intervals_within(struct krait_intervals *intervals, const struct krait_interval_options *options);
+
+/* Leaves out those of rules that are hidden. Returns 0 or -ENOMEM. */
+int krait_intervals_hide(struct krait_intervals *intervals, const struct krait_interval_options *options);
 
 /* Puts the intervals in order, and fills the rows' times. Returns 0 or -ENOMEM. */
 int krait_intervals_sum(struct krait_intervals *intervals);

@@ -5,43 +5,29 @@
 #include "cmd/intervals.h"
 
 #include "base/fmt.h"
+#include "cmd/analysis_files.h"
 #include "cmd/cmds.h"
 #include "cmd/progress.h"
 #include "cmd/terminal.h"
 #include "cmd/within.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 enum { TABLE_ROWS = 40, MOST_RULES = UINT16_MAX };
 
 /* -- what is asked for -- */
 
-/* What one table, list or picture cannot have beside each other. */
-static int check_signals(const struct intervals_options *o, size_t rules, struct krait_err *err)
-{
-    if (o->value && !o->signals.count)
-        return krait_err_set(err, -EINVAL, "--value needs --signal");
-    if (o->signals.count && o->compare[0])
-        return krait_err_set(err, -EINVAL, "--compare compares intervals; it does not go with --signal");
-    if (o->signals.count && o->signals.count < rules && (o->list || o->plot || o->csv))
-        return krait_err_set(err, -EINVAL,
-                             "--%s has either intervals or signals; leave out --signal or the others",
-                             o->list   ? "list"
-                             : o->plot ? "plot"
-                                       : "csv");
-    return 0;
-}
-
 static int check_options(const struct intervals_options *o, size_t rules, struct krait_err *err)
 {
     if (o->starts.count != o->stops.count)
         return krait_err_set(err, -EINVAL, "each --start needs a --stop: there are %zu and %zu",
                              o->starts.count, o->stops.count);
-    if (!rules)
+    if (!rules && !o->select.analyses.count)
         return krait_err_set(
             err, -EINVAL,
             "no interval given; use --start REGEX with --stop REGEX, --call FUNCTION, --span NAME, --state REGEX, "
-            "or --signal REGEX");
+            "--signal REGEX, or -f FILE");
     if (o->names.count > rules || rules > MOST_RULES)
         return krait_err_set(err, -EINVAL, "there are more names (--name) than intervals");
     if (o->nested && o->latest)
@@ -51,92 +37,144 @@ static int check_options(const struct intervals_options *o, size_t rules, struct
     if (o->list + (o->compare[0] != NULL) + (o->plot != NULL) + o->transitions + (o->graph != NULL) > 1)
         return krait_err_set(err, -EINVAL,
                              "--list, --compare, --plot, --transitions and --graph exclude each other");
-    if ((o->transitions || o->graph) && !o->states.count)
-        return krait_err_set(err, -EINVAL, "--%s needs --state", o->graph ? "graph" : "transitions");
     if (o->plot && strcmp(o->plot, "-") == 0 && (o->csv || o->json))
         return krait_err_set(err, -EINVAL, "--plot - draws into a table for people, not into CSV and JSON");
     if (o->by && o->list)
         return krait_err_set(err, -EINVAL, "--by does not go with --list, which has a column for the key");
-    int rc = check_signals(o, rules, err);
-    return rc ? rc : krait_select_check(&o->select, err);
+    return krait_select_check(&o->select, err);
+}
+
+/* What one table, list or picture cannot have beside each other. */
+static int check_kinds(const struct intervals *intervals, struct krait_err *err)
+{
+    const struct intervals_options *o = intervals->options;
+    uint32_t signals = krait_intervals_of_kind(intervals, KRAIT_RULE_SIGNAL);
+    if ((o->transitions || o->graph) && !krait_intervals_of_kind(intervals, KRAIT_RULE_STATES))
+        return krait_err_set(err, -EINVAL, "--%s needs --state", o->graph ? "graph" : "transitions");
+    if (o->value && !o->signals.count)
+        return krait_err_set(err, -EINVAL, "--value needs --signal");
+    if (o->signals.count && o->compare[0])
+        return krait_err_set(err, -EINVAL, "--compare compares intervals; it does not go with --signal");
+    if (signals && signals < krait_intervals_shown(intervals) && (o->list || o->plot || o->csv))
+        return krait_err_set(
+            err, -EINVAL,
+            "--%s has either intervals or signals; leave out --signal or the others, or choose "
+            "with --only",
+            o->list   ? "list"
+            : o->plot ? "plot"
+                      : "csv");
+    return 0;
+}
+
+static bool is_asked_for(const struct intervals *intervals, const struct krait_interval_rule *rule)
+{
+    const struct krait_opt_list *only = &intervals->options->only;
+    bool asked = !only->count;
+    for (size_t i = 0; i < only->count; i++)
+        asked |= fnmatch(only->items[i], rule->name, 0) == 0;
+    return asked;
+}
+
+/* Rules of files, of which --only takes some: the others stay for those that are within them, but are not shown. */
+static int add_declared(struct intervals *intervals, struct krait_err *err)
+{
+    const struct intervals_options *o = intervals->options;
+    uint32_t first = intervals->rules.count, shown = 0;
+    int rc = krait_analysis_rules(&intervals->rules, &o->select.analyses, err);
+    for (uint32_t i = first; i < intervals->rules.count && !rc; i++) {
+        intervals->rules.items[i].by_key |= o->by != NULL;
+        intervals->rules.items[i].is_hidden = !is_asked_for(intervals, &intervals->rules.items[i]);
+        shown += !intervals->rules.items[i].is_hidden;
+    }
+    if (!rc && o->only.count && !shown)
+        rc = krait_err_set(err, -EINVAL, "--only: the files declare nothing that is called '%s'",
+                           o->only.items[0]);
+    return rc;
 }
 
 /* A number that is no group of a pattern, which would be taken for a field. */
 static int check_key(const struct intervals *intervals, struct krait_err *err)
 {
     const char *key = intervals->options->key;
-    for (uint32_t i = 0; key && i < intervals->rule_count; i++) {
-        const struct krait_interval_rule *rule = &intervals->rules[i];
-        bool is_number = *key && key[strspn(key, "0123456789")] == '\0';
-        if (!rule->start || !is_number)
-            continue;
-        if (!krait_regex_group(rule->start, key) || !krait_regex_group(rule->stop, key))
-            return krait_err_set(err, -EINVAL,
-                                 "--key %s: '%s' and '%s' do not both have a group %s in round brackets", key,
-                                 rule->given[0], rule->given[1], key);
+    bool is_number = key && *key && key[strspn(key, "0123456789")] == '\0';
+    for (uint32_t i = 0; is_number && i < intervals->rules.count; i++) {
+        const struct krait_interval_rule *rule = &intervals->rules.items[i];
+        for (uint32_t t = 0; rule->kind == KRAIT_RULE_PAIRS && t < rule->trigger_count; t++) {
+            if (!krait_regex_group(rule->triggers[t].message, key))
+                return krait_err_set(err, -EINVAL,
+                                     "--key %s: '%s' and '%s' do not both have a group %s in round brackets",
+                                     key, rule->given[0], rule->given[1], key);
+        }
     }
     return 0;
 }
 
-/* A pattern that names a state or has a number: in a group of that name, or its first. */
-static int make_one(struct krait_regex **regex, const char *option, const char *pattern, const char *group,
-                    const char *key, const char *what, struct krait_err *err)
+/* The triggers of a rule take the key that was asked for. */
+static int add_keys(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
 {
-    int rc = krait_regex_new(regex, pattern, err);
+    const char *key = intervals->options->key;
+    for (uint32_t i = 0; key && i < rule->trigger_count; i++) {
+        rule->triggers[i].key = krait_rules_part(&intervals->rules, key);
+        if (!rule->triggers[i].key.count)
+            return krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    rule->key = key;
+    return 0;
+}
+
+/* A trigger whose pattern has what it takes in a group. */
+static int make_one(struct intervals *intervals, struct krait_interval_rule *rule,
+                    enum krait_trigger_role role, const char *option, const char *what, struct krait_err *err)
+{
+    int rc = krait_rules_trigger(rule, role, rule->given[0], err);
     if (rc)
         return krait_err_prefix(err, rc, option);
-    if (!group || krait_interval_group(*regex, group, key))
-        return 0;
-    return krait_err_set(err, -EINVAL, "%s: '%s' has no group in round brackets for the %s", option, pattern,
-                         what);
+    rc = add_keys(intervals, rule, err);
+    if (rc || rule->triggers[0].what.count || krait_trigger_what_group(&rule->triggers[0]))
+        return rc;
+    return krait_err_set(err, -EINVAL, "%s: '%s' has no group in round brackets for the %s", option,
+                         rule->given[0], what);
 }
 
-static int make_pair(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
-                     struct krait_err *err)
+static int make_pair(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
 {
-    int rc = krait_regex_new(&rule->start, o->starts.items[i], err);
+    int rc = krait_rules_trigger(rule, KRAIT_TRIGGER_START, rule->given[0], err);
     if (rc)
         return krait_err_prefix(err, rc, "--start");
-    rc = krait_regex_new(&rule->stop, o->stops.items[i], err);
-    return rc ? krait_err_prefix(err, rc, "--stop") : 0;
+    rc = krait_rules_trigger(rule, KRAIT_TRIGGER_STOP, rule->given[1], err);
+    return rc ? krait_err_prefix(err, rc, "--stop") : add_keys(intervals, rule, err);
 }
 
-static int make_call(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
-                     struct krait_err *err)
+static int make_match(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
 {
-    return krait_match_new(&rule->call, o->calls.items[i], err);
+    int rc = krait_rules_match(&intervals->rules, rule, rule->given[0], err);
+    return rc ? rc : add_keys(intervals, rule, err);
 }
 
-static int make_span(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
-                     struct krait_err *err)
+static int make_state(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
 {
-    return krait_match_new(&rule->span, o->spans.items[i], err);
+    return make_one(intervals, rule, KRAIT_TRIGGER_STATE, "--state", "state's name", err);
 }
 
-static int make_state(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
-                      struct krait_err *err)
+static int make_signal(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err)
 {
-    return make_one(&rule->state, "--state", o->states.items[i], "state", o->key, "state's name", err);
-}
-
-static int make_signal(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
-                       struct krait_err *err)
-{
-    return make_one(&rule->signal, "--signal", o->signals.items[i], o->value ? NULL : "value", o->key,
-                    "number; --value names a field", err);
+    const char *value = intervals->options->value;
+    if (value)
+        rule->triggers[0].what = krait_rules_part(&intervals->rules, value);
+    return make_one(intervals, rule, KRAIT_TRIGGER_VALUE, "--signal", "number; --value names a field", err);
 }
 
 /* What makes rules, in the order that --name counts in. */
 static const struct {
     size_t list; /* of the options */
-    int (*make)(struct krait_interval_rule *rule, const struct intervals_options *o, size_t i,
-                struct krait_err *err);
+    enum krait_rule_kind kind;
+    int (*make)(struct intervals *intervals, struct krait_interval_rule *rule, struct krait_err *err);
 } kinds[] = {
-    { offsetof(struct intervals_options, starts), make_pair },
-    { offsetof(struct intervals_options, calls), make_call },
-    { offsetof(struct intervals_options, spans), make_span },
-    { offsetof(struct intervals_options, states), make_state },
-    { offsetof(struct intervals_options, signals), make_signal },
+    { offsetof(struct intervals_options, starts), KRAIT_RULE_PAIRS, make_pair },
+    { offsetof(struct intervals_options, calls), KRAIT_RULE_CALLS, make_match },
+    { offsetof(struct intervals_options, spans), KRAIT_RULE_SPANS, make_match },
+    { offsetof(struct intervals_options, states), KRAIT_RULE_STATES, make_state },
+    { offsetof(struct intervals_options, signals), KRAIT_RULE_SIGNAL, make_signal },
 };
 
 static const struct krait_opt_list *list_of(const struct intervals_options *o, size_t kind)
@@ -144,35 +182,27 @@ static const struct krait_opt_list *list_of(const struct intervals_options *o, s
     return (const struct krait_opt_list *)((const char *)o + kinds[kind].list);
 }
 
-/* As it was asked for, or its patterns. */
-static const char *name_rule(struct intervals *intervals, uint32_t rule, size_t kind, size_t i)
+/* A rule by its patterns, which name it if no name was asked for. */
+static int make_rule(struct intervals *intervals, size_t kind, size_t i, struct krait_err *err)
 {
     const struct intervals_options *o = intervals->options;
-    const char *text = list_of(o, kind)->items[i];
+    const char *given = list_of(o, kind)->items[i];
+    const char *stop = kinds[kind].kind == KRAIT_RULE_PAIRS ? o->stops.items[i] : NULL;
     KRAIT_AUTO_BUF name = { 0 };
-    if (rule < o->names.count)
-        return o->names.items[rule];
-    krait_buf_str(&name, text);
-    if (kinds[kind].make == make_pair)
-        krait_buf_fmt(&name, " .. %s", o->stops.items[i]);
-    return name.failed ? NULL : krait_arena_strdup(&intervals->texts, name.data ? name.data : "");
-}
-
-static int make_kind(struct intervals *intervals, size_t kind, uint32_t *made, struct krait_err *err)
-{
-    const struct intervals_options *o = intervals->options;
-    int rc = 0;
-    for (size_t i = 0; i < list_of(o, kind)->count && !rc; i++) {
-        struct krait_interval_rule *rule = &intervals->rules[*made];
-        rule->key = o->key;
-        rule->value = o->value;
-        rule->pairing = o->nested ? KRAIT_PAIR_NESTED : o->latest ? KRAIT_PAIR_LATEST : KRAIT_PAIR_ORDER;
-        rule->given[0] = list_of(o, kind)->items[i];
-        rule->given[1] = kinds[kind].make == make_pair ? o->stops.items[i] : NULL;
-        rule->name = name_rule(intervals, (*made)++, kind, i);
-        rc = rule->name ? kinds[kind].make(rule, o, i, err) : krait_err_set(err, -ENOMEM, "out of memory");
-    }
-    return rc;
+    if (intervals->rules.count < o->names.count)
+        krait_buf_str(&name, o->names.items[intervals->rules.count]);
+    else
+        krait_buf_fmt(&name, "%s%s%s", given, stop ? " .. " : "", stop ? stop : "");
+    struct krait_interval_rule *rule =
+        name.failed ? NULL
+                    : krait_rules_add(&intervals->rules, kinds[kind].kind, name.data ? name.data : "", 2);
+    if (!rule)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    rule->given[0] = given;
+    rule->given[1] = stop;
+    rule->by_key = o->by;
+    rule->pairing = o->nested ? KRAIT_PAIR_NESTED : o->latest ? KRAIT_PAIR_LATEST : KRAIT_PAIR_ORDER;
+    return kinds[kind].make(intervals, rule, err);
 }
 
 static size_t count_rules(const struct intervals_options *o)
@@ -186,16 +216,14 @@ static size_t count_rules(const struct intervals_options *o)
 static int make_rules(struct intervals *intervals, struct krait_err *err)
 {
     const struct intervals_options *o = intervals->options;
-    uint32_t made = 0;
     int rc = check_options(o, count_rules(o), err);
-    if (rc)
-        return rc;
-    intervals->rule_count = (uint32_t)count_rules(o);
-    intervals->rules = calloc(intervals->rule_count, sizeof(*intervals->rules));
-    rc = intervals->rules ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
-    for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds) && !rc; i++)
-        rc = make_kind(intervals, i, &made, err);
+    for (size_t kind = 0; kind < KRAIT_ARRAY_LEN(kinds); kind++) {
+        for (size_t i = 0; i < list_of(o, kind)->count && !rc; i++)
+            rc = make_rule(intervals, kind, i, err);
+    }
     rc = rc ? rc : check_key(intervals, err);
+    rc = rc ? rc : add_declared(intervals, err);
+    rc = rc ? rc : check_kinds(intervals, err);
     return rc ? rc : krait_select_limit(&intervals->limit, o->limit, o->csv || o->json ? 0 : TABLE_ROWS, err);
 }
 
@@ -210,16 +238,15 @@ int krait_intervals_read(const struct intervals *intervals, struct intervals_of 
     int rc = krait_trace_open(&of->trace, paths, count, 0, err);
     rc = rc ? rc
             : krait_tracks_find_kinds(
-                  of->trace, 1 << KRAIT_TRACK_INSTANTS | (o->spans.count ? 1 << KRAIT_TRACK_SLICES : 0), err);
+                  of->trace, krait_intervals_kinds(intervals->rules.items, intervals->rules.count), err);
     if (rc)
         return rc;
     rc = krait_within((void *)&o->select, of->trace, "intervals", err);
     if (rc)
         return rc;
     const struct krait_interval_options options = {
-        .rules = intervals->rules,
-        .rule_count = intervals->rule_count,
-        .by_key = o->by,
+        .rules = intervals->rules.items,
+        .rule_count = intervals->rules.count,
         .range = krait_select_range(&o->select, of->trace),
         .takes = (bool (*)(void *, const struct krait_trace *, const struct krait_track *))krait_select_place,
         .ctx = (void *)&o->select,
@@ -262,32 +289,32 @@ static void note_nothing(struct intervals *intervals)
         return;
     for (uint32_t i = 0; i < found->row_count; i++) {
         const struct krait_interval_row *row = &found->rows[i];
-        const struct krait_interval_rule *rule = &intervals->rules[row->rule];
-        if (rule->span && !row->starts)
+        const struct krait_interval_rule *rule = &intervals->rules.items[row->rule];
+        if (rule->kind == KRAIT_RULE_SPANS && !row->starts)
             note_no_span(intervals, rule->given[0]);
-        if (rule->start && !(row->starts && row->stops))
+        if (rule->kind == KRAIT_RULE_PAIRS && rule->given[1] && !(row->starts && row->stops))
             note_no_match(intervals, row->starts ? "stop" : "start", rule->given[row->starts > 0]);
     }
     for (uint32_t i = 0; i < found->signal_count; i++) {
         const struct krait_signal_row *row = &found->signals[i];
-        if (!row->count && !row->no_number && !row->no_key)
-            note_no_match(intervals, "signal", intervals->rules[row->rule].given[0]);
+        if (!row->count && !row->no_number && !row->no_key && intervals->rules.items[row->rule].given[0])
+            note_no_match(intervals, "signal", intervals->rules.items[row->rule].given[0]);
     }
 }
 
 /* Intervals, and signals below. */
 static int show_tables(struct intervals *intervals)
 {
-    uint32_t signals = krait_intervals_signals(intervals);
+    uint32_t signals = krait_intervals_of_kind(intervals, KRAIT_RULE_SIGNAL);
     bool list = intervals->options->list, is_table = !intervals->options->csv && !intervals->options->json;
     int rc = 0;
-    if (signals < intervals->rule_count)
+    if (signals < krait_intervals_shown(intervals))
         rc = list                              ? krait_intervals_list(intervals)
              : intervals->options->transitions ? krait_intervals_transitions(intervals)
                                                : krait_intervals_table(intervals);
     if (rc || !signals)
         return rc;
-    if (is_table && signals < intervals->rule_count)
+    if (is_table && signals < krait_intervals_shown(intervals))
         krait_buf_char(&intervals->out, '\n');
     return list ? krait_signals_list(intervals) : krait_signals_table(intervals);
 }
@@ -314,16 +341,7 @@ static int show(struct intervals *intervals)
 
 static void intervals_done(struct intervals *intervals)
 {
-    for (uint32_t i = 0; intervals->rules && i < intervals->rule_count; i++) {
-        krait_regex_free(intervals->rules[i].start);
-        krait_regex_free(intervals->rules[i].stop);
-        krait_match_free(intervals->rules[i].call);
-        krait_match_free(intervals->rules[i].span);
-        krait_regex_free(intervals->rules[i].state);
-        krait_regex_free(intervals->rules[i].signal);
-    }
-    free(intervals->rules);
-    krait_arena_done(&intervals->texts);
+    krait_rules_done(&intervals->rules);
     krait_intervals_of_done(&intervals->of);
     krait_buf_done(&intervals->out);
     krait_buf_done(&intervals->notes);
@@ -339,6 +357,7 @@ static void options_done(struct intervals_options *options)
     krait_opt_list_done(&options->states);
     krait_opt_list_done(&options->signals);
     krait_opt_list_done(&options->names);
+    krait_opt_list_done(&options->only);
 }
 
 static int check_operands(const struct intervals_options *o, int argc, struct krait_err *err)
@@ -353,9 +372,10 @@ static int run_intervals(void *values, int argc, char **argv)
     struct intervals_options *options = values;
     struct krait_err err = { 0 };
     struct intervals intervals = { .options = options, .look = krait_terminal_look(stdout), .err = &err };
+    options->select.shows_analyses = true;
     int rc = make_rules(&intervals, &err);
     rc = rc ? rc : check_operands(options, argc, &err);
-    int status = rc ? krait_cmd_usage(&krait_cmd_intervals, &err) : 0;
+    int status = rc == -EINVAL ? krait_cmd_usage(&krait_cmd_intervals, &err) : 0;
     if (!rc && argc > 0) {
         rc = krait_intervals_read(&intervals, &intervals.of, (const char *const *)argv, (size_t)argc);
         rc = rc ? rc : show(&intervals);
@@ -396,6 +416,8 @@ static const struct krait_opt intervals_opts[] = {
     { "nested", 0, KRAIT_OPT_FLAG, NULL, OPT(nested), "End the newest open start (default: the oldest)" },
     { "latest", 0, KRAIT_OPT_FLAG, NULL, OPT(latest), "Replace the open start by a new one" },
     { "by", 0, KRAIT_OPT_CHOICE, "key", OPT(by), "Show a row for each key" },
+    { "only", 0, KRAIT_OPT_LIST, "NAME", OPT(only),
+      "With -f: show only what is declared by this name, a glob; may be repeated" },
     { "list", 'l', KRAIT_OPT_FLAG, NULL, OPT(list), "Show each interval, or each value" },
     { "compare", 0, KRAIT_OPT_TWO, "A B", OPT(compare),
       "Compare two intervals by name or key, or, without TRACE, the same intervals of the recordings A and B: ratio and "

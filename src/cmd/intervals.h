@@ -6,13 +6,13 @@
 #ifndef KRAIT_CMD_INTERVALS_H
 #define KRAIT_CMD_INTERVALS_H
 
-#include "analysis/intervals.h"
+#include "analysis/rules.h"
 #include "cmd/select.h"
 #include "cmd/sheet.h"
 
 struct intervals_options {
     struct krait_select select;
-    struct krait_opt_list starts, stops, calls, spans, states, signals, names;
+    struct krait_opt_list starts, stops, calls, spans, states, signals, names, only;
     const char *key, *value, *by, *sort, *limit, *plot, *graph, *compare[2];
     bool nested, latest, list, transitions, csv, json;
 };
@@ -27,9 +27,7 @@ struct intervals_of {
 
 struct intervals {
     const struct intervals_options *options;
-    struct krait_interval_rule *rules;
-    uint32_t rule_count;
-    struct krait_arena texts; /* names of rules */
+    struct krait_rules rules;
     struct intervals_of of;
     uint32_t limit; /* rows; 0: all */
     struct krait_table_look look;
@@ -59,12 +57,15 @@ int krait_intervals_graph(struct intervals *intervals); /* of states, into a fil
 /* Whether rows have keys: of --by key, or states. */
 bool krait_intervals_have_keys(const struct intervals *intervals);
 
-/* How many rules are signals; the others are intervals. */
-uint32_t krait_intervals_signals(const struct intervals *intervals);
+/* How many rules are shown, of all kinds, and of one. */
+uint32_t krait_intervals_shown(const struct intervals *intervals);
+uint32_t krait_intervals_of_kind(const struct intervals *intervals, enum krait_rule_kind kind);
 /* Tables of signals: a row for each, and for each of its numbers. */
 int krait_signals_table(struct intervals *intervals);
 int krait_signals_list(struct intervals *intervals);
 
+/* The track of that index, or one without names. */
+const struct krait_track *krait_intervals_track(const struct intervals_of *of, uint32_t track);
 /* A track's thread, or a stream's own name. */
 const char *krait_intervals_thread(const struct krait_track *track);
 

@@ -47,7 +47,7 @@ static int make_room(struct plotted *plotted, uint32_t series, size_t count)
 static int add_series(struct plotted *plotted, const struct intervals *intervals, uint32_t rule, uint32_t of,
                       size_t at, size_t count, double median)
 {
-    const char *name = intervals->rules[rule].name, *key = krait_intervals_key(&intervals->of, of);
+    const char *name = intervals->rules.items[rule].name, *key = krait_intervals_key(&intervals->of, of);
     KRAIT_AUTO_BUF text = { 0 };
     krait_buf_fmt(&text, "%s%s%s", name, key ? " " : "", key ? key : "");
     plotted->series[plotted->plot.count++] =
@@ -128,7 +128,7 @@ int krait_intervals_plot(struct intervals *intervals)
 {
     const char *path = intervals->options->plot;
     KRAIT_CLEANUP(plotted_done) struct plotted plotted = { 0 };
-    bool is_of_values = krait_intervals_signals(intervals);
+    bool is_of_values = krait_intervals_of_kind(intervals, KRAIT_RULE_SIGNAL);
     if (is_of_values ? fill_signals(&plotted, intervals) : fill_intervals(&plotted, intervals))
         return krait_err_set(intervals->err, -ENOMEM, "out of memory");
     if (!plotted.count)

@@ -17,6 +17,7 @@ struct signal_row {
 
 static const struct krait_sheet_column row_columns[] = {
     { { "values", 0, 0, 0 }, "values", KRAIT_SHEET_COUNT, 0, COUNT(count) },
+    { { "total", 0, 0, 4 }, "total", KRAIT_SHEET_REAL, 0, REAL(total) },
     { { "min", 0, 0, 2 }, "min", KRAIT_SHEET_REAL, 0, REAL(min) },
     { { "mean", 0, 0, 0 }, "mean", KRAIT_SHEET_REAL, 0, REAL(mean) },
     { { "median", 0, 0, 0 }, "median", KRAIT_SHEET_REAL, 0, REAL(median) },
@@ -48,14 +49,22 @@ static const struct krait_sheet_column row_columns[] = {
 #undef COUNT
 #undef NAME
 
+static bool have_keys(const struct intervals *intervals)
+{
+    bool have = false;
+    for (uint32_t i = 0; i < intervals->rules.count; i++)
+        have |= intervals->rules.items[i].kind == KRAIT_RULE_SIGNAL && intervals->rules.items[i].by_key;
+    return have;
+}
+
 int krait_signals_table(struct intervals *intervals)
 {
     const struct krait_intervals *found = &intervals->of.found;
     KRAIT_CLEANUP(krait_sheet_done)
     struct krait_sheet sheet = { .columns = row_columns,
-                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !intervals->options->by };
+                                 .column_count = KRAIT_ARRAY_LEN(row_columns) - !have_keys(intervals) };
     for (uint32_t i = 0; i < found->signal_count; i++) {
-        struct signal_row row = { found->signals[i], intervals->rules[found->signals[i].rule].name,
+        struct signal_row row = { found->signals[i], intervals->rules.items[found->signals[i].rule].name,
                                   krait_intervals_key(&intervals->of, found->signals[i].key) };
         struct krait_signal_row *of = &row.row;
         if (!of->count)
@@ -108,14 +117,14 @@ int krait_signals_list(struct intervals *intervals)
     struct krait_sheet sheet = { .columns = list_columns, .column_count = KRAIT_ARRAY_LEN(list_columns) };
     for (size_t i = 0; i < found->sample_count && !sheet.failed; i++) {
         const struct krait_sample *sample = &found->samples[i];
-        const struct krait_track *track = &intervals->of.trace->tracks[sample->track];
+        const struct krait_track *track = krait_intervals_track(&intervals->of, sample->track);
         const uint64_t zero_ns = intervals->of.zero_ns;
         krait_sheet_add(&sheet, &(struct listed){
                                     .t_ns = sample->t_ns - KRAIT_MIN(zero_ns, sample->t_ns),
                                     .tid = track->of == KRAIT_OF_THREAD ? track->number : KRAIT_SHEET_NONE,
                                     .pid = track->pid ? track->pid : KRAIT_SHEET_NONE,
                                     .value = sample->value,
-                                    .name = intervals->rules[found->signals[sample->row].rule].name,
+                                    .name = intervals->rules.items[found->signals[sample->row].rule].name,
                                     .key = krait_intervals_key(&intervals->of, sample->key),
                                     .thread = krait_intervals_thread(track),
                                     .process = track->process_name,

@@ -12,7 +12,7 @@
 
 const char *krait_intervals_name(const struct intervals *intervals, const struct krait_interval_row *row)
 {
-    return intervals->rules[row->rule].name;
+    return intervals->rules.items[row->rule].name;
 }
 
 const char *krait_intervals_key(const struct intervals_of *of, uint32_t key)
@@ -113,6 +113,12 @@ static const struct krait_sheet_column list_columns[] = {
 #undef NUMBER
 #undef NAME
 
+const struct krait_track *krait_intervals_track(const struct intervals_of *of, uint32_t track)
+{
+    static const struct krait_track none = { .of = KRAIT_OF_GROUP, .name = "", .process_name = "" };
+    return track == KRAIT_NO_ID ? &none : &of->trace->tracks[track];
+}
+
 const char *krait_intervals_thread(const struct krait_track *track)
 {
     return track->of == KRAIT_OF_THREAD ? track->thread_name : track->name;
@@ -121,8 +127,8 @@ const char *krait_intervals_thread(const struct krait_track *track)
 static struct listed listed_of(const struct intervals *intervals, const struct krait_interval *interval)
 {
     const struct intervals_of *of = &intervals->of;
-    const struct krait_track *begin = &of->trace->tracks[interval->begin_track],
-                             *end = &of->trace->tracks[interval->end_track];
+    const struct krait_track *begin = krait_intervals_track(of, interval->begin_track),
+                             *end = krait_intervals_track(of, interval->end_track);
     return (struct listed){
         .begin_ns = interval->begin_ns - KRAIT_MIN(of->zero_ns, interval->begin_ns),
         .duration_ns = interval->end_ns - interval->begin_ns,
@@ -224,7 +230,13 @@ int krait_intervals_print(struct intervals *intervals, struct krait_sheet *sheet
 
 bool krait_intervals_have_keys(const struct intervals *intervals)
 {
-    return intervals->options->by || intervals->options->states.count;
+    bool have = false;
+    for (uint32_t i = 0; i < intervals->rules.count; i++) {
+        const struct krait_interval_rule *rule = &intervals->rules.items[i];
+        have |= !rule->is_hidden &&
+                (rule->kind == KRAIT_RULE_STATES || (rule->by_key && rule->kind != KRAIT_RULE_SIGNAL));
+    }
+    return have;
 }
 
 struct krait_sheet krait_intervals_sheet(const struct intervals *intervals)
@@ -242,14 +254,23 @@ int krait_intervals_table(struct intervals *intervals)
         krait_sheet_add(
             &sheet, &(struct intervals_row){ found->rows[i], krait_intervals_name(intervals, &found->rows[i]),
                                              krait_intervals_key(&intervals->of, found->rows[i].key) });
-    return krait_intervals_print(intervals, &sheet, NULL, "rows");
+    return krait_intervals_print(intervals, &sheet,
+                                 intervals->options->select.analyses.count ? "name,total_ns" : NULL, "rows");
 }
 
-uint32_t krait_intervals_signals(const struct intervals *intervals)
+uint32_t krait_intervals_shown(const struct intervals *intervals)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < intervals->rule_count; i++)
-        count += intervals->rules[i].signal != NULL;
+    for (uint32_t i = 0; i < intervals->rules.count; i++)
+        count += !intervals->rules.items[i].is_hidden;
+    return count;
+}
+
+uint32_t krait_intervals_of_kind(const struct intervals *intervals, enum krait_rule_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < intervals->rules.count; i++)
+        count += intervals->rules.items[i].kind == kind && !intervals->rules.items[i].is_hidden;
     return count;
 }
 
@@ -274,7 +295,7 @@ int krait_intervals_transitions(struct intervals *intervals)
         const struct krait_transition *of = &found->transitions[i];
         krait_sheet_add(&sheet, &(struct transition){ .count = of->count,
                                                       .share = share_of(found, of),
-                                                      .name = intervals->rules[of->rule].name,
+                                                      .name = intervals->rules.items[of->rule].name,
                                                       .from = krait_intervals_key(&intervals->of, of->from),
                                                       .to = krait_intervals_key(&intervals->of, of->to) });
     }

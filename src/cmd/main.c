@@ -2,9 +2,9 @@
  *
  * `krait VERB ...`: finds the verb's row, parses its options, runs it.
  */
+#include "base/suggest.h"
 #include "cmd/cmds.h"
 #include "cmd/help.h"
-#include "cmd/suggest.h"
 #include "cmd/terminal.h"
 
 #include <string.h>

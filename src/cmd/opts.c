@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
-#include "cmd/suggest.h"
+#include "base/suggest.h"
 
 #include <string.h>
 

@@ -31,6 +31,8 @@ int krait_select_check(const struct krait_select *select, struct krait_err *err)
     if (select->within && (select->from || select->until))
         return krait_err_set(err, -EINVAL,
                              "--within does not go with --from and --until: it is a range itself");
+    if (select->analyses.count && !select->within && !select->shows_analyses)
+        return krait_err_set(err, -EINVAL, "-f declares what --within may name; use both");
     int rc = parse_range(select, &from, &until, err);
     if (!rc && from >= until)
         rc = krait_err_set(err, -EINVAL, "the range is empty: %s is not before %s",
@@ -178,6 +180,7 @@ int krait_select_some(const struct krait_select *select, const struct krait_trac
 
 void krait_select_done(struct krait_select *select)
 {
+    krait_opt_list_done(&select->analyses);
     free(select->owned[0]);
     free(select->owned[1]);
     krait_opt_list_done(&select->threads);

@@ -3,6 +3,8 @@
 
 #include "analysis/intervals.h"
 #include "base/fmt.h"
+#include "base/runs.h"
+#include "cmd/analysis_files.h"
 #include "cmd/terminal.h"
 
 #include <string.h>
@@ -73,15 +75,17 @@ struct search {
     struct krait_trace *trace;
     struct krait_intervals found;
     struct krait_interval_rule rule;
+    struct krait_trigger triggers[2]; /* of it, where it is between messages */
+    struct krait_rules declared;
 };
 
 static void search_done(struct search *search)
 {
     krait_intervals_done(&search->found);
-    krait_regex_free(search->rule.start);
-    krait_regex_free(search->rule.stop);
-    krait_match_free(search->rule.span);
-    krait_match_free(search->rule.call);
+    krait_regex_free(search->triggers[0].message);
+    krait_regex_free(search->triggers[1].message);
+    krait_match_free(search->rule.match);
+    krait_rules_done(&search->declared);
 }
 
 static bool takes(void *select, const struct krait_trace *trace, const struct krait_track *track)
@@ -89,40 +93,79 @@ static bool takes(void *select, const struct krait_trace *trace, const struct kr
     return krait_select_place(select, trace, track);
 }
 
-static int find(struct search *search, enum krait_track_kind kind, struct krait_err *err)
+static int find_all(struct search *search, const struct krait_interval_rule *rules, uint32_t count,
+                    struct krait_err *err)
 {
-    const struct krait_interval_options options = { .rules = &search->rule,
-                                                    .rule_count = 1,
-                                                    .range = KRAIT_RANGE_ALL,
-                                                    .takes = takes,
-                                                    .ctx = search->select };
-    int rc = krait_tracks_find_kinds(search->trace, 1u << kind, err);
+    const struct krait_interval_options options = {
+        .rules = rules, .rule_count = count, .range = KRAIT_RANGE_ALL, .takes = takes, .ctx = search->select
+    };
+    int rc = krait_tracks_find_kinds(search->trace, krait_intervals_kinds(rules, count), err);
     return rc ? rc : krait_intervals_find(&search->found, search->trace, &options, NULL, 0, err);
+}
+
+static int find(struct search *search, struct krait_err *err)
+{
+    return find_all(search, &search->rule, 1, err);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct krait_interval *x = a, *y = b;
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* One that the files declare, whatever its rows are. */
+static int find_declared(struct search *search, uint32_t rule, struct krait_err *err)
+{
+    int rc = find_all(search, search->declared.items, search->declared.count, err);
+    struct krait_intervals *found = &search->found;
+    size_t kept = 0;
+    for (size_t i = 0; i < found->count && !rc; i++) {
+        if (found->rows[found->items[i].row].rule == rule)
+            found->items[kept++] = found->items[i];
+    }
+    found->count = rc ? found->count : kept;
+    return rc ? rc : krait_runs_sort(found->items, found->count, sizeof(*found->items), by_begin);
+}
+
+/* Its index among what the files declare; KRAIT_NO_ID: there is none of that name. */
+static uint32_t declared_rule(const struct krait_rules *rules, const char *name)
+{
+    for (uint32_t i = 0; i < rules->count; i++) {
+        if (rules->items[i].kind != KRAIT_RULE_SIGNAL && strcmp(rules->items[i].name, name) == 0)
+            return i;
+    }
+    return KRAIT_NO_ID;
 }
 
 /* "Start .. Stop", as krait intervals names those between messages. */
 static int find_messages(struct search *search, const char *name, const char *dots, struct krait_err *err)
 {
     KRAIT_AUTO_FREE char *start = strndup(name, (size_t)(dots - name));
-    int rc = start ? krait_regex_new(&search->rule.start, start, err)
+    struct krait_trigger *triggers = search->triggers;
+    triggers[0].role = KRAIT_TRIGGER_START;
+    triggers[1].role = KRAIT_TRIGGER_STOP;
+    int rc = start ? krait_regex_new(&triggers[0].message, start, err)
                    : krait_err_set(err, -ENOMEM, "out of memory");
-    rc = rc ? rc : krait_regex_new(&search->rule.stop, dots + strlen(" .. "), err);
-    return rc ? rc : find(search, KRAIT_TRACK_INSTANTS, err);
+    rc = rc ? rc : krait_regex_new(&triggers[1].message, dots + strlen(" .. "), err);
+    search->rule.triggers = triggers;
+    search->rule.trigger_count = KRAIT_ARRAY_LEN(search->triggers);
+    return rc ? rc : find(search, err);
 }
 
 /* Spans of that name, or where there are none the calls of a function. */
 static int find_named(struct search *search, const char *name, struct krait_err *err)
 {
     struct krait_err ignored = { 0 };
-    int rc = krait_match_new(&search->rule.span, name, err);
-    rc = rc ? rc : find(search, KRAIT_TRACK_SLICES, err);
+    int rc = krait_match_new(&search->rule.match, name, err);
+    search->rule.kind = KRAIT_RULE_SPANS;
+    rc = rc ? rc : find(search, err);
     if (rc || search->found.count)
         return rc;
     krait_intervals_done(&search->found);
     search->found = (struct krait_intervals){ 0 };
-    search->rule.call = search->rule.span;
-    search->rule.span = NULL;
-    rc = find(search, KRAIT_TRACK_CALLS, &ignored);
+    search->rule.kind = KRAIT_RULE_CALLS;
+    rc = find(search, &ignored);
     if (rc == -ENOMEM)
         *err = ignored;
     return rc == -ENOMEM ? rc : 0;
@@ -181,7 +224,8 @@ static int set_range(struct krait_select *select, const struct krait_trace *trac
 static void say(const struct search *search, const struct asked *asked, size_t index, const char *verb)
 {
     const struct krait_interval *at = &search->found.items[index];
-    const struct krait_track *track = &search->trace->tracks[at->begin_track];
+    const struct krait_track *track =
+        at->begin_track == KRAIT_NO_ID ? NULL : &search->trace->tracks[at->begin_track];
     uint64_t zero_ns = krait_trace_zero(search->trace);
     char begin[KRAIT_FMT_SIZE], length[KRAIT_FMT_SIZE];
     fprintf(stderr, "krait %s: within ", verb);
@@ -189,7 +233,7 @@ static void say(const struct search *search, const struct asked *asked, size_t i
     fprintf(stderr, ", %zu of %zu: %s from %s on", index + 1, search->found.count,
             krait_fmt_ns(length, duration(at)),
             krait_fmt_ns(begin, at->begin_ns - KRAIT_MIN(zero_ns, at->begin_ns)));
-    if (track->thread_name && *track->thread_name) {
+    if (track && track->thread_name && *track->thread_name) {
         fputs(", thread ", stderr);
         krait_terminal_safe(stderr, track->thread_name);
     }
@@ -209,7 +253,13 @@ int krait_within(struct krait_select *select, struct krait_trace *trace, const c
     if (rc)
         return rc;
     const char *dots = strstr(name, " .. ");
-    rc = dots ? find_messages(&search, name, dots, err) : find_named(&search, name, err);
+    rc = krait_analysis_rules(&search.declared, &select->analyses, err);
+    if (rc)
+        return rc;
+    uint32_t declared = declared_rule(&search.declared, name);
+    rc = declared != KRAIT_NO_ID ? find_declared(&search, declared, err)
+         : dots                  ? find_messages(&search, name, dots, err)
+                                 : find_named(&search, name, err);
     rc = rc ? rc : pick(&search, &asked, &index, err);
     rc = rc ? rc : set_range(select, trace, &search.found.items[index], err);
     if (!rc)

@@ -60,6 +60,23 @@ bool krait_fields_next(struct krait_fields *fields, struct krait_field *field)
     return true;
 }
 
+struct krait_fields krait_fields_own(struct krait_fields fields)
+{
+    struct krait_fields own = fields;
+    int depth = 0;
+    for (const char *at = fields.at; at < fields.end;) {
+        if (*at == '"') {
+            at = pass_string(at, fields.end);
+            continue;
+        }
+        if (*at == '{' && !depth++)
+            own.at = at;
+        depth -= *at == '}';
+        at++;
+    }
+    return own;
+}
+
 /* Whether `name` is one of the words. */
 static bool is_one_of(const char *name, size_t n, const char *words)
 {

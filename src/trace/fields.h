@@ -32,6 +32,9 @@ bool krait_fields_get(struct krait_fields fields, const char *path, struct krait
 /* The same of a JSON object, as spans' fields are. */
 bool krait_fields_get_json(const char *json, size_t n, const char *path, struct krait_buf *to);
 
+/* The event's own fields: the last group, behind those of its contexts. */
+struct krait_fields krait_fields_own(struct krait_fields fields);
+
 /* What a field's value says: a string without its quotes and escapes, an enumeration's label, else the value as it
  * stands. It is in the text itself, or where it has escapes in `own`, whose content is replaced. */
 const char *krait_field_text(const struct krait_field *field, struct krait_buf *own, size_t *n);

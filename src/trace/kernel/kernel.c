@@ -60,6 +60,13 @@ int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait
     return rc;
 }
 
+const char *const *krait_kernel_dirs(const struct krait_trace *trace, uint32_t *count)
+{
+    const struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];
+    *count = kernel ? kernel->count : 0;
+    return kernel ? kernel->dirs : NULL;
+}
+
 int64_t krait_kernel_first(const struct krait_trace *trace)
 {
     struct kernel *kernel = trace->impl->source[KRAIT_IMPORTER_kernel];

@@ -26,6 +26,9 @@ struct krait_kernel_known {
 int krait_trace_kernel_known(const struct krait_trace *trace, const struct krait_kernel_known **out,
                              struct krait_err *err);
 
+/* Its folders; *count is 0 where there are none. */
+const char *const *krait_kernel_dirs(const struct krait_trace *trace, uint32_t *count);
+
 /* When it begins; INT64_MAX if there is none. */
 int64_t krait_kernel_first(const struct krait_trace *trace);
 

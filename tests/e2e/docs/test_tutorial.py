@@ -103,6 +103,13 @@ def test_the_commands_of_the_page_of_intervals_work(krait, any_python, tmp_path)
     assert (orders[0], orders[-1]) == ("100", "orders") and (tmp_path / "orders.svg").stat().st_size > 5000
 
 
+def test_the_commands_of_the_page_of_analyses_work(krait, any_python, tmp_path):
+    runs = run_page("analyses.md", krait, any_python, tmp_path)
+    _, shown, listed, report = [run.stdout.splitlines() for run in runs.values()]
+    assert [(line.split()[0], *line.split()[-2:]) for line in shown[1:6]] == [("3", "baking", "bread"), ("2", "baking", "tart"), ("5", "order", "-"), ("5", "oven", "hot"), ("4", "oven", "warm")]
+    assert shown[8].split()[:2] == ["5", "10"] and len(listed) == 4 and "time.sleep" in report[1]
+
+
 def test_the_commands_of_the_page_of_marks_work(krait, any_python, tmp_path):
     runs = run_page("annotate.md", krait, any_python, tmp_path)
     by_span, by_mark, serve, marks = [run.stdout for command, run in runs.items() if command.split()[1] in ("report", "intervals", "cat")]

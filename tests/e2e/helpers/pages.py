@@ -27,7 +27,7 @@ def run_page(name, krait, python, folder, programs_of=None):
     env = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONPATH": str(BUILD / "python"), "NO_COLOR": "1"}
     runs = {}
     for info, body in blocks(page_text(programs_of or name)):
-        if info[0] == "python":
+        if info[0] in ("python", "toml"):
             (folder / info[1]).write_text(body)
     for info, body in blocks(page_text(name)):
         for line in re.findall(r"^\$ (.*)$", body, re.M) if info[0] == "console" else []:

@@ -2,8 +2,8 @@
  *
  * "Did you mean": finds the word of a list that is most similar to a mistyped one.
  */
-#ifndef KRAIT_CMD_SUGGEST_H
-#define KRAIT_CMD_SUGGEST_H
+#ifndef KRAIT_BASE_SUGGEST_H
+#define KRAIT_BASE_SUGGEST_H
 
 #include "base/base.h"
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/rules.h"
+
+#include "base/array.h"
+
+void krait_rules_done(struct krait_rules *rules)
+{
+    for (uint32_t i = 0; i < rules->count; i++) {
+        for (uint32_t t = 0; t < rules->items[i].trigger_count; t++)
+            krait_regex_free(rules->items[i].triggers[t].message);
+        krait_match_free(rules->items[i].match);
+    }
+    free(rules->items);
+    krait_arena_done(&rules->arena);
+    *rules = (struct krait_rules){ 0 };
+}
+
+struct krait_interval_rule *krait_rules_add(struct krait_rules *rules, enum krait_rule_kind kind,
+                                            const char *name, uint32_t triggers)
+{
+    const struct krait_interval_rule rule = {
+        .kind = kind,
+        .name = krait_arena_strdup(&rules->arena, name),
+        .triggers = krait_arena_alloc(&rules->arena, ((size_t)triggers + 1) * sizeof(*rule.triggers)),
+    };
+    if (!rule.name || !rule.triggers || !KRAIT_GROW(rules->items, rules->cap, rules->count + 1))
+        return NULL;
+    rules->items[rules->count] = rule;
+    return &rules->items[rules->count++];
+}
+
+int krait_rules_trigger(struct krait_interval_rule *rule, enum krait_trigger_role role, const char *pattern,
+                        struct krait_err *err)
+{
+    struct krait_trigger *trigger = &rule->triggers[rule->trigger_count];
+    int rc = pattern ? krait_regex_new(&trigger->message, pattern, err) : 0;
+    trigger->role = role;
+    rule->trigger_count += !rc;
+    return rc;
+}
+
+int krait_rules_match(struct krait_rules *rules, struct krait_interval_rule *rule, const char *pattern,
+                      struct krait_err *err)
+{
+    const char *own = krait_arena_strdup(&rules->arena, pattern);
+    return own ? krait_match_new(&rule->match, own, err) : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
+struct krait_template krait_rules_part(struct krait_rules *rules, const char *part)
+{
+    struct krait_template_piece *piece = KRAIT_ARENA_NEW(&rules->arena, struct krait_template_piece);
+    const char *own = krait_arena_strdup(&rules->arena, part);
+    if (!piece || !own)
+        return (struct krait_template){ 0 };
+    *piece = (struct krait_template_piece){ own, true };
+    return (struct krait_template){ piece, 1 };
+}

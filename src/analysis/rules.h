@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rules of intervals, states and signals as they are made: from a command line, or from a file (declared.h).
+ */
+#ifndef KRAIT_ANALYSIS_RULES_H
+#define KRAIT_ANALYSIS_RULES_H
+
+#include "analysis/intervals.h"
+#include "base/arena.h"
+
+struct krait_rules { /* zeroed memory has none */
+    struct krait_interval_rule *items;
+    uint32_t count, cap;
+    struct krait_arena arena; /* what they point to, patterns aside */
+};
+
+void krait_rules_done(struct krait_rules *rules);
+
+/* One more, with room for some triggers. Strings are copied. NULL when memory is out. Valid until the next one. */
+struct krait_interval_rule *krait_rules_add(struct krait_rules *rules, enum krait_rule_kind kind,
+                                            const char *name, uint32_t triggers);
+
+/* One more of a rule's, with a pattern, or NULL. -EINVAL: it is none. */
+int krait_rules_trigger(struct krait_interval_rule *rule, enum krait_trigger_role role, const char *pattern,
+                        struct krait_err *err);
+
+/* Which functions or spans it is about; `pattern` is copied. */
+int krait_rules_match(struct krait_rules *rules, struct krait_interval_rule *rule, const char *pattern,
+                      struct krait_err *err);
+
+/* A template of one part of the event. Its count is 0 when memory is out. */
+struct krait_template krait_rules_part(struct krait_rules *rules, const char *part);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Triggers: which events a rule looks at, and what it takes from them. An event fires a trigger if its name matches one
+ * of the globs, its message the pattern, and its fields the conditions; of these a trigger has what it needs.
+ *
+ * A part of an event has a name: that of a group of the pattern, that of a field, with dots on the way into it, or one
+ * of these:
+ *
+ *   $event    the event's name             $*      what the star at the end of a glob stands for in it
+ *   $cpu      the CPU                      $thread the thread that ran there
+ */
+#ifndef KRAIT_ANALYSIS_TRIGGER_H
+#define KRAIT_ANALYSIS_TRIGGER_H
+
+#include "analysis/regex.h"
+#include "base/buf.h"
+
+enum krait_trigger_role {
+    KRAIT_TRIGGER_START, /* of an interval */
+    KRAIT_TRIGGER_STOP,
+    KRAIT_TRIGGER_STATE, /* begins one */
+    KRAIT_TRIGGER_VALUE, /* has a number */
+};
+
+/* Texts and parts of the event, one after the other. */
+struct krait_template {
+    const struct krait_template_piece {
+        const char *text;
+        bool is_part; /* its name; else the text itself */
+    } * pieces;
+    uint32_t count; /* 0: it was not given */
+};
+
+/* A part of the event and what it has to be: one of some. Numbers are compared as numbers, texts as globs. */
+struct krait_condition {
+    const char *part;
+    enum krait_condition_op {
+        KRAIT_IS,
+        KRAIT_IS_NOT,
+        KRAIT_LESS,
+        KRAIT_LESS_OR_SAME,
+        KRAIT_MORE,
+        KRAIT_MORE_OR_SAME,
+    } op;
+    const char *const *values;
+    uint32_t count; /* of the last four: 1 */
+};
+
+struct krait_trigger {
+    enum krait_trigger_role role;
+    struct krait_regex *message; /* NULL: any; owned by who made it */
+    const char *const *events;   /* globs; then events of the kernel are among those that fire it */
+    uint32_t event_count;        /* 0: any, but the kernel's */
+    const struct krait_condition *where;
+    uint32_t where_count;
+    /* What tells those apart that do not belong together; without one, the group named key, else the thread. What rows
+     * are named by. A state's name or a value: without one the group named state or value, or the first. */
+    struct krait_template key, by, what;
+};
+
+/* An event on its way through triggers. */
+struct krait_said {
+    const char *name, *fields;
+    int64_t cpu, tid; /* -1: not known */
+    bool is_kernels;
+    const char *message;
+    size_t n;                   /* of message */
+    struct krait_buf text, own; /* hold the message, and parts; the caller's to free */
+};
+
+/* Its message: the first field that is called message, msg, text or buf, else its name with all fields. */
+void krait_said_message(struct krait_said *said);
+
+bool krait_trigger_fires(const struct krait_trigger *trigger, struct krait_said *said);
+
+/* Whether it may fire by an event of this name. */
+bool krait_trigger_may(const struct krait_trigger *trigger, const char *event);
+
+/* Parts of the event that just fired it, to the end of `to`. False: the event has no such part. */
+bool krait_trigger_get(const struct krait_trigger *trigger, const char *part, struct krait_said *said,
+                       struct krait_buf *to);
+bool krait_trigger_fill(const struct krait_trigger *trigger, const struct krait_template *template,
+                        struct krait_said *said, struct krait_buf *to);
+
+/* The part that is its key or what it takes where no template says: a group; 0: there is none. */
+uint32_t krait_trigger_key_group(const struct krait_trigger *trigger);
+uint32_t krait_trigger_what_group(const struct krait_trigger *trigger);
+
+#endif

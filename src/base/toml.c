@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/toml.h"
+
+#include <string.h>
+
+enum { DEEPEST = 64, MOST_DOTS = 64 };
+
+/* What is open: the place where the next member goes. */
+struct building {
+    struct krait_arena *arena;
+    struct krait_toml **next[DEEPEST];
+    uint32_t depth;
+    uint32_t line; /* of what is nested too deep; 0: nothing is */
+};
+
+static int add_value(void *ctx, const struct krait_toml_value *value)
+{
+    struct building *b = ctx;
+    struct krait_toml *node = KRAIT_ARENA_NEW(b->arena, struct krait_toml);
+    bool has_members = value->kind == KRAIT_TOML_TABLE || value->kind == KRAIT_TOML_ARRAY;
+    if (!node)
+        return -ENOMEM;
+    node->kind = value->kind;
+    node->line = value->line;
+    node->integer = value->integer;
+    node->real = value->real;
+    node->key = value->key ? krait_arena_strndup(b->arena, value->key, value->key_len) : NULL;
+    node->text = value->text ? krait_arena_strndup(b->arena, value->text, value->text_len) : NULL;
+    if ((value->key && !node->key) || (value->text && !node->text))
+        return -ENOMEM;
+    *b->next[b->depth] = node;
+    b->next[b->depth] = &node->next;
+    if (!has_members)
+        return 0;
+    if (b->depth + 1 == DEEPEST) {
+        b->line = value->line;
+        return -E2BIG;
+    }
+    b->next[++b->depth] = &node->first;
+    return 0;
+}
+
+static int end_value(void *ctx)
+{
+    struct building *b = ctx;
+    b->depth--;
+    return 0;
+}
+
+/* A line with a dotted key of many parts: the library makes a table of each in the one before, without a limit. 0: there
+ * is none. */
+static uint32_t line_with_many_dots(const char *text, size_t n)
+{
+    uint32_t line = 1, dots = 0;
+    for (size_t i = 0; i < n && dots <= MOST_DOTS; i++) {
+        dots = text[i] == '\n' ? 0 : dots + (text[i] == '.');
+        line += text[i] == '\n';
+    }
+    return dots > MOST_DOTS ? line : 0;
+}
+
+int krait_toml_read(struct krait_toml **out, struct krait_arena *arena, const char *text, size_t n,
+                    struct krait_err *err)
+{
+    char why[512] = "";
+    uint32_t line = line_with_many_dots(text, n);
+    struct krait_toml *root = KRAIT_ARENA_NEW(arena, struct krait_toml);
+    if (!root)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    if (n > KRAIT_TOML_MOST)
+        return krait_err_set(err, -EFBIG, "it has more than %d bytes", KRAIT_TOML_MOST);
+    if (line)
+        return krait_err_set(err, -EBADMSG, "line %u: more than %d dots in a line", line, MOST_DOTS);
+    struct building building = { .arena = arena, .next = { &root->first } };
+    const struct krait_toml_calls calls = { &building, add_value, end_value };
+    int rc = krait_toml_parse(text, n, &calls, &line, why, sizeof(why));
+    if (rc == -EINVAL)
+        return krait_err_set(err, -EBADMSG, "line %u: %s", line, why);
+    if (rc == -E2BIG)
+        return krait_err_set(err, -EBADMSG, "line %u: tables are nested too deep", building.line);
+    if (rc)
+        return krait_err_set(err, rc, "out of memory");
+    *out = root;
+    return 0;
+}
+
+const struct krait_toml *krait_toml_get(const struct krait_toml *table, const char *key)
+{
+    const struct krait_toml *at = table->first;
+    while (at && strcmp(at->key, key) != 0)
+        at = at->next;
+    return at;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/analysis_files.h"
+
+#include "base/suggest.h"
+#include "base/toml.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SUFFIX ".toml"
+
+void krait_analysis_file_done(struct krait_analysis_file *file)
+{
+    free(file->path);
+    krait_buf_done(&file->text);
+}
+
+char *krait_analysis_folder(void)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    char *path;
+    if (config && config[0] == '/')
+        return asprintf(&path, "%s/krait/analyses", config) < 0 ? NULL : path;
+    if (!home || home[0] != '/')
+        return NULL;
+    return asprintf(&path, "%s/.config/krait/analyses", home) < 0 ? NULL : path;
+}
+
+static bool is_path(const char *name)
+{
+    size_t n = strlen(name), m = strlen(SUFFIX);
+    return strchr(name, '/') || (n > m && strcmp(name + n - m, SUFFIX) == 0);
+}
+
+static int read_file(struct krait_analysis_file *file, struct krait_err *err)
+{
+    char part[4096];
+    struct stat st;
+    FILE *from = fopen(file->path, "re");
+    if (!from)
+        return krait_err_errno(err, "%s", file->path);
+    if (fstat(fileno(from), &st) == 0 && S_ISDIR(st.st_mode)) {
+        fclose(from);
+        return krait_err_set(err, -EISDIR, "%s is a folder; name a file of analyses in it", file->path);
+    }
+    for (size_t n; file->text.len <= KRAIT_TOML_MOST && (n = fread(part, 1, sizeof(part), from));)
+        krait_buf_add(&file->text, part, n);
+    bool failed = ferror(from);
+    int rc = failed ? krait_err_errno(err, "%s", file->path) : 0;
+    fclose(from);
+    return rc || !file->text.failed ? rc : krait_err_set(err, -ENOMEM, "out of memory");
+}
+
+/* The one of that name in the user's folder. -ENOENT: there is none. */
+static int read_users(struct krait_analysis_file *file, const char *name, struct krait_err *err)
+{
+    KRAIT_AUTO_FREE char *folder = krait_analysis_folder();
+    if (!folder || asprintf(&file->path, "%s/%s" SUFFIX, folder, name) < 0) {
+        file->path = NULL;
+        return -ENOENT;
+    }
+    if (access(file->path, F_OK) == 0)
+        return read_file(file, err);
+    free(file->path);
+    file->path = NULL;
+    return -ENOENT;
+}
+
+static int none_of_that_name(const char *name, struct krait_err *err)
+{
+    struct krait_suggest suggest = KRAIT_SUGGEST(name, strlen(name));
+    for (const struct krait_declared_builtin *b = krait_declared_builtins; b->name; b++)
+        krait_suggest_try(&suggest, b->name);
+    if (suggest.best)
+        return krait_err_set(err, -ENOENT, "there is no analysis '%s'; did you mean '%s'?", name,
+                             suggest.best);
+    return krait_err_set(err, -ENOENT,
+                         "there is no analysis '%s'; name a file (./%s" SUFFIX
+                         "), or one that krait analyses lists",
+                         name, name);
+}
+
+int krait_analysis_file_read(struct krait_analysis_file *file, const char *name, struct krait_err *err)
+{
+    if (is_path(name)) {
+        file->path = strdup(name);
+        return file->path ? read_file(file, err) : krait_err_set(err, -ENOMEM, "out of memory");
+    }
+    int rc = read_users(file, name, err);
+    if (rc != -ENOENT)
+        return rc;
+    for (const struct krait_declared_builtin *b = krait_declared_builtins; b->name; b++) {
+        if (strcmp(b->name, name) != 0)
+            continue;
+        file->builtin = b;
+        krait_buf_add(&file->text, b->text, *b->size);
+        return file->text.failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
+    }
+    return none_of_that_name(name, err);
+}
+
+int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list *names, struct krait_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < names->count && !rc; i++) {
+        KRAIT_CLEANUP(krait_analysis_file_done) struct krait_analysis_file file = { 0 };
+        rc = krait_analysis_file_read(&file, names->items[i], err);
+        rc = rc ? rc
+                : krait_declared_read(rules, file.path ? file.path : names->items[i], file.text.data,
+                                      file.text.len, NULL, err);
+    }
+    return rc;
+}

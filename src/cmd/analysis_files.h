@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of declared analyses, as -f names them: a file's path, or the name of one in the user's folder
+ * ($XDG_CONFIG_HOME/krait/analyses, else ~/.config/krait/analyses), or of a built-in one.
+ */
+#ifndef KRAIT_CMD_ANALYSIS_FILES_H
+#define KRAIT_CMD_ANALYSIS_FILES_H
+
+#include "analysis/declared.h"
+#include "cmd/opts.h"
+
+/* One that was found. */
+struct krait_analysis_file {
+    char *path; /* NULL: built in */
+    const struct krait_declared_builtin *builtin;
+    struct krait_buf text;
+};
+
+void krait_analysis_file_done(struct krait_analysis_file *file);
+
+/* Finds and reads one. -ENOENT: there is none; err names the nearest. */
+int krait_analysis_file_read(struct krait_analysis_file *file, const char *name, struct krait_err *err);
+
+/* The user's folder; NULL where there is none, or memory is out. To be freed. */
+char *krait_analysis_folder(void);
+
+/* Adds the rules of all that were named. Returns 0 or a negative errno with err set. */
+int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list *names,
+                         struct krait_err *err);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/kernel_raw.h"
+
+#include "ctf/read/merge.h"
+#include "ctf/read/reader.h"
+#include "ctf/read/value.h"
+#include "ctf/text/event_text.h"
+#include "trace/importer.h"
+#include "trace/kernel/kernel.h"
+
+#include <string.h>
+
+enum { NOT_KNOWN = -1, MOST_CPUS = 8192 /* as KRAIT_KERNEL_EVENT_CPUS */ };
+
+/* What is known about an event class. */
+struct class
+{
+    bool wanted, switches;
+    const struct krait_locator *cpu, *tid, *next; /* NULL: it has no such field */
+};
+
+struct raw {
+    const struct krait_raw_walk *walk;
+    struct krait_ctf_reader *reader;
+    struct krait_ctf_merge *merge;
+    struct krait_arena arena;
+    struct krait_map classes; /* by address */
+    struct krait_lines lines;
+    struct krait_buf text;
+    int64_t runs[MOST_CPUS]; /* the thread, by CPU */
+};
+
+static void raw_free(struct raw **raw)
+{
+    if (!*raw)
+        return;
+    krait_ctf_merge_free((*raw)->merge);
+    krait_ctf_close((*raw)->reader);
+    krait_arena_done(&(*raw)->arena);
+    krait_map_done(&(*raw)->classes);
+    krait_lines_done(&(*raw)->lines);
+    krait_buf_done(&(*raw)->text);
+    free(*raw);
+}
+
+/* -- fields that tell where it happened -- */
+
+struct place {
+    enum krait_field_scope scope;
+    const char *path;
+};
+
+/* The first of some that the class has. */
+static const struct krait_locator *find_field(struct raw *raw, const struct krait_ctf_cursor *cursor,
+                                              const struct place *places, size_t count)
+{
+    const struct krait_locator *locator;
+    struct krait_err ignored;
+    for (size_t i = 0; i < count; i++) {
+        if (krait_locator_new(&locator, &raw->arena, cursor->trace, cursor->event, places[i].scope,
+                              places[i].path, &ignored) == 0)
+            return locator;
+    }
+    return NULL;
+}
+
+static int64_t read_field(const struct krait_locator *locator, struct krait_ctf_cursor *cursor)
+{
+    struct krait_value value;
+    if (!locator || krait_locator_value(locator, cursor, &value) || !krait_fc_is_int(value.node->fc))
+        return NOT_KNOWN;
+    return (int64_t)krait_value_int(&value);
+}
+
+/* LTTng's packets and contexts (lttng-modules, lttng-context-tid.c), and perf's fields (tools/perf/util/data-convert-bt.c). */
+static const struct place cpus[] = { { KRAIT_FIELD_PACKET_CONTEXT, "cpu_id" },
+                                     { KRAIT_FIELD_COMMON_CONTEXT, "cpu_id" },
+                                     { KRAIT_FIELD_PAYLOAD, "perf_cpu" },
+                                     { KRAIT_FIELD_PAYLOAD, "cpu_id" } };
+static const struct place tids[] = { { KRAIT_FIELD_COMMON_CONTEXT, "tid" },
+                                     { KRAIT_FIELD_EVENT_CONTEXT, "tid" },
+                                     { KRAIT_FIELD_PAYLOAD, "perf_tid" } };
+static const struct place next_tids[] = { { KRAIT_FIELD_PAYLOAD, "next_tid" },
+                                          { KRAIT_FIELD_PAYLOAD, "next_pid" } };
+
+/* The cursor's class, looked up once; NULL when memory is out. */
+static struct class *class_of(struct raw *raw, const struct krait_ctf_cursor *cursor)
+{
+    const struct krait_event_class *event = cursor->event;
+    uint64_t address = (uintptr_t)event, *known = krait_map_get(&raw->classes, address);
+    if (known)
+        return (struct class *)(uintptr_t)*known;
+    struct class *class = KRAIT_ARENA_NEW(&raw->arena, struct class);
+    const char *colon = strrchr(event->name, ':'), *name = colon ? colon + 1 : event->name;
+    if (!class || krait_map_put(&raw->classes, address, (uintptr_t) class))
+        return NULL;
+    class->wanted = raw->walk->wants(raw->walk->ctx, event->name);
+    class->switches = strcmp(name, "sched_switch") == 0;
+    class->cpu = find_field(raw, cursor, cpus, KRAIT_ARRAY_LEN(cpus));
+    class->tid = find_field(raw, cursor, tids, KRAIT_ARRAY_LEN(tids));
+    if (class->switches)
+        class->next = find_field(raw, cursor, next_tids, KRAIT_ARRAY_LEN(next_tids));
+    return class;
+}
+
+/* -- events -- */
+
+/* The cursor's event, whose fields are passed. A failure of the cursor's is in `met`. */
+static int take_event(struct raw *raw, struct krait_ctf_cursor *cursor, int *met)
+{
+    const struct class *class = class_of(raw, cursor);
+    uint64_t t_ns = (uint64_t)KRAIT_MAX(cursor->ns, 0);
+    const struct krait_range *range = &raw->walk->range;
+    if (!class)
+        return -ENOMEM;
+    bool wanted = class->wanted && t_ns >= range->from_ns && t_ns < range->to_ns;
+    krait_buf_clear(&raw->text);
+    *met = wanted ? krait_event_text(&raw->lines, cursor, &raw->text) : krait_ctf_event_skip(cursor);
+    if (*met || (!wanted && !class->switches))
+        return 0;
+    int64_t cpu = read_field(class->cpu, cursor), tid = read_field(class->tid, cursor);
+    bool has_place = cpu >= 0 && cpu < MOST_CPUS;
+    struct krait_raw_event event = { .t_ns = t_ns, .name = cursor->event->name, .cpu = cpu };
+    event.tid = tid >= 0 ? tid : has_place ? raw->runs[cpu] : NOT_KNOWN;
+    if (class->switches && has_place)
+        raw->runs[cpu] = read_field(class->next, cursor);
+    krait_buf_char(&raw->text, '\0');
+    if (raw->text.failed)
+        return -ENOMEM;
+    event.fields = raw->text.data;
+    return wanted ? raw->walk->take(raw->walk->ctx, &event) : 0;
+}
+
+static int take_events(struct raw *raw, struct krait_damage *damage)
+{
+    struct krait_ctf_cursor *cursor;
+    int rc = 0, met = 0;
+    while (!rc && met != -ENOMEM && (cursor = krait_ctf_merge_next(raw->merge))) {
+        if (cursor->ns >= 0 && (uint64_t)cursor->ns >= raw->walk->range.to_ns)
+            return 0;
+        rc = take_event(raw, cursor, &met);
+        if (met < 0)
+            krait_damage_say(damage, "%s", cursor->err.text);
+    }
+    const struct krait_err *met_first = krait_ctf_merge_damage(raw->merge);
+    if (met_first->code && met_first->code != -ENOMEM)
+        krait_damage_say(damage, "%s", met_first->text);
+    return rc ? rc : met == -ENOMEM || met_first->code == -ENOMEM ? -ENOMEM : 0;
+}
+
+int krait_kernel_raw_walk(const struct krait_trace *trace, const struct krait_raw_walk *walk, char *damage,
+                          size_t size)
+{
+    struct krait_damage kept = { damage, size };
+    struct krait_err why = { 0 };
+    uint32_t count;
+    const char *const *dirs = krait_kernel_dirs(trace, &count);
+    if (!count)
+        return 0;
+    KRAIT_CLEANUP(raw_free) struct raw *raw = calloc(1, sizeof(*raw));
+    if (!raw)
+        return -ENOMEM;
+    raw->walk = walk;
+    memset(raw->runs, 0xff, sizeof(raw->runs)); /* not known */
+    int rc = krait_ctf_open(&raw->reader, dirs, count, NULL, &why);
+    rc = rc ? rc : krait_ctf_merge_new(&raw->merge, raw->reader, &why);
+    if (rc && rc != -ENOMEM)
+        krait_damage_say(&kept, "%s", why.text);
+    if (rc)
+        return rc == -ENOMEM ? rc : 0;
+    return take_events(raw, &kept);
+}

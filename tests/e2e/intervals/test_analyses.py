@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Declared analyses: files of intervals, states and signals (-f), and the built-in ones."""
+
+import os
+import random
+import subprocess
+
+import kernel_made
+import pytest
+from analyses_oracle import analyse
+
+from conftest import verb_json
+from kernel_made import begins, ends, event, switch, wake
+from test_cat import CORPUS
+from test_intervals import marks
+
+BUILT_IN = ["cpus", "disk", "futex", "interrupts", "io", "syscalls", "wakeups"]
+KERNELS = ["lttng-ref-traces/basic-kernel-analysis", "lttng-ref-traces/picotrace", "babeltrace/succeed/lttng-tracefile-rotation", "tracecompass/uneven-streams", "tracecompass/flipping-endianness"]
+
+
+@pytest.fixture
+def declare(tmp_path):
+    """declare(text): a file of analyses."""
+
+    def of(text, name="own.toml"):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return of
+
+
+# -- the built-in ones --
+
+
+def made(folder):
+    """A trace of all that they look at, by chance."""
+    chance = random.Random(19)
+    events, us, runs = [], 10, {0: 0, 1: 0}
+    for _ in range(3000):
+        us += chance.randint(1, 20)
+        cpu, what = chance.randint(0, 1), chance.randint(0, 9)
+        tid = runs[cpu]
+        if what < 3:
+            other = chance.choice([0, 101 + cpu, 103 + cpu])
+            events.append(switch(us, tid, other, cpu=cpu))
+            runs[cpu] = other
+        elif what == 3:
+            events.append(wake(us, chance.randint(101, 104), cpu=cpu, comm="t%d" % chance.randint(1, 2)))
+        elif what == 4:
+            events.append(begins(us, *chance.choice([("read",), ("write",)]), cpu=cpu, fd=chance.randint(3, 5)))
+        elif what == 5:
+            events.append(ends(us, chance.choice(["read", "write"]), chance.randint(-1, 900), cpu=cpu))
+        elif what == 6:
+            events.append(begins(us, "futex", cpu=cpu, uaddr=chance.randint(7, 8) * 64, op=chance.choice([0, 1, 128, 129, 137])))
+            events.append(ends(us + 1, "futex", cpu=cpu))
+        elif what == 7:
+            events += [event(us, "irq_handler_entry", cpu, irq=5, name="disk"), event(us + chance.randint(1, 3), "irq_handler_exit", cpu, irq=5, ret=1)]
+        elif what == 8:
+            events += [event(us, "block_rq_issue", cpu, dev=8, sector=us % 7, nr_sector=us % 50), event(us + 2, "block_rq_complete", 1 - cpu, dev=8, sector=us % 7, errors=0)]
+        else:
+            events.append(event(us, "power_cpu_frequency", cpu, state=chance.choice([800000, 2400000]), cpu_id=chance.randint(0, 1)))
+    return kernel_made.write(folder, sorted(events, key=lambda e: e[0]))
+
+
+def kept(by_key):
+    return {key: (len(v), sum(v), min(v), max(v)) for key, v in by_key.items() if v}
+
+
+@pytest.mark.parametrize("name", ["made", *KERNELS])
+def test_the_built_in_analyses_find_what_a_script_finds(krait, tmp_path, name):
+    trace = made(tmp_path / "made") if name == "made" else CORPUS / name
+    if not trace.exists():
+        pytest.skip("the corpus of traces is not here")
+    durations, values = analyse(trace)
+    seen = set()
+    for analysis in BUILT_IN:
+        found = verb_json(krait, "intervals", trace, "-f", analysis)
+        for row in found.get("rows", []) + found.get("signals", []):
+            seen.add(row["name"])
+        for of in {row["name"] for row in found.get("rows", [])}:
+            rows = {r["key"]: (r["intervals"], r["total_ns"], r["min_ns"], r["max_ns"]) for r in found["rows"] if r["name"] == of and r["intervals"]}
+            assert rows == kept(durations.get(of, {})), of
+        for of in {row["name"] for row in found.get("signals", [])}:
+            rows = {r["key"]: (r["values"], r["total"], r["min"], r["max"]) for r in found["signals"] if r["name"] == of and r["values"]}
+            assert rows == kept(values.get(of, {})), of
+    if name == "made":
+        assert seen == {"cpu", "kHz", "request", "sectors", "futex", "interrupt", "io", "bytes", "syscall", "wakeup"}
+
+
+def test_they_are_listed_and_printed(krait, tmp_path):
+    env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    folder = tmp_path / "krait" / "analyses"
+    folder.mkdir(parents=True)
+    printed = subprocess.run([krait, "analyses", "syscalls"], env=env, capture_output=True, text=True, check=True).stdout
+    assert "[interval.syscall]" in printed
+    (folder / "mine.toml").write_text(printed)
+    listed = subprocess.run([krait, "analyses"], env=env, capture_output=True, text=True, check=True).stdout
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == ["mine", *BUILT_IN]
+    (folder / "wrong.toml").write_text("[intervall.a]\n")
+    done = subprocess.run([krait, "analyses"], env=env, capture_output=True, text=True)
+    assert done.returncode == 1 and "wrong.toml:1: there is no kind of analysis 'intervall'; did you mean 'interval'?" in done.stderr and "mine" in done.stdout
+    done = subprocess.run([krait, "intervals", made(tmp_path / "made"), "-f", "mine"], env=env, capture_output=True, text=True, check=True)
+    assert "syscall  read" in done.stdout
+
+
+# -- files --
+
+ORDERS = r"""
+about = "A bakery"
+
+[interval.order]
+start = 'order (?P<key>\d+) is taken'
+stop = 'order (?P<key>\d+) is sent'
+
+[interval.baking]
+start = 'bake (?P<what>\w+)'
+stop = 'baked'
+by = "what"
+within = "order"
+
+[state.oven]
+message = 'oven is (\w+)'
+
+[signal.waiting]
+message = '(\d+) wait'
+"""
+
+BAKERY = [
+    (0, 0, "order 1 is taken"),
+    (0, 1, "3 wait"),
+    (0, 5, "bake bread"),
+    (1, 6, "oven is hot"),
+    (0, 20, "baked"),
+    (0, 30, "order 1 is sent"),
+    (0, 40, "bake cake"),
+    (0, 47, "baked"),
+    (1, 50, "oven is cold"),
+    (1, 60, "order 2 is taken"),
+    (0, 61, "bake cake"),
+    (0, 63, "baked"),
+    (0, 65, "order 2 is sent"),
+]
+
+
+def test_a_file_declares_intervals_states_and_signals(synth, krait, declare):
+    folder = synth(marks(*BAKERY))
+    found = verb_json(krait, "intervals", folder, "-f", declare(ORDERS))
+    rows = {(r["name"], r["key"]): (r["intervals"], r["total_ns"] // 1000) for r in found["rows"]}
+    assert rows == {("order", None): (2, 35), ("baking", "bread"): (1, 15), ("baking", "cake"): (1, 2), ("oven", "hot"): (1, 44), ("oven", "cold"): (0, 0)}
+    assert [(r["name"], r["values"], r["last"]) for r in found["signals"]] == [("waiting", 1, 3)]
+    only = verb_json(krait, "intervals", folder, "-f", declare(ORDERS), "--only", "baking", "--list")["list"]
+    assert [(r["key"], r["duration_ns"] // 1000) for r in only] == [("bread", 15), ("cake", 2)]
+    done = subprocess.run([krait, "report", folder, "-f", declare(ORDERS), "--within", "order:slowest", "--by", "mark"], capture_output=True, text=True, check=True)
+    assert "within order, 1 of 2: 30.00 us" in done.stderr
+
+
+def test_a_latency_is_between_any_two_events(both, krait, declare):
+    """From a mark of the program until the kernel wakes a thread that is more important than another."""
+    calls = marks((0, 10, "go 102"), (0, 50, "go 103"))
+    folder = both(calls, [switch(1, 0, 4711), wake(22, 102, comm="a", prio=5), wake(60, 103, comm="b", prio=20), wake(95, 103, comm="b", prio=4)])
+    text = """
+[interval.answer]
+start = { message = 'go (?P<key>\\d+)' }
+stop = { event = "sched_wak*", key = "tid", where = { prio = "< 10", comm = ["a", "b*"] } }
+"""
+    listed = verb_json(krait, "intervals", folder, "-f", declare(text), "--list")["list"]
+    assert [(r["key"], r["duration_ns"] // 1000) for r in listed] == [("102", 12), ("103", 45)]
+
+
+def test_states_have_keys_conditions_and_names_from_fields(tmp_path, krait, declare):
+    trace = kernel_made.write(tmp_path / "k", [switch(10, 0, 7), switch(15, 7, 8), switch(40, 8, 0), switch(60, 0, 7, cpu=1), switch(61, 7, 0, cpu=1)])
+    text = """
+[[state.who]]
+event = "sched_switch"
+where = { next_tid = "!= 0" }
+key = ["$cpu"]
+state = "{next_comm} on {$cpu}"
+[[state.who]]
+event = "sched_switch"
+where = { next_tid = 0 }
+key = "$cpu"
+state = "nobody"
+"""
+    rows = verb_json(krait, "intervals", trace, "-f", declare(text))["rows"]
+    assert {r["key"]: r["total_ns"] // 1000 for r in rows} == {"t7 on 0": 5, "t8 on 0": 25, "t7 on 1": 1, "nobody": 0}
+
+
+WRONG = [
+    ("[interval.a]\nstrat = 'x'\nstop = 'y'\n", "own.toml:2: interval.a.strat: there is no key 'strat'; did you mean 'start'?"),
+    ("[interval.a]\nstart = 'x'\n", "own.toml:1: interval.a: an interval has a start and a stop, or a call, or a span"),
+    ("[interval.a]\nstart = '(x'\nstop = 'y'\n", "own.toml:2: interval.a.start: '(x' is no regular expression"),
+    ("[interval.a]\nstart = 'x'\nstop = 'y'\npairing = 'newest'\n", "own.toml:4: interval.a.pairing: there is no pairing 'newest'; there is order, nested, latest"),
+    ("[interval.a]\nstart = 'x'\nstop = { where = { b = 1 } }\n", "own.toml:3: interval.a.stop: it needs a message or an event"),
+    ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = [] } }\n", "own.toml:3: interval.a.b: an empty array is never matched"),
+    ("[interval.a]\nstart = 'x'\nstop = { event = 'y', where = { b = ['< 1', 2] } }\n", "'<' compares with one number"),
+    ("[interval.a]\ncall = 'f'\nstart = 'x'\n", "own.toml:1: interval.a: an interval has a start and a stop, or a call, or a span"),
+    ("[interval.a]\nspan = 'f'\nwithin = 'order'\n", "own.toml:3: interval.a.within: there is no interval 'order'"),
+    ("[interval.a]\nspan = 'f'\nwithin = 'b'\n[interval.b]\nspan = 'g'\nwithin = 'c'\n[interval.c]\nspan = 'h'\nwithin = 'a'\n", "own.toml:3: interval.a.within: 'a' is within 'b', which is within it: a circle"),
+    ("[interval.a]\nspan = 'f'\nwithin = 'a'\n", "a circle"),
+    ("[state.a]\nevent = 'x'\n", "own.toml:1: state.a: it needs a state, or a message with a group in round brackets for it"),
+    ("[state.a]\nevent = 'x'\nstate = 'is {b'\n", "own.toml:3: state.a.state: 'is {b' has a brace that is not closed, or is empty"),
+    ("[signal.a]\nevent = 'x'\nvalue = 7\n", "own.toml:3: signal.a.value: it has to be the name of a field"),
+    ("[interval.a]\nspan = 'f'\n[signal.a]\nmessage = '(x)'\n", "own.toml:3: signal.a: there is another one of that name"),
+    ("[interval]\na = 7\n", "own.toml:2: interval.a: it has to be a table: [interval.a]"),
+    ("about = 'nothing'\n", "own.toml: it declares nothing"),
+    ("", "own.toml: it declares nothing"),
+    ("[interval.a\n", "own.toml: line 1: "),
+    ("[interval.a]\nstart = 1979-05-27\nstop = 'y'\n", "own.toml:2: interval.a.start: it has to be a message or a table"),
+    ("a" + ".a" * 100000 + " = 1\n", "more than 64 dots in a line"),
+    ("a = " + "[" * 100000, "own.toml: line 1: "),
+    ("x = '" + "y" * 2000000 + "'\n", "own.toml: it has more than 1048576 bytes"),
+]
+
+
+@pytest.mark.parametrize("text, why", WRONG, ids=[str(i) for i in range(len(WRONG))])
+def test_what_is_wrong_with_a_file_is_told_with_its_line(synth, krait, declare, text, why):
+    for command in ["analyses", declare(text)], ["intervals", synth(marks((0, 0, "x")), f"of{len(text)}"), "-f", declare(text)]:
+        done = subprocess.run([krait, *command], capture_output=True, text=True)
+        assert done.returncode == 1 and why in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command, status, why",
+    [
+        (["analyses", "syscals"], 1, "there is no analysis 'syscals'; did you mean 'syscalls'?"),
+        (["analyses", "./none.toml"], 1, "./none.toml: No such file or directory"),
+        (["analyses", "./"], 1, "./ is a folder"),
+        (["analyses", "--json", "syscalls"], 2, "--json lists all"),
+        (["intervals", "-f", "disk", "--only", "nothing", "trace"], 2, "--only: the files declare nothing that is called 'nothing'"),
+        (["intervals", "-f", "disk", "--csv", "trace"], 2, "choose with --only"),
+        (["report", "-f", "disk", "trace"], 2, "-f declares what --within may name; use both"),
+    ],
+)
+def test_wrong_usage_is_explained(krait, tmp_path, command, status, why):
+    done = subprocess.run([krait, *command], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == status and why in done.stderr

@@ -297,11 +297,11 @@ def record(krait, tmp_path):
 
 @pytest.fixture
 def venv(tmp_path):
-    """venv(python) makes a virtual environment, and gives the interpreter in it."""
+    """venv(python) makes a virtual environment, and gives the interpreter in it. Without pip it is there at once."""
 
-    def make(python, *packages, name="venv"):
+    def make(python, *packages, name="venv", pip=True):
         folder = tmp_path / name
-        made = python.run("-m", "venv", folder)
+        made = python.run("-m", "venv", *([] if pip else ["--without-pip"]), folder)
         if made.returncode:
             pytest.skip(f"{python} makes no virtual environment: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
         inside = Interpreter(python.version, python.prefix, str(folder / "bin" / "python"), python.kind)

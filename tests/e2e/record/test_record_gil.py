@@ -199,7 +199,7 @@ def test_a_thread_that_takes_the_gil_back_after_a_system_call_waits(record, pyth
         def reads():
             while not over: os.stat("/")
         other = thread(reads)
-        burn(0.4)
+        burn(0.2)
         over.append(True)
         other.join()
         """,
@@ -416,7 +416,7 @@ def test_a_recording_that_starts_among_waiting_threads_has_their_waits(record, p
                 for _ in range(2):  # waits of before it are over, then the first that it has
                     before = list(turns)
                     while any(now == was for now, was in zip(turns, before)): burn(0.01)
-                burn(0.2)
+                burn(0.1)
         os._exit(0)
         """,
         tmp_path / "trace",
@@ -428,7 +428,7 @@ def test_a_recording_that_starts_among_waiting_threads_has_their_waits(record, p
             first = {tid: waits[0].begin for tid, waits in waits_of(process).items()}
             assert len(first) == 3
             check_one_holder(process, since=max(first.values()))  # until then one waited that was not seen
-            assert waited(process) > 0.1
+            assert waited(process) > 0.05
 
 
 def test_threads_that_wait_when_the_program_ends_do_not_keep_it(record, python):

@@ -36,7 +36,7 @@ def test_a_signal_that_raises_as_a_function_begins(record, python, options):
         def into_a_generator():
             g = numbers()
             next(g)
-            for _ in range(50000): other()  # the packet that has its begin is long full
+            for _ in range(20000): other()  # the packet that has its begin is long full
             try:
                 next(zip(interrupts, g))
             except KeyError:
@@ -131,7 +131,7 @@ def test_signals_that_raise_at_any_instant(record, python, rounds, times, work):
             except Tick:
                 pass
         """,
-        rounds(times // 4, times),
+        rounds(max(times // 8, 5), times),
         work,
         options=["--lossless"],
     )
@@ -158,7 +158,7 @@ def test_an_interrupt_in_a_recursion(record, python, rounds):
             except KeyboardInterrupt:
                 pass
         """,
-        rounds(75, 300),
+        rounds(40, 300),
         options=["--lossless", "--no-c-calls"],
     )
     shape(run)
@@ -306,7 +306,7 @@ def test_begins_in_packets_that_are_gone_stay_open(record, python, raising):
             def leaf():
                 pass
             def main():
-                for _ in range(20000):
+                for _ in range(12000):
                     leaf()
                 for n in range(200):
                     try:
@@ -325,7 +325,7 @@ def test_begins_in_packets_that_are_gone_stay_open(record, python, raising):
     )
     run.check()
     thread = run.main.threads[0]
-    assert sum(run.main.name_of(e) == "leaf" for e in thread.events if e.name == "python:call") == 20200
+    assert sum(run.main.name_of(e) == "leaf" for e in thread.events if e.name == "python:call") == 12200
     assert callers(run.main, thread, "leaf") == {("<module>", "main")}
 
 

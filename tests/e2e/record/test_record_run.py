@@ -40,7 +40,7 @@ def test_output_input_and_arguments_are_the_programs_own(record, python):
 
 def test_modules_commands_and_scripts_of_an_environment(record, python, venv, tmp_path):
     assert record(python, "-m", "json.tool", "--help").check().calls()["main"] >= 1
-    inside = venv(python)
+    inside = venv(python, pip=False)
     script = tmp_path / "venv" / "bin" / "hello"
     script.write_text(f"#!{inside.exe}\ndef hello():\n    print('hello')\nhello()\n")
     script.chmod(script.stat().st_mode | stat.S_IXUSR)

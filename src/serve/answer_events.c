@@ -100,6 +100,19 @@ static int open_reader(struct krait_serving *serving, struct krait_err *err)
     return rc;
 }
 
+int krait_serving_events(struct krait_serving *serving, const struct krait_request *request,
+                         struct krait_filter **filter, struct krait_err *err)
+{
+    pthread_mutex_lock(&serving->one);
+    int rc = open_reader(serving, err);
+    pthread_mutex_unlock(&serving->one);
+    if (!rc && krait_request_has(request, KRAIT_PARAM_text) && *request->text)
+        rc = krait_filter_new(filter, request->text, err);
+    if (!rc && *filter)
+        rc = krait_filter_bind(*filter, serving->reader, err);
+    return rc;
+}
+
 /* What it begins with is the caller's place. */
 static void put_page(struct krait_buf *out, struct page *page, struct krait_ctf_merge *merge,
                      const struct krait_serving *serving, struct krait_range range)
@@ -136,13 +149,7 @@ int krait_answer_events(struct krait_serving *serving, const struct krait_reques
         .from_ns = (int64_t)range.from_ns,
         .last_ns = INT64_MIN,
     };
-    pthread_mutex_lock(&serving->one);
-    int rc = open_reader(serving, err);
-    pthread_mutex_unlock(&serving->one);
-    if (!rc && krait_request_has(request, KRAIT_PARAM_text) && *request->text)
-        rc = krait_filter_new(&page.filter, request->text, err);
-    if (!rc && page.filter)
-        rc = krait_filter_bind(page.filter, serving->reader, err);
+    int rc = krait_serving_events(serving, request, &page.filter, err);
     rc = rc ? rc : krait_ctf_merge_new(&merge, serving->reader, err);
     if (rc)
         return rc;

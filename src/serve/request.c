@@ -136,7 +136,7 @@ static int hex_digit(char c)
 }
 
 /* Percent-encoded (RFC 3986, 2.1), '+' is a blank; no NUL. */
-static int parse_text(struct krait_request *request, const char *text, const char *end)
+static int parse_text(char to[KRAIT_REQUEST_TEXT_MAX + 1], const char *text, const char *end)
 {
     size_t n = 0;
     while (text < end) {
@@ -151,9 +151,9 @@ static int parse_text(struct krait_request *request, const char *text, const cha
             c = ' ';
         if (!c || n == KRAIT_REQUEST_TEXT_MAX)
             return -EINVAL;
-        request->text[n++] = c;
+        to[n++] = c;
     }
-    request->text[n] = '\0';
+    to[n] = '\0';
     return 0;
 }
 
@@ -174,8 +174,9 @@ static int parse_param(struct krait_request *request, const char *at, const char
     if (i == KRAIT_PARAMS || !(request->endpoint->params >> i & 1) || request->given >> i & 1)
         return krait_err_set(err, -EINVAL, "%s: a parameter is not known here, or is given twice",
                              request->endpoint->name);
-    int rc = params[i].kind == IDS                            ? parse_ids(request, value, end)
-             : params[i].kind == TEXT                         ? parse_text(request, value, end)
+    int rc = params[i].kind == IDS ? parse_ids(request, value, end)
+             : params[i].kind == TEXT
+                 ? parse_text(i == KRAIT_PARAM_words ? request->words : request->text, value, end)
              : parse_number(&request->numbers[i], value, end) ? 0
                                                               : -EINVAL;
     request->given |= 1u << i;

@@ -42,8 +42,9 @@ struct krait_request {
     uint64_t numbers[KRAIT_PARAMS];
     struct krait_id_range *ids; /* of threads or tracks, by first */
     uint32_t id_count;
-    char text[KRAIT_REQUEST_TEXT_MAX + 1];
-    const char *body; /* of PUT, not owned; else NULL */
+    char text[KRAIT_REQUEST_TEXT_MAX + 1],
+        words[KRAIT_REQUEST_TEXT_MAX + 1]; /* of the parameters of that name */
+    const char *body;                      /* of PUT, not owned; else NULL */
     size_t body_len;
 };
 

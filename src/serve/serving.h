@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 struct krait_ctf_reader;
+struct krait_filter;
 struct krait_gil_holders;
 
 struct krait_serving {
@@ -54,6 +55,11 @@ static inline struct krait_entry krait_serving_entry(const struct krait_tile_cal
 {
     return (struct krait_entry){ entry->begin_ns, entry->end_ns, entry->value, entry->func };
 }
+
+/* Opens serving->reader, and makes the filter that the request names, if it names one. Returns 0, or a negative errno with
+ * err set; *filter is the caller's in any case. */
+int krait_serving_events(struct krait_serving *serving, const struct krait_request *request,
+                         struct krait_filter **filter, struct krait_err *err);
 
 /* Who had the GIL while others waited, made once. Returns 0 or -ENOMEM. */
 int krait_serving_holders(struct krait_serving *serving, const struct krait_gil_holders **out);

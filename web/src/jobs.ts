@@ -11,7 +11,7 @@ interface Running { name: string; share: number; took: number }
 
 const WORDS: Record<string, string> = {
   functions: 'function table', flame: 'flame graph', call: 'details of the call', calls: 'calls of the function', states: 'states', syscalls: 'system calls',
-  marks: 'marks', events: 'events', path: 'critical path', wakeups: 'wakeups', gil: 'waits for the GIL', counters: 'counters',
+  marks: 'marks', events: 'events', find: 'search of events', path: 'critical path', wakeups: 'wakeups', gil: 'waits for the GIL', counters: 'counters',
 };
 
 /** "function table 43%, 2.1 s". */

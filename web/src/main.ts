@@ -52,7 +52,7 @@ class Page {
     const api = new Api(() => this.redraw());
     const notes = new Notes(trace.origin, () => this.showNotes());
     const timeline = new Timeline(trace, store, api, notes, alignment);
-    this.context = { trace, store, api, timeline, notes };
+    this.context = { trace, store, api, timeline, notes, wait: (work) => this.wait(work) };
     this.minimap = new Minimap(trace, store, api, alignment);
     this.search = new Chooser('Search functions and threads', (text) => this.findAll(text));
     this.palette = new Chooser('Commands', (text) => this.findCommand(text));
@@ -274,13 +274,19 @@ class Page {
     if (!this.made.has(panel.id)) this.made.set(panel.id, panel.make(this.context));
     if (this.shown !== panel.id) this.body.replaceChildren(this.made.get(panel.id) as HTMLElement);
     this.shown = panel.id;
+    await this.wait(async (signal) => {
+      if (!missing) await panel.update(this.context, signal);
+      this.context.timeline.draw();
+    });
+  }
+
+  private async wait(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     this.asking?.abort();
     const asking = this.asking = new AbortController();
     const done = this.jobs.begin(() => this.cancel());
     this.body.classList.add('asking');
     try {
-      if (!missing) await panel.update(this.context, asking.signal);
-      this.context.timeline.draw();
+      await work(asking.signal);
     } catch (error) {
       if (!asking.signal.aborted) this.state.textContent = error instanceof Error ? error.message : String(error);
     }

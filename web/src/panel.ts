@@ -8,7 +8,11 @@ import { Base, Range, Store } from './store';
 import { Timeline } from './timeline';
 
 export { Base };
-export interface Context { trace: Trace; store: Store; api: Api; timeline: Timeline; notes: Notes }
+export interface Context {
+  trace: Trace; store: Store; api: Api; timeline: Timeline; notes: Notes;
+  /** What the shown panel waits for instead of what it waited for before: with progress, until it is done or cancelled. */
+  wait(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
+}
 
 export interface Panel {
   id: string; title: string; key: string;

@@ -330,6 +330,23 @@ def test_a_link_has_the_event_that_is_looked_at(open_page):
     assert page.rows(".row.chosen") == chosen and len(chosen) == 1
 
 
+def test_events_are_searched_from_one_to_the_next_wherever_they_are(open_page):
+    page, *_ = open_page(hash="#r=0,1000000;p=events")
+    words = page.page.get_by_label("Search events for a text")
+    words.fill("app.core.step")
+    words.focus()
+    page.press("Enter")
+    first = page.rows(".row.chosen")
+    assert first[0][0] == "0.010000000 s" and "app.core.step" in first[0][3]
+    page.press("Enter")
+    assert page.rows(".row.chosen")[0][0] == "0.010500000 s"
+    page.press("Shift+Enter", "Shift+Enter")  # before the first comes the last
+    assert page.rows(".row.chosen")[0][0] == "0.059500000 s" and page.page.get_by_text("from the end again").is_visible()
+    words.fill("nobody has this")
+    page.press("Enter")
+    assert page.page.get_by_text('no event has "nobody has this"').is_visible()
+
+
 def test_a_comparison_is_in_the_address_and_ends(open_page):
     page, *_ = open_page(hash="#r=0,100000000;p=flame;b=65000000,35000000")
     compare = page.page.locator(".bar-row > button")

@@ -169,6 +169,35 @@ def test_events_are_krait_cats(serve, both, events, limit):
     assert sorted(map(json.dumps, mine)) == sorted(map(json.dumps, part)) and len(part) > 7
 
 
+def find_all(server, forward, **params):
+    """Times and numbers of all that are found, from one to the next."""
+    found, place = [], {}
+    while (hit := server.api("find", forward=forward, **params, **place))["time"] is not None:
+        found.append((int(hit["time"]), hit["nth"]))
+        place = {"at": hit["time"], "skip": hit["nth"] + forward}
+    return found
+
+
+def test_every_event_with_a_text_is_found_forward_and_backward(serve, both, events):
+    trace = both(CALLS, KERNEL)
+    server = serve(trace)
+    origin = int(server.api("trace")["origin"])
+    for words, text in [("SCHED_switch", None), ("next_tid = 5", None), ("sched", 'name == "sched_wakeup"'), ("sched_switch", "payload.next_tid == 5")]:
+        name, _, value = words.partition(" = ")
+        filtered = {} if text is None else {"text": text}
+        taken = [(int(e["time_ns"]) - origin, e) for e in events(trace, *filtered.values())]
+        places = [(at, sum(t == at for t, _ in taken[:i])) for i, (at, _) in enumerate(taken)]
+        has = [name.lower() in e["event"] or (value and e["payload"].get(name) == value) for _, e in taken]
+        expected = [place for place, fits in zip(places, has) if fits]
+        assert expected and find_all(server, 1, words=words, **filtered) == expected, (words, text)
+        assert find_all(server, 0, words=words, **filtered) == expected[::-1]
+        middle = {"from": expected[0][0] + 1, "until": expected[-1][0]}
+        assert find_all(server, 0, words=words, **filtered, **middle) == [place for place in expected[::-1] if middle["from"] <= place[0] < middle["until"]]
+    assert server.api("find", words="no such text")["time"] is None
+    assert server.api("find", words="x", at=2**64 - 1, forward=0)["looked_at"] > 0
+    assert "error" in server.api("find", code=400) and "error" in server.api("find", code=400, words="x", text="name ==")
+
+
 def test_events_are_filtered_as_krait_cat_does(serve, both, events):
     trace = both(CALLS, KERNEL)
     server = serve(trace)

@@ -11,11 +11,12 @@ import { count, counted, moment, seconds } from '../time';
 type Value = string | number | boolean | null | Value[] | { [name: string]: Value };
 type Fields = Record<string, Value>;
 export interface CatEvent { time_ns: string; event: string; vpid?: number; packet_context?: Fields; common_context?: Fields; payload?: Fields }
+interface Found { time: string | null; nth: number; damage: string | null }
 interface Answer { events: CatEvent[]; next: { from: string; skip: number } | null; damage: string | null }
 
 const CELL = 4000; // characters of fields that a row has
-const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, STEPS = 1000, ROW = 22; // MOST: rows that are here at a time
-let list: VirtualList, note: HTMLElement, input: HTMLInputElement, place: HTMLInputElement, current: Context;
+const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS = 1000, ROW = 22; // MOST: rows that are here at a time
+let list: VirtualList, note: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, current: Context;
 let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
 let front = 0n; // all events of the range from then on are here, up to `next`
 
@@ -58,15 +59,28 @@ function firstOf(i: number): number {
   return first;
 }
 
-/** The timeline goes there. */
-function choose(i: number): void {
-  const { span } = current.store.view.range, at = timeOf(events[i]);
+/** The row of the event that is the nth of its time; -1: it is not here. */
+function rowOf(at: bigint, nth: number): number {
+  const row = events.findIndex((event) => timeOf(event) === at) + nth;
+  return events[row] && timeOf(events[row]) === at ? row : -1;
+}
+
+function mark(i: number): void {
   chosen = i;
   list.draw();
+}
+
+/** The timeline goes there. */
+function choose(i: number): void {
+  mark(i);
+  lookAt(timeOf(events[i]), i - firstOf(i));
+}
+
+function lookAt(at: bigint, nth: number): void {
   current.store.setCursor(at);
-  current.store.look('event', `${at}.${i - firstOf(i)}`);
-  const { range } = current.store.view, seen = at - current.timeline.lanes.tableShift(), isOut = seen < range.from || seen > range.from + BigInt(Math.round(span));
-  if (isOut) current.store.setRange(seen - BigInt(Math.round(span / 2)), span);
+  current.store.look('event', `${at}.${nth}`);
+  const { range } = current.store.view, seen = at - current.timeline.lanes.tableShift(), isOut = seen < range.from || seen >= range.from + BigInt(Math.round(range.span));
+  if (isOut) current.store.setRange(seen - BigInt(Math.round(range.span / 2)), range.span);
 }
 
 function tell(damage: string | null): void {
@@ -90,9 +104,9 @@ async function alone(run: (isLast: () => boolean) => Promise<void>): Promise<voi
   }
 }
 
-function more(first: { from: bigint | string; skip: number }, signal?: AbortSignal): Promise<void> {
+function more(first: { from: bigint | string; skip: number }, signal?: AbortSignal, limit = PAGE): Promise<void> {
   return alone(async (isLast) => {
-    const answer = await askEvents(first.from, first.skip, until, PAGE, signal);
+    const answer = await askEvents(first.from, first.skip, until, limit, signal);
     if (!isLast()) return;
     events.push(...answer.events);
     next = answer.next;
@@ -165,13 +179,14 @@ function scrolled(): void {
 }
 
 /** The events from a time on, whatever was here. */
-async function jump(from: bigint, signal?: AbortSignal): Promise<void> {
+async function jump(from: bigint, signal?: AbortSignal, nth = 0): Promise<void> {
   events = [];
   next = null;
   chosen = -1;
   front = from;
+  place.value = String((from - begin) * BigInt(STEPS) / (until > begin ? until - begin : 1n));
   list.set(0);
-  await more({ from, skip: 0 }, signal);
+  await more({ from, skip: 0 }, signal, Math.min(nth + PAGE, PAGE_MOST));
   list.element.scrollTop = 0;
   if (events.length * ROW < list.element.clientHeight && front > begin) await earlier(); // near the end
 }
@@ -181,6 +196,42 @@ function goTo(share: number): void {
   clearTimeout(timer);
   const at = begin + (until - begin) * BigInt(share) / BigInt(STEPS);
   timer = window.setTimeout(() => { jump(share === STEPS && at > begin ? at - 1n : at).catch(() => undefined); }, WAIT);
+}
+
+// ---- search ----
+
+/** Of the recording, or of what is selected: whether there is one before or after what is looked at, or from the other end on. */
+async function find(forward: boolean): Promise<void> {
+  const text = words.value.trim(), { store, trace } = current, { selected } = store.view;
+  if (!text) {
+    words.focus();
+    return;
+  }
+  const all = selected ? { from: begin, until } : { from: 0n, until: trace.duration + 1n }, [at, nth] = lookedAt(current), first = list.element.scrollTop / ROW;
+  const here = at ?? (events.length ? timeOf(events[Math.min(Math.floor(first), events.length - 1)]) : begin), skip = at === null ? 0 : nth + Number(forward);
+  outcome.textContent = '';
+  await current.wait(async (signal) => {
+    const query = { ...all, text: store.view.events || undefined, words: text, forward: Number(forward) };
+    let found = await ask<Found>('find', { ...query, at: here, skip }, signal), around = '';
+    if (found.time === null) {
+      found = await ask<Found>('find', query, signal);
+      around = forward ? 'from the beginning again' : 'from the end again';
+    }
+    if (found.time === null) outcome.textContent = `no event has "${clip(text)}"${found.damage ? `; damaged: ${found.damage}` : ''}`;
+    else {
+      outcome.textContent = around;
+      await goToEvent(BigInt(found.time), found.nth, signal);
+    }
+  });
+}
+
+/** Shows it in the table and on the timeline, and looks at it. */
+async function goToEvent(at: bigint, nth: number, signal: AbortSignal): Promise<void> {
+  if (rowOf(at, nth) < 0 && at >= begin && at < until) await jump(at, signal, nth);
+  const row = rowOf(at, nth);
+  mark(row);
+  if (row >= 0) list.reveal(row);
+  lookAt(at, nth); // where the range moves with it, its events are asked for
 }
 
 // ---- out of the page ----
@@ -267,12 +318,17 @@ export const eventTable: Panel = {
     place.addEventListener('input', () => goTo(Number(place.value)));
     const dialog = el('dialog', { class: 'help export' }), out = button('Export', 'Save these events, or write them as a trace', () => showExport(dialog));
     dialog.addEventListener('close', () => saving?.abort());
+    words = el('input', { type: 'search', class: 'event-words', placeholder: 'Search', 'aria-label': 'Search events for a text', title: 'A text of an event as krait cat prints it: Enter goes to the next one, Shift+Enter to the one before', spellcheck: 'false' });
+    words.addEventListener('input', () => { outcome.textContent = ''; });
+    words.addEventListener('keydown', (event) => { if (event.key === 'Enter') void find(!event.shiftKey); });
+    outcome = el('span', { role: 'status', class: 'outcome' });
+    const steps = [button('\u2191', 'The one before (Shift+Enter)', () => void find(false), 'icon'), button('\u2193', 'The next one (Enter)', () => void find(true), 'icon')];
     list = new VirtualList(ROW, makeRow, 'table-rows');
     list.element.addEventListener('scroll', scrolled);
     list.element.addEventListener('keydown', key);
     const table = el('div', { class: 'table events', role: 'table', 'aria-label': 'Events of the range' }, makeHead(), list.element);
     table.style.setProperty('--columns', '130px minmax(110px, 1fr) minmax(110px, 0.8fr) minmax(160px, 4fr)');
-    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, place, out, note), table, dialog);
+    return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, el('span', { class: 'bar-row search' }, words, ...steps), place, out, outcome, note), table, dialog);
   },
   async update(context, signal) {
     const { from, until: end } = timeParams(context);
@@ -281,12 +337,10 @@ export const eventTable: Panel = {
     begin = from;
     until = end >= context.trace.duration ? end + 1n : end; // the last event is at the recording's end
     const [at, nth] = lookedAt(context), isThere = at !== null && at > from && at < until;
-    place.value = isThere ? String((at - from) * BigInt(STEPS) / (until - from)) : '0';
     context.store.setCursor(at);
     try {
-      await jump(isThere ? at : from, signal);
-      if (at !== null && events.length > nth && timeOf(events[nth]) === at) chosen = nth;
-      list.draw();
+      await jump(isThere ? at : from, signal, isThere ? nth : 0);
+      if (at !== null) mark(rowOf(at, nth));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       list.set(0);

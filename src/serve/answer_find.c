@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The next or the previous event whose line, as krait cat prints it, has a text.
+ *
+ * Streams are read forward only. What lies before a place is therefore searched window by window, each twice as long as
+ * the one after it, and the last event of a window that fits is taken: each event is read once.
+ */
+#include "base/json.h"
+#include "ctf/read/filter.h"
+#include "ctf/read/merge.h"
+#include "ctf/text/pretty.h"
+#include "serve/running.h"
+#include "serve/serving.h"
+
+#include <string.h>
+
+enum {
+    TICK = 4096,   /* events between two looks at whether somebody waits for the answer */
+    WINDOWS = 256, /* the first window backward is this part of the range */
+};
+
+struct find {
+    struct krait_serving *serving;
+    struct krait_filter *filter; /* NULL: all events */
+    struct krait_pretty pretty;
+    struct krait_buf line;
+    const char *words;
+    struct krait_range range;
+    uint64_t at_ns, skip; /* where the search begins: a time, and how many taken events of it come before */
+    bool forward;
+    uint64_t looked_at;
+    uint64_t told_ns; /* up to where progress was told in this scan */
+    /* The event that was found, and its number among the taken ones of its time. */
+    bool found;
+    uint64_t found_ns, found_nth;
+    struct krait_err damage;
+};
+
+static void find_done(struct find *find)
+{
+    krait_filter_free(find->filter);
+    krait_pretty_done(&find->pretty);
+    krait_buf_done(&find->line);
+}
+
+static bool takes(const struct find *find, struct krait_ctf_cursor *cursor)
+{
+    if (!find->filter)
+        return true;
+    if (krait_ctf_event_skip(cursor) || !krait_filter_wants(find->filter, cursor))
+        return false;
+    krait_ctf_event_rewind(cursor);
+    return true;
+}
+
+/* Passes the event's fields. The line's time is not searched: it is text before "] ". */
+static bool has_words(struct find *find, struct krait_ctf_cursor *cursor)
+{
+    find->line.len = 0;
+    if (krait_pretty_event(&find->pretty, cursor, &find->line))
+        return false;
+    krait_buf_char(&find->line, '\0');
+    if (find->line.failed)
+        return false;
+    const char *name = strstr(find->line.data, "] ");
+    return strcasestr(name ? name + 2 : find->line.data, find->words) != NULL;
+}
+
+/* Whether the taken event, the nth of its time, lies on the side that is searched. */
+static bool is_searched(const struct find *find, uint64_t ns, uint64_t nth)
+{
+    if (ns == find->at_ns)
+        return find->forward ? nth >= find->skip : nth < find->skip;
+    return find->forward ? ns > find->at_ns : ns < find->at_ns;
+}
+
+static bool goes_on(struct find *find, uint64_t ns)
+{
+    double share = ns > find->told_ns
+                       ? (double)(ns - find->told_ns) / (double)(find->range.to_ns - find->range.from_ns)
+                       : 0;
+    find->told_ns = KRAIT_MAX(ns, find->told_ns);
+    return krait_running_progress(NULL, (uint64_t)(share * (double)find->serving->trace->bytes));
+}
+
+static int scan_merge(struct find *find, struct krait_ctf_merge *merge, uint64_t from_ns, uint64_t to_ns)
+{
+    struct krait_ctf_cursor *cursor;
+    uint64_t last_ns = UINT64_MAX, of_last = 0;
+    find->told_ns = from_ns;
+    while ((cursor = krait_ctf_merge_next(merge))) {
+        uint64_t ns = (uint64_t)cursor->ns;
+        if (cursor->ns < (int64_t)from_ns || cursor->ns >= (int64_t)to_ns) {
+            krait_ctf_event_skip(cursor);
+            continue;
+        }
+        if (++find->looked_at % TICK == 0 && !goes_on(find, ns))
+            return -ECANCELED;
+        of_last = ns == last_ns ? of_last : 0;
+        last_ns = ns;
+        if (!takes(find, cursor))
+            continue;
+        uint64_t nth = of_last++;
+        if (!is_searched(find, ns, nth)) {
+            krait_ctf_event_skip(cursor);
+        } else if (has_words(find, cursor)) {
+            find->found = true;
+            find->found_ns = ns;
+            find->found_nth = nth;
+            if (find->forward)
+                return 0;
+        }
+    }
+    return goes_on(find, to_ns) ? 0 : -ECANCELED;
+}
+
+/* The first event of the range that fits, or backward the last one. */
+static int scan(struct find *find, uint64_t from_ns, uint64_t to_ns, struct krait_err *err)
+{
+    struct krait_ctf_merge *merge = NULL;
+    int rc = krait_ctf_merge_new(&merge, find->serving->reader, err);
+    if (rc)
+        return rc;
+    krait_ctf_merge_range(merge, (int64_t)from_ns, (int64_t)to_ns - 1);
+    rc = scan_merge(find, merge, from_ns, to_ns);
+    if (!find->damage.code)
+        find->damage = *krait_ctf_merge_damage(merge);
+    krait_ctf_merge_free(merge);
+    return rc ? krait_err_set(err, rc, "nobody wants the answer any more") : 0;
+}
+
+static int scan_back(struct find *find, struct krait_err *err)
+{
+    uint64_t to_ns = find->at_ns < find->range.to_ns ? find->at_ns + 1 : find->range.to_ns;
+    uint64_t length = (find->range.to_ns - find->range.from_ns) / WINDOWS + 1;
+    int rc = 0;
+    while (!rc && !find->found && to_ns > find->range.from_ns) {
+        uint64_t from_ns = to_ns - find->range.from_ns > length ? to_ns - length : find->range.from_ns;
+        rc = scan(find, from_ns, to_ns, err);
+        to_ns = from_ns;
+        length *= 2;
+    }
+    return rc;
+}
+
+static int search(struct find *find, struct krait_err *err)
+{
+    if (find->range.to_ns <= find->range.from_ns)
+        return 0;
+    if (!find->forward)
+        return find->at_ns < find->range.from_ns ? 0 : scan_back(find, err);
+    uint64_t from_ns = KRAIT_MAX(find->at_ns, find->range.from_ns);
+    return from_ns < find->range.to_ns ? scan(find, from_ns, find->range.to_ns, err) : 0;
+}
+
+int krait_answer_find(struct krait_serving *serving, const struct krait_request *request,
+                      struct krait_buf *out, struct krait_err *err)
+{
+    int rc = krait_request_needs(request, 1u << KRAIT_PARAM_words, err);
+    if (rc)
+        return rc;
+    struct krait_range range = krait_serving_range(serving, request);
+    bool forward = krait_request_number(request, KRAIT_PARAM_forward, 1) != 0;
+    uint64_t origin_ns = serving->origin_ns;
+    KRAIT_CLEANUP(find_done)
+    struct find find = {
+        .serving = serving,
+        .pretty = { .flags = KRAIT_PRETTY_SECONDS | KRAIT_PRETTY_NO_DELTA,
+                    .text = KRAIT_TEXT_FIELD_NAMES | KRAIT_TEXT_CONTEXT_NAMES },
+        .words = request->words,
+        .range = range,
+        .forward = forward,
+        .at_ns = forward ? range.from_ns : range.to_ns,
+        .skip = krait_request_number(request, KRAIT_PARAM_skip, 0),
+    };
+    if (krait_request_has(request, KRAIT_PARAM_at) &&
+        __builtin_add_overflow(origin_ns, request->numbers[KRAIT_PARAM_at], &find.at_ns))
+        find.at_ns = INT64_MAX;
+    rc = krait_serving_events(serving, request, &find.filter, err);
+    rc = rc ? rc : search(&find, err);
+    if (rc)
+        return rc;
+    krait_buf_char(out, '{');
+    krait_json_key(out, "time");
+    if (find.found)
+        krait_buf_fmt(out, "\"%llu\"", (unsigned long long)(find.found_ns - origin_ns));
+    else
+        krait_buf_str(out, "null");
+    krait_json_key_u64(out, "nth", find.found_nth);
+    krait_json_key_u64(out, "looked_at", find.looked_at);
+    krait_json_key_text_or_null(out, "damage", find.damage.code ? find.damage.text : NULL);
+    krait_buf_str(out, "}\n");
+    return 0;
+}

@@ -9,6 +9,7 @@
 #include "base/pipe.h"
 #include "base/runs.h"
 #include "trace/fields.h"
+#include "trace/importer.h"
 #include "trace/kernel/kernel.h"
 #include "trace/kernel_raw.h"
 
@@ -35,6 +36,7 @@ struct search {
     struct krait_map signals; /* krait_signals_row */
     struct krait_edge *edges;
     size_t edge_count, edge_cap;
+    bool has_args;             /* calls have arguments */
     bool is_mixed;             /* a lane may have edges of more than one track */
     struct krait_strtab lanes; /* of streams */
     struct krait_said said;    /* the event that is looked at */
@@ -384,6 +386,12 @@ static int span_key(struct search *search, const char *field, const char *fields
     return *key == KRAIT_NO_ID ? -ENOMEM : 0;
 }
 
+/* The calls of a function have a key where their arguments were recorded. */
+static bool is_of_arguments(const struct search *search, const struct krait_interval_rule *rule)
+{
+    return rule->kind == KRAIT_RULE_CALLS && rule->key && search->has_args;
+}
+
 static int take_spans(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
 {
     struct search *search = ctx;
@@ -392,7 +400,8 @@ static int take_spans(void *ctx, const struct krait_track *track, const struct k
     int rc = 0;
     for (uint32_t rule = 0; rule < search->options->rule_count; rule++) {
         const struct krait_interval_rule *of = &search->options->rules[rule];
-        const struct krait_match *span = of->kind == KRAIT_RULE_SPANS ? of->match : NULL;
+        bool is_meant = track->importer == KRAIT_IMPORTER_krait_args && is_of_arguments(search, of);
+        const struct krait_match *span = of->kind == KRAIT_RULE_SPANS || is_meant ? of->match : NULL;
         for (uint32_t i = 0; span && i < batch->n && !rc; i++) {
             uint32_t row, key;
             if (!krait_match_text(span, krait_track_text(search->trace, batch->name[i])))
@@ -443,7 +452,7 @@ static int begin_rule(struct search *search, uint32_t rule, struct krait_err *er
     if (begin_row(search, rule))
         return krait_err_set(err, -ENOMEM, "out of memory");
     sought->is_keyed = is_keyed(of);
-    if (of->kind != KRAIT_RULE_CALLS)
+    if (of->kind != KRAIT_RULE_CALLS || is_of_arguments(search, of))
         return 0;
     sought->calls = calloc((size_t)search->trace->func_count + 1, sizeof(*sought->calls));
     return sought->calls ? krait_match_mark(sought->calls, search->trace, of->match, err)
@@ -452,7 +461,8 @@ static int begin_rule(struct search *search, uint32_t rule, struct krait_err *er
 
 static unsigned kinds_of(const struct krait_interval_rule *rule)
 {
-    return rule->kind == KRAIT_RULE_CALLS   ? 1u << KRAIT_TRACK_CALLS
+    unsigned arguments = rule->key ? 1u << KRAIT_TRACK_SLICES : 0;
+    return rule->kind == KRAIT_RULE_CALLS   ? 1u << KRAIT_TRACK_CALLS | arguments
            : rule->kind == KRAIT_RULE_SPANS ? 1u << KRAIT_TRACK_SLICES
                                             : 1u << KRAIT_TRACK_INSTANTS;
 }
@@ -486,7 +496,7 @@ static int walk(struct search *search, enum krait_track_kind kind, krait_batch_f
     if (!tracks)
         return -ENOMEM;
     for (uint32_t i = 0; i < options->rule_count; i++)
-        is_needed |= kinds_of(&options->rules[i]) == 1u << kind;
+        is_needed |= kinds_of(&options->rules[i]) >> kind & 1;
     for (uint32_t i = 0; i < trace->track_count && is_needed; i++) {
         if (trace->tracks[i].kind == kind && options->takes(options->ctx, trace, &trace->tracks[i]))
             tracks[count++] = i;
@@ -592,6 +602,8 @@ int krait_intervals_find(struct krait_intervals *intervals, const struct krait_t
                              .intervals = intervals,
                              .sought = calloc((size_t)options->rule_count + 1, sizeof(*search.sought)) };
     int rc = search.sought ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < trace->track_count; i++)
+        search.has_args |= trace->tracks[i].importer == KRAIT_IMPORTER_krait_args;
     for (uint32_t i = 0; i < options->rule_count && !rc; i++)
         rc = begin_rule(&search, i, err);
     if (rc)

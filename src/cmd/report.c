@@ -124,6 +124,8 @@ static int parse_options(struct report *report, struct krait_err *err)
     report->format = o->csv ? REPORT_CSV : o->json ? REPORT_JSON : REPORT_TABLE;
     report->look = krait_terminal_look(stdout);
     rc = check_tree(report, err);
+    if (!rc && o->key && !(o->by && strcmp(o->by, "span") == 0))
+        rc = krait_err_set(err, -EINVAL, "--key goes with --by span");
     rc = rc ? rc : check_of_tracks(report, err);
     rc = rc ? rc
             : krait_select_limit(&report->limit, o->limit,
@@ -251,7 +253,9 @@ static int run_report(void *values, int argc, char **argv)
 static const struct krait_opt report_opts[] = {
     { "by", 0, KRAIT_OPT_CHOICE, "function|module|file|thread|process|line-of-call|mark|task|span", OPT(by),
       "Group rows by this (default: function); with mark, task or span, show marks, the tasks of asyncio and trio, or "
-      "spans, imports and runs of the garbage collector, instead of calls" },
+      "spans, imports, runs of the garbage collector and calls of record --args, instead of calls" },
+    { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
+      "With --by span: a row for each value of this field, such as order of krait.span, or an argument of --args" },
     { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|raised|mean|min|max|p50|p99|name" SORT_STATES,
       OPT(sort), "Sort by this column (default: self)" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),

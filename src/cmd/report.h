@@ -21,7 +21,7 @@ enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
 struct report_options {
     struct krait_select select;
     struct krait_opt_list diff;
-    const char *by, *sort, *limit, *filter, *exception, *callers, *callees, *why, *min_share;
+    const char *by, *key, *sort, *limit, *filter, *exception, *callers, *callees, *why, *min_share;
     bool tree, csv, json, fold_imports, cycles;
 };
 

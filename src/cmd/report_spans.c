@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `krait report --by span`: how long the spans of each name took: those of krait.span, imports, runs of the garbage
- * collector.
+ * collector, calls whose arguments were recorded. With --key, of each name and value of a field.
  */
 #include "base/array.h"
 #include "base/spread.h"
 #include "cmd/report.h"
 #include "cmd/sheet.h"
+#include "trace/fields.h"
 #include "trace/importer.h"
 
 #include <string.h>
 
 struct row {
     uint64_t count, total_ns, mean_ns, min_ns, p50_ns, p99_ns, max_ns;
-    const char *name, *kind;
+    const char *name, *kind, *key; /* the last: with --key; NULL: it has none */
     struct krait_spread spread;
 };
 
@@ -22,6 +23,7 @@ struct spans {
     struct krait_map index; /* kind and name to the row */
     struct row *rows;
     uint32_t count, cap;
+    struct krait_strtab keys; /* rows keep its texts */
 };
 
 static void spans_done(struct spans *spans)
@@ -29,6 +31,7 @@ static void spans_done(struct spans *spans)
     for (uint32_t i = 0; i < spans->count; i++)
         krait_spread_done(&spans->rows[i].spread);
     krait_map_done(&spans->index);
+    krait_strtab_done(&spans->keys);
     free(spans->rows);
 }
 
@@ -60,6 +63,13 @@ static const struct krait_sheet_column columns[] = {
       0,
       krait_sheet_name_at,
       offsetof(struct row, name) },
+    /* The last: without --key there is none. */
+    { { "key", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 4, 0 },
+      "key",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      krait_sheet_name_at,
+      offsetof(struct row, key) },
 };
 
 #undef TIME
@@ -70,7 +80,9 @@ static const struct krait_sheet_column columns[] = {
 /* Tracks of a kind are named after it: "spans", "spans 2". */
 static const char *kind_of(const struct krait_track *track)
 {
-    static const char *const kinds[][2] = { { "spans", "span" }, { "imports", "import" }, { "gc", "gc" } };
+    static const char *const kinds[][2] = {
+        { "spans", "span" }, { "imports", "import" }, { "gc", "gc" }, { "arguments", "call" }
+    };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(kinds); i++) {
         if (strncmp(track->name, kinds[i][0], strlen(kinds[i][0])) == 0)
             return kinds[i][1];
@@ -78,17 +90,29 @@ static const char *kind_of(const struct krait_track *track)
     return "";
 }
 
-static struct row *row_of(struct spans *spans, const char *kind, uint32_t name)
+/* The value of the field of --key; NULL: it has none. */
+static const char *key_of(struct spans *spans, const char *fields)
 {
-    uint64_t key = krait_hash_bytes(kind, strlen(kind)) << 32 | name;
-    const uint64_t *known = krait_map_get(&spans->index, key);
+    const char *key = spans->report->options->key;
+    KRAIT_AUTO_BUF text = { 0 };
+    if (!key || !krait_fields_get_json(fields, strlen(fields), key, &text))
+        return NULL;
+    uint32_t id = krait_strtab_add(&spans->keys, text.data ? text.data : "", text.len);
+    return id == KRAIT_NO_ID ? NULL : spans->keys.texts[id];
+}
+
+static struct row *row_of(struct spans *spans, const char *kind, uint32_t name, const char *key)
+{
+    uint64_t hash = krait_hash_bytes(kind, strlen(kind)) << 32 | name;
+    hash = key ? krait_hash_u64(hash ^ (uintptr_t)key) : hash;
+    const uint64_t *known = krait_map_get(&spans->index, hash);
     if (known)
         return &spans->rows[*known];
     if (!KRAIT_GROW(spans->rows, spans->cap, spans->count + 1) ||
-        krait_map_put(&spans->index, key, spans->count))
+        krait_map_put(&spans->index, hash, spans->count))
         return NULL;
     spans->rows[spans->count] =
-        (struct row){ .kind = kind, .name = krait_track_text(spans->report->trace, name) };
+        (struct row){ .kind = kind, .name = krait_track_text(spans->report->trace, name), .key = key };
     return &spans->rows[spans->count++];
 }
 
@@ -98,10 +122,17 @@ static int add_batch(void *ctx, const struct krait_track *track, const struct kr
     const char *kind = kind_of(track);
     int rc = 0;
     for (uint32_t i = 0; i < batch->n && !rc; i++) {
-        struct row *row = row_of(spans, kind, batch->name[i]);
+        const char *key = key_of(spans, batch->text ? batch->text[i] : "");
+        struct row *row = row_of(spans, kind, batch->name[i], key);
         rc = row ? krait_spread_add(&row->spread, batch->end_ns[i] - batch->t_ns[i]) : -ENOMEM;
     }
     return rc;
+}
+
+static bool has_spans(const struct krait_track *track)
+{
+    return track->kind == KRAIT_TRACK_SLICES &&
+           (track->importer == KRAIT_IMPORTER_krait_spans || track->importer == KRAIT_IMPORTER_krait_args);
 }
 
 static int walk_all(struct spans *spans)
@@ -114,8 +145,7 @@ static int walk_all(struct spans *spans)
         return -ENOMEM;
     for (uint32_t i = 0; i < trace->track_count; i++) {
         const struct krait_track *track = &trace->tracks[i];
-        if (track->importer == KRAIT_IMPORTER_krait_spans && track->kind == KRAIT_TRACK_SLICES &&
-            krait_select_place((void *)&report->options->select, trace, track))
+        if (has_spans(track) && krait_select_place((void *)&report->options->select, trace, track))
             chosen[count++] = i;
     }
     return krait_tracks_walk(trace, chosen, count, report->range, add_batch, spans, report->damage,
@@ -144,7 +174,9 @@ int krait_report_spans(struct report *report, struct krait_trace *trace, struct 
 {
     KRAIT_CLEANUP(spans_done) struct spans spans = { .report = report };
     KRAIT_CLEANUP(krait_sheet_done)
-    struct krait_sheet sheet = { .columns = columns, .of = &spans, .column_count = KRAIT_ARRAY_LEN(columns) };
+    struct krait_sheet sheet = { .columns = columns,
+                                 .of = &spans,
+                                 .column_count = KRAIT_ARRAY_LEN(columns) - !report->options->key };
     int rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_SLICES, err);
     if (rc)
         return rc;

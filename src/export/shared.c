@@ -52,8 +52,8 @@ int krait_export_tracks(struct krait_export_job *job, uint32_t thread, enum krai
 
 bool krait_export_is_elsewhere(const struct krait_track *track, const char *name)
 {
-    static const uint32_t events[] = { KRAIT_EVENT_span_begin, KRAIT_EVENT_span_end,
-                                       KRAIT_EVENT_user_counter };
+    static const uint32_t events[] = { KRAIT_EVENT_span_begin, KRAIT_EVENT_span_end, KRAIT_EVENT_user_counter,
+                                       KRAIT_EVENT_call_args, KRAIT_EVENT_call_result };
     if (track->importer != KRAIT_IMPORTER_krait_marks)
         return false;
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(events); i++) {

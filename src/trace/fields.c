@@ -177,6 +177,11 @@ bool krait_fields_get_json(const char *text, size_t n, const char *path, struct 
     struct krait_arena arena = { 0 };
     struct krait_json *root = NULL;
     const struct krait_json *at = krait_json_read(&root, &arena, text, n, 0, NULL) ? NULL : root;
+    const struct krait_json *whole = at && at->kind == KRAIT_JSON_OBJECT ? krait_json_get(at, path) : NULL;
+    if (whole && *path) { /* self.owner, of arguments */
+        at = whole;
+        path = "";
+    }
     while (at && at->kind == KRAIT_JSON_OBJECT && *path) {
         size_t length = strcspn(path, ".");
         KRAIT_AUTO_BUF key = { 0 };

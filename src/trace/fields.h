@@ -29,7 +29,7 @@ bool krait_fields_find(struct krait_fields *fields, const char *names, struct kr
  * of `to`; false: there is none. */
 bool krait_fields_get(struct krait_fields fields, const char *path, struct krait_buf *to);
 
-/* The same of a JSON object, as spans' fields are. */
+/* The same of a JSON object, as spans' fields are; the whole path may be the name of one. */
 bool krait_fields_get_json(const char *json, size_t n, const char *path, struct krait_buf *to);
 
 /* The event's own fields: the last group, behind those of its contexts. */

@@ -54,6 +54,11 @@ def test_the_commands_of_the_page_of_arguments_work(krait, any_python, tmp_path)
     runs = run_page("args.md", krait, any_python, tmp_path)
     (calls,) = [run.stdout.splitlines() for command, run in runs.items() if command.startswith("krait cat")]
     assert len(calls) == 4 and all('item' in line and 'self.owner' in line and "secret" not in line for line in calls)
+    (items,) = [run.stdout for command, run in runs.items() if "--key item" in command]
+    assert re.search(r"^ +2 .* call +__main__.Cart.add +pen$", items, re.M) and re.search(r"^ +2 .* __main__.Cart.add +book$", items, re.M)
+    (owners,) = [run.stdout for command, run in runs.items() if "--key self.owner" in command]
+    assert re.search(r"^ +2 .* Cart.add +ann$", owners, re.M) and re.search(r"^ +2 .* Cart.add +bob$", owners, re.M)
+    assert "__main__.Cart.add" in (tmp_path / "shop.svg").read_text()
 
 
 def test_the_commands_of_the_page_of_logging_work(krait, any_python, tmp_path):

@@ -23,14 +23,14 @@ import _thread
 import time as _time
 import warnings as _warnings
 
-__all__ = ["start", "stop", "pause", "resume", "recording", "is_recording", "mark", "span", "counter", "flow", "command", "Handler"]
+__all__ = ["start", "stop", "pause", "resume", "snapshot", "recording", "is_recording", "mark", "span", "counter", "flow", "command", "Handler"]
 __version__ = "0.1.0"
 
 # Of the recording that start() began: its folder, the collector's file, and the process that began it.
 _state = {"dir": None, "session": None, "pid": None}
 _starting = _thread.allocate_lock()
 _OPTIONS = ("include", "exclude", "c_calls", "gil", "tasks", "children", "call_sites", "max_overhead", "lossless", "ring_size", "buffer_size",
-            "max_threads", "for_", "max_size", "keep", "log", "audit", "args", "gc", "imports")
+            "max_threads", "for_", "max_size", "keep", "last", "log", "audit", "args", "gc", "imports")
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
 
 
@@ -106,7 +106,7 @@ def start(path=None, **options):
 
     Options are those of `krait record` with underscores: c_calls=False, gil=False, tasks=False, children=False, include=[...], exclude=[...],
     max_overhead=5, call_sites=True, ring_size="4M", buffer_size="1G", max_threads=100, lossless=True, for_="10s", max_size="1G",
-    keep="newest", log=["app:DEBUG"], audit=["socket.*"], args=["shop.add(item)"], gc=True, imports=True. Of log and audit, True is all.
+    keep="newest", last="10s", log=["app:DEBUG"], audit=["socket.*"], args=["shop.add(item)"], gc=True, imports=True. Of log and audit, True is all.
     A collector runs as a process of its own. Frames that are live are part of the recording. Returns the folder's path. Raises
     RuntimeError with the reason when it cannot. Without stop() the recording ends with the program.
     """
@@ -248,6 +248,47 @@ def _switch(on):
     except Exception:  # no Python that krait records
         return False
     return _agent.switch(on)
+
+
+def snapshot(path=None):
+    """Write what the recording of this process holds, with --last its newest part, as a recording of its own.
+
+    `path` is the folder to make; without it, one beside the recording's: FOLDER-snapshot-1. The program waits until it is written; its other
+    threads run on. Returns the folder's path, or None where this process is not recorded. Raises RuntimeError with the reason when it cannot.
+    """
+    try:
+        import krait._agent as _agent
+    except Exception:  # no Python that krait records
+        return None
+    inode = _agent.inode()
+    if inode is None:
+        return None
+    try:
+        answer = _ask(inode, b"snapshot" if path is None else b"snapshot " + _os.path.abspath(_os.fsencode(path)))
+    except (OSError, ValueError) as e:
+        raise RuntimeError(f"krait.snapshot: the recording's collector does not answer: {e}") from e
+    if "error" in answer:
+        raise RuntimeError(f"krait.snapshot: {answer['error']}")
+    return answer["snapshot"]
+
+
+def _ask(inode, request):
+    """What the collector answers: src/record/ctl.h."""
+    import json
+    import socket
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.settimeout(60)
+        s.connect(f"\0krait-ctl-{inode}")
+        s.sendall(request)
+        s.shutdown(socket.SHUT_WR)
+        parts = []
+        while True:
+            part = s.recv(1 << 16)
+            if not part:
+                break
+            parts.append(part)
+    return json.loads(b"".join(parts))
 
 
 def is_recording():

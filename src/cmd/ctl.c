@@ -15,6 +15,7 @@ extern const struct krait_cmd krait_cmd_ctl;
 
 struct options {
     bool json, quiet;
+    const char *output;
 };
 
 /* What may be asked for. */
@@ -25,6 +26,7 @@ static const struct verb {
     { "status", false },
     { "start", false },
     { "stop", false },
+    { "snapshot", false },
 };
 
 static const struct verb *find_verb(const char *name)
@@ -61,6 +63,16 @@ static int print(const struct krait_buf *out, struct krait_err *err)
     return 0;
 }
 
+static int print_answer(const char *verb, const struct krait_json *json, const struct krait_table_look *look,
+                        struct krait_buf *out)
+{
+    if (strcmp(verb, "status") == 0)
+        return ctl_print_status(json, look, out);
+    if (strcmp(verb, "snapshot") == 0)
+        return ctl_print_snapshot(json, out);
+    return ctl_print_switch(json, verb, out);
+}
+
 static int show(const struct options *options, const char *verb, const struct krait_buf *answer,
                 struct krait_err *err)
 {
@@ -76,36 +88,52 @@ static int show(const struct options *options, const char *verb, const struct kr
     if (options->json)
         return print(answer, err);
     struct krait_table_look look = krait_terminal_look(stdout);
-    rc = strcmp(verb, "status") == 0 ? ctl_print_status(json, &look, &out)
-                                     : ctl_print_switch(json, verb, &out);
+    rc = print_answer(verb, json, &look, &out);
     if (rc)
         return krait_err_set(err, rc, "out of memory");
     return options->quiet ? 0 : print(&out, err);
+}
+
+/* The request's text: the collector is in another folder. */
+static int put_request(const struct options *options, const char *verb, struct krait_buf *request,
+                       struct krait_err *err)
+{
+    KRAIT_AUTO_FREE char *here = getcwd(NULL, 0);
+    krait_buf_str(request, verb);
+    if (options->output && strcmp(verb, "snapshot") != 0)
+        return krait_err_set(err, -EINVAL, "-o is for snapshot only");
+    if (options->output && *options->output == '/')
+        krait_buf_fmt(request, " %s", options->output);
+    else if (options->output)
+        krait_buf_fmt(request, " %s/%s", here ? here : "", options->output);
+    return request->failed ? krait_err_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static int run_ctl(void *values, int argc, char **argv)
 {
     struct krait_err err = { 0 };
     uint64_t inode;
-    KRAIT_AUTO_BUF answer = { 0 };
-    if (check_words(argc, argv, &err))
-        return krait_cmd_usage(&krait_cmd_ctl, &err);
+    KRAIT_AUTO_BUF answer = { 0 }, request = { 0 };
     const char *verb = argc > 1 ? argv[1] : "status";
-    if (krait_ctl_find(argv[0], &inode, &err) || krait_ctl_ask(inode, verb, &answer, &err) ||
+    if (check_words(argc, argv, &err) || put_request(values, verb, &request, &err))
+        return krait_cmd_usage(&krait_cmd_ctl, &err);
+    if (krait_ctl_find(argv[0], &inode, &err) || krait_ctl_ask(inode, request.data, &answer, &err) ||
         show(values, verb, &answer, &err))
         return krait_cmd_fail(&krait_cmd_ctl, &err);
     return 0;
 }
 
 static const struct krait_opt opts[] = {
-    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct options, json), "Print the status as a JSON object" },
+    { "output", 'o', KRAIT_OPT_STR, "DIR", offsetof(struct options, output),
+      "With snapshot: write it to DIR, made anew (default: beside the recording, as FOLDER-snapshot-1)" },
+    { "json", 0, KRAIT_OPT_FLAG, NULL, offsetof(struct options, json), "Print the answer as a JSON object" },
     { "quiet", 'q', KRAIT_OPT_FLAG, NULL, offsetof(struct options, quiet), "Print nothing but errors" },
     KRAIT_OPTS_END,
 };
 
 const struct krait_cmd krait_cmd_ctl = {
     .name = "ctl",
-    .operands = "PID|DIR [status|start|stop]",
+    .operands = "PID|DIR [status|start|stop|snapshot]",
     .summary = "Control a running recording: switch it on and off, look at it",
     .description =
         "Asks the krait record that records process PID, or that has this PID, or that writes the folder DIR.\n\n"
@@ -116,11 +144,15 @@ const struct krait_cmd krait_cmd_ctl = {
         "A process is switched off when it next runs Python, and on when it next lets go of the GIL. start waits up to "
         "two seconds for that, and stop for half a second; both print which processes have not followed yet: those do "
         "later.\n\n"
+        "snapshot writes what the recording holds as a recording of its own, with --last its newest part, while the programs "
+        "run on. See docs/flight.md.\n\n"
         "Only the user who records, and root, can control a recording. See docs/control.md.",
     .examples = "krait ctl 4711\n"
                 "# Leave out what the program does at first\n"
                 "krait ctl 4711 stop\n"
                 "krait ctl 4711 start\n"
+                "# What happened just now, of krait record --last 10s\n"
+                "krait ctl 4711 snapshot -o slow && krait report slow\n"
                 "# For a monitor: lost events of a recording, by its folder\n"
                 "krait ctl --json trace status | jq .lost\n",
     .opts = opts,

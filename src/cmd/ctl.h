@@ -11,6 +11,8 @@
 /* Each appends text to `out`, from an answer that may lack anything. Return 0 or -ENOMEM. */
 int ctl_print_status(const struct krait_json *status, const struct krait_table_look *look,
                      struct krait_buf *out);
+/* One line. */
+int ctl_print_snapshot(const struct krait_json *snapshot, struct krait_buf *out);
 /* `verb`: start or stop. One line, and one for each process that has not followed. */
 int ctl_print_switch(const struct krait_json *status, const char *verb, struct krait_buf *out);
 

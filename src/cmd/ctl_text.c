@@ -172,3 +172,15 @@ int ctl_print_switch(const struct krait_json *status, const char *verb, struct k
     }
     return out->failed ? -ENOMEM : 0;
 }
+
+/* ---- snapshots ---- */
+
+int ctl_print_snapshot(const struct krait_json *snapshot, struct krait_buf *out)
+{
+    char bytes[KRAIT_FMT_SIZE], took[KRAIT_FMT_SIZE];
+    krait_buf_fmt(out, "Snapshot of %s, written in %s: ", krait_fmt_bytes(bytes, number(snapshot, "bytes")),
+                  krait_fmt_ns(took, number(snapshot, "took_ns")));
+    krait_fmt_safe(out, text(snapshot, "snapshot"));
+    krait_buf_char(out, '\n');
+    return out->failed ? -ENOMEM : 0;
+}

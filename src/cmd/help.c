@@ -53,6 +53,8 @@ static void add_choices(struct krait_buf *left, const char *arg, const struct la
         size_t n = strcspn(p, "|");
         n += p[n] == '|';
         if (at + n > layout->width && at > INDENT) {
+            while (left->data[left->len - 1] == ' ') /* before the first */
+                left->len--;
             krait_buf_fmt(left, "\n%*s", INDENT, "");
             at = INDENT;
         }

@@ -77,6 +77,21 @@ static int set_time(const struct krait_opt *opt, const char *value, uint64_t *to
     return bad_value(opt, value, "a time such as 5s, 200ms, 10m or 2h", err);
 }
 
+/* A size has a unit in capitals, B behind it or not; all else is a time. */
+static int set_last(const struct krait_opt *opt, const char *value, struct krait_opt_last *to,
+                    struct krait_err *err)
+{
+    char number[32];
+    size_t n = strlen(value);
+    const char *unit = strpbrk(value, "KMGTB");
+    if (!unit || n >= sizeof(number))
+        return set_time(opt, value, &to->ns, err);
+    snprintf(number, sizeof(number), "%s", value);
+    if (number[n - 1] == 'B')
+        number[--n] = '\0';
+    return set_size(opt, number, &to->bytes, err);
+}
+
 static int set_double(const struct krait_opt *opt, const char *value, double *to, struct krait_err *err)
 {
     char *end;
@@ -145,6 +160,8 @@ static int set_value(const struct krait_opt *opt, const char *value, void *value
         return set_size(opt, value, to, err);
     case KRAIT_OPT_TIME:
         return set_time(opt, value, to, err);
+    case KRAIT_OPT_LAST:
+        return set_last(opt, value, to, err);
     case KRAIT_OPT_DOUBLE:
         return set_double(opt, value, to, err);
     case KRAIT_OPT_LIST:

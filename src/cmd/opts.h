@@ -14,12 +14,17 @@ enum krait_opt_type {
     KRAIT_OPT_UINT,   /* uint64_t, decimal; 0 is what was not given, and is refused, as of the next one */
     KRAIT_OPT_SIZE,   /* uint64_t bytes: 512K, 1M, 2G */
     KRAIT_OPT_TIME,   /* uint64_t ns: 5 or 5s, 200ms, 10m, 2h */
+    KRAIT_OPT_LAST,   /* struct krait_opt_last: a time as above, or a size: 10s, 10m, 256MB, 1G */
     KRAIT_OPT_DOUBLE, /* double */
     KRAIT_OPT_LIST,   /* struct krait_opt_list: may be given more than once */
     KRAIT_OPT_SOME,   /* the same; left out before another option, --, or the end it is the empty text */
     KRAIT_OPT_CHOICE, /* const char *, one of the words in `arg`, written a|b|c */
     KRAIT_OPT_TWO,    /* const char *[2]: two arguments; has no short name */
     KRAIT_OPT_MAYBE,  /* const char *, only as --name=VALUE; --name alone sets the empty text */
+};
+
+struct krait_opt_last {
+    uint64_t ns, bytes; /* one of them */
 };
 
 struct krait_opt_list {

@@ -45,17 +45,23 @@ static volatile sig_atomic_t forward_to;
 static volatile sig_atomic_t not_passed; /* a signal that came when there was no command yet, or no more */
 static pid_t viewer;                     /* of --view; 0: none, or it has ended */
 static bool leads_session;               /* since before signals are caught */
-static int toggle_signal;                /* of --toggle-signal; 0: none */
-static volatile sig_atomic_t toggles;    /* how often it came */
+/* Signals that are meant for krait, and how often they came. */
+enum told { TOGGLE, SNAPSHOT, TOLDS };
+static struct {
+    int signal; /* 0: none */
+    volatile sig_atomic_t count, done;
+} told[TOLDS];
 
 /* A terminal's signals reach the command by themselves, in its foreground group; others are passed on. SIGINT
  * is always the group's: passed on as well it would interrupt the command twice. That the terminal hangs up
  * its session's leader alone is told (Linux, tty_signal_session_leader in drivers/tty/tty_jobctrl.c). */
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
-    if (signal == toggle_signal) {
-        toggles++;
-        return;
+    for (size_t i = 0; i < TOLDS; i++) {
+        if (signal == told[i].signal) {
+            told[i].count++;
+            return;
+        }
     }
     bool ours_alone = info->si_code <= 0 || (signal == SIGHUP && leads_session);
     if (forward_to <= 0)
@@ -86,15 +92,21 @@ static void ignore_here(int signal)
     sigaction(signal, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 }
 
+static bool is_told(int signal)
+{
+    return signal == told[TOGGLE].signal || signal == told[SNAPSHOT].signal;
+}
+
 static void catch_signals(const struct krait_recording_values *values)
 {
-    const char *name = values->toggle_signal;
-    toggle_signal = !name ? 0 : strcmp(name, "SIGUSR1") == 0 ? SIGUSR1 : SIGUSR2;
+    const char *const names[] = { [TOGGLE] = values->toggle_signal, [SNAPSHOT] = values->snapshot_signal };
+    for (size_t i = 0; i < TOLDS; i++)
+        told[i].signal = !names[i] ? 0 : strcmp(names[i], "SIGUSR1") == 0 ? SIGUSR1 : SIGUSR2;
     static const int passed[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
     struct sigaction pass = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
     leads_session = getsid(0) == getpid();
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(passed); i++) {
-        if (passed[i] == toggle_signal || !is_ignored(passed[i]))
+        if (is_told(passed[i]) || !is_ignored(passed[i]))
             sigaction(passed[i], &pass, NULL);
     }
     sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = on_child }, NULL);
@@ -144,11 +156,28 @@ static bool reap(pid_t command, int *status, bool wait)
     return rc < 0 || (!forward_to && (!wait || not_passed));
 }
 
-static void toggle_as_told(struct krait_collector *collector)
+static void take_snapshot(struct krait_collector *collector)
 {
-    static sig_atomic_t done;
-    for (sig_atomic_t wanted = toggles; done != wanted; done++)
-        krait_collector_toggle(collector);
+    char bytes[KRAIT_FMT_SIZE];
+    struct krait_collector_snapshot made;
+    struct krait_err err = { 0 };
+    if (krait_collector_snapshot(collector, NULL, &made, &err)) {
+        krait_terminal_say(KRAIT_RED, 0, "krait record: %s", err.text);
+        return;
+    }
+    krait_terminal_say(NULL, 0, "krait record: snapshot of %s in %s", krait_fmt_bytes(bytes, made.bytes),
+                       made.dir);
+    free(made.dir);
+}
+
+static void do_as_told(struct krait_collector *collector)
+{
+    static void (*const acts[])(
+        struct krait_collector *) = { [TOGGLE] = krait_collector_toggle, [SNAPSHOT] = take_snapshot };
+    for (size_t i = 0; i < TOLDS; i++) {
+        for (sig_atomic_t wanted = told[i].count; told[i].done != wanted; told[i].done++)
+            acts[i](collector);
+    }
 }
 
 /* Rounds and naps until the command has ended, whose wait status is then in *status, or the recording has
@@ -158,8 +187,8 @@ static bool collect_until_end(struct krait_collector *collector, struct krait_ke
 {
     for (;;) {
         bool over = reap(command, status, wait);
-        toggle_as_told(collector);
         krait_collector_round(collector);
+        do_as_told(collector);
         tell_trouble(collector);
         if (kernel && krait_kernel_round(kernel))
             krait_collector_hurry(collector);
@@ -327,8 +356,9 @@ static void print_summary(const struct krait_collector *collector, const struct 
         print_unmet(collector, values);
     if (s->dropped_events) {
         char count[KRAIT_FMT_SIZE];
-        krait_record_line("", "dropped", "%s of the program's, the oldest: --keep newest",
-                          krait_fmt_counted(count, s->dropped_events, "event"));
+        krait_record_line("", "dropped", "%s of the program's, the oldest: %s",
+                          krait_fmt_counted(count, s->dropped_events, "event"),
+                          values->last.ns || values->last.bytes ? "--last" : "--keep newest");
     }
     if (s->limit)
         krait_terminal_say(NULL, 2, "%s: the recording ends here, and the program runs on without it",
@@ -541,6 +571,10 @@ static const struct krait_opt opts[] = {
         "toggle-signal", 0, CHOICE, "SIGUSR1|SIGUSR2", toggle_signal,
         "Switch the recording on or off when krait record gets this signal, and do not pass it on to "
         "COMMAND"),
+    KRAIT_RECORDING_OPT(
+        "snapshot-signal", 0, CHOICE, "SIGUSR1|SIGUSR2", snapshot_signal,
+        "Write a snapshot beside the recording when krait record gets this signal, and do not pass it on "
+        "to COMMAND"),
     KRAIT_RECORDING_OPT("wait", 0, FLAG, NULL, wait,
                         "Keep recording until every process that COMMAND left behind has ended, or Ctrl-C "
                         "(default: until COMMAND has ended)"),
@@ -590,6 +624,8 @@ const struct krait_cmd krait_cmd_record = {
                 "krait record --args 'Cart.add(item, self.owner) -> return' -- python3 app.py\n"
                 "# Without the waits for the GIL\n"
                 "krait record --no-gil -- python3 app.py\n"
+                "# A flight recorder: the last ten seconds, whenever they are wanted\n"
+                "krait record --last 10s --snapshot-signal SIGUSR1 -- python3 server.py\n"
                 "# A server that records nothing until it is told to\n"
                 "krait record --idle --toggle-signal SIGUSR2 -- gunicorn app:wsgi\n"
                 "# Watch it while it runs; when it has ended, Ctrl-C ends the page\n"

@@ -45,6 +45,8 @@ static struct krait_collector_options options_of(const struct krait_recording_va
         .max_bytes = values->max_size,
         .keep_newest = values->keep && strcmp(values->keep, "newest") == 0,
         .idle = values->idle,
+        .last_ns = values->last.ns,
+        .last_bytes = values->last.bytes,
         .include = { values->include.items, values->include.count },
         .exclude = { values->exclude.items, values->exclude.count },
         .log = { values->log.items, values->log.count },
@@ -83,6 +85,15 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too small: 4K at least");
     if (values->kernel_ring_size > 1ull << 40)
         return krait_err_set(err, -EINVAL, "--kernel-ring-size is too large");
+    if (values->keep && strcmp(values->keep, "first") == 0 && (values->last.ns || values->last.bytes))
+        return krait_err_set(err, -EINVAL, "--last keeps the newest; it does not go with --keep first");
+    if (values->last.bytes && values->max_size)
+        return krait_err_set(err, -EINVAL, "--last SIZE bounds the recording already; leave out --max-size");
+    if (values->last.bytes && values->last.bytes < 1 << 20)
+        return krait_err_set(err, -EINVAL, "--last is too small: 1M at least");
+    if (values->toggle_signal && values->snapshot_signal &&
+        strcmp(values->toggle_signal, values->snapshot_signal) == 0)
+        return krait_err_set(err, -EINVAL, "--toggle-signal and --snapshot-signal are the same signal");
     if (values->idle && values->kernel)
         return krait_err_set(err, -EINVAL, "--idle does not go with --kernel, which cannot be switched off");
     if (values->view && values->wait)

@@ -15,10 +15,11 @@ struct krait_recording_values {
         idle;
     double max_overhead;
     uint64_t ring_size, buffer_size, max_threads, duration, max_size;
-    const char *toggle_signal;    /* SIGUSR1 or SIGUSR2 */
-    const char *keep;             /* first or newest; NULL: first */
-    const char *kernel;           /* groups of events; NULL: the kernel is not recorded */
-    const char *kernel_functions; /* a pattern */
+    struct krait_opt_last last;
+    const char *toggle_signal, *snapshot_signal; /* SIGUSR1 or SIGUSR2 */
+    const char *keep;                            /* first or newest; NULL: first */
+    const char *kernel;                          /* groups of events; NULL: the kernel is not recorded */
+    const char *kernel_functions;                /* a pattern */
     uint64_t kernel_ring_size;
 };
 

@@ -197,8 +197,20 @@ static PyObject *agent_switch(PyObject *self, PyObject *wanted)
     Py_RETURN_TRUE;
 }
 
+PyDoc_STRVAR(
+    inode_doc,
+    "inode()\n\nThe inode of the recording's memory, by which its collector is asked; None where there is none.");
+
+static PyObject *agent_inode(PyObject *self, PyObject *none)
+{
+    if (!is_part())
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLongLong(krait_agent.writer.ino);
+}
+
 static PyMethodDef methods[] = {
     { "start", agent_start, METH_O, start_doc },
+    { "inode", agent_inode, METH_NOARGS, inode_doc },
     { "switch", agent_switch, METH_O, switch_doc },
     { "stop", agent_stop, METH_NOARGS, stop_doc },
     { "running", agent_running, METH_NOARGS, running_doc },

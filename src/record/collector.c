@@ -296,9 +296,9 @@ bool krait_collector_round(struct krait_collector *c)
 {
     krait_collector_beat(c);
     answer_door(c);
-    krait_ctl_round(c);
     look_at_procs(c);
     bool any = krait_drain_rings(c);
+    krait_ctl_round(c);
     krait_drain_shrink(c);
     if (krait_clock_ns(CLOCK_MONOTONIC) - c->opened_ns >= c->open_ns) {
         krait_drain_open(c);

@@ -24,10 +24,11 @@ struct krait_collector_options {
     uint64_t duration_ns;  /* after which the recording ends; 0: with the program */
     uint64_t max_bytes;    /* that it may take on disk; 0: any number. 1 MiB at least */
     bool keep_newest;      /* of max_bytes: drop the oldest packets instead of ending the recording */
-    bool idle;             /* begin switched off */
-    uint64_t open_ns;      /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
-    int owner;             /* the process that asked for the recording itself; 0: none */
-    double max_overhead;   /* percent; 0: no governor */
+    uint64_t last_ns, last_bytes; /* keep what is so old, or so much, at least; 0: see keep_newest */
+    bool idle;                    /* begin switched off */
+    uint64_t open_ns;             /* how often open packets are written; 0: KRAIT_COLLECTOR_OPEN_NS */
+    int owner;                    /* the process that asked for the recording itself; 0: none */
+    double max_overhead;          /* percent; 0: no governor */
     struct krait_collector_words {
         const char *const *items;
         size_t count;
@@ -92,6 +93,15 @@ void krait_collector_hurry(struct krait_collector *collector);
 const char *krait_collector_warning(struct krait_collector *collector);
 /* The first failed write since the last call, or NULL. Owned by the collector. */
 const char *krait_collector_trouble(struct krait_collector *collector);
+
+/* Writes what the recording holds, or with options.last_* the newest part of it, as a recording of its own. `dir` is the
+ * folder to make, or NULL: one beside the recording's. err says why not; then nothing is left of it. */
+struct krait_collector_snapshot {
+    char *dir; /* owned by the caller */
+    uint64_t bytes, took_ns;
+};
+int krait_collector_snapshot(struct krait_collector *collector, const char *dir,
+                             struct krait_collector_snapshot *made, struct krait_err *err);
 
 /* Switches the recording on if it is off, and off if it is on. */
 void krait_collector_toggle(struct krait_collector *collector);

@@ -84,6 +84,8 @@ struct krait_collector {
     uint64_t beside_bytes;           /* on disk, of other recorders */
     uint64_t metadata_bytes;         /* on disk */
     uint64_t trimmed_bytes;          /* what was on disk when the oldest packets were dropped last */
+    uint64_t last_ns, last_bytes;    /* --last; 0: not by time, not by size */
+    uint64_t trimmed_ns;             /* when the oldest packets were dropped last */
     bool keep_newest;
     bool trimming;       /* no stream is closed now */
     bool paused;         /* packets stay in their rings until older ones have been dropped */
@@ -153,6 +155,23 @@ typedef void krait_visit_file_fn(void *data, const char *folder, const char *pat
 /* Calls `visit` for each file of the folder whose name begins with `prefix`. */
 void krait_collector_each_file(const char *folder, const char *prefix, krait_visit_file_fn *visit,
                                void *data);
+
+/* The time from which on a snapshot keeps packets. */
+uint64_t krait_newest_since(struct krait_collector *c);
+
+struct krait_newest_copied {
+    uint64_t bytes;   /* 0: there was nothing to copy, and there is no file */
+    uint64_t dropped; /* events that were not copied */
+};
+/* Copies a thread's file from the first packet on that ends at `since` or later, with the stack that it begins with. */
+int krait_newest_copy(struct krait_collector *c, const char *from, const char *to, uint64_t since,
+                      struct krait_newest_copied *copied);
+
+/* ---- snapshot.c ---- */
+
+/* How many events of the process were lost until now, by reason. */
+void krait_collector_lost_until_now(struct krait_collector *c, uint32_t proc,
+                                    uint64_t lost[KRAIT_COUNT_lost_reason]);
 
 /* ---- torn.c ---- */
 

@@ -86,6 +86,26 @@ static bool answer_stop(struct krait_collector *c, const char *argument, uint64_
     return switch_and_wait(c, false, age_ns, STOP_NS, answer);
 }
 
+static bool answer_snapshot(struct krait_collector *c, const char *argument, uint64_t age_ns,
+                            struct krait_buf *answer)
+{
+    struct krait_collector_snapshot made;
+    struct krait_err err = { 0 };
+    if (*argument && *argument != '/')
+        refuse(answer, "a snapshot's folder needs its whole path");
+    else if (krait_collector_snapshot(c, *argument ? argument : NULL, &made, &err))
+        refuse(answer, err.text);
+    else {
+        krait_buf_char(answer, '{');
+        krait_json_key_text(answer, "snapshot", made.dir);
+        krait_json_key_u64(answer, "bytes", made.bytes);
+        krait_json_key_u64(answer, "took_ns", made.took_ns);
+        krait_buf_str(answer, "}\n");
+        free(made.dir);
+    }
+    return true;
+}
+
 static const struct {
     const char *word;
     answer_fn *answer;
@@ -93,6 +113,7 @@ static const struct {
     { "status", answer_status },
     { "start", answer_start },
     { "stop", answer_stop },
+    { "snapshot", answer_snapshot },
 };
 
 static bool answer(struct krait_collector *c, struct krait_ctl_client *client)

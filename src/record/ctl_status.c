@@ -73,15 +73,11 @@ static uint32_t count_threads(struct krait_collector *c, uint32_t proc)
 /* Events that this process has lost until now. */
 static uint64_t count_lost(struct krait_collector *c, uint32_t i)
 {
-    const struct krait_collected_proc *proc = &c->procs[i];
-    uint64_t lost = proc->discarded[0] + proc->discarded[1] + proc->over_limit;
+    uint64_t lost[KRAIT_COUNT_lost_reason], sum = 0;
+    krait_collector_lost_until_now(c, i, lost);
     for (uint32_t reason = 0; reason < KRAIT_COUNT_lost_reason; reason++)
-        lost += atomic_load(&c->shm.procs[i].lost[reason]);
-    for (uint32_t r = 0; r < krait_collector_rings_used(c); r++) {
-        if (c->rings[r].known && c->rings[r].proc == i)
-            lost += atomic_load(&c->shm.rings[r].discarded);
-    }
-    return lost;
+        sum += lost[reason];
+    return sum;
 }
 
 static uint64_t count_all_lost(struct krait_collector *c)

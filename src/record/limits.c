@@ -48,7 +48,7 @@ bool krait_limits_allow(struct krait_collector *c, size_t n)
 
 bool krait_limits_pause(struct krait_collector *c)
 {
-    c->paused = c->keep_newest && krait_limits_bytes(c) > c->max_bytes / 8 * 6;
+    c->paused = c->keep_newest && c->max_bytes && krait_limits_bytes(c) > c->max_bytes / 8 * 6;
     return c->paused;
 }
 

@@ -10,6 +10,8 @@
  *                               └──────┘ python:stack and c:call; before it those of greenlets that wait,
  *                                        each with the python:switch that leaves it
  *
+ * --last TIME does the same for packets older than TIME, when there are some that are two and a half times as old.
+ *
  * Definitions and metadata stay. A process that had ended before all that is kept goes with its folder.
  */
 #include "record/collector_inside.h"
@@ -30,6 +32,8 @@ enum {
     FRAMES_MAX = 1 << 20,
     BASE_SHARE = 64, /* of --max-size, which the stacks that wait may take of a file */
 };
+
+#define TRIM_NS KRAIT_NS_PER_S /* --last of a short time is not cut more often */
 
 /* ---- the stack ---- */
 
@@ -368,11 +372,11 @@ static uint64_t size_of(int fd)
     return fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_size;
 }
 
-/* Copies what is behind the cut, also what comes meanwhile. */
-static int copy_rest(struct krait_collector *c, int from, int to, uint64_t at)
+/* Copies what is behind the cut, up to `until`, or also what comes meanwhile. */
+static int copy_rest(struct krait_collector *c, int from, int to, uint64_t at, uint64_t until)
 {
     uint64_t done = 0;
-    for (uint64_t end; (end = size_of(from)) > at;) {
+    for (uint64_t end; (end = KRAIT_MIN(size_of(from), until)) > at;) {
         off_t offset = (off_t)at;
         ssize_t n = sendfile(to, from, &offset, KRAIT_MIN(end - at, (uint64_t)STEP));
         if (n <= 0)
@@ -382,6 +386,12 @@ static int copy_rest(struct krait_collector *c, int from, int to, uint64_t at)
             breathe(c, &done, (uint64_t)n);
     }
     return 0;
+}
+
+static uint64_t base_room(const struct krait_collector *c)
+{
+    enum { ROOM = 64 << 20 }; /* of a recording whose size has no limit */
+    return c->max_bytes ? c->max_bytes / BASE_SHARE : ROOM;
 }
 
 /* stream: of a thread that is recorded; NULL: nobody writes the file any more, and without packets it goes. */
@@ -402,9 +412,9 @@ static int rewrite(struct krait_collector *c, const char *path, int fd, struct k
     if (!rc && fcntl(to, F_SETFL, 0) < 0)
         rc = -errno;
     if (!rc)
-        rc = write_base(to, cut, c->max_bytes / BASE_SHARE);
+        rc = write_base(to, cut, base_room(c));
     if (!rc)
-        rc = copy_rest(c, fd, to, cut->at);
+        rc = copy_rest(c, fd, to, cut->at, UINT64_MAX);
     if (!rc && (fcntl(to, F_SETFL, O_APPEND) < 0 || rename(beside, path) < 0))
         rc = -errno;
     if (rc) {
@@ -431,6 +441,31 @@ static void ask_for_stacks(struct krait_collector *c)
         if (c->rings[r].known && c->rings[r].kind != KRAIT_RING_DEFINITIONS)
             atomic_fetch_or(&c->shm.rings[r].resync, KRAIT_RESYNC_ANEW);
     }
+}
+
+int krait_newest_copy(struct krait_collector *c, const char *from, const char *to, uint64_t since,
+                      struct krait_newest_copied *copied)
+{
+    KRAIT_AUTO_CLOSE int fd = open(from, O_RDONLY | O_CLOEXEC), out = -1;
+    struct cut cut = { 0 };
+    uint64_t until = fd < 0 ? 0 : size_of(fd);
+    int rc = fd < 0 ? -errno : drop_packets(c, fd, since, &cut);
+    bool waits = cut.stacks.now.count;
+    if (cut.at >= until) /* nothing has happened since, but calls may last */
+        cut.time = KRAIT_MAX(cut.time, since);
+    if (!rc && (cut.at < until || waits)) {
+        out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        rc = out < 0 ? -errno : 0;
+    }
+    if (!rc && out >= 0 && cut.at)
+        rc = write_base(out, &cut, base_room(c));
+    if (!rc && out >= 0)
+        rc = copy_rest(c, fd, out, cut.at, until);
+    *copied = (struct krait_newest_copied){ .bytes = out < 0 ? 0 : size_of(out), .dropped = cut.events };
+    if (rc && out >= 0)
+        unlink(to);
+    stacks_done(&cut.stacks);
+    return rc;
 }
 
 /* The bytes that went are in *went. */
@@ -597,18 +632,53 @@ static void remove_all_ended(struct krait_collector *c)
     c->ended.len = kept;
 }
 
-uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
+/* From when on packets are kept so that all but `excess` bytes stay. */
+static uint64_t since_excess(struct krait_collector *c, uint64_t excess)
 {
     struct packets all = { 0 };
-    c->beside_bytes = beside;
-    uint64_t bytes = krait_limits_bytes(c), low = c->max_bytes / 8 * 2;
-    if (!c->keep_newest || bytes <= c->max_bytes / 8 * 5 || bytes < c->trimmed_bytes + c->max_bytes / 16)
-        return 0;
-    c->trimming = true;
     for_each_file(c, "thread-", list_file, &all);
     for_each_file(c, "channel0_", list_file, &all);
-    struct trimming trimming = { c, since_when(&all, bytes - low) };
+    uint64_t since = since_when(&all, excess);
     free(all.items);
+    return since;
+}
+
+static uint64_t ticks_of(const struct krait_collector *c, uint64_t ns)
+{
+    return (uint64_t)((double)ns * (double)c->clock.freq / 1e9);
+}
+
+uint64_t krait_newest_since(struct krait_collector *c)
+{
+    uint64_t bytes = c->total.bytes, now = krait_clock_now(&c->clock);
+    if (c->last_ns)
+        return now - KRAIT_MIN(now, ticks_of(c, c->last_ns));
+    return c->last_bytes && bytes > c->last_bytes ? since_excess(c, bytes - c->last_bytes) : 0;
+}
+
+/* Whether a size is reached, or packets are much older than --last wants; then *since is from when on they are kept. */
+static bool is_due(struct krait_collector *c, uint64_t *since)
+{
+    uint64_t bytes = krait_limits_bytes(c), low = c->max_bytes / 8 * 2, now = krait_clock_ns(CLOCK_MONOTONIC);
+    bool is_large =
+        c->max_bytes && bytes > c->max_bytes / 8 * 5 && bytes >= c->trimmed_bytes + c->max_bytes / 16;
+    bool is_old = c->last_ns && now - c->trimmed_ns >= c->last_ns / 2 * 3 + TRIM_NS;
+    if (is_large)
+        *since = since_excess(c, bytes - low);
+    else if (is_old)
+        *since = krait_newest_since(c);
+    if (is_large || is_old)
+        c->trimmed_ns = now;
+    return is_large || is_old;
+}
+
+uint64_t krait_collector_keep_newest(struct krait_collector *c, uint64_t beside)
+{
+    struct trimming trimming = { .c = c };
+    c->beside_bytes = beside;
+    if (!c->keep_newest || !is_due(c, &trimming.since))
+        return 0;
+    c->trimming = true;
     for_each_file(c, "thread-", visit_file, &trimming);
     c->trimming = false;
     remove_all_ended(c);

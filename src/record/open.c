@@ -258,9 +258,13 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     krait_clock_init(&c->clock);
     c->duration_ns = options->duration_ns;
     c->max_bytes = options->max_bytes;
-    c->keep_newest = options->keep_newest;
+    c->last_ns = options->last_ns;
+    c->last_bytes = options->last_bytes;
+    c->keep_newest = options->keep_newest || c->last_ns || c->last_bytes;
+    if (c->last_bytes && !c->max_bytes) /* what is kept after a cut is a quarter: newest.c */
+        c->max_bytes = 4 * c->last_bytes;
     c->begin_ns = c->program_ns = c->opened_ns = krait_clock_ns(CLOCK_MONOTONIC);
-    c->switched.since_ns = c->rate.before_ns = c->rate.now_ns = c->begin_ns;
+    c->switched.since_ns = c->rate.before_ns = c->rate.now_ns = c->trimmed_ns = c->begin_ns;
     c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
     c->dir = strdup(options->dir);
     int rc = c->dir ? make_dir(c->dir, &c->dir_made, err) : krait_err_set(err, -ENOMEM, "out of memory");

@@ -150,6 +150,13 @@ int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *
     return write_metadata(dir, &dir->contents, err);
 }
 
+int krait_tracedir_copy_metadata(const struct krait_tracedir *dir, const char *folder, struct krait_err *err)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    metadata_text(dir, NULL, &text);
+    return put_metadata(folder, &text, err);
+}
+
 int krait_tracedir_new(struct krait_tracedir **out, const struct krait_tracedir_options *options,
                        struct krait_err *err)
 {

@@ -76,6 +76,9 @@ int krait_tracedir_write_metadata(struct krait_tracedir *dir, struct krait_err *
 /* The same before the end, if the number of labels has doubled or the process was renamed. */
 int krait_tracedir_refresh_metadata(struct krait_tracedir *dir, struct krait_err *err);
 
+/* Writes metadata of what is in the trace now into another folder. */
+int krait_tracedir_copy_metadata(const struct krait_tracedir *dir, const char *folder, struct krait_err *err);
+
 /* Writes the final clock into the metadata of a finished folder. */
 int krait_tracedir_set_clock(const char *dir, const struct krait_clock *clock, struct krait_err *err);
 

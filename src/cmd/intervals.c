@@ -128,7 +128,7 @@ static int make_one(struct intervals *intervals, struct krait_interval_rule *rul
 {
     int rc = krait_rules_trigger(rule, role, rule->given[0], err);
     if (rc)
-        return krait_err_prefix(err, rc, option);
+        return krait_err_prefix(err, rc, "%s", option);
     rc = add_keys(intervals, rule, err);
     if (rc || rule->triggers[0].what.count || krait_trigger_what_group(&rule->triggers[0]))
         return rc;

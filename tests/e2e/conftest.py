@@ -81,8 +81,8 @@ def python_params():
 
 
 def pytest_generate_tests(metafunc):
-    """`python` is every interpreter. The marker pythons(least, most) narrows that to versions; few_pythons takes one interpreter
-    of each kind of hook, where any gives the same result (all of them with --long)."""
+    """`python` is one interpreter of every version. The marker pythons(least, most) narrows that to versions; few_pythons takes
+    one interpreter of each kind of hook, where any gives the same result. With --long both take all of them."""
     own = [mark for mark in metafunc.definition.iter_markers("parametrize") if "python" in mark.args[0]]
     if "python" not in metafunc.fixturenames or own:
         return
@@ -90,9 +90,16 @@ def pytest_generate_tests(metafunc):
     if marker := metafunc.definition.get_closest_marker("pythons"):
         least, most = marker.kwargs.get("least", (3, 8)), marker.kwargs.get("most", (3, 99))
         params = [p for p in params if p.values[0] is None or least <= p.values[0].number <= most]
-    if metafunc.definition.get_closest_marker("few_pythons") and not metafunc.config.getoption("--long"):
-        params = one_of_each_hook(params)
+    if not metafunc.config.getoption("--long"):
+        few = metafunc.definition.get_closest_marker("few_pythons")
+        params = one_of_each_hook(params) if few else one_of_each_version(params)
     metafunc.parametrize("python", params, indirect=False)
+
+
+def is_for_few(item, few):
+    """few_pythons on one value of a parameter: that one is for the few, the others are for all."""
+    python = getattr(item, "callspec", None) and item.callspec.params.get("python")
+    return not python or str(python) in few or not item.get_closest_marker("few_pythons")
 
 
 def one_of_each_hook(params):
@@ -100,6 +107,17 @@ def one_of_each_hook(params):
     near = [p for p in params if p.values[0] and not p.values[0].prefix]
     kinds = {p.values[0].has_monitoring: p for p in sorted(near, key=lambda p: p.values[0].number)}
     return list(kinds.values()) or params[:1]
+
+
+def one_of_each_version(params):
+    """Of two builds of a version the one that one_of_each_hook does not take."""
+    taken = {str(p.values[0]) for p in one_of_each_hook(params)}
+    by_version = {}
+    for p in params:
+        version = p.values[0].number if p.values[0] else p.id
+        if version not in by_version or str(by_version[version].values[0]) in taken:
+            by_version[version] = p
+    return list(by_version.values())
 
 
 @pytest.fixture(autouse=True)
@@ -344,14 +362,15 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Long tests are left out by name, not counted as skipped: nobody asked for them. The tests of minutes come first,
+    """Tests for --long are left out by name, not counted as skipped: nobody asked for them. The tests of minutes come first,
     so that the workers end together."""
     items.sort(key=lambda item: "test_cpython" not in item.nodeid and "test_record_vm" not in item.nodeid)
     if config.getoption("--long"):
         return
-    kept = [i for i in items if not i.get_closest_marker("long")]
-    config.hook.pytest_deselected(items=[i for i in items if i.get_closest_marker("long")])
-    items[:] = kept
+    few = {str(p.values[0]) for p in one_of_each_hook(python_params())}
+    is_kept = {i: not i.get_closest_marker("long") and is_for_few(i, few) for i in items}
+    config.hook.pytest_deselected(items=[i for i in items if not is_kept[i]])
+    items[:] = [i for i in items if is_kept[i]]
 
 
 def pytest_report_header(config):

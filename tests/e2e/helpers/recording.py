@@ -34,6 +34,8 @@ def event_table():
 EVENTS, ENUMS = event_table()
 LAYOUTS = dict(EVENTS.values())
 SIZES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "f64": "d", "code": "I"}
+# Of each begin and end of a call: who tells it, what it is called in a shape, and whether it is a begin.
+STEPS = {name: (*name.removesuffix("_of").split(":"), name in BEGINS) for name in BEGINS | ENDS}
 
 
 @dataclass(slots=True)
@@ -54,6 +56,16 @@ class Code:
     qualname: str
     file: str
     line: int
+
+
+def at_once(layout):
+    """What reads all fields, and their names, where each has a fixed size; else None."""
+    if all(kind in SIZES for kind, _ in layout):
+        return struct.Struct("<" + "".join(SIZES[kind] for kind, _ in layout)), [name for _, name in layout]
+    return None, None
+
+
+READERS = {number: (name, layout, *at_once(layout)) for number, (name, layout) in EVENTS.items()}
 
 
 def read_fields(data, at, layout):
@@ -85,8 +97,14 @@ def read_packet(data, at, end, clock):
             low = word >> 5
             clock = (clock & ~0x7FFFFFF | low) + (0x8000000 if low < clock & 0x7FFFFFF else 0)
             at += 4
-        name, layout = EVENTS[number]
-        fields, at = read_fields(data, at, layout)
+        name, layout, fixed, names = READERS[number]
+        if not layout:
+            fields = {}
+        elif fixed:
+            fields = dict(zip(names, fixed.unpack_from(data, at)))
+            at += fixed.size
+        else:
+            fields, at = read_fields(data, at, layout)
         assert at <= end, f"event {name} goes beyond its packet's content"
         yield Event(clock, name, fields), at - start
 
@@ -94,7 +112,9 @@ def read_packet(data, at, end, clock):
 class Stream:
     """A stream's file. With `torn` the last packet may be cut short, as when who wrote it was killed.
 
-    `walk` reads it event by event: of a long run there are too many to keep. `events` keeps them."""
+    `walk` reads it event by event: of a long run there are too many to keep. `events` keeps them. `read` keeps few."""
+
+    FEW = 1 << 20  # bytes
 
     def __init__(self, path, torn=False):
         self.path, self.torn = path, torn
@@ -137,8 +157,8 @@ class Stream:
         return list(self.walk())
 
     def read(self):
-        """The events, all at once where they were asked for before."""
-        return self.__dict__["events"] if "events" in self.__dict__ else self.walk()
+        """The events, all at once where they are few or were asked for before."""
+        return self.events if "events" in self.__dict__ or self.path.stat().st_size < self.FEW else self.walk()
 
     @property
     def after_losses(self):
@@ -174,6 +194,7 @@ class Process:
             for e in self.definitions
             if e.name == "code:define"
         }
+        self.files = {number: Path(code.file).name for number, code in self.codes.items()}
         paths = sorted(folder.glob("thread-*"))
         self.threads = [stream for stream in (Stream(path, torn) for path in paths) if stream.tid is not None]
 
@@ -204,7 +225,7 @@ class Process:
 
     def file_of(self, stack):
         """The name of the innermost Python function's file."""
-        return Path(next((self.codes[c].file for k, c in reversed(stack) if k != "c"), "")).name
+        return next((self.files[c] for k, c in reversed(stack) if k != "c"), "")
 
     def shape(self, thread, only=None, told=True):
         """The thread's begins and ends as text, such as `call f`, `c call len`, `return f`; checks the nesting.
@@ -215,16 +236,9 @@ class Process:
         """
         lines, stack, said, left = [] if told else None, [], [], {}  # said: the python:frame events of the run that goes on
         for e in thread.read():
-            if e.name in ("python:frame", "python:deep_frame"):
-                said.append(e)
-            elif e.name in ("python:stack", "python:deep_stack"):
-                stack, said = self.resync(stack, said, e.fields["depth"]), []
-            elif e.name == "python:switch":
-                left[e.fields["from"]] = stack
-                stack = list(left.get(e.fields["to"], [])) if e.fields["to"] else []
-            elif e.name in BEGINS or e.name in ENDS:
-                kind, what = e.name.removesuffix("_of").split(":")
-                if e.name in BEGINS:
+            if step := STEPS.get(e.name):
+                kind, what, begins = step
+                if begins:
                     stack.append((kind, e.code))
                 else:
                     assert stack, f"{self.folder.name}: {e.name} ends nothing (thread {thread.tid})"
@@ -233,8 +247,15 @@ class Process:
                     assert stack[-1][0] in (kind, "said"), f"{self.folder.name}: {e.name} ends {self.codes[stack[-1][1]]}"
                 if lines is not None and (only is None or self.file_of(stack) == only):
                     lines.append(f"{'c ' if kind == 'c' else ''}{what} {self.codes[stack[-1][1]].qualname}")
-                if e.name in ENDS:
+                if not begins:
                     stack.pop()
+            elif e.name in ("python:frame", "python:deep_frame"):
+                said.append(e)
+            elif e.name in ("python:stack", "python:deep_stack"):
+                stack, said = self.resync(stack, said, e.fields["depth"]), []
+            elif e.name == "python:switch":
+                left[e.fields["from"]] = stack
+                stack = list(left.get(e.fields["to"], [])) if e.fields["to"] else []
         return lines, [self.codes[code].qualname for _, code in stack]
 
     @staticmethod

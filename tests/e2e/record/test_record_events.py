@@ -175,7 +175,7 @@ def test_who_waited_goes_on_when_what_was_thrown_is_caught(record, python):
     )
 
 
-@pytest.mark.parametrize("options", [[], ["--exclude", "nothing"], ["--call-sites"]], ids=" ".join)
+@pytest.mark.parametrize("options", [[], *(pytest.param(words, marks=pytest.mark.few_pythons) for words in (["--exclude", "nothing"], ["--call-sites"]))], ids=" ".join)
 def test_who_awaits_an_asynchronous_generator_goes_on_when_that_is_cancelled(record, python, options):
     """Python 3.11 tells nothing of that, and the generator's frame does not say who it is."""
     run = record.text(

@@ -8,7 +8,10 @@ import pytest
 from shapes import as_known, callers, shape
 
 
-@pytest.mark.parametrize("options", [[], ["--call-sites"], ["--exclude", "nothing_there"]], ids=lambda options: "".join(options[:1]) or "all")
+ON_FEW = [pytest.param(options, marks=pytest.mark.few_pythons) for options in (["--call-sites"], ["--exclude", "nothing_there"])]
+
+
+@pytest.mark.parametrize("options", [[], *ON_FEW], ids=lambda options: "".join(options[:1]) or "all")
 def test_a_signal_that_raises_as_a_function_begins(record, python, options):
     """CPython from 3.11 on runs the handler before it tells of the begin, but tells of the end. From 3.13 on krait tells
     the begin. On 3.11 it drops the end, but not that of a generator which catches and goes on."""

@@ -85,6 +85,7 @@ def test_children_are_left_out_when_asked(record, python):
     assert not run.calls()["child"] and not run.calls()["grandchild"]
 
 
+@pytest.mark.few_pythons
 def test_executors(record, python):
     run = record.text(
         python,

@@ -38,6 +38,7 @@ def test_output_input_and_arguments_are_the_programs_own(record, python):
     assert run.stderr.startswith("e\n")
 
 
+@pytest.mark.few_pythons
 def test_modules_commands_and_scripts_of_an_environment(record, python, venv, tmp_path):
     assert record(python, "-m", "json.tool", "--help").check().calls()["main"] >= 1
     inside = venv(python, pip=False)

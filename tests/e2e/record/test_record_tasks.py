@@ -112,7 +112,10 @@ def merged(names):
     return [name for i, name in enumerate(names) if not i or names[i - 1] != name]
 
 
-@pytest.mark.parametrize("options", [[], ["--no-c-calls"], ["--max-overhead", "90"]], ids=["plain", "no-c", "governed"])
+ON_FEW = [pytest.param(options, marks=pytest.mark.few_pythons) for options in (["--no-c-calls"], ["--max-overhead", "90"])]
+
+
+@pytest.mark.parametrize("options", [[], *ON_FEW], ids=["plain", "no-c", "governed"])
 def test_tasks_run_as_the_program_says(record, python, options):
     run = record.text(python, PROGRAM, options=options)
     process = run.main

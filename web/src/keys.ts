@@ -54,7 +54,7 @@ export function commands(offered: Panel[], ui: { search: () => void; help: () =>
     other('Recordings side by side, each from its begin on', ['code:KeyZ'], (c) => {
       if (c.timeline.lanes.alignment.offered) c.store.setAligned(!c.store.view.aligned);
     }),
-    other('Only threads that ran in the range, or all', ['code:KeyR'], (c) => {
+    other('Hide lanes that are empty on the screen, or show all', ['code:KeyR'], (c) => {
       c.store.view.active = !c.store.view.active;
       c.store.tell('range');
     }),

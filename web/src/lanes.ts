@@ -135,7 +135,7 @@ export class Lanes {
     for (const group of this.found) {
       const hit = (text: string): boolean => !wanted || text.toLowerCase().includes(wanted);
       const groupHit = hit(`${group.title} ${group.hint}`);
-      const isActive = (lane: Group['lanes'][0]): boolean => !this.active || lane.tracks.some((track) => (track.of !== 'thread' && track.of !== 'task') || this.active?.has(track.id));
+      const isActive = (lane: Group['lanes'][0]): boolean => !this.active || lane.tracks.some((track) => this.active?.has(track.id));
       const own = group.lanes.filter((lane) => (groupHit || hit(`${lane.title} ${lane.hint}`)) && isActive(lane));
       if (!own.length) continue;
       const closed = collapsed.includes(group.key) !== group.closed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: asks what was recorded, puts the parts together, and keeps them in step.
 
+import { activeOf } from './active';
 import { Alignment } from './align';
 import { Api, ask, askTrace } from './api';
 import { Choice, Chooser } from './chooser';
@@ -85,7 +86,7 @@ class Page {
     document.title = `${title} - krait`;
     const head = el('header', {}, el('strong', { class: 'logo' }, 'krait'), el('span', { class: 'command', title: trace.title }, title),
       this.length, this.state, el('span', { class: 'space' }), this.filter,
-      button('Active', 'Only threads that ran in the range (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
+      button('Active', 'Hide what is empty on the screen: threads that did not run, CPUs that idled, lanes without events (R)', () => { this.context.store.view.active = !this.context.store.view.active; this.context.store.tell('range'); }, 'active'),
       this.align, button('Search', '/', () => this.search.open()), button('Keys', '?', () => this.help.showModal()), button('\u25d0', 'Light or dark (T)', () => this.theme(), 'icon'));
     const tabs = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Panels' });
     tabs.addEventListener('keydown', (event) => this.stepTab(event));
@@ -135,6 +136,8 @@ class Page {
     }
     const mouse: [string, string][] = [['wheel', 'scroll'], ['Ctrl + wheel', 'zoom at the pointer'], ['Shift + wheel', 'move'], ['drag', 'select a range of time'],
       ['Shift + drag', 'move'], ['click', 'select a call'], ['double-click', 'zoom to a call']];
+    const names: [string, string][] = [['\u2191 \u2193', 'the lane above, below'], ['\u2190 \u2192', 'collapse, expand'], ['Enter', 'tables of it alone; with Ctrl of it too'], ['Space', 'pin'], ['Alt+\u2191 Alt+\u2193', 'move it']];
+    body.append(el('h3', {}, 'On the name of a lane, which Tab reaches'), el('table', {}, el('tbody', {}, ...names.map(([key, words]) => el('tr', {}, el('td', {}, el('kbd', {}, key)), el('td', {}, words))))));
     body.append(el('h3', {}, 'Mouse'), el('table', {}, el('tbody', {}, ...mouse.map(([key, words]) => el('tr', {}, el('td', {}, el('kbd', {}, key)), el('td', {}, words))))));
     this.help.replaceChildren(body, button('Close', 'Esc', () => this.help.close()));
   }
@@ -232,25 +235,12 @@ class Page {
     this.activeTimer = window.setTimeout(() => { void this.findActive(); }, WAIT);
   }
 
-  /** The tracks of threads that made calls or had a CPU in the range that is on the screen. */
+  /** The tracks on which something happens in the range that is on the screen; of a thread all, where it had a CPU, or lives. */
   private async findActive(): Promise<void> {
-    const { store, timeline, trace, api } = this.context, { from, span } = store.view.range, before = timeline.lanes.active;
+    const { store, timeline, trace } = this.context, { from, span } = store.view.range, before = timeline.lanes.active;
     if (store.view.active && !store.view.aligned) {
-      const begin = from < 0n ? 0n : from, active = new Set<number>(), threads = new Set<string>();
-      const sums = await ask<{ rows: number[][] }>('states', { from: begin, until: from + BigInt(Math.round(span)) });
-      const keyOf = (id: number): string => `${trace.tracks[id].pid}.${trace.tracks[id].number}`;
-      for (const [track, name, , ns] of sums.rows) {
-        const state = await api.texts.wait(name);
-        if (ns && trace.tracks[track].of === 'task') active.add(track);
-        if (ns && (state === 'user' || state === 'system' || state === 'interrupt')) threads.add(keyOf(track));
-      }
-      const known = trace.tracks.some((track) => track.of === 'thread' && track.name === 'state');
-      for (const track of trace.tracks) {
-        const thread = track.thread === null ? null : trace.threads[track.thread];
-        const lives = !known && thread && thread.begin < begin + BigInt(Math.round(span)) && thread.until >= begin;
-        if (track.of === 'thread' && (lives || threads.has(keyOf(track.id)))) active.add(track.id);
-      }
-      timeline.lanes.active = active;
+      const begin = from < 0n ? 0n : from, until = from + BigInt(Math.round(span)), answer = await ask<{ tracks: [number, number][] }>('active', { from: begin, until });
+      timeline.lanes.active = activeOf(trace, answer.tracks, begin, until);
     } else timeline.lanes.active = null;
     if (before || timeline.lanes.active) timeline.relayout();
   }

@@ -62,6 +62,8 @@ export class Timeline {
     });
     for (const kind of ['wheel', 'pointerdown']) this.scroller.addEventListener(kind, () => { this.kept = null; }, { passive: true });
     this.names.addEventListener('pointerdown', (event) => this.pressName(event));
+    this.names.addEventListener('keydown', (event) => this.keyOnName(event));
+    this.names.addEventListener('focusin', (event) => { this.focusKey = (event.target as HTMLElement).closest<HTMLElement>('.lane')?.dataset.key ?? this.focusKey; });
     this.names.addEventListener('pointermove', (event) => this.moveName(event));
     this.names.addEventListener('pointerup', (event) => this.releaseName(event));
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
@@ -271,23 +273,61 @@ export class Timeline {
       if (top > frame.height || top + lane.height < 0) continue;
       made.push(this.nameOf(lane, top));
     }
-    this.names.replaceChildren(...made); // what had the focus gets it again by its key
-    const focus = this.focusKey && made.find((m) => m.dataset.key === this.focusKey)?.querySelector('button');
-    if (focus && document.activeElement === document.body) focus.focus();
+    const active = document.activeElement as HTMLElement | null;
+    if (active && this.names.contains(active)) this.focusOn = active.classList[0];
+    this.names.replaceChildren(...made);
+    const row = this.focusOn && made.find((each) => each.dataset.key === this.focusKey);
+    if (row && (document.activeElement === document.body || document.activeElement === null)) (row.querySelector<HTMLElement>(`.${this.focusOn}`) ?? row).focus({ preventScroll: true });
   }
 
+  // Of the lanes' names one is in the order of Tab, with its buttons: the one that had the focus last.
   private focusKey = '';
+  private focusOn = ''; // class of what has the focus in it, which gets it again when the names are made anew
+
+  /** Keys on a lane's name, as in other trees; Space pins, Alt moves. */
+  private keyOnName(event: KeyboardEvent): void {
+    const { lanes } = this.lanes, at = lanes.findIndex((lane) => lane.key === this.focusKey), lane = lanes[at], ctrl = event.ctrlKey || event.metaKey;
+    if (!lane || !(event.target as HTMLElement).classList.contains('lane')) return;
+    const move = (to: number): void => this.focusName(lanes[Math.min(Math.max(to, 0), lanes.length - 1)]);
+    const fold = (closed: boolean): void => {
+      if (lane.collapsed !== closed) this.store.toggle('collapsed', lane.key);
+      else if (closed && lane.level) move(lanes.findIndex((each) => each.key === lane.group));
+      else if (!closed && !lane.level) move(at + 1);
+    };
+    const does: Record<string, () => void> = {
+      ArrowDown: () => (event.altKey ? this.lanes.move(lane.key, 1) : move(at + 1)), ArrowUp: () => (event.altKey ? this.lanes.move(lane.key, -1) : move(at - 1)),
+      ArrowLeft: () => fold(true), ArrowRight: () => fold(false), Home: () => move(0), End: () => move(lanes.length - 1),
+      Enter: () => this.store.choose(lane.key, ctrl || event.shiftKey), ' ': () => { if (lane.level) this.store.toggle('pinned', lane.key); },
+    };
+    if (!(event.key in does) || (ctrl && event.key !== 'Enter')) return;
+    event.preventDefault();
+    event.stopPropagation();
+    does[event.key]();
+    const now = this.lanes.lanes.find((each) => each.key === lane.key);
+    if (this.focusKey === lane.key && now) this.focusName(now); // it may have moved
+  }
+
+  private focusName(lane: Lane | undefined): void {
+    if (!lane) return;
+    const { scroller } = this, last = lane.top + Math.min(lane.height, scroller.clientHeight);
+    this.focusKey = lane.key;
+    this.focusOn = 'lane';
+    if (lane.top < scroller.scrollTop) scroller.scrollTop = lane.top;
+    else if (last > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = last - scroller.clientHeight;
+    if (this.names.contains(document.activeElement)) (document.activeElement as HTMLElement).blur(); // drawing gives it to the name
+    this.draw();
+  }
 
   private nameOf(lane: Lane, top: number): HTMLElement {
     const toggle = button(lane.collapsed ? '\u25b8' : '\u25be', lane.collapsed ? 'Expand' : 'Collapse', () => {
-      this.focusKey = lane.key;
       this.store.toggle('collapsed', lane.key);
     }, 'fold');
     toggle.setAttribute('aria-expanded', String(!lane.collapsed));
     toggle.setAttribute('aria-label', `${lane.collapsed ? 'Expand' : 'Collapse'} ${lane.title}`);
     const isChosen = this.store.view.only.includes(lane.key), moves = this.moving?.moved && this.moving.key === lane.key;
     const row = el('div', { class: `lane${lane.level ? '' : ' head'}${isChosen ? ' chosen' : ''}${moves ? ' moves' : ''}`, role: 'treeitem', 'aria-level': String(lane.level + 1), 'aria-selected': String(isChosen),
-      title: `${lane.title} ${lane.hint}\nclick: tables of it alone; drag: move it` },
+      title: `${lane.title} ${lane.hint}\nclick: tables of it alone; drag: move it`,
+      'aria-keyshortcuts': 'Enter Space Alt+ArrowUp Alt+ArrowDown' },
       toggle, el('span', { class: 'title' }, lane.title), el('span', { class: 'hint' }, lane.hint));
     if (lane.level) {
       const pin = button('\u25c6', lane.pinned ? 'Unpin' : 'Pin to the top', () => this.store.toggle('pinned', lane.key), lane.pinned ? 'pin on' : 'pin');
@@ -299,6 +339,9 @@ export class Timeline {
       row.append(button(text, lane.hidden > 0 ? 'Show calls of any depth' : 'Show fewer rows', () => this.store.toggle('deep', lane.key), 'link more'));
     }
     row.dataset.key = lane.key;
+    row.setAttribute('aria-expanded', String(!lane.collapsed));
+    const isCurrent = lane.key === (this.focusKey || this.lanes.lanes[0]?.key);
+    for (const each of [row, ...row.querySelectorAll('button')]) each.tabIndex = isCurrent ? 0 : -1;
     row.style.top = `${top}px`;
     row.style.height = `${lane.height}px`;
     return row;

@@ -47,7 +47,7 @@ function timeOf(event: CatEvent): bigint {
 function makeRow(i: number): HTMLElement {
   const event = events[i];
   const cells: [string, string][] = [['cell', moment(timeOf(event))], ['cell left', event.event], ['cell left', whereOf(event)], ['cell left', clip(fieldsText(event.payload), CELL)]];
-  const row = el('div', { class: i === chosen ? 'row chosen' : 'row', role: 'row' }, ...cells.map(([name, text]) => el('span', { class: name, role: 'cell', title: text }, text)));
+  const row = el('div', { class: i === chosen ? 'row chosen' : 'row', role: 'row', ...(i === chosen ? { 'aria-selected': 'true' } : {}) }, ...cells.map(([name, text]) => el('span', { class: name, role: 'cell', title: text }, text)));
   row.addEventListener('click', () => choose(i));
   return row;
 }
@@ -326,7 +326,7 @@ export const eventTable: Panel = {
     list = new VirtualList(ROW, makeRow, 'table-rows');
     list.element.addEventListener('scroll', scrolled);
     list.element.addEventListener('keydown', key);
-    const table = el('div', { class: 'table events', role: 'table', 'aria-label': 'Events of the range' }, makeHead(), list.element);
+    const table = el('div', { class: 'table events', role: 'table', 'aria-rowcount': '-1', 'aria-label': 'Events of the range' }, makeHead(), list.element);
     table.style.setProperty('--columns', '130px minmax(110px, 1fr) minmax(110px, 0.8fr) minmax(160px, 4fr)');
     return el('div', { class: 'fill' }, el('div', { class: 'note bar-row' }, input, el('span', { class: 'bar-row search' }, words, ...steps), place, out, outcome, note), table, dialog);
   },

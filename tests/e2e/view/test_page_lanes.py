@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lanes of the page of `krait view`: chosen, folded, pinned and moved by keys, and hidden where they are empty."""
+
+import pytest
+from browser import browser, opened
+from kernel_made import switch, wake
+
+THREADS = """
+process 5 python3
+code 1 python app main app.py 1
+thread 5 MainThread
+0us call 1
+1000us return
+thread 6 first
+0us call 1
+1000us return
+thread 7 second
+0us call 1
+1000us return
+exit 0 0
+"""
+KERNEL = [
+    switch(0, 0, 5), switch(10, 0, 9, cpu=1), switch(20, 9, 0, 1, cpu=1), switch(100, 5, 6, 1), switch(200, 6, 0, 1), wake(400, 5), switch(410, 0, 5),
+    switch(999, 5, 0, 1), switch(1000, 0, 0),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as made:
+        yield made
+
+
+def names(page):
+    return page.page.locator(".lane .title").all_inner_texts()
+
+
+def test_lanes_are_reached_and_changed_by_keys(krait, chromium, synth):
+    with opened(krait, chromium, synth(THREADS)) as page:
+        assert names(page)[1:] == ["MainThread", "first", "second"]
+        page.page.locator(".filter").focus()
+        focused = "() => document.activeElement.getAttribute('role') === 'treeitem' && document.activeElement.querySelector('.title').textContent"
+        for _ in range(30):
+            page.page.keyboard.press("Tab")
+            if page.page.evaluate(focused):
+                break
+        page.press("ArrowDown", "ArrowDown")
+        assert page.page.evaluate(focused) == "first"
+        page.press("Alt+ArrowDown")
+        assert names(page)[1:] == ["MainThread", "second", "first"] and page.page.evaluate(focused) == "first"
+        page.press("Space")
+        assert names(page)[0] == "first" and page.page.evaluate(focused) == "first"
+        page.press("Space", "Enter")
+        assert page.text(".chosen-lanes").startswith("only first 6")
+        page.press("ArrowLeft")
+        assert page.page.locator("[role=treeitem]:focus").get_attribute("aria-expanded") == "false"
+        page.press("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowLeft")  # to its process, which then is one line
+        assert len(names(page)) == 1 and page.page.evaluate(focused) == names(page)[0]
+        page.press("Tab")
+        assert page.page.evaluate("() => document.activeElement.className") == "fold"
+
+
+def test_what_is_empty_on_the_screen_is_hidden(krait, chromium, both):
+    with opened(krait, chromium, both(THREADS, KERNEL), "#r=0,1000000;p=functions") as page:
+        assert {"MainThread", "first", "second", "CPU 0", "CPU 1"} <= set(names(page))
+        page.press("r")
+        shown = set(names(page))
+        assert {"MainThread", "first", "CPU 0", "CPU 1"} <= shown and "second" not in shown
+        page.page.goto(page.page.url.split("#")[0] + "#r=450000,100000;p=functions;a=1")
+        page.page.wait_for_timeout(600)
+        shown = set(names(page.wait()))
+        assert {"MainThread", "CPU 0"} <= shown and not {"first", "second", "CPU 1"} & shown

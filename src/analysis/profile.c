@@ -5,6 +5,7 @@
 #include "base/hist.h"
 #include "trace/stack.h"
 
+#include <math.h>
 #include <string.h>
 
 /* What is counted of a group: one cache line, for an event touches it twice. */
@@ -360,6 +361,18 @@ static int add_durations(struct krait_profile *profile, const struct build *b, s
     return counts ? 0 : -ENOMEM;
 }
 
+/* Of n samples, k were met in the row: a binomial distribution, whose standard deviation is sqrt(k * (1 - k / n)); 1.96 of
+ * them are 95 %. Samples of a thread that waits long are not independent, but there the error is smaller. */
+static void estimate_errors(struct krait_profile *profile, const struct krait_trace *trace)
+{
+    const double most = 1.96;
+    double interval = (double)trace->samples.interval_ns, all = (double)profile->self_ns;
+    for (uint32_t i = 0; i < profile->count && interval > 0 && all > 0; i++) {
+        double met = (double)profile->rows[i].self_ns;
+        profile->rows[i].self_error_ns = (uint64_t)(most * sqrt(met * interval * (1 - met / all)));
+    }
+}
+
 static int make_rows(struct krait_profile *profile, const struct build *b)
 {
     profile->rows = calloc(b->group_count + 1, sizeof(*profile->rows));
@@ -379,6 +392,7 @@ static int make_rows(struct krait_profile *profile, const struct build *b)
         profile->self_ns += row->self_ns;
         add_split(profile, row, i);
     }
+    estimate_errors(profile, b->trace);
     int rc = add_exceptions(profile, b, rows);
     qsort(profile->rows, profile->count, sizeof(*profile->rows), by_self);
     return rc;

@@ -46,6 +46,7 @@ struct krait_profile_row {
     uint32_t process;          /* by process: its index; else KRAIT_NO_ID */
     uint64_t calls, runs;
     uint64_t self_ns, total_ns;
+    uint64_t self_error_ns; /* of samples: 19 of 20 times self_ns is off by less; else 0 */
     uint64_t min_ns, mean_ns, max_ns, p50_ns, p99_ns;
     const uint64_t *
         durations; /* of runs: how many lasted 2^i ns and less than twice that, 64 of them; NULL: not asked for */

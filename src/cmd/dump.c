@@ -32,13 +32,6 @@ const struct krait_os_task *dump_task(const struct dump_process *process,
     return NULL;
 }
 
-/* A thread that wants the GIL waits on the condition variable in it: take_gil() in Python/ceval_gil.c. */
-static bool waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task)
-{
-    const char *call = krait_task_call_name(task->call);
-    return thread->gil && call && strcmp(call, "futex") == 0 && task->arg - thread->gil < KRAIT_GIL_SIZE;
-}
-
 enum dump_state dump_state_of(const struct krait_remote_thread *thread, const struct krait_os_task *task)
 {
     static const struct {
@@ -49,7 +42,7 @@ enum dump_state dump_state_of(const struct krait_remote_thread *thread, const st
     enum dump_state state = DUMP_UNKNOWN;
     for (size_t i = 0; task && i < KRAIT_ARRAY_LEN(letters); i++)
         state = letters[i].letter == task->state ? letters[i].state : state;
-    return state == DUMP_SLEEPS && waits_for_gil(thread, task) ? DUMP_WAITS_GIL : state;
+    return state == DUMP_SLEEPS && krait_remote_waits_for_gil(thread, task) ? DUMP_WAITS_GIL : state;
 }
 
 /* -- one process after the other -- */

@@ -64,6 +64,16 @@ static void json_rings(struct info *info)
     krait_buf_char(out, '}');
 }
 
+static void json_samples(struct krait_buf *out, const struct krait_trace_samples *samples)
+{
+    krait_json_key_open(out, "samples", '{');
+    krait_json_key_u64(out, "rate", samples->rate);
+    krait_json_key_u64(out, "interval_ns", samples->interval_ns);
+    krait_json_key_u64(out, "taken", samples->taken);
+    krait_json_key_u64(out, "dropped", samples->dropped);
+    krait_buf_char(out, '}');
+}
+
 void krait_info_json(struct info *info)
 {
     struct krait_buf *out = &info->out;
@@ -82,6 +92,8 @@ void krait_info_json(struct info *info)
     json_gil(info);
     json_rings(info);
     krait_json_key_text_or_null(out, "limit", krait_info_limit_of(info));
+    if (info->trace && info->trace->samples.rate)
+        json_samples(out, &info->trace->samples);
     krait_json_key_u64_or_null(out, "dropped", info->trace, krait_info_most_of(info, "dropped_events"));
     if (info->trace)
         krait_omitted_json(out, info->trace);

@@ -99,6 +99,20 @@ static void print_stolen(struct info *info)
     krait_buf_char(&info->out, '\n');
 }
 
+static void print_samples(struct info *info)
+{
+    char rate[KRAIT_FMT_SIZE], taken[KRAIT_FMT_SIZE], interval[KRAIT_FMT_SIZE], dropped[KRAIT_FMT_SIZE];
+    const struct krait_trace_samples *samples = info->trace ? &info->trace->samples : NULL;
+    if (!samples || !samples->rate)
+        return;
+    label(info, "sampled");
+    krait_buf_fmt(&info->out, "%s a second asked for, one each %s on average; ",
+                  krait_fmt_count(rate, samples->rate), krait_fmt_ns(interval, samples->interval_ns));
+    krait_buf_fmt(&info->out, "%s of threads, %s could not be proved and dropped\n",
+                  krait_fmt_counted(taken, samples->taken, "sample"),
+                  samples->dropped ? krait_fmt_count(dropped, samples->dropped) : "none");
+}
+
 static void print_limit(struct info *info)
 {
     char count[KRAIT_FMT_SIZE];
@@ -285,6 +299,7 @@ void krait_info_text(struct info *info)
     print_stolen(info);
     print_gil(info);
     print_clock(info);
+    print_samples(info);
     print_rings(info);
     print_limit(info);
     print_losses(info);

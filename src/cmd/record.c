@@ -12,6 +12,7 @@
 #include "cmd/omitted.h"
 #include "cmd/record_before.h"
 #include "cmd/record_kernel.h"
+#include "cmd/record_sample.h"
 #include "cmd/terminal.h"
 #include "cmd/watching.h"
 
@@ -544,10 +545,92 @@ static int record(struct krait_recording_values *values, int argc, char **argv)
     return status;
 }
 
+/* ---- sampling ---- */
+
+static bool is_interrupted(void *ctx)
+{
+    return not_passed;
+}
+
+/* A command that is sampled. */
+struct sampled {
+    pid_t pid;
+    int status;
+    bool over;
+};
+
+static bool has_ended(void *ctx)
+{
+    struct sampled *command = ctx;
+    if (!command->over)
+        command->over = reap(command->pid, &command->status, false);
+    return command->over;
+}
+
+/* Returns the wait status of krait itself. */
+static int sample_pid(struct krait_record_sample *sample)
+{
+    char name[64];
+    struct krait_err err = { 0 };
+    snprintf(name, sizeof(name), "%d", sample->pid);
+    catch_signals(sample->values);
+    sample->over = is_interrupted;
+    int rc = krait_record_sample_prepare(sample, name, &err);
+    rc = rc ? rc : krait_record_sample_run(sample, NULL, &err);
+    if (!rc && !sample->values->quiet)
+        print_next(NULL, sample->dir);
+    return rc ? W_EXITCODE(krait_cmd_fail(&krait_cmd_record, &err), 0) : 0;
+}
+
+/* Returns the command's wait status. */
+static int sample_command(struct krait_record_sample *sample, char **argv)
+{
+    struct krait_err err = { 0 };
+    struct sampled command = { 0 };
+    int status = krait_record_check_command(argv[0], &err);
+    if (!status && krait_record_sample_prepare(sample, argv[0], &err))
+        status = KRAIT_EXIT_NOT_RECORDED;
+    if (status) {
+        krait_cmd_fail(&krait_cmd_record, &err);
+        return W_EXITCODE(status, 0);
+    }
+    catch_signals(sample->values);
+    status = start(argv, &command.pid);
+    if (status)
+        return status;
+    sample->pid = command.pid;
+    sample->over = has_ended;
+    sample->ctx = &command;
+    int rc = krait_record_sample_run(sample, &command.status, &err);
+    if (rc)
+        krait_cmd_fail(&krait_cmd_record, &err);
+    else if (!sample->values->quiet)
+        print_next(NULL, sample->dir);
+    if (!command.over)
+        command.status = wait_for_end(command.pid);
+    return rc && !command.status ? W_EXITCODE(KRAIT_EXIT_NOT_RECORDED, 0) : command.status;
+}
+
+static int sample(struct krait_recording_values *values, int argc, char **argv)
+{
+    struct krait_err err = { 0 };
+    struct krait_record_sample sample = { 0 };
+    if (krait_record_sample_check(&sample, values, argc, &err))
+        return W_EXITCODE(krait_cmd_usage(&krait_cmd_record, &err), 0);
+    if (values->pid)
+        return sample_pid(&sample);
+    KRAIT_AUTO_FREE char **command = calloc((size_t)argc + 1, sizeof(*command));
+    if (!command)
+        return W_EXITCODE(1, 0);
+    memcpy(command, argv, (size_t)argc * sizeof(*command));
+    return sample_command(&sample, command);
+}
+
 static int run(void *values, int argc, char **argv)
 {
     struct krait_recording_values *v = values;
-    int status = record(v, argc, argv);
+    bool samples = v->sample.count || v->pid || v->outside;
+    int status = samples ? sample(v, argc, argv) : record(v, argc, argv);
     krait_recording_done(v);
     return pass_on(status);
 }
@@ -563,6 +646,16 @@ static const struct krait_opt opts[] = {
                         "such as 'vfs_*'"),
     KRAIT_RECORDING_OPT("kernel-ring-size", 0, SIZE, "SIZE", kernel_ring_size,
                         "Memory of each CPU's ring of kernel events (default: 4M)"),
+    KRAIT_RECORDING_OPT(
+        "sample", 0, SOME, "[RATE]", sample,
+        "Read the threads' stacks RATE times a second, at most 10000 (default: 1000), instead of recording "
+        "each call; see docs/sampling.md"),
+    KRAIT_RECORDING_OPT("pid", 0, STR, "PID", pid,
+                        "With --sample: sample the running process PID, up to its end, --for or Ctrl-C"),
+    KRAIT_RECORDING_OPT(
+        "outside", 0, FLAG, NULL, outside,
+        "With --sample: read the program from outside, without loading anything into it (so far the only "
+        "way, and the default)"),
     KRAIT_RECORDING_OPT(
         "idle", 0, FLAG, NULL, idle,
         "Begin switched off: record nothing, at no cost, until krait ctl PID start, the signal of "

@@ -113,13 +113,19 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
     return rc || !values->kernel ? rc : krait_kernel_check_groups(values->kernel, err);
 }
 
-int krait_recording_open(struct krait_collector **out, struct krait_recording_values *values,
-                         const char *command, int owner, char *dir, size_t size, struct krait_err *err)
+void krait_recording_dir(const struct krait_recording_values *values, const char *command, char *dir,
+                         size_t size)
 {
     if (values->output)
         snprintf(dir, size, "%s", values->output);
     else
         default_dir(command, dir, size);
+}
+
+int krait_recording_open(struct krait_collector **out, struct krait_recording_values *values,
+                         const char *command, int owner, char *dir, size_t size, struct krait_err *err)
+{
+    krait_recording_dir(values, command, dir, size);
     struct krait_collector_options options = options_of(values);
     options.dir = dir;
     options.owner = owner;
@@ -130,6 +136,7 @@ void krait_recording_done(struct krait_recording_values *values)
 {
     krait_opt_list_done(&values->include);
     krait_opt_list_done(&values->exclude);
+    krait_opt_list_done(&values->sample);
     krait_opt_list_done(&values->log);
     krait_opt_list_done(&values->audit);
     krait_opt_list_done(&values->args);

@@ -18,8 +18,11 @@ struct krait_recording_values {
     struct krait_opt_last last;
     const char *toggle_signal, *snapshot_signal; /* SIGUSR1 or SIGUSR2 */
     const char *keep;                            /* first or newest; NULL: first */
-    const char *kernel;                          /* groups of events; NULL: the kernel is not recorded */
-    const char *kernel_functions;                /* a pattern */
+    struct krait_opt_list sample;                /* rates; none: every call is recorded */
+    const char *pid;                             /* of a process that runs already */
+    bool outside;
+    const char *kernel;           /* groups of events; NULL: the kernel is not recorded */
+    const char *kernel_functions; /* a pattern */
     uint64_t kernel_ring_size;
 };
 
@@ -31,6 +34,10 @@ struct krait_recording_values {
 
 /* -EINVAL, with err saying how, where the values are wrong usage. Makes nothing. */
 int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err);
+
+/* The folder of --output, or a new one in the current folder, named after the command. */
+void krait_recording_dir(const struct krait_recording_values *values, const char *command, char *dir,
+                         size_t size);
 
 /* Frees what options have allocated. */
 void krait_recording_done(struct krait_recording_values *values);

@@ -13,6 +13,17 @@ uint64_t krait_report_number(const void *row, const struct report_column *column
     return *(const uint64_t *)((const char *)row + column->offset);
 }
 
+bool krait_report_unknown(const struct report *report, const struct report_column *column)
+{
+    static const char *const of_calls[] = { "calls", "runs", "raised", "mean", "min", "max", "p50", "p99" };
+    bool sampled = report->trace && report->trace->samples.rate;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_calls) && sampled; i++) {
+        if (strcmp(column->column.title, of_calls[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* -- tables -- */
 
 void krait_report_cell_ns(const struct report_spot *at, const struct report_column *column)
@@ -47,6 +58,8 @@ uint32_t krait_report_columns_choose(const struct report_column **chosen, const 
         bool of_state = from[i].add == krait_report_cell_wall;
         if (of_state &&
             (!wall_ns || !krait_report_wall_shows(report, (enum krait_wall_state)from[i].offset, wall_ns)))
+            continue;
+        if (krait_report_unknown(report, &from[i]))
             continue;
         if (of_state || present & 1U << from[i].when)
             chosen[n++] = &from[i];
@@ -101,7 +114,9 @@ void krait_report_columns_csv(struct krait_buf *out, const struct report_column 
     const struct report_column *column;
     char name[KRAIT_FMT_SIZE];
     for (uint32_t n = 0; (column = column_at(columns, count, n)); n++) {
-        if (row)
+        if (row && krait_report_unknown(report, column))
+            krait_buf_char(out, ',');
+        else if (row)
             krait_buf_fmt(out, ",%llu", (unsigned long long)krait_report_number(row, column));
         else
             krait_buf_fmt(out, ",%s", key_of(report, column, name));
@@ -114,5 +129,6 @@ void krait_report_columns_json(struct krait_buf *out, const struct report_column
     const struct report_column *column;
     char name[KRAIT_FMT_SIZE];
     for (uint32_t n = 0; (column = column_at(columns, count, n)); n++)
-        krait_json_key_u64(out, key_of(report, column, name), krait_report_number(row, column));
+        krait_json_key_u64_or_null(out, key_of(report, column, name), !krait_report_unknown(report, column),
+                                   krait_report_number(row, column));
 }

@@ -165,9 +165,11 @@ static void note_function(struct report *report, const struct krait_relatives *r
     if (relatives->matched != 1)
         krait_buf_fmt(notes, " (%u functions)", relatives->matched);
     krait_buf_str(notes, relatives->holds_dropped ? KRAIT_HOLDS_DROPPED : "");
-    krait_buf_fmt(notes, ": total %s, self %s, %s\n", krait_fmt_ns(total, relatives->of.total_ns),
-                  krait_fmt_ns(self, relatives->of.self_ns),
-                  krait_fmt_counted(calls, relatives->of.calls, "call"));
+    krait_buf_fmt(notes, ": total %s, self %s", krait_fmt_ns(total, relatives->of.total_ns),
+                  krait_fmt_ns(self, relatives->of.self_ns));
+    if (!report->trace->samples.rate)
+        krait_buf_fmt(notes, ", %s", krait_fmt_counted(calls, relatives->of.calls, "call"));
+    krait_buf_char(notes, '\n');
 }
 
 /* A function's total counts recursion once; that of its rows does not, where one's call is inside another's. */

@@ -18,6 +18,7 @@ enum column_when {
     OF_EXCEPTIONS, /* exceptions were asked for */
     OF_PLACES,     /* rows have a file and line */
     OF_PROCESSES,
+    OF_SAMPLES, /* the recording is of samples */
 };
 
 /* --- cells --- */
@@ -142,6 +143,7 @@ static bool splits_total(const struct report *report)
 static const struct report_column columns[] = {
 #define OF(member) offsetof(struct krait_profile_row, member)
     NS("self", "self_ns", 1, 0, ALWAYS, self_ns),
+    NS("error", NULL, 0, AFTER_STATES(1), OF_SAMPLES, self_error_ns),
     SHARE("self%", AFTER_STATES(2), self_ns),
     KRAIT_WALL_STATES(STATE) NS("total", "total_ns", 2, AFTER_STATES(4), ALWAYS, total_ns),
     SHARE("total%", AFTER_STATES(3), total_ns),
@@ -322,7 +324,8 @@ static uint32_t choose_columns(const struct report *report, const struct krait_p
                        (unsigned)(functions && has_raises(profile, shown)) << OF_RAISES |
                        (unsigned)asks_for_exceptions(report) << OF_EXCEPTIONS |
                        (unsigned)(functions) << OF_PLACES |
-                       (unsigned)(report->by == KRAIT_BY_PROCESS) << OF_PROCESSES;
+                       (unsigned)(report->by == KRAIT_BY_PROCESS) << OF_PROCESSES |
+                       (unsigned)(report->trace->samples.rate != 0) << OF_SAMPLES;
     const struct report_column *all[KRAIT_ARRAY_LEN(columns)];
     uint32_t count = krait_report_columns_choose(all, columns, KRAIT_ARRAY_LEN(columns), present, report,
                                                  wall_of(report, profile));
@@ -335,6 +338,16 @@ static uint32_t choose_columns(const struct report *report, const struct krait_p
         n++;
     }
     return n;
+}
+
+static void note_samples(struct report *report)
+{
+    const struct krait_trace_samples *samples = &report->trace->samples;
+    char taken[KRAIT_FMT_SIZE], interval[KRAIT_FMT_SIZE];
+    krait_buf_fmt(
+        &report->notes,
+        "estimates of %s, one each %s: calls are not counted; 19 of 20 times self is off by less than error\n",
+        krait_fmt_counted(taken, samples->taken, "sample"), krait_fmt_ns(interval, samples->interval_ns));
 }
 
 /* Why runs are not calls. */
@@ -377,7 +390,9 @@ static int put_table(struct report *report, const struct krait_profile *profile,
         krait_report_columns_cells(&at, chosen, count);
     }
     int rc = krait_table_print(table, &report->look, &report->out);
-    if (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE)
+    if (report->trace->samples.rate)
+        note_samples(report);
+    else if (report->by == KRAIT_BY_FUNCTION || report->by == KRAIT_BY_LINE)
         note_runs(report, profile, shown);
     if (report->wall)
         krait_report_wall_note(report, table,
@@ -411,7 +426,7 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
     bool lines = report->by == KRAIT_BY_LINE;
     krait_func_row_csv(out, NULL);
     krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, NULL);
-    krait_buf_str(out, ",exceptions");
+    krait_buf_str(out, report->trace->samples.rate ? ",exceptions,self_error_ns" : ",exceptions");
     krait_func_row_csv_holds(out, NULL);
     krait_buf_str(out, lines ? ",callee_name,callee_module" : "");
     if (report->wall)
@@ -422,6 +437,8 @@ static void put_csv(struct report *report, const struct krait_profile *profile, 
         krait_func_row_csv(out, &KRAIT_FUNC_ROW(row));
         krait_report_columns_csv(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
         krait_report_raised_csv(out, row->exceptions, row->exception_count);
+        if (report->trace->samples.rate)
+            krait_buf_fmt(out, ",%llu", (unsigned long long)row->self_error_ns);
         krait_func_row_csv_holds(out, &KRAIT_FUNC_ROW(row));
         if (lines)
             csv_callee(out, &report->trace->funcs[row->callee]);
@@ -444,6 +461,8 @@ static void put_json(struct report *report, const struct krait_profile *profile,
         krait_func_row_json(out, KRAIT_FUNC_ROW(row));
         krait_report_columns_json(out, columns, KRAIT_ARRAY_LEN(columns), report, row);
         krait_report_raised_json(out, row->exceptions, row->exception_count);
+        if (report->trace->samples.rate)
+            krait_json_key_u64(out, "self_error_ns", row->self_error_ns);
         if (report->by == KRAIT_BY_LINE)
             json_callee(out, &report->trace->funcs[row->callee]);
         if (report->by == KRAIT_BY_PROCESS)

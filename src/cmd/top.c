@@ -104,14 +104,6 @@ static int take_sample(struct top *top)
     return rc;
 }
 
-/* Half to one and a half periods: a program that does the same in equal periods is not always met in the same place. */
-static uint64_t next_gap(struct top *top)
-{
-    uint64_t period = KRAIT_NS_PER_S / top->rate;
-    top->random = top->random * 1664525u + 1013904223u; /* Knuth, TAOCP 2, 3.3.4 */
-    return period / 2 + period * (top->random >> 16) / 65536;
-}
-
 static void read_cpu(struct top *top)
 {
     uint64_t now = krait_clock_ns(CLOCK_MONOTONIC), own = krait_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -305,7 +297,7 @@ static int step(struct top *top, uint64_t end)
         top->last_ns = now;
     if (now < top->due_ns)
         return 0;
-    top->due_ns += next_gap(top);
+    top->due_ns += krait_remote_gap(&top->random, top->rate);
     return top->paused ? 0 : take_sample(top);
 }
 

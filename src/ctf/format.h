@@ -44,6 +44,11 @@
  * gil:wait the threads have; other_events has the ids of all events of the trace that concern neither calls
  * nor the GIL, with blanks between, so that a reader of marks need not look for them where there are none.
  *
+ * A recording of samples (events python:sample) has an env entry sampled, "outside": krait read the threads' stacks from its
+ * own process. Its python:frame and python:stack say the stack at a moment; up to the next the thread counts as having
+ * it. sample_rate is how many were asked for a second, samples and samples_dropped how many there are, and how many
+ * could not be proved; sample_rounds moments were sampled in sample_ns nanoseconds.
+ *
  * A part of a recording that krait cut made has env entries cut_from and cut_until, as far as it was given them:
  * nanoseconds since the epoch. Calls that were open at cut_from, stacks of greenlets that waited and a wait for the
  * GIL stand in front of each thread's events, one tick before cut_from: a reader that knows the entries counts none of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/collector_inside.h"
+#include "record/folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,47 +16,6 @@ enum {
     WINDOW_BYTES = 64 * 1024 * 1024, /* by which one process may grow, or by a quarter of all */
     RESERVE_BYTES = 1024 * 1024,     /* given back to a full disk for the last metadata */
 };
-
-static int no_folder(struct krait_err *err, const char *what, const char *path)
-{
-    int rc = errno ? -errno : -EIO;
-    return krait_err_set(err, rc, "cannot %s the folder %s: %s; choose another with -o", what, path,
-                         strerror(-rc));
-}
-
-/* `made`: set where the folder itself was not there. */
-static int make_dir(const char *path, bool *made, struct krait_err *err)
-{
-    KRAIT_AUTO_FREE char *copy = strdup(path);
-    if (!copy)
-        return krait_err_set(err, -ENOMEM, "out of memory");
-    for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
-        copy[n - 1] = '\0';
-    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(copy, 0777) < 0 && errno != EEXIST)
-            return no_folder(err, "make", copy);
-        *slash = '/';
-    }
-    *made = mkdir(copy, 0777) == 0;
-    if (!*made && errno != EEXIST)
-        return no_folder(err, "make", copy);
-    return 0;
-}
-
-static int check_empty(const char *path, struct krait_err *err)
-{
-    DIR *dir = opendir(path);
-    if (!dir)
-        return no_folder(err, "read", path);
-    const struct dirent *entry;
-    bool empty = true;
-    while ((entry = readdir(dir)))
-        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
-    closedir(dir);
-    return empty ? 0
-                 : krait_err_set(err, -EEXIST, "the folder %s is not empty; choose another with -o", path);
-}
 
 /* Keeps a little of the disk for the end; that it cannot is no reason to stop. */
 static void make_reserve(struct krait_collector *c)
@@ -267,9 +226,8 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
     c->switched.since_ns = c->rate.before_ns = c->rate.now_ns = c->trimmed_ns = c->begin_ns;
     c->open_ns = options->open_ns ? options->open_ns : KRAIT_COLLECTOR_OPEN_NS;
     c->dir = strdup(options->dir);
-    int rc = c->dir ? make_dir(c->dir, &c->dir_made, err) : krait_err_set(err, -ENOMEM, "out of memory");
-    if (!rc)
-        rc = check_empty(c->dir, err);
+    int rc =
+        c->dir ? krait_folder_make(c->dir, &c->dir_made, err) : krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)
         rc = make_shm(c, options, err);
     if (!rc) {
@@ -279,7 +237,7 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
         rc = c->rings && c->chunk_taken && c->ready ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
     }
     if (!rc && access(c->dir, W_OK | X_OK) < 0)
-        rc = no_folder(err, "write in", c->dir);
+        rc = krait_folder_refused(err, "write in", c->dir);
     if (rc) {
         krait_collector_free(c);
         return rc;

@@ -354,6 +354,7 @@ void krait_remote_free(struct krait_remote *remote)
     if (!remote)
         return;
     free(remote->file);
+    krait_still_done(&remote->still);
     krait_map_done(&remote->codes);
     krait_arena_done(&remote->arena);
     free(remote);

@@ -218,9 +218,20 @@ static int add_frames(struct krait_remote *remote, struct krait_remote_stacks *s
     return 0;
 }
 
+/* Whether a thread that sleeps waits for the GIL. */
+static bool waits_for_gil(struct krait_remote *remote, const struct krait_remote_thread *thread)
+{
+    struct krait_os_task task = { .tid = thread->tid, .state = remote->still.state, .call = -1 };
+    if (task.state == 'R')
+        return false;
+    krait_task_read_call(&task, remote->pid);
+    remote->still.state = task.state;
+    return krait_remote_waits_for_gil(thread, &task);
+}
+
 /* Reads a stack and its names while the thread does not run. -EAGAIN: it did, or is between two stacks; try again. */
 static int read_still(struct krait_remote *remote, struct krait_remote_stacks *stacks,
-                      struct krait_stack_reader *reader, const struct krait_remote_thread *thread)
+                      struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
     enum { TRIES = 50, NAP_NS = 50 * KRAIT_NS_PER_US };
     int rc = thread->tid ? -EAGAIN : -ESRCH;
@@ -233,6 +244,8 @@ static int read_still(struct krait_remote *remote, struct krait_remote_stacks *s
         rc = krait_stack_copy(remote, reader, thread->addr);
         if (!rc)
             rc = add_frames(remote, stacks, reader);
+        if (flags & KRAIT_READ_WAITS)
+            thread->gil_wait = waits_for_gil(remote, thread);
         if (!krait_still_end(&remote->still) || rc == -EFAULT)
             rc = -EAGAIN;
     }
@@ -258,8 +271,10 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
                       struct krait_stack_reader *reader, struct krait_remote_thread *thread, uint32_t flags)
 {
     thread->first = stacks->frame_count;
-    int rc = read_still(remote, stacks, reader, thread);
+    int rc = read_still(remote, stacks, reader, thread, flags);
     thread->proved = !rc;
+    thread->state = remote->still.state;
+    thread->switches = rc || remote->still.from_status ? 0 : remote->still.count;
     if (rc && rc != -ENOMEM)
         rc = flags & KRAIT_READ_PROVED ? -EAGAIN : read_checked(remote, stacks, reader, thread);
     thread->failed = rc == -EAGAIN;
@@ -269,23 +284,54 @@ static int read_stack(struct krait_remote *remote, struct krait_remote_stacks *s
     return thread->failed ? 0 : rc;
 }
 
-int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
-                      struct krait_err *err)
+/* Which threads there are, and what the kernel says of them. */
+static int find_threads(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags)
 {
-    KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
-    stacks->thread_count = stacks->frame_count = stacks->coroutine_count = 0;
+    stacks->thread_count = 0;
     int rc = list_threads(remote, stacks);
     if (!rc)
         rc = krait_tasks_read(&stacks->tasks, remote->pid, flags & KRAIT_READ_CALLS);
     if (!rc)
         number_threads(remote, stacks, &stacks->tasks);
+    return rc;
+}
+
+static bool has_not_run(struct krait_remote *remote, const struct krait_remote_thread *thread)
+{
+    return thread->proved && thread->switches &&
+           krait_still_count(&remote->still, remote->pid, thread->tid) == thread->switches;
+}
+
+int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
+                      struct krait_err *err)
+{
+    KRAIT_CLEANUP(krait_stack_reader_done) struct krait_stack_reader reader = { 0 };
+    stacks->frame_count = stacks->coroutine_count = 0;
+    int rc = flags & KRAIT_READ_AGAIN ? 0 : find_threads(remote, stacks, flags);
     for (uint32_t i = 0; i < stacks->thread_count && !rc; i++) {
         struct krait_remote_thread *thread = &stacks->threads[i];
         bool wanted = (thread->runs || !(flags & KRAIT_READ_RUNNING)) &&
                       (thread->holds_gil || !(flags & KRAIT_READ_HOLDER));
-        if (wanted)
+        thread->same = flags & KRAIT_READ_AGAIN && has_not_run(remote, thread);
+        if (thread->same)
+            thread->count = 0;
+        else if (wanted)
             rc = read_stack(remote, stacks, &reader, thread, flags);
     }
     krait_still_leave(&remote->still);
     return rc ? krait_remote_refusal(remote->pid, rc, err) : 0;
+}
+
+/* A thread that wants the GIL waits on the condition variable in it: take_gil() in Python/ceval_gil.c. */
+bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task)
+{
+    const char *call = krait_task_call_name(task->call);
+    return thread->gil && call && strcmp(call, "futex") == 0 && task->arg - thread->gil < KRAIT_GIL_SIZE;
+}
+
+uint64_t krait_remote_gap(uint32_t *random, uint64_t rate)
+{
+    uint64_t period = KRAIT_NS_PER_S / rate;
+    *random = *random * 1664525u + 1013904223u; /* Knuth, TAOCP 2, 3.3.4 */
+    return period / 2 + period * (*random >> 16) / 65536;
 }

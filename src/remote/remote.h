@@ -45,10 +45,14 @@ struct krait_remote_thread {
     uint64_t interp; /* 0: the main interpreter */
     uint64_t gil;    /* address of its GIL; 0: not known */
     bool holds_gil;
-    bool runs;      /* on a CPU, or ready for one */
-    bool failed;    /* its stack could not be read while it ran */
-    bool proved;    /* the thread did not run while its stack was read */
-    uint32_t first; /* its frames in krait_remote_stacks.frames, innermost first */
+    bool runs;         /* on a CPU, or ready for one */
+    bool failed;       /* its stack could not be read while it ran */
+    bool proved;       /* the thread did not run while its stack was read */
+    bool same;         /* of KRAIT_READ_AGAIN: it has not run since; it has no frames here */
+    char state;        /* of a proved one, just before: proc(5) */
+    bool gil_wait;     /* of KRAIT_READ_WAITS and a proved one: it waits for the GIL */
+    uint64_t switches; /* of a proved one: krait_still_count; 0: not known */
+    uint32_t first;    /* its frames in krait_remote_stacks.frames, innermost first */
     uint32_t count;
 };
 
@@ -103,12 +107,21 @@ enum krait_read_flags {
     KRAIT_READ_RUNNING = 1 << 1, /* the stacks of those threads alone that run; others have no frames */
     KRAIT_READ_HOLDER = 1 << 2,  /* the stacks of those alone that hold the GIL */
     KRAIT_READ_PROVED = 1 << 3,  /* proved stacks alone; others fail */
+    KRAIT_READ_WAITS = 1 << 5,   /* also whether threads that sleep wait for the GIL */
+    KRAIT_READ_AGAIN = 1 << 4,   /* the threads of the call before, as far as they have run since */
 };
 
 /* Reads all threads that have a Python state. `stacks` is zeroed or of an earlier call, whose frames it replaces; codes
  * live as long as `remote`. Returns 0, or what krait_remote_open does. */
 int krait_remote_read(struct krait_remote *remote, struct krait_remote_stacks *stacks, uint32_t flags,
                       struct krait_err *err);
+
+/* Whether the thread waits for the GIL: `task` is what the kernel says of it, with its system call. */
+bool krait_remote_waits_for_gil(const struct krait_remote_thread *thread, const struct krait_os_task *task);
+
+/* The time until the next of `rate` readings a second: half to one and a half periods. A program that does the same in equal
+ * periods is not always met in the same place. */
+uint64_t krait_remote_gap(uint32_t *random, uint64_t rate);
 
 /* After krait_remote_read: adds the tasks of asyncio of all threads, from Python 3.14 on, to `stacks`. Returns 0;
  * -ENOTSUP: this version does not tell where they are; -ENOENT: the program has not imported asyncio; or what

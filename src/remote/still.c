@@ -6,25 +6,67 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads a file of /proc/PID/task/TID; false if there is none. */
-static bool read_file(const struct krait_still *still, const char *name, char *to, size_t size)
+/* -- files of proc -- */
+
+static int open_file(const struct krait_still *still, const char *name)
 {
     char path[96];
     snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", still->pid, still->tid, name);
-    KRAIT_AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, to, size - 1);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void close_files(struct krait_still_files *files)
+{
+    if (files->tid && files->stat >= 0)
+        close(files->stat);
+    if (files->tid && files->schedstat >= 0)
+        close(files->schedstat);
+    files->tid = 0;
+}
+
+void krait_still_done(struct krait_still *still)
+{
+    for (uint32_t i = 0; i < KRAIT_STILL_FILES; i++)
+        close_files(&still->files[i]);
+}
+
+/* A thread is read again and again: its files stay open, in the place of those that came first. */
+static void turn_to(struct krait_still *still, pid_t pid, pid_t tid)
+{
+    still->pid = pid;
+    still->tid = tid;
+    if (still->at && still->at->pid == pid && still->at->tid == tid)
+        return;
+    for (uint32_t i = 0; i < KRAIT_STILL_FILES; i++) {
+        still->at = &still->files[i];
+        if (still->at->pid == pid && still->at->tid == tid)
+            return;
+    }
+    still->at = &still->files[still->next_files++ % KRAIT_STILL_FILES];
+    close_files(still->at);
+    *still->at =
+        (struct krait_still_files){ pid, tid, open_file(still, "stat"), open_file(still, "schedstat") };
+}
+
+/* False if there is none: another thread may have the number later. */
+static bool read_text(const struct krait_still *still, int fd, char *to, size_t size)
+{
+    ssize_t n = fd < 0 ? -1 : pread(fd, to, size - 1, 0);
     to[n > 0 ? n : 0] = '\0';
+    if (n <= 0)
+        close_files(still->at);
     return n > 0;
 }
+
+/* -- what they say -- */
 
 /* How often the kernel switched to the thread; 0: not known. */
 static uint64_t read_schedstat(const struct krait_still *still)
 {
     char text[128];
     unsigned long long count = 0;
-    return read_file(still, "schedstat", text, sizeof(text)) && sscanf(text, "%*u %*u %llu", &count) == 1
-               ? count
-               : 0;
+    int fd = still->at->tid ? still->at->schedstat : -1;
+    return read_text(still, fd, text, sizeof(text)) && sscanf(text, "%*u %*u %llu", &count) == 1 ? count : 0;
 }
 
 /* How often the kernel switched away from it. */
@@ -33,8 +75,9 @@ static uint64_t read_status(const struct krait_still *still)
     static const char *const keys[] = { "\nvoluntary_ctxt_switches:", "\nnonvoluntary_ctxt_switches:" };
     char text[4096];
     uint64_t count = 0;
-    if (!read_file(still, "status", text, sizeof(text)))
-        return 0;
+    KRAIT_AUTO_CLOSE int fd = open_file(still, "status");
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    text[KRAIT_MAX(n, 0)] = '\0';
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(keys); i++) {
         const char *at = strstr(text, keys[i]);
         count += at ? strtoull(at + strlen(keys[i]), NULL, 10) : 0;
@@ -43,22 +86,22 @@ static uint64_t read_status(const struct krait_still *still)
 }
 
 /* The CPU that it belongs to. -EBUSY: it runs there, and krait could only wait until it does not (sched(7)). */
-static int read_cpu(const struct krait_still *still, int *cpu)
+static int read_cpu(const struct krait_still *still, int *cpu, char *state)
 {
     enum { STATE = 3, CPU = 39, POLICY = 41 }; /* fields of stat, from 1: proc(5) */
     char text[1024];
     int policy = 0;
-    char state = '?';
-    const char *at = read_file(still, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+    int fd = still->at->tid ? still->at->stat : -1;
+    const char *at = read_text(still, fd, text, sizeof(text)) ? strrchr(text, ')') : NULL;
     at = at ? strchr(at, ' ') : NULL;
     if (at)
-        state = at[1];
+        *state = at[1];
     for (int field = STATE; at && field < CPU; field++)
         at = strchr(at + 1, ' ');
     if (!at || sscanf(at, " %d %*d %d", cpu, &policy) != 2)
         return -ESRCH;
     bool first = policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
-    return first && state == 'R' ? -EBUSY : 0;
+    return first && *state == 'R' ? -EBUSY : 0;
 }
 
 static int move_to(struct krait_still *still, int cpu)
@@ -83,9 +126,8 @@ int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid)
 {
     enum { MOVES = 3 };
     int cpu = -1;
-    still->pid = pid;
-    still->tid = tid;
-    int rc = read_cpu(still, &cpu);
+    turn_to(still, pid, tid);
+    int rc = read_cpu(still, &cpu, &still->state);
     for (int i = 0; i < MOVES && !rc; i++) {
         int now = -1;
         rc = move_to(still, cpu);
@@ -95,7 +137,7 @@ int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid)
         still->from_status = !still->count;
         if (still->from_status)
             still->count = read_status(still);
-        rc = read_cpu(still, &now);
+        rc = read_cpu(still, &now, &still->state);
         if (!rc && now == cpu)
             return 0;
         cpu = now;
@@ -103,12 +145,19 @@ int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid)
     return rc ? rc : -EAGAIN;
 }
 
+uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid)
+{
+    turn_to(still, pid, tid);
+    return read_schedstat(still);
+}
+
 bool krait_still_end(const struct krait_still *still)
 {
     int cpu = -1;
+    char state;
     if (!still->from_status)
         return read_schedstat(still) == still->count;
-    return !read_cpu(still, &cpu) && cpu == still->cpu && read_status(still) == still->count;
+    return !read_cpu(still, &cpu, &state) && cpu == still->cpu && read_status(still) == still->count;
 }
 
 void krait_still_leave(struct krait_still *still)

@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <sys/types.h>
 
+enum { KRAIT_STILL_FILES = 64 };
 enum { KRAIT_CPU_SETS = 8 }; /* of 1024 CPUs each: more than the kernel can have (NR_CPUS) */
 
 struct krait_still {
@@ -27,15 +28,25 @@ struct krait_still {
     uint64_t count;
     bool from_status;
     bool moved; /* krait's thread is bound to a CPU, and may run on `home` otherwise */
+    char state; /* of the thread before: proc(5) */
     int cpu;
-    size_t home_size;
     cpu_set_t home[KRAIT_CPU_SETS];
+    struct krait_still_files { /* of the threads that were read last */
+        pid_t pid, tid;        /* 0: none are open */
+        int stat, schedstat;
+    } files[KRAIT_STILL_FILES], *at;
+    uint32_t next_files;
 };
+
+void krait_still_done(struct krait_still *still);
 
 /* Moves to the CPU of a thread. Returns 0; -EAGAIN: it went elsewhere meanwhile; -ESRCH: it is gone; or another negative errno if
  * krait may not run there, or could not while the thread runs (real-time scheduling). */
 int krait_still_begin(struct krait_still *still, pid_t pid, pid_t tid);
-/* Whether the thread has not run since then. */
+/* How often the kernel has switched to a thread: while this stays the same, the thread does not run, or runs all the time. 0: it is
+ * not known, or the thread is gone. */
+uint64_t krait_still_count(struct krait_still *still, pid_t pid, pid_t tid);
+/* Whether the thread has not run since krait_still_begin. */
 bool krait_still_end(const struct krait_still *still);
 /* Lets krait's thread run on all its CPUs again. */
 void krait_still_leave(struct krait_still *still);

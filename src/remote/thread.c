@@ -35,13 +35,15 @@ static bool read_stat(struct krait_os_task *task, pid_t pid)
     return true;
 }
 
-static void read_call(struct krait_os_task *task, pid_t pid)
+void krait_task_read_call(struct krait_os_task *task, pid_t pid)
 {
     char path[96], text[256];
     unsigned long long arg;
     task_path(path, sizeof(path), pid, task->tid, "syscall");
     read_proc(text, sizeof(text), path);
     task->call = -1;
+    if (strncmp(text, "running", strlen("running")) == 0) /* also if it is only on its way to sleep */
+        task->state = 'R';
     if (sscanf(text, "%d %llx", &task->call, &arg) == 2)
         task->arg = arg;
     task_path(path, sizeof(path), pid, task->tid, "wchan");
@@ -94,7 +96,7 @@ int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls)
             continue;
         }
         if (with_calls)
-            read_call(task, pid);
+            krait_task_read_call(task, pid);
         if (tasks->count == 1 || tasks->items[0].inner != tasks->items[0].tid) /* all are in one namespace */
             read_inner(task, pid);
     }

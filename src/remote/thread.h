@@ -33,6 +33,9 @@ static inline void krait_tasks_done(struct krait_os_tasks *tasks)
  * twice as long. Returns 0, -ESRCH or -ENOMEM. */
 int krait_tasks_read(struct krait_os_tasks *tasks, pid_t pid, bool with_calls);
 
+/* The system call that one of them is in; sets its state to R if it runs. */
+void krait_task_read_call(struct krait_os_task *task, pid_t pid);
+
 /* CPU time that all threads of a process have used; 0 if it is gone. */
 uint64_t krait_task_cpu_ns(pid_t pid);
 

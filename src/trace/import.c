@@ -66,6 +66,24 @@ static void note_minor(struct krait_trace *trace, const struct krait_ctf_metadat
                  (long long)minor);
 }
 
+static void add_samples(struct krait_trace *trace, struct krait_image *image,
+                        const struct krait_ctf_metadata *metadata)
+{
+    struct krait_trace_samples *samples = &trace->samples;
+    image->sampled = *krait_ctf_env_text(metadata, "sampled", "");
+    if (!image->sampled)
+        return;
+    uint64_t rounds = (uint64_t)krait_ctf_env_int(metadata, "sample_rounds", 0);
+    uint64_t ns = (uint64_t)krait_ctf_env_int(metadata, "sample_ns", 0);
+    uint64_t rate = (uint64_t)krait_ctf_env_int(metadata, "sample_rate", 0);
+    rate = KRAIT_MAX(rate, 1u);
+    samples->rate = KRAIT_MAX(samples->rate, rate);
+    samples->taken += (uint64_t)krait_ctf_env_int(metadata, "samples", 0);
+    samples->dropped += (uint64_t)krait_ctf_env_int(metadata, "samples_dropped", 0);
+    samples->interval_ns =
+        KRAIT_MAX(samples->interval_ns, rounds > 1 ? ns / (rounds - 1) : KRAIT_NS_PER_S / rate);
+}
+
 /* What the metadata says of the process: what it was called last. The definitions know the rest better. */
 static int add_process(struct krait_trace *trace, const struct krait_ctf_metadata *metadata, const char *dir)
 {
@@ -82,6 +100,7 @@ static int add_process(struct krait_trace *trace, const struct krait_ctf_metadat
     image->has_no_gil_waits = krait_ctf_env_int(metadata, "gil_waits", 1) == 0;
     const char *others = krait_ctf_env_text(metadata, "other_events", NULL);
     image->other_events = others ? krait_arena_strdup(arena, others) : NULL;
+    add_samples(trace, image, metadata);
     image->range.from_ns = (uint64_t)krait_ctf_env_int(metadata, KRAIT_ENV_CUT_FROM, 0);
     image->range.to_ns = (uint64_t)krait_ctf_env_int(metadata, KRAIT_ENV_CUT_UNTIL, -1);
     process->pid = (uint32_t)krait_ctf_env_int(metadata, "vpid", 0);
@@ -336,6 +355,7 @@ static void flag_threads(struct krait_trace *trace, uint32_t process, uint32_t f
                         lost[KRAIT_lost_reason_disk];
     for (uint32_t i = first; i < trace->thread_count; i++) {
         trace->threads[i].flags |= anywhere ? KRAIT_TRACK_LOST : 0;
+        trace->threads[i].flags |= image->sampled ? KRAIT_TRACK_SAMPLED : 0;
         trace->threads[i].flags |= image->omit_count ? KRAIT_TRACK_LEFT_OUT : 0;
     }
 }

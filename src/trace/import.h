@@ -47,6 +47,7 @@ struct krait_image {
     uint64_t start_ns, exit_ns; /* of process:start and process:exit; 0 where not said */
     bool has_no_gil_waits;      /* its metadata says so */
     const char *other_events;   /* ids of its events besides calls and the GIL's; NULL: not told */
+    bool sampled;               /* krait looked at it now and then */
     bool followed;              /* by the program that it executed: nothing of it is later than exit_ns */
     uint64_t lost[KRAIT_LOST_VALUES];
     uint64_t discarded; /* by the heads of its threads' packets */

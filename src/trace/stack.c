@@ -88,6 +88,12 @@ static uint64_t resync_time(struct krait_stack *stack, uint64_t t_ns)
     return t_ns;
 }
 
+/* When what has gone has ended. */
+static uint64_t gone_at(struct krait_stack *stack, uint64_t t_ns)
+{
+    return stack->sampled ? resync_time(stack, t_ns) : stack->last_ns;
+}
+
 /* What has gone ended somewhere in the time that nothing is known of: it is cut at the beginning of that, so
  * that a gap is not charged to what was innermost then, but to what is open on both sides. */
 void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, uint32_t code, uint32_t depth)
@@ -98,7 +104,7 @@ void krait_stack_live(struct krait_stack *stack, uint64_t t_ns, uint32_t func, u
     if (depth < stack->py_len && stack->frames[stack->py[depth]].code == code)
         return;
     if (!below_is_right || depth != stack->py_len)
-        cut_to_depth(stack, stack->last_ns, depth);
+        cut_to_depth(stack, gone_at(stack, t_ns), depth);
     krait_stack_begin(stack, resync_time(stack, t_ns), func, code, KRAIT_OP_LIVE, KRAIT_STACK_PYTHON);
 }
 
@@ -106,7 +112,7 @@ void krait_stack_settle(struct krait_stack *stack, uint64_t t_ns, uint32_t depth
 {
     stack->over = 0;
     stack->in_run = false;
-    cut_to_depth(stack, stack->last_ns, depth);
+    cut_to_depth(stack, gone_at(stack, t_ns), depth);
     resync_time(stack, t_ns);
 }
 

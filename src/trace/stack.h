@@ -14,6 +14,7 @@
  *     hidden their ends
  *   - what python:frame and python:stack cut ends at the latest time seen before them, where the gap begins:
  *     a gap is the time of what is open on both sides of it
+ *   - except in recordings of samples: there it ends when the next sample shows that it has gone
  *   - code that is left out from now on is cut wherever it is open; what was open inside it goes on as
  *     KRAIT_OP_LIVE
  *   - python:switch leaves the stack as it is, C calls included, and takes up another that was left so: calls
@@ -77,6 +78,7 @@ struct krait_stack {
     bool overdrawn;
     uint64_t last_ns;
     bool emitting; /* the range has begun */
+    bool sampled;  /* frames say the stack up to the next sample */
     bool in_run;   /* of python:frame, which python:stack ends */
     struct krait_range range;
     krait_call_batch_fn *fn;

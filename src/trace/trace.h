@@ -106,7 +106,12 @@ struct krait_trace {
     uint32_t omitted_count;
     const char **exceptions; /* the types that were raised: "ValueError", "json.decoder.JSONDecodeError" */
     uint32_t exception_count;
-    char newer_format[24];      /* "1.70": a recording's, where it is newer than krait's; else empty */
+    char newer_format[24];       /* "1.70": a recording's, where it is newer than krait's; else empty */
+    struct krait_trace_samples { /* of recordings of samples; all 0: every call was recorded */
+        uint64_t rate;           /* that was asked for, a second */
+        uint64_t taken, dropped; /* of all threads; that could not be proved */
+        uint64_t interval_ns;    /* between two, on average */
+    } samples;
     bool has_kernel;            /* the kernel recorded too: krait_trace_kernel (kernel.h) */
     struct krait_track *tracks; /* once they are asked for: krait_tracks_find (track.h) */
     uint32_t track_count;

@@ -66,7 +66,7 @@ enum krait_track_of {
 enum krait_track_flags {
     KRAIT_TRACK_LOST = 1 << 0,     /* events of it are missing */
     KRAIT_TRACK_LEFT_OUT = 1 << 1, /* some were left out on purpose */
-    /* It was looked at now and then: what was short may be missing. No source sets it so far. */
+    /* It was looked at now and then: what was short may be missing. */
     KRAIT_TRACK_SAMPLED = 1 << 2,
 };
 

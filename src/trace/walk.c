@@ -359,6 +359,7 @@ static int walk_stream(struct walk *walk, const struct krait_trace *trace, uint3
 
 static struct walk walk_of(const struct krait_image *image, struct krait_stack *stack)
 {
+    stack->sampled = image->sampled;
     return (struct walk){
         .stack = stack,
         .image = image,

@@ -54,18 +54,37 @@ static void add_trace(struct krait_buf *out, const struct krait_tsdl *tsdl)
                        "        u32 stream_id;\n        u64 stream_instance_id;\n    };\n};\n");
 }
 
+static void add_samples(struct krait_buf *out, const struct krait_tsdl_samples *samples)
+{
+    krait_buf_fmt(
+        out,
+        "    sampled = \"outside\";\n    sample_rate = %llu;\n    samples = %llu;\n    samples_dropped = %llu;\n"
+        "    sample_rounds = %llu;\n    sample_ns = %llu;\n",
+        (unsigned long long)samples->rate, (unsigned long long)samples->taken,
+        (unsigned long long)samples->dropped, (unsigned long long)samples->rounds,
+        (unsigned long long)samples->ns);
+}
+
+static void add_limit(struct krait_buf *out, const char *limit)
+{
+    krait_buf_str(out, "    recording_limit = ");
+    krait_tsdl_write_literal(out, limit);
+    krait_buf_str(out, ";\n");
+}
+
 static void add_recording(struct krait_buf *out, const struct krait_tsdl_recording *recording)
 {
+    if (recording->limit)
+        add_limit(out, recording->limit);
+    if (recording->samples) {
+        add_samples(out, recording->samples);
+        return;
+    }
     krait_buf_fmt(out, "    ring_size = %llu;\n    buffer_size = %llu;\n    buffer_used = %llu;\n",
                   (unsigned long long)recording->ring_bytes, (unsigned long long)recording->buffer_bytes,
                   (unsigned long long)recording->grown_bytes);
     if (recording->dropped_events)
         krait_buf_fmt(out, "    dropped_events = %llu;\n", (unsigned long long)recording->dropped_events);
-    if (!recording->limit)
-        return;
-    krait_buf_str(out, "    recording_limit = ");
-    krait_tsdl_write_literal(out, recording->limit);
-    krait_buf_str(out, ";\n");
 }
 
 static void add_contents(struct krait_buf *out, const struct krait_tsdl_contents *contents)

@@ -21,13 +21,23 @@ struct krait_tsdl_code {
     const char *label;
 };
 
+/* Of a recording of samples: ctf/format.h. */
+struct krait_tsdl_samples {
+    uint64_t rate;    /* that was asked for, a second */
+    uint64_t taken;   /* of all threads */
+    uint64_t dropped; /* that could not be proved */
+    uint64_t rounds;  /* moments that were sampled */
+    uint64_t ns;      /* from the first to the last */
+};
+
 /* Facts about a whole recording, which each of its traces repeats. */
 struct krait_tsdl_recording {
-    uint64_t ring_bytes;     /* of each thread's ring */
-    uint64_t buffer_bytes;   /* by how much rings may grow, all together */
-    uint64_t grown_bytes;    /* by how much they have grown at most */
-    uint64_t dropped_events; /* old ones, dropped to make room for newer ones */
-    const char *limit;       /* the option that ended it: "--for 5s"; NULL: none did */
+    uint64_t ring_bytes;                      /* of each thread's ring */
+    uint64_t buffer_bytes;                    /* by how much rings may grow, all together */
+    uint64_t grown_bytes;                     /* by how much they have grown at most */
+    uint64_t dropped_events;                  /* old ones, dropped to make room for newer ones */
+    const char *limit;                        /* the option that ended it: "--for 5s"; NULL: none did */
+    const struct krait_tsdl_samples *samples; /* NULL: each call was recorded */
 };
 
 /* What a trace has, once all of it is there. */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/record_sample.h"
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "cmd/pid.h"
+#include "cmd/terminal.h"
+#include "record/folder.h"
+#include "sample/sample.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum { RATE_USUAL = 1000, RATE_MOST = 10000 };
+
+/* -- before -- */
+
+static int parse_rate(const char *text, uint64_t *rate, struct krait_err *err)
+{
+    char *end;
+    errno = 0;
+    long n = *text ? strtol(text, &end, 10) : RATE_USUAL;
+    if ((*text && *end) || errno || n < 1 || n > RATE_MOST)
+        return krait_err_set(
+            err, -EINVAL,
+            "--sample: '%s' is no rate from 1 to %d samples a second; as in: krait record --sample "
+            "1000 -- python3 app.py",
+            text, RATE_MOST);
+    *rate = (uint64_t)n;
+    return 0;
+}
+
+/* Whether nothing was given besides what goes with --sample. */
+static bool is_all_that_goes(const struct krait_recording_values *values)
+{
+    static const struct krait_recording_values none;
+    struct krait_recording_values rest = *values;
+    rest.output = NULL;
+    rest.sample = none.sample;
+    rest.pid = NULL;
+    rest.outside = rest.quiet = false;
+    rest.duration = 0;
+    return memcmp(&rest, &none, sizeof(rest)) == 0;
+}
+
+int krait_record_sample_check(struct krait_record_sample *sample, const struct krait_recording_values *values,
+                              int argc, struct krait_err *err)
+{
+    sample->values = values;
+    if (!values->sample.count)
+        return krait_err_set(err, -EINVAL, "--pid and --outside need --sample");
+    if (!is_all_that_goes(values))
+        return krait_err_set(err, -EINVAL,
+                             "--sample goes with --output, --pid, --outside, --for and --quiet alone");
+    if (values->pid && argc)
+        return krait_err_set(err, -EINVAL, "--pid and a command exclude each other");
+    if (!values->pid && !argc)
+        return krait_err_set(err, -EINVAL,
+                             "nothing to sample; as in: krait record --sample --pid 4711, or krait record "
+                             "--sample -- python3 app.py");
+    int rc = parse_rate(values->sample.items[values->sample.count - 1], &sample->rate, err);
+    return rc || !values->pid ? rc : krait_pid_parse(values->pid, &sample->pid, err);
+}
+
+int krait_record_sample_prepare(struct krait_record_sample *sample, const char *command,
+                                struct krait_err *err)
+{
+    krait_recording_dir(sample->values, command, sample->dir, sizeof(sample->dir));
+    return krait_folder_make(sample->dir, &sample->made_dir, err);
+}
+
+/* -- sampling -- */
+
+static void sleep_until(uint64_t ns)
+{
+    struct timespec time = { (time_t)(ns / KRAIT_NS_PER_S), (long)(ns % KRAIT_NS_PER_S) };
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
+
+/* A command becomes Python at some time, or never: a shell first, then what it executes. */
+static int open_sampler(struct krait_record_sample *sample, struct krait_sampler **sampler,
+                        struct krait_err *err)
+{
+    struct krait_sampler_options options = { sample->dir, sample->pid, sample->rate };
+    int rc;
+    do {
+        rc = krait_sampler_new(sampler, &options, err);
+        if (rc && !sample->values->pid)
+            sleep_until(krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_NS_PER_MS);
+    } while (rc && !sample->values->pid && rc != -ENOMEM && rc != -EEXIST && !sample->over(sample->ctx));
+    return rc;
+}
+
+/* Returns 0 at the end of --for or when it is over, -ESRCH when the process has ended, or another negative errno. */
+static int take_samples(struct krait_record_sample *sample, struct krait_sampler *sampler,
+                        struct krait_err *err)
+{
+    uint64_t begin = krait_clock_ns(CLOCK_MONOTONIC), due = begin, now = begin;
+    uint64_t most = sample->values->duration;
+    int rc = 0;
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    while (!rc && !sample->over(sample->ctx) && (!most || now - begin < most)) {
+        rc = krait_sampler_round(sampler, err);
+        now = krait_clock_ns(CLOCK_MONOTONIC);
+        due = KRAIT_MAX(due + krait_sampler_gap(sampler), now);
+        sleep_until(most ? KRAIT_MIN(due, begin + most) : due);
+        now = krait_clock_ns(CLOCK_MONOTONIC);
+    }
+    return rc;
+}
+
+/* -- the end -- */
+
+static void print_summary(const struct krait_record_sample *sample, const struct krait_sampler_summary *s)
+{
+    char duration[KRAIT_FMT_SIZE], threads[KRAIT_FMT_SIZE], samples[KRAIT_FMT_SIZE], bytes[KRAIT_FMT_SIZE];
+    const char *bold = krait_terminal_colour(stderr, KRAIT_BOLD);
+    const char *plain = krait_terminal_colour(stderr, KRAIT_PLAIN);
+    fprintf(stderr, "krait: sampled process %d for %s%s%s; %s, %s, %s in %s", sample->pid, bold,
+            krait_fmt_ns(duration, s->duration_ns), plain, krait_fmt_counted(threads, s->threads, "thread"),
+            krait_fmt_counted(samples, s->samples, "sample"), krait_fmt_bytes(bytes, s->bytes), bold);
+    krait_terminal_safe(stderr, sample->dir);
+    fprintf(stderr, "%s\n", plain);
+    if (s->dropped)
+        krait_terminal_say(NULL, 2, "%s dropped: the thread ran while krait read it",
+                           krait_fmt_counted(samples, s->dropped, "sample"));
+}
+
+/* Its memory goes before its status comes. */
+static void wait_for_status(struct krait_record_sample *sample)
+{
+    uint64_t end = krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_NS_PER_S;
+    for (uint64_t now = 0; now < end && !sample->over(sample->ctx); now = krait_clock_ns(CLOCK_MONOTONIC))
+        sleep_until(krait_clock_ns(CLOCK_MONOTONIC) + KRAIT_NS_PER_MS);
+}
+
+static int finish(struct krait_record_sample *sample, struct krait_sampler *sampler, const int *status,
+                  struct krait_err *err)
+{
+    struct krait_sampler_summary summary;
+    char limit[KRAIT_FMT_SIZE], ns[KRAIT_FMT_SIZE];
+    if (status && sample->ended)
+        wait_for_status(sample);
+    bool over = status && sample->over(sample->ctx);
+    enum krait_event_enum_value how = !over ? sample->ended ? KRAIT_process_end_gone : KRAIT_process_end_stop
+                                      : WIFSIGNALED(*status) ? KRAIT_process_end_signal
+                                                             : KRAIT_process_end_exit;
+    int code = !over ? -1 : WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status);
+    snprintf(limit, sizeof(limit), "--for %s", krait_fmt_ns(ns, sample->values->duration));
+    bool limited = sample->values->duration && !over && !sample->ended;
+    int rc = krait_sampler_finish(sampler, how, code, limited ? limit : NULL, &summary, err);
+    if (!rc && !sample->values->quiet)
+        print_summary(sample, &summary);
+    return rc;
+}
+
+int krait_record_sample_run(struct krait_record_sample *sample, const int *status, struct krait_err *err)
+{
+    struct krait_sampler *sampler = NULL;
+    int rc = open_sampler(sample, &sampler, err);
+    if (rc) {
+        if (sample->made_dir)
+            rmdir(sample->dir);
+        return rc;
+    }
+    struct krait_err why = { 0 }; /* of an end before its time */
+    rc = take_samples(sample, sampler, &why);
+    sample->ended = rc == -ESRCH;
+    int finished = finish(sample, sampler, status, err);
+    krait_sampler_free(sampler);
+    if (finished || !rc || sample->ended)
+        return finished;
+    *err = why;
+    return rc;
+}

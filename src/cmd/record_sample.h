@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait record --sample`: looks at a program now and then, from outside.
+ */
+#ifndef KRAIT_CMD_RECORD_SAMPLE_H
+#define KRAIT_CMD_RECORD_SAMPLE_H
+
+#include "cmd/recording.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+struct krait_record_sample {
+    const struct krait_recording_values *values;
+    uint64_t rate;      /* a second */
+    pid_t pid;          /* whom to sample: of --pid, or 0 until the command has been started */
+    char dir[PATH_MAX]; /* where the recording goes */
+    bool made_dir;
+    bool (*over)(void *ctx); /* whether the command has ended, or the user wants an end */
+    void *ctx;
+    bool ended; /* the process has */
+};
+
+/* -EINVAL where options do not go together, with err set; sets rate and pid. */
+int krait_record_sample_check(struct krait_record_sample *sample, const struct krait_recording_values *values,
+                              int argc, struct krait_err *err);
+/* Makes the folder. Returns 0 or a negative errno with err set. */
+int krait_record_sample_prepare(struct krait_record_sample *sample, const char *command,
+                                struct krait_err *err);
+/* Samples until it is over, the process has ended, or --for. `status`: the command's wait status once it is over, or NULL.
+ * Returns 0, or a negative errno with err set: nothing was recorded, or the end of it could not be written. */
+int krait_record_sample_run(struct krait_record_sample *sample, const int *status, struct krait_err *err);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/codes.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+void krait_sample_codes_done(struct krait_sample_codes *codes)
+{
+    krait_map_done(&codes->ids);
+}
+
+/* Where the path below the folder begins that the file was imported from, as far as one can tell; else its name. */
+static const char *below_root(const char *file)
+{
+    static const char *const roots[] = { "/site-packages/", "/dist-packages/" };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(roots); i++) {
+        const char *at = strstr(file, roots[i]);
+        if (at)
+            return at + strlen(roots[i]);
+    }
+    const char *lib = strstr(file, "/lib/python3"), *end = lib ? strchr(lib + strlen("/lib/"), '/') : NULL;
+    const char *slash = strrchr(file, '/');
+    return end ? end + 1 : slash ? slash + 1 : file;
+}
+
+/* The module's dotted name is not in the code object: json.decoder of /usr/lib/python3.11/json/decoder.py. */
+static void add_module(struct krait_buf *out, const char *file)
+{
+    static const char *const ends[] = { "/__init__.py", ".py", ">" };
+    const char *frozen = "<frozen ";
+    bool is_frozen = strncmp(file, frozen, strlen(frozen)) == 0;
+    const char *path = is_frozen ? file + strlen(frozen) : below_root(file);
+    size_t n = strlen(path);
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(ends); i++) {
+        size_t end = strlen(ends[i]);
+        if (n <= end || strcmp(path + n - end, ends[i]) != 0 || (*ends[i] == '>' && !is_frozen))
+            continue;
+        n -= end;
+        break;
+    }
+    for (size_t i = 0; i < n; i++)
+        krait_buf_char(out, path[i] == '/' ? '.' : path[i]);
+}
+
+int krait_sample_code(struct krait_sample_codes *codes, struct krait_sample_stream *definitions, uint64_t t,
+                      const struct krait_remote_code *code, uint32_t *id, struct krait_err *err)
+{
+    const uint64_t *known = krait_map_get(&codes->ids, (uintptr_t)code);
+    if (known) {
+        *id = (uint32_t)*known;
+        return 0;
+    }
+    KRAIT_AUTO_BUF module = { 0 };
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    add_module(&module, code->file);
+    *id = ++codes->count;
+    if (module.failed || krait_map_put(&codes->ids, (uintptr_t)code, *id))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    struct krait_payload_code_define define = { .id = *id,
+                                                .kind = KRAIT_code_kind_python,
+                                                .line = (uint32_t)KRAIT_MAX(code->first_line, 0),
+                                                .module = module.data ? module.data : "",
+                                                .qualname = code->name,
+                                                .file = code->file };
+    size_t n = krait_put_code_define(payload, &define);
+    return krait_sample_stream_put(definitions, t, KRAIT_EVENT_code_define, payload, n, err);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/sample.h"
+
+#include "base/array.h"
+#include "record/folder.h"
+#include "record/frames.h"
+#include "sample/codes.h"
+
+#include <string.h>
+
+/* A thread that was met. */
+struct sampled {
+    pid_t tid;
+    uint64_t addr; /* of its state */
+    struct krait_sample_stream stream;
+    uint32_t *codes; /* its stack, the outermost first */
+    uint32_t depth, cap;
+    uint32_t line;
+    enum krait_event_enum_value state;
+    uint64_t round; /* the last one that it was met in */
+    bool open;      /* it has a stack */
+};
+
+struct krait_sampler {
+    struct krait_remote *remote;
+    struct krait_remote_stacks stacks;
+    struct krait_tracedir *dir;
+    struct krait_sample_stream definitions;
+    struct krait_sample_codes codes;
+    struct sampled *threads;
+    uint32_t count, cap;
+    uint32_t random;
+    uint64_t round, begin_ns, end_ns, found_ns, flushed_ns;
+    bool stale; /* the threads may be others by now */
+    struct krait_clock clock;
+    struct krait_tsdl_samples samples;
+    struct krait_tsdl_recording recording;
+    uint64_t metadata_bytes;
+};
+
+enum {
+    FIND_NS = 50 * KRAIT_NS_PER_MS, /* how often threads are looked for */
+    FLUSH_NS = KRAIT_NS_PER_S,
+};
+
+/* -- opening -- */
+
+void krait_sampler_free(struct krait_sampler *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->count; i++) {
+        krait_sample_stream_done(&s->threads[i].stream);
+        free(s->threads[i].codes);
+    }
+    free(s->threads);
+    krait_sample_stream_done(&s->definitions);
+    krait_sample_codes_done(&s->codes);
+    krait_tracedir_free(s->dir);
+    krait_remote_stacks_done(&s->stacks);
+    krait_remote_free(s->remote);
+    free(s);
+}
+
+/* What the process is called: the kernel's name of its first thread. */
+static void read_name(pid_t pid, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    if (!file || !fgets(name, (int)size, file))
+        snprintf(name, size, "python");
+    name[strcspn(name, "\n")] = '\0';
+}
+
+static int put_start(struct krait_sampler *s, const char *command, struct krait_err *err)
+{
+    char runtime[64];
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    snprintf(runtime, sizeof(runtime), "CPython %s", s->remote->version);
+    struct krait_payload_process_start start = { .vpid = (uint32_t)s->remote->pid,
+                                                 .origin = KRAIT_process_origin_attach,
+                                                 .runtime = runtime,
+                                                 .command = command };
+    size_t n = krait_put_process_start(payload, &start);
+    return krait_sample_stream_put(&s->definitions, krait_clock_now(&s->clock), KRAIT_EVENT_process_start,
+                                   payload, n, err);
+}
+
+static int open_dir(struct krait_sampler *s, const char *parent, struct krait_err *err)
+{
+    KRAIT_AUTO_BUF command = { 0 };
+    char name[32];
+    read_name(s->remote->pid, name, sizeof(name));
+    krait_task_command(&command, s->remote->pid);
+    struct krait_tracedir_options options = { .parent = parent,
+                                              .name = name,
+                                              .pid = (uint32_t)s->remote->pid,
+                                              .command = command.data ? command.data : "",
+                                              .clock = &s->clock,
+                                              .recording = &s->recording,
+                                              .metadata_bytes = &s->metadata_bytes };
+    int rc = krait_tracedir_new(&s->dir, &options, err);
+    rc = rc ? rc : krait_sample_stream_open(&s->definitions, s->dir, 0, err);
+    return rc ? rc : put_start(s, options.command, err);
+}
+
+int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_options *options,
+                      struct krait_err *err)
+{
+    bool made = false;
+    struct krait_sampler *s = calloc(1, sizeof(*s));
+    if (!s)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    s->samples.rate = options->rate;
+    s->recording.samples = &s->samples;
+    int rc = krait_remote_open(&s->remote, options->pid, err);
+    rc = rc ? rc : krait_folder_make(options->dir, &made, err);
+    if (!rc) {
+        krait_clock_init(&s->clock);
+        s->random = (uint32_t)krait_clock_counter();
+        rc = open_dir(s, options->dir, err);
+    }
+    if (rc) {
+        krait_sampler_free(s);
+        if (made)
+            rmdir(options->dir);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+uint64_t krait_sampler_gap(struct krait_sampler *s)
+{
+    return krait_remote_gap(&s->random, s->samples.rate);
+}
+
+/* -- threads -- */
+
+static int put_name(struct krait_sampler *s, const struct sampled *to, struct krait_err *err)
+{
+    const char *name = to->tid == s->remote->pid ? "MainThread" : "";
+    for (uint32_t i = 0; i < s->stacks.tasks.count && !*name; i++) {
+        if (s->stacks.tasks.items[i].tid == to->tid)
+            name = s->stacks.tasks.items[i].name;
+    }
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    size_t n = krait_put_thread_name(
+        payload, &(struct krait_payload_thread_name){ .vtid = (uint32_t)to->tid, .name = name });
+    return krait_sample_stream_put(&s->definitions, krait_clock_now(&s->clock), KRAIT_EVENT_thread_name,
+                                   payload, n, err);
+}
+
+/* The record of a thread, made if it is met first. */
+static int find_sampled(struct krait_sampler *s, const struct krait_remote_thread *thread,
+                        struct sampled **out, struct krait_err *err)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (s->threads[i].tid == thread->tid && s->threads[i].addr == thread->addr) {
+            *out = &s->threads[i];
+            return 0;
+        }
+    }
+    if (!KRAIT_GROW(s->threads, s->cap, s->count + 1))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    struct sampled *made = &s->threads[s->count];
+    *made = (struct sampled){ .tid = thread->tid, .addr = thread->addr };
+    int rc = krait_sample_stream_open(&made->stream, s->dir, (uint32_t)thread->tid, err);
+    if (rc)
+        return rc;
+    s->count++;
+    *out = made;
+    return put_name(s, made, err);
+}
+
+/* -- events -- */
+
+static int put_sample(struct sampled *to, uint64_t t, struct krait_err *err)
+{
+    uint8_t payload[KRAIT_BYTES_python_sample];
+    size_t n = krait_put_python_sample(
+        payload, &(struct krait_payload_python_sample){ .line = to->line, .state = (uint8_t)to->state });
+    return krait_sample_stream_put(&to->stream, t, KRAIT_EVENT_python_sample, payload, n, err);
+}
+
+static int put_depth(struct sampled *to, uint64_t t, struct krait_err *err)
+{
+    uint8_t payload[KRAIT_FRAME_BYTES];
+    size_t n;
+    uint32_t event = krait_put_depth(payload, to->depth, &n);
+    return krait_sample_stream_put(&to->stream, t, event, payload, n, err);
+}
+
+/* The frames that differ from those of the sample before. */
+static int put_stack(struct krait_sampler *s, struct sampled *to, uint64_t t,
+                     const struct krait_remote_frame *frames, uint32_t count, struct krait_err *err)
+{
+    bool differs = count != to->depth;
+    int rc = KRAIT_GROW(to->codes, to->cap, count) ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    for (uint32_t i = 0, above = 0; i < count && !rc; i++) {
+        uint32_t id = 0;
+        rc = krait_sample_code(&s->codes, &s->definitions, t, frames[count - 1 - i].code, &id, err);
+        if (rc || (!above && i < to->depth && to->codes[i] == id))
+            continue;
+        uint8_t payload[KRAIT_FRAME_BYTES];
+        size_t n;
+        uint32_t event = krait_put_frame(payload, id, i, &n);
+        rc = krait_sample_stream_put(&to->stream, t, event, payload, n, err);
+        to->codes[i] = id;
+        above = 1;
+        differs = true;
+    }
+    to->depth = count;
+    to->open = true;
+    return rc || !differs ? rc : put_depth(to, t, err);
+}
+
+static enum krait_event_enum_value state_of(const struct krait_remote_thread *thread)
+{
+    if (thread->state == 'R')
+        return KRAIT_sample_state_runs;
+    return thread->gil_wait ? KRAIT_sample_state_gil : KRAIT_sample_state_blocked;
+}
+
+static int add_thread(struct krait_sampler *s, const struct krait_remote_thread *thread,
+                      struct krait_err *err)
+{
+    struct sampled *to = NULL;
+    int rc = find_sampled(s, thread, &to, err);
+    if (rc)
+        return rc;
+    uint64_t t = krait_clock_now(&s->clock);
+    const struct krait_remote_frame *frames = s->stacks.frames + thread->first;
+    to->round = s->round;
+    s->stale |= thread->failed;
+    s->samples.dropped += thread->failed;
+    if (thread->failed)
+        return 0;
+    if (!thread->same) {
+        to->state = state_of(thread);
+        to->line = thread->count ? (uint32_t)KRAIT_MAX(frames->line, 0) : 0;
+    }
+    s->samples.taken++;
+    rc = put_sample(to, t, err);
+    return rc || thread->same ? rc : put_stack(s, to, t, frames, thread->count, err);
+}
+
+/* Threads that are there no more have no stack from now on. */
+static int close_threads(struct krait_sampler *s, struct krait_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < s->count && !rc; i++) {
+        struct sampled *thread = &s->threads[i];
+        if (!thread->open || thread->round == s->round)
+            continue;
+        thread->open = false;
+        thread->depth = 0;
+        rc = put_depth(thread, krait_clock_now(&s->clock), err);
+    }
+    return rc;
+}
+
+/* Definitions first: they name what the others say. */
+static int flush_all(struct krait_sampler *s, struct krait_err *err)
+{
+    int rc = krait_sample_stream_flush(&s->definitions, err);
+    for (uint32_t i = 0; i < s->count && !rc; i++)
+        rc = krait_sample_stream_flush(&s->threads[i].stream, err);
+    return rc ? rc : krait_tracedir_refresh_metadata(s->dir, err);
+}
+
+int krait_sampler_round(struct krait_sampler *s, struct krait_err *err)
+{
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    bool finds = s->stale || !s->samples.rounds || now - s->found_ns >= FIND_NS;
+    uint32_t flags = KRAIT_READ_PROVED | KRAIT_READ_WAITS | (finds ? 0 : KRAIT_READ_AGAIN);
+    int rc = krait_remote_read(s->remote, &s->stacks, flags, err);
+    if (rc)
+        return rc;
+    s->stale = false;
+    s->round++;
+    s->found_ns = finds ? now : s->found_ns;
+    s->begin_ns = s->samples.rounds++ ? s->begin_ns : now;
+    s->end_ns = now;
+    for (uint32_t i = 0; i < s->stacks.thread_count && !rc; i++)
+        rc = s->stacks.threads[i].tid ? add_thread(s, &s->stacks.threads[i], err) : 0;
+    if (finds && !rc)
+        rc = close_threads(s, err);
+    if (!rc && now - s->flushed_ns >= FLUSH_NS) {
+        s->flushed_ns = now;
+        rc = flush_all(s, err);
+    }
+    return rc;
+}
+
+/* -- the end -- */
+
+int krait_sampler_finish(struct krait_sampler *s, enum krait_event_enum_value how, int status,
+                         const char *limit, struct krait_sampler_summary *summary, struct krait_err *err)
+{
+    uint8_t payload[KRAIT_BYTES_process_exit];
+    size_t n = krait_put_process_exit(
+        payload, &(struct krait_payload_process_exit){ .how = (uint8_t)how, .status = status });
+    s->samples.ns = s->end_ns - s->begin_ns;
+    s->recording.limit = limit;
+    *summary = (struct krait_sampler_summary){ .duration_ns = s->samples.ns,
+                                               .samples = s->samples.taken,
+                                               .dropped = s->samples.dropped,
+                                               .rounds = s->samples.rounds,
+                                               .threads = s->count };
+    int rc = krait_sample_stream_put(&s->definitions, krait_clock_now(&s->clock), KRAIT_EVENT_process_exit,
+                                     payload, n, err);
+    rc = rc ? rc : flush_all(s, err);
+    krait_clock_refine(&s->clock);
+    rc = rc ? rc : krait_tracedir_write_metadata(s->dir, err);
+    summary->bytes = s->metadata_bytes + s->definitions.stream->bytes;
+    for (uint32_t i = 0; i < s->count; i++)
+        summary->bytes += s->threads[i].stream.stream->bytes;
+    return rc;
+}

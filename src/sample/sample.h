@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Samples a running Python program from outside and records what it sees. Each sample is proved (remote/still.h) or dropped.
+ *
+ *   krait_sampler_new      the folder, and the process's part of it
+ *   krait_sampler_round    a sample of each thread, as often as wanted
+ *   krait_sampler_finish   the rest of the events, how the process ended
+ */
+#ifndef KRAIT_SAMPLE_SAMPLE_H
+#define KRAIT_SAMPLE_SAMPLE_H
+
+#include "base/err.h"
+#include "event/event.h"
+
+#include <sys/types.h>
+
+struct krait_sampler;
+
+struct krait_sampler_options {
+    const char *dir; /* of the recording: made, or empty */
+    pid_t pid;
+    uint64_t rate; /* rounds a second; what is said of the recording, and what krait_sampler_gap goes by */
+};
+
+struct krait_sampler_summary {
+    uint64_t duration_ns, samples, dropped, rounds, bytes;
+    uint32_t threads;
+};
+
+/* Returns 0, or a negative errno with err set: those of krait_remote_open, and -EEXIST if the folder is not empty. Nothing is
+ * left then. */
+int krait_sampler_new(struct krait_sampler **out, const struct krait_sampler_options *options,
+                      struct krait_err *err);
+void krait_sampler_free(struct krait_sampler *sampler);
+
+/* Returns 0, or a negative errno with err set: -ESRCH if the process has ended. */
+int krait_sampler_round(struct krait_sampler *sampler, struct krait_err *err);
+
+/* Nanoseconds until the next round. */
+uint64_t krait_sampler_gap(struct krait_sampler *sampler);
+
+/* Writes the rest. `how` and `status` as of process:exit; `limit`: the option that ended it, or NULL. Returns 0, or a negative
+ * errno with err set. */
+int krait_sampler_finish(struct krait_sampler *sampler, enum krait_event_enum_value how, int status,
+                         const char *limit, struct krait_sampler_summary *summary, struct krait_err *err);
+
+#endif

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait record --sample: stacks read from outside, against what the program itself knows."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from pages import run_page
+from pairs import LOOPS, PAIRS, never_was
+from running import wait_for
+
+
+@pytest.fixture
+def sample(krait, tmp_path):
+    """sample(pid, *options): records samples into a folder; returns it."""
+    count = 0
+
+    def record(pid, *options, rate=1000, time="1s"):
+        nonlocal count
+        count += 1
+        folder = tmp_path / f"samples{count}"
+        words = [krait, "record", "--sample", rate, "--pid", pid, "--for", time, "-o", folder, *options]
+        run = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, run.stderr
+        return folder
+
+    return record
+
+
+def functions(run, folder):
+    return {f["name"]: f for f in json.loads(run("report", "--json", "--limit", 0, folder).stdout)["functions"]}
+
+
+@pytest.mark.parametrize("rate", [1000, 10000])
+def test_no_sample_shows_a_stack_that_never_was(programs, sample, run, python, rate):
+    seen = set()
+    for loop in LOOPS:
+        app = programs.start(python, PAIRS, loop)
+        folder = sample(app.pid, rate=rate, time="500ms")
+        app.end()
+        info = json.loads(run("info", "--json", folder).stdout)["samples"]
+        assert info["rate"] == rate and info["taken"] > 100 and info["dropped"] <= info["taken"] / 100
+        lines = run("export", "--to", "folded", "-o", "-", folder).stdout.splitlines()
+        stacks = [[name.rpartition(".")[2] for name in line.rpartition(" ")[0].split(";")[:1:-1]] for line in lines]
+        assert stacks and not [s for s in stacks if s and never_was(s)]
+        seen |= {f for s in stacks for f in s}
+    assert {"a", "c", "ga", "gc", "ma", "mc"} <= seen
+
+
+SHARES = """
+import os, signal, threading, time
+took = {"long": 0, "short": 0}
+def spin(seconds):
+    end = time.thread_time() + seconds  # stands still while the program is off the CPU
+    while time.thread_time() < end: pass
+def long(): spin(0.003)
+def short(): spin(0.001)
+def waits(): time.sleep(600)
+signal.signal(signal.SIGUSR1, lambda *_: os.write(1, ("%f %f\\n" % (took["long"], took["short"])).encode()))
+threading.Thread(target=waits, daemon=True).start()
+print(os.getpid(), flush=True)
+while True:
+    for f in long, short:
+        begin = time.perf_counter()
+        f()
+        took[f.__name__] += time.perf_counter() - begin
+"""
+
+
+def test_shares_lie_within_the_error_that_the_report_tells(programs, sample, run, python):
+    app = programs.start(python, SHARES)
+
+    def took():
+        os.kill(app.pid, signal.SIGUSR1)
+        return [float(word) for word in app.process.stdout.readline().split()]
+
+    before = took()
+    folder = sample(app.pid, time="2s")
+    true_long, true_short = (after - begin for begin, after in zip(before, took()))
+    found = functions(run, folder)
+    spin, long, short, waits = (found[name] for name in ("spin", "long", "short", "waits"))
+    busy = long["total_ns"] + short["total_ns"]
+    assert abs(long["total_ns"] / busy - true_long / (true_long + true_short)) < 0.08
+    assert 1.9e9 < waits["self_ns"] < 2.1e9 and waits["total_ns"] == waits["self_ns"]
+    assert all(spin[key] is None for key in ("calls", "mean_ns", "min_ns", "max_ns", "p50_ns", "p99_ns", "runs", "raised"))
+    assert 0 < spin["self_error_ns"] < 0.2e9 and found["_bootstrap" if "_bootstrap" in found else "Thread._bootstrap"]["self_error_ns"] == 0
+    table = run("report", folder)
+    assert re.match(r" *self +error +self% +total +total% +function +where\n", table.stdout)
+    assert re.search(r"estimates of [\d,]+ samples, one each [\d.]+ ms: calls are not counted", table.stderr)
+    header, first, *_ = run("report", "--csv", folder).stdout.splitlines()
+    assert header.endswith(",exceptions,self_error_ns,holds_dropped") and ",,,,," in first
+    assert " calls" not in run("report", "--callers", "spin", folder).stderr
+    assert "--for 2.000 s" in run("info", folder).stdout and "1,000 a second asked for" in run("info", folder).stdout
+
+
+def test_the_other_verbs_read_samples(programs, sample, run, python, tmp_path):
+    app = programs.start(python, SHARES)
+    folder = sample(app.pid, time="500ms")
+    assert "waits" in run("flame", "-o", tmp_path / "flame.svg", folder).stderr or "waits" in (tmp_path / "flame.svg").read_text()
+    assert "long" in run("report", "--tree", folder).stdout
+    part = tmp_path / "part"
+    run("cut", folder, "--from", "0.1s", "--until", "0.3s", "-o", part)
+    assert abs(functions(run, part)["waits"]["total_ns"] - 0.2e9) < 0.001e9
+    run("view", "--html", tmp_path / "page.html", folder)
+    assert (tmp_path / "page.html").stat().st_size > 10000
+
+
+STATES = """
+import os, threading, time
+def spins():
+    while True:
+        pass
+def waits():
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()  # here
+for f in (spins, spins, waits): threading.Thread(target=f, daemon=True).start()
+time.sleep(0.1)
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_each_sample_has_its_state_and_line(programs, sample, run, python):
+    app = programs.start(python, STATES)
+    events = run("cat", "--filter", 'name == "python:sample"', sample(app.pid)).stdout
+    found = set(re.findall(r'line = (\d+), state = \( "([^"]+)"', events))
+    lines = {"spins": {"4", "5"}, "here": {"9"}}  # the program begins with an empty line that is stripped
+    assert {state for line, state in found if line in lines["spins"]} == {"running", "waiting for GIL"}
+    assert {state for line, state in found if line in lines["here"]} == {"blocked"}
+
+
+def test_a_thread_that_has_ended_has_no_stack(programs, sample, run, any_python):
+    app = programs.start(
+        any_python,
+        """
+        import os, threading, time
+        def brief(): time.sleep(0.6)
+        print(os.getpid(), flush=True)
+        time.sleep(0.2)
+        threading.Thread(target=brief).start()
+        time.sleep(60)
+        """,
+    )
+    brief = functions(run, sample(app.pid, time="1500ms"))["brief"]
+    assert 0.4e9 < brief["total_ns"] < 0.9e9
+
+
+@pytest.mark.few_pythons
+def test_a_command_is_sampled_from_its_beginning_and_its_status_is_kraits(krait, run, python, tmp_path):
+    script = tmp_path / "app.py"
+    script.write_text("import sys, time\ndef work():\n    end = time.time() + 0.5\n    while time.time() < end: pass\nwork()\nsys.exit(7)\n")
+    words = [*python.prefix, krait, "record", "--sample", "2000", "--outside", "-o", tmp_path / "trace", "--", python.exe, script]
+    ended = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 7 and re.match(r"krait: sampled process \d+ for [\d.]+ \w+; 1 thread, ", ended.stderr)
+    assert functions(run, tmp_path / "trace")["work"]["total_ns"] > 0.4e9
+    assert re.search(r"\bexit 7\b", run("info", tmp_path / "trace").stdout)
+
+
+def test_what_cannot_be_sampled_is_told_and_leaves_no_folder(krait, programs, any_python, tmp_path):
+    folder = tmp_path / "trace"
+
+    def refused(status, says, *words):
+        ended = subprocess.run([krait, "record", *map(str, words)], capture_output=True, text=True, timeout=60)
+        assert ended.returncode == status and says in ended.stderr and not folder.exists(), ended.stderr
+
+    refused(1, "no process", "--sample", "--pid", 99999999, "-o", folder)
+    refused(125, "which is no Python", "--sample", "-o", folder, "--", "sleep", "0.1")
+    refused(127, "nowhere", "--sample", "-o", folder, "--", "nowhere")
+    refused(2, "--pid and --outside need --sample", "--pid", 1, "-o", folder)
+    refused(2, "is no rate from 1 to 10000", "--sample", "20000", "--pid", 1, "-o", folder)
+    refused(2, "goes with --output", "--sample", "--gc", "--pid", 1, "-o", folder)
+    refused(2, "exclude each other", "--sample", "--pid", 1, "-o", folder, "--", "true")
+    refused(2, "nothing to sample", "--sample", "-o", folder)
+    app = programs.start(any_python, SHARES)
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "file").touch()
+    refused(1, "is not empty", "--sample", "--pid", app.pid, "-o", full)
+
+
+def test_ctrl_c_and_the_end_of_the_process_end_the_recording(krait, programs, run, any_python, tmp_path):
+    app = programs.start(any_python, SHARES)
+
+    def record(name):
+        words = [krait, "record", "--sample", "--pid", app.pid, "-o", tmp_path / name]
+        return subprocess.Popen([str(w) for w in words], stderr=subprocess.PIPE, text=True)
+
+    for name, end in ("stopped", lambda sampler: sampler.send_signal(signal.SIGINT)), ("gone", lambda sampler: app.process.kill()):
+        sampler = record(name)
+        wait_for(lambda: list(tmp_path.glob(f"{name}/*/thread-*")), "the first sample")
+        end(sampler)
+        _, said = sampler.communicate(timeout=20)
+        assert sampler.returncode == 0 and "krait: sampled process" in said
+        assert json.loads(run("info", "--json", tmp_path / name).stdout)["process_list"][0]["end"] == {"stopped": "stop"}.get(name, name)
+
+
+def test_the_commands_of_the_page_work(krait, any_python, tmp_path):
+    runs = run_page("sampling.md", krait, any_python, tmp_path)
+    report = next(run for line, run in runs.items() if "krait report" in line)
+    assert re.search(r"busy\.parse .*busy.py:4$", report.stdout, re.M)

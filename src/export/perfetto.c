@@ -36,6 +36,7 @@
 #include "export/ftrace.h"
 #include "export/perfetto_packet.h"
 #include "export/proto.h"
+#include "trace/importer.h"
 
 #include <string.h>
 
@@ -446,12 +447,16 @@ static uint64_t marks_track(const struct krait_trace *trace, const struct krait_
     return track->thread != KRAIT_NO_ID ? thread_track(trace, track->thread) : own_track(trace, track);
 }
 
-/* `{ id = 7 }` of krait.flow: Perfetto draws arrows between events of the same flow. */
-static void add_flow(struct krait_buf *buf, const char *text)
+/* `{ id = 7 }` of krait.flow, or of work for executors, whose ids are each process's own: Perfetto draws arrows between
+ * events of the same flow. */
+static void add_flow(struct krait_buf *buf, const char *name, const char *text, uint32_t process)
 {
     static const char lead[] = "{ id = ";
-    if (strncmp(text, lead, strlen(lead)) == 0)
-        krait_pb_fixed64(buf, EVENT_FLOW, strtoull(text + strlen(lead), NULL, 10));
+    bool is_users = strcmp(name, krait_event_find(KRAIT_EVENT_user_flow)->name) == 0;
+    if ((!is_users && strncmp(name, "work:", strlen("work:")) != 0) || strncmp(text, lead, strlen(lead)) != 0)
+        return;
+    uint64_t id = strtoull(text + strlen(lead), NULL, 10);
+    krait_pb_fixed64(buf, EVENT_FLOW, is_users ? id : krait_hash_u64((uint64_t)process + 1) ^ id);
 }
 
 static void add_mark(struct perfetto *perfetto, const struct krait_track *track, uint64_t t_ns,
@@ -461,8 +466,8 @@ static void add_mark(struct perfetto *perfetto, const struct krait_track *track,
     struct open_event open = begin_event(perfetto, INSTANT, t_ns, marks_track(perfetto->job->trace, track));
     krait_pb_cstr(buf, EVENT_CATEGORY_TEXT, "mark");
     krait_pb_cstr(buf, EVENT_NAME_TEXT, name);
-    if (strcmp(name, krait_event_find(KRAIT_EVENT_user_flow)->name) == 0)
-        add_flow(buf, text);
+    if (track->importer == KRAIT_IMPORTER_krait_marks)
+        add_flow(buf, name, text, track->process);
     add_fields(buf, text);
     end_event(perfetto, open);
 }

@@ -74,8 +74,10 @@ struct krait_interp {
     struct krait_map names; /* before 3.11: a code object's address to its qualified name (char *, owned) */
     struct krait_map sites; /* with --call-sites: callee, caller and line to an id */
     struct krait_map name_ids; /* names that events refer to, hashed, to their ids */
-    struct krait_map args;     /* a code object's address to what of its arguments is recorded: args.h */
-    struct krait_map places;   /* from 3.12: code id and offset to the kind of place: unreported.c */
+    struct krait_map works;    /* a future's address to the id of its work: work.c */
+    uint64_t work_count;
+    struct krait_map args;   /* a code object's address to what of its arguments is recorded: args.h */
+    struct krait_map places; /* from 3.12: code id and offset to the kind of place: unreported.c */
     PyObject *weakref_callback;
     struct krait_ring *definitions;
     /* optional.h */

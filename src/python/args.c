@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { SPECS = 64, FIELDS_BYTES = 4096, NAME_BYTES = KRAIT_ARGSPEC_PATH };
+enum { SPECS = KRAIT_WORK_SHIFT, FIELDS_BYTES = 4096, NAME_BYTES = KRAIT_ARGSPEC_PATH };
 
 static struct krait_argspec specs[SPECS];
 static uint32_t spec_count;
@@ -26,12 +26,12 @@ void krait_args_read(void)
         if (krait_argspec_read(&specs[spec_count], text, &ignored) == 0)
             krait_args_results |= specs[spec_count++].has_result;
     }
-    krait_args_asked = spec_count > 0;
+    krait_args_asked = spec_count > 0 || krait_agent.tasks;
 }
 
 uint64_t krait_args_of(const char *module, const char *name, const char *file)
 {
-    uint64_t which = 0;
+    uint64_t which = krait_agent.tasks ? krait_work_of(module, name) : 0;
     for (uint32_t i = 0; i < spec_count; i++)
         which |= krait_filter_matches(specs[i].glob, module, name, file) ? 1ull << i : 0;
     return which;
@@ -64,7 +64,7 @@ static PyObject *in_own_dict(PyObject *obj, const char *name)
     return found;
 }
 
-static PyObject *plain_attr(PyObject *obj, const char *name)
+PyObject *krait_args_plain_attr(PyObject *obj, const char *name)
 {
     PyObject *of_class = in_classes(obj, name);
     const PyTypeObject *type = of_class ? Py_TYPE(of_class) : NULL;
@@ -88,8 +88,8 @@ static PyObject *follow(PyObject *value, const char *path, enum krait_argspec_ho
         char name[NAME_BYTES];
         size_t n = strcspn(++path, ".");
         snprintf(name, sizeof(name), "%.*s", (int)n, path);
-        PyObject *next =
-            how == KRAIT_ARGSPEC_REPR ? PyObject_GetAttrString(value, name) : plain_attr(value, name);
+        PyObject *next = how == KRAIT_ARGSPEC_REPR ? PyObject_GetAttrString(value, name)
+                                                   : krait_args_plain_attr(value, name);
         Py_DECREF(value);
         value = next;
         path += n;
@@ -193,27 +193,34 @@ static uint32_t find(struct krait_interp *in, PyObject *code, uint64_t *which)
     return *which && !krait_note_is_open() ? krait_code_id(in, code) : 0;
 }
 
+static void write_args(struct krait_note *note, uint32_t id, PyObject *locals, uint64_t which)
+{
+    KRAIT_AUTO_BUF text = { 0 };
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    krait_buf_char(&text, '{');
+    add_locals(&text, locals, which);
+    krait_buf_char(&text, '}');
+    const struct krait_payload_call_args event = { .code = id, .args = text.data };
+    if (!text.failed && text.len > strlen("{}"))
+        krait_note_put(note, KRAIT_EVENT_call_args, payload, krait_put_call_args(payload, &event));
+}
+
 void krait_args_write(struct krait_interp *in, PyObject *code)
 {
     struct krait_note note;
-    KRAIT_AUTO_BUF text = { 0 };
-    uint8_t payload[KRAIT_PAYLOAD_MAX];
     uint64_t which;
     uint32_t id = find(in, code, &which);
     if (!id)
         return;
     if (krait_note_begin(&note, in, krait_moment_now())) {
         PyObject *locals = locals_of(code);
-        krait_buf_char(&text, '{');
+        if (locals && which >> KRAIT_WORK_SHIFT)
+            krait_work_write(&note, which, locals);
         if (locals)
-            add_locals(&text, locals, which);
-        krait_buf_char(&text, '}');
+            write_args(&note, id, locals, which);
         if (locals && PyDict_Check(locals)) /* the frame keeps it, and all that is in it */
             PyDict_Clear(locals);
         Py_XDECREF(locals);
-        const struct krait_payload_call_args event = { .code = id, .args = text.data };
-        if (!text.failed && text.len > strlen("{}"))
-            krait_note_put(&note, KRAIT_EVENT_call_args, payload, krait_put_call_args(payload, &event));
         PyErr_Clear();
     }
     krait_note_end(&note);

@@ -9,7 +9,8 @@
 #ifndef KRAIT_PYTHON_ARGS_H
 #define KRAIT_PYTHON_ARGS_H
 
-#include "python/agent.h"
+#include "python/codes.h"
+#include "python/notes.h"
 
 /* All: GIL held; they keep errno and the current exception. */
 
@@ -28,7 +29,8 @@ void krait_args_write_result(struct krait_interp *in, PyObject *code, PyObject *
 
 static inline void krait_args_begun(struct krait_interp *in, PyObject *code)
 {
-    if (KRAIT_UNLIKELY(krait_args_asked))
+    const struct krait_code *slot = KRAIT_UNLIKELY(krait_args_asked) ? krait_code_find(in, code) : NULL;
+    if (KRAIT_UNLIKELY(slot && slot->flags & KRAIT_CODE_ARGS))
         krait_args_write(in, code);
 }
 
@@ -37,5 +39,17 @@ static inline void krait_args_ending(struct krait_interp *in, PyObject *code, Py
     if (KRAIT_UNLIKELY(krait_args_results) && value)
         krait_args_write_result(in, code, value);
 }
+
+/* ---- work.c: what is handed to executors ---- */
+
+enum { KRAIT_WORK_SHIFT = 60 }; /* the bits that tell which of its functions it is */
+
+/* Which one it is of those that executors hand work on by, as bits from KRAIT_WORK_SHIFT on; 0: none. */
+uint64_t krait_work_of(const char *module, const char *name);
+/* In a note: such a function has been called. `which` is from krait_work_of. */
+void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals);
+
+/* An attribute without running code of the program's; new reference or NULL. */
+PyObject *krait_args_plain_attr(PyObject *obj, const char *name);
 
 #endif

@@ -158,6 +158,7 @@ void krait_codes_forget(struct krait_interp *in)
             in->codes[i].flags &= ~(uint32_t)(KRAIT_CODE_OMIT | KRAIT_CODE_HOT | KRAIT_CODE_ARGS);
     }
     krait_map_done(&in->args);
+    krait_map_done(&in->works);
 }
 
 void krait_codes_done(struct krait_interp *in)
@@ -180,6 +181,7 @@ void krait_codes_done(struct krait_interp *in)
     krait_map_done(&names);
     krait_map_done(&in->sites);
     krait_map_done(&in->args);
+    krait_map_done(&in->works);
     krait_map_done(&in->name_ids);
     Py_CLEAR(in->weakref_callback);
 }
@@ -526,7 +528,8 @@ struct krait_code *krait_code_define(struct krait_interp *in, PyObject *code, Py
     if (slot && is_coroutine)
         slot->flags |= KRAIT_CODE_TASK;
     uint64_t args = krait_args_asked && slot && slot->id ? krait_args_of(t.module, t.name, t.file) : 0;
-    if (krait_args_asked && krait_map_put(&in->args, (uintptr_t)code, args) == 0 && args)
+    bool changes = args || krait_map_get(&in->args, (uintptr_t)code); /* another had its address */
+    if (changes && krait_map_put(&in->args, (uintptr_t)code, args) == 0 && args)
         slot = set_aside(in, slot);
     PyErr_Restore(type, value, traceback);
     return slot;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Flows that a program tells (krait.flow): from each place that an id passes to the next one, in whatever thread and
+ * Flows that a program tells (krait.flow), and of work for executors: from each place that an id passes to the next one, in whatever thread and
  * process that is. Two places in one thread are none, since the thread goes on by itself.
  */
 #include "base/array.h"
@@ -14,12 +14,14 @@ enum { BATCH = 1024 };
 struct passing {
     uint64_t id, t_ns;
     uint32_t thread;
+    bool is_work;
 };
 
 /* ... and where it goes on. */
 struct leap {
     uint64_t t_ns, end_ns;
     uint32_t from, to; /* threads */
+    bool is_work;
 };
 
 /* In trace->impl->source. */
@@ -45,18 +47,21 @@ static void close_source(void *source)
 
 struct finding {
     struct passing *items;
-    uint32_t count, cap, thread;
+    uint32_t count, cap, thread, process;
 };
 
+/* Ids of work are each process's own. All these events have an id alone. */
 static int note_passing(void *ctx, uint32_t id, uint64_t t_ns, struct krait_cursor payload)
 {
     struct finding *f = ctx;
     struct krait_payload_user_flow flow;
+    bool is_work = id != KRAIT_EVENT_user_flow;
     if (!krait_read_user_flow(&payload, &flow))
         return 0;
     if (!KRAIT_GROW(f->items, f->cap, f->count + 1))
         return -ENOMEM;
-    f->items[f->count++] = (struct passing){ flow.id, t_ns, f->thread };
+    uint64_t key = is_work ? krait_hash_u64((uint64_t)f->process + 1) ^ flow.id : flow.id;
+    f->items[f->count++] = (struct passing){ key, t_ns, f->thread, is_work };
     return 0;
 }
 
@@ -65,14 +70,17 @@ static int find_in_thread(struct finding *f, const struct krait_trace *trace, ui
     struct krait_damage ignored = { 0 };
     struct krait_thread_events events = { .fn = note_passing, .ctx = f };
     f->thread = thread;
+    f->process = trace->threads[thread].process;
     events.wanted[KRAIT_EVENT_user_flow] = true;
+    krait_thread_events_want(&events, "work:");
     return krait_thread_events_read(&events, trace, thread, 0, &ignored);
 }
 
 static int by_id(const void *a, const void *b)
 {
     const struct passing *x = a, *y = b;
-    const uint64_t of_x[] = { x->id, x->t_ns, x->thread }, of_y[] = { y->id, y->t_ns, y->thread };
+    const uint64_t of_x[] = { x->is_work, x->id, x->t_ns, x->thread };
+    const uint64_t of_y[] = { y->is_work, y->id, y->t_ns, y->thread };
     for (size_t i = 0; i < KRAIT_ARRAY_LEN(of_x); i++) {
         if (of_x[i] != of_y[i])
             return of_x[i] < of_y[i] ? -1 : 1;
@@ -100,8 +108,9 @@ static int join(struct flows *flows, const struct finding *f)
         return -ENOMEM;
     for (uint32_t i = 0; i + 1 < f->count; i++) {
         const struct passing *at = &f->items[i], *next = at + 1;
-        if (at->id == next->id && at->thread != next->thread)
-            flows->leaps[flows->count++] = (struct leap){ at->t_ns, next->t_ns, at->thread, next->thread };
+        if (at->id == next->id && at->is_work == next->is_work && at->thread != next->thread)
+            flows->leaps[flows->count++] =
+                (struct leap){ at->t_ns, next->t_ns, at->thread, next->thread, at->is_work };
     }
     qsort(flows->leaps, flows->count, sizeof(*flows->leaps), by_thread);
     return 0;
@@ -173,14 +182,15 @@ static int walk_track(const struct krait_trace *trace, const struct krait_track 
 {
     const struct flows *flows = trace->impl->source[KRAIT_IMPORTER_krait_flows];
     KRAIT_AUTO_FREE struct handing *h = calloc(1, sizeof(*h));
-    uint32_t name = krait_trace_name(trace, "flow"), from = flows->leaps[track->key].from;
-    if (!h || name == KRAIT_NO_ID)
+    const uint32_t names[] = { krait_trace_name(trace, "flow"), krait_trace_name(trace, "work") };
+    uint32_t from = flows->leaps[track->key].from;
+    if (!h || names[0] == KRAIT_NO_ID || names[1] == KRAIT_NO_ID)
         return -ENOMEM;
     h->track = track;
     h->walking = walking;
     int rc = 0;
     for (uint32_t i = track->key; i < flows->count && flows->leaps[i].from == from && !rc; i++)
-        rc = hand_out(h, trace, &flows->leaps[i], name);
+        rc = hand_out(h, trace, &flows->leaps[i], names[flows->leaps[i].is_work]);
     return rc ? rc : flush(h);
 }
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Work that is handed to executors of concurrent.futures: submitted, begun by a thread, done, its result taken. krait sees it
+ * in the executors' own functions, in CPython's Lib/concurrent/futures, by the future that they have in common. Their slots
+ * are set aside like those of --args, so that other functions pay nothing.
+ *
+ *   submit() ── _WorkItem.__init__ ─→ _WorkItem.run ── Future.set_result ─→ Future.__get_result
+ *              submit                 start            done                result
+ *
+ * asyncio's run_in_executor takes the result by the same way.
+ */
+#include "python/args.h"
+
+#include "event/payload.h"
+
+#include <string.h>
+
+enum stage { SUBMIT = 1, START, DONE, RESULT };
+
+static const struct {
+    const char *module, *name;
+    enum stage stage;
+    const char *local, *attr; /* the future is this local variable, or this attribute of it */
+} functions[] = {
+    { "concurrent.futures.thread", "_WorkItem.__init__", SUBMIT, "future", NULL },
+    { "concurrent.futures.process", "_WorkItem.__init__", SUBMIT, "future", NULL },
+    { "concurrent.futures.thread", "_WorkItem.run", START, "self", "future" },
+    { "concurrent.futures._base", "Future.set_result", DONE, "self", NULL },
+    { "concurrent.futures._base", "Future.set_exception", DONE, "self", NULL },
+    { "concurrent.futures._base", "Future.__get_result", RESULT, "self", NULL },
+    { "concurrent.futures._base", "Future._get_snapshot", RESULT, "self", NULL }, /* 3.15's asyncio */
+};
+
+uint64_t krait_work_of(const char *module, const char *name)
+{
+    if (strncmp(module, "concurrent.", strlen("concurrent.")) != 0)
+        return 0;
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(functions); i++) {
+        if (strcmp(functions[i].module, module) == 0 && strcmp(functions[i].name, name) == 0)
+            return (uint64_t)(i + 1) << KRAIT_WORK_SHIFT;
+    }
+    return 0;
+}
+
+/* The work's id; addresses of futures come again. 0: it was submitted before the recording began, or by another way. */
+static uint64_t id_of(struct krait_interp *in, const PyObject *future, enum stage stage)
+{
+    enum { MOST = 1 << 20 };
+    const uint64_t *known = krait_map_get(&in->works, (uintptr_t)future);
+    if (stage != SUBMIT)
+        return known ? *known : 0;
+    if (in->works.len >= MOST)
+        krait_map_done(&in->works);
+    return krait_map_put(&in->works, (uintptr_t)future, in->work_count + 1) ? 0 : ++in->work_count;
+}
+
+static void put(struct krait_note *note, enum stage stage, uint64_t id)
+{
+    static const uint32_t events[] = { [SUBMIT] = KRAIT_EVENT_work_submit,
+                                       [START] = KRAIT_EVENT_work_start,
+                                       [DONE] = KRAIT_EVENT_work_done,
+                                       [RESULT] = KRAIT_EVENT_work_result };
+    uint8_t payload[KRAIT_PAYLOAD_MAX];
+    const struct krait_payload_work_submit event = { .id = id }; /* they all have the id alone */
+    krait_note_put(note, events[stage], payload, krait_put_work_submit(payload, &event));
+}
+
+void krait_work_write(struct krait_note *note, uint64_t which, PyObject *locals)
+{
+    size_t i = (size_t)(which >> KRAIT_WORK_SHIFT) - 1;
+    if (i >= KRAIT_ARRAY_LEN(functions))
+        return;
+    PyObject *future = PyMapping_GetItemString(locals, functions[i].local);
+    PyErr_Clear();
+    if (future && functions[i].attr) {
+        PyObject *item = future;
+        future = krait_args_plain_attr(item, functions[i].attr);
+        Py_DECREF(item);
+    }
+    uint64_t id = future ? id_of(note->in, future, functions[i].stage) : 0;
+    Py_XDECREF(future);
+    if (id)
+        put(note, functions[i].stage, id);
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that is handed to executors: when it was submitted, begun, done, and its result taken; as arrows and as intervals."""
+
+import json
+from collections import defaultdict
+
+import pytest
+
+from exported import export  # noqa: F401  (a fixture)
+from trace_processor import ask
+
+PROGRAM = """
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+    def work(n): return n
+    def fail(): raise ValueError("no")
+    async def main():
+        return await asyncio.get_running_loop().run_in_executor(None, work, 7)
+    with ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(work, i) for i in range(5)]
+        assert [f.result() for f in futures] == list(range(5))
+        try: pool.submit(fail).result()
+        except ValueError: pass
+        pool.submit(work, 8)
+    assert asyncio.run(main()) == 7
+"""
+STAGES = ["work:submit", "work:start", "work:done", "work:result"]
+
+
+def by_id(run):
+    found = defaultdict(list)
+    for note in run.notes(*STAGES):
+        found[note["id"]].append((note["event"], note["tid"]))
+    return found
+
+
+def test_work_is_followed_from_its_submission_to_its_result(record, python):
+    run = record.text(python, PROGRAM).check(ended=False)
+    works = by_id(run)
+    assert sorted(works) == list(range(1, 9))
+    for number, stages in works.items():
+        assert [s for s, _ in stages] == (STAGES[:3] if number == 7 else STAGES), number
+        main, worker = run.main.pid, dict(stages)["work:start"]
+        assert worker != main and [tid for _, tid in stages] == [main, worker, worker, main][: len(stages)]
+
+
+def test_pools_of_processes_tell_what_is_in_their_own_process(record, python):
+    run = record.text(
+        python,
+        """
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+        if __name__ == "__main__":
+            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+                assert list(pool.map(abs, [-1, -2])) == [1, 2]
+        """,
+    )
+    stages = [s for stages in by_id(run).values() for s, _ in stages]
+    assert [stages.count(s) for s in STAGES] == [2, 0, 2, 2]
+
+
+@pytest.mark.few_pythons
+def test_work_is_left_out_with_the_tasks_or_the_functions(record, python):
+    assert not by_id(record.text(python, PROGRAM, options=["--no-tasks"]))
+    assert not by_id(record.text(python, PROGRAM, options=["--include", "__main__"]))
+
+
+@pytest.mark.few_pythons
+def test_queue_times_are_intervals_and_flows_are_arrows(record, python, export, run):
+    recording = record.text(python, PROGRAM)
+    rules = ["--start", "^work:submit", "--stop", "^work:start", "--start", "^work:start", "--stop", "^work:done", "--key", "id"]
+    rows = json.loads(run("intervals", recording.path, *rules, "--name", "queued", "--name", "runs", "--json").stdout)["rows"]
+    assert [(row["name"], row["intervals"]) for row in rows] == [("queued", 8), ("runs", 8)]
+    arrows = [e for e in json.loads(export(recording.path, "chrome").read_text())["traceEvents"] if e["ph"] == "s"]
+    assert len(arrows) == 8 + 7
+    (((count,),),) = ask(export(recording.path, "perfetto"), "select count(*) from flow")
+    assert count >= 8 + 7

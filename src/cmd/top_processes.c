@@ -13,13 +13,14 @@
 
 extern char **environ;
 
-static void let_go(struct top_process *process, struct krait_sums *sums)
+static int let_go(struct top_process *process, struct krait_sums *sums)
 {
-    krait_sums_forget_codes(sums);
+    int rc = process->remote ? krait_sums_end_process(sums, process->pid) : 0;
     krait_remote_free(process->remote);
     process->remote = NULL;
     process->ended = true;
     process->stacks.thread_count = 0;
+    return rc;
 }
 
 void top_processes_done(struct top_processes *processes)
@@ -200,7 +201,8 @@ int top_processes_find(struct top_processes *processes, struct krait_sums *sums,
         if (process->ended)
             continue;
         if (!is_alive(processes, process)) {
-            let_go(process, sums);
+            if (let_go(process, sums))
+                return krait_err_set(err, -ENOMEM, "out of memory");
             continue;
         }
         alive |= process->is_named || process->remote;
@@ -230,7 +232,7 @@ int top_processes_read(struct top_processes *processes, struct krait_sums *sums,
             continue;
         last = krait_remote_read(process->remote, &process->stacks, flags, err);
         if (last) { /* others go on */
-            let_go(process, sums);
+            rc = let_go(process, sums);
             continue;
         }
         read++;

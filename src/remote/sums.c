@@ -198,9 +198,87 @@ void krait_sums_reset(struct krait_sums *sums)
     sums->all = sums->recent = sums->last = (struct krait_sums_rounds){ 0 };
 }
 
-void krait_sums_forget_codes(struct krait_sums *sums)
+/* -- ends -- */
+
+enum { ENDED_MOST = 64 }; /* threads that have ended and have rows of their own */
+
+static void add_sum(struct krait_sum *to, const struct krait_sum *more)
+{
+    to->own += more->own;
+    to->total += more->total;
+}
+
+/* Rows of threads, by their new numbers; those that become one are added up. */
+static int renumber_rows(struct krait_sums_table *table, const uint32_t *numbers)
+{
+    struct krait_sums_table old = *table;
+    int rc = 0;
+    table->rows = NULL;
+    table->count = table->cap = 0;
+    table->by_place = (struct krait_map){ 0 };
+    for (uint32_t i = 0; i < old.count && !rc; i++) {
+        const struct krait_sums_row *from = &old.rows[i];
+        struct krait_sums_row *to = row_of(table, from->place, numbers[from->thread]);
+        rc = to ? 0 : -ENOMEM;
+        if (rc)
+            break;
+        add_sum(&to->all, &from->all);
+        add_sum(&to->recent, &from->recent);
+        add_sum(&to->last, &from->last);
+        to->stamp = 0;
+    }
+    free(old.rows);
+    krait_map_done(&old.by_place);
+    return rc;
+}
+
+/* Threads that run keep their order; the ended ones are the last. */
+static int renumber_threads(struct krait_sums *sums, uint32_t *numbers)
+{
+    struct krait_sums old = *sums;
+    int rc = 0;
+    sums->threads = NULL;
+    sums->thread_count = sums->thread_cap = 0;
+    sums->thread_keys = (struct krait_strtab){ 0 };
+    for (uint32_t i = 0; i < old.thread_count && !rc; i++) {
+        bool ended = old.threads[i].has_ended;
+        const char *key = ended ? "ended" : old.thread_keys.texts[i];
+        uint32_t id = krait_strtab_add(&sums->thread_keys, key, strlen(key));
+        if (id == KRAIT_NO_ID || !KRAIT_GROW(sums->threads, sums->thread_cap, id + 1)) {
+            rc = -ENOMEM;
+            break;
+        }
+        if (id == sums->thread_count)
+            sums->threads[sums->thread_count++] = ended ? (struct krait_sums_thread){ 0 } : old.threads[i];
+        numbers[i] = id;
+    }
+    free(old.threads);
+    krait_strtab_done(&old.thread_keys);
+    return rc;
+}
+
+static int join_ended(struct krait_sums *sums)
+{
+    KRAIT_AUTO_FREE uint32_t *numbers = calloc((size_t)sums->thread_count + 1, sizeof(*numbers));
+    int rc = numbers ? renumber_threads(sums, numbers) : -ENOMEM;
+    rc = rc ? rc : renumber_rows(&sums->functions, numbers);
+    return rc ? rc : renumber_rows(&sums->lines, numbers);
+}
+
+/* Addresses of code objects may become those of others. */
+static void forget_codes(struct krait_sums *sums)
 {
     krait_map_done(&sums->functions.by_code);
     krait_map_done(&sums->lines.by_code);
-    sums->functions.by_code = sums->lines.by_code = (struct krait_map){ 0 };
+}
+
+int krait_sums_end_process(struct krait_sums *sums, pid_t pid)
+{
+    uint32_t ended = 0;
+    forget_codes(sums);
+    for (uint32_t i = 0; i < sums->thread_count; i++) {
+        sums->threads[i].has_ended |= sums->threads[i].pid == pid;
+        ended += sums->threads[i].has_ended;
+    }
+    return ended > ENDED_MOST ? join_ended(sums) : 0;
 }

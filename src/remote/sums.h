@@ -20,9 +20,10 @@ struct krait_sums_place {
 };
 
 struct krait_sums_thread {
-    pid_t pid, tid;
+    pid_t pid, tid; /* 0: of many that have ended */
     uint64_t ident; /* threading.get_ident() */
     char name[32];  /* that the kernel has */
+    bool has_ended;
 };
 
 /* A place in a thread. */
@@ -75,7 +76,9 @@ void krait_sums_end_round(struct krait_sums *sums, uint64_t ns);
 void krait_sums_turn(struct krait_sums *sums);
 /* Forgets all but the places. */
 void krait_sums_reset(struct krait_sums *sums);
-/* Before a struct krait_remote is freed: its code objects' addresses may become those of others. */
-void krait_sums_forget_codes(struct krait_sums *sums);
+/* A process has ended, and its struct krait_remote is going to be freed. The sums stay; of many ended processes they
+ * become those of one thread without a number, so that a server which forks for each request does not fill the memory.
+ * Returns 0 or -ENOMEM. */
+int krait_sums_end_process(struct krait_sums *sums, pid_t pid);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 /* cmocka wants these before it */
 #include <cmocka.h>
+#include <string.h>
 
 static const struct krait_remote_code outer = { .name = "outer", .file = "a.py", .first_line = 1 },
                                       inner = { .name = "inner", .file = "a.py", .first_line = 10 };

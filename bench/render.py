@@ -655,4 +655,5 @@ def page(results):
     for name, render in parts:
         if name in results:
             text += part_text(results, name, render)
+    text += (lib.HERE / "by_hand.md").read_text()
     return text.rstrip("\n") + "\n"

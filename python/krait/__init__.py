@@ -30,7 +30,7 @@ __version__ = "0.1.0"
 _state = {"dir": None, "session": None, "pid": None}
 _starting = _thread.allocate_lock()
 _OPTIONS = ("include", "exclude", "c_calls", "gil", "tasks", "children", "call_sites", "max_overhead", "lossless", "ring_size", "buffer_size",
-            "max_threads", "for_", "max_size", "keep", "last", "log", "audit", "args", "gc", "imports")
+            "max_threads", "for_", "max_size", "keep", "last", "snapshot_on", "log", "audit", "args", "gc", "imports")
 _PATIENCE = 10  # seconds that the end of a program waits for its recording
 
 
@@ -106,7 +106,7 @@ def start(path=None, **options):
 
     Options are those of `krait record` with underscores: c_calls=False, gil=False, tasks=False, children=False, include=[...], exclude=[...],
     max_overhead=5, call_sites=True, ring_size="4M", buffer_size="1G", max_threads=100, lossless=True, for_="10s", max_size="1G",
-    keep="newest", last="10s", log=["app:DEBUG"], audit=["socket.*"], args=["shop.add(item)"], gc=True, imports=True. Of log and audit, True is all.
+    keep="newest", last="10s", snapshot_on=["call:app.load>1s"], log=["app:DEBUG"], audit=["socket.*"], args=["shop.add(item)"], gc=True, imports=True. Of log and audit, True is all.
     A collector runs as a process of its own. Frames that are live are part of the recording. Returns the folder's path. Raises
     RuntimeError with the reason when it cannot. Without stop() the recording ends with the program.
     """
@@ -278,7 +278,7 @@ def _ask(inode, request):
     import socket
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-        s.settimeout(60)
+        s.settimeout(600)
         s.connect(f"\0krait-ctl-{inode}")
         s.sendall(request)
         s.shutdown(socket.SHUT_WR)

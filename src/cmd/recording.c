@@ -4,6 +4,7 @@
 #include "base/argspec.h"
 #include "kernel/kernel.h"
 #include "record/shm.h"
+#include "record/triggers.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -45,6 +46,7 @@ static struct krait_collector_options options_of(const struct krait_recording_va
         .max_bytes = values->max_size,
         .keep_newest = values->keep && strcmp(values->keep, "newest") == 0,
         .idle = values->idle,
+        .snapshot_on = { values->snapshot_on.items, values->snapshot_on.count },
         .last_ns = values->last.ns,
         .last_bytes = values->last.bytes,
         .include = { values->include.items, values->include.count },
@@ -67,6 +69,16 @@ static int check_log(const char *spec, struct krait_err *err)
                ? 0
                : krait_err_set(err, -EINVAL, "--log: '%s': '%s' is no level such as DEBUG, INFO or 25", spec,
                                colon + 1);
+}
+
+static int check_triggers(const struct krait_recording_values *values, struct krait_err *err)
+{
+    struct krait_triggers *triggers = NULL;
+    int rc = krait_triggers_new(&triggers, values->snapshot_on.items, values->snapshot_on.count, err);
+    if (!rc && krait_triggers_need_log(triggers) && !values->log.count)
+        rc = krait_err_set(err, -EINVAL, "--snapshot-on log:LEVEL needs --log");
+    krait_triggers_free(triggers);
+    return rc;
 }
 
 int krait_recording_check(const struct krait_recording_values *values, struct krait_err *err)
@@ -109,7 +121,8 @@ int krait_recording_check(const struct krait_recording_values *values, struct kr
             return -EINVAL;
     }
     struct krait_collector_options options = options_of(values);
-    int rc = krait_collector_check(&options, err);
+    int rc = check_triggers(values, err);
+    rc = rc ? rc : krait_collector_check(&options, err);
     return rc || !values->kernel ? rc : krait_kernel_check_groups(values->kernel, err);
 }
 
@@ -135,6 +148,7 @@ int krait_recording_open(struct krait_collector **out, struct krait_recording_va
 void krait_recording_done(struct krait_recording_values *values)
 {
     krait_opt_list_done(&values->include);
+    krait_opt_list_done(&values->snapshot_on);
     krait_opt_list_done(&values->exclude);
     krait_opt_list_done(&values->sample);
     krait_opt_list_done(&values->log);

@@ -10,7 +10,7 @@
 
 struct krait_recording_values {
     const char *output;
-    struct krait_opt_list include, exclude, log, audit, args;
+    struct krait_opt_list include, exclude, log, audit, args, snapshot_on;
     bool no_c_calls, no_children, no_gil, no_tasks, call_sites, lossless, gc, imports, quiet, wait, view,
         idle;
     double max_overhead;

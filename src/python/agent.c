@@ -375,8 +375,11 @@ bool krait_agent_rejoin(struct krait_interp *in)
     for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next)
         krait_tasks_forget(i);
     krait_threads_forget();
-    if (!(agent->writer.shm.control->flags & KRAIT_RECORD_CHILDREN) || krait_writer_join(&agent->writer)) {
+    bool may = agent->writer.shm.control->flags & KRAIT_RECORD_CHILDREN;
+    if (!may || krait_writer_join(&agent->writer)) {
         krait_agent_give_up(in);
+        if (may && krait_writer_is_off(&agent->writer)) /* since the fork */
+            krait_switch_begin_off(KRAIT_process_origin_fork);
         return false;
     }
     for (struct krait_interp *i = atomic_load(&agent->interps); i; i = i->next) {

@@ -106,7 +106,8 @@ static void switch_on(void)
     struct krait_agent *agent = &krait_agent;
     const char *why;
     struct krait_interp *in = krait_agent_interp();
-    bool again = in && in->starts && in->starts == atomic_load(&agent->starts);
+    bool is_known = in && in->starts && in->starts == atomic_load(&agent->starts);
+    bool again = is_known && (agent->writer.proc || atomic_load(&agent->forked));
     atomic_fetch_add(&agent->epoch, 1);
     int rc = again ? go_on(in, &why) : krait_agent_join(agent->origin, &why);
     if (rc && krait_writer_is_off(&agent->writer)) { /* again, meanwhile */

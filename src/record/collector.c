@@ -161,6 +161,7 @@ static void forget_proc(struct krait_collector *c, uint32_t i)
 {
     struct krait_collected_proc *proc = &c->procs[i];
     krait_tracedir_free(proc->dir);
+    krait_triggers_forget_proc(c, i);
     if (proc->pidfd >= 0) {
         close(proc->pidfd);
         c->spare_fds++;
@@ -312,8 +313,16 @@ bool krait_collector_round(struct krait_collector *c)
         krait_proc_names_look(&c->procs[i]);
         krait_tracedir_refresh_metadata(c->procs[i].dir, NULL);
     }
+    krait_triggers_round(c);
     c->busy_nap = any;
     return any;
+}
+
+const char *krait_collector_said(struct krait_collector *c)
+{
+    const char *text = *c->said && !c->said_told ? c->said : NULL;
+    c->said_told = true;
+    return text;
 }
 
 void krait_collector_hurry(struct krait_collector *c)

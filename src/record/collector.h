@@ -32,7 +32,8 @@ struct krait_collector_options {
     struct krait_collector_words {
         const char *const *items;
         size_t count;
-    } include, exclude, log, audit, args; /* by enum krait_filter_kind */
+    } include, exclude, log, audit, args;     /* by enum krait_filter_kind */
+    struct krait_collector_words snapshot_on; /* triggers.h */
 };
 
 struct krait_collector_summary {
@@ -91,6 +92,8 @@ void krait_collector_nap(struct krait_collector *collector);
 void krait_collector_hurry(struct krait_collector *collector);
 /* A warning, once, that the disk has little room left; else NULL. Owned by the collector. */
 const char *krait_collector_warning(struct krait_collector *collector);
+/* What triggers did since the last call: took a snapshot, or could not; else NULL. Valid until the next round. */
+const char *krait_collector_said(struct krait_collector *collector);
 /* The first failed write since the last call, or NULL. Owned by the collector. */
 const char *krait_collector_trouble(struct krait_collector *collector);
 

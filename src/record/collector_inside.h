@@ -15,6 +15,9 @@
 #include "record/door.h"
 #include "record/shm.h"
 #include "record/tracedir.h"
+#include "record/triggers.h"
+
+#include <limits.h>
 
 /* What the collector knows of a process slot that it has taken in. */
 struct krait_collected_proc {
@@ -56,6 +59,9 @@ struct krait_collector {
     int fd;
     struct krait_door door;
     struct krait_ctl ctl;
+    struct krait_triggers *triggers; /* NULL: none */
+    char said[PATH_MAX + 256];       /* of snapshots that they took; empty: nothing */
+    bool said_told;
     struct {
         uint32_t state; /* of the control page, as last seen */
         uint64_t since_ns;

@@ -220,9 +220,20 @@ static bool serve(struct krait_collector *c, struct krait_ctl_client *client)
     return is_there && (!client->answered || tell(client));
 }
 
+/* One that asked while a snapshot was written has waited for us. */
+static void excuse(struct krait_ctl *ctl)
+{
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    bool late = now - ctl->round_ns > KRAIT_NS_PER_S;
+    ctl->round_ns = now;
+    for (size_t i = 0; i < KRAIT_CTL_CLIENTS && late; i++)
+        ctl->clients[i].begin_ns = now;
+}
+
 void krait_ctl_round(struct krait_collector *c)
 {
     krait_ctl_note_switch(c);
+    excuse(&c->ctl);
     let_in(&c->ctl);
     for (size_t i = 0; i < KRAIT_CTL_CLIENTS; i++) {
         struct krait_ctl_client *client = &c->ctl.clients[i];

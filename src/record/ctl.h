@@ -57,6 +57,7 @@ struct krait_ctl_client {
 struct krait_ctl {
     int fd; /* -1: there is none; then nobody can ask */
     char *file;
+    uint64_t round_ns; /* when clients were last looked at */
     struct krait_ctl_client clients[KRAIT_CTL_CLIENTS];
 };
 

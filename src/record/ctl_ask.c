@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
-enum { PATIENCE_S = 30 };
+enum { PATIENCE_S = 600 }; /* a snapshot of a large recording takes long */
 
 socklen_t krait_ctl_address(struct sockaddr_un *address, uint64_t inode)
 {

@@ -11,6 +11,12 @@
 
 /* ---- what has happened ---- */
 
+/* Since the begin, those that were dropped meanwhile too. */
+static uint64_t written(const struct krait_collector *c)
+{
+    return c->total.events + c->recording.dropped_events;
+}
+
 void krait_ctl_note_switch(struct krait_collector *c)
 {
     uint32_t state = atomic_load(&c->shm.control->state);
@@ -27,14 +33,13 @@ void krait_ctl_note_switch(struct krait_collector *c)
     c->rate.before_ns = c->rate.now_ns;
     c->rate.before = c->rate.now;
     c->rate.now_ns = now;
-    c->rate.now = c->total.events;
+    c->rate.now = written(c);
 }
 
 static uint64_t events_per_s(const struct krait_collector *c)
 {
     uint64_t ns = krait_clock_ns(CLOCK_MONOTONIC) - c->rate.before_ns;
-    uint64_t events =
-        c->total.events - KRAIT_MIN(c->total.events, c->rate.before); /* old ones may be dropped */
+    uint64_t events = written(c) - KRAIT_MIN(written(c), c->rate.before);
     return ns ? (uint64_t)((double)events * 1e9 / (double)ns) : 0;
 }
 

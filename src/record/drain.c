@@ -146,6 +146,7 @@ static void write_thread_events(struct krait_collector *c, uint32_t r, const str
         return;
     }
     struct krait_stream *stream = ring_stream(c, r);
+    krait_triggers_see(c, r, head->timestamp_begin, events, n);
     if (stream && krait_collector_write(c, proc, stream, head, events, n) == 0)
         return;
     proc->discarded[1] += krait_packet_count_events(events, n);
@@ -195,6 +196,7 @@ static void write_definitions(struct krait_collector *c, uint32_t r, uint32_t pa
     uint64_t first = 0, last = 0;
     krait_tracedir_order(copy, n, &proc->definition_time, krait_clock_now(&c->clock));
     size_t whole = krait_tracedir_define(proc->dir, copy, n, &first, &last);
+    krait_triggers_define(c, c->rings[r].proc, copy, whole);
     head.timestamp_begin = first;
     head.timestamp_end = last;
     krait_collector_write(c, proc, proc->definitions, &head, copy, whole);
@@ -318,6 +320,7 @@ static void forget_ring(struct krait_collector *c, uint32_t r)
     struct krait_collected_ring *ring = &c->rings[r];
     if (ring->stream)
         krait_tracedir_stream_close(c->procs[ring->proc].dir, ring->stream);
+    krait_triggers_forget_ring(c, r);
     *ring = (struct krait_collected_ring){ 0 };
 }
 

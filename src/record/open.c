@@ -230,6 +230,10 @@ int krait_collector_new(struct krait_collector **out, const struct krait_collect
         c->dir ? krait_folder_make(c->dir, &c->dir_made, err) : krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc)
         rc = make_shm(c, options, err);
+    if (!rc)
+        rc = krait_triggers_new(&c->triggers, options->snapshot_on.items, options->snapshot_on.count, err);
+    if (!rc && krait_triggers_begin(c))
+        rc = krait_err_set(err, -ENOMEM, "out of memory");
     if (!rc) {
         c->rings = calloc(c->shm.ring_max, sizeof(*c->rings));
         c->chunk_taken = calloc(c->shm.chunk_max + 1, sizeof(*c->chunk_taken));
@@ -278,6 +282,7 @@ void krait_collector_free(struct krait_collector *c)
     if (c->reserve)
         unlink(c->reserve);
     krait_collector_drop_empty(c);
+    krait_triggers_free(c->triggers);
     krait_buf_done(&c->ended);
     free(c->reserve);
     free(c->ready);

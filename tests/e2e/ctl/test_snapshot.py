@@ -206,7 +206,8 @@ def test_a_time_and_a_size_bound_it_together(worker, any_python):
 
 
 def test_the_page_says_what_is_printed(krait, any_python, tmp_path):
-    taken, report = (run.stdout for run in run_page("flight.md", krait, any_python, tmp_path).values())
+    taken, report, watched = (run.stdout for run in run_page("flight.md", krait, any_python, tmp_path).values())
+    assert re.match(r"krait record: snapshot in \S*/watched-snapshot-1: call:__main__.answer>100ms, a call", watched)
     assert taken.startswith("Snapshot of ") and taken.endswith(f": {tmp_path / 'slow'}\n")
     assert "__main__.answer" in report
     wait_for(lambda: not list(tmp_path.glob("*/.control")), "the end")

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Of calls only those of functions that a trigger names are followed: each ring has the depth of Python calls, relative to
+ * where it was first seen, and the named calls that are open, innermost last. A stack that is stated anew, or another
+ * greenlet's, forgets them.
+ */
+#include "record/triggers.h"
+
+#include "base/array.h"
+#include "base/fmt.h"
+#include "base/map.h"
+#include "event/payload.h"
+#include "record/collector_inside.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#define LOOK_NS (KRAIT_NS_PER_S / 2)  /* at what lasts still, and at memory */
+#define REST_NS (10 * KRAIT_NS_PER_S) /* of a trigger that has fired; --last if that is longer */
+
+enum {
+    TRIGGERS_MAX = 64, /* bits of a mask */
+    SNAPSHOTS_MAX = 20,
+    OPEN_MAX = 1024, /* followed at a time, in a ring or a process */
+};
+
+enum kind { CALL, SPAN, EXCEPTION, LOG, GIL, LOOP, MEMORY, KINDS };
+
+static const struct {
+    const char *name;
+    bool named, is_time, is_size;
+} kinds[KINDS] = {
+    [CALL] = { "call", true, true, false },
+    [SPAN] = { "span", true, true, false },
+    [EXCEPTION] = { "exception", true, false, false },
+    [LOG] = { "log", true, false, false },
+    [GIL] = { "gil", false, true, false },
+    [LOOP] = { "loop", false, true, false },
+    [MEMORY] = { "memory", false, false, true },
+};
+
+struct trigger {
+    enum kind kind;
+    char *text, *glob;
+    uint64_t limit, ticks; /* ns, bytes or a level; of a time also in ticks of the recording's clock */
+    uint64_t fired_ns;     /* 0: never */
+};
+
+struct open {
+    uint64_t id; /* of a call: its depth */
+    uint64_t t;
+    uint64_t mask; /* of triggers that have not fired for it */
+    bool is_c;
+};
+
+struct opens {
+    struct open *items;
+    size_t count, cap;
+};
+
+struct watched_ring {
+    struct opens calls;
+    uint64_t depth;
+    uint64_t wait_t, step_t; /* since when it waits for the GIL, and is in a task's step; 0: it is not */
+    bool step_fired;
+};
+
+struct watched_proc {
+    struct krait_map masks; /* by code id */
+    struct opens spans;
+};
+
+struct krait_triggers {
+    struct trigger items[TRIGGERS_MAX];
+    size_t count;
+    uint64_t of_kind[KINDS]; /* masks */
+    struct watched_ring *rings;
+    uint32_t ring_count;
+    struct watched_proc procs[KRAIT_PROCS_MAX];
+    uint64_t looked_ns;
+    struct trigger *due;
+    char why[128];
+    uint32_t snapshots;
+};
+
+/* ---- texts ---- */
+
+static int bad(const char *text, const char *what, struct krait_err *err)
+{
+    return krait_err_set(err, -EINVAL, "--snapshot-on: '%s' %s", text, what);
+}
+
+static int parse_level(const char *text, const char *name, uint64_t *level, struct krait_err *err)
+{
+    static const struct {
+        const char *name;
+        uint64_t level;
+    } levels[] = { { "DEBUG", 10 }, { "INFO", 20 }, { "WARNING", 30 }, { "ERROR", 40 }, { "CRITICAL", 50 } };
+    for (size_t i = 0; i < KRAIT_ARRAY_LEN(levels); i++) {
+        if (strcmp(levels[i].name, name) == 0) {
+            *level = levels[i].level;
+            return 0;
+        }
+    }
+    char *end;
+    *level = strtoull(name, &end, 10);
+    if (!isdigit((unsigned char)*name) || *end)
+        return bad(text, "has no level such as WARNING, ERROR or 35", err);
+    return 0;
+}
+
+static bool parse_size(const char *value, uint64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double n = strtod(value, &end);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    end += unit != NULL;
+    end += *end == 'B';
+    if (!isdigit((unsigned char)*value) || *end || !(n > 0 && n < 1e15))
+        return false;
+    *bytes = (uint64_t)(n * (double)(unit ? 1ull << 10 * (unit - units + 1) : 1));
+    return true;
+}
+
+static int parse_limit(struct trigger *t, const char *value, struct krait_err *err)
+{
+    if (kinds[t->kind].is_time && krait_parse_ns(value, &t->limit) == 0 && t->limit)
+        return 0;
+    if (kinds[t->kind].is_size && parse_size(value, &t->limit))
+        return 0;
+    return bad(t->text, kinds[t->kind].is_size ? "has no size such as 2G" : "has no time such as 100ms", err);
+}
+
+static bool find_kind(const char *text, enum kind *kind)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        size_t n = strlen(kinds[i].name);
+        if (strncmp(text, kinds[i].name, n) == 0 && text[n] == (kinds[i].named ? ':' : '>')) {
+            *kind = (enum kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int parse(struct trigger *t, const char *text, struct krait_err *err)
+{
+    *t = (struct trigger){ .text = strdup(text) };
+    if (!t->text)
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    if (!find_kind(text, &t->kind))
+        return bad(
+            text,
+            "is none of call:GLOB>TIME, span:GLOB>TIME, exception:GLOB, log:LEVEL, gil>TIME, loop>TIME, "
+            "memory>SIZE",
+            err);
+    const char *name = text + strlen(kinds[t->kind].name) + 1;
+    bool has_limit = kinds[t->kind].is_time || kinds[t->kind].is_size;
+    const char *more = has_limit ? strrchr(text, '>') : text + strlen(text);
+    if (!more || (kinds[t->kind].named && more <= name))
+        return bad(text, more ? "names nothing" : "has no limit: call:app.load>100ms", err);
+    if (kinds[t->kind].named && !(t->glob = strndup(name, (size_t)(more - name))))
+        return krait_err_set(err, -ENOMEM, "out of memory");
+    if (t->kind == LOG)
+        return parse_level(text, name, &t->limit, err);
+    return has_limit ? parse_limit(t, more + 1, err) : 0;
+}
+
+int krait_triggers_new(struct krait_triggers **out, const char *const *texts, size_t count,
+                       struct krait_err *err)
+{
+    if (count > TRIGGERS_MAX)
+        return krait_err_set(err, -EINVAL, "--snapshot-on: %d at most", TRIGGERS_MAX);
+    struct krait_triggers *made = calloc(1, sizeof(*made));
+    int rc = made ? 0 : krait_err_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < count && !rc; i++) {
+        made->count++;
+        rc = parse(&made->items[i], texts[i], err);
+        made->of_kind[made->items[i].kind] |= 1ull << i;
+    }
+    if (rc)
+        krait_triggers_free(made);
+    else
+        *out = made;
+    return rc;
+}
+
+void krait_triggers_free(struct krait_triggers *all)
+{
+    if (!all)
+        return;
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->items[i].text);
+        free(all->items[i].glob);
+    }
+    for (uint32_t r = 0; r < all->ring_count; r++)
+        free(all->rings[r].calls.items);
+    for (uint32_t i = 0; i < KRAIT_PROCS_MAX; i++) {
+        free(all->procs[i].spans.items);
+        krait_map_done(&all->procs[i].masks);
+    }
+    free(all->rings);
+    free(all);
+}
+
+bool krait_triggers_need_log(const struct krait_triggers *all)
+{
+    return all->of_kind[LOG] != 0;
+}
+
+/* ---- firing ---- */
+
+static uint64_t rest_ns(const struct krait_collector *c)
+{
+    return KRAIT_MAX(REST_NS, c->last_ns);
+}
+
+/* The first trigger of a round is the one that the snapshot is for; the others have it too. */
+static void fire(struct krait_collector *c, size_t i, const char *what, uint64_t ns)
+{
+    struct krait_triggers *all = c->triggers;
+    struct trigger *t = &all->items[i];
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    char took[KRAIT_FMT_SIZE];
+    if ((t->fired_ns && now - t->fired_ns < rest_ns(c)) || all->snapshots >= SNAPSHOTS_MAX)
+        return;
+    t->fired_ns = now;
+    if (all->due)
+        return;
+    all->due = t;
+    snprintf(all->why, sizeof(all->why), "%s%s%s", what, ns ? " " : "", ns ? krait_fmt_ns(took, ns) : "");
+}
+
+static uint64_t ns_of(const struct krait_collector *c, uint64_t ticks)
+{
+    return (uint64_t)((double)ticks * 1e9 / (double)c->clock.freq);
+}
+
+/* All triggers of `mask` that `ticks` is more than. Returns the others. */
+static uint64_t fire_longer(struct krait_collector *c, uint64_t mask, uint64_t ticks, const char *what)
+{
+    struct krait_triggers *all = c->triggers;
+    uint64_t left = mask;
+    for (uint64_t rest = mask; rest; rest &= rest - 1) {
+        size_t i = (size_t)__builtin_ctzll(rest);
+        if (ticks <= all->items[i].ticks)
+            continue;
+        fire(c, i, what, ns_of(c, ticks));
+        left &= ~(1ull << i);
+    }
+    return left;
+}
+
+/* ---- what is open ---- */
+
+static void open_add(struct opens *opens, struct open item)
+{
+    if (opens->count < OPEN_MAX && KRAIT_GROW(opens->items, opens->cap, opens->count + 1))
+        opens->items[opens->count++] = item;
+}
+
+static uint64_t mask_of(const struct watched_proc *proc, uint32_t code)
+{
+    const uint64_t *mask = proc->masks.len ? krait_map_get(&proc->masks, code) : NULL;
+    return mask ? *mask : 0;
+}
+
+static void call_begins(struct krait_collector *c, struct watched_ring *ring, uint64_t mask, uint64_t t,
+                        bool is_c)
+{
+    ring->depth += !is_c;
+    mask &= c->triggers->of_kind[CALL];
+    if (mask)
+        open_add(&ring->calls, (struct open){ ring->depth, t, mask, is_c });
+}
+
+/* C calls that were not ended go with the Python call that they are in. */
+static void python_ends(struct krait_collector *c, struct watched_ring *ring, uint64_t t)
+{
+    while (ring->calls.count && ring->calls.items[ring->calls.count - 1].id == ring->depth) {
+        const struct open *top = &ring->calls.items[--ring->calls.count];
+        fire_longer(c, top->mask, t - top->t, "a call took");
+    }
+    ring->depth--;
+}
+
+static void c_ends(struct krait_collector *c, struct watched_ring *ring, uint64_t t)
+{
+    const struct open *top = ring->calls.count ? &ring->calls.items[ring->calls.count - 1] : NULL;
+    if (!top || !top->is_c || top->id != ring->depth)
+        return;
+    fire_longer(c, top->mask, t - top->t, "a call took");
+    ring->calls.count--;
+}
+
+static void span_ends(struct krait_collector *c, struct opens *spans, uint64_t id, uint64_t t)
+{
+    for (size_t i = 0; i < spans->count; i++) {
+        if (spans->items[i].id != id)
+            continue;
+        fire_longer(c, spans->items[i].mask, t - spans->items[i].t, "a span took");
+        spans->items[i] = spans->items[--spans->count];
+        return;
+    }
+}
+
+static void wait_ends(struct krait_collector *c, uint64_t *since, uint64_t t, enum kind kind,
+                      const char *what)
+{
+    if (*since)
+        fire_longer(c, c->triggers->of_kind[kind], t - *since, what);
+    *since = 0;
+}
+
+/* ---- events ---- */
+
+static void see_raised(struct krait_collector *c, const struct watched_proc *proc, uint32_t code)
+{
+    for (uint64_t rest = mask_of(proc, code) & c->triggers->of_kind[EXCEPTION]; rest; rest &= rest - 1)
+        fire(c, (size_t)__builtin_ctzll(rest), "an exception left a function", 0);
+}
+
+static void see_log(struct krait_collector *c, struct krait_cursor payload)
+{
+    struct krait_payload_log_record record;
+    if (!krait_read_log_record(&payload, &record))
+        return;
+    for (uint64_t rest = c->triggers->of_kind[LOG]; rest; rest &= rest - 1) {
+        size_t i = (size_t)__builtin_ctzll(rest);
+        if ((int64_t)record.level >= (int64_t)c->triggers->items[i].limit)
+            fire(c, i, "a log record came", 0);
+    }
+}
+
+static uint32_t code_of(struct krait_cursor payload)
+{
+    uint32_t code = 0;
+    if (payload.end - payload.at >= (ptrdiff_t)sizeof(code))
+        memcpy(&code, payload.at, sizeof(code));
+    return code;
+}
+
+static void see_span(struct krait_collector *c, struct watched_proc *proc, uint32_t id, uint64_t t,
+                     struct krait_cursor payload)
+{
+    struct krait_payload_span_begin begin;
+    struct krait_payload_span_end end;
+    if (id == KRAIT_EVENT_span_begin && krait_read_span_begin(&payload, &begin)) {
+        uint64_t mask = mask_of(proc, begin.name) & c->triggers->of_kind[SPAN];
+        if (mask)
+            open_add(&proc->spans, (struct open){ begin.id, t, mask, false });
+    } else if (id == KRAIT_EVENT_span_end && krait_read_span_end(&payload, &end)) {
+        span_ends(c, &proc->spans, end.id, t);
+    }
+}
+
+static void see_event(struct krait_collector *c, struct watched_ring *ring, struct watched_proc *proc,
+                      const struct krait_event_head *head, struct krait_cursor payload)
+{
+    switch (head->id) {
+    case KRAIT_EVENT_python_call:
+    case KRAIT_EVENT_python_resume:
+    case KRAIT_EVENT_python_throw:
+    case KRAIT_EVENT_c_call:
+        call_begins(c, ring, mask_of(proc, code_of(payload)), head->t, head->id == KRAIT_EVENT_c_call);
+        break;
+    case KRAIT_EVENT_python_unwind_of:
+        see_raised(c, proc, code_of(payload));
+        python_ends(c, ring, head->t);
+        break;
+    case KRAIT_EVENT_python_return:
+    case KRAIT_EVENT_python_yield:
+    case KRAIT_EVENT_python_unwind:
+        python_ends(c, ring, head->t);
+        break;
+    case KRAIT_EVENT_c_return:
+    case KRAIT_EVENT_c_raise:
+    case KRAIT_EVENT_c_raise_of:
+        c_ends(c, ring, head->t);
+        break;
+    case KRAIT_EVENT_python_frame:
+    case KRAIT_EVENT_python_deep_frame:
+    case KRAIT_EVENT_python_stack:
+    case KRAIT_EVENT_python_deep_stack:
+    case KRAIT_EVENT_python_switch:
+        ring->calls.count = 0;
+        break;
+    case KRAIT_EVENT_gil_wait:
+        ring->wait_t = head->t;
+        break;
+    case KRAIT_EVENT_gil_take:
+    case KRAIT_EVENT_gil_switch:
+        wait_ends(c, &ring->wait_t, head->t, GIL, "a thread waited for the GIL for");
+        break;
+    case KRAIT_EVENT_task_run:
+        ring->step_t = head->t;
+        ring->step_fired = false;
+        break;
+    case KRAIT_EVENT_task_leave:
+        wait_ends(c, &ring->step_t, head->t, LOOP, "an event loop stood still for");
+        break;
+    case KRAIT_EVENT_log_record:
+        see_log(c, payload);
+        break;
+    default:
+        see_span(c, proc, head->id, head->t, payload);
+        break;
+    }
+}
+
+void krait_triggers_see(struct krait_collector *c, uint32_t r, uint64_t begin, const uint8_t *events,
+                        size_t n)
+{
+    struct krait_triggers *all = c->triggers;
+    if (!all || r >= all->ring_count)
+        return;
+    struct krait_cursor at = { events, events + n }, payload;
+    struct krait_event_head head = { .t = begin };
+    struct watched_proc *proc = &all->procs[c->rings[r].proc];
+    while (krait_packet_event(&at, &head, &payload))
+        see_event(c, &all->rings[r], proc, &head, payload);
+}
+
+/* ---- names ---- */
+
+/* A function's or type's name with its module, and alone. */
+static uint64_t mask_of_name(const struct krait_triggers *all, const struct krait_payload_code_define *code)
+{
+    char whole[1024];
+    bool has_module = *code->module && *code->module != '<';
+    snprintf(whole, sizeof(whole), "%s%s%s", has_module ? code->module : "", has_module ? "." : "",
+             code->qualname);
+    uint64_t mask = 0, of = code->kind == KRAIT_code_kind_name        ? all->of_kind[SPAN]
+                            : code->kind == KRAIT_code_kind_exception ? all->of_kind[EXCEPTION]
+                                                                      : all->of_kind[CALL];
+    for (; of; of &= of - 1) {
+        size_t i = (size_t)__builtin_ctzll(of);
+        if (fnmatch(all->items[i].glob, whole, 0) == 0 || fnmatch(all->items[i].glob, code->qualname, 0) == 0)
+            mask |= 1ull << i;
+    }
+    return mask;
+}
+
+void krait_triggers_define(struct krait_collector *c, uint32_t proc, const uint8_t *events, size_t n)
+{
+    struct krait_cursor at = { events, events + n }, payload;
+    struct krait_event_head head = { 0 };
+    struct krait_payload_code_define code;
+    while (c->triggers && krait_packet_event(&at, &head, &payload)) {
+        if (head.id != KRAIT_EVENT_code_define || !krait_read_code_define(&payload, &code))
+            continue;
+        uint64_t mask = mask_of_name(c->triggers, &code);
+        if (mask)
+            krait_map_put(&c->triggers->procs[proc].masks, code.id, mask);
+    }
+}
+
+void krait_triggers_forget_ring(struct krait_collector *c, uint32_t r)
+{
+    if (!c->triggers || r >= c->triggers->ring_count)
+        return;
+    struct opens calls = c->triggers->rings[r].calls;
+    calls.count = 0;
+    c->triggers->rings[r] = (struct watched_ring){ .calls = calls };
+}
+
+void krait_triggers_forget_proc(struct krait_collector *c, uint32_t i)
+{
+    if (!c->triggers)
+        return;
+    krait_map_done(&c->triggers->procs[i].masks);
+    c->triggers->procs[i].spans.count = 0;
+}
+
+/* ---- rounds ---- */
+
+static void look_at_opens(struct krait_collector *c, struct opens *opens, uint64_t now, const char *what)
+{
+    for (size_t i = 0; i < opens->count; i++) {
+        struct open *o = &opens->items[i];
+        if (o->mask && now > o->t)
+            o->mask = fire_longer(c, o->mask, now - o->t, what);
+    }
+}
+
+static void look_at_ring(struct krait_collector *c, struct watched_ring *ring, uint64_t now)
+{
+    look_at_opens(c, &ring->calls, now, "a call has taken");
+    if (ring->step_t && !ring->step_fired && now > ring->step_t)
+        ring->step_fired = fire_longer(c, c->triggers->of_kind[LOOP], now - ring->step_t,
+                                       "an event loop has stood still for") != c->triggers->of_kind[LOOP];
+}
+
+static void look_at_memory(struct krait_collector *c, uint32_t proc)
+{
+    char path[64];
+    unsigned long long pages = 0;
+    struct krait_triggers *all = c->triggers;
+    snprintf(path, sizeof(path), "/proc/%d/statm", c->procs[proc].pid);
+    KRAIT_AUTO_FILE FILE *file = fopen(path, "re");
+    if (!file || fscanf(file, "%*u %llu", &pages) != 1)
+        return;
+    uint64_t bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    for (uint64_t rest = all->of_kind[MEMORY]; rest; rest &= rest - 1) {
+        size_t i = (size_t)__builtin_ctzll(rest);
+        if (bytes > all->items[i].limit)
+            fire(c, i, "a process has much in memory", 0);
+    }
+}
+
+static void look_at_what_lasts(struct krait_collector *c)
+{
+    struct krait_triggers *all = c->triggers;
+    uint64_t now = krait_clock_now(&c->clock);
+    for (uint32_t r = 0; r < KRAIT_MIN(all->ring_count, krait_collector_rings_used(c)); r++)
+        look_at_ring(c, &all->rings[r], now);
+    for (uint32_t i = 0; i < krait_collector_procs_used(c); i++) {
+        look_at_opens(c, &all->procs[i].spans, now, "a span has taken");
+        if (all->of_kind[MEMORY] && c->procs[i].dir)
+            look_at_memory(c, i);
+    }
+}
+
+static void take_snapshot(struct krait_collector *c)
+{
+    struct krait_triggers *all = c->triggers;
+    struct krait_collector_snapshot made;
+    struct krait_err err = { 0 };
+    const struct trigger *t = all->due;
+    all->due = NULL;
+    c->said_told = false;
+    if (krait_collector_snapshot(c, NULL, &made, &err)) {
+        snprintf(c->said, sizeof(c->said), "%s: %s", t->text, err.text);
+        return;
+    }
+    all->snapshots++;
+    snprintf(c->said, sizeof(c->said), "snapshot in %s: %s, %s%s", made.dir, t->text, all->why,
+             all->snapshots == SNAPSHOTS_MAX ? "; it is the last one" : "");
+    free(made.dir);
+}
+
+static bool begin(struct krait_collector *c)
+{
+    struct krait_triggers *all = c->triggers;
+    all->rings = calloc(c->shm.ring_max, sizeof(*all->rings));
+    all->ring_count = all->rings ? c->shm.ring_max : 0;
+    for (size_t i = 0; i < all->count; i++)
+        all->items[i].ticks = (uint64_t)((double)all->items[i].limit * (double)c->clock.freq / 1e9);
+    return all->rings;
+}
+
+int krait_triggers_begin(struct krait_collector *c)
+{
+    return !c->triggers || begin(c) ? 0 : -ENOMEM;
+}
+
+void krait_triggers_round(struct krait_collector *c)
+{
+    struct krait_triggers *all = c->triggers;
+    uint64_t now = krait_clock_ns(CLOCK_MONOTONIC);
+    if (!all)
+        return;
+    if (now - all->looked_ns >= LOOK_NS) {
+        all->looked_ns = now;
+        look_at_what_lasts(c);
+    }
+    if (all->due)
+        take_snapshot(c);
+}

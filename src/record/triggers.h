@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * --snapshot-on: what the program does that a snapshot is taken for. The collector looks at the events as it writes them,
+ * so this costs the program nothing; it sees them within a second, as packets are written.
+ *
+ *   call:GLOB>TIME      a function lasts longer, from its begin to its end, yield or exception; or has lasted so long
+ *   span:GLOB>TIME      a span (krait.span and others) does
+ *   exception:GLOB      an exception of this type leaves a Python function; from Python 3.12 on
+ *   log:LEVEL           a log record of this level or a higher one; with --log
+ *   gil>TIME            a thread waits longer for the GIL
+ *   loop>TIME           a step of a task holds an event loop up for longer
+ *   memory>SIZE         a process has more in memory (RSS)
+ *
+ * A trigger that has fired waits before it may again, and there is a bound for all of them: what goes wrong all the time
+ * must not fill the disk.
+ */
+#ifndef KRAIT_RECORD_TRIGGERS_H
+#define KRAIT_RECORD_TRIGGERS_H
+
+#include "base/err.h"
+
+struct krait_collector;
+struct krait_triggers;
+
+/* Makes the triggers that the texts say. Returns 0, -EINVAL with err saying which text is none, or -ENOMEM. */
+int krait_triggers_new(struct krait_triggers **out, const char *const *texts, size_t count,
+                       struct krait_err *err);
+void krait_triggers_free(struct krait_triggers *triggers);
+/* Whether one of them looks at log records. */
+bool krait_triggers_need_log(const struct krait_triggers *triggers);
+
+/* Before the first event of the collector's. */
+int krait_triggers_begin(struct krait_collector *c);
+/* n bytes of events of a ring's packet, of which the first has a time after `begin`. */
+void krait_triggers_see(struct krait_collector *c, uint32_t ring, uint64_t begin, const uint8_t *events,
+                        size_t n);
+/* The same of definitions of a process: they come before what refers to them. */
+void krait_triggers_define(struct krait_collector *c, uint32_t proc, const uint8_t *events, size_t n);
+/* A ring or a process is another's from now on. */
+void krait_triggers_forget_ring(struct krait_collector *c, uint32_t ring);
+void krait_triggers_forget_proc(struct krait_collector *c, uint32_t proc);
+/* Once in a round: looks at what lasts still, and takes the snapshot that is due. */
+void krait_triggers_round(struct krait_collector *c);
+
+#endif

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""krait record --snapshot-on: what takes a snapshot, what does not, and what is no trigger."""
+
+import os
+import signal
+
+import pytest
+
+from recording import Recording
+from running import wait_for
+from test_ctl import told  # noqa: F401  the fixture
+
+PROGRAM = """
+import asyncio, logging, os, sys, threading, time
+sys.path.insert(0, {package!r})
+import krait
+def report(what): print(what, flush=True)
+class Own(Exception): pass
+def quick(): return 1
+def slow(seconds): time.sleep(seconds); return 2
+def outer(seconds):
+    for i in range(3): quick()
+    return slow(seconds)
+def fail(kind):
+    try:
+        raising(kind)
+    except Exception:
+        return 3
+def raising(kind): raise kind("x")
+def span(name, seconds):
+    with krait.span(name): time.sleep(seconds)
+def log(level): logging.getLogger("app").log(level, "said")
+def stall(seconds):
+    async def main(): time.sleep(seconds)
+    asyncio.run(main())
+def wait_for_the_gil():
+    sys.setswitchinterval(0.3)
+    ready = threading.Event()
+    def takes():
+        ready.set()
+        sum(range(30_000_000))
+    thread = threading.Thread(target=takes)
+    thread.start()
+    ready.wait()
+    quick()
+    thread.join()
+def take(size):
+    global kept
+    kept = b"x" * size
+report(os.getpid())
+for line in sys.stdin: eval(line)
+"""
+
+
+@pytest.fixture
+def app(told, krait):  # noqa: F811
+    """app(python, *triggers, more=options): a Told."""
+    text = PROGRAM.replace("{package!r}", repr(os.path.join(os.path.dirname(krait), "python")))
+    return lambda python, *triggers, more=(): told(python, *(w for t in triggers for w in ("--snapshot-on", t)), *more, text=text)
+
+
+def snapshots(app):
+    return sorted(p for p in app.folder.parent.glob("trace1-snapshot-*") if not p.name.endswith(".part"))
+
+
+def first_of(app):
+    return Recording(wait_for(lambda: snapshots(app), "the snapshot")[0])
+
+
+@pytest.mark.few_pythons
+def test_a_call_that_takes_long(app, python):
+    app = app(python, "call:__main__.slow>100ms")
+    app.tell("outer(0)")
+    app.tell("quick()")
+    assert not snapshots(app)
+    app.tell("outer(0.15)")
+    taken = first_of(app)
+    assert taken.calls()["slow"] == 2
+    app.end()
+    folder = snapshots(app)[0]
+    assert f"krait record: snapshot in {folder}: call:__main__.slow>100ms, a call" in app.stderr
+
+
+@pytest.mark.few_pythons
+def test_a_call_that_has_not_ended(app, python):
+    app = app(python, "call:slow>50ms")
+    app.process.stdin.write("slow(20)\n")
+    app.process.stdin.flush()
+    taken = first_of(app)
+    _, still_open = taken.main.shape(next(t for t in taken.main.threads if t.tid == app.pid), told=False)
+    assert "slow" in still_open
+    os.kill(app.pid, signal.SIGKILL)
+    app.process.communicate()
+
+
+def test_a_function_of_c(app, any_python):
+    app = app(any_python, "call:time.sleep>100ms")
+    app.tell("slow(0.01)")
+    app.tell("slow(0.2)")
+    first_of(app)
+    app.end()
+
+
+@pytest.mark.few_pythons
+def test_a_span_that_takes_long(app, python):
+    app = app(python, "span:load*>100ms")
+    app.tell("span('load', 0)")
+    app.tell("span('other', 0.2)")
+    app.tell("0")
+    assert not snapshots(app)
+    app.tell("span('load it', 0.2)")
+    assert [n["name"] for n in first_of(app).notes("span:begin")] == ["load", "other", "load it"]
+    app.end()
+
+
+@pytest.mark.pythons(least=(3, 12))
+@pytest.mark.few_pythons
+def test_an_exception_of_a_type(app, python):
+    app = app(python, "exception:*.Own")
+    app.tell("fail(ValueError)")
+    assert not snapshots(app)
+    app.tell("fail(Own)")
+    first_of(app)
+    app.end()
+
+
+@pytest.mark.few_pythons
+def test_a_log_record_of_a_level(app, python):
+    app = app(python, "log:ERROR", more=["--log=app:DEBUG"])
+    app.tell("log(20)")
+    app.tell("log(30)")
+    app.tell("0")
+    assert not snapshots(app)
+    app.tell("log(40)")
+    assert [n["level"] for n in first_of(app).notes("log:record")] == [20, 30, 40]
+    app.end()
+
+
+@pytest.mark.few_pythons
+def test_a_wait_for_the_gil(app, python):
+    app = app(python, "gil>50ms")
+    app.tell("wait_for_the_gil()")
+    first_of(app)
+    app.end()
+
+
+@pytest.mark.few_pythons
+def test_an_event_loop_that_stands_still(app, python):
+    app = app(python, "loop>100ms")
+    app.tell("stall(0)")
+    assert not snapshots(app)
+    app.tell("stall(0.2)")
+    first_of(app)
+    app.end()
+
+
+def test_much_memory(app, any_python):
+    app = app(any_python, "memory>300M")
+    app.tell("take(1000)")
+    assert not snapshots(app)
+    app.tell("take(400_000_000)")
+    first_of(app)
+    app.end()
+
+
+def test_what_happens_again_and_again_does_not_fill_the_disk(app, any_python):
+    app = app(any_python, "call:quick>1ns", "call:quick>2ns", more=["--last", "1h"])
+    app.tell("quick()")
+    first_of(app)
+    for _ in range(20):
+        app.tell("quick()")
+    app.end()
+    assert len(snapshots(app)) <= 2
+
+
+def test_a_snapshot_that_cannot_be_written_is_told(app, any_python, record):
+    app = app(any_python, "call:slow>1ms")
+    part = app.folder.with_name("trace1-snapshot-1.part")
+    part.mkdir()
+    app.tell("slow(0.01)")
+    app.end()
+    assert "call:slow>1ms: cannot make the folder" in app.stderr
+    assert not snapshots(app)
+
+
+@pytest.mark.parametrize("text, reason", [
+    ("call:load", "has no limit: call:app.load>100ms"),
+    ("call:load>x", "has no time such as 100ms"),
+    ("call:>1s", "names nothing"),
+    ("gil>", "has no time"),
+    ("memory>much", "has no size such as 2G"),
+    ("log:LOUD", "has no level such as WARNING"),
+    ("exception:", "names nothing"),
+    ("tea>5m", "is none of call:GLOB>TIME"),
+    ("log:ERROR", "log:LEVEL needs --log"),
+])
+def test_what_is_no_trigger_says_why(run, text, reason):
+    assert reason in run("record", "--snapshot-on", text, "--", "true", code=2).stderr

@@ -34,21 +34,54 @@ static bool read_bytes(struct krait_remote *remote, uint64_t addr, const uint8_t
     return to && krait_memory_read(remote->pid, addr + KRAIT_BYTES_DATA, to, count) == 0;
 }
 
+/* Bytes of a code object's head that are looked at. */
+static size_t header_size(const struct krait_remote *remote)
+{
+    const uint32_t *at = remote->layout.at;
+    size_t size = at[KRAIT_AT_CODE_FIRST_LINE] + sizeof(uint64_t);
+    for (size_t i = 0; i < FIELDS; i++)
+        size = KRAIT_MAX(size, at[identity[i]] + sizeof(uint64_t));
+    return size;
+}
+
+/* Whether it is a code object's. */
+static bool take_header(const struct krait_remote *remote, const char *header, uint64_t fields[FIELDS])
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        fields[i] = krait_memory_number(header + remote->layout.at[identity[i]], sizeof(uint64_t));
+    uint64_t type = krait_memory_number(header + KRAIT_OBJECT_TYPE, sizeof(type));
+    return !remote->code_type || type == remote->code_type;
+}
+
 /* Whether a code object is there; copies its head. */
 static bool read_header(const struct krait_remote *remote, uint64_t addr, char *header,
                         uint64_t fields[FIELDS])
 {
-    const uint32_t *at = remote->layout.at;
-    size_t size = 0;
-    for (size_t i = 0; i < FIELDS; i++)
-        size = KRAIT_MAX(size, at[identity[i]] + sizeof(uint64_t));
-    size = KRAIT_MAX(size, at[KRAIT_AT_CODE_FIRST_LINE] + sizeof(uint64_t));
-    if (size > HEADER_MAX || krait_memory_read(remote->pid, addr, header, size))
-        return false;
-    for (size_t i = 0; i < FIELDS; i++)
-        fields[i] = krait_memory_number(header + at[identity[i]], sizeof(uint64_t));
-    uint64_t type = krait_memory_number(header + KRAIT_OBJECT_TYPE, sizeof(type));
-    return !remote->code_type || type == remote->code_type;
+    size_t size = header_size(remote);
+    return size <= HEADER_MAX && !krait_memory_read(remote->pid, addr, header, size) &&
+           take_header(remote, header, fields);
+}
+
+bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame *frames, uint32_t count,
+                       const struct krait_remote_code **codes)
+{
+    size_t size = header_size(remote);
+    KRAIT_AUTO_FREE struct krait_piece *pieces = calloc(count + 1, sizeof(*pieces));
+    KRAIT_AUTO_FREE char *headers = calloc(count + 1, size);
+    bool known = pieces && headers;
+    for (uint32_t i = 0; i < count && known; i++) {
+        uint64_t *found = krait_map_get(&remote->codes, frames[i].code);
+        codes[i] = found ? (const void *)(uintptr_t)*found : NULL;
+        pieces[i] = (struct krait_piece){ frames[i].code, headers + i * size, size };
+        known = codes[i];
+    }
+    known = known && !krait_memory_pieces(remote->pid, pieces, count);
+    for (uint32_t i = 0; i < count && known; i++) {
+        uint64_t fields[FIELDS];
+        known = take_header(remote, headers + i * size, fields) &&
+                memcmp(codes[i]->fields, fields, sizeof(fields)) == 0;
+    }
+    return known;
 }
 
 static struct krait_remote_code *read_new(struct krait_remote *remote, uint64_t addr, const char *header,

@@ -195,24 +195,34 @@ static void number_threads(struct krait_remote *remote, struct krait_remote_stac
 
 /* -- stacks -- */
 
-bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,
-                      struct krait_remote_frame *frame)
+static void make_frame(const struct krait_remote *remote, const struct krait_raw_frame *raw,
+                       const struct krait_remote_code *code, struct krait_remote_frame *frame)
 {
-    const struct krait_remote_code *code = krait_code_read(remote, raw->code);
     *frame = (struct krait_remote_frame){ .code = code, .addr = raw->addr };
     if (code)
         frame->line = krait_lines_find(remote->layout.version->lines, code->lines, code->lines_size,
                                        code->first_line, raw->offset);
-    return code;
+}
+
+bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,
+                      struct krait_remote_frame *frame)
+{
+    make_frame(remote, raw, krait_code_read(remote, raw->code), frame);
+    return frame->code;
 }
 
 static int add_frames(struct krait_remote *remote, struct krait_remote_stacks *stacks,
                       const struct krait_stack_reader *reader)
 {
-    if (!KRAIT_GROW(stacks->frames, stacks->frame_cap, stacks->frame_count + reader->count))
+    KRAIT_AUTO_FREE const struct krait_remote_code **codes = calloc(reader->count + 1, sizeof(*codes));
+    if (!codes || !KRAIT_GROW(stacks->frames, stacks->frame_cap, stacks->frame_count + reader->count))
         return -ENOMEM;
+    bool known = krait_codes_known(remote, reader->frames, reader->count, codes);
     for (uint32_t i = 0; i < reader->count; i++) {
-        if (!krait_frame_make(remote, &reader->frames[i], &stacks->frames[stacks->frame_count + i]))
+        struct krait_remote_frame *frame = &stacks->frames[stacks->frame_count + i];
+        if (known)
+            make_frame(remote, &reader->frames[i], codes[i], frame);
+        else if (!krait_frame_make(remote, &reader->frames[i], frame))
             return -EAGAIN;
     }
     return 0;

@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "remote/memory.h"
 
+#include <string.h>
 #include <time.h>
 
 struct krait_stack_region {
@@ -124,14 +125,43 @@ static int make_regions(const struct krait_remote *remote, struct krait_stack_re
     return KRAIT_GROW(reader->bytes, reader->byte_cap, at * COPIES + 1) ? 0 : -ENOMEM;
 }
 
+enum { PAGE = 4096, PAGES = 2 }; /* frames lie on Python's own stack, and from 3.11 on some on the C stack */
+
+/* What was read while a chain was followed. */
+struct pages {
+    uint64_t at[PAGES];
+    char bytes[PAGES][PAGE];
+    uint32_t next;
+};
+
+/* The frame that called the one at `frame`; many lie in one page, which is read once. */
+static int read_back(const struct krait_remote *remote, struct pages *pages, uint64_t frame, uint64_t *back)
+{
+    uint64_t addr = frame + remote->layout.at[KRAIT_AT_FRAME_BACK], page = addr & ~(uint64_t)(PAGE - 1);
+    uint32_t i = 0;
+    while (i < PAGES && pages->at[i] != page)
+        i++;
+    if (i == PAGES && addr - page <= PAGE - sizeof(*back)) {
+        i = pages->next++ % PAGES;
+        pages->at[i] = krait_memory_read(remote->pid, page, pages->bytes[i], PAGE) ? 0 : page;
+    }
+    if (addr - page > PAGE - sizeof(*back) || pages->at[i] != page)
+        return krait_memory_read(remote->pid, addr, back, sizeof(*back));
+    memcpy(back, pages->bytes[i] + (addr - page), sizeof(*back));
+    return 0;
+}
+
 /* Follows the chain frame by frame, and adds what it finds to what earlier tries have found. What was read in between may
  * have moved: the copies show it. Then the chain may also bite its tail: `trap` is one of its frames, set anew after 1, 2, 4, 8...
  * steps (Brent's algorithm; Knuth, TAOCP 2, 3.1, exercise 7). */
 static int learn(const struct krait_remote *remote, struct krait_stack_reader *reader, uint64_t thread,
                  uint64_t head[2])
 {
+    struct pages pages;
     int rc = read_head(remote, thread, head);
     uint64_t frame = head[1], trap = 0;
+    memset(pages.at, 0, sizeof(pages.at));
+    pages.next = 0;
     reader->root = 0;
     for (uint32_t step = 1, next = 1; !rc && frame; step++) {
         rc = frame == trap ? -EAGAIN : add_known(reader, frame);
@@ -141,8 +171,7 @@ static int learn(const struct krait_remote *remote, struct krait_stack_reader *r
         }
         reader->root = frame;
         if (!rc)
-            rc = krait_memory_read(remote->pid, frame + remote->layout.at[KRAIT_AT_FRAME_BACK], &frame,
-                                   sizeof(frame));
+            rc = read_back(remote, &pages, frame, &frame);
     }
     return rc ? rc : make_regions(remote, reader);
 }

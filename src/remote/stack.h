@@ -40,6 +40,11 @@ int krait_stack_read(struct krait_remote *remote, struct krait_stack_reader *rea
 /* The code object at `addr`, read again if another one is there now; NULL if none is. */
 const struct krait_remote_code *krait_code_read(struct krait_remote *remote, uint64_t addr);
 
+/* The same of all frames of a stack, with one system call: true if all of them are known and have stayed; `codes` has room for
+ * `count`. */
+bool krait_codes_known(struct krait_remote *remote, const struct krait_raw_frame *frames, uint32_t count,
+                       const struct krait_remote_code **codes);
+
 /* The frame of a code object and an instruction. False if the code object cannot be read. */
 bool krait_frame_make(struct krait_remote *remote, const struct krait_raw_frame *raw,
                       struct krait_remote_frame *frame);

@@ -130,13 +130,30 @@ static int count_transition(struct pairs *pairs, uint32_t rule, uint32_t from, u
     return 0;
 }
 
+/* The state that it is in is another one since it began. */
+static int update_state(struct pairs *pairs, struct open *open, const struct krait_edge *edge)
+{
+    struct start *start = &open->starts[open->first];
+    pairs->intervals->rows[start->row].starts--;
+    open->key = edge->key;
+    if (row_of(pairs, edge, &start->key, &start->row))
+        return -ENOMEM;
+    pairs->intervals->rows[start->row].starts++;
+    return 0;
+}
+
 /* The state before ends. */
 static int add_state(struct pairs *pairs, struct open *open, const struct krait_edge *edge)
 {
     bool is_first = open->first == open->end;
-    int rc = is_first ? 0 : count_transition(pairs, edge->rule, open->key, edge->key);
+    if (edge->updates && !is_first && edge->key != KRAIT_NO_ID)
+        return update_state(pairs, open, edge);
+    int rc =
+        is_first || edge->key == KRAIT_NO_ID ? 0 : count_transition(pairs, edge->rule, open->key, edge->key);
     rc = rc || is_first ? rc : add_stop(pairs, open, edge);
     open->key = edge->key;
+    if (edge->key == KRAIT_NO_ID) /* in none from then on */
+        return rc;
     return rc ? rc : add_start(pairs, open, edge);
 }
 

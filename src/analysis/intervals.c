@@ -5,6 +5,7 @@
 #include "analysis/intervals.h"
 
 #include "analysis/intervals_inside.h"
+#include "analysis/provider.h"
 #include "base/array.h"
 #include "base/pipe.h"
 #include "base/runs.h"
@@ -568,6 +569,85 @@ static int walk_kernel(struct search *search, char *damage, size_t size)
     return is_needed ? krait_kernel_raw_walk(trace, &walk, damage, size) : 0;
 }
 
+/* -- state providers -- */
+
+static bool provider_wants(void *ctx, const char *name)
+{
+    const struct krait_interval_options *options = ((const struct search *)ctx)->options;
+    for (uint32_t i = 0; i < options->rule_count; i++) {
+        if (options->rules[i].provider && krait_provider_may(options->rules[i].provider, name))
+            return true;
+    }
+    return false;
+}
+
+/* What a change of an attribute belongs to. */
+struct changing {
+    struct search *search;
+    struct krait_edge edge;
+};
+
+/* The state's name has the attribute's in it: rows of several are told apart. */
+static int add_change(void *ctx, const char *attribute, const char *value, bool updates)
+{
+    struct changing *changing = ctx;
+    struct search *search = changing->search;
+    struct krait_edge edge = changing->edge;
+    KRAIT_AUTO_BUF state = { 0 };
+    krait_buf_fmt(&state, "%s = %s", attribute, value ? value : "");
+    edge.updates = updates;
+    edge.lane = krait_strtab_add(&search->lanes, attribute, strlen(attribute));
+    edge.key = value && !state.failed ? krait_strtab_add(&search->intervals->keys, state.data, state.len)
+                                      : KRAIT_NO_ID;
+    if (edge.lane == KRAIT_NO_ID || (value && edge.key == KRAIT_NO_ID) ||
+        !KRAIT_GROW(search->edges, search->edge_cap, search->edge_count + 1))
+        return -ENOMEM;
+    search->edges[search->edge_count++] = edge;
+    return 0;
+}
+
+static int provide(void *ctx, const struct krait_raw_event *event)
+{
+    struct changing changing = { .search = ctx };
+    struct search *search = ctx;
+    const struct krait_interval_options *options = search->options;
+    int rc = 0;
+    search->intervals->messages++;
+    search->is_mixed = true;
+    search->said.name = event->name;
+    search->said.fields = event->fields;
+    search->said.cpu = event->cpu;
+    search->said.tid = event->tid;
+    for (uint32_t i = 0; i < options->rule_count && !rc; i++) {
+        changing.edge = (struct krait_edge){
+            .t_ns = event->t_ns, .track = KRAIT_NO_ID, .rule = (uint16_t)i, .label = KRAIT_NO_ID
+        };
+        if (options->rules[i].provider)
+            rc = krait_provider_event(options->rules[i].provider, &search->said, add_change, &changing);
+    }
+    return rc;
+}
+
+/* From the beginning, whatever the range: states depend on what came before. */
+static int walk_providers(struct search *search, char *damage, size_t size)
+{
+    const struct krait_raw_walk walk = {
+        .ctx = search,
+        .range = { 0, search->options->range.to_ns },
+        .with_others = true,
+        .wants = provider_wants,
+        .take = provide,
+    };
+    bool is_needed = false;
+    for (uint32_t i = 0; i < search->options->rule_count; i++) {
+        if (!search->options->rules[i].provider)
+            continue;
+        is_needed = true;
+        krait_provider_reset(search->options->rules[i].provider);
+    }
+    return is_needed ? krait_kernel_raw_walk(search->trace, &walk, damage, size) : 0;
+}
+
 static int by_time(const void *a, const void *b)
 {
     const struct krait_edge *x = a, *y = b;
@@ -579,6 +659,7 @@ static int search_all(struct search *search, char *damage, size_t size)
     struct krait_intervals *intervals = search->intervals;
     int rc = walk_messages(search, damage, size);
     rc = rc ? rc : walk_kernel(search, damage, size);
+    rc = rc ? rc : walk_providers(search, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_CALLS, take_calls, damage, size);
     rc = rc ? rc : walk(search, KRAIT_TRACK_SLICES, take_spans, damage, size);
     if (!rc && search->is_mixed)

@@ -49,12 +49,13 @@ struct krait_interval_rule {
         *given[2]; /* its patterns as they were given, of a pair two; the finder does not look at them */
     struct krait_trigger *triggers;
     uint32_t trigger_count;
-    struct krait_match *match; /* of which function, or which spans */
-    const char *key;           /* of spans: a field */
-    bool by_key;               /* a row for each key, or for what the triggers' `by` names */
-    bool is_hidden;            /* only there for others that are within it */
-    uint32_t within;           /* only inside one of this rule's: its index plus 1; 0: anywhere */
-    const char *within_name;   /* its name, and the line of that, where a file declares it; as `given` */
+    struct krait_match *match;       /* of which function, or which spans */
+    const char *key;                 /* of spans: a field */
+    bool by_key;                     /* a row for each key, or for what the triggers' `by` names */
+    struct krait_provider *provider; /* in place of triggers, of states: provider.h */
+    bool is_hidden;                  /* only there for others that are within it */
+    uint32_t within;                 /* only inside one of this rule's: its index plus 1; 0: anywhere */
+    const char *within_name; /* its name, and the line of that, where a file declares it; as `given` */
     uint32_t line;
 };
 

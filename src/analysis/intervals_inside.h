@@ -15,7 +15,7 @@ struct krait_edge {
         track;      /* lane: what belongs together without a key. Of states: with it; then key is the state */
     uint32_t label; /* what its row is named by; KRAIT_NO_ID: by its key */
     uint16_t rule;
-    bool stops, is_both;
+    bool stops, is_both, updates; /* updates: the state was so since it began */
 };
 
 /* The row of a rule and key, new where there was none. Returns 0 or -ENOMEM. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/rules.h"
 
+#include "analysis/provider.h"
 #include "base/array.h"
 
 void krait_rules_done(struct krait_rules *rules)
@@ -9,9 +10,11 @@ void krait_rules_done(struct krait_rules *rules)
         for (uint32_t t = 0; t < rules->items[i].trigger_count; t++)
             krait_regex_free(rules->items[i].triggers[t].message);
         krait_match_free(rules->items[i].match);
+        krait_provider_free(rules->items[i].provider);
     }
     free(rules->items);
     krait_arena_done(&rules->arena);
+    krait_buf_done(&rules->notes);
     *rules = (struct krait_rules){ 0 };
 }
 

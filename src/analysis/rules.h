@@ -12,6 +12,7 @@ struct krait_rules { /* zeroed memory has none */
     struct krait_interval_rule *items;
     uint32_t count, cap;
     struct krait_arena arena; /* what they point to, patterns aside */
+    struct krait_buf notes;   /* lines for the user: what is left out of files */
 };
 
 void krait_rules_done(struct krait_rules *rules);

@@ -139,16 +139,16 @@ static int show_list(const struct analyses_options *o, struct krait_buf *out, st
 }
 
 /* The text of each, which has to be right. */
-static int show_texts(struct krait_buf *out, int count, char **names, struct krait_err *err)
+static int show_texts(struct krait_buf *out, struct krait_buf *notes, int count, char **names,
+                      struct krait_err *err)
 {
     int rc = 0;
     for (int i = 0; i < count && !rc; i++) {
         KRAIT_CLEANUP(krait_analysis_file_done) struct krait_analysis_file file = { 0 };
         KRAIT_CLEANUP(krait_rules_done) struct krait_rules rules = { 0 };
         rc = krait_analysis_file_read(&file, names[i], err);
-        rc = rc ? rc
-                : krait_declared_read(&rules, file.path ? file.path : names[i], file.text.data, file.text.len,
-                                      NULL, err);
+        rc = rc ? rc : krait_analysis_file_rules(&file, names[i], &rules, NULL, err);
+        krait_buf_add(notes, rules.notes.data, rules.notes.len);
         if (!rc)
             krait_buf_add(out, file.text.data, file.text.len);
     }
@@ -160,13 +160,15 @@ static int run_analyses(void *values, int argc, char **argv)
     const struct analyses_options *o = values;
     struct krait_err err = { 0 };
     KRAIT_AUTO_BUF out = { 0 };
+    KRAIT_AUTO_BUF notes = { 0 };
     if (o->json && argc) {
         krait_err_set(&err, -EINVAL, "--json lists all; it does not go with a name");
         return krait_cmd_usage(&krait_cmd_analyses, &err);
     }
-    int rc = argc ? show_texts(&out, argc, argv, &err) : show_list(o, &out, &err);
-    if (out.data)
-        fwrite(out.data, 1, out.len, stdout);
+    int rc = argc ? show_texts(&out, &notes, argc, argv, &err) : show_list(o, &out, &err);
+    struct krait_err unwritten = { 0 };
+    if (krait_terminal_print(&out, &notes, "the analyses", &unwritten) && !rc)
+        return krait_cmd_fail(&krait_cmd_analyses, &unwritten);
     return !rc ? 0 : rc == -EBADMSG && !argc ? 1 : krait_cmd_fail(&krait_cmd_analyses, &err);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/analysis_files.h"
 
+#include "analysis/provider.h"
 #include "base/suggest.h"
-#include "base/toml.h"
+#include "base/xml.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -28,10 +29,23 @@ char *krait_analysis_folder(void)
     return asprintf(&path, "%s/.config/krait/analyses", home) < 0 ? NULL : path;
 }
 
+static bool has_suffix(const char *name, const char *suffix)
+{
+    size_t n = strlen(name), m = strlen(suffix);
+    return n > m && strcmp(name + n - m, suffix) == 0;
+}
+
 static bool is_path(const char *name)
 {
-    size_t n = strlen(name), m = strlen(SUFFIX);
-    return strchr(name, '/') || (n > m && strcmp(name + n - m, SUFFIX) == 0);
+    return strchr(name, '/') || has_suffix(name, SUFFIX) || has_suffix(name, ".xml");
+}
+
+int krait_analysis_file_rules(const struct krait_analysis_file *file, const char *name,
+                              struct krait_rules *rules, const char **about, struct krait_err *err)
+{
+    const char *path = file->path ? file->path : name, *text = file->text.data ? file->text.data : "";
+    return has_suffix(path, ".xml") ? krait_provider_read(rules, path, text, file->text.len, about, err)
+                                    : krait_declared_read(rules, path, text, file->text.len, about, err);
 }
 
 static int read_file(struct krait_analysis_file *file, struct krait_err *err)
@@ -45,7 +59,7 @@ static int read_file(struct krait_analysis_file *file, struct krait_err *err)
         fclose(from);
         return krait_err_set(err, -EISDIR, "%s is a folder; name a file of analyses in it", file->path);
     }
-    for (size_t n; file->text.len <= KRAIT_TOML_MOST && (n = fread(part, 1, sizeof(part), from));)
+    for (size_t n; file->text.len <= KRAIT_XML_MOST && (n = fread(part, 1, sizeof(part), from));)
         krait_buf_add(&file->text, part, n);
     bool failed = ferror(from);
     int rc = failed ? krait_err_errno(err, "%s", file->path) : 0;
@@ -107,9 +121,7 @@ int krait_analysis_rules(struct krait_rules *rules, const struct krait_opt_list 
     for (size_t i = 0; i < names->count && !rc; i++) {
         KRAIT_CLEANUP(krait_analysis_file_done) struct krait_analysis_file file = { 0 };
         rc = krait_analysis_file_read(&file, names->items[i], err);
-        rc = rc ? rc
-                : krait_declared_read(rules, file.path ? file.path : names->items[i], file.text.data,
-                                      file.text.len, NULL, err);
+        rc = rc ? rc : krait_analysis_file_rules(&file, names->items[i], rules, NULL, err);
     }
     return rc;
 }

@@ -18,6 +18,10 @@ struct krait_analysis_file {
 
 void krait_analysis_file_done(struct krait_analysis_file *file);
 
+/* The rules of its text, TOML or XML. `about` as for krait_declared_read. */
+int krait_analysis_file_rules(const struct krait_analysis_file *file, const char *name,
+                              struct krait_rules *rules, const char **about, struct krait_err *err);
+
 /* Finds and reads one. -ENOENT: there is none; err names the nearest. */
 int krait_analysis_file_read(struct krait_analysis_file *file, const char *name, struct krait_err *err);
 

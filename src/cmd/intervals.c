@@ -81,6 +81,7 @@ static int add_declared(struct intervals *intervals, struct krait_err *err)
     const struct intervals_options *o = intervals->options;
     uint32_t first = intervals->rules.count, shown = 0;
     int rc = krait_analysis_rules(&intervals->rules, &o->select.analyses, err);
+    krait_buf_add(&intervals->notes, intervals->rules.notes.data, intervals->rules.notes.len);
     for (uint32_t i = first; i < intervals->rules.count && !rc; i++) {
         intervals->rules.items[i].by_key |= o->by != NULL;
         intervals->rules.items[i].is_hidden = !is_asked_for(intervals, &intervals->rules.items[i]);

@@ -250,10 +250,16 @@ int krait_intervals_table(struct intervals *intervals)
 {
     const struct krait_intervals *found = &intervals->of.found;
     KRAIT_CLEANUP(krait_sheet_done) struct krait_sheet sheet = krait_intervals_sheet(intervals);
-    for (uint32_t i = 0; i < found->row_count; i++)
+    for (uint32_t i = 0; i < found->row_count; i++) {
+        const struct krait_interval_row *row = &found->rows[i];
+        bool is_empty =
+            row->key != KRAIT_NO_ID && !(row->starts || row->stops || row->no_start || row->no_key);
+        if (is_empty) /* a state that became another one */
+            continue;
         krait_sheet_add(
             &sheet, &(struct intervals_row){ found->rows[i], krait_intervals_name(intervals, &found->rows[i]),
                                              krait_intervals_key(&intervals->of, found->rows[i].key) });
+    }
     return krait_intervals_print(intervals, &sheet,
                                  intervals->options->select.analyses.count ? "name,total_ns" : NULL, "rows");
 }

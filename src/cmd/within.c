@@ -254,6 +254,8 @@ int krait_within(struct krait_select *select, struct krait_trace *trace, const c
         return rc;
     const char *dots = strstr(name, " .. ");
     rc = krait_analysis_rules(&search.declared, &select->analyses, err);
+    if (search.declared.notes.len)
+        krait_terminal_print(&(struct krait_buf){ 0 }, &search.declared.notes, "", err);
     if (rc)
         return rc;
     uint32_t declared = declared_rule(&search.declared, name);

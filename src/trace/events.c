@@ -44,6 +44,13 @@ static int open_events(struct krait_trace *trace, struct krait_folder *const *fo
     return 0;
 }
 
+const char *const *krait_events_dirs(const struct krait_trace *trace, uint32_t *count)
+{
+    const struct events *events = trace->impl->source[KRAIT_IMPORTER_events];
+    *count = events ? events->count : 0;
+    return events ? (const char *const *)events->dirs : NULL;
+}
+
 static void close_events(void *source)
 {
     const struct events *events = source;

@@ -65,6 +65,9 @@ struct krait_importer {
 
 extern const struct krait_importer *const krait_importers[KRAIT_IMPORTERS];
 
+/* The folders that the importer `events` takes; *count is 0 where there are none. */
+const char *const *krait_events_dirs(const struct krait_trace *trace, uint32_t *count);
+
 /* The model's own side of struct krait_trace. */
 struct krait_trace_impl {
     struct krait_arena arena;

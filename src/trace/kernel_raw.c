@@ -148,13 +148,29 @@ static int take_events(struct raw *raw, struct krait_damage *damage)
     return rc ? rc : met == -ENOMEM || met_first->code == -ENOMEM ? -ENOMEM : 0;
 }
 
+static int find_dirs(const struct krait_trace *trace, const struct krait_raw_walk *walk, const char ***dirs,
+                     uint32_t *count)
+{
+    uint32_t kernels, others = 0;
+    const char *const *of_kernel = krait_kernel_dirs(trace, &kernels);
+    const char *const *of_others = walk->with_others ? krait_events_dirs(trace, &others) : NULL;
+    *dirs = malloc(((size_t)kernels + others + 1) * sizeof(**dirs));
+    for (uint32_t i = 0; i < kernels && *dirs; i++)
+        (*dirs)[(*count)++] = of_kernel[i];
+    for (uint32_t i = 0; i < others && *dirs; i++)
+        (*dirs)[(*count)++] = of_others[i];
+    return *dirs ? 0 : -ENOMEM;
+}
+
 int krait_kernel_raw_walk(const struct krait_trace *trace, const struct krait_raw_walk *walk, char *damage,
                           size_t size)
 {
     struct krait_damage kept = { damage, size };
     struct krait_err why = { 0 };
-    uint32_t count;
-    const char *const *dirs = krait_kernel_dirs(trace, &count);
+    KRAIT_AUTO_FREE const char **dirs = NULL;
+    uint32_t count = 0;
+    if (find_dirs(trace, walk, &dirs, &count))
+        return -ENOMEM;
     if (!count)
         return 0;
     KRAIT_CLEANUP(raw_free) struct raw *raw = calloc(1, sizeof(*raw));

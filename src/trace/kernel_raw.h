@@ -17,6 +17,7 @@ struct krait_raw_event {
 struct krait_raw_walk {
     void *ctx;
     struct krait_range range;
+    bool with_others; /* also the events of other tracers, such as LTTng's of programs */
     bool (*wants)(
         void *ctx,
         const char *name); /* whether events of this name are handed out; asked once for each class */

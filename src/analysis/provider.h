@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * State providers of Trace Compass's data-driven analyses: XML that says how events change the attributes of a system
+ * (Trace Compass User Guide, "Data driven analysis"; the schema is xmlStateProvider.xsd in its source).
+ *
+ *   <eventHandler eventName="sched_switch">
+ *     <stateChange>
+ *       <stateAttribute type="constant" value="Threads"/> <stateAttribute type="eventField" value="next_tid"/>
+ *       <stateValue type="string" value="running"/>        the attribute Threads/102 is "running" from then on
+ *     </stateChange>
+ *   </eventHandler>
+ */
+#ifndef KRAIT_ANALYSIS_PROVIDER_H
+#define KRAIT_ANALYSIS_PROVIDER_H
+
+#include "analysis/rules.h"
+
+struct krait_provider;
+
+/* Adds a rule of states for each provider of a text. What is not supported is left out, and told in rules->notes by its
+ * line. -EBADMSG: it is no XML of data-driven analyses, or has no provider; -ENOMEM. */
+int krait_provider_read(struct krait_rules *rules, const char *path, const char *text, size_t n,
+                        const char **about, struct krait_err *err);
+void krait_provider_free(struct krait_provider *provider);
+
+/* Forgets all states: before each run over the events. */
+void krait_provider_reset(struct krait_provider *provider);
+
+/* Whether it looks at events of this name. */
+bool krait_provider_may(const struct krait_provider *provider, const char *event);
+
+/* An attribute is in another state; value NULL: in none. Only what differs is told. `updates`: it was so since its state
+ * began. */
+typedef int krait_provider_fn(void *ctx, const char *attribute, const char *value, bool updates);
+
+/* The next event, in order of time. Returns 0, what fn returned, or -ENOMEM. */
+int krait_provider_event(struct krait_provider *provider, struct krait_said *said, krait_provider_fn *fn,
+                         void *ctx);
+
+#endif

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State providers of Trace Compass's data-driven analyses (-f FILE.xml)."""
+
+import subprocess
+
+import kernel_made
+import pytest
+from analyses_oracle import read
+
+from conftest import verb_json
+from kernel_made import event, switch
+from test_cat import CORPUS
+
+
+@pytest.fixture
+def states(krait, tmp_path):
+    """states(trace, xml): {attribute: [(value, begin, duration)]} in us, and what is not supported."""
+
+    def of(trace, xml):
+        (tmp_path / "own.xml").write_text(xml)
+        found = {}
+        for row in verb_json(krait, "intervals", trace, "-f", tmp_path / "own.xml", "--list")["list"]:
+            path, value = row["key"].split(" = ")
+            found.setdefault(path, []).append((value, row["begin_ns"] // 1000, row["duration_ns"] // 1000))
+        done = subprocess.run([krait, "analyses", tmp_path / "own.xml"], capture_output=True, text=True, check=True)
+        return found, done.stderr
+
+    return of
+
+
+def provider(handlers, before=""):
+    return f'<?xml version="1.0"?>\n<tmfxml><stateProvider id="own" version="1"><head><label value="Own"/></head>{before}\n{handlers}</stateProvider></tmfxml>\n'
+
+
+PATH = """
+  <stateAttribute type="constant" value="Threads"/>
+  <stateAttribute type="eventField" value="tid"/>
+"""
+
+
+def test_events_set_attributes(tmp_path, states):
+    trace = kernel_made.write(tmp_path / "t", [event(0, "go", tid=1, n=5), event(10, "go", tid=2, n=6), event(30, "go", tid=1, n=6), event(40, "end", tid=1), event(70, "go", tid=1, n=7), event(90, "end", tid=1)], domain="ust")
+    xml = provider(
+        f"""
+<eventHandler eventName="go"><stateChange>{PATH}<stateValue type="eventField" value="n"/></stateChange></eventHandler>
+<eventHandler eventName="end"><stateChange>{PATH}<stateValue type="null"/></stateChange></eventHandler>
+<eventHandler eventName="*"><stateChange><stateAttribute type="eventName"/><stateValue type="int" value="1" increment="true"/></stateChange></eventHandler>
+"""
+    )
+    found, notes = states(trace, xml)
+    assert notes == ""
+    assert found["Threads/1"] == [("5", 0, 30), ("6", 30, 10), ("7", 70, 20)]
+    assert found["go"] == [("1", 0, 10), ("2", 10, 20), ("3", 30, 40)] and found["end"] == [("1", 40, 50)]
+
+
+def test_conditions_choose_among_changes(tmp_path, states):
+    trace = kernel_made.write(tmp_path / "t", [event(t, "x", n=n, m=m) for t, n, m in [(0, 1, 1), (10, 1, 5), (20, 3, 5), (30, 9, 5), (40, 9, 1), (50, 0, 0)]], domain="ust")
+
+    def change(name, condition):
+        sides = "".join(f'<{side}><stateAttribute type="constant" value="{name}"/><stateValue type="string" value="{side}"/></{side}>' for side in ("then", "else"))
+        return f"<stateChange><if>{condition}</if>{sides}</stateChange>"
+
+    def is_(field, value, op="eq"):
+        return f'<condition operator="{op}"><field name="{field}"/><stateValue type="int" value="{value}"/></condition>'
+
+    query = '<condition><stateAttribute type="constant" value="and"/><stateValue type="string" value="then"/></condition>'
+    xml = provider(
+        '<eventHandler eventName="x">'
+        + change("and", f"<and>{is_('n', '$ONE')}{is_('m', 5)}</and>")
+        + change("or", f"<or>{is_('n', 3)}{is_('m', 1)}</or>")
+        + change("not", f"<not>{is_('n', 3, 'ge')}</not>")
+        + change("lt", is_("n", 3, "lt"))
+        + change("query", query)
+        + "</eventHandler>",
+        '<definedValue name="ONE" value="1"/>',
+    )
+    found, _ = states(trace, xml)
+    assert found["and"] == [("else", 0, 10), ("then", 10, 10)]  # the last has no end
+    assert found["or"] == [("then", 0, 10), ("else", 10, 10), ("then", 20, 10), ("else", 30, 10), ("then", 40, 10)]
+    assert found["not"] == [("then", 0, 20), ("else", 20, 30)] == found["lt"] and found["query"] == found["and"]
+
+
+def test_locations_queries_mappings_updates_and_deletes(tmp_path, states):
+    trace = kernel_made.write(tmp_path / "t", [event(0, "run", tid=7), event(10, "call", nr=3), event(25, "better", nr=4), event(40, "exit", tid=7), event(50, "run", tid=8)], domain="ust")
+    xml = provider(
+        """
+<eventHandler eventName="run"><stateChange><stateAttribute type="constant" value="now"/><stateValue type="eventField" value="tid"/></stateChange></eventHandler>
+<eventHandler eventName="call"><stateChange><stateAttribute type="location" value="current"/><stateAttribute type="constant" value="call"/><stateValue type="eventField" value="nr" mappingGroup="names"/></stateChange></eventHandler>
+<eventHandler eventName="better"><stateChange><stateAttribute type="location" value="current"/><stateAttribute type="constant" value="call"/><stateValue type="eventField" value="nr" update="true"/></stateChange></eventHandler>
+<eventHandler eventName="exit"><stateChange><stateAttribute type="constant" value="Threads"/><stateAttribute type="eventField" value="tid"/><stateValue type="delete"/></stateChange></eventHandler>
+""",
+        """
+<location id="current"><stateAttribute type="constant" value="Threads"/><stateAttribute type="query"><stateAttribute type="constant" value="now"/></stateAttribute></location>
+<mappingGroup id="names"><entry><stateValue type="int" value="3"/><stateValue type="string" value="read"/></entry></mappingGroup>
+""",
+    )
+    found, _ = states(trace, xml)
+    assert found == {"now": [("7", 0, 50)], "Threads/7/call": [("4", 10, 30)]}
+
+
+def test_a_kernel_trace_gives_what_a_script_finds(states):
+    trace = CORPUS / "lttng-ref-traces" / "basic-kernel-analysis"
+    if not trace.exists():
+        pytest.skip("the corpus of traces is not here")
+    xml = provider('<eventHandler eventName="sched_sw*"><stateChange><stateAttribute type="constant" value="CPUs"/><stateAttribute type="eventField" value="cpu"/><stateValue type="eventField" value="next_tid"/></stateChange></eventHandler>')
+    expected, open_ = {}, {}
+    for ns, name, fields, cpu, _ in read(trace):
+        if name == "sched_switch" and open_.get(cpu, (None,))[0] != fields["next_tid"]:
+            if cpu in open_:
+                expected.setdefault(f"CPUs/{cpu}", []).append((str(open_[cpu][0]), (ns - open_[cpu][1]) // 1000))
+            open_[cpu] = (fields["next_tid"], ns)
+    found, _ = states(trace, xml)
+    assert {path: [(value, duration) for value, _, duration in rows] for path, rows in found.items()} == expected
+
+
+def test_what_is_not_supported_is_told_by_line_and_left_out(tmp_path, states):
+    trace = kernel_made.write(tmp_path / "t", [switch(0, 0, 5), switch(10, 5, 6)])
+    xml = provider(
+        """<eventHandler eventName="sched_switch">
+<stateChange><stateAttribute type="constant" value="a"/><stateValue type="script" value="x"/></stateChange>
+<stateChange><stateAttribute type="constant" value="b"/><stateValue type="int" value="1" stack="push"/></stateChange>
+<stateChange><stateAttribute type="self"/><stateValue type="int" value="1"/></stateChange>
+<stateChange><stateAttribute type="location" value="none"/><stateValue type="int" value="1"/></stateChange>
+<stateChange><stateAttribute type="constant" value="c"/><stateValue type="int" value="1"/><futureTime type="int" value="1"/></stateChange>
+<stateChange><stateAttribute type="constant" value="d"/></stateChange>
+<stateChange><if><condition><field name="x"/></condition></if><then/></stateChange>
+<stateChange><stateAttribute type="constant" value="kept"/><stateValue type="eventField" value="next_tid"/></stateChange>
+</eventHandler>""",
+    ).replace("</tmfxml>", "<pattern/>\n</tmfxml>")
+    found, notes = states(trace, xml)
+    assert found == {"kept": [("5", 0, 10)]}
+    lines = [line.split(".xml:")[1].split(" is not supported")[0] for line in notes.splitlines()]
+    assert lines == [
+        '4: <stateValue type="script">',
+        "5: <stateValue stack>",
+        '6: <stateAttribute type="self">',
+        '7: <stateAttribute of no location="none">',
+        "8: <futureTime>",
+        "9: <stateChange without an attribute and a value>",
+        "10: <condition without a value to compare with>",
+        "12: <pattern>",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("<tmfxml>", "own.xml: line 1: no element found"),
+        ("", "own.xml: line 1: no element found"),
+        ("<trace/>", "own.xml:1: <trace> is no data-driven analysis, which begins with <tmfxml>"),
+        ("<tmfxml/>", "own.xml: it has no state provider whose changes krait supports"),
+        ("<a>" * 1000, "elements are nested too deep"),
+        (provider('<eventHandler eventName="x"><stateChange><stateAttribute type="location" value="l"/><stateValue type="int" value="1"/></stateChange></eventHandler>', '<location id="l"><stateAttribute type="location" value="l"/></location>'), "that stands for itself"),
+        ('<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + "".join(f'<!ENTITY {b} "&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};&{a};">' for a, b in zip("abcdefghi", "bcdefghij")) + ']><tmfxml a="&j;"/>', "own.xml: line 1: "),
+    ],
+    ids=range(7),
+)
+def test_what_is_no_analysis_is_refused(krait, tmp_path, text, why):
+    (tmp_path / "own.xml").write_text(text)
+    done = subprocess.run([krait, "analyses", tmp_path / "own.xml"], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1 and why in done.stderr

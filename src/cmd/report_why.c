@@ -3,10 +3,12 @@
  * `krait report --why`: a function's slowest calls, and what kept each of them.
  */
 #include "analysis/why.h"
+#include "base/arena.h"
 #include "base/csv.h"
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/report.h"
+#include "cmd/sheet.h"
 
 #include <string.h>
 
@@ -85,46 +87,149 @@ static void add_who(struct krait_buf *text, const struct report *report, const s
         krait_buf_str(text, " or an interrupt");
 }
 
-static void cause_cell(struct krait_table *table, const struct report *report,
-                       const struct krait_why_row *row, uint64_t t_ns)
-{
-    KRAIT_AUTO_BUF text = { 0 };
-    if (row->state == KRAIT_WALL_RUNNABLE)
-        add_ready(&text, report, row, t_ns);
-    else
-        add_who(&text, report, row, t_ns);
-    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
-}
-
 /* -- tables -- */
 
-static void add_times(struct krait_table *table, const struct krait_why_row *row)
+/* What columns need besides the row. */
+struct whys {
+    const struct report *report;
+    struct krait_arena texts;
+    uint64_t end_ns; /* of the call */
+};
+
+static bool is_for_cpu(const struct krait_why_row *row)
 {
-    krait_cell_ns(table, row->ns);
-    krait_cell_count(table, row->count);
-    krait_cell_ns(table, row->longest_ns);
+    return row->state == KRAIT_WALL_RUNNABLE;
 }
 
-static void call_cell(struct krait_table *table, const struct report *report, uint32_t call)
+static struct krait_sheet_cell state_words(void *of, const void *row, size_t arg)
 {
+    const struct krait_why_row *at = row;
+    return krait_sheet_name(is_for_cpu(at) ? "a CPU"
+                                           : krait_report_wall_word((enum krait_wall_state)at->state));
+}
+
+static struct krait_sheet_cell state_key(void *of, const void *row, size_t arg)
+{
+    return krait_sheet_name(
+        krait_report_wall_key((enum krait_wall_state)((const struct krait_why_row *)row)->state));
+}
+
+static struct krait_sheet_cell syscall_name(void *of, const void *row, size_t arg)
+{
+    const struct whys *whys = of;
+    uint32_t call = ((const struct krait_why_row *)row)->call;
+    return krait_sheet_name(call == KRAIT_NO_ID ? NULL : krait_wall_call(whys->report->wall, call));
+}
+
+static struct krait_sheet_cell is_preempted(void *of, const void *row, size_t arg)
+{
+    return krait_sheet_number(((const struct krait_why_row *)row)->preempted);
+}
+
+static struct krait_sheet_cell is_idle(void *of, const void *row, size_t arg)
+{
+    const struct krait_why_row *at = row;
+    return krait_sheet_number(is_for_cpu(at) && !at->by);
+}
+
+static struct krait_sheet_cell by_tid(void *of, const void *row, size_t arg)
+{
+    const struct whys *whys = of;
+    const struct krait_why_row *at = row;
+    return krait_sheet_number(has_cause(at)
+                                  ? (uint64_t)krait_wall_cause(whys->report->wall, at->by, whys->end_ns).tid
+                                  : KRAIT_SHEET_NONE);
+}
+
+static struct krait_sheet_cell by_name(void *of, const void *row, size_t arg)
+{
+    const struct whys *whys = of;
+    const struct krait_why_row *at = row;
+    return krait_sheet_name(has_cause(at) ? krait_wall_cause(whys->report->wall, at->by, whys->end_ns).name
+                                          : NULL);
+}
+
+static struct krait_sheet_cell who(void *of, const void *row, size_t arg)
+{
+    struct whys *whys = of;
     KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, krait_wall_call(report->wall, call));
-    bool none = !text.data || !*text.data;
-    krait_table_cell(table, none ? "-" : text.data, none ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
+    (is_for_cpu(row) ? add_ready : add_who)(&text, whys->report, row, whys->end_ns);
+    return krait_sheet_name(krait_arena_strdup(&whys->texts, text.data ? text.data : ""));
 }
 
-static int print_indented(struct report *report, const struct krait_table *table)
+#define AT(field) krait_sheet_number_at, offsetof(struct krait_why_row, field)
+
+static const struct krait_sheet_column syscalls[] = {
+    { { "time", 0, 0, 0 }, "ns", KRAIT_SHEET_NS, 0, AT(ns) },
+    { { "calls", 0, 0, 0 }, "count", KRAIT_SHEET_COUNT, 0, AT(count) },
+    { { "longest", 0, 0, 1 }, "longest_ns", KRAIT_SHEET_NS, 0, AT(longest_ns) },
+    { { "system call", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 16, 0 },
+      "syscall",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      syscall_name,
+      0 },
+};
+
+static const struct krait_sheet_column waits[] = {
+    { { "time", 0, 0, 0 }, "ns", KRAIT_SHEET_NS, 0, AT(ns) },
+    { { "times", 0, 0, 0 }, "count", KRAIT_SHEET_COUNT, 0, AT(count) },
+    { { "longest", 0, 0, 2 }, "longest_ns", KRAIT_SHEET_NS, 0, AT(longest_ns) },
+    { { "waited for", KRAIT_COLUMN_LEFT, 0, 0 }, NULL, KRAIT_SHEET_NAME, 0, state_words, 0 },
+    { { "in", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 1 },
+      "syscall",
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_DASH,
+      syscall_name,
+      0 },
+    { { "who", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 24, 0 },
+      NULL,
+      KRAIT_SHEET_NAME,
+      KRAIT_SHEET_BLANK,
+      who,
+      0 },
+    { { NULL, 0, 0, 0 }, "state", KRAIT_SHEET_NAME, KRAIT_SHEET_DATA, state_key, 0 },
+    { { NULL, 0, 0, 0 }, "preempted", KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, is_preempted, 0 },
+    { { NULL, 0, 0, 0 }, "idle", KRAIT_SHEET_BOOL, KRAIT_SHEET_DATA, is_idle, 0 },
+    { { NULL, 0, 0, 0 }, "by_tid", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, by_tid, 0 },
+    { { NULL, 0, 0, 0 }, "by_name", KRAIT_SHEET_NAME, KRAIT_SHEET_DATA, by_name, 0 },
+};
+
+/* Hands out a call's rows as a sheet; what `put` returns, or -ENOMEM. */
+static int with_sheet(struct report *report, const struct krait_why_call *call, bool is_waits,
+                      int (*put)(struct report *report, const struct krait_sheet *sheet))
+{
+    const struct krait_why_rows *rows = is_waits ? &call->waits : &call->calls;
+    struct whys whys = { .report = report, .end_ns = call->end_ns };
+    struct krait_sheet sheet = { .columns = is_waits ? waits : syscalls, .of = &whys };
+    sheet.column_count = is_waits ? KRAIT_ARRAY_LEN(waits) : KRAIT_ARRAY_LEN(syscalls);
+    for (uint32_t i = 0; i < rows->count; i++)
+        krait_sheet_add(&sheet, &rows->items[i]);
+    int rc = put(report, &sheet);
+    krait_sheet_done(&sheet);
+    krait_arena_done(&whys.texts);
+    return rc;
+}
+
+static int print_indented(struct report *report, const struct krait_sheet *sheet)
 {
     KRAIT_AUTO_BUF text = { 0 };
     struct krait_table_look look = report->look;
     look.width -= KRAIT_MIN(look.width, (uint32_t)INDENT);
-    int rc = krait_table_print(table, &look, &text);
+    if (!sheet->rows)
+        return 0;
+    int rc = krait_sheet_table(sheet, ROWS, &look, &text);
     krait_buf_char(&report->out, '\n');
     for (char *line = text.data, *end; !rc && *line; line = end + 1) {
         end = strchr(line, '\n');
         krait_buf_fmt(&report->out, "%*s%.*s\n", INDENT, "", (int)(end - line), line);
     }
     return rc;
+}
+
+static int print_json(struct report *report, const struct krait_sheet *sheet)
+{
+    return krait_sheet_json(sheet, 0, &report->out);
 }
 
 /* What the table does not have. */
@@ -139,56 +244,12 @@ static void add_more(struct report *report, const struct krait_why_rows *rows)
                       rows->count - ROWS);
 }
 
-static int put_calls(struct report *report, const struct krait_why_call *call)
+static int put_tables(struct report *report, const struct krait_why_call *call)
 {
-    static const struct krait_column columns[] = {
-        { "time", 0, 0, 0 },
-        { "calls", 0, 0, 0 },
-        { "longest", 0, 0, 1 },
-        { "system call", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 16, 0 },
-    };
-    struct krait_table *table;
-    if (!call->calls.count)
-        return 0;
-    if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
-        return -ENOMEM;
-    for (uint32_t i = 0; i < call->calls.count && i < ROWS; i++) {
-        add_times(table, &call->calls.items[i]);
-        call_cell(table, report, call->calls.items[i].call);
-    }
-    int rc = print_indented(report, table);
-    add_more(report, &call->calls);
-    krait_table_free(table);
-    return rc;
-}
-
-static int put_waits(struct report *report, const struct krait_why_call *call)
-{
-    static const struct krait_column columns[] = {
-        { "time", 0, 0, 0 },
-        { "times", 0, 0, 0 },
-        { "longest", 0, 0, 2 },
-        { "waited for", KRAIT_COLUMN_LEFT, 0, 0 },
-        { "in", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 8, 1 },
-        { "who", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 24, 0 },
-    };
-    struct krait_table *table;
-    if (!call->waits.count)
-        return 0;
-    if (krait_table_new(&table, columns, KRAIT_ARRAY_LEN(columns)))
-        return -ENOMEM;
-    for (uint32_t i = 0; i < call->waits.count && i < ROWS; i++) {
-        const struct krait_why_row *row = &call->waits.items[i];
-        bool ready = row->state == KRAIT_WALL_RUNNABLE;
-        add_times(table, row);
-        krait_table_cell(table, ready ? "a CPU" : krait_report_wall_word((enum krait_wall_state)row->state),
-                         KRAIT_STYLE_NONE, 0);
-        call_cell(table, report, row->call);
-        cause_cell(table, report, row, call->end_ns);
-    }
-    int rc = print_indented(report, table);
+    int rc = with_sheet(report, call, true, print_indented);
     add_more(report, &call->waits);
-    krait_table_free(table);
+    rc = rc ? rc : with_sheet(report, call, false, print_indented);
+    add_more(report, &call->calls);
     return rc;
 }
 
@@ -247,8 +308,7 @@ static int put_call(struct report *report, const struct krait_why_call *call, ui
     if (!report->wall)
         return 0;
     krait_report_wall_words(report, call->wall_ns, INDENT);
-    int rc = put_waits(report, call);
-    return rc ? rc : put_calls(report, call);
+    return put_tables(report, call);
 }
 
 static int put_text(struct report *report, const struct krait_why *why, uint32_t matched)
@@ -264,50 +324,10 @@ static int put_text(struct report *report, const struct krait_why *why, uint32_t
 
 /* -- JSON -- */
 
-static void json_row(struct krait_buf *out, const struct report *report, const struct krait_why_row *row)
+static int json_call(struct report *report, const struct krait_why_call *call)
 {
-    krait_json_key_u64(out, "count", row->count);
-    krait_json_key_u64(out, "ns", row->ns);
-    krait_json_key_u64(out, "longest_ns", row->longest_ns);
-    krait_json_key(out, "syscall");
-    if (row->call == KRAIT_NO_ID)
-        krait_buf_str(out, "null");
-    else
-        krait_json_cstr(out, krait_wall_call(report->wall, row->call));
-}
-
-static void json_wait(struct krait_buf *out, const struct report *report, const struct krait_why_row *row,
-                      uint64_t t_ns)
-{
-    krait_json_key_text(out, "state", krait_report_wall_key((enum krait_wall_state)row->state));
-    krait_json_key_bool(out, "preempted", row->preempted);
-    krait_json_key_bool(out, "idle", row->state == KRAIT_WALL_RUNNABLE && !row->by);
-    if (has_cause(row)) {
-        struct krait_wall_cause cause = krait_wall_cause(report->wall, row->by, t_ns);
-        krait_json_key_u64(out, "by_tid", (uint64_t)cause.tid);
-        krait_json_key_text(out, "by_name", cause.name);
-        return;
-    }
-    krait_json_key_null(out, "by_tid");
-    krait_json_key_null(out, "by_name");
-}
-
-static void json_rows(struct krait_buf *out, const struct report *report, const struct krait_why_call *call,
-                      const char *key, const struct krait_why_rows *rows)
-{
-    krait_json_key_open(out, key, '[');
-    for (uint32_t i = 0; i < rows->count; i++) {
-        krait_json_item(out, "{");
-        json_row(out, report, &rows->items[i]);
-        if (rows == &call->waits)
-            json_wait(out, report, &rows->items[i], call->end_ns);
-        krait_buf_char(out, '}');
-    }
-    krait_buf_char(out, ']');
-}
-
-static void json_call(struct krait_buf *out, const struct report *report, const struct krait_why_call *call)
-{
+    struct krait_buf *out = &report->out;
+    int rc = 0;
     const struct krait_func *func = &report->trace->funcs[call->func];
     const struct krait_thread *thread = &report->trace->threads[call->thread];
     krait_buf_char(out, '{');
@@ -319,15 +339,19 @@ static void json_call(struct krait_buf *out, const struct report *report, const 
     krait_json_key_text(out, "thread", thread->name);
     if (report->wall) {
         krait_report_json_wall(out, "wall_ns", call->wall_ns);
-        json_rows(out, report, call, "syscalls", &call->calls);
-        json_rows(out, report, call, "waits", &call->waits);
+        krait_json_key(out, "syscalls");
+        rc = with_sheet(report, call, false, print_json);
+        krait_json_key(out, "waits");
+        rc = rc ? rc : with_sheet(report, call, true, print_json);
     }
     krait_buf_char(out, '}');
+    return rc;
 }
 
-static void put_json(struct report *report, const struct krait_why *why, uint32_t matched)
+static int put_json(struct report *report, const struct krait_why *why, uint32_t matched)
 {
     struct krait_buf *out = &report->out;
+    int rc = 0;
     krait_report_json_open(report, why->total_ns);
     krait_json_key_open(out, "why", '{');
     krait_json_key_text(out, "pattern", report->options->why);
@@ -338,12 +362,13 @@ static void put_json(struct report *report, const struct krait_why *why, uint32_
         krait_report_json_wall(out, "wall_ns", why->wall_ns);
     krait_buf_char(out, '}');
     krait_json_key_open(out, "slowest", '[');
-    for (uint32_t i = 0; i < why->count; i++) {
+    for (uint32_t i = 0; i < why->count && !rc; i++) {
         krait_json_item(out, "\n");
-        json_call(out, report, &why->slowest[i]);
+        rc = json_call(report, &why->slowest[i]);
     }
     krait_buf_char(out, ']');
     krait_report_json_close(report);
+    return rc;
 }
 
 /* -- CSV: a line a call, without its tables -- */
@@ -381,9 +406,8 @@ static int put(struct report *report, const struct krait_why *why, uint32_t matc
     if (report->format == REPORT_TABLE)
         return put_text(report, why, matched);
     if (report->format == REPORT_JSON)
-        put_json(report, why, matched);
-    else
-        put_csv(report, why);
+        return put_json(report, why, matched);
+    put_csv(report, why);
     return 0;
 }
 

@@ -82,8 +82,10 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 /* "total_ns" is "total" too. */
 static bool is_called(const struct krait_sheet_column *column, const char *key, size_t n)
 {
+    if (!column->key || strncmp(column->key, key, n) != 0)
+        return false;
     const char *rest = column->key + n;
-    return strncmp(column->key, key, n) == 0 && (!*rest || strcmp(rest, "_ns") == 0);
+    return !*rest || strcmp(rest, "_ns") == 0;
 }
 
 /* Returns column_count if there is none of that name. */
@@ -98,8 +100,10 @@ static uint32_t column_of(const struct krait_sheet *sheet, const char *key, size
 static int no_column(const struct krait_sheet *sheet, const char *key, size_t n, struct krait_err *err)
 {
     KRAIT_AUTO_BUF keys = { 0 };
-    for (uint32_t i = 0; i < sheet->column_count; i++)
-        krait_buf_fmt(&keys, "%s%s", i ? ", " : "", sheet->columns[i].key);
+    for (uint32_t i = 0; i < sheet->column_count; i++) {
+        if (sheet->columns[i].key)
+            krait_buf_fmt(&keys, "%s%s", keys.len ? ", " : "", sheet->columns[i].key);
+    }
     return krait_err_set(err, -EINVAL, "--sort: no column '%.*s'; the columns are %s", (int)n, key,
                          keys.data ? keys.data : "others");
 }
@@ -158,11 +162,15 @@ static void time_cell(struct krait_table *table, uint64_t ns)
     krait_table_cell(table, text, KRAIT_STYLE_NONE, 0);
 }
 
-static void name_cell(struct krait_table *table, const char *name, bool dash)
+static void name_cell(struct krait_table *table, const char *name, unsigned flags)
 {
     KRAIT_AUTO_BUF text = { 0 };
-    krait_fmt_safe(&text, name && *name ? name : dash ? "-" : "?");
-    krait_table_cell(table, text.data ? text.data : "", KRAIT_STYLE_NONE, 0);
+    krait_fmt_safe(&text, name && *name               ? name
+                          : flags & KRAIT_SHEET_BLANK ? ""
+                          : flags & KRAIT_SHEET_DASH  ? "-"
+                                                      : "?");
+    bool is_dash = !(name && *name) && !(flags & KRAIT_SHEET_BLANK) && flags & KRAIT_SHEET_DASH;
+    krait_table_cell(table, text.data ? text.data : "", is_dash ? KRAIT_STYLE_DIM : KRAIT_STYLE_NONE, 0);
 }
 
 static void real_cell(struct krait_table *table, double real)
@@ -203,7 +211,9 @@ static void add_cell(struct krait_table *table, const struct krait_sheet_column 
         real_cell(table, cell->real);
         return;
     case KRAIT_SHEET_NAME:
-        name_cell(table, cell->name, column->flags & KRAIT_SHEET_DASH);
+        name_cell(table, cell->name, column->flags);
+        return;
+    case KRAIT_SHEET_BOOL:
         return;
     }
 }
@@ -251,6 +261,8 @@ static void add_value(struct krait_buf *out, const struct krait_sheet_cell *cell
         add_text(out, cell->name);
     else if (kind == KRAIT_SHEET_REAL)
         krait_json_real(out, cell->real);
+    else if (kind == KRAIT_SHEET_BOOL)
+        krait_buf_str(out, cell->number ? "true" : "false");
     else if (kind == KRAIT_SHEET_SHARE)
         krait_buf_fmt(out, "%.6f", (double)cell->number / MILLION);
     else
@@ -259,12 +271,21 @@ static void add_value(struct krait_buf *out, const struct krait_sheet_cell *cell
 
 int krait_sheet_csv(const struct krait_sheet *sheet, uint32_t limit, struct krait_buf *out)
 {
-    for (uint32_t i = 0; i < sheet->column_count; i++)
-        krait_buf_fmt(out, "%s%s", i ? "," : "", sheet->columns[i].key);
+    const char *comma = "";
+    for (uint32_t i = 0; i < sheet->column_count; i++) {
+        if (sheet->columns[i].key) {
+            krait_buf_fmt(out, "%s%s", comma, sheet->columns[i].key);
+            comma = ",";
+        }
+    }
     krait_buf_char(out, '\n');
     for (uint32_t row = 0; row < shown_rows(sheet, limit); row++) {
+        comma = "";
         for (uint32_t i = 0; i < sheet->column_count; i++) {
-            krait_buf_str(out, i ? "," : "");
+            if (!sheet->columns[i].key)
+                continue;
+            krait_buf_str(out, comma);
+            comma = ",";
             add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_csv_cstr, "");
         }
         krait_buf_char(out, '\n');
@@ -278,6 +299,8 @@ int krait_sheet_json(const struct krait_sheet *sheet, uint32_t limit, struct kra
     for (uint32_t row = 0; row < shown_rows(sheet, limit); row++) {
         krait_json_item(out, "{");
         for (uint32_t i = 0; i < sheet->column_count; i++) {
+            if (!sheet->columns[i].key)
+                continue;
             krait_json_key(out, sheet->columns[i].key);
             add_value(out, cell_at(sheet, row, i), sheet->columns[i].kind, krait_json_cstr, "null");
         }

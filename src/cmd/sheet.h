@@ -19,6 +19,7 @@ enum krait_sheet_kind {
     KRAIT_SHEET_SHARE,  /* in millionths; programs have a fraction of 1 */
     KRAIT_SHEET_REAL,   /* any number; NAN is not known */
     KRAIT_SHEET_NAME,
+    KRAIT_SHEET_BOOL, /* not in tables */
 };
 
 #define KRAIT_SHEET_NONE UINT64_MAX
@@ -27,6 +28,7 @@ enum krait_sheet_flags {
     KRAIT_SHEET_QUIET = 1, /* tables leave it out when all its numbers are 0 */
     KRAIT_SHEET_DATA = 2,  /* not in tables */
     KRAIT_SHEET_DASH = 4,  /* tables have a dash for 0, or for a name or id that is not known */
+    KRAIT_SHEET_BLANK = 8, /* tables have nothing for an empty name */
 };
 
 struct krait_sheet_cell {
@@ -37,7 +39,7 @@ struct krait_sheet_cell {
 
 struct krait_sheet_column {
     struct krait_column column;
-    const char *key; /* in CSV, JSON and --sort */
+    const char *key; /* in CSV, JSON and --sort; NULL: in tables alone */
     enum krait_sheet_kind kind;
     unsigned flags;
     /* The cell of a row; `of` is the sheet's. */

@@ -50,6 +50,41 @@ void krait_kernel_name_thread(struct krait_kthread *t, const struct krait_kernel
 void krait_kernel_set_process(struct krait_kernel_states *m, struct krait_kthread *t, int64_t pid);
 /* From its state to another, now. */
 void krait_kernel_leave(struct krait_kernel_states *m, struct krait_kthread *t, enum krait_thread_state to);
+/* The same where only now is learned what its state was; by: see struct krait_kinterval. */
+void krait_kernel_leave_as(struct krait_kernel_states *m, struct krait_kthread *t, enum krait_thread_state as,
+                           enum krait_thread_state to, uint32_t by);
+
+/* As krait_kernel_cause has it. */
+static inline uint32_t krait_kernel_by(const struct krait_kthread *t)
+{
+    return t ? t->index + 1 : 0;
+}
+
+/* The same of one that wakes or makes another. */
+static inline uint32_t krait_kernel_waker(const struct krait_kernel_states *m, uint32_t by)
+{
+    if (by)
+        m->threads[by - 1]->wakes = true;
+    return by;
+}
+
+/* Times of a damaged stream may go backward: ours do not. */
+static inline void krait_kernel_tick(struct krait_kernel_states *m, const struct krait_kernel_event *ev)
+{
+    if (KRAIT_LIKELY(ev->ns > m->now))
+        m->now = ev->ns;
+}
+
+/* One that is met for the first time, in that state since the range began. NULL when memory is out. */
+struct krait_kthread *krait_kernel_new_thread(struct krait_kernel_states *m, int32_t tid,
+                                              enum krait_thread_state before);
+/* One that is made now. NULL where that is no thread's number, and when memory is out. */
+struct krait_kthread *krait_kernel_make_thread(struct krait_kernel_states *m, int64_t tid,
+                                               const struct krait_kthread *parent);
+krait_kernel_event_handler krait_kernel_on_fork;
+krait_kernel_event_handler krait_kernel_on_thread_exit;
+krait_kernel_event_handler krait_kernel_on_free;
+krait_kernel_event_handler krait_kernel_on_statedump;
 /* Another thread has the CPU, or had it until now: the switch of who had it by what is known was lost. */
 void krait_kernel_expect(struct krait_kernel_states *m, const struct krait_kcpu *cpu,
                          const struct krait_kthread *t);
@@ -77,6 +112,7 @@ int krait_kernel_no_events(const struct krait_kernel_events *events,
 /* A thread is found running, and no event said how it came to that. */
 void krait_kernel_found_running(struct krait_kernel_states *m, struct krait_kthread *t);
 
+krait_kcpu_step krait_kernel_exec_thread;
 krait_kcpu_step krait_kernel_run_thread;
 krait_kcpu_step krait_kernel_leave_thread;
 krait_kcpu_step krait_kernel_end_thread;

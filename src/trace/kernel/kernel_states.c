@@ -20,13 +20,6 @@ static void late(machine *m, enum krait_latency which, int64_t since_ns)
 
 /* -- time -- */
 
-/* Times of a damaged stream may go backward: ours do not. */
-static inline void tick(machine *m, const struct krait_kernel_event *ev)
-{
-    if (KRAIT_LIKELY(ev->ns > m->now))
-        m->now = ev->ns;
-}
-
 static KRAIT_COLD void keep_interval(machine *m, struct krait_kthread *t, enum krait_thread_state state)
 {
     const struct krait_kinterval *last = t->interval_count ? &t->intervals[t->interval_count - 1] : NULL;
@@ -88,6 +81,12 @@ void krait_kernel_leave(machine *m, struct krait_kthread *t, enum krait_thread_s
     leave(m, t, t->state, to, 0);
 }
 
+void krait_kernel_leave_as(machine *m, struct krait_kthread *t, enum krait_thread_state as,
+                           enum krait_thread_state to, uint32_t by)
+{
+    leave(m, t, as, to, by);
+}
+
 static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_state to)
 {
     if (t->state != to)
@@ -96,21 +95,8 @@ static inline void turn(machine *m, struct krait_kthread *t, enum krait_thread_s
 
 /* -- threads, processes, CPUs -- */
 
-/* As krait_kernel_cause has it. */
-static uint32_t by_of(const struct krait_kthread *t)
-{
-    return t ? t->index + 1 : 0;
-}
-
-/* The same of one that wakes or makes another. */
-static uint32_t waker(const machine *m, uint32_t by)
-{
-    if (by)
-        m->threads[by - 1]->wakes = true;
-    return by;
-}
-
-static KRAIT_COLD struct krait_kthread *new_thread(machine *m, int32_t tid, enum krait_thread_state before)
+KRAIT_COLD struct krait_kthread *krait_kernel_new_thread(machine *m, int32_t tid,
+                                                         enum krait_thread_state before)
 {
     struct krait_kthread *t = KRAIT_ARENA_NEW(&m->arena, struct krait_kthread);
     if (!t || !KRAIT_KERNEL_GROW(m, m->threads, m->thread_cap, m->thread_count + 1) ||
@@ -142,7 +128,8 @@ static inline struct krait_kthread *thread_of(machine *m, int64_t tid)
     if (tid <= 0 || tid > INT32_MAX)
         return NULL;
     const uint64_t *found = krait_map_get(&m->by_tid, (uint64_t)tid);
-    return found ? (struct krait_kthread *)(uintptr_t)*found : new_thread(m, (int32_t)tid, KRAIT_TS_UNKNOWN);
+    return found ? (struct krait_kthread *)(uintptr_t)*found
+                 : krait_kernel_new_thread(m, (int32_t)tid, KRAIT_TS_UNKNOWN);
 }
 
 struct krait_kthread *krait_kernel_thread_of(machine *m, int64_t tid)
@@ -153,7 +140,7 @@ struct krait_kthread *krait_kernel_thread_of(machine *m, int64_t tid)
 /* Who bears the number of one that has ended was made since then, which was not told. */
 static KRAIT_COLD struct krait_kthread *use_again(machine *m, const struct krait_kthread *ended)
 {
-    struct krait_kthread *t = new_thread(m, ended->tid, KRAIT_TS_UNKNOWN);
+    struct krait_kthread *t = krait_kernel_new_thread(m, ended->tid, KRAIT_TS_UNKNOWN);
     if (!t)
         return NULL;
     t->born_ns = ended->gone_ns;
@@ -246,7 +233,7 @@ static inline struct krait_kcpu *cpu_of(machine *m, const struct krait_kernel_ev
 struct krait_kcpu *krait_kernel_happen(machine *m, const struct krait_kernel_event *ev)
 {
     struct krait_kcpu *cpu = cpu_of(m, ev);
-    tick(m, ev);
+    krait_kernel_tick(m, ev);
     m->here = cpu;
     return cpu;
 }
@@ -327,7 +314,7 @@ static void switch_out(machine *m, struct krait_kcpu *cpu, const struct krait_ke
         after == KRAIT_TS_PREEMPTED ? living(m, krait_kernel_event_int(ev, 2)) : NULL;
     if (after == KRAIT_TS_PREEMPTED && !krait_kernel_event_int(ev, 2))
         after = KRAIT_TS_THROTTLED;
-    leave(m, t, t->state, after, by_of(by));
+    leave(m, t, t->state, after, krait_kernel_by(by));
     t->ended = after == KRAIT_TS_GONE && krait_kernel_is_end(t, krait_kernel_event_int(ev, 1));
     t->asleep = (uint8_t)krait_kernel_asleep_on(t, krait_kernel_event_int(ev, 1));
     t->ready_on = cpu->number;
@@ -397,7 +384,7 @@ static enum krait_thread_state cause_of(const machine *m, const struct krait_kth
 /* The thread that wakes others on a CPU; 0 where an interrupt does, or it is not known. */
 static uint32_t waker_on(const struct krait_kcpu *cpu)
 {
-    return cpu->irqs || cpu->softirqs ? 0 : by_of(cpu->current);
+    return cpu->irqs || cpu->softirqs ? 0 : krait_kernel_by(cpu->current);
 }
 
 static struct krait_kthread *wake(machine *m, const struct krait_kernel_event *ev)
@@ -412,7 +399,7 @@ static struct krait_kthread *wake(machine *m, const struct krait_kernel_event *e
     if (t->state == KRAIT_TS_WOKEN)
         return t;
     leave(m, t, is_blocked(t) ? cause_of(m, t, cpu) : (enum krait_thread_state)t->state, KRAIT_TS_WOKEN,
-          waker(m, waker_on(cpu)));
+          krait_kernel_waker(m, waker_on(cpu)));
     return t;
 }
 
@@ -434,60 +421,6 @@ static void on_wakeup(void *ctx, const struct krait_kernel_event *ev)
     late(m, KRAIT_LATENCY_WAKING, t->waking_ns);
 }
 
-/* A thread that executes another program takes over the number of its process' first, which is gone by then
- * (de_thread() in fs/exec.c). What happens before it is told may bear the new number already. */
-static void exec_thread(machine *m, struct krait_kcpu *cpu, const struct krait_kernel_event *ev)
-{
-    struct krait_kthread *t = thread_of(m, krait_kernel_event_int(ev, 0));
-    struct krait_kthread *from =
-        krait_kernel_event_has(ev, 2) ? thread_of(m, krait_kernel_event_int(ev, 2)) : NULL;
-    if (!t || !from || t == from)
-        return;
-    t->exiting = t->ended = false;
-    from->ended = true;
-    if (cpu->current != t)
-        leave(m, t, (enum krait_thread_state)t->state, KRAIT_TS_WOKEN, waker(m, by_of(from)));
-    krait_kernel_hand_over_call(m, from, t);
-    leave(m, from, from->state == KRAIT_TS_UNKNOWN ? KRAIT_TS_GONE : (enum krait_thread_state)from->state,
-          KRAIT_TS_GONE, 0);
-    krait_kernel_put_on(m, cpu, t);
-}
-
-/* -- lives -- */
-
-/* A thread is made now. Returns NULL where that is no thread's number, and when memory is out. */
-static struct krait_kthread *make_thread(machine *m, int64_t tid, const struct krait_kthread *parent)
-{
-    enum { KTHREADD = 2 };
-    if (tid <= 0 || tid > INT32_MAX)
-        return NULL;
-    const uint64_t *before = krait_map_get(&m->by_tid, (uint64_t)tid);
-    if (before)
-        turn(m, (struct krait_kthread *)(uintptr_t)*before, KRAIT_TS_GONE);
-    struct krait_kthread *t = new_thread(m, (int32_t)tid, KRAIT_TS_GONE);
-    if (!t)
-        return NULL;
-    t->born_ns = m->now;
-    t->is_kernel = parent && parent->tid == KTHREADD;
-    t->call = parent ? parent->call : KRAIT_NO_ID; /* it returns from it too, which is no call of its own */
-    leave(m, t, KRAIT_TS_GONE, KRAIT_TS_WOKEN, waker(m, by_of(parent)));
-    return t;
-}
-
-static void on_fork(void *ctx, const struct krait_kernel_event *ev)
-{
-    machine *m = ctx;
-    const struct krait_kthread *parent = thread_of(m, krait_kernel_event_int(ev, 2));
-    tick(m, ev);
-    m->here = NULL;
-    struct krait_kthread *t = make_thread(m, krait_kernel_event_int(ev, 0), parent);
-    if (!t)
-        return;
-    t->newborn = true;
-    krait_kernel_name_thread(t, ev, 3);
-    krait_kernel_set_process(m, t, krait_kernel_event_int(ev, 1));
-}
-
 /* Whoever made a thread wakes it for the first time: that tells of one whose fork was lost. */
 static void on_wakeup_new(void *ctx, const struct krait_kernel_event *ev)
 {
@@ -498,48 +431,13 @@ static void on_wakeup_new(void *ctx, const struct krait_kernel_event *ev)
     if (cpu)
         look_who_runs(m, cpu, ev);
     if (cpu && (!t || !t->newborn)) {
-        t = make_thread(m, krait_kernel_event_int(ev, 0), krait_kernel_cause(m, waker_on(cpu)));
+        t = krait_kernel_make_thread(m, krait_kernel_event_int(ev, 0), krait_kernel_cause(m, waker_on(cpu)));
         if (t)
             krait_kernel_name_thread(t, ev, 1);
     }
     if (t)
         t->newborn = false;
     on_wakeup(ctx, ev);
-}
-
-static void on_thread_exit(void *ctx, const struct krait_kernel_event *ev)
-{
-    struct krait_kthread *t = thread_of(ctx, krait_kernel_event_int(ev, 0));
-    if (t)
-        t->exiting = true;
-}
-
-static void on_free(void *ctx, const struct krait_kernel_event *ev)
-{
-    machine *m = ctx;
-    tick(m, ev);
-    m->here = NULL;
-    struct krait_kthread *t = thread_of(m, krait_kernel_event_int(ev, 0));
-    if (!t || is_running(t))
-        return;
-    turn(m, t, KRAIT_TS_GONE);
-    t->ended = true;
-}
-
-static void on_statedump(void *ctx, const struct krait_kernel_event *ev)
-{
-    machine *m = ctx;
-    struct krait_kthread *t = thread_of(m, krait_kernel_event_int(ev, 0));
-    if (!t)
-        return;
-    tick(m, ev);
-    m->here = NULL;
-    t->is_kernel = krait_kernel_event_int(ev, 2) == KRAIT_DUMPED_KERNEL_THREAD;
-    krait_kernel_set_process(m, t, krait_kernel_event_int(ev, 1));
-    if (!t->name[0])
-        krait_kernel_name_thread(t, ev, 4);
-    if (t->state == KRAIT_TS_UNKNOWN)
-        turn(m, t, krait_kernel_dumped_state(krait_kernel_event_int(ev, 3)));
 }
 
 /* -- the kernel's functions -- */
@@ -553,7 +451,7 @@ static void on_function(void *ctx, const struct krait_kernel_event *ev)
     const struct krait_kthread *t = tid >= 0 ? krait_kernel_states_thread(m, (int32_t)tid)
                                     : cpu    ? cpu->current
                                              : NULL;
-    tick(m, ev);
+    krait_kernel_tick(m, ev);
     if (t)
         m->threads[t->index]->runs_functions = true;
     if (t && m->watch && m->watch->function)
@@ -584,7 +482,7 @@ static void on_received(void *ctx, const struct krait_kernel_event *ev)
     machine *m = ctx;
     const struct krait_kcpu *cpu = cpu_of(m, ev);
     on_cause(ctx, ev);
-    tick(m, ev);
+    krait_kernel_tick(m, ev);
     if (cpu && m->watch && m->watch->received && krait_kernel_event_has(ev, 1))
         m->watch->received(m->watch->ctx, cpu, (uint64_t)krait_kernel_event_int(ev, 1), m->now);
 }
@@ -601,7 +499,7 @@ static void on_frequency(void *ctx, const struct krait_kernel_event *ev)
         number >= 0 && number < KRAIT_KERNEL_EVENT_CPUS ? cpu_at(m, (uint32_t)number) : NULL;
     if (!cpu || khz < 0 || khz > UINT32_MAX)
         return;
-    tick(m, ev);
+    krait_kernel_tick(m, ev);
     m->here = cpu;
     krait_kcpu_pass(cpu, m->now);
     cpu->khz = (uint32_t)khz;
@@ -640,7 +538,7 @@ static void on_cpu_event(void *ctx, const struct krait_kernel_event *ev)
         [KRAIT_KERNEL_EVENT_END] = krait_kernel_end_thread,
         [KRAIT_KERNEL_EVENT_FAULT] = krait_kernel_fault_thread,
         [KRAIT_KERNEL_EVENT_NAMED] = krait_kernel_name_running,
-        [KRAIT_KERNEL_EVENT_EXEC] = exec_thread
+        [KRAIT_KERNEL_EVENT_EXEC] = krait_kernel_exec_thread
     };
     /* Their context is of who runs; the others say it in their fields. */
     static const bool tells[KRAIT_KERNEL_EVENT_KINDS] = {
@@ -709,15 +607,66 @@ static void finish(machine *m, int64_t end_ns)
 
 #define AHEAD_NS (10 * (uint64_t)KRAIT_NS_PER_S)
 
+/* What nobody has to ask for. */
+static krait_kernel_event_handler *const handlers[KRAIT_KERNEL_EVENT_KINDS] = {
+    [KRAIT_KERNEL_EVENT_FOUND] = krait_kernel_on_found,
+    [KRAIT_KERNEL_EVENT_LOST] = krait_kernel_on_lost,
+    [KRAIT_KERNEL_EVENT_SWITCH] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_WAKING] = on_waking,
+    [KRAIT_KERNEL_EVENT_WAKEUP] = on_wakeup,
+    [KRAIT_KERNEL_EVENT_WAKEUP_NEW] = on_wakeup_new,
+    [KRAIT_KERNEL_EVENT_FORK] = krait_kernel_on_fork,
+    [KRAIT_KERNEL_EVENT_EXEC] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_EXIT] = krait_kernel_on_thread_exit,
+    [KRAIT_KERNEL_EVENT_FREE] = krait_kernel_on_free,
+    [KRAIT_KERNEL_EVENT_STATEDUMP] = krait_kernel_on_statedump,
+    [KRAIT_KERNEL_EVENT_CALL_BEGIN] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_CALL_END] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_IPI_BEGIN] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_IRQ_END] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_SOFTIRQ_END] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_TIMER] = on_cause,
+    [KRAIT_KERNEL_EVENT_DISK] = on_cause,
+    [KRAIT_KERNEL_EVENT_FREQUENCY] = on_frequency,
+    [KRAIT_KERNEL_EVENT_STEAL] = on_steal,
+    [KRAIT_KERNEL_EVENT_NET] = on_received,
+    [KRAIT_KERNEL_EVENT_RUN] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_LEAVE] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_END] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_FAULT] = on_cpu_event,
+    [KRAIT_KERNEL_EVENT_NAMED] = on_cpu_event,
+};
+
+/* Kinds that a watcher may ask for as they are. */
+static const enum krait_kernel_event_kind raw_kinds[] = {
+    KRAIT_KERNEL_EVENT_LOST,        KRAIT_KERNEL_EVENT_FREQUENCY, KRAIT_KERNEL_EVENT_IRQ_BEGIN,
+    KRAIT_KERNEL_EVENT_IPI_BEGIN,   KRAIT_KERNEL_EVENT_IRQ_END,   KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN,
+    KRAIT_KERNEL_EVENT_SOFTIRQ_END,
+};
+
+static void add_asked(struct krait_kernel_event_walk *walk, const struct krait_kernel_options *options)
+{
+    const struct krait_kernel_watch *watch = options->watch;
+    if (options->functions || (watch && watch->function)) {
+        walk->handlers[KRAIT_KERNEL_EVENT_FUNCTION] = on_function;
+        walk->handlers[KRAIT_KERNEL_EVENT_FUNCTION_BEGIN] = on_function;
+        walk->handlers[KRAIT_KERNEL_EVENT_FUNCTION_END] = on_function;
+    }
+    if (!watch)
+        return;
+    walk->handlers[KRAIT_KERNEL_EVENT_DISK_NAME] = krait_kernel_name_disk;
+    if (watch->sent)
+        walk->handlers[KRAIT_KERNEL_EVENT_NET_SEND] = on_sent;
+    for (size_t i = 0; watch->event && i < KRAIT_ARRAY_LEN(raw_kinds); i++)
+        walk->handlers[raw_kinds[i]] = on_event;
+}
+
 static int run(machine *m, struct krait_kernel_events *events, const struct krait_kernel_options *options)
 {
     const struct krait_kernel_watch *watch = options->watch;
-    krait_kernel_event_handler *function =
-        options->functions || (watch && watch->function) ? on_function : NULL;
-    krait_kernel_event_handler *sent = watch && watch->sent ? on_sent : NULL;
-    krait_kernel_event_handler *event = watch && watch->event ? on_event : NULL;
-    krait_kernel_event_handler *interrupt = event ? event : on_cpu_event;
-    const struct krait_kernel_event_walk walk = {
+    struct krait_kernel_event_walk walk = {
         .ctx = m,
         .from_ns = options->from_ns,
         .until_ns = options->until_ns,
@@ -726,42 +675,11 @@ static int run(machine *m, struct krait_kernel_events *events, const struct krai
         .from = krait_kernel_count_from,
         .ahead = watch ? NULL : on_ahead,
         .ahead_ns = AHEAD_NS,
-        .handlers = { [KRAIT_KERNEL_EVENT_FOUND] = krait_kernel_on_found,
-                      [KRAIT_KERNEL_EVENT_LOST] = event ? event : krait_kernel_on_lost,
-                      [KRAIT_KERNEL_EVENT_SWITCH] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_WAKING] = on_waking,
-                      [KRAIT_KERNEL_EVENT_WAKEUP] = on_wakeup,
-                      [KRAIT_KERNEL_EVENT_WAKEUP_NEW] = on_wakeup_new,
-                      [KRAIT_KERNEL_EVENT_FORK] = on_fork,
-                      [KRAIT_KERNEL_EVENT_EXEC] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_EXIT] = on_thread_exit,
-                      [KRAIT_KERNEL_EVENT_FREE] = on_free,
-                      [KRAIT_KERNEL_EVENT_STATEDUMP] = on_statedump,
-                      [KRAIT_KERNEL_EVENT_CALL_BEGIN] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_CALL_END] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_IRQ_BEGIN] = interrupt,
-                      [KRAIT_KERNEL_EVENT_IPI_BEGIN] = interrupt,
-                      [KRAIT_KERNEL_EVENT_IRQ_END] = interrupt,
-                      [KRAIT_KERNEL_EVENT_SOFTIRQ_BEGIN] = interrupt,
-                      [KRAIT_KERNEL_EVENT_SOFTIRQ_END] = interrupt,
-                      [KRAIT_KERNEL_EVENT_TIMER] = on_cause,
-                      [KRAIT_KERNEL_EVENT_DISK] = on_cause,
-                      [KRAIT_KERNEL_EVENT_DISK_NAME] = watch ? krait_kernel_name_disk : NULL,
-                      [KRAIT_KERNEL_EVENT_FREQUENCY] = event ? event : on_frequency,
-                      [KRAIT_KERNEL_EVENT_STEAL] = on_steal,
-                      [KRAIT_KERNEL_EVENT_NET] = on_received,
-                      [KRAIT_KERNEL_EVENT_NET_SEND] = sent,
-                      [KRAIT_KERNEL_EVENT_FUNCTION] = function,
-                      [KRAIT_KERNEL_EVENT_FUNCTION_BEGIN] = function,
-                      [KRAIT_KERNEL_EVENT_FUNCTION_END] = function,
-                      [KRAIT_KERNEL_EVENT_RUN] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_LEAVE] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_END] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_FAULT] = on_cpu_event,
-                      [KRAIT_KERNEL_EVENT_NAMED] = on_cpu_event },
     };
     uint32_t count;
     const struct krait_kernel_event_class *classes = krait_kernel_events_classes(events, &count);
+    memcpy(walk.handlers, handlers, sizeof(handlers));
+    add_asked(&walk, options);
     m->options = options;
     m->own = krait_kernel_events_own(events);
     int rc = krait_kernel_know_calls(m, classes, count);

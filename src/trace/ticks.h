@@ -42,14 +42,19 @@ static inline void krait_ticks_init(struct krait_ticks *scale, uint64_t freq, ui
     krait_ticks_rebase(scale, 0);
 }
 
+/* Of ticks since the base, which are less than a second. hot path */
+static inline uint64_t krait_ticks_ns_in_second(const struct krait_ticks *scale, uint64_t ticks)
+{
+    return scale->base_ns + ticks * scale->ratio +
+           (uint64_t)(((unsigned __int128)ticks * scale->fraction) >> 64);
+}
+
 /* hot path */
 static inline uint64_t krait_ticks_ns(struct krait_ticks *scale, uint64_t ticks)
 {
     if (KRAIT_UNLIKELY(ticks - scale->base >= scale->freq))
         krait_ticks_rebase(scale, ticks);
-    uint64_t in_second = ticks - scale->base;
-    return scale->base_ns + in_second * scale->ratio +
-           (uint64_t)(((unsigned __int128)in_second * scale->fraction) >> 64);
+    return krait_ticks_ns_in_second(scale, ticks - scale->base);
 }
 
 #endif

@@ -200,6 +200,14 @@ static const uint8_t short_kinds[] = {
     [KRAIT_EVENT_c_return] = KRAIT_OP_RETURN,
 };
 
+static inline void put_entry(struct krait_stack *stack, uint32_t at, uint64_t t_ns, uint32_t func,
+                             uint8_t kind)
+{
+    stack->t_ns[at] = t_ns;
+    stack->func[at] = func;
+    stack->kind[at] = kind;
+}
+
 /* As many events as go the short way: begins and ends in the compact form that balance, before any border.
  * Stops in front of the first that does not. It does what one_event and the stack's inline functions do, with
  * the state in registers: the batch's column of bytes would otherwise make the compiler load all of it again
@@ -223,8 +231,7 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
         const struct krait_event_head head = krait_head_unpack(krait_head_split(word, &code), ticks);
         const uint32_t id = head.id;
         uint64_t in_second = head.t - clock.base;
-        uint64_t t_ns = clock.base_ns + in_second * clock.ratio +
-                        (uint64_t)(((unsigned __int128)in_second * clock.fraction) >> 64);
+        uint64_t t_ns = krait_ticks_ns_in_second(&clock, in_second);
         if (KRAIT_UNLIKELY(!((BEGINS | ENDS) >> id & 1) || in_second >= clock.freq || t_ns >= border_ns))
             break;
         t_ns = KRAIT_MAX(t_ns, last_ns);
@@ -244,9 +251,7 @@ static void short_events(struct walk *walk, struct krait_cursor *cursor, uint64_
             py_len -= lang == KRAIT_STACK_PYTHON;
             at += 4;
         }
-        stack->t_ns[n] = t_ns;
-        stack->func[n] = func;
-        stack->kind[n++] = short_kinds[id];
+        put_entry(stack, n++, t_ns, func, short_kinds[id]);
         ticks = head.t;
         last_ns = t_ns;
     }

@@ -123,8 +123,10 @@ const char *krait_tsdl_path(struct krait_tsdl_parser *p)
             krait_tsdl_fail(p, -EBADMSG, "a name is missing");
             return NULL;
         }
-        path = path ? krait_arena_fmt(p->arena, "%s%s%s", path, sign, p->tok.text) : p->tok.text;
-        if (!path || strlen(path) > 4096)
+        bool is_first =
+            !path; /* a text alone, such as a command, may be of any length; each more costs a copy */
+        path = is_first ? p->tok.text : krait_arena_fmt(p->arena, "%s%s%s", path, sign, p->tok.text);
+        if (!path || (!is_first && strlen(path) > 4096))
             krait_tsdl_fail(p, -EBADMSG, "a path of more than 4096 bytes");
         krait_tsdl_advance(p);
         sign = p->tok.kind == KRAIT_TOK_ARROW ? "->" : ".";

@@ -198,6 +198,16 @@ def test_every_event_with_a_text_is_found_forward_and_backward(serve, both, even
     assert "error" in server.api("find", code=400) and "error" in server.api("find", code=400, words="x", text="name ==")
 
 
+@pytest.mark.parametrize("length", [4096, 4097, 100_000])
+def test_names_of_any_length_are_no_damage(krait, serve, synth, events, length):
+    name = "p" * length
+    folder = synth(f"process 5 {name} 1 {name}\ncode 1 python {name} {name} {name} 1\nthread 5 {name}\n0 call 1\n1000 return\nexit 0 0\n")
+    server = serve(folder)
+    trace = server.api("trace")
+    assert trace["damage"] is None and len(trace["threads"]) == 1
+    assert len(all_events(server)) == len(events(folder)) > 2
+
+
 def test_events_are_filtered_as_krait_cat_does(serve, both, events):
     trace = both(CALLS, KERNEL)
     server = serve(trace)

@@ -3,6 +3,7 @@
  * krait cut: a range of a trace as a trace.
  */
 #include "trace/cut.h"
+#include "base/dirs.h"
 #include "base/fmt.h"
 #include "cmd/cmds.h"
 #include "cmd/ending.h"
@@ -11,7 +12,6 @@
 #include "cmd/within.h"
 #include "trace/track.h"
 
-#include <ftw.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -42,19 +42,6 @@ static int check_usage(const struct cut_options *o, int argc, struct krait_err *
 }
 
 /* ---- the folder ---- */
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-static void remove_dir(const char *path)
-{
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 /* Beside the folder that is asked for: it appears when all of it is there. */
 static int begin_dir(char **made, const char *dir, struct krait_err *err)
@@ -130,7 +117,7 @@ static int cut_into(struct krait_cut *cut, const struct krait_trace *trace, cons
         rc = no_events(cut, o, err);
     rc = rc ? rc : end_dir(made, o->output, err);
     if (rc)
-        remove_dir(made);
+        krait_dir_remove(made);
     return rc;
 }
 

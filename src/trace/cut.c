@@ -177,6 +177,8 @@ static int copy_stream(struct cutting *c, const struct krait_ctf_stream *stream)
         .lost_before = is_own,
         .before = is_own ? put_before : NULL,
         .ctx = c,
+        .progress = c->trace->progress,
+        .progress_ctx = c->trace->progress_ctx,
     };
     return krait_ctf_copy_stream(&c->cut->copied, c->reader, stream, dir, &options, c->err);
 }

@@ -26,6 +26,13 @@ export async function ask<T>(name: string, params: Params = {}, signal?: AbortSi
   return body as T;
 }
 
+/** An answer that is a file. */
+export async function askFile(name: string, params: Params, signal?: AbortSignal): Promise<Blob> {
+  const response = await fetch(address(name, params), { signal });
+  if (!response.ok) throw new ApiError((await response.json()).error ?? response.statusText);
+  return response.blob();
+}
+
 /** Times come as texts: nanoseconds from the origin. */
 export async function askTrace(): Promise<Trace> {
   const trace = await ask<Trace>('trace');

@@ -195,6 +195,9 @@ static int end_packet(struct copying *c)
         rc = whole ? write_whole(c) : write_trimmed(c);
     }
     c->run = (struct krait_copy_run){ .from_ticks = c->run.from_ticks, .until_ticks = c->run.until_ticks };
+    if (!rc && c->options->progress &&
+        !c->options->progress(c->options->progress_ctx, c->cursor.packet->size))
+        rc = krait_err_set(c->err, -ECANCELED, "cancelled");
     return rc;
 }
 

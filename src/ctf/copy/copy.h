@@ -34,6 +34,9 @@ struct krait_copy_options {
      * begins. Returns 0 or a negative errno. NULL: there are none. */
     int (*before)(void *ctx, const struct krait_ctf_stream *stream, uint64_t ticks, struct krait_buf *events);
     void *ctx;
+    /* Told of each packet's bytes once it is copied; false ends it with -ECANCELED. NULL: nobody is told. */
+    bool (*progress)(void *ctx, uint64_t bytes);
+    void *progress_ctx;
 };
 
 /* Sums over all streams that were copied. */

@@ -4,6 +4,7 @@
 import json
 import re
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -553,10 +554,15 @@ def test_events_of_the_range_are_exported(open_page, krait, tmp_path):
         subprocess.run(command.replace("krait", str(krait), 1), shell=True, cwd=tmp_path, check=True, capture_output=True)
     printed = [json.loads(line) for line in (tmp_path / "events.json").read_text().splitlines()]
     with page.page.expect_download() as download:
-        page.page.get_by_role("button", name="Save", exact=True).click()
+        page.page.get_by_role("button", name="Save the events").click()
     saved = [json.loads(line) for line in Path(download.value.path()).read_text().splitlines()]
     assert len(saved) == 40 and [event["time_ns"] for event in saved] == [event["time_ns"] for event in printed]
-    assert page.text(".export [role=status]") == "saved 40 events"
+    assert page.page.get_by_text("saved 40 events as events.json").is_visible()
+    with page.page.expect_download() as download:
+        page.page.get_by_role("button", name="Save the trace").click()
+    with tarfile.open(download.value.path()) as archive:
+        archive.extractall(tmp_path / "saved", filter="data")
+    subprocess.run(["diff", "-r", tmp_path / "part", tmp_path / "saved" / "part"], check=True)
     cut = subprocess.run([krait, "cat", "--json", "--filter", 'name == "python:call"', tmp_path / "part"], capture_output=True, text=True, check=True).stdout.splitlines()
     assert [json.loads(line)["time_ns"] for line in cut][-40:] == [event["time_ns"] for event in saved]
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the endpoints of `krait view` answer is what the verbs print of the same range."""
 
+import io
 import json
 import os
 import subprocess
+import tarfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -196,6 +198,26 @@ def test_every_event_with_a_text_is_found_forward_and_backward(serve, both, even
     assert server.api("find", words="no such text")["time"] is None
     assert server.api("find", words="x", at=2**64 - 1, forward=0)["looked_at"] > 0
     assert "error" in server.api("find", code=400) and "error" in server.api("find", code=400, words="x", text="name ==")
+
+
+def test_a_range_of_several_recordings_is_handed_out_as_krait_cut_writes_it(krait, synth, both, tmp_path, monkeypatch):
+    folders = [synth(CALLS.replace("process 5", "process 6"), "one"), both(CALLS, KERNEL, "two")]
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    server = Server(krait, *folders)
+    server.built()
+    status, _, body = server.ask("api/cut?from=200000&until=600000")
+    assert status == 200
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        archive.extractall(tmp_path / "out", filter="data")
+    for i, folder in enumerate(folders, 1):
+        subprocess.run([krait, "cut", folder, "--from", "0.0002", "--until", "0.0006", "-o", tmp_path / f"part{i}"], check=True, capture_output=True)
+        subprocess.run(["diff", "-r", tmp_path / f"part{i}", tmp_path / "out" / f"part{i}"], check=True)
+    assert server.api("cut", code=400, **{"from": 10**12, "until": 10**12 + 5})["error"] == "no events lie in the range"
+    assert list((tmp_path / "tmp").iterdir()) == []
+    (tmp_path / "tmp").rmdir()
+    assert "cannot make the folder" in server.api("cut", code=500)["error"]
+    assert server.end()[0] == 0
 
 
 @pytest.mark.parametrize("length", [4096, 4097, 100_000])

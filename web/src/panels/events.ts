@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every event of the range as `krait cat` has it, in the order of time; what is scrolled to is asked for page by page.
 
-import { ApiError, ask } from '../api';
+import { ApiError, ask, askFile } from '../api';
 import { VirtualList, button, el } from '../dom';
+import { Running, jobText } from '../jobs';
 import { Trace, clip } from '../model';
 import { Context, Panel, timeParams } from '../panel';
 import { threadAt } from '../threads';
@@ -15,7 +16,7 @@ interface Found { time: string | null; nth: number; damage: string | null }
 interface Answer { events: CatEvent[]; next: { from: string; skip: number } | null; damage: string | null }
 
 const CELL = 4000; // characters of fields that a row has
-const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS = 1000, ROW = 22; // MOST: rows that are here at a time
+const PAGE = 500, AHEAD = 100, WAIT = 250, MOST = 20000, PAGE_MOST = 5000, STEPS = 1000, ROW = 22, SAVE_POLL = 400; // MOST: rows that are here at a time
 let list: VirtualList, note: HTMLElement, input: HTMLInputElement, words: HTMLInputElement, outcome: HTMLElement, place: HTMLInputElement, current: Context;
 let events: CatEvent[] = [], next: Answer['next'] = null, begin = 0n, until = 0n, loading = false, chosen = -1, turn = 0, timer = 0;
 let front = 0n; // all events of the range from then on are here, up to `next`
@@ -255,9 +256,17 @@ function commandRow(text: string): HTMLElement {
 
 let saving: AbortController | null = null;
 
+function download(file: Blob, name: string): void {
+  const url = URL.createObjectURL(file), link = el('a', { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
+}
+
+type Save = (status: HTMLElement, signal: AbortSignal) => Promise<string>;
+
 /** All events of the range that the filter takes, a JSON object each, as krait cat --json prints them. */
-async function save(status: HTMLElement): Promise<void> {
-  const { signal } = saving = new AbortController(), parts: Blob[] = [];
+async function saveEvents(status: HTMLElement, signal: AbortSignal): Promise<string> {
+  const parts: Blob[] = [];
   let at: Answer['next'] = { from: String(begin), skip: 0 }, n = 0;
   while (at) {
     const answer: Answer = await askEvents(at.from, at.skip, until, 5000, signal);
@@ -266,21 +275,55 @@ async function save(status: HTMLElement): Promise<void> {
     at = answer.next;
     status.textContent = `${counted(n, 'event')} so far`;
   }
-  const url = URL.createObjectURL(new Blob(parts, { type: 'application/x-ndjson' })), link = el('a', { href: url, download: 'events.json' });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60000);
-  status.textContent = `saved ${counted(n, 'event')}`;
+  download(new Blob(parts, { type: 'application/x-ndjson' }), 'events.json');
+  return `saved ${counted(n, 'event')} as events.json`;
+}
+
+/** The range as a trace of its own, which the server makes and packs. */
+async function saveTrace(status: HTMLElement, signal: AbortSignal): Promise<string> {
+  const look = window.setInterval(() => {
+    ask<Running[]>('progress').then((running) => {
+      const job = running.find(({ name }) => name === 'cut');
+      if (job && !signal.aborted) status.textContent = jobText(job);
+    }).catch(() => undefined);
+  }, SAVE_POLL);
+  try {
+    const file = await askFile('cut', { from: begin, until }, signal);
+    download(new Blob([file], { type: 'application/x-tar' }), 'part.tar');
+    return `saved ${count(Math.ceil(file.size / 1024))} KiB as part.tar`;
+  } finally {
+    clearInterval(look);
+  }
+}
+
+/** A button that saves, and ends that again, with how far it is beside it. */
+function saveRow(text: string, what: string, save: Save): HTMLElement {
+  const status = el('span', { role: 'status' }), cancel = button('Cancel', 'Stop it', () => saving?.abort());
+  const start = button(text, what, () => {
+    saving?.abort();
+    const { signal } = saving = new AbortController(), end = (said: string): void => {
+      status.textContent = said;
+      cancel.hidden = true;
+      start.disabled = false;
+    };
+    start.disabled = true;
+    cancel.hidden = false;
+    status.textContent = 'under way';
+    save(status, signal).then(end, (error) => end(signal.aborted ? 'cancelled' : error instanceof Error ? error.message : String(error)));
+  });
+  cancel.hidden = true;
+  return el('div', { class: 'bar-row' }, start, cancel, status);
 }
 
 function showExport(dialog: HTMLDialogElement): void {
-  const status = el('span', { role: 'status' }), start = button('Save', 'Save these events as a file', () => {
-    save(status).catch((error) => { status.textContent = saving?.signal.aborted ? 'cancelled' : String(error); });
-  });
+  const range = `${moment(begin)} to ${moment(until)}`;
   dialog.replaceChildren(el('div', { class: 'help-body' }, el('h2', {}, 'Export'),
-    el('p', {}, 'The events of the range, as a trace of its own, which babeltrace2 reads too, and as JSON:'),
-    ...commands(current.trace, begin, until, current.store.view.events).map(commandRow),
-    el('p', {}, 'Or without a shell, the events that the filter takes, an object on each line:'),
-    el('div', { class: 'bar-row' }, start, status)), button('Close', 'Esc', () => dialog.close()));
+    el('p', {}, `What happened from ${range}, as a trace of its own, which krait and babeltrace2 read:`),
+    saveRow('Save the trace', 'An archive with the trace in it: tar xf part.tar', saveTrace),
+    el('p', {}, 'The events that the filter takes, an object on each line:'),
+    saveRow('Save the events', 'As krait cat --json prints them', saveEvents),
+    el('p', {}, 'The same in a shell:'),
+    ...commands(current.trace, begin, until, current.store.view.events).map(commandRow)), button('Close', 'Esc', () => dialog.close()));
   dialog.showModal();
 }
 

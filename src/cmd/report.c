@@ -86,6 +86,8 @@ static const struct report_of_tracks of_tracks[] = {
     { "span", krait_report_spans, true, false },
 };
 
+static const struct report_of_tracks of_moment = { "task --at", krait_report_await, false, true };
+
 static void choose_rows(struct report *report)
 {
     const char *by = report->options->by;
@@ -97,6 +99,8 @@ static void choose_rows(struct report *report)
         if (strcmp(by, of_tracks[i].by) == 0)
             report->of_tracks = &of_tracks[i];
     }
+    if (report->options->at)
+        report->of_tracks = &of_moment;
 }
 
 static int check_of_tracks(const struct report *report, struct krait_err *err)
@@ -109,6 +113,17 @@ static int check_of_tracks(const struct report *report, struct krait_err *err)
     return krait_err_set(err, -EINVAL,
                          "--by %s goes with --thread, --process, --from, --until%s and --limit alone", of->by,
                          of->sorts ? ", --sort" : "");
+}
+
+static int check_at(const struct report_options *o, struct krait_err *err)
+{
+    const struct krait_select at = { .from = o->at };
+    if (!o->by || strcmp(o->by, "task") != 0)
+        return krait_err_set(err, -EINVAL, "--at goes with --by task");
+    if (o->select.from || o->select.until || o->select.within)
+        return krait_err_set(err, -EINVAL,
+                             "--at is one moment: it does not go with --from, --until and --within");
+    return krait_select_check(&at, err);
 }
 
 static int parse_options(struct report *report, struct krait_err *err)
@@ -124,6 +139,7 @@ static int parse_options(struct report *report, struct krait_err *err)
     report->format = o->csv ? REPORT_CSV : o->json ? REPORT_JSON : REPORT_TABLE;
     report->look = krait_terminal_look(stdout);
     rc = check_tree(report, err);
+    rc = rc || !o->at ? rc : check_at(o, err);
     if (!rc && o->key && !(o->by && strcmp(o->by, "span") == 0))
         rc = krait_err_set(err, -EINVAL, "--key goes with --by span");
     rc = rc ? rc : check_of_tracks(report, err);
@@ -256,6 +272,8 @@ static const struct krait_opt report_opts[] = {
       "spans, imports, runs of the garbage collector and calls of record --args, instead of calls" },
     { "key", 'k', KRAIT_OPT_STR, "FIELD", OPT(key),
       "With --by span: a row for each value of this field, such as order of krait.span, or an argument of --args" },
+    { "at", 0, KRAIT_OPT_STR, "TIME", OPT(at),
+      "With --by task: show what each task did at TIME after the recording began, as a tree of who waits for whom" },
     { "sort", 's', KRAIT_OPT_CHOICE, "self|total|calls|raised|mean|min|max|p50|p99|name" SORT_STATES,
       OPT(sort), "Sort by this column (default: self)" },
     { "limit", 'n', KRAIT_OPT_STR, "N", OPT(limit),

@@ -21,7 +21,7 @@ enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
 struct report_options {
     struct krait_select select;
     struct krait_opt_list diff;
-    const char *by, *key, *sort, *limit, *filter, *exception, *callers, *callees, *why, *min_share;
+    const char *by, *key, *at, *sort, *limit, *filter, *exception, *callers, *callees, *why, *min_share;
     bool tree, csv, json, fold_imports, cycles;
 };
 
@@ -67,6 +67,7 @@ int krait_report_relatives(struct report *report, struct krait_err *err);
 int krait_report_why(struct report *report, struct krait_err *err);
 /* They find the trace's tracks first. */
 int krait_report_marks(struct report *report, struct krait_trace *trace, struct krait_err *err);
+int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_tasks(struct report *report, struct krait_trace *trace, struct krait_err *err);
 int krait_report_spans(struct report *report, struct krait_trace *trace, struct krait_err *err);
 /* Prints their rows in the format that is asked for; `what` they are: "marks". Returns 0 or -ENOMEM. */

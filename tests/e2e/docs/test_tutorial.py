@@ -45,7 +45,7 @@ def test_a_recorded_program_may_use_a_profiler_of_its_own(krait, python, tmp_pat
 
 def test_the_commands_of_the_page_of_tasks_work(krait, any_python, tmp_path):
     runs = run_page("tasks.md", krait, any_python, tmp_path)
-    (table,) = [run.stdout for command, run in runs.items() if "--by task" in command]
+    (table,) = [run.stdout for command, run in runs.items() if command.endswith("--by task")]
     assert re.search(r"^ +6 .* __main__.handle$", table, re.M) and re.search(r"^ +6 .* __main__.client$", table, re.M)
     assert "lock" in table.splitlines()[0] and "socket" in table.splitlines()[0]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """krait report --by task: what tasks of asyncio ran and waited for."""
 
+import re
 import subprocess
 
 import pytest
@@ -100,3 +101,52 @@ def test_a_recording_without_tasks_says_so(record, krait, any_python):
     assert (done.returncode, done.stdout) == (0, "") and "no tasks were recorded" in done.stderr
     done = subprocess.run([krait, "report", trace, "--by", "task", "--tree"], capture_output=True, text=True)
     assert done.returncode == 2 and "--by task goes with" in done.stderr
+
+
+@pytest.mark.few_pythons
+def test_the_tasks_at_one_moment_are_a_tree_of_who_waits_for_whom(record, python, run, krait):
+    recording = record.text(
+        python,
+        """
+        import asyncio, time
+        async def leaf():
+            await asyncio.sleep(0)
+            time.sleep(0.2)  # the moment: it runs, and blocks the others
+        async def middle(): await asyncio.create_task(leaf())
+        async def locked(lock):
+            async with lock: pass
+        async def main():
+            lock = asyncio.Lock()
+            await lock.acquire()
+            other = asyncio.create_task(locked(lock))
+            await asyncio.create_task(middle())
+            lock.release()
+            await other
+        asyncio.run(main())
+        """,
+    )
+    steps = verb_json(krait, "intervals", recording.path, "--call", "leaf", "--list")["list"]
+    blocking = max(steps, key=lambda step: step["duration_ns"])
+    assert blocking["duration_ns"] >= 200_000_000
+    at = ["--by", "task", "--at", f"{(blocking['begin_ns'] + 100_000_000) / 1e9:.9f}s"]
+    rows = verb_json(krait, "report", recording.path, *at)["tasks"]
+    assert [(r["state"], r["depth"], r["task"].split()[0].split(".")[-1]) for r in rows] == [("task", 0, "main"), ("task", 1, "middle"), ("running", 2, "leaf"), ("lock", 0, "locked")]
+    assert rows[0]["waits_for"] == rows[1]["id"] and rows[1]["waits_for"] == rows[2]["id"] and rows[2]["waits_for"] is None
+    assert 90_000_000 < rows[2]["for_ns"] < 110_000_000
+    table = run("report", recording.path, *at).stdout.splitlines()
+    assert re.search(r"^running +\d.* ms +\d+ +- +    leaf Task-\d$", table[3])
+    assert "no tasks at that time" in run("report", recording.path, "--by", "task", "--at", "99999").stderr
+
+
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        (["--at", "1s"], "--at goes with --by task"),
+        (["--by", "task", "--at", "soon"], "'soon' is not a time"),
+        (["--by", "task", "--at", "1s", "--from", "1s"], "--at is one moment"),
+        (["--by", "task", "--at", "1s", "--sort", "name"], "--by task --at goes with"),
+        (["--key", "n"], "--key goes with --by span"),
+    ],
+)
+def test_wrong_usage_of_at_and_key_is_said(run, synth, options, why):
+    assert why in run("report", synth("process 1 python3\nthread 1 Main\n"), *options, code=2).stderr

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `krait report --by task --at TIME`: what each task of asyncio and trio did at one moment, as a tree: a task that waits
+ * for another stands above it.
+ */
+#include "base/array.h"
+#include "cmd/report.h"
+#include "cmd/sheet.h"
+#include "trace/tasks.h"
+#include "trace/track.h"
+
+#include <string.h>
+
+enum { DEEPEST = 64 }; /* deeper tasks are indented no further */
+
+struct row {
+    uint64_t id, for_ns, whom; /* since when; the task that it waits for: 0: none, or not known */
+    const char *state, *task, *process;
+    uint64_t depth; /* in the tree */
+    uint32_t track;
+    bool is_known, is_shown; /* it has a state at that moment; it is in the sheet */
+};
+
+struct awaiting {
+    struct report *report;
+    uint64_t at_ns;
+    struct row *rows; /* by index in trace->tasks */
+    struct krait_arena texts;
+    struct krait_map by_id; /* process and id to the index + 1 */
+};
+
+static void awaiting_done(struct awaiting *a)
+{
+    free(a->rows);
+    krait_arena_done(&a->texts);
+    krait_map_done(&a->by_id);
+}
+
+/* -- columns -- */
+
+#define OF(member) offsetof(struct row, member)
+#define NAME(title, key, member, flags, drop)                                                                \
+    {                                                                                                        \
+        { title, KRAIT_COLUMN_LEFT, 0, drop }, key, KRAIT_SHEET_NAME, flags, krait_sheet_name_at, OF(member) \
+    }
+
+static const struct krait_sheet_column columns[] = {
+    NAME("state", "state", state, 0, 0),
+    { { "for", 0, 0, 0 }, "for_ns", KRAIT_SHEET_NS, 0, krait_sheet_number_at, OF(for_ns) },
+    { { "id", 0, 0, 2 }, "id", KRAIT_SHEET_NUMBER, 0, krait_sheet_number_at, OF(id) },
+    { { "waits for", 0, 0, 2 },
+      "waits_for",
+      KRAIT_SHEET_NUMBER,
+      KRAIT_SHEET_DASH,
+      krait_sheet_number_at,
+      OF(whom) },
+    NAME("process", "process", process, KRAIT_SHEET_DATA, 0),
+    { { "depth", 0, 0, 0 }, "depth", KRAIT_SHEET_NUMBER, KRAIT_SHEET_DATA, krait_sheet_number_at, OF(depth) },
+    { { "task", KRAIT_COLUMN_LEFT | KRAIT_COLUMN_SHORTEN, 12, 0 },
+      "task",
+      KRAIT_SHEET_NAME,
+      0,
+      krait_sheet_name_at,
+      OF(task) },
+};
+
+#undef NAME
+#undef OF
+
+/* -- what they do -- */
+
+static uint64_t key_of(uint32_t process, uint64_t id)
+{
+    return (uint64_t)process << 32 | (uint32_t)id;
+}
+
+/* The state that lasts beyond the moment; the range ends right behind it. */
+static int take_states(void *ctx, const struct krait_track *track, const struct krait_batch *batch)
+{
+    struct awaiting *a = ctx;
+    struct row *row = &a->rows[track->key];
+    uint32_t last = batch->n - 1;
+    row->is_known = batch->n && batch->end_ns[last] > a->at_ns;
+    if (!row->is_known)
+        return 0;
+    row->state = krait_track_text(a->report->trace, batch->name[last]);
+    row->for_ns = a->at_ns - batch->t_ns[last];
+    bool waits = strcmp(row->state, krait_task_state_names[KRAIT_TASK_TASK]) == 0;
+    row->whom = waits && batch->value[last] ? (uint64_t)batch->value[last] : KRAIT_SHEET_NONE;
+    return 0;
+}
+
+static int walk(struct awaiting *a)
+{
+    struct report *report = a->report;
+    const struct krait_trace *trace = report->trace;
+    KRAIT_AUTO_FREE uint32_t *chosen = calloc((size_t)trace->track_count + 1, sizeof(*chosen));
+    uint32_t count = 0;
+    if (!chosen)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < trace->track_count; i++) {
+        const struct krait_track *track = &trace->tracks[i];
+        if (track->of != KRAIT_OF_TASK || track->kind != KRAIT_TRACK_STATES ||
+            !krait_select_named(&report->options->select.processes, track->process_name, track->pid))
+            continue;
+        a->rows[track->key] = (struct row){ .id = track->number, .track = i, .process = track->process_name };
+        if (krait_map_put(&a->by_id, key_of(track->process, track->number), track->key + 1))
+            return -ENOMEM;
+        chosen[count++] = i;
+    }
+    const struct krait_range range = { 0, a->at_ns + 1 };
+    return krait_tracks_walk(trace, chosen, count, range, take_states, a, report->damage,
+                             sizeof(report->damage));
+}
+
+/* -- the tree -- */
+
+static struct row *awaited_by(const struct awaiting *a, const struct row *row)
+{
+    uint32_t process = a->report->trace->tracks[row->track].process;
+    const uint64_t *index =
+        row->whom == KRAIT_SHEET_NONE ? NULL : krait_map_get(&a->by_id, key_of(process, row->whom));
+    return index && *index && a->rows[*index - 1].is_known ? &a->rows[*index - 1] : NULL;
+}
+
+/* A task, and below it what it waits for. Who waits for one that is shown already names it by its id alone. */
+static int show(struct awaiting *a, struct krait_sheet *sheet, struct row *row)
+{
+    for (uint32_t depth = 0; row && !row->is_shown; depth++) {
+        const char *label = a->report->trace->tracks[row->track].thread_name;
+        int indent = 2 * (int)KRAIT_MIN(depth, (uint32_t)DEEPEST);
+        bool is_table = a->report->format == REPORT_TABLE;
+        row->depth = depth;
+        row->task = krait_arena_fmt(&a->texts, "%*s%s", is_table ? indent : 0, "", label);
+        if (!row->task)
+            return -ENOMEM;
+        krait_sheet_add(sheet, row);
+        row->is_shown = true;
+        row = awaited_by(a, row);
+    }
+    return sheet->failed ? -ENOMEM : 0;
+}
+
+/* Those that nobody waits for first; then what is left, which wait for each other in a circle. */
+static int fill(struct awaiting *a, struct krait_sheet *sheet)
+{
+    uint32_t count = a->report->trace->task_count;
+    KRAIT_AUTO_FREE bool *is_awaited = calloc((size_t)count + 1, sizeof(*is_awaited));
+    int rc = is_awaited ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        const struct row *on = a->rows[i].is_known ? awaited_by(a, &a->rows[i]) : NULL;
+        if (on)
+            is_awaited[on - a->rows] = true;
+    }
+    for (int others = 0; others < 2; others++) {
+        for (uint32_t i = 0; i < count && !rc; i++)
+            rc = a->rows[i].is_known && is_awaited[i] == others ? show(a, sheet, &a->rows[i]) : 0;
+    }
+    return rc;
+}
+
+int krait_report_await(struct report *report, struct krait_trace *trace, struct krait_err *err)
+{
+    KRAIT_CLEANUP(awaiting_done) struct awaiting a = { .report = report };
+    KRAIT_CLEANUP(krait_sheet_done)
+    struct krait_sheet sheet = { .columns = columns, .of = &a, .column_count = KRAIT_ARRAY_LEN(columns) };
+    const struct krait_select at = { .from = report->options->at };
+    int rc = krait_tracks_find_kinds(trace, 1 << KRAIT_TRACK_STATES, err);
+    if (rc)
+        return rc;
+    report->zero_ns = krait_trace_zero(trace);
+    a.at_ns = krait_select_range(&at, trace).from_ns;
+    a.rows = calloc((size_t)trace->task_count + 1, sizeof(*a.rows));
+    rc = a.rows ? walk(&a) : -ENOMEM;
+    rc = rc ? rc : fill(&a, &sheet);
+    rc = rc ? rc
+            : krait_report_sheet(report, &sheet,
+                                 report->format == REPORT_TABLE ? "tasks at that time" : "tasks");
+    return rc == -ENOMEM ? krait_err_set(err, rc, "out of memory") : rc;
+}

@@ -47,30 +47,35 @@ static int end_value(void *ctx)
     return 0;
 }
 
-/* A line with a dotted key of many parts: the library makes a table of each in the one before, without a limit. 0: there
- * is none. */
-static uint32_t line_with_many_dots(const char *text, size_t n)
+/* What is checked before the library reads: a line with a dotted key of many parts, for each of which it makes a table in
+ * the one before, without a limit; and control characters, which TOML does not allow. */
+static int check_lines(const char *text, size_t n, struct krait_err *err)
 {
     uint32_t line = 1, dots = 0;
-    for (size_t i = 0; i < n && dots <= MOST_DOTS; i++) {
-        dots = text[i] == '\n' ? 0 : dots + (text[i] == '.');
-        line += text[i] == '\n';
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if ((c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
+            return krait_err_set(err, -EBADMSG, "line %u: a control character", line);
+        dots = c == '\n' ? 0 : dots + (c == '.');
+        if (dots > MOST_DOTS)
+            return krait_err_set(err, -EBADMSG, "line %u: more than %d dots in a line", line, MOST_DOTS);
+        line += c == '\n';
     }
-    return dots > MOST_DOTS ? line : 0;
+    return 0;
 }
 
 int krait_toml_read(struct krait_toml **out, struct krait_arena *arena, const char *text, size_t n,
                     struct krait_err *err)
 {
     char why[512] = "";
-    uint32_t line = line_with_many_dots(text, n);
+    uint32_t line;
     struct krait_toml *root = KRAIT_ARENA_NEW(arena, struct krait_toml);
     if (!root)
         return krait_err_set(err, -ENOMEM, "out of memory");
     if (n > KRAIT_TOML_MOST)
         return krait_err_set(err, -EFBIG, "it has more than %d bytes", KRAIT_TOML_MOST);
-    if (line)
-        return krait_err_set(err, -EBADMSG, "line %u: more than %d dots in a line", line, MOST_DOTS);
+    if (check_lines(text, n, err))
+        return -EBADMSG;
     struct building building = { .arena = arena, .next = { &root->first } };
     const struct krait_toml_calls calls = { &building, add_value, end_value };
     int rc = krait_toml_parse(text, n, &calls, &line, why, sizeof(why));
